@@ -978,6 +978,8 @@ HANDED_ON: dict[str, tuple[Callable[[Any], Any], bool]] = {
     "scatter": (lambda x: x.reshape(-1, 4).at[jnp.array([0, 1])].add(1.0), True),
     "sort": (jnp.sort, True),
     "sort of columns": (lambda x: jnp.sort(x.reshape(4, -1), 0), True),
+    "cumulative sum": (jnp.cumsum, True),
+    "cumulative extremum": (lambda x: lax.cummax(x.reshape(4, -1), 1), True),
     "conversion": (lambda x: x.astype("float64"), True),
     "iota": (lambda x: jnp.arange(400_000), True),
     "list": (lambda x: jnp.array([1.5] * 300_000), True),

@@ -11,13 +11,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import accumulate
 from math import prod
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Array, av, bc, builder, ew, fam, hlo, idn, lw, prim, ru, sh, sl, tr
+from tinyjax.core.names import (
+    Array,
+    av,
+    bc,
+    builder,
+    ew,
+    fam,
+    hlo,
+    idn,
+    lw,
+    opd,
+    prim,
+    ru,
+    sh,
+    sl,
+    tr,
+)
 from tinyjax.core.primitives.reduce import highest, lowest
 from tinyjax.core.stablehlo import Value, Values
 from tinyjax.core.tracing import Primitive
@@ -195,7 +211,7 @@ def _shifted(x: Array, params: CumulativeParams, first: bool | int | float) -> A
 
 def cumulative(
     name: str,
-    impl: Callable[[dtypes.HostArray, int], Any],
+    fun: np.ufunc,
     combine: bc.Combine,
     kinds: str,
     start: Callable[[dtypes.DType], builder.Scalar],
@@ -206,7 +222,7 @@ def cumulative(
 
     Args:
         name: the primitive's name.
-        impl: the NumPy function of an array and an axis.
+        fun: NumPy's function of two operands.
         combine: writes the operation on slices.
         kinds: the kinds of dtype it takes.
         start: what stands before the first element, by dtype.
@@ -221,9 +237,10 @@ def cumulative(
         (x,) = operands
         wide = x.astype(np.float32) if dtypes.is_narrow_float(x.dtype) else x
         if params.reverse:
-            out = np.flip(impl(np.flip(wide, params.axis), params.axis), params.axis)
+            turned = np.flip(wide, params.axis)
+            out = np.flip(fun.accumulate(turned, params.axis, turned.dtype), params.axis)
         else:
-            out = impl(wide, params.axis)
+            out = fun.accumulate(wide, params.axis, wide.dtype)
         return (out.astype(x.dtype, copy=False),)
 
     @primitive.def_host
@@ -231,7 +248,9 @@ def cumulative(
         axis = params.axis
         if params.reverse or dtypes.is_narrow_float(avals[0].dtype):
             return None
-        return lambda x: impl(x, axis)
+        if avals[0].size < prim.MANY:
+            return lambda x: fun.accumulate(x, axis, x.dtype)
+        return lambda x: fun.accumulate(x, axis, x.dtype, opd.memory(x.shape, x.dtype))
 
     @primitive.def_abstract_eval
     def cumulative_type(avals: prim.Avals, params: CumulativeParams) -> prim.Avals:
@@ -296,7 +315,7 @@ def _cumlogsumexp_derivative(t: Array, out: Array, x: Array, params: CumulativeP
 
 cumsum_p: Primitive[CumulativeParams] = cumulative(
     "cumsum",
-    lambda x, axis: np.add.accumulate(x, axis, dtype=x.dtype),
+    np.add,
     lw.Lowering.add,
     "iufc",
     lambda _: 0,
@@ -304,21 +323,21 @@ cumsum_p: Primitive[CumulativeParams] = cumulative(
 )
 cumprod_p: Primitive[CumulativeParams] = cumulative(
     "cumprod",
-    lambda x, axis: np.multiply.accumulate(x, axis, dtype=x.dtype),
+    np.multiply,
     lw.Lowering.mul,
     "iufc",
     lambda _: 1,
     _cumprod_derivative,
 )
 cummax_p: Primitive[CumulativeParams] = cumulative(
-    "cummax", np.maximum.accumulate, lw.Lowering.max, "biufc", lowest, _extremum_derivative, True
+    "cummax", np.maximum, lw.Lowering.max, "biufc", lowest, _extremum_derivative, True
 )
 cummin_p: Primitive[CumulativeParams] = cumulative(
-    "cummin", np.minimum.accumulate, lw.Lowering.min, "biufc", highest, _extremum_derivative, True
+    "cummin", np.minimum, lw.Lowering.min, "biufc", highest, _extremum_derivative, True
 )
 cumlogsumexp_p: Primitive[CumulativeParams] = cumulative(
     "cumlogsumexp",
-    np.logaddexp.accumulate,
+    np.logaddexp,
     ew.lower_logaddexp,
     "f",
     lowest,
