@@ -60,10 +60,7 @@ class Split:
 
 
 def split_jaxpr(
-    jaxpr: jx.Jaxpr,
-    outs: Sequence[jx.Atom],
-    saveable: Saveable,
-    chosen: Set[jx.Var] = frozenset(),
+    jaxpr: jx.Jaxpr, outs: Sequence[jx.Atom], saveable: Saveable, chosen: Set[jx.Var] = frozenset()
 ) -> Split:
     """Find what to keep of a program, so that some of its values can be computed again.
 

@@ -21,13 +21,7 @@ from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Value
 from tinyjax.core.tracing import calling, program_rules as pr, staging as stg, trace as tr
 from tinyjax.core.tracing.jaxpr import Jaxpr, effects, jaxpr_of, some_eqn
-from tinyjax.core.tracing.primitive import (
-    BatchAxes,
-    MappedAxis,
-    Participation,
-    Primitive,
-    RuleKey,
-)
+from tinyjax.core.tracing.primitive import BatchAxes, MappedAxis, Participation, Primitive, RuleKey
 from tinyjax.core.tracing.program_rules import ProgramRule, def_program
 from tinyjax.core.tracing.staging import stage_call
 from tinyjax.core.transforms.batching import communicating
@@ -75,10 +69,7 @@ class Body:
 
 
 def stage_function(
-    fun: Callable[..., Any],
-    in_tree: tree.PyTreeDef,
-    avals: Sequence[av.ShapedArray],
-    by: str,
+    fun: Callable[..., Any], in_tree: tree.PyTreeDef, avals: Sequence[av.ShapedArray], by: str
 ) -> tuple[stg.Staged, tree.PyTreeDef]:
     """Stage a user's function of trees.
 
@@ -144,9 +135,7 @@ def is_filled(cell: CellType) -> bool:
 
 
 def def_loop(
-    primitive: Primitive[P],
-    rule: ProgramRule[P],
-    iterations: Callable[[P], int | None],
+    primitive: Primitive[P], rule: ProgramRule[P], iterations: Callable[[P], int | None]
 ) -> None:
     """Register what a loop does with its programs, and how often.
 
@@ -211,10 +200,7 @@ def contains(jaxpr: Jaxpr, *primitives: str) -> bool:
 
 
 def batched_state(
-    mapped: MappedAxis,
-    state: Sequence[Array],
-    axes: BatchAxes,
-    batched: Sequence[bool],
+    mapped: MappedAxis, state: Sequence[Array], axes: BatchAxes, batched: Sequence[bool]
 ) -> list[Array]:
     """Put a batch axis in front of what of a first state is batched in some iteration."""
     return [

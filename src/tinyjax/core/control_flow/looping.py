@@ -108,11 +108,7 @@ class Loop:
         return condition
 
     def _begin(
-        self,
-        staged: stg.Staged,
-        operands: Sequence[Array],
-        carried: Sequence[Atom],
-        repeated: bool,
+        self, staged: stg.Staged, operands: Sequence[Array], carried: Sequence[Atom], repeated: bool
     ) -> None:
         for note in staged.notes:
             if repeated:

@@ -357,9 +357,7 @@ def _scan_transpose(
         body.transposed(linear, prim.nonzeros(given.ys)),
         LoopOperands(known.consts, [*sums, *last], [*known.xs, *prim.present(given.ys)]),
         attrs.evolve(
-            params,
-            reverse=not params.reverse,
-            observer=cf.in_phase(params.observer, "backward"),
+            params, reverse=not params.reverse, observer=cf.in_phase(params.observer, "backward")
         ),
     )
     into = prim.fill_list(linear.flat, outs.flat, None)
