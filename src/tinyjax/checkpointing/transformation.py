@@ -56,7 +56,7 @@ def _checkpoint_lowering(b: Lowering, operands: hlo.Values, params: CheckpointPa
 
 
 @checkpoint_p.def_rule(pr.INLINING)
-def _checkpoint_inlined(params: CheckpointParams) -> jx.Jaxpr | None:
+def _checkpoint_inlining(params: CheckpointParams) -> jx.Jaxpr | None:
     return None if _kept_apart(params) else params.jaxpr
 
 

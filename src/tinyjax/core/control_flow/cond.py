@@ -186,7 +186,7 @@ def _cond_linearize(
 
 
 @cond_p.def_rule(pr.DEPENDENCE)
-def _cond_depends(params: CondParams, dependent: tuple[bool, ...]) -> tuple[bool, ...]:
+def _cond_dependence(params: CondParams, dependent: tuple[bool, ...]) -> tuple[bool, ...]:
     chosen, *rest = dependent
     if chosen:
         return (True,) * len(params.branches[0].outs)
@@ -197,7 +197,7 @@ cond_p.def_rule(pr.PRUNE)(cfp.prune_cond)
 
 
 @cond_p.def_rule(pr.FORWARDING)
-def _cond_forwards(params: CondParams) -> tuple[int | None, ...]:
+def _cond_forwarding(params: CondParams) -> tuple[int | None, ...]:
     """Find what all branches return as they were given it."""
     columns = zip(*map(pr.forwarded_parameters, params.branches), strict=True)
     return tuple(
@@ -267,7 +267,7 @@ def _same_of_all(
     """Find what every branch returns alike, an operand or a constant, and its batch axis."""
     result: list[tuple[Array, int | None] | None] = []
     columns = zip(*[branch.outs for branch in params.branches], strict=True)
-    for place, (first, *others) in zip(_cond_forwards(params), columns, strict=True):
+    for place, (first, *others) in zip(_cond_forwarding(params), columns, strict=True):
         if place is not None:
             result.append((values[place], axes[place]))
         elif isinstance(first, jx.Lit) and all(_are_equal(first, other) for other in others):

@@ -127,7 +127,7 @@ def _scan_type(avals: prim.Avals, params: ScanParams) -> prim.Avals:
 
 
 @scan_p.def_rule(pr.INLINING)
-def _scan_inlined(params: ScanParams) -> Jaxpr | None:
+def _scan_inlining(params: ScanParams) -> Jaxpr | None:
     """Write the body in place of a loop of one iteration."""
     if params.length != 1:
         return None
@@ -145,7 +145,7 @@ def _reshaped(x: Atom, to: Var) -> JaxprEqn:
 
 
 @scan_p.def_rule(pr.FORWARDING)
-def _scan_forwards(params: ScanParams) -> tuple[int | None, ...]:
+def _scan_forwarding(params: ScanParams) -> tuple[int | None, ...]:
     """Find what an iteration leaves as it is."""
     k, m = params.num_consts, params.num_carry
     places = enumerate(pr.forwarded_parameters(params.jaxpr))
@@ -327,14 +327,14 @@ scan_p.def_rule(pr.PRUNE)(cfp.prune_scan)
 
 
 @scan_p.def_rule(pr.DEPENDENCE)
-def _scan_depends(params: ScanParams, dependent: tuple[bool, ...]) -> tuple[bool, ...]:
+def _scan_dependence(params: ScanParams, dependent: tuple[bool, ...]) -> tuple[bool, ...]:
     body = params.loop_body
     operands = body.dependent(body.operands(dependent))
     return (*operands.carry, *body.results(pr.depends(body.jaxpr, operands.flat)).ys)
 
 
 @scan_p.def_rule(pr.LIVE_ROOT)
-def _scan_asked(params: ScanParams) -> bool:
+def _scan_is_live_root(params: ScanParams) -> bool:
     # an iteration may begin with a cotangent though none comes from outside
     return pr.contains_live_root(params.jaxpr)
 

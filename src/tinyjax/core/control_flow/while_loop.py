@@ -107,7 +107,7 @@ while_p.def_rule(pr.PRUNE)(prune_while)
 
 
 @while_p.def_rule(pr.FORWARDING)
-def _while_forwards(params: WhileParams) -> tuple[int | None, ...]:
+def _while_forwarding(params: WhileParams) -> tuple[int | None, ...]:
     """Find what an iteration leaves as it is."""
     n, m = params.num_condition, params.num_body
     places = enumerate(forwarded_parameters(params.body))
