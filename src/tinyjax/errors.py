@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Final, NoReturn, Protocol, Self
+from typing import Protocol, Self
 
 from tinyjax import frames, tracebacks
 
@@ -1003,24 +1003,6 @@ class JaxRuntimeError(TinyjaxError, RuntimeError):
         >>> tinyjax.jit(lambda x: 2 * x)(jnp.ones(3))
         Array([2., 2., 2.], dtype=float32)
     """
-
-
-#: What follows XLA's words where there is not enough memory.
-_TO_NEED_LESS: Final = (
-    " The device has not enough memory. Give up arguments that are not needed afterwards "
-    "(jit's donate_argnums), compute less at a time (vmap's chunk_size, lax.map's batch_size), or "
-    "have gradients keep less (grad's memory_budget)."
-)
-
-
-def raise_as_ours(error: Exception) -> NoReturn:
-    """Raise an error of XLA as one of the class that users know, and others as they are."""
-    jaxlib = sys.modules.get("jaxlib._jax")  # it is loaded where an error may be its
-    if jaxlib is not None and isinstance(error, jaxlib.JaxRuntimeError):
-        said = str(error)
-        advice = _TO_NEED_LESS if said.startswith("RESOURCE_EXHAUSTED") else ""
-        raise JaxRuntimeError(said + advice) from error
-    raise error
 
 
 class ProfilerError(TinyjaxError, RuntimeError):

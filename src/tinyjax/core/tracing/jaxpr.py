@@ -434,7 +434,14 @@ class Jaxpr(_Shown, encoding.Digested):
         return value
 
     def derived(self, key: object) -> Any:
-        """Return what ``derive`` has computed for a key; None where it has not."""
+        """Return what ``derive`` has computed for a key; None where it has not.
+
+        Example:
+            >>> import tinyjax
+            >>> jaxpr = tinyjax.make_jaxpr(lambda x: x + 1)(0).jaxpr
+            >>> print(jaxpr.derived("length"))
+            None
+        """
         return self._derived.get(key)
 
     def __eq__(self, other: object) -> bool:

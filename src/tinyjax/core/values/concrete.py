@@ -8,6 +8,7 @@ versions 0.8 and 1.0.
 from __future__ import annotations
 
 import ctypes
+import sys
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -67,7 +68,25 @@ def wait_for(buffer: DeviceBuffer) -> None:
     try:
         buffer.block_until_ready()
     except RuntimeError as error:
-        errors.raise_as_ours(error)
+        raise_as_ours(error)
+
+
+#: What follows XLA's words where there is not enough memory.
+_TO_NEED_LESS: Final = (
+    " The device has not enough memory. Give up arguments that are not needed afterwards "
+    "(jit's donate_argnums), compute less at a time (vmap's chunk_size, lax.map's batch_size), or "
+    "have gradients keep less (grad's memory_budget)."
+)
+
+
+def raise_as_ours(error: Exception) -> NoReturn:
+    """Raise an error of XLA as one of the class that users know, and others as they are."""
+    jaxlib = sys.modules.get("jaxlib._jax")  # it is loaded where an error may be its
+    if jaxlib is not None and isinstance(error, jaxlib.JaxRuntimeError):
+        said = str(error)
+        advice = _TO_NEED_LESS if said.startswith("RESOURCE_EXHAUSTED") else ""
+        raise errors.JaxRuntimeError(said + advice) from error
+    raise error
 
 
 def give_up(array: Array) -> None:

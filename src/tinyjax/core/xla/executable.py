@@ -35,7 +35,7 @@ from jaxlib import lapack, xla_client
 from jaxlib._jax import collect_garbage
 from jaxlib.xla_client import ArrayImpl, CompileOptions, DeviceList, LoadedExecutable
 
-from tinyjax import config, errors, lazy
+from tinyjax import config, lazy
 from tinyjax.core import devices as dev, lowering as low, xla
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.values import avals as av, concrete as conc
@@ -151,7 +151,7 @@ class DeviceExecutable(Executable):
             outs = self.executing()(buffers)
         except (RuntimeError, TypeError, ValueError) as error:
             conc.check_donated(args)
-            errors.raise_as_ours(error)
+            conc.raise_as_ours(error)
         for i in self.donated:
             give_up_taken(args[i])
         results: list[Array] = []

@@ -180,7 +180,7 @@ class ShardedExecutable(Executable):
         try:
             return self._execute(args, buffers)
         except RuntimeError as error:
-            errors.raise_as_ours(error)
+            conc.raise_as_ours(error)
 
     def _execute(self, args: Sequence[Array], buffers: list[Any]) -> list[Any]:
         if self.donated:
