@@ -17,15 +17,16 @@ UNLISTED: Final[dict[str, str]] = {}
 #: word is the name of a class that another may stand in for, of a key under which the room has
 #: rules, or of what else is asked. "with jit" stands for several, with blanks between them.
 ROOMS: Final[dict[str, str]] = {}
+#: The modules that have answered: this is asked at every call of a program.
+_answers: Final[dict[str, Any]] = {}
 
 
 def room(word: str) -> Any:
     """Return the module that answers the core, loaded now; None where there is none."""
-    home = ROOMS.get(word)
-    if home is None:
-        return None
-    __import__(home)  # in a third of the time that import_module takes
-    return sys.modules[home]
+    answer = _answers.get(word)
+    if answer is None and word in ROOMS:
+        answer = _answers[word] = import_module(ROOMS[word])
+    return answer
 
 
 def is_loaded(word: str) -> bool:

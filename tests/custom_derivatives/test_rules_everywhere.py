@@ -233,7 +233,8 @@ def test_rules_tell_every_derivative_everywhere(rule: str, place: str) -> None:
             continue  # it is staged, as its message says
         assert "forward-mode autodiff (jvp) to a custom_vjp function" in message
         # the pull-back of a loop of unknown length is no program whose pull-back is known
-        assert name in FORWARD or (name == "jvp_from_vjp" and place == "while_loop")
+        backwards = name in ("jvp_from_vjp", "laplacian of gradient")
+        assert name in FORWARD or (backwards and place == "while_loop")
 
 
 # Functions that equations define
@@ -355,7 +356,12 @@ def nested(f: Fun) -> tuple[Any, list[Any], Any]:
 @pytest.mark.parametrize("equation", EQUATIONS)
 def test_equations_have_every_derivative_everywhere(equation: str, place: str) -> None:
     f = PLACES[place](EQUATIONS[equation])
-    laplacian, orders, divergence = nested(f)
+    try:
+        laplacian, orders, divergence = nested(f)
+    except DifferentiationError as error:  # it is staged, as its message says
+        assert "closes over x" in equation
+        assert "up to order 3" in str(error)
+        return
 
     def close(got: Any, expected: Any) -> None:
         scale = 1 + float(np.max(np.abs(expected)))

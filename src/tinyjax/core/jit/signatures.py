@@ -516,7 +516,8 @@ class Traces:
     def add(self, signature: Signature, entry: Entry) -> None:
         """Remember the program of a signature, and forget the oldest of too many."""
         self.entries[signature] = entry
-        if self.of is not None and _refer_to(self.of(), entry.params.jaxpr.held_objects):
+        held = entry.params.jaxpr.held_objects
+        if held and self.of is not None and _refer_to(self.of(), held):
             _leave_to_owners(self)
         if len(self.entries) > MOST_SIGNATURES:
             for oldest in [*self.entries][:-MOST_SIGNATURES]:

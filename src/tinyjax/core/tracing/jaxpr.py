@@ -406,8 +406,11 @@ class Jaxpr(_Shown, encoding.Digested):
         """The callbacks and rules of its equations that hold the user's objects alive."""
 
         def find() -> tuple[object, ...]:
-            parts = [getattr(eqn.params, "held_objects", ()) for eqn in self.eqns]
-            return tuple([x for part in parts for x in part])
+            held: tuple[object, ...] = ()
+            for eqn in self.eqns:
+                if eqn.params is not prim.NO_PARAMS:
+                    held += getattr(eqn.params, "held_objects", ())
+            return held
 
         return self.derive("held objects", find)
 

@@ -202,6 +202,10 @@ BatchRule = Callable[[MappedAxis, Arrays, BatchAxes, P], BatchResult]
 ParamDict: TypeAlias = dict[str, Any]
 
 
+#: Of these there are many in parameters, and none holds anything.
+_PLAIN: Final = frozenset((bool, int, str, type(None)))
+
+
 class Params(records.Record):
     """Base for parameter classes.
 
@@ -224,7 +228,8 @@ class Params(records.Record):
         for name in records.field_names(type(self)):
             value = getattr(self, name)
             for part in value if type(value) is tuple else (value,):
-                found += getattr(part, "held_objects", ())
+                if type(part) not in _PLAIN:
+                    found += getattr(part, "held_objects", ())
         return found
 
     # As a mapping, so that ``bind(*operands, **params)`` and interpreters that read ``eqn.params``
