@@ -67,8 +67,9 @@ def _rounded(constant: re.Match[str]) -> str:
 
 
 def _digest(text: str) -> str:
-    # programs name functions by where they are defined
-    text = re.sub(r"dense<0x((?:[0-9A-F]{8}){1,2})>", _rounded, text.replace(str(ROOT), ""))
+    for place in (sys.prefix, str(ROOT)):  # programs name functions by where they are defined
+        text = text.replace(place, "")
+    text = re.sub(r"dense<0x((?:[0-9A-F]{8}){1,2})>", _rounded, text)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
