@@ -112,18 +112,6 @@ _FEWEST: Final = 3
 _programs: Final = replay.Programs()
 
 
-#: Primitives whose transpose rules need not be asked again.
-_repeatable: Final[set[Primitive[Any]]] = set()
-on_replaced.append(_repeatable.clear)
-
-
-def _is_repeatable(primitive: Primitive[Any]) -> bool:
-    if not primitive.repeatable or primitive.rules.evaluate is not None:
-        return False
-    _repeatable.add(primitive)
-    return True
-
-
 class EagerTransposer(tp.Transposer):
     """Pulls back values at hand by a program, if it has often been done through such equations.
 
@@ -148,7 +136,7 @@ class EagerTransposer(tp.Transposer):
             key.append(var.aval)
         for eqn in eqns:
             primitive = eqn.primitive
-            if primitive not in _repeatable and not _is_repeatable(primitive):
+            if not primitive.repeatable or primitive.rules.evaluate is not None:
                 return super().pull_back(cotangents)
             choosing = choosing or primitive.chooses
             key.append(primitive)

@@ -7,7 +7,7 @@ others (``refit``); how far that goes, in a loop for instance, the primitive's r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
 
@@ -16,8 +16,6 @@ from tinyjax.core.names import Array, av, jx, opd, stg
 from tinyjax.parallel import collective as col, types as ty
 from tinyjax.parallel.mesh_rule import axes_of, check_reached, is_checked, joined, union
 from tinyjax.parallel.types import SHARING, Axes, Share, with_varying
-
-P = TypeVar("P")
 
 
 def refit(jaxpr: jx.Jaxpr, ins: Sequence[Axes], outs: Sequence[Axes] = ()) -> jx.Jaxpr:

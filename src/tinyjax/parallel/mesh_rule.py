@@ -101,7 +101,7 @@ def check_reached(jaxpr: jx.Jaxpr, decided_by: ty.Axes, what: str) -> None:
 # An operand's type says over which axes of a mesh that are ``Explicit`` each axis of the array is
 # divided. A type that says nothing, of a number or of data on the host, goes with all others: what
 # meets a divided operand is divided like it. Where a program is derived from the user's, nobody
-# can be asked. A tangent lies as its primal does; and so does a cotangent (``stand_ins``).
+# can be asked. A tangent lies as its primal does; and so does a cotangent (``rules``).
 
 
 #: Over which axes of the mesh one axis of an array is divided.

@@ -8,7 +8,7 @@ and a type says along which axes of the mesh values may vary, or are shared (``a
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 
 import attrs
 
@@ -16,8 +16,6 @@ from tinyjax.core.names import ShapedArray, av, prim, tr
 from tinyjax.dtypes import is_inexact, is_integer
 from tinyjax.errors import ArgumentError, ShardingError, ShardingTypeError
 from tinyjax.parallel.sharding import Entries, Sharding
-
-T = TypeVar("T")
 
 
 @attrs.frozen(eq=False, repr=False, kw_only=True)

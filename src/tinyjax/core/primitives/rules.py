@@ -7,7 +7,7 @@ rules say stands in its declaration, and what all such rules do stands here.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 from tinyjax import dtypes, errors
 from tinyjax.core.tracing import primitive as prim, trace as tr
@@ -16,7 +16,6 @@ from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 
 P = TypeVar("P")
-F = TypeVar("F", bound=Callable[..., Any])
 
 #: ``(tangent, result, *operands) -> tangent of the result``.
 Derivative = Callable[..., prim.Tangent]
