@@ -19,13 +19,13 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 import tinyjax
 from specs import Spec, all_specs
 from tinyjax import NamedSharding, P, lax
+from tinyjax.core import discovery
 from tinyjax.core.lowering import write_module
 from tinyjax.core.tracing.jaxpr import Jaxpr
 from tinyjax.core.values.operands import as_array
 from tinyjax.core.xla import modules
 from tinyjax.core.xla.options import compile_options
 from tinyjax.errors import PlatformError
-from tinyjax.parallel import discovery
 from tinyjax.parallel.placement import Placement
 from tinyjax.parallel.xla import plugins
 from tinyjax.parallel.xla.lowering import lowered_for

@@ -28,10 +28,9 @@ lazy.ROOMS.update(
     # keys of rules
     checkpointed="tinyjax.checkpointing.loops",
     large="tinyjax.host.large",
-    # where arrays lie elsewhere, what makes platforms known, and whether there may be others
+    # where arrays lie elsewhere, and what makes platforms known
     plane="tinyjax.parallel.plane",
     platforms="tinyjax.parallel.xla",
-    plugins="tinyjax.parallel.discovery",
     # what evaluates by the settings: looks for NaNs, and at transfers
     debugging="tinyjax.nans",
     guarding="tinyjax.transfers",

@@ -352,3 +352,28 @@ def test_operations_say_what_those_of_jax_say(name: str) -> None:
     of_ours, of_theirs = _said(ours), _said(theirs)
     both = of_ours.keys() & of_theirs.keys()
     assert {key: of_ours[key] for key in both} == {key: of_theirs[key] for key in both}
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted", "written"),
+    [
+        ("int8", "int32", "int32"),
+        ("float32", "float64", "float64"),
+        ("bfloat16", "float64", "float64"),
+        ("bfloat16", "float32", "bfloat16"),
+        ("float32", "int32", "float32"),
+    ],
+)
+def test_products_for_gpus_have_operands_as_wide_as_their_sums(
+    given: str, wanted: str, written: str
+) -> None:
+    """XLA's for GPUs wrap sums of bytes, and give float64 the digits of float32."""
+    x = np.ones((2, 2), np.dtype(given))
+    dims = (((1,), (0,)), ((), ()))
+    fun = partial(lax.dot_general, dimension_numbers=dims, preferred_element_type=wanted)
+    for platform, expected in (("cuda", written), ("cpu", given), ("tpu", given)):
+        (product,) = [
+            op for op in _operations(_ours(fun, x, x, platform=platform)) if "dot" in op.name
+        ]
+        short = {"int8": "i8", "int32": "i32", "float32": "f32", "float64": "f64"}
+        assert product.types[0] == short.get(expected, "bf16")

@@ -4,7 +4,10 @@ A second client of XLA's for the processor, whose two devices are a platform of 
 for a GPU: whatever does not depend on what a device is runs on it as it would there.
 """
 
+import os
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -19,18 +22,21 @@ import tinyjax
 import tinyjax.export
 import tinyjax.numpy as jnp
 from tinyjax import Array, NamedSharding, P, config, io_callback, lax, random
+from tinyjax.core import discovery
 from tinyjax.core.devices import Device, device_at, known_platforms
 from tinyjax.core.xla.backend import add_platform
 from tinyjax.errors import ArgumentError, CheckFailedError, PlatformError, ShardingError
 from tinyjax.memory import Space
-from tinyjax.parallel import discovery
 from tinyjax.parallel.xla import plugins
 from tinyjax.sharding import AxisType, SingleDeviceSharding
 
 if "stand_in" not in [platform.name for platform in known_platforms()]:
     add_platform(make_cpu_client(asynchronous=True, num_devices=2), "stand_in", "stand_in", "cpu")
+    add_platform(make_cpu_client(asynchronous=True, num_devices=1), "ruled", "ruled", "cuda")
 
 FIRST, SECOND = tinyjax.devices("stand_in")
+#: The processor, with the lowering rules for GPUs.
+(RULED,) = tinyjax.devices("ruled")
 PROCESSOR = tinyjax.devices("cpu")[0]
 DATA = np.linspace(0.1, 0.9, 9, dtype=np.float32).reshape(3, 3)
 DATA = DATA @ DATA.T + np.eye(3, dtype=np.float32)
@@ -329,3 +335,118 @@ def test_complex_convolutions_by_rules_for_gpus() -> None:
     program = tinyjax.jit(conv, backend="by_rules_for_gpus")
     assert program.lower(x, w).as_text().count("stablehlo.convolution") == 4
     np.testing.assert_allclose(program(x, w), conv(x, w), rtol=1e-12)
+
+
+def product_of(given: str, wanted: str) -> Callable[..., Any]:
+    """A product with a wider result; XLA's for GPUs computes in the operands' dtype."""
+    return lambda x, y: lax.dot_general(
+        x.astype(given), y.astype(given), (((1,), (0,)), ((), ())), preferred_element_type=wanted
+    )
+
+
+def parts_of(x: Array) -> tuple[Array, Array]:
+    return x.real, x.imag
+
+
+def convolved(dtype: str) -> Callable[..., Any]:
+    return lambda x, w: lax.conv(x.astype(dtype), w.astype(dtype), (1, 2), "SAME")
+
+
+WHOLE = np.arange(-300, 300, dtype=np.int32).reshape(2, 3, 10, 10) * 7_654_321
+KERNEL = np.arange(-20, 25, dtype=np.int32).reshape(5, 3, 3, 1) * 1_234_567
+PLACES = np.array([[1, 2, 1], [1, 1, 0]])
+
+#: What is written otherwise for GPUs than for the processor, and its operands.
+RULES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    **{
+        f"{given} to {wanted}": (product_of(given, wanted), (WHOLE[0, 0], WHOLE[1, 1]))
+        for given, wanted in (("int8", "int32"), ("uint8", "float32"), ("int32", "int64"))
+    },
+    **{
+        f"{given} to {wanted}": (product_of(given, wanted), (DATA, DATA))
+        for given, wanted in (
+            ("float32", "float64"),
+            ("bfloat16", "float32"),
+            ("float16", "float64"),
+        )
+    },
+    **{
+        f"convolution of {dtype}": (convolved(dtype), (WHOLE, KERNEL))
+        for dtype in ("int8", "uint16", "int32", "uint32")
+    },
+    "complex convolution": (
+        lambda x, w: parts_of(lax.conv(x * 1j, w + 1j, (1, 1), "SAME")),
+        (WHOLE / 1e9, KERNEL / 1e7),
+    ),
+    "windows that overlap": (
+        lambda x, at: jnp.zeros((3, 3), "int32").at[at, :2].set(x[0, :2, :3, :2]),
+        (WHOLE, PLACES),
+    ),
+    "gradient of overlapping windows": (
+        tinyjax.grad(lambda x, at: jnp.sum(jnp.zeros(4).at[at].set(x) ** 2)),
+        (DATA[:2], PLACES),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_what_is_written_otherwise_for_gpus(name: str) -> None:
+    fun, operands = RULES[name]
+    check(
+        tinyjax.jit(fun)(*tinyjax.device_put(operands, RULED)),
+        tinyjax.jit(fun)(*operands),
+        RULED,
+    )
+
+
+def test_convolutions_of_64_bits_are_refused() -> None:
+    with pytest.raises(PlatformError, match="of int64 are not computed on GPUs"):
+        tinyjax.jit(convolved("int64"))(tinyjax.device_put(WHOLE, RULED), KERNEL)
+
+
+#: A process whose machine shows a GPU: what is put nowhere lies there, in every thread.
+ON_A_GPU = """
+import stand_in_gpu
+import sys, threading
+import numpy as np, tinyjax, tinyjax.numpy as jnp
+from tinyjax import export
+
+first, second = tinyjax.devices("gpu")
+assert tinyjax.default_backend() == "gpu"
+places = []
+
+def look():
+    x = jnp.ones(3) + 1
+    large = jnp.full((2048, 2048), 3.0)
+    assert float(large.sum()) == 3.0 * 2048**2
+    places.extend([x, large, tinyjax.jit(jnp.sin)(1.0), tinyjax.grad(jnp.sum)(x)])
+
+threads = [threading.Thread(target=look) for _ in range(2)]
+[t.start() for t in threads], look(), [t.join() for t in threads]
+assert len(places) == 12 and {d for x in places for d in x.devices()} == {first}, places
+
+data = np.arange(300_000.0)
+lent = [jnp.asarray(data), jnp.array(data), *map(tinyjax.device_put, [data, data], [None, second])]
+data[:] = 0  # which nothing that was made of it sees
+assert [float(x[7]) for x in lent] == [7.0] * 4
+assert [d for x in lent for d in x.devices()] == [first, first, first, second]
+
+double = export.export(tinyjax.jit(lambda x: 2 * x))(data)
+assert double.platforms == (export.default_export_platform(),) == ("cpu",)  # whose rules it has
+assert double.call(data).devices() == {first}
+with tinyjax.default_device("cpu"):
+    assert (jnp.ones(3) + 1).devices() == {tinyjax.devices("cpu")[0]}
+print("as it should be")
+"""
+
+
+def test_a_gpu_is_the_default_device() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ON_A_GPU],
+        cwd=Path(__file__).parents[1],
+        env={k: v for k, v in os.environ.items() if k != "JAX_PLATFORMS"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "as it should be\n", done.stderr

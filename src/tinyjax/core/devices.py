@@ -41,11 +41,15 @@ _DRIVERS: Final = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")
 
 @cache
 def is_accelerated() -> bool:
-    """Say whether this machine shows a GPU for which a plugin is installed; neither is loaded."""
+    """Say whether this machine shows a GPU for which a plugin is installed; neither is loaded.
+
+    The trace where threads begin depends on it, so that it is asked while the core is imported.
+    """
     if not any(map(os.path.exists, _DRIVERS)):
         return False
-    plugins = lazy.room("plugins")
-    return plugins is not None and plugins.installed() is not None
+    from tinyjax.core.discovery import installed  # noqa: PLC0415 (read where there is a GPU alone)
+
+    return installed() is not None
 
 
 def _nothing_known(number: int) -> None:
@@ -152,8 +156,9 @@ def platform_at(number: int) -> Platform:
 
 #: The processor's platform.
 PLATFORM: Final = "cpu"
-#: The platform that a function is traced for, by the name that lowering rules have it by.
-platform_in_view: Final = config.make_user_context(PLATFORM)
+#: The platform that a function is exported for, by the name that lowering rules have it by; None
+#: where it is not exported.
+platform_in_view: Final = config.make_user_context()
 
 #: XLA numbers the devices of each process from a multiple of this.
 PER_PROCESS: Final = 2048
@@ -396,6 +401,17 @@ def default_device() -> Device:
     return default_elsewhere() or first_device()
 
 
+def traced_platform() -> str:
+    """Return the platform that functions are traced for, by its name in lowering rules.
+
+    It is the one that they are exported for, and otherwise that of the default device.
+
+    Raises:
+        PlatformError: the settings name a platform that is not there.
+    """
+    return platform_in_view.value or default_device()._platform.rules
+
+
 def default_elsewhere() -> Device | None:
     """Return the default device where it is another than the first of the processor.
 
@@ -522,8 +538,8 @@ class Plane(Protocol):
         None stands for where it lies, and for data of the host for the default device.
         """
 
-    def put_made(self, array: Any) -> Any:
-        """Return an array that was made of data of the host where the default device is."""
+    def put_made(self, made: Any) -> Any:
+        """Return what was made of data of the host, or NumPy's, on the default device."""
 
     def put_like(self, array: Any, aval: Any, told: Any, where: Placement, function: str) -> Any:
         """Return an array where it is wanted: by default as one of a type lies, if it can."""

@@ -11,7 +11,7 @@ from tinyjax.lazy import namespace
 __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
-        "tinyjax.core": "api dev=devices jt=jit low=lowering xla",
+        "tinyjax.core": "api dev=devices discovery jt=jit low=lowering xla",
         "tinyjax.core.api": "arguments derivatives jacobians mapping typed",
         "tinyjax.core.control_flow": "cf=common cfp=primitives cond loops sc=scan wl=while_loop",
         "tinyjax.core.jit": "program sig=signatures stages",

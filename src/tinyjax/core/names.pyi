@@ -2,6 +2,7 @@
 
 from tinyjax.core import api as api
 from tinyjax.core import devices as dev
+from tinyjax.core import discovery as discovery
 from tinyjax.core import jit as jt
 from tinyjax.core import lowering as low
 from tinyjax.core import xla as xla
@@ -86,6 +87,7 @@ __all__ = [
     'cond',
     'derivatives',
     'dev',
+    'discovery',
     'encoding',
     'ew',
     'fam',

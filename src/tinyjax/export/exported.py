@@ -91,8 +91,9 @@ class Exported(format.Description):
         leaves, in_tree = tree.flatten_arguments(args, kwargs)
         arrays = cl.as_arrays(leaves, self.call, in_tree)
         program = self
-        if self.platforms != (dev.platform_in_view.value,):
-            program = self._on(dev.platform_in_view.value)
+        platform = families.platform_of(arrays)
+        if self.platforms != (platform,):
+            program = self._on(platform)
         if program._family is not None:
             program = program._of_types(in_tree, arrays)
         return program._call(in_tree, arrays)
@@ -132,7 +133,7 @@ class Exported(format.Description):
         return tree.unflatten(self.out_tree, placed)
 
     def _on(self, platform: str) -> Exported:
-        """Return the program for a platform: that of this process, or the one in view."""
+        """Return the program for a platform."""
         if platform not in self.platforms:
             if format.DisabledSafetyCheck.platform() in self.disabled_safety_checks:
                 return self
@@ -530,7 +531,8 @@ def export(
     Args:
         fun: what ``jit`` returned, or a function of this library.
         platforms: where the program is to run: some of "cpu", "cuda", "rocm" and "tpu"; None for
-            the CPU. Each has a program of its own. Here only that for the CPU can be called.
+            the platform of the default device. Each has a program of its own. Here those for "cpu"
+            and "cuda" can be called.
         disabled_checks: what is not checked: with ``DisabledSafetyCheck.platform()`` a program for
             other platforms is called on the CPU.
 
@@ -698,7 +700,7 @@ def _export_vjp(
     def pull_back(*primals_and_cotangents: Array) -> tuple[Array, ...]:
         primals = primals_and_cotangents[: len(in_avals)]
         cotangents = primals_and_cotangents[len(in_avals) :]
-        jaxpr = by_platform[dev.platform_in_view.value].jaxpr
+        jaxpr = by_platform[dev.traced_platform()].jaxpr
 
         def differentiable(*operands: Array) -> list[Array]:
             rest = iter(operands)

@@ -54,7 +54,7 @@ def default_export_platform() -> str:
         >>> export.default_export_platform()
         'cpu'
     """
-    return "cpu"
+    return dev.traced_platform()
 
 
 def portable_form(jaxpr: jx.Jaxpr, name: str, platform: str) -> str:
@@ -187,6 +187,18 @@ class _Remeshing(Rewriting):
         if isinstance(value, meshes.Mesh | meshes.AbstractMesh):
             return self._change(value)
         return super().value(value)
+
+
+def platform_of(arrays: Sequence[Array]) -> str:
+    """Return the platform that a program is called on, by the name that lowering rules have it by.
+
+    Args:
+        arrays: the arguments. Where one was put on a device, the program runs there.
+    """
+    for x in arrays:
+        if dev.platform_in_view.value is None and isinstance(x, sa.ShardedArray) and x.committed:
+            return dev.platform_at(x.sharding.ids[0]).rules
+    return dev.traced_platform()
 
 
 def devices_of(name: str, arrays: Sequence[Array], nr_devices: int) -> tuple[Device, ...] | None:

@@ -180,13 +180,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 def platform_dependent(
     *args: Any, default: Callable[..., R] | None = None, **per_platform: Callable[..., R]
 ) -> R:
-    """Call the function that is for the platform on which programs run: "cpu".
+    """Call the function that is for the platform on which programs run, such as "cpu" or "cuda".
 
     Args:
         args: what it is called with.
         default: the function for platforms that are not named.
-        per_platform: functions by the names of platforms. The one for "cpu" is called, or, in a
-            function that is exported for other platforms, the one for each of these.
+        per_platform: functions by the names of platforms. The one for the platform of the default
+            device is called, or, in a function that is exported, the one for each platform that it
+            is exported for.
 
     Raises:
         ArgumentError: there is neither one for the platform nor a default.
@@ -196,7 +197,7 @@ def platform_dependent(
         >>> lax.platform_dependent(2, cpu=lambda x: x + 1, tpu=lambda x: x - 1)
         3
     """
-    platform = dev.platform_in_view.value
+    platform = dev.traced_platform()
     for name, branch in {**per_platform, "default": default}.items():
         if not callable(branch) and not (name == "default" and default is None):
             raise errors.ArgumentError(

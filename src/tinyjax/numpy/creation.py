@@ -117,6 +117,8 @@ def array(
         >>> jnp.array(3, dtype=jnp.int8)
         Array(3, dtype=int8)
     """
+    if type(object) is np.ndarray and dev.Default.moved and dtype is None and not ndmin:
+        return put(object, _wanted(device, out_sharding), "array")
     kind = None if dtype is None else dtypes.check(dtype)
     result, ndmin = _make(object, kind), ints.integer(ndmin, "ndmin")
     if kind is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, Final, TypeVar, overload
 
 import numpy as np
 
@@ -37,6 +37,10 @@ def put(leaf: Any, where: dev.Placement, function: str) -> Array:
     Raises:
         ShardingError: it cannot be there.
     """
+    if type(leaf) is np.ndarray and leaf.nbytes >= _LEAST_LENT:
+        sent = _sent(leaf, where, function)
+        if sent is not None:
+            return sent
     array = opd.as_array(leaf)
     if array.is_deleted():
         conc.raise_donated(array)
@@ -58,11 +62,33 @@ def put(leaf: Any, where: dev.Placement, function: str) -> Array:
     return xla.moving.put(array, sharding)
 
 
-def put_made(array: Array) -> Array:
-    """Return an array that was made of data of the host where the default device is."""
-    if type(array) is not conc.ConcreteArray or not isinstance(tr.current_trace(), tr.PlacedTrace):
-        return array
-    return put(array, None, "default_device")
+#: Data of NumPy's that has as many bytes is sent to another platform as it is, not a copy of it.
+_LEAST_LENT: Final = 1 << 18
+
+
+def _sent(host: HostArray, where: dev.Placement, function: str) -> Array | None:
+    """Return NumPy's data where it should lie; None where it stays in the host's memory."""
+    sharding = sd.default_place() if where is None else where
+    if isinstance(sharding, sd.Space | None):
+        return None
+    sharding = ns.checked(sharding, host.shape, function, "the array")
+    if (
+        not isinstance(sharding, sd.SingleDeviceSharding)
+        or sharding.device.platform == dev.PLATFORM
+    ):
+        return None
+    if not opd.may_be_lent(host):
+        return None
+    return xla.moving.lent(host, sharding)
+
+
+def put_made(made: Array | HostArray) -> Array:
+    """Return what was made of data of the host, or NumPy's, as an array on the default device."""
+    if isinstance(made, Array) and type(made) is not conc.ConcreteArray:
+        return made
+    if not isinstance(tr.current_trace(), tr.PlacedTrace):
+        return opd.as_array(made)
+    return put(made, None, "default_device")
 
 
 def put_like(

@@ -24,6 +24,7 @@ from tinyjax.primitives.precision import (
     PrecisionLike,
     chosen_of_convolution,
     config_of,
+    operand_dtype,
 )
 from tinyjax.primitives.result_placement import placed
 
@@ -372,6 +373,9 @@ def _conv_lowering(b: lw.Lowering, operands: hlo.Values, params: ConvParams) -> 
     # Divided along the axes of space, of the contracted features or of groups, XLA's convolutions
     # over several devices give wrong numbers.
     (x, w), (result,) = operands, b.results
+    wide = operand_dtype(x.dtype, params.dtype, b.platform)
+    if wide != x.dtype:
+        x, w = b.convert(x, wide), b.convert(w, wide)
     if 0 in (*x.shape, *w.shape):  # sums of nothing, for which XLA takes no window
         return [b.full(0, result)]
     batch, batches = numbers.lhs_spec[0], params.batch_groups
@@ -437,20 +441,62 @@ def _conv_on_cpu(b: lw.Lowering, operands: hlo.Values, params: ConvParams) -> hl
 
 @conv_general_dilated_p.def_lowering(platform="cuda")
 def _conv_on_cuda(b: lw.Lowering, operands: hlo.Values, params: ConvParams) -> hlo.Values:
-    """Convolve complex numbers by their parts: XLA has no such convolutions on GPUs."""
-    if not dtypes.is_complex(params.dtype):
+    """Convolve complex numbers by their parts, and integers in float64: XLA has no such on GPUs."""
+    if dtypes.is_complex(params.dtype):
+        formula = _by_parts
+    elif dtypes.is_integer(params.dtype):
+        formula = _by_digits
+    else:
         return _conv_lowering(b, operands, params)
+    return fam.lower_formula(b, lambda x, w: [formula(x, w, params)], operands)
+
+
+def _by_parts(x: Array, w: Array, params: ConvParams) -> Array:
     parts = attrs.evolve(params, dtype=dtypes.real_part(params.dtype))
 
-    def of_parts(x: Array, w: Array) -> prim.Arrays:
-        def conv(x: Array, w: Array) -> Array:
-            return bind1(conv_general_dilated_p, (x, w), parts)
+    def conv(x: Array, w: Array) -> Array:
+        return bind1(conv_general_dilated_p, (x, w), parts)
 
-        x, w = [ew.convert_element_type(z, params.dtype) for z in (x, w)]
-        (a, b), (c, d) = [(ew.real(z), ew.imag(z)) for z in (x, w)]
-        return [ew.complex_(ew.sub(conv(a, c), conv(b, d)), ew.add(conv(a, d), conv(b, c)))]
+    x, w = [ew.convert_element_type(z, params.dtype) for z in (x, w)]
+    (a, b), (c, d) = [(ew.real(z), ew.imag(z)) for z in (x, w)]
+    return ew.complex_(ew.sub(conv(a, c), conv(b, d)), ew.add(conv(a, d), conv(b, c)))
 
-    return fam.lower_formula(b, of_parts, operands)
+
+#: Integers are convolved as two digits of so many bits; sums of 2^21 products are exact.
+_DIGIT: Final = 16
+
+
+def _by_digits(x: Array, w: Array, params: ConvParams) -> Array:
+    """Convolve integers of up to 32 bits exactly, and wrap the sums as integers do.
+
+    Raises:
+        PlatformError: they have 64 bits.
+    """
+    if params.dtype.itemsize > 4:
+        raise errors.PlatformError(
+            f"convolutions of {params.dtype} are not computed on GPUs. Convert the operands to "
+            "int32 or float64, or put them on the processor: "
+            "tinyjax.device_put(x, tinyjax.devices('cpu')[0])."
+        )
+    in_floats = attrs.evolve(params, dtype=dtypes.float64)
+
+    def conv(x: Array, w: Array) -> Array:
+        operands = [ew.convert_element_type(z, dtypes.float64) for z in (x, w)]
+        return ew.convert_element_type(
+            bind1(conv_general_dilated_p, operands, in_floats), dtypes.int64
+        )
+
+    def digits(z: Array) -> tuple[Array, Array]:
+        wide = ew.convert_element_type(z, dtypes.int64)
+        high = ew.shift_right_arithmetic(wide, opd.splat(_DIGIT, wide.aval))
+        return high, ew.sub(wide, ew.shift_left(high, opd.splat(_DIGIT, wide.aval)))
+
+    if params.dtype.itemsize < 4:
+        return ew.convert_element_type(conv(x, w), params.dtype)
+    (a, b), (c, d) = digits(x), digits(w)
+    crossed = ew.add(conv(a, d), conv(b, c))
+    total = ew.add(conv(b, d), ew.shift_left(crossed, opd.splat(_DIGIT, crossed.aval)))
+    return ew.convert_element_type(total, params.dtype)
 
 
 ru.def_derivatives(

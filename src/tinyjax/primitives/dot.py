@@ -17,6 +17,7 @@ from tinyjax.primitives.precision import (
     DotAlgorithm,
     DotAlgorithmPreset,
     config_of,
+    operand_dtype,
     swapped_precision,
     takes_float8,
     written_as,
@@ -237,6 +238,9 @@ def _dot_lowering(b: lw.Lowering, operands: hlo.Values, params: DotParams) -> hl
                 attributes["algorithm"] = written.text
         else:
             precision = None
+    wide = operand_dtype(x.dtype, params.dtype, b.platform)
+    if wide != x.dtype and "algorithm" not in attributes:
+        x, y = b.convert(x, wide), b.convert(y, wide)
     attributes["precision_config"] = config_of(precision, x.dtype, b.platform)
     (out,) = b.emit("stablehlo.dot_general", (x, y), (result,), attributes)
     return [b.convert(out, params.dtype)]

@@ -652,3 +652,38 @@ def _declare_extremum(name: str, ufunc: np.ufunc, combine: bc.Combine) -> Primit
 
 scatter_min_p: Primitive[ScatterParams] = _declare_extremum("scatter_min", np.minimum, Lowering.min)
 scatter_max_p: Primitive[ScatterParams] = _declare_extremum("scatter_max", np.maximum, Lowering.max)
+
+
+def last_wins(x: Array, indices: Array, updates: Array, params: ScatterParams) -> Array:
+    """Scatter so that of overlapping windows the last one stays, in whatever order XLA writes them.
+
+    The greatest of the windows' numbers does not depend on that order. By it each element of the
+    result reads its update.
+    """
+    inside = params.dimension_numbers.update_window_dims
+    order = (*[i for i in range(updates.ndim) if i not in inside], *inside)
+    dtype = dtypes.int32 if ints.fit_int32((updates.size,)) else dtypes.int64
+    numbers = sh.reshape(
+        sh.iota((updates.size,), dtype, 0), tuple([updates.shape[i] for i in order])
+    )
+    numbers = sh.transpose(numbers, [order.index(i) for i in range(updates.ndim)])
+    nobody = opd.splat(-1, ShapedArray(x.shape, dtype))
+    winners = bind1(scatter_max_p, (nobody, indices, numbers), params)
+    flat = sh.reshape(sh.transpose(updates, order), (updates.size,))
+    elements = GatherParams(
+        GatherDimensionNumbers((), (0,), (0,)), (1,), modes.GatherScatterMode.CLIP
+    )
+    read = bind1(gather_p, (flat, sh.reshape(winners, (*winners.shape, 1))), elements)
+    return ew.select(ew.ge(winners, opd.splat(0, winners.aval)), read, x)
+
+
+@scatter_p.def_lowering(platform="cuda")
+def _scatter_on_cuda(b: Lowering, operands: hlo.Values, params: ScatterParams) -> hlo.Values:
+    """Scatter; where windows may overlap, so that the last one stays, as on the processor.
+
+    GPUs write in no order, so that another window might stay in a value than in its derivative.
+    """
+    _, indices, updates = operands
+    if params.unique_indices or prod(indices.shape[:-1]) <= 1 or not updates.size:
+        return scatter_p.rules.lowering(b, operands, params)
+    return fam.lower_formula(b, lambda x, i, updates: [last_wins(x, i, updates, params)], operands)

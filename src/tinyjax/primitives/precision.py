@@ -236,6 +236,27 @@ def config_of(precision: Canonical, dtype: DType, platform: str) -> str:
     return f"[{', '.join(f'#stablehlo<precision {name}>' for name in names)}]"
 
 
+def operand_dtype(operand: DType, result: DType, platform: str) -> DType:
+    """Return the dtype in which operands of a product are written.
+
+    On Nvidia's GPUs XLA multiplies bytes in 8 bits and float32 in 32, whatever the result's dtype
+    (seen with jaxlib 0.11.2), so that operands are made wider before. Sums of narrow floats it does
+    keep in float32.
+
+    Args:
+        operand: the dtype of the operands.
+        result: the dtype of the result.
+        platform: what the program runs on.
+    """
+    if platform != "cuda" or result.itemsize <= operand.itemsize:
+        return operand
+    if dtypes.is_narrow_float(operand) and result == dtypes.float32:
+        return operand
+    if dtypes.is_inexact(operand) and not dtypes.is_inexact(result):  # made integers at the end
+        return operand
+    return result
+
+
 #: The dtypes by their names in presets; TensorFloat-32 is float32 where it is stored.
 _STORED: Final[Mapping[str, DType]] = {
     "F16": dtypes.float16,

@@ -1062,10 +1062,17 @@ ListedIndex: TypeAlias = list[int] | list[bool] | list[list[int]] | tuple[int, .
 Indices: TypeAlias = Index | tuple[Index | ListedIndex, ...]
 
 
-def put(x: Array, where: Placement, function: str) -> Array:
-    """Return an array where an argument ``device`` or ``out_sharding`` of a function says."""
+def put(x: Any, where: Placement, function: str) -> Array:
+    """Return an array where an argument ``device`` or ``out_sharding`` of a function says.
+
+    Args:
+        x: an array; or NumPy's data, where some default device is another than the processor's.
+        where: what the argument says.
+        function: the function, for messages.
+    """
     if where is None:
-        return dev.plane().put_made(x) if dev.Default.moved else x
+        made: Array = dev.plane().put_made(x) if dev.Default.moved else x
+        return made
     placed: Array = dev.plane().put(x, where, function)
     return placed
 

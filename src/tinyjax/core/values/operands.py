@@ -19,6 +19,7 @@ from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.integers import SymbolicSize
 from tinyjax.dtypes import (
     ALL,
+    PHYSICAL,
     STORED,
     DType,
     HostArray,
@@ -220,6 +221,17 @@ def copied(host: HostArray | np.generic, dtype: DType) -> HostArray:
     buffer = aligned(host.shape, dtype)
     buffer[...] = host
     return buffer
+
+
+def may_be_lent(host: HostArray) -> bool:
+    """Say whether a device can read NumPy's data as it is: its dtype is kept, its order C."""
+    dtype = host.dtype
+    return (
+        dtype in _ALL
+        and dtype not in PHYSICAL
+        and allowed(dtype) == dtype
+        and (host.flags.c_contiguous)
+    )
 
 
 #: Where only types are asked for (``eval_shape``), makes what stands for an array of a type.

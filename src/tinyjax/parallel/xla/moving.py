@@ -6,20 +6,21 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from itertools import permutations
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias, TypeGuard
 
 import numpy as np
 from jaxlib.xla_client import (
     ArrayCopySemantics,
     GSPMDSharding,
     HloSharding,
+    HostBufferSemantics,
     OpSharding,
     batched_copy_array_to_devices_with_sharding,
     batched_device_put,
 )
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Array, ConcreteArray, ShapedArray, conc, dev, jx, opd, tr
+from tinyjax.core.names import Array, ConcreteArray, ShapedArray, bc, conc, dev, jx, opd, stg, tr
 from tinyjax.core.xla import compilation, executable
 from tinyjax.core.xla.backend import backend, backend_of, buffer_of, physical, result_handler
 from tinyjax.parallel import named_sharding as ns, sharded_array as sa, sharding as sd
@@ -85,7 +86,10 @@ def by_axes(like: ns.NamedSharding, text: str, shape: tuple[int, ...]) -> ns.Nam
 
 
 def of_parts(
-    aval: ShapedArray, sharding: sd.Sharding, parts: Sequence[dtypes.HostArray]
+    aval: ShapedArray,
+    sharding: sd.Sharding,
+    parts: Sequence[dtypes.HostArray],
+    semantics: HostBufferSemantics = HostBufferSemantics.ZERO_COPY,
 ) -> sa.ShardedArray:
     """Make an array of what this process's devices are to hold.
 
@@ -93,6 +97,7 @@ def of_parts(
         aval: the type of the array.
         sharding: how it lies.
         parts: the data for each device of this process, which nobody writes to, as XLA holds it.
+        semantics: how long nobody does.
 
     Raises:
         ShardingError: none of the devices is of this process.
@@ -105,7 +110,12 @@ def of_parts(
             "has a device in the mesh, as tinyjax.make_mesh arranges all."
         )
     shards = batched_device_put(
-        physical(aval), placed(sharding, aval.ndim), [*parts], devices, enable_x64=True
+        physical(aval),
+        placed(sharding, aval.ndim),
+        [*parts],
+        devices,
+        host_buffer_semantics=semantics,
+        enable_x64=True,
     )
     return sa.ShardedArray(aval, sharding, shards)
 
@@ -176,7 +186,42 @@ def moved(x: Array, sharding: sd.Sharding) -> sa.ShardedArray:
         tr.raise_not_concrete(x)
     if sharding == sd.on_first():
         return sa.ShardedArray(x.aval, sharding, buffer_of(x, backend()))
+    if x.nbytes >= _LEAST_FILLED and opd.is_splat(x) and _may_be_filled(sharding):
+        return _filled(x, sharding)
     return _divided(x.aval, sharding, x.host)
+
+
+def lent(host: dtypes.HostArray, sharding: sd.SingleDeviceSharding) -> sa.ShardedArray:
+    """Send data of the user's to a device; it has been read when this returns."""
+    aval = ShapedArray(host.shape, host.dtype)
+    x = of_parts(aval, sharding, [host], HostBufferSemantics.IMMUTABLE_UNTIL_TRANSFER_COMPLETES)
+    x.block_until_ready()
+    return x
+
+
+#: Arrays of one value that have as many bytes are written where they lie. Less is sent sooner than
+#: the program for it is compiled.
+_LEAST_FILLED: Final = 1 << 24
+
+
+def _may_be_filled(
+    sharding: sd.Sharding,
+) -> TypeGuard[sd.SingleDeviceSharding | ns.NamedSharding]:
+    known = isinstance(sharding, sd.SingleDeviceSharding | ns.NamedSharding)
+    return known and sharding.is_fully_addressable and not sharding.summed
+
+
+def _filled(
+    x: ConcreteArray, sharding: sd.SingleDeviceSharding | ns.NamedSharding
+) -> sa.ShardedArray:
+    """Return an array of one value, which each device writes by itself."""
+    number = ConcreteArray(np.asarray(opd.first_element(x.host)), x.aval.with_shape(()))
+    program = stg.stage(lambda n: [bc.broadcast_in_dim(n, x.shape, ())], (number.aval,))
+    placement = Placement(sharding.ids, (sharding.update(spec=sd.PartitionSpec()),), (sharding,))
+    request = compilation.Compilation(program.jaxpr, "fill", placement=placement)
+    (result,) = executable.compiled(request)([number])
+    assert isinstance(result, sa.ShardedArray), "it lies on other devices"
+    return result
 
 
 def _between_devices(x: sa.ShardedArray, sharding: sd.Sharding) -> sa.ShardedArray:

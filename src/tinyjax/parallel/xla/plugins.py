@@ -17,9 +17,8 @@ from typing import Any, Final
 
 from jaxlib import xla_client
 
-from tinyjax.core.names import dev
+from tinyjax.core.names import dev, discovery
 from tinyjax.core.xla import backend, versions
-from tinyjax.parallel import discovery
 
 #: The name by which XLA knows the plugin, and which lowering rules are for.
 CUDA: Final = "cuda"
