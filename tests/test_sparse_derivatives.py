@@ -1,5 +1,6 @@
 """Patterns of derivatives, colourings, and sparse Jacobians and Hessians, against dense ones."""
 
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -625,6 +626,17 @@ def too_many(x: Any) -> Any:
     return x * jnp.sum(x)
 
 
+def refused_in_little(fun: Callable[..., Any], x: HostArray) -> None:
+    """Ask for a sparse Hessian that is refused, and look at how much memory that takes."""
+    tracemalloc.start()
+    try:
+        tinyjax.hessian(fun, sparse=True)(x)
+    finally:
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 50e6, peak
+
+
 REFUSED: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "integers": (
         lambda: jacobian_sparsity(chain, np.arange(3)),
@@ -635,6 +647,11 @@ REFUSED: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         lambda: jacobian_sparsity(too_many, np.ones(10**5)),
         errors.ArgumentError,
         "not sparse",
+    ),
+    "too many results": (  # refused before any is numbered: a byte for each is 100 MB
+        lambda: refused_in_little(lambda x: jnp.sum(jnp.outer(x, x)), np.ones(10**4)),
+        errors.ArgumentError,
+        "100000000 elements or more",
     ),
     "holomorphic": (
         lambda: tinyjax.jacobian(chain, holomorphic=True, sparse=True),

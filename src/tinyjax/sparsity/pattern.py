@@ -199,6 +199,9 @@ class SparsityPattern:
             SparsityPattern(6×6, nnz=6)
         """
         (m, n), (p, q) = self.shape, other.shape
+        for whole, number in ((self, other), (other, self)):
+            if number.shape == (1, 1) and number.nnz:
+                return whole
         check_size(self.nnz * other.nnz)
         rows = (self.rows[:, None] * p + other.rows).ravel()
         columns = (self.columns[:, None] * q + other.columns).ravel()
@@ -281,6 +284,13 @@ def starts_of(rows: HostArray, m: int) -> HostArray:
 def identity(n: int) -> SparsityPattern:
     """The pattern of an identity matrix."""
     return SparsityPattern((n, n), np.arange(n + 1), np.arange(n))
+
+
+def triangle(n: int) -> SparsityPattern:
+    """The pattern of a lower triangular matrix."""
+    starts = np.cumsum(np.arange(n + 1))
+    columns = np.arange(starts[-1]) - np.repeat(starts[:-1], np.arange(1, n + 1))
+    return SparsityPattern((n, n), starts, columns)
 
 
 def none(m: int, n: int) -> SparsityPattern:

@@ -112,6 +112,7 @@ def _mul(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Fac
 
 def _moved(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Factors]]:
     """Ask the primitive where elements go: what it takes to choose places must be known."""
+    pt.check_size(sum(out.size for out in eqn.out_avals))  # before as many numbers are moved
     numbered: list[HostArray] = []
     ends: list[int] = [0]
     for x in operands:
@@ -240,8 +241,9 @@ def _cumulative(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Seque
     shape, axis = operands[0].aval.shape, eqn.params.axis
     n, later = shape[axis], prod(shape[axis + 1 :])
     pt.check_size(prod(shape) * (n + 1) // 2)
-    rows, columns = np.nonzero(np.triu(np.ones((n, n))) if eqn.params.reverse else np.tri(n))
-    triangle = pt.of_pairs(rows, columns, (n, n))
+    triangle = pt.triangle(n)
+    if eqn.params.reverse:
+        triangle = triangle.T
     whole = pt.identity(prod(shape[:axis])).kron(triangle).kron(pt.identity(later))
     return [[(whole,)] * len(operands)]
 
