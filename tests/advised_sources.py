@@ -51,3 +51,11 @@ def summing_chosen(xs: Any) -> Any:
 
 def summing_all(xs: Any) -> Any:
     return sum([x if x > 0 else -x for x in xs])
+
+
+def down(c: Any, n: int, x: Any) -> Any:
+    return c if n == 0 else up(c * x, n - 1, x)
+
+
+def up(c: Any, n: int, x: Any) -> Any:
+    return c if n == 0 else down(c + x, n - 1, x)

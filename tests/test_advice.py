@@ -8,15 +8,17 @@ processes and damaged files call for among them.
 
 import ast
 import inspect
+import itertools
+import linecache
 import math
 import pickle
 import re
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,6 +34,7 @@ import tinyjax.numpy as jnp
 from tinyjax import (
     P,
     autodiff,
+    config,
     debug,
     export,
     implicit,
@@ -44,10 +47,13 @@ from tinyjax import (
     testing,
     tree,
 )
+from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive, registry
+from tinyjax.core.tracing.trace import bind1
 from tinyjax.example_libraries import stax
-from tinyjax.experimental import checkify, sparse
+from tinyjax.experimental import checkify, mesh_utils, sparse
+from tinyjax.experimental.random import stateful_rng
 from tinyjax.scipy.spatial.transform import Rotation
-from tinyjax.sharding import NamedSharding
+from tinyjax.sharding import AbstractMesh, NamedSharding
 
 HERE: Final = Path(__file__).parent
 PACKAGE: Final = Path(tinyjax.__file__).parent
@@ -90,8 +96,30 @@ class Registered:
     x: Any
 
 
+@dataclass
+class Held(Registered):
+    def __enter__(self) -> Any:
+        return self.x
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+@dataclass
+class Saving:
+    def __call__(self, *_: Any, **__: Any) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class FrozenSaving:
+    def __call__(self, *_: Any, **__: Any) -> bool:
+        return True
+
+
 REF: Final = tinyjax.new_ref(1.0)
 MESH: Final = tinyjax.make_mesh((1,), ("x",))
+GRID: Final = tinyjax.make_mesh((2, 2), ("x", "y"))
 ITSELF: Final[list[Any]] = []
 ITSELF.append(ITSELF)
 
@@ -122,14 +150,14 @@ def writing(x: Any) -> Any:
     return x
 
 
-def strictly(call: Callable[[], Any]) -> Any:
-    with tinyjax.numpy_dtype_promotion("strict"):
-        return call()
+def put(x: Any, *spec: Any, mesh: Any = GRID) -> Any:
+    return tinyjax.device_put(x, NamedSharding(mesh, P(*spec)))
 
 
-def with_mesh(call: Callable[[], Any]) -> Any:
-    with tinyjax.set_mesh(MESH):
-        return call()
+def mapped(fun: Callable[..., Any], in_specs: Any, out_specs: Any, *axes: str) -> Any:
+    """Return ``fun`` for the devices of a mesh along some axes."""
+    options: dict[str, Any] = {"axis_names": {*axes}} if axes else {}
+    return tinyjax.shard_map(fun, mesh=GRID, in_specs=in_specs, out_specs=out_specs, **options)
 
 
 def sized() -> Any:
@@ -142,8 +170,73 @@ def batched_by(rule: Callable[..., Any]) -> Any:
     return tinyjax.vmap(fun)(jnp.arange(3.0))
 
 
+@partial(tinyjax.custom_vjp, nondiff_argnums=(1, 2))
+def squared(x: Any, name: str, whole: bool = False) -> Any:
+    return x * x
+
+
+squared.defvjp_with_logs(
+    lambda x, name, whole: (x * x, x),
+    lambda name, whole, x, ct: ((2 * x * ct,), {name: ct.astype(int) if whole else ct}),
+)
+
+
+def declaring(call: Callable[[Callable[..., Any]], Any]) -> Any:
+    """Return what ``call`` returns of a primitive that is declared for it."""
+    primitive: Primitive[NoParams] = Primitive("advised", NoParams)
+    primitive.def_abstract_eval(lambda avals, params: avals)
+    try:
+        return call(lambda x: bind1(primitive, (x,), NO_PARAMS))
+    finally:
+        del registry["advised"]
+
+
+def annotated(x: "Path") -> Any:
+    return x
+
+
 def delete(x: Any) -> None:
     del x[0]
+
+
+def program(text: str) -> Any:
+    """Return the function of ``x`` with this body, whose source can be read."""
+    lines = ["def program(x):\n", *[f"    {line}\n" for line in text.splitlines()]]
+    name = f"<program {len(linecache.cache)}>"
+    linecache.cache[name] = len(text), None, lines, name
+    found: dict[str, Any] = dict(scope())
+    exec(compile("".join(lines), name, "exec"), found)  # as if it were in a file
+    return found["program"]
+
+
+def staged(text: str, *, static: tuple[int, ...] = ()) -> Any:
+    return tinyjax.jit(program(text), control_flow="source", static_argnums=static)
+
+
+def equal(result: Any, expected: Any) -> None:
+    """Check the leaves of what a program returns."""
+    tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-5), result, expected)
+
+
+def within(context: AbstractContextManager[Any], call: Callable[[], Any]) -> Any:
+    with context:
+        return call()
+
+
+def strictly(call: Callable[[], Any]) -> Any:
+    return within(tinyjax.numpy_dtype_promotion("strict"), call)
+
+
+def with_mesh(call: Callable[[], Any]) -> Any:
+    return within(tinyjax.set_mesh(MESH), call)
+
+
+def on_grid(call: Callable[[], Any]) -> Any:
+    return within(tinyjax.set_mesh(GRID), call)
+
+
+def narrow(call: Callable[[], Any]) -> Any:
+    return within(config.scoped(wide_dtypes=False), call)
 
 
 @cache
@@ -156,6 +249,7 @@ def scope() -> dict[str, Any]:
     return {
         **{name: value for name, value in vars(advised_sources).items() if name[0] != "_"},
         **{name: value for name, value in globals().items() if name[0] != "_"},
+        "itertools": itertools,
         "math": math,
         "np": np,
         "dumps": pickle.dumps,
@@ -163,6 +257,9 @@ def scope() -> dict[str, Any]:
         "OrderedDict": OrderedDict,
         "deque": deque,
         "P": P,
+        "AbstractMesh": AbstractMesh,
+        "mesh_utils": mesh_utils,
+        "stateful_rng": stateful_rng,
         "NamedSharding": NamedSharding,
         "Rotation": Rotation,
         "checkify": checkify,
@@ -173,6 +270,7 @@ def scope() -> dict[str, Any]:
         "V": jnp.arange(3.0),
         "X": jnp.float32(0.5),
         "S": jnp.eye(3),
+        "A": jnp.arange(16.0).reshape(4, 4),
         "KEY": random.key(0),
         "SPACE": SimpleNamespace(x=jnp.arange(3.0)),
         "SCIPY_SPARSE": scipy_sparse.eye(3),

@@ -570,7 +570,7 @@ def test_mistakes(parts: Any) -> None:
                 ),
                 U,
             )(parts),
-            "Make it one, by lax.pcast",
+            "Make it one by lax.pcast",
         ),
     ):
         with pytest.raises(ShardingError, match=message):

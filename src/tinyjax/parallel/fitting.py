@@ -64,7 +64,8 @@ def varied(x: jx.Atom, axes: Axes) -> jx.Atom:
             number = opd.first_element(x.value.host)
             raise errors.ShardingError(
                 f"the number {number} is to be a sum of which each device along "
-                f"{summed[0].name!r} has a part. Make it one, by lax.pcast."
+                f"{summed[0].name!r} has a part. Make it one by lax.pcast, to='varying' first "
+                "and then to='unreduced': devices' numbers are added."
             )
     return jx.Lit(x.value, with_varying(x.aval, union((ty.across(x.aval), axes))))
 

@@ -403,8 +403,8 @@ def _product_impl(operands: prim.Hosts, params: ProductParams) -> prim.Hosts:
 @symmetric_product_p.def_abstract_eval
 def _symmetric_type(avals: prim.Avals, params: ProductParams) -> prim.Avals:
     a, c = avals
-    ma.check_matrices("symmetric_product", a)
     _check_real("symmetric_product", avals)
+    ma.check_matrices("symmetric_product", a)
     n = a.shape[-2]
     if c.shape != (*a.shape[:-2], n, n):
         raise errors.ShapeError(
@@ -471,8 +471,8 @@ cholesky_update_p: Primitive[prim.NoParams] = ma.declare("cholesky_update", prim
 @cholesky_update_p.def_abstract_eval
 def _update_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
     r, w = avals
-    ma.check_matrices("cholesky_update", r, square=True)
     _check_real("cholesky_update", avals)
+    ma.check_matrices("cholesky_update", r, square=True)
     if w.shape != r.shape[:-1]:
         raise errors.ShapeError(
             "cholesky_update needs a vector of as many elements as the factor has rows, but got "

@@ -86,16 +86,17 @@ def too_wide(value: int, dtype: DType, wider: str, name: str = "") -> NumberRang
     """
     what = f"{subject(value, name)}{shortened(value)}"
     wide = settings().wide_dtypes
-    for other in ("int64", "uint64") if wide else ("int32", "uint32"):
+    for other in ("int64", "uint64") if wide else ("int32", "uint32", "int64", "uint64"):
         ends = np.iinfo(other)
         if ends.min <= value <= ends.max:
-            advice = f"Give a wider dtype, for instance {wider % f'jnp.{other}'}"
+            call = wider % f"jnp.{other}"
+            if not wide and ends.bits == 64:
+                return NumberRangeError(
+                    f"{what} does not fit in {dtype.name}, and there are no 64-bit types: set "
+                    f"jax_enable_x64, or tinyjax's wide_dtypes, and write {call}."
+                )
+            advice = f"Give a wider dtype, for instance {call}"
             return NumberRangeError(f"{what} does not fit in {dtype.name}. {advice}.")
-    if not wide:
-        return NumberRangeError(
-            f"{what} does not fit in {dtype.name}, and there are no 64-bit types: set "
-            "jax_enable_x64, or tinyjax's wide_dtypes."
-        )
     advice = f"Make it a float, for instance {wider % 'float'}"
     return NumberRangeError(f"{what} does not fit in {dtype.name}, nor in 64 bits. {advice}.")
 

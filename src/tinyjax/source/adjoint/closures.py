@@ -48,7 +48,8 @@ def opened(x: Any, outer: tuple[Any, ...] = ()) -> Any:
     if any(x is holder for holder in outer):
         raise find.refusal(
             f"the function {getattr(x, '__qualname__', repr(x))} closes over a function that "
-            "closes over it: their derivatives would be lost. Pass the values as arguments."
+            "closes over it: their derivatives would be lost. Define both in the module, and pass "
+            "the values as arguments."
         )
     inside = functools.partial(opened, outer=(*outer, x))
     values = {name: tree.map(inside, value) for name, value in _values(x).items()}
