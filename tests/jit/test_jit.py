@@ -957,6 +957,9 @@ def test_a_decorator_hands_all_options_on(monkeypatch: pytest.MonkeyPatch) -> No
     assert unchecked(made)(len) == given
 
 
+PLACES = np.arange(200_000)[::-1, None]
+ELEMENTS = lax.GatherDimensionNumbers((), (0,), (0,))
+
 #: Eager operations on large arrays, and whether their results must lie where XLA reads them.
 HANDED_ON: dict[str, tuple[Callable[[Any], Any], bool]] = {
     "sum": (lambda x: x + x, True),
@@ -983,6 +986,9 @@ HANDED_ON: dict[str, tuple[Callable[[Any], Any], bool]] = {
     "conversion": (lambda x: x.astype("float64"), True),
     "iota": (lambda x: jnp.arange(400_000), True),
     "list": (lambda x: jnp.array([1.5] * 300_000), True),
+    "product": (lambda x: x[:160_000].reshape(400, 400) @ x[:160_000].reshape(400, 400), True),
+    "product of transposed": (lambda x: x.reshape(-1, 400).T @ x.reshape(-1, 400), True),
+    "gather": (lambda x: lax.gather(x, PLACES, ELEMENTS, (1,), mode="clip"), True),
     "transpose": (lambda x: (x.reshape(400, -1) + 1).T + 1, False),
     "gradient": (tinyjax.grad(lambda x: jnp.sum(jnp.sin(x) * x)), False),
 }

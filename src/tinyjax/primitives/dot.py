@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, records
-from tinyjax.core.names import Array, ShapedArray, dev, ew, hlo, lw, prim, ru, sh, tr
+from tinyjax.core.names import Array, ShapedArray, dev, ew, hlo, lw, opd, prim, ru, sh, tr
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.primitives.precision import (
     Canonical,
@@ -164,6 +164,14 @@ def _dot_host(avals: prim.Avals, params: DotParams) -> prim.HostCall | None:
     if not _is_matmul(x, y, params):
         return None
     turn_left, turn_right = params.lhs_contract[0] < x.ndim - 1, params.rhs_contract[0] > 0
+    shape = _shape(x, y, params)
+    if opd.is_large(shape, params.dtype):
+
+        def product(x: HostArray, y: HostArray) -> HostArray:
+            out = opd.aligned(shape, params.dtype)
+            return (x.T if turn_left else x).dot(y.T if turn_right else y, out)
+
+        return prim.HostCall(product, fresh=True)
     if turn_left:
         return prim.HostCall(lambda x, y: x.T.dot(y.T if turn_right else y), fresh=True)
     # for few numbers faster than matmul

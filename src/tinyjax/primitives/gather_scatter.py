@@ -142,7 +142,10 @@ def _gather_host(avals: prim.Avals, params: GatherParams) -> prim.Kernel | None:
         except IndexError:
             return _gather(windows, params, x, indices)
 
-    return read_elements if (is_take or of_elements) and unsigned.itemsize == 4 else read
+    is_large = is_take and opd.is_large((*indices.shape[:-1], *windows.window_shape), x.dtype)
+    if (is_take or of_elements) and unsigned.itemsize == 4 and not is_large:
+        return read_elements
+    return read
 
 
 def _gather(

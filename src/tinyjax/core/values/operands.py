@@ -208,9 +208,14 @@ def aligned(shape: Sequence[int], dtype: DType, zeros: bool = False) -> HostArra
     return memory[start : start + size].view(dtype).reshape(shape)
 
 
+def is_large(shape: Sequence[int], dtype: DType) -> bool:
+    """Return whether an array is put where a transfer to a device does not copy it."""
+    return prod(shape) * dtype.itemsize >= _LEAST_ALIGNED
+
+
 def memory(shape: Sequence[int], dtype: DType, zeros: bool = False) -> HostArray:
     """Return memory for a result: where a transfer does not copy it, if it is large."""
-    if prod(shape) * dtype.itemsize >= _LEAST_ALIGNED:
+    if is_large(shape, dtype):
         return aligned(shape, dtype, zeros)
     return (np.zeros if zeros else np.empty)(shape, dtype)
 
