@@ -59,3 +59,11 @@ def down(c: Any, n: int, x: Any) -> Any:
 
 def up(c: Any, n: int, x: Any) -> Any:
     return c if n == 0 else down(c + x, n - 1, x)
+
+
+async def coroutine(x: Any) -> Any:
+    return x
+
+
+def no_coroutine(x: Any) -> Any:
+    return x

@@ -7,27 +7,35 @@ processes and damaged files call for among them.
 """
 
 import ast
+import ctypes
 import inspect
 import itertools
 import linecache
 import math
+import os
 import pickle
 import re
-from collections import OrderedDict, deque
+import subprocess
+import sys
+import warnings
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, partial
-from importlib import import_module
+from hashlib import sha256
+from importlib import import_module, reload
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
+from unittest import mock
 
 import advised_sources
 import numpy as np
 import pytest
 import scipy.sparse as scipy_sparse
+from test_values_in_place import LIBRARIES
 
 import tinyjax
 import tinyjax.numpy as jnp
@@ -50,10 +58,14 @@ from tinyjax import (
 from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive, registry
 from tinyjax.core.tracing.trace import bind1
 from tinyjax.example_libraries import stax
-from tinyjax.experimental import checkify, mesh_utils, sparse
+from tinyjax.experimental import checkify, checkpoints, mesh_utils, serialize_executable, sparse
+from tinyjax.experimental.hijax import VJPHiPrimitive
 from tinyjax.experimental.random import stateful_rng
+from tinyjax.export import format
+from tinyjax.profiler import recording
 from tinyjax.scipy.spatial.transform import Rotation
 from tinyjax.sharding import AbstractMesh, NamedSharding
+from tinyjax.tree.node import KINDS
 
 HERE: Final = Path(__file__).parent
 PACKAGE: Final = Path(tinyjax.__file__).parent
@@ -70,7 +82,7 @@ VERBS: Final = (
     "|Start|Stop|Store|Sum|Take|Trace|Transpose|Turn|Update|Use|Wrap|Write"
 )
 ADVICE: Final = re.compile(
-    rf"^(?:{VERBS}|For)\b|[:;,] (?:or |and )?(?:{VERBS.lower()}) (?!of\b|is\b)"
+    rf"^(?:{VERBS}|For)\b(?! Tracer)|[:;,] (?:or |and )?(?:{VERBS.lower()}) (?!of\b|is\b)"
 )
 
 
@@ -118,6 +130,7 @@ class FrozenSaving:
 
 
 REF: Final = tinyjax.new_ref(1.0)
+X_TYPE: Final = tinyjax.typeof(jnp.float32(0.5))
 MESH: Final = tinyjax.make_mesh((1,), ("x",))
 GRID: Final = tinyjax.make_mesh((2, 2), ("x", "y"))
 ITSELF: Final[list[Any]] = []
@@ -160,14 +173,141 @@ def mapped(fun: Callable[..., Any], in_specs: Any, out_specs: Any, *axes: str) -
     return tinyjax.shard_map(fun, mesh=GRID, in_specs=in_specs, out_specs=out_specs, **options)
 
 
-def sized() -> Any:
-    return tinyjax.ShapeDtypeStruct(export.symbolic_shape("n"), "float32")
+def sized(*shape: Any) -> Any:
+    return tinyjax.ShapeDtypeStruct(shape or export.symbolic_shape("n"), "float32")
+
+
+def batching(fun: Callable[..., Any], rule: Callable[..., Any]) -> Any:
+    found = tinyjax.custom_batch(fun)
+    found.def_vmap(rule)
+    return found
 
 
 def batched_by(rule: Callable[..., Any]) -> Any:
-    fun = tinyjax.custom_batch(lambda x: x)
-    fun.def_vmap(rule)
-    return tinyjax.vmap(fun)(jnp.arange(3.0))
+    return tinyjax.vmap(batching(lambda x: x, rule))(jnp.arange(3.0))
+
+
+def custom(method: str, *rules: Any) -> Any:
+    """Return the identity with rules of its own."""
+    fun = getattr(
+        tinyjax, {"defjvps": "custom_jvp", "defjvp": "custom_jvp"}.get(method, "custom_vjp")
+    )(lambda x: x)
+    getattr(fun, method)(*rules)
+    return fun
+
+
+def stashing(ref: Any, x: Any) -> Any:
+    """Return ``x``; the derivative's cotangent is written to the reference."""
+    fun = tinyjax.custom_vjp(lambda ref, x: x)
+
+    def bwd(ref: Any, ct: Any) -> Any:
+        ref[...] = ct
+        return None, ct
+
+    fun.defvjp(lambda ref, x: (x, ref), bwd)
+    return fun(ref, x)
+
+
+def tripled(x: Any, c: Any) -> Any:
+    """Return ``x * c``, whose rule closes over ``c`` and applies the function itself."""
+    fun = tinyjax.custom_derivative(lambda x: x * c)
+    fun.defderivative(lambda x: (fun(x), lambda t: 2.0 * t * c))
+    return fun(x)
+
+
+def tripled_of_both(x: Any, c: Any) -> Any:
+    fun = tinyjax.custom_derivative(lambda x, c: x * c)
+    fun.defderivative(lambda x, c: (fun(x, c), lambda t, u: 2.0 * t * c + u * x))
+    return fun(x, c)
+
+
+def nest(n: int, x: Any, compiled: int = 99) -> Any:
+    """Call compiled programs, so many at most, inside of each other's callbacks."""
+    if n == 0:
+        return x
+    wrap = tinyjax.jit if compiled > 0 else lambda fun: fun
+    inside = lambda x: np.asarray(nest(n - 1, x, compiled - 1))  # noqa: E731
+    return wrap(lambda x: tinyjax.pure_callback(inside, x, x))(x)
+
+
+def many_sines(x: Any) -> Any:
+    for i in range(600):
+        x = jnp.sin(x) * float(i)
+    return x
+
+
+def by_platform(x: Any) -> Any:
+    return lax.platform_dependent(x, cpu=jnp.sin, default=jnp.cos)
+
+
+class Late(Plain):
+    """What is registered as a node only at times."""
+
+
+def unpickled(*, registered: bool) -> Any:
+    """Return a structure that was pickled where the class of a node was registered."""
+    tree.register_dataclass(Late, ("x",), ())
+    try:
+        data = pickle.dumps(tree.structure(Late(1)))
+        if registered:
+            return pickle.loads(data)
+    finally:
+        del KINDS[Late]
+    return pickle.loads(data)
+
+
+def named(*names: str) -> Any:
+    """Return a new class of named tuples, registered for export under these names."""
+    kind = namedtuple("kind", "x")
+    for name in names:
+        export.register_namedtuple_serialization(kind, serialized_name=name)
+    return kind
+
+
+def taking(thing: np.float32) -> Any:
+    return jnp.sin(thing)
+
+
+class Twice(VJPHiPrimitive):
+    def __init__(self) -> None:
+        self.in_avals, self.out_aval, self.params = (X_TYPE,), X_TYPE, {}
+        super().__init__()
+
+    def expand(self, x: Any) -> Any:
+        return 2.0 * x
+
+
+class Structured(Twice):
+    def vjp_fwd(self, nzs_in: Any, /, *args: Any) -> Any:
+        return self(*args), (), True, {"at": args[0]}
+
+
+class StructuredWithRetval(Structured):
+    def vjp_bwd_retval(self, res: Any, outgrad: Any, /) -> Any:
+        return (2 * outgrad,)
+
+
+class StructuredWithBwd(Structured):
+    def vjp_bwd(self, res: Any, structured: Any, outgrad: Any, *arg_accums: Any) -> None:
+        arg_accums[0].accum(2 * outgrad)
+
+
+@partial(tree.register_dataclass, data_fields=("x",), meta_fields=("about",))
+@dataclass
+class Described:
+    x: Any
+    about: Any
+
+
+@tree.register_dataclass
+@dataclass
+class DescribedByData(Described):
+    pass
+
+
+class TwiceWithJvp(Twice):
+    def jvp(self, primals: Any, tangents: Any) -> Any:
+        return self(*primals), self(*tangents)
 
 
 @partial(tinyjax.custom_vjp, nondiff_argnums=(1, 2))
@@ -181,12 +321,65 @@ squared.defvjp_with_logs(
 )
 
 
-def declaring(call: Callable[[Callable[..., Any]], Any]) -> Any:
+def loudly(call: Callable[[], Any]) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return call()
+
+
+def cached(mode: int) -> Any:
+    """Compile a program where the folder of the cache has this mode."""
+    folder = Path(scope()["FOLDER"]) / f"cache of mode {mode}"
+    folder.mkdir(exist_ok=True)
+    folder.chmod(mode)
+    with config.scoped(cache_dir=str(folder)):
+        return tinyjax.jit(lambda x: x * mode)(2.0)
+
+
+def unprofiled(call: Callable[[], Any]) -> Any:
+    """Call what tells of profiles where none has been recorded."""
+    with suppress(tinyjax.errors.ProfilerError):
+        profiler.stop_trace()
+    recording._recorded.clear()
+    return call()
+
+
+def without(module: str, call: Callable[[], Any]) -> Any:
+    """Call what needs a module as if it were not installed."""
+    return within(mock.patch.dict(sys.modules, {module: None}), call)
+
+
+def elsewhere(code: str, **environment: str) -> None:
+    """Run a program in another process, which names its error if it has one."""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise tinyjax.errors.ArgumentError(done.stderr)
+
+
+def changed(exported: export.Exported, old: bytes, new: bytes, version: int = 3) -> bytes:
+    """Return what is exported with another text in it, and a checksum that fits."""
+    size = format._FRAME.size
+    data = exported.serialize()
+    length = format._FRAME.unpack_from(data)[2]
+    header = data[size : size + length].replace(old, new)
+    rest = data[size + length : -32].replace(old, new)
+    body = format._FRAME.pack(format._MAGIC, version, len(header)) + header + rest
+    return body + sha256(body).digest()
+
+
+def declaring(call: Callable[[Callable[..., Any], Any], Any]) -> Any:
     """Return what ``call`` returns of a primitive that is declared for it."""
     primitive: Primitive[NoParams] = Primitive("advised", NoParams)
     primitive.def_abstract_eval(lambda avals, params: avals)
+    primitive.def_lowering(lambda b, operands, params: operands)
     try:
-        return call(lambda x: bind1(primitive, (x,), NO_PARAMS))
+        return call(lambda x: bind1(primitive, (x,), NO_PARAMS), primitive)
     finally:
         del registry["advised"]
 
@@ -255,9 +448,20 @@ def scope() -> dict[str, Any]:
         "dumps": pickle.dumps,
         "Fraction": Fraction,
         "OrderedDict": OrderedDict,
+        "defaultdict": defaultdict,
         "deque": deque,
         "P": P,
         "AbstractMesh": AbstractMesh,
+        "BOX": LIBRARIES[tinyjax](1.0),
+        "BOX_OF": LIBRARIES[tinyjax],
+        "mock": mock,
+        "import_module": import_module,
+        "reload": reload,
+        "checkpoints": checkpoints,
+        "serialize_executable": serialize_executable,
+        "SimpleNamespace": SimpleNamespace,
+        "TRIANGLE": (sized(3, 3), tinyjax.ShapeDtypeStruct((), np.int32)),
+        "ctypes": ctypes,
         "mesh_utils": mesh_utils,
         "stateful_rng": stateful_rng,
         "NamedSharding": NamedSharding,
@@ -270,6 +474,10 @@ def scope() -> dict[str, Any]:
         "V": jnp.arange(3.0),
         "X": jnp.float32(0.5),
         "S": jnp.eye(3),
+        "COMPILED": serialize_executable.serialize(
+            tinyjax.jit(jnp.sin).lower(jnp.float32(0.5)).compile()
+        ),
+        "LONGS": np.arange(3).reshape(1, 1, 3),
         "A": jnp.arange(16.0).reshape(4, 4),
         "KEY": random.key(0),
         "SPACE": SimpleNamespace(x=jnp.arange(3.0)),
@@ -343,9 +551,12 @@ def sentences() -> dict[str, re.Pattern[str]]:
 @cache
 def advice_of(program: str) -> frozenset[str]:
     """Return the advice that a program is given."""
-    with pytest.raises((tinyjax.errors.TinyjaxError, AttributeError, TypeError)) as caught:
+    with pytest.raises(
+        (tinyjax.errors.TinyjaxError, AttributeError, TypeError, ImportError, Warning)
+    ) as caught:
         eval(program, scope())
-    text = getattr(caught.value, "message", str(caught.value))
+    notes = getattr(caught.value, "__notes__", [])
+    text = "\n".join([getattr(caught.value, "message", str(caught.value)), *notes])
     return frozenset(x for x, pattern in sentences().items() if pattern.search(text))
 
 

@@ -72,7 +72,7 @@ def _ompi(environment: Mapping[str, str]) -> Cluster | None:
     if host is None:
         raise ArgumentError(
             f"distributed.initialize: {_OMPI_URI}={uri!r} in the environment names no address. "
-            "Give coordinator_address."
+            "Give coordinator_address, num_processes and process_id."
         )
     port = _port(environment, int(uri.partition(".")[0]) // 4096)
     size, index = environment["OMPI_COMM_WORLD_SIZE"], environment["OMPI_COMM_WORLD_RANK"]

@@ -126,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(
         prog="python -m tinyjax.distributed.launch",
-        description="Start a group of processes on this machine that compute together.",
+        description="Starts a group of processes on this machine that compute together.",
     )
     parser.add_argument("-n", "--num-processes", type=int, required=True)
     parser.add_argument(

@@ -272,10 +272,7 @@ class SymbolicDim(ints.SymbolicSize):
 
     def splat(self, host: dtypes.HostArray, aval: ShapedArray) -> dtypes.HostArray:
         if not tr.is_in_program():
-            raise InconclusiveDimensionOperation(
-                f"an array of type {aval} has symbolic sizes, so it has no data. Symbolic sizes "
-                "are for functions that are exported: make such arrays within one."
-            )
+            raise ints.unknown_sizes(aval)
         return unsized(host, aval)
 
     def __jax_array__(self) -> Array:
@@ -442,7 +439,7 @@ class SymbolicDim(ints.SymbolicSize):
     def __lt__(self, other: Any) -> Any:
         return self._compared(other, "<", -1, -1)
 
-    def _compared(self, other: object, how: str, slack: int, sign: int) -> Any:
+    def _compared(self, other: Any, how: str, slack: int, sign: int) -> Any:
         p = self._other(other, how)
         if p is None:
             return NotImplemented
@@ -456,8 +453,8 @@ class SymbolicDim(ints.SymbolicSize):
         raise InconclusiveDimensionOperation(
             f"whether '{self}' {how} '{other}' depends on the sizes, of which is known that they "
             f"are at least 1{self.scope.told()}. Say more of them where they are made, such as "
-            f"constraints=['{self} >= {other}']; or take export.max_dim and export.min_dim in "
-            "place of max and min."
+            f"constraints=['{self} {how[0]}= {other - sign * slack}']; or take export.max_dim and "
+            "export.min_dim in place of max and min."
         )
 
 

@@ -37,10 +37,7 @@ def full(shape: tuple[int, ...], value: bool | int | float | complex, dtype: dty
 def _full_of_size(value: bool | int | float | complex, aval: ShapedArray) -> Array:
     """Return an array of a symbolic size."""
     if not isinstance(value, ints.SymbolicSize):
-        raise InconclusiveDimensionOperation(
-            f"an array of type {aval} is made outside of a function that is exported, where its "
-            "sizes are not known."
-        )
+        raise ints.unknown_sizes(aval)
     return bc.broadcast_in_dim(value.as_array(aval.dtype), aval.shape, ())
 
 

@@ -29,6 +29,7 @@ from tinyjax.core import devices as dev
 from tinyjax.core.devices import default_elsewhere, may_be_elsewhere
 from tinyjax.core.stablehlo.types import MOST_AXES, MOST_ELEMENTS, check_axes, check_size
 from tinyjax.core.tracing.primitive import MANY, MappedAxis, Primitive, Tangent
+from tinyjax.core.values import integers as ints
 from tinyjax.core.values.array import Array, DeviceBuffer
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray, PlacedArray
@@ -632,8 +633,13 @@ def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -
         avals.append(arg._aval or arg.aval)
     said = primitive.check_types(avals, params)
     for aval in said or ():
-        if aval not in avals and (aval.size > MOST_ELEMENTS or aval.ndim > MOST_AXES):
+        if aval in avals:
+            continue
+        symbolic = isinstance(aval.size, ints.SymbolicSize)
+        if symbolic or aval.size > MOST_ELEMENTS or aval.ndim > MOST_AXES:
             primitive.rules.types.clear()
+            if symbolic:
+                raise ints.unknown_sizes(aval)
             check_size(aval.shape)
             check_axes(aval.shape)
     token = set_errors(IGNORE)

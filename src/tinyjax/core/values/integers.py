@@ -15,6 +15,7 @@ from tinyjax.errors import (
     ArgumentError,
     AxisError,
     ConcretizationError,
+    InconclusiveDimensionOperation,
     TinyjaxError,
     described,
     shortened,
@@ -61,6 +62,14 @@ class SymbolicSize(_Int):
     def splat(self, host: Any, aval: Any) -> Any:
         """Return the data of an array of one value, of a type with such sizes."""
         raise NotImplementedError
+
+
+def unknown_sizes(aval: object) -> InconclusiveDimensionOperation:
+    """Return the error of an array with symbolic sizes outside of a program."""
+    return InconclusiveDimensionOperation(
+        f"an array of type {aval} has symbolic sizes, so it has no data. Symbolic sizes are for "
+        "functions that are exported: make such arrays within one."
+    )
 
 
 def larger(x: int, y: int) -> int:
