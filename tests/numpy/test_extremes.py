@@ -626,3 +626,9 @@ def test_special_functions_at_ends_are_those_of_scipy(name: str) -> None:
     for way in (fun, tinyjax.jit(fun, tier="compiled")):
         found = way(*args)
         np.testing.assert_allclose(found, expected, 1e-12, 1e-14)
+
+
+def test_cumulative_sums_of_more_elements_than_an_int32_counts() -> None:
+    many = tinyjax.ShapeDtypeStruct((2**31 + 1,), "int8")
+    compiled = tinyjax.jit(jnp.cumsum).lower(many).compile()
+    assert compiled.memory_analysis().argument_size_in_bytes == 2**31 + 1

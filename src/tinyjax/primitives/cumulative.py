@@ -76,9 +76,10 @@ def _lower_loop(
     if not x.size:
         return x
     part, wide = (*x.shape[:axis], 1, *x.shape[axis + 1 :]), bc.accumulator(x.dtype)
+    counting = dtypes.int32 if n < 2**31 else dtypes.int64
 
     def count(value: int) -> Value:
-        return b.scalar(value, dtypes.int32)
+        return b.scalar(value, counting)
 
     def body(args: list[Value]) -> Values:
         step, last, out, *arrays = args
