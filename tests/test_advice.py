@@ -20,12 +20,13 @@ import sys
 import warnings
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, redirect_stderr, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, partial
 from hashlib import sha256
 from importlib import import_module, reload
+from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
@@ -61,6 +62,7 @@ from tinyjax.example_libraries import stax
 from tinyjax.experimental import checkify, checkpoints, mesh_utils, serialize_executable, sparse
 from tinyjax.experimental.hijax import VJPHiPrimitive
 from tinyjax.experimental.random import stateful_rng
+from tinyjax.exploring.command import main as explore
 from tinyjax.export import format
 from tinyjax.profiler import recording
 from tinyjax.scipy.spatial.transform import Rotation
@@ -384,6 +386,44 @@ def declaring(call: Callable[[Callable[..., Any], Any], Any]) -> Any:
         del registry["advised"]
 
 
+def calling_in_region(b: Any, operands: Any, returns_token: bool) -> Any:
+    """Write an ordered callback in a region, which may return what keeps the order."""
+    before = b.token
+
+    def body(_: Any) -> Any:
+        b.token = before
+        b.host_call(lambda x: (), operands, [], True, True)
+        return [*operands, b.token] if returns_token else operands
+
+    results = [*b.results, before.type] if returns_token else b.results
+    zero = b.scalar(0, np.dtype(np.int32))
+    outs = b.emit("stablehlo.case", [zero], results, {}, [b.region((), body)])
+    if returns_token:
+        *outs, b.token = outs
+    return outs
+
+
+def calling_in_loop(b: Any, operands: Any) -> Any:
+    """Write an ordered callback in a loop of one iteration."""
+    zero, one = [b.scalar(i, np.dtype(np.int32)) for i in (0, 1)]
+
+    def body(state: Any) -> Any:
+        b.host_call(lambda x: (), state[1:], [], True, True)
+        return [b.add(state[0], one), *state[1:]]
+
+    return b.loop([zero, *operands], lambda s: [b.compare(s[0], one, "LT")], body, True)[1:]
+
+
+def on_command_line(main: Callable[[Any], int], *arguments: str) -> None:
+    """Run a program of the package, which names its mistakes on standard error."""
+    said = StringIO()
+    try:
+        with redirect_stderr(said):
+            main(arguments)
+    except SystemExit:
+        raise tinyjax.errors.ArgumentError(said.getvalue()) from None
+
+
 def annotated(x: "Path") -> Any:
     return x
 
@@ -455,6 +495,7 @@ def scope() -> dict[str, Any]:
         "BOX": LIBRARIES[tinyjax](1.0),
         "BOX_OF": LIBRARIES[tinyjax],
         "mock": mock,
+        "explore": explore,
         "import_module": import_module,
         "reload": reload,
         "checkpoints": checkpoints,

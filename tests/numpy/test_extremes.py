@@ -629,6 +629,6 @@ def test_special_functions_at_ends_are_those_of_scipy(name: str) -> None:
 
 
 def test_cumulative_sums_of_more_elements_than_an_int32_counts() -> None:
-    many = tinyjax.ShapeDtypeStruct((2**31 + 1,), "int8")
+    many: Any = tinyjax.ShapeDtypeStruct((2**31 + 1,), "int8")
     compiled = tinyjax.jit(jnp.cumsum).lower(many).compile()
     assert compiled.memory_analysis().argument_size_in_bytes == 2**31 + 1

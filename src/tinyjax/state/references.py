@@ -441,8 +441,9 @@ class Ref(av.Typed):
                 raise RefError(
                     f"a Ref of type {self.aval} that was made outside is used in the "
                     f"{trace.describe()}, which keeps no state. jit, scan, while_loop, fori_loop, "
-                    "map, cond, switch and checkpoint do. Elsewhere make the Ref inside, or pass "
-                    "in ref[...] and return the new value."
+                    "map, cond, switch and checkpoint do; control flow that is staged from its "
+                    "source does not. Elsewhere make the Ref inside, or pass in ref[...] and "
+                    "return the new value."
                 )
             elif trace.parent is trace:
                 raise RefError(
