@@ -15,11 +15,13 @@ import math
 import os
 import pickle
 import re
+import socket
 import subprocess
 import sys
 import warnings
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, redirect_stderr, suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -58,6 +60,7 @@ from tinyjax import (
 )
 from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive, registry
 from tinyjax.core.tracing.trace import bind1
+from tinyjax.distributed import gathering
 from tinyjax.example_libraries import stax
 from tinyjax.experimental import checkify, checkpoints, mesh_utils, serialize_executable, sparse
 from tinyjax.experimental.hijax import VJPHiPrimitive
@@ -362,6 +365,33 @@ def elsewhere(code: str, **environment: str) -> None:
     )
     if done.returncode:
         raise tinyjax.errors.ArgumentError(done.stderr)
+
+
+def meet(*processes: tuple[int, int], port_is_used: bool = False) -> None:
+    """Let processes meet, given their numbers and how many they think they are: threads of ours."""
+    probe = socket.create_server(("127.0.0.1", 0))
+    address = f"127.0.0.1:{probe.getsockname()[1]}"
+    if not port_is_used:
+        probe.close()
+
+    def come(number: int, size: int) -> str:
+        mine = gathering.Hello(number, size, 1, "")
+        try:
+            if number:
+                found = gathering.approach(address, mine, 60.0)
+            else:
+                found = gathering.gather(gathering.listener(address), mine, 60.0)
+                gathering.begin(found)
+        except tinyjax.errors.DistributedError as error:
+            return error.message
+        for line in found.lines.values():
+            line.close()
+        return ""
+
+    with probe, ThreadPoolExecutor(len(processes)) as pool:
+        said = [*filter(None, pool.map(come, *zip(*processes, strict=True)))]
+    if said:
+        raise tinyjax.errors.ArgumentError("\n".join(said))
 
 
 def changed(exported: export.Exported, old: bytes, new: bytes, version: int = 3) -> bytes:
