@@ -546,6 +546,10 @@ WIDE: list[tuple[Callable[[], Any], Any]] = [
     (lambda: tinyjax.scipy.special.xlogy(10**30, 10**30), 1e30 * np.log(1e30)),
     (lambda: jnp.where(X > 1, X, 2**70), [2.0**70, 2, 3]),
     (lambda: jnp.searchsorted(X, 10**30), 3),
+    (lambda: (jnp.ones(2, "bfloat16") * 2**64).astype("float32"), 2.0**64),
+    (lambda: jnp.stack([jnp.less(10**30, 10**31), jnp.asarray(3) < 10**30]), True),
+    (lambda: tinyjax.vmap(lambda x, n=10**30: x * n)(X), X * np.float32(10**30)),
+    (lambda: tinyjax.grad(lambda x: jnp.sum(jnp.unwrap(x, period=10**30)))(X), 1),
 ]
 
 

@@ -287,12 +287,12 @@ def scale_and_translate(
         >>> moved.tolist()
         [0.0, 1.0, 2.0]
     """
-    (pixels,), chosen = pm.promote_inexact(opd.as_array(image)), _method(method)
+    (pixels,), chosen = pm.promote_inexact(opd.as_operand(image)), _method(method)
     sizes = _shape("scale_and_translate", pixels, shape)
     if chosen == ResizeMethod.NEAREST:
         raise errors.ArgumentError("scale_and_translate has no method 'nearest': resize has.")
     dims = [ints.canonical_axis(d, pixels.ndim) for d in ints.listed(spatial_dims, "spatial_dims")]
-    scales, shifts = pm.promote_inexact(opd.as_array(scale), opd.as_array(translation))
+    scales, shifts = pm.promote_inexact(opd.as_operand(scale), opd.as_operand(translation))
     if not scales.shape == shifts.shape == (len(dims),):
         raise errors.ShapeError(
             f"scale_and_translate takes a scale and a translation for each of {len(dims)} "

@@ -1132,7 +1132,7 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
     """
     if isinstance(y, int):
         return integer_pow(x, y)
-    base, exponent = opd.as_array(x), opd.as_array(y)
+    base, exponent = opd.as_operand(x), opd.as_array(y)
     if dtypes.is_inexact(base.dtype) and dtypes.is_integer(exponent.dtype):
         exponent = convert(exponent, base.dtype)
     return tr.bind1(ew.pow_, pair("pow", base, exponent), NO_PARAMS)
@@ -1282,7 +1282,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
         >>> lax.convert_element_type(jnp.array([300]), jnp.int8)
         Array([44], dtype=int8)
     """
-    return ew.convert_element_type(opd.as_array(operand), dtypes.check(new_dtype))
+    return ew.convert_element_type(opd.as_operand(operand), dtypes.check(new_dtype))
 
 
 def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:

@@ -41,6 +41,8 @@ def one_dtype(name: str, operands: Sequence[Array]) -> list[Array]:
     """Convert weak operands to the dtype of the others, where they can be without loss of kind."""
     xs = list(operands)
     if len({x.dtype for x in xs}) == 1:
+        for x in xs:
+            opd.check_number(x, x.dtype)
         return xs
     strong = {x.dtype for x in xs if not opd.is_weak(x)}
     if len(strong) == 1:

@@ -13,7 +13,7 @@ from tinyjax import dtypes, tree
 from tinyjax.core.devices import Placement
 from tinyjax.core.names import api, av, bc, bind1, ck, ew, ints, jx, opd, prim, rd, sh, sl, stg
 from tinyjax.core.values import Array, ArrayLike, ConcreteArray
-from tinyjax.core.values.operands import as_array
+from tinyjax.core.values.operands import as_array, as_operand
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.frames import Applied
@@ -282,7 +282,7 @@ def reduce(
         raise ArgumentError("reduce takes at least one array as operands, but got none.")
     starts = treedef.flatten_up_to(init_values, "init_values")
     pairs = [
-        one_dtype("reduce", (as_array(x), as_array(start)))
+        one_dtype("reduce", (as_array(x), as_operand(start)))
         for x, start in zip(leaves, starts, strict=True)
     ]
     axes = _axes_of("reduce", pairs[0][0], dimensions)
@@ -396,7 +396,7 @@ def reduce_window(
     """
     leaves, treedef = tree.flatten(operand)
     pairs = [
-        one_dtype("reduce_window", (as_array(x), as_array(start)))
+        one_dtype("reduce_window", (as_array(x), as_operand(start)))
         for x, start in zip(leaves, treedef.flatten_up_to(init_value, "init_value"), strict=True)
     ]
     moves = (window_dimensions, window_strides, padding, base_dilation, window_dilation)

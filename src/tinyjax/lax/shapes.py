@@ -94,7 +94,7 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
         >>> lax.broadcast_like(jnp.array([1, 2]), jnp.zeros((3, 2))).shape
         (3, 2)
     """
-    x, shape = opd.as_array(arr), opd.as_array(like_arr).shape
+    x, shape = opd.as_array(arr), opd.as_operand(like_arr).shape
     if broadcast_shapes(x.shape, shape) != shape:
         raise errors.ShapeError(f"{x.aval} does not broadcast to shape {shape}.")
     return broadcast_in_dim(x, shape, range(len(shape) - x.ndim, len(shape)))
@@ -589,7 +589,7 @@ def full(
         >>> lax.full((2,), 7, "float32")
         Array([7., 7.], dtype=float32)
     """
-    value = opd.as_array(fill_value)
+    value = opd.as_array(fill_value) if dtype is None else opd.as_operand(fill_value)
     if value.shape:
         raise errors.ShapeError.got("full needs a scalar", value)
     result_dtype = value.dtype if dtype is None else dtypes.check(dtype)

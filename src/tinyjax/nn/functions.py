@@ -33,7 +33,7 @@ def identity(x: ArrayLike) -> Array:
         >>> float(nn.identity(3.0))
         3.0
     """
-    return pm.array_of("identity", x)
+    return opd.as_array(x, "identity")
 
 
 def relu(x: ArrayLike) -> Array:
@@ -94,7 +94,7 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
         >>> tinyjax.grad(nn.leaky_relu)(-1.0)
         Array(0.01, dtype=float32, weak_type=True)
     """
-    (a,) = pm.arrays("leaky_relu", x, in_floats=True)
+    a = pm.inexact(x, "leaky_relu")
     return uf.pick(ew.ge(a, sh.full_like(a, 0)), a, negative_slope * a)
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from tinyjax import dtypes, errors, host
-from tinyjax.core.names import Array, ArrayLike, conc, ew, ints, sh, wl
+from tinyjax.core.names import Array, ArrayLike, conc, ew, ints, opd, sh, wl
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, reductions as red
 from tinyjax.numpy.editing import pad
@@ -263,7 +263,7 @@ def view(a: ArrayLike, dtype: dtypes.DTypeLike = None) -> Array:
         >>> jnp.array([1.0, 2.0]).view("uint16")
         Array([    0, 16256,     0, 16384], dtype=uint16)
     """
-    x = pm.array_of("view", a)
+    x = opd.as_array(a, "view")
     new_dtype = x.dtype if dtype is None else dtypes.check(dtype)
     old, new = x.dtype.itemsize, new_dtype.itemsize
     if x.dtype == new_dtype:

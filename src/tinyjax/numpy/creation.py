@@ -23,7 +23,7 @@ import numpy as np
 
 from tinyjax import dtypes, errors, frames, numpy as jnp
 from tinyjax.core import primitives
-from tinyjax.core.names import Tracer, ck, dev, ew, idn, ints, opd, sh
+from tinyjax.core.names import Tracer, ck, conc, dev, ew, idn, ints, opd, sh
 from tinyjax.core.stablehlo.types import MOST_AXES, MOST_ELEMENTS, check_size
 from tinyjax.core.values import Array, ArrayLike, ConcreteArray
 from tinyjax.core.values.array import followed, is_array_like, put
@@ -211,7 +211,7 @@ def _make(x: Any, dtype: DType | None) -> Array:
 
 def operand(x: Nested) -> Array:
     """Return data as an array that meets others: an int of 64 bits may be one of them."""
-    return opd.as_array(x) if type(x) is int else asarray(x)
+    return opd.as_operand(x) if type(x) is int else asarray(x)
 
 
 def _holds_elements(x: Any) -> bool:
@@ -355,7 +355,7 @@ def _of_numbers(x: Any, types: set[type], dtype: DType | None) -> Array:
         info = dtypes.iinfo(dtype)
         if host.size and not info.min <= host.min() <= host.max() <= info.max:
             widest = host.max() if host.max() > info.max else host.min()
-            raise opd.too_wide(int(widest), info.dtype, "jnp.array(..., dtype=%s)", "array")
+            raise conc.too_wide(int(widest), info.dtype, "array", "jnp.array(..., dtype=%s)")
     host = ew.convert_host(host, dtype)
     return ConcreteArray(opd.copied(host, dtype) if opd.is_copied(host) else host)
 
@@ -418,7 +418,7 @@ def broadcast_to(array: ArrayLike, shape: Shape, *, out_sharding: dev.Placement 
     """
     if out_sharding is not None:
         return put_result(broadcast_to, out_sharding, array, shape)
-    x = pm.array_of("broadcast_to", array)
+    x = opd.as_array(array, "broadcast_to")
     sizes = canonical_shape(shape)
     offset = len(sizes) - x.ndim
     if offset < 0 or any(n not in (1, m) for n, m in zip(x.shape, sizes[offset:], strict=True)):
@@ -842,7 +842,7 @@ def _ends(
 
     It is as precise as the type of the result, and complex if that is.
     """
-    xs = pm.arrays(name, start, stop, *others, in_floats=True)
+    xs = pm.arrays(name, start, stop, *others)
     types = pm.types_of(xs)
     if dtype is not None:
         types.append((dtypes.to_inexact(dtypes.check(dtype)), False))

@@ -9,7 +9,7 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.api.mapping import vmap
-from tinyjax.core.names import Array, ArrayLike, ck, hlo, ints, sh, sl, tr
+from tinyjax.core.names import Array, ArrayLike, ck, hlo, ints, opd, sh, sl, tr
 from tinyjax.errors import ArgumentError, DtypeError, IndexingError, ShapeError, shortened
 from tinyjax.host import replay
 from tinyjax.numpy import (
@@ -68,7 +68,7 @@ def insert(
             raise DtypeError(f"insert needs integer places, but got {places.aval}.")
         places = pm.convert(places, dtypes.default_int())
     places = pm.counting(places)
-    new = pm.convert(pm.strong(pm.array_of("insert", values)), x.dtype)
+    new = pm.convert(pm.array_of("insert", values), x.dtype)
     new = sh.reshape(new, (1,) * (x.ndim - new.ndim) + new.shape)
     if new.ndim > x.ndim:
         raise ShapeError(f"insert: values {new.aval} have more axes than the array {x.aval}.")
@@ -263,7 +263,8 @@ def fill_diagonal(
     pm.not_in_place("fill_diagonal", inplace)
     if wrap:
         raise ArgumentError("fill_diagonal fills one diagonal: leave out wrap.")
-    x, values = pm.array_of("fill_diagonal", a), mn.ravel(pm.array_of("fill_diagonal", val))
+    x, values = pm.arrays("fill_diagonal", a, val)
+    values = mn.ravel(pm.promote_dtypes(x, values)[1])
     if x.ndim < 2 or (x.ndim > 2 and len(set(x.shape)) > 1):
         raise ShapeError(
             f"fill_diagonal needs a matrix, or more axes of one size, but the shape is {x.shape}."
@@ -519,7 +520,7 @@ def pad(
         >>> jnp.pad(jnp.array([2, 4]), 2, mode="linear_ramp", end_values=(0, 6))
         Array([0, 1, 2, 4, 5, 6], dtype=int32)
     """
-    x = pm.array_of("pad", array)
+    x = opd.as_array(array, "pad")
     widths = _pairs(pad_width, x.ndim, "widths")
     if callable(mode):
         padded = _constant(x, widths, 0)

@@ -23,7 +23,14 @@ from tinyjax.core.primitives.shape import full, full_like
 from tinyjax.core.tracing.checking import explained
 from tinyjax.core.values.array import put
 from tinyjax.core.values.integers import integer
-from tinyjax.core.values.operands import first_element, fits, is_splat
+from tinyjax.core.values.operands import (
+    as_array,
+    check_number,
+    first_element,
+    fits,
+    has_data,
+    is_splat,
+)
 from tinyjax.dtypes import DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, NumberRangeError
 from tinyjax.host import data_at_hand
@@ -357,7 +364,7 @@ def positive(x: ArrayLike, /) -> Array:
         >>> +jnp.array([True, False])
         Array([ True, False], dtype=bool)
     """
-    return array_of("positive", x)
+    return as_array(x, "positive")
 
 
 def power(x: ArrayLike, y: ArrayLike, /) -> Array:
@@ -512,7 +519,7 @@ def floor(x: ArrayLike, /) -> Array:
         >>> jnp.floor(jnp.array([1.5, -1.5]))
         Array([ 1., -2.], dtype=float32)
     """
-    a = array_of("floor", x)
+    a = as_array(x, "floor")
     return a if _is_integral(a) else ew.floor(a)
 
 
@@ -526,7 +533,7 @@ def ceil(x: ArrayLike, /) -> Array:
         >>> jnp.ceil(jnp.array([1.2, -1.5]))
         Array([ 2., -1.], dtype=float32)
     """
-    a = array_of("ceil", x)
+    a = as_array(x, "ceil")
     return a if _is_integral(a) else ew.ceil(a)
 
 
@@ -540,7 +547,7 @@ def trunc(x: ArrayLike, /) -> Array:
         >>> jnp.trunc(jnp.array([1.7, -1.7]))
         Array([ 1., -1.], dtype=float32)
     """
-    a = array_of("trunc", x)
+    a = as_array(x, "trunc")
     if _is_integral(a):
         return a
     return ew.select(ew.lt(a, full_like(a, 0)), ew.ceil(a), ew.floor(a))
@@ -586,7 +593,7 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
         Array([ 1.2, -0.5], dtype=float32)
     """
     no_out("round", out)
-    x, decimals = array_of("round", a), integer(decimals, "decimals")
+    x, decimals = as_array(a, "round"), integer(decimals, "decimals")
     if _is_integral(x):
         if decimals < 0:
             raise ArgumentError(
@@ -649,8 +656,8 @@ def signbit(x: ArrayLike, /) -> Array:
     """
     a = _no_complex("signbit", array_of("signbit", x))
     if dtypes.is_float(a.dtype):
-        a = primitives.bitcast_convert_type(a, np.dtype(f"i{a.dtype.itemsize}"))
-    return _false(a) if dtypes.kind(a.dtype) in "bu" else ew.lt(a, full_like(a, 0))
+        x = a = primitives.bitcast_convert_type(a, np.dtype(f"i{a.dtype.itemsize}"))
+    return _false(a) if dtypes.kind(a.dtype) in "bu" else ew.lt(*compared("signbit", x, 0))
 
 
 @replayed
@@ -1492,6 +1499,7 @@ def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None 
         if bound is None or (type(bound) is int and _is_beyond(bound, x.dtype, is_upper)):
             continue
         x = minimum(bound, x) if is_upper else maximum(bound, x)
+    check_number(x, x.dtype)
     return x
 
 
@@ -1712,7 +1720,7 @@ def nan_to_num(
         >>> jnp.nan_to_num(jnp.array([1.0, jnp.nan]), nan=-1.0)
         Array([ 1., -1.], dtype=float32)
     """
-    a = array_of("nan_to_num", x)
+    a = as_array(x, "nan_to_num")
     if _is_integral(a):
         return a
     if dtypes.is_complex(a.dtype):
@@ -1729,7 +1737,9 @@ def nan_to_num(
 
 def truth(x: Array) -> Array:
     """Say where ``x`` is not zero."""
-    return x if x.dtype == dtypes.bool_ else ew.ne(x, full_like(x, 0))
+    if x.dtype == dtypes.bool_:
+        return x
+    return ew.ne(x, full_like(x, 0)) if has_data(x) else convert(x, dtypes.bool_)
 
 
 @universal(identity=True)
@@ -1965,7 +1975,7 @@ def real(val: ArrayLike, /) -> Array:
         >>> tinyjax.grad(jnp.real)(1 + 2j)
         Array(1.+0.j, dtype=complex64, weak_type=True)
     """
-    a = array_of("real", val)
+    a = as_array(val, "real")
     return ew.real(a) if dtypes.is_complex(a.dtype) else a
 
 
@@ -2005,7 +2015,7 @@ def conjugate(x: ArrayLike, /) -> Array:
         >>> tinyjax.grad(lambda z: jnp.real(z * jnp.conjugate(z)))(1 + 2j)
         Array(2.-4.j, dtype=complex64, weak_type=True)
     """
-    a = array_of("conjugate", x)
+    a = as_array(x, "conjugate")
     return ew.conj(a) if dtypes.is_complex(a.dtype) else a
 
 

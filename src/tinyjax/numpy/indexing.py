@@ -381,7 +381,7 @@ def _converted(x: Array, value: ArrayLike, kind: str) -> Array:
         if not opd.is_weak(update) and common != dtype and dtypes.is_integer(common):
             return pm.convert(update, common)  # it is compared before it wraps around
     if _is_constant(update):
-        element = opd.first_element(opd.given_number(update)).astype(dtype)
+        element = opd.first_element(ew.convert_host(opd.given_number(update), dtype))
         return opd.splat(element, av.ShapedArray(update.shape, dtype))
     return pm.convert(update, dtype)
 

@@ -714,7 +714,7 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
         >>> jnp.linalg.tensorsolve(a, jnp.array([[2.0, 4.0], [6.0, 8.0]]))
         Array([1., 2., 3., 4.], dtype=float32)
     """
-    x, y = pm.arrays("tensorsolve", a, b)
+    x, y = pm.floats("tensorsolve", a, b)
     if axes is not None:
         moved = [ints.canonical_axis(i, x.ndim) for i in ints.listed(axes, "axes")]
         others = [i for i in range(x.ndim) if i not in moved]
@@ -746,7 +746,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
         >>> jnp.linalg.tensorinv(2 * jnp.eye(6).reshape(2, 3, 6)).shape
         (6, 2, 3)
     """
-    x, ind = pm.array_of("tensorinv", a), ints.integer(ind, "ind")
+    x, ind = pm.inexact(a, "tensorinv"), ints.integer(ind, "ind")
     if ind <= 0:
         raise ArgumentError(f"ind must be a positive integer, but got {ind} for tensorinv.")
     rows, columns = x.shape[:ind], x.shape[ind:]

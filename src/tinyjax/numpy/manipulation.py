@@ -56,7 +56,7 @@ def reshape(
     """
     if out_sharding is not None:
         return placing.put_result(reshape, out_sharding, a, shape, order)
-    x = pm.array_of("reshape", a)
+    x = opd.as_array(a, "reshape")
     sizes = _fill_in(x, shape)
     if ints.is_one_of(order, ("C",)):
         return sh.reshape(x, sizes)
@@ -107,7 +107,7 @@ def ravel(a: ArrayLike, order: Order = "C", *, out_sharding: dev.Placement = Non
         >>> jnp.ravel(jnp.array([[1, 2], [3, 4]]), order="F"), jnp.ravel(5)
         (Array([1, 3, 2, 4], dtype=int32), Array([5], dtype=int32, weak_type=True))
     """
-    x = pm.array_of("ravel", a)
+    x = opd.as_array(a, "ravel")
     return reshape(x, (x.size,), order)
 
 
@@ -130,7 +130,7 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
         >>> jnp.transpose(jnp.zeros((2, 3, 4)), (1, 2, 0)).shape
         (3, 4, 2)
     """
-    x = pm.array_of("transpose", a)
+    x = opd.as_array(a, "transpose")
     if axes is None:
         return sh.transpose(x, tuple(range(x.ndim - 1, -1, -1)))
     perm = tuple([ints.canonical_axis(i, x.ndim) for i in ints.listed(axes, "axes")])
@@ -168,7 +168,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
         >>> jnp.matrix_transpose(jnp.zeros((5, 2, 3))).shape
         (5, 3, 2)
     """
-    a = pm.array_of("matrix_transpose", x)
+    a = opd.as_array(x, "matrix_transpose")
     if a.ndim < 2:
         raise ShapeError.got("matrix_transpose requires at least 2 dimensions", a)
     return swapaxes(a, -1, -2)
@@ -192,7 +192,7 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
                [2],
                [3]], dtype=int32)
     """
-    x = pm.array_of("swapaxes", a)
+    x = opd.as_array(a, "swapaxes")
     i, j = ints.canonical_axis(axis1, x.ndim, "axis1"), ints.canonical_axis(axis2, x.ndim, "axis2")
     perm = list(range(x.ndim))
     perm[i], perm[j] = j, i
@@ -220,7 +220,7 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
         >>> jnp.moveaxis(jnp.zeros((2, 3, 4)), (0, 1), (-1, -2)).shape
         (4, 3, 2)
     """
-    x = pm.array_of("moveaxis", a)
+    x = opd.as_array(a, "moveaxis")
     sources = _given_axes(source, x.ndim, "source")
     places = _given_axes(destination, x.ndim, "destination")
     if len(sources) != len(places):
@@ -253,7 +253,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
         >>> jnp.moveaxis(jnp.zeros((2, 3, 4)), 2, 0).shape
         (4, 2, 3)
     """
-    x = pm.array_of("rollaxis", a)
+    x = opd.as_array(a, "rollaxis")
     i = ints.canonical_axis(axis, x.ndim)
     place = start if start == x.ndim else ints.canonical_axis(start, x.ndim, "start")
     return moveaxis(x, i, place - 1 if i < place else place)
@@ -280,7 +280,7 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
         Array([[1],
                [2]], dtype=int32)
     """
-    x = pm.array_of("expand_dims", a)
+    x = opd.as_array(a, "expand_dims")
     places = ints.one_or_more(axis, "axis")
     return sh.expand_dims(x, ints.canonical_axes(places, x.ndim + len(places)))
 
@@ -304,7 +304,7 @@ def squeeze(a: ArrayLike, axis: ints.Axis = None) -> Array:
         >>> jnp.squeeze(jnp.zeros((1, 3, 1))).shape
         (3,)
     """
-    x = pm.array_of("squeeze", a)
+    x = opd.as_array(a, "squeeze")
     if axis is None:
         return sh.squeeze(x, tuple([i for i, n in enumerate(x.shape) if n == 1]))
     axes = ints.canonical_axes(axis, x.ndim)
@@ -332,7 +332,7 @@ def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
         >>> jnp.broadcast_arrays(1, jnp.array([2.0, 3.0]))
         (Array([1, 1], dtype=int32, weak_type=True), Array([2., 3.], dtype=float32))
     """
-    xs = pm.arrays("broadcast_arrays", *args)
+    xs = [opd.as_array(x, "broadcast_arrays") for x in args]
     return tuple(pm.broadcast(xs, "broadcast_arrays")) if xs else ()
 
 
@@ -836,7 +836,7 @@ def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
         (Array([[1, 1, 1],
                [2, 2, 2]], dtype=int32), (3, 2))
     """
-    x = pm.array_of("tile", A)
+    x = opd.as_array(A, "tile")
     times = cr.canonical_shape(reps, "reps")
     ndim = max(x.ndim, len(times))
     times = (1,) * (ndim - len(times)) + times
@@ -895,7 +895,7 @@ def flip(m: ArrayLike, axis: ints.Axis = None) -> Array:
         Array([[2, 1],
                [4, 3]], dtype=int32)
     """
-    x = pm.array_of("flip", m)
+    x = opd.as_array(m, "flip")
     return sh.rev(x, ints.canonical_axes(axis, x.ndim))
 
 
@@ -956,7 +956,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
         Array([[2, 4],
                [1, 3]], dtype=int32)
     """
-    x = pm.array_of("rot90", m)
+    x = opd.as_array(m, "rot90")
     plane = _given_axes(axes, x.ndim, "axes")
     if len(plane) != 2:
         raise ArgumentError(f"rot90 needs two axes, which make a plane, but got {shortened(axes)}.")
@@ -993,7 +993,7 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: ints.Axis = None)
         >>> jnp.roll(jnp.arange(4), 1)
         Array([3, 0, 1, 2], dtype=int32)
     """
-    x = pm.array_of("roll", a)
+    x = opd.as_array(a, "roll")
     if axis is None:
         return sh.reshape(roll(sh.reshape(x, (x.size,)), shift, 0), x.shape)
     axes = [ints.canonical_axis(i, x.ndim) for i in ints.one_or_more(axis, "axis")]

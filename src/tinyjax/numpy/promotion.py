@@ -23,7 +23,7 @@ from tinyjax.core.values.avals import ShapeDtypeStruct
 from tinyjax.core.values.integers import canonical_axis, integers, is_one_of, one_or_more
 from tinyjax.core.values.operands import (
     PYTHON_NUMBERS,
-    as_array,
+    as_operand,
     check_number,
     is_weak,
     met_splats,
@@ -63,7 +63,7 @@ def typed_of(name: str, x: object) -> Array | ShapeDtypeStruct:
         shape, dtype = getattr(x, "shape", None), getattr(x, "dtype", None)
         if isinstance(shape, (tuple, list)) and isinstance(dtype, np.dtype):
             return ShapeDtypeStruct(tuple(shape), dtype)
-    return as_array(x, name)
+    return as_operand(x, name)
 
 
 def array_of(name: str, x: ArrayLike) -> Array:
@@ -72,27 +72,12 @@ def array_of(name: str, x: ArrayLike) -> Array:
     Raises:
         ArgumentError: it is neither an array nor a number; lists are not converted.
     """
-    return x if isinstance(x, Array) else as_array(x, name)
+    return x if isinstance(x, Array) else as_operand(x, name)
 
 
-def arrays(name: str, *values: ArrayLike, in_floats: bool = False) -> list[Array]:
-    """Convert the operands of a function to arrays.
-
-    Args:
-        name: the function's.
-        values: the operands. Python integers may be beyond 64 bits where another is of floats.
-        in_floats: whether they may be in any case, since the function computes in floats.
-    """
-    try:
-        return [x if isinstance(x, Array) else as_array(x, name) for x in values]
-    except NumberRangeError as error:  # beside floats a number is one
-        others = [as_array(x, name) for x in values if type(x) is not int]
-        if not (in_floats or any(x.dtype in _INEXACT for x in others)):
-            raise
-        try:
-            return [as_array(float(x) if type(x) is int else x, name) for x in values]
-        except OverflowError:
-            raise error from None
+def arrays(name: str, *values: ArrayLike) -> list[Array]:
+    """Convert the operands of a function to arrays; ``name`` is the function's."""
+    return [x if isinstance(x, Array) else as_operand(x, name) for x in values]
 
 
 def vector(name: str, x: ArrayLike, what: str = "a vector") -> Array:
@@ -242,11 +227,14 @@ def _broadcast_plan(
 def promote_dtypes(*xs: Array) -> list[Array]:
     """Convert arrays to their common dtype."""
     types = types_of(xs)
-    if types.count(types[0]) == len(types):
-        return list(xs)
-    dtype, weak = promote(types)
-    if weak and dtype not in _INEXACT and any(is_weak(x) and not x.weak_type for x in xs):
-        weak = False  # what is computed from ints of 64 bits alone has 64
+    dtype, weak = types[0]
+    if types.count(types[0]) != len(types):
+        dtype, weak = promote(types)
+    if weak and dtype not in _INEXACT:
+        for x in xs:
+            check_number(x, dtype)
+        if any(is_weak(x) and not x.weak_type for x in xs):
+            weak = False  # what is computed from ints of 64 bits alone has 64
     return [convert(x, dtype, weak) for x in xs]
 
 
@@ -259,7 +247,7 @@ def promote_inexact(*xs: Array) -> list[Array]:
 
 def floats(name: str, *values: ArrayLike) -> list[Array]:
     """Prepare the operands of a function that computes in floats: arrays of one dtype."""
-    return promote_inexact(*arrays(name, *values, in_floats=True))
+    return promote_inexact(*arrays(name, *values))
 
 
 def types_of(xs: Iterable[Array]) -> list[tuple[DType, bool]]:
@@ -314,7 +302,7 @@ def operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     # isinstance costs less than a call
     if type(x) in PYTHON_NUMBERS:
         if type(y) in PYTHON_NUMBERS:
-            a, b = arrays(name, x, y)
+            a, b = promote_dtypes(*arrays(name, x, y))
         else:
             b = y if isinstance(y, Array) else array_of(name, y)
             number = met_splats.get((x, type(x), b.aval))
@@ -322,7 +310,7 @@ def operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
                 number = beside(name, x, b.aval)
             if number is not None:
                 return number, b
-            a, b = arrays(name, x, b)
+            a, b = promote_dtypes(*arrays(name, x, b))
     elif type(y) in PYTHON_NUMBERS:
         a = x if isinstance(x, Array) else array_of(name, x)
         number = met_splats.get((y, type(y), a.aval))
@@ -330,7 +318,7 @@ def operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
             number = beside(name, y, a.aval)
         if number is not None:
             return a, number
-        a, b = arrays(name, a, y)
+        a, b = promote_dtypes(*arrays(name, a, y))
     else:
         a = x if isinstance(x, Array) else array_of(name, x)
         b = y if isinstance(y, Array) else array_of(name, y)
@@ -387,7 +375,7 @@ def inexact_operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Arra
     try:
         a, b = operands(name, x, y)
     except NumberRangeError:  # a number need not fit integers: they become floats
-        a, b = operands(name, _as_float(name, x), _as_float(name, y))
+        a, b = operands(name, inexact(x, name), inexact(y, name))
     if a.dtype not in _INEXACT:
         weak = a.weak_type or (type(x) in PYTHON_NUMBERS and type(y) in PYTHON_NUMBERS)
         dtype = to_inexact(a.dtype, weak)
@@ -395,14 +383,8 @@ def inexact_operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Arra
     return a, b
 
 
-def _as_float(name: str, x: ArrayLike) -> ArrayLike:
-    return arrays(name, x, in_floats=True)[0] if type(x) is int else inexact(x, name)
-
-
 def inexact(x: ArrayLike, name: str = "this function") -> Array:
     """Prepare the operand of a function defined on floats."""
-    if type(x) is int:
-        x = arrays(name, x, in_floats=True)[0]
     a = x if isinstance(x, Array) else array_of(name, x)
     aval = a._aval or a.aval
     if aval.dtype in _INEXACT:
@@ -416,5 +398,5 @@ def inexact_first(name: str, x: ArrayLike, *others: ArrayLike) -> list[Array]:
 
     A number beside integers would make them floats where promotion is strict, which is refused.
     """
-    first, *rest = arrays(name, x, *others, in_floats=True)
+    first, *rest = arrays(name, x, *others)
     return [inexact(first, name) if all(map(is_weak, rest)) else first, *rest]

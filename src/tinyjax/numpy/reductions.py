@@ -517,7 +517,7 @@ def mean(
         Array([1.5, 4. ], dtype=float32)
     """
     uf.no_out("mean", out)
-    (x,) = pm.arrays("mean", a, in_floats=True)
+    x = pm.array_of("mean", a)
     axes = ints.canonical_axes(axis, x.ndim)
     result = _result_type(dtype, x)
     inner = _computation_type(dtypes.to_inexact(result))
@@ -586,7 +586,7 @@ def _variance(  # noqa: PLR0913 (the arguments of var)
     less: Any = ddof if correction is None else correction
     if not isinstance(less, Real | Array):
         raise ArgumentError(f"{name}: ddof must be a number, such as 1, but got {type_name(less)}.")
-    (x,) = pm.arrays(name, a, in_floats=True)
+    x = pm.array_of(name, a)
     axes = ints.canonical_axes(axis, x.ndim)
     result = dtypes.real_part(_result_type(dtype, x))
     inner = _computation_type(dtypes.to_inexact(result))
@@ -694,7 +694,7 @@ def average(
         >>> jnp.average(jnp.array([1.0, 4.0]), weights=jnp.array([2.0, 1.0]))
         Array(2., dtype=float32)
     """
-    (x,) = pm.arrays("average", a, in_floats=True)
+    x = pm.array_of("average", a)
     axes = ints.canonical_axes(axis, x.ndim)
     if weights is None:
         result = mean(x, axes, keepdims=keepdims)
@@ -760,11 +760,12 @@ def _without_nan(
     name: str, a: ArrayLike, instead: Callable[[dtypes.DType], ArrayLike]
 ) -> tuple[Array, Array | None]:
     """Replace NaN by a value of its type, and say where there was one; None for types without."""
-    x = pm.strong(pm.array_of(name, a))
+    x = pm.array_of(name, a)
     if dtypes.is_key(x.dtype):
         raise DtypeError(f"{name} takes numbers, but got {x.aval}.")
     if not dtypes.is_inexact(x.dtype):
         return x, None
+    x = pm.strong(x)
     nan = uf.isnan(x)
     return uf.pick(nan, instead(x.dtype), x), nan
 

@@ -308,7 +308,7 @@ def shape(a: ArrayLike | av.ShapeDtypeStruct) -> tuple[int, ...]:
     sizes = getattr(a, "shape", None)
     if type(sizes) is tuple:
         return sizes
-    return opd.as_array(a).shape
+    return opd.as_operand(a).shape
 
 
 def size(a: ArrayLike | av.ShapeDtypeStruct, axis: int | Sequence[int] | None = None) -> int:

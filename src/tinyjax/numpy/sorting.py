@@ -220,7 +220,7 @@ def _cumulate(
     out: None = None,
 ) -> Array:
     uf.no_out(name, out)
-    x, along = pm.along(name, _not_a_number(name, a), axis)
+    x, along = pm.along(name, _not_a_number(name, a, dtype), axis)
     result_dtype = x.dtype if dtype is None else dtypes.check(dtype)
     x = pm.convert(x, result_dtype)
     if result_dtype == dtypes.bool_:
@@ -231,9 +231,12 @@ def _cumulate(
     return pm.convert(sums, result_dtype) if dtype is not None else sums
 
 
-def _not_a_number(name: str, a: ArrayLike) -> ArrayLike:
+def _not_a_number(name: str, a: ArrayLike, dtype: dtypes.DTypeLike = None) -> ArrayLike:
     """Make an array of one element of a Python number, which as in NumPy has an axis then."""
-    return pm.array_of(name, a).reshape(1) if type(a) in opd.PYTHON_NUMBERS else a
+    if type(a) not in opd.PYTHON_NUMBERS:
+        return a
+    x = pm.array_of(name, a)
+    return (x if dtype is None else pm.convert(x, dtypes.check(dtype))).reshape(1)
 
 
 def cumsum(
@@ -318,7 +321,9 @@ def nancumprod(a: ArrayLike, *args: Any, **kwargs: Any) -> Array:
     return _cumulate("nancumprod", cu.cumprod, x, *args, **kwargs)
 
 
-def _replace_nan(name: str, a: ArrayLike, value: float) -> Array:
+def _replace_nan(name: str, a: ArrayLike, value: float) -> ArrayLike:
+    if type(a) is int:
+        return a
     x = pm.array_of(name, _not_a_number(name, a))
     if not dtypes.is_inexact(x.dtype):
         return x
@@ -587,7 +592,7 @@ def _quantile(  # noqa: PLR0913 (the signature of quantile)
         return sh.reshape(line, (prod(values.shape[i] for i in axes), *rest))
 
     line = in_line(pm.strong(x))
-    (levels,) = pm.arrays(name, q, in_floats=True)
+    levels = pm.array_of(name, q)
     with _known(levels):
         is_narrow = dtypes.is_narrow_float(fractions.dtype)  # which counts no places among many
         flat = pm.strong(pm.convert(levels, dtypes.float32 if is_narrow else fractions.dtype))

@@ -19,6 +19,8 @@ from tinyjax.numpy.promotion import (
     array_of,
     convert,
     counting,
+    floats,
+    inexact,
     precise,
     promote_dtypes,
     promote_inexact,
@@ -125,9 +127,8 @@ def _slide(
     return sh.reshape(out, (out.size,))
 
 
-def _observations(name: str, m: ArrayLike, rowvar: bool, is_first: bool) -> Array:
+def _observations(name: str, x: Array, rowvar: bool, is_first: bool) -> Array:
     """Samples with a variable in each row."""
-    x = array_of(name, m)
     if x.ndim > 2:
         raise ShapeError.got(f"{name} needs at most two axes", x)
     rows = sh.reshape(x, (1, x.size)) if x.ndim < 2 else x
@@ -170,11 +171,9 @@ def cov(
         Array([[ 1., -1.],
                [-1.,  1.]], dtype=float32)
     """
-    x = _observations("cov", m, rowvar, True)
-    variables = [x]
-    if y is not None:
-        variables.append(_observations("cov", y, rowvar, False))
-    variables = promote_inexact(*variables)
+    given = floats("cov", *([m] if y is None else [m, y]))
+    variables = [_observations("cov", x, rowvar, x is given[0]) for x in given]
+    x = variables[0]
     result_dtype = variables[0].dtype if dtype is None else dtypes.check(dtype)
     if not dtypes.is_inexact(result_dtype):
         raise DtypeError(f"cov: dtype must be a float or complex one, but got {result_dtype.name}.")
@@ -362,8 +361,8 @@ def histogram_bin_edges(
         >>> jnp.histogram_bin_edges(jnp.array([0.0, 4.0]), bins=4)
         Array([0., 1., 2., 3., 4.], dtype=float32)
     """
-    x = array_of("histogram_bin_edges", a)
-    return _edges("histogram_bin_edges", x, bins, range, dtypes.to_inexact(x.dtype, x.weak_type))
+    x = inexact(a, "histogram_bin_edges")
+    return _edges("histogram_bin_edges", x, bins, range, x.dtype)
 
 
 @ck.explained

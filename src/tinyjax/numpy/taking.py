@@ -429,7 +429,7 @@ def extract(
         >>> jnp.extract(x > 2, x, size=3, fill_value=-1)
         Array([ 3,  4, -1], dtype=int32)
     """
-    mask = pm.array_of("extract", condition)
+    mask = uf.truth(pm.array_of("extract", condition))
     flat = sh.reshape(mask, (mask.size,))
     return compress(flat, arr, size=size, fill_value=fill_value)
 

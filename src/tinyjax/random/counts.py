@@ -65,7 +65,7 @@ def geometric(
         True
     """
     own, kind = uniforms.one_key("geometric", key), uniforms.integer_dtype("geometric", dtype)
-    (probability,) = pm.promote_inexact(opd.as_array(p))
+    (probability,) = pm.promote_inexact(opd.as_operand(p))
     sizes = uniforms.result_shape("geometric", shape, probability.shape)
     sample = uniforms.uniform_of("geometric", own, sizes, probability.dtype)
     sample = jnp.where(sample == 0, 1, sample)
@@ -226,7 +226,7 @@ def binomial(
         True
     """
     own, kind = uniforms.one_key("binomial", key), uniforms.float_dtype("binomial", dtype)
-    (probability,) = pm.promote_inexact(opd.as_array(p))
+    (probability,) = pm.promote_inexact(opd.as_operand(p))
     count = uniforms.converted(n, probability.dtype)
     sizes = uniforms.result_shape("binomial", shape, count.shape, probability.shape)
     count, probability = (pm.broadcast_to_shape(x, sizes) for x in (count, probability))
@@ -369,7 +369,7 @@ def multinomial(
         100.0
     """
     own, kind = uniforms.one_key("multinomial", key), uniforms.float_dtype("multinomial", dtype)
-    trials, probabilities = pm.promote_inexact(opd.as_array(n), opd.as_array(p))
+    trials, probabilities = pm.promote_inexact(opd.as_operand(n), opd.as_operand(p))
     sizes = probabilities.shape if shape is None else uniforms.sizes_of("multinomial", shape)
     if not sizes or not probabilities.shape:
         raise errors.ShapeError(
@@ -524,7 +524,7 @@ def _choose(
     """Draw indices."""
     if p is None:
         return uniforms.randint(key, shape, 0, size)
-    (weights,) = pm.promote_inexact(opd.as_array(p))
+    (weights,) = pm.promote_inexact(opd.as_operand(p))
     if weights.shape != (size,):
         raise ShapeError.got(f"choice among {size} elements takes p of shape ({size},)", weights)
     if replace:

@@ -567,7 +567,7 @@ def multivariate_normal(
         (5, 2)
     """
     uniforms.one_key("multivariate_normal", key, used=False)
-    centre, covariance = pm.promote_inexact(opd.as_array(mean), opd.as_array(cov))
+    centre, covariance = pm.promote_inexact(opd.as_operand(mean), opd.as_operand(cov))
     kind = uniforms.float_dtype("multivariate_normal", centre.dtype if dtype is None else dtype)
     n = centre.shape[-1] if centre.shape else -1
     if covariance.shape[-2:] != (n, n):

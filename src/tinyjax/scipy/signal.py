@@ -227,8 +227,8 @@ def correlate(in1: ArrayLike, in2: ArrayLike, *args: Any, **kwargs: Any) -> Arra
         >>> correlate(jnp.array([1.0, 2.0, 3.0]), jnp.array([0.0, 1.0, 0.5]))
         Array([0.5, 2. , 3.5, 3. , 0. ], dtype=float32)
     """
-    turned = jnp.flip(jnp.conj(pm.array_of("correlate", in2)))
-    return convolve(in1, turned, *args, **kwargs)
+    x, y = pm.floats("correlate", in1, in2)
+    return convolve(x, jnp.flip(jnp.conj(y)), *args, **kwargs)
 
 
 def correlate2d(
@@ -454,7 +454,7 @@ class _Spectra:
             transform(_trendless(_segments(z, size, step), self.detrend) * win, count)
             for z in signals
         ]
-        rate = jnp.asarray(self.fs).astype(real)
+        rate = jnp.astype(self.fs, real)
         if self.scaling == "density":
             power = jnp.sum(jnp.abs(win) ** 2) * rate
         else:
@@ -696,7 +696,7 @@ def istft(  # noqa: PLR0913, PLR0917 (JAX's signature)
         x, norm = (v[..., size // 2 : length - size // 2] for v in (x, norm))
     x = x / jnp.where(jnp.abs(norm) > 1e-10, norm, 1)
     real = dtypes.real_part(x.dtype)
-    times = jnp.arange(x.shape[-1], dtype=real) / jnp.asarray(fs).astype(real)
+    times = jnp.arange(x.shape[-1], dtype=real) / jnp.astype(fs, real)
     place = time - 1 if frequency < time else time
     return times, jnp.moveaxis(x, -1, place)
 

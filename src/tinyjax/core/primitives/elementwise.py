@@ -43,7 +43,13 @@ from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array, followed
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.values.operands import given_number, is_constant, met_splats, remember_splat
+from tinyjax.core.values.operands import (
+    given_number,
+    has_data,
+    is_constant,
+    met_splats,
+    remember_splat,
+)
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DtypeError, ShapeError
 
@@ -1236,6 +1242,7 @@ def convert_element_type(x: Array, dtype: DType, weak_type: bool = False) -> Arr
         and is_constant(x)
         and id(x) not in followed
         and not dtypes.is_key(dtype)
+        and (has_data(x) or not dtypes.is_integer(dtype))
     ):
         # a number, converted at once, so that it is rounded once and stays a literal
         host = convert_host(given_number(x), dtype)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 import numpy as np
 
 from tinyjax import errors, lazy
+from tinyjax.config import settings
 from tinyjax.core.values.array import Array, DeviceBuffer, followed
 from tinyjax.core.values.avals import ShapedArray, interned
 from tinyjax.dtypes import (
@@ -33,7 +34,8 @@ from tinyjax.dtypes import (
     key_tag,
     of_physical,
 )
-from tinyjax.errors import ArgumentError, DonatedArrayError
+from tinyjax.errors import ArgumentError, DonatedArrayError, NumberRangeError, shortened
+from tinyjax.frames import subject
 
 
 class _GivenUp:
@@ -184,7 +186,10 @@ class ConcreteArray(Array):
 
     def _fetch(self) -> HostArray:
         buffer = self._buffer
-        assert buffer is not None, "an array holds a host array or a buffer"
+        if buffer is None:
+            number = self._number
+            assert isinstance(number, int), "an array holds a host array, a buffer or an int"
+            raise too_wide(number, self.aval.dtype)
         if buffer.is_deleted():
             raise_donated(self)
         return fetched(buffer, self.aval.dtype)
@@ -367,6 +372,33 @@ def raise_donated(array: Array) -> NoReturn:
         f"this array ({array.aval}) was donated to a compiled function, which has reused its "
         "memory, or it was deleted. Use the function's result, or do not donate the argument."
     )
+
+
+def too_wide(value: int, dtype: DType, name: str = "", wider: str = "") -> NumberRangeError:
+    """Make the error of an int that a dtype cannot hold.
+
+    Args:
+        value: the int.
+        dtype: what it was to be converted to.
+        name: of the function, for the message.
+        wider: the same call with ``%s`` for another dtype; by default it makes an array.
+    """
+    wider = wider or f"jnp.asarray({shortened(value)}, dtype=%s)"
+    what = f"{subject(value, name)}{shortened(value)}"
+    wide = settings().wide_dtypes
+    for other in ("int64", "uint64") if wide else ("int32", "uint32", "int64", "uint64"):
+        ends = np.iinfo(other)
+        if ends.min <= value <= ends.max:
+            call = wider % f"jnp.{other}"
+            if not wide and ends.bits == 64:
+                return NumberRangeError(
+                    f"{what} does not fit in {dtype.name}, and there are no 64-bit types: set "
+                    f"jax_enable_x64, or tinyjax's wide_dtypes, and write {call}."
+                )
+            advice = f"Give a wider dtype, for instance {call}"
+            return NumberRangeError(f"{what} does not fit in {dtype.name}. {advice}.")
+    advice = f"Make it a float, for instance {wider % 'float'}"
+    return NumberRangeError(f"{what} does not fit in {dtype.name}, nor in 64 bits. {advice}.")
 
 
 def fetched(buffer: DeviceBuffer, dtype: DType) -> HostArray:

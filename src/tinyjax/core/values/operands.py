@@ -15,7 +15,7 @@ from tinyjax.config import settings
 from tinyjax.core.stablehlo.types import check_axes
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray, ShapeDtypeStruct
-from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.concrete import ConcreteArray, too_wide
 from tinyjax.core.values.integers import SymbolicSize
 from tinyjax.dtypes import (
     ALL,
@@ -46,7 +46,7 @@ from tinyjax.errors import (
 from tinyjax.frames import subject
 
 _ALL = frozenset((*ALL, *STORED))
-_INT32 = np.iinfo(np.int32)
+_INT32, _INT64 = np.iinfo(np.int32), np.iinfo(np.int64)
 
 #: Operations that round each element by itself, so that NumPy may broadcast their operands, and a
 #: number stand for an array of it, which is faster.
@@ -62,43 +62,18 @@ PYTHON_NUMBERS: Final = frozenset((bool, int, float, complex))
 
 
 def scalar(
-    value: bool | int | float | complex, dtype: DType, weak_type: bool = False, name: str = ""
+    value: bool | int | float | complex, dtype: DType, weak_type: bool = False
 ) -> ConcreteArray:
-    """Make a scalar array of a given type from a Python number; ``name`` is the function's."""
+    """Make a scalar array of a given type from a Python number."""
     try:
         host = np.array(value, dtype)
-    except (OverflowError, TypeError):  # that of the narrow floats, which tells of no number
+    except (OverflowError, TypeError):
         if not isinstance(value, int):  # a float's infinity
             raise
-        call = f"jnp.asarray({shortened(value)}, dtype=%s)"
-        raise too_wide(value, dtype, call, name) from None
+        if not is_narrow_float(dtype):
+            raise too_wide(value, dtype) from None
+        host = float_of(value).astype(dtype)  # those of ml_dtypes take ints of 64 bits
     return ConcreteArray(host, ShapedArray((), dtype, weak_type))
-
-
-def too_wide(value: int, dtype: DType, wider: str, name: str = "") -> NumberRangeError:
-    """Make the error of an int that a dtype cannot hold.
-
-    Args:
-        value: the int.
-        dtype: what it was to be converted to.
-        wider: the same call with ``%s`` for another dtype.
-        name: of the function, for the message.
-    """
-    what = f"{subject(value, name)}{shortened(value)}"
-    wide = settings().wide_dtypes
-    for other in ("int64", "uint64") if wide else ("int32", "uint32", "int64", "uint64"):
-        ends = np.iinfo(other)
-        if ends.min <= value <= ends.max:
-            call = wider % f"jnp.{other}"
-            if not wide and ends.bits == 64:
-                return NumberRangeError(
-                    f"{what} does not fit in {dtype.name}, and there are no 64-bit types: set "
-                    f"jax_enable_x64, or tinyjax's wide_dtypes, and write {call}."
-                )
-            advice = f"Give a wider dtype, for instance {call}"
-            return NumberRangeError(f"{what} does not fit in {dtype.name}. {advice}.")
-    advice = f"Make it a float, for instance {wider % 'float'}"
-    return NumberRangeError(f"{what} does not fit in {dtype.name}, nor in 64 bits. {advice}.")
 
 
 def splat(value: bool | int | float | complex | np.generic, aval: ShapedArray) -> ConcreteArray:
@@ -117,6 +92,8 @@ def splat(value: bool | int | float | complex | np.generic, aval: ShapedArray) -
     except InconclusiveDimensionOperation:
         raise
     except (TypeError, ValueError):
+        if isinstance(value, int) and is_narrow_float(aval.dtype):
+            return splat(float(value), aval)  # those of ml_dtypes take ints of 64 bits
         if aval.dtype != float0:
             raise ArgumentError(f"expected a number, but got {described(value)}.") from None
         host = np.zeros((), float0)  # which has one value
@@ -283,11 +260,14 @@ def as_array(x: object, name: str = "") -> Array:
         case bool():
             return scalar(x, np.dtype(np.bool_))
         case int():
-            return _of_int(x, name)
+            array = _of_int(x)
+            if not has_data(array):
+                raise too_wide(x, array.dtype, name)
+            return array
         case float():
-            return of_number(x, default_float(), name)
+            return of_number(x, default_float())
         case complex():
-            return of_number(x, default_complex(), name)
+            return of_number(x, default_complex())
         case _ if hasattr(x, "__jax_array__"):
             return as_array(x.__jax_array__(), name)
         case ShapeDtypeStruct() if make := of_type.get():
@@ -343,27 +323,41 @@ def _way_out(x: object) -> str:
             )
 
 
-def of_number(value: int | float | complex, dtype: DType, name: str) -> ConcreteArray:
+def of_number(value: int | float | complex, dtype: DType) -> ConcreteArray:
     """Make a weakly typed scalar that knows the Python number that it was made of."""
-    array = scalar(value, dtype, True, name)
+    array = scalar(value, dtype, True)
     array._number = value
     return array
 
 
-def _of_int(value: int, name: str) -> ConcreteArray:
-    """Make a scalar of a Python int: weakly typed, unless it needs 64 bits where ints have 32.
+def as_operand(x: object, name: str = "") -> Array:
+    """Return ``x`` as an array that meets others: an int of any size may be one of them.
 
-    What is computed from the latter alone is an int64 or uint64 and does not wrap around beside
-    narrower integers. In promotion the number itself is as weakly typed as others (``is_weak``).
+    An int that no integer dtype holds has no data. It may become a float or a bool, and is refused
+    where its data are read.
+    """
+    return _of_int(x) if type(x) is int else as_array(x, name)
+
+
+def _of_int(value: int) -> ConcreteArray:
+    """Make a scalar of a Python int: weakly typed, unless it needs more bits than ints have.
+
+    What is computed from an int of 64 bits alone is an int64 or uint64 and does not wrap around
+    beside narrower integers. In promotion the number itself is as weakly typed as others
+    (``is_weak``).
     """
     dtype = default_int()
-    if dtype == int32 and not _INT32.min <= value <= _INT32.max and settings().wide_dtypes:
+    ends = _INT32 if dtype == int32 else _INT64
+    if ends.min <= value <= ends.max:
+        return of_number(value, dtype)
+    array = ConcreteArray(None, ShapedArray((), dtype, True))
+    if settings().wide_dtypes:
         for wide in (int64, uint64):
             if fits(value, wide):
                 array = scalar(value, wide)
-                array._number = value
-                return array
-    return of_number(value, dtype, name)
+                break
+    array._number = value
+    return array
 
 
 def check_number(x: Array, dtype: DType) -> None:
@@ -375,6 +369,8 @@ def check_number(x: Array, dtype: DType) -> None:
     if dtype.kind in "iuV" and type(x) is ConcreteArray:
         number = getattr(x, "_number", None)
         if isinstance(number, int) and not fits(number, dtype):
+            if not has_data(x):
+                raise too_wide(number, dtype)
             raise NumberRangeError(
                 f"{subject(number)}{shortened(number)} does not fit in {dtype.name}, the dtype of "
                 "the array beside it. Convert that to a wider one with .astype(...)."
@@ -387,6 +383,11 @@ def fits(number: int, dtype: DType) -> bool:
         return True
     ends = iinfo(dtype)
     return bool(ends.min <= number <= ends.max)
+
+
+def has_data(x: Array) -> bool:
+    """Return whether an array is other than a Python int that no integer dtype holds."""
+    return type(x) is not ConcreteArray or x._host is not None or x._buffer is not None
 
 
 def is_weak(x: Array) -> bool:
@@ -412,4 +413,20 @@ def given_number(x: ConcreteArray) -> HostArray:
     ``0.1`` beside a float64 is float64's 0.1, and not what is left of it in the default float.
     """
     number = getattr(x, "_number", None)
-    return raw_host(x) if number is None else np.asarray(number)
+    if number is None:
+        return raw_host(x)
+    return np.asarray(number) if has_data(x) else float_of(number)
+
+
+def float_of(number: int) -> HostArray:
+    """Make the float of an int of any size.
+
+    Raises:
+        NumberRangeError: there is none.
+    """
+    try:
+        return np.asarray(float(number))
+    except OverflowError:
+        raise NumberRangeError(
+            f"{subject(number)}{shortened(number)} is beyond the range of floats."
+        ) from None

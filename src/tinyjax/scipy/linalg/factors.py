@@ -33,7 +33,7 @@ def _systems(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Array, Array, bool]
     One for each matrix is one, too, if its length is that of the matrices.
     """
     x, y = pm.array_of(name, a), pm.array_of(name, b)
-    vector = y.ndim == 1 or (y.ndim == x.ndim - 1 and y.shape[-1] == x.shape[-1])
+    vector = y.ndim == 1 or (y.ndim == x.ndim - 1 > 0 and y.shape[-1] == x.shape[-1])
     return *numpy_linalg.systems(name, x, y, vector=vector), vector
 
 

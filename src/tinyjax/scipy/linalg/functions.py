@@ -981,7 +981,7 @@ def fiedler_companion(a: ArrayLike) -> Array:
         >>> jnp.round(jnp.sort(jnp.linalg.eigvals(x).real), 2)
         Array([1., 2., 3.], dtype=float32)
     """
-    x = pm.strong(pm.inexact(_vector("fiedler_companion", a, 1)))
+    x = pm.strong(_vector("fiedler_companion", pm.inexact(a, "fiedler_companion"), 1))
     x = x / x[..., :1]
     n = x.shape[-1] - 1
     out = jnp.zeros((*x.shape[:-1], n, n), x.dtype)
