@@ -233,6 +233,33 @@ def test_derivatives(derivative: str, loss: str) -> None:
     agree(evaluated, jax.jit(theirs)(W, X, V))
 
 
+def of_choices(lib: Any, loss: str, mesh: Any, spec: Any, x: Any) -> Any:
+    """Derivatives of what is chosen inside of ``shard_map``, and again outside."""
+
+    def part(w: Any, x: Any) -> Any:
+        value = LOSSES[loss](lib, lib.numpy.exp(w), lib.numpy.sqrt(x + 1))
+        return lib.numpy.where(x > 0.5, value * lib.numpy.sqrt(x), x)
+
+    parts = lib.shard_map(part, mesh=mesh, in_specs=(spec(), spec("x")), out_specs=spec("x"))
+
+    def total(w: Any, x: Any) -> Any:
+        return lib.numpy.sum(lib.numpy.where(x > 0, parts(w, x) * lib.numpy.log(x), x))
+
+    return lib.jit(lib.grad(total, (0, 1)))(W, x)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.sampled(10)
+def test_choices(loss: str) -> None:
+    """As jax has it; and finite where x is 0 and the root and the logarithm are not taken."""
+    x = X**2 + np.float32(0.1)
+    theirs = of_choices(jax, loss, TO_JAX[LINE], jax.P, x)
+    for ours, expected in zip(of_choices(tinyjax, loss, LINE, P, x), theirs, strict=True):
+        agree(ours, expected, 2e-3)
+    x[::3] = 0
+    assert all(np.all(np.isfinite(g)) for g in of_choices(tinyjax, loss, LINE, P, x))
+
+
 # Held to other things than jax
 
 

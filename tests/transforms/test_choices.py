@@ -20,6 +20,7 @@ from fuzz.forgetting import forget_sometimes
 from tinyjax import (
     checkpoint,
     custom_jvp,
+    custom_vjp,
     extend,
     grad,
     hessian,
@@ -28,6 +29,7 @@ from tinyjax import (
     jit,
     jvp,
     lax,
+    vjp,
     vmap,
 )
 
@@ -398,6 +400,139 @@ def test_what_others_take_counts(way: str) -> None:
     if way == "shard_map":
         expected = 6 * squares + np.array([0.0, 3 * squares[1], 0.0])
     np.testing.assert_allclose(change(jnp.asarray(xs)), expected, 1e-12)
+
+
+# Rules of ``custom_vjp`` functions, and bodies of ``shard_map``
+
+
+def ruled(fun: Fun) -> Fun:
+    """Return a function with the rule that its operations would have."""
+    custom = custom_vjp(fun)
+    custom.defvjp(lambda *args: (fun(*args), args), lambda args, ct: vjp(fun, *args)[1](ct))
+    return custom
+
+
+def divided(fun: Fun) -> Fun:
+    """Return a function that each device of a mesh of one runs."""
+    spec = tinyjax.P("i")
+    mesh = tinyjax.make_mesh((1,), ("i",), axis_types=(tinyjax.sharding.AxisType.Auto,))
+    mapped: Fun = tinyjax.shard_map(fun, mesh=mesh, in_specs=spec, out_specs=spec)
+    return mapped
+
+
+def rows_of(x: Any, w: Any) -> Any:
+    """Repeated, moved, multiplied by another argument, and summed along an axis."""
+    return jnp.cumsum(jnp.sqrt(x)[::-1, None] * w, axis=1).T.reshape(2, -1)
+
+
+def choosing(x: Any) -> Any:
+    return jnp.where(x == 0, jnp.stack([x, x])[0], jnp.log(x)) * 2
+
+
+#: Functions of a vector, some elements of which are 0, with functions that ``made`` may give rules.
+OF_VECTORS: Final[dict[str, Callable[[Fun], Fun]]] = {
+    "elements": lambda made: lambda x: jnp.where(x > 0, made(jnp.sqrt)(x), x),
+    "two in a chain": lambda made: (
+        lambda x: jnp.where(x > 0, made(jnp.log)(made(jnp.sqrt)(x) * 2), x)
+    ),
+    "rows": lambda made: (
+        lambda x: jnp.where((x > 0)[::-1], made(rows_of)(x, jnp.stack([x, x + 1], 1))[1], x)
+    ),
+    "a choice inside": lambda made: lambda x: jnp.where(x >= 0, made(choosing)(x) * x, x),
+    "a call inside": lambda made: lambda x: jnp.where(x > 0, made(jit(jnp.sqrt))(x), x),
+    "one result of two": lambda made: (
+        lambda x: jnp.where(x > 0, made(lambda x: (x * x, jnp.sin(x)))(jnp.sqrt(x))[0], x)
+    ),
+    "both results": lambda made: (
+        lambda x: sum(
+            jnp.where(x > i, y, x)
+            for i, y in enumerate(made(lambda x: (jnp.sqrt(x), jnp.sqrt(abs(x - 1))))(x))
+        )
+    ),
+    "in a call": lambda made: lambda x: jnp.where(x > 0, jit(made(jnp.sqrt))(x), x),
+    "in a checkpoint": lambda made: lambda x: jnp.where(x > 0, checkpoint(made(jnp.sqrt))(x), x),
+    "in a scan": lambda made: (
+        lambda x: jnp.where(x > 0, lax.scan(lambda c, _: (made(jnp.sqrt)(c), c), x, None, 2)[0], x)
+    ),
+    "in a branch": lambda made: (
+        lambda x: jnp.where(x > 0, lax.cond(x[0] > -1, made(jnp.sqrt), jnp.sin, x), x)
+    ),
+}
+BACKWARD: Final[dict[str, Fun]] = {
+    "grad": lambda fun: grad(lambda x: jnp.sum(fun(x) * jnp.cos(x))),
+    "grad of jit": lambda fun: grad(jit(lambda x: jnp.sum(fun(x) * jnp.cos(x)))),
+    "jit of grad": lambda fun: jit(grad(lambda x: jnp.sum(fun(x) * jnp.cos(x)))),
+    "grad of vmap": lambda fun: (
+        lambda x: grad(lambda xs: jnp.sum(vmap(fun)(xs)))(jnp.stack([x, x[::-1]]))
+    ),
+    "vmap of grad": lambda fun: (
+        lambda x: vmap(grad(lambda x: jnp.sum(fun(x))))(jnp.stack([x, x[::-1]]))
+    ),
+    "jacrev": jacrev,
+    "grad of scan": lambda fun: grad(
+        lambda x: jnp.sum(lax.scan(lambda c, _: (fun(c), None), x, None, 1)[0])
+    ),
+    "grad of grad": lambda fun: grad(
+        lambda x: jnp.sum(grad(lambda x: jnp.sum(fun(x) * jnp.cos(x)))(x) * x)
+    ),
+}
+
+
+@pytest.mark.sampled(8)
+@pytest.mark.parametrize("made", [ruled, divided, lambda fun: divided(ruled(fun))])
+@pytest.mark.parametrize("way", BACKWARD)
+@pytest.mark.parametrize("name", OF_VECTORS)
+def test_masks_go_through_rules_and_parts(name: str, way: str, made: Fun) -> None:
+    """The function as it is has the same derivatives, also where JAX has NaN."""
+    fun, change = OF_VECTORS[name], BACKWARD[way]
+    for xs in ([0.0, 1.0, 4.0], [2.0, 3.0, 4.0]):
+        x = jnp.asarray(np.array(xs))
+        expected = np.asarray(change(fun(lambda plain: plain))(x))
+        assert np.all(np.isfinite(expected))
+        np.testing.assert_allclose(change(fun(made))(x), expected, 1e-12, 1e-12)
+
+
+def checked(ct: Any) -> Any:
+    assert isinstance(float(ct[0]), float), "a rule sees data"
+    return ct
+
+
+#: What a rule makes of a cotangent, and of that of the root that is taken of 4 and not of 0.
+RULES: Final[dict[str, tuple[Fun, list[float]]]] = {
+    "doubled": (lambda ct: 2 * ct, [0, 0.5]),
+    "clipped": (lambda ct: jnp.clip(ct, -0.5, 0.5), [0, 0.125]),
+    "of length one": (lambda ct: ct / jnp.sqrt(jnp.sum(ct**2)), [0, 0.25]),
+    "its sign": (lambda ct: ct / abs(ct), [0, 0.25]),
+    "data": (checked, [0, 0.25]),
+    "with zeros": (lambda ct: jnp.zeros(3).at[:2].add(ct)[:2], [0, 0.25]),
+    # what is not taken counts where the rule says so
+    "reversed": (lambda ct: ct[::-1], [inf, 0]),
+    "something added": (lambda ct: ct + 1, [inf, 0.5]),
+    "a number": (jnp.ones_like, [inf, 0.25]),
+    "an exponential": (jnp.exp, [inf, 0.25 * math.e]),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_rule_says_what_counts(name: str) -> None:
+    """By hand."""
+    rule, expected = RULES[name]
+    calls = []
+
+    @custom_vjp
+    def scaled(x: Any) -> Any:
+        return x
+
+    def backward(_: None, ct: Any) -> tuple[Any]:
+        calls.append(type(ct).__name__)
+        return (rule(ct),)
+
+    scaled.defvjp(lambda x: (x, None), backward)
+    change = grad(lambda x: jnp.sum(jnp.where(x > 0, scaled(jnp.sqrt(x)), 0.0)))
+    np.testing.assert_allclose(change(jnp.array([0.0, 4.0])), expected, 1e-6)
+    assert calls == ["ConcreteArray"]
+    if name != "data":
+        np.testing.assert_allclose(jit(change)(jnp.array([0.0, 4.0])), expected, 1e-6)
 
 
 def test_nothing_is_chosen_that_was_not_multiplied() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyjax.choices import masks as mk, programs
+from tinyjax.choices import forward, masks as mk, programs
 from tinyjax.core.names import Array, ew, jx, prim, tp
 
 
@@ -105,11 +105,17 @@ class Choices:
             operands, masks_in = mk.through_product(eqn, operands, masks[0])
             results = self._rule(eqn, cotangents, operands)
         else:
-            results = self._rule(eqn, cotangents, operands)
+            followed: Sequence[mk.Mask | None] = ()
+            if any(masks) and not is_whole and mk.is_of_user(eqn):
+                results, followed = forward.pull_back(eqn, cotangents, operands, masks, self._rule)
+            else:
+                results = self._rule(eqn, cotangents, operands)
             if eqn.primitive is ew.select_p or any(masks):
                 raw = raw or self._multiplies(eqn)
                 if not is_whole or mk.is_elementwise(eqn):
                     masks_in = mk.pulled_back(eqn, cotangents, operands, masks)
+            if any(followed):
+                masks_in = followed
         masks_in = [*masks_in, *[None] * (len(operands) - len(masks_in))]
         if bound is not None:
             # where nothing of a number was chosen, nothing was that it is computed of

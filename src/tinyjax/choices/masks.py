@@ -99,7 +99,14 @@ def carries(eqn: jx.JaxprEqn) -> bool:
     """Say whether operands have masks where the results have."""
     marks = eqn.primitive.rules.extensions
     is_known = prim.ELEMENTWISE in marks or prim.MOVES in marks or prim.SOLVES in marks
-    return is_known or _gives_numbers(eqn) or _is_of_vectors(eqn)
+    return is_known or is_of_user(eqn) or _gives_numbers(eqn) or _is_of_vectors(eqn)
+
+
+def is_of_user(eqn: jx.JaxprEqn) -> bool:
+    """Say whether its transpose is a rule of the user's that does nothing but pull back."""
+    if eqn.primitive.name != "custom_vjp_tangent":
+        return False
+    return eqn.params.logs is None and not eqn.params.num_states
 
 
 def is_product(eqn: jx.JaxprEqn) -> bool:
@@ -129,6 +136,11 @@ def either(x: Mask, y: Mask) -> Mask:
     return some if number is None else Bounded(some, number)
 
 
+def both(x: Mask, y: Mask) -> Mask:
+    """Return where both of two hold."""
+    return cache(lambda: ew.and_(x(), y()))
+
+
 def as_number(mask: Mask | None, like: Array, dtype: dtypes.DType = dtypes.float32) -> Array:
     """Return a mask as an array of numbers, ones where there is no mask."""
     if mask is None:
@@ -140,11 +152,12 @@ def as_mask(number: prim.Tangent | None) -> Mask | None:
     """Return the mask that numbers stand for; None where there are none."""
     if not isinstance(number, Array):
         return None
-    mask: Mask = cache(lambda: _as_bools(number))
+    mask: Mask = cache(lambda: as_bools(number))
     return mask if number.shape else Bounded(mask)
 
 
-def _as_bools(numbers: object) -> Array:
+def as_bools(numbers: object) -> Array:
+    """Return numbers, of which those that are not 0 stand for chosen elements, as bools."""
     return ew.convert_element_type(_array(numbers), dtypes.bool_)
 
 
@@ -170,7 +183,7 @@ def pulled_back(
     if repeats is not None or _is_of_vectors(eqn):
         dtype = dtypes.bool_ if repeats is False else dtypes.float32
         moved = cache(lambda: _transposed(eqn, cotangents, operands, masks, dtype))
-        return [cache(lambda i=i: _as_bools(moved()[i])) for i in range(len(operands))]
+        return [cache(lambda i=i: as_bools(moved()[i])) for i in range(len(operands))]
     linear = [isinstance(x, prim.UndefinedPrimal) for x in operands]
     present = [m for m, ct in zip(masks, cotangents, strict=True) if ct is not prim.ZERO]
     solves = prim.SOLVES in eqn.primitive.rules.extensions

@@ -221,6 +221,7 @@ class PullBackParams(prim.Params):
         logs: the structure of what the rule logs, if it does.
         num_states: how many operands, and results, come last that are backward states: what the
             rule keeps in references, which adds up over no examples.
+        fills_zeros: whether the rule takes cotangents that are known to be zero as arrays.
     """
 
     backward: Backward
@@ -229,6 +230,7 @@ class PullBackParams(prim.Params):
     name: str = attrs.field(eq=False)
     logs: LogTree | None = attrs.field(default=None, eq=False)
     num_states: int = 0
+    fills_zeros: bool = attrs.field(default=False, eq=False)
 
 
 custom_vjp_tangent_p: prim.Primitive[PullBackParams] = prim.Primitive(
@@ -349,7 +351,7 @@ def _tangent_batch(
         a if axis is None else bt.batched_aval(a, axis, size)
         for a, axis in zip(params.out_avals, out_axes, strict=True)
     )
-    batched = PullBackParams(backward, n, out_avals, params.name, params.logs, params.num_states)
+    batched = attrs.evolve(params, backward=backward, out_avals=out_avals)
     return tr.bind(custom_vjp_tangent_p, values, batched), out_axes
 
 

@@ -856,6 +856,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
                 describe_function(self.fun),
                 logs,
                 len(of_states),
+                not self.symbolic_zeros,
             )
             tangents_out = bind(custom_calls.custom_vjp_tangent_p, (*residuals, *linear), params)
             n = len(out_avals)

@@ -322,7 +322,7 @@ pmin_p: prim.Primitive[CollectiveParams] = _reduction(
     "pmin", "minimum", rd.reduce_min, "biuf", lambda x, n: x
 )
 
-ru.def_linear(psum_p)
+ru.def_linear(psum_p, repeats=True)
 
 
 def _psum_transpose(ct: Array, x: prim.UndefinedPrimal, params: CollectiveParams) -> Array:
@@ -356,7 +356,7 @@ def _cast(name: str, params: type[P], varies: VariesRule) -> prim.Primitive[P]:
     """Declare a primitive that gives its operand, of which types say something else."""
     primitive = prim.Primitive(name, params)
     ru.def_identity(primitive)
-    ru.def_linear(primitive)
+    ru.def_linear(primitive, repeats=True)
     sh.def_simple_batch(primitive)
     primitive.def_rule(MESH)(MeshRule(same, varies=varies))
     return primitive
@@ -838,7 +838,7 @@ def _gathering(name: str, shared: bool) -> prim.Primitive[GatherAxisParams]:
     """Declare a collective by which every example gets the values of all."""
     primitive: prim.Primitive[GatherAxisParams] = prim.Primitive(name, GatherAxisParams)
     _def_unbound(primitive, _write_all_gather, shared, division=_gathered_division)
-    ru.def_linear(primitive)
+    ru.def_linear(primitive, repeats=True)
     sh.def_simple_batch(primitive, _one_further)
 
     @primitive.def_abstract_eval
@@ -894,7 +894,7 @@ def _psum_scatter_division(
 
 
 _def_unbound(psum_scatter_p, _write_psum_scatter, division=_psum_scatter_division)
-ru.def_linear(psum_scatter_p)
+ru.def_linear(psum_scatter_p, repeats=True)
 sh.def_simple_batch(psum_scatter_p, _one_further)
 
 
@@ -1111,7 +1111,7 @@ def _all_to_all_division(
 
 
 _def_unbound(all_to_all_p, _write_all_to_all, division=_all_to_all_division)
-ru.def_linear(all_to_all_p)
+ru.def_linear(all_to_all_p, repeats=True)
 sh.def_simple_batch(
     all_to_all_p,
     lambda p, size: attrs.evolve(p, split_axis=p.split_axis + 1, concat_axis=p.concat_axis + 1),
@@ -1246,7 +1246,7 @@ _def_unbound(
     alone=lambda b, line, x, params: x if params.perm else b.full_like(x, 0),
     division=same,
 )
-ru.def_linear(ppermute_p)
+ru.def_linear(ppermute_p, repeats=True)
 sh.def_simple_batch(ppermute_p)
 
 

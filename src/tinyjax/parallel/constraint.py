@@ -96,6 +96,7 @@ def _transpose(ct: Array, x: object, params: ConstraintParams) -> Array:
     return bind1(sharding_constraint_p, (ct,), params)
 
 
+prim.mark(prim.MOVES, False, sharding_constraint_p)
 ru.def_transposes(sharding_constraint_p, _transpose)
 
 
@@ -196,7 +197,7 @@ def _hidden_type(avals: prim.Avals, params: HideParams) -> prim.Avals:
 
 hide_p.def_lowering(lambda b, operands, params: operands)
 
-ru.def_linear(hide_p)
+ru.def_linear(hide_p, repeats=False)
 ru.def_transposes(hide_p, lambda ct, x, params: ct)
 
 
