@@ -582,7 +582,10 @@ def standardize(
     """
     pm.check_option("standardize", "algorithm", algorithm, ("fast", "stable"))
     a = pm.inexact(x, "standardize")
-    centre = _mean(a, axis, where) if mean is None else mean
+    if mean is None:
+        centre = _mean(a, axis, where)
+    else:
+        centre = pm.promote_inexact(a, pm.array_of("standardize", mean))[1]
     if variance is None:
         if algorithm == "stable":
             variance = _mean(uf.square(uf.subtract(a, centre)), axis, where)

@@ -1138,6 +1138,8 @@ def ravel_multi_index(
 def _within(index: Array, n: int, mode: str) -> Array:
     """An index into an axis of this size, as the mode has it."""
     pm.whole("ravel_multi_index", index)
+    if index.dtype.itemsize < dtypes.default_int().itemsize:  # which may not hold the size
+        index = pm.convert(index, dtypes.default_int())
     if mode == "ignore":
         return index
     if mode == "wrap":
