@@ -260,6 +260,42 @@ def test_choices(loss: str) -> None:
     assert all(np.all(np.isfinite(g)) for g in of_choices(tinyjax, loss, LINE, P, x))
 
 
+@pytest.mark.parametrize("kind", ["Auto", "Explicit"])
+@pytest.mark.parametrize("checks", [False, True])
+def test_a_loss_that_is_not_taken_has_no_gradient(kind: str, checks: bool) -> None:
+    """By hand: zero where the loss is not finite, and elsewhere the gradient of the loss."""
+    axis_type = tinyjax.sharding.AxisType[kind]
+    mesh = tinyjax.make_mesh((4,), ("x",), axis_types=(axis_type,))
+    loss = tinyjax.shard_map(
+        lambda w, x: lax.psum(jnp.sum(jnp.tanh(x @ w) ** 2), "x"),
+        mesh=mesh,
+        in_specs=(P(), BY_X),
+        out_specs=P(),
+        check_vma=checks,
+    )
+
+    def whole(w: Any, x: Any) -> Any:
+        return loss(jnp.outer(w, w) @ jnp.outer(w, w), x)
+
+    def chosen(w: Any, x: Any) -> Any:
+        value = whole(w, x)
+        return jnp.where(jnp.isfinite(value), value, 0.0)
+
+    gradients = tinyjax.grad(chosen, (0, 1))
+    spoilt = X.copy()
+    spoilt[2, 1] = np.nan
+    for x, factor in ((X, 1), (spoilt, 0)):
+        expected = [factor * g for g in tinyjax.grad(whole, (0, 1))(W, X)]
+        for given in (x, tinyjax.device_put(x, tinyjax.NamedSharding(mesh, BY_X))):
+            for run in (
+                gradients,
+                tinyjax.jit(gradients),
+                tinyjax.grad(tinyjax.jit(chosen), (0, 1)),
+            ):
+                for ours, right in zip(run(W, given), expected, strict=True):
+                    agree(ours, right)
+
+
 # Held to other things than jax
 
 

@@ -70,12 +70,23 @@ def _repeats(eqn: jx.JaxprEqn) -> bool | None:
 
 
 def is_local(eqn: jx.JaxprEqn) -> bool:
-    """Say whether results are computed of operands of this example and on this device alone."""
+    """Say whether results are computed of operands of this example and on this device alone.
+
+    A program for all devices of a mesh is local as a whole, where its operands are.
+    """
+    places = [x.aval.where for x in (*eqn.inputs, *eqn.out_binders)]
+    own = eqn.params.axes if is_divided(eqn) else ()
     return not (
-        any(x.aval.where is not None for x in (*eqn.inputs, *eqn.out_binders))
+        any(where is not None and where != where.of_all for where in places)
+        or any(where is not None and where != where.cotangent() for where in places)
         or eqn.primitive.rules.collective is not None
-        or any(map(bt.communicating, jx.subjaxprs(eqn.params)))
+        or any(bt.communicating(program).difference(own) for program in jx.subjaxprs(eqn.params))
     )
+
+
+def is_divided(eqn: jx.JaxprEqn) -> bool:
+    """Say whether it is a program for each device of a mesh."""
+    return eqn.primitive.name == "shard_map"
 
 
 def _gives_numbers(eqn: jx.JaxprEqn) -> bool:

@@ -34,7 +34,7 @@ def may_be_crossed(eqn: jx.JaxprEqn) -> bool:
     """Say whether masks cross the borders of an equation's programs."""
     rules = eqn.primitive.rules.extensions
     is_known = eqn.primitive in (cfp.cond_p, cfp.scan_p) or pr.CALLED in rules
-    if _is_divided(eqn):
+    if mk.is_divided(eqn):
         specs = (*eqn.params.in_specs, *eqn.params.out_specs)
         is_known = not any(spec.unreduced or spec.reduced for spec in specs)
     if not is_known and _masked(eqn) is None:
@@ -42,11 +42,6 @@ def may_be_crossed(eqn: jx.JaxprEqn) -> bool:
     places = [x.aval.where for x in (*eqn.inputs, *eqn.out_binders)]
     # of a sum of which each device has a part no number is a mask
     return all(where is None or where == where.cotangent() for where in places)
-
-
-def _is_divided(eqn: jx.JaxprEqn) -> bool:
-    """Say whether it is a program for each device of a mesh."""
-    return eqn.primitive.name == "shard_map"
 
 
 def _masked(eqn: jx.JaxprEqn) -> linear_maps.MaskedPullBack | None:
@@ -141,7 +136,7 @@ def apply_crossed(
     elif eqn.primitive is cfp.cond_p:
         programs = _bordered(eqn, linear[1:], depend, (len(operands) - 1,), sizes_out)
         params = eqn.primitive.rule(pr.CHOICE)(tuple(programs))
-    elif _is_divided(eqn):
+    elif mk.is_divided(eqn):
         (program,) = _bordered(eqn, linear, depend, sizes_in, sizes_out)
         in_specs = (*params.in_specs, *prim.marked(params.in_specs, linear))
         out_specs = (*params.out_specs, *prim.marked(params.out_specs, depend))
