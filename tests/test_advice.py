@@ -637,8 +637,9 @@ def test_who_follows_advice_succeeds(
     refused: str, advised: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(scope(), "FOLDER", str(tmp_path))
-    assert advice_of(refused)
-    eval(advised, scope())
+    with np.errstate():  # which one of them sets
+        assert advice_of(refused)
+        eval(advised, scope())
 
 
 @pytest.mark.filterwarnings("ignore")

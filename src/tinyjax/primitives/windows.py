@@ -226,8 +226,8 @@ def gathered(windows: Windows, x: HostArray, indices: HostArray, offset_dims: Ax
         return np.empty(shape, x.dtype)
     axis = windows.only_axis
     if axis is not None:
-        shape = (*x.shape[:axis], *indices.shape[:-1], *x.shape[axis + 1 :])
-        out = opd.aligned(shape, x.dtype) if opd.is_large(shape, x.dtype) else None
+        taken = (*x.shape[:axis], *indices.shape[:-1], *x.shape[axis + 1 :])
+        out = opd.aligned(taken, x.dtype) if opd.is_large(taken, x.dtype) else None
         elements = x.take(indices[..., 0], axis, out, mode="clip")
         natural = (*range(axis), *range(axis + batch, ndim))
         if offset_dims == natural:
