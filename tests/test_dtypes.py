@@ -550,8 +550,8 @@ WIDE: list[tuple[Callable[[], Any], Any]] = [
     (lambda: jnp.stack([jnp.less(10**30, 10**31), jnp.asarray(3) < 10**30]), True),
     (lambda: tinyjax.nn.standardize(X, mean=10**5, epsilon=1.0), X - np.float32(10**5)),
     (lambda: tinyjax.nn.standardize(X, mean=10**30), (X - np.float32(10**30)) * 1e5**0.5),
-    (lambda: jnp.ravel_multi_index((np.int8([-4]),), (300,), mode="wrap"), [296]),
-    (lambda: jnp.ravel_multi_index((np.uint8([7]),), (300,), mode="clip"), [7]),
+    (lambda: jnp.ravel_multi_index((np.array([-4], np.int8),), (300,), mode="wrap"), [296]),
+    (lambda: jnp.ravel_multi_index((np.array([7], np.uint8),), (300,), mode="clip"), [7]),
     (lambda: tinyjax.vmap(lambda x, n=10**30: x * n)(X), X * np.float32(10**30)),
     (lambda: tinyjax.grad(lambda x: jnp.sum(jnp.unwrap(x, period=10**30)))(X), 1),
 ]
