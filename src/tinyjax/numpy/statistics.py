@@ -13,19 +13,14 @@ from tinyjax.core.names import Array, ArrayLike, ck, dev, ew, ints, sh
 from tinyjax.core.primitives.shape import full, reshape
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.host import replay
-from tinyjax.numpy import creation as cr, elementwise as uf, manipulation as mn, reductions as red
-from tinyjax.numpy.contraction import dot
-from tinyjax.numpy.promotion import (
-    array_of,
-    convert,
-    counting,
-    floats,
-    inexact,
-    precise,
-    promote_dtypes,
-    promote_inexact,
-    strong,
+from tinyjax.numpy import (
+    creation as cr,
+    elementwise as uf,
+    manipulation as mn,
+    promotion as pm,
+    reductions as red,
 )
+from tinyjax.numpy.contraction import dot
 from tinyjax.numpy.taking import ix_, searchsorted
 from tinyjax.primitives import convolution as cv, result_placement as placing
 from tinyjax.primitives.precision import PrecisionLike
@@ -100,11 +95,11 @@ def correlate(
 
 
 def _vectors(name: str, a: ArrayLike, v: ArrayLike, dtype: dtypes.DTypeLike) -> tuple[Array, Array]:
-    x, y = array_of(name, a), array_of(name, v)
+    x, y = pm.array_of(name, a), pm.array_of(name, v)
     for vector in (x, y):
         if vector.ndim != 1 or not vector.size:
             raise ShapeError.got(f"{name} needs vectors that are not empty", vector)
-    x, y = promote_inexact(x, y) if dtype is None else promote_dtypes(x, y)
+    x, y = pm.promote_inexact(x, y) if dtype is None else pm.promote_dtypes(x, y)
     return x, y
 
 
@@ -171,7 +166,7 @@ def cov(
         Array([[ 1., -1.],
                [-1.,  1.]], dtype=float32)
     """
-    given = floats("cov", *([m] if y is None else [m, y]))
+    given = pm.floats("cov", *([m] if y is None else [m, y]))
     variables = [_observations("cov", x, rowvar, x is given[0]) for x in given]
     x = variables[0]
     result_dtype = variables[0].dtype if dtype is None else dtypes.check(dtype)
@@ -184,8 +179,8 @@ def cov(
     if not n:
         return cr.full(() if x.shape[0] == 1 else (x.shape[0],) * 2, float("nan"), x.dtype)
     if dtype is not None:
-        x = convert(x, result_dtype)
-    x = precise(x)
+        x = pm.convert(x, result_dtype)
+    x = pm.precise(x)
     free = (0 if bias else 1) if ddof is None else ddof
     counts = None if fweights is None else _weights("fweights", fweights, n)
     if counts is not None and not dtypes.is_integer(counts.dtype):
@@ -193,7 +188,7 @@ def cov(
     shares = None if aweights is None else _weights("aweights", aweights, n)
     weights = counts if shares is None else shares if counts is None else counts * shares
     if weights is not None and dtype is not None:
-        weights = convert(weights, x.dtype)
+        weights = pm.convert(weights, x.dtype)
     if shares is not None and dtypes.is_inexact(shares.dtype):
         result_dtype = dtypes.promote_types(result_dtype, shares.dtype)
     means, sums = red.average(x, axis=1, weights=weights, returned=True)
@@ -204,12 +199,12 @@ def cov(
     weighted = x if weights is None else x * weights
     covariances = dot(x, uf.conjugate(mn.matrix_transpose(weighted))) / scale
     if dtypes.is_narrow_float(result_dtype):
-        covariances = convert(covariances, result_dtype)
+        covariances = pm.convert(covariances, result_dtype)
     return mn.squeeze(covariances)
 
 
 def _weights(name: str, weights: ArrayLike, n: int) -> Array:
-    numbers = array_of("cov", weights)
+    numbers = pm.array_of("cov", weights)
     if numbers.shape != (n,):
         raise ShapeError.got(f"cov: {name} must hold {n} numbers", numbers)
     return uf.abs(numbers)
@@ -242,7 +237,7 @@ def corrcoef(
     c = cov(x, y, rowvar, dtype=dtype)
     if not c.shape:
         return c / c
-    deviations = convert(uf.sqrt(uf.real(cr.diag(c))), c.dtype)
+    deviations = pm.convert(uf.sqrt(uf.real(cr.diag(c))), c.dtype)
     c = c / deviations[:, None] / deviations[None, :]
     if not dtypes.is_complex(c.dtype):
         return uf.clip(c, -1, 1)
@@ -289,7 +284,7 @@ def bincount(
         >>> jnp.bincount(jnp.array([1, 3, 1]))
         Array([0, 2, 0, 1], dtype=int32)
     """
-    values = array_of("bincount", x)
+    values = pm.array_of("bincount", x)
     if not dtypes.is_integer(values.dtype) and values.dtype != dtypes.bool_:
         raise DtypeError(f"bincount needs integers, but got {values.aval}.")
     if values.ndim != 1:
@@ -299,16 +294,18 @@ def bincount(
         reach = int(np.maximum(host.max(), 0)) + 1 if host.size else 0
         length = max(ints.integer(minlength, "minlength"), reach)
     (length,) = cr.canonical_shape((length,), "length")
-    each = full((), 1, dtypes.default_int()) if weights is None else array_of("bincount", weights)
+    each = (
+        full((), 1, dtypes.default_int()) if weights is None else pm.array_of("bincount", weights)
+    )
     if not dtypes.is_inexact(each.dtype):
-        each = counting(each)
-    sums = precise(each)
+        each = pm.counting(each)
+    sums = pm.precise(each)
     if weights is not None and each.shape != values.shape:
         raise ShapeError.got(f"bincount needs a weight for each of {values.aval}", each)
     if values.dtype == dtypes.bool_:
-        values = convert(values, dtypes.int32)
+        values = pm.convert(values, dtypes.int32)
     counts = cr.zeros(length, sums.dtype).at[uf.clip(values, 0)].add(sums, mode="drop")
-    return convert(counts, each.dtype)
+    return pm.convert(counts, each.dtype)
 
 
 def _edges(name: str, x: Array, bins: Bins, limits: Range | None, dtype: dtypes.DType) -> Array:
@@ -316,7 +313,7 @@ def _edges(name: str, x: Array, bins: Bins, limits: Range | None, dtype: dtypes.
         raise ArgumentError(f"{name}: bins is a number or edges, not the name of a rule: {bins!r}.")
     array = cr.asarray(bins)
     if array.ndim == 1:
-        return convert(array, dtype)
+        return pm.convert(array, dtype)
     if array.ndim or not dtypes.is_integer(array.dtype):
         raise ArgumentError(
             f"{name}: bins must be an int, or a vector of edges, but got {array.aval}."
@@ -332,7 +329,7 @@ def _edges(name: str, x: Array, bins: Bins, limits: Range | None, dtype: dtypes.
         ends = cr.asarray(limits, dtype)
         if ends.shape != (2,):
             raise ShapeError.got(f"{name}: range must hold two numbers", ends)
-    ends = strong(convert(ends, dtype))
+    ends = pm.strong(pm.convert(ends, dtype))
     margin = uf.pick(uf.equal(ends[0], ends[1]), 0.5, 0.0)
     return cr.linspace(ends[0] - margin, ends[1] + margin, count + 1, dtype=dtype)
 
@@ -361,7 +358,7 @@ def histogram_bin_edges(
         >>> jnp.histogram_bin_edges(jnp.array([0.0, 4.0]), bins=4)
         Array([0., 1., 2., 3., 4.], dtype=float32)
     """
-    x = inexact(a, "histogram_bin_edges")
+    x = pm.inexact(a, "histogram_bin_edges")
     return _edges("histogram_bin_edges", x, bins, range, x.dtype)
 
 
@@ -395,9 +392,9 @@ def histogram(
         >>> jnp.histogram(jnp.array([1.0, 2.0, 2.5, 4.0]), bins=3)
         (Array([1., 2., 1.], dtype=float32), Array([1., 2., 3., 4.], dtype=float32))
     """
-    x = array_of("histogram", a)
+    x = pm.array_of("histogram", a)
     x, given = _with_weights("histogram", x, weights, x.shape)
-    each = precise(cr.ones_like(x) if given is None else given)
+    each = pm.precise(cr.ones_like(x) if given is None else given)
     edges = _edges("histogram", x, bins, range, x.dtype)
     place = searchsorted(edges, x, side="right")
     place = uf.pick(uf.equal(x, edges[-1]), edges.size - 1, place)
@@ -412,11 +409,11 @@ def _with_weights(
 ) -> tuple[Array, Array | None]:
     """Bring values and the weights of those along the first axes, if any, to one inexact dtype."""
     if weights is None:
-        return promote_inexact(x)[0], None
-    each = array_of(name, weights)
+        return pm.promote_inexact(x)[0], None
+    each = pm.array_of(name, weights)
     if each.shape != shape:
         raise ShapeError.got(f"{name} needs a weight for each of {x.aval}", each)
-    x, each = promote_inexact(x, each)
+    x, each = pm.promote_inexact(x, each)
     return x, each
 
 
@@ -457,7 +454,7 @@ def histogram2d(
     both: Any = bins
     if not _rank(bins) or len(both) not in (1, 2):
         both = [bins, bins]
-    sample = mn.stack([array_of("histogram2d", x), array_of("histogram2d", y)], axis=-1)
+    sample = mn.stack([pm.array_of("histogram2d", x), pm.array_of("histogram2d", y)], axis=-1)
     counts, edges = histogramdd(sample, both, range, weights, density)
     return counts, edges[0], edges[1]
 
@@ -492,7 +489,7 @@ def histogramdd(
         >>> counts.shape, len(edges)
         ((2, 2, 2), 3)
     """
-    points = array_of("histogramdd", sample)
+    points = pm.array_of("histogramdd", sample)
     if points.ndim != 2:
         raise ShapeError.got("histogramdd needs a point in each row", points)
     points, each = _with_weights("histogramdd", points, weights, points.shape[:1])
@@ -515,7 +512,7 @@ def histogramdd(
     flat = mn.ravel_multi_index(tuple(places), shape, mode="clip")
     counts = reshape(bincount(flat, each, length=prod(shape)), shape)[(slice(1, -1),) * d]
     if density:
-        counts = convert(counts, points.dtype)
+        counts = pm.convert(counts, points.dtype)
         counts = counts / red.sum(counts)
         for width in ix_(*[mn.diff(own) for own in edges]):
             counts = counts / width
