@@ -16,6 +16,9 @@ import tinyjax.numpy as jnp
 from hostile.arguments import public
 from tinyjax.errors import NumberRangeError, TinyjaxError
 
+#: Calls that take no number are tried, too.
+pytestmark = pytest.mark.wrong_types
+
 LONG: Final = 10**30
 X: Final = np.array([1.0, 2.0, 3.0], np.float32)
 
