@@ -374,8 +374,7 @@ def _conv_lowering(b: lw.Lowering, operands: hlo.Values, params: ConvParams) -> 
     # over several devices give wrong numbers.
     (x, w), (result,) = operands, b.results
     wide = operand_dtype(x.dtype, params.dtype, b.platform)
-    if wide != x.dtype:
-        x, w = b.convert(x, wide), b.convert(w, wide)
+    x, w = b.convert(x, wide), b.convert(w, wide)
     if 0 in (*x.shape, *w.shape):  # sums of nothing, for which XLA takes no window
         return [b.full(0, result)]
     batch, batches = numbers.lhs_spec[0], params.batch_groups

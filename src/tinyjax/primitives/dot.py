@@ -246,8 +246,8 @@ def _dot_lowering(b: lw.Lowering, operands: hlo.Values, params: DotParams) -> hl
                 attributes["algorithm"] = written.text
         else:
             precision = None
-    wide = operand_dtype(x.dtype, params.dtype, b.platform)
-    if wide != x.dtype and "algorithm" not in attributes:
+    if "algorithm" not in attributes:
+        wide = operand_dtype(x.dtype, params.dtype, b.platform)
         x, y = b.convert(x, wide), b.convert(y, wide)
     attributes["precision_config"] = config_of(precision, x.dtype, b.platform)
     (out,) = b.emit("stablehlo.dot_general", (x, y), (result,), attributes)

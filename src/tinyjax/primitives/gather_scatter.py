@@ -657,7 +657,7 @@ scatter_min_p: Primitive[ScatterParams] = _declare_extremum("scatter_min", np.mi
 scatter_max_p: Primitive[ScatterParams] = _declare_extremum("scatter_max", np.maximum, Lowering.max)
 
 
-def last_wins(x: Array, indices: Array, updates: Array, params: ScatterParams) -> Array:
+def _last_wins(x: Array, indices: Array, updates: Array, params: ScatterParams) -> Array:
     """Scatter so that of overlapping windows the last one stays, in whatever order XLA writes them.
 
     The greatest of the windows' numbers does not depend on that order. By it each element of the
@@ -689,4 +689,4 @@ def _scatter_on_cuda(b: Lowering, operands: hlo.Values, params: ScatterParams) -
     _, indices, updates = operands
     if params.unique_indices or prod(indices.shape[:-1]) <= 1 or not updates.size:
         return scatter_p.rules.lowering(b, operands, params)
-    return fam.lower_formula(b, lambda x, i, updates: [last_wins(x, i, updates, params)], operands)
+    return fam.lower_formula(b, lambda x, i, updates: [_last_wins(x, i, updates, params)], operands)

@@ -93,7 +93,7 @@ def splat(value: bool | int | float | complex | np.generic, aval: ShapedArray) -
         raise
     except (TypeError, ValueError):
         if isinstance(value, int) and is_narrow_float(aval.dtype):
-            return splat(float(value), aval)  # those of ml_dtypes take ints of 64 bits
+            return splat(float_of(value).item(), aval)  # those of ml_dtypes take ints of 64 bits
         if aval.dtype != float0:
             raise ArgumentError(f"expected a number, but got {described(value)}.") from None
         host = np.zeros((), float0)  # which has one value
@@ -213,7 +213,7 @@ def may_be_lent(host: HostArray) -> bool:
         dtype in _ALL
         and dtype not in PHYSICAL
         and allowed(dtype) == dtype
-        and (host.flags.c_contiguous)
+        and host.flags.c_contiguous
     )
 
 

@@ -217,11 +217,8 @@ def _filled(
     """Return an array of one value, which each device writes by itself."""
     number = ConcreteArray(np.asarray(opd.first_element(x.host)), x.aval.with_shape(()))
     program = stg.stage(lambda n: [bc.broadcast_in_dim(n, x.shape, ())], (number.aval,))
-    placement = Placement(sharding.ids, (sharding.update(spec=sd.PartitionSpec()),), (sharding,))
-    request = compilation.Compilation(program.jaxpr, "fill", placement=placement)
-    (result,) = executable.compiled(request)([number])
-    assert isinstance(result, sa.ShardedArray), "it lies on other devices"
-    return result
+    whole = sharding.update(spec=sd.PartitionSpec())
+    return _computed(program.jaxpr, "fill", number, whole, sharding)
 
 
 def _between_devices(x: sa.ShardedArray, sharding: sd.Sharding) -> sa.ShardedArray:
@@ -339,10 +336,25 @@ def of_arrays(aval: ShapedArray, sharding: sd.Sharding, arrays: Sequence[Array])
 def _resharded(x: sa.ShardedArray, sharding: sd.Sharding) -> sa.ShardedArray:
     """Return an array divided otherwise over the same devices, by a program that does no more."""
     var = jx.Var(x.aval)
-    placement = Placement(sharding.ids, (x.sharding,), (sharding,))
-    request = compilation.Compilation(jx.Jaxpr((var,), (), (var,)), "reshard", placement=placement)
+    return _computed(jx.Jaxpr((var,), (), (var,)), "reshard", x, x.sharding, sharding)
+
+
+def _computed(
+    program: jx.Jaxpr, name: str, x: Array, lies: sd.Sharding, sharding: sd.Sharding
+) -> sa.ShardedArray:
+    """Return the result of a program of one array, on the devices where it is to lie.
+
+    Args:
+        program: takes the array.
+        name: its name.
+        x: the array.
+        lies: how the program takes it.
+        sharding: how the result lies.
+    """
+    placement = Placement(sharding.ids, (lies,), (sharding,))
+    request = compilation.Compilation(program, name, placement=placement)
     (result,) = executable.compiled(request)([x])
-    assert isinstance(result, sa.ShardedArray), "it lies on several devices"
+    assert isinstance(result, sa.ShardedArray), "it lies on other devices than the first"
     return result
 
 
