@@ -647,7 +647,8 @@ def test_who_follows_advice_succeeds(
 def test_all_advice_is_followed_or_known_to_be_untried(tmp_path: Path) -> None:
     """New advice needs a program that follows it, in advice.txt."""
     scope()["FOLDER"] = str(tmp_path)
-    tried = frozenset[str]().union(*[advice_of(refused) for refused, _ in PROGRAMS])
+    with np.errstate():  # which one of them sets
+        tried = frozenset[str]().union(*[advice_of(refused) for refused, _ in PROGRAMS])
     untried = {x.replace("\n", " ") for x in sentences().keys() - tried}
     assert untried == set(UNTRIED.read_text(encoding="utf-8").splitlines())
 
