@@ -11,9 +11,9 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.api.mapping import vmap
 from tinyjax.core.api.staging import eval_shape, make_jaxpr
-from tinyjax.core.names import bind
+from tinyjax.core.tracing import bind
 from tinyjax.core.values.operands import as_array
-from tinyjax.testing import rules, specs as ts
+from tinyjax.testing import rules, specs
 
 
 def misfits(operands: rules.Arrays) -> list[rules.Arrays]:
@@ -28,7 +28,7 @@ def misfits(operands: rules.Arrays) -> list[rules.Arrays]:
 
 
 def applications(
-    spec: ts.Spec, fun: rules.Function, operands: rules.Arrays
+    spec: specs.Spec, fun: rules.Function, operands: rules.Arrays
 ) -> list[tuple[rules.Function, rules.Arrays]]:
     """The primitive as a spec's function applies it, and operands of the types that it gets.
 
@@ -38,7 +38,7 @@ def applications(
     return [
         (
             lambda *xs, params=eqn.params: bind(spec.primitive, [as_array(x) for x in xs], params),
-            tuple(ts.ArraySpec(x.aval.shape, x.aval.dtype).sample(rng) for x in eqn.inputs),
+            tuple(specs.ArraySpec(x.aval.shape, x.aval.dtype).sample(rng) for x in eqn.inputs),
         )
         for jaxpr in rules.nested(make_jaxpr(fun)(*operands).jaxpr)
         for eqn in jaxpr.eqns
@@ -46,23 +46,23 @@ def applications(
     ]
 
 
-def same_taken(spec: ts.Spec, fun: rules.Function, operands: rules.Arrays, on: str) -> bool:
+def same_taken(spec: specs.Spec, fun: rules.Function, operands: rules.Arrays, on: str) -> bool:
     """Hold that a call is refused by its types, evaluated and mapped, or by none of these."""
-    with ts.blaming(spec.name, "abstract_eval", on):
+    with specs.blaming(spec.name, "abstract_eval", on):
         said = rules.refusal(partial(eval_shape, fun), *operands)
-    with ts.blaming(spec.name, "abstract_eval or impl", on):
+    with specs.blaming(spec.name, "abstract_eval or impl", on):
         evaluated = rules.refusal(fun, *operands)
         if bool(said) != bool(evaluated):
             raise AssertionError(f"typed {said or 'it is taken'!r}, evaluated {evaluated!r}")
     if operands:
-        with ts.blaming(spec.name, "abstract_eval or batch", on):
+        with specs.blaming(spec.name, "abstract_eval or batch", on):
             mapped = rules.refusal(vmap(fun), *[np.stack([x, x]) for x in operands])
             if bool(said) != bool(mapped):
                 raise AssertionError(f"typed {said or 'it is taken'!r}, mapped {mapped!r}")
     return not said
 
 
-def check_dtypes(spec: ts.Spec) -> None:
+def check_dtypes(spec: specs.Spec) -> None:
     """Hold that nobody computes what the type rule refuses, and everybody what it takes.
 
     Operands are tried in every dtype; and with another dtype, an axis more and an axis less.
@@ -74,12 +74,12 @@ def check_dtypes(spec: ts.Spec) -> None:
         for dtype in dtypes.ALL if case.generic else spec.dtypes[:1]:
             with np.errstate(all="ignore"):
                 operands = case.sample(rng, dtype)
-            on = ts.describe(case.params, operands)
+            on = specs.describe(case.params, operands)
             if same_taken(spec, fun, operands, on) and dtype not in spec.dtypes:
                 taken.setdefault(dtype, (case.params, operands, fun(*operands)))
         with np.errstate(all="ignore"):
             for apply, fitting in applications(spec, fun, case.sample(rng, spec.dtypes[0])):
                 for operands in misfits(fitting):
-                    same_taken(spec, apply, operands, ts.describe(case.params, operands))
+                    same_taken(spec, apply, operands, specs.describe(case.params, operands))
 
     rules.check_compiled(spec, [*taken.values()])

@@ -7,8 +7,6 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 import tinyjax
-from tinyjax.core import names
-from tinyjax.lazy import HOMES
 
 ROOT = Path(tinyjax.__file__).parent
 #: So many lines a function of the core may have, without signature and docstring.
@@ -32,10 +30,8 @@ def imports(text: str, files: Collection[str]) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             # a module of a package is not the package, which gathers what its modules define
-            places = HOMES[node.module] if node.module == names.__name__ else {}
-            homes = [places.get(alias.name, (node.module, alias.name)) for alias in node.names]
-            for home, there in homes:
-                yield name if (name := f"{home}.{there}") in files else home
+            for alias in node.names:
+                yield name if (name := f"{node.module}.{alias.name}") in files else node.module
 
 
 def graph() -> dict[str, set[str]]:

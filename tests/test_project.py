@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
 import tinyjax
-from tinyjax.core import names as names_of_core
 from tinyjax.lazy import HOMES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -170,20 +169,15 @@ TIMED = {
     "transpose",
 }
 MOST_NAMES = 8
+#: Beside ``np``.
+MOST_SHORT_NAMES = 13
 
 
 def short_names() -> dict[str, str]:
     """The short names of modules, as docs/contributing.md lists them."""
     text = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
     section = text.partition("\n## Imports\n")[2].partition("\n## ")[0]
-    return {module: name for name, module in re.findall(r"\| `(\w+)` \| `([\w.]+)`", section)}
-
-
-#: What ``core.names`` calls modules.
-NAMES_OF_CORE: Final = {
-    f"{home}.{there}".removeprefix("tinyjax."): name
-    for name, (home, there) in HOMES[names_of_core.__name__].items()
-}
+    return {module: name for name, module in re.findall(r"`(\w+)` is `([\w.]+)`", section)}
 
 
 def faults_of_imports(file: str, text: str, modules: set[str], names: dict[str, str]) -> list[str]:
@@ -193,22 +187,15 @@ def faults_of_imports(file: str, text: str, modules: set[str], names: dict[str, 
         if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("tinyjax"):
             continue
         package = f"{node.module}.".removeprefix("tinyjax.")
-        in_core = file.startswith("core/")
-        if package == "core.names.":
-            if in_core:
-                faults.append(f"{file}: of core.names the core's own files take nothing")
-            continue
         plain = 0
         for alias in node.names:
             module = f"{package}{alias.name}"
             if module not in modules:
                 plain += 1
                 continue
-            if (short := NAMES_OF_CORE.get(module)) and not in_core:
-                faults.append(f"{file}: from tinyjax.core.names import {short}")
-                continue
             called = (alias.asname or alias.name).strip("_")
-            if called not in {alias.name, names.get(module)}:
+            own = {alias.name, "_".join(f"{node.module}.{alias.name}".split(".")[-2:])}
+            if called not in {*own, names.get(module)}:
                 short = names.get(module, alias.name)
                 faults.append(f"{file}: from {node.module} import {alias.name} as {short}")
             if module != (owner := {v: k for k, v in names.items()}.get(called, module)):
@@ -229,10 +216,8 @@ def modules_of_package() -> set[str]:
 
 def test_modules_are_imported_by_one_name_each() -> None:
     names, modules = short_names(), modules_of_package()
-    assert len(set(names.values())) == len(names)
+    assert len(set(names.values())) == len(names) <= MOST_SHORT_NAMES
     assert names.keys() <= modules
-    for module in NAMES_OF_CORE.keys() & modules:
-        assert NAMES_OF_CORE[module] == names.get(module, module.rpartition(".")[2])
     faults = [
         fault
         for file in FILES
@@ -263,23 +248,12 @@ def test_modules_are_imported_by_one_name_each() -> None:
             "from tinyjax.core.values.avals import a, b, c, d, e, f, g, h, i",
             ["core/x.py: from tinyjax.core.values import avals as av"],
         ),
-        (
-            "from tinyjax.core.names import av",
-            ["core/x.py: of core.names the core's own files take nothing"],
-        ),
+        ("from tinyjax.core.values import avals as values_avals", []),
     ],
 )
 def test_faults_of_imports_are_the_lines_to_write(line: str, faults: list[str]) -> None:
     names = {"core.values.avals": "av", "core.tracing.trace": "tr"}
     assert faults_of_imports("core/x.py", line, {*names}, names) == faults
-
-
-def test_rooms_take_modules_of_the_core_by_its_names() -> None:
-    names = {"core.values.avals": "av"}
-    line = "from tinyjax.core.values import avals as av"
-    fault = "lax/x.py: from tinyjax.core.names import av"
-    assert faults_of_imports("lax/x.py", line, {*names}, names) == [fault]
-    assert not faults_of_imports("lax/x.py", "from tinyjax.core.names import av", {*names}, names)
 
 
 def test_a_frozen_program_has_all_modules() -> None:

@@ -21,7 +21,8 @@ from tinyjax.core.tracing.primitive import NoParams, Primitive
 from tinyjax.dtypes import HostArray
 from tinyjax.experimental.sparse import BCOO
 from tinyjax.extend import SPARSITY, bind1, def_linear
-from tinyjax.sparsity import colouring, pattern as pt
+from tinyjax.sparsity import colouring
+from tinyjax.sparsity.pattern import of_pairs, picked
 from tinyjax.testing.stacks import Layer
 
 X = jnp.asarray(np.random.default_rng(0).uniform(0.5, 1.5, 12))
@@ -314,7 +315,7 @@ def check_program(case: Case) -> None:
 
 def pattern_of(dense: HostArray) -> SparsityPattern:
     rows, columns = np.nonzero(dense)
-    return pt.of_pairs(rows, columns, dense.shape)
+    return of_pairs(rows, columns, dense.shape)
 
 
 def banded(n: int, width: int) -> HostArray:
@@ -607,7 +608,7 @@ def test_a_rule_of_a_primitive_of_its_own() -> None:
     @swap_p.def_rule(SPARSITY)
     def _swapped(eqn: Any, operands: Any) -> Any:
         n = operands[0].aval.size
-        return [[(pt.picked(np.roll(np.arange(n), n // 2), n),)]]
+        return [[(picked(np.roll(np.arange(n), n // 2), n),)]]
 
     tinyjax.clear_caches()
 

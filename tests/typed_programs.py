@@ -7,7 +7,8 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import av, jx, prim
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim
+from tinyjax.core.values import avals as av
 from tinyjax.testing.random_programs import (
     DTYPES,
     MOST_NUMBER,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import attrs
 
-from tinyjax.core.names import xla
+from tinyjax.core import xla
 from tinyjax.lazy import answer_for
 
 answer_for(__name__, "CacheInfo clear info")

@@ -17,11 +17,12 @@ from typing import Any, ParamSpec, TextIO, TypedDict, TypeVar, Unpack, overload
 
 from tinyjax import config, dtypes, errors, frames, tracebacks, tree
 from tinyjax.callbacks import debug_callback
-from tinyjax.core.names import Array, ck, cl, conc, jx, opd, stg
+from tinyjax.core.tracing import calling, checking, jaxpr as jx, staging
+from tinyjax.core.values import Array, concrete, operands as opd
 from tinyjax.display import Shown
 from tinyjax.inspecting import Printer, run_printing
 from tinyjax.lazy import answer_for
-from tinyjax.parallel import sharding as sd
+from tinyjax.parallel.sharding import Sharding, holders
 from tinyjax.progress import runs
 
 answer_for(
@@ -382,9 +383,9 @@ def inspect(fun: Callable[P, R]) -> Callable[P, R]:
     @partial(tracebacks.folded, named=fun)
     def inspected(*args: P.args, **kwargs: P.kwargs) -> R:
         leaves, in_tree = tree.flatten_arguments(args, kwargs)
-        arrays = cl.as_arrays(leaves, fun, in_tree)
-        flat = cl.FlatFunction(fun, in_tree)
-        staged = stg.stage(flat, [x.aval for x in arrays], frames.Applied("inspect", fun))
+        arrays = calling.as_arrays(leaves, fun, in_tree)
+        flat = calling.FlatFunction(fun, in_tree)
+        staged = staging.stage(flat, [x.aval for x in arrays], frames.Applied("inspect", fun))
         outs = run_printing(staged.jaxpr, [*staged.consts, *arrays], Printer())
         result: R = tree.unflatten(flat.out_tree, outs)
         return result
@@ -465,7 +466,7 @@ def progress(*, file: TextIO | None = None, after: float = runs.AFTER) -> Iterat
 # Where arrays lie
 
 
-def inspect_array_sharding(value: Any, *, callback: Callable[[sd.Sharding], None]) -> None:
+def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], None]) -> None:
     """Call a function with how each of several arrays lies on devices.
 
     Args:
@@ -486,7 +487,7 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[sd.Sharding], None
         callback(_sharding_of(opd.as_array(leaf), "inspect_array_sharding"))
 
 
-@ck.explained
+@checking.explained
 def visualize_array_sharding(arr: Array, **kwargs: Any) -> None:
     """Print which device holds which part of an array, as a picture.
 
@@ -507,10 +508,10 @@ def visualize_array_sharding(arr: Array, **kwargs: Any) -> None:
     visualize_sharding(arr.shape, _sharding_of(arr, "visualize_array_sharding"), **kwargs)
 
 
-@ck.explained
+@checking.explained
 def visualize_sharding(
     shape: Sequence[int],
-    sharding: sd.Sharding,
+    sharding: Sharding,
     *,
     use_color: bool = False,
     scale: float = 1.0,
@@ -548,7 +549,7 @@ def visualize_sharding(
             f"visualize_sharding shows arrays of one axis or two, but the shape is {tuple(shape)}. "
             "sharding.devices_indices_map(shape) tells the same of any array."
         )
-    cells = sd.holders(sharding, shape)
+    cells = holders(sharding, shape)
     rows: list[list[str]] = cells.reshape(-1, cells.shape[-1]).tolist()
     count, widest_name = len(rows[0]), max(len(name) for row in rows for name in row)
     widest = max(1, (max_width - 1) // count - 1)
@@ -560,8 +561,8 @@ def visualize_sharding(
     sys.stdout.write("\n".join(lines) + "\n")
 
 
-def _sharding_of(x: Array, function: str) -> sd.Sharding:
-    if isinstance(x, conc.ConcreteArray | conc.PlacedArray):
+def _sharding_of(x: Array, function: str) -> Sharding:
+    if isinstance(x, concrete.ConcreteArray | concrete.PlacedArray):
         return x.sharding
     raise errors.ShardingError(
         f"{function} was called within a program that is traced, where XLA has not chosen yet how "

@@ -8,30 +8,32 @@ from typing import Any
 import attrs
 
 from tinyjax import tree
-from tinyjax.core.names import ShapedArray, cl, prim, sig
+from tinyjax.core.jit.signatures import Signature, same_value
+from tinyjax.core.tracing import calling, primitive as prim
+from tinyjax.core.values import ShapedArray
 from tinyjax.tree.treedef import first_difference
 
 
 def differences(
-    fun: Callable[..., Any], signature: sig.Signature, earlier: Iterable[sig.Signature]
+    fun: Callable[..., Any], signature: Signature, earlier: Iterable[Signature]
 ) -> tuple[str, ...]:
     """Say how a call differs from the earlier one that it differs from least."""
     changes = [tuple(_differences(fun, signature, other)) for other in earlier]
     return min(changes, key=len, default=())
 
 
-def _differences(fun: Callable[..., Any], new: sig.Signature, old: sig.Signature) -> list[str]:
+def _differences(fun: Callable[..., Any], new: Signature, old: Signature) -> list[str]:
     lines: list[str] = []
     if new.in_tree is not old.in_tree and new.in_tree != old.in_tree:
         lines += _structures(fun, new, old)
     else:
         for i, (a, b) in enumerate(zip(new.avals, old.avals, strict=True)):
             if a is not b:
-                path = cl.argument_path(fun, new.in_tree, i, new.static.positions)
+                path = calling.argument_path(fun, new.in_tree, i, new.static.positions)
                 lines.append(f"{path}: {a} instead of {b}{_advice(a, b)}")
     lines += _values(
-        [(cl.parameter_name(fun, i), value) for i, value in new.static.positional],
-        [(cl.parameter_name(fun, i), value) for i, value in old.static.positional],
+        [(calling.parameter_name(fun, i), value) for i, value in new.static.positional],
+        [(calling.parameter_name(fun, i), value) for i, value in old.static.positional],
     )
     lines += _values(new.static.keywords, old.static.keywords)
     if new.settings is not old.settings:
@@ -63,7 +65,7 @@ def _values(new: Sequence[tuple[str, Any]], old: Sequence[tuple[str, Any]]) -> l
     lines = []
     for name in [*now, *(name for name in before if name not in now)]:
         a, b = now.get(name, _MISSING), before.get(name, _MISSING)
-        if not sig.same_value(a, b):
+        if not same_value(a, b):
             lines.append(f"static {name}: {a!r} instead of {b!r}")
     return lines
 
@@ -76,7 +78,7 @@ class _Missing:
 _MISSING = _Missing()
 
 
-def _structures(fun: Callable[..., Any], new: sig.Signature, old: sig.Signature) -> list[str]:
+def _structures(fun: Callable[..., Any], new: Signature, old: Signature) -> list[str]:
     """Say where the structures of two calls' arguments differ, for each argument."""
     old_args, old_kwargs = _arguments(fun, old)
     new_args, new_kwargs = _arguments(fun, new)
@@ -96,14 +98,15 @@ def _structures(fun: Callable[..., Any], new: sig.Signature, old: sig.Signature)
 _Arguments = dict[str, tree.PyTreeDef]
 
 
-def _arguments(fun: Callable[..., Any], signature: sig.Signature) -> tuple[_Arguments, _Arguments]:
+def _arguments(fun: Callable[..., Any], signature: Signature) -> tuple[_Arguments, _Arguments]:
     """The structures of the dynamic arguments, by name."""
     treedef = signature.in_tree
     arg_defs, kwarg_defs = treedef.children()
     positions = signature.static.positions
     free = [i for i in range(len(arg_defs.children()) + len(positions)) if i not in positions]
     positional = {
-        cl.parameter_name(fun, i): child for i, child in zip(free, arg_defs.children(), strict=True)
+        calling.parameter_name(fun, i): child
+        for i, child in zip(free, arg_defs.children(), strict=True)
     }
     return positional, dict(zip(map(str, kwarg_defs.metadata), kwarg_defs.children(), strict=True))
 

@@ -20,8 +20,14 @@ import numpy as np
 from tinyjax import dtypes, errors, frames, lazy
 from tinyjax.callbacks import common
 from tinyjax.callbacks.xla import foreign_functions
-from tinyjax.core.names import Array, ArrayLike, av, bc, ck, hlo, lw, opd, prim, sc, sh, tr, xla
-from tinyjax.core.tracing import Primitive
+from tinyjax.core import xla
+from tinyjax.core.control_flow.scan import scan
+from tinyjax.core.primitives import shape as sh
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering, row_major
+from tinyjax.core.tracing import Primitive, checking, primitive as prim, trace as tr
+from tinyjax.core.values import Array, ArrayLike, avals as av, operands as opd
 
 lazy.answer_for(
     __name__,
@@ -75,7 +81,7 @@ def _declare(primitive: Primitive[ForeignParams]) -> None:
     primitive.def_abstract_eval(lambda avals, params: params.out_avals)
 
     @primitive.def_lowering
-    def lowering_rule(b: lw.Lowering, operands: hlo.Values, params: ForeignParams) -> hlo.Values:
+    def lowering_rule(b: Lowering, operands: hlo.Values, params: ForeignParams) -> hlo.Values:
         return b.custom_call(
             params.target,
             operands,
@@ -103,9 +109,7 @@ def _declare(primitive: Primitive[ForeignParams]) -> None:
             case common.VmapMethod.EXPAND_DIMS | common.VmapMethod.BROADCAST_ALL:
                 size = mapped.size if method is common.VmapMethod.BROADCAST_ALL else 1
                 values = [
-                    x
-                    if m
-                    else bc.broadcast_in_dim(x, (size, *x.shape), tuple(range(1, x.ndim + 1)))
+                    x if m else broadcast_in_dim(x, (size, *x.shape), tuple(range(1, x.ndim + 1)))
                     for x, m in zip(values, is_mapped, strict=True)
                 ]
                 is_mapped = [True] * len(values)
@@ -159,7 +163,7 @@ def _one_by_one(
         return (), [*tr.bind(primitive, args, params)]
 
     mapped = [x for x, m in zip(values, is_mapped, strict=True) if m]
-    _, outs = sc.scan(call, (), mapped, unroll=method is common.VmapMethod.SEQUENTIAL_UNROLLED)
+    _, outs = scan(call, (), mapped, unroll=method is common.VmapMethod.SEQUENTIAL_UNROLLED)
     return outs
 
 
@@ -190,7 +194,7 @@ def ffi_call(
 def ffi_call(
     target_name: str, result_shape_dtypes: object, **options: Unpack[Options]
 ) -> Callable[..., Any]: ...
-@ck.explained
+@checking.explained
 def ffi_call(  # noqa: PLR0913 (JAX's signature)
     target_name: str,
     result_shape_dtypes: object,
@@ -328,7 +332,7 @@ def layouts(
 ) -> tuple[hlo.Layout, ...]:
     """The layouts of arrays, the axis whose elements are neighbours first."""
     if requested is None:
-        return tuple([lw.row_major(aval.shape) for aval in avals])
+        return tuple([row_major(aval.shape) for aval in avals])
     if len(requested) != len(avals):
         raise errors.ArgumentError(
             f"{name} has {len(requested)} layouts, but there are {len(avals)} arrays. Give one for "
@@ -337,7 +341,7 @@ def layouts(
     result: list[hlo.Layout] = []
     for aval, layout in zip(avals, requested, strict=True):
         if layout is None:
-            result.append(lw.row_major(aval.shape))
+            result.append(row_major(aval.shape))
             continue
         axes = tuple(getattr(layout, "major_to_minor", layout))[::-1]
         if sorted(axes) != [*range(aval.ndim)]:
@@ -425,7 +429,7 @@ def _spelled(name: str) -> str:
     return name
 
 
-@ck.explained
+@checking.explained
 def register_ffi_target(
     name: str, fn: object, platform: str = "cpu", api_version: int = 1, **kwargs: Any
 ) -> None:
@@ -458,7 +462,7 @@ def register_ffi_target(
     foreign_functions.register_target(_spelled(name), fn, platform, api_version, **kwargs)
 
 
-@ck.explained
+@checking.explained
 def register_ffi_type(name: str, type_registration: dict[str, Any], platform: str = "cpu") -> None:
     """Register a type of the state that foreign functions keep between calls.
 
@@ -488,7 +492,7 @@ def register_ffi_type(name: str, type_registration: dict[str, Any], platform: st
     foreign_functions.register_type(_spelled(name), type_registration, platform)
 
 
-@ck.explained
+@checking.explained
 def register_ffi_target_as_batch_partitionable(name: str) -> None:
     """Say that on several devices a foreign function is called for each part of its operands.
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import attrs
 
 from tinyjax import dtypes, errors, lazy, numpy as jnp, tree
-from tinyjax.core.names import Array, opd
+from tinyjax.core.values import Array, operands as opd
 
 T = TypeVar("T")
 

@@ -14,8 +14,9 @@ from typing import Final
 import attrs
 
 from tinyjax import dtypes, errors, lazy, numpy as jnp
-from tinyjax.core.names import Array, ArrayLike, ck, ints, opd
-from tinyjax.numpy import creation as cr, promotion as pm
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
+from tinyjax.numpy import creation, promotion as pm
 from tinyjax.primitives.precision import Precision, PrecisionLike
 
 lazy.answer_for(__name__, "ResizeMethod resize scale_and_translate")
@@ -182,7 +183,7 @@ def _method(method: str | ResizeMethod) -> ResizeMethod:
 
 
 def _shape(name: str, image: Array, shape: Sequence[int]) -> tuple[int, ...]:
-    sizes = cr.canonical_shape(shape)
+    sizes = creation.canonical_shape(shape)
     if len(sizes) != image.ndim:
         raise errors.ShapeError(
             f"{name} takes a shape of as many axes as the image has, but got {sizes} for "
@@ -245,7 +246,7 @@ def resize(
     return _resample(pixels, axes, chosen, antialias, precision)
 
 
-@ck.explained
+@checking.explained
 def scale_and_translate(
     image: ArrayLike,
     shape: Sequence[int],

@@ -11,7 +11,9 @@ import attrs
 import numpy as np
 
 from tinyjax import callbacks, display, dtypes
-from tinyjax.core.names import Array, cfp, jx, pr, stg, tr
+from tinyjax.core.control_flow.primitives import CondParams, ScanParams, WhileParams
+from tinyjax.core.tracing import jaxpr as jx, program_rules, staging, trace as tr
+from tinyjax.core.values import Array
 from tinyjax.frames import Location, place
 
 #: Up to so many elements a value is printed whole.
@@ -74,15 +76,15 @@ def _printing(eqn: jx.JaxprEqn, printer: Printer) -> Any:
         return params
 
     def of(jaxpr: jx.Jaxpr) -> jx.Jaxpr:
-        return stg.stage(lambda *xs: run_printing(jaxpr, xs, printer), jaxpr.in_avals).jaxpr
+        return staging.stage(lambda *xs: run_printing(jaxpr, xs, printer), jaxpr.in_avals).jaxpr
 
-    if isinstance(params, cfp.ScanParams):
+    if isinstance(params, ScanParams):
         return attrs.evolve(params, jaxpr=of(params.jaxpr))
-    if isinstance(params, cfp.WhileParams):
+    if isinstance(params, WhileParams):
         return attrs.evolve(params, body=of(params.body))
-    if isinstance(params, cfp.CondParams):
-        return cfp.CondParams(tuple(map(of, params.branches)))
-    called = eqn.primitive.rules.extensions.get(pr.CALLED)
+    if isinstance(params, CondParams):
+        return CondParams(tuple(map(of, params.branches)))
+    called = eqn.primitive.rules.extensions.get(program_rules.CALLED)
     inner = list(jx.subjaxprs(params))
     if called is not None and len(inner) == 1:
         return called(params, of(inner[0]))

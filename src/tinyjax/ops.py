@@ -6,14 +6,16 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from tinyjax import dtypes, frames, lazy, numpy as jnp
-from tinyjax.core.names import Array, ArrayLike, dev, ints, opd, rd
+from tinyjax.core.devices import Placement
+from tinyjax.core.primitives.reduce import highest, lowest
+from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.errors import ArgumentError, ShapeError
-from tinyjax.primitives import result_placement as placing
+from tinyjax.primitives import result_placement
 
 lazy.answer_for(__name__, "segment_max segment_min segment_prod segment_sum")
 
 
-@placing.placed
+@result_placement.placed
 def segment_sum(
     data: ArrayLike,
     segment_ids: ArrayLike,
@@ -22,7 +24,7 @@ def segment_sum(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: Any = None,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Sum the rows of an array that belong to the same segment.
 
@@ -56,7 +58,7 @@ def segment_sum(
     return _reduced("add", lambda dtype: 0, jnp.sum, data, segment_ids, *options)
 
 
-@placing.placed
+@result_placement.placed
 @frames.like(segment_sum)
 def segment_prod(*args: Any, **kwargs: Any) -> Array:
     """Multiply the rows that belong to the same segment: as ``segment_sum``, and 1 for no rows.
@@ -70,7 +72,7 @@ def segment_prod(*args: Any, **kwargs: Any) -> Array:
     return _reduced("multiply", lambda dtype: 1, jnp.prod, *args, **kwargs)
 
 
-@placing.placed
+@result_placement.placed
 @frames.like(segment_sum)
 def segment_max(*args: Any, **kwargs: Any) -> Array:
     """Take the largest of each segment: as ``segment_sum``, and the least value for no rows.
@@ -86,10 +88,10 @@ def segment_max(*args: Any, **kwargs: Any) -> Array:
         >>> ops.segment_max(jnp.array([2.0]), jnp.array([0]), num_segments=2)
         Array([  2., -inf], dtype=float32)
     """
-    return _reduced("max", rd.lowest, jnp.max, *args, **kwargs)
+    return _reduced("max", lowest, jnp.max, *args, **kwargs)
 
 
-@placing.placed
+@result_placement.placed
 @frames.like(segment_sum)
 def segment_min(*args: Any, **kwargs: Any) -> Array:
     """Take the least of each segment: as ``segment_sum``, and the largest value for no rows.
@@ -105,7 +107,7 @@ def segment_min(*args: Any, **kwargs: Any) -> Array:
         >>> ops.segment_min(jnp.array([2.0]), jnp.array([0]), num_segments=2)
         Array([ 2., inf], dtype=float32)
     """
-    return _reduced("min", rd.highest, jnp.min, *args, **kwargs)
+    return _reduced("min", highest, jnp.min, *args, **kwargs)
 
 
 def _reduced(  # noqa: PLR0913, PLR0917 (the signature of segment_sum)

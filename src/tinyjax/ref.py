@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tinyjax import lazy, numpy as jnp
-from tinyjax.core.names import Array, ArrayLike, av, ck
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import Array, ArrayLike, avals as av
 from tinyjax.errors import ArgumentError, type_name
 from tinyjax.state.references import AbstractRef, Ref, RefView, free_ref, freeze, new_ref
 
@@ -13,7 +14,7 @@ __all__ = ["AbstractRef", "Ref", "RefView", "free_ref", "freeze", "new_ref"]
 lazy.answer_for(__name__, "addupdate empty_ref get set swap")
 
 
-@ck.explained
+@checking.explained
 def empty_ref(ty: av.ShapedArray | av.ShapeDtypeStruct, memory_space: None = None) -> Ref:
     """Make an array of zeros that can be written in place.
 

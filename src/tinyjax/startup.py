@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np  # noqa: F401 - here, since deeper in a nest of imports it takes longer
 
 from tinyjax import config, lazy, numpy
-from tinyjax.core.names import arr, tr
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.values.array import install_namespace
 
-arr.install_namespace(numpy)
+install_namespace(numpy)
 lazy.ROOMS.update(
     # how programs are run: evaluated at first, called in short, and calling Python
     tiers="tinyjax.host.tiers",

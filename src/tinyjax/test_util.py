@@ -15,9 +15,11 @@ import attrs
 import numpy as np
 
 from tinyjax import errors, frames, tree
-from tinyjax.core.names import Array, ConcreteArray, cl, derivatives
+from tinyjax.core.api import derivatives
+from tinyjax.core.tracing import calling
+from tinyjax.core.values import Array, ConcreteArray
 from tinyjax.dtypes import DType, HostArray, float0, is_inexact
-from tinyjax.testing import specs as ts
+from tinyjax.testing import specs
 
 __all__ = ["DerivativeMismatchError", "check_grads", "check_jvp", "check_vjp"]
 
@@ -94,7 +96,7 @@ class _Check:
         """The step that balances rounding against truncation: the cube root of the precision."""
         if self.eps is not None:
             return self.eps
-        return float(max((ts.epsilon(d) for d in dtypes), default=1e-16) ** (1 / 3))
+        return float(max((specs.epsilon(d) for d in dtypes), default=1e-16) ** (1 / 3))
 
     def tolerances(
         self, dtypes: Sequence[DType], values: Sequence[HostArray]
@@ -105,7 +107,7 @@ class _Check:
         default step this is the precision to the power 2/3 times the size, and truncation is of
         the same order.
         """
-        default = 10.0 * max((ts.epsilon(d) for d in dtypes), default=1e-16) ** (2 / 3)
+        default = 10.0 * max((specs.epsilon(d) for d in dtypes), default=1e-16) ** (2 / 3)
         # each derivative taken adds intermediate values that a difference rounds
         default *= 10.0 ** len(self.history)
         return (
@@ -116,7 +118,7 @@ class _Check:
 
 def _size(values: Sequence[HostArray]) -> float:
     """The greatest absolute value among the finite elements."""
-    sizes = [np.abs(ts.wide(x)) for x in values if is_inexact(x.dtype)]
+    sizes = [np.abs(specs.wide(x)) for x in values if is_inexact(x.dtype)]
     return max((float(np.max(x, initial=0.0, where=np.isfinite(x))) for x in sizes), default=0.0)
 
 
@@ -137,7 +139,7 @@ class _Point:
         return tree.unflatten_arguments(self.in_tree, leaves)[0]
 
     def path(self, i: int) -> str:
-        return cl.argument_path(self.fun, self.in_tree, i)
+        return calling.argument_path(self.fun, self.in_tree, i)
 
     def outputs(self, leaves: Sequence[HostArray]) -> tuple[list[HostArray], tree.PyTreeDef]:
         out = self.fun(*self.args([ConcreteArray(x) for x in leaves]))
@@ -162,7 +164,7 @@ class _Point:
             behind, _ = self.outputs(moved(-eps))
             slopes = [
                 # infinities that stay what they are have no slope
-                np.asarray(np.where(a == b, 0, ts.wide(a) - ts.wide(b)) / (2 * eps))
+                np.asarray(np.where(a == b, 0, specs.wide(a) - specs.wide(b)) / (2 * eps))
                 if is_inexact(a.dtype)
                 else np.zeros(a.shape, float0)
                 for a, b in zip(ahead, behind, strict=True)
@@ -172,18 +174,18 @@ class _Point:
 
 def _hosts(fun: Callable[..., Any], value: Any) -> tuple[list[HostArray], tree.PyTreeDef]:
     leaves, out_tree = tree.flatten(value)
-    arrays = cl.as_arrays(leaves, fun, tree.structure(((value,), {})))
+    arrays = calling.as_arrays(leaves, fun, tree.structure(((value,), {})))
     return [x.concrete("a finite difference") for x in arrays], out_tree
 
 
 def _point(check: _Check, fun: Callable[..., Any], args: Sequence[Any]) -> _Point:
     leaves, in_tree = tree.flatten_arguments(tuple(args), {})
-    return _Point(check, fun, in_tree, tuple(cl.as_arrays(leaves, fun, in_tree)))
+    return _Point(check, fun, in_tree, tuple(calling.as_arrays(leaves, fun, in_tree)))
 
 
 def _direction(rng: np.random.Generator, like: HostArray) -> HostArray:
     """A random tangent of the type of a primal."""
-    return ts.tangent_like(rng, like) if is_inexact(like.dtype) else np.zeros(like.shape, float0)
+    return specs.tangent_like(rng, like) if is_inexact(like.dtype) else np.zeros(like.shape, float0)
 
 
 def _fail(
@@ -224,13 +226,13 @@ def _check_fwd(
     used = [x.dtype for x in (*point.hosts, *values) if is_inexact(x.dtype)]
     for i, (got, expected) in enumerate(zip(values, expected_values, strict=True)):
         atol, rtol = point.check.tolerances(used, [got])
-        if not np.allclose(ts.wide(got), ts.wide(expected), rtol, atol, equal_nan=True):
-            place = cl.leaf_path("result", out_tree, i)
+        if not np.allclose(specs.wide(got), specs.wide(expected), rtol, atol, equal_nan=True):
+            place = calling.leaf_path("result", out_tree, i)
             _fail(point, "fwd", place, got, expected, "the value itself differs under jvp")
     for i, (value, got, slope) in enumerate(zip(values, tangents_out, slopes, strict=True)):
         atol, rtol = point.check.tolerances(used, [value])
-        if is_inexact(got.dtype) and not np.allclose(ts.wide(got), slope, rtol, atol):
-            place, x, y = _worst(cl.leaf_path("result", out_tree, i), ts.wide(got), slope)
+        if is_inexact(got.dtype) and not np.allclose(specs.wide(got), slope, rtol, atol):
+            place, x, y = _worst(calling.leaf_path("result", out_tree, i), specs.wide(got), slope)
             detail = (
                 f"jvp gives {x:.8g}, but a central difference with step {eps:.2g} gives {y:.8g} "
                 f"(off by {abs(x - y):.2g}, allowed {atol:.2g} + {rtol:.2g} |{y:.3g}|)"
@@ -261,7 +263,7 @@ def _blame(
         values, tangents_out = _pushed(point, f_jvp, alone)
         slopes, _, _ = point.differences(alone)
         atol, rtol = point.check.tolerances([hosts[k].dtype, tangents_out[i].dtype], [values[i]])
-        if not np.allclose(ts.wide(tangents_out[i]), slopes[i], rtol, atol):
+        if not np.allclose(specs.wide(tangents_out[i]), slopes[i], rtol, atol):
             wrong.append(point.path(k))
     return f", with respect to {' and '.join(wrong)}" if wrong else ""
 
@@ -296,7 +298,7 @@ def _check_rev(
             continue
         alone = [_direction(rng, x) if j == k else _nothing(y) for j, y in enumerate(hosts)]
         slopes, _, eps = point.differences(alone)
-        expected, got = ts.pairing(cotangents, slopes), ts.pairing([cts_in[k]], [alone[k]])
+        expected, got = specs.pairing(cotangents, slopes), specs.pairing([cts_in[k]], [alone[k]])
         scale = atol * max(1.0, float(np.sqrt(sum(ct.size for ct in cotangents))))
         if not np.allclose(got, expected, rtol, scale):
             detail = (

@@ -12,32 +12,30 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from tinyjax import config, errors, frames
-from tinyjax.core.names import (
-    Array,
-    api,
-    arguments,
-    av,
-    ck,
-    cl,
-    conc,
-    dev,
-    ints,
-    jt,
-    opd,
-    stg,
-    tr,
-    xla,
+from tinyjax.core import api, jit, xla
+from tinyjax.core.api import arguments
+from tinyjax.core.devices import (
+    Device,
+    Placement,
+    check_default,
+    check_platform,
+    default_platform,
+    devices_of,
+    devices_on,
+    group,
 )
+from tinyjax.core.tracing import calling, checking, staging, trace as tr
+from tinyjax.core.values import Array, avals as av, concrete, integers as ints, operands as opd
 
 if TYPE_CHECKING:
-    from tinyjax.state import references as rf
+    from tinyjax.state import references
 
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
 
-def devices(backend: str | None = None) -> list[dev.Device]:
+def devices(backend: str | None = None) -> list[Device]:
     """Return the devices of all processes.
 
     Each has as many as the setting ``num_cpu_devices`` divides its CPU into.
@@ -53,12 +51,12 @@ def devices(backend: str | None = None) -> list[dev.Device]:
         >>> tinyjax.devices()[0]
         CpuDevice(id=0)
     """
-    return [*dev.devices_on(backend)]
+    return [*devices_on(backend)]
 
 
 def local_devices(
     process_index: int | None = None, backend: str | None = None, host_id: int | None = None
-) -> list[dev.Device]:
+) -> list[Device]:
     """Return the devices of one process.
 
     Args:
@@ -75,15 +73,15 @@ def local_devices(
         >>> len(tinyjax.local_devices(backend="cpu")) >= 1
         True
     """
-    number = dev.group().process_index if host_id is None else host_id
+    number = group().process_index if host_id is None else host_id
     number = ints.integer(number if process_index is None else process_index, "process_index")
-    dev.check_platform(backend)
-    if not 0 <= number < dev.group().size:
+    check_platform(backend)
+    if not 0 <= number < group().size:
         raise errors.ArgumentError(
             f"local_devices: there is no process {errors.shortened(number)}: the processes are "
             f"{process_indices()}."
         )
-    return dev.devices_of(number, backend)
+    return devices_of(number, backend)
 
 
 def device_count(backend: str | None = None) -> int:
@@ -181,8 +179,8 @@ def process_index(backend: str | None = None) -> int:
         >>> tinyjax.process_index()
         0
     """
-    dev.check_platform(backend)
-    return dev.group().process_index
+    check_platform(backend)
+    return group().process_index
 
 
 def process_count(backend: str | None = None) -> int:
@@ -196,8 +194,8 @@ def process_count(backend: str | None = None) -> int:
         >>> tinyjax.process_count()
         1
     """
-    dev.check_platform(backend)
-    return dev.group().size
+    check_platform(backend)
+    return group().size
 
 
 def process_indices(backend: str | None = None) -> list[int]:
@@ -210,8 +208,8 @@ def process_indices(backend: str | None = None) -> list[int]:
         >>> tinyjax.process_indices()
         [0]
     """
-    dev.check_platform(backend)
-    return [*range(dev.group().size)]
+    check_platform(backend)
+    return [*range(group().size)]
 
 
 def default_backend() -> str:
@@ -229,11 +227,11 @@ def default_backend() -> str:
         >>> tinyjax.default_backend() in ("cpu", "gpu")
         True
     """
-    return dev.default_platform().name
+    return default_platform().name
 
 
 @contextmanager
-def default_device(device: dev.Placement | str) -> Iterator[None]:
+def default_device(device: Placement | str) -> Iterator[None]:
     """Choose, for a block, the device of arrays that are put nowhere.
 
     Arrays are made there, and programs run there, other than those of arrays that were put
@@ -255,7 +253,7 @@ def default_device(device: dev.Placement | str) -> Iterator[None]:
         1
     """
     with config.scoped(default_device=device):
-        dev.check_default()
+        check_default()
         yield
 
 
@@ -277,7 +275,7 @@ def live_arrays(platform: str | None = None) -> list[Array]:
         True
     """
     name = None if platform is None else devices(platform)[0].platform
-    with_data = (conc.ConcreteArray, conc.PlacedArray)
+    with_data = (concrete.ConcreteArray, concrete.PlacedArray)
     arrays: list[Array] = [x for x in gc.get_objects() if isinstance(x, with_data)]
     return [x for x in arrays if not x.is_deleted() and name in (None, x.platform())]
 
@@ -312,15 +310,15 @@ def clear_caches() -> None:
         >>> int(times(1))
         3
     """
-    jt.clear_traces()
+    jit.clear_traces()
     xla.forget_programs()
 
 
 @overload
-def typeof(x: rf.Ref) -> rf.AbstractRef: ...
+def typeof(x: references.Ref) -> references.AbstractRef: ...
 @overload
 def typeof(x: Any) -> av.ShapedArray: ...
-def typeof(x: Any) -> av.ShapedArray | rf.AbstractRef:
+def typeof(x: Any) -> av.ShapedArray | references.AbstractRef:
     """Return the type of an array, a number or a reference.
 
     That of an array has its shape, its dtype and whether that is weak.
@@ -330,7 +328,7 @@ def typeof(x: Any) -> av.ShapedArray | rf.AbstractRef:
         >>> str(tinyjax.typeof(jnp.ones((2, 3))))
         'float32[2,3]'
     """
-    if type(x) in cl.HOLDERS:
+    if type(x) in calling.HOLDERS:
         from tinyjax.state.references import AbstractRef, Ref  # noqa: PLC0415 (once there is one)
 
         if isinstance(x, Ref):
@@ -357,7 +355,7 @@ def named_scope(name: str) -> Iterator[None]:
     """
     if not isinstance(name, str):
         raise errors.ArgumentError(f"named_scope takes a text, but got {errors.shortened(name)}.")
-    with tr.assigned(frames.named_scopes, (*stg.scopes_here(outside=True), name)):
+    with tr.assigned(frames.named_scopes, (*staging.scopes_here(outside=True), name)):
         yield
 
 
@@ -385,7 +383,7 @@ def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R
     return frames.imitate(call, fun)
 
 
-@ck.explained
+@checking.explained
 def fwd_and_bwd(
     fun: Callable[..., Any],
     argnums: int | Sequence[int],
@@ -422,10 +420,10 @@ def fwd_and_bwd(
         cotangents = residuals(cotangent)
         return cotangents if choice.several else cotangents[0]
 
-    return (jt.jit(fwd), jt.jit(bwd)) if jitted else (fwd, bwd)
+    return (jit.jit(fwd), jit.jit(bwd)) if jitted else (fwd, bwd)
 
 
-@ck.explained
+@checking.explained
 def print_environment_info(return_string: bool = False) -> str | None:
     """Print the versions and the machine: what a report of a fault should say.
 

@@ -23,10 +23,14 @@ import attrs
 
 from tinyjax import errors, tree
 from tinyjax.config import Process, Settings, local_settings, settings
-from tinyjax.core.names import Array, Primitive, av, conc, dev, opd, sh, tr, xla
+from tinyjax.core import devices, xla
+from tinyjax.core.primitives import shape as sh
+from tinyjax.core.tracing import Primitive, trace as tr
+from tinyjax.core.values import Array, avals as av, concrete, operands as opd
 from tinyjax.frames import is_ours, user_location, wraps
 from tinyjax.numpy import creation, promotion
-from tinyjax.parallel import putting, sharding as sd
+from tinyjax.parallel import putting
+from tinyjax.parallel.sharding import Sharding
 from tinyjax.random import keys
 
 P = TypeVar("P")
@@ -197,9 +201,9 @@ def _made(x: object, *_: object) -> None:
         _to_device(x)
 
 
-def _moved(x: Array, sharding: sd.Sharding) -> None:
+def _moved(x: Array, sharding: Sharding) -> None:
     """Tell of an array that the user gave, and a program has moved."""
-    if not settings().guarding or not isinstance(x, conc.ConcreteArray | conc.PlacedArray):
+    if not settings().guarding or not isinstance(x, concrete.ConcreteArray | concrete.PlacedArray):
         return
     if x.sharding.ids != sharding.ids:
         frames = _frames()
@@ -211,9 +215,11 @@ def _moved(x: Array, sharding: sd.Sharding) -> None:
 def _put(original: Callable[..., Any]) -> Callable[..., Any]:
     """Tell of what was moved because it was asked for."""
 
-    def put(leaf: Any, where: dev.Placement, function: str) -> Array:
+    def put(leaf: Any, where: devices.Placement, function: str) -> Array:
         result: Array = original(leaf, where, function)
-        if not settings().guarding or not isinstance(leaf, conc.ConcreteArray | conc.PlacedArray):
+        if not settings().guarding or not isinstance(
+            leaf, concrete.ConcreteArray | concrete.PlacedArray
+        ):
             return result
         if result.sharding != leaf.sharding:
             several = len(leaf.sharding.ids) > 1  # these go by way of the host

@@ -10,13 +10,16 @@ import numpy as np
 from fuzz.programs import Program
 from tinyjax import jit, jvp, lax, make_jaxpr
 from tinyjax.autodiff import laplacian
-from tinyjax.core.api import staging
+from tinyjax.core.api import derivatives, staging
 from tinyjax.core.api.gradients import grad
-from tinyjax.core.names import Array, derivatives, ew, jx, opd, sh
+from tinyjax.core.primitives import elementwise as ew, shape as sh
+from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.tracing.jaxpr import Jaxpr, subjaxprs
+from tinyjax.core.values import Array, operands as opd
 from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import HostArray
-from tinyjax.parallel import meshes, shard_map as sm, sharding as sd
+from tinyjax.parallel import meshes, sharding
+from tinyjax.parallel.shard_map import shard_map
 from tinyjax.testing.stacks import (
     DERIVATIVES,
     F64,
@@ -111,12 +114,14 @@ def divided(fun: Function, axes: Sequence[int | None], out_axis: int) -> Functio
         return tuple([sh.expand_dims(y, (y.ndim if out_axis else 0,)) for y in fun(*own)])
 
     def mapped(*xs: Array) -> Values:
-        specs = tuple([sd.P() if a is None else sd.P(*[None] * a, "devices") for a in axes])
+        specs = tuple(
+            [sharding.P() if a is None else sharding.P(*[None] * a, "devices") for a in axes]
+        )
         ndims = [out.ndim for out in staging.eval_shape(looped(fun, axes, out_axis), *xs)]
-        outs = tuple([sd.P(*[None] * (n - 1 if out_axis else 0), "devices") for n in ndims])
-        result: Values = sm.shard_map(
-            on_device, mesh=two_devices(), in_specs=specs, out_specs=outs
-        )(*xs)
+        outs = tuple([sharding.P(*[None] * (n - 1 if out_axis else 0), "devices") for n in ndims])
+        result: Values = shard_map(on_device, mesh=two_devices(), in_specs=specs, out_specs=outs)(
+            *xs
+        )
         return result
 
     return mapped

@@ -14,7 +14,7 @@ from fuzz.algebra import adjoint, matrix
 from fuzz.plain import F64, I32, MOST_ELEMENTS, axis_of, fitted, total, untied
 from tinyjax import lax, scipy
 from tinyjax.core.values.array import Array
-from tinyjax.scipy import special as sp
+from tinyjax.scipy import special as scipy_special
 
 
 def special(x: Array, y: Array, k: int) -> Array:
@@ -29,7 +29,7 @@ def special(x: Array, y: Array, k: int) -> Array:
         lambda: lax.polygamma(jnp.float64(1 + k % 3), far),
         lambda: lax.igamma(jnp.float64(1.7), other),
         lambda: lax.igammac(jnp.float64(2.3), far),
-        lambda: lax.zeta(jnp.float64(2.3), far) if k % 2 else sp.expit(x),
+        lambda: lax.zeta(jnp.float64(2.3), far) if k % 2 else scipy_special.expit(x),
         lambda: jnp.logaddexp(x, fitted(y, x.shape)),
         lambda: jnp.exp2(jnp.sin(x)),
         lambda: jnp.cbrt(far),
@@ -37,11 +37,11 @@ def special(x: Array, y: Array, k: int) -> Array:
         lambda: jnp.tan(small),
         lambda: jnp.acos(small) * jnp.acosh(far),
         lambda: jnp.atanh(small),
-        lambda: sp.i0e(x) + sp.i1e(other),
-        lambda: sp.ndtri(0.5 + 0.4 * jnp.sin(x)),
-        lambda: sp.xlogy(far, other) + sp.xlog1py(other, far),
-        lambda: sp.logsumexp(jnp.stack([x, other]), axis=0),
-        lambda: sp.dawsn(x) if k % 2 else sp.betaln(far, other),
+        lambda: scipy_special.i0e(x) + scipy_special.i1e(other),
+        lambda: scipy_special.ndtri(0.5 + 0.4 * jnp.sin(x)),
+        lambda: scipy_special.xlogy(far, other) + scipy_special.xlog1py(other, far),
+        lambda: scipy_special.logsumexp(jnp.stack([x, other]), axis=0),
+        lambda: scipy_special.dawsn(x) if k % 2 else scipy_special.betaln(far, other),
         lambda: lax.reduce_precision(x, 11, 52),
         lambda: lax.optimization_barrier((x, other))[k % 2],
         lambda: jnp.hypot(far, other) + jnp.sinc(small),

@@ -13,7 +13,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax.core.jit import signatures as sig
+from tinyjax.core.jit import signatures
 
 Program = Callable[[Any, Callable[..., Any]], list[Callable[[], object]]]
 
@@ -199,8 +199,8 @@ def test_functions_die_with_their_last_user() -> None:
 
 
 def test_programs_are_not_kept_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sig, "_MOST_PROGRAMS", 5)
-    monkeypatch.setattr(sig, "_LOOKED_AFTER", 1)
+    monkeypatch.setattr(signatures, "_MOST_PROGRAMS", 5)
+    monkeypatch.setattr(signatures, "_LOOKED_AFTER", 1)
     tinyjax.clear_caches()
     functions = [lambda x, i=i: x + i for i in range(8)]
     for f in functions:

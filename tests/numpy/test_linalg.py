@@ -29,7 +29,7 @@ import tinyjax.numpy as jnp
 from tinyjax import lax, tree
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, DifferentiationError, DtypeError, ShapeError
-from tinyjax.scipy import linalg as sl
+from tinyjax.scipy import linalg
 from tinyjax.test_util import check_grads
 
 la = jnp.linalg
@@ -92,7 +92,7 @@ def row(name: str, operands: Callable[[Any], tuple[Any, ...]], **keywords: Any) 
     room, _, function = name.rpartition(".")
     rooms: dict[str, tuple[Any, Any]] = {
         "": (la, jax.numpy.linalg),
-        "scipy": (sl, jax.scipy.linalg),
+        "scipy": (linalg, jax.scipy.linalg),
         "lax": (lax.linalg, jax.lax.linalg),
     }
     ours, theirs = rooms[room]
@@ -290,7 +290,7 @@ NOT_TAKEN_BY = {
         for room, functions in (
             ("numpy", dir(la)),
             ("lax", dir(lax.linalg)),
-            ("scipy", sl.__all__),
+            ("scipy", linalg.__all__),
         )
         for name in functions
         if name.islower() and not name.endswith("_p")
@@ -300,7 +300,7 @@ def test_signatures_are_those_of_jax(room: str, name: str) -> None:
     ours, theirs = {
         "numpy": (la, jax.numpy.linalg),
         "lax": (lax.linalg, jax.lax.linalg),
-        "scipy": (sl, jax.scipy.linalg),
+        "scipy": (linalg, jax.scipy.linalg),
     }[room]
     left_out = NOT_TAKEN | NOT_TAKEN_BY.get((room, name), set())
     expected = inspect.signature(getattr(theirs, name)).parameters
@@ -339,7 +339,7 @@ def test_a_part_of_the_singular_values(lib: Any) -> None:
 
 def test_lu_of_a_stack() -> None:
     x = random(2, 4, 3)
-    permutation, lower, upper = sl.lu(x)
+    permutation, lower, upper = linalg.lu(x)
     np.testing.assert_allclose(permutation @ lower @ upper, x, 1e-13, 1e-14)
 
 
@@ -348,12 +348,12 @@ def test_lu_of_a_stack() -> None:
 def test_systems_solved_by_factors(dtype: str, lower: bool) -> None:
     a, b = definite(2, 3, 3, dtype=dtype), random(2, 3, 2, dtype=dtype)
     expected = np.linalg.solve(a, b)
-    np.testing.assert_allclose(sl.cho_solve(sl.cho_factor(a, lower), b), expected, 1e-10)
-    np.testing.assert_allclose(sl.solve(a, b, assume_a="pos"), expected, 1e-10)
-    vectors = sl.cho_solve(sl.cho_factor(a, lower), b[..., 0])
+    np.testing.assert_allclose(linalg.cho_solve(linalg.cho_factor(a, lower), b), expected, 1e-10)
+    np.testing.assert_allclose(linalg.solve(a, b, assume_a="pos"), expected, 1e-10)
+    vectors = linalg.cho_solve(linalg.cho_factor(a, lower), b[..., 0])
     np.testing.assert_allclose(vectors, expected[..., 0], 1e-10)
     for trans, matrix in ((0, a), (1, np.swapaxes(a, -1, -2)), (2, adjoint(a))):
-        x = sl.lu_solve(sl.lu_factor(a), b, trans)
+        x = linalg.lu_solve(linalg.lu_factor(a), b, trans)
         np.testing.assert_allclose(x, np.linalg.solve(matrix, b), 1e-10)
 
 
@@ -387,12 +387,12 @@ def test_multi_dot_chooses_an_order() -> None:
 
 def test_block_diag() -> None:
     blocks: list[Any] = [np.ones((2, 1)), np.array([2, 3]), np.float32(4)]
-    got = sl.block_diag(*blocks)
+    got = linalg.block_diag(*blocks)
     np.testing.assert_array_equal(got, scipy.linalg.block_diag(*blocks))
-    assert sl.block_diag().shape == (1, 0)
-    numbers = tinyjax.jit(sl.block_diag)(1, 2.5)
-    np.testing.assert_array_equal(sl.block_diag(1, 2.5), numbers)
-    assert sl.block_diag(1, 2.5).weak_type is numbers.weak_type is False
+    assert linalg.block_diag().shape == (1, 0)
+    numbers = tinyjax.jit(linalg.block_diag)(1, 2.5)
+    np.testing.assert_array_equal(linalg.block_diag(1, 2.5), numbers)
+    assert linalg.block_diag(1, 2.5).weak_type is numbers.weak_type is False
 
 
 @pytest.mark.parametrize("scale", [0.0, 1e-8, 0.3, 3.0, 40.0])
@@ -400,20 +400,20 @@ def test_block_diag() -> None:
 def test_expm(dtype: str, scale: float) -> None:
     x = scale * random(3, 3, dtype=dtype)
     expected = scipy.linalg.expm(x)
-    error = np.linalg.norm(np.asarray(sl.expm(x)) - expected)
+    error = np.linalg.norm(np.asarray(linalg.expm(x)) - expected)
     # squaring loses what the norm says (Higham 2005)
     assert error <= 100 * EPS * max(1.0, float(np.linalg.norm(x))) * np.linalg.norm(expected)
 
 
 def test_expm_of_what_it_was_not_told_to_square_enough() -> None:
     x = 100.0 * np.eye(2)
-    assert np.isnan(np.asarray(sl.expm(x, max_squarings=2))).all()
-    assert np.isfinite(np.asarray(sl.expm(x, max_squarings=5))).all()
+    assert np.isnan(np.asarray(linalg.expm(x, max_squarings=2))).all()
+    assert np.isfinite(np.asarray(linalg.expm(x, max_squarings=5))).all()
 
 
 @pytest.mark.parametrize(
     "fun",
-    [la.inv, la.cholesky, la.det, la.eigvalsh, la.svdvals, la.norm, la.pinv, sl.expm],
+    [la.inv, la.cholesky, la.det, la.eigvalsh, la.svdvals, la.norm, la.pinv, linalg.expm],
     ids=lambda fun: fun.__name__,
 )
 def test_integers_become_floats(fun: Callable[..., Any]) -> None:
@@ -445,7 +445,7 @@ def test_nan_where_there_is_no_result(compiled: bool) -> None:
     for fun in (la.eigvalsh, la.svdvals, la.inv, la.pinv, tinyjax.grad(la.det)):
         assert np.isnan(np.asarray(change(fun)(with_nan))).all()
     zero_on_diagonal = np.array([[0.0, 1.0], [0.0, 2.0]])
-    x = change(sl.solve_triangular)(zero_on_diagonal, np.array([1.0, 2.0]))
+    x = change(linalg.solve_triangular)(zero_on_diagonal, np.array([1.0, 2.0]))
     assert not np.isfinite(np.asarray(x)[0])
     assert np.asarray(x)[1] == 1.0
 
@@ -453,7 +453,7 @@ def test_nan_where_there_is_no_result(compiled: bool) -> None:
 @pytest.mark.parametrize("shape", [(0, 0), (0, 2, 2), (3, 0, 0)])
 def test_nothing_at_all(shape: tuple[int, ...]) -> None:
     x = np.zeros(shape)
-    for fun in (la.cholesky, la.inv, la.qr, la.eigh, la.svd, la.pinv, sl.expm, lax.linalg.lu):
+    for fun in (la.cholesky, la.inv, la.qr, la.eigh, la.svd, la.pinv, linalg.expm, lax.linalg.lu):
         for got in (fun(x), tinyjax.jit(fun)(x)):
             assert all(0 in y.shape for y in tree.leaves(got))
     close(la.det(x), np.linalg.det(x))
@@ -507,13 +507,15 @@ SMOOTH = {
     "norm, of vectors": Smooth(partial(la.norm, ord=3, axis=1), one(3, 3)),
     "cond": Smooth(la.cond, one(2, 3, 3)),
     "matrix_power": Smooth(partial(la.matrix_power, n=-3), one(3, 3)),
-    "expm": Smooth(lambda x: sl.expm(0.2 * x, max_squarings=1), one(2, 3, 3)),
-    "expm, squared": Smooth(lambda x: 1e-3 * sl.expm(x, max_squarings=3), one(3, 3)),
-    "lu_solve": Smooth(lambda a, b: sl.lu_solve(sl.lu_factor(a), b, 2), two((3, 3), (3, 2))),
-    "cho_solve": Smooth(
-        lambda a: sl.cho_solve(sl.cho_factor(a), np.arange(3.0)), one(3, 3, make=definite)
+    "expm": Smooth(lambda x: linalg.expm(0.2 * x, max_squarings=1), one(2, 3, 3)),
+    "expm, squared": Smooth(lambda x: 1e-3 * linalg.expm(x, max_squarings=3), one(3, 3)),
+    "lu_solve": Smooth(
+        lambda a, b: linalg.lu_solve(linalg.lu_factor(a), b, 2), two((3, 3), (3, 2))
     ),
-    "solve_triangular": Smooth(partial(sl.solve_triangular, trans=1), two((3, 3), (3, 2))),
+    "cho_solve": Smooth(
+        lambda a: linalg.cho_solve(linalg.cho_factor(a), np.arange(3.0)), one(3, 3, make=definite)
+    ),
+    "solve_triangular": Smooth(partial(linalg.solve_triangular, trans=1), two((3, 3), (3, 2))),
 }
 
 
@@ -660,7 +662,7 @@ OF_ONE_MATRIX: dict[str, Callable[[Any], Any]] = {
     "cholesky": la.cholesky,
     "qr": la.qr,
     "solve": lambda a: la.solve(a, np.ones(a.shape[-1])),
-    "solve_triangular": lambda a: sl.solve_triangular(a, np.ones(a.shape[-1]), lower=True),
+    "solve_triangular": lambda a: linalg.solve_triangular(a, np.ones(a.shape[-1]), lower=True),
     "inv": la.inv,
     "det": la.det,
     "slogdet": la.slogdet,
@@ -926,7 +928,7 @@ def test_batches_of_right_hand_sides_are_columns() -> None:
     (system,) = [eqn for eqn in jaxpr.eqns if eqn.primitive.name == "solve"]
     assert system.inputs[1].aval.shape == (3, 20)
     lower = np.tril(a)
-    triangular = tinyjax.vmap(partial(sl.solve_triangular, lower=True), (None, 1), 1)
+    triangular = tinyjax.vmap(partial(linalg.solve_triangular, lower=True), (None, 1), 1)
     np.testing.assert_allclose(triangular(a, b[0].T), np.linalg.solve(lower, b[0].T), 1e-12)
 
 
@@ -992,7 +994,16 @@ def test_linear_algebra_is_loaded_when_asked_for() -> None:
 
 @pytest.mark.parametrize(
     "fun",
-    [la.cholesky, la.inv, la.det, la.slogdet, la.eigh, la.matrix_power, sl.expm, lax.linalg.eigh],
+    [
+        la.cholesky,
+        la.inv,
+        la.det,
+        la.slogdet,
+        la.eigh,
+        la.matrix_power,
+        linalg.expm,
+        lax.linalg.eigh,
+    ],
     ids=lambda fun: fun.__name__,
 )
 def test_square_matrices_are_needed(fun: Callable[..., Any]) -> None:
@@ -1068,11 +1079,14 @@ def test_options_that_do_not_exist() -> None:
         (lambda: la.slogdet(x, method=unchecked("svd")), "Unknown slogdet method 'svd'"),
         (lambda: la.matrix_power(x, unchecked(2.5)), "exponent must be an integer, but got 2.5"),
         (lambda: la.tensorinv(x, 0), "ind must be a positive integer"),
-        (lambda: sl.lu_solve(sl.lu_factor(x), x, 3), "trans of lu_solve must be 0, 1 or 2"),
-        (lambda: sl.solve_triangular(x, x, "H"), "trans of solve_triangular must be 0"),
-        (lambda: sl.solve(x, x, assume_a=unchecked("tridiagonal")), "assume_a of solve"),
-        (lambda: sl.qr(x, mode=unchecked("raw")), "mode of qr must be 'full', 'economic' or 'r'"),
-        (lambda: sl.eigh(x, x, type=4), "types 1, 2 and 3"),
+        (lambda: linalg.lu_solve(linalg.lu_factor(x), x, 3), "trans of lu_solve must be 0, 1 or 2"),
+        (lambda: linalg.solve_triangular(x, x, "H"), "trans of solve_triangular must be 0"),
+        (lambda: linalg.solve(x, x, assume_a=unchecked("tridiagonal")), "assume_a of solve"),
+        (
+            lambda: linalg.qr(x, mode=unchecked("raw")),
+            "mode of qr must be 'full', 'economic' or 'r'",
+        ),
+        (lambda: linalg.eigh(x, x, type=4), "types 1, 2 and 3"),
         (lambda: la.inv(unchecked([[1.0]])), "inv: "),
     ]
     for call, message in calls:

@@ -17,7 +17,7 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import lax
 from tinyjax.dtypes import HostArray
-from tinyjax.scipy import linalg as sl
+from tinyjax.scipy import linalg
 
 la = jnp.linalg
 
@@ -47,42 +47,42 @@ def cases(lower: bool) -> list[Case]:
         Case(
             "scipy cholesky",
             lower,
-            lambda a: sl.cholesky(a, lower=lower),
+            lambda a: linalg.cholesky(a, lower=lower),
             lambda a: scipy.linalg.cholesky(a, lower=lower),
             lambda a: jsl.cholesky(a, lower=lower),
         ),
         Case(
             "cho_factor",
             lower,
-            lambda a: sl.cho_factor(a, lower=lower)[0],
+            lambda a: linalg.cho_factor(a, lower=lower)[0],
             lambda a: keep(scipy.linalg.cho_factor(a, lower=lower)[0]),
             lambda a: jsl.cho_factor(a, lower=lower)[0],
         ),
         Case(
             "solve, positive definite",
             lower,
-            lambda a: sl.solve(a, B, lower=lower, assume_a="pos"),
+            lambda a: linalg.solve(a, B, lower=lower, assume_a="pos"),
             lambda a: scipy.linalg.solve(a, B, lower=lower, assume_a="pos"),
             lambda a: jsl.solve(a, B, lower=lower, assume_a="pos"),
         ),
         Case(
             "cho_solve",  # of a factor that SciPy leaves the other triangle of a in
             lower,
-            lambda a: sl.cho_solve((a, lower), B),
+            lambda a: linalg.cho_solve((a, lower), B),
             lambda a: scipy.linalg.cho_solve((a, lower), B, check_finite=False),
             lambda a: jsl.cho_solve((a, lower), B),
         ),
         Case(
             "solve_triangular",
             lower,
-            lambda a: sl.solve_triangular(a, B, lower=lower),
+            lambda a: linalg.solve_triangular(a, B, lower=lower),
             lambda a: scipy.linalg.solve_triangular(a, B, lower=lower),
             lambda a: jsl.solve_triangular(a, B, lower=lower),
         ),
         Case(
             "scipy eigh",
             lower,
-            lambda a: sl.eigh(a, lower=lower, eigvals_only=True),
+            lambda a: linalg.eigh(a, lower=lower, eigvals_only=True),
             lambda a: scipy.linalg.eigh(a, lower=lower, eigvals_only=True),
             lambda a: jsl.eigh(a, lower=lower, eigvals_only=True),
         ),

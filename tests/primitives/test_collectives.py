@@ -12,7 +12,7 @@ from tinyjax.core.primitives.broadcast import reduce_sum
 from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ShapeError, UnboundAxisError
-from tinyjax.parallel import collective as co
+from tinyjax.parallel import collective
 from tinyjax.test_util import check_grads
 
 XS = np.array([1.0, 2.0, 4.0], np.float32)
@@ -28,7 +28,7 @@ def same(got: Any, expected: Any) -> None:
 
 def both(fun: Callable[[Any], Any], x: HostArray, **how: Any) -> None:
     """The same function of a library's collectives, through tinyjax and through jax."""
-    got = tinyjax.vmap(fun(co), axis_name="i", **how)(x)
+    got = tinyjax.vmap(fun(collective), axis_name="i", **how)(x)
     same(got, jax.vmap(fun(jax.lax), axis_name="i", **how)(x))
 
 
@@ -40,8 +40,8 @@ def test_constants_are_counted() -> None:
     seen: list[Any] = []
 
     def fun(x: Any) -> Any:
-        seen.extend([co.psum(1, "i"), co.psum(2.5, "i"), co.axis_size("i")])
-        return x * co.psum(as_array(np.float32(2)), "i")
+        seen.extend([collective.psum(1, "i"), collective.psum(2.5, "i"), collective.axis_size("i")])
+        return x * collective.psum(as_array(np.float32(2)), "i")
 
     same(tinyjax.vmap(fun, axis_name="i")(XS), XS * 6)
     assert seen == [3, 7.5, 3]
@@ -49,7 +49,13 @@ def test_constants_are_counted() -> None:
 
 
 def test_results_are_not_batched() -> None:
-    for fun in (co.psum, co.pmean, co.pmax, co.pmin, co.all_gather):
+    for fun in (
+        collective.psum,
+        collective.pmean,
+        collective.pmax,
+        collective.pmin,
+        collective.all_gather,
+    ):
         unbatched = tinyjax.vmap(lambda x, fun=fun: fun(x, "i"), axis_name="i", out_axes=None)
         reference = getattr(jax.lax, fun.__name__)
         expected = jax.vmap(lambda x, f=reference: f(x, "i"), axis_name="i", out_axes=None)(XS)
@@ -74,8 +80,8 @@ def test_negative_axes_count_from_the_end(fun: Callable[..., Any]) -> None:
 
     # a new axis is one more to count
     def run(x: Any) -> Any:
-        out = fun(co, x, 0)
-        return fun(co, x, -out.ndim if out.ndim > 2 else -2)
+        out = fun(collective, x, 0)
+        return fun(collective, x, -out.ndim if out.ndim > 2 else -2)
 
     for call in (tinyjax.vmap(run, axis_name="i"), tinyjax.jit(tinyjax.vmap(run, axis_name="i"))):
         same(call(x), expected)
@@ -89,7 +95,9 @@ def test_a_permutation_over_several_axes() -> None:
         expected[to] = x.reshape(6, 2)[source]
 
     def send(x: Any, names: Any = ("i", "j")) -> Any:
-        inner = tinyjax.vmap(lambda x: co.ppermute({"a": x}, names, pairs)["a"], axis_name="j")
+        inner = tinyjax.vmap(
+            lambda x: collective.ppermute({"a": x}, names, pairs)["a"], axis_name="j"
+        )
         return tinyjax.vmap(inner, axis_name="i")(x)
 
     for call in (send, tinyjax.jit(send)):
@@ -112,7 +120,7 @@ def test_bools_and_integers(name: str) -> None:
 
 
 def test_trees() -> None:
-    got = tinyjax.vmap(lambda x: co.psum({"a": x, "b": (x, x)}, "i"), axis_name="i")(XS)
+    got = tinyjax.vmap(lambda x: collective.psum({"a": x, "b": (x, x)}, "i"), axis_name="i")(XS)
     assert set(got) == {"a", "b"}
     same(got["b"][1], np.full(3, 7, np.float32))
 
@@ -124,29 +132,31 @@ def nested(lib: Any, vmap: Any, fun: Callable[[Any], Any]) -> Any:
 @pytest.mark.parametrize("name", ["psum", "pmean", "pmax", "pmin"])
 @pytest.mark.parametrize("axes", ["i", "j", ("i", "j"), ("j", "i"), ["i"]])
 def test_nested_axes(name: str, axes: Any) -> None:
-    got = nested(co, tinyjax.vmap, lambda x: getattr(co, name)(x, axes))
+    got = nested(collective, tinyjax.vmap, lambda x: getattr(collective, name)(x, axes))
     axes = tuple(axes) if isinstance(axes, list) else axes
     same(got, nested(jax.lax, jax.vmap, lambda x: getattr(jax.lax, name)(x, axes)))
 
 
 def test_index_and_gather_over_several_axes() -> None:
-    got = nested(co, tinyjax.vmap, lambda x: co.axis_index(("i", "j")))
+    got = nested(collective, tinyjax.vmap, lambda x: collective.axis_index(("i", "j")))
     same(got, np.arange(6, dtype=np.int32).reshape(2, 3))
-    got = nested(co, tinyjax.vmap, lambda x: co.axis_index(("j", "i")))
+    got = nested(collective, tinyjax.vmap, lambda x: collective.axis_index(("j", "i")))
     same(got, np.array([[0, 2, 4], [1, 3, 5]], np.int32))
-    got = nested(co, tinyjax.vmap, lambda x: co.all_gather(x, ("i", "j")))
+    got = nested(collective, tinyjax.vmap, lambda x: collective.all_gather(x, ("i", "j")))
     same(got, np.broadcast_to(GRID.reshape(6), (2, 3, 6)))
-    got = nested(co, tinyjax.vmap, lambda x: x * co.axis_size(("i", "j")))
+    got = nested(collective, tinyjax.vmap, lambda x: x * collective.axis_size(("i", "j")))
     same(got, 6 * GRID)
 
 
 def test_the_innermost_axis_of_a_name_counts() -> None:
-    got = tinyjax.vmap(tinyjax.vmap(lambda x: co.psum(x, "i"), axis_name="i"), axis_name="i")(GRID)
+    got = tinyjax.vmap(
+        tinyjax.vmap(lambda x: collective.psum(x, "i"), axis_name="i"), axis_name="i"
+    )(GRID)
     same(got, np.broadcast_to(GRID.sum(1)[:, None], (2, 3)))
 
 
 def test_names_are_any_hashable() -> None:
-    same(tinyjax.vmap(lambda x: co.psum(x, 7), axis_name=7)(XS), np.full(3, 7, np.float32))
+    same(tinyjax.vmap(lambda x: collective.psum(x, 7), axis_name=7)(XS), np.full(3, 7, np.float32))
 
 
 TILED = np.arange(24.0, dtype=np.float32).reshape(2, 4, 3)
@@ -182,13 +192,13 @@ def test_gradients_inside_and_outside(fun: Callable[[Any], Callable[[Any], Any]]
     both(lambda lib: (jax if lib is jax.lax else tinyjax).grad(fun(lib)), XS)
 
     def outside(x: Any) -> Any:
-        return total(tinyjax.vmap(fun(co), axis_name="i")(x))
+        return total(tinyjax.vmap(fun(collective), axis_name="i")(x))
 
     expected = jax.grad(lambda x: jax.vmap(fun(jax.lax), axis_name="i")(x).sum())(XS)
     same(tinyjax.grad(outside)(XS), expected)
-    got = tinyjax.vmap(lambda x: tinyjax.jvp(fun(co), (x,), (x,))[1], axis_name="i")(XS)
+    got = tinyjax.vmap(lambda x: tinyjax.jvp(fun(collective), (x,), (x,))[1], axis_name="i")(XS)
     same(got, jax.vmap(lambda x: jax.jvp(fun(jax.lax), (x,), (x,))[1], axis_name="i")(XS))
-    twice = tinyjax.vmap(tinyjax.grad(tinyjax.grad(fun(co))), axis_name="i")(XS)
+    twice = tinyjax.vmap(tinyjax.grad(tinyjax.grad(fun(collective))), axis_name="i")(XS)
     same(twice, jax.vmap(jax.grad(jax.grad(fun(jax.lax))), axis_name="i")(XS))
 
 
@@ -197,13 +207,13 @@ def test_gradients_of_gather_and_its_kin() -> None:
     square = np.arange(9.0, dtype=np.float32).reshape(3, 3)
 
     def of_gather(x: Any) -> Any:
-        return total(co.all_gather(x, "i") * weights)
+        return total(collective.all_gather(x, "i") * weights)
 
     def of_scatter(x: Any) -> Any:
-        return co.psum_scatter(x * x, "i") * weights[1]
+        return collective.psum_scatter(x * x, "i") * weights[1]
 
     def of_exchange(x: Any) -> Any:
-        return total(co.all_to_all(x * x, "i", 0, 0) * weights)
+        return total(collective.all_to_all(x * x, "i", 0, 0) * weights)
 
     same(tinyjax.vmap(tinyjax.grad(of_gather), axis_name="i")(XS), 3 * weights)
     # the derivative inside is that of the sum of all the examples' outputs, from outside
@@ -217,14 +227,14 @@ def test_gradients_of_gather_and_its_kin() -> None:
 
 
 def test_the_greatest_takes_the_gradient() -> None:
-    got = tinyjax.vmap(tinyjax.grad(lambda x: co.pmax(x * x, "i")), axis_name="i")(XS)
+    got = tinyjax.vmap(tinyjax.grad(lambda x: collective.pmax(x * x, "i")), axis_name="i")(XS)
     # of the sum of the examples' outputs: three of them
     same(got, np.array([0, 0, 24], np.float32))
 
 
 def test_jit_inside_and_outside() -> None:
     def fun(x: Any) -> Any:
-        return x / co.psum(x, "i") + co.axis_index("i") * co.psum(1, "i")
+        return x / collective.psum(x, "i") + collective.axis_index("i") * collective.psum(1, "i")
 
     def reference(x: HostArray) -> HostArray:
         n = len(x)
@@ -236,12 +246,14 @@ def test_jit_inside_and_outside() -> None:
         same(tinyjax.vmap(inside, axis_name="i")(xs), reference(xs))
         same(tinyjax.jit(tinyjax.vmap(fun, axis_name="i"))(xs), reference(xs))
         same(tinyjax.jit(tinyjax.vmap(inside, axis_name="i"))(xs), reference(xs))
-    gradient = tinyjax.vmap(tinyjax.grad(tinyjax.jit(lambda x: co.psum(x * x, "i"))), axis_name="i")
+    gradient = tinyjax.vmap(
+        tinyjax.grad(tinyjax.jit(lambda x: collective.psum(x * x, "i"))), axis_name="i"
+    )
     same(gradient(XS), 6 * XS)
 
 
 def test_jit_of_what_is_not_mapped() -> None:
-    inside = tinyjax.jit(lambda c: co.psum(c, "i") * co.axis_index("i"))
+    inside = tinyjax.jit(lambda c: collective.psum(c, "i") * collective.axis_index("i"))
     got = tinyjax.vmap(lambda x: x + inside(as_array(np.float32(2))), axis_name="i")(XS)
     same(got, XS + 6 * np.arange(3, dtype=np.float32))
 
@@ -250,15 +262,15 @@ def test_jit_of_what_is_not_mapped() -> None:
 
 
 def test_an_unbound_name_is_an_error() -> None:
-    for fun in (co.psum, co.pmean, co.pmax, co.all_gather):
+    for fun in (collective.psum, collective.pmean, collective.pmax, collective.all_gather):
         with pytest.raises(UnboundAxisError, match=r"the axis 'i', but no enclosing vmap"):
             fun(XS, "i")
     with pytest.raises(UnboundAxisError, match="axis_name='k'"):
-        tinyjax.vmap(lambda x: co.psum(x, "k"), axis_name="i")(XS)
+        tinyjax.vmap(lambda x: collective.psum(x, "k"), axis_name="i")(XS)
     with pytest.raises(NameError):
-        co.axis_index("i")
+        collective.axis_index("i")
     with pytest.raises(UnboundAxisError):
-        tinyjax.jit(lambda x: co.psum(x, "i"))(XS)
+        tinyjax.jit(lambda x: collective.psum(x, "i"))(XS)
 
 
 def untyped(fun: Any) -> Any:
@@ -267,16 +279,16 @@ def untyped(fun: Any) -> Any:
 
 
 ERRORS: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
-    (lambda x: untyped(co.psum)(x, "i", axis_index_groups=[[0]]), ArgumentError, "groups"),
-    (lambda x: co.ppermute(x, "i", [(0, 3)]), ArgumentError, "distinct"),
-    (lambda x: co.ppermute(x, "i", [(0, 1), (2, 1)]), ArgumentError, "distinct"),
-    (lambda x: co.psum_scatter(GRID, "i"), ShapeError, "size of the mapped"),
-    (lambda x: co.psum_scatter(GRID, "i", tiled=True), ShapeError, "divisible"),
-    (lambda x: co.all_to_all(GRID, "i", 0, 0), ShapeError, "size of the mapped"),
+    (lambda x: untyped(collective.psum)(x, "i", axis_index_groups=[[0]]), ArgumentError, "groups"),
+    (lambda x: collective.ppermute(x, "i", [(0, 3)]), ArgumentError, "distinct"),
+    (lambda x: collective.ppermute(x, "i", [(0, 1), (2, 1)]), ArgumentError, "distinct"),
+    (lambda x: collective.psum_scatter(GRID, "i"), ShapeError, "size of the mapped"),
+    (lambda x: collective.psum_scatter(GRID, "i", tiled=True), ShapeError, "divisible"),
+    (lambda x: collective.all_to_all(GRID, "i", 0, 0), ShapeError, "size of the mapped"),
     (
-        lambda x: tinyjax.vmap(lambda y: co.all_to_all(GRID, ("j", "i"), 0, 0), axis_name="j")(
-            np.ones(4)
-        ),
+        lambda x: tinyjax.vmap(
+            lambda y: collective.all_to_all(GRID, ("j", "i"), 0, 0), axis_name="j"
+        )(np.ones(4)),
         ShapeError,
         "the size 12 of the mapped axes together",
     ),

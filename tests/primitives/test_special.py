@@ -17,7 +17,7 @@ import tinyjax.scipy
 from tinyjax import lax
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import AxisError, DifferentiationError, DtypeError
-from tinyjax.primitives import special as sp
+from tinyjax.primitives import special as primitives_special
 from tinyjax.scipy import special
 from tinyjax.scipy.stats import norm
 from tinyjax.special import declaring
@@ -47,23 +47,43 @@ def relative_error(got: Any, expected: HostArray) -> float:
 
 # SciPy's own erfc loses digits far out: it squares its argument, as the compiled form does.
 POINTS: dict[str, tuple[Callable[..., Any], Callable[..., Any], HostArray, float]] = {
-    "erf": (sp.erf, scipy.special.erf, np.r_[spread(-7, -1, 0, 1, 7), small(), -small()], 1e-15),
-    "erfc": (sp.erfc, scipy.special.erfc, spread(-7, -1, 0, 1, 4, 5), 1e-14),
+    "erf": (
+        primitives_special.erf,
+        scipy.special.erf,
+        np.r_[spread(-7, -1, 0, 1, 7), small(), -small()],
+        1e-15,
+    ),
+    "erfc": (primitives_special.erfc, scipy.special.erfc, spread(-7, -1, 0, 1, 4, 5), 1e-14),
     "erf_inv": (
-        sp.erf_inv,
+        primitives_special.erf_inv,
         scipy.special.erfinv,
         np.r_[spread(-1, -0.85, 0, 0.85, 1), 1 - small(50), small(), -small()],
         2e-15,
     ),
     "lgamma": (
-        sp.lgamma,
+        primitives_special.lgamma,
         scipy.special.gammaln,
         np.r_[spread(2.1, 3, 8, 50), spread(1.1, 1.9), small(), 1 / small(), np.arange(9.0)],
         1e-14,
     ),
-    "lgamma below 0": (sp.lgamma, scipy.special.gammaln, spread(-1.9, -1.1, -0.1), 1e-14),
-    "digamma": (sp.digamma, scipy.special.digamma, np.r_[spread(1.6, 8, 50, 1e9), small()], 2e-15),
-    "digamma below 0": (sp.digamma, scipy.special.digamma, spread(-0.9, -0.6), 1e-14),
+    "lgamma below 0": (
+        primitives_special.lgamma,
+        scipy.special.gammaln,
+        spread(-1.9, -1.1, -0.1),
+        1e-14,
+    ),
+    "digamma": (
+        primitives_special.digamma,
+        scipy.special.digamma,
+        np.r_[spread(1.6, 8, 50, 1e9), small()],
+        2e-15,
+    ),
+    "digamma below 0": (
+        primitives_special.digamma,
+        scipy.special.digamma,
+        spread(-0.9, -0.6),
+        1e-14,
+    ),
 }
 
 
@@ -93,8 +113,8 @@ def test_erf_inv_in_float32_is_what_is_compiled() -> None:
     x = np.r_[spread(-1, -0.9, 0, 0.9, 1)].astype(np.float32)
     expected = scipy.special.erfinv(x)
     inside = np.abs(x) < 1
-    got = np.asarray(sp.erf_inv(tinyjax.numpy.asarray(x)))
-    compiled = np.asarray(tinyjax.jit(sp.erf_inv)(x))
+    got = np.asarray(primitives_special.erf_inv(tinyjax.numpy.asarray(x)))
+    compiled = np.asarray(tinyjax.jit(primitives_special.erf_inv)(x))
     np.testing.assert_allclose(got, compiled, 1e-6)
     np.testing.assert_allclose(got[inside], expected[inside], 2e-5)
     assert (got[~inside] == x[~inside] * np.inf).all()
@@ -111,10 +131,18 @@ def test_the_far_tail_of_erfc_has_all_its_digits() -> None:
     head = np.round(x * 64) / 64
     square = np.exp(-head * head) * np.exp(-(x - head) * (x + head))
     expected = square * series / (x * np.sqrt(np.pi))
-    assert relative_error(sp.erfc(tinyjax.numpy.asarray(x)), expected) < 1e-15
+    assert relative_error(primitives_special.erfc(tinyjax.numpy.asarray(x)), expected) < 1e-15
 
 
-@pytest.mark.parametrize("fun", [sp.erf, sp.erfc, sp.lgamma, sp.digamma])
+@pytest.mark.parametrize(
+    "fun",
+    [
+        primitives_special.erf,
+        primitives_special.erfc,
+        primitives_special.lgamma,
+        primitives_special.digamma,
+    ],
+)
 def test_few_numbers_in_single_precision_are_those_of_many(fun: Callable[..., Any]) -> None:
     rng = np.random.default_rng(0)
     ends = [0, -0.0, -1, 0.5, 1, 1.4616321, 1.5, 2, 8, np.inf, -np.inf, np.nan]
@@ -134,7 +162,9 @@ def test_log_gamma_near_its_zeros() -> None:
         x = base + z
         slope = -euler if base == 1 else 1 - euler
         expected = expected + slope * ((x - base) - z)
-        np.testing.assert_allclose(np.asarray(sp.lgamma(tinyjax.numpy.asarray(x))), expected, 1e-9)
+        np.testing.assert_allclose(
+            np.asarray(primitives_special.lgamma(tinyjax.numpy.asarray(x))), expected, 1e-9
+        )
 
 
 def test_values_at_poles_and_ends() -> None:
@@ -144,11 +174,22 @@ def test_values_at_poles_and_ends() -> None:
     def at_ends(fun: Callable[..., Any]) -> HostArray:
         return np.asarray(fun(tinyjax.numpy.asarray(ends)))
 
-    np.testing.assert_array_equal(at_ends(sp.lgamma), [inf, inf, inf, inf, inf, inf, nan])
-    np.testing.assert_array_equal(at_ends(sp.digamma), [-inf, inf, nan, nan, inf, nan, nan])
-    np.testing.assert_array_equal(at_ends(sp.erf), [0, 0, sp._erf(-np.ones(1))[0], -1, 1, -1, nan])
-    np.testing.assert_array_equal(at_ends(sp.erfc)[[0, 1, 3, 4, 5, 6]], [1, 1, 2, 0, 2, nan])
-    np.testing.assert_array_equal(at_ends(sp.erf_inv), [0, 0, -inf, nan, nan, nan, nan])
+    np.testing.assert_array_equal(
+        at_ends(primitives_special.lgamma), [inf, inf, inf, inf, inf, inf, nan]
+    )
+    np.testing.assert_array_equal(
+        at_ends(primitives_special.digamma), [-inf, inf, nan, nan, inf, nan, nan]
+    )
+    np.testing.assert_array_equal(
+        at_ends(primitives_special.erf),
+        [0, 0, primitives_special._erf(-np.ones(1))[0], -1, 1, -1, nan],
+    )
+    np.testing.assert_array_equal(
+        at_ends(primitives_special.erfc)[[0, 1, 3, 4, 5, 6]], [1, 1, 2, 0, 2, nan]
+    )
+    np.testing.assert_array_equal(
+        at_ends(primitives_special.erf_inv), [0, 0, -inf, nan, nan, nan, nan]
+    )
 
 
 def test_trigamma_far_below_zero() -> None:
@@ -208,7 +249,7 @@ def test_there_is_no_derivative_in_an_order() -> None:
 
 def test_integers_are_not_taken_by_primitives_but_by_functions() -> None:
     with pytest.raises(DtypeError, match="erf does not accept dtype int32"):
-        tinyjax.eval_shape(sp.erf, np.int32(1))
+        tinyjax.eval_shape(primitives_special.erf, np.int32(1))
     assert special.erf(1).dtype == np.float32
 
 

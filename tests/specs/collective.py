@@ -12,7 +12,7 @@ import numpy as np
 import tinyjax
 from specs import ArraySpec, Case, Spec
 from tinyjax.dtypes import HostArray
-from tinyjax.parallel import collective as co
+from tinyjax.parallel import collective
 
 GONE = {"jaxpr": "the vmap turns the collective into other operations"}
 
@@ -38,7 +38,7 @@ def permuted(x: HostArray) -> HostArray:
 
 
 def times_sum(x: Any) -> Any:
-    return x * co.psum(x, "i")
+    return x * collective.psum(x, "i")
 
 
 SHIFT = [(0, 2), (1, 0), (3, 1)]
@@ -46,8 +46,8 @@ SHIFT = [(0, 2), (1, 0), (3, 1)]
 SPECS: list[Spec] = [
     Spec(
         "psum",
-        co.psum_p,
-        mapped(lambda x: co.psum(x, "i")),
+        collective.psum_p,
+        mapped(lambda x: collective.psum(x, "i")),
         [Case(ArraySpec((3,))), Case(ArraySpec((4, 2)))],
         numpy=lambda x: repeated(np.sum(x.astype(np.float64), 0).astype(x.dtype), len(x)),
         jax=jax_mapped(lambda x: jax.lax.psum(x, "i")),
@@ -58,7 +58,7 @@ SPECS: list[Spec] = [
     ),
     Spec(
         "psum of another axis",
-        co.psum_p,
+        collective.psum_p,
         mapped(tinyjax.vmap(times_sum), 1),
         [Case(ArraySpec((3, 4)))],
         jax=jax_mapped(jax.vmap(lambda x: x * jax.lax.psum(x, "i")), 1),
@@ -68,8 +68,8 @@ SPECS: list[Spec] = [
     ),
     Spec(
         "pmax",
-        co.pmax_p,
-        mapped(lambda x: co.pmax(x, "i")),
+        collective.pmax_p,
+        mapped(lambda x: collective.pmax(x, "i")),
         [Case(ArraySpec((3,))), Case(ArraySpec((4, 2)))],
         numpy=lambda x: repeated(np.max(x, 0), len(x)),
         jax=jax_mapped(lambda x: jax.lax.pmax(x, "i")),
@@ -79,8 +79,8 @@ SPECS: list[Spec] = [
     ),
     Spec(
         "pmin",
-        co.pmin_p,
-        mapped(lambda x: co.pmin(x, "i")),
+        collective.pmin_p,
+        mapped(lambda x: collective.pmin(x, "i")),
         [Case(ArraySpec((3,))), Case(ArraySpec((4, 2)))],
         numpy=lambda x: repeated(np.min(x, 0), len(x)),
         jax=jax_mapped(lambda x: jax.lax.pmin(x, "i")),
@@ -90,8 +90,8 @@ SPECS: list[Spec] = [
     ),
     Spec(
         "axis_index",
-        co.axis_index_p,
-        mapped(lambda x: x * co.axis_index("i")),
+        collective.axis_index_p,
+        mapped(lambda x: x * collective.axis_index("i")),
         [Case(ArraySpec((3,)))],
         numpy=lambda x: x * np.arange(3, dtype=np.int32),
         dtypes=["int32"],
@@ -99,8 +99,8 @@ SPECS: list[Spec] = [
     ),
     Spec(
         "all_gather",
-        co.all_gather_p,
-        mapped(lambda x: co.all_gather(x, "i", axis=1)),
+        collective.all_gather_p,
+        mapped(lambda x: collective.all_gather(x, "i", axis=1)),
         [Case(ArraySpec((3, 2)))],
         numpy=lambda x: repeated(x.T, len(x)),
         jax=jax_mapped(lambda x: jax.lax.all_gather(x, "i", axis=1)),
@@ -111,8 +111,8 @@ SPECS: list[Spec] = [
     ),
     Spec(
         "psum_scatter",
-        co.psum_scatter_p,
-        mapped(lambda x: co.psum_scatter(x, "i", scatter_dimension=1)),
+        collective.psum_scatter_p,
+        mapped(lambda x: collective.psum_scatter(x, "i", scatter_dimension=1)),
         [Case(ArraySpec((3, 2, 3)))],
         numpy=lambda x: x.sum(0).T,
         jax=jax_mapped(lambda x: jax.lax.psum_scatter(x, "i", scatter_dimension=1)),
@@ -123,8 +123,8 @@ SPECS: list[Spec] = [
     ),
     Spec(
         "all_to_all",
-        co.all_to_all_p,
-        mapped(lambda x: co.all_to_all(x, "i", 0, 1)),
+        collective.all_to_all_p,
+        mapped(lambda x: collective.all_to_all(x, "i", 0, 1)),
         [Case(ArraySpec((3, 3, 2)))],
         jax=jax_mapped(lambda x: jax.lax.all_to_all(x, "i", 0, 1)),
         numpy=lambda x: x.transpose(1, 2, 0),
@@ -135,8 +135,8 @@ SPECS: list[Spec] = [
     ),
     Spec(
         "ppermute",
-        co.ppermute_p,
-        mapped(lambda x: co.ppermute(x, "i", SHIFT)),
+        collective.ppermute_p,
+        mapped(lambda x: collective.ppermute(x, "i", SHIFT)),
         [Case(ArraySpec((4,))), Case(ArraySpec((4, 2)))],
         numpy=permuted,
         dtypes=["float32", "float64"],

@@ -9,7 +9,7 @@ import numpy as np
 from specs import ArraySpec, Case, Spec
 from tinyjax import dtypes
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import convolution as co
+from tinyjax.primitives.convolution import conv_general_dilated, conv_general_dilated_p
 
 
 def numpy_conv(
@@ -87,8 +87,8 @@ def laid_out(
 SPECS: list[Spec] = [
     Spec(
         "conv_general_dilated",
-        co.conv_general_dilated_p,
-        co.conv_general_dilated,
+        conv_general_dilated_p,
+        conv_general_dilated,
         [
             conv_case((2, 3, 5), (4, 3, 2), **LINE),
             conv_case((2, 2, 4, 3), (3, 2, 2, 2), **SQUARE),
@@ -117,8 +117,8 @@ SPECS: list[Spec] = [
     ),
     Spec(
         "conv_general_dilated in groups",
-        co.conv_general_dilated_p,
-        co.conv_general_dilated,
+        conv_general_dilated_p,
+        conv_general_dilated,
         [
             conv_case((2, 4, 5), (6, 2, 2), **LINE, feature_group_count=2),
             conv_case((1, 3, 4), (3, 1, 2), **LINE, feature_group_count=3),
@@ -140,8 +140,8 @@ SPECS: list[Spec] = [
     ),
     Spec(
         "conv_general_dilated in other layouts",
-        co.conv_general_dilated_p,
-        co.conv_general_dilated,
+        conv_general_dilated_p,
+        conv_general_dilated,
         [
             *(laid_out((2, 3, 4, 3), (4, 3, 2, 2), layout, **SQUARE) for layout in LAYOUTS),
             *(
@@ -160,8 +160,8 @@ SPECS: list[Spec] = [
     ),
     Spec(
         "conv_general_dilated of nothing",
-        co.conv_general_dilated_p,
-        co.conv_general_dilated,
+        conv_general_dilated_p,
+        conv_general_dilated,
         [
             conv_case((2, 4, 5), (6, 4, 0), **LINE),
             conv_case((2, 0, 5), (6, 0, 2), **LINE),
@@ -174,8 +174,8 @@ SPECS: list[Spec] = [
     *(
         Spec(
             f"conv_general_dilated of one operand, {i}",
-            co.conv_general_dilated_p,
-            co.conv_general_dilated,
+            conv_general_dilated_p,
+            conv_general_dilated,
             [
                 conv_case((2, 4, 5), (6, 2, 2), **LINE, feature_group_count=2),
                 conv_case((4, 3, 5), (6, 3, 2), **LINE, batch_group_count=2),

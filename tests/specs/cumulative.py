@@ -8,7 +8,7 @@ import numpy as np
 from specs import ArraySpec, Case, Spec
 from tinyjax import dtypes
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import cumulative as cu
+from tinyjax.primitives import cumulative
 
 FORMS = [
     {"axis": 0, "reverse": False},
@@ -47,8 +47,8 @@ def recurrence(a: HostArray, b: HostArray, *, axis: int, reverse: bool) -> HostA
 SPECS: list[Spec] = [
     Spec(
         "cumsum",
-        cu.cumsum_p,
-        cu.cumsum,
+        cumulative.cumsum_p,
+        cumulative.cumsum,
         [*cases((3, 4), (0, 2)), Case(ArraySpec((2, 3, 2)), axis=1, reverse=True)],
         numpy=accumulated(np.add),
         jax=jax.lax.cumsum,
@@ -59,8 +59,8 @@ SPECS: list[Spec] = [
     ),
     Spec(
         "cumprod",
-        cu.cumprod_p,
-        cu.cumprod,
+        cumulative.cumprod_p,
+        cumulative.cumprod,
         cases((3, 4), low=-1.5, high=1.5),
         numpy=accumulated(np.multiply),
         jax=jax.lax.cumprod,
@@ -70,8 +70,8 @@ SPECS: list[Spec] = [
     ),
     Spec(
         "cumprod at zeros",
-        cu.cumprod_p,
-        cu.cumprod,
+        cumulative.cumprod_p,
+        cumulative.cumprod,
         [
             Case(np.array(x), axis=0, reverse=r)
             for x in ([2.0, 0.0, 3.0, 0.0, 4.0], [0.0, 0.0])
@@ -82,8 +82,8 @@ SPECS: list[Spec] = [
     ),
     Spec(
         "cummax",
-        cu.cummax_p,
-        cu.cummax,
+        cumulative.cummax_p,
+        cumulative.cummax,
         cases((3, 4), extremes=True),
         numpy=accumulated(np.maximum),
         jax=jax.lax.cummax,
@@ -93,8 +93,8 @@ SPECS: list[Spec] = [
     ),
     Spec(
         "cummin",
-        cu.cummin_p,
-        cu.cummin,
+        cumulative.cummin_p,
+        cumulative.cummin,
         cases((3, 4), extremes=True),
         numpy=accumulated(np.minimum),
         jax=jax.lax.cummin,
@@ -104,8 +104,8 @@ SPECS: list[Spec] = [
     ),
     Spec(
         "cumlogsumexp",
-        cu.cumlogsumexp_p,
-        cu.cumlogsumexp,
+        cumulative.cumlogsumexp_p,
+        cumulative.cumlogsumexp,
         cases((3, 4), special=(1000.0, -1000.0)),
         numpy=accumulated(np.logaddexp),
         jax=jax.lax.cumlogsumexp,
@@ -114,16 +114,16 @@ SPECS: list[Spec] = [
     ),
     Spec(
         "cumlogsumexp of infinities",
-        cu.cumlogsumexp_p,
-        cu.cumlogsumexp,
+        cumulative.cumlogsumexp_p,
+        cumulative.cumlogsumexp,
         [Case(np.array([-np.inf, -np.inf, 1.0, np.inf, 2.0]), axis=0, reverse=False)],
         numpy=accumulated(np.logaddexp),
         jax=jax.lax.cumlogsumexp,
     ),
     Spec(
         "linear_recurrence",
-        cu.linear_recurrence_p,
-        cu.linear_recurrence,
+        cumulative.linear_recurrence_p,
+        cumulative.linear_recurrence,
         [
             *(Case(ArraySpec((5,)), ArraySpec((5,)), **form) for form in FORMS[:2]),
             *(Case(ArraySpec((3, 4)), ArraySpec((3, 4)), **form) for form in FORMS),

@@ -10,11 +10,11 @@ import numpy as np
 from specs import ArraySpec, Case, Spec
 from tinyjax.dtypes import HostArray
 from tinyjax.primitives import (
-    dynamic_slice as ds,
-    gather_scatter as gs,
-    scatter as sct,
-    scatter_mul as smu,
-    wrap_index as wi,
+    dynamic_slice,
+    gather_scatter,
+    scatter as primitives_scatter,
+    scatter_mul,
+    wrap_index,
 )
 
 BOTH = ("float64", "complex128")
@@ -119,8 +119,8 @@ def numpy_gather(
 
 
 def gather(x: Any, indices: Any, sizes: Any, mode: str, fill: float = 0, **numbers: Any) -> Any:
-    return sct.gather(
-        x, indices, gs.GatherDimensionNumbers(*ordered(numbers, "offset")), sizes,
+    return primitives_scatter.gather(
+        x, indices, gather_scatter.GatherDimensionNumbers(*ordered(numbers, "offset")), sizes,
         mode=mode, fill_value=fill,
     )  # fmt: skip
 
@@ -322,7 +322,7 @@ def scatter_row(
     return Spec(
         primitive.name,
         primitive,
-        scatter(function, gs.ScatterDimensionNumbers),
+        scatter(function, gather_scatter.ScatterDimensionNumbers),
         cases,
         numpy_scatter(combine),
         jax=scatter(jax_function, jax.lax.ScatterDimensionNumbers),
@@ -334,8 +334,8 @@ def scatter_row(
 SPECS = [
     Spec(
         "wrap_index",
-        wi.wrap_index_p,
-        wi.wrap_index,
+        wrap_index.wrap_index_p,
+        wrap_index.wrap_index,
         [
             Case(ints(-3, 2, -1, 0, 7), size=3),
             Case(np.array([-300, 5], np.int64), size=1000),
@@ -345,8 +345,8 @@ SPECS = [
     ),
     Spec(
         "dynamic_slice",
-        ds.dynamic_slice_p,
-        lambda x, *starts, sizes: ds.dynamic_slice(x, starts, sizes),
+        dynamic_slice.dynamic_slice_p,
+        lambda x, *starts, sizes: dynamic_slice.dynamic_slice(x, starts, sizes),
         [
             Case(LINE, start(1), sizes=(3,)),
             Case(LINE, start(4), sizes=(3,)),
@@ -368,8 +368,8 @@ SPECS = [
     ),
     Spec(
         "dynamic_update_slice",
-        ds.dynamic_update_slice_p,
-        lambda x, update, *starts: ds.dynamic_update_slice(x, update, starts),
+        dynamic_slice.dynamic_update_slice_p,
+        lambda x, update, *starts: dynamic_slice.dynamic_update_slice(x, update, starts),
         [
             Case(LINE, ArraySpec((3,)), start(1)),
             Case(LINE, ArraySpec((3,)), start(4)),
@@ -389,7 +389,7 @@ SPECS = [
     ),
     Spec(
         "gather",
-        gs.gather_p,
+        gather_scatter.gather_p,
         gather,
         GATHERS,
         numpy_gather,
@@ -399,8 +399,8 @@ SPECS = [
         grad_dtypes=BOTH,
     ),
     scatter_row(
-        gs.scatter_p,
-        sct.scatter,
+        gather_scatter.scatter_p,
+        primitives_scatter.scatter,
         jax.lax.scatter,
         lambda old, new: new,
         "biufc",
@@ -410,8 +410,8 @@ SPECS = [
         linear=(0, 2),
     ),
     scatter_row(
-        gs.scatter_add_p,
-        sct.scatter_add,
+        gather_scatter.scatter_add_p,
+        primitives_scatter.scatter_add,
         jax.lax.scatter_add,
         lambda old, new: old + new,
         "iufc",
@@ -421,8 +421,8 @@ SPECS = [
         linear=(0, 2),
     ),
     scatter_row(
-        gs.scatter_sub_p,
-        sct.scatter_sub,
+        gather_scatter.scatter_sub_p,
+        primitives_scatter.scatter_sub,
         jax.lax.scatter_sub,
         lambda old, new: old - new,
         "iufc",
@@ -432,8 +432,8 @@ SPECS = [
         linear=(0, 2),
     ),
     scatter_row(
-        smu.scatter_mul_p,
-        sct.scatter_mul,
+        scatter_mul.scatter_mul_p,
+        primitives_scatter.scatter_mul,
         jax.lax.scatter_mul,
         lambda old, new: old * new,
         "iufc",
@@ -442,8 +442,8 @@ SPECS = [
     ),
     attrs.evolve(
         scatter_row(
-            smu.scatter_mul_p,
-            sct.scatter_mul,
+            scatter_mul.scatter_mul_p,
+            primitives_scatter.scatter_mul,
             jax.lax.scatter_mul,
             lambda old, new: old * new,
             "iufc",
@@ -453,8 +453,8 @@ SPECS = [
         name="scatter_mul overlapping",
     ),
     scatter_row(
-        gs.scatter_min_p,
-        sct.scatter_min,
+        gather_scatter.scatter_min_p,
+        primitives_scatter.scatter_min,
         jax.lax.scatter_min,
         np.minimum,
         "biufc",
@@ -462,8 +462,8 @@ SPECS = [
         grad=2,
     ),
     scatter_row(
-        gs.scatter_max_p,
-        sct.scatter_max,
+        gather_scatter.scatter_max_p,
+        primitives_scatter.scatter_max,
         jax.lax.scatter_max,
         np.maximum,
         "biufc",

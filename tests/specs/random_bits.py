@@ -9,7 +9,7 @@ from jax.extend.random import threefry2x32_p
 from specs import ArraySpec, Case, Spec
 from tinyjax import dtypes
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import random_bits as rb
+from tinyjax.primitives import random_bits
 from tinyjax.primitives.philox import rng_bit_generator, rng_bit_generator_p
 from tinyjax.primitives.random_bits import (
     random_unwrap,
@@ -81,8 +81,8 @@ def philox(state: HostArray, *, shape: tuple[int, ...], dtype: str) -> Any:
 
 def draw(words: Any, *, shape: tuple[int, ...], dtype: str) -> Any:
     if dtype != "key":
-        return rb.random_bits(words, shape, np.dtype(dtype))
-    return random_unwrap(rb.random_bits(words, shape, dtypes.key_threefry))
+        return random_bits.random_bits(words, shape, np.dtype(dtype))
+    return random_unwrap(random_bits.random_bits(words, shape, dtypes.key_threefry))
 
 
 def drawn_by_hashing(words: HostArray, *, shape: tuple[int, ...], dtype: str) -> Any:
@@ -112,7 +112,7 @@ KEY_WORDS = [Case(ArraySpec(shape, np.uint32, 0, 2**32 - 1)) for shape in ((2,),
 SPECS = [
     Spec(
         "random_bits",
-        rb.random_bits_p,
+        random_bits.random_bits_p,
         draw,
         [
             Case(ArraySpec((*batch, 2), np.uint32, 0, 2**32 - 1), shape=shape, dtype=dtype)
@@ -153,8 +153,8 @@ SPECS = [
     ),
     Spec(
         "threefry2x32",
-        rb.threefry2x32_p,
-        rb.threefry2x32,
+        random_bits.threefry2x32_p,
+        random_bits.threefry2x32,
         [words(3), words(), words(2, 0), words(5, 7)],
         numpy=threefry,
         jax=jax_threefry,

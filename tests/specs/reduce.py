@@ -9,7 +9,8 @@ import numpy as np
 
 from specs import ArraySpec, Case, Spec
 from tinyjax import dtypes
-from tinyjax.core.primitives import broadcast as bc, reduce as red
+from tinyjax.core.primitives import reduce
+from tinyjax.core.primitives.broadcast import ReduceParams, reduce_sum_p
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.tracing.trace import bind1
 from tinyjax.dtypes import HostArray
@@ -37,7 +38,7 @@ OF_NOTHING = [Case(ArraySpec((0, 3)), axes=(0,)), Case(ArraySpec((2, 0)), axes=(
 
 def bound(primitive: Primitive[Any]) -> Callable[..., Any]:
     def fun(x: Any, axes: tuple[int, ...]) -> Any:
-        return bind1(primitive, (x,), bc.ReduceParams(axes))
+        return bind1(primitive, (x,), ReduceParams(axes))
 
     return fun
 
@@ -157,8 +158,8 @@ ZEROS = [
 SPECS = [
     Spec(
         "reduce_sum",
-        bc.reduce_sum_p,
-        bound(bc.reduce_sum_p),
+        reduce_sum_p,
+        bound(reduce_sum_p),
         [*CASES, *OF_NOTHING],
         folded(np.add, lambda _: 0),
         jax=jax_sum,
@@ -169,8 +170,8 @@ SPECS = [
     ),
     Spec(
         "reduce_prod",
-        red.reduce_prod_p,
-        bound(red.reduce_prod_p),
+        reduce.reduce_prod_p,
+        bound(reduce.reduce_prod_p),
         [*CASES, *OF_NOTHING, *ZEROS],
         folded(np.multiply, lambda _: 1),
         jax=jax_prod,
@@ -181,8 +182,8 @@ SPECS = [
     ),
     Spec(
         "reduce_max",
-        red.reduce_max_p,
-        bound(red.reduce_max_p),
+        reduce.reduce_max_p,
+        bound(reduce.reduce_max_p),
         [*CASES, *OF_NOTHING, Case(EXTREME, axes=(1,)), Case(EXTREME, axes=(0,))],
         folded(np.maximum, least),
         jax=lambda x, axes: jax.lax.reduce_max_p.bind(x, axes=axes, out_sharding=None),
@@ -192,8 +193,8 @@ SPECS = [
     ),
     Spec(
         "reduce_min",
-        red.reduce_min_p,
-        bound(red.reduce_min_p),
+        reduce.reduce_min_p,
+        bound(reduce.reduce_min_p),
         [*CASES, *OF_NOTHING, Case(EXTREME, axes=(1,)), Case(EXTREME, axes=(0,))],
         folded(np.minimum, greatest),
         jax=lambda x, axes: jax.lax.reduce_min_p.bind(x, axes=axes, out_sharding=None),
@@ -203,8 +204,8 @@ SPECS = [
     ),
     Spec(
         "reduce_max, of complex numbers",
-        red.reduce_max_p,
-        bound(red.reduce_max_p),
+        reduce.reduce_max_p,
+        bound(reduce.reduce_max_p),
         CASES,
         lambda x, axes: np.maximum.reduce(x, axis=axes),
         jax=lambda x, axes: jax.lax.reduce_max_p.bind(x, axes=axes, out_sharding=None),
@@ -214,16 +215,16 @@ SPECS = [
     ),
     Spec(
         "reduce_max, of bools",
-        red.reduce_max_p,
-        bound(red.reduce_max_p),
+        reduce.reduce_max_p,
+        bound(reduce.reduce_max_p),
         [*CASES, *OF_NOTHING],
         folded(np.maximum, lambda _: False),
         dtypes="b",
     ),
     Spec(
         "reduce_min, of complex numbers",
-        red.reduce_min_p,
-        bound(red.reduce_min_p),
+        reduce.reduce_min_p,
+        bound(reduce.reduce_min_p),
         CASES,
         lambda x, axes: np.minimum.reduce(x, axis=axes),
         jax=lambda x, axes: jax.lax.reduce_min_p.bind(x, axes=axes, out_sharding=None),
@@ -233,15 +234,15 @@ SPECS = [
     ),
     Spec(
         "reduce_min, of bools",
-        red.reduce_min_p,
-        bound(red.reduce_min_p),
+        reduce.reduce_min_p,
+        bound(reduce.reduce_min_p),
         [*CASES, *OF_NOTHING],
         folded(np.minimum, lambda _: True),
         dtypes="b",
     ),
-    bits(red.reduce_and_p, np.bitwise_and, jax.lax.bitwise_and, all_ones),
-    bits(red.reduce_or_p, np.bitwise_or, jax.lax.bitwise_or, lambda _: 0),
-    bits(red.reduce_xor_p, np.bitwise_xor, jax.lax.bitwise_xor, lambda _: 0),
+    bits(reduce.reduce_and_p, np.bitwise_and, jax.lax.bitwise_and, all_ones),
+    bits(reduce.reduce_or_p, np.bitwise_or, jax.lax.bitwise_or, lambda _: 0),
+    bits(reduce.reduce_xor_p, np.bitwise_xor, jax.lax.bitwise_xor, lambda _: 0),
     Spec(
         "argmax",
         arg_extrema.argmax_p,

@@ -9,7 +9,8 @@ import numpy as np
 
 from specs import ArraySpec, Case, Spec
 from tinyjax import dtypes
-from tinyjax.core.primitives import broadcast as bc, shape as sh, slicing as sl
+from tinyjax.core.primitives import shape as sh, slicing
+from tinyjax.core.primitives.broadcast import BroadcastParams, broadcast_in_dim, broadcast_in_dim_p
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.tracing.trace import bind1
 from tinyjax.core.values.array import Array
@@ -121,8 +122,8 @@ def int32(size: int) -> HostArray:
 
 SPECS = [
     linear(
-        bc.broadcast_in_dim_p,
-        bc.broadcast_in_dim,
+        broadcast_in_dim_p,
+        broadcast_in_dim,
         [
             Case(SCALAR, shape=(2, 3), dims=()),
             Case(LINE, shape=(2, 4, 3), dims=(1,)),
@@ -137,8 +138,8 @@ SPECS = [
     ),
     Spec(
         "broadcast_in_dim, of nothing",
-        bc.broadcast_in_dim_p,
-        bound(bc.broadcast_in_dim_p, bc.BroadcastParams),
+        broadcast_in_dim_p,
+        bound(broadcast_in_dim_p, BroadcastParams),
         [Case(MATRIX, shape=(2, 3), dims=(0, 1)), Case(SCALAR, shape=(), dims=())],
         broadcast,
         grad=1,
@@ -195,8 +196,8 @@ SPECS = [
         lambda x, axes: jnp.flip(x, axis=axes),
     ),
     linear(
-        sl.slice_p,
-        sl.slice_,
+        slicing.slice_p,
+        slicing.slice_,
         [
             Case(LINE, starts=(1,), limits=(3,)),
             Case(CUBE, starts=(0, 1, 0), limits=(2, 3, 4), strides=(1, 2, 3)),
@@ -211,8 +212,8 @@ SPECS = [
     ),
     Spec(
         "slice, of everything",
-        sl.slice_p,
-        bound(sl.slice_p, sl.SliceParams),
+        slicing.slice_p,
+        bound(slicing.slice_p, slicing.SliceParams),
         [Case(MATRIX, starts=(0, 0), limits=(2, 3), strides=(1, 1))],
         lambda x, starts, limits, strides: x,
         grad=1,
@@ -220,8 +221,8 @@ SPECS = [
     ),
     Spec(
         "pad",
-        sl.pad_p,
-        sl.pad,
+        slicing.pad_p,
+        slicing.pad,
         [
             *(Case(ArraySpec((3, 4)), SCALAR, config=config) for config in CONFIGS),
             Case(LINE, SCALAR, config=((-6, 4, 1),)),
@@ -240,8 +241,8 @@ SPECS = [
     ),
     Spec(
         "pad, of nothing",
-        sl.pad_p,
-        bound(sl.pad_p, sl.PadParams),
+        slicing.pad_p,
+        bound(slicing.pad_p, slicing.PadParams),
         [Case(SCALAR, SCALAR, config=()), Case(LINE, SCALAR, config=((0, 0, 0),))],
         padded,
         grad=1,
@@ -249,8 +250,8 @@ SPECS = [
     ),
     Spec(
         "concatenate",
-        sl.concatenate_p,
-        lambda *xs, axis: sl.concatenate(xs, axis),
+        slicing.concatenate_p,
+        lambda *xs, axis: slicing.concatenate(xs, axis),
         [
             Case(LINE, ArraySpec((2,)), axis=0),
             Case(MATRIX, ArraySpec((2, 1)), ArraySpec((2, 0)), axis=1),
@@ -265,8 +266,8 @@ SPECS = [
     ),
     Spec(
         "concatenate, of one",
-        sl.concatenate_p,
-        bound(sl.concatenate_p, sl.ConcatenateParams),
+        slicing.concatenate_p,
+        bound(slicing.concatenate_p, slicing.ConcatenateParams),
         [Case(LINE, axis=0)],
         lambda x, axis: x,
         grad=1,
@@ -274,8 +275,8 @@ SPECS = [
     ),
     Spec(
         "split",
-        sl.split_p,
-        sl.split,
+        slicing.split_p,
+        slicing.split,
         [
             Case(LINE, sizes=(1, 3), axis=0),
             Case(MATRIX, sizes=(1, 0, 2), axis=1),

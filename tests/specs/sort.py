@@ -8,11 +8,11 @@ import numpy as np
 from specs import ArraySpec, Case, Spec
 from tinyjax import dtypes
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import sort as so
+from tinyjax.primitives import sort as primitives_sort
 
 
 def sort(*operands: Any, **params: Any) -> Any:
-    return tuple(so.sort(operands, **params))
+    return tuple(primitives_sort.sort(operands, **params))
 
 
 def jax_sort(*operands: Any, axis: int, num_keys: int = 1, is_stable: bool = True) -> Any:
@@ -42,7 +42,7 @@ FEW = ArraySpec((4, 5), low=0, high=2)
 SPECS: list[Spec] = [
     Spec(
         "sort",
-        so.sort_p,
+        primitives_sort.sort_p,
         sort,
         [
             Case(ArraySpec((7,), extremes=True), axis=0),
@@ -57,7 +57,7 @@ SPECS: list[Spec] = [
     ),
     Spec(
         "sort of several by one key",
-        so.sort_p,
+        primitives_sort.sort_p,
         sort,
         [
             Case(FEW, ArraySpec((4, 5), "float32"), axis=1),
@@ -71,7 +71,7 @@ SPECS: list[Spec] = [
     ),
     Spec(
         "sort by several keys",
-        so.sort_p,
+        primitives_sort.sort_p,
         sort,
         [
             Case(ArraySpec((4, 5), "int32", 0, 1), FEW, ArraySpec((4, 5)), axis=1, num_keys=2),
@@ -85,8 +85,8 @@ SPECS: list[Spec] = [
     ),
     Spec(
         "top_k",
-        so.top_k_p,
-        so.top_k,
+        primitives_sort.top_k_p,
+        primitives_sort.top_k,
         [
             Case(ArraySpec((6,)), k=2),
             Case(ArraySpec((2, 3, 5)), k=5),
@@ -99,8 +99,8 @@ SPECS: list[Spec] = [
     ),
     Spec(
         "top_k of special values",
-        so.top_k_p,
-        so.top_k,
+        primitives_sort.top_k_p,
+        primitives_sort.top_k,
         [
             Case(np.array([0.0, -0.0, np.nan, 1.0, 1.0, -np.nan, np.inf, -np.inf, 0.0], t), k=9)
             for t in (np.float32, np.float64, np.float16, dtypes.bfloat16)

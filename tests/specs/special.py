@@ -11,7 +11,7 @@ from specs.elementwise import EMPTY, EXTREME, SCALAR, in_wide, one
 from tinyjax.core.primitives import identities
 from tinyjax.core.primitives.shape import full_like
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import special as sp
+from tinyjax.primitives import special
 
 POSITIVE = ArraySpec((4, 5), low=1, high=15)
 BELOW_ZERO = ArraySpec((2, 10), low=-6.9, high=-0.1)
@@ -22,11 +22,11 @@ def lgamma(x: HostArray) -> HostArray:
 
 
 def polygamma(x: Any, *, n: float) -> Any:
-    return sp.polygamma(full_like(x, n), x)
+    return special.polygamma(full_like(x, n), x)
 
 
 def zeta(q: Any, *, s: float) -> Any:
-    return sp.zeta(full_like(q, s), q)
+    return special.zeta(full_like(q, s), q)
 
 
 def of_order(reference: Any) -> Any:
@@ -38,13 +38,22 @@ def of_order(reference: Any) -> Any:
 
 
 SPECS = [
-    one(sp.erf, sp.erf, scipy.special.erf, jax.lax.erf, "f"),
-    one(sp.erfc, sp.erfc, scipy.special.erfc, jax.lax.erfc, "f", tol=4),
-    one(sp.erf_inv, sp.erf_inv, scipy.special.erfinv, jax.lax.erf_inv, "f", -0.9, 0.9, tol=4),
+    one(special.erf, special.erf, scipy.special.erf, jax.lax.erf, "f"),
+    one(special.erfc, special.erfc, scipy.special.erfc, jax.lax.erfc, "f", tol=4),
+    one(
+        special.erf_inv,
+        special.erf_inv,
+        scipy.special.erfinv,
+        jax.lax.erf_inv,
+        "f",
+        -0.9,
+        0.9,
+        tol=4,
+    ),
     Spec(
         "lgamma",
-        sp.lgamma,
-        sp.lgamma,
+        special.lgamma,
+        special.lgamma,
         [Case(POSITIVE), Case(EXTREME), Case(BELOW_ZERO), Case(SCALAR), Case(EMPTY)],
         numpy=in_wide(lgamma),
         jax=jax.lax.lgamma,
@@ -54,8 +63,8 @@ SPECS = [
     ),
     Spec(
         "digamma",
-        sp.digamma,
-        sp.digamma,
+        special.digamma,
+        special.digamma,
         [Case(POSITIVE), Case(EXTREME), Case(BELOW_ZERO), Case(SCALAR), Case(EMPTY)],
         numpy=in_wide(scipy.special.digamma),
         jax=jax.lax.digamma,
@@ -65,7 +74,7 @@ SPECS = [
     ),
     Spec(
         "polygamma",
-        sp.polygamma,
+        special.polygamma,
         polygamma,
         [Case(POSITIVE, n=n) for n in (0.0, 1.0, 2.0, 5.0)] + [Case(SCALAR, n=1.0)],
         numpy=in_wide(of_order(scipy.special.polygamma)),
@@ -77,7 +86,7 @@ SPECS = [
     ),
     Spec(
         "zeta",
-        sp.zeta,
+        special.zeta,
         zeta,
         [Case(POSITIVE, s=s) for s in (1.5, 2.0, 7.0)],
         numpy=in_wide(of_order(scipy.special.zeta)),

@@ -9,12 +9,12 @@ import numpy as np
 
 from specs import ArraySpec, Case, Spec
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import reduce_window as wi
+from tinyjax.primitives import reduce_window
 
 
 def moving(name: str, reduce: Callable[..., Any]) -> Callable[..., Any]:
     def fun(x: Any, **how: Any) -> Any:
-        params = wi.window_params(
+        params = reduce_window.window_params(
             name,
             x,
             how["window"],
@@ -95,19 +95,26 @@ def distinct(forms: list[dict[str, Any]]) -> list[Case]:
 
 
 ROWS: list[tuple[str, Any, Any, Any, Any, Any]] = [
-    ("reduce_window_sum", wi.reduce_window_sum_p, wi.reduce_window_sum, np.add, jax.lax.add, "sum"),
+    (
+        "reduce_window_sum",
+        reduce_window.reduce_window_sum_p,
+        reduce_window.reduce_window_sum,
+        np.add,
+        jax.lax.add,
+        "sum",
+    ),
     (
         "reduce_window_max",
-        wi.reduce_window_max_p,
-        wi.reduce_window_max,
+        reduce_window.reduce_window_max_p,
+        reduce_window.reduce_window_max,
         np.maximum,
         jax.lax.max,
         "max",
     ),
     (
         "reduce_window_min",
-        wi.reduce_window_min_p,
-        wi.reduce_window_min,
+        reduce_window.reduce_window_min_p,
+        reduce_window.reduce_window_min,
         np.minimum,
         jax.lax.min,
         "min",

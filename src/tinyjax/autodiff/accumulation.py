@@ -20,9 +20,13 @@ from tinyjax import errors, frames, numpy as jnp, tracebacks, tree
 from tinyjax.autodiff import elimination
 from tinyjax.autodiff.elimination import Ends, Graph, Pattern
 from tinyjax.autodiff.local_jacobians import BACKWARD_ONLY, Block, Tangents, flat_size
+from tinyjax.core import jit
+from tinyjax.core.api import jacobians, mapping, typed
 from tinyjax.core.api.arguments import Choice, Chosen, without_tracers
-from tinyjax.core.names import Array, av, ck, cl, conc, jacobians, jt, jx, lz, mapping, tr, typed
+from tinyjax.core.tracing import calling, checking, jaxpr as jx, trace as tr
 from tinyjax.core.tracing.watching import watched
+from tinyjax.core.transforms.linearize import Linearized, linearize_flat
+from tinyjax.core.values import Array, avals as av, concrete
 from tinyjax.dtypes import HostArray, float0, is_complex, is_inexact
 
 P = ParamSpec("P")
@@ -42,7 +46,7 @@ _FEW: Final = 2**16
 def _with_order(
     function: Callable[..., Any],
 ) -> typed.Jacobians[bool, Order, typed.Sparse, Array, Never]:
-    transform: Callable[..., Any] = ck.checked(function)
+    transform: Callable[..., Any] = checking.checked(function)
     return transform
 
 
@@ -145,7 +149,7 @@ def jacobian(
 def _of_second_order(
     function: Callable[..., Any],
 ) -> typed.Jacobians[Never, Never, typed.Sparse, Never, Array]:
-    transform: Callable[..., Any] = ck.checked(function)
+    transform: Callable[..., Any] = checking.checked(function)
     return transform
 
 
@@ -203,7 +207,7 @@ def sparse_derivative(name: str, *options: object) -> Callable[..., Any]:
     return transform
 
 
-@ck.checked
+@checking.checked
 def multiplications(
     fun: Callable[P, Any], argnums: int | Sequence[int] = 0, *, order: Order = "auto"
 ) -> Callable[P, int]:
@@ -281,7 +285,7 @@ class _Call:
     """
 
     chosen: Chosen
-    linearized: lz.Linearized
+    linearized: Linearized
     out_tree: tree.PyTreeDef
     aux: Any
     types: list[av.ShapedArray]
@@ -348,7 +352,7 @@ class _Call:
         Evaluation finds the zeros at each call. The derivatives of a loop are computed by running
         it for as many directions as it has operands, or results.
         """
-        if all(type(x) is conc.ConcreteArray for x in self.chosen.primals):
+        if all(type(x) is concrete.ConcreteArray for x in self.chosen.primals):
             return self.elements * _OVERHEAD <= self.elements_of_modes
         runs = 0
         for u, v in self._edges():
@@ -396,8 +400,8 @@ def _linearize(
 ) -> _Call:
     chosen = Chosen(choice, args, kwargs)
     chosen.check(allow_int)
-    flat = cl.FlatFunction(chosen, chosen.in_tree, has_aux, choice.fun)
-    linearized = lz.linearize_flat(flat, chosen.primals, None, choice.applied)
+    flat = calling.FlatFunction(chosen, chosen.in_tree, has_aux, choice.fun)
+    linearized = linearize_flat(flat, chosen.primals, None, choice.applied)
     for out in linearized.primals_out:
         choice.check_result(out.aval)
     jaxpr, residuals = linearized.jaxpr, linearized.residuals
@@ -431,7 +435,7 @@ def _walk(
         results: Sequence[Array | int]
         if len(constants) == len(operands):
             results = tr.bind(eqn.primitive, constants, eqn.params)
-        elif eqn.primitive is jt.jit_p:
+        elif eqn.primitive is jit.jit_p:
             results = _walk(eqn.params.jaxpr, operands, types, equations)
         else:
             tangents = Tangents(eqn, operands)
@@ -466,7 +470,7 @@ def _placed(block: Block | None, x: Array, out: Array) -> Array:
     """The derivative of a result in an argument, of the shape and type that the user gets."""
     shape = out.shape + x.shape
     if not is_inexact(x.dtype):
-        return conc.ConcreteArray(np.zeros(shape, float0))
+        return concrete.ConcreteArray(np.zeros(shape, float0))
     if block is None:
         return jnp.zeros(shape, x.dtype)
     matrix = _dense(block)
@@ -508,7 +512,7 @@ def _multiply(left: Block, right: Block) -> Block:
     elif left.values is not None:
         terms = _signed(left.values[first], b.sign)
     else:
-        terms = conc.ConcreteArray(np.full(len(places), a.sign * b.sign, np.float32))
+        terms = concrete.ConcreteArray(np.full(len(places), a.sign * b.sign, np.float32))
     return Block(pattern, _gather_up(terms, places, pattern.size))
 
 
@@ -527,7 +531,7 @@ def _add(left: Block, right: Block) -> Block:
 def _values(block: Block) -> Array:
     if block.values is not None:
         return block.values
-    return conc.ConcreteArray(np.full(block.pattern.size, block.pattern.sign, np.float32))
+    return concrete.ConcreteArray(np.full(block.pattern.size, block.pattern.sign, np.float32))
 
 
 def _signed(values: Array, sign: int) -> Array:

@@ -23,7 +23,11 @@ import numpy as np
 
 from tinyjax import numpy as jnp
 from tinyjax.autodiff.elimination import Mask, Pattern
-from tinyjax.core.names import Array, ConcreteArray, av, jx, mapping, prim, ru, sh, tr
+from tinyjax.core.api import mapping
+from tinyjax.core.primitives import shape as sh
+from tinyjax.core.primitives.rules import add_arrays
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
+from tinyjax.core.values import Array, ConcreteArray, avals as av
 from tinyjax.custom_derivatives.custom_calls import custom_vjp_tangent_p
 from tinyjax.dtypes import HostArray, is_complex, is_inexact, real_part
 
@@ -129,7 +133,7 @@ class Tangents:
             total = sh.full(self._type(v).shape, 0, self._type(v).dtype)
             for o, result in zip(self.operands, results, strict=True):
                 if _is_vertex(o, v) and result is not None and result is not prim.ZERO:
-                    total = ru.add_arrays(total, result)
+                    total = add_arrays(total, result)
             return _pack(_conjugate(total))
 
         return mapping.over_basis(pull)(directions)

@@ -7,7 +7,11 @@ from typing import Any, TypeVar, TypeVarTuple, overload
 
 from tinyjax import frames, numpy as jnp, random, tree
 from tinyjax.autodiff.transposition import linear_transpose
-from tinyjax.core.names import Array, ArrayLike, api, arguments, ck, mapping, opd, sh
+from tinyjax.core import api
+from tinyjax.core.api import arguments, mapping
+from tinyjax.core.primitives import shape as sh
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import Array, ArrayLike, operands as opd
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -106,7 +110,7 @@ def gauss_newton_vp(
     return product if len(primals) > 1 else product[0]
 
 
-@ck.explained
+@checking.explained
 def hutchinson_trace(
     fun: Callable[..., Any], primals: Sequence[Any], key: Any, samples: int = 64
 ) -> Array:

@@ -21,13 +21,20 @@ from math import comb, factorial
 from typing import Any, Final, TypeAlias, TypeVar
 
 from tinyjax import checkpointing, errors, frames, tree
+from tinyjax.core import jit
 from tinyjax.core.api.arguments import as_tangents, check_per_argument
-from tinyjax.core.names import Array, Primitive, av, cl, cond, ew, jt, jx, sc, sh, tr, wl
+from tinyjax.core.control_flow import cond
+from tinyjax.core.control_flow.scan import scan, scan_p
+from tinyjax.core.control_flow.while_loop import while_loop, while_p
+from tinyjax.core.primitives import elementwise as ew, shape as sh
+from tinyjax.core.tracing import Primitive, calling, jaxpr as jx, trace as tr
 from tinyjax.core.tracing.primitive import ZERO, Tangent
 from tinyjax.core.tracing.watching import watched
+from tinyjax.core.values import Array, avals as av
 from tinyjax.custom_derivatives import custom_calls, differentiated_calls
 from tinyjax.dtypes import HostArray, is_inexact
-from tinyjax.primitives import convolution as cv, dot
+from tinyjax.primitives import dot
+from tinyjax.primitives.convolution import conv_general_dilated_p
 
 P = TypeVar("P")
 
@@ -109,7 +116,7 @@ class SeriesTrace(tr.Trace):
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         if not any(self.owns(x) for x in args):
             return self.parent.process(primitive, args, params)
-        if primitive is jt.jit_p or primitive is checkpointing.checkpoint_p:
+        if primitive is jit.jit_p or primitive is checkpointing.checkpoint_p:
             program: Any = params
             with tr.use_trace(self):
                 return jx.eval_jaxpr(program.jaxpr, args)
@@ -278,7 +285,7 @@ def _quotient(of: Operation, x: Terms, y: Terms, z: Terms, k: int) -> Array:
 _DIRECT: Final[dict[Primitive[Any], Callable[[Operation, Terms, Terms, Terms, int], Array]]] = {
     ew.mul: _product,
     dot.dot_general_p: _product,
-    cv.conv_general_dilated_p: _product,
+    conv_general_dilated_p: _product,
     ew.div: _quotient,
 }
 
@@ -331,7 +338,7 @@ def _scan(order: int, args: Sequence[Series], params: Any) -> Sequence[Series]:
 
     start = [_instantiated(series, order) for series in operands.carry]
     inputs = [list(series) for series in operands.xs]
-    last, ys = sc.scan(body, start, inputs, params.length, params.reverse, params.unroll)
+    last, ys = scan(body, start, inputs, params.length, params.reverse, params.unroll)
     return [*last, *ys]
 
 
@@ -345,7 +352,7 @@ def _while(order: int, args: Sequence[Series], params: Any) -> Sequence[Series]:
     def body(state: Any) -> Any:
         return _of_program(params.body, order, [*operands.consts, *state])
 
-    result: Sequence[Series] = wl.while_loop(
+    result: Sequence[Series] = while_loop(
         condition, body, [_instantiated(series, order) for series in operands.carry]
     )
     return result
@@ -362,8 +369,8 @@ def _cond(order: int, args: Sequence[Series], params: Any) -> Sequence[Series]:
 
 
 _LOOPS: Final[dict[Primitive[Any], Callable[[int, Sequence[Series], Any], Sequence[Series]]]] = {
-    sc.scan_p: _scan,
-    wl.while_p: _while,
+    scan_p: _scan,
+    while_p: _while,
     cond.cond_p: _cond,
 }
 
@@ -459,7 +466,7 @@ def jet(
         )
     (order,) = lengths
     leaves, in_tree = tree.flatten_arguments(tuple(primals), {})
-    args = cl.as_arrays(leaves, fun, in_tree)
+    args = calling.as_arrays(leaves, fun, in_tree)
 
     def column(k: int) -> list[Tangent]:
         """The terms of one order."""
@@ -469,7 +476,7 @@ def jet(
             [x.aval for x in args],
             "terms",
             fun,
-            lambda i: f"order {k + 1} of {cl.argument_path(fun, in_tree, i)}",
+            lambda i: f"order {k + 1} of {calling.argument_path(fun, in_tree, i)}",
             "jet",
         )
 
@@ -485,7 +492,7 @@ def jet(
             assert term is not ZERO, "only integers have no terms"
             terms.append(term if factorial_scaled else term * factorial(k))
         curves.append(terms)
-    flat = cl.FlatFunction(fun, in_tree)
+    flat = calling.FlatFunction(fun, in_tree)
     outs = _run(flat, order, curves, fun)
     terms_out = [list(out[1:]) or [sh.zero_tangent(out[0].aval)] * order for out in outs]
     if not factorial_scaled:

@@ -8,8 +8,13 @@ from typing import Any
 import attrs
 
 from tinyjax import dtypes, errors, frames, records, tree
-from tinyjax.core.names import Array, arguments, cl, jx, lz, prim, sh, tp, tr
+from tinyjax.core.api import arguments
+from tinyjax.core.primitives import shape as sh
+from tinyjax.core.tracing import calling, jaxpr as jx, primitive as prim, trace as tr
 from tinyjax.core.tracing.watching import watched
+from tinyjax.core.transforms.linearize import linear_trace
+from tinyjax.core.transforms.transpose import pull_back
+from tinyjax.core.values import Array
 
 
 def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:
@@ -42,20 +47,20 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
         (Array([-1., -9., 10.], dtype=float32),)
     """
     leaves, in_tree = tree.flatten_arguments(primals, {})
-    in_avals = cl.as_avals(leaves, fun, in_tree)
-    flat = cl.FlatFunction(fun, in_tree)
+    in_avals = calling.as_avals(leaves, fun, in_tree)
+    flat = calling.FlatFunction(fun, in_tree)
     # no staging: what does not depend on the arguments is computed now, programs in it included
-    linear = lz.linear_trace(frames.Applied("linear_transpose", fun))
+    linear = linear_trace(frames.Applied("linear_transpose", fun))
     with tr.Running(linear):
         staged = linear.build(flat(*linear.new_inputs(in_avals)))
     jaxpr, out_tree = staged.jaxpr, flat.out_tree
     for i, aval in enumerate(in_avals):
         if not dtypes.is_inexact(aval.dtype):
-            place = cl.argument_path(fun, in_tree, i)
+            place = calling.argument_path(fun, in_tree, i)
             raise _no_transpose(f"{place} of {frames.describe_function(fun)} is {aval}")
     for i, aval in enumerate(jaxpr.out_avals):
         if not dtypes.is_inexact(aval.dtype):
-            place = cl.leaf_path("result", out_tree, i)
+            place = calling.leaf_path("result", out_tree, i)
             raise _no_transpose(f"{frames.describe_function(fun)} returned {aval} at {place}")
 
     return Transpose(staged.consts, _Linear(jaxpr, in_tree, out_tree, fun))
@@ -95,7 +100,7 @@ class Transpose:
         known = dict(zip(jaxpr.in_binders, self.consts, strict=False))
         inputs = jaxpr.in_binders[len(known) :]
         try:
-            cotangents_in = tp.pull_back(jaxpr.eqns, known, inputs, jaxpr.outs, cotangents_out)
+            cotangents_in = pull_back(jaxpr.eqns, known, inputs, jaxpr.outs, cotangents_out)
         except errors.MissingRuleError as error:
             if error.rule != "transpose":
                 raise

@@ -16,7 +16,10 @@ import numpy as np
 
 from tinyjax import errors, frames
 from tinyjax.callbacks.checks import ErrorIfParams, error_if_p
-from tinyjax.core.names import Array, bc, ew, opd, sh, tr
+from tinyjax.core.primitives import elementwise as ew, shape as sh
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.values import Array, operands as opd
 from tinyjax.dtypes import HostArray
 from tinyjax.primitives.wrap_index import wrap_index
 
@@ -128,7 +131,7 @@ def check(
         indices = sh.reshape(indices, (*indices.shape, 1))
     starts = wrap_index(indices, shape[axes[0]]) if wraps else indices
     ends = opd.as_array(np.minimum(last, np.iinfo(starts.dtype).max).astype(starts.dtype))
-    ends = bc.broadcast_in_dim(ends, starts.shape, (starts.ndim - 1,))
+    ends = broadcast_in_dim(ends, starts.shape, (starts.ndim - 1,))
     failed = ew.or_(ew.lt(starts, sh.full_like(starts, 0)), ew.gt(starts, ends))
     params = BoundsParams(_ADVICE, frames.user_location(), shape, axes, sizes)
     tr.bind(error_if_p, (failed, indices), params)

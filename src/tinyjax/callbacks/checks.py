@@ -9,7 +9,13 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, frames
-from tinyjax.core.names import Primitive, bc, ck, ew, hlo, lw, opd, prim, ru, sh, tr
+from tinyjax.core.primitives import elementwise as ew, shape as sh
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.primitives.rules import def_without_results
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import Primitive, checking, primitive as prim, trace as tr
+from tinyjax.core.values import operands as opd
 
 V = TypeVar("V")
 
@@ -38,7 +44,7 @@ class ErrorIfParams(prim.Params):
 
 
 error_if_p: Primitive[ErrorIfParams] = Primitive("error_if", ErrorIfParams, effectful=True)
-ru.def_without_results(error_if_p)
+def_without_results(error_if_p)
 
 
 @error_if_p.def_impl
@@ -49,7 +55,7 @@ def _error_if_impl(operands: prim.Hosts, params: ErrorIfParams) -> prim.Hosts:
 
 
 @error_if_p.def_lowering
-def _error_if_lowering(b: lw.Lowering, operands: hlo.Values, params: ErrorIfParams) -> hlo.Values:
+def _error_if_lowering(b: Lowering, operands: hlo.Values, params: ErrorIfParams) -> hlo.Values:
     failed = operands[0]
 
     def check(*args: dtypes.HostArray) -> Sequence[dtypes.HostArray]:
@@ -80,11 +86,11 @@ def _error_if_batch(
 ) -> prim.BatchResult:
     failed, *others = sh.batch_axes_in_front(values, axes)
     if mapped.taking_part is not None:  # in a branch that some examples do not take
-        failed = ew.and_(failed, bc.broadcast_in_dim(mapped.taking_part.mask, failed.shape, (0,)))
+        failed = ew.and_(failed, broadcast_in_dim(mapped.taking_part.mask, failed.shape, (0,)))
     return tr.bind(error_if_p, (failed, *others), params.batched()), ()
 
 
-@ck.checked
+@checking.checked
 def error_if(x: V, predicate: Any, message: str) -> V:
     """Raise an error at run time where ``predicate`` is true, and return ``x``.
 

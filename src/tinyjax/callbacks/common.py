@@ -12,7 +12,11 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, frames, tree
-from tinyjax.core.names import av, conc, hlo, ints, lw, prim, sh, tr
+from tinyjax.core.primitives import shape as sh
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import avals as av, concrete, integers as ints
 from tinyjax.custom_derivatives import closures
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, CallbackError, DifferentiationError, shortened, type_name
@@ -255,7 +259,7 @@ def _as_declared(leaf: object, dtype: DType) -> HostArray:
 def _evaluate(args: prim.Arrays, params: CallbackParams) -> prim.Arrays:
     hosts = [arg.concrete("data") for arg in args]
     # What the function returned it may still write to.
-    return [conc.ConcreteArray(np.array(out)) for out in call_host(params, hosts)]
+    return [concrete.ConcreteArray(np.array(out)) for out in call_host(params, hosts)]
 
 
 def _type(avals: prim.Avals, params: CallbackParams) -> prim.Avals:
@@ -276,7 +280,7 @@ def declare(
     primitive.def_abstract_eval(_type)
 
     @primitive.def_lowering
-    def lowering_rule(b: lw.Lowering, operands: hlo.Values, params: CallbackParams) -> hlo.Values:
+    def lowering_rule(b: Lowering, operands: hlo.Values, params: CallbackParams) -> hlo.Values:
         def call(*args: HostArray) -> Sequence[HostArray]:
             return call_host(params, args)
 

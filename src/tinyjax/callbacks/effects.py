@@ -9,7 +9,8 @@ import numpy as np
 
 from tinyjax import dtypes, errors, tree
 from tinyjax.callbacks import common
-from tinyjax.core.names import Array, av, opd, prim, tr
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.frames import user_location
 
 

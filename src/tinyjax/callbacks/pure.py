@@ -9,7 +9,10 @@ import attrs
 
 from tinyjax import dtypes, errors, frames, tree
 from tinyjax.callbacks import common
-from tinyjax.core.names import Array, av, bt, cl, jx, opd, prim, sh, stg, tr
+from tinyjax.core.primitives import shape as sh
+from tinyjax.core.tracing import calling, jaxpr as jx, primitive as prim, staging, trace as tr
+from tinyjax.core.transforms.batching import batch_flat
+from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.custom_derivatives import closures
 
 
@@ -80,7 +83,7 @@ def _over_axis(
     # the tangent of an operand that is not mapped is not mapped either
 
     def batched(*args: Array) -> Sequence[Array]:
-        outs, out_axes = bt.batch_flat(fun, prim.MappedAxis(leading.size), args, axes)
+        outs, out_axes = batch_flat(fun, prim.MappedAxis(leading.size), args, axes)
         return [
             sh.move_batch_axis(out, axis, 0, leading.size)
             for out, axis in zip(outs, out_axes, strict=True)
@@ -190,8 +193,8 @@ def _closed(
 ) -> tuple[Callable[..., Any], Sequence[Array]]:
     """Stage a declared derivative; what it closes over becomes its last arguments."""
     primals, _ = tree.unflatten(in_tree, operands)
-    flat = cl.FlatFunction(derivative, tree.structure(((primals, primals), {})))
-    staged = stg.stage(flat, [x.aval for x in (*operands, *operands)], derivative)
+    flat = calling.FlatFunction(derivative, tree.structure(((primals, primals), {})))
+    staged = staging.stage(flat, [x.aval for x in (*operands, *operands)], derivative)
     # the derivative outlives the trace, whose tracers it must not hold
     jaxpr, out_tree = staged.jaxpr, flat.out_tree
 

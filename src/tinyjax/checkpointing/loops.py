@@ -25,6 +25,7 @@ from tinyjax.checkpointing.schedule import (
     write,
 )
 from tinyjax.config import settings
+from tinyjax.core.control_flow import primitives
 from tinyjax.core.control_flow.bodies import (
     LoopBody,
     LoopOperands,
@@ -34,12 +35,21 @@ from tinyjax.core.control_flow.bodies import (
     first_tangents,
     grown,
 )
-from tinyjax.core.names import cf, cfp, low, lz, pr, prim, program, ru, sc, sh, tp, tr, wl
+from tinyjax.core.control_flow.common import Observer, def_loop, in_phase
+from tinyjax.core.control_flow.scan import linearize_stacking
+from tinyjax.core.control_flow.while_loop import while_p
+from tinyjax.core.jit import program
+from tinyjax.core.lowering import lower_jaxpr
+from tinyjax.core.primitives import shape as sh
 from tinyjax.core.primitives.elementwise import add, and_, gt, lt, sub
+from tinyjax.core.primitives.rules import instantiate_all
 from tinyjax.core.stablehlo import Lowering, Values
+from tinyjax.core.tracing import primitive as prim, program_rules, trace as tr
 from tinyjax.core.tracing.jaxpr import Jaxpr, effects as effects_of_program, eval_jaxpr
 from tinyjax.core.tracing.primitive import Arrays
 from tinyjax.core.tracing.staging import Staged, close_over, stage
+from tinyjax.core.transforms.linearize import LinearizedJaxpr, linearize_flat, linearize_jaxpr
+from tinyjax.core.transforms.transpose import backward_pass
 from tinyjax.core.values import Array, ShapedArray
 from tinyjax.core.values.avals import stacked
 from tinyjax.primitives.linear_maps import LinearMapParams, MaskedPullBack, def_linear_map
@@ -53,23 +63,23 @@ def_linear_map(
 )
 
 
-cf.def_loop(
-    loop_tangent_p, lambda args, params, run: run(params.forward, args), lambda params: None
+def_loop(loop_tangent_p, lambda args, params, run: run(params.forward, args), lambda params: None)
+
+
+loop_tangent_p.def_rule(program_rules.LIVE_ROOT)(
+    lambda params: program_rules.contains_live_root(params.forward)
 )
-
-
-loop_tangent_p.def_rule(pr.LIVE_ROOT)(lambda params: pr.contains_live_root(params.forward))
 
 
 @loop_tangent_p.def_lowering
 def _tangent_lowering(b: Lowering, operands: Values, params: LinearMapParams) -> Values:
-    return low.lower_jaxpr(b, params.forward, list(operands))
+    return lower_jaxpr(b, params.forward, list(operands))
 
 
 def _along(primals: Arrays, tangents: Sequence[prim.Tangent], params: LinearMapParams) -> Arrays:
     """Apply the map to tangents of its linear operands alone: it is its own derivative."""
     n = params.num_residuals
-    linear = ru.instantiate_all(tangents[n:], [x.aval for x in primals[n:]])
+    linear = instantiate_all(tangents[n:], [x.aval for x in primals[n:]])
     return tr.bind(loop_tangent_p, (*primals[:n], *linear), params)
 
 
@@ -93,7 +103,7 @@ def _tangent_linearize(
             return _along(primals, prim.with_zeros(nonzero, tangents), params)
 
         return outs, [True] * len(outs), same_map
-    linearized = lz.linearize_flat(lambda *xs: eval_jaxpr(params.forward, xs), primals, nonzero)
+    linearized = linearize_flat(lambda *xs: eval_jaxpr(params.forward, xs), primals, nonzero)
 
     def tangent_map(tangents: Arrays) -> Arrays:
         return eval_jaxpr(linearized.jaxpr, [*linearized.residuals, *tangents])
@@ -209,7 +219,7 @@ def _go_back(
     pull: Pull[S],
     sums: S,
     cotangents: Arrays,
-    observer: cf.Observer | None,
+    observer: Observer | None,
 ) -> tuple[S, Arrays]:
     """Pull cotangents back through the iterations of a loop, the last one first.
 
@@ -242,18 +252,18 @@ def _go_back(
                 i, state = now
                 return plus(i, 1), step(i, state)
 
-            _, state = cfp.run_while(lambda now: lt(now[0], stop), one, (start, state), size)
+            _, state = primitives.run_while(lambda now: lt(now[0], stop), one, (start, state), size)
             return stop, state, kept.push(stop, state, lt(stop, target))
 
-        _, before, kept = cfp.run_while(
+        _, before, kept = primitives.run_while(
             lambda now: lt(now[0], target), segment, (position, state, kept), size
         )
         sums, cts = pull(target, before, sums, cts)
         return target, kept.pop(target), sums, cts
 
     start = (iterations, kept, sums, cotangents)
-    backward = cf.in_phase(observer, "backward")
-    _, _, sums, cts = cfp.run_while(
+    backward = in_phase(observer, "backward")
+    _, _, sums, cts = primitives.run_while(
         lambda now: gt(now[0], integer(0)), iteration, start, size, backward
     )
     return sums, cts
@@ -265,9 +275,9 @@ def _primal_half(body: LoopBody, nonzero: LoopOperands[bool]) -> _Body:
     Where a function in the body has a rule, these are what the rule returns, as in a loop that
     keeps all residuals. So a derivative of the way back does not come to the rule again.
     """
-    primal = lz.linearize_jaxpr(body.jaxpr, nonzero.flat).primal
+    primal = linearize_jaxpr(body.jaxpr, nonzero.flat).primal
     n = len(body.jaxpr.outs)
-    jaxpr = pr.dce(primal.jaxpr, [i < n for i in range(len(primal.jaxpr.outs))])
+    jaxpr = program_rules.dce(primal.jaxpr, [i < n for i in range(len(primal.jaxpr.outs))])
     return lambda operands: eval_jaxpr(jaxpr, [*primal.consts, *operands.flat])
 
 
@@ -287,7 +297,7 @@ class _Replay:
         linear: the types of its linear operands.
     """
 
-    halves: lz.LinearizedJaxpr
+    halves: LinearizedJaxpr
     nonzero: LoopOperands[bool]
     needed: LoopOperands[bool]
     avals: LoopOperands[ShapedArray]
@@ -298,13 +308,13 @@ class _Replay:
     def of(
         cls, body: LoopBody, nonzero: LoopOperands[bool], nonzero_out: tuple[bool, ...]
     ) -> _Replay:
-        halves = lz.linearize_jaxpr(body.jaxpr, nonzero.flat, nonzero_out)
+        halves = linearize_jaxpr(body.jaxpr, nonzero.flat, nonzero_out)
         primal, m = halves.primal, body.num_carry
         results = [False] * (len(nonzero_out) - m)
         computed = [True] * (len(primal.jaxpr.outs) - len(nonzero_out))
 
         def needed(state: Sequence[bool]) -> LoopOperands[bool]:
-            _, marks = pr.prune_results(primal.jaxpr, (*state, *results, *computed))
+            _, marks = program_rules.prune_results(primal.jaxpr, (*state, *results, *computed))
             marks_in = enumerate(marks[len(primal.consts) :])
             return body.operands([mark or i in halves.forwarded for i, mark in marks_in])
 
@@ -351,7 +361,7 @@ class _Replay:
 
     def pull_back(self, residuals: Arrays, cotangents: Arrays) -> LoopOperands[prim.Tangent]:
         """Pull cotangents back through an iteration, whose residuals are these."""
-        return self.linear.like(tp.backward_pass(self.tangent, residuals, cotangents))
+        return self.linear.like(backward_pass(self.tangent, residuals, cotangents))
 
     def _run(
         self, operands: LoopOperands[Array], state: Sequence[bool], residuals: bool
@@ -361,7 +371,9 @@ class _Replay:
         results = [False] * (num_results - len(state))
         used = (*state, *results, *[residuals] * (len(primal.jaxpr.outs) - num_results))
         needed = (*[True] * len(primal.consts), *self.needed.flat)
-        return eval_jaxpr(pr.shorten(primal.jaxpr, used, needed), [*primal.consts, *operands.flat])
+        return eval_jaxpr(
+            program_rules.shorten(primal.jaxpr, used, needed), [*primal.consts, *operands.flat]
+        )
 
 
 def _tangents(body: LoopBody, nonzero: LoopOperands[bool]) -> LoopOperands[ShapedArray]:
@@ -372,15 +384,15 @@ def _tangents(body: LoopBody, nonzero: LoopOperands[bool]) -> LoopOperands[Shape
 # while_loop: where states are kept is decided on the way
 
 
-@wl.while_p.def_rule(pr.CHECKPOINTED)
+@while_p.def_rule(program_rules.CHECKPOINTED)
 def linearize_while(
-    primals: Arrays, nonzero: Sequence[bool], params: cfp.WhileParams
+    primals: Arrays, nonzero: Sequence[bool], params: primitives.WhileParams
 ) -> prim.LinearizeResult:
     """Run a loop that keeps states on the way: the linearize rule of while."""
     body = params.loop_body
     nonzero_in = body.tangents(params.operands(nonzero)[1])
     if not any(nonzero_in.carry):
-        return tr.bind(wl.while_p, primals, params), nonzero_in.carry, lambda _: ()
+        return tr.bind(while_p, primals, params), nonzero_in.carry, lambda _: ()
     stacks = _stacks_states(params)
     programs = params.body.derive(
         (
@@ -405,7 +417,7 @@ def linearize_while(
 
 
 def _while_programs(
-    params: cfp.WhileParams, nonzero: LoopOperands[bool], stacks: bool
+    params: primitives.WhileParams, nonzero: LoopOperands[bool], stacks: bool
 ) -> _Programs:
     body = params.loop_body
     replay = _Replay.of(body, nonzero, tuple(nonzero.carry))
@@ -438,7 +450,7 @@ class _Recorded:
 
 
 def _record_while(
-    args: Arrays, params: cfp.WhileParams, replay: _Replay
+    args: Arrays, params: primitives.WhileParams, replay: _Replay
 ) -> tuple[Arrays, _Recorded]:
     """Run a loop; return the last state, and what its derivatives need."""
     fixed, operands = params.operands(args)
@@ -454,11 +466,11 @@ def _record_while(
 
     init = operands.carry
     start = (init, integer(0), Online.start(replay.part(init), size))
-    state, n, online = cfp.run_while(goes_on, iteration, start, size, params.observer)
+    state, n, online = primitives.run_while(goes_on, iteration, start, size, params.observer)
     return state, _Recorded(operands.marked(replay.needed), n, online.kept)
 
 
-def _stacks_states(params: cfp.WhileParams) -> bool:
+def _stacks_states(params: primitives.WhileParams) -> bool:
     """Return whether to stack states: there is room for many, and none is to be counted."""
     effects = effects_of_program(params.condition).any or effects_of_program(params.body).any
     return (
@@ -470,7 +482,7 @@ def _stacks_states(params: cfp.WhileParams) -> bool:
 
 
 def _record_stacked(
-    args: Arrays, params: cfp.WhileParams, replay: _Replay
+    args: Arrays, params: primitives.WhileParams, replay: _Replay
 ) -> tuple[Arrays, _Recorded]:
     """Run a loop, and stack its states; return what ``_record_while`` does."""
     fixed, operands = params.operands(args)
@@ -486,7 +498,10 @@ def _record_stacked(
 
 
 def _push_while(
-    recorded: _Recorded, tangents: LoopOperands[Array], params: cfp.WhileParams, replay: _Replay
+    recorded: _Recorded,
+    tangents: LoopOperands[Array],
+    params: primitives.WhileParams,
+    replay: _Replay,
 ) -> Arrays:
     """Run a loop again, as often as it ran, with tangents."""
     operands = recorded.operands
@@ -499,14 +514,17 @@ def _push_while(
         return plus(i, 1), replay.step(args), after
 
     start = (integer(0), operands.carry, tangents.carry)
-    tangent = cf.in_phase(params.observer, "tangent")
-    return cfp.run_while(
+    tangent = in_phase(params.observer, "tangent")
+    return primitives.run_while(
         lambda now: lt(now[0], recorded.iterations), iteration, start, params.checkpoints, tangent
     )[2]
 
 
 def _pull_while(
-    recorded: _Recorded, cotangents: LoopResults[Array], params: cfp.WhileParams, replay: _Replay
+    recorded: _Recorded,
+    cotangents: LoopResults[Array],
+    params: primitives.WhileParams,
+    replay: _Replay,
 ) -> LoopOperands[Array]:
     """Pull cotangents of the last state back to the constants and the first state."""
     operands, linear = recorded.operands, replay.linear
@@ -542,13 +560,13 @@ def _pull_while(
 # is
 
 
-@cfp.scan_p.def_rule(pr.CHECKPOINTED)
+@primitives.scan_p.def_rule(program_rules.CHECKPOINTED)
 def linearize_scan(
-    primals: Arrays, nonzero: Sequence[bool], params: cfp.ScanParams
+    primals: Arrays, nonzero: Sequence[bool], params: primitives.ScanParams
 ) -> prim.LinearizeResult:
     """Run a loop that keeps some states, for a way back that runs iterations again."""
     if settings().debugging:  # run in pieces it has no iterations that messages could name
-        return sc.linearize_stacking(primals, nonzero, params)
+        return linearize_stacking(primals, nonzero, params)
     body = params.loop_body
     nonzero_in = body.tangents(body.operands(nonzero))
     _, nonzero_out = body.with_tangents(nonzero_in)
@@ -571,7 +589,7 @@ def linearize_scan(
 
 
 def _scan_programs(
-    params: cfp.ScanParams, nonzero: LoopOperands[bool], nonzero_out: tuple[bool, ...]
+    params: primitives.ScanParams, nonzero: LoopOperands[bool], nonzero_out: tuple[bool, ...]
 ) -> _Programs:
     body, length = params.loop_body, params.length
     replay = _Replay.of(body, nonzero, nonzero_out)
@@ -586,7 +604,7 @@ def _scan_programs(
     )
 
 
-def _place(i: Array, params: cfp.ScanParams) -> Array:
+def _place(i: Array, params: primitives.ScanParams) -> Array:
     """Return the place of the slice that belongs to an iteration."""
     return sub(integer(params.length - 1), i) if params.reverse else i
 
@@ -596,7 +614,7 @@ def _slices(xs: Arrays, place: Array) -> list[Array]:
 
 
 def _record_scan(
-    operands: LoopOperands[Array], params: cfp.ScanParams, replay: _Replay
+    operands: LoopOperands[Array], params: primitives.ScanParams, replay: _Replay
 ) -> tuple[Arrays, tuple[LoopOperands[Array], Kept]]:
     """Run a loop; return its results, and what its derivatives need.
 
@@ -622,7 +640,7 @@ def _record_scan(
         inside = and_(gt(start, integer(0)), lt(start, last))
         kept = kept.push(start, replay.part(carry), inside)
         stop = add(start, advance(sub(integer(length), start), kept.free))
-        i, carry, ys = cfp.run_while(
+        i, carry, ys = primitives.run_while(
             lambda now: lt(now[0], stop), iteration, (start, carry, ys), size
         )
         return i, carry, ys, kept
@@ -631,7 +649,7 @@ def _record_scan(
     init = operands.carry
     start = (integer(0), init, ys, Kept.start(replay.part(init), size))
     observer = None if params.observer is None else params.observer.reading(0)
-    _, carry, outputs, kept = cfp.run_while(
+    _, carry, outputs, kept = primitives.run_while(
         lambda now: lt(now[0], integer(length)), segment, start, size, observer
     )
     return [*carry, *outputs], (operands.marked(replay.needed), kept)
@@ -640,7 +658,7 @@ def _record_scan(
 def _push_scan(
     operands: LoopOperands[Array],
     tangents: LoopOperands[Array],
-    params: cfp.ScanParams,
+    params: primitives.ScanParams,
     replay: _Replay,
 ) -> Arrays:
     """Run a loop again with tangents, and return those of its results."""
@@ -654,8 +672,8 @@ def _push_scan(
         return after + LoopResults(outs[:m], outs[m:])
 
     body = LoopBody.stage(iteration, replay.avals + replay.linear)
-    tangent = attrs.evolve(params, observer=cf.in_phase(params.observer, "tangent"))
-    outs = cfp.bind_scan(body, operands + tangents, tangent)
+    tangent = attrs.evolve(params, observer=in_phase(params.observer, "tangent"))
+    outs = primitives.bind_scan(body, operands + tangents, tangent)
     return outs.divided(LoopResults(operands.carry))[1].flat
 
 
@@ -663,7 +681,7 @@ def _pull_scan(
     operands: LoopOperands[Array],
     kept: Kept,
     cotangents: LoopResults[Array],
-    params: cfp.ScanParams,
+    params: primitives.ScanParams,
     replay: _Replay,
 ) -> LoopOperands[Array]:
     """Pull cotangents of the results back to the constants, the first carry and the inputs."""

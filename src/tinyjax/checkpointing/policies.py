@@ -20,8 +20,11 @@ from typing import Any, Final, NamedTuple, assert_never
 import attrs
 
 from tinyjax import errors, frames, records
-from tinyjax.core.names import ShapedArray, ck, idn, jx, prim
-from tinyjax.primitives import convolution as cv, dot
+from tinyjax.core.primitives.identities import name_p
+from tinyjax.core.tracing import checking, jaxpr as jx, primitive as prim
+from tinyjax.core.values import ShapedArray
+from tinyjax.primitives import dot
+from tinyjax.primitives.convolution import conv_general_dilated_p
 
 
 class Offloadable(NamedTuple):
@@ -93,7 +96,7 @@ def _strings(names: Iterable[str]) -> frozenset[str]:
 
 
 def _is_named(primitive: prim.Primitive[Any], params: Mapping[str, Any], names: Set[str]) -> bool:
-    return primitive is idn.name_p and params["name"] in names
+    return primitive is name_p and params["name"] in names
 
 
 @attrs.frozen
@@ -145,7 +148,7 @@ class SaveAnyNamesButThese:
     names: frozenset[str] = attrs.field(converter=_strings)
 
     def __call__(self, primitive: prim.Primitive[Any], *avals: ShapedArray, **params: Any) -> bool:
-        return primitive is idn.name_p and not _is_named(primitive, params, self.names)
+        return primitive is name_p and not _is_named(primitive, params, self.names)
 
 
 @attrs.frozen
@@ -200,7 +203,7 @@ class _BuiltinPolicy:
             case _Keeps.NOTHING:
                 return False
             case _Keeps.DOTS:
-                return primitive is dot.dot_general_p or primitive is cv.conv_general_dilated_p
+                return primitive is dot.dot_general_p or primitive is conv_general_dilated_p
             case _Keeps.DOTS_WITHOUT_BATCH:
                 return primitive is dot.dot_general_p and not params["lhs_batch"]
             case _Keeps.ANYTHING_EXCEPT:
@@ -223,7 +226,7 @@ dots_with_no_batch_dims_saveable: Final[Policy] = _BuiltinPolicy(_Keeps.DOTS_WIT
 checkpoint_dots_with_no_batch_dims: Final[Policy] = dots_with_no_batch_dims_saveable
 
 
-@ck.checked
+@checking.checked
 def save_only_these_names(*names: str) -> Policy:
     """Keep the values that ``checkpoint_name`` gave one of these names.
 
@@ -244,7 +247,7 @@ def save_only_these_names(*names: str) -> Policy:
     return SaveOnlyTheseNames(names)
 
 
-@ck.checked
+@checking.checked
 def save_any_names_but_these(*names: str) -> Policy:
     """Keep the values that have a name, unless it is one of these.
 
@@ -264,7 +267,7 @@ def save_any_names_but_these(*names: str) -> Policy:
     return SaveAnyNamesButThese(names)
 
 
-@ck.checked
+@checking.checked
 def save_anything_except_these_names(*names: str) -> Policy:
     """Keep every value, unless it has one of these names.
 
@@ -285,7 +288,7 @@ def save_anything_except_these_names(*names: str) -> Policy:
     return _BuiltinPolicy(_Keeps.ANYTHING_EXCEPT, names)
 
 
-@ck.checked
+@checking.checked
 def save_and_offload_only_these_names(
     *,
     names_which_can_be_saved: Sequence[str],
@@ -332,7 +335,7 @@ def save_and_offload_only_these_names(
     return policy
 
 
-@ck.checked
+@checking.checked
 def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
     """Keep what ``dots_with_no_batch_dims_saveable`` keeps: nothing is moved.
 
@@ -351,7 +354,7 @@ def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy
     return dots_with_no_batch_dims_saveable
 
 
-@ck.checked
+@checking.checked
 def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
     """Keep what either policy keeps.
 

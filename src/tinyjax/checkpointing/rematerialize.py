@@ -13,7 +13,8 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax.core.names import cfp, jx, pr, prim, stg
+from tinyjax.core.control_flow.primitives import Slots, binders_at
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules, staging
 
 #: Says of an equation whether its results may be kept.
 Saveable = Callable[[jx.JaxprEqn], bool]
@@ -83,7 +84,7 @@ def split_jaxpr(
         elif not chosen.isdisjoint(eqn.out_binders):
             forward.append(eqn)
             saved += [eqn.out_binders[i] for i in places]
-        elif pr.CALLED in rules or SPLIT in rules:
+        elif program_rules.CALLED in rules or SPLIT in rules:
             split_eqn = eqn.primitive.rule(SPLIT) if SPLIT in rules else _split_call
             split = split_eqn(eqn, places, saveable)
             forward += reversed(split.forward)
@@ -160,7 +161,7 @@ def _split_programs(
         again: list[jx.Jaxpr] = []
         for program, split, own in zip(programs, splits, at, strict=True):
             read = {place[own[v]]: v for v in split.saved}
-            binders = (*[program.in_binders[i] for i in kept], *cfp.binders_at(read, avals))
+            binders = (*[program.in_binders[i] for i in kept], *binders_at(read, avals))
             outs = tuple([program.outs[i] for i in remaining])
             again.append(jx.Jaxpr(binders, split.recomputed, outs))
         whole_again = len(remaining) == len(programs[0].outs) and not taken
@@ -196,11 +197,11 @@ def _returning_saved(
     # what is kept may be a result already; the rest goes to slots that the programs share
     at: list[dict[jx.Atom, int]] = [{x: i for i, x in enumerate(p.outs)} for p in programs]
     more = [[v for v in s.saved if v not in own] for s, own in zip(splits, at, strict=True)]
-    slots = cfp.Slots.shared([[v.aval for v in own] for own in more])
+    slots = Slots.shared([[v.aval for v in own] for own in more])
     forward: list[jx.Jaxpr] = []
     for i, (program, split) in enumerate(zip(programs, splits, strict=True)):
         returning = jx.Jaxpr(program.in_binders, split.forward, (*program.outs, *more[i]))
-        forward.append(slots.filled(i, stg.Staged(returning, ()), num_outs).jaxpr)
+        forward.append(slots.filled(i, staging.Staged(returning, ()), num_outs).jaxpr)
         at[i].update((v, num_outs + k) for v, k in zip(more[i], slots.places[i], strict=True))
     same = not slots.avals and all(map(same_program, forward, programs))
     return programs if same else tuple(forward), at
@@ -208,7 +209,9 @@ def _returning_saved(
 
 def same_program(program: jx.Jaxpr, other: jx.Jaxpr) -> bool:
     """Return whether a program takes the parameters, and has the equations, of another."""
-    return program.in_binders == other.in_binders and pr.same_eqns(program.eqns, other.eqns)
+    return program.in_binders == other.in_binders and program_rules.same_eqns(
+        program.eqns, other.eqns
+    )
 
 
 def split_programs(
@@ -248,5 +251,5 @@ def split_programs(
 
 
 def _split_call(eqn: jx.JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
-    rule = eqn.primitive.rule(pr.CALLED)
+    rule = eqn.primitive.rule(program_rules.CALLED)
     return split_programs(eqn, places, saveable, lambda programs: rule(eqn.params, programs[0]))

@@ -8,7 +8,10 @@ import attrs
 
 from tinyjax import dtypes, tree
 from tinyjax.checkpointing.rematerialize import SPLIT
-from tinyjax.core.names import Array, av, cl, idn, jx, lz, pr, stg
+from tinyjax.core.primitives.identities import NameParams
+from tinyjax.core.tracing import calling, jaxpr as jx, program_rules, staging
+from tinyjax.core.transforms.linearize import linearize_flat
+from tinyjax.core.values import Array, avals as av
 from tinyjax.frames import Location
 
 
@@ -114,12 +117,12 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Residua
         [((2, 3), 'w', 24), ((3,), 'x', 12), ((2,), None, 8)]
     """
     leaves, in_tree = tree.flatten_arguments(args, kwargs)
-    avals = cl.as_avals(leaves, f, in_tree)
+    avals = calling.as_avals(leaves, f, in_tree)
 
     def residuals(*xs: Array) -> Sequence[Array]:
-        return lz.linearize_flat(cl.FlatFunction(f, in_tree), xs, None, f).residuals
+        return linearize_flat(calling.FlatFunction(f, in_tree), xs, None, f).residuals
 
-    staged = stg.stage(residuals, avals)
+    staged = staging.stage(residuals, avals)
     jaxpr = staged.jaxpr
     num_consts = len(staged.consts)
     places = {var: i for i, var in enumerate(jaxpr.in_binders)}
@@ -137,7 +140,7 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Residua
             entries.append((len(leaves) + places[atom], Residual(shape, dtype)))
         else:
             i = places[atom] - num_consts
-            entries.append((i, Residual(shape, dtype, cl.argument_path(f, in_tree, i))))
+            entries.append((i, Residual(shape, dtype, calling.argument_path(f, in_tree, i))))
     return Residuals([residual for _, residual in sorted(entries, key=lambda pair: pair[0])])
 
 
@@ -148,9 +151,9 @@ def origin_of(jaxpr: jx.Jaxpr, var: jx.Var) -> tuple[str | None, str | None, Loc
     """
     eqn = next(e for e in jaxpr.eqns if var in e.out_binders)
     location = None if eqn.source is None else eqn.source.location
-    name = eqn.params.name if isinstance(eqn.params, idn.NameParams) else None
+    name = eqn.params.name if isinstance(eqn.params, NameParams) else None
     rules = eqn.primitive.rules.extensions
-    if pr.CALLED in rules or SPLIT in rules:
+    if program_rules.CALLED in rules or SPLIT in rules:
         place = eqn.out_binders.index(var)
         for inner in jx.subjaxprs(eqn.params):
             atom = inner.outs[place]

@@ -22,10 +22,15 @@ from typing import Final, TypeAlias
 import attrs
 
 from tinyjax import dtypes, tree
-from tinyjax.core.names import Array, ShapedArray, bc, cf, cfp, ew, rd, sl
+from tinyjax.core.control_flow.common import convert_all
+from tinyjax.core.control_flow.primitives import run_while
+from tinyjax.core.primitives import elementwise as ew, slicing
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.primitives.reduce import reduce_min, reduce_or
 from tinyjax.core.primitives.shape import full, full_like, iota
 from tinyjax.core.tracing.primitive import Arrays
-from tinyjax.primitives import arg_extrema, cumulative as cu, dynamic_slice as ds
+from tinyjax.core.values import Array, ShapedArray
+from tinyjax.primitives import arg_extrema, cumulative, dynamic_slice
 
 #: Iterations are counted, and the cost of a schedule is, in this dtype.
 INT: Final = dtypes.int64
@@ -62,9 +67,7 @@ def _repetitions(iterations: Array, slots: Array) -> tuple[Array, Array]:
         larger = ew.div(ew.mul(coefficient, ew.add(slots, following)), following)
         return ew.select(short, following, r), ew.select(short, larger, coefficient)
 
-    return cfp.run_while(
-        lambda now: rd.reduce_or(ew.lt(now[1], iterations), axes), iteration, start, 1
-    )
+    return run_while(lambda now: reduce_or(ew.lt(now[1], iterations), axes), iteration, start, 1)
 
 
 def cost(iterations: Array, slots: Array) -> Array:
@@ -182,7 +185,7 @@ class Kept:
 
 
 def _everywhere(x: Array, *shape: int) -> Array:
-    return bc.broadcast_in_dim(x, shape, ())
+    return broadcast_in_dim(x, shape, ())
 
 
 def _strong(x: Array) -> Array:
@@ -195,25 +198,26 @@ def _strong(x: Array) -> Array:
 def stacks(state: Arrays, size: int) -> list[Array]:
     """Stack a state so many times."""
     return [
-        bc.broadcast_in_dim(_strong(x), (size, *x.shape), tuple(range(1, x.ndim + 1)))
-        for x in state
+        broadcast_in_dim(_strong(x), (size, *x.shape), tuple(range(1, x.ndim + 1))) for x in state
     ]
 
 
 def element(x: Array, i: Array) -> Array:
     """Read an array at a place of its first axis."""
-    return ds.dynamic_index_in_dim(x, i, 0, keepdims=False, allow_negative_indices=False)
+    return dynamic_slice.dynamic_index_in_dim(x, i, 0, keepdims=False, allow_negative_indices=False)
 
 
 def read(stacked: Arrays, place: Array, avals: Sequence[ShapedArray]) -> list[Array]:
     """Read a state, of these types, from stacks."""
-    return cf.convert_all([element(x, place) for x in stacked], avals)
+    return convert_all([element(x, place) for x in stacked], avals)
 
 
 def write(stacked: Arrays, state: Arrays, place: Array) -> list[Array]:
     """Write a state to stacks."""
     return [
-        ds.dynamic_update_index_in_dim(x, _strong(value), place, 0, allow_negative_indices=False)
+        dynamic_slice.dynamic_update_index_in_dim(
+            x, _strong(value), place, 0, allow_negative_indices=False
+        )
         for x, value in zip(stacked, state, strict=True)
     ]
 
@@ -259,7 +263,9 @@ class Online:
         index = iota((size,), INT, 0)
 
         def moved_up(x: Array, last: Array) -> Array:
-            following = sl.concatenate([sl.slice_(x, (1,), (size,)), sl.slice_(x, (0,), (1,))], 0)
+            following = slicing.concatenate(
+                [slicing.slice_(x, (1,), (size,)), slicing.slice_(x, (0,), (1,))], 0
+            )
             after = ew.select(ew.ge(index, _everywhere(leaves, size)), following, x)
             after = ew.select(ew.eq(index, _everywhere(end, size)), _everywhere(last, size), after)
             return ew.select(_everywhere(keep, size), after, x)
@@ -300,35 +306,41 @@ def _cheapest(positions: Array, changed: Array, victim: Array, loss: Array) -> t
     size = positions.shape[0]
     if size < 3:
         return victim, loss
-    segments = ew.sub(sl.slice_(positions, (1,), (size,)), sl.slice_(positions, (0,), (size - 1,)))
+    segments = ew.sub(
+        slicing.slice_(positions, (1,), (size,)), slicing.slice_(positions, (0,), (size - 1,))
+    )
     slots = ew.sub(full((size - 1,), size, INT), iota((size - 1,), INT, 0))
 
     def search(_: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         # A segment as it is, with the slot that becomes free, and joined to the one before.
-        left, right = sl.slice_(segments, (0,), (size - 2,)), sl.slice_(segments, (1,), (size - 1,))
-        fewer = sl.slice_(slots, (0,), (size - 2,))
+        left, right = (
+            slicing.slice_(segments, (0,), (size - 2,)),
+            slicing.slice_(segments, (1,), (size - 1,)),
+        )
+        fewer = slicing.slice_(slots, (0,), (size - 2,))
         costs = cost(
-            sl.concatenate([segments, segments, ew.add(left, right)], 0),
-            sl.concatenate([slots, plus(slots, 1), fewer], 0),
+            slicing.concatenate([segments, segments, ew.add(left, right)], 0),
+            slicing.concatenate([slots, plus(slots, 1), fewer], 0),
         )
-        own = sl.slice_(costs, (0,), (size - 1,))
-        gains = ew.sub(sl.slice_(costs, (size - 1,), (2 * size - 2,)), own)
-        joined = sl.slice_(costs, (2 * size - 2,), (3 * size - 4,))
-        following = ew.sub(cu.cumsum(gains, 0, reverse=True), gains)
+        own = slicing.slice_(costs, (0,), (size - 1,))
+        gains = ew.sub(slicing.slice_(costs, (size - 1,), (2 * size - 2,)), own)
+        joined = slicing.slice_(costs, (2 * size - 2,), (3 * size - 4,))
+        following = ew.sub(cumulative.cumsum(gains, 0, reverse=True), gains)
         losses = ew.sub(
-            joined, ew.add(sl.slice_(own, (0,), (size - 2,)), sl.slice_(own, (1,), (size - 1,)))
+            joined,
+            ew.add(slicing.slice_(own, (0,), (size - 2,)), slicing.slice_(own, (1,), (size - 1,))),
         )
-        losses = ew.add(losses, sl.slice_(following, (1,), (size - 1,)))
+        losses = ew.add(losses, slicing.slice_(following, (1,), (size - 1,)))
         return (
             full((), False, dtypes.bool_),
             plus(arg_extrema.argmin(losses, 0, INT), 1),
-            rd.reduce_min(losses, (0,)),
+            reduce_min(losses, (0,)),
         )
 
     # A loop of one iteration or none, so that batching it computes nothing where no example needs
     # it.
     start = changed, victim, loss
-    return cfp.run_while(lambda now: now[0], search, start, 1)[1:]
+    return run_while(lambda now: now[0], search, start, 1)[1:]
 
 
 # Reverse mode through loops of unknown length that keep many states, at the price of a ``scan``.
@@ -409,12 +421,12 @@ def record(
         # before the loop goes on, so that one that ends when the room is full keeps its states
         end = ew.select(full, integer((size + 1) // 2), integer(1))
         start = (integer(1), kept.rows)
-        _, rows = cfp.run_while(lambda now: ew.lt(now[0], end), drop, start, size)
+        _, rows = run_while(lambda now: ew.lt(now[0], end), drop, start, size)
         stride = ew.select(full, ew.mul(kept.stride, integer(2)), kept.stride)
-        return cfp.run_while(has_room, iteration, (state, n, Stacked(stride, rows)), size)
+        return run_while(has_room, iteration, (state, n, Stacked(stride, rows)), size)
 
     start = (init, integer(0), Stacked(integer(1), stacks(part(init), size + 1)))
-    return cfp.run_while(lambda now: goes_on(now[0]), until_full, start, size)
+    return run_while(lambda now: goes_on(now[0]), until_full, start, size)
 
 
 #: A loop on the way back: the iterations that are left, the sums, and the cotangents of the state.
@@ -460,7 +472,7 @@ def go_back(
 
         first = ew.select(kept_all, end, ew.mul(nearest, kept.stride))
         nearest_state: Arrays = read(kept.rows, nearest, avals)
-        _, _, rows = cfp.run_while(
+        _, _, rows = run_while(
             lambda now: ew.lt(now[0], end), again, (first, nearest_state, kept.rows), size
         )
 
@@ -469,7 +481,7 @@ def go_back(
             last = plus(i, -1)
             return last, *pull(read(rows, ew.sub(last, start), avals), sums, cts)
 
-        return cfp.run_while(lambda now: ew.gt(now[0], start), back, (end, sums, cts), size)
+        return run_while(lambda now: ew.gt(now[0], start), back, (end, sums, cts), size)
 
     state = (iterations, sums, cotangents)
-    return cfp.run_while(lambda now: ew.gt(now[0], integer(0)), block, state, size)[1:]
+    return run_while(lambda now: ew.gt(now[0], integer(0)), block, state, size)[1:]

@@ -25,8 +25,9 @@ from tinyjax.checkpointing.rematerialize import (
     split_programs,
     split_results,
 )
+from tinyjax.core.control_flow import primitives
 from tinyjax.core.control_flow.bodies import LoopBody, LoopOperands, LoopResults, grown
-from tinyjax.core.names import cfp, prim
+from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Var
 from tinyjax.core.tracing.program_rules import same_eqns
 from tinyjax.core.values.avals import stacked
@@ -116,10 +117,10 @@ def _split_body(body: LoopBody, places: tuple[int, ...], saveable: Saveable) -> 
     return jaxpr.derive(("split scan", body.num_consts, body.num_carry, places, saveable), make)
 
 
-@cfp.scan_p.def_rule(SPLIT)
+@primitives.scan_p.def_rule(SPLIT)
 def split_scan(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
     """Split a loop: the SPLIT rule of scan."""
-    params: cfp.ScanParams = eqn.params
+    params: primitives.ScanParams = eqn.params
     loop = _split_body(params.loop_body, places, saveable)
     args = params.loop_body.operands(eqn.inputs)
 
@@ -156,7 +157,7 @@ def split_scan(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> Sp
             inputs += LoopOperands((), (), stacks)
             marks = enumerate(zip(eqn.out_binders, loop.results.flat, strict=True))
             binders = [v if i in places else Var(v.aval) for i, (v, mark) in marks if mark]
-            changed = cfp.with_body(params, loop.again)
+            changed = primitives.with_body(params, loop.again)
             again = JaxprEqn(eqn.primitive, inputs.flat, changed, tuple(binders), eqn.source)
     return SplitEqn((*before, forward), again, tuple(dict.fromkeys(saved)))
 
@@ -164,7 +165,7 @@ def split_scan(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> Sp
 # Conditionals
 
 
-@cfp.cond_p.def_rule(SPLIT)
+@primitives.cond_p.def_rule(SPLIT)
 def split_cond(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
     """Split a choice: the SPLIT rule of cond."""
-    return split_programs(eqn, places, saveable, cfp.CondParams, num_own=1)
+    return split_programs(eqn, places, saveable, primitives.CondParams, num_own=1)

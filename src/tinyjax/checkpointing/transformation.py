@@ -11,10 +11,21 @@ import attrs
 
 from tinyjax import dtypes, errors, frames, tracebacks, tree
 from tinyjax.checkpointing import policies, rematerialize, split_loops as split_loops  # noqa: PLC0414 (rules)
+from tinyjax.core.api import arguments
 from tinyjax.core.jit.program import def_call
-from tinyjax.core.names import Array, Lowering, arguments, ck, cl, hlo, ints, jx, low, pr, prim, tr
+from tinyjax.core.lowering import call_jaxpr, from_branch, from_branches
+from tinyjax.core.stablehlo import Lowering, types as hlo
+from tinyjax.core.tracing import (
+    calling,
+    checking,
+    jaxpr as jx,
+    primitive as prim,
+    program_rules,
+    trace as tr,
+)
 from tinyjax.core.tracing.staging import Staged, call_staged, stage_call
 from tinyjax.core.transforms.linearize import linearize_jaxpr
+from tinyjax.core.values import Array, integers as ints
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -43,19 +54,19 @@ checkpoint_p: prim.Primitive[CheckpointParams] = prim.Primitive("checkpoint", Ch
 def _checkpoint_lowering(b: Lowering, operands: hlo.Values, params: CheckpointParams) -> hlo.Values:
     always = _always(b, operands) if _kept_apart(params) else None
     if always is None:
-        return low.call_jaxpr(b, params.jaxpr, params.name, operands)
+        return call_jaxpr(b, params.jaxpr, params.name, operands)
     results, avals = b.results, params.jaxpr.out_avals
 
     def run(_: hlo.Values) -> hlo.Values:
-        return low.from_branch(b, low.call_jaxpr(b, params.jaxpr, params.name, operands), avals)
+        return from_branch(b, call_jaxpr(b, params.jaxpr, params.name, operands), avals)
 
     regions = b.region((), lambda _: [b.full(0, of) for of in results]), b.region((), run)
     # not ``if``, through which XLA does not tell how values are divided over devices
     index = b.convert(always, dtypes.int32)
-    return low.from_branches(b, b.emit("stablehlo.case", (index,), results, {}, regions), avals)
+    return from_branches(b, b.emit("stablehlo.case", (index,), results, {}, regions), avals)
 
 
-@checkpoint_p.def_rule(pr.INLINING)
+@checkpoint_p.def_rule(program_rules.INLINING)
 def _checkpoint_inlining(params: CheckpointParams) -> jx.Jaxpr | None:
     return None if _kept_apart(params) else params.jaxpr
 
@@ -144,7 +155,7 @@ def linearize(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], policy: policies.Polic
         linearized = linearize_jaxpr(jaxpr, nonzero)
         primal, consts = linearized.primal.jaxpr, linearized.primal.consts
         num_results = len(linearized.nonzero_out)
-        tangent = pr.dce(linearized.tangent)
+        tangent = program_rules.dce(linearized.tangent)
         mentioned = {x for eqn in tangent.eqns for x in eqn.inputs} | set(tangent.outs)
 
         # where a residual of the tangent map is found in the primal half
@@ -158,7 +169,7 @@ def linearize(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], policy: policies.Polic
         needed = [x for x in residuals.values() if isinstance(x, jx.Var)]
         chosen = policy.kept(primal, needed) if isinstance(policy, policies.WholePolicy) else set()
         split = rematerialize.split_jaxpr(primal, needed, policies.PolicySaveable(policy), chosen)
-        forward = pr.dce(
+        forward = program_rules.dce(
             jx.Jaxpr(primal.in_binders, split.forward, (*primal.outs[:num_results], *split.saved))
         )
 
@@ -222,7 +233,7 @@ class Options(TypedDict, total=False):
 def checkpoint(fun: Callable[P, R], **options: Unpack[Options]) -> Callable[P, R]: ...
 @overload
 def checkpoint(**options: Unpack[Options]) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
-@ck.checked
+@checking.checked
 def checkpoint(
     fun: Callable[P, R] | None = None,
     *,
@@ -358,14 +369,14 @@ class _Checkpointed(Generic[P, R]):
         if not isinstance(apart, bool):
             marked = in_tree if others else in_tree.children()[0]
             apart = any(tree.flatten_prefix(apart, marked, None, "prevent_cse"))
-        if cl.HOLDERS:
+        if calling.HOLDERS:
             both = _of_both(call)
-            (rest,), held = cl.closed_over([both], (dynamic, others))
+            (rest,), held = calling.closed_over([both], (dynamic, others))
             if rest is not both:
                 result: R = checkpoint(rest, prevent_cse=apart, policy=self.policy)(*held)
                 return result
-        arrays = cl.as_arrays(leaves, fun, in_tree, static)
-        flat = cl.FlatFunction(call, in_tree, user_fun=fun)
+        arrays = calling.as_arrays(leaves, fun, in_tree, static)
+        flat = calling.FlatFunction(call, in_tree, user_fun=fun)
         staged = stage_call(flat, [x.aval for x in arrays], applied)
         name = getattr(fun, "__name__", type(fun).__name__)
         params = CheckpointParams(staged.jaxpr, self.policy, apart, name=name)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyjax.choices import forward, masks as mk, programs
-from tinyjax.core.names import Array, ew, jx, prim, tp
+from tinyjax.choices import forward, masks as choices_masks, programs
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim
+from tinyjax.core.transforms.transpose import ApplyTranspose, Transposer
+from tinyjax.core.values import Array
 
 
 def follow(
-    transposer: tp.Transposer, totals: dict[jx.Atom, Array], rule: tp.ApplyTranspose | None
+    transposer: Transposer, totals: dict[jx.Atom, Array], rule: ApplyTranspose | None
 ) -> Choices | None:
     """Return what follows the choices in a backward pass; None where nothing depends on it.
 
@@ -35,14 +38,14 @@ class Choices:
     """
 
     def __init__(
-        self, transposer: tp.Transposer, totals: dict[jx.Atom, Array], rule: tp.ApplyTranspose
+        self, transposer: Transposer, totals: dict[jx.Atom, Array], rule: ApplyTranspose
     ) -> None:
         self._numbers = transposer.numbers
         self._known = transposer.known
         self._ends = transposer.linear_inputs
         self._totals = totals
         self._rule = rule
-        self._masks: dict[jx.Atom, mk.Mask] = {}
+        self._masks: dict[jx.Atom, choices_masks.Mask] = {}
         #: Cotangents that may be infinite or NaN where they were not chosen.
         self._raw: set[jx.Atom] = set()
         #: Variables whose cotangents are multiplied further back, before their masks are dropped.
@@ -60,7 +63,7 @@ class Choices:
                 self.matters = self.matters or after
             elif crossed or eqn.primitive.chooses:
                 self.matters = self.matters or programs.chooses(eqn)
-            carried = mk.carries(eqn) or (self._solves and self._is_of_system(eqn))
+            carried = choices_masks.carries(eqn) or (self._solves and self._is_of_system(eqn))
             if crossed or (carried and (after or self._multiplies(eqn))):
                 self._multiplied.update(eqn.out_binders)
 
@@ -71,7 +74,7 @@ class Choices:
             after = not multiplied.isdisjoint(eqn.inputs)
             if after and _chooses_number(eqn):
                 return True
-            if mk.is_local(eqn) and (after or self._multiplies(eqn)):
+            if choices_masks.is_local(eqn) and (after or self._multiplies(eqn)):
                 multiplied.update(eqn.out_binders)
         return False
 
@@ -81,39 +84,39 @@ class Choices:
         """Apply the transpose rule of an equation, and find the masks of its operands."""
         masks = [self._masks.pop(var, None) for var in eqn.out_binders]
         raw = not self._raw.isdisjoint(eqn.out_binders)
-        if raw and not mk.keeps_places(eqn):
+        if raw and not choices_masks.keeps_places(eqn):
             cotangents = [
-                mk.choose(ct, mask) if var in self._raw else ct
+                choices_masks.choose(ct, mask) if var in self._raw else ct
                 for var, ct, mask in zip(eqn.out_binders, cotangents, masks, strict=True)
             ]
             raw = False
         self._raw.difference_update(eqn.out_binders)
-        bound = mk.bound_of(eqn, cotangents, masks)
+        bound = choices_masks.bound_of(eqn, cotangents, masks)
         is_whole = bound is not None and bound.is_whole(eqn, masks)
         results: Sequence[prim.Tangent | None]
-        masks_in: Sequence[mk.Mask | None] = ()
+        masks_in: Sequence[choices_masks.Mask | None] = ()
         if eqn.primitive is programs.enter_p:
             ((ct,), (mask,), bound) = cotangents, masks, None
-            results = [ct, ct if ct is prim.ZERO else mk.as_number(mask, ct)]
+            results = [ct, ct if ct is prim.ZERO else choices_masks.as_number(mask, ct)]
         elif eqn.primitive is programs.leave_p:
             ((ct, number), bound) = cotangents, None
-            results, masks_in = [ct], [mk.as_mask(number)]
+            results, masks_in = [ct], [choices_masks.as_mask(number)]
         elif self._is_crossed(eqn, masks):
             results, masks_in = programs.apply_crossed(eqn, cotangents, operands, masks, self._rule)
             raw = bound is not None  # masks may have ended in the program
         elif self._solves and self._is_of_system(eqn) and masks[0] is not None:
-            operands, masks_in = mk.through_product(eqn, operands, masks[0])
+            operands, masks_in = choices_masks.through_product(eqn, operands, masks[0])
             results = self._rule(eqn, cotangents, operands)
         else:
-            followed: Sequence[mk.Mask | None] = ()
-            if any(masks) and not is_whole and mk.is_of_user(eqn):
+            followed: Sequence[choices_masks.Mask | None] = ()
+            if any(masks) and not is_whole and choices_masks.is_of_user(eqn):
                 results, followed = forward.pull_back(eqn, cotangents, operands, masks, self._rule)
             else:
                 results = self._rule(eqn, cotangents, operands)
             if eqn.primitive is ew.select_p or any(masks):
                 raw = raw or self._multiplies(eqn)
-                if not is_whole or mk.is_elementwise(eqn):
-                    masks_in = mk.pulled_back(eqn, cotangents, operands, masks)
+                if not is_whole or choices_masks.is_elementwise(eqn):
+                    masks_in = choices_masks.pulled_back(eqn, cotangents, operands, masks)
             if any(followed):
                 masks_in = followed
         masks_in = [*masks_in, *[None] * (len(operands) - len(masks_in))]
@@ -127,13 +130,13 @@ class Choices:
     def settle(self) -> None:
         """Choose what has arrived at the linear inputs."""
         for x in self._raw.intersection(self._ends):
-            self._totals[x] = mk.choose(self._totals[x], self._masks[x])
+            self._totals[x] = choices_masks.choose(self._totals[x], self._masks[x])
 
     def _added(
         self,
         eqn: jx.JaxprEqn,
         results: Sequence[prim.Tangent | None],
-        masks: Sequence[mk.Mask | None],
+        masks: Sequence[choices_masks.Mask | None],
         raw: bool,
     ) -> prim.Cotangents:
         """Note the masks of operands, and choose what must be before it is added.
@@ -154,24 +157,24 @@ class Choices:
             is_first = x not in self._totals and x not in met
             is_raw = raw and mask is not None
             if is_raw and not (once and (is_first or mask is before)):
-                chosen[i], is_raw = mk.choose(ct, mask), False
+                chosen[i], is_raw = choices_masks.choose(ct, mask), False
             if is_first:
                 if mask is not None:
                     self._masks[x] = mask
             elif mask is not before:
                 if x in self._raw:
-                    self._totals[x] = mk.choose(self._totals[x], before)
+                    self._totals[x] = choices_masks.choose(self._totals[x], before)
                     self._raw.discard(x)
                 if mask is None or before is None:
                     self._masks.pop(x, None)
                 else:
-                    self._masks[x] = mk.either(before, mask)
+                    self._masks[x] = choices_masks.either(before, mask)
             if is_raw:
                 self._raw.add(x)
             met.add(x)
         return chosen
 
-    def _is_crossed(self, eqn: jx.JaxprEqn, masks: Sequence[mk.Mask | None]) -> bool:
+    def _is_crossed(self, eqn: jx.JaxprEqn, masks: Sequence[choices_masks.Mask | None]) -> bool:
         """Say whether masks go into the programs of an equation, or come out of them."""
         if not programs.may_be_crossed(eqn):
             return False
@@ -192,11 +195,11 @@ class Choices:
         Masks end at others: to compute them would take a tenth to three times as long as the eager
         gradient of a network with ``relu`` does.
         """
-        return mk.is_product(eqn) and not mk.carries(eqn)
+        return choices_masks.is_product(eqn) and not choices_masks.carries(eqn)
 
     def _multiplies(self, eqn: jx.JaxprEqn) -> bool:
         """Say whether a transpose rule may turn a zero into NaN."""
-        if not mk.is_elementwise(eqn):
+        if not choices_masks.is_elementwise(eqn):
             return prim.MOVES not in eqn.primitive.rules.extensions  # and adds
         return eqn.primitive is not ew.select_p and any(
             not x.is_regular

@@ -19,8 +19,11 @@ from typing import TypeVar
 import attrs
 
 from tinyjax import dtypes
-from tinyjax.choices import masks as mk
-from tinyjax.core.names import Array, av, ew, jx, opd, pr, prim, sh, stg, tp, tr
+from tinyjax.choices.masks import Mask, as_bools, as_mask, as_number, both, choose, either
+from tinyjax.core.primitives import elementwise as ew, shape as sh
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules, staging, trace as tr
+from tinyjax.core.transforms.transpose import ApplyTranspose
+from tinyjax.core.values import Array, avals as av, operands as opd
 
 P = TypeVar("P")
 
@@ -36,7 +39,7 @@ class _Masked:
     """
 
     value: Array
-    mask: mk.Mask
+    mask: Mask
     is_raw: bool
 
 
@@ -55,11 +58,11 @@ class MaskTrace(tr.Trace):
         super().__init__(parent)
         self._masked: dict[int, _Masked] = {}
 
-    def add(self, value: Array, mask: mk.Mask, is_raw: bool = False) -> None:
+    def add(self, value: Array, mask: Mask, is_raw: bool = False) -> None:
         """Note the mask of a value."""
         self._masked[id(value)] = _Masked(value, mask, is_raw)
 
-    def mask(self, value: prim.Tangent | None) -> mk.Mask | None:
+    def mask(self, value: prim.Tangent | None) -> Mask | None:
         """Return the mask of a value, if it has one."""
         found = self._masked.get(id(value))
         return None if found is None else found.mask
@@ -71,7 +74,7 @@ class MaskTrace(tr.Trace):
         if all(id(x) not in self._masked for x in args):
             with tr.use_trace(self.parent):
                 return self.parent.process(primitive, args, params)
-        if pr.CALLED in rules:
+        if program_rules.CALLED in rules:
             return self._call(primitive, args, params)
         with tr.use_trace(self.parent):
             stays_raw = self._keeps_places(primitive, args)
@@ -96,13 +99,13 @@ class MaskTrace(tr.Trace):
             has_mask = tuple([self.mask(x) is not None for x in operands])
             called, out_has_mask = _with_masks(program, has_mask)
             numbers = [self.number(x) for x in prim.marked(operands, has_mask)]
-            params = primitive.rule(pr.CALLED)(params, called)
+            params = primitive.rule(program_rules.CALLED)(params, called)
             results = self.parent.process(primitive, (*operands, *numbers), params)
             outs = results[: len(out_has_mask)]
             for out, number in zip(
                 prim.marked(outs, out_has_mask), results[len(outs) :], strict=True
             ):
-                if (mask := mk.as_mask(number)) is not None:
+                if (mask := as_mask(number)) is not None:
                     self.add(out, mask)
             return outs
 
@@ -111,7 +114,7 @@ class MaskTrace(tr.Trace):
         found = self._masked.get(id(x))
         if found is None or not found.is_raw:
             return x
-        chosen = mk.choose(x, found.mask)
+        chosen = choose(x, found.mask)
         self.add(chosen, found.mask)
         return chosen
 
@@ -128,7 +131,7 @@ class MaskTrace(tr.Trace):
         args: Sequence[Array],
         params: P,
         outs: Sequence[Array],
-    ) -> Sequence[mk.Mask | None]:
+    ) -> Sequence[Mask | None]:
         """Return the masks of results of operands of which some have masks."""
         rules = primitive.rules.extensions
         none = [None] * len(outs)
@@ -136,22 +139,22 @@ class MaskTrace(tr.Trace):
             moved = cache(
                 lambda: tr.current_trace().process(primitive, [*map(self.number, args)], params)
             )
-            return [cache(lambda i=i: mk.as_bools(moved()[i])) for i in range(len(outs))]
+            return [cache(lambda i=i: as_bools(moved()[i])) for i in range(len(outs))]
         found = [self.mask(x) for x in args]
         present = [mask for mask in found if mask is not None]
         if prim.ELEMENTWISE not in rules or any(x.shape != outs[0].shape for x in args):
             return none
         if primitive is ew.select_p:
             return [
-                cache(lambda: ew.select(args[0], *[mk.as_bools(self.number(x)) for x in args[1:]]))
+                cache(lambda: ew.select(args[0], *[as_bools(self.number(x)) for x in args[1:]]))
             ]
         if primitive is ew.mul:
-            return [reduce(mk.both, present)]
+            return [reduce(both, present)]
         if primitive is ew.div and found[0] is not None:
             return [found[0]]
-        some = reduce(mk.either, present)
+        some = reduce(either, present)
         if prim.LINEAR not in rules:
-            return [mk.either(some, lambda: ew.ne(outs[0], sh.zeros_like(outs[0])))]
+            return [either(some, lambda: ew.ne(outs[0], sh.zeros_like(outs[0])))]
         return (
             [some]
             if all(mask is not None or _is_zero(x) for x, mask in zip(args, found, strict=True))
@@ -165,7 +168,7 @@ class MaskTrace(tr.Trace):
         mask = self.mask(x)
         if mask is None and _is_zero(x):
             return opd.splat(0, x.aval.with_dtype(dtypes.float32))
-        return mk.as_number(mask, x)
+        return as_number(mask, x)
 
 
 def _with_masks(program: jx.Jaxpr, has_mask: tuple[bool, ...]) -> tuple[jx.Jaxpr, tuple[bool, ...]]:
@@ -186,7 +189,7 @@ def _with_masks(program: jx.Jaxpr, has_mask: tuple[bool, ...]) -> tuple[jx.Jaxpr
         def run(*values: Array) -> list[Array]:
             trace, args = MaskTrace(tr.current_trace()), values[: len(avals)]
             for x, number in zip(prim.marked(args, has_mask), values[len(avals) :], strict=True):
-                trace.add(x, cache(lambda number=number: mk.as_bools(number)))
+                trace.add(x, cache(lambda number=number: as_bools(number)))
             with tr.use_trace(trace):
                 outs = jx.eval_jaxpr(program, args)
             chosen = [trace.chosen(x) for x in outs]
@@ -194,7 +197,7 @@ def _with_masks(program: jx.Jaxpr, has_mask: tuple[bool, ...]) -> tuple[jx.Jaxpr
             return [*chosen, *[trace.number(x) for x in prim.marked(chosen, out_has_mask)]]
 
         numbers = [aval.with_dtype(dtypes.float32) for aval in prim.marked(avals, has_mask)]
-        staged = stg.stage(run, [*avals, *numbers])
+        staged = staging.stage(run, [*avals, *numbers])
         assert not staged.consts, "a program is closed"
         return staged.jaxpr, tuple(out_has_mask)
 
@@ -205,7 +208,7 @@ def _is_zero(x: Array) -> bool:
     return opd.is_splat(x) and not x.host.any()
 
 
-def _nowhere(aval: av.ShapedArray) -> mk.Mask:
+def _nowhere(aval: av.ShapedArray) -> Mask:
     return lambda: opd.splat(False, aval.with_dtype(dtypes.bool_))
 
 
@@ -213,9 +216,9 @@ def pull_back(
     eqn: jx.JaxprEqn,
     cotangents: prim.Tangents,
     operands: prim.Operands,
-    masks: Sequence[mk.Mask | None],
-    rule: tp.ApplyTranspose,
-) -> tuple[prim.Cotangents, Sequence[mk.Mask | None]]:
+    masks: Sequence[Mask | None],
+    rule: ApplyTranspose,
+) -> tuple[prim.Cotangents, Sequence[Mask | None]]:
     """Apply a user's rule for reverse mode to cotangents that have masks.
 
     Args:
@@ -230,7 +233,7 @@ def pull_back(
         the masks of these.
     """
     trace = MaskTrace(tr.current_trace())
-    met: dict[int, mk.Mask | None] = {id(x): None for x in operands}
+    met: dict[int, Mask | None] = {id(x): None for x in operands}
     seeds: list[prim.Tangent] = []
     for var, ct, mask in zip(eqn.out_binders, cotangents, masks, strict=True):
         seed = ct
@@ -239,7 +242,7 @@ def pull_back(
             trace.add(seed, _nowhere(var.aval))
         elif isinstance(seed, Array) and mask is not None:
             if met.setdefault(id(seed), mask) is not mask:
-                seed = mk.choose(seed, mask)  # one array has one mask
+                seed = choose(seed, mask)  # one array has one mask
             trace.add(seed, mask)
         seeds.append(seed)
     with tr.use_trace(trace):

@@ -7,7 +7,12 @@ from functools import cache, reduce
 from typing import TypeAlias
 
 from tinyjax import dtypes
-from tinyjax.core.names import Array, bc, bt, ew, jx, opd, prim, rd
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.primitives.reduce import reduce_or
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim
+from tinyjax.core.transforms import batching
+from tinyjax.core.values import Array, operands as opd
 
 #: Says which elements of a cotangent were chosen: a bool for each, computed when first asked for.
 Mask: TypeAlias = Callable[[], Array]
@@ -35,7 +40,7 @@ class Bounded:
     def whole(self, shape: tuple[int, ...]) -> Bounded:
         """Return the mask of an array that holds for all of it if that of the number does."""
         if shape not in self._wholes:
-            spread = cache(lambda: bc.broadcast_in_dim(self(), shape, ()))
+            spread = cache(lambda: broadcast_in_dim(self(), shape, ()))
             self._wholes[shape] = Bounded(spread, self)
         return self._wholes[shape]
 
@@ -80,7 +85,9 @@ def is_local(eqn: jx.JaxprEqn) -> bool:
         any(where is not None and where != where.of_all for where in places)
         or any(where is not None and where != where.cotangent() for where in places)
         or eqn.primitive.rules.collective is not None
-        or any(bt.communicating(program).difference(own) for program in jx.subjaxprs(eqn.params))
+        or any(
+            batching.communicating(program).difference(own) for program in jx.subjaxprs(eqn.params)
+        )
     )
 
 
@@ -239,7 +246,7 @@ def _whole(mask: Mask, shape: tuple[int, ...], stack: tuple[int, ...]) -> Mask:
     def of_operand() -> Array:
         some = mask()
         axes = tuple(range(len(stack), some.ndim))
-        return bc.broadcast_in_dim(rd.reduce_or(some, axes), shape, stack)
+        return broadcast_in_dim(reduce_or(some, axes), shape, stack)
 
     return cache(of_operand)
 

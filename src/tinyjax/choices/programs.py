@@ -13,8 +13,13 @@ from typing import Final, TypeVar
 import attrs
 
 from tinyjax import dtypes
-from tinyjax.choices import masks as mk
-from tinyjax.core.names import Array, av, cfp, ew, jx, opd, pr, prim, ru, tp
+from tinyjax.choices.masks import Mask, as_mask, as_number, carries, is_divided
+from tinyjax.core.control_flow.primitives import cond_p, scan_p
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.primitives.rules import instantiate_all
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules
+from tinyjax.core.transforms.transpose import ApplyTranspose
+from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.primitives import linear_maps
 
 T = TypeVar("T")
@@ -33,8 +38,8 @@ leave_p: Final[prim.Primitive[prim.NoParams]] = prim.Primitive(
 def may_be_crossed(eqn: jx.JaxprEqn) -> bool:
     """Say whether masks cross the borders of an equation's programs."""
     rules = eqn.primitive.rules.extensions
-    is_known = eqn.primitive in (cfp.cond_p, cfp.scan_p) or pr.CALLED in rules
-    if mk.is_divided(eqn):
+    is_known = eqn.primitive in (cond_p, scan_p) or program_rules.CALLED in rules
+    if is_divided(eqn):
         specs = (*eqn.params.in_specs, *eqn.params.out_specs)
         is_known = not any(spec.unreduced or spec.reduced for spec in specs)
     if not is_known and _masked(eqn) is None:
@@ -53,7 +58,9 @@ def _masked(eqn: jx.JaxprEqn) -> linear_maps.MaskedPullBack | None:
 def chooses(eqn: jx.JaxprEqn) -> bool:
     """Say whether an equation chooses, or a program that masks cross."""
     masked = _masked(eqn)
-    return pr.chooses(eqn) if masked is None else pr.chooses_within(masked.body)
+    return (
+        program_rules.chooses(eqn) if masked is None else program_rules.chooses_within(masked.body)
+    )
 
 
 def escaping(eqn: jx.JaxprEqn) -> Sequence[bool]:
@@ -65,7 +72,7 @@ def escaping(eqn: jx.JaxprEqn) -> Sequence[bool]:
         return [*[False] * (len(eqn.inputs) - count), *escapes[len(escapes) - count :]]
     columns = zip(*map(_escaping, jx.subjaxprs(eqn.params)), strict=True)
     found = [any(column) for column in columns]
-    return [False, *found] if eqn.primitive is cfp.cond_p else found
+    return [False, *found] if eqn.primitive is cond_p else found
 
 
 def _escaping(jaxpr: jx.Jaxpr) -> tuple[bool, ...]:
@@ -74,7 +81,7 @@ def _escaping(jaxpr: jx.Jaxpr) -> tuple[bool, ...]:
         for eqn in reversed(jaxpr.eqns):
             crossed = may_be_crossed(eqn)
             if eqn.primitive is ew.select_p or (
-                (crossed or mk.carries(eqn)) and not (marked - bare).isdisjoint(eqn.out_binders)
+                (crossed or carries(eqn)) and not (marked - bare).isdisjoint(eqn.out_binders)
             ):
                 marked.update(eqn.inputs)
             elif crossed:
@@ -91,7 +98,7 @@ def goes_round(eqn: jx.JaxprEqn) -> bool:
     """Say whether masks may go from an iteration of a loop to the one before."""
     if _masked(eqn) is not None:
         return any(escaping(eqn))
-    if eqn.primitive is not cfp.scan_p:
+    if eqn.primitive is not scan_p:
         return False
     return any(eqn.params.loop_body.operands(escaping(eqn)).carry)
 
@@ -100,9 +107,9 @@ def apply_crossed(
     eqn: jx.JaxprEqn,
     cotangents: prim.Tangents,
     operands: prim.Operands,
-    masks: Sequence[mk.Mask | None],
-    rule: tp.ApplyTranspose,
-) -> tuple[Sequence[prim.Tangent | None], Sequence[mk.Mask | None]]:
+    masks: Sequence[Mask | None],
+    rule: ApplyTranspose,
+) -> tuple[Sequence[prim.Tangent | None], Sequence[Mask | None]]:
     """Apply the transpose rule of an equation whose programs masks cross.
 
     Args:
@@ -120,11 +127,11 @@ def apply_crossed(
     if masked is not None:
         return _pulled_back(masked, eqn, cotangents, operands, masks)
     linear = prim.are_undefined(operands)
-    reached = pr.dependent_results(eqn, prim.marked(eqn.inputs, linear))
+    reached = program_rules.dependent_results(eqn, prim.marked(eqn.inputs, linear))
     depend = tuple([var in reached for var in eqn.out_binders])
     sizes_in: Sequence[int] = (len(operands),)
     sizes_out: Sequence[int] = (len(cotangents),)
-    if eqn.primitive is cfp.scan_p:
+    if eqn.primitive is scan_p:
         k, m = params.num_consts, params.num_carry
         # what starts from a known value is linear where it meets linear values later
         marks = params.loop_body.operands(linear)
@@ -133,17 +140,17 @@ def apply_crossed(
         counts = {"num_consts": k + sum(marks.consts), "num_carry": m + sum(depend[:m])}
         (program,) = _bordered(eqn, linear, depend, sizes_in, sizes_out)
         params = attrs.evolve(params, jaxpr=program, **counts)
-    elif eqn.primitive is cfp.cond_p:
+    elif eqn.primitive is cond_p:
         programs = _bordered(eqn, linear[1:], depend, (len(operands) - 1,), sizes_out)
-        params = eqn.primitive.rule(pr.CHOICE)(tuple(programs))
-    elif mk.is_divided(eqn):
+        params = eqn.primitive.rule(program_rules.CHOICE)(tuple(programs))
+    elif is_divided(eqn):
         (program,) = _bordered(eqn, linear, depend, sizes_in, sizes_out)
         in_specs = (*params.in_specs, *prim.marked(params.in_specs, linear))
         out_specs = (*params.out_specs, *prim.marked(params.out_specs, depend))
         params = attrs.evolve(params, jaxpr=program, in_specs=in_specs, out_specs=out_specs)
     else:
         (program,) = _bordered(eqn, linear, depend, sizes_in, sizes_out)
-        params = eqn.primitive.rule(pr.CALLED)(params, program)
+        params = eqn.primitive.rule(program_rules.CALLED)(params, program)
     crossed = attrs.evolve(
         eqn,
         params=params,
@@ -151,7 +158,7 @@ def apply_crossed(
         out_binders=_paired(eqn.out_binders, _numbers(eqn.out_binders, depend), sizes_out),
     )
     numbers = [
-        None if not has_mask else ct if isinstance(ct, prim.Zero) else mk.as_number(mask, ct)
+        None if not has_mask else ct if isinstance(ct, prim.Zero) else as_number(mask, ct)
         for ct, mask, has_mask in zip(cotangents, masks, depend, strict=True)
     ]
     others = [
@@ -165,7 +172,7 @@ def apply_crossed(
     )
     by_place = dict(zip(places, results, strict=True))
     return [by_place[i] for i in range(len(operands))], [
-        mk.as_mask(by_place.get(-1 - i)) for i in range(len(operands))
+        as_mask(by_place.get(-1 - i)) for i in range(len(operands))
     ]
 
 
@@ -174,13 +181,13 @@ def _pulled_back(
     eqn: jx.JaxprEqn,
     cotangents: prim.Tangents,
     operands: prim.Operands,
-    masks: Sequence[mk.Mask | None],
-) -> tuple[Sequence[prim.Tangent | None], Sequence[mk.Mask | None]]:
+    masks: Sequence[Mask | None],
+) -> tuple[Sequence[prim.Tangent | None], Sequence[Mask | None]]:
     """Apply a transpose that takes masks itself; the arguments are those of ``apply_crossed``."""
     n, count = eqn.params.num_residuals, sum(masked.sizes_in)
-    cts = ru.instantiate_all(cotangents, [var.aval.cotangent() for var in eqn.out_binders])
+    cts = instantiate_all(cotangents, [var.aval.cotangent() for var in eqn.out_binders])
     numbers = [
-        opd.splat(0, _number(x.aval)) if ct is prim.ZERO else mk.as_number(mask, x)
+        opd.splat(0, _number(x.aval)) if ct is prim.ZERO else as_number(mask, x)
         for x, ct, mask in zip(cts, cotangents, masks, strict=True)
     ]
     results = masked.pull(*prim.defined(operands[:n]), *_paired(cts, numbers, masked.sizes_out))
@@ -188,7 +195,7 @@ def _pulled_back(
     by_place = dict(zip(places, results, strict=True))
     return [*[None] * n, *[by_place[i] for i in range(count)]], [
         *[None] * n,
-        *[mk.as_mask(by_place[-1 - i]) for i in range(count)],
+        *[as_mask(by_place[-1 - i]) for i in range(count)],
     ]
 
 
@@ -240,7 +247,7 @@ def bordered(
             if number is not None
         ]
         eqns += jaxpr.eqns
-        reached = pr.dependents(jaxpr.eqns, prim.marked(jaxpr.in_binders, linear))
+        reached = program_rules.dependents(jaxpr.eqns, prim.marked(jaxpr.in_binders, linear))
         outs: list[jx.Atom] = []
         out_numbers: list[jx.Atom | None] = []
         for x, has_mask in zip(jaxpr.outs, depend, strict=True):

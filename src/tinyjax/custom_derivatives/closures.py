@@ -14,7 +14,8 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, frames, tree
-from tinyjax.core.names import Array, ConcreteArray, cl, jx, opd, stg, tr
+from tinyjax.core.tracing import calling, jaxpr as jx, staging, trace as tr
+from tinyjax.core.values import Array, ConcreteArray, operands as opd
 
 Seen = dict[int, object]
 
@@ -210,9 +211,9 @@ def closure_convert(
         2.0
     """
     leaves, in_tree = tree.flatten((example_args, {}))
-    flat = cl.FlatFunction(fun, in_tree)
-    avals = cl.as_avals(leaves, fun, in_tree)
-    staged = stg.stage(flat, avals, frames.Applied("closure_convert", fun))
+    flat = calling.FlatFunction(fun, in_tree)
+    avals = calling.as_avals(leaves, fun, in_tree)
+    staged = staging.stage(flat, avals, frames.Applied("closure_convert", fun))
     jaxpr, consts = staged.jaxpr, staged.consts
     traced = [isinstance(x, tr.Tracer) and dtypes.is_inexact(x.dtype) for x in consts]
     closed_over = [x for x, is_traced in zip(consts, traced, strict=True) if is_traced]
@@ -230,14 +231,14 @@ def closure_convert(
                 f"{len(args)}."
             )
         own_leaves = in_tree.flatten_up_to((args[:n], {}), "args")
-        arrays = cl.as_arrays(own_leaves, fun, in_tree)
+        arrays = calling.as_arrays(own_leaves, fun, in_tree)
         for i, (x, aval) in enumerate(zip(arrays, avals, strict=True)):
             if x.shape != aval.shape or x.dtype != aval.dtype:
                 raise errors.ArgumentError(
-                    f"{cl.argument_path(fun, in_tree, i)} of {frames.describe_function(fun)}, "
+                    f"{calling.argument_path(fun, in_tree, i)} of {frames.describe_function(fun)}, "
                     f"converted by closure_convert for {aval}, is {x.aval}."
                 )
-        rest = iter(cl.as_arrays(args[n:], fun, tree.structure((args[n:], {}))))
+        rest = iter(calling.as_arrays(args[n:], fun, tree.structure((args[n:], {}))))
         values = [next(rest) if x is None else x for x in constants]
         return tree.unflatten(out_tree, jx.eval_jaxpr(jaxpr, [*values, *arrays]))
 

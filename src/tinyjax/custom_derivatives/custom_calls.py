@@ -11,11 +11,19 @@ from typing import Any, NoReturn, Self, TypeVar
 import attrs
 
 from tinyjax import dtypes, errors, frames, tree
+from tinyjax.core.jit import program
 from tinyjax.core.lowering import call_jaxpr
-from tinyjax.core.names import Array, av, bc, bt, ck, ew, jv, jx, lz, opd, prim, program, ru, sh, tr
+from tinyjax.core.primitives import elementwise as ew, shape as sh
+from tinyjax.core.primitives.broadcast import reduce_sum
+from tinyjax.core.primitives.rules import instantiate_all
 from tinyjax.core.stablehlo import Lowering, Values
+from tinyjax.core.tracing import checking, jaxpr as jx, primitive as prim, trace as tr
 from tinyjax.core.tracing.program_rules import INLINING, LIVE_ROOT, def_evaluated, depends
 from tinyjax.core.tracing.staging import stage
+from tinyjax.core.transforms import batching
+from tinyjax.core.transforms.jvp import JVPTrace, jvp_flat
+from tinyjax.core.transforms.linearize import linearize_flat
+from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.custom_derivatives import closures, differentiated_calls
 
 T = TypeVar("T")
@@ -108,7 +116,7 @@ def instantiate_zeros(tangent: Any) -> Any:
     return sh.zero_tangent(tangent.aval) if isinstance(tangent, Zero) else tangent
 
 
-@ck.explained
+@checking.explained
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     """Return the zero tangent of a value.
 
@@ -278,7 +286,7 @@ def _gather(ct: Array, axis: int | None, to: int | None, size: int) -> Array:
     """Bring a cotangent to the operand's batch axis; where it has none, all examples add."""
     if to is not None:
         return sh.move_batch_axis(ct, axis, to, size)
-    return ew.mul(ct, sh.full_like(ct, size)) if axis is None else bc.reduce_sum(ct, (axis,))
+    return ew.mul(ct, sh.full_like(ct, size)) if axis is None else reduce_sum(ct, (axis,))
 
 
 def pull_back_batch(
@@ -300,7 +308,7 @@ def pull_back_batch(
         shared: the operands whose cotangents are the same for all examples, and not added up.
     """
     run, nonzero = prim.only_present(pull)
-    results, result_axes = bt.batch_flat(run, mapped, values, axes)
+    results, result_axes = batching.batch_flat(run, mapped, values, axes)
     pairs = iter(zip(results, result_axes, strict=True))
     places = [*to, *[0] * (len(nonzero) - len(to))]
     return [
@@ -317,8 +325,9 @@ def _same_for_all(ct: Array, axis: int | None) -> Array:
     if axis is not None:
         raise errors.RefError(
             "a backward rule writes a value that depends on what vmap maps to a Ref of type "
-            f"{bt.unbatched_aval(ct.aval, axis)} that is not mapped. Make the Ref an argument that "
-            "vmap maps over, with a part for each example, or write what is the same for all."
+            f"{batching.unbatched_aval(ct.aval, axis)} that is not mapped. Make the Ref an "
+            "argument that vmap maps over, with a part for each example, or write what is the same "
+            "for all."
         )
     return ct
 
@@ -348,7 +357,7 @@ def _tangent_batch(
 
     differentiated_calls.tell(mapped, lambda: _varying([x.aval for x in values], axes, params))
     out_avals = tuple(
-        a if axis is None else bt.batched_aval(a, axis, size)
+        a if axis is None else batching.batched_aval(a, axis, size)
         for a, axis in zip(params.out_avals, out_axes, strict=True)
     )
     batched = attrs.evolve(params, backward=backward, out_avals=out_avals)
@@ -361,7 +370,7 @@ def _varying(avals: prim.Avals, axes: prim.BatchAxes, params: PullBackParams) ->
     linear = len(avals) - n
     run, nonzero = prim.only_present(lambda *xs: params.backward(xs[:n], xs[n:])[:linear])
     residuals = [
-        a if axis is None else bt.unbatched_aval(a, axis)
+        a if axis is None else batching.unbatched_aval(a, axis)
         for a, axis in zip(avals[:n], axes[:n], strict=True)
     ]
     try:
@@ -431,10 +440,10 @@ class Call(tr.CustomCall):
             batch=batch and inside(batch, lambda result: (every(result[0]), result[1])),
         )
 
-    def batched(self, trace: bt.BatchTrace, args: Sequence[Array]) -> Sequence[Array]:
+    def batched(self, trace: batching.BatchTrace, args: Sequence[Array]) -> Sequence[Array]:
         return differentiated_calls.batched(trace, self, args)
 
-    def differentiated(self, trace: jv.JVPTrace, args: Sequence[Array]) -> Sequence[Array]:
+    def differentiated(self, trace: JVPTrace, args: Sequence[Array]) -> Sequence[Array]:
         return differentiated_calls.differentiated(trace, self, args)
 
     def record(self, trace: tr.Trace, args: Sequence[Array]) -> Sequence[Array]:
@@ -585,7 +594,7 @@ def _closed_rule(
     jaxpr = staged.jaxpr  # the rule outlives the trace, whose tracers it must not hold
 
     def rule(consts: prim.Arrays, primals: prim.Arrays, tangents: prim.Tangents) -> prim.JvpResult:
-        tangents_in = prim.marked(ru.instantiate_all(tangents, avals), nonzero)
+        tangents_in = prim.marked(instantiate_all(tangents, avals), nonzero)
         outs = jx.eval_jaxpr(jaxpr, [*consts[skip:], *primals, *tangents_in])
         n = len(nonzero_out)
         return outs[:n], prim.with_zeros(nonzero_out, outs[n:])
@@ -636,14 +645,14 @@ def _custom_call_lowering(b: Lowering, operands: Values, params: CustomCallParam
 def _custom_call_jvp(
     primals: prim.Arrays, tangents: prim.Tangents, params: CustomCallParams
 ) -> prim.JvpResult:
-    return jv.jvp_flat(reopened(params), primals, tangents)
+    return jvp_flat(reopened(params), primals, tangents)
 
 
 @custom_call_p.def_linearize
 def _custom_call_linearize(
     primals: prim.Arrays, nonzero: Sequence[bool], params: CustomCallParams
 ) -> prim.LinearizeResult:
-    linearized = lz.linearize_flat(reopened(params), primals, nonzero)
+    linearized = linearize_flat(reopened(params), primals, nonzero)
     jaxpr, residuals = linearized.jaxpr, linearized.residuals
     return (
         linearized.primals_out,
@@ -663,4 +672,4 @@ def _custom_call_transpose(
 def _custom_call_batch(
     mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: CustomCallParams
 ) -> prim.BatchResult:
-    return bt.batch_flat(reopened(params), mapped, values, axes)
+    return batching.batch_flat(reopened(params), mapped, values, axes)

@@ -11,8 +11,14 @@ from typing import Any, Final, TypeAlias, TypeVar
 import attrs
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Array, api, bt, idn, jv, jx, lz, opd, pr, prim, sh, sl, stg, tr
+from tinyjax.core import api
+from tinyjax.core.primitives import identities, shape as sh, slicing
 from tinyjax.core.primitives.rules import add_tangents, instantiate_all
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules, staging, trace as tr
+from tinyjax.core.transforms import batching
+from tinyjax.core.transforms.jvp import JVPTrace, JVPTracer, jvp_flat
+from tinyjax.core.transforms.linearize import LinearTrace, linearize_flat
+from tinyjax.core.values import Array, operands as opd
 from tinyjax.custom_derivatives.closures import holds_tracer, tracers_in
 
 # Calls with rules under a derivative: the rule is applied, or the call passed on.
@@ -21,9 +27,7 @@ from tinyjax.custom_derivatives.closures import holds_tracer, tracers_in
 P = TypeVar("P")
 
 
-def differentiated(
-    trace: jv.JVPTrace, call: tr.CustomCall, args: Sequence[Array]
-) -> Sequence[Array]:
+def differentiated(trace: JVPTrace, call: tr.CustomCall, args: Sequence[Array]) -> Sequence[Array]:
     """Apply the derivative rule of a call; where it has no tangent, pass it on.
 
     The rule gives the derivative in the arguments. The derivative in what the function closes
@@ -38,10 +42,10 @@ def differentiated(
     out_tangents: Sequence[prim.Tangent]
     if active and stripped.jvp is not None:
         parent = trace.parent
-        start = len(parent.eqns) if isinstance(parent, lz.LinearTrace) else 0
+        start = len(parent.eqns) if isinstance(parent, LinearTrace) else 0
         with tr.use_trace(parent):
             outs, out_tangents = stripped.jvp(primals, tangents)
-        if isinstance(parent, lz.LinearTrace):
+        if isinstance(parent, LinearTrace):
             # What a linear map gives without regard to its argument is zero.
             out_tangents = [
                 t if t is prim.ZERO or parent.owns(t) else prim.ZERO for t in out_tangents
@@ -67,7 +71,7 @@ def differentiated(
     return trace.joined(outs, out_tangents)
 
 
-def _linearized(trace: jv.JVPTrace, call: tr.CustomCall, args: Sequence[Array]) -> Sequence[Array]:
+def _linearized(trace: JVPTrace, call: tr.CustomCall, args: Sequence[Array]) -> Sequence[Array]:
     """Linearize a call with a batching rule: its derivative is that of its operations.
 
     Its results are those of the call that is passed on. If its operations have rules for
@@ -76,12 +80,12 @@ def _linearized(trace: jv.JVPTrace, call: tr.CustomCall, args: Sequence[Array]) 
     """
     primals, _ = trace.split(args)
     linear = trace.parent
-    assert isinstance(linear, lz.LinearTrace), "it records the tangents"
+    assert isinstance(linear, LinearTrace), "it records the tangents"
     start = len(linear.eqns)
     with tr.use_trace(trace):
         plain = call.fun(*args)
     stripped = _stripped(call, trace, [False])
-    if any(map(pr.has_live_root, linear.eqns[start:])):
+    if any(map(program_rules.has_live_root, linear.eqns[start:])):
         stripped = _applying_rules(stripped)
     outs = linear.process_custom_call(stripped, primals)
     return trace.joined(outs, trace.split(plain)[1])
@@ -101,15 +105,15 @@ def _applying_rules(call: tr.CustomCall) -> tr.CustomCall:
             outs, flags[:] = rule(mapped, xs, batched)
             return outs
 
-        return lz.linearize_flat(run, args).primals_out, flags
+        return linearize_flat(run, args).primals_out, flags
 
     def fun(*args: Array) -> Sequence[Array]:
-        return lz.linearize_flat(call.fun, args).primals_out
+        return linearize_flat(call.fun, args).primals_out
 
     return attrs.evolve(call, fun=fun, batch=batch)
 
 
-def _untangle(trace: lz.LinearTrace, start: int, outs: Sequence[Array]) -> Sequence[Array]:
+def _untangle(trace: LinearTrace, start: int, outs: Sequence[Array]) -> Sequence[Array]:
     """Take the results of a derivative rule out of the recording of tangents.
 
     They are in it where the rule computes results and tangents with one program (``jit`` of
@@ -135,7 +139,7 @@ def _untangle(trace: lz.LinearTrace, start: int, outs: Sequence[Array]) -> Seque
             free.update(dict.fromkeys(x for x in eqn.inputs if isinstance(x, jx.Var)))
             for var in eqn.out_binders:
                 free.pop(var, None)
-    program = pr.dce(jx.Jaxpr(tuple(free), tuple(reversed(eqns)), results))
+    program = program_rules.dce(jx.Jaxpr(tuple(free), tuple(reversed(eqns)), results))
     values = dict(trace.consts.values())
     with tr.use_trace(trace.parent):
         operands = [values[v] if v in values else opd.splat(0, v.aval) for v in free]
@@ -158,7 +162,7 @@ def _push_through(
     has_tangent: list[bool] = []
 
     def push(fun: Callable[..., Sequence[Array]], values: Sequence[Array]) -> list[Array]:
-        outs, pushed = jv.jvp_flat(fun, values[:n], prim.with_zeros(nonzero, values[n:]))
+        outs, pushed = jvp_flat(fun, values[:n], prim.with_zeros(nonzero, values[n:]))
         has_tangent[:] = [dtypes.is_inexact(out.dtype) for out in outs]
         return [*outs, *prim.marked(instantiate_all(pushed, [x.aval for x in outs]), has_tangent)]
 
@@ -187,7 +191,7 @@ def _push_through(
             # only of mapped arguments otherwise, it need not know what to say then.
             axes = [0 if has else None for has in batched]
             with suppress(Exception):
-                outs, out_axes = bt.batch_flat(
+                outs, out_axes = batching.batch_flat(
                     lambda *xs: run([False] * n, xs), mapped, values, axes
                 )
                 if not any(flags):
@@ -247,7 +251,7 @@ def _replacing(
     return attrs.evolve(inside, consts=held) if held else inside
 
 
-def _stripped(call: tr.CustomCall, of: jv.JVPTrace, touched: list[bool]) -> tr.CustomCall:
+def _stripped(call: tr.CustomCall, of: JVPTrace, touched: list[bool]) -> tr.CustomCall:
     """Return a call without the tangents of a trace; what it closes over is constant.
 
     Args:
@@ -257,7 +261,7 @@ def _stripped(call: tr.CustomCall, of: jv.JVPTrace, touched: list[bool]) -> tr.C
     """
 
     def primal(value: Array) -> Array:
-        if type(value) is jv.JVPTracer and value._trace is of:
+        if type(value) is JVPTracer and value._trace is of:
             touched[0] = True
             return value.primal
         return value
@@ -299,7 +303,7 @@ def with_closed_over(
         else:
             outs = tr.current_trace().process_custom_call(own, primals[:n])
             out_tangents = [prim.ZERO] * len(outs)
-        _, more = jv.jvp_flat(lambda *values: fun(*primals[:n], *values), primals[n:], tangents[n:])
+        _, more = jvp_flat(lambda *values: fun(*primals[:n], *values), primals[n:], tangents[n:])
         return outs, [add_tangents(a, b) for a, b in zip(out_tangents, more, strict=True)]
 
     others = [x for x in held if not any(True for _ in _parts_of(trace, x))]
@@ -348,7 +352,9 @@ def by_reverse_mode(fun: Callable[..., Sequence[Array]]) -> tr.DerivativeRule:
 # Calls with rules under ``vmap``: a rule for batches is applied, or function and rule batched.
 
 
-def batched(trace: bt.BatchTrace, call: tr.CustomCall, args: Sequence[Array]) -> Sequence[Array]:
+def batched(
+    trace: batching.BatchTrace, call: tr.CustomCall, args: Sequence[Array]
+) -> Sequence[Array]:
     """Apply the batching rule of a call, or pass it on with its callables batched."""
     pairs = [trace.split(x) for x in args]
     values, axes = [value for value, _ in pairs], [axis for _, axis in pairs]
@@ -371,10 +377,10 @@ def batched(trace: bt.BatchTrace, call: tr.CustomCall, args: Sequence[Array]) ->
 
 
 def _apply_batch_rule(
-    trace: bt.BatchTrace,
+    trace: batching.BatchTrace,
     call: tr.CustomCall,
     rule: tr.BatchingRule,
-    pairs: Sequence[tuple[Array, bt.BatchAxis]],
+    pairs: Sequence[tuple[Array, batching.BatchAxis]],
 ) -> Sequence[Array]:
     for tracer in tracers_in(call.batch_rule):
         live = tracer._trace.live
@@ -394,7 +400,7 @@ def _apply_batch_rule(
         moved = [x if a is None else sh.move_batch_axis(x, a, 0, size) for x, a in pairs]
         outs, batched = rule(trace.mapped, moved, [a is not None for _, a in pairs])
     return [
-        bt.BatchTracer(trace, out, 0) if has else out
+        batching.BatchTracer(trace, out, 0) if has else out
         for out, has in zip(outs, batched, strict=True)
     ]
 
@@ -411,12 +417,12 @@ class _PlacedResults:
     turn out to be the same for all examples lose it again.
     """
 
-    def __init__(self, trace: bt.BatchTrace) -> None:
+    def __init__(self, trace: batching.BatchTrace) -> None:
         self.trace, self.size = trace, trace.mapped.size
         #: Which results have differed from example to example.
         self.varying: list[bool] = []
         #: Where their batch axes are; None before the first run.
-        self.axes: list[bt.BatchAxis] | None = None
+        self.axes: list[batching.BatchAxis] | None = None
         #: Which results are the same for all examples, though they are said to differ.
         self.alike: list[bool] = []
 
@@ -450,12 +456,12 @@ class _PlacedResults:
             elif same and out.size <= _FEW:
                 # XLA would move the copies, as of times, behind what is computed with them, by one
                 # operation in each run of its simplifier, and after 50 say that it is stuck.
-                (kept,) = idn.optimization_barrier([out])
-                results.append(bt.BatchTracer(self.trace, kept, axis))
+                (kept,) = identities.optimization_barrier([out])
+                results.append(batching.BatchTracer(self.trace, kept, axis))
             elif varies or not self.size:
-                results.append(bt.BatchTracer(self.trace, out, axis))
+                results.append(batching.BatchTracer(self.trace, out, axis))
             else:
-                results.append(sh.squeeze(sl.slice_in_dim(out, 0, 1), (0,)))
+                results.append(sh.squeeze(slicing.slice_in_dim(out, 0, 1), (0,)))
         return results
 
     def count(self, varying: Sequence[bool]) -> None:
@@ -469,13 +475,16 @@ class _PlacedResults:
 
 
 def _batched_call(
-    trace: bt.BatchTrace, call: tr.CustomCall, axes: Sequence[bt.BatchAxis], placed: _PlacedResults
+    trace: batching.BatchTrace,
+    call: tr.CustomCall,
+    axes: Sequence[batching.BatchAxis],
+    placed: _PlacedResults,
 ) -> tr.CustomCall:
     """Return a call whose callables take batches, for the traces below."""
 
     def wrap(values: Sequence[prim.Tangent]) -> list[Any]:
         return [
-            x if x is prim.ZERO or axis is None else bt.BatchTracer(trace, x, axis)
+            x if x is prim.ZERO or axis is None else batching.BatchTracer(trace, x, axis)
             for x, axis in zip(values, axes, strict=True)
         ]
 
@@ -556,7 +565,7 @@ def _probe(call: tr.CustomCall, args: Sequence[Array], pattern: _Pattern) -> boo
 
     try:
         with tr.assigned(_probed, (*under_way, pattern)):
-            stg.stage(run, [*avals, *prim.marked(avals, nonzero)])
+            staging.stage(run, [*avals, *prim.marked(avals, nonzero)])
     except Exception as error:  # it is told when a derivative is wanted
         # A rule that refuses has no tangents; what fails otherwise may be due to being staged.
         return isinstance(error, RuntimeError) and not isinstance(error, errors.TinyjaxError)

@@ -15,7 +15,8 @@ import attrs
 
 from tinyjax import dtypes, errors, tree
 from tinyjax.core.api.pullbacks import GradValue, PullBack
-from tinyjax.core.names import cfp, jx, pr, prim, stg
+from tinyjax.core.control_flow.primitives import CondParams, ScanParams
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules, staging
 from tinyjax.core.tracing.watching import watched
 from tinyjax.custom_derivatives.custom_calls import PullBackParams
 
@@ -65,13 +66,15 @@ def _logs_of(eqn: jx.JaxprEqn) -> tuple[dict[str, Any], Callable[[], Any]]:
     inner = [_tapped(jaxpr) for jaxpr in jx.subjaxprs(params)]
     if not any(x.logs for x in inner):
         return {}, lambda: params
-    if isinstance(params, cfp.CondParams):
+    if isinstance(params, CondParams):
         return _logs_of_branches(inner)
-    if isinstance(params, cfp.ScanParams):
+    if isinstance(params, ScanParams):
         stacked = tree.map(lambda aval: aval.stacked(params.length), inner[0].logs)
         return stacked, lambda: attrs.evolve(params, jaxpr=inner[0].jaxpr)
-    if pr.CALLED in rules:
-        return inner[0].logs, lambda: eqn.primitive.rule(pr.CALLED)(params, inner[0].jaxpr)
+    if program_rules.CALLED in rules:
+        return inner[0].logs, lambda: eqn.primitive.rule(program_rules.CALLED)(
+            params, inner[0].jaxpr
+        )
     raise errors.DifferentiationError(
         f"with_logs does not collect what rules log within '{eqn.primitive}', but some do: "
         f"{', '.join(sorted({str(name) for x in inner for name in x.logs}))}. Call the pull-back "
@@ -85,7 +88,7 @@ def _logs_of_rule(eqn: jx.JaxprEqn, params: PullBackParams) -> dict[str, Any]:
     n = params.num_residuals
     run, nonzero = prim.only_present(lambda *xs: params.backward(xs[:n], xs[n:]))
     cotangents = [aval.cotangent() for aval in params.out_avals]
-    avals = stg.stage(run, [*[x.aval for x in eqn.inputs[:n]], *cotangents]).jaxpr.out_avals
+    avals = staging.stage(run, [*[x.aval for x in eqn.inputs[:n]], *cotangents]).jaxpr.out_avals
     own = len(nonzero) - (len(eqn.inputs) - n)
     logs: dict[str, Any] = tree.unflatten(params.logs.treedef, avals[len(avals) - own :])
     return logs
@@ -114,7 +117,7 @@ def _logs_of_branches(branches: Sequence[_Tapped]) -> tuple[dict[str, Any], Call
         taps = [own.get(name, tree.map(jx.Var, log)) for name, log in sorted(logs.items())]
         return jx.Jaxpr((*inner.in_binders[:count], *tree.leaves(taps)), inner.eqns, inner.outs)
 
-    return logs, lambda: cfp.CondParams(tuple(map(fill, branches)))
+    return logs, lambda: CondParams(tuple(map(fill, branches)))
 
 
 @attrs.frozen

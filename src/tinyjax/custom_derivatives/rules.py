@@ -23,8 +23,11 @@ from typing import (
 import attrs
 
 from tinyjax import config, dtypes, errors, tracebacks, tree
-from tinyjax.core.names import Array, av, bind, cl, ew, ints, jx, opd, prim, ru, sh, stg
+from tinyjax.core.primitives import elementwise as ew, shape as sh
+from tinyjax.core.primitives.rules import add_arrays, instantiate_all
+from tinyjax.core.tracing import bind, calling, jaxpr as jx, primitive as prim, staging
 from tinyjax.core.tracing.trace import at_own_lines, current_trace
+from tinyjax.core.values import Array, avals as av, integers as ints, operands as opd
 from tinyjax.custom_derivatives import closures, custom_calls
 from tinyjax.custom_derivatives.custom_calls import Call, CustomVJPPrimal, SymbolicZero
 from tinyjax.dtypes import DType, is_inexact, kind
@@ -79,18 +82,18 @@ class _Flat:
         #: What may close over traced values.
         self.holds: tuple[Any, ...] = (custom, *static.values())
         #: References, by their places, where something stands in for them.
-        self.refs: dict[int, Any] = {i: leaves[i] for i in cl.whole_places(leaves)}
-        for holder in {cl.HOLDERS[type(x)] for x in self.refs.values()}:
+        self.refs: dict[int, Any] = {i: leaves[i] for i in calling.whole_places(leaves)}
+        for holder in {calling.HOLDERS[type(x)] for x in self.refs.values()}:
             holder.check_once([*self.refs.values()], custom.name)
         #: What those refer to.
         self.contents = tuple([ref.contents for ref in self.refs.values()])
         #: What function and rules use of references, where they are operands of the call.
         self.state: Any = None
-        if cl.HOLDERS and custom.passes_state:
-            kinds = [kind for kind, holder in cl.HOLDERS.items() if holder.is_one]
+        if calling.HOLDERS and custom.passes_state:
+            kinds = [kind for kind, holder in calling.HOLDERS.items() if holder.is_one]
             given = (custom, *static.values(), *self.refs.values())
             if found := [*closures.held_in(given, kinds, {})]:
-                self.state = cl.HOLDERS[type(found[0])].in_rules(found)
+                self.state = calling.HOLDERS[type(found[0])].in_rules(found)
         else:
             self.holds += self.contents
         #: Ints and bools that were given, by their places, beside the arrays made of them.
@@ -101,7 +104,7 @@ class _Flat:
     def arrays(self, leaves: Sequence[Any], dynamic: tuple[Any, ...]) -> list[Array]:
         """The arguments, of which these are the leaves, as arrays. Ints and bools are kept, too."""
         structure = tree.structure((dynamic, {}))
-        arrays = cl.as_arrays(leaves, self.custom.fun, structure, self.static)
+        arrays = calling.as_arrays(leaves, self.custom.fun, structure, self.static)
         for i, x in enumerate(leaves):
             if type(x) is int or type(x) is WholeNumber:
                 self.numbers[i] = WholeNumber(x, arrays[i].dtype), arrays[i]
@@ -176,7 +179,7 @@ class _Flat:
                 raise self._wrong_result(
                     by,
                     "with leaves of the same shape/dtype",
-                    f"{cl.leaf_path('result', out_tree, i)} was {b} where {self.custom.name} "
+                    f"{calling.leaf_path('result', out_tree, i)} was {b} where {self.custom.name} "
                     f"returns {a}",
                 )
         return outs
@@ -205,7 +208,7 @@ class _Flat:
             )
         treedef = self.out_tree
         return [
-            _fit(x, out.aval, by, f"tangent{cl.leaf_path('', treedef, i)}")
+            _fit(x, out.aval, by, f"tangent{calling.leaf_path('', treedef, i)}")
             for i, (x, out) in enumerate(zip(leaves, outs, strict=True))
         ]
 
@@ -381,7 +384,7 @@ class _Custom(Generic[P, R], PickledAsFunction):
     @overload
     def __get__(
         self: Callable[Concatenate[Any, Q], R], instance: object, owner: type | None = None
-    ) -> cl.BoundMethod[Q, R]: ...
+    ) -> calling.BoundMethod[Q, R]: ...
     @overload
     def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]: ...
     def __get__(self, instance: object, owner: type | None = None) -> Any:
@@ -588,7 +591,7 @@ def _add(a: Any, b: Any) -> Any:
         return b
     if isinstance(b, SymbolicZero):
         return a
-    return ru.add_arrays(opd.as_array(a), opd.as_array(b))
+    return add_arrays(opd.as_array(a), opd.as_array(b))
 
 
 class custom_derivative(_Custom[P, R]):  # noqa: N801
@@ -822,10 +825,10 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
                     lambda: forward(primals, tangents), states, contents
                 )
                 held = [*states, *after]
-                of_states = ru.instantiate_all(pushed, state.avals)
+                of_states = instantiate_all(pushed, state.avals)
             leaves, saved_tree = tree.flatten(saved)
             # numbers come as they are: a rule may ask Python about them; references, too
-            kept = {*opd.PYTHON_NUMBERS, WholeNumber, *cl.HOLDERS}
+            kept = {*opd.PYTHON_NUMBERS, WholeNumber, *calling.HOLDERS}
             numbers = [x if type(x) in kept else None for x in leaves]
             residuals = [
                 x if isinstance(x, Array) else _convert(x, fwd)
@@ -847,7 +850,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
                 residuals += consts
             avals = [p.aval for p in primals]
             marks = [is_inexact(aval.dtype) for aval in avals]
-            linear = [*prim.marked(ru.instantiate_all(tangents, avals), marks), *of_states]
+            linear = [*prim.marked(instantiate_all(tangents, avals), marks), *of_states]
             out_avals = [out.aval for out in prim.marked(outs, has_tangent)]
             params = custom_calls.PullBackParams(
                 pull_back,
@@ -918,7 +921,7 @@ def _backward(
         cotangents_in = [
             prim.ZERO
             if leaf is None
-            else _fit(leaf, aval, bwd, f"cotangent{cl.leaf_path('', in_tree, i)}")
+            else _fit(leaf, aval, bwd, f"cotangent{calling.leaf_path('', in_tree, i)}")
             for i, (leaf, aval) in enumerate(zip(leaves, in_avals, strict=True))
             if is_inexact(aval.dtype)
         ]
@@ -936,7 +939,7 @@ def _closed(
     cotangents = [a.cotangent() for a in outs if is_inexact(a.dtype)]
     count = len(residuals)
     run, nonzero_out = prim.only_present(lambda *xs: pull_back(xs[:count], xs[count:]))
-    staged = stg.stage(run, [*residuals, *cotangents])
+    staged = staging.stage(run, [*residuals, *cotangents])
     jaxpr = staged.jaxpr  # the rule outlives the trace, whose tracers it must not hold
 
     def closed(values: Sequence[Array], cts: prim.Tangents) -> list[prim.Tangent]:
@@ -1000,8 +1003,8 @@ def custom_gradient(fun: Callable[P, tuple[R, Callable[..., Any]]]) -> custom_vj
         call: Callable[..., tuple[R, Callable[..., Any]]] = fun
         out, pull_back = call(*args)
         leaves, out_tree = tree.flatten(out)
-        flat = cl.FlatFunction(pull_back, tree.structure(((out,), {})))
-        staged = stg.stage(flat, [opd.as_array(x).aval for x in leaves], pull_back)
+        flat = calling.FlatFunction(pull_back, tree.structure(((out,), {})))
+        staged = staging.stage(flat, [opd.as_array(x).aval for x in leaves], pull_back)
         return out, tree.Partial(_PullBack(staged.jaxpr, out_tree, flat.out_tree), *staged.consts)
 
     def bwd(pull_back: Any, cotangent: Any) -> tuple[Any, ...]:
@@ -1108,7 +1111,7 @@ class custom_batch(_Custom[P, R]):  # noqa: N801
                 ) from None
             for i, (x, flag) in enumerate(zip(outs, flags, strict=True)):
                 if not isinstance(flag, bool) or (flag and x.shape[:1] != (mapped.size,)):
-                    path = cl.leaf_path("result", flat.out_tree, i)
+                    path = calling.leaf_path("result", flat.out_tree, i)
                     raise errors.ArgumentError(
                         f"{describe_function(rule)}, the vmap rule of {self.name}, says "
                         f"{flag!r} of {path}, of type {x.aval}. Say True where the first axis is "

@@ -16,7 +16,7 @@ from functools import partial
 from types import TracebackType
 from typing import Final
 
-from tinyjax.core.names import dev
+from tinyjax.core import devices
 from tinyjax.core.values.integers import integer
 from tinyjax.core.xla import COMPILER, has_started
 from tinyjax.distributed import clusters, gathering, membership
@@ -80,7 +80,7 @@ def initialize(  # noqa: PLR0913, PLR0917 (JAX's signature)
     mine = _identity(coordinator_address, num_processes, process_id, cluster_detection_method)
     if _members:
         raise DistributedError("distributed.initialize was called before in this process.")
-    if dev.devices_are_known() or has_started():
+    if devices.devices_are_known() or has_started():
         raise DistributedError(
             "distributed.initialize must be called before tinyjax.devices(), before a mesh is made "
             "and before anything is compiled or put on a device: it decides what devices there are."
@@ -89,7 +89,7 @@ def initialize(  # noqa: PLR0913, PLR0917 (JAX's signature)
         initialization_timeout, heartbeat_timeout_seconds, shutdown_timeout_seconds
     )
     if mine.num_processes == 1:
-        dev.join(dev.Group(0, (dev.own_device_count(),)))
+        devices.join(devices.Group(0, (devices.own_device_count(),)))
         member = membership.Membership(0, 1, {})
     else:
         member = _meet(mine, coordinator_bind_address, limits)
@@ -149,7 +149,7 @@ def _meet(
     size, number, seconds = mine.num_processes, mine.process_id, limits.initialization
     bind = bind or os.environ.get("JAX_COORDINATOR_BIND_ADDRESS") or mine.coordinator_address
     versions = f"tinyjax {__version__} on {COMPILER} and Python {platform.python_version()}"
-    hello = gathering.Hello(number, size, dev.own_device_count(), versions)
+    hello = gathering.Hello(number, size, devices.own_device_count(), versions)
     if number == 0:
         group = gathering.gather(gathering.listener(bind), hello, seconds)
         # Now that all are there: XLA ends the process where it cannot listen.

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeAlias
 import attrs
 
 from tinyjax import errors, lazy, numpy as jnp, tree
-from tinyjax.core.names import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike
 
 P = ParamSpec("P")
 Schedule: TypeAlias = Callable[[Any], Any]

@@ -19,7 +19,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import errors, lax, lazy, nn, random
-from tinyjax.core.names import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.dtypes import DType
 from tinyjax.nn import initializers
 

@@ -33,8 +33,15 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from tinyjax import dtypes, lazy, tree
-from tinyjax.core.names import Array, ShapedArray, bt, hlo, low, lw, opd, prim, ru, sh, stg, tr
+from tinyjax.core.lowering import lower_jaxpr
+from tinyjax.core.primitives import shape as sh
+from tinyjax.core.primitives.rules import add_arrays
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import primitive as prim, staging, trace as tr
 from tinyjax.core.tracing.calling import leaf_path
+from tinyjax.core.transforms import batching
+from tinyjax.core.values import Array, ShapedArray, operands as opd
 from tinyjax.custom_derivatives import custom_calls
 from tinyjax.custom_derivatives.custom_calls import Zero, instantiate_zeros
 from tinyjax.errors import ArgumentError, DifferentiationError, MissingMethodError, TinyjaxError
@@ -121,7 +128,7 @@ class ValAccum(GradAccum):
     def accum(self, ct: Any) -> None:
         ct = _tangent(ct, self.aval, "a cotangent given to accum")
         if ct is not prim.ZERO:
-            self.val = ct if isinstance(self.val, Zero) else ru.add_arrays(self.val, ct)
+            self.val = ct if isinstance(self.val, Zero) else add_arrays(self.val, ct)
 
 
 class NullAccum(GradAccum):
@@ -501,7 +508,7 @@ class _Own(_Flat):
         out_axes = self._out_axes(own.batch_dim_rule(axis, dims))
         return _bind(_Mapped(self, mapped, tuple(axes), out_axes), args), out_axes
 
-    def _out_axes(self, dims: Any) -> tuple[bt.BatchAxis, ...]:
+    def _out_axes(self, dims: Any) -> tuple[batching.BatchAxis, ...]:
         return tuple(tree.flatten_prefix(dims, self.primitive.out_tree, _as_given, "out_dims"))
 
     def transpose(self, cotangents: prim.Tangents, operands: prim.Operands) -> list[prim.Tangent]:
@@ -529,7 +536,7 @@ class _Mapped(_Flat):
         of: _Rules,
         mapped: prim.MappedAxis,
         axes: prim.BatchAxes,
-        out_axes: Sequence[bt.BatchAxis],
+        out_axes: Sequence[batching.BatchAxis],
     ) -> None:
         self.of, self.mapped, self.axes, self.out_axes = of, mapped, axes, out_axes
         self.name, self.logs = of.name, of.logs
@@ -538,7 +545,9 @@ class _Mapped(_Flat):
 
     def _types(self, avals: prim.Avals, axes: prim.BatchAxes) -> list[ShapedArray]:
         size = self.mapped.size
-        return [bt.batched_aval(aval, axis, size) for aval, axis in zip(avals, axes, strict=True)]
+        return [
+            batching.batched_aval(aval, axis, size) for aval, axis in zip(avals, axes, strict=True)
+        ]
 
     def key(self) -> Hashable:
         return (self.of.key(), self.mapped, tuple(self.axes), tuple(self.out_axes))
@@ -556,7 +565,7 @@ class _Mapped(_Flat):
         return moved
 
     def expand(self, *args: Array) -> list[Array]:
-        return self._placed(*bt.batch_flat(self.of.expand, self.mapped, args, self.axes))
+        return self._placed(*batching.batch_flat(self.of.expand, self.mapped, args, self.axes))
 
     def jvp(
         self, primals: prim.Arrays, tangents: prim.Tangents
@@ -564,7 +573,7 @@ class _Mapped(_Flat):
         nonzero = prim.nonzeros(tangents)
         run, nonzero_out = custom_calls.flat_jvp(self.of.jvp, len(primals), nonzero)
         axes = [*self.axes, *prim.marked(self.axes, nonzero)]
-        results, result_axes = bt.batch_flat(
+        results, result_axes = batching.batch_flat(
             run, self.mapped, [*primals, *prim.present(tangents)], axes
         )
         n = len(self.out_axes)
@@ -591,7 +600,7 @@ class _Mapped(_Flat):
             forwards.append((depends, backward))
             return [*outs, *residuals]
 
-        results, axes = bt.batch_flat(run, self.mapped, args, self.axes)
+        results, axes = batching.batch_flat(run, self.mapped, args, self.axes)
         ((depends, inner),) = forwards
         n = len(self.out_axes)
         res_axes, ct_axes = axes[n:], prim.marked(self.out_axes, depends)
@@ -683,10 +692,10 @@ hi_call_p.def_batch(lambda mapped, args, axes, params: params.rules.batch(mapped
 
 
 @hi_call_p.def_lowering
-def _hi_lowering(b: lw.Lowering, operands: hlo.Values, params: HiParams) -> hlo.Values:
-    staged = stg.stage(params.rules.expand, params.rules.in_avals)
+def _hi_lowering(b: Lowering, operands: hlo.Values, params: HiParams) -> hlo.Values:
+    staged = staging.stage(params.rules.expand, params.rules.in_avals)
     consts = [b.constant(opd.as_array(c).concrete("data")) for c in staged.consts]
-    return low.lower_jaxpr(b, staged.jaxpr, [*consts, *operands])
+    return lower_jaxpr(b, staged.jaxpr, [*consts, *operands])
 
 
 @hi_call_p.def_linearize

@@ -12,8 +12,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tinyjax import dtypes, errors, lazy, tree
-from tinyjax.core.names import Array, conc, dev, opd, sh
-from tinyjax.parallel import meshes, named_sharding as ns, putting, sharding as sd, xla
+from tinyjax.core import devices
+from tinyjax.core.primitives import shape as sh
+from tinyjax.core.values import Array, concrete, operands as opd
+from tinyjax.parallel import meshes, named_sharding, putting, xla
+from tinyjax.parallel.sharding import PartitionSpec
 
 T = TypeVar("T")
 
@@ -30,12 +33,12 @@ def _array_of(content: dtypes.HostArray, like: Array, shape: tuple[int, ...]) ->
     kind = dtypes.PHYSICAL.get(like.dtype, like.dtype)
     host = np.frombuffer(content.tobytes(), kind).reshape(shape)
     host = dtypes.of_physical(host, like.dtype) if like.dtype in dtypes.PHYSICAL else host
-    return conc.ConcreteArray(host, like.aval.with_shape(shape))
+    return concrete.ConcreteArray(host, like.aval.with_shape(shape))
 
 
 def _exchanged(data: dtypes.HostArray) -> dtypes.HostArray:
     """The bytes of all processes, a row for each."""
-    return xla.moving.exchanged(data, [*range(dev.group().size)])
+    return xla.moving.exchanged(data, [*range(devices.group().size)])
 
 
 def broadcast_one_to_all(in_tree: T, is_source: bool | None = None) -> T:
@@ -53,14 +56,14 @@ def broadcast_one_to_all(in_tree: T, is_source: bool | None = None) -> T:
         >>> multihost_utils.broadcast_one_to_all({"seed": 7})
         {'seed': Array(7, dtype=int32, weak_type=True)}
     """
-    if dev.group().size == 1:
+    if devices.group().size == 1:
         if is_source is False:
             raise errors.ArgumentError(
                 "broadcast_one_to_all: there is one process, so it is the source."
             )
         one: T = tree.map(opd.as_array, in_tree)
         return one
-    source = dev.group().process_index == 0 if is_source is None else is_source
+    source = devices.group().process_index == 0 if is_source is None else is_source
     sources = _exchanged(np.array([source], np.uint8))[:, 0]
     if sources.sum() != 1:
         raise errors.ArgumentError(
@@ -100,7 +103,7 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
         array = opd.as_array(leaf)
         if not array.is_fully_addressable:
             return _gathered(array, tiled)
-        if dev.group().size == 1:
+        if devices.group().size == 1:
             return array if tiled else sh.expand_dims(array, (0,))
         content = _exchanged(xla.moving.bytes_of(array))
         each = array.shape
@@ -118,10 +121,10 @@ def _gathered(array: Array, tiled: bool) -> Array:
             "one array, and not one for each process."
         )
     sharding = array.sharding
-    if not isinstance(sharding, ns.NamedSharding):
+    if not isinstance(sharding, named_sharding.NamedSharding):
         return array
-    whole = xla.moving.put(array, sharding.update(spec=sd.PartitionSpec()))
-    return conc.ConcreteArray(whole.concrete("its data"), whole.aval)
+    whole = xla.moving.put(array, sharding.update(spec=PartitionSpec()))
+    return concrete.ConcreteArray(whole.concrete("its data"), whole.aval)
 
 
 def assert_equal(in_tree: Any, fail_message: str = "") -> None:
@@ -139,7 +142,7 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
         >>> from tinyjax.experimental import multihost_utils
         >>> multihost_utils.assert_equal({"w": jnp.ones(2)}, "the weights differ")
     """
-    if dev.group().size == 1:
+    if devices.group().size == 1:
         return
     leaves, treedef = tree.flatten_with_path(in_tree)
     begin = f"{fail_message}: " if fail_message else ""
@@ -151,17 +154,19 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
     if others:
         raise errors.ProcessesDifferError(
             f"{begin}assert_equal: in processes {others}, the tree has another structure than in "
-            f"process 0. In process {dev.group().process_index} it is {treedef}."
+            f"process 0. In process {devices.group().process_index} it is {treedef}."
         )
     if not _unlike_first(contents):
         return
-    rows = _exchanged(np.frombuffer(joined, np.uint8)).reshape(dev.group().size, len(leaves), -1)
+    rows = _exchanged(np.frombuffer(joined, np.uint8)).reshape(
+        devices.group().size, len(leaves), -1
+    )
     for number, (path, leaf) in enumerate(leaves):
         others = _unlike_first(rows[:, number])
         if others:
             raise errors.ProcessesDifferError(
                 f"{begin}assert_equal: in processes {others}, in_tree{tree.keystr(path)} is another"
-                f" than in process 0. In process {dev.group().process_index} it is {leaf!r}."
+                f" than in process 0. In process {devices.group().process_index} it is {leaf!r}."
             )
 
 
@@ -246,12 +251,12 @@ def _each(
     inputs: T,
     mesh: meshes.Mesh,
     pspecs: Any,
-    move: Callable[[Array, meshes.Mesh, sd.PartitionSpec], Array],
+    move: Callable[[Array, meshes.Mesh, PartitionSpec], Array],
 ) -> T:
     leaves, treedef = tree.flatten(inputs)
-    specs = tree.flatten_prefix(pspecs, treedef, dev.is_place, "pspecs")
+    specs = tree.flatten_prefix(pspecs, treedef, devices.is_place, "pspecs")
     for spec in specs:
-        if not isinstance(spec, sd.PartitionSpec):
+        if not isinstance(spec, PartitionSpec):
             raise errors.ShardingError(
                 f"pspecs has a PartitionSpec for each array, but got {errors.shortened(spec)}."
             )
@@ -260,10 +265,13 @@ def _each(
     return result
 
 
-def _to_global(x: Array, mesh: meshes.Mesh, spec: sd.PartitionSpec) -> Array:
+def _to_global(x: Array, mesh: meshes.Mesh, spec: PartitionSpec) -> Array:
     if not x.is_fully_addressable:
         return x
-    sharding, here = ns.NamedSharding(mesh, spec), ns.NamedSharding(mesh.local_mesh, spec)
+    sharding, here = (
+        named_sharding.NamedSharding(mesh, spec),
+        named_sharding.NamedSharding(mesh.local_mesh, spec),
+    )
     here.check(x.shape, "the array of host_local_array_to_global_array")
     shape = [n // here.factor(i) * sharding.factor(i) for i, n in enumerate(x.shape)]
     local = [here.factor(i) == sharding.factor(i) for i in range(x.ndim)]
@@ -273,10 +281,13 @@ def _to_global(x: Array, mesh: meshes.Mesh, spec: sd.PartitionSpec) -> Array:
     return putting.make_array_from_process_local_data(sharding, x, tuple(global_shape))
 
 
-def _to_local(x: Array, mesh: meshes.Mesh, spec: sd.PartitionSpec) -> Array:
+def _to_local(x: Array, mesh: meshes.Mesh, spec: PartitionSpec) -> Array:
     if not mesh.is_multi_process:
         return x
-    sharding, here = ns.NamedSharding(mesh, spec), ns.NamedSharding(mesh.local_mesh, spec)
+    sharding, here = (
+        named_sharding.NamedSharding(mesh, spec),
+        named_sharding.NamedSharding(mesh.local_mesh, spec),
+    )
     moved = xla.moving.put(x, sharding)
     shape = [n // sharding.factor(i) * here.factor(i) for i, n in enumerate(x.shape)]
     parts = [shard.data for shard in moved.addressable_shards]

@@ -18,7 +18,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, lazy, numpy as jnp, random, tree
-from tinyjax.core.names import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.state.references import Ref, new_ref
 

@@ -17,10 +17,14 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import errors, export, lazy, tree
-from tinyjax.core.names import av, dev, jt, stages, xla
+from tinyjax.core import jit, xla
+from tinyjax.core.devices import PLATFORM, Device, devices_on
+from tinyjax.core.jit import stages
+from tinyjax.core.values import avals as av
 from tinyjax.experimental import machine_code
 from tinyjax.export.exported import exported_of
-from tinyjax.parallel import meshes, sharding as sd
+from tinyjax.parallel import meshes
+from tinyjax.parallel.sharding import Sharding, SingleDeviceSharding, on_first
 
 lazy.answer_for(__name__, "deserialize_and_load serialize")
 
@@ -73,7 +77,7 @@ def serialize(
     lowered = compiled.lowered
     # the caller keeps the structures, which may hold classes that are not registered for export
     exported = attrs.evolve(
-        exported_of(lambda: lowered, (dev.PLATFORM,), ()),
+        exported_of(lambda: lowered, (PLATFORM,), ()),
         in_tree=tree.structure((("",) * lowered.in_tree.num_leaves, {})),
         out_tree=tree.structure(("",) * lowered.out_tree.num_leaves),
     )
@@ -94,7 +98,7 @@ def deserialize_and_load(
     in_tree: tree.PyTreeDef,
     out_tree: tree.PyTreeDef,
     backend: str | None = None,
-    execution_devices: Sequence[dev.Device] | None = None,
+    execution_devices: Sequence[Device] | None = None,
     *,
     key: bytes | None = None,
 ) -> stages.Compiled:
@@ -133,7 +137,7 @@ def deserialize_and_load(
         >>> loaded(jnp.ones(2))
         Array([2., 2.], dtype=float32)
     """
-    if backend not in (None, dev.PLATFORM):
+    if backend not in (None, PLATFORM):
         raise errors.PlatformError(f"programs are loaded for 'cpu', not for {backend!r:.100}.")
     if not isinstance(serialized, bytes | bytearray):
         raise errors.ArgumentError(
@@ -172,11 +176,11 @@ def _lowered(
     exported: export.Exported,
     in_tree: tree.PyTreeDef,
     out_tree: tree.PyTreeDef,
-    devices: Sequence[dev.Device] | None,
+    devices: Sequence[Device] | None,
 ) -> stages.Lowered:
     """Lower a call of an exported program on these devices, with these structures."""
     name, count = exported.fun_name, exported.nr_devices
-    if exported.variables or exported.platforms != (dev.PLATFORM,):
+    if exported.variables or exported.platforms != (PLATFORM,):
         raise errors.ExportError(f"'{name}' is an exported program that serialize has not written.")
     for what, pytree, own in (
         ("in_tree", in_tree, exported.in_tree),
@@ -187,17 +191,15 @@ def _lowered(
                 f"{what} has {pytree.num_leaves} leaves, but '{name}' has {own.num_leaves}. Give "
                 "what serialize returned with the bytes."
             )
-    chosen = [*(dev.devices_on(dev.PLATFORM) if devices is None else devices)][:count]
+    chosen = [*(devices_on(PLATFORM) if devices is None else devices)][:count]
     if len(chosen) < count:
         raise errors.ArgumentError(f"'{name}' runs on {count} devices, but got {len(chosen)}.")
-    lies: Sequence[sd.Sharding | None] = exported.in_shardings_jax(
-        meshes.Mesh(chosen, ("devices",))
-    )
-    if devices is not None and count == 1 and chosen[0] != sd.on_first().device:
-        lies = [sd.SingleDeviceSharding(chosen[0])] * len(lies)
+    lies: Sequence[Sharding | None] = exported.in_shardings_jax(meshes.Mesh(chosen, ("devices",)))
+    if devices is not None and count == 1 and chosen[0] != on_first().device:
+        lies = [SingleDeviceSharding(chosen[0])] * len(lies)
     args: list[Any] = [
         av.ShapeDtypeStruct(aval.shape, aval.dtype, aval.weak_type, sharding=sharding)
         for aval, sharding in zip(exported.in_avals, lies, strict=True)
     ]
-    lowered = jt.jit(exported.call, donate_argnums=exported.donated).lower(*args)
+    lowered = jit.jit(exported.call, donate_argnums=exported.donated).lower(*args)
     return attrs.evolve(lowered, in_tree=in_tree, out_tree=out_tree)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from tinyjax.lazy import answer_for
-from tinyjax.parallel import meshes, shard_map as sm
+from tinyjax.parallel import meshes, shard_map as parallel_shard_map
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,4 +35,6 @@ def shard_map(
         >>> total(jnp.arange(4.0))
         Array(6., dtype=float32)
     """
-    return sm.shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_rep)
+    return parallel_shard_map.shard_map(
+        f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_rep
+    )

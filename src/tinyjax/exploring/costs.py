@@ -11,7 +11,8 @@ import attrs
 
 from tinyjax import frames
 from tinyjax.checkpointing.residuals import origin_of
-from tinyjax.core.names import jx, xla
+from tinyjax.core import xla
+from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.exploring import compiled, numbering
 from tinyjax.exploring.model import Computation, Instruction, Moment, Waiting
 from tinyjax.exploring.numbering import Lines, Programs

@@ -16,7 +16,10 @@ from typing import Any, Final, Literal, TypeVar, get_args
 import attrs
 
 from tinyjax import config, errors, frames, tracebacks
-from tinyjax.core.names import Array, av, ck, cl, conc, ints, jt, jx, stages, tr, xla
+from tinyjax.core import jit, xla
+from tinyjax.core.jit import stages
+from tinyjax.core.tracing import calling, checking, jaxpr as jx, trace as tr
+from tinyjax.core.values import Array, avals as av, concrete, integers as ints
 from tinyjax.exploring import costs, model, numbering
 from tinyjax.exploring.compiled import Marks, StableHLO, read_hlo, read_stablehlo, with_products
 from tinyjax.exploring.measuring import measure
@@ -119,7 +122,7 @@ def draw(fun: Callable[..., Any], *, depth: int = 3) -> Callable[..., Drawing]:
     """
     errors.check_function("draw", fun)
     depth = ints.integer(depth, "depth")
-    wrapped: jt.JitFunction[..., Any] = fun if isinstance(fun, jt.JitFunction) else jt.jit(fun)
+    wrapped: jit.JitFunction[..., Any] = fun if isinstance(fun, jit.JitFunction) else jit.jit(fun)
 
     def make(*args: Any, **kwargs: Any) -> Drawing:
         lowered = wrapped.lower(*args, **kwargs)
@@ -319,7 +322,7 @@ def seconds_text(seconds: float) -> str:
     return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
 
 
-@ck.explained
+@checking.explained
 def explore(
     fun: Callable[..., Any], *, measured: bool = False, runs: int = 10
 ) -> Callable[..., Exploration]:
@@ -359,12 +362,12 @@ def explore(
             f"explore runs at most {_MOST_RUNS:,} times, but got {errors.shortened(runs)}."
         )
     errors.check_function("explore", fun)
-    wrapped: jt.JitFunction[..., Any] = fun if isinstance(fun, jt.JitFunction) else jt.jit(fun)
+    wrapped: jit.JitFunction[..., Any] = fun if isinstance(fun, jit.JitFunction) else jit.jit(fun)
 
     @tracebacks.folded
     def look(*args: Any, **kwargs: Any) -> Exploration:
         timings: list[model.Timing] = []
-        fresh = wrapped if wrapped is fun else jt.jit(fun)
+        fresh = wrapped if wrapped is fun else jit.jit(fun)
         lowered = _timed(timings, "trace", lambda: fresh.lower(*args, **kwargs))
         # The debugger of NaNs has equations of backward passes say which line they belong to.
         with config.scoped(debug_nans=True):
@@ -397,15 +400,15 @@ def _repeat(run: Callable[[], None]) -> None:
 
 
 def _operands(
-    wrapped: jt.JitFunction[..., Any], lowered: stages.Lowered, args: Any, kwargs: Any
+    wrapped: jit.JitFunction[..., Any], lowered: stages.Lowered, args: Any, kwargs: Any
 ) -> list[Array] | None:
     """The data that the program is run on; None where there is none, or where it has effects."""
     leaves, in_tree, _ = wrapped._parameters.split(args, kwargs)
     if jx.effects(lowered.jaxpr).any or any(isinstance(x, av.ShapeDtypeStruct) for x in leaves):
         return None
-    leaves, in_tree, _ = cl.opened(leaves, in_tree)
-    operands = lowered.operands(cl.as_arrays(leaves, wrapped, in_tree))
-    return [*operands] if all(isinstance(x, conc.ConcreteArray) for x in operands) else None
+    leaves, in_tree, _ = calling.opened(leaves, in_tree)
+    operands = lowered.operands(calling.as_arrays(leaves, wrapped, in_tree))
+    return [*operands] if all(isinstance(x, concrete.ConcreteArray) for x in operands) else None
 
 
 def _explored(

@@ -9,7 +9,8 @@ from time import perf_counter
 from typing import Final
 
 from tinyjax import frames
-from tinyjax.core.names import Array, jx, tr
+from tinyjax.core.tracing import jaxpr as jx, trace as tr
+from tinyjax.core.values import Array
 from tinyjax.host import plans
 
 #: The program is evaluated until this much time has passed, and at least once.

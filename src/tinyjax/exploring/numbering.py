@@ -15,7 +15,7 @@ import numpy as np
 
 from tinyjax import frames, pycode
 from tinyjax.core.api.staging import make_jaxpr
-from tinyjax.core.names import jx
+from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.exploring.model import Computation, EquationView, Explored, Line, Moment, Waiting
 from tinyjax.host import costs, plans
 from tinyjax.rematerialization.costs import Work, programs_run

@@ -14,7 +14,7 @@ from fractions import Fraction
 from math import ceil, inf
 from typing import Final, TypeAlias
 
-from tinyjax.export import polynomials as poly
+from tinyjax.export import polynomials
 
 #: The least and the greatest value of a polynomial, or None where none was found.
 Bounds: TypeAlias = tuple[int | None, int | None]
@@ -35,40 +35,40 @@ class Knowledge:
         premises: polynomials that are not negative.
     """
 
-    def __init__(self, premises: Sequence[poly.Polynomial]) -> None:
+    def __init__(self, premises: Sequence[polynomials.Polynomial]) -> None:
         self._premises = tuple(premises)
-        self._found: dict[tuple[poly.Polynomial, int], int | None] = {}
+        self._found: dict[tuple[polynomials.Polynomial, int], int | None] = {}
 
-    def bounds(self, p: poly.Polynomial) -> Bounds:
+    def bounds(self, p: polynomials.Polynomial) -> Bounds:
         """Return the least and the greatest value of a polynomial, as far as they are known."""
-        greatest = self._least(poly.add((), p, -1), 0)
+        greatest = self._least(polynomials.add((), p, -1), 0)
         return self._least(p, 0), None if greatest is None else -greatest
 
-    def _least(self, p: poly.Polynomial, depth: int) -> int | None:
+    def _least(self, p: polynomials.Polynomial, depth: int) -> int | None:
         """Return a lower bound, the best one if ``depth``, which counts questions, is zero."""
-        number = poly.as_constant(p)
+        number = polynomials.as_constant(p)
         if number is not None:
             return number
-        if depth and all(k > 0 and (t == poly.ONE or _has_no_operation(t)) for t, k in p):
+        if depth and all(k > 0 and (t == polynomials.ONE or _has_no_operation(t)) for t, k in p):
             return sum(k for _, k in p)
         if depth > _DEEPEST:
             return None
-        poly.count(len(p))
+        polynomials.count(len(p))
         if (p, depth) not in self._found:
             self._found[p, depth] = self._optimum(p, depth)
         return self._found[p, depth]
 
-    def _optimum(self, p: poly.Polynomial, depth: int) -> int | None:
+    def _optimum(self, p: polynomials.Polynomial, depth: int) -> int | None:
         facts = [*self._premises]
-        seen: set[poly.Factor] = set()
-        products: set[poly.Term] = set()
-        choices: list[tuple[poly.Polynomial, ...]] = []
+        seen: set[polynomials.Factor] = set()
+        products: set[polynomials.Term] = set()
+        choices: list[tuple[polynomials.Polynomial, ...]] = []
         pending = [p, *self._premises]
         while pending:
             q = pending.pop()
-            poly.count(len(q))
+            polynomials.count(len(q))
             products.update(term for term, _ in q if sum(power for _, power in term) > 1)
-            for factor in poly.factors(q):
+            for factor in polynomials.factors(q):
                 if factor not in seen:
                     seen.add(factor)
                     implied = [*self._facts(factor, depth)]
@@ -88,96 +88,113 @@ class Knowledge:
                 optimum = ceil(best) if optimum is None else min(optimum, ceil(best))
         return optimum
 
-    def _facts(self, factor: poly.Factor, depth: int) -> Iterator[poly.Polynomial]:
+    def _facts(self, factor: polynomials.Factor, depth: int) -> Iterator[polynomials.Polynomial]:
         """Say of a factor what is not negative."""
-        value: poly.Polynomial = ((((factor, 1),), 1),)
+        value: polynomials.Polynomial = ((((factor, 1),), 1),)
         if not factor.operands:
-            yield poly.add(value, poly.constant(-1))
+            yield polynomials.add(value, polynomials.constant(-1))
             return
         x, y = factor.operands
         if factor.name in ("max", "min"):
             sign = 1 if factor.name == "max" else -1
-            yield poly.add(poly.multiply(poly.constant(sign), value), x, -sign)
-            yield poly.add(poly.multiply(poly.constant(sign), value), y, -sign)
+            yield polynomials.add(polynomials.multiply(polynomials.constant(sign), value), x, -sign)
+            yield polynomials.add(polynomials.multiply(polynomials.constant(sign), value), y, -sign)
             return
         if (self._least(y, depth + 1) or 0) < 1:
             return  # nothing is said of divisors that may be negative
-        whole = value if factor.name == "floordiv" else poly.operation("floordiv", x, y)
-        rest = poly.add(x, poly.multiply(y, whole), -1) if factor.name == "floordiv" else value
+        whole = value if factor.name == "floordiv" else polynomials.operation("floordiv", x, y)
+        rest = (
+            polynomials.add(x, polynomials.multiply(y, whole), -1)
+            if factor.name == "floordiv"
+            else value
+        )
         yield rest
-        yield poly.add(poly.add(y, rest, -1), poly.constant(-1))
+        yield polynomials.add(polynomials.add(y, rest, -1), polynomials.constant(-1))
         least = self._least(x, depth + 1)
         if least is not None and least >= 0:
             yield value
-            yield poly.add(x, value, -1)
+            yield polynomials.add(x, value, -1)
         if factor.name == "mod":
             # the remainder is what the quotient leaves
-            remainder = poly.add(x, poly.multiply(y, whole), -1)
-            yield poly.add(remainder, value, -1)
-            yield poly.add(value, remainder, -1)
+            remainder = polynomials.add(x, polynomials.multiply(y, whole), -1)
+            yield polynomials.add(remainder, value, -1)
+            yield polynomials.add(value, remainder, -1)
 
-    def _product_facts(self, term: poly.Term, depth: int) -> Iterator[poly.Polynomial]:
+    def _product_facts(
+        self, term: polynomials.Term, depth: int
+    ) -> Iterator[polynomials.Polynomial]:
         """Say of a product what follows from the least values of two halves of it."""
         first, power = term[-1]
-        one: poly.Polynomial = ((((first, 1),), 1),)
-        rest: poly.Polynomial = (((*term[:-1], *(((first, power - 1),) if power > 1 else ())), 1),)
+        one: polynomials.Polynomial = ((((first, 1),), 1),)
+        rest: polynomials.Polynomial = (
+            ((*term[:-1], *(((first, power - 1),) if power > 1 else ())), 1),
+        )
         ends = [self._least(half, depth + 1) for half in (one, rest)]
         if all(end is not None and end >= 0 for end in ends):
-            a, b = (poly.constant(end or 0) for end in ends)
-            yield poly.multiply(poly.add(one, a, -1), poly.add(rest, b, -1))
-            yield poly.add(((term, 1),), poly.multiply(a, b), -1)
+            a, b = (polynomials.constant(end or 0) for end in ends)
+            yield polynomials.multiply(polynomials.add(one, a, -1), polynomials.add(rest, b, -1))
+            yield polynomials.add(((term, 1),), polynomials.multiply(a, b), -1)
 
 
-def _has_no_operation(term: poly.Term) -> bool:
+def _has_no_operation(term: polynomials.Term) -> bool:
     return not any(factor.operands for factor, _ in term)
 
 
-def _choice(factor: poly.Factor) -> tuple[poly.Polynomial, ...]:
+def _choice(factor: polynomials.Factor) -> tuple[polynomials.Polynomial, ...]:
     """Return what is zero if the first operand is it, and what is not negative then; and so on."""
-    value: poly.Polynomial = ((((factor, 1),), 1),)
+    value: polynomials.Polynomial = ((((factor, 1),), 1),)
     x, y = factor.operands
-    difference = poly.add(x, y, -1) if factor.name == "max" else poly.add(y, x, -1)
-    return poly.add(value, x, -1), difference, poly.add(value, y, -1), poly.add((), difference, -1)
+    difference = polynomials.add(x, y, -1) if factor.name == "max" else polynomials.add(y, x, -1)
+    return (
+        polynomials.add(value, x, -1),
+        difference,
+        polynomials.add(value, y, -1),
+        polynomials.add((), difference, -1),
+    )
 
 
-def _cases(choices: Sequence[tuple[poly.Polynomial, ...]]) -> Iterator[list[poly.Polynomial]]:
+def _cases(
+    choices: Sequence[tuple[polynomials.Polynomial, ...]],
+) -> Iterator[list[polynomials.Polynomial]]:
     """Go through the facts that hold for each choice between operands."""
     if not choices:
         yield []
         return
     first_is, first_if, second_is, second_if = choices[0]
     for rest in _cases(choices[1:]):
-        yield [first_is, poly.add((), first_is, -1), first_if, *rest]
-        yield [second_is, poly.add((), second_is, -1), second_if, *rest]
+        yield [first_is, polynomials.add((), first_is, -1), first_if, *rest]
+        yield [second_is, polynomials.add((), second_is, -1), second_if, *rest]
 
 
 # The linear program
 
 
-def _optimum(p: poly.Polynomial, facts: Sequence[poly.Polynomial]) -> Fraction | float | None:
+def _optimum(
+    p: polynomials.Polynomial, facts: Sequence[polynomials.Polynomial]
+) -> Fraction | float | None:
     """Return the greatest ``n`` for which ``p - n`` is a sum of facts.
 
     Returns:
         The number; None if there is none, and infinity if there is one for every number: no sizes
         are such that the facts hold.
     """
-    terms = sorted({t for q in (p, *facts) for t, _ in q if t != poly.ONE}, key=_term_order)
+    terms = sorted({t for q in (p, *facts) for t, _ in q if t != polynomials.ONE}, key=_term_order)
     goal, columns = dict(p), [dict(fact) for fact in facts]
     numbers = len(terms) * len(columns)
     if numbers > _LARGEST:
         return None
-    poly.count(numbers)
+    polynomials.count(numbers)
     # the facts' weights y >= 0: for each term, sum_j y_j facts[j][term] = p[term]
     rows: list[list[Fraction]] = []
     for t in terms:
         row = [Fraction(c.get(t, 0)) for c in (*columns, goal)]
         rows.append([-x for x in row] if row[-1] < 0 else row)
     # and of the constants, n = p[1] - sum_j y_j facts[j][1]
-    maximum = _maximised(rows, [Fraction(-c.get(poly.ONE, 0)) for c in columns])
-    return None if maximum is None else goal.get(poly.ONE, 0) + maximum
+    maximum = _maximised(rows, [Fraction(-c.get(polynomials.ONE, 0)) for c in columns])
+    return None if maximum is None else goal.get(polynomials.ONE, 0) + maximum
 
 
-def _term_order(term: poly.Term) -> str:
+def _term_order(term: polynomials.Term) -> str:
     return str([(str(factor), power) for factor, power in term])
 
 
@@ -235,7 +252,7 @@ def _improve(table: list[list[Fraction]], basis: list[int], goal: Sequence[Fract
 
 
 def _pivot(table: list[list[Fraction]], basis: list[int], at: int, entering: int) -> None:
-    poly.count(len(table) * len(table[0]))
+    polynomials.count(len(table) * len(table[0]))
     by = table[at][entering]
     table[at] = [x / by for x in table[at]]
     for i, row in enumerate(table):

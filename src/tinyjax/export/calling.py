@@ -9,7 +9,15 @@ from typing import Any
 import attrs
 
 from tinyjax import errors
-from tinyjax.core.names import Array, av, hlo, jt, jx, loops, low, lw, prim, ru, sh, stg, tr
+from tinyjax.core import jit
+from tinyjax.core.control_flow import loops
+from tinyjax.core.lowering import call_jaxpr
+from tinyjax.core.primitives import shape as sh
+from tinyjax.core.primitives.rules import instantiate, instantiate_all
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging, trace as tr
+from tinyjax.core.values import Array, avals as av
 from tinyjax.dtypes import is_inexact
 from tinyjax.export.symbolic_programs import Program
 
@@ -28,7 +36,7 @@ call_exported_p: prim.Primitive[CallExportedParams] = prim.Primitive(
 
 @call_exported_p.def_evaluate
 def _call_evaluate(args: prim.Arrays, params: CallExportedParams) -> prim.Arrays:
-    return tr.bind(jt.jit_p, args, jt.JitParams(calling(params.program), params.program.name))
+    return tr.bind(jit.jit_p, args, jit.JitParams(calling(params.program), params.program.name))
 
 
 @call_exported_p.def_abstract_eval
@@ -44,10 +52,10 @@ def _call_type(avals: prim.Avals, params: CallExportedParams) -> prim.Avals:
 
 
 @call_exported_p.def_lowering
-def _call_lowering(b: lw.Lowering, operands: hlo.Values, params: CallExportedParams) -> hlo.Values:
+def _call_lowering(b: Lowering, operands: hlo.Values, params: CallExportedParams) -> hlo.Values:
     program = params.program
     if program.divided is not None:
-        return low.call_jaxpr(b, program.divided, program.name, operands)
+        return call_jaxpr(b, program.divided, program.name, operands)
     entry = b.module.embed(program.portable.encode(), program.text, program.name)
     return b.emit("func.call", operands, b.results, {"callee": f"@{entry}"})
 
@@ -67,7 +75,7 @@ def _call_jvp(
     n = program.num_consts
     args = primals[n:]
     tangents_in = [
-        ru.instantiate(t, x) for x, t in zip(args, tangents[n:], strict=True) if is_inexact(x.dtype)
+        instantiate(t, x) for x, t in zip(args, tangents[n:], strict=True) if is_inexact(x.dtype)
     ]
     out_avals = tuple([a for a in program.out_avals if is_inexact(a.dtype)])
     map_params = ExportedTangentParams(program.name, program.pull_back, len(args), out_avals)
@@ -139,7 +147,7 @@ def _tangent_transpose(
     n = params.num_args
     args = prim.defined(operands[:n])
     assert len(args) == n, "the program's arguments are no tangents"
-    results = params.pull_back(*args, *ru.instantiate_all(cotangents, params.out_avals))
+    results = params.pull_back(*args, *instantiate_all(cotangents, params.out_avals))
     return [*[None] * n, *prim.of_undefined(operands[n:], results)]
 
 
@@ -150,4 +158,4 @@ def calling(program: Program) -> jx.Jaxpr:
     def call(*args: Array) -> list[Array]:
         return list(tr.bind(call_exported_p, args, CallExportedParams(program)))
 
-    return stg.stage(call, program.in_avals, call).jaxpr
+    return staging.stage(call, program.in_avals, call).jaxpr

@@ -6,7 +6,10 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.names import Array, Lowering, av, hlo, opd, prim, ru, tr
+from tinyjax.core.primitives.rules import def_constant
+from tinyjax.core.stablehlo import Lowering, types as hlo
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import Array, avals as av, operands as opd
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -42,7 +45,7 @@ def _dimension_lowering(b: Lowering, operands: hlo.Values, params: DimensionPara
     return [b.constant(np.asarray(opd.scalar(params.size, params.dtype).host))]
 
 
-ru.def_constant(dim_as_value_p)
+def_constant(dim_as_value_p)
 
 
 dim_as_value_p.def_batch(

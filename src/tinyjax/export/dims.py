@@ -16,9 +16,10 @@ from typing import Any, Final, NoReturn, SupportsIndex, TypeAlias, TypeGuard
 import attrs
 
 from tinyjax import dtypes, frames
-from tinyjax.core.names import Array, ShapedArray, ints, tr
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.values import Array, ShapedArray, integers as ints
 from tinyjax.errors import ArgumentError, InconclusiveDimensionOperation, shortened
-from tinyjax.export import dimension, parsing, polynomials as poly
+from tinyjax.export import dimension, parsing, polynomials
 from tinyjax.export.bounds import Bounds, Knowledge
 from tinyjax.export.polynomials import Polynomial, Term
 from tinyjax.export.unsized import unsized
@@ -92,17 +93,17 @@ class SymbolicScope:
         return tuple(self._constraints)
 
     def _add(self, text: str, left: Polynomial, comparison: str, right: Polynomial) -> None:
-        difference = poly.add(left, right, -1)
+        difference = polynomials.add(left, right, -1)
         if comparison == "<=":
-            difference = poly.add((), difference, -1)
-        number = poly.as_constant(difference)
+            difference = polynomials.add((), difference, -1)
+        number = polynomials.as_constant(difference)
         equal = comparison == "=="
         if number is not None:
             if number < 0 or (equal and number):
                 raise ArgumentError(f"the symbolic constraint '{text}' never holds.")
             return
         if equal:
-            if len(left) != 1 or poly.as_constant(left) is not None:
+            if len(left) != 1 or polynomials.as_constant(left) is not None:
                 raise ArgumentError(
                     f"the symbolic constraint '{text}' must have a product at its left, which is "
                     "replaced by what is at its right."
@@ -110,17 +111,17 @@ class SymbolicScope:
             ((term, k),) = left
             if term in self._rules:
                 raise ArgumentError(
-                    f"two symbolic constraints say what '{poly.text(left)}' is: state one."
+                    f"two symbolic constraints say what '{polynomials.text(left)}' is: state one."
                 )
             self._rules[term] = k, right
             if len(term) == 1 and not right and term[0][0].name == "mod":
                 # of what is divisible the quotient times the divisor is known
                 x, y = term[0][0].operands
-                divisor = poly.as_constant(y)
+                divisor = polynomials.as_constant(y)
                 if divisor:
-                    whole = poly.operation("floordiv", x, y)
-                    product = poly.multiply(y, whole)
-                    implied = f"{poly.text(product)} == {poly.text(x)}"
+                    whole = polynomials.operation("floordiv", x, y)
+                    product = polynomials.multiply(y, whole)
+                    implied = f"{polynomials.text(product)} == {polynomials.text(x)}"
                     self._add(implied, product, "==", x)
         self._constraints.append(Constraint(text, difference, equal))
         self._bounds.clear()
@@ -141,16 +142,16 @@ class SymbolicScope:
             if changed is None:
                 break
             old, replacement = changed
-            p = poly.add(poly.add(p, (old,), -1), replacement)
+            p = polynomials.add(polynomials.add(p, (old,), -1), replacement)
         return p
 
     def _replaced(self, term: Term, k: int) -> tuple[tuple[Term, int], Polynomial] | None:
-        poly.count(len(self._rules))
+        polynomials.count(len(self._rules))
         for left, (count, right) in self._rules.items():
-            over = poly.multiply_terms(term, left, -1)
+            over = polynomials.multiply_terms(term, left, -1)
             if k % count == 0 and all(power > 0 for _, power in over):
                 rest: Polynomial = ((over, k // count),)
-                return (term, k), poly.multiply(rest, right)
+                return (term, k), polynomials.multiply(rest, right)
         return None
 
     def bounds(self, p: Polynomial) -> Bounds:
@@ -168,7 +169,7 @@ class SymbolicScope:
             if self._knowledge is None:
                 differences = [c.difference for c in self._constraints]
                 equal = [c.difference for c in self._constraints if c.equal]
-                differences += [poly.add((), difference, -1) for difference in equal]
+                differences += [polynomials.add((), difference, -1) for difference in equal]
                 self._knowledge = Knowledge(differences)
             bounds = self._bounds[p] = self._knowledge.bounds(p)
         return bounds
@@ -183,7 +184,7 @@ class SymbolicScope:
             3
         """
         p = self.normal(p)
-        number = poly.as_constant(p)
+        number = polynomials.as_constant(p)
         return SymbolicDim(p, self) if number is None else number
 
     def told(self) -> str:
@@ -298,7 +299,7 @@ class SymbolicDim(ints.SymbolicSize):
         return self._token
 
     def __str__(self) -> str:
-        return poly.text(self.polynomial)
+        return polynomials.text(self.polynomial)
 
     __repr__ = __str__
 
@@ -332,19 +333,19 @@ class SymbolicDim(ints.SymbolicSize):
             return other.polynomial
         if isinstance(other, SupportsIndex) and not isinstance(other, Array):
             try:
-                return poly.constant(operator.index(other))
+                return polynomials.constant(operator.index(other))
             except TypeError:  # an array of NumPy's
                 return None
         return None
 
     __add__, __radd__ = _operators(
-        "+", operator.add, lambda self, x, y: self.scope.dim(poly.add(x, y))
+        "+", operator.add, lambda self, x, y: self.scope.dim(polynomials.add(x, y))
     )
     __sub__, __rsub__ = _operators(
-        "-", operator.sub, lambda self, x, y: self.scope.dim(poly.add(x, y, -1))
+        "-", operator.sub, lambda self, x, y: self.scope.dim(polynomials.add(x, y, -1))
     )
     __mul__, __rmul__ = _operators(
-        "*", operator.mul, lambda self, x, y: self.scope.dim(poly.multiply(x, y))
+        "*", operator.mul, lambda self, x, y: self.scope.dim(polynomials.multiply(x, y))
     )
     __floordiv__, __rfloordiv__ = _operators(
         "//", operator.floordiv, lambda self, x, y: self._divided(x, y)[0]
@@ -354,7 +355,7 @@ class SymbolicDim(ints.SymbolicSize):
 
     def __pow__(self, other: Any, modulo: Any = None) -> Any:
         p = self._other(other, "**")
-        power = None if p is None else poly.as_constant(p)
+        power = None if p is None else polynomials.as_constant(p)
         if modulo is not None:
             raise ArgumentError("pow of a symbolic size takes no modulus.")
         if power is None:
@@ -363,7 +364,7 @@ class SymbolicDim(ints.SymbolicSize):
             raise ArgumentError(
                 f"the symbolic size '{self}' cannot be raised to the negative power {power}."
             )
-        return self.scope.dim(poly.power(self.polynomial, power))
+        return self.scope.dim(polynomials.power(self.polynomial, power))
 
     def __rpow__(self, other: Any, modulo: Any = None) -> Any:
         return other ** dimension.dim_as_value(self)
@@ -378,14 +379,14 @@ class SymbolicDim(ints.SymbolicSize):
         if not y:
             raise ZeroDivisionError(f"the symbolic size '{self}' is divided by zero.")
         scope = self.scope
-        exact = poly.divide(x, y)
+        exact = polynomials.divide(x, y)
         if exact is not None:
             return scope.dim(exact[0]), exact[1]
-        whole, rest = (poly.operation(name, x, y) for name in ("floordiv", "mod"))
+        whole, rest = (polynomials.operation(name, x, y) for name in ("floordiv", "mod"))
         return scope.dim(whole), scope.dim(rest)
 
     def __neg__(self) -> Any:
-        return self.scope.dim(poly.add((), self.polynomial, -1))
+        return self.scope.dim(polynomials.add((), self.polynomial, -1))
 
     def __pos__(self) -> SymbolicDim:
         return self
@@ -403,13 +404,13 @@ class SymbolicDim(ints.SymbolicSize):
         p = self._other(other, name)
         if p is None:
             raise ArgumentError(f"{name} of sizes needs an int, but got {shortened(other)}.")
-        least, greatest = self.scope.bounds(poly.add(self.polynomial, p, -1))
+        least, greatest = self.scope.bounds(polynomials.add(self.polynomial, p, -1))
         if least is not None and least >= 0:
             return self if name == "max" else other
         if greatest is not None and greatest <= 0:
             return other if name == "max" else self
-        operands = sorted([self.polynomial, p], key=poly.text, reverse=True)
-        return self.scope.dim(poly.operation(name, *operands))
+        operands = sorted([self.polynomial, p], key=polynomials.text, reverse=True)
+        return self.scope.dim(polynomials.operation(name, *operands))
 
     # Comparisons
 
@@ -443,9 +444,11 @@ class SymbolicDim(ints.SymbolicSize):
         p = self._other(other, how)
         if p is None:
             return NotImplemented
-        difference = poly.add(self.polynomial, p, -1)
-        difference = poly.multiply(poly.constant(sign), difference)
-        least, greatest = self.scope.bounds(poly.add(difference, poly.constant(slack)))
+        difference = polynomials.add(self.polynomial, p, -1)
+        difference = polynomials.multiply(polynomials.constant(sign), difference)
+        least, greatest = self.scope.bounds(
+            polynomials.add(difference, polynomials.constant(slack))
+        )
         if least is not None and least >= 0:
             return True
         if greatest is not None and greatest < 0:
@@ -472,4 +475,4 @@ def is_symbolic_dim(p: object) -> TypeGuard[SymbolicDim]:
 
 def substituted(dim: int, sizes: Mapping[str, int]) -> int:
     """Return a size with values, which may be symbolic, in place of its variables."""
-    return poly.evaluate(dim.polynomial, sizes) if isinstance(dim, SymbolicDim) else dim
+    return polynomials.evaluate(dim.polynomial, sizes) if isinstance(dim, SymbolicDim) else dim

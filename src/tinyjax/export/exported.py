@@ -10,12 +10,20 @@ import attrs
 import numpy as np
 
 from tinyjax import config, dtypes, errors, frames, tracebacks, tree
+from tinyjax.core import api, jit
+from tinyjax.core.devices import PLATFORM, device_at, platform_in_view, traced_platform
+from tinyjax.core.jit import stages
 from tinyjax.core.jit.stages import check_arguments
-from tinyjax.core.names import Array, api, av, cl, conc, dev, jt, jx, low, stages, tr
-from tinyjax.export import families, format, polynomials as poly, symbolic_programs, xla
+from tinyjax.core.lowering import tensors
+from tinyjax.core.tracing import jaxpr as jx, trace as tr
+from tinyjax.core.tracing.calling import as_arrays
+from tinyjax.core.values import Array, avals as av, concrete
+from tinyjax.export import families, format, polynomials, symbolic_programs, xla
 from tinyjax.export.calling import CallExportedParams, call_exported_p, calling
 from tinyjax.export.symbolic_programs import Program, refusing, told, with_sizes
-from tinyjax.parallel import constraint as con, meshes, named_sharding as ns, sharding as sd
+from tinyjax.parallel import meshes, named_sharding
+from tinyjax.parallel.constraint import constrain
+from tinyjax.parallel.sharding import Sharding
 
 # ``Exported``: a program that needs nothing of its source.
 
@@ -89,7 +97,7 @@ class Exported(format.Description):
             (Array(9., dtype=float32), Array(6., dtype=float32))
         """
         leaves, in_tree = tree.flatten_arguments(args, kwargs)
-        arrays = cl.as_arrays(leaves, self.call, in_tree)
+        arrays = as_arrays(leaves, self.call, in_tree)
         program = self
         platform = families.platform_of(arrays)
         if self.platforms != (platform,):
@@ -127,7 +135,7 @@ class Exported(format.Description):
             divided=on_devices.jaxpr,
         )
         placed = [
-            con.constrain(x, sharding) if sharding is not None else x
+            constrain(x, sharding) if sharding is not None else x
             for x, sharding in zip(_run(program, operands), on_devices.outs, strict=True)
         ]
         return tree.unflatten(self.out_tree, placed)
@@ -256,7 +264,9 @@ class Exported(format.Description):
         """None for each result, likewise: ``out_shardings_jax``."""
         return (None,) * len(self.out_avals)
 
-    def in_shardings_jax(self, mesh: meshes.Mesh) -> tuple[ns.NamedSharding | None, ...]:
+    def in_shardings_jax(
+        self, mesh: meshes.Mesh
+    ) -> tuple[named_sharding.NamedSharding | None, ...]:
         """Return how the arguments lie, on the devices of a mesh of as many.
 
         Args:
@@ -275,7 +285,9 @@ class Exported(format.Description):
         divided = self._on_mesh(mesh)
         return (None,) * len(self.in_avals) if divided is None else divided.ins[len(self.consts) :]
 
-    def out_shardings_jax(self, mesh: meshes.Mesh) -> tuple[ns.NamedSharding | None, ...]:
+    def out_shardings_jax(
+        self, mesh: meshes.Mesh
+    ) -> tuple[named_sharding.NamedSharding | None, ...]:
         """Return how the results lie, on the devices of a mesh of as many; None as XLA chooses.
 
         Args:
@@ -302,7 +314,7 @@ class Exported(format.Description):
                 f"'{self.fun_name}' was exported for {self.nr_devices} devices, but {mesh} has "
                 f"{mesh.size}."
             )
-        return self._divided.on([dev.device_at(i) for i in mesh.ids])
+        return self._divided.on([device_at(i) for i in mesh.ids])
 
     def mlir_module(self, platform: str | None = None) -> str:
         """Return the program as StableHLO's text.
@@ -336,7 +348,7 @@ class Exported(format.Description):
                     f"its program for '{platform}' is asked for."
                 )
             portable = self._portables()[platform]
-        ins, outs = low.tensors(self._parameters), low.tensors(self.out_avals)
+        ins, outs = tensors(self._parameters), tensors(self.out_avals)
         types = [x.text for x in ins], [x.text for x in outs]
         return self._once(("text", portable), lambda: xla.from_portable(portable, *types))
 
@@ -451,7 +463,7 @@ def _run(
     program: Program, operands: Sequence[Array], donated: tuple[int, ...] = ()
 ) -> Sequence[Array]:
     if tr.current_trace().evaluates:
-        return tr.bind(jt.jit_p, operands, jt.JitParams(calling(program), program.name, donated))
+        return tr.bind(jit.jit_p, operands, jit.JitParams(calling(program), program.name, donated))
     return tr.bind(call_exported_p, operands, CallExportedParams(program))
 
 
@@ -487,7 +499,7 @@ def deserialize(data: bytes | bytearray, *, key: bytes | None = None) -> Exporte
     if not isinstance(data, bytes | bytearray):
         raise errors.ArgumentError(f"deserialize takes bytes, but got a {errors.type_name(data)}.")
     family, divided = None, None
-    with poly.limited(_STEPS_OF_A_BYTE * len(data)):
+    with polynomials.limited(_STEPS_OF_A_BYTE * len(data)):
         content = format.decode(bytes(data), key)
         if content.jaxpr is not None and content.shardings is not None:
             divided = families.Divided(content.fun_name, content.jaxpr, *content.shardings)
@@ -565,15 +577,15 @@ def export(
         Array([0.6, 0.8], dtype=float32)
     """
     jitted: object = fun
-    if not isinstance(jitted, jt.JitFunction):
+    if not isinstance(jitted, jit.JitFunction):
         if str(getattr(fun, "__module__", "")).startswith("tinyjax."):
-            return export(jt.jit(fun), platforms=platforms, disabled_checks=disabled_checks)
+            return export(jit.jit(fun), platforms=platforms, disabled_checks=disabled_checks)
         raise errors.ArgumentError(
             f"export takes a jitted function, but got {frames.describe_function(fun)}. Write "
             "export(jit(f))(*args)."
         )
 
-    program: jt.JitFunction[P, Any] = jitted
+    program: jit.JitFunction[P, Any] = jitted
     targets = (families.default_export_platform(),) if platforms is None else tuple(platforms)
     unknown = [p for p in targets if p not in families.PLATFORMS]
     if unknown or not targets or len({*targets}) < len(targets):
@@ -610,11 +622,11 @@ def exported_of(
     """
     by_platform: dict[str, stages.Lowered] = {}
     for platform in families.main_first(platforms):
-        with config.scoped(default_device=dev.PLATFORM):  # which is another in other processes
-            if platform == dev.PLATFORM:
+        with config.scoped(default_device=PLATFORM):  # which is another in other processes
+            if platform == PLATFORM:
                 by_platform[platform] = lower()
             else:
-                with dev.platform_in_view(platform):  # functions for platforms are chosen by it
+                with platform_in_view(platform):  # functions for platforms are chosen by it
                     by_platform[platform] = lower()
     lowered = next(iter(by_platform.values()))
     if any(isinstance(const, tr.Tracer) for const in lowered.consts):
@@ -628,10 +640,10 @@ def exported_of(
             "program. Pass in ref[...], and return the new value."
         )
     placement = lowered.compilation.placement
-    if placement is not None and platforms != (dev.PLATFORM,):
+    if placement is not None and platforms != (PLATFORM,):
         raise errors.ExportError(
             f"'{lowered.name}' is a program for several devices, which is exported for "
-            f"'{dev.PLATFORM}' alone, but platforms are {families.listed(platforms)}."
+            f"'{PLATFORM}' alone, but platforms are {families.listed(platforms)}."
         )
     for platform, other in by_platform.items():
         _check_alike(platform, other, lowered)
@@ -664,7 +676,7 @@ def exported_of(
         jaxpr.in_avals[num_consts:],
         jaxpr.out_avals,
         tuple([i - num_consts for i in lowered.donated]),
-        tuple([x.gathered if isinstance(x, conc.PlacedArray) else x for x in lowered.consts]),
+        tuple([x.gathered if isinstance(x, concrete.PlacedArray) else x for x in lowered.consts]),
         portables[0],
         platforms,
         tuple(portables[1:]),
@@ -700,7 +712,7 @@ def _export_vjp(
     def pull_back(*primals_and_cotangents: Array) -> tuple[Array, ...]:
         primals = primals_and_cotangents[: len(in_avals)]
         cotangents = primals_and_cotangents[len(in_avals) :]
-        jaxpr = by_platform[dev.traced_platform()].jaxpr
+        jaxpr = by_platform[traced_platform()].jaxpr
 
         def differentiable(*operands: Array) -> list[Array]:
             rest = iter(operands)
@@ -713,8 +725,8 @@ def _export_vjp(
 
     pull_back.__name__ = f"vjp_{lowered.name}"
     placement = lowered.compilation.placement
-    lie_in: Sequence[sd.Sharding | None] = [None] * len(in_avals)
-    lie_out: Sequence[sd.Sharding | None] = [None] * len(out_avals)
+    lie_in: Sequence[Sharding | None] = [None] * len(in_avals)
+    lie_out: Sequence[Sharding | None] = [None] * len(out_avals)
     if placement is not None:
         lie_in, lie_out = placement.ins[len(lowered.consts) :], placement.outs
     # lower takes these in place of arrays, which is beyond what the signature of a function says
@@ -726,8 +738,8 @@ def _export_vjp(
             if dtypes.is_inexact(aval.dtype)
         ],
     ]
-    return exported_of(lambda: jt.jit(pull_back).lower(*structs), platforms, disabled_checks)
+    return exported_of(lambda: jit.jit(pull_back).lower(*structs), platforms, disabled_checks)
 
 
-def _struct(aval: av.ShapedArray, sharding: sd.Sharding | None) -> av.ShapeDtypeStruct:
+def _struct(aval: av.ShapedArray, sharding: Sharding | None) -> av.ShapeDtypeStruct:
     return av.ShapeDtypeStruct(aval.shape, aval.dtype, aval.weak_type, sharding=sharding)

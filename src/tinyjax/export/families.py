@@ -10,17 +10,20 @@ import attrs
 import numpy as np
 
 from tinyjax import errors, tree
+from tinyjax.core import devices
 from tinyjax.core.devices import Device, device_at
-from tinyjax.core.names import Array, ShapedArray, dev, jx, tr
+from tinyjax.core.tracing import jaxpr as jx, trace as tr
 from tinyjax.core.tracing.jaxpr import Jaxpr, effects
+from tinyjax.core.values import Array, ShapedArray
 from tinyjax.core.xla import lowering
 from tinyjax.export import polynomials, symbolic_programs, xla
 from tinyjax.export.dims import SymbolicDim, SymbolicScope, is_symbolic_dim, substituted
 from tinyjax.export.symbolic_programs import Rewriting, closed
-from tinyjax.parallel import meshes, named_sharding as ns, sharded_array as sa, types as ty
+from tinyjax.parallel import meshes, named_sharding, sharded_array
 from tinyjax.parallel.constraint import constrain
 from tinyjax.parallel.placement import Placement
 from tinyjax.parallel.sharding import PartitionSpec, on_first
+from tinyjax.parallel.types import OnMesh, across
 from tinyjax.parallel.xla.lowering import CallsPythonError, lowered_for
 from tinyjax.tree.treedef import leaf_paths
 
@@ -43,7 +46,7 @@ def listed(platforms: Sequence[str]) -> str:
 
 def main_first(platforms: Sequence[str]) -> list[str]:
     """Return the platforms, that of this process first."""
-    return sorted(platforms, key=lambda p: p != dev.PLATFORM)
+    return sorted(platforms, key=lambda p: p != devices.PLATFORM)
 
 
 def default_export_platform() -> str:
@@ -54,7 +57,7 @@ def default_export_platform() -> str:
         >>> export.default_export_platform()
         'cpu'
     """
-    return dev.traced_platform()
+    return devices.traced_platform()
 
 
 def portable_form(jaxpr: jx.Jaxpr, name: str, platform: str) -> str:
@@ -74,10 +77,10 @@ def portable_form(jaxpr: jx.Jaxpr, name: str, platform: str) -> str:
                 "have another of that name, or none, and nobody there could check what it is "
                 "given. Export the parts of the program before and after that call."
             )
-    if targets and platform != dev.PLATFORM:
+    if targets and platform != devices.PLATFORM:
         raise errors.ExportError(
             f"'{name}' calls '{targets[0]}'. Whoever loads an exported program checks its calls of "
-            f"linear algebra, and knows those of '{dev.PLATFORM}' alone. Export it for that."
+            f"linear algebra, and knows those of '{devices.PLATFORM}' alone. Export it for that."
         )
     return xla.to_portable(text)
 
@@ -97,7 +100,7 @@ def calls_python(name: str) -> errors.ExportError:
 
 
 #: How arguments or results lie; None where that is left to XLA.
-Shardings = tuple[ns.NamedSharding | None, ...]
+Shardings = tuple[named_sharding.NamedSharding | None, ...]
 
 
 @attrs.frozen(eq=False)
@@ -129,7 +132,7 @@ class Divided:
     @property
     def text(self) -> str:
         """The program as StableHLO."""
-        whole = ns.NamedSharding(self.mesh, PartitionSpec())
+        whole = named_sharding.NamedSharding(self.mesh, PartitionSpec())
         ins = tuple([x or whole for x in self.ins])
         placement = Placement(self.mesh.ids, ins, self.outs, is_abstract=True)
         return lowered_for(placement, self.jaxpr, self.name)[0]
@@ -158,8 +161,10 @@ def divided_of(name: str, jaxpr: Jaxpr, placement: Placement) -> Divided:
     """
     if effects(jaxpr).any:
         raise calls_python(name)
-    ins = tuple([x if isinstance(x, ns.NamedSharding) else None for x in placement.ins])
-    outs = tuple([x if isinstance(x, ns.NamedSharding) else None for x in placement.outs])
+    ins = tuple([x if isinstance(x, named_sharding.NamedSharding) else None for x in placement.ins])
+    outs = tuple(
+        [x if isinstance(x, named_sharding.NamedSharding) else None for x in placement.outs]
+    )
     divided = Divided(name, closed(jaxpr), ins, outs)._remeshed(lambda mesh: mesh.abstract_mesh)
     try:
         assert divided.text, "it can be lowered"
@@ -179,10 +184,10 @@ class _Remeshing(Rewriting):
         if aval.told is None:
             return aval
         sharding = self.value(aval.sharding)
-        return aval.at(ty.OnMesh(sharding, ty.across(aval)))
+        return aval.at(OnMesh(sharding, across(aval)))
 
     def value(self, value: Any) -> Any:
-        if isinstance(value, ns.NamedSharding):
+        if isinstance(value, named_sharding.NamedSharding):
             return value.update(mesh=self._change(value.mesh))
         if isinstance(value, meshes.Mesh | meshes.AbstractMesh):
             return self._change(value)
@@ -196,9 +201,13 @@ def platform_of(arrays: Sequence[Array]) -> str:
         arrays: the arguments. Where one was put on a device, the program runs there.
     """
     for x in arrays:
-        if dev.platform_in_view.value is None and isinstance(x, sa.ShardedArray) and x.committed:
-            return dev.platform_at(x.sharding.ids[0]).rules
-    return dev.traced_platform()
+        if (
+            devices.platform_in_view.value is None
+            and isinstance(x, sharded_array.ShardedArray)
+            and x.committed
+        ):
+            return devices.platform_at(x.sharding.ids[0]).rules
+    return devices.traced_platform()
 
 
 def devices_of(name: str, arrays: Sequence[Array], nr_devices: int) -> tuple[Device, ...] | None:
@@ -217,8 +226,10 @@ def devices_of(name: str, arrays: Sequence[Array], nr_devices: int) -> tuple[Dev
         value = x
         while isinstance(value, tr.Tracer) and value.components():
             value = value.components()[0]
-        sharding = value.sharding if isinstance(value, sa.ShardedArray) else value.aval.sharding
-        if isinstance(sharding, ns.NamedSharding) and not sharding.is_abstract:
+        sharding = (
+            value.sharding if isinstance(value, sharded_array.ShardedArray) else value.aval.sharding
+        )
+        if isinstance(sharding, named_sharding.NamedSharding) and not sharding.is_abstract:
             ids = sharding.ids
             break
     if ids is None and not (mesh := meshes.get_mesh()).empty:
@@ -237,7 +248,7 @@ def devices_of(name: str, arrays: Sequence[Array], nr_devices: int) -> tuple[Dev
 
 def laid(arrays: Sequence[Array], shardings: Shardings, mesh: meshes.AnyMesh) -> list[Array]:
     """Return arrays that lie as a program takes or gives them; else undivided."""
-    whole = ns.NamedSharding(mesh, PartitionSpec())
+    whole = named_sharding.NamedSharding(mesh, PartitionSpec())
     return [constrain(x, s or whole) for x, s in zip(arrays, shardings, strict=True)]
 
 

@@ -19,7 +19,8 @@ import attrs
 import numpy as np
 
 from tinyjax import errors, records, tree
-from tinyjax.core.names import Array, av, conc, jx
+from tinyjax.core.tracing import jaxpr as jx
+from tinyjax.core.values import Array, avals as av, concrete
 from tinyjax.export import dims, families, jaxprs
 from tinyjax.tree.node import KINDS, check_class
 
@@ -573,7 +574,7 @@ def _decode_body(body: memoryview, header_size: int) -> Content:
     consts: list[Array] = []
     for aval in _decode_avals(header["consts"], None):
         host = np.frombuffer(take(aval.nbytes), aval.dtype).reshape(aval.shape)
-        consts.append(conc.ConcreteArray(host, aval))
+        consts.append(concrete.ConcreteArray(host, aval))
     content = Content(
         jaxprs.of_type(str, header["name"]),
         decode_tree(jaxprs.of_type(list, header["in_tree"])),

@@ -22,11 +22,14 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from tinyjax import dtypes, errors, records
-from tinyjax.core.names import av, ints, jx, opd, prim
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim
+from tinyjax.core.values import avals as av, integers as ints, operands as opd
 from tinyjax.export import dims, parsing, symbolic_programs, unsized
-from tinyjax.parallel import meshes, named_sharding as ns, sharding as sd, types as ty
+from tinyjax.parallel import meshes, named_sharding, types
+from tinyjax.parallel.sharding import PartitionSpec
 from tinyjax.parallel.types import OnMesh, Share, with_varying
-from tinyjax.primitives import convolution as cv, fft, gather_scatter as gs, modes
+from tinyjax.primitives import fft, gather_scatter, modes
+from tinyjax.primitives.convolution import ConvDimensionNumbers
 
 T = TypeVar("T")
 
@@ -44,7 +47,11 @@ _MOST_DEVICES: Final = 2**16
 
 _RECORDS: Final[dict[str, type]] = {
     kind.__name__: kind
-    for kind in (cv.ConvDimensionNumbers, gs.GatherDimensionNumbers, gs.ScatterDimensionNumbers)
+    for kind in (
+        ConvDimensionNumbers,
+        gather_scatter.GatherDimensionNumbers,
+        gather_scatter.ScatterDimensionNumbers,
+    )
 }
 _CHOICES: Final[dict[str, type[Enum]]] = {
     kind.__name__: kind for kind in (fft.FftKind, modes.GatherScatterMode)
@@ -56,7 +63,7 @@ def _is_size(x: object) -> bool:
 
 
 def _is_sharding(x: object) -> bool:
-    return type(x) is ns.NamedSharding and x.is_abstract
+    return type(x) is named_sharding.NamedSharding and x.is_abstract
 
 
 def _kind(kind: type) -> Callable[[object], bool]:
@@ -86,7 +93,7 @@ _FITS: Final[dict[str, Callable[[object], bool]]] = {
     "Sharding | None": lambda x: x is None or _is_sharding(x),
     "AnyMesh": _kind(meshes.AbstractMesh),
     "Hashable": _kind(str),  # the name of an axis
-    "Specs": _tupleof_type(_kind(sd.PartitionSpec)),
+    "Specs": _tupleof_type(_kind(PartitionSpec)),
     "Jaxpr": lambda x: type(x) is jx.Jaxpr,
     "Jaxpr | None": lambda x: x is None or type(x) is jx.Jaxpr,
     "Axes": _tupleof_type(_is_size),
@@ -235,18 +242,20 @@ def encode_aval(aval: av.ShapedArray) -> list[Any]:
     """Write a type; symbolic sizes are texts."""
     shape = [str(n) if isinstance(n, ints.SymbolicSize) else n for n in aval.shape]
     entry = [dtypes.dtype_name(aval.dtype), shape, aval.weak_type]
-    if ty.across(aval):
+    if types.across(aval):
         varies = sorted([of_type(str, name) for name in aval.varying])
-        shares = [[x.letter, of_type(str, x.name)] for x in ty.across(aval) if isinstance(x, Share)]
+        shares = [
+            [x.letter, of_type(str, x.name)] for x in types.across(aval) if isinstance(x, Share)
+        ]
         entry.append([*varies, *sorted(shares)])
     if aval.told is not None:
         sharding = aval.sharding
-        assert isinstance(sharding, ns.NamedSharding), "types name the axes of a mesh"
+        assert isinstance(sharding, named_sharding.NamedSharding), "types name the axes of a mesh"
         entry.append({"sharding": encode_sharding(sharding)})
     return entry
 
 
-def encode_sharding(sharding: ns.NamedSharding) -> list[Any]:
+def encode_sharding(sharding: named_sharding.NamedSharding) -> list[Any]:
     """Write how a value lies on a mesh without devices."""
     return [_encode_mesh(sharding.mesh), _encode_spec(sharding.spec), sharding.memory_kind]
 
@@ -255,9 +264,9 @@ def _encode_mesh(mesh: meshes.AnyMesh) -> list[Any]:
     return [[*mesh.axis_sizes], [*mesh.axis_names], [kind.value for kind in mesh.axis_types]]
 
 
-def _encode_spec(spec: sd.PartitionSpec) -> list[Any]:
+def _encode_spec(spec: PartitionSpec) -> list[Any]:
     entries = [
-        False if entry is sd.PartitionSpec.UNCONSTRAINED else [*spec.axes(i)]
+        False if entry is PartitionSpec.UNCONSTRAINED else [*spec.axes(i)]
         for i, entry in enumerate(spec)
     ]
     return [entries, sorted(spec.unreduced), sorted(spec.reduced)]
@@ -411,16 +420,18 @@ def decode_aval(entry: object, scope: dims.SymbolicScope | None) -> av.ShapedArr
         case [{"sharding": where}]:
             sharding = decode_sharding(where)
             sharding.check(aval.shape)
-            across = ty.across(aval)
+            across = types.across(aval)
             return aval.at(OnMesh(sharding, across))
         case _:
             raise ValueError(f"{lies!r:.100} is no place")
 
 
-def decode_sharding(entry: object) -> ns.NamedSharding:
+def decode_sharding(entry: object) -> named_sharding.NamedSharding:
     """Read how a value lies on a mesh without devices."""
     mesh, spec, kind = of_type(list, entry)
-    return ns.NamedSharding(_decode_mesh(mesh), _decode_spec(spec), memory_kind=of_type(str, kind))
+    return named_sharding.NamedSharding(
+        _decode_mesh(mesh), _decode_spec(spec), memory_kind=of_type(str, kind)
+    )
 
 
 def _decode_mesh(entry: object) -> meshes.AbstractMesh:
@@ -432,11 +443,11 @@ def _decode_mesh(entry: object) -> meshes.AbstractMesh:
     return meshes.AbstractMesh(lengths, [of_type(str, name) for name in names], types)
 
 
-def _decode_spec(spec: object) -> sd.PartitionSpec:
+def _decode_spec(spec: object) -> PartitionSpec:
     entries, unreduced, reduced = [of_type(list, part) for part in of_type(list, spec)]
-    return sd.PartitionSpec(
+    return PartitionSpec(
         *[
-            sd.PartitionSpec.UNCONSTRAINED if entry is False else tuple(of_type(list, entry))
+            PartitionSpec.UNCONSTRAINED if entry is False else tuple(of_type(list, entry))
             for entry in entries
         ],
         unreduced={of_type(str, name) for name in unreduced},
@@ -462,8 +473,8 @@ _TAGS: Final[dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]]]
         lambda parts: complex(*map(_decode_float, of_type(list, parts))),
     ),
     "dtype": (np.dtype, dtypes.dtype_name, lambda name: dtypes.named(of_type(str, name))),
-    "sharding": (ns.NamedSharding, encode_sharding, decode_sharding),
+    "sharding": (named_sharding.NamedSharding, encode_sharding, decode_sharding),
     "mesh": (meshes.AbstractMesh, _encode_mesh, _decode_mesh),
-    "spec": (sd.PartitionSpec, _encode_spec, _decode_spec),
+    "spec": (PartitionSpec, _encode_spec, _decode_spec),
     "choice": (Enum, lambda x: [type(x).__name__, x.name], _decode_choice),
 }

@@ -21,13 +21,13 @@ from collections.abc import Sequence
 from typing import Final, NoReturn, Protocol
 
 from tinyjax.errors import ArgumentError, shortened
-from tinyjax.export import polynomials as poly
+from tinyjax.export import polynomials
 
 
 class Scope(Protocol):
     """What sizes belong to: it makes them of polynomials."""
 
-    def dim(self, p: poly.Polynomial) -> int:
+    def dim(self, p: polynomials.Polynomial) -> int:
         """Return a polynomial as a size."""
 
 
@@ -131,57 +131,57 @@ class _Parser:
         if i < len(sizes) and sizes[i] not in (None, size):
             self._fail(f"size {i} is {size}, but the array has the shape {tuple(sizes)}")
 
-    def sum(self) -> poly.Polynomial:
+    def sum(self) -> polynomials.Polynomial:
         """Read a sum."""
-        total: poly.Polynomial = ()
+        total: polynomials.Polynomial = ()
         while True:
             sign = -1 if self._token == "-" else 1
             if self._token in ("+", "-"):
                 self._next()
-            total = poly.add(total, self._product(), sign)
+            total = polynomials.add(total, self._product(), sign)
             if self._token not in ("+", "-"):
                 return total
 
-    def _product(self) -> poly.Polynomial:
+    def _product(self) -> polynomials.Polynomial:
         product = self._power()
         while self._token == "*":
             self._next()
-            product = poly.multiply(product, self._power())
+            product = polynomials.multiply(product, self._power())
         return product
 
-    def _power(self) -> poly.Polynomial:
+    def _power(self) -> polynomials.Polynomial:
         factor = self._factor()
         if self._token != "^":
             return factor
         self._next()
         power = self._number()
-        if not 1 <= power <= poly.MOST_POWER:
-            self._fail(f"powers are from 1 to {poly.MOST_POWER}")
-        return poly.power(factor, power)
+        if not 1 <= power <= polynomials.MOST_POWER:
+            self._fail(f"powers are from 1 to {polynomials.MOST_POWER}")
+        return polynomials.power(factor, power)
 
     def _number(self) -> int:
         if not self._token.isdecimal():
             self._fail("a number is expected")
-        if len(self._token) > poly.MOST_DIGITS:
-            self._fail(f"numbers have at most {poly.MOST_DIGITS} digits")
+        if len(self._token) > polynomials.MOST_DIGITS:
+            self._fail(f"numbers have at most {polynomials.MOST_DIGITS} digits")
         number = int(self._token)
         self._next()
         return number
 
-    def _factor(self) -> poly.Polynomial:
-        if self._token in poly.OPERATIONS:
+    def _factor(self) -> polynomials.Polynomial:
+        if self._token in polynomials.OPERATIONS:
             return self._operation()
         if self._token[:1].isalpha():
             name = self._token
             self._next()
-            return poly.variable(name)
+            return polynomials.variable(name)
         sign = 1
         if self._token == "-":
             sign = -1
             self._next()
-        return poly.constant(sign * self._number())
+        return polynomials.constant(sign * self._number())
 
-    def _operation(self) -> poly.Polynomial:
+    def _operation(self) -> polynomials.Polynomial:
         name = self._token
         self._next()
         self._enter()
@@ -192,13 +192,13 @@ class _Parser:
         self._depth -= 1
         if name in ("floordiv", "mod") and y == 0:
             self._fail("it divides by zero")
-        return polynomial(poly.OPERATIONS[name](x, y))
+        return polynomial(polynomials.OPERATIONS[name](x, y))
 
 
-def polynomial(dim: int) -> poly.Polynomial:
+def polynomial(dim: int) -> polynomials.Polynomial:
     """Return a size as a polynomial."""
-    terms: poly.Polynomial | None = getattr(dim, "polynomial", None)
-    return poly.constant(dim) if terms is None else terms
+    terms: polynomials.Polynomial | None = getattr(dim, "polynomial", None)
+    return polynomials.constant(dim) if terms is None else terms
 
 
 def parse_shape(
@@ -220,7 +220,9 @@ def parse_shape(
     return shape
 
 
-def parse_constraint(text: str, scope: Scope) -> tuple[poly.Polynomial, str, poly.Polynomial]:
+def parse_constraint(
+    text: str, scope: Scope
+) -> tuple[polynomials.Polynomial, str, polynomials.Polynomial]:
     """Read a constraint: its left side, its comparison, and its right side.
 
     Raises:
@@ -232,7 +234,7 @@ def parse_constraint(text: str, scope: Scope) -> tuple[poly.Polynomial, str, pol
             f"the symbolic constraint {shortened(text)} cannot be read: write two sizes with >=, "
             "<= or == between them."
         )
-    sides: list[poly.Polynomial] = []
+    sides: list[polynomials.Polynomial] = []
     for side in (parts[0], parts[2]):
         parser = _Parser(side, scope, None)
         sides.append(parser.sum())

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from tinyjax import tree
-from tinyjax.core.names import av, ck, ints
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.errors import ArgumentError, shortened
 from tinyjax.export import dims, parsing
 from tinyjax.tree.ops import flatten_prefix
 
 
-@ck.explained
+@checking.explained
 def symbolic_shape(
     shape_spec: str | None,
     *,
@@ -63,7 +64,7 @@ def _scope(constraints: Sequence[str], scope: dims.SymbolicScope | None) -> dims
     return scope
 
 
-@ck.explained
+@checking.explained
 def symbolic_args_specs(
     args: Any,
     shapes_specs: Any,
@@ -106,7 +107,7 @@ def symbolic_args_specs(
     return tree.unflatten(treedef, [one(s, x) for s, x in zip(specs, leaves, strict=True)])
 
 
-@ck.explained
+@checking.explained
 def max_dim(d1: int, d2: int) -> int:
     """Return the larger of two sizes, either of which may be symbolic.
 
@@ -119,7 +120,7 @@ def max_dim(d1: int, d2: int) -> int:
     return ints.larger(d1, d2)
 
 
-@ck.explained
+@checking.explained
 def min_dim(d1: int, d2: int) -> int:
     """Return the smaller of two sizes, either of which may be symbolic.
 

@@ -14,8 +14,10 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import errors, frames, records, tree
-from tinyjax.core.names import av, ints, jt, jx, opd, pr, prim
-from tinyjax.export import dims, polynomials as poly, unsized
+from tinyjax.core import jit
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules
+from tinyjax.core.values import avals as av, integers as ints, operands as opd
+from tinyjax.export import dims, polynomials, unsized
 from tinyjax.parallel.inside import on_axes
 from tinyjax.parallel.primitive import ShardMapParams
 
@@ -245,7 +247,7 @@ class _Inspection(Rewriting):
                 f"'{self._name}' uses the symbolic size '{value}' of {value.scope}, but is "
                 f"exported for sizes of {self._scope}. Take sizes from the shapes of arguments."
             )
-        unknown = poly.variables(value.polynomial) - self._known
+        unknown = polynomials.variables(value.polynomial) - self._known
         if unknown:
             raise errors.ArgumentError(
                 f"'{self._name}' uses the symbolic size '{value}', but '{min(unknown)}' is in the "
@@ -272,13 +274,13 @@ class _Closing(Rewriting):
         if eqn.primitive.name == "checkpoint":
             return eqn.primitive, self.value(attrs.evolve(params, policy=None))
         if eqn.primitive.name == "jit":
-            return jt.jit_p, jt.JitParams(self.program(params.jaxpr), params.name)
+            return jit.jit_p, jit.JitParams(self.program(params.jaxpr), params.name)
         if eqn.primitive.name == "custom_call":
-            called = eqn.primitive.rule(pr.INLINING)(params)
+            called = eqn.primitive.rule(program_rules.INLINING)(params)
             assert called is not None, "a call with rules of its own calls a program"
-            return jt.jit_p, jt.JitParams(self.program(called), params.name)
+            return jit.jit_p, jit.JitParams(self.program(called), params.name)
         if eqn.primitive.name == "call_exported" and params.program.jaxpr is not None:
-            return jt.jit_p, jt.JitParams(self.program(params.program.jaxpr), eqn.primitive.name)
+            return jit.jit_p, jit.JitParams(self.program(params.program.jaxpr), eqn.primitive.name)
         return eqn.primitive, self.value(params)
 
 

@@ -8,13 +8,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import av, conc, ints, opd
+from tinyjax.core.values import avals as av, concrete, integers as ints, operands as opd
 
 
-def literal_splat(value: np.generic, aval: av.ShapedArray) -> conc.ConcreteArray:
+def literal_splat(value: np.generic, aval: av.ShapedArray) -> concrete.ConcreteArray:
     """Make a ``splat`` for a literal, whose sizes may be symbolic."""
     if any(isinstance(n, ints.SymbolicSize) for n in aval.shape):
-        return conc.ConcreteArray(unsized(np.array(value, aval.dtype), aval), aval)
+        return concrete.ConcreteArray(unsized(np.array(value, aval.dtype), aval), aval)
     return opd.splat(value, aval)
 
 

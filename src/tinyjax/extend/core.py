@@ -11,7 +11,10 @@ import numpy as np
 
 from tinyjax import dtypes, errors, frames, lazy
 from tinyjax.core.jit.program import def_call
-from tinyjax.core.names import Array, av, bt, jx, low, opd, prim, stg, tr
+from tinyjax.core.lowering import call_jaxpr
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging, trace as tr
+from tinyjax.core.transforms.batching import batched_aval, unbatched_aval
+from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.lax import placement
 
 lazy.answer_for(
@@ -168,7 +171,7 @@ class CallPrimitive(Primitive[CallPrimitiveParams]):
     def __init__(self, name: str) -> None:
         super().__init__(name, CallPrimitiveParams)
         def_call(self, f"the program of '{name}'", lambda _, jaxpr: CallPrimitiveParams(jaxpr))
-        self.def_lowering(lambda b, args, params: low.call_jaxpr(b, params.jaxpr, name, args))
+        self.def_lowering(lambda b, args, params: call_jaxpr(b, params.jaxpr, name, args))
 
     def bind(self, *args: Any, **params: Any) -> list[Array]:
         """Apply the primitive under the current trace.
@@ -190,7 +193,7 @@ class CallPrimitive(Primitive[CallPrimitiveParams]):
         def call(*values: Array) -> list[Array]:
             return [opd.as_array(x) for x in call_impl(fun, *values)]
 
-        staged = stg.stage(call, [x.aval for x in arrays], fun.call_wrapped)
+        staged = staging.stage(call, [x.aval for x in arrays], fun.call_wrapped)
         results = super().bind(*staged.consts, *arrays, jaxpr=staged.jaxpr)
         return results
 
@@ -281,7 +284,7 @@ def mapped_aval(size: int, axis: int | None, aval: av.ShapedArray) -> av.ShapedA
         >>> print(mapped_aval(3, 0, ShapedArray((3, 2), np.dtype("float32"))))
         float32[2]
     """
-    return aval if axis is None else bt.unbatched_aval(aval, axis)
+    return aval if axis is None else unbatched_aval(aval, axis)
 
 
 def unmapped_aval(
@@ -297,7 +300,7 @@ def unmapped_aval(
         >>> core.unmapped_aval(8, 0, jnp.ones((2, 3)).aval)
         ShapedArray(float32[8,2,3])
     """
-    return aval if axis is None else bt.batched_aval(aval, axis, size)
+    return aval if axis is None else batched_aval(aval, axis, size)
 
 
 def primal_dtype_to_tangent_dtype(primal_dtype: dtypes.DTypeLike) -> dtypes.DType:
@@ -426,7 +429,7 @@ def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
         >>> _ = tinyjax.make_jaxpr(lambda: print(core.unsafe_am_i_under_a_jit_DO_NOT_USE()))()
         True
     """
-    return any(isinstance(trace, stg.StagingTrace) for trace in tr.enclosing_traces())
+    return any(isinstance(trace, staging.StagingTrace) for trace in tr.enclosing_traces())
 
 
 def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from tinyjax.core.names import Primitive, sh
+from tinyjax.core.primitives import shape as sh
+from tinyjax.core.tracing import Primitive
 from tinyjax.core.tracing.primitive import UndefinedPrimal
 from tinyjax.core.transforms.jvp import JVPTrace, JVPTracer
 from tinyjax.custom_derivatives.custom_calls import Zero, instantiate_zeros

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import tinyjax
-from tinyjax.core.names import dev, xla
+from tinyjax.core import devices, xla
 from tinyjax.parallel.sharding import Sharding
 
 __all__ = ["backends", "get_backend", "get_default_device"]
@@ -26,7 +26,7 @@ def backends() -> dict[str, Any]:
     return {tinyjax.default_backend(): get_backend()}
 
 
-def get_default_device() -> dev.Device:
+def get_default_device() -> devices.Device:
     """Return the device that programs run on that say nothing else."""
     return tinyjax.devices()[0]
 
@@ -34,13 +34,13 @@ def get_default_device() -> dev.Device:
 def give_attributes() -> None:
     """Give devices and shardings the attributes by which libraries look into JAX's."""
 
-    def of_process(self: Sharding) -> list[dev.Device]:
-        return [dev.device_at(self.ids[i]) for i in self.addressable_places]
+    def of_process(self: Sharding) -> list[devices.Device]:
+        return [devices.device_at(self.ids[i]) for i in self.addressable_places]
 
     attributes: dict[str, tuple[type, Callable[[Any], object]]] = {
-        "client": (dev.Device, lambda self: get_backend(self.platform)),
+        "client": (devices.Device, lambda self: get_backend(self.platform)),
         "_addressable_device_assignment": (Sharding, of_process),
-        "_device_assignment": (Sharding, lambda self: [dev.device_at(i) for i in self.ids]),
+        "_device_assignment": (Sharding, lambda self: [devices.device_at(i) for i in self.ids]),
     }
     for name, (kind, getter) in attributes.items():
         setattr(kind, name, property(getter))

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from tinyjax.core.names import Primitive
 from tinyjax.core.primitives.shape import moveaxis
+from tinyjax.core.tracing import Primitive
 from tinyjax.core.transforms.batching import BatchTrace, BatchTracer
 from tinyjax.core.values.array import is_array_like
 from tinyjax.facade.primitives import RuleTable, register_batch

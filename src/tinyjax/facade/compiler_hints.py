@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from tinyjax import errors, frames
-from tinyjax.core.names import ints, opd
+from tinyjax.core.values import integers as ints, operands as opd
 
 __all__ = ["compute_on", "custom_partitioning", "set_xla_metadata", "shard_alike"]
 

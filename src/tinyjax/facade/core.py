@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tinyjax.core.names import Array, av, jx, opd
+from tinyjax.core.tracing import jaxpr as jx
+from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.core.values.integers import larger as max_dim, smaller as min_dim
 from tinyjax.facade.primitives import Primitive, pytype_aval_mappings
 from tinyjax.lazy import answer_for

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tinyjax import errors, ffi
-from tinyjax.core.names import hlo
+from tinyjax.core.stablehlo import types as hlo
 from tinyjax.facade import mlir
 
 __all__ = ["ffi_lowering"]

@@ -23,8 +23,9 @@ from weakref import WeakValueDictionary
 import attrs
 
 from tinyjax import errors, lazy
-from tinyjax.core.names import Array, opd, tr
-from tinyjax.state import references as rf
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.values import Array, operands as opd
+from tinyjax.state import references
 
 lazy.answer_for(
     __name__,
@@ -103,7 +104,7 @@ class _Form:
     state: Any
     is_one: ClassVar[bool] = False
 
-    def make(self, refs: Sequence[rf.Ref]) -> object:
+    def make(self, refs: Sequence[references.Ref]) -> object:
         """Make a value that stands for one outside of the function that is being staged."""
         value = self.with_contents([ref.contents for ref in refs])
         _note(value, _Link(value, self, refs))
@@ -134,12 +135,12 @@ class _Link:
 
     __slots__ = ("__weakref__", "form", "refs", "value")
 
-    def __init__(self, value: Any, form: _Form, refs: Sequence[rf.Ref]) -> None:
+    def __init__(self, value: Any, form: _Form, refs: Sequence[references.Ref]) -> None:
         self.value = value
         self.form = form
-        self.refs: Sequence[rf.Ref] = refs
+        self.refs: Sequence[references.Ref] = refs
 
-    def reference(self, i: int, home: tr.Trace) -> rf.Ref:
+    def reference(self, i: int, home: tr.Trace) -> references.Ref:
         """Make a reference to a part of what the value itself holds."""
 
         def get() -> Array:
@@ -152,7 +153,7 @@ class _Link:
             with _as_it_is():
                 self.form.aval.update_from_loval(self.form.state, self.value, *contents)
 
-        return rf.Ref.elsewhere(get, put, home)
+        return references.Ref.elsewhere(get, put, home)
 
 
 @attrs.frozen
@@ -217,10 +218,10 @@ def _cut(link: _Link) -> None:
     """Let references to what a value holds be used no more."""
     _links.pop(id(link.value), None)
     for ref in link.refs:
-        rf.end(ref, "after what holds it was given contents of another structure")
+        references.end(ref, "after what holds it was given contents of another structure")
 
 
-def _opened(value: Any) -> tuple[Sequence[rf.Ref], _Form]:
+def _opened(value: Any) -> tuple[Sequence[references.Ref], _Form]:
     aval = _mutable_type(value)
     if aval is None:
         raise NotImplementedError(
@@ -268,11 +269,11 @@ def _unfolded(value: Any, aval: MutableHiType, name: str) -> Iterator[Any]:
         link.form = _Form(aval, state)
         with _as_it_is():  # it tells its state itself
             aval.update_from_loval(state, value, *after)
-        link.refs = [rf.new_ref(opd.as_array(x)) for x in after]
+        link.refs = [references.new_ref(opd.as_array(x)) for x in after]
         return
     for ref, old, new in zip(link.refs, before, after, strict=True):
         if new is not old:
-            rf.keep(ref, opd.as_array(new))
+            references.keep(ref, opd.as_array(new))
 
 
 class HiPrimitive:
@@ -338,7 +339,7 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:
             ``has_qdd`` is False.
     """
     _types[val_cls] = typeof_fn
-    rf.hold(val_cls, _opened)
+    references.hold(val_cls, _opened)
 
 
 def cur_qdd(x: _Value) -> Hashable:

@@ -15,7 +15,9 @@ import numpy as np
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import distributed, errors, tree
-from tinyjax.core.names import Array, ArrayLike, dev, tr
+from tinyjax.core.devices import PLATFORM, devices_are_known
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.facade import primitives
 from tinyjax.numpy import promotion as pm
 from tinyjax.tree import node
@@ -145,13 +147,13 @@ class _Backends(Mapping[str, str]):
     """The platforms that have been asked for devices, whose number is fixed from then on."""
 
     def __iter__(self) -> Iterator[str]:
-        return iter((dev.PLATFORM,) if dev.devices_are_known() else ())
+        return iter((PLATFORM,) if devices_are_known() else ())
 
     def __len__(self) -> int:
-        return int(dev.devices_are_known())
+        return int(devices_are_known())
 
     def __getitem__(self, platform: str) -> str:
-        if platform != dev.PLATFORM or not dev.devices_are_known():
+        if platform != PLATFORM or not devices_are_known():
             raise KeyError(platform)
         return platform
 

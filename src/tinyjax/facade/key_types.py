@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tinyjax import dtypes
-from tinyjax.core.names import Array, ConcreteArray
+from tinyjax.core.values import Array, ConcreteArray
 from tinyjax.core.values.avals import ShapeDtypeStruct
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tinyjax import lax
-from tinyjax.core.names import ArrayLike
+from tinyjax.core.values import ArrayLike
 from tinyjax.facade.layout import shardings as of_formats
 
 __all__ = ["cond", "scan", "switch", "with_sharding_constraint"]

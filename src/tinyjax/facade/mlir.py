@@ -9,7 +9,10 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Primitive, av, hlo, lw, tr
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import Primitive, trace as tr
+from tinyjax.core.values import avals as av
 from tinyjax.facade import primitives
 
 __all__ = ["LoweringRuleContext", "emit_python_callback", "lower_fun", "register_lowering"]
@@ -40,7 +43,7 @@ class LoweringRuleContext:
         module_context: the module.
     """
 
-    builder: lw.Lowering
+    builder: Lowering
     avals_in: tuple[av.ShapedArray, ...]
     avals_out: tuple[av.ShapedArray, ...]
     module_context: ModuleContext
@@ -86,7 +89,7 @@ def register_lowering(
             f"register_lowering takes a rule for '{prim}', but got {errors.shortened(rule)}."
         )
 
-    def lowering(b: lw.Lowering, operands: hlo.Values, params: Any) -> hlo.Values:
+    def lowering(b: Lowering, operands: hlo.Values, params: Any) -> hlo.Values:
         context = LoweringRuleContext(
             b, _avals([x.type for x in operands]), _avals(b.results), ModuleContext((b.platform,))
         )

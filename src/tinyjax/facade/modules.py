@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import tinyjax
 from tinyjax import config, lazy, missing_names
-from tinyjax.core.names import Array
+from tinyjax.core.values import Array
 from tinyjax.facade.backend import give_attributes
 from tinyjax.facade.key_types import show_key_types
 

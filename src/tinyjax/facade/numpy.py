@@ -13,7 +13,9 @@ from typing import Any, Final, ParamSpec
 import numpy as np
 
 from tinyjax import dtypes, frames, numpy as jnp
-from tinyjax.core.names import Array, idn, prim, tr
+from tinyjax.core.primitives.identities import copy_p
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import Array
 from tinyjax.extend import core
 
 __all__ = [
@@ -56,7 +58,7 @@ def _staged(function: Callable[P, Array]) -> Callable[P, Array]:
         is_given = any(x is result for x in (*args, *kwargs.values()))
         if result.shape or is_given or not core.unsafe_am_i_under_a_jit_DO_NOT_USE():
             return result
-        return tr.bind(idn.copy_p, [result], prim.NO_PARAMS)[0]
+        return tr.bind(copy_p, [result], prim.NO_PARAMS)[0]
 
     return call
 

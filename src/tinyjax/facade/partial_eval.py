@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tinyjax.core.names import Array, av, jx, opd, pr
+from tinyjax.core.tracing import jaxpr as jx, program_rules
 from tinyjax.core.tracing.staging import StagingTracer as DynamicJaxprTracer, stage
+from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.facade.linear_util import WrappedFun
 
 __all__ = ["DynamicJaxprTracer", "PartialVal", "trace_to_jaxpr_nounits"]
@@ -65,8 +66,8 @@ def trace_to_jaxpr_nounits(
     staged = stage(of_unknown, [p.aval for p in pvals if p.aval is not None])
     jaxpr, consts = staged.jaxpr, staged.consts
     constant = tuple([i < len(consts) for i in range(len(jaxpr.in_binders))])
-    independent = tuple([not d for d in pr.depends(jaxpr, [not c for c in constant])])
-    values = iter(jx.eval_jaxpr(pr.shorten(jaxpr, independent, constant), consts))
+    independent = tuple([not d for d in program_rules.depends(jaxpr, [not c for c in constant])])
+    values = iter(jx.eval_jaxpr(program_rules.shorten(jaxpr, independent, constant), consts))
     results = [
         PartialVal.known(next(values)) if known else PartialVal.unknown(aval)
         for known, aval in zip(independent, jaxpr.out_avals, strict=True)

@@ -14,7 +14,18 @@ import attrs
 import numpy as np
 
 from tinyjax import errors, tree
-from tinyjax.core.names import Array, av, bind, encoding, hlo, jx, low, lw, opd, pr, prim, stg
+from tinyjax.core.lowering import lower_jaxpr
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import (
+    bind,
+    encoding,
+    jaxpr as jx,
+    primitive as prim,
+    program_rules,
+    staging,
+)
+from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.custom_derivatives.custom_calls import Zero
 from tinyjax.experimental.hijax import number_of
 
@@ -228,24 +239,24 @@ def register_lowering_of(
 ) -> None:
     """Register a function of arrays whose program is what the primitive lowers to."""
 
-    def staged_for(avals: prim.Avals, params: Any) -> stg.Staged:
+    def staged_for(avals: prim.Avals, params: Any) -> staging.Staged:
         def flat(*args: Array) -> prim.Arrays:
             out = fun(*args, **_mapping(params))
             return [opd.as_array(x) for x in (out if multiple_results else (out,))]
 
-        return stg.stage(flat, avals, fun)
+        return staging.stage(flat, avals, fun)
 
-    def lowering(b: lw.Lowering, operands: hlo.Values, params: Any) -> hlo.Values:
+    def lowering(b: Lowering, operands: hlo.Values, params: Any) -> hlo.Values:
         staged = staged_for([av.ShapedArray(x.type.shape, x.type.dtype) for x in operands], params)
         consts = [b.constant(opd.as_array(c).concrete("data")) for c in staged.consts]
-        return low.lower_jaxpr(b, staged.jaxpr, [*consts, *operands])
+        return lower_jaxpr(b, staged.jaxpr, [*consts, *operands])
 
     def composition(avals: prim.Avals, params: Any) -> jx.Jaxpr | None:
         staged = staged_for(avals, params)
         return None if staged.consts else staged.jaxpr
 
     primitive.def_lowering(lowering)
-    primitive.def_rule(pr.COMPOSITION)(composition)
+    primitive.def_rule(program_rules.COMPOSITION)(composition)
 
 
 # Tables: what is put there is registered

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tinyjax import jit
-from tinyjax.core.names import Primitive
+from tinyjax.core.tracing import Primitive
 from tinyjax.facade.primitives import pytype_aval_mappings as canonicalize_dtype_handlers
 
 __all__ = ["apply_primitive", "canonicalize_dtype_handlers"]

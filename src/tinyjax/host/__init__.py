@@ -11,8 +11,8 @@ import os
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from tinyjax.core.names import Array, ConcreteArray
 from tinyjax.core.tracing.trace import EVAL, current_trace
+from tinyjax.core.values import Array, ConcreteArray
 from tinyjax.dtypes import HostArray
 
 #: What a program is written as: takes the data of arrays, and returns arrays in any containers.

@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import records
-from tinyjax.core.names import jx, pr, prim
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules
 from tinyjax.host import simplify
 
 # Constants fitted to the programs of ``benchmarks.scripts``, in processor time, and no measurement:
@@ -126,11 +126,11 @@ def _cost(jaxpr: jx.Jaxpr) -> Cost:
             if is_number:
                 line = _SECONDS_PER_FUNCTION
         programs = jx.subjaxprs(eqn.params)
-        if programs or pr.ITERATIONS in marks:
+        if programs or program_rules.ITERATIONS in marks:
             times = iterations(eqn)
             bounded &= times is not None
             costs = sorted(map(cost_of, programs), key=lambda cost: -cost.seconds_to_evaluate)
-            if pr.ITERATIONS in marks:
+            if program_rules.ITERATIONS in marks:
                 called += [(1 if times is None else times, cost) for cost in costs]
             else:  # one of the branches, or of a function and its rules, is evaluated
                 called += [(int(i == 0), cost) for i, cost in enumerate(costs)]
@@ -202,6 +202,6 @@ def _more_steps(rules: prim.Rules[Any], shrinks: bool) -> int:
 
 def iterations(eqn: jx.JaxprEqn) -> int | None:
     """How often an equation runs its programs; None where that is not known."""
-    if pr.ITERATIONS not in eqn.primitive.rules.extensions:
+    if program_rules.ITERATIONS not in eqn.primitive.rules.extensions:
         return 1
-    return eqn.primitive.rule(pr.ITERATIONS)(eqn.params)
+    return eqn.primitive.rule(program_rules.ITERATIONS)(eqn.params)

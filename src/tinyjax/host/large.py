@@ -30,7 +30,9 @@ from typing import Any, Final
 import numpy as np
 
 from tinyjax import cores, dtypes
-from tinyjax.core.names import ew, fam, opd, prim
+from tinyjax.core.primitives import elementwise as ew, families
+from tinyjax.core.tracing import primitive as prim
+from tinyjax.core.values import operands as opd
 from tinyjax.dtypes import HostArray
 
 #: So many elements are computed at a time.
@@ -145,7 +147,7 @@ def _in_threads(fun: np.ufunc, *operands: HostArray) -> HostArray:
 
 
 def _large_arithmetic(
-    primitive: fam.Elementwise, avals: prim.Avals, params: Any
+    primitive: families.Elementwise, avals: prim.Avals, params: Any
 ) -> prim.HostCall | None:
     """What NumPy does where the ``host`` rule gives one of its functions."""
     usual = primitive.rules.host
@@ -164,7 +166,7 @@ def _large_arithmetic(
     return None
 
 
-for _primitive in {x for x in vars(ew).values() if isinstance(x, fam.Elementwise)} - {ew.div}:
+for _primitive in {x for x in vars(ew).values() if isinstance(x, families.Elementwise)} - {ew.div}:
     _primitive.def_rule(prim.LARGE)(partial(_large_arithmetic, _primitive))
 
 

@@ -14,8 +14,16 @@ import numpy as np
 from numpy import asarray, empty, ndarray, uint8
 
 from tinyjax import errors, frames, pycode
-from tinyjax.core.names import Array, ConcreteArray, Primitive, av, jt, jx, opd, pr, prim, tr
+from tinyjax.core import jit
+from tinyjax.core.tracing import (
+    Primitive,
+    jaxpr as jx,
+    primitive as prim,
+    program_rules,
+    trace as tr,
+)
 from tinyjax.core.tracing.primitive import Hosts, Kernel, P, on_replaced
+from tinyjax.core.values import Array, ConcreteArray, avals as av, operands as opd
 from tinyjax.dtypes import HostArray
 from tinyjax.host import simplify
 from tinyjax.host.costs import RUNS_TO_WRITE, SECONDS_TO_PLAN, SECONDS_TO_WRITE, cost_of
@@ -394,9 +402,9 @@ class ProgramEvaluation(jx.ProgramTrace):
         _keep_freed_memory()
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
-        if pr.PROGRAM in primitive.rules.extensions:
+        if program_rules.PROGRAM in primitive.rules.extensions:
             tr.check_concrete(args)
-            return pr.evaluate_stepwise(primitive, args, params)
+            return program_rules.evaluate_stepwise(primitive, args, params)
         if primitive.rules.evaluate is None:
             return tr.EVAL.process(primitive, args, params)
         with tr.use_trace(tr.EVAL):  # it may call the user's functions
@@ -473,8 +481,10 @@ class ProgramEvaluation(jx.ProgramTrace):
         token = tr.set_errors(self._errors)
         try:
             with frames.LEVEL:
-                if pr.PROGRAM in eqn.primitive.rules.extensions:
-                    return eqn.primitive.rule(pr.PROGRAM)(hosts, eqn.params, self.on_hosts)
+                if program_rules.PROGRAM in eqn.primitive.rules.extensions:
+                    return eqn.primitive.rule(program_rules.PROGRAM)(
+                        hosts, eqn.params, self.on_hosts
+                    )
                 pairs = zip(hosts, eqn.inputs, strict=True)
                 args = [ConcreteArray(host, x.aval) for host, x in pairs]
                 outs = self.process(eqn.primitive, args, eqn.params)
@@ -565,21 +575,21 @@ def _leaves_unread(eqns: Sequence[jx.JaxprEqn], reads: Sequence[Sequence[jx.Var]
 
 def _pruned(jaxpr: jx.Jaxpr) -> jx.Jaxpr:
     """Return a program without what no result depends on, also in functions with rules."""
-    pruned = pr.dce(jaxpr)
+    pruned = program_rules.dce(jaxpr)
     used = {x for eqn in pruned.eqns for x in eqn.inputs}.union(pruned.outs)
     eqns = [e if used.issuperset(e.out_binders) else _called(e) for e in pruned.eqns]
-    if pr.same_eqns(eqns, pruned.eqns):
+    if program_rules.same_eqns(eqns, pruned.eqns):
         return pruned
-    return pr.dce(jx.Jaxpr(pruned.in_binders, tuple(eqns), pruned.outs))
+    return program_rules.dce(jx.Jaxpr(pruned.in_binders, tuple(eqns), pruned.outs))
 
 
 def _called(eqn: jx.JaxprEqn) -> jx.JaxprEqn:
     """Return a call of the program that evaluates an equation, which can do without results."""
     rules = eqn.primitive.rules.extensions
-    if pr.EVALUATED not in rules or pr.CALLED in rules:
+    if program_rules.EVALUATED not in rules or program_rules.CALLED in rules:
         return eqn
-    params = jt.JitParams(eqn.primitive.rule(pr.EVALUATED)(eqn.params))
-    return attrs.evolve(eqn, primitive=jt.jit_p, params=params)
+    params = jit.JitParams(eqn.primitive.rule(program_rules.EVALUATED)(eqn.params))
+    return attrs.evolve(eqn, primitive=jit.jit_p, params=params)
 
 
 def _taking_params(call: Kernel) -> Callable[..., Any]:

@@ -8,14 +8,17 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes, errors, frames, pycode, tree
-from tinyjax.core.names import Array, ConcreteArray, Primitive, jv, jx, lz, stg, tr
+from tinyjax.core.tracing import Primitive, jaxpr as jx, staging, trace as tr
 from tinyjax.core.tracing.primitive import ZERO
+from tinyjax.core.transforms.jvp import JVPTracer
+from tinyjax.core.transforms.linearize import LinearizeTrace, LinearTrace
+from tinyjax.core.values import Array, ConcreteArray
 from tinyjax.core.values.operands import raw_host
 from tinyjax.host import LARGEST, NotHereError, Program, fall_back, plans
 from tinyjax.pycode import Name
 
 
-class Replay(stg.StagingTrace):
+class Replay(staging.StagingTrace):
     """Records what evaluation would do: it looks into functions that have rules of their own."""
 
     __slots__ = ()
@@ -79,7 +82,7 @@ def _repeats(before: Sequence[Array], again: Sequence[Array], body: plans.Body) 
     )
 
 
-def write_staged(staged: stg.Staged) -> plans.Body:
+def write_staged(staged: staging.Staged) -> plans.Body:
     """Write a program whose results are expressions of arrays.
 
     Raises:
@@ -135,7 +138,7 @@ def _can_be_copied(x: Array) -> bool:
 Step: TypeAlias = Callable[..., Sequence[Array]]
 
 
-class _Tangents(lz.LinearTrace):
+class _Tangents(LinearTrace):
     """Records what a rule does to tangents, to be done again."""
 
     __slots__ = ()
@@ -147,7 +150,7 @@ def make_step(
     primitive: Primitive[Any],
     params: object,
     args: Sequence[Array],
-    trace: lz.LinearizeTrace,
+    trace: LinearizeTrace,
     start: int,
     outs: Sequence[Array],
 ) -> Step | None:
@@ -161,8 +164,8 @@ def make_step(
         start: how many equations it had recorded before.
         outs: the results.
     """
-    recorder, again = trace.parent, lz.LinearTrace(tr.EVAL)
-    assert isinstance(recorder, lz.LinearTrace), "it records the tangents"
+    recorder, again = trace.parent, LinearTrace(tr.EVAL)
+    assert isinstance(recorder, LinearTrace), "it records the tangents"
     pairs = [_parts(x) for x in args]
     tangents = {id(t): t for _, t in pairs if t is not None}
     if not tangents or not all(type(x) is ConcreteArray for x, _ in pairs):
@@ -170,7 +173,7 @@ def make_step(
     tracers = {key: again.new_input(t.aval) for key, t in tangents.items()}
     try:
         step, body = _write_step(primitive, params, pairs)
-        inputs = [x if t is None else jv.JVPTracer(again, x, tracers[id(t)]) for x, t in pairs]
+        inputs = [x if t is None else JVPTracer(again, x, tracers[id(t)]) for x, t in pairs]
         results = step(again, again, *inputs)
         before = _recorded(recorder, recorder.eqns[start:], tangents.values(), outs)
         after = _recorded(again, again.eqns, tracers.values(), results)
@@ -185,11 +188,11 @@ def make_step(
 
 def _parts(x: Array) -> tuple[Array, Array | None]:
     """Return a primal and its tangent, if there is one."""
-    return (x.primal, x.tangent) if isinstance(x, jv.JVPTracer) else (x, None)
+    return (x.primal, x.tangent) if isinstance(x, JVPTracer) else (x, None)
 
 
 def _recorded(
-    recorder: lz.LinearTrace,
+    recorder: LinearTrace,
     eqns: Sequence[jx.JaxprEqn],
     tangents: Iterable[Array],
     outs: Sequence[Array],
@@ -210,7 +213,7 @@ def _recorded(
     read = dict.fromkeys([x for eqn in eqns for x in eqn.inputs if x in consts])
     pairs = [_parts(x) for x in outs]
     taken, given = [
-        [t.binder for t in some if isinstance(t, stg.StagingTracer)]
+        [t.binder for t in some if isinstance(t, staging.StagingTracer)]
         for some in (tangents, [t for _, t in pairs])
     ]
     program = jx.Jaxpr((*taken, *read), tuple(eqns), tuple(given))
@@ -241,7 +244,7 @@ def _write_step(
         body = write_staged(trace.build([*computed.values()]))
     names |= {key: Name(f"o{i}") for i, key in enumerate(computed)}
     body.scope |= {"Var": jx.Var, "JaxprEqn": jx.JaxprEqn, "NotHereError": NotHereError}
-    body.scope |= {"JVPTracer": jv.JVPTracer, "Tracer": stg.StagingTracer}
+    body.scope |= {"JVPTracer": JVPTracer, "Tracer": staging.StagingTracer}
     variables: dict[jx.Atom, pycode.Expression] = {}
 
     def known(value: object) -> Name:

@@ -16,9 +16,10 @@ from numpy import asarray, ndarray
 
 from tinyjax import dtypes, errors, frames, tracebacks
 from tinyjax.config import settings
-from tinyjax.core.names import Array, ConcreteArray, Primitive, ShapedArray, av, ck, opd, prim, tr
+from tinyjax.core.tracing import Primitive, checking, primitive as prim, trace as tr
 from tinyjax.core.tracing.primitive import NO_PARAMS, Kernel
 from tinyjax.core.tracing.trace import EVAL, IGNORE, current_trace, reset_errors, set_errors
+from tinyjax.core.values import Array, ConcreteArray, ShapedArray, avals as av, operands as opd
 from tinyjax.core.values.operands import PYTHON_NUMBERS, met_splats
 from tinyjax.host import NotHereError, Program, data_at_hand, fall_back
 from tinyjax.tracebacks import shorten
@@ -255,7 +256,7 @@ def replayed(fun: F) -> F:
                 programs.make(signature, fun, args, kwargs, hosts, result)
         except Exception as error:
             try:
-                ck.explain(fun, args, kwargs, error)
+                checking.explain(fun, args, kwargs, error)
             except errors.ArgumentError as explanation:
                 tracebacks.shorten(explanation, sys._getframe())
                 raise
@@ -307,7 +308,7 @@ def _add(x: object, key: list[object], hosts: list[dtypes.HostArray], depth: int
         )  # 0.0 is equal to -0.0, and no NaN to any
     elif isinstance(x, (list, tuple)) and kind in (list, tuple):
         key += (kind, len(x))
-        if depth >= ck.DEEPEST:
+        if depth >= checking.DEEPEST:
             return False
         for part in x:  # faster than all() of a generator
             if not _add(part, key, hosts, depth + 1):

@@ -12,7 +12,9 @@ from typing import Final, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax.core.names import Array, ew, jx, opd, pr, prim, tr
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules, trace as tr
+from tinyjax.core.values import Array, operands as opd
 
 #: Results of so many bytes are put where an operand was, and are dropped when they are not needed.
 _LARGE: Final = 1 << 12
@@ -110,7 +112,7 @@ def simplify(jaxpr: jx.Jaxpr, consts: Sequence[Array] = ()) -> Simplified:
         eqns.append(eqn)
         calls[id(eqn)] = call
     results = tuple([same.get(x, x) for x in jaxpr.outs])
-    program = pr.dce(jx.Jaxpr(jaxpr.in_binders, tuple(eqns), results))
+    program = program_rules.dce(jx.Jaxpr(jaxpr.in_binders, tuple(eqns), results))
     return Simplified(program, known, calls)
 
 
@@ -125,12 +127,16 @@ def _taken(eqn: jx.JaxprEqn, predicate: Array | None) -> jx.Atom | None:
 
 def with_calls_inlined(jaxpr: jx.Jaxpr) -> jx.Jaxpr:
     """Return a program with the programs that it calls in the places of the calls."""
-    return jaxpr.derive("calls inlined", lambda: pr.inlined(jaxpr, _called))
+    return jaxpr.derive("calls inlined", lambda: program_rules.inlined(jaxpr, _called))
 
 
 def _called(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
     rules = eqn.primitive.rules.extensions
-    return eqn.primitive.rule(pr.INLINING)(eqn.params) if pr.INLINING in rules else None
+    return (
+        eqn.primitive.rule(program_rules.INLINING)(eqn.params)
+        if program_rules.INLINING in rules
+        else None
+    )
 
 
 def with_compositions(jaxpr: jx.Jaxpr) -> jx.Jaxpr:
@@ -139,16 +145,16 @@ def with_compositions(jaxpr: jx.Jaxpr) -> jx.Jaxpr:
     So NumPy evaluates what XLA would be given, and no Python code of whoever declared them.
     """
     for eqn in jaxpr.eqns:
-        if pr.COMPOSITION in eqn.primitive.rules.extensions:
-            return jaxpr.derive("compositions", lambda: pr.inlined(jaxpr, _composition))
+        if program_rules.COMPOSITION in eqn.primitive.rules.extensions:
+            return jaxpr.derive("compositions", lambda: program_rules.inlined(jaxpr, _composition))
     return jaxpr
 
 
 def _composition(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
-    if pr.COMPOSITION not in eqn.primitive.rules.extensions:
+    if program_rules.COMPOSITION not in eqn.primitive.rules.extensions:
         return None
     avals = [x.aval for x in eqn.inputs]
-    program: jx.Jaxpr | None = eqn.primitive.rule(pr.COMPOSITION)(avals, eqn.params)
+    program: jx.Jaxpr | None = eqn.primitive.rule(program_rules.COMPOSITION)(avals, eqn.params)
     return program if program is not None and [*program.out_avals] == eqn.out_avals else None
 
 

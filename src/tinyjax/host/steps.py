@@ -9,9 +9,12 @@ import attrs
 
 from tinyjax import dtypes
 from tinyjax.config import Process, local_settings
-from tinyjax.core.names import Array, ConcreteArray, Primitive, lz, tp, tr
+from tinyjax.core.tracing import Primitive, trace as tr
 from tinyjax.core.tracing.jaxpr import Atom, JaxprEqn, Lit, Var
 from tinyjax.core.tracing.primitive import ZERO, Tangent, on_replaced
+from tinyjax.core.transforms.linearize import LinearizeTrace, LinearTrace
+from tinyjax.core.transforms.transpose import Transposer
+from tinyjax.core.values import Array, ConcreteArray
 from tinyjax.host import fall_back, replay
 
 # Steps of a linearization that are repeated: what a primitive's jvp rule does, without asking it.
@@ -62,7 +65,7 @@ steps_of: Final = _StepsOf()
 on_replaced.append(steps_of.clear)
 
 
-class EagerLinearizeTrace(lz.LinearizeTrace):
+class EagerLinearizeTrace(LinearizeTrace):
     """The same where primals are evaluated: what was often done is repeated (``steps``)."""
 
     __slots__ = ()
@@ -93,7 +96,7 @@ class EagerLinearizeTrace(lz.LinearizeTrace):
                 results = super().process(primitive, args, params)
                 fall_back(error)
             return results
-        assert isinstance(linear, lz.LinearTrace), "it records the tangents"
+        assert isinstance(linear, LinearTrace), "it records the tangents"
         start = len(linear.eqns)
         outs = super().process(primitive, args, params)
         if steps.is_due(key):
@@ -112,7 +115,7 @@ _FEWEST: Final = 3
 _programs: Final = replay.Programs()
 
 
-class EagerTransposer(tp.Transposer):
+class EagerTransposer(Transposer):
     """Pulls back values at hand by a program, if it has often been done through such equations.
 
     What a backward pass does depends on the equations and on the types of the values in them. Those
@@ -191,7 +194,7 @@ class EagerTransposer(tp.Transposer):
             left = iter(values)
             again = _substituted(self, left)
             cts: list[Tangent] = [ZERO if ct is ZERO else next(left) for ct in cotangents]
-            return _by_place(tp.Transposer.pull_back(again, cts))
+            return _by_place(Transposer.pull_back(again, cts))
 
         results = super().pull_back(cotangents)
         if _programs.is_due(key_of_call):
@@ -199,7 +202,7 @@ class EagerTransposer(tp.Transposer):
         return results
 
 
-def _substituted(transposer: tp.Transposer, values: Iterator[Array]) -> tp.Transposer:
+def _substituted(transposer: Transposer, values: Iterator[Array]) -> Transposer:
     """Return a backward pass through the same equations, with other known values.
 
     Args:

@@ -20,7 +20,9 @@ from weakref import WeakValueDictionary
 import attrs
 
 from tinyjax import blas, config, records
-from tinyjax.core.names import Array, ConcreteArray, conc, dev, jx, prim, tr, xla
+from tinyjax.core import devices, xla
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
+from tinyjax.core.values import Array, ConcreteArray, concrete
 from tinyjax.core.xla import compilation, threads
 from tinyjax.core.xla.threads import in_background
 from tinyjax.host.costs import cost_of
@@ -247,7 +249,7 @@ def run(
     tier: config.Tier,
 ) -> tuple[Sequence[Array], xla.Executable | None]:
     """Evaluate the first calls of a program, and have it compiled after them; see ``xla.run``."""
-    is_here = request.placement is None or dev.plane().is_on_host(request)
+    is_here = request.placement is None or devices.plane().is_on_host(request)
     if tier != "compiled" and is_here and _depth.get() < _DEEPEST:
         progress = _progress_of(request)
         times, calls = progress.decision.evaluations, next(progress.calls)
@@ -318,11 +320,11 @@ def _evaluate(
 ) -> Sequence[Array]:
     jaxpr = request.jaxpr
     tr.check_concrete(args)
-    conc.check_donated(args)
+    concrete.check_donated(args)
     taken = request.given_up
     if taken:
-        conc.check_donated_once(args, taken, jaxpr.in_avals, request.name)
-    hosts = args if request.placement is None else dev.plane().on_host(args)
+        concrete.check_donated_once(args, taken, jaxpr.in_avals, request.name)
+    hosts = args if request.placement is None else devices.plane().on_host(args)
     # loaded with the first program that is evaluated
     from tinyjax.host.plans import ProgramEvaluation  # noqa: PLC0415
 
@@ -342,4 +344,4 @@ def _evaluate(
         results.append(ConcreteArray(out._host, aval, out._buffer))
     for i in taken:
         args[i].delete()
-    return results if request.placement is None else dev.plane().put_results(request, results)
+    return results if request.placement is None else devices.plane().put_results(request, results)

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
-from tinyjax.core.names import Array, Primitive, Tracer, prim, tr
 from tinyjax.core.primitives.identities import stop_gradient_p
+from tinyjax.core.tracing import Primitive, Tracer, primitive as prim, trace as tr
+from tinyjax.core.values import Array
 from tinyjax.dtypes import is_inexact
 
 P = TypeVar("P")

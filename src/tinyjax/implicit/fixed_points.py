@@ -6,7 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack, overload
 
 from tinyjax import dtypes, frames, numpy as jnp
-from tinyjax.core.names import Array, ArrayLike, ck, mapping, wl
+from tinyjax.core.api import mapping
+from tinyjax.core.control_flow.while_loop import while_loop
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.implicit import krylov, linear_systems, theorem, vectors
 from tinyjax.implicit.newton import newton
 from tinyjax.numpy.promotion import check_option
@@ -55,7 +58,7 @@ def fixed_point(
     has_aux: bool,
     **options: Unpack[Options],
 ) -> Any: ...
-@ck.checked
+@checking.checked
 def fixed_point(  # noqa: PLR0913
     f: Callable[..., Any],
     x0: Any,
@@ -174,6 +177,6 @@ def _iterate(
 
     zeros = jnp.zeros((depth, x0.shape[0]), x0.dtype)
     first = _State(x0, fun(x0), zeros, zeros, jnp.zeros((), dtypes.int32))
-    last = wl.while_loop(going, step, first)
+    last = while_loop(going, step, first)
     # the value is one application nearer than its argument
     return last.value, krylov.Info(~far(last), last.iterations, error(last))

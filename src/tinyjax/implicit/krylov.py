@@ -13,7 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tinyjax import dtypes, numpy as jnp
-from tinyjax.core.names import Array, loops, wl
+from tinyjax.core.control_flow import loops
+from tinyjax.core.control_flow.while_loop import while_loop
+from tinyjax.core.values import Array
 
 Operator = Callable[[Array], Array]
 
@@ -94,7 +96,7 @@ def cg(
         gamma = jnp.vdot(r, z)
         return _CG(s.x + alpha * s.p, r, z + _ratio(gamma, s.gamma) * s.p, gamma, s.iterations + 1)
 
-    last = wl.while_loop(going, step, _CG(x0, r, z, jnp.vdot(r, z), iterations))
+    last = while_loop(going, step, _CG(x0, r, z, jnp.vdot(r, z), iterations))
     return _finish(matvec, b, last.x, last.iterations, least)
 
 
@@ -141,7 +143,7 @@ def bicgstab(
         return _BiCGSTAB(x, half - omega * t, p, v, rho, alpha, omega, s.iterations + 1)
 
     first = _BiCGSTAB(x0, shadow, zeros, zeros, one, one, one, iterations)
-    last = wl.while_loop(going, step, first)
+    last = while_loop(going, step, first)
     return _finish(matvec, b, last.x, last.iterations, least)
 
 
@@ -214,5 +216,5 @@ def gmres(
 
     residual = norm(b - matvec(x0))
     first = _GMRES(x0, residual, jnp.zeros((), dtypes.int32), jnp.ones((), dtypes.bool_))
-    last = wl.while_loop(going, step, first)
+    last = while_loop(going, step, first)
     return _finish(matvec, b, last.x, last.iterations, least)

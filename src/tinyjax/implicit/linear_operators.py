@@ -13,17 +13,26 @@ from typing import Any
 import attrs
 
 from tinyjax import frames, tree
+from tinyjax.core.control_flow.common import stage_function
 from tinyjax.core.jit.program import inline
 from tinyjax.core.lowering import call_jaxpr
-from tinyjax.core.names import bind, bt, cf, ck, cl, ew, hlo, jv, jx, lw, lz, prim, ru, sh, stg, tp
+from tinyjax.core.primitives import elementwise as ew, rules, shape as sh
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import bind, calling, checking, jaxpr as jx, primitive as prim, staging
 from tinyjax.core.tracing.primitive import defined, of_undefined, present, split_list, with_zeros
 from tinyjax.core.tracing.program_rules import def_evaluated
 from tinyjax.core.tracing.trace import Running
+from tinyjax.core.transforms import batching
+from tinyjax.core.transforms.jvp import jvp_flat
+from tinyjax.core.transforms.linearize import linear_trace, linearize_flat
+from tinyjax.core.transforms.transpose import transpose_jaxpr
 from tinyjax.core.values import Array, ShapedArray
 from tinyjax.errors import DifferentiationError
 from tinyjax.implicit.vectors import begin, check_like, follow
-from tinyjax.parallel import collective as col, mesh_rule as mr, types as ty
+from tinyjax.parallel import collective, mesh_rule
 from tinyjax.parallel.fitting import refit
+from tinyjax.parallel.types import Axes, across
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -62,29 +71,29 @@ def _solve_type(avals: prim.Avals, params: LinearSolveParams) -> prim.Avals:
 
 
 def _fit_solve(
-    params: LinearSolveParams, own_axes: Sequence[ty.Axes]
-) -> tuple[Sequence[ty.Axes], LinearSolveParams]:
+    params: LinearSolveParams, own_axes: Sequence[Axes]
+) -> tuple[Sequence[Axes], LinearSolveParams]:
     n, k, back = params.num_consts, params.size, params.transpose_solve
-    axes_in = mr.joined(mr.axes_of(params.solve.in_avals), own_axes)
+    axes_in = mesh_rule.joined(mesh_rule.axes_of(params.solve.in_avals), own_axes)
     while True:  # until vectors vary along all axes along which the matrix makes them
-        axes = mr.union(axes_in[n:])
+        axes = mesh_rule.union(axes_in[n:])
         axes_in = (*axes_in[:n], *[axes] * k)
         matvec, solve = [refit(p, axes_in, [axes] * k) for p in (params.matvec, params.solve)]
         transposed = None if back is None else refit(back, axes_in, [axes] * k)
         outs = [*matvec.out_avals, *solve.out_avals[:k]]
         if transposed is not None:
             outs += transposed.out_avals[:k]
-        after = mr.union(mr.axes_of(outs))
+        after = mesh_rule.union(mesh_rule.axes_of(outs))
         if after == axes:
             return axes_in, LinearSolveParams(matvec, solve, transposed, n)
         axes_in = (*axes_in[:n], *[after] * k)
 
 
-custom_linear_solve_p.def_rule(mr.MESH)(mr.MeshRule(fits=_fit_solve))
+custom_linear_solve_p.def_rule(mesh_rule.MESH)(mesh_rule.MeshRule(fits=_fit_solve))
 
 
 @custom_linear_solve_p.def_lowering
-def _solve_lowering(b: lw.Lowering, operands: hlo.Values, params: LinearSolveParams) -> hlo.Values:
+def _solve_lowering(b: Lowering, operands: hlo.Values, params: LinearSolveParams) -> hlo.Values:
     return call_jaxpr(b, params.solve, "linear_solve", operands)
 
 
@@ -101,7 +110,7 @@ def _without_aux(params: LinearSolveParams) -> LinearSolveParams:
 def _sub(a: prim.Tangent, b: prim.Tangent) -> prim.Tangent:
     if b is prim.ZERO:
         return a
-    return ew.neg(b) if a is prim.ZERO else ru.add_arrays(a, ew.neg(b))
+    return ew.neg(b) if a is prim.ZERO else rules.add_arrays(a, ew.neg(b))
 
 
 @custom_linear_solve_p.def_jvp
@@ -111,7 +120,7 @@ def _solve_jvp(
     n, k = params.num_consts, params.size
     outs = bind(custom_linear_solve_p, primals, params)
     consts, x = primals[:n], outs[:k]
-    _, change = jv.jvp_flat(
+    _, change = jvp_flat(
         lambda *cs: jx.eval_jaxpr(params.matvec, [*cs, *x]), consts, list(tangents[:n])
     )
     return outs, _tangent_solution(primals, tangents[n:], change, params)
@@ -128,7 +137,7 @@ def _tangent_solution(
     right = [_sub(a, b) for a, b in zip(of_b, change, strict=True)]
     if all(t is prim.ZERO for t in right):
         return [*([prim.ZERO] * k), *more]
-    right_sides = [ru.instantiate(t, b) for t, b in zip(right, primals[n:], strict=True)]
+    right_sides = [rules.instantiate(t, b) for t, b in zip(right, primals[n:], strict=True)]
     return [*bind(custom_linear_solve_p, (*primals[:n], *right_sides), _without_aux(params)), *more]
 
 
@@ -139,7 +148,7 @@ def _solve_linearize(
     n, k = params.num_consts, params.size
     outs = bind(custom_linear_solve_p, primals, params)
     consts, x = primals[:n], outs[:k]
-    change = lz.linearize_flat(
+    change = linearize_flat(
         lambda *cs: jx.eval_jaxpr(params.matvec, [*cs, *x]), consts, list(nonzero[:n])
     )
     some = any(change.nonzero_out) or any(nonzero[n:])
@@ -153,29 +162,29 @@ def _solve_linearize(
     return outs, nonzero_out, tangent_map
 
 
-def transposed(matvec: jx.Jaxpr, num_consts: int) -> stg.Staged:
+def transposed(matvec: jx.Jaxpr, num_consts: int) -> staging.Staged:
     """The transpose of a program of constants and of a vector, in which it is linear."""
 
-    def make() -> stg.Staged:
+    def make() -> staging.Staged:
         size = len(matvec.outs)
         linear = (False,) * num_consts + (True,) * size
-        transposed_matvec = tp.transpose_jaxpr(matvec, linear, (True,) * size)
+        transposed_matvec = transpose_jaxpr(matvec, linear, (True,) * size)
         avals = matvec.in_avals
 
         def run(*args: Array) -> list[Array]:
             outs = with_zeros(transposed_matvec.nonzero_out, inline(transposed_matvec.staged, args))
-            return ru.instantiate_all(outs, avals[num_consts:])
+            return rules.instantiate_all(outs, avals[num_consts:])
 
-        return stg.stage(run, [*avals[:num_consts], *matvec.out_avals])
+        return staging.stage(run, [*avals[:num_consts], *matvec.out_avals])
 
     return matvec.derive(("transposed operator", num_consts), make)
 
 
 def _bind_staged(
-    programs: Sequence[stg.Staged], operands: Sequence[Array], num_consts: int
+    programs: Sequence[staging.Staged], operands: Sequence[Array], num_consts: int
 ) -> Sequence[Array]:
     """Bind programs that take the same operands, after constants that each has of its own."""
-    (of_matvec, of_solve, *back), own = stg.close_over(programs)
+    (of_matvec, of_solve, *back), own = staging.close_over(programs)
     params = LinearSolveParams(
         of_matvec, of_solve, back[0] if back else None, len(own) + num_consts
     )
@@ -189,18 +198,18 @@ def _solve_transpose(
     n = params.num_consts
     consts = defined(operands[:n])
     if len(consts) < n:
-        raise ru.not_linear("custom_linear_solve", "its matrix")
+        raise rules.not_linear("custom_linear_solve", "its matrix")
     if params.transpose_solve is None:
         raise DifferentiationError(
             "custom_linear_solve was called without transpose_solve, which reverse mode (grad, "
             "vjp, jacrev) needs. Give it one, or say symmetric=True if the matrix is symmetric."
         )
     params = _without_aux(params)
-    right_sides = ru.instantiate_all(cotangents[: params.size], [b.aval for b in operands[n:]])
+    right_sides = rules.instantiate_all(cotangents[: params.size], [b.aval for b in operands[n:]])
     assert params.transpose_solve is not None, "asked above"
     symmetric = params.transpose_solve == params.solve
-    matvec = stg.Staged(params.matvec, ()) if symmetric else transposed(params.matvec, n)
-    back, forth = stg.Staged(params.transpose_solve, ()), stg.Staged(params.solve, ())
+    matvec = staging.Staged(params.matvec, ()) if symmetric else transposed(params.matvec, n)
+    back, forth = staging.Staged(params.transpose_solve, ()), staging.Staged(params.solve, ())
     solutions = _bind_staged([matvec, back, forth], [*consts, *right_sides], n)
     return [*[None] * n, *of_undefined(operands[n:], solutions)]
 
@@ -213,9 +222,9 @@ def _solve_batch(
     right = [sh.move_batch_axis(x, a, 0, size) for x, a in zip(values[n:], axes[n:], strict=True)]
     places = (*axes[:n], *([0] * len(right)))
 
-    def batched(jaxpr: jx.Jaxpr) -> stg.Staged:
+    def batched(jaxpr: jx.Jaxpr) -> staging.Staged:
         out_mapped = (True,) * len(jaxpr.outs)
-        return bt.batch_jaxpr(jaxpr, mapped, places, out_mapped)[0]
+        return batching.batch_jaxpr(jaxpr, mapped, places, out_mapped)[0]
 
     back = () if params.transpose_solve is None else (params.transpose_solve,)
     programs = [batched(jaxpr) for jaxpr in (params.matvec, params.solve, *back)]
@@ -226,7 +235,7 @@ def _solve_batch(
 # The function
 
 
-@ck.checked
+@checking.checked
 def custom_linear_solve(
     matvec: Callable[[Any], Any],
     b: Any,
@@ -269,7 +278,7 @@ def custom_linear_solve(
     """
     leaves, b_tree = tree.flatten(b)
     in_tree = tree.structure(((b,), {}))
-    given = cl.as_arrays(leaves, matvec, in_tree)
+    given = calling.as_arrays(leaves, matvec, in_tree)
     right = [begin(x) for x in given]
     while True:
         avals = [x.aval for x in right]
@@ -278,22 +287,22 @@ def custom_linear_solve(
         if [x.aval for x in followed] != avals:
             right = followed
             continue
-        axes = mr.union(mr.axes_of([*avals, *operator.jaxpr.out_avals]))
-        if all(axes == ty.across(aval) for aval in avals):
+        axes = mesh_rule.union(mesh_rule.axes_of([*avals, *operator.jaxpr.out_avals]))
+        if all(axes == across(aval) for aval in avals):
             break
         # of a matrix of which each device has its own, the solution is each device's own too
-        right = [col.pvary(x, axes) for x in right]
+        right = [collective.pvary(x, axes) for x in right]
     like = "b", b_tree, avals
     what = f"{frames.describe_function(matvec)}, the matvec of custom_linear_solve,"
     check_like(what, like, out_tree, operator.jaxpr.out_avals, exact=True)
     num_own = len(operator.consts)
 
-    def applied(program: stg.Staged, consts: Sequence[Array]) -> Callable[[Any], Any]:
+    def applied(program: staging.Staged, consts: Sequence[Array]) -> Callable[[Any], Any]:
         def apply(x: Any) -> Any:
             values = [
                 ew.convert_element_type(leaf, aval.dtype)
                 for leaf, aval in zip(
-                    cl.as_arrays(tree.leaves(x), matvec, in_tree), avals, strict=True
+                    calling.as_arrays(tree.leaves(x), matvec, in_tree), avals, strict=True
                 )
             ]
             return tree.unflatten(
@@ -306,14 +315,14 @@ def custom_linear_solve(
 
     def staged_solver(
         solver: Callable[..., Any], name: str, multiply: Callable[[Any], Any]
-    ) -> stg.Staged:
+    ) -> staging.Staged:
         @frames.wraps(solver)
         def run(right: Any) -> Any:
             result = solver(multiply, right)
-            x, aux = cl.split_aux(solver, result) if has_aux else (result, None)
+            x, aux = calling.split_aux(solver, result) if has_aux else (result, None)
             return x, aux
 
-        staged, out_tree = cf.stage_function(run, in_tree, avals, "custom_linear_solve")
+        staged, out_tree = stage_function(run, in_tree, avals, "custom_linear_solve")
         x_tree, aux_tree = out_tree.children()
         what = f"{frames.describe_function(solver)}, the {name} of custom_linear_solve,"
         check_like(what, like, x_tree, staged.jaxpr.out_avals[: len(avals)], exact=True)
@@ -322,7 +331,7 @@ def custom_linear_solve(
 
     programs = [
         operator,
-        staged_solver(solve, "solve", applied(stg.Staged(operator.jaxpr, ()), operator.consts)),
+        staged_solver(solve, "solve", applied(staging.Staged(operator.jaxpr, ()), operator.consts)),
     ]
     if transpose_solve is not None:
         multiply = applied(transposed(operator.jaxpr, num_own), operator.consts)
@@ -336,14 +345,14 @@ def custom_linear_solve(
 
 def _record(
     matvec: Callable[..., Any], in_tree: tree.PyTreeDef, avals: Sequence[ShapedArray]
-) -> tuple[stg.Staged, tree.PyTreeDef]:
+) -> tuple[staging.Staged, tree.PyTreeDef]:
     """Record what a linear function does with its argument; the rest is computed now, and once.
 
     So a derivative within it, of a function with programs inside, leaves tangents alone to be
     transposed.
     """
-    flat = cl.FlatFunction(matvec, in_tree)
-    linear = lz.linear_trace(frames.Applied("custom_linear_solve", matvec))
+    flat = calling.FlatFunction(matvec, in_tree)
+    linear = linear_trace(frames.Applied("custom_linear_solve", matvec))
     with Running(linear):
         staged = linear.build(flat(*linear.new_inputs(avals)))
     return staged, flat.out_tree

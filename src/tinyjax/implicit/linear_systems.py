@@ -9,7 +9,12 @@ from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack, overload
 import attrs
 
 from tinyjax import dtypes, frames, numpy as jnp, tree
-from tinyjax.core.names import Array, ArrayLike, api, arr, ck, cl, idn, mapping, opd
+from tinyjax.core import api
+from tinyjax.core.api import mapping
+from tinyjax.core.primitives.identities import stop_gradient
+from tinyjax.core.tracing import calling, checking
+from tinyjax.core.values import Array, ArrayLike, operands as opd
+from tinyjax.core.values.array import is_array_like
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.implicit import krylov, linear_operators
 from tinyjax.implicit.vectors import Space, follow, space_of, strong
@@ -49,7 +54,7 @@ def linear_solve(A: ArrayLike | Callable[[Any], Any], b: T, **options: Unpack[Pl
 def linear_solve(
     A: ArrayLike | Callable[[Any], Any], b: Any, *, has_aux: bool, **options: Unpack[Options]
 ) -> Any: ...
-@ck.checked
+@checking.checked
 def linear_solve(  # noqa: PLR0913
     A: ArrayLike | Callable[[Any], Any],
     b: Any,
@@ -108,14 +113,14 @@ def linear_solve(  # noqa: PLR0913
     mapping.check_positive("linear_solve", maxiter=maxiter, restart=restart)
     leaves, treedef = tree.flatten(b)
     multiply: Callable[[Any], Any]
-    if arr.is_array_like(A):
+    if is_array_like(A):
         matrix = opd.as_array(A)
         _check_matrix(matrix, b)
         multiply, dtypes_of = partial(jnp.matmul, matrix), [(matrix.dtype, matrix.weak_type)]
     else:
         assert callable(A), "as its annotation says"
         multiply, dtypes_of = frames.Applied("linear_solve", A), []
-    given = cl.as_arrays(leaves, multiply, tree.structure(((b,), {})))
+    given = calling.as_arrays(leaves, multiply, tree.structure(((b,), {})))
     right = [strong(x) for x in given]
     if any(x.weak_type for x in given):
         products = tree.leaves(api.eval_shape(multiply, tree.unflatten(treedef, right)))
@@ -123,8 +128,8 @@ def linear_solve(  # noqa: PLR0913
     right = [x.astype(dtypes.promote([*dtypes_of, (x.dtype, False)])[0]) for x in right]
     space = space_of(treedef, [x.aval for x in right], "b of linear_solve")
     if tol is not None:
-        tol = idn.stop_gradient(opd.as_array(tol))
-    atol = idn.stop_gradient(opd.as_array(atol))
+        tol = stop_gradient(opd.as_array(tol))
+    atol = stop_gradient(opd.as_array(atol))
     settings = Settings(method or "dense", preconditioner, tol, atol, maxiter, restart)
     start = None if x0 is None else _guess(x0, space)
     x, info = settings.solve(multiply, tree.unflatten(treedef, right), space, start)
@@ -135,7 +140,7 @@ def _check_matrix(matrix: Array, b: Any) -> None:
     shape = matrix.shape
     if len(shape) != 2 or shape[0] != shape[1]:
         raise ShapeError(f"A of linear_solve must be a square matrix, but it is {matrix.aval}.")
-    if not arr.is_array_like(b):
+    if not is_array_like(b):
         raise ArgumentError(
             "b of linear_solve must be an array where A is one, but it is "
             f"{tree.structure(b)}. Give A as a function of such trees."

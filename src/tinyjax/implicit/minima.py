@@ -8,7 +8,12 @@ from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack, overloa
 import numpy as np
 
 from tinyjax import dtypes, errors, frames, numpy as jnp
-from tinyjax.core.names import Array, ArrayLike, api, ck, mapping, sc, wl
+from tinyjax.core import api
+from tinyjax.core.api import mapping
+from tinyjax.core.control_flow.scan import scan
+from tinyjax.core.control_flow.while_loop import while_loop
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.implicit import krylov, linear_systems, theorem, vectors
 from tinyjax.numpy.promotion import check_option
 
@@ -56,7 +61,7 @@ def minimize(
     has_aux: bool,
     **options: Unpack[Options],
 ) -> Any: ...
-@ck.checked
+@checking.checked
 def minimize(  # noqa: PLR0913
     fun: Callable[..., Any],
     x0: Any,
@@ -178,7 +183,7 @@ def _descend(
             level = (jnp.abs(change) <= rounding) & (t.slope @ direction <= -0.8 * fall)
             return ~(enough | level) & (t.scale > eps * eps)
 
-        accepted = wl.while_loop(too_long, lambda t: trial(t.scale / 2), trial(s.scale))
+        accepted = while_loop(too_long, lambda t: trial(t.scale / 2), trial(s.scale))
         stuck = (accepted.scale <= eps * eps) | ~jnp.isfinite(accepted.value)
         after, scale = s.memory, 2 * accepted.scale
         if memory:
@@ -194,7 +199,7 @@ def _descend(
     no = jnp.zeros((), dtypes.bool_)
     start = memory.start if memory else ()
     first = _State(x0, value, slope, start, scale, jnp.zeros((), dtypes.int32), no)
-    last = wl.while_loop(going, step, first)
+    last = while_loop(going, step, first)
     length = krylov.norm(last.slope)
     return last.x, krylov.Info(length <= tol, last.iterations, length)
 
@@ -223,8 +228,8 @@ class StepMemory:
             moved, turned, inverse, along = pair
             return product + moved * (along - inverse * jnp.dot(turned, product)), None
 
-        rest, along = sc.scan(back, slope, tuple(pairs), reverse=True)
-        return sc.scan(forth, size * rest, (*pairs, along))[0]
+        rest, along = scan(back, slope, tuple(pairs), reverse=True)
+        return scan(forth, size * rest, (*pairs, along))[0]
 
     def learn(
         self, memory: tuple[Array, ...], moved: Array, turned: Array, curvature: Array

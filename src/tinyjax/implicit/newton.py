@@ -8,7 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tinyjax import dtypes, numpy as jnp
-from tinyjax.core.names import Array, api, wl
+from tinyjax.core import api
+from tinyjax.core.control_flow.while_loop import while_loop
+from tinyjax.core.values import Array
 from tinyjax.implicit import krylov
 
 
@@ -62,7 +64,7 @@ def newton(
 
         full = s.x - step
         one = jnp.ones((), before.dtype)
-        scale, x, value = wl.while_loop(too_long, halve, (one, full, fun(full)))
+        scale, x, value = while_loop(too_long, halve, (one, full, fun(full)))
         done = before == 0
         return _State(
             jnp.where(done, s.x, x),
@@ -74,7 +76,7 @@ def newton(
 
     no = jnp.zeros((), dtypes.bool_)
     first = _State(x0, fun(x0), jnp.zeros((), dtypes.int32), no, no)
-    last = wl.while_loop(going, step, first)
+    last = while_loop(going, step, first)
     return last.x, krylov.Info(last.converged, last.iterations, krylov.norm(last.value))
 
 
@@ -107,7 +109,7 @@ def bisection(
         )
 
     first = _Bracket(low, high, jnp.sign(at_low), jnp.zeros((), dtypes.int32))
-    last = wl.while_loop(going, step, first)
+    last = while_loop(going, step, first)
     x = jnp.where(at_low == 0, low, jnp.where(at_high == 0, high, last.high))
     valid = jnp.sign(at_low) * jnp.sign(at_high) <= 0
     x = jnp.where(valid, x, float("nan"))

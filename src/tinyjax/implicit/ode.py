@@ -7,13 +7,17 @@ from itertools import accumulate
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, overload
 
 from tinyjax import custom_derivatives, dtypes, frames, numpy as jnp, tree
-from tinyjax.core.names import Array, ArrayLike, api, ck, ew, ints, prim, sc, tr
+from tinyjax.core import api
+from tinyjax.core.control_flow.scan import scan
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.tracing import checking, primitive as prim, trace as tr
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError
 from tinyjax.implicit import runge_kutta, taylor_series, vectors
 from tinyjax.implicit.krylov import Info
 from tinyjax.implicit.vectors import strong
 from tinyjax.numpy.promotion import check_option
-from tinyjax.parallel import collective as col, mesh_rule as mr
+from tinyjax.parallel import collective, mesh_rule
 from tinyjax.primitives.linear_maps import linear_call
 
 T = TypeVar("T")
@@ -77,7 +81,7 @@ def odeint(
     has_aux: bool,
     **options: Unpack[Options],
 ) -> Any: ...
-@ck.checked
+@checking.checked
 def odeint(  # noqa: PLR0913
     func: Callable[..., Any],
     y0: Any,
@@ -155,9 +159,9 @@ def odeint(  # noqa: PLR0913
         if isinstance(c, tr.Tracer) and dtypes.is_inexact(c.dtype)
     ]
     # Where slopes differ between devices, so do states and steps, and the cotangents of the rest.
-    axes = mr.union(mr.axes_of(closed.jaxpr.out_avals))
+    axes = mesh_rule.union(mesh_rule.axes_of(closed.jaxpr.out_avals))
     operands = (problem.start, times, *problem.consts)
-    state, times, *consts = [col.pvary(x, axes) for x in operands]
+    state, times, *consts = [collective.pvary(x, axes) for x in operands]
     real = dtypes.real_part(space.dtype)
     times = times.astype(dtypes.promote_types(times.dtype, real))
     # time always increases: where it does not, the equation is turned round
@@ -349,7 +353,7 @@ def solve_flow(
 
         total = jnp.zeros(constants.size, cts.dtype)
         segments = (states[1:], cts[:-1], times[1:], times[:-1])
-        (ct, total), _ = sc.scan(segment, (cts[-1], total), segments, reverse=True)
+        (ct, total), _ = scan(segment, (cts[-1], total), segments, reverse=True)
         return [ct, *constants.split(total)]
 
     return solution(y0, times, list(consts))

@@ -6,7 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, overload
 
 from tinyjax import custom_derivatives, dtypes, frames, numpy as jnp, tree
-from tinyjax.core.names import Array, ArrayLike, api, ck, cl, idn, mapping, opd
+from tinyjax.core import api
+from tinyjax.core.api import mapping
+from tinyjax.core.primitives.identities import stop_gradient
+from tinyjax.core.tracing import calling, checking
+from tinyjax.core.values import Array, ArrayLike, operands as opd
 from tinyjax.errors import ArgumentError, ConcretizationError
 from tinyjax.implicit import constant, krylov, theorem, vectors
 from tinyjax.implicit.linear_systems import LinearSolver, prepared
@@ -62,7 +66,7 @@ def root(
     has_aux: bool,
     **options: Unpack[Options],
 ) -> Any: ...
-@ck.checked
+@checking.checked
 def root(  # noqa: PLR0913
     f: Callable[..., Any],
     x0: Any = None,
@@ -192,7 +196,7 @@ def custom_root(
         result = solve(lambda x: equations(x, *closed_over), initial_guess)
     # the solver may return what it closes over, whose derivative would count twice
     result = tree.map(_constant, result)
-    root, aux = cl.split_aux(solve, result) if has_aux else (result, ())
+    root, aux = calling.split_aux(solve, result) if has_aux else (result, ())
 
     @custom_derivatives.custom_derivative
     def solution(x: Any, *_consts: Array) -> Any:
@@ -218,7 +222,7 @@ def custom_root(
 def _following(f: Callable[[Any], Any], guess: Any) -> Any:
     """Give numbers of a first guess the dtype of the function's values."""
     leaves, treedef = tree.flatten(guess)
-    guesses = cl.as_arrays(leaves, f, tree.structure(((guess,), {})))
+    guesses = calling.as_arrays(leaves, f, tree.structure(((guess,), {})))
     if not any(x.weak_type for x in guesses):
         return guess
     values = tree.leaves(api.eval_shape(f, guess))
@@ -234,7 +238,7 @@ def _following(f: Callable[[Any], Any], guess: Any) -> Any:
 
 def _constant(leaf: Any) -> Array:
     x = opd.as_array(leaf)
-    return idn.stop_gradient(x) if dtypes.is_inexact(x.dtype) else x
+    return stop_gradient(x) if dtypes.is_inexact(x.dtype) else x
 
 
 def newton_root(

@@ -15,7 +15,11 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, numpy as jnp
-from tinyjax.core.names import Array, idn, loops, sc, wl
+from tinyjax.core.control_flow import loops
+from tinyjax.core.control_flow.scan import scan
+from tinyjax.core.control_flow.while_loop import while_loop
+from tinyjax.core.primitives.identities import stop_gradient
+from tinyjax.core.values import Array
 from tinyjax.implicit.krylov import Info
 
 #: The derivative of a state, a vector, at a time.
@@ -114,7 +118,7 @@ def integrate(field: Field, y0: Array, times: Array, steps: Steps) -> tuple[Arra
         The states, by rows; NaN where there were too many steps.
     """
     slope = field(y0, times[0])
-    first = idn.stop_gradient(_first_step(field, y0, slope, times[0], steps))
+    first = stop_gradient(_first_step(field, y0, slope, times[0], steps))
 
     state = _State(
         y0,
@@ -165,13 +169,13 @@ def through(
             return going_on
 
         fresh = state._replace(iterations=jnp.zeros_like(state.iterations))
-        last = wl.while_loop(going, step, fresh, checkpoints=steps.checkpoints)
+        last = while_loop(going, step, fresh, checkpoints=steps.checkpoints)
         # so that a time that is NaN is not reached either
         y = jnp.where(last.time >= time, interpolate(last, time), float("nan"))
         return last._replace(iterations=state.iterations + last.iterations), y
 
-    last, ys = sc.scan(target, state, times[1:])
-    converged = jnp.all(jnp.isfinite(idn.stop_gradient(ys)))
+    last, ys = scan(target, state, times[1:])
+    converged = jnp.all(jnp.isfinite(stop_gradient(ys)))
     residual = jnp.zeros((), dtypes.real_part(y0.dtype))
     states = jnp.concatenate([y0[None], ys])
     return states, Info(converged, last.iterations, residual)
@@ -193,8 +197,8 @@ def _step(field: Field, s: _State, steps: Steps) -> _State:
     empty = jnp.zeros((7, s.y.shape[0]), dtype)
     y, stages = loops.fori_loop(1, 7, stage, (s.y, empty.at[0].set(s.slope)))
     weights = jnp.asarray(_ERROR).astype(dtype)
-    error = h * jnp.abs(weights @ idn.stop_gradient(stages))
-    size = jnp.maximum(jnp.abs(idn.stop_gradient(s.y)), jnp.abs(idn.stop_gradient(y)))
+    error = h * jnp.abs(weights @ stop_gradient(stages))
+    size = jnp.maximum(jnp.abs(stop_gradient(s.y)), jnp.abs(stop_gradient(y)))
     ratio = jnp.sqrt(jnp.mean((error / (steps.atol + steps.rtol * size)) ** 2))
     finite = jnp.isfinite(ratio)
     good = ratio <= 1.0
@@ -225,7 +229,7 @@ def _step(field: Field, s: _State, steps: Steps) -> _State:
 def shortest_step(time: Array) -> Array:
     """The length of steps than which shorter ones are lost in the rounding of the time."""
     limits = np.finfo(time.dtype)
-    rounding = 4 * float(limits.eps) * jnp.abs(idn.stop_gradient(time))
+    rounding = 4 * float(limits.eps) * jnp.abs(stop_gradient(time))
     return jnp.maximum(rounding, float(limits.tiny))
 
 

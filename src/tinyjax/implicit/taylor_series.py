@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from tinyjax import dtypes, numpy as jnp
 from tinyjax.autodiff import taylor
-from tinyjax.core.names import Array, idn
+from tinyjax.core.primitives.identities import stop_gradient
+from tinyjax.core.values import Array
 from tinyjax.implicit import krylov, runge_kutta
 
 
@@ -49,7 +50,7 @@ def integrate(
 def _step(field: runge_kutta.Field, s: _State, order: int, steps: runge_kutta.Steps) -> _State:
     derivatives = taylor.solution(field, s.y, s.time, order)
     coefficients = jnp.stack([x / factorial(k) for k, x in enumerate(derivatives)])
-    known = idn.stop_gradient(coefficients)
+    known = stop_gradient(coefficients)
     # both radii of convergence times the part of it at which the last term is the error allowed
     allowed = max(steps.rtol, steps.atol)
     unit = (steps.atol + steps.rtol * jnp.abs(known[0])) / allowed

@@ -11,7 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from tinyjax import tree
-from tinyjax.core.names import Array, api, prim
+from tinyjax.core import api
+from tinyjax.core.tracing import primitive as prim
+from tinyjax.core.values import Array
 from tinyjax.custom_derivatives import SymbolicZero, custom_derivative
 from tinyjax.implicit import linear_systems, vectors
 from tinyjax.implicit.krylov import Info

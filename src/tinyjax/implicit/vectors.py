@@ -12,7 +12,10 @@ from typing import Any, Protocol, TypeAlias
 import attrs
 
 from tinyjax import dtypes, errors, frames, numpy as jnp, tree
-from tinyjax.core.names import Array, av, cf, cl, ew, jx
+from tinyjax.core.control_flow.common import stage_function
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.tracing import calling, jaxpr as jx
+from tinyjax.core.values import Array, avals as av
 
 #: What an equation is made of: a function of what it closes over and of its unknown, a vector.
 VectorFunction = Callable[[Sequence[Array], Array], Array]
@@ -101,8 +104,8 @@ class Closed:
 def close(fun: Callable[..., Any], *args: Any) -> tuple[Closed, list[Array]]:
     """Stage a function; return it as one of what it closes over, and that."""
     leaves, in_tree = tree.flatten_arguments(args, {})
-    arrays = cl.as_arrays(leaves, fun, in_tree)
-    staged, out_tree = cf.stage_function(fun, in_tree, [x.aval for x in arrays], "implicit")
+    arrays = calling.as_arrays(leaves, fun, in_tree)
+    staged, out_tree = stage_function(fun, in_tree, [x.aval for x in arrays], "implicit")
     return Closed(staged.jaxpr, out_tree), list(staged.consts)
 
 
@@ -237,7 +240,7 @@ def equation_staged_by(
         ArgumentError: the guess holds no arrays, or real and complex ones.
     """
     leaves, treedef = tree.flatten(x0)
-    guesses = cl.as_arrays(leaves, fun, tree.structure(((x0,), {})))
+    guesses = calling.as_arrays(leaves, fun, tree.structure(((x0,), {})))
     arrays = [strong(x) for x in guesses]  # solvers need the precision of float32
     closed, consts, outs = stage(treedef, arrays)
     promoted = follow(arrays, guesses, outs)
@@ -278,6 +281,6 @@ def check_like(
     for i, (a, b) in enumerate(zip(avals, outs, strict=True)):
         if a.shape != b.shape or (exact and a.dtype != b.dtype):
             raise errors.ArgumentError(
-                f"{what} must return for {cl.leaf_path(name, treedef, i)}, of type {a}, "
+                f"{what} must return for {calling.leaf_path(name, treedef, i)}, of type {a}, "
                 f"{'the same' if exact else 'an array of its shape'}, but returned {b}.{hint}"
             )

@@ -9,10 +9,14 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from tinyjax import dtypes, errors, frames, tree
-from tinyjax.core.names import arguments, av, bc, ck, cl, conc, ints, jacobians, prim, sh, sl, tr
+from tinyjax.core.api import arguments, jacobians
+from tinyjax.core.primitives import shape as sh, slicing
+from tinyjax.core.primitives.broadcast import reduce_sum
+from tinyjax.core.tracing import calling, checking, primitive as prim, trace as tr
 from tinyjax.core.tracing.watching import watched
-from tinyjax.core.values import Array
-from tinyjax.laplacians import numbering as nb, rows as rw
+from tinyjax.core.values import Array, avals as av, concrete, integers as ints
+from tinyjax.laplacians import numbering
+from tinyjax.laplacians.rows import Rows
 from tinyjax.laplacians.trace import LaplacianTrace, run
 
 R = TypeVar("R")
@@ -39,7 +43,7 @@ class Laplacian(NamedTuple):
     laplacian: Any
 
 
-@ck.checked
+@checking.checked
 def laplacian(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, *, sparse: bool = True
 ) -> Callable[..., Laplacian]:
@@ -95,12 +99,13 @@ def laplacian(
                     ".astype(float)."
                 )
         total = sum(x.size for x in chosen.primals)
-        rows = [trace.rows_at(out, nb.column(np.arange(total), out.ndim)) for out in outs]
-        terms = [sh.squeeze(sl.slice_in_dim(r, 0, 1), (0,)) for r in rows]
+        rows = [trace.rows_at(out, numbering.column(np.arange(total), out.ndim)) for out in outs]
+        terms = [sh.squeeze(slicing.slice_in_dim(r, 0, 1), (0,)) for r in rows]
         blocks = [
             chosen.result(
                 jacobians.split_inputs(
-                    sh.moveaxis(sl.slice_in_dim(r, 1, total + 1), 0, r.ndim - 1), chosen.primals
+                    sh.moveaxis(slicing.slice_in_dim(r, 1, total + 1), 0, r.ndim - 1),
+                    chosen.primals,
                 )
             )
             for r in rows
@@ -114,7 +119,7 @@ def laplacian(
     return laplacian_at
 
 
-@ck.checked
+@checking.checked
 def divergence(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, *, sparse: bool = True
 ) -> Callable[..., Array]:
@@ -164,15 +169,15 @@ def divergence(
         for out in outs:
             places = np.arange(start, start + out.size).reshape(1, *out.shape)
             start += out.size
-            own = sl.slice_in_dim(trace.rows_at(out, places), 1, 2)
-            part = bc.reduce_sum(own, tuple(range(own.ndim)))
+            own = slicing.slice_in_dim(trace.rows_at(out, places), 1, 2)
+            part = reduce_sum(own, tuple(range(own.ndim)))
             total = part if total is None else total + part
         return sh.full((), 0, dtypes.float32) if total is None else total
 
     return divergence_at
 
 
-@ck.checked
+@checking.checked
 def directional_derivatives(
     fun: Callable[..., R], primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[R, R, R]:
@@ -205,30 +210,32 @@ def directional_derivatives(
     """
     arguments.check_per_argument("directional_derivatives", primals=primals, tangents=tangents)
     leaves, in_tree = tree.flatten_arguments(tuple(primals), {})
-    args = cl.as_arrays(leaves, fun, in_tree)
+    args = calling.as_arrays(leaves, fun, in_tree)
     directions = arguments.as_tangents(
         tuple(tangents),
         in_tree.children()[0],
         [x.aval for x in args],
         "tangents",
         fun,
-        lambda i: cl.argument_path(fun, in_tree, i),
+        lambda i: calling.argument_path(fun, in_tree, i),
         "jvp",
     )
     only = np.zeros(1, np.intp)
     rows = [
         None
         if v is prim.ZERO
-        else rw.Rows(sl.pad_in_dim(sh.expand_dims(v, (0,)), 1, 0, 0), nb.column(only, x.ndim))
+        else Rows(
+            slicing.pad_in_dim(sh.expand_dims(v, (0,)), 1, 0, 0), numbering.column(only, x.ndim)
+        )
         for x, v in zip(args, directions, strict=True)
     ]
-    flat = cl.FlatFunction(fun, in_tree)
+    flat = calling.FlatFunction(fun, in_tree)
     applied = frames.Applied("directional_derivatives", fun)
     trace = LaplacianTrace(tr.current_trace(), True, applied)
     outs = run(trace, flat, args, rows)
     primals_out = [trace.primal(out) for out in outs]
     both = [
-        trace.rows_at(out, nb.column(only, out.ndim))
+        trace.rows_at(out, numbering.column(only, out.ndim))
         if dtypes.is_inexact(out.dtype)
         else sh.zero_tangent(av.ShapedArray((2, *out.shape), out.dtype))
         for out in outs
@@ -240,7 +247,7 @@ def directional_derivatives(
 
 def _chosen(
     choice: arguments.Choice, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[arguments.Chosen, cl.FlatFunction]:
+) -> tuple[arguments.Chosen, calling.FlatFunction]:
     """Return the chosen arguments, and the function of these on arrays."""
     chosen = arguments.Chosen(choice, args, kwargs)
     chosen.check(allow_complex=False)
@@ -251,25 +258,25 @@ def _chosen(
                 f"its arguments, but one is of the symbolic shape {x.shape}. Export it for "
                 "constant shapes, or map it with vmap over an axis of symbolic size."
             )
-    return chosen, cl.FlatFunction(chosen, chosen.in_tree, user_fun=choice.fun)
+    return chosen, calling.FlatFunction(chosen, chosen.in_tree, user_fun=choice.fun)
 
 
 def _forward(
-    chosen: arguments.Chosen, flat: cl.FlatFunction, second: bool, sparse: bool
+    chosen: arguments.Chosen, flat: calling.FlatFunction, second: bool, sparse: bool
 ) -> tuple[LaplacianTrace, list[Array]]:
     """Run a function on its arguments with their derivatives in themselves."""
     total = sum(x.size for x in chosen.primals)
-    rows: list[rw.Rows] = []
+    rows: list[Rows] = []
     start = 0
     for x in chosen.primals:
         own = np.arange(start, start + x.size).reshape(1, *x.shape)
         start += x.size
         values = np.concatenate([np.zeros((1, *x.shape)), np.ones((1, *x.shape))])
         aval = av.ShapedArray((2, *x.shape), x.dtype, x.weak_type)
-        identity = rw.Rows(conc.ConcreteArray(values.astype(x.dtype), aval), own)
+        identity = Rows(concrete.ConcreteArray(values.astype(x.dtype), aval), own)
         if not sparse:
-            every = nb.column(np.arange(total), x.ndim)
-            identity = rw.Rows(identity.at(every), every)
+            every = numbering.column(np.arange(total), x.ndim)
+            identity = Rows(identity.at(every), every)
         rows.append(identity)
     trace = LaplacianTrace(tr.current_trace(), second, chosen.choice.applied)
     return trace, run(trace, flat, chosen.primals, rows)

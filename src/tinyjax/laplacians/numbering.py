@@ -20,9 +20,14 @@ from typing import Any, Final, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax.core.names import Array, av, bc, conc, jx, pr, prim, rd, sh, sl, tr
+from tinyjax.core.primitives import shape as sh, slicing
+from tinyjax.core.primitives.broadcast import broadcast_in_dim_p, reduce_sum_p
+from tinyjax.core.primitives.reduce import reduce_max_p, reduce_min_p, reduce_prod_p
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules, trace as tr
+from tinyjax.core.values import Array, avals as av, concrete
 from tinyjax.dtypes import is_inexact
-from tinyjax.primitives import cumulative as cu, dot, gather_scatter as gs, sort as so
+from tinyjax.primitives import cumulative, dot, gather_scatter
+from tinyjax.primitives.sort import sort_p
 
 Numbers: TypeAlias = np.ndarray[Any, np.dtype[np.intp]]
 
@@ -152,14 +157,16 @@ def works_elementwise(jaxpr: jx.Jaxpr, skip: int = 0) -> bool:
         jaxpr: the program.
         skip: how many parameters come first that may be used in any way.
     """
-    atoms = pr.dependents(jaxpr.eqns, jaxpr.in_binders[skip:])
+    atoms = program_rules.dependents(jaxpr.eqns, jaxpr.in_binders[skip:])
     shapes = {x.aval.shape for x in (*jaxpr.in_binders[skip:], *jaxpr.outs)}
     for eqn in jaxpr.eqns:
         if atoms.isdisjoint(eqn.inputs):
             continue
         shapes.update(x.aval.shape for x in (*eqn.inputs, *eqn.out_binders))
         rules = eqn.primitive.rules.extensions
-        called = rules[pr.INLINING](eqn.params) if pr.INLINING in rules else None
+        called = (
+            rules[program_rules.INLINING](eqn.params) if program_rules.INLINING in rules else None
+        )
         is_call = called is not None and works_elementwise(called)
         if not is_call and prim.ELEMENTWISE not in rules:
             return False
@@ -254,7 +261,7 @@ def _numbers_at(x: Array, numbers: Numbers | None, i: int) -> Array:
     if not is_inexact(x.dtype):
         return x
     row = np.full(x.shape, NONE) if numbers is None else np.broadcast_to(numbers[i], x.shape)
-    return conc.ConcreteArray(np.array(row))
+    return concrete.ConcreteArray(np.array(row))
 
 
 def _kept(moved: Numbers, numbers: Sequence[Numbers | None]) -> Numbers:
@@ -317,22 +324,28 @@ _RULES: Final[dict[prim.Primitive[Any], PlanRule]] = {
             sh.reshape_p,
             sh.transpose_p,
             sh.rev_p,
-            bc.broadcast_in_dim_p,
-            sl.slice_p,
-            sl.pad_p,
-            sl.concatenate_p,
-            sl.split_p,
-            gs.gather_p,
+            broadcast_in_dim_p,
+            slicing.slice_p,
+            slicing.pad_p,
+            slicing.concatenate_p,
+            slicing.split_p,
+            gather_scatter.gather_p,
         )
     },
     **{
         p: _along(over_axes, removes=True)
-        for p in (bc.reduce_sum_p, rd.reduce_prod_p, rd.reduce_max_p, rd.reduce_min_p)
+        for p in (reduce_sum_p, reduce_prod_p, reduce_max_p, reduce_min_p)
     },
     **{
         p: _along(_over_axis)
-        for p in (cu.cumsum_p, cu.cumprod_p, cu.cummax_p, cu.cummin_p, cu.cumlogsumexp_p)
+        for p in (
+            cumulative.cumsum_p,
+            cumulative.cumprod_p,
+            cumulative.cummax_p,
+            cumulative.cummin_p,
+            cumulative.cumlogsumexp_p,
+        )
     },
-    so.sort_p: _along(_over_axis),
+    sort_p: _along(_over_axis),
     dot.dot_general_p: _dot,
 }

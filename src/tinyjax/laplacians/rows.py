@@ -10,9 +10,14 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, numpy as jnp
-from tinyjax.core.names import Array, av, bc, bt, ew, jv, prim, sh, sl, tr
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
+from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.transforms import batching
+from tinyjax.core.transforms.jvp import jvp_flat
+from tinyjax.core.values import Array, avals as av
 from tinyjax.custom_derivatives.custom_calls import flat_jvp
-from tinyjax.laplacians import numbering as nb
+from tinyjax.laplacians import numbering
 
 P = TypeVar("P")
 
@@ -33,14 +38,14 @@ class Rows:
     """
 
     values: Array
-    numbers: nb.Numbers
+    numbers: numbering.Numbers
 
-    def at(self, numbers: nb.Numbers) -> Array:
+    def at(self, numbers: numbering.Numbers) -> Array:
         """Return the term and the derivatives in other inputs, which include those there are."""
         have, want = self.numbers, numbers
         if have is want or (have.shape == want.shape and bool((have == want).all())):
             return self.values
-        matches = (have[:, None] == want[None]) & (have[:, None] != nb.NONE)
+        matches = (have[:, None] == want[None]) & (have[:, None] != numbering.NONE)
         present, sources = matches.any(axis=0), matches.argmax(axis=0) + 1
         axes = tuple(range(1, sources.ndim))
         greatest = np.where(present, sources, 0).max(axis=axes, initial=0)
@@ -61,14 +66,14 @@ class Rows:
         return ew.select(mask, taken, sh.full_like(taken, 0))
 
 
-def summed(rows: Rows, axes: Sequence[int], numbers: nb.Numbers) -> Array | None:
+def summed(rows: Rows, axes: Sequence[int], numbers: numbering.Numbers) -> Array | None:
     """Add elements along axes: those with a derivative in an input, and not zeros of all others.
 
     Returns:
         The rows of the sums; None where it is better to widen rows before.
     """
     shape = rows.values.shape[1:]
-    found = nb.addends(rows.numbers, shape, axes, numbers)
+    found = numbering.addends(rows.numbers, shape, axes, numbers)
     if found is None:
         return None
     places, present = found
@@ -76,27 +81,27 @@ def summed(rows: Rows, axes: Sequence[int], numbers: nb.Numbers) -> Array | None
     ordered = sh.transpose(rows.values, [0, *(a + 1 for a in axes), *rest])
     of_rest = tuple([ordered.shape[len(axes) + 1 + i] for i in range(len(rest))])
     size = prod(shape[a] for a in axes)
-    terms = sh.reshape(sl.slice_in_dim(ordered, 0, 1), (size, *of_rest))
-    rows_of_elements = sl.slice_in_dim(ordered, 1, ordered.shape[0])
+    terms = sh.reshape(slicing.slice_in_dim(ordered, 0, 1), (size, *of_rest))
+    rows_of_elements = slicing.slice_in_dim(ordered, 1, ordered.shape[0])
     flat = sh.reshape(rows_of_elements, (size * (ordered.shape[0] - 1), *of_rest))
     parts = flat[places]
     if not bool(present.all()):
         mask = np.broadcast_to(present.reshape(*present.shape, *[1] * len(rest)), parts.shape)
         parts = ew.select(jnp.asarray(mask), parts, sh.full_like(parts, 0))
-    sums = [bc.reduce_sum(terms, (0,)), bc.reduce_sum(parts, (1,))]
-    return sl.concatenate([sh.expand_dims(sums[0], (0,)), sums[1]], 0)
+    sums = [reduce_sum(terms, (0,)), reduce_sum(parts, (1,))]
+    return slicing.concatenate([sh.expand_dims(sums[0], (0,)), sums[1]], 0)
 
 
 def zeros(aval: av.ShapedArray, size: int) -> Array:
     """Return rows of a constant."""
     zero = sh.zero_tangent(aval)
-    return bc.broadcast_in_dim(zero, (size, *aval.shape), tuple(range(1, 1 + aval.ndim)))
+    return broadcast_in_dim(zero, (size, *aval.shape), tuple(range(1, 1 + aval.ndim)))
 
 
 def with_term(rows: Array, term: Array) -> Array:
     """Add to the Laplacian term: by a choice, which takes two thirds of the time of a padding."""
     places = sh.iota(rows.shape, dtypes.int32, 0)
-    spread = bc.broadcast_in_dim(term, rows.shape, tuple(range(1, rows.ndim)))
+    spread = broadcast_in_dim(term, rows.shape, tuple(range(1, rows.ndim)))
     is_term = ew.eq(places, sh.full_like(places, 0))
     return ew.add(rows, ew.select(is_term, spread, sh.full_like(rows, 0)))
 
@@ -107,7 +112,7 @@ def _over_rows(
     """Apply a function to what rows share and to each of them; say which results have rows."""
     mapped = prim.MappedAxis(size, of_basis=True)
     axes = [*[None] * len(shared), *[0] * len(rows)]
-    outs, out_axes = bt.batch_flat(fun, mapped, [*shared, *rows], axes)
+    outs, out_axes = batching.batch_flat(fun, mapped, [*shared, *rows], axes)
     return [
         (out, False) if axis is None else (sh.move_batch_axis(out, axis, 0, size), True)
         for out, axis in zip(outs, out_axes, strict=True)
@@ -119,7 +124,7 @@ def _results(
 ) -> tuple[list[Array], list[Array | None]]:
     """Part results from their rows, which follow them where there are any."""
     n = len(nonzero)
-    outs = [sh.squeeze(sl.slice_in_dim(x, 0, 1), (0,)) if has else x for x, has in pairs[:n]]
+    outs = [sh.squeeze(slicing.slice_in_dim(x, 0, 1), (0,)) if has else x for x, has in pairs[:n]]
     found = iter([x if has else sh.move_batch_axis(x, None, 0, size) for x, has in pairs[n:]])
     return outs, [next(found) if has else None for has in nonzero]
 
@@ -148,22 +153,22 @@ def multiplied(
 ) -> tuple[list[Array], list[Array | None]]:
     """Multiply one operand with rows by a constant: what is linear treats the value as a row."""
     ((i, own),) = [(i, r) for i, r in enumerate(rows) if r is not None]
-    stacked = sl.concatenate([sh.expand_dims(primals[i], (0,)), own], 0)
+    stacked = slicing.concatenate([sh.expand_dims(primals[i], (0,)), own], 0)
     size = stacked.shape[0]
 
     def multiply(x: Array) -> Sequence[Array]:
         return tr.bind(primitive, [x if k == i else p for k, p in enumerate(primals)], params)
 
     ((products, _),) = _over_rows(multiply, size, [], [stacked])
-    out = sh.squeeze(sl.slice_in_dim(products, 0, 1), (0,))
-    return [out], [sl.slice_in_dim(products, 1, size)]
+    out = sh.squeeze(slicing.slice_in_dim(products, 0, 1), (0,))
+    return [out], [slicing.slice_in_dim(products, 1, size)]
 
 
 def curved(
     rule: Rule,
     primals: Sequence[Array],
     rows: Sequence[Array | None],
-    push: Push = jv.jvp_flat,
+    push: Push = jvp_flat,
 ) -> tuple[list[Array], list[Array | None]]:
     """Apply a derivative to each row, and add the second derivatives along them to the terms.
 
@@ -210,13 +215,13 @@ def curved(
     for i, r in enumerate(outs_rows):
         if r is not None and next(flags):
             second, _ = next(seconds)
-            outs_rows[i] = with_term(r, bc.reduce_sum(second, (0,)))
+            outs_rows[i] = with_term(r, reduce_sum(second, (0,)))
     return outs, outs_rows
 
 
 def _without_term(rows: Array) -> Array:
     """Put zero in the place of the Laplacian term."""
-    return sl.pad_in_dim(sl.slice_in_dim(rows, 1, rows.shape[0]), 1, 0, 0)
+    return slicing.pad_in_dim(slicing.slice_in_dim(rows, 1, rows.shape[0]), 1, 0, 0)
 
 
 def elementwise_curvature(
@@ -248,7 +253,7 @@ def _second_partial(rule: Rule, primals: Sequence[Array], i: int, j: int) -> Arr
         _, tangents = rule(point, [one if k == i else prim.ZERO for k in range(len(primals))])
         return prim.present(tangents)
 
-    _, seconds = jv.jvp_flat(slope, [primals[j]], [sh.full_like(primals[j], 1)])
+    _, seconds = jvp_flat(slope, [primals[j]], [sh.full_like(primals[j], 1)])
     present = prim.present(seconds)
     return present[0] if present else None
 
@@ -257,5 +262,5 @@ def _scalar_product(x: Array | None, y: Array | None) -> Array:
     assert x is not None, "an operand with rows"
     assert y is not None, "an operand with rows"
     size = x.shape[0]
-    first, second = sl.slice_in_dim(x, 1, size), sl.slice_in_dim(y, 1, size)
-    return bc.reduce_sum(ew.mul(first, second), (0,))
+    first, second = slicing.slice_in_dim(x, 1, size), slicing.slice_in_dim(y, 1, size)
+    return reduce_sum(ew.mul(first, second), (0,))

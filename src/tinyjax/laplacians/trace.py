@@ -14,12 +14,32 @@ from typing import Any, Final, TypeVar
 
 from tinyjax import checkpointing, errors
 from tinyjax.autodiff import taylor
-from tinyjax.core.names import Array, av, bc, cond, jt, jv, jx, prim, sc, sh, stg, tr, wl
+from tinyjax.core import jit
+from tinyjax.core.control_flow import cond
+from tinyjax.core.control_flow.scan import scan, scan_p
+from tinyjax.core.control_flow.while_loop import while_loop, while_p
+from tinyjax.core.primitives import shape as sh
+from tinyjax.core.primitives.broadcast import reduce_sum_p
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging, trace as tr
 from tinyjax.core.tracing.program_rules import LIVE_ROOT
+from tinyjax.core.transforms.jvp import jvp_flat
+from tinyjax.core.values import Array, avals as av
 from tinyjax.custom_derivatives import custom_calls, differentiated_calls
 from tinyjax.dtypes import HostArray, is_float, is_inexact
-from tinyjax.laplacians import numbering as nb, rows as rw
-from tinyjax.primitives import convolution as cv, dot
+from tinyjax.laplacians import numbering
+from tinyjax.laplacians.rows import (
+    Push,
+    Rows,
+    Rule,
+    curved,
+    elementwise_curvature,
+    pushed,
+    summed,
+    with_term,
+    zeros,
+)
+from tinyjax.primitives import dot
+from tinyjax.primitives.convolution import conv_general_dilated_p
 
 P = TypeVar("P")
 
@@ -29,10 +49,10 @@ class LaplacianTracer(tr.Tracer):
 
     __slots__ = ("primal", "rows")
 
-    def __init__(self, trace: tr.Trace, primal: Array, rows: rw.Rows) -> None:
+    def __init__(self, trace: tr.Trace, primal: Array, rows: Rows) -> None:
         self._trace = trace
         self.primal: Array = primal
-        self.rows: rw.Rows = rows
+        self.rows: Rows = rows
 
     @property
     def aval(self) -> av.ShapedArray:
@@ -67,7 +87,7 @@ class LaplacianTrace(tr.Trace):
     ) -> Sequence[Array]:
         if not any(self.owns(x) for x in args):
             return self.parent.process(primitive, args, params)
-        if primitive is jt.jit_p or primitive is checkpointing.checkpoint_p:
+        if primitive is jit.jit_p or primitive is checkpointing.checkpoint_p:
             program: Any = params
             with tr.use_trace(self):
                 return jx.eval_jaxpr(program.jaxpr, args)
@@ -94,19 +114,19 @@ class LaplacianTrace(tr.Trace):
         self, primitive: prim.Primitive[P], args: Sequence[Array], params: P
     ) -> Sequence[Array]:
         primals = [self.primal(x) for x in args]
-        rule: rw.Rule = lambda xs, ts: primitive.rules.jvp(xs, ts, params)  # noqa: E731
+        rule: Rule = lambda xs, ts: primitive.rules.jvp(xs, ts, params)  # noqa: E731
         is_live = primitive.rules.extensions.get(LIVE_ROOT)
         if is_live is not None and is_live(params):
             rule = differentiated_calls.by_reverse_mode(lambda *xs: tr.bind(primitive, xs, params))
         avals = primitive.check_types([x.aval for x in primals], params)
         if avals is None:
             return self._with_rule(rule, args)
-        call = nb.Call(primals, [self.numbers(x) for x in args], avals)
-        plan = nb.plan_of(primitive, params, call)
-        if primitive is bc.reduce_sum_p:
+        call = numbering.Call(primals, [self.numbers(x) for x in args], avals)
+        plan = numbering.plan_of(primitive, params, call)
+        if primitive is reduce_sum_p:
             (x,) = args
             assert isinstance(x, LaplacianTracer), "it has one operand"
-            sums = rw.summed(x.rows, nb.over_axes(params), plan.results[0])
+            sums = summed(x.rows, numbering.over_axes(params), plan.results[0])
             if sums is not None:
                 outs = tr.bind(primitive, primals, params)
                 return self._joined(outs, [sums], plan.results)
@@ -118,40 +138,40 @@ class LaplacianTrace(tr.Trace):
             or is_linear
             or (primitive in _BILINEAR and any(r is None for r in rows))
         ):
-            outs, out_rows = rw.pushed(rule, primals, rows)
+            outs, out_rows = pushed(rule, primals, rows)
         elif prim.ELEMENTWISE in primitive.rules.extensions and real:
-            outs, out_rows = rw.pushed(rule, primals, rows)
+            outs, out_rows = pushed(rule, primals, rows)
             (changes,) = out_rows
-            curvature = rw.elementwise_curvature(rule, primals, rows)
+            curvature = elementwise_curvature(rule, primals, rows)
             if changes is not None and curvature is not None:
-                out_rows = [rw.with_term(changes, curvature)]
+                out_rows = [with_term(changes, curvature)]
         else:
-            outs, out_rows = rw.curved(rule, primals, rows)
+            outs, out_rows = curved(rule, primals, rows)
         return self._joined(outs, out_rows, plan.results)
 
     def _with_rule(
-        self, rule: rw.Rule, args: Sequence[Array], push: rw.Push = jv.jvp_flat
+        self, rule: Rule, args: Sequence[Array], push: Push = jvp_flat
     ) -> Sequence[Array]:
         """Apply a derivative rule, whatever it is of, and differentiate it by ``push``."""
         primals = [self.primal(x) for x in args]
         numbers = [self.numbers(x) for x in args]
-        plan: nb.Plan | None = None
-        if not all(n is None or nb.shared(n) for n in numbers):
+        plan: numbering.Plan | None = None
+        if not all(n is None or numbering.shared(n) for n in numbers):
             outs = _outs_if_elementwise(rule, primals, [n is not None for n in numbers])
             if outs is not None:
-                plan = nb.elementwise(None, nb.Call(primals, numbers, outs))
+                plan = numbering.elementwise(None, numbering.Call(primals, numbers, outs))
         if plan is None:
-            plan = nb.same(nb.Call(primals, numbers, ()))
+            plan = numbering.same(numbering.Call(primals, numbers, ()))
         rows_in = self._rows(args, plan)
         if self.second:
-            results, rows = rw.curved(rule, primals, rows_in, push)
+            results, rows = curved(rule, primals, rows_in, push)
         else:
-            results, rows = rw.pushed(rule, primals, rows_in)
-        every = nb.all_joined(plan.operands)
-        shared = [nb.column(every, out.ndim) for out in results]
+            results, rows = pushed(rule, primals, rows_in)
+        every = numbering.all_joined(plan.operands)
+        shared = [numbering.column(every, out.ndim) for out in results]
         return self._joined(results, rows, plan.results or shared)
 
-    def _rows(self, args: Sequence[Array], plan: nb.Plan) -> list[Array | None]:
+    def _rows(self, args: Sequence[Array], plan: numbering.Plan) -> list[Array | None]:
         return [
             x.rows.at(numbers)
             if isinstance(x, LaplacianTracer) and self.owns(x) and numbers is not None
@@ -163,10 +183,10 @@ class LaplacianTrace(tr.Trace):
         self,
         outs: Sequence[Array],
         rows: Sequence[Array | None],
-        numbers: Sequence[nb.Numbers],
+        numbers: Sequence[numbering.Numbers],
     ) -> list[Array]:
         return [
-            out if r is None else LaplacianTracer(self, out, rw.Rows(r, n))
+            out if r is None else LaplacianTracer(self, out, Rows(r, n))
             for out, r, n in zip(outs, rows, numbers, strict=True)
         ]
 
@@ -174,23 +194,23 @@ class LaplacianTrace(tr.Trace):
         """Return the value alone."""
         return x.primal if isinstance(x, LaplacianTracer) and self.owns(x) else x
 
-    def numbers(self, x: Array) -> nb.Numbers | None:
+    def numbers(self, x: Array) -> numbering.Numbers | None:
         """Return which inputs a value depends on; None for a constant."""
         return x.rows.numbers if isinstance(x, LaplacianTracer) and self.owns(x) else None
 
-    def rows_at(self, x: Array, numbers: nb.Numbers) -> Array:
+    def rows_at(self, x: Array, numbers: numbering.Numbers) -> Array:
         """Return rows in these inputs; zeros for a constant."""
         if isinstance(x, LaplacianTracer) and self.owns(x):
             return x.rows.at(numbers)
-        return rw.zeros(x.aval, len(numbers) + 1)
+        return zeros(x.aval, len(numbers) + 1)
 
 
 #: What is linear in each operand, but not in both.
-_BILINEAR: Final = frozenset((dot.dot_general_p, cv.conv_general_dilated_p))
+_BILINEAR: Final = frozenset((dot.dot_general_p, conv_general_dilated_p))
 
 
 def _outs_if_elementwise(
-    rule: rw.Rule, primals: Sequence[Array], nonzero: Sequence[bool]
+    rule: Rule, primals: Sequence[Array], nonzero: Sequence[bool]
 ) -> list[av.ShapedArray] | None:
     """Return the types of the results of a rule that works element by element; else None."""
     n = len(primals)
@@ -203,17 +223,17 @@ def _outs_if_elementwise(
 
     avals = [x.aval for x in primals]
     try:
-        staged = stg.stage(run, [*avals, *[a.tangent() for a in prim.marked(avals, nonzero)]])
+        staged = staging.stage(run, [*avals, *[a.tangent() for a in prim.marked(avals, nonzero)]])
     except errors.ConcretizationError:  # it asks for data
         return None
-    return types if nb.works_elementwise(staged.jaxpr, len(staged.consts)) else None
+    return types if numbering.works_elementwise(staged.jaxpr, len(staged.consts)) else None
 
 
 def run(
     trace: LaplacianTrace,
     fun: Callable[..., Sequence[Array]],
     args: Sequence[Array],
-    rows: Sequence[rw.Rows | None],
+    rows: Sequence[Rows | None],
 ) -> list[Array]:
     """Apply a function of arrays to values with rows, under a trace that has not run.
 
@@ -236,11 +256,14 @@ Pair = list[Array]
 
 
 def _pairs(
-    trace: LaplacianTrace, values: Sequence[Array], every: nb.Numbers, constants: bool = False
+    trace: LaplacianTrace,
+    values: Sequence[Array],
+    every: numbering.Numbers,
+    constants: bool = False,
 ) -> list[Pair]:
     """Pair values with their rows; ``constants`` may stay without."""
     return [
-        [trace.primal(x), trace.rows_at(x, nb.column(every, x.ndim))]
+        [trace.primal(x), trace.rows_at(x, numbering.column(every, x.ndim))]
         if is_inexact(x.dtype) and not (constants and trace.numbers(x) is None)
         else [x]
         for x in values
@@ -248,24 +271,26 @@ def _pairs(
 
 
 def _program(
-    trace: LaplacianTrace, jaxpr: jx.Jaxpr, pairs: Sequence[Pair], every: nb.Numbers
+    trace: LaplacianTrace, jaxpr: jx.Jaxpr, pairs: Sequence[Pair], every: numbering.Numbers
 ) -> list[Pair]:
     """Apply a program to values with rows and to constants; all results have rows."""
-    rows = [rw.Rows(rest[0], nb.column(every, x.ndim)) if rest else None for x, *rest in pairs]
+    rows = [Rows(rest[0], numbering.column(every, x.ndim)) if rest else None for x, *rest in pairs]
     inner = LaplacianTrace(tr.current_trace(), trace.second)
     outs = run(inner, lambda *xs: jx.eval_jaxpr(jaxpr, xs), [x for x, *_ in pairs], rows)
     return _pairs(inner, outs, every)
 
 
-def _unpaired(trace: LaplacianTrace, pairs: Sequence[Pair], every: nb.Numbers) -> list[Array]:
+def _unpaired(
+    trace: LaplacianTrace, pairs: Sequence[Pair], every: numbering.Numbers
+) -> list[Array]:
     return [
-        LaplacianTracer(trace, x, rw.Rows(rest[0], nb.column(every, x.ndim))) if rest else x
+        LaplacianTracer(trace, x, Rows(rest[0], numbering.column(every, x.ndim))) if rest else x
         for x, *rest in pairs
     ]
 
 
-def _every(trace: LaplacianTrace, values: Sequence[Array]) -> nb.Numbers:
-    return nb.all_joined([trace.numbers(x) for x in values])
+def _every(trace: LaplacianTrace, values: Sequence[Array]) -> numbering.Numbers:
+    return numbering.all_joined([trace.numbers(x) for x in values])
 
 
 def _scan(trace: LaplacianTrace, args: Sequence[Array], params: Any) -> Sequence[Array]:
@@ -279,7 +304,7 @@ def _scan(trace: LaplacianTrace, args: Sequence[Array], params: Any) -> Sequence
         return outs[: params.num_carry], outs[params.num_carry :]
 
     slices = [[x, *(sh.moveaxis(r, 1, 0) for r in rest)] for x, *rest in xs]
-    last, stacked = sc.scan(
+    last, stacked = scan(
         body,
         init,
         slices,
@@ -306,7 +331,7 @@ def _while(trace: LaplacianTrace, args: Sequence[Array], params: Any) -> Sequenc
     def body(state: Any) -> Any:
         return _program(trace, params.body, [*of_body, *state], every)
 
-    return _unpaired(trace, wl.while_loop(condition, body, init), every)
+    return _unpaired(trace, while_loop(condition, body, init), every)
 
 
 def _cond(trace: LaplacianTrace, args: Sequence[Array], params: Any) -> Sequence[Array]:
@@ -323,7 +348,7 @@ def _cond(trace: LaplacianTrace, args: Sequence[Array], params: Any) -> Sequence
 _LOOPS: Final[
     dict[prim.Primitive[Any], Callable[[LaplacianTrace, Sequence[Array], Any], Sequence[Array]]]
 ] = {
-    sc.scan_p: _scan,
-    wl.while_p: _while,
+    scan_p: _scan,
+    while_p: _while,
     cond.cond_p: _cond,
 }

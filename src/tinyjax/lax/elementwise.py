@@ -6,14 +6,17 @@ from enum import Enum
 from typing import Any, Literal, TypeVar
 
 from tinyjax import dtypes, tree
-from tinyjax.core.names import Array, ArrayLike, Primitive, bc, ck, ew, idn, opd, sh, tr
+from tinyjax.core.primitives import elementwise as ew, identities, shape as sh
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.tracing import Primitive, checking, trace as tr
 from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams
+from tinyjax.core.values import Array, ArrayLike, operands as opd
 from tinyjax.core.values.integers import integer
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.lax.operands import compared, one_dtype, pair
 from tinyjax.numpy.promotion import arrays, convert
-from tinyjax.primitives import bitcast as _bitcast, bits as _bits, special as _sp
+from tinyjax.primitives import bitcast as _bitcast, bits as _bits, special
 
 T = TypeVar("T")
 
@@ -556,7 +559,7 @@ def erf(x: ArrayLike) -> Array:
         >>> tinyjax.grad(lax.erf)(0.0)
         Array(1.1283792, dtype=float32, weak_type=True)
     """
-    return _of_one(_sp.erf, x)
+    return _of_one(special.erf, x)
 
 
 def erfc(x: ArrayLike) -> Array:
@@ -573,7 +576,7 @@ def erfc(x: ArrayLike) -> Array:
         >>> bool(lax.erfc(5.0) > 0), bool(1 - lax.erf(5.0) > 0)
         (True, False)
     """
-    return _of_one(_sp.erfc, x)
+    return _of_one(special.erfc, x)
 
 
 def erf_inv(x: ArrayLike) -> Array:
@@ -590,7 +593,7 @@ def erf_inv(x: ArrayLike) -> Array:
         >>> tinyjax.grad(lax.erf_inv)(0.0)
         Array(0.88622695, dtype=float32, weak_type=True)
     """
-    return _of_one(_sp.erf_inv, x)
+    return _of_one(special.erf_inv, x)
 
 
 def lgamma(x: ArrayLike) -> Array:
@@ -609,7 +612,7 @@ def lgamma(x: ArrayLike) -> Array:
         >>> lax.lgamma(1000.0)
         Array(5905.22, dtype=float32, weak_type=True)
     """
-    return _of_one(_sp.lgamma, x)
+    return _of_one(special.lgamma, x)
 
 
 def digamma(x: ArrayLike) -> Array:
@@ -625,7 +628,7 @@ def digamma(x: ArrayLike) -> Array:
         >>> tinyjax.grad(lax.digamma)(1.0)
         Array(1.644934, dtype=float32, weak_type=True)
     """
-    return _of_one(_sp.digamma, x)
+    return _of_one(special.digamma, x)
 
 
 def add(x: ArrayLike, y: ArrayLike) -> Array:
@@ -1023,7 +1026,7 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
         >>> tinyjax.grad(lax.polygamma, 1)(1.0, 1.0)
         Array(-2.4041138, dtype=float32, weak_type=True)
     """
-    return tr.bind1(_sp.polygamma, pair("polygamma", m, x), NO_PARAMS)
+    return tr.bind1(special.polygamma, pair("polygamma", m, x), NO_PARAMS)
 
 
 def zeta(x: ArrayLike, q: ArrayLike) -> Array:
@@ -1037,7 +1040,7 @@ def zeta(x: ArrayLike, q: ArrayLike) -> Array:
         >>> jnp.round(lax.zeta(2.0, 1.0), 4)
         Array(1.6449, dtype=float32, weak_type=True)
     """
-    return tr.bind1(_sp.zeta, pair("zeta", x, q), NO_PARAMS)
+    return tr.bind1(special.zeta, pair("zeta", x, q), NO_PARAMS)
 
 
 def conj(x: ArrayLike) -> Array:
@@ -1203,7 +1206,7 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     if dtypes.is_integer(chosen.dtype):
         chosen = ew.ge(chosen, sh.full_like(chosen, 1))
     if not chosen.shape and a.shape:
-        chosen = bc.broadcast_in_dim(chosen, a.shape, ())
+        chosen = broadcast_in_dim(chosen, a.shape, ())
     return tr.bind1(ew.select_p, (chosen, a, b), NO_PARAMS)
 
 
@@ -1326,7 +1329,7 @@ def stop_gradient(x: T) -> T:
         array = opd.as_array(leaf)
         if not dtypes.is_inexact(array.dtype):
             return leaf
-        return tr.bind1(idn.stop_gradient_p, (array,), NO_PARAMS)
+        return tr.bind1(identities.stop_gradient_p, (array,), NO_PARAMS)
 
     constants: T = tree.map(constant, x)
     return constants
@@ -1344,10 +1347,10 @@ def stage(x: ArrayLike, /) -> Array:
         >>> tinyjax.make_jaxpr(lambda: lax.stage(1.0))().eqns[0].primitive
         stage
     """
-    return tr.bind1(idn.stage_p, (opd.as_array(x),), NO_PARAMS)
+    return tr.bind1(identities.stage_p, (opd.as_array(x),), NO_PARAMS)
 
 
-@ck.explained
+@checking.explained
 def dce_sink(val: Any, *, prevent_mlir_dce: Literal[False] = False) -> None:
     """Keep the equations of unused values in a jaxpr.
 
@@ -1372,7 +1375,7 @@ def dce_sink(val: Any, *, prevent_mlir_dce: Literal[False] = False) -> None:
             "be False. Return the values, or hand them to debug.callback."
         )
     for leaf in tree.leaves(val):
-        tr.bind(idn.dce_sink_p, (opd.as_array(leaf),), NO_PARAMS)
+        tr.bind(identities.dce_sink_p, (opd.as_array(leaf),), NO_PARAMS)
 
 
 def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
@@ -1411,5 +1414,7 @@ def optimization_barrier(operand: T, /) -> T:
     leaves, structure = tree.flatten(operand)
     if not leaves:
         return operand
-    outs: T = tree.unflatten(structure, idn.optimization_barrier([opd.as_array(x) for x in leaves]))
+    outs: T = tree.unflatten(
+        structure, identities.optimization_barrier([opd.as_array(x) for x in leaves])
+    )
     return outs

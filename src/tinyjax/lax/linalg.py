@@ -12,7 +12,10 @@ from typing import Any, Final, Literal, TypedDict, Unpack, overload
 
 from tinyjax import dtypes, lazy, numpy as jnp
 from tinyjax.core.api.mapping import vmap
-from tinyjax.core.names import Array, ArrayLike, ck, ints, prim, sh, sl, wl
+from tinyjax.core.control_flow.while_loop import while_loop
+from tinyjax.core.primitives import shape as sh, slicing
+from tinyjax.core.tracing import checking, primitive as prim
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.lax.tridiagonal import perturbed_solve
@@ -112,7 +115,7 @@ class SvdAlgorithm(Enum):
     DIVIDE_AND_CONQUER = "divide_and_conquer"
 
 
-@ck.explained
+@checking.explained
 def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     """Return the lower triangular ``L`` with a positive diagonal and ``L L^H = x``.
 
@@ -209,7 +212,7 @@ def eig(
     )
 
 
-@ck.explained
+@checking.explained
 def eigh(
     x: ArrayLike,
     *,
@@ -256,10 +259,10 @@ def eigh(
 
 
 def _between(x: Array, first: int, last: int) -> Array:
-    return sl.slice_in_dim(x, first, last, axis=x.ndim - 1)
+    return slicing.slice_in_dim(x, first, last, axis=x.ndim - 1)
 
 
-@ck.explained
+@checking.explained
 def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
     """Return matrices that are zero below the first subdiagonal, and similar to those given.
 
@@ -406,7 +409,7 @@ def qr(
 def qr(
     x: ArrayLike, *, pivoting: Literal[True], **options: Unpack[QrOptions]
 ) -> tuple[Array, Array, Array]: ...
-@ck.explained
+@checking.explained
 def qr(
     x: ArrayLike,
     *,
@@ -460,7 +463,7 @@ def schur(
 def schur(
     x: ArrayLike, *, compute_schur_vectors: Literal[False], **options: Unpack[SchurOptions]
 ) -> tuple[Array]: ...
-@ck.explained
+@checking.explained
 def schur(
     x: ArrayLike,
     *,
@@ -512,7 +515,7 @@ def svd(
 ) -> tuple[Array, Array, Array]: ...
 @overload
 def svd(x: ArrayLike, *, compute_uv: Literal[False], **options: Unpack[SvdOptions]) -> Array: ...
-@ck.explained
+@checking.explained
 def svd(
     x: ArrayLike,
     *,
@@ -558,11 +561,11 @@ def svd(
         return u, s, vh
     if full_matrices:
         raise ArgumentError("svd takes subset_by_index with full_matrices=False only.")
-    rows = sl.slice_in_dim(vh, first, last, axis=vh.ndim - 2)
+    rows = slicing.slice_in_dim(vh, first, last, axis=vh.ndim - 2)
     return _between(u, first, last), _between(s, first, last), rows
 
 
-@ck.explained
+@checking.explained
 def symmetric_product(
     a_matrix: ArrayLike,
     c_matrix: ArrayLike,
@@ -597,7 +600,7 @@ def symmetric_product(
     return ma.from_lower(out) if symmetrize_output else out
 
 
-@ck.explained
+@checking.explained
 def triangular_solve(
     a: ArrayLike,
     b: ArrayLike,
@@ -650,7 +653,7 @@ def triangular_solve(
     return sh.squeeze(x, axis) if vector else x
 
 
-@ck.explained
+@checking.explained
 def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
     """Return tridiagonal matrices that are similar to Hermitian ones.
 
@@ -676,7 +679,7 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Arra
     return householder.tridiagonal(as_array(a), lower=lower)
 
 
-@ck.explained
+@checking.explained
 def tridiagonal_solve(
     dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike, *, perturb_singular: bool = False
 ) -> Array:
@@ -720,7 +723,7 @@ def tridiagonal_solve(
 _State = tuple[Array, Array, Array, Array]
 
 
-@ck.checked
+@checking.checked
 def qdwh(
     x: ArrayLike,
     *,
@@ -803,6 +806,6 @@ def qdwh(
 
     lowest = jnp.asarray(precision, magnitudes.dtype)
     begin = (start, lowest, jnp.asarray(0), jnp.asarray(False))
-    u, _, count, converged = wl.while_loop(goes_on, step, begin)
+    u, _, count, converged = while_loop(goes_on, step, begin)
     h = exact_matmul(u.conj().T, matrix)
     return u, (h + h.conj().T) / 2, count, converged

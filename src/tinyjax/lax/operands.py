@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Array, ArrayLike, opd
+from tinyjax.core.values import Array, ArrayLike, operands as opd
 from tinyjax.numpy.promotion import (
     arrays,
     broadcast as _broadcast_arrays,

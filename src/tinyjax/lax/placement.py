@@ -8,15 +8,19 @@ from typing import Any, TypeVar
 import attrs
 
 from tinyjax import errors, tree
-from tinyjax.core.names import Array, dev, ints, opd
+from tinyjax.core.devices import traced_platform
+from tinyjax.core.values import Array, integers as ints, operands as opd
 from tinyjax.lax.elementwise import optimization_barrier
 from tinyjax.numpy.creation import zeros
-from tinyjax.parallel import collective as col, types as ty
+from tinyjax.parallel import collective
+from tinyjax.parallel.types import across
 
 T = TypeVar("T")
 
 
-def pbroadcast(x: T, axis_name: col.AxisName | Sequence[col.AxisName], source: int) -> T:
+def pbroadcast(
+    x: T, axis_name: collective.AxisName | Sequence[collective.AxisName], source: int
+) -> T:
     """Return one example's values in every example.
 
     Args:
@@ -34,12 +38,14 @@ def pbroadcast(x: T, axis_name: col.AxisName | Sequence[col.AxisName], source: i
         >>> tinyjax.vmap(lambda x: lax.pbroadcast(x, "i", 1), axis_name="i")(jnp.array([1, 2]))
         Array([2, 2], dtype=int32)
     """
-    place, count = ints.integer(source, "source"), col.axis_size(axis_name)
+    place, count = ints.integer(source, "source"), collective.axis_size(axis_name)
     if not 0 <= place < count:
         raise errors.IndexingError(
             f"pbroadcast: source is {place}, but the examples go from 0 to {count - 1}."
         )
-    picked: T = tree.map(lambda all_of_them: all_of_them[place], col.all_gather(x, axis_name))
+    picked: T = tree.map(
+        lambda all_of_them: all_of_them[place], collective.all_gather(x, axis_name)
+    )
     return picked
 
 
@@ -50,7 +56,7 @@ _ADVICE = {
 }
 
 
-def pcast(x: T, axis_name: col.AxisName | Sequence[col.AxisName], *, to: str) -> T:
+def pcast(x: T, axis_name: collective.AxisName | Sequence[collective.AxisName], *, to: str) -> T:
     """Return arrays as values of which each device has its own, though they are still equal.
 
     Inside ``shard_map`` a derivative with respect to a value that all devices share is the sum of
@@ -82,25 +88,25 @@ def pcast(x: T, axis_name: col.AxisName | Sequence[col.AxisName], *, to: str) ->
         >>> mean_gradient(jnp.ones(3), jnp.arange(3.0))
         Array([0., 1., 2.], dtype=float32)
     """
-    col.axis_size(axis_name)
+    collective.axis_size(axis_name)
     if not ints.is_one_of(to, ("varying", "reduced", "unreduced")):
         raise errors.ArgumentError(
             f"pcast takes to='varying', 'reduced' or 'unreduced', but got {errors.shortened(to)}. "
             "Devices have the same after lax.psum, lax.pmax or lax.all_gather(..., to='invarying')."
         )
-    axes = col.axes_of_devices(axis_name)
-    shared = col.shared_axes(axis_name)
+    axes = collective.axes_of_devices(axis_name)
+    shared = collective.shared_axes(axis_name)
 
     def one(leaf: object) -> Array:
-        array = col.pvary(opd.as_array(leaf), axes.difference(shared))
+        array = collective.pvary(opd.as_array(leaf), axes.difference(shared))
         for name in shared:
-            own, target = col.shared_along(ty.across(array.aval), name), to[0].upper()
+            own, target = collective.shared_along(across(array.aval), name), to[0].upper()
             if own != target and (own, target) not in _CASTS:
                 raise errors.ShardingError(
                     f"pcast: {array.aval} cannot be made {to} along {name!r}."
                     + _ADVICE.get((own, target), " Combine what devices have by lax.psum.")
                 )
-            array = col.recast(array, name, target)
+            array = collective.recast(array, name, target)
         return array
 
     varying: T = tree.map(one, x)
@@ -197,7 +203,7 @@ def platform_dependent(
         >>> lax.platform_dependent(2, cpu=lambda x: x + 1, tpu=lambda x: x - 1)
         3
     """
-    platform = dev.traced_platform()
+    platform = traced_platform()
     for name, branch in {**per_platform, "default": default}.items():
         if not callable(branch) and not (name == "default" and default is None):
             raise errors.ArgumentError(

@@ -9,10 +9,14 @@ from typing import Any
 import attrs
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Array, ArrayLike, bc, dev, ew, ints, opd, sh, tr
+from tinyjax.core.devices import Placement
+from tinyjax.core.primitives import elementwise as ew, shape as sh
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.lax import operands
-from tinyjax.numpy import promotion as pm, sorting as srt
-from tinyjax.primitives import dot as _dot, result_placement as placing
+from tinyjax.numpy import promotion as pm, sorting
+from tinyjax.primitives import dot as _dot, result_placement
 from tinyjax.primitives.precision import PrecisionLike, chosen_precision
 
 # Products of vectors, matrices and arrays of any number of axes.
@@ -23,7 +27,7 @@ DotDimensionNumbers = tuple[
 ]
 
 
-@placing.placed
+@result_placement.placed
 def dot_general(
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -31,7 +35,7 @@ def dot_general(
     precision: PrecisionLike = None,
     preferred_element_type: dtypes.DTypeLike = None,
     *,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Contract and batch two arrays over any axes.
 
@@ -117,7 +121,7 @@ def dot(
     dimension_numbers: DotDimensionNumbers | None = None,
     precision: PrecisionLike = None,
     preferred_element_type: dtypes.DTypeLike = None,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Return the product of vectors or matrices; or with ``dimension_numbers``, ``dot_general``.
 
@@ -236,7 +240,7 @@ def _scaled(name: str, x: Array, scale: ArrayLike | None, axes: Sequence[int]) -
     pairs = [
         (size, n // size if size else 1) for n, size in zip(x.shape, factors.shape, strict=True)
     ]
-    spread = bc.broadcast_in_dim(
+    spread = broadcast_in_dim(
         pm.convert(factors, dtypes.bfloat16),
         tuple([n for pair in pairs for n in pair]),
         tuple(range(0, 2 * x.ndim, 2)),
@@ -332,7 +336,7 @@ class RaggedDotDimensionNumbers:
     rhs_group_dimensions: Axes = attrs.field(converter=_axes)
 
 
-@placing.placed
+@result_placement.placed
 def ragged_dot(
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -340,7 +344,7 @@ def ragged_dot(
     precision: PrecisionLike = None,
     preferred_element_type: dtypes.DTypeLike = None,
     group_offset: ArrayLike | None = None,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Multiply the rows of a matrix, group by group, by a matrix for each group.
 
@@ -380,7 +384,7 @@ def ragged_dot(
     return _product(x, y, sizes, numbers, precision, preferred_element_type)
 
 
-@placing.placed
+@result_placement.placed
 def ragged_dot_general(
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -389,7 +393,7 @@ def ragged_dot_general(
     precision: PrecisionLike = None,
     preferred_element_type: dtypes.DTypeLike = None,
     group_offset: ArrayLike | None = None,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Contract and batch two arrays over any axes, one of which is divided into groups.
 
@@ -512,12 +516,12 @@ def _by_group(x: Array, axis: int, sizes: Array, outer: Axes) -> Array:
     shape = (count, *x.shape)
     order = sorted(range(len(outer)), key=lambda i: outer[i])
     along = (0, *[outer[i] + 1 for i in order])
-    ends = srt.cumsum(sizes, axis=-1)
+    ends = sorting.cumsum(sizes, axis=-1)
 
     def spread(bound: Array) -> Array:
-        return bc.broadcast_in_dim(sh.transpose(bound, (len(outer), *order)), shape, along)
+        return broadcast_in_dim(sh.transpose(bound, (len(outer), *order)), shape, along)
 
     places = sh.iota(shape, sizes.dtype, axis + 1)
     inside = (places >= spread(ends - sizes)) & (places < spread(ends))
-    repeated = bc.broadcast_in_dim(x, shape, tuple(range(1, x.ndim + 1)))
+    repeated = broadcast_in_dim(x, shape, tuple(range(1, x.ndim + 1)))
     return ew.select(inside, repeated, sh.full(shape, 0, x.dtype))

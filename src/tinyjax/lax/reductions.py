@@ -10,9 +10,31 @@ from typing import Any, TypeAlias, overload
 import numpy as np
 
 from tinyjax import dtypes, tree
+from tinyjax.core import api
 from tinyjax.core.devices import Placement
-from tinyjax.core.names import api, av, bc, bind1, ck, ew, ints, jx, opd, prim, rd, sh, sl, stg
-from tinyjax.core.values import Array, ArrayLike, ConcreteArray
+from tinyjax.core.primitives import (
+    broadcast as primitives_broadcast,
+    elementwise as ew,
+    shape as sh,
+    slicing,
+)
+from tinyjax.core.primitives.reduce import (
+    reduce_and_p,
+    reduce_max_p,
+    reduce_min_p,
+    reduce_or_p,
+    reduce_prod_p,
+    reduce_xor_p,
+)
+from tinyjax.core.tracing import bind1, checking, jaxpr as jx, primitive as prim, staging
+from tinyjax.core.values import (
+    Array,
+    ArrayLike,
+    ConcreteArray,
+    avals as av,
+    integers as ints,
+    operands as opd,
+)
 from tinyjax.core.values.operands import as_array, as_operand
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
@@ -20,7 +42,12 @@ from tinyjax.frames import Applied
 from tinyjax.lax.operands import one_dtype, pair
 from tinyjax.lax.products import dot_general
 from tinyjax.lax.shapes import broadcast, concatenate, distinct, reshape, transpose
-from tinyjax.primitives import arg_extrema, convolution as cv, cumulative as cu, reduce_window as wi
+from tinyjax.primitives import (
+    arg_extrema,
+    convolution,
+    cumulative,
+    reduce_window as primitives_reduce_window,
+)
 from tinyjax.primitives.matrices import identities
 from tinyjax.primitives.precision import PrecisionLike
 from tinyjax.primitives.result_placement import placed
@@ -37,12 +64,12 @@ def _axes_of(name: str, x: Array, axes: Sequence[int]) -> tuple[int, ...]:
 
 def _reduced(
     name: str,
-    primitive: prim.Primitive[bc.ReduceParams],
+    primitive: prim.Primitive[primitives_broadcast.ReduceParams],
     operand: ArrayLike,
     axes: Sequence[int],
 ) -> Array:
     x = as_array(operand)
-    return bind1(primitive, (x,), bc.ReduceParams(_axes_of(name, x, axes)))
+    return bind1(primitive, (x,), primitives_broadcast.ReduceParams(_axes_of(name, x, axes)))
 
 
 @placed
@@ -63,7 +90,7 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Placeme
         Array(-56, dtype=int8)
     """
     x = as_array(operand)
-    return bc.reduce_sum(x, _axes_of("reduce_sum", x, axes))
+    return primitives_broadcast.reduce_sum(x, _axes_of("reduce_sum", x, axes))
 
 
 def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
@@ -80,7 +107,7 @@ def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
         >>> tinyjax.grad(lambda x: lax.reduce_prod(x, axes=(0,)))(jnp.array([0.0, 2.0, 3.0]))
         Array([6., 0., 0.], dtype=float32)
     """
-    return _reduced("reduce_prod", rd.reduce_prod_p, operand, axes)
+    return _reduced("reduce_prod", reduce_prod_p, operand, axes)
 
 
 def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
@@ -94,7 +121,7 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
         >>> lax.reduce_max(jnp.array([[1.0, 5.0], [3.0, jnp.nan]]), axes=(1,))
         Array([ 5., nan], dtype=float32)
     """
-    return _reduced("reduce_max", rd.reduce_max_p, operand, axes)
+    return _reduced("reduce_max", reduce_max_p, operand, axes)
 
 
 def reduce_min(operand: ArrayLike, axes: Sequence[int]) -> Array:
@@ -108,7 +135,7 @@ def reduce_min(operand: ArrayLike, axes: Sequence[int]) -> Array:
         >>> lax.reduce_min(jnp.array([[1.0, 5.0], [3.0, jnp.nan]]), axes=(1,))
         Array([ 1., nan], dtype=float32)
     """
-    return _reduced("reduce_min", rd.reduce_min_p, operand, axes)
+    return _reduced("reduce_min", reduce_min_p, operand, axes)
 
 
 def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
@@ -122,7 +149,7 @@ def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
         >>> lax.reduce_and(jnp.array([[True, False], [True, True]]), axes=(1,))
         Array([False,  True], dtype=bool)
     """
-    return _reduced("reduce_and", rd.reduce_and_p, operand, axes)
+    return _reduced("reduce_and", reduce_and_p, operand, axes)
 
 
 def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
@@ -139,7 +166,7 @@ def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
         >>> lax.reduce_or(jnp.zeros((0, 2), bool), axes=(0,))
         Array([False, False], dtype=bool)
     """
-    return _reduced("reduce_or", rd.reduce_or_p, operand, axes)
+    return _reduced("reduce_or", reduce_or_p, operand, axes)
 
 
 def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
@@ -155,7 +182,7 @@ def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
         >>> lax.reduce_xor(jnp.array([6, 3]), axes=(0,))
         Array(5, dtype=int32)
     """
-    return _reduced("reduce_xor", rd.reduce_xor_p, operand, axes)
+    return _reduced("reduce_xor", reduce_xor_p, operand, axes)
 
 
 def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
@@ -204,7 +231,7 @@ def _only_operation(
 ) -> prim.Primitive[Any] | None:
     """The primitive that a function of two scalars consists in, if it does."""
     scalar = av.ShapedArray((), dtype)
-    staged = stg.stage(
+    staged = staging.stage(
         lambda x, y: [as_array(computation(x, y))], (scalar, scalar), Applied(by, computation)
     )
     jaxpr = staged.jaxpr
@@ -217,14 +244,16 @@ def _only_operation(
     return None
 
 
-_REDUCTIONS: dict[prim.Primitive[prim.NoParams], prim.Primitive[bc.ReduceParams]] = {
-    ew.add: bc.reduce_sum_p,
-    ew.mul: rd.reduce_prod_p,
-    ew.max_: rd.reduce_max_p,
-    ew.min_: rd.reduce_min_p,
-    ew.and_: rd.reduce_and_p,
-    ew.or_: rd.reduce_or_p,
-    ew.xor_: rd.reduce_xor_p,
+_REDUCTIONS: dict[
+    prim.Primitive[prim.NoParams], prim.Primitive[primitives_broadcast.ReduceParams]
+] = {
+    ew.add: primitives_broadcast.reduce_sum_p,
+    ew.mul: reduce_prod_p,
+    ew.max_: reduce_max_p,
+    ew.min_: reduce_min_p,
+    ew.and_: reduce_and_p,
+    ew.or_: reduce_or_p,
+    ew.xor_: reduce_xor_p,
 }
 
 
@@ -292,7 +321,7 @@ def reduce(
         ((x, start),) = pairs
         operation = _only_operation(computation, x.dtype, "reduce")
         if operation in _REDUCTIONS:
-            out = bind1(_REDUCTIONS[operation], (x,), bc.ReduceParams(axes))
+            out = bind1(_REDUCTIONS[operation], (x,), primitives_broadcast.ReduceParams(axes))
             return bind1(operation, pair("reduce", start, out), prim.NO_PARAMS)
     return _fold(computation, treedef, pairs, axes)
 
@@ -329,10 +358,12 @@ def _fold(
     return treedef.unflatten(reshape(x, shape) for x in totals)
 
 
-_WINDOW_REDUCTIONS: dict[prim.Primitive[prim.NoParams], prim.Primitive[wi.WindowParams]] = {
-    ew.add: wi.reduce_window_sum_p,
-    ew.max_: wi.reduce_window_max_p,
-    ew.min_: wi.reduce_window_min_p,
+_WINDOW_REDUCTIONS: dict[
+    prim.Primitive[prim.NoParams], prim.Primitive[primitives_reduce_window.WindowParams]
+] = {
+    ew.add: primitives_reduce_window.reduce_window_sum_p,
+    ew.max_: primitives_reduce_window.reduce_window_max_p,
+    ew.min_: primitives_reduce_window.reduce_window_min_p,
 }
 
 
@@ -400,7 +431,10 @@ def reduce_window(
         for x, start in zip(leaves, treedef.flatten_up_to(init_value, "init_value"), strict=True)
     ]
     moves = (window_dimensions, window_strides, padding, base_dilation, window_dilation)
-    moved = [(x, start, wi.window_params("reduce_window", x, *moves)) for x, start in pairs]
+    moved = [
+        (x, start, primitives_reduce_window.window_params("reduce_window", x, *moves))
+        for x, start in pairs
+    ]
     if treedef is tree.LEAF:
         ((x, start, params),) = moved
         operation = _only_operation(computation, x.dtype, "reduce_window")
@@ -428,15 +462,15 @@ def reduce_window(
     return primitive
 
 
-def _windows(x: Array, start: Array, params: wi.WindowParams) -> Array:
+def _windows(x: Array, start: Array, params: primitives_reduce_window.WindowParams) -> Array:
     """The elements under the window at each of its positions, along a new first axis."""
-    counts = wi.places("reduce_window", x.aval, params)
+    counts = primitives_reduce_window.places("reduce_window", x.aval, params)
     if not all(counts):
         return broadcast(start, (1, *counts))
     between = [
         (*amounts, n - 1) for amounts, n in zip(params.padding, params.base_dilation, strict=True)
     ]
-    padded = sl.pad(x, start, between)
+    padded = slicing.pad(x, start, between)
     parts: list[Array] = []
     for place in product(*map(range, params.window)):
         starts = [i * n for i, n in zip(place, params.window_dilation, strict=True)]
@@ -444,11 +478,13 @@ def _windows(x: Array, start: Array, params: wi.WindowParams) -> Array:
             i + (count - 1) * stride + 1
             for i, count, stride in zip(starts, counts, params.strides, strict=True)
         ]
-        parts.append(reshape(sl.slice_(padded, starts, limits, params.strides), (1, *counts)))
+        parts.append(reshape(slicing.slice_(padded, starts, limits, params.strides), (1, *counts)))
     return concatenate(parts, 0)
 
 
-def _inside(counts: tuple[int, ...], sizes: tuple[int, ...], params: wi.WindowParams) -> HostArray:
+def _inside(
+    counts: tuple[int, ...], sizes: tuple[int, ...], params: primitives_reduce_window.WindowParams
+) -> HostArray:
     """Which of ``_windows`` are elements of the array, and not of the padding or between them."""
     if not all(counts):
         return np.ones((1, *counts), bool)
@@ -469,7 +505,7 @@ def _along(name: str, operand: ArrayLike, axis: int) -> tuple[Array, int]:
     return x, ints.canonical_axis(axis, x.ndim, f"{name}: axis")
 
 
-@ck.explained
+@checking.explained
 def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Return the running sum along ``axis``, from the end if ``reverse``.
 
@@ -486,10 +522,10 @@ def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
         >>> lax.cumsum(jnp.array([1, 2, 3]), reverse=True)
         Array([6, 5, 3], dtype=int32)
     """
-    return cu.cumsum(*_along("cumsum", operand, axis), reverse)
+    return cumulative.cumsum(*_along("cumsum", operand, axis), reverse)
 
 
-@ck.explained
+@checking.explained
 def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Return the running product along ``axis``, from the end if ``reverse``.
 
@@ -505,10 +541,10 @@ def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
         Array([[  1,   2,   6],
                [  4,  20, 120]], dtype=int32)
     """
-    return cu.cumprod(*_along("cumprod", operand, axis), reverse)
+    return cumulative.cumprod(*_along("cumprod", operand, axis), reverse)
 
 
-@ck.explained
+@checking.explained
 def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Return the greatest element so far along ``axis``, from the end if ``reverse``.
 
@@ -523,10 +559,10 @@ def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
         >>> lax.cummax(jnp.array([1.0, 3.0, 2.0, jnp.nan, 5.0]))
         Array([ 1.,  3.,  3., nan, nan], dtype=float32)
     """
-    return cu.cummax(*_along("cummax", operand, axis), reverse)
+    return cumulative.cummax(*_along("cummax", operand, axis), reverse)
 
 
-@ck.explained
+@checking.explained
 def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Return the least element so far along ``axis``, from the end if ``reverse``.
 
@@ -541,10 +577,10 @@ def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
         >>> lax.cummin(jnp.array([3, 1, 2]), reverse=True)
         Array([1, 1, 2], dtype=int32)
     """
-    return cu.cummin(*_along("cummin", operand, axis), reverse)
+    return cumulative.cummin(*_along("cummin", operand, axis), reverse)
 
 
-@ck.explained
+@checking.explained
 def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Return the logarithm of the running sum of exponentials along ``axis``, without overflow.
 
@@ -559,7 +595,7 @@ def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Ar
         >>> jnp.round(lax.cumlogsumexp(jnp.array([1000.0, 1000.0])), 2)
         Array([1000.  , 1000.69], dtype=float32)
     """
-    return cu.cumlogsumexp(*_along("cumlogsumexp", operand, axis), reverse)
+    return cumulative.cumlogsumexp(*_along("cumlogsumexp", operand, axis), reverse)
 
 
 # Patches under a moving window, local convolutions, and the shapes of results of windows.
@@ -567,7 +603,7 @@ def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Ar
 
 #: Which axis is which, in a convolution: three strings, or None for batch and features in front.
 ConvGeneralDilatedDimensionNumbers: TypeAlias = (
-    tuple[str, str, str] | cv.ConvDimensionNumbers | None
+    tuple[str, str, str] | convolution.ConvDimensionNumbers | None
 )
 
 
@@ -581,7 +617,7 @@ def conv_general_dilated_patches(  # noqa: PLR0913, PLR0917 (JAX's signature)
     lhs: ArrayLike,
     filter_shape: Sequence[int],
     window_strides: Sequence[int],
-    padding: cv.Padding,
+    padding: convolution.Padding,
     lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
@@ -619,14 +655,14 @@ def conv_general_dilated_patches(  # noqa: PLR0913, PLR0917 (JAX's signature)
     x = opd.as_array(lhs)
     sizes = ints.integers(filter_shape, "filter_shape")
     _check_axes("conv_general_dilated_patches", x, sizes)
-    numbers = cv.conv_dimension_numbers(x.shape, (1, 1, *sizes), dimension_numbers)
+    numbers = convolution.conv_dimension_numbers(x.shape, (1, 1, *sizes), dimension_numbers)
     count, features = prod(sizes), x.shape[numbers.lhs_spec[1]]
     # one output feature for each element under the window, which copies it
     one = identities((count, count), x.dtype)
-    kernel = bc.broadcast_in_dim(one, (features, count, count), (1, 2))
+    kernel = primitives_broadcast.broadcast_in_dim(one, (features, count, count), (1, 2))
     kernel = sh.reshape(kernel, (features * count, 1, *sizes))
     inverse = sorted(range(len(numbers.rhs_spec)), key=lambda i: numbers.rhs_spec[i])
-    return cv.conv_general_dilated(
+    return convolution.conv_general_dilated(
         x,
         sh.transpose(kernel, inverse),
         window_strides,
@@ -644,7 +680,7 @@ def conv_general_dilated_local(  # noqa: PLR0913, PLR0917 (JAX's signature)
     lhs: ArrayLike,
     rhs: ArrayLike,
     window_strides: Sequence[int],
-    padding: cv.Padding,
+    padding: convolution.Padding,
     filter_shape: Sequence[int],
     lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None,
@@ -683,7 +719,7 @@ def conv_general_dilated_local(  # noqa: PLR0913, PLR0917 (JAX's signature)
     sizes = ints.integers(filter_shape, "filter_shape")
     for operand in (x, kernel):
         _check_axes("conv_general_dilated_local", operand, sizes)
-    numbers = cv.conv_dimension_numbers(x.shape, (1, 1, *sizes), dimension_numbers)
+    numbers = convolution.conv_dimension_numbers(x.shape, (1, 1, *sizes), dimension_numbers)
     patches = conv_general_dilated_patches(
         *(x, sizes, window_strides, padding, lhs_dilation, rhs_dilation, numbers, precision)
     )
@@ -708,12 +744,12 @@ def _counts(
     )
 
 
-@ck.explained
+@checking.explained
 def conv_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
     strides: Sequence[int],
-    pads: cv.Padding,
+    pads: convolution.Padding,
     batch_group_count: int = 1,
 ) -> tuple[int, ...]:
     """Return the shape of a convolution whose axes are batch, features and space, in this order.
@@ -735,7 +771,7 @@ def conv_shape_tuple(
     """
     size, window = tuple(lhs_shape[2:]), tuple(rhs_shape[2:])
     if isinstance(pads, str):
-        pads = cv.padtype_to_pads(size, window, strides, pads)
+        pads = convolution.padtype_to_pads(size, window, strides, pads)
     if len(pads) != len(size):
         raise ShapeError(f"there are {len(size)} spatial axes, but {len(pads)} pads were given.")
     padded = [n + low + high for n, (low, high) in zip(size, pads, strict=True)]
@@ -744,7 +780,7 @@ def conv_shape_tuple(
     return (lhs_shape[0] // batch_group_count, rhs_shape[0], *_counts(padded, window, strides))
 
 
-@ck.explained
+@checking.explained
 def conv_general_permutations(
     dimension_numbers: tuple[str, str, str],
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
@@ -762,16 +798,16 @@ def conv_general_permutations(
         ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
     """
     shapes = [(1,) * len(spec) for spec in dimension_numbers]
-    numbers = cv.conv_dimension_numbers(shapes[0], shapes[1], dimension_numbers)
+    numbers = convolution.conv_dimension_numbers(shapes[0], shapes[1], dimension_numbers)
     return numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec
 
 
-@ck.explained
+@checking.explained
 def conv_general_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
     window_strides: Sequence[int],
-    padding: cv.Padding,
+    padding: convolution.Padding,
     dimension_numbers: tuple[str, str, str],
 ) -> tuple[int, ...]:
     """Return the shape of a convolution, without dilation.
@@ -799,12 +835,12 @@ def conv_general_shape_tuple(
     return tuple(shape[out.index(i)] for i in range(len(out)))
 
 
-@ck.explained
+@checking.explained
 def conv_transpose_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
     window_strides: Sequence[int],
-    padding: cv.Padding,
+    padding: convolution.Padding,
     dimension_numbers: tuple[str, str, str],
 ) -> tuple[int, ...]:
     """Return the shape of a transposed convolution.
@@ -846,7 +882,7 @@ def conv_transpose_shape_tuple(
     return tuple(shape[out.index(i)] for i in range(len(out)))
 
 
-@ck.explained
+@checking.explained
 def reduce_window_shape_tuple(
     operand_shape: Sequence[int],
     window_dimensions: Sequence[int],

@@ -11,7 +11,15 @@ import numpy as np
 
 from tinyjax import dtypes, errors, frames
 from tinyjax.core.devices import Placement
-from tinyjax.core.names import Array, ArrayLike, av, bc, ck, ew, hlo, ints, opd, sh, sl, tr
+from tinyjax.core.primitives import (
+    broadcast as primitives_broadcast,
+    elementwise as ew,
+    shape as sh,
+    slicing,
+)
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.tracing import checking, trace as tr
+from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints, operands as opd
 from tinyjax.core.values.array import put
 from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DType, DTypeLike
@@ -19,8 +27,9 @@ from tinyjax.lax.elementwise import neg
 from tinyjax.lax.operands import one_dtype
 from tinyjax.numpy.creation import canonical_shape, laid_like
 from tinyjax.numpy.promotion import broadcast_shapes, convert, typed_of
-from tinyjax.primitives import scatter as sct, sort as _so, wrap_index
+from tinyjax.primitives import sort as primitives_sort, wrap_index
 from tinyjax.primitives.result_placement import placed, put_result
+from tinyjax.primitives.scatter import take_front
 
 # Arrays in other shapes, pieces of arrays, and arrays of one value.
 
@@ -79,7 +88,11 @@ def broadcast_in_dim(
         stretched = [i for i, n in enumerate(x.shape) if n == 1 != sizes[dims[i]]]
         x = sh.squeeze(x, tuple(stretched)) if stretched else x
         dims = tuple(d for i, d in enumerate(dims) if i not in stretched)
-    return tr.bind1(bc.broadcast_in_dim_p, (x,), bc.BroadcastParams(sizes, dims))
+    return tr.bind1(
+        primitives_broadcast.broadcast_in_dim_p,
+        (x,),
+        primitives_broadcast.BroadcastParams(sizes, dims),
+    )
 
 
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
@@ -312,8 +325,8 @@ def slice(
     steps = (1,) * x.ndim if strides is None else ints.integers(strides, "strides")
     starts = ints.integers(start_indices, "start_indices")
     limits = ints.integers(limit_indices, "limit_indices")
-    params = sl.SliceParams(starts, limits, steps)
-    return tr.bind1(sl.slice_p, (x,), params)
+    params = slicing.SliceParams(starts, limits, steps)
+    return tr.bind1(slicing.slice_p, (x,), params)
 
 
 def slice_in_dim(
@@ -350,7 +363,7 @@ def slice_in_dim(
     return slice(x, starts, limits, strides)
 
 
-@ck.explained
+@checking.explained
 def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """Return the slice at an index along an axis; the index is a Python int.
 
@@ -407,7 +420,7 @@ def pad(
             f"{padding_config}."
         )
     triples = tuple([(a, b, c) for a, b, c in config])
-    return tr.bind1(sl.pad_p, (x, value), sl.PadParams(triples))
+    return tr.bind1(slicing.pad_p, (x, value), slicing.PadParams(triples))
 
 
 def concatenate(operands: Sequence[ArrayLike] | Array, dimension: int) -> Array:
@@ -430,8 +443,8 @@ def concatenate(operands: Sequence[ArrayLike] | Array, dimension: int) -> Array:
     xs = [opd.as_array(x) for x in ints.listed(operands, "operands of concatenate")]
     if not xs:
         raise errors.ArgumentError("concatenate needs at least one operand.")
-    params = sl.ConcatenateParams(ints.integer(dimension, "dimension"))
-    return tr.bind1(sl.concatenate_p, xs, params)
+    params = slicing.ConcatenateParams(ints.integer(dimension, "dimension"))
+    return tr.bind1(slicing.concatenate_p, xs, params)
 
 
 def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
@@ -497,7 +510,7 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array
         raise errors.ShapeError(
             f"split of axis {along} of {x.aval} needs sizes that add up to it, but got {parts}."
         )
-    return sl.split(x, parts, along)
+    return slicing.split(x, parts, along)
 
 
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
@@ -522,7 +535,7 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     shape = tuple([n for pair in zip(times, x.shape, strict=True) for n in pair])
     dims = tuple(range(1, 2 * x.ndim, 2))
     return sh.reshape(
-        bc.broadcast_in_dim(x, shape, dims),
+        primitives_broadcast.broadcast_in_dim(x, shape, dims),
         tuple([n * r for n, r in zip(x.shape, times, strict=True)]),
     )
 
@@ -594,7 +607,9 @@ def full(
         raise errors.ShapeError.got("full needs a scalar", value)
     result_dtype = value.dtype if dtype is None else dtypes.check(dtype)
     weak = value.weak_type and dtype is None
-    filled = bc.broadcast_in_dim(convert(value, result_dtype, weak), canonical_shape(shape), ())
+    filled = primitives_broadcast.broadcast_in_dim(
+        convert(value, result_dtype, weak), canonical_shape(shape), ()
+    )
     return put(filled, sharding, "full")
 
 
@@ -708,7 +723,7 @@ def index_take(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Array:
         )
     where = [ints.canonical_axis(axis, x.ndim, "index_take: axis") for axis in axes]
     at = zip(map(wrap_index.canonical_indices, places), where, strict=True)
-    return sct.take_front(x, [i % (x.shape[axis] or 1) for i, axis in at], where)
+    return take_front(x, [i % (x.shape[axis] or 1) for i, axis in at], where)
 
 
 @overload
@@ -753,7 +768,7 @@ def sort(
         raise errors.ArgumentError("sort needs at least one operand.")
     xs = [as_array(x) for x in several]
     axis = ints.canonical_axis(dimension, xs[0].ndim, "sort: dimension")
-    outs = _so.sort(xs, axis, num_keys, is_stable)
+    outs = primitives_sort.sort(xs, axis, num_keys, is_stable)
     return tuple(outs) if isinstance(operand, tuple | list) else outs[0]
 
 
@@ -805,7 +820,7 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
         return ew.convert_element_type(greatest, dtypes.bool_), where
     along = ints.canonical_axis(axis, x.ndim, "top_k: axis")
     last = x.ndim - 1
-    values, indices = _so.top_k(sh.moveaxis(x, along, last), k)
+    values, indices = primitives_sort.top_k(sh.moveaxis(x, along, last), k)
     return sh.moveaxis(values, last, along), sh.moveaxis(indices, last, along)
 
 

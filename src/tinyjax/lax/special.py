@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from enum import Enum, IntEnum
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Array, ArrayLike, arr, bind1, dev, ew, ints, opd, prim, sh
+from tinyjax.core.devices import Placement
+from tinyjax.core.primitives import elementwise as ew, shape as sh
+from tinyjax.core.tracing import bind1, primitive as prim
+from tinyjax.core.values import Array, ArrayLike, array, integers as ints, operands as opd
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.lax.operands import pair
-from tinyjax.numpy import creation as cr
+from tinyjax.numpy.creation import canonical_shape
 from tinyjax.primitives import bitcast, philox
 from tinyjax.primitives.fft import FftKind, fft as _fft
-from tinyjax.special import bessel as _bessel, gamma as sga
+from tinyjax.special import bessel as _bessel, gamma
 
 # Special functions of one, two and three arrays, loaded at their first use.
 
@@ -35,7 +38,7 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
         0.6875
     """
     operands = pair("betainc", a, b, x)
-    return bind1(sga.regularized_incomplete_beta, operands, prim.NO_PARAMS)
+    return bind1(gamma.regularized_incomplete_beta, operands, prim.NO_PARAMS)
 
 
 def igamma(a: ArrayLike, x: ArrayLike) -> Array:
@@ -54,7 +57,7 @@ def igamma(a: ArrayLike, x: ArrayLike) -> Array:
         >>> round(float(lax.igamma(2.0, 1.0)), 6)
         0.264241
     """
-    return bind1(sga.igamma, pair("igamma", a, x), prim.NO_PARAMS)
+    return bind1(gamma.igamma, pair("igamma", a, x), prim.NO_PARAMS)
 
 
 def igammac(a: ArrayLike, x: ArrayLike) -> Array:
@@ -73,7 +76,7 @@ def igammac(a: ArrayLike, x: ArrayLike) -> Array:
         >>> round(float(lax.igammac(2.0, 1.0)), 6)
         0.735759
     """
-    return bind1(sga.igammac, pair("igammac", a, x), prim.NO_PARAMS)
+    return bind1(gamma.igammac, pair("igammac", a, x), prim.NO_PARAMS)
 
 
 def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
@@ -92,7 +95,7 @@ def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
         >>> round(float(lax.igamma_grad_a(2.0, 1.0)), 6)
         -0.276196
     """
-    return bind1(sga.igamma_grad_a, pair("igamma_grad_a", a, x), prim.NO_PARAMS)
+    return bind1(gamma.igamma_grad_a, pair("igamma_grad_a", a, x), prim.NO_PARAMS)
 
 
 def random_gamma_grad(a: ArrayLike, x: ArrayLike, *, dtype: dtypes.DTypeLike = None) -> Array:
@@ -115,7 +118,7 @@ def random_gamma_grad(a: ArrayLike, x: ArrayLike, *, dtype: dtypes.DTypeLike = N
         0.750779
     """
     operands = pair("random_gamma_grad", a, x)
-    out = bind1(sga.random_gamma_grad, operands, prim.NO_PARAMS)
+    out = bind1(gamma.random_gamma_grad, operands, prim.NO_PARAMS)
     return out if dtype is None else ew.convert_element_type(out, dtypes.check(dtype))
 
 
@@ -267,7 +270,7 @@ def rng_bit_generator(
     dtype: dtypes.DTypeLike = dtypes.uint32,
     algorithm: RandomAlgorithm | int = RandomAlgorithm.RNG_DEFAULT,
     *,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> tuple[Array, Array]:
     """Draw unsigned integers of random bits, by Philox-4x32.
 
@@ -301,13 +304,13 @@ def rng_bit_generator(
             "rng_bit_generator draws by RNG_PHILOX, which is also RNG_DEFAULT, but got "
             f"{shortened(algorithm)}. tinyjax.random draws by Threefry."
         )
-    state, sizes, kind = opd.as_array(key), cr.canonical_shape(shape), dtypes.check(dtype)
+    state, sizes, kind = opd.as_array(key), canonical_shape(shape), dtypes.check(dtype)
     if state.dtype != dtypes.uint64:
         after, bits = philox.rng_bit_generator(state, sizes, kind)
-        return after, arr.put(bits, out_sharding, "rng_bit_generator")
+        return after, array.put(bits, out_sharding, "rng_bit_generator")
     if state.shape != (2,):
         raise ShapeError.got("rng_bit_generator has a state of four words", state)
     words = sh.reshape(bitcast.bitcast_convert_type(state, dtypes.uint32), (4,))
     after, bits = philox.rng_bit_generator(words, sizes, kind)
     after = bitcast.bitcast_convert_type(sh.reshape(after, (2, 2)), dtypes.uint64)
-    return after, arr.put(bits, out_sharding, "rng_bit_generator")
+    return after, array.put(bits, out_sharding, "rng_bit_generator")

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from tinyjax import dtypes, numpy as jnp
 from tinyjax.core.control_flow.scan import scan
-from tinyjax.core.names import Array
+from tinyjax.core.values import Array
 from tinyjax.implicit.linear_operators import custom_linear_solve
 
 #: A row of the triangular factor: the elements on its diagonal and on the next two, and its side.

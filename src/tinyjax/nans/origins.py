@@ -14,7 +14,8 @@ import attrs
 import numpy as np
 
 from tinyjax.config import settings
-from tinyjax.core.names import Array, ConcreteArray, arr, conc
+from tinyjax.core.values import Array, ConcreteArray, concrete
+from tinyjax.core.values.array import followed
 from tinyjax.dtypes import HostArray, is_inexact
 from tinyjax.frames import Direction, ExampleAxis, Location
 
@@ -101,7 +102,7 @@ class Marks:
 
 def marks_of(array: Array) -> Marks | None:
     """The births of an array's NaNs, where it has any that are known."""
-    marks = arr.followed.get(id(array))
+    marks = followed.get(id(array))
     return marks if isinstance(marks, Marks) and marks.array() is array else None
 
 
@@ -111,9 +112,9 @@ def mark(array: ConcreteArray, where: HostArray, births: Sequence[Birth]) -> Non
         key = id(array)
 
         def forget(_: object) -> None:
-            arr.followed.pop(key, None)
+            followed.pop(key, None)
 
-        arr.followed[key] = Marks(where, tuple(births), ref(array, forget))
+        followed[key] = Marks(where, tuple(births), ref(array, forget))
 
 
 def next_serial() -> int:
@@ -139,7 +140,9 @@ def _is_not_finite(host: HostArray) -> HostArray:
 
 
 def _where(array: Array, find: Callable[[HostArray], HostArray]) -> HostArray | None:
-    if not is_inexact(array.dtype) or isinstance(array, conc.PlacedArray):  # which are not followed
+    if not is_inexact(array.dtype) or isinstance(
+        array, concrete.PlacedArray
+    ):  # which are not followed
         return None
     assert isinstance(array, ConcreteArray), "evaluation gives arrays with data"
     mask = np.asarray(find(array.host))

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Final
 
 from tinyjax import config, errors, frames, tree
-from tinyjax.core.names import conc, tr
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.nans import origins
 
 
@@ -20,7 +21,7 @@ def check_result(result: object, call: Callable[..., object], *args: object) -> 
     births = [
         (birth, path)
         for path, leaf in leaves
-        if isinstance(leaf, conc.ConcreteArray) and (birth := origins.first_birth(leaf)) is not None
+        if isinstance(leaf, ConcreteArray) and (birth := origins.first_birth(leaf)) is not None
     ]
     if births:
         birth, path = min(births, key=lambda pair: pair[0].serial)
@@ -39,7 +40,7 @@ def _users_function(*candidates: object) -> str | None:
     return None
 
 
-def check_read(array: conc.ConcreteArray) -> None:
+def check_read(array: ConcreteArray) -> None:
     """Raise where a NaN that was born is read; once, so that it can be looked at afterwards."""
     if not config.settings().debugging or tr.current_trace().evaluates:
         return

@@ -17,8 +17,13 @@ from typing import Any, Final, TypeAlias, TypeVar
 import attrs
 import numpy as np
 
-from tinyjax.core.names import Array, ConcreteArray, Primitive, bt, jv, jx, lz, pr, stg, tp, tr
+from tinyjax.core.tracing import Primitive, jaxpr as jx, program_rules, staging, trace as tr
 from tinyjax.core.tracing.primitive import ZERO, Cotangents, Operands, Tangent, Tangents
+from tinyjax.core.transforms import batching
+from tinyjax.core.transforms.jvp import JVPTrace, JVPTracer
+from tinyjax.core.transforms.linearize import LinearTrace
+from tinyjax.core.transforms.transpose import Transposer
+from tinyjax.core.values import Array, ConcreteArray
 from tinyjax.core.values.concrete import any_placed
 from tinyjax.dtypes import HostArray, is_inexact
 from tinyjax.frames import Direction, ExampleAxis, Location, TracedSource, traced_source
@@ -36,13 +41,13 @@ class _Moment:
     """What there was before a rule ran: births, and the equations of each recorder."""
 
     serial: int
-    recorded: dict[stg.Recorder, int]
+    recorded: dict[staging.Recorder, int]
 
 
 def _now(trace: tr.Trace) -> _Moment:
-    recorded: dict[stg.Recorder, int] = {}
+    recorded: dict[staging.Recorder, int] = {}
     while True:
-        if isinstance(trace, stg.Recorder):
+        if isinstance(trace, staging.Recorder):
             recorded[trace] = len(trace.eqns)
         if trace.parent is trace:
             return _Moment(origins.next_serial(), recorded)
@@ -54,18 +59,18 @@ def _add_examples(
 ) -> None:
     """Note on what a rule has computed or recorded along which axes its examples lie."""
     match value:
-        case bt.BatchTracer():
+        case batching.BatchTracer():
             trace, axis = value._trace, value.axis
             deeper = [example.shifted(axis) for example in below]
             if isinstance(trace, LaneTrace):
                 deeper.append(ExampleAxis(axis, trace.mapped.size, trace.mapped))
             shifted = tuple([example.shifted(axis) for example in examples])
             _add_examples(value.value, shifted, tuple(deeper), since)
-        case jv.JVPTracer():
+        case JVPTracer():
             _add_examples(value.primal, examples, below, since)
             _add_examples(value.tangent, examples, below, since)
-        case stg.StagingTracer():
-            if isinstance(value._trace, stg.Recorder):
+        case staging.StagingTracer():
+            if isinstance(value._trace, staging.Recorder):
                 _annotate(value._trace, value.binder, examples, since)
         case ConcreteArray():
             origins.add_examples(value, examples, below, since.serial)
@@ -74,7 +79,7 @@ def _add_examples(
 
 
 def _annotate(
-    recorder: stg.Recorder, binder: jx.Var, examples: tuple[ExampleAxis, ...], since: _Moment
+    recorder: staging.Recorder, binder: jx.Var, examples: tuple[ExampleAxis, ...], since: _Moment
 ) -> None:
     eqns = recorder.eqns
     for i in range(since.recorded.get(recorder, len(eqns)), len(eqns)):
@@ -87,7 +92,7 @@ def _annotate(
                 eqns[i] = attrs.evolve(eqn, source=attrs.evolve(source, examples=(*known, *more)))
 
 
-class LaneTrace(bt.BatchTrace):
+class LaneTrace(batching.BatchTrace):
     """A ``BatchTrace`` that says where its examples are."""
 
     __slots__ = ()
@@ -104,7 +109,7 @@ class LaneTrace(bt.BatchTrace):
         finally:
             tr.set_evaluated_source(source)
         for out in outs:
-            if type(out) is bt.BatchTracer and out._trace is self:
+            if type(out) is batching.BatchTracer and out._trace is self:
                 own = ExampleAxis(out.axis, self.mapped.size, self.mapped)
                 shifted = [example.shifted(out.axis) for example in old]
                 examples = tuple(shifted) if self.mapped.of_basis else (own, *shifted)
@@ -114,20 +119,20 @@ class LaneTrace(bt.BatchTrace):
         return outs
 
 
-class SourcedLinearTrace(lz.LinearTrace):
+class SourcedLinearTrace(LinearTrace):
     """A ``LinearTrace`` that records the user's lines."""
 
     __slots__ = ()
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         for arg in args:
-            if type(arg) is stg.StagingTracer and arg._trace is self:
+            if type(arg) is staging.StagingTracer and arg._trace is self:
                 source = traced_source(tr.evaluated_source(), "tangent", 3)
                 return self.record(primitive, args, params, source)
         return self.parent.process(primitive, args, params)
 
 
-class SourcedJVPTrace(jv.JVPTrace):
+class SourcedJVPTrace(JVPTrace):
     """A ``JVPTrace`` that says what belongs to tangents."""
 
     __slots__ = ()
@@ -148,18 +153,18 @@ class SourcedJVPTrace(jv.JVPTrace):
 def _grounds(value: Array) -> Iterator[Array]:
     """The arrays, and the recorded values, that a value is made of."""
     match value:
-        case bt.BatchTracer():
+        case batching.BatchTracer():
             yield from _grounds(value.value)
-        case jv.JVPTracer():
+        case JVPTracer():
             yield from _grounds(value.primal)
             yield from _grounds(value.tangent)
         case _:
             yield value
 
 
-def _relabel(recorder: stg.Recorder, start: int, primals: Sequence[Array]) -> None:
+def _relabel(recorder: staging.Recorder, start: int, primals: Sequence[Array]) -> None:
     """Say of the equations recorded last that they serve tangents, but for what gives primals."""
-    needed = {x.binder for x in primals if isinstance(x, stg.StagingTracer)}
+    needed = {x.binder for x in primals if isinstance(x, staging.StagingTracer)}
     for i in range(len(recorder.eqns) - 1, start - 1, -1):
         eqn = recorder.eqns[i]
         if needed.intersection(eqn.out_binders):
@@ -168,7 +173,7 @@ def _relabel(recorder: stg.Recorder, start: int, primals: Sequence[Array]) -> No
             recorder.eqns[i] = attrs.evolve(eqn, source=traced_source(eqn.source, "tangent"))
 
 
-class SourcedTransposer(tp.Transposer):
+class SourcedTransposer(Transposer):
     """Transposes equations, each as belonging to the backward pass of its line."""
 
     follows = True
@@ -267,7 +272,7 @@ class NanTrace(tr.EvalTrace):
         if any_placed(args):  # whose data is not looked at
             with tr.use_trace(tr.EVAL):
                 return tr.EVAL.process(primitive, args, params)
-        is_program = pr.PROGRAM in primitive.rules.extensions
+        is_program = program_rules.PROGRAM in primitive.rules.extensions
         if is_program and self.replaying:
             return _stepwise(primitive, args, params)
         if is_program and any(jx.effects(j).any for j in jx.subjaxprs(params)):
@@ -286,20 +291,20 @@ class NanTrace(tr.EvalTrace):
 
 def _stepwise(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
     """Run the programs that a primitive holds one equation at a time."""
-    if pr.ITERATIONS not in primitive.rules.extensions:
-        return pr.evaluate_stepwise(primitive, args, params)
+    if program_rules.ITERATIONS not in primitive.rules.extensions:
+        return program_rules.evaluate_stepwise(primitive, args, params)
     if isinstance(params, LinearMapParams):
         # the tangent of a loop, which is none itself; its transpose is a loop that goes back
         source = tr.evaluated_source()
         backward = isinstance(source, TracedSource) and source.transposed
         with tr.assigned(_reversed, backward):
-            return pr.evaluate_stepwise(primitive, args, params)
-    with _iterate(primitive.name, primitive.rule(pr.ITERATIONS)(params)) as run:
-        return pr.evaluate_stepwise(primitive, args, params, run)
+            return program_rules.evaluate_stepwise(primitive, args, params)
+    with _iterate(primitive.name, primitive.rule(program_rules.ITERATIONS)(params)) as run:
+        return program_rules.evaluate_stepwise(primitive, args, params, run)
 
 
 @contextmanager
-def _iterate(name: str, length: int | None) -> Iterator[pr.Run]:
+def _iterate(name: str, length: int | None) -> Iterator[program_rules.Run]:
     """Evaluate a loop; what the context gives runs its programs, and counts the iterations.
 
     Args:
@@ -329,7 +334,7 @@ def _iterate(name: str, length: int | None) -> Iterator[pr.Run]:
         if jaxpr is first[0] and not hidden:  # an iteration begins
             iterations.append(origins.Iteration(name, location, len(iterations)))
             _iterations.set((*outer, iterations[-1]))
-        return pr.by_equation(jaxpr, args)
+        return program_rules.by_equation(jaxpr, args)
 
     try:
         yield run

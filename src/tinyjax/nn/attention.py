@@ -14,7 +14,9 @@ import attrs
 
 import tinyjax.numpy as jnp
 from tinyjax import checkpointing, dtypes
-from tinyjax.core.names import Array, ArrayLike, idn, ints, opd, sc, sh, sl
+from tinyjax.core.control_flow.scan import scan
+from tinyjax.core.primitives import identities, shape as sh, slicing
+from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.nn.functions import softmax
 from tinyjax.numpy.promotion import check_option, whole
@@ -77,7 +79,7 @@ class _Attention:
             within = rows.positions < self.query_lengths[:, None]
             out = out * within[:, :, None, None, None].astype(out.dtype)
         sums = logsumexp(logits, -1).astype(self.key.dtype)
-        return out, idn.stop_gradient(jnp.moveaxis(sums, -1, 1))
+        return out, identities.stop_gradient(jnp.moveaxis(sums, -1, 1))
 
     def _allowed(self, rows: _Rows) -> Array | None:
         """Return which keys the queries attend to, with axes of (B, K, G, t, S); None for all."""
@@ -276,7 +278,9 @@ def _by_blocks(attention: _Attention, rows: _Rows) -> tuple[Array, Array]:
     def cut(start: int, stop: int) -> _Rows:
         """Return what belongs to some queries; None where there is none, or one for all."""
         return _Rows._make(
-            None if x is None or x.shape[axis] == 1 else sl.slice_in_dim(x, start, stop, axis=axis)
+            None
+            if x is None or x.shape[axis] == 1
+            else slicing.slice_in_dim(x, start, stop, axis=axis)
             for x, axis in zip(rows, _LENGTHS, strict=True)
         )
 
@@ -286,7 +290,7 @@ def _by_blocks(attention: _Attention, rows: _Rows) -> tuple[Array, Array]:
 
     own = zip(cut(0, whole), _LENGTHS, strict=True)
     stacked = _Rows._make(None if x is None else blocks(x, axis) for x, axis in own)
-    _, outs = sc.scan(lambda carry, block: (carry, attend(block)), None, stacked)
+    _, outs = scan(lambda carry, block: (carry, attend(block)), None, stacked)
     results = []
     last = attend(cut(whole, length)) if whole < length else (None, None)
     for out, tail in zip(outs, last, strict=True):

@@ -10,11 +10,13 @@ import math
 from typing import Literal
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Array, ArrayLike, bc, ew, ints, opd, sh, sl
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.dtypes import DTypeLike
 from tinyjax.host import replay
 from tinyjax.lax import DotDimensionNumbers, dot_general
-from tinyjax.numpy import creation as cr, elementwise as uf, promotion as pm, reductions as red
+from tinyjax.numpy import creation, elementwise, promotion as pm, reductions
 from tinyjax.numpy.taking import repeat
 from tinyjax.primitives.special import erfc
 from tinyjax.scipy.special.basic import log_minus_expm1, logsumexp, shifted
@@ -74,7 +76,7 @@ def relu6(x: ArrayLike) -> Array:
         Array([0., 2., 6.], dtype=float32)
     """
     a = pm.inexact(x, "relu6")
-    return relu(uf.pick(a >= 6, 6.0, a))
+    return relu(elementwise.pick(a >= 6, 6.0, a))
 
 
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
@@ -95,7 +97,7 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
         Array(0.01, dtype=float32, weak_type=True)
     """
     a = pm.inexact(x, "leaky_relu")
-    return uf.pick(ew.ge(a, sh.full_like(a, 0)), a, negative_slope * a)
+    return elementwise.pick(ew.ge(a, sh.full_like(a, 0)), a, negative_slope * a)
 
 
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
@@ -119,7 +121,7 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     a, scale = pm.floats("elu", x, alpha)
     positive = ew.gt(a, sh.full_like(a, 0.0))
     # the exponential of a large number would make its derivative inf * 0
-    return uf.pick(positive, a, scale * ew.expm1(uf.pick(positive, 0.0, a)))
+    return elementwise.pick(positive, a, scale * ew.expm1(elementwise.pick(positive, 0.0, a)))
 
 
 def selu(x: ArrayLike) -> Array:
@@ -151,7 +153,9 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
         -0.7869
     """
     a, scale = pm.floats("celu", x, alpha)
-    return uf.maximum(a, 0.0) + scale * uf.expm1(uf.minimum(a, 0.0) / scale)
+    return elementwise.maximum(a, 0.0) + scale * elementwise.expm1(
+        elementwise.minimum(a, 0.0) / scale
+    )
 
 
 def hard_tanh(x: ArrayLike) -> Array:
@@ -171,10 +175,10 @@ def hard_tanh(x: ArrayLike) -> Array:
         (Array([-1. ,  0.3], dtype=float32), Array(1., dtype=float32, weak_type=True))
     """
     a = pm.array_of("hard_tanh", x)
-    at_most_one = uf.pick(ew.gt(a, sh.full_like(a, 1)), 1, a)
+    at_most_one = elementwise.pick(ew.gt(a, sh.full_like(a, 1)), 1, a)
     if dtypes.kind(a.dtype) in "bu":
         return at_most_one
-    return uf.pick(ew.lt(a, sh.full_like(a, -1)), -1, at_most_one)
+    return elementwise.pick(ew.lt(a, sh.full_like(a, -1)), -1, at_most_one)
 
 
 def sparse_plus(x: ArrayLike) -> Array:
@@ -189,8 +193,8 @@ def sparse_plus(x: ArrayLike) -> Array:
         0.25
     """
     a = pm.inexact(x, "sparse_plus")
-    parabola = uf.square(a + 1.0) / 4
-    return uf.pick(a <= -1.0, 0.0, uf.pick(a >= 1.0, a, parabola))
+    parabola = elementwise.square(a + 1.0) / 4
+    return elementwise.pick(a <= -1.0, 0.0, elementwise.pick(a >= 1.0, a, parabola))
 
 
 # Smooth activations
@@ -253,7 +257,7 @@ def sparse_sigmoid(x: ArrayLike) -> Array:
         Array([0. , 0.5, 1. ], dtype=float32)
     """
     a = pm.inexact(x, "sparse_sigmoid")
-    return 0.5 * uf.minimum(uf.maximum(a + 1.0, 0.0), 2.0)
+    return 0.5 * elementwise.minimum(elementwise.maximum(a + 1.0, 0.0), 2.0)
 
 
 def log_sigmoid(x: ArrayLike) -> Array:
@@ -293,7 +297,7 @@ def softplus(x: ArrayLike) -> Array:
         >>> nn.softplus(jnp.array([-1000.0, 0.0]))
         Array([0.       , 0.6931472], dtype=float32)
     """
-    return uf.logaddexp(x, 0.0)
+    return elementwise.logaddexp(x, 0.0)
 
 
 def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
@@ -315,7 +319,7 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
         Array([   0., 1000.], dtype=float32)
     """
     a, width = pm.floats("squareplus", x, b)
-    return (a + uf.sqrt(uf.square(a) + width)) / 2
+    return (a + elementwise.sqrt(elementwise.square(a) + width)) / 2
 
 
 def soft_sign(x: ArrayLike) -> Array:
@@ -422,7 +426,7 @@ def mish(x: ArrayLike) -> Array:
         Array([  -0., 1000.], dtype=float32)
     """
     a = pm.inexact(x, "mish")
-    return a * uf.tanh(softplus(a))
+    return a * elementwise.tanh(softplus(a))
 
 
 def gelu(x: ArrayLike, approximate: bool = True) -> Array:
@@ -442,7 +446,7 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     a = pm.inexact(x, "gelu")
     if approximate:
         inner = math.sqrt(2 / math.pi) * (a + 0.044715 * ew.integer_pow(a, 3))
-        return a * (0.5 * (1.0 + uf.tanh(inner)))
+        return a * (0.5 * (1.0 + elementwise.tanh(inner)))
     return 0.5 * a * erfc(-a * math.sqrt(0.5))
 
 
@@ -468,7 +472,7 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
     half, odd = divmod(a.shape[axis], 2)
     if odd:
         raise errors.ShapeError(f"glu halves an axis, but axis {axis} of {a.aval} has an odd size.")
-    value, gate = (sl.slice_in_dim(a, i * half, (i + 1) * half, axis=axis) for i in range(2))
+    value, gate = (slicing.slice_in_dim(a, i * half, (i + 1) * half, axis=axis) for i in range(2))
     return ew.mul(value, ew.logistic(gate))
 
 
@@ -494,9 +498,9 @@ def softmax(x: ArrayLike, axis: ints.Axis = -1, where: ArrayLike | None = None) 
     """
     below = shifted("softmax", x, axis, where)
     unnormalised = pm.precise(ew.exp(below))
-    out = unnormalised / red.sum(unnormalised, axis, keepdims=True, where=where)
+    out = unnormalised / reductions.sum(unnormalised, axis, keepdims=True, where=where)
     out = pm.convert(out, below.dtype, below.weak_type)
-    return out if where is None else uf.pick(where, out, 0.0)
+    return out if where is None else elementwise.pick(where, out, 0.0)
 
 
 def log_softmax(x: ArrayLike, axis: ints.Axis = -1, where: ArrayLike | None = None) -> Array:
@@ -517,9 +521,9 @@ def log_softmax(x: ArrayLike, axis: ints.Axis = -1, where: ArrayLike | None = No
         Array([-1000.,     0.], dtype=float32)
     """
     below = shifted("log_softmax", x, axis, where)
-    total = red.sum(pm.precise(ew.exp(below)), axis, keepdims=True, where=where)
+    total = reductions.sum(pm.precise(ew.exp(below)), axis, keepdims=True, where=where)
     out = below - pm.convert(ew.log(total), below.dtype, below.weak_type)
-    return out if where is None else uf.pick(where, out, -math.inf)
+    return out if where is None else elementwise.pick(where, out, -math.inf)
 
 
 def logmeanexp(
@@ -544,7 +548,7 @@ def logmeanexp(
     """
     a = pm.strong(pm.inexact(x, "logmeanexp"))
     summed = logsumexp(a, axis, keepdims=keepdims, where=where)
-    count = red.sum(sh.full_like(a, 1.0), axis, keepdims=keepdims, where=where)
+    count = reductions.sum(sh.full_like(a, 1.0), axis, keepdims=keepdims, where=where)
     return summed - ew.log(count)
 
 
@@ -588,18 +592,24 @@ def standardize(
         centre = pm.promote_inexact(a, pm.array_of("standardize", mean))[1]
     if variance is None:
         if algorithm == "stable":
-            variance = _mean(uf.square(uf.subtract(a, centre)), axis, where)
+            variance = _mean(elementwise.square(elementwise.subtract(a, centre)), axis, where)
         else:
             # rounding can make the difference negative
-            variance = uf.maximum(_mean(uf.square(a), axis, where) - uf.square(centre), 0)
-    return uf.subtract(a, centre) * ew.rsqrt(pm.inexact(uf.add(variance, epsilon), "standardize"))
+            variance = elementwise.maximum(
+                _mean(elementwise.square(a), axis, where) - elementwise.square(centre), 0
+            )
+    return elementwise.subtract(a, centre) * ew.rsqrt(
+        pm.inexact(elementwise.add(variance, epsilon), "standardize")
+    )
 
 
 def _mean(x: Array, axis: ints.Axis, where: ArrayLike | None) -> Array:
-    return red.mean(x, axis, keepdims=True, where=where)
+    return reductions.mean(x, axis, keepdims=True, where=where)
 
 
-def one_hot(x: cr.Nested, num_classes: int, *, dtype: DTypeLike = None, axis: int = -1) -> Array:
+def one_hot(
+    x: creation.Nested, num_classes: int, *, dtype: DTypeLike = None, axis: int = -1
+) -> Array:
     """Return vectors that are 1 at the given places and 0 elsewhere.
 
     Args:
@@ -622,7 +632,7 @@ def one_hot(x: cr.Nested, num_classes: int, *, dtype: DTypeLike = None, axis: in
         Array([[1., 0., 0.],
                [0., 0., 1.]], dtype=float32)
     """
-    places, num_classes = cr.operand(x), ints.integer(num_classes, "num_classes")
+    places, num_classes = creation.operand(x), ints.integer(num_classes, "num_classes")
     if num_classes < 0:
         raise errors.ArgumentError(
             f"one_hot needs num_classes of at least 0, but got {num_classes}."
@@ -634,7 +644,7 @@ def one_hot(x: cr.Nested, num_classes: int, *, dtype: DTypeLike = None, axis: in
     places = pm.strong(places)
     # a narrow dtype need not count to the number of classes
     places = pm.precise(places) if dtypes.is_inexact(places.dtype) else pm.counting(places)
-    spread = bc.broadcast_in_dim(places, shape, others)
+    spread = broadcast_in_dim(places, shape, others)
     return ew.convert_element_type(ew.eq(spread, sh.iota(shape, places.dtype, axis)), result_dtype)
 
 

@@ -12,10 +12,12 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes, errors, frames, lazy, random
-from tinyjax.core.names import Array, ArrayLike, dev, ew, ints
+from tinyjax.core.devices import Placement
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.dtypes import DTypeLike
-from tinyjax.numpy import creation as cr, manipulation as mn, promotion as pm
-from tinyjax.primitives import result_placement as placing
+from tinyjax.numpy import creation, manipulation, promotion as pm
+from tinyjax.primitives import result_placement
 
 Shape: TypeAlias = int | Sequence[int]
 Axes: TypeAlias = int | Sequence[int]
@@ -58,7 +60,7 @@ class Initializer(Protocol):
         shape: Shape,
         dtype: DTypeLike = None,
         *,
-        out_sharding: dev.Placement = None,
+        out_sharding: Placement = None,
     ) -> Array: ...
 
 
@@ -72,18 +74,18 @@ def _initializer(
 ) -> Initializer:
     """Make an initializer of a function that draws numbers of a shape and a dtype from a key."""
 
-    @placing.placed
+    @result_placement.placed
     def init(
-        key: ArrayLike, shape: Shape, dtype: DTypeLike = None, *, out_sharding: dev.Placement = None
+        key: ArrayLike, shape: Shape, dtype: DTypeLike = None, *, out_sharding: Placement = None
     ) -> Array:
-        return draw(key, cr.canonical_shape(shape), _dtype(dtype, fallback))
+        return draw(key, creation.canonical_shape(shape), _dtype(dtype, fallback))
 
     return init
 
 
-@placing.placed
+@result_placement.placed
 def zeros(
-    key: ArrayLike, shape: Shape, dtype: DTypeLike = None, *, out_sharding: dev.Placement = None
+    key: ArrayLike, shape: Shape, dtype: DTypeLike = None, *, out_sharding: Placement = None
 ) -> Array:
     """Return zeros.
 
@@ -98,12 +100,12 @@ def zeros(
         >>> tinyjax.nn.initializers.zeros(tinyjax.random.key(0), (2,))
         Array([0., 0.], dtype=float32)
     """
-    return cr.full(shape, 0, _dtype(dtype, None))
+    return creation.full(shape, 0, _dtype(dtype, None))
 
 
-@placing.placed
+@result_placement.placed
 def ones(
-    key: ArrayLike, shape: Shape, dtype: DTypeLike = None, *, out_sharding: dev.Placement = None
+    key: ArrayLike, shape: Shape, dtype: DTypeLike = None, *, out_sharding: Placement = None
 ) -> Array:
     """Return ones.
 
@@ -118,7 +120,7 @@ def ones(
         >>> tinyjax.nn.initializers.ones(tinyjax.random.key(0), (2,))
         Array([1., 1.], dtype=float32)
     """
-    return cr.full(shape, 1, _dtype(dtype, None))
+    return creation.full(shape, 1, _dtype(dtype, None))
 
 
 def constant(value: ArrayLike, dtype: DTypeLike = None) -> Initializer:
@@ -133,7 +135,7 @@ def constant(value: ArrayLike, dtype: DTypeLike = None) -> Initializer:
         >>> tinyjax.nn.initializers.constant(2.5)(tinyjax.random.key(0), (2,))
         Array([2.5, 2.5], dtype=float32)
     """
-    return _initializer(lambda key, shape, dtype: cr.full(shape, value, dtype), dtype)
+    return _initializer(lambda key, shape, dtype: creation.full(shape, value, dtype), dtype)
 
 
 def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike = None) -> Initializer:
@@ -196,7 +198,7 @@ def truncated_normal(
 
 def _scaled(x: Array, factor: ArrayLike | dtypes.HostArray) -> Array:
     """Multiply, in the dtype of ``x``."""
-    return ew.mul(x, cr.full(x.shape, factor, x.dtype))
+    return ew.mul(x, creation.full(x.shape, factor, x.dtype))
 
 
 def _around_zero(
@@ -469,11 +471,11 @@ def orthogonal(
             )
         axis = ints.canonical_axis(column_axis, len(shape))
         if 0 in shape:
-            return cr.full(shape, 0, dtype)
+            return creation.full(shape, 0, dtype)
         rest = shape[:axis] + shape[axis + 1 :]
         matrix = random.orthogonal(key, math.prod(rest), (), dtype, shape[axis])
-        moved = mn.moveaxis(mn.reshape(matrix, (*rest, shape[axis])), -1, axis)
-        return ew.mul(cr.full(shape, scale, dtype), moved)
+        moved = manipulation.moveaxis(manipulation.reshape(matrix, (*rest, shape[axis])), -1, axis)
+        return ew.mul(creation.full(shape, scale, dtype), moved)
 
     return _initializer(draw, dtype)
 
@@ -511,6 +513,6 @@ def delta_orthogonal(
             )
         matrix = orthogonal(scale, column_axis)(key, shape[-2:], dtype)
         centre = tuple([(n - 1) // 2 for n in shape[:-2]])
-        return cr.full(shape, 0, dtype).at[centre].set(matrix)
+        return creation.full(shape, 0, dtype).at[centre].set(matrix)
 
     return _initializer(draw, dtype)

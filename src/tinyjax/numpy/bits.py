@@ -7,9 +7,11 @@ from typing import Literal
 import numpy as np
 
 from tinyjax import dtypes, errors, host
-from tinyjax.core.names import Array, ArrayLike, conc, ew, ints, opd, sh, wl
+from tinyjax.core.control_flow.while_loop import while_loop
+from tinyjax.core.primitives import elementwise as ew, shape as sh
+from tinyjax.core.values import Array, ArrayLike, concrete, integers as ints, operands as opd
 from tinyjax.host.replay import replayed
-from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, reductions as red
+from tinyjax.numpy import elementwise, manipulation, promotion as pm, reductions
 from tinyjax.numpy.editing import pad
 from tinyjax.primitives import bitcast
 
@@ -29,7 +31,7 @@ def _last(name: str, a: ArrayLike, axis: int | None) -> tuple[Array, int]:
     if axis is None:
         return sh.reshape(x, (x.size,)), 0
     along = ints.canonical_axis(axis, x.ndim)
-    return mn.swapaxes(x, along, -1), along
+    return manipulation.swapaxes(x, along, -1), along
 
 
 @replayed
@@ -57,10 +59,10 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: BitOrder = "big") 
     x, along = _last("packbits", a, axis)
     if not dtypes.is_integer(x.dtype) and x.dtype != dtypes.bool_:
         raise errors.DtypeError(f"packbits needs bools or integers, but got {x.aval}.")
-    bits = pm.convert(uf.not_equal(x, 0), dtypes.uint8)
+    bits = pm.convert(elementwise.not_equal(x, 0), dtypes.uint8)
     bits = pad(bits, [(0, 0)] * (bits.ndim - 1) + [(0, -bits.shape[-1] % 8)])
     bits = sh.reshape(bits, (*bits.shape[:-1], bits.shape[-1] // 8, 8))
-    return mn.swapaxes(red.sum(bits << shifts, -1, dtype=dtypes.uint8), along, -1)
+    return manipulation.swapaxes(reductions.sum(bits << shifts, -1, dtype=dtypes.uint8), along, -1)
 
 
 @replayed
@@ -97,7 +99,7 @@ def unpackbits(
         most = ints.integer(count, "count")
         missing = max(0, most - bits.shape[-1])
         bits = pad(bits, [(0, 0)] * (bits.ndim - 1) + [(0, missing)])[..., :most]
-    return mn.swapaxes(bits, along, -1)
+    return manipulation.swapaxes(bits, along, -1)
 
 
 def _whole(name: str, x1: ArrayLike, x2: ArrayLike) -> tuple[Array, Array]:
@@ -129,10 +131,10 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     a, b = _whole("gcd", x1, x2)
     first, second = host.data_at_hand(a), host.data_at_hand(b)
     if first is not None and second is not None and not a.weak_type:
-        return conc.ConcreteArray(np.asarray(np.gcd(first, second)))
+        return concrete.ConcreteArray(np.asarray(np.gcd(first, second)))
 
     def unfinished(pair: tuple[Array, Array]) -> Array:
-        return red.any(uf.not_equal(pair[1], 0))
+        return reductions.any(elementwise.not_equal(pair[1], 0))
 
     def divided(pair: tuple[Array, Array]) -> tuple[Array, Array]:
         x, y = pair
@@ -141,7 +143,9 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
         return ew.select(done, x, y), ew.select(done, sh.full_like(y, 0), rest)
 
     # again at the end, for the least of all integers has no absolute value
-    return uf.abs(wl.while_loop(unfinished, divided, (uf.abs(a), uf.abs(b)))[0])
+    return elementwise.abs(
+        while_loop(unfinished, divided, (elementwise.abs(a), elementwise.abs(b)))[0]
+    )
 
 
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
@@ -164,10 +168,10 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
         (Array(12, dtype=int32, weak_type=True), Array(-84, dtype=int8))
     """
     a, b = _whole("lcm", x1, x2)
-    a, b = uf.abs(a), uf.abs(b)
+    a, b = elementwise.abs(a), elementwise.abs(b)
     divisor = gcd(a, b)
     none = divisor == 0
-    return uf.pick(none, 0, a * ew.div(b, uf.pick(none, 1, divisor)))
+    return elementwise.pick(none, 0, a * ew.div(b, elementwise.pick(none, 1, divisor)))
 
 
 @replayed
@@ -194,7 +198,7 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """
     a = pm.real("frexp", pm.inexact(x, "frexp"))
     exponent = _exponent(a)
-    fraction = uf.ldexp(a, ew.neg(exponent))
+    fraction = elementwise.ldexp(a, ew.neg(exponent))
     return fraction, exponent
 
 
@@ -204,13 +208,13 @@ def _exponent(a: Array) -> Array:
     limits = dtypes.finfo(wide)
     integers = dtypes.int64 if wide == dtypes.float64 else dtypes.int32
     digits, low = int(limits.nmant), int(limits.minexp)
-    size = uf.abs(pm.convert(a, wide))
+    size = elementwise.abs(pm.convert(a, wide))
     small = ew.lt(size, sh.full_like(size, float(limits.tiny)))
     raised = ew.select(small, ew.mul(size, sh.full_like(size, 2.0 ** (digits + 1))), size)
     bits = bitcast.bitcast_convert_type(raised, integers)
     biased = ew.shift_right_logical(bits, sh.full_like(bits, digits))
     exponent = ew.add(pm.convert(biased, dtypes.int32), sh.full(biased.shape, low, dtypes.int32))
-    exponent = ew.sub(exponent, uf.pick(small, digits + 1, sh.full_like(exponent, 0)))
+    exponent = ew.sub(exponent, elementwise.pick(small, digits + 1, sh.full_like(exponent, 0)))
     exponent = ew.select(ew.is_finite(size), exponent, sh.full_like(exponent, 0))
     return ew.select(ew.eq(size, sh.full_like(size, 0)), sh.full_like(exponent, 0), exponent)
 
@@ -238,9 +242,11 @@ def spacing(x: ArrayLike, /) -> Array:
     a = pm.real("spacing", pm.inexact(x, "spacing"))
     away = sh.full_like(a, float("inf"))
     if a.dtype != dtypes.float16:  # of which NumPy takes the next one above
-        away = uf.copysign(away, a)
+        away = elementwise.copysign(away, a)
     step = ew.sub(ew.nextafter(a, away), a)
-    least = uf.copysign(sh.full_like(a, float(dtypes.finfo(a.dtype).smallest_subnormal)), a)
+    least = elementwise.copysign(
+        sh.full_like(a, float(dtypes.finfo(a.dtype).smallest_subnormal)), a
+    )
     return ew.select(ew.eq(step, sh.full_like(step, 0)), least, step)
 
 
@@ -275,17 +281,17 @@ def view(a: ArrayLike, dtype: dtypes.DTypeLike = None) -> Array:
             f"elements of {new} bytes."
         )
     if dtypes.is_complex(x.dtype):
-        return view(_merged(mn.stack([ew.real(x), ew.imag(x)], axis=-1), x), new_dtype)
+        return view(_merged(manipulation.stack([ew.real(x), ew.imag(x)], axis=-1), x), new_dtype)
     if x.dtype == dtypes.bool_:
         return view(pm.convert(x, dtypes.uint8), new_dtype)
     if new_dtype == dtypes.bool_:
         return pm.convert(view(x, dtypes.uint8), dtypes.bool_)
     if dtypes.is_complex(new_dtype):
         parts = view(x, dtypes.real_part(new_dtype))
-        pairs = mn.reshape(parts, (*parts.shape[:-1], -1, 2))
+        pairs = manipulation.reshape(parts, (*parts.shape[:-1], -1, 2))
         return ew.complex_(pairs[..., 0], pairs[..., 1])
     if old < new:
-        x = mn.reshape(x, (*x.shape[:-1], last * old // new, new // old))
+        x = manipulation.reshape(x, (*x.shape[:-1], last * old // new, new // old))
         return bitcast.bitcast_convert_type(x, new_dtype)
     parts = bitcast.bitcast_convert_type(x, new_dtype)
     return _merged(parts, x) if old > new else parts
@@ -293,7 +299,7 @@ def view(a: ArrayLike, dtype: dtypes.DTypeLike = None) -> Array:
 
 def _merged(parts: Array, x: Array) -> Array:
     """Join the axis of the parts of elements to the last axis of the array."""
-    return mn.reshape(parts, (*x.shape[:-1], -1)) if x.shape else parts
+    return manipulation.reshape(parts, (*x.shape[:-1], -1)) if x.shape else parts
 
 
 def byteswap(a: ArrayLike) -> Array:
@@ -308,6 +314,8 @@ def byteswap(a: ArrayLike) -> Array:
     """
     x = pm.array_of("byteswap", a)
     part = dtypes.real_part(x.dtype) if dtypes.is_complex(x.dtype) else x.dtype
-    parts = mn.reshape(x, (-1,)).view(part).view("uint8")
-    turned = mn.flip(mn.reshape(parts, (-1, part.itemsize)), 1)
-    return mn.reshape(mn.reshape(turned, (-1,)).view(part).view(x.dtype), x.shape)
+    parts = manipulation.reshape(x, (-1,)).view(part).view("uint8")
+    turned = manipulation.flip(manipulation.reshape(parts, (-1, part.itemsize)), 1)
+    return manipulation.reshape(
+        manipulation.reshape(turned, (-1,)).view(part).view(x.dtype), x.shape
+    )

@@ -6,17 +6,19 @@ import math
 from typing import Literal
 
 from tinyjax import dtypes
-from tinyjax.core.names import Array, ArrayLike, bc, ew, ints, sh, sl
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
+from tinyjax.core.primitives.broadcast import reduce_sum
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.host import replay
-from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, sorting as srt
+from tinyjax.numpy import elementwise, manipulation, promotion as pm, sorting
 from tinyjax.numpy.taking import searchsorted
 
 
 def _at(x: Array, start: int, limit: int, axis: int) -> Array:
     """A slice along an axis, counted from the front or (below zero) from the back."""
     n = x.shape[axis]
-    return sl.slice_in_dim(
+    return slicing.slice_in_dim(
         x, start if start >= 0 else start + n, limit if limit > 0 else limit + n, 1, axis
     )
 
@@ -88,7 +90,7 @@ def _gradient(x: Array, h: Array, axis: int) -> Array:
         left, right = _at(widths, 0, -1, axis), _at(widths, 1, 0, axis)
         sides = _at(slopes, 0, -1, axis) * right + _at(slopes, 1, 0, axis) * left
         inner = sides / (left + right)
-    return mn.concatenate([first, inner, last], axis)
+    return manipulation.concatenate([first, inner, last], axis)
 
 
 def unwrap(
@@ -116,13 +118,15 @@ def unwrap(
         return pm.strong(x)
     half = period_ / 2 if dtypes.is_inexact(x.dtype) else period_ // 2
     step = _at(x, 1, 0, along) - _at(x, 0, -1, along)
-    wrapped = uf.remainder(step + half, period_) - half
+    wrapped = elementwise.remainder(step + half, period_) - half
     # a step of half a period keeps its sign
-    wrapped = uf.pick(uf.logical_and(uf.equal(wrapped, -half), step > 0), half, wrapped)
+    wrapped = elementwise.pick(
+        elementwise.logical_and(elementwise.equal(wrapped, -half), step > 0), half, wrapped
+    )
     least = half if discont is None else pm.array_of("unwrap", discont)
-    correction = uf.pick(uf.abs(step) < least, 0, wrapped - step)
-    later = _at(x, 1, 0, along) + srt.cumsum(correction, along)
-    return pm.strong(mn.concatenate([_at(x, 0, 1, along), later], along))
+    correction = elementwise.pick(elementwise.abs(step) < least, 0, wrapped - step)
+    later = _at(x, 1, 0, along) + sorting.cumsum(correction, along)
+    return pm.strong(manipulation.concatenate([_at(x, 0, 1, along), later], along))
 
 
 def trapezoid(
@@ -158,8 +162,10 @@ def trapezoid(
     if samples.shape[place] < 1:
         raise ShapeError(f"trapezoid needs a sample along axis {axis} of shape {samples.shape}.")
     n = samples.shape[place]
-    pairs = sl.slice_in_dim(samples, 1, n, 1, place) + sl.slice_in_dim(samples, 0, n - 1, 1, place)
-    return pm.strong(bc.reduce_sum(pairs * width * 0.5, (place,)))
+    pairs = slicing.slice_in_dim(samples, 1, n, 1, place) + slicing.slice_in_dim(
+        samples, 0, n - 1, 1, place
+    )
+    return pm.strong(reduce_sum(pairs * width * 0.5, (place,)))
 
 
 def interp(
@@ -209,21 +215,21 @@ def interp(
         needs = "interp needs points and values with one axis of the same size, at least 1"
         raise ShapeError.got(needs, points, values)
     if period is not None:
-        width = uf.abs(pm.convert(pm.array_of("interp", period), at.dtype))
+        width = elementwise.abs(pm.convert(pm.array_of("interp", period), at.dtype))
         if width.shape:
             raise ShapeError.got("interp: the period must be a scalar", width)
-        at, points = uf.remainder(at, width), uf.remainder(points, width)
-        order = srt.argsort(points)
+        at, points = elementwise.remainder(at, width), elementwise.remainder(points, width)
+        order = sorting.argsort(points)
         points, values = points[order], values[order]
-        points = mn.concatenate([points[-1:] - width, points, points[:1] + width])
-        values = mn.concatenate([values[-1:], values, values[:1]])
+        points = manipulation.concatenate([points[-1:] - width, points, points[:1] + width])
+        values = manipulation.concatenate([values[-1:], values, values[:1]])
     result = _piecewise_linear(at, points, values)
     if not isinstance(left, str):
         below = sh.full_like(result, 0) + (values[0] if left is None else left)
-        result = uf.pick(at < points[0], below, result)
+        result = elementwise.pick(at < points[0], below, result)
     if not isinstance(right, str):
         above = sh.full_like(result, 0) + (values[-1] if right is None else right)
-        result = uf.pick(at > points[-1], above, result)
+        result = elementwise.pick(at > points[-1], above, result)
     return result
 
 
@@ -283,7 +289,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     at = pm.broadcast_to_shape(at, shape)
     result: Array = sh.full_like(at, 0)
     for k in range(coefficients.shape[0]):
-        row = sh.reshape(sl.slice_in_dim(coefficients, k, k + 1), coefficients.shape[1:])
+        row = sh.reshape(slicing.slice_in_dim(coefficients, k, k + 1), coefficients.shape[1:])
         row = pm.broadcast_to_shape(row, shape)
         result = row if k == 0 else ew.add(ew.mul(result, at), row)
     return pm.strong(result)
@@ -321,7 +327,7 @@ def cross(
     if axis is not None:
         axisa = axisb = axisc = axis
     x, y = pm.promote_dtypes(*pm.arrays("cross", a, b))
-    x, y = mn.moveaxis(x, axisa, -1), mn.moveaxis(y, axisb, -1)
+    x, y = manipulation.moveaxis(x, axisa, -1), manipulation.moveaxis(y, axisb, -1)
     if x.shape[-1] not in (2, 3) or y.shape[-1] not in (2, 3):
         raise ShapeError(
             f"cross needs vectors of size 2 or 3, but got {x.shape[-1]} and {y.shape[-1]}."
@@ -330,7 +336,7 @@ def cross(
     def component(v: Array, i: int) -> Array:
         if i >= v.shape[-1]:
             return sh.full(v.shape[:-1], 0, v.dtype)
-        return sh.reshape(sl.slice_in_dim(v, i, i + 1, 1, v.ndim - 1), v.shape[:-1])
+        return sh.reshape(slicing.slice_in_dim(v, i, i + 1, 1, v.ndim - 1), v.shape[:-1])
 
     def minor(i: int, j: int) -> Array:
         x_i, x_j, y_i, y_j = pm.broadcast(
@@ -340,7 +346,7 @@ def cross(
 
     if x.shape[-1] == y.shape[-1] == 2:
         return minor(0, 1)
-    return mn.stack([minor(1, 2), minor(2, 0), minor(0, 1)], axis=axisc)
+    return manipulation.stack([minor(1, 2), minor(2, 0), minor(0, 1)], axis=axisc)
 
 
 replay.replay_functions(globals())

@@ -18,11 +18,16 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, records
-from tinyjax.core.names import Array, ArrayLike, bc, ck, dev, ew, ints, opd, rd, sh
+from tinyjax.core.devices import Placement
+from tinyjax.core.primitives import elementwise as ew, shape as sh
+from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
+from tinyjax.core.primitives.reduce import reduce_or
 from tinyjax.core.primitives.slicing import slice_
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.host import replay
-from tinyjax.numpy import elementwise as uf, promotion as pm
-from tinyjax.primitives import result_placement as placing
+from tinyjax.numpy import elementwise, promotion as pm
+from tinyjax.primitives import result_placement
 from tinyjax.primitives.dot import dot_general
 from tinyjax.primitives.precision import (
     Canonical,
@@ -60,17 +65,17 @@ def _multiply(x: Array, y: Array, dtype: dtypes.DType) -> Array:
 
 
 def _sum(x: Array, axes: Axes) -> Array:
-    return rd.reduce_or(x, axes) if x.dtype == dtypes.bool_ else bc.reduce_sum(x, axes)
+    return reduce_or(x, axes) if x.dtype == dtypes.bool_ else reduce_sum(x, axes)
 
 
-@placing.placed
+@result_placement.placed
 def dot(
     a: ArrayLike,
     b: ArrayLike,
     *,
     precision: PrecisionLike = None,
     preferred_element_type: dtypes.DTypeLike = None,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Return the sum of products over the last axis of ``a`` and the last but one of ``b``.
 
@@ -111,8 +116,8 @@ def dot(
 def _outer(x: Array, y: Array, dtype: dtypes.DType) -> Array:
     """Every product of an element of one array with one of the other."""
     shape = x.shape + y.shape
-    left = bc.broadcast_in_dim(x, shape, tuple(range(x.ndim)))
-    right = bc.broadcast_in_dim(y, shape, tuple(range(x.ndim, len(shape))))
+    left = broadcast_in_dim(x, shape, tuple(range(x.ndim)))
+    right = broadcast_in_dim(y, shape, tuple(range(x.ndim, len(shape))))
     return _multiply(left, right, dtype)
 
 
@@ -122,7 +127,7 @@ def matmul(
     *,
     precision: PrecisionLike = None,
     preferred_element_type: dtypes.DTypeLike = None,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Return the matrix product over the last two axes, broadcasting over the others.
 
@@ -145,7 +150,7 @@ def matmul(
         (5, 4, 2, 2)
     """
     if out_sharding is not None:
-        return placing.put_result(
+        return result_placement.put_result(
             *(matmul, out_sharding, a, b),
             precision=precision,
             preferred_element_type=preferred_element_type,
@@ -384,7 +389,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
         Array([[10, 20, 30, 40],
                [20, 40, 60, 80]], dtype=int32)
     """
-    uf.no_out("outer", out)
+    elementwise.no_out("outer", out)
     (x, y), dtype = _prepare("outer", (a, b), None)
     return _outer(sh.reshape(x, (x.size,)), sh.reshape(y, (y.size,)), dtype)
 
@@ -414,7 +419,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
     return sh.reshape(sh.transpose(products, interleaved), shape)
 
 
-@placing.placed
+@result_placement.placed
 def tensordot(
     a: ArrayLike,
     b: ArrayLike,
@@ -422,7 +427,7 @@ def tensordot(
     *,
     precision: PrecisionLike = None,
     preferred_element_type: dtypes.DTypeLike = None,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Return the sum of products over chosen axes of both operands.
 
@@ -491,7 +496,7 @@ def _symbols(n: int) -> str:
     return "".join(map(chr, range(0xE000, 0xE000 + n)))
 
 
-@placing.placed
+@result_placement.placed
 def einsum(
     subscripts: Any,
     /,
@@ -500,7 +505,7 @@ def einsum(
     optimize: str | bool | Sequence[tuple[int, ...]] = "auto",
     precision: PrecisionLike = None,
     preferred_element_type: dtypes.DTypeLike = None,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
     _dot_general: DotGeneral | None = None,
 ) -> Array:
     """Return the sum of products that subscripts describe, in Einstein's notation.
@@ -542,7 +547,7 @@ def einsum(
         >>> jnp.einsum("ii", jnp.eye(3))
         Array(3., dtype=float32)
     """
-    uf.no_out("einsum", out)
+    elementwise.no_out("einsum", out)
     if not isinstance(subscripts, str):
         subscripts, operands = _interleaved((subscripts, *operands))
     if not operands:
@@ -559,7 +564,7 @@ def einsum(
     )
 
 
-@ck.explained
+@checking.explained
 def einsum_path(
     subscripts: Any, /, *operands: Any, optimize: Any = "auto"
 ) -> tuple[list[tuple[int, ...]], str]:
@@ -862,7 +867,7 @@ def _aligned(x: Array, x_names: str, y: Array, y_names: str, out: str) -> tuple[
     def place(z: Array, names: str) -> Array:
         ordered = "".join(n for n in out if n in names)
         dims = tuple(out.index(n) for n in ordered)
-        return bc.broadcast_in_dim(_permute(z, names, ordered), shape, dims)
+        return broadcast_in_dim(_permute(z, names, ordered), shape, dims)
 
     return place(x, x_names), place(y, y_names)
 

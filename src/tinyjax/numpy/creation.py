@@ -22,16 +22,24 @@ from typing import (
 import numpy as np
 
 from tinyjax import dtypes, errors, frames, numpy as jnp
-from tinyjax.core import primitives
-from tinyjax.core.names import Tracer, ck, conc, dev, ew, idn, ints, opd, sh
+from tinyjax.core import devices, primitives
+from tinyjax.core.primitives import elementwise as ew, identities, shape as sh
 from tinyjax.core.stablehlo.types import MOST_AXES, MOST_ELEMENTS, check_size
-from tinyjax.core.values import Array, ArrayLike, ConcreteArray
+from tinyjax.core.tracing import Tracer, checking
+from tinyjax.core.values import (
+    Array,
+    ArrayLike,
+    ConcreteArray,
+    concrete,
+    integers as ints,
+    operands as opd,
+)
 from tinyjax.core.values.array import followed, is_array_like, put
 from tinyjax.core.values.avals import ShapeDtypeStruct
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, NumberRangeError, ShapeError, shortened
 from tinyjax.host.replay import replayed
-from tinyjax.numpy import elementwise as uf, promotion as pm
+from tinyjax.numpy import elementwise, promotion as pm
 from tinyjax.primitives.result_placement import placed, put_result
 
 Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
@@ -72,12 +80,12 @@ def canonical_shape(shape: Shape, name: str = "shape") -> tuple[int, ...]:
 # From Python values
 
 
-def _wanted(device: dev.Placement, out_sharding: dev.Placement) -> dev.Placement:
+def _wanted(device: devices.Placement, out_sharding: devices.Placement) -> devices.Placement:
     """Where a result is to lie, which JAX calls by two names."""
     return device if out_sharding is None else out_sharding
 
 
-@ck.explained
+@checking.explained
 def array(
     object: Nested,
     dtype: DTypeLike = None,
@@ -85,8 +93,8 @@ def array(
     order: None = None,
     ndmin: int = 0,
     *,
-    device: dev.Placement = None,
-    out_sharding: dev.Placement = None,
+    device: devices.Placement = None,
+    out_sharding: devices.Placement = None,
 ) -> Array:
     """Make an array of numbers, arrays, or nested lists of them.
 
@@ -117,7 +125,7 @@ def array(
         >>> jnp.array(3, dtype=jnp.int8)
         Array(3, dtype=int8)
     """
-    if type(object) is np.ndarray and dev.Default.moved and dtype is None and not ndmin:
+    if type(object) is np.ndarray and devices.Default.moved and dtype is None and not ndmin:
         return put(object, _wanted(device, out_sharding), "array")
     kind = None if dtype is None else dtypes.check(dtype)
     result, ndmin = _make(object, kind), ints.integer(ndmin, "ndmin")
@@ -130,7 +138,7 @@ def array(
             )
         result = sh.reshape(result, (1,) * (ndmin - result.ndim) + result.shape)
     if copy and result is object:
-        result = idn.another(result)
+        result = identities.another(result)
     where = _wanted(device, out_sharding)
     return put(result, where, "array")
 
@@ -141,8 +149,8 @@ def asarray(
     order: None = None,
     *,
     copy: bool | None = None,
-    device: dev.Placement = None,
-    out_sharding: dev.Placement = None,
+    device: devices.Placement = None,
+    out_sharding: devices.Placement = None,
 ) -> Array:
     """Return ``a`` as an array: see ``array``, which copies an array that it is given.
 
@@ -355,7 +363,7 @@ def _of_numbers(x: Any, types: set[type], dtype: DType | None) -> Array:
         info = dtypes.iinfo(dtype)
         if host.size and not info.min <= host.min() <= host.max() <= info.max:
             widest = host.max() if host.max() > info.max else host.min()
-            raise conc.too_wide(int(widest), info.dtype, "array", "jnp.array(..., dtype=%s)")
+            raise concrete.too_wide(int(widest), info.dtype, "array", "jnp.array(..., dtype=%s)")
     host = ew.convert_host(host, dtype)
     return ConcreteArray(opd.copied(host, dtype) if opd.is_copied(host) else host)
 
@@ -368,8 +376,8 @@ def full(
     fill_value: Nested,
     dtype: DTypeLike = None,
     *,
-    device: dev.Placement = None,
-    out_sharding: dev.Placement = None,
+    device: devices.Placement = None,
+    out_sharding: devices.Placement = None,
 ) -> Array:
     """Return an array filled with a value.
 
@@ -394,7 +402,9 @@ def full(
     return put(filled, _wanted(device, out_sharding), "full")
 
 
-def broadcast_to(array: ArrayLike, shape: Shape, *, out_sharding: dev.Placement = None) -> Array:
+def broadcast_to(
+    array: ArrayLike, shape: Shape, *, out_sharding: devices.Placement = None
+) -> Array:
     """Repeat an array along axes of size one, and along new axes in front, to reach a shape.
 
     Axes are compared from the last. The derivative is the sum over the copies.
@@ -433,8 +443,8 @@ def zeros(
     shape: Shape,
     dtype: DTypeLike = None,
     *,
-    device: dev.Placement = None,
-    out_sharding: dev.Placement = None,
+    device: devices.Placement = None,
+    out_sharding: devices.Placement = None,
 ) -> Array:
     """Return an array of zeros.
 
@@ -466,8 +476,8 @@ def ones(
     shape: Shape,
     dtype: DTypeLike = None,
     *,
-    device: dev.Placement = None,
-    out_sharding: dev.Placement = None,
+    device: devices.Placement = None,
+    out_sharding: devices.Placement = None,
 ) -> Array:
     """Return an array of ones.
 
@@ -522,8 +532,8 @@ def full_like(
     dtype: DTypeLike = None,
     shape: Shape | None = None,
     *,
-    device: dev.Placement = None,
-    out_sharding: dev.Placement = None,
+    device: devices.Placement = None,
+    out_sharding: devices.Placement = None,
 ) -> Array:
     """Return an array filled with a value, of another array's shape and dtype unless given.
 
@@ -546,8 +556,8 @@ def _like(
     dtype: DTypeLike = None,
     shape: Shape | None = None,
     *,
-    device: dev.Placement = None,
-    out_sharding: dev.Placement = None,
+    device: devices.Placement = None,
+    out_sharding: devices.Placement = None,
 ) -> Array:
     x = pm.typed_of(name, a)
     weak = dtype is None and x.weak_type
@@ -558,12 +568,14 @@ def _like(
     return laid_like(result, x, _wanted(device, out_sharding), name)
 
 
-def laid_like(array: Array, x: Array | ShapeDtypeStruct, where: dev.Placement, name: str) -> Array:
+def laid_like(
+    array: Array, x: Array | ShapeDtypeStruct, where: devices.Placement, name: str
+) -> Array:
     """Return an array where it is wanted: by default as another lies, if it can lie so."""
     told = x.sharding if isinstance(x, ShapeDtypeStruct) or x.committed else None
     if told is None and x.aval.where is None:
         return put(array, where, name)
-    placed: Array = dev.plane().put_like(array, x.aval, told, where, name)
+    placed: Array = devices.plane().put_like(array, x.aval, told, where, name)
     return placed
 
 
@@ -572,8 +584,8 @@ def zeros_like(
     dtype: DTypeLike = None,
     shape: Shape | None = None,
     *,
-    device: dev.Placement = None,
-    out_sharding: dev.Placement = None,
+    device: devices.Placement = None,
+    out_sharding: devices.Placement = None,
 ) -> Array:
     """Return zeros of another array's shape and dtype.
 
@@ -625,8 +637,8 @@ def empty_like(
     dtype: DTypeLike = None,
     shape: Shape | None = None,
     *,
-    device: dev.Placement = None,
-    out_sharding: dev.Placement = None,
+    device: devices.Placement = None,
+    out_sharding: devices.Placement = None,
 ) -> Array:
     """Return zeros of another array's shape and dtype; there are no arrays without values.
 
@@ -657,8 +669,8 @@ def arange(
     step: ArrayLike | None = None,
     dtype: DTypeLike = None,
     *,
-    device: dev.Placement = None,
-    out_sharding: dev.Placement = None,
+    device: devices.Placement = None,
+    out_sharding: devices.Placement = None,
 ) -> Array:
     """Return evenly spaced numbers from ``start`` to before ``stop``.
 
@@ -757,7 +769,7 @@ def linspace(
     dtype: DTypeLike = None,
     axis: int = 0,
     *,
-    device: dev.Placement = None,
+    device: devices.Placement = None,
 ) -> Array: ...
 @overload
 def linspace(
@@ -769,7 +781,7 @@ def linspace(
     retstep: Literal[True],
     dtype: DTypeLike = None,
     axis: int = 0,
-    device: dev.Placement = None,
+    device: devices.Placement = None,
 ) -> tuple[Array, Array]: ...
 @replayed
 def linspace(
@@ -781,7 +793,7 @@ def linspace(
     dtype: DTypeLike = None,
     axis: int = 0,
     *,
-    device: dev.Placement = None,
+    device: devices.Placement = None,
 ) -> Array | tuple[Array, Array]:
     """Return evenly spaced numbers from ``start`` to ``stop``.
 
@@ -819,11 +831,11 @@ def linspace(
     # so that the start is met exactly
     points = ew.add(ew.mul(low, ew.sub(one, fraction)), ew.mul(high, fraction))
     if endpoint and (isinstance(parts, ints.SymbolicSize) or parts > 0):
-        points = uf.pick(
+        points = elementwise.pick(
             ew.eq(position, sh.full_like(position, ints.larger(parts, 1))), high, points
         )
     if dtypes.is_integer(result_dtype):
-        points = uf.floor(points)
+        points = elementwise.floor(points)
     points = ew.convert_element_type(points, result_dtype)
     points = sh.moveaxis(points, 0, ints.canonical_axis(axis, points.ndim))
     points = put(points, device, "linspace")
@@ -876,8 +888,8 @@ def logspace(
     """
     first, last, root = _ends("logspace", start, stop, dtype, base)
     exponents = linspace(first, last, num, endpoint, False, None, axis)
-    result = uf.power(root, exponents)
-    return result if dtype is None else uf.astype(result, dtype)
+    result = elementwise.power(root, exponents)
+    return result if dtype is None else elementwise.astype(result, dtype)
 
 
 @replayed
@@ -910,11 +922,11 @@ def geomspace(
     result = ew.mul(ew.exp(exponents), pm.broadcast_to_shape(signs, exponents.shape))
     # the ends are exact
     row = sh.iota(result.shape, dtypes.int32, 0)
-    result = uf.pick(ew.eq(row, sh.full_like(row, 0)), a, result)
+    result = elementwise.pick(ew.eq(row, sh.full_like(row, 0)), a, result)
     if endpoint and num > 1:
-        result = uf.pick(ew.eq(row, sh.full_like(row, num - 1)), b, result)
+        result = elementwise.pick(ew.eq(row, sh.full_like(row, num - 1)), b, result)
     result = sh.moveaxis(result, 0, ints.canonical_axis(axis, result.ndim))
-    return result if dtype is None else uf.astype(result, dtype)
+    return result if dtype is None else elementwise.astype(result, dtype)
 
 
 @replayed
@@ -1017,7 +1029,7 @@ def eye(
     k: int | Array = 0,
     dtype: DTypeLike = None,
     *,
-    device: dev.Placement = None,
+    device: devices.Placement = None,
 ) -> Array:
     """Return a matrix with ones on a diagonal and zeros elsewhere.
 
@@ -1114,7 +1126,7 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
                [1., 1.]], dtype=float32)
     """
     x, shape = _matrix_axes("tril", m)
-    return uf.pick(_offset_mask(shape, ints.integer(k, "k"), ew.ge), x, sh.full_like(x, 0))
+    return elementwise.pick(_offset_mask(shape, ints.integer(k, "k"), ew.ge), x, sh.full_like(x, 0))
 
 
 @replayed
@@ -1141,7 +1153,9 @@ def triu(m: ArrayLike, k: int = 0) -> Array:
                [0, 0]], dtype=int32)
     """
     x, shape = _matrix_axes("triu", m)
-    return uf.pick(_offset_mask(shape, ints.integer(k, "k") - 1, ew.ge), sh.full_like(x, 0), x)
+    return elementwise.pick(
+        _offset_mask(shape, ints.integer(k, "k") - 1, ew.ge), sh.full_like(x, 0), x
+    )
 
 
 @replayed
@@ -1292,7 +1306,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     if n > _MOST_COLUMNS:
         raise ShapeError(f"vander has at most {_MOST_COLUMNS:,} columns, but got {shortened(n)}.")
     exponents = range(n) if increasing else range(n - 1, -1, -1)
-    columns = [sh.reshape(uf.power(a, k), (a.size, 1)) for k in exponents]
+    columns = [sh.reshape(elementwise.power(a, k), (a.size, 1)) for k in exponents]
     return _concatenate(columns, 1) if columns else sh.full((a.size, 0), 0, a.dtype)
 
 
@@ -1441,9 +1455,11 @@ def array_equal(a1: Nested, a2: Nested, equal_nan: bool = False) -> Array:
     x, y = operand(a1), operand(a2)
     if x.shape != y.shape:
         return sh.full((), False, dtypes.bool_)
-    agree = uf.equal(x, y)
+    agree = elementwise.equal(x, y)
     if equal_nan:
-        agree = uf.logical_or(agree, uf.logical_and(uf.isnan(x), uf.isnan(y)))
+        agree = elementwise.logical_or(
+            agree, elementwise.logical_and(elementwise.isnan(x), elementwise.isnan(y))
+        )
     return _all(agree)
 
 
@@ -1466,7 +1482,7 @@ def array_equiv(a1: Nested, a2: Nested) -> Array:
     """
     x, y = operand(a1), operand(a2)
     try:
-        agree = uf.equal(x, y)
+        agree = elementwise.equal(x, y)
     except ShapeError:
         return sh.full((), False, dtypes.bool_)
     return _all(agree)

@@ -9,16 +9,13 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.api.mapping import vmap
-from tinyjax.core.names import Array, ArrayLike, ck, hlo, ints, opd, sh, sl, tr
+from tinyjax.core.primitives import shape as sh, slicing
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.tracing import checking, trace as tr
+from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.errors import ArgumentError, DtypeError, IndexingError, ShapeError, shortened
 from tinyjax.host import replay
-from tinyjax.numpy import (
-    creation as cr,
-    elementwise as uf,
-    manipulation as mn,
-    promotion as pm,
-    reductions as red,
-)
+from tinyjax.numpy import creation, elementwise, manipulation, promotion as pm, reductions
 from tinyjax.numpy.creation import Nested, array as array_from, broadcast_to, linspace
 from tinyjax.numpy.sorting import argsort, cumsum, median, sort as sorted_
 from tinyjax.numpy.taking import take
@@ -33,7 +30,7 @@ def _ints(obj: slice) -> slice:
     return slice(*[None if part is None else ints.integer(part, "each of obj") for part in parts])
 
 
-@ck.explained
+@checking.explained
 def insert(
     arr: ArrayLike,
     obj: ArrayLike | slice | Sequence[int],
@@ -60,7 +57,9 @@ def insert(
     """
     x, along = pm.along("insert", arr, axis)
     n = x.shape[along]
-    places = cr.arange(*_ints(obj).indices(n)) if isinstance(obj, slice) else cr.asarray(obj)
+    places = (
+        creation.arange(*_ints(obj).indices(n)) if isinstance(obj, slice) else creation.asarray(obj)
+    )
     if places.ndim > 1:
         raise ShapeError.got("insert needs places with at most one axis", places)
     if not dtypes.is_integer(places.dtype):
@@ -74,25 +73,25 @@ def insert(
         raise ShapeError(f"insert: values {new.aval} have more axes than the array {x.aval}.")
     if places.size == 1:
         if places.ndim == 0:
-            new = mn.moveaxis(new, 0, along)
+            new = manipulation.moveaxis(new, 0, along)
         places = pm.broadcast_to_shape(sh.reshape(places, (1,)), (new.shape[along],))
     (count,) = pm.broadcast_shapes(places.shape, (new.shape[along],))
     places = pm.broadcast_to_shape(places, (count,))
-    places = uf.clip(uf.pick(places < 0, places + n, places), 0, n)
+    places = elementwise.clip(elementwise.pick(places < 0, places + n, places), 0, n)
     # the places in the result: each is shifted by the insertions before it
     order = argsort(places)
-    places = places.at[order].add(cr.arange(count, dtype=places.dtype))
+    places = places.at[order].add(creation.arange(count, dtype=places.dtype))
     if n:
-        inserted = cumsum(cr.zeros(n + count, dtypes.default_int()).at[places].set(1))
+        inserted = cumsum(creation.zeros(n + count, dtypes.default_int()).at[places].set(1))
         # where it inserts, it takes what is overwritten
-        result = take(x, cr.arange(n + count) - inserted, along, mode="clip")
+        result = take(x, creation.arange(n + count) - inserted, along, mode="clip")
     else:
         shape = (*x.shape[:along], count, *x.shape[along + 1 :])
-        result = pm.convert(cr.full_like(x, 0, shape=shape), x.dtype, x.weak_type)
+        result = pm.convert(creation.full_like(x, 0, shape=shape), x.dtype, x.weak_type)
     return result.at[(*(slice(None),) * along, places)].set(new)
 
 
-@ck.explained
+@checking.explained
 def delete(
     arr: ArrayLike,
     obj: ArrayLike | slice | Sequence[int],
@@ -125,7 +124,7 @@ def delete(
     if isinstance(obj, slice):
         host: dtypes.HostArray = np.arange(n)[_ints(obj)]
     else:
-        places = cr.asarray(obj)
+        places = creation.asarray(obj)
         if not places.size and not isinstance(obj, Array):
             places = pm.convert(places, dtypes.default_int())
         whole = dtypes.is_integer(places.dtype)
@@ -150,14 +149,16 @@ def _without(x: Array, places: Array, axis: int) -> Array:
         return x
     places = pm.counting(places)
     check_bounds(places, x.shape, (axis,), wraps=True)
-    gone = sorted_(uf.clip(uf.pick(places < 0, places + n, places), 0, n))
-    gone = gone - cr.arange(count, dtype=gone.dtype)
-    left = cr.arange(n - count, dtype=gone.dtype)
-    skipped = red.sum(pm.convert(left[None, :] >= gone[:, None], gone.dtype), 0, dtype=gone.dtype)
+    gone = sorted_(elementwise.clip(elementwise.pick(places < 0, places + n, places), 0, n))
+    gone = gone - creation.arange(count, dtype=gone.dtype)
+    left = creation.arange(n - count, dtype=gone.dtype)
+    skipped = reductions.sum(
+        pm.convert(left[None, :] >= gone[:, None], gone.dtype), 0, dtype=gone.dtype
+    )
     return x[(*(slice(None),) * axis, left + skipped)]
 
 
-@ck.explained
+@checking.explained
 def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
     """Replace the elements where a mask is true by values, one after the other.
 
@@ -179,21 +180,23 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     """
     pm.not_in_place("place", inplace)
     x, where = pm.array_of("place", arr), pm.array_of("place", mask)
-    values = mn.ravel(pm.array_of("place", vals))
+    values = manipulation.ravel(pm.array_of("place", vals))
     if where.size != x.size:
         raise ShapeError.got(f"place needs a mask of {x.size} elements", where)
     if not values.size:
         if not x.size:
             return x
         raise ArgumentError("place needs at least one value.")
-    flags = sh.reshape(uf.truth(where), (x.size,))
+    flags = sh.reshape(elementwise.truth(where), (x.size,))
     number = cumsum(pm.convert(flags, dtypes.default_int())) - 1
-    chosen = take(pm.convert(values, x.dtype), uf.remainder(number, values.size), mode="clip")
-    changed = uf.pick(flags, chosen, sh.reshape(x, (x.size,)))
+    chosen = take(
+        pm.convert(values, x.dtype), elementwise.remainder(number, values.size), mode="clip"
+    )
+    changed = elementwise.pick(flags, chosen, sh.reshape(x, (x.size,)))
     return sh.reshape(pm.convert(changed, x.dtype, x.weak_type), x.shape)
 
 
-@ck.explained
+@checking.explained
 def put(
     a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, inplace: bool = True
 ) -> Array:
@@ -218,27 +221,27 @@ def put(
         Array([0., 5., 0., 6.], dtype=float32)
     """
     pm.not_in_place("put", inplace)
-    x, values = pm.array_of("put", a), mn.ravel(v)
-    where = pm.whole("put", mn.ravel(ind), "integer places")
+    x, values = pm.array_of("put", a), manipulation.ravel(v)
+    where = pm.whole("put", manipulation.ravel(ind), "integer places")
     pm.check_option("put", "mode", mode, (None, "clip", "wrap"))
     if not x.size or not where.size or not values.size:
         return x
     if mode is None:
         check_bounds(where, (x.size,), (0,), wraps=True)
     if mode == "wrap":
-        where = uf.remainder(where, x.size)
+        where = elementwise.remainder(where, x.size)
     elif mode == "clip":
-        where = uf.clip(where, 0, x.size - 1)
+        where = elementwise.clip(where, 0, x.size - 1)
     flat = sh.reshape(x, (x.size,)).at[where].set(_tiled(values, where.size), mode="clip")
     return sh.reshape(flat, x.shape)
 
 
 def _tiled(values: Array, count: int) -> Array:
     """Begin a vector again until it is so long."""
-    return mn.tile(values, -(-count // values.size))[:count]
+    return manipulation.tile(values, -(-count // values.size))[:count]
 
 
-@ck.explained
+@checking.explained
 def fill_diagonal(
     a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True
 ) -> Array:
@@ -264,7 +267,7 @@ def fill_diagonal(
     if wrap:
         raise ArgumentError("fill_diagonal fills one diagonal: leave out wrap.")
     x, values = pm.arrays("fill_diagonal", a, val)
-    values = mn.ravel(pm.promote_dtypes(x, values)[1])
+    values = manipulation.ravel(pm.promote_dtypes(x, values)[1])
     if x.ndim < 2 or (x.ndim > 2 and len(set(x.shape)) > 1):
         raise ShapeError(
             f"fill_diagonal needs a matrix, or more axes of one size, but the shape is {x.shape}."
@@ -274,7 +277,7 @@ def fill_diagonal(
         return x
     if not values.size:
         raise ShapeError("fill_diagonal needs at least one value.")
-    return x.at[cr.diag_indices(n, x.ndim)].set(_tiled(values, n))
+    return x.at[creation.diag_indices(n, x.ndim)].set(_tiled(values, n))
 
 
 def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Array:
@@ -301,7 +304,7 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
         raise ShapeError("trim_zeros needs an array with axes, but got a scalar.")
     indices = range(x.ndim) if axis is None else ints.one_or_more(axis, "axis")
     axes = [ints.canonical_axis(i, x.ndim) for i in indices]
-    places = np.nonzero(uf.truth(x).concrete("the places of zeros"))
+    places = np.nonzero(elementwise.truth(x).concrete("the places of zeros"))
     index = [slice(None)] * x.ndim
     for i in axes:
         if not places[i].size:
@@ -371,7 +374,7 @@ def apply_over_axes(
         along = ints.canonical_axis(axis, x.ndim)
         result = pm.array_of("apply_over_axes", func(x, along))
         if result.ndim == x.ndim - 1:
-            result = mn.expand_dims(result, along)
+            result = manipulation.expand_dims(result, along)
         if result.ndim != x.ndim:
             raise ShapeError(
                 f"apply_over_axes: func must keep the axes or take one away, but made "
@@ -422,16 +425,16 @@ def piecewise(
 
     def value(function: Any) -> Array:
         result = function(at, *args, **kw) if callable(function) else function
-        return pm.broadcast_to_shape(pm.convert(cr.operand(result), at.dtype), at.shape)
+        return pm.broadcast_to_shape(pm.convert(creation.operand(result), at.dtype), at.shape)
 
     result = value(default)
     for condition, function in zip(conditions, functions[: len(conditions)], strict=True):
-        flag = uf.truth(cr.asarray(condition))
+        flag = elementwise.truth(creation.asarray(condition))
         if pm.broadcast_shapes(flag.shape, at.shape) != at.shape:
             raise ShapeError(
                 f"piecewise: a condition {flag.aval} does not broadcast to x {at.aval}."
             )
-        result = uf.pick(flag, value(function), result)
+        result = elementwise.pick(flag, value(function), result)
     return pm.strong(result)
 
 
@@ -462,7 +465,7 @@ def fromfunction(
 
     for i in reversed(range(len(sizes))):
         mapped = vmap(mapped, in_axes=tuple([0 if j == i else None for j in range(len(sizes))]))
-    return mapped(*[cr.arange(n, dtype=dtype) for n in sizes])
+    return mapped(*[creation.arange(n, dtype=dtype) for n in sizes])
 
 
 # Elements before and after an array along each axis
@@ -582,10 +585,10 @@ _OPTIONS: Final[dict[str, str | None]] = {
 }
 
 _STATISTICS: Final[dict[str, Callable[..., Array]]] = {
-    "maximum": red.max,
-    "mean": red.mean,
+    "maximum": reductions.max,
+    "mean": reductions.mean,
     "median": median,
-    "minimum": red.min,
+    "minimum": reductions.min,
 }
 
 
@@ -610,27 +613,27 @@ def _pairs(numbers: PadWidth, ndim: int, what: str) -> Pairs:
 
 def _table(values: Nested, ndim: int, dtype: dtypes.DType | None) -> list[list[Array]]:
     table = broadcast_to(array_from(values, dtype), (ndim, 2))
-    return [list(mn.unstack(row)) for row in mn.unstack(table)] if ndim else []
+    return [list(manipulation.unstack(row)) for row in manipulation.unstack(table)] if ndim else []
 
 
 def _constant(x: Array, widths: Pairs, values: Nested) -> Array:
     whole = array_from(values, x.dtype)
     if not whole.shape:
         value = pm.convert(whole, x.dtype, x.weak_type)
-        return sl.pad(x, value, [(before, after, 0) for before, after in widths])
+        return slicing.pad(x, value, [(before, after, 0) for before, after in widths])
     table = _table(whole, x.ndim, x.dtype)
     for axis, (before, after) in enumerate(widths):
         low, high = table[axis]
         none = [(0, 0, 0)] * axis
         rest = [(0, 0, 0)] * (x.ndim - axis - 1)
-        x = sl.pad(x, low, [*none, (before, 0, 0), *rest])
-        x = sl.pad(x, high, [*none, (0, after, 0), *rest])
+        x = slicing.pad(x, low, [*none, (before, 0, 0), *rest])
+        x = slicing.pad(x, high, [*none, (0, after, 0), *rest])
     return x
 
 
 def _joined(first: Array | None, x: Array, last: Array | None, axis: int) -> Array:
     parts = [part for part in (first, x, last) if part is not None]
-    return sl.concatenate([pm.convert(part, x.dtype, x.weak_type) for part in parts], axis)
+    return slicing.concatenate([pm.convert(part, x.dtype, x.weak_type) for part in parts], axis)
 
 
 def _copies(part: Array, count: int, axis: int) -> Array | None:
@@ -641,7 +644,7 @@ def _copies(part: Array, count: int, axis: int) -> Array | None:
 
 def _edge(x: Array, before: int, after: int, axis: int) -> Array:
     n = x.shape[axis]
-    first, last = sl.slice_in_dim(x, 0, 1, 1, axis), sl.slice_in_dim(x, n - 1, n, 1, axis)
+    first, last = slicing.slice_in_dim(x, 0, 1, 1, axis), slicing.slice_in_dim(x, n - 1, n, 1, axis)
     return _joined(_copies(first, before, axis), x, _copies(last, after, axis), axis)
 
 
@@ -664,17 +667,17 @@ def _mirrored(x: Array, before: int, after: int, axis: int, skipped: int, odd: b
 
 
 def _image(x: Array, start: int, stop: int, axis: int, centre: int | None) -> Array:
-    image = sh.rev(sl.slice_in_dim(x, start, stop, 1, axis), (axis,))
+    image = sh.rev(slicing.slice_in_dim(x, start, stop, 1, axis), (axis,))
     if centre is None:
         return image
-    return 2 * sl.slice_in_dim(x, centre, centre + 1, 1, axis) - image
+    return 2 * slicing.slice_in_dim(x, centre, centre + 1, 1, axis) - image
 
 
 def _wrapped(x: Array, before: int, after: int, axis: int) -> Array:
     n = x.shape[axis]
     left, right = -(-before // n), -(-after // n)
-    copies = sl.concatenate([x] * (left + 1 + right), axis)
-    return sl.slice_in_dim(copies, left * n - before, (left + 1) * n + after, 1, axis)
+    copies = slicing.concatenate([x] * (left + 1 + right), axis)
+    return slicing.slice_in_dim(copies, left * n - before, (left + 1) * n + after, 1, axis)
 
 
 def _ramp(x: Array, before: int, after: int, axis: int, ends: list[list[Array]]) -> Array:
@@ -683,12 +686,12 @@ def _ramp(x: Array, before: int, after: int, axis: int, ends: list[list[Array]])
     def steps(place: int, count: int, start: Array) -> Array | None:
         if not count:
             return None
-        edge = sh.squeeze(sl.slice_in_dim(x, place, place + 1, 1, axis), (axis,))
+        edge = sh.squeeze(slicing.slice_in_dim(x, place, place + 1, 1, axis), (axis,))
         return linspace(start, edge, count, endpoint=False, dtype=x.dtype, axis=axis)
 
     low, high = ends[axis]
     first, last = steps(0, before, low), steps(n - 1, after, high)
-    return _joined(first, x, None if last is None else mn.flip(last, axis), axis)
+    return _joined(first, x, None if last is None else manipulation.flip(last, axis), axis)
 
 
 def _statistic(
@@ -702,10 +705,10 @@ def _statistic(
     def value(start: int, stop: int, count: int) -> Array | None:
         if not count:
             return None
-        part = sl.slice_in_dim(x, start, stop, 1, axis)
+        part = slicing.slice_in_dim(x, start, stop, 1, axis)
         statistic = _STATISTICS[name](part, axis=axis, keepdims=True)
         if dtypes.is_inexact(statistic.dtype) and x.dtype.kind in "iu":
-            statistic = uf.round(statistic)
+            statistic = elementwise.round(statistic)
         return _copies(statistic, count, axis)
 
     first = value(0, min(low, n), before)

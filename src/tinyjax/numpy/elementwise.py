@@ -17,10 +17,12 @@ import numpy as np
 
 from tinyjax import dtypes, lazy, primitives
 from tinyjax.core.devices import Placement
-from tinyjax.core.names import Array, ArrayLike, ConcreteArray, ew, prim
+from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.primitives.identities import another, stop_gradient
 from tinyjax.core.primitives.shape import full, full_like
+from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.tracing.checking import explained
+from tinyjax.core.values import Array, ArrayLike, ConcreteArray
 from tinyjax.core.values.array import put
 from tinyjax.core.values.integers import integer
 from tinyjax.core.values.operands import (

@@ -12,10 +12,20 @@ from numpy import get_printoptions, iterable, printoptions, set_printoptions
 from numpy.exceptions import ComplexWarning
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Array, ArrayLike, ConcreteArray, arr, ck, conc, dev, ints, opd
+from tinyjax.core.devices import Device, Placement, devices_on, first_device, is_device, plane
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import (
+    Array,
+    ArrayLike,
+    ConcreteArray,
+    array,
+    concrete,
+    integers as ints,
+    operands as opd,
+)
 from tinyjax.dtypes import DType, DTypeLike, HostArray, bfloat16
 from tinyjax.errors import ArgumentError, DtypeError, shortened
-from tinyjax.numpy import creation as cr
+from tinyjax.numpy import creation
 from tinyjax.numpy.scalar_types import KINDS
 
 # Arrays in files, in NumPy's format.
@@ -24,7 +34,7 @@ from tinyjax.numpy.scalar_types import KINDS
 File: TypeAlias = str | os.PathLike[str] | IO[bytes]
 
 
-@ck.explained
+@checking.explained
 def save(file: File, arr: ArrayLike) -> None:
     """Write an array to a file, as ``np.save``.
 
@@ -47,7 +57,7 @@ def save(file: File, arr: ArrayLike) -> None:
     np.save(file, opd.as_array(arr).concrete("a file"))
 
 
-@ck.explained
+@checking.explained
 def load(file: File, *, allow_pickle: bool = False) -> Array | dict[str, Array]:
     """Read the array, or the arrays by name, in a file of ``np.save`` or ``np.savez``.
 
@@ -89,10 +99,10 @@ def load(file: File, *, allow_pickle: bool = False) -> Array | dict[str, Array]:
 
 def _array(host: dtypes.HostArray) -> Array:
     # what NumPy's format does not know it writes as bytes; of two bytes there is one such float
-    return cr.asarray(host.view(dtypes.bfloat16) if host.dtype == np.dtype("V2") else host)
+    return creation.asarray(host.view(dtypes.bfloat16) if host.dtype == np.dtype("V2") else host)
 
 
-@ck.explained
+@checking.explained
 def savez(file: File, *args: ArrayLike, **kwds: ArrayLike) -> None:
     """Write several arrays to a file, as ``np.savez``; ``load`` reads them by name.
 
@@ -118,7 +128,7 @@ def savez(file: File, *args: ArrayLike, **kwds: ArrayLike) -> None:
     np.savez(file, *hosts, **named)
 
 
-@ck.explained
+@checking.explained
 def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
     """Make a vector of the bytes of a buffer, which are copied.
 
@@ -136,12 +146,12 @@ def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: i
     places = ints.integer(count, "count"), ints.integer(offset, "offset")
     kind = dtypes.check(dtype)
     try:
-        return cr.asarray(np.frombuffer(buffer, kind, *places))
+        return creation.asarray(np.frombuffer(buffer, kind, *places))
     except (TypeError, ValueError, OverflowError) as error:
         raise errors.ArgumentError(f"frombuffer of {kind.name}: {error}.") from None
 
 
-@ck.explained
+@checking.explained
 def fromfile(
     file: File, dtype: DTypeLike = float, count: int = -1, sep: str = "", offset: int = 0
 ) -> Array:
@@ -164,10 +174,10 @@ def fromfile(
         Array([1, 2], dtype=int16)
     """
     where: Any = file
-    return cr.asarray(np.fromfile(where, dtypes.check(dtype), count, sep, offset=offset))
+    return creation.asarray(np.fromfile(where, dtypes.check(dtype), count, sep, offset=offset))
 
 
-@ck.explained
+@checking.explained
 def fromiter(iter: Iterable[Any], dtype: DTypeLike, count: int = -1) -> Array:
     """Make a vector of the numbers of an iterable.
 
@@ -186,12 +196,12 @@ def fromiter(iter: Iterable[Any], dtype: DTypeLike, count: int = -1) -> Array:
     """
     kind = dtypes.check(dtype)
     try:
-        return cr.asarray(np.fromiter(iter, kind, count))
+        return creation.asarray(np.fromiter(iter, kind, count))
     except (ValueError, TypeError, OverflowError) as error:  # fewer than count, or no number
         raise errors.ArgumentError(f"fromiter into {kind.name}: {error}.") from None
 
 
-@ck.explained
+@checking.explained
 def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
     """Make a vector of the numbers in a text.
 
@@ -211,7 +221,7 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
         >>> jnp.fromstring("1.5,2", sep=",")
         Array([1.5, 2. ], dtype=float32)
     """
-    return cr.asarray(np.fromstring(string, dtypes.check(dtype), count, sep=sep))
+    return creation.asarray(np.fromstring(string, dtypes.check(dtype), count, sep=sep))
 
 
 # Arrays as text. NumPy's print options apply to these arrays too.
@@ -220,7 +230,7 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
 __all__ = ["ComplexWarning", "get_printoptions", "iterable", "printoptions", "set_printoptions"]
 
 
-@ck.explained
+@checking.explained
 def array_repr(
     arr: ArrayLike,
     max_line_width: int | None = None,
@@ -253,7 +263,7 @@ def array_repr(
     return f"Array({text}, dtype={x.dtype.name}{weak})"
 
 
-@ck.explained
+@checking.explained
 def array_str(
     a: ArrayLike,
     max_line_width: int | None = None,
@@ -332,15 +342,15 @@ class NamespaceInfo:
         """Say what holds for arrays whose values are at hand; under ``jit`` shapes are fixed."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
-    def default_device(self) -> dev.Device:
+    def default_device(self) -> Device:
         """Return the first device."""
-        return dev.first_device()
+        return first_device()
 
-    def devices(self) -> tuple[dev.Device, ...]:
+    def devices(self) -> tuple[Device, ...]:
         """Return all devices."""
-        return dev.devices_on()
+        return devices_on()
 
-    def default_dtypes(self, *, device: dev.Placement = None) -> DefaultDtypes:
+    def default_dtypes(self, *, device: Placement = None) -> DefaultDtypes:
         """Return the dtypes that Python numbers become, as the settings say.
 
         Raises:
@@ -355,7 +365,7 @@ class NamespaceInfo:
         }
 
     def dtypes(
-        self, *, device: dev.Placement = None, kind: Kind | tuple[Kind, ...] | None = None
+        self, *, device: Placement = None, kind: Kind | tuple[Kind, ...] | None = None
     ) -> dict[str, DType]:
         """Return the standard's dtypes by name: all, or those of a kind or of several.
 
@@ -375,10 +385,10 @@ class NamespaceInfo:
         return {x.name: x for x in standard if dtypes.allowed(x) is x}
 
 
-def _check_device(device: dev.Placement) -> None:
+def _check_device(device: Placement) -> None:
     """Check that there is such a device: all have the same dtypes."""
-    if device is not None and not dev.is_device(device) and device != dev.plane().on_first():
-        raise ArgumentError(f"there is no device {device!r}: they are {list(dev.devices_on())}.")
+    if device is not None and not is_device(device) and device != plane().on_first():
+        raise ArgumentError(f"there is no device {device!r}: they are {list(devices_on())}.")
 
 
 def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 (the standard's name)
@@ -404,9 +414,9 @@ class _Importing:
 
     def __dlpack__(self, **options: Any) -> Any:
         capsule = self._x.__dlpack__(**options)
-        code = conc.type_code(capsule)
-        if code.value == conc.BFLOAT:
-            code.value, self.is_bfloat16 = conc.UNSIGNED, True
+        code = concrete.type_code(capsule)
+        if code.value == concrete.BFLOAT:
+            code.value, self.is_bfloat16 = concrete.UNSIGNED, True
         return capsule
 
     def __dlpack_device__(self) -> Any:
@@ -420,7 +430,7 @@ def _imported(x: Any) -> HostArray:
     return host.view(bfloat16) if importing.is_bfloat16 else host
 
 
-def from_dlpack(x: Any, /, *, device: dev.Placement = None, copy: bool | None = None) -> Array:
+def from_dlpack(x: Any, /, *, device: Placement = None, copy: bool | None = None) -> Array:
     """Make an array that shares the data of another library's array in this machine's memory.
 
     Nothing may write to the data afterwards; pass ``copy=True`` if something may.
@@ -441,7 +451,7 @@ def from_dlpack(x: Any, /, *, device: dev.Placement = None, copy: bool | None = 
         Array([0, 1, 2], dtype=int64)
     """
     if isinstance(x, Array):
-        return arr.put(x.copy() if copy else x, device, "from_dlpack")
+        return array.put(x.copy() if copy else x, device, "from_dlpack")
     if not hasattr(x, "__dlpack__"):
         raise ArgumentError(
             f"from_dlpack needs an object with the method __dlpack__, but got {type(x).__name__}."
@@ -453,4 +463,4 @@ def from_dlpack(x: Any, /, *, device: dev.Placement = None, copy: bool | None = 
     if host.dtype not in dtypes.ALL:
         raise DtypeError(f"the data has the dtype {host.dtype}, which arrays cannot have.")
     copies = copy or dtypes.allowed(host.dtype) != host.dtype
-    return arr.put(opd.as_array(host) if copies else ConcreteArray(host), device, "from_dlpack")
+    return array.put(opd.as_array(host) if copies else ConcreteArray(host), device, "from_dlpack")

@@ -15,12 +15,13 @@ import numpy as np
 
 from tinyjax import dtypes, lazy
 from tinyjax.core.devices import Placement
-from tinyjax.core.names import Array, ArrayLike, ew, ints, sh, sl
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.host import replay
-from tinyjax.numpy import creation as cr, manipulation as mn, promotion as pm
-from tinyjax.primitives import fft as _fft, result_placement as placing
+from tinyjax.numpy import creation, manipulation, promotion as pm
+from tinyjax.primitives import fft as _fft, result_placement
 from tinyjax.primitives.fft import FftKind
 
 Norm: TypeAlias = Literal["backward", "ortho", "forward"] | None
@@ -37,9 +38,9 @@ lazy.answer_for(
 def _resized(x: Array, count: int, axis: int) -> Array:
     """The first values along an axis, or those and zeros."""
     if x.shape[axis] >= count:
-        return sl.slice_in_dim(x, 0, count, axis=axis)
+        return slicing.slice_in_dim(x, 0, count, axis=axis)
     config = [(0, count - size if i == axis else 0, 0) for i, size in enumerate(x.shape)]
-    return sl.pad(x, sh.full((), 0, x.dtype), config)
+    return slicing.pad(x, sh.full((), 0, x.dtype), config)
 
 
 def _along(kind: FftKind, a: ArrayLike, n: int | None, axis: int, norm: Norm, name: str) -> Array:
@@ -69,7 +70,7 @@ def _transformed(
     else:
         x = ew.convert_element_type(x, dtypes.to_complex(x.dtype))
     ends = range(-len(axes), 0)
-    x = mn.moveaxis(x, axes, ends)
+    x = manipulation.moveaxis(x, axes, ends)
     lengths: list[int] = []
     for axis, size in zip(ends, sizes, strict=True):
         halved = kind is FftKind.IRFFT and axis == -1
@@ -83,14 +84,16 @@ def _transformed(
         lengths[-1] = lengths[-1] // 2 + 1 if kind is FftKind.RFFT else lengths[-1]
         shape = (*x.shape[: -len(lengths)], *lengths)
         nothing = sh.full(shape, 0, dtypes.to_complex(x.dtype))
-        return mn.moveaxis(ew.real(nothing) if kind is FftKind.IRFFT else nothing, ends, axes)
+        return manipulation.moveaxis(
+            ew.real(nothing) if kind is FftKind.IRFFT else nothing, ends, axes
+        )
     spectrum = _fft.fft(x, kind, lengths)
     inverse, count = kind in (FftKind.IFFT, FftKind.IRFFT), prod(lengths)
     if norm == "ortho":
         spectrum = spectrum * (sqrt(count) if inverse else 1 / sqrt(count))
     elif norm == "forward":
         spectrum = spectrum * (count if inverse else 1 / count)
-    return mn.moveaxis(spectrum, ends, axes)
+    return manipulation.moveaxis(spectrum, ends, axes)
 
 
 def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
@@ -373,15 +376,15 @@ def irfft2(
 
 def _frequencies(make: Callable[[int, float], object], n: int, d: float, dtype: DTypeLike) -> Array:
     kind = dtypes.default_float() if dtype is None else dtypes.check(dtype)
-    (size,) = cr.canonical_shape(ints.integer(n, "n"), "n")
+    (size,) = creation.canonical_shape(ints.integer(n, "n"), "n")
     if not size or not d:
         raise ArgumentError(
             f"fftfreq and rfftfreq take n and d other than zero, but got n={size} and d={d}."
         )
-    return cr.asarray(np.asarray(make(size, d)).astype(kind))
+    return creation.asarray(np.asarray(make(size, d)).astype(kind))
 
 
-@placing.placed
+@result_placement.placed
 def fftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike = None, device: Placement = None) -> Array:
     """Return the frequencies of the results of ``fft``.
 
@@ -399,7 +402,7 @@ def fftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike = None, device: Placemen
     return _frequencies(np.fft.fftfreq, n, d, dtype)
 
 
-@placing.placed
+@result_placement.placed
 def rfftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike = None, device: Placement = None) -> Array:
     """Return the frequencies of the results of ``rfft``, none of them negative; see ``fftfreq``.
 
@@ -418,11 +421,11 @@ def rfftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike = None, device: Placeme
 
 
 def _shifted(x: ArrayLike, axes: ints.Axis, back: bool) -> Array:
-    array = cr.asarray(x)
+    array = creation.asarray(x)
     places = ints.canonical_axes(axes, array.ndim)
     for axis in places:
         half = array.shape[axis] // 2
-        array = mn.roll(array, -half if back else half, axis)
+        array = manipulation.roll(array, -half if back else half, axis)
     return array
 
 

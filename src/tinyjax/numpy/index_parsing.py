@@ -15,9 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Array, ConcreteArray, av, ew, ints, opd, sh, sl, tr
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.values import Array, ConcreteArray, avals as av, integers as ints, operands as opd
 from tinyjax.core.values.array import Index, Indices, ListedIndex
-from tinyjax.numpy import creation as cr, promotion as pm
+from tinyjax.numpy import creation, promotion as pm
 from tinyjax.primitives.wrap_index import check_bounds, same_dtype, wrap_index
 
 # The classes of this module are written out, since the first index of a process waits for them:
@@ -241,7 +243,7 @@ class ScalarBool:
 def _without_list(entry: Index | ListedIndex) -> Index:
     """Convert what is listed to an array; an empty list has no positions."""
     if isinstance(entry, (list, tuple, range)):
-        return cr.asarray(entry) if entry else ConcreteArray(np.zeros(0, np.int32))
+        return creation.asarray(entry) if entry else ConcreteArray(np.zeros(0, np.int32))
     return entry
 
 
@@ -488,4 +490,4 @@ def _stack(columns: Sequence[Array], shape: tuple[int, ...]) -> Array:
         hosts = [np.broadcast_to(np.asarray(c), shape) for c in columns]
         return ConcreteArray(np.stack(hosts, -1))
     widened = [sh.reshape(pm.broadcast_to_shape(c, shape), (*shape, 1)) for c in columns]
-    return sl.concatenate(widened, len(shape))
+    return slicing.concatenate(widened, len(shape))

@@ -7,9 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyjax.core.names import Array, ArrayLike, ints, sh
+from tinyjax.core.primitives import shape as sh
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, ShapeError
-from tinyjax.numpy import manipulation as mn, promotion as pm
+from tinyjax.numpy import manipulation, promotion as pm
 from tinyjax.numpy.creation import arange, array, asarray, diag_indices, linspace, meshgrid, ones
 from tinyjax.numpy.selection import nonzero
 
@@ -52,7 +53,11 @@ class _DenseGrid(_Grid):
     def __getitem__(self, index: slice | tuple[slice, ...]) -> Array:
         if isinstance(index, slice):
             return self._lines((index,))[0]
-        return mn.stack(meshgrid(*self._lines(index), indexing="ij")) if index else array([], int)
+        return (
+            manipulation.stack(meshgrid(*self._lines(index), indexing="ij"))
+            if index
+            else array([], int)
+        )
 
 
 class _OpenGrid(_Grid):
@@ -104,7 +109,7 @@ class _Joined(_Indexed):
         for part in parts:
             x = _points(part) if isinstance(part, slice) else asarray(part)
             arrays.append(_raised(x, ndmin, place))
-        result = mn.concatenate(pm.promote_dtypes(*arrays), axis)
+        result = manipulation.concatenate(pm.promote_dtypes(*arrays), axis)
         if matrix and result.ndim == 1:
             return result[:, None] if matrix == "c" else result[None]
         return result
@@ -135,7 +140,7 @@ def _raised(x: Array, ndmin: int, place: int) -> Array:
         place = ndmin + place - old + 1 if old else 0
     if not old:
         return x
-    return mn.moveaxis(x, tuple(range(missing, x.ndim)), tuple(range(place, place + old)))
+    return manipulation.moveaxis(x, tuple(range(missing, x.ndim)), tuple(range(place, place + old)))
 
 
 #: Joins along the first axis: ``r_[1:4, 0, array([5, 6])]``.

@@ -21,12 +21,22 @@ from typing import Any, Final, TypeAlias, TypeGuard
 import numpy as np
 
 from tinyjax import config, dtypes, errors, frames
-from tinyjax.core.names import arr, av, ck, dev, ew, ints, opd, prim, sh, sl, tr
-from tinyjax.core.values import Array, ArrayLike, ConcreteArray
+from tinyjax.core.devices import Placement
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
+from tinyjax.core.tracing import checking, primitive as prim, trace as tr
+from tinyjax.core.values import (
+    Array,
+    ArrayLike,
+    ConcreteArray,
+    avals as av,
+    integers as ints,
+    operands as opd,
+)
+from tinyjax.core.values.array import Indices, followed
 from tinyjax.dtypes import HostArray
 from tinyjax.host import data_at_hand
-from tinyjax.numpy import creation as cr, elementwise as uf, index_parsing, promotion as pm
-from tinyjax.primitives import dynamic_slice as ds, modes, result_placement as placing, wrap_index
+from tinyjax.numpy import creation, elementwise, index_parsing, promotion as pm
+from tinyjax.primitives import dynamic_slice, modes, result_placement, wrap_index
 
 # Reading
 
@@ -37,7 +47,7 @@ _BASIC: Final = frozenset((int, slice, NoneType, EllipsisType))
 _EAGER: Final = frozenset((*_BASIC, bool, np.ndarray, np.bool_, np.int32, np.int64))
 
 
-def _host_index(index: arr.Indices) -> tuple[_HostIndex, ...] | None:
+def _host_index(index: Indices) -> tuple[_HostIndex, ...] | None:
     """The index as NumPy takes it, or None where it may mean something else there."""
     entries: list[_HostIndex] = []
     for entry in index if isinstance(index, tuple) else (index,):
@@ -52,7 +62,7 @@ def _host_index(index: arr.Indices) -> tuple[_HostIndex, ...] | None:
 
 def getitem(
     x: Array,
-    index: arr.Indices,
+    index: Indices,
     /,
     *,
     mode: modes.Mode = None,
@@ -60,7 +70,7 @@ def getitem(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     wrap_negative_indices: bool = True,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Return ``x[index]``; ``x.at[index].get(...)`` takes the options.
 
@@ -101,7 +111,7 @@ def getitem(
         Array([-1,  1,  2], dtype=int32)
     """
     if out_sharding is not None:
-        return placing.put_result(
+        return result_placement.put_result(
             getitem,
             out_sharding,
             x,
@@ -134,7 +144,7 @@ def getitem(
                 fill_value=fill_value,
                 wrap_negative_indices=wrap_negative_indices,
             )
-            return uf.pick(masked.mask, taken, update_at(taken, ..., fill_value, "set"))
+            return elementwise.pick(masked.mask, taken, update_at(taken, ..., fill_value, "set"))
     how = modes.GatherScatterMode.from_any(mode)
     if mode is None and fill_value is None:
         how = modes.GatherScatterMode.PROMISE_IN_BOUNDS
@@ -148,7 +158,9 @@ def getitem(
         return _dynamic_slices(x, parsed)
     lookup = index_parsing.look_up(parsed)
     if not prod(lookup.shape):
-        return cr.laid_like(opd.splat(0, av.ShapedArray(lookup.shape, x.dtype)), x, None, "x[...]")
+        return creation.laid_like(
+            opd.splat(0, av.ShapedArray(lookup.shape, x.dtype)), x, None, "x[...]"
+        )
     _check_not_empty(parsed)
     whole = [(0, n, 1, False) for n in parsed.shape]
     for keep in parsed.keeps:
@@ -159,7 +171,7 @@ def getitem(
     return taken_at(x, lookup, how, fill_value, indices_are_sorted, unique_indices)
 
 
-def _eager_getitem(x: HostArray, index: arr.Indices) -> Array | None:
+def _eager_getitem(x: HostArray, index: Indices) -> Array | None:
     host_index = _host_index(index)
     if host_index is None:
         return None
@@ -178,7 +190,7 @@ def _check_not_empty(parsed: index_parsing.Parsed) -> None:
 def _sliced(x: Array, bounds: Sequence[tuple[int, int, int, bool]]) -> Array:
     """Slice, and then reverse, every axis."""
     starts, limits, strides, is_reversed = zip(*bounds, strict=True) if bounds else ((),) * 4
-    x = sl.slice_(x, starts, limits, strides)
+    x = slicing.slice_(x, starts, limits, strides)
     axes = tuple([i for i, r in enumerate(is_reversed) if r])
     return sh.rev(x, axes) if axes else x
 
@@ -213,7 +225,9 @@ def _dynamic_slices(x: Array, parsed: index_parsing.Parsed) -> Array:
         sizes[keep.axis] = span = keep.limit - keep.start
         inside[keep.axis] = (0, span, keep.stride, keep.is_reversed)
     operands = (x, *[by_axis[i] for i in range(x.ndim)])
-    x = tr.bind1(ds.dynamic_slice_p, operands, ds.DynamicSliceParams(tuple(sizes)))
+    x = tr.bind1(
+        dynamic_slice.dynamic_slice_p, operands, dynamic_slice.DynamicSliceParams(tuple(sizes))
+    )
     return sh.reshape(_sliced(x, inside), tuple(index_parsing.sizes_of(parsed.entries)))
 
 
@@ -227,7 +241,7 @@ _COMBINE: Final[dict[str, Callable[[Array, Array], Array]]] = {
     "min": ew.min_,
     "max": ew.max_,
     "div": ew.div,
-    "pow": uf.power,
+    "pow": elementwise.power,
 }
 #: What NumPy computes of real numbers as the primitives do.
 _UFUNCS: Final = {
@@ -240,10 +254,10 @@ _UFUNCS: Final = {
 _RANK: Final = {"b": 0, "u": 1, "i": 1, "s": 1, "f": 2, "c": 3}
 
 
-@ck.explained
+@checking.explained
 def update_at(  # noqa: PLR0913 (JAX's options)
     x: Array,
-    index: arr.Indices,
+    index: Indices,
     value: ArrayLike,
     kind: str,
     /,
@@ -252,7 +266,7 @@ def update_at(  # noqa: PLR0913 (JAX's options)
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     wrap_negative_indices: bool = True,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Return a copy of ``x`` that is changed at an index, as ``x.at[index].set(...)`` does.
 
@@ -301,7 +315,9 @@ def update_at(  # noqa: PLR0913 (JAX's options)
             "wrap_negative_indices": wrap_negative_indices,
         }
         if out_sharding is not None:
-            return placing.put_result(update_at, out_sharding, x, index, value, kind, **options)
+            return result_placement.put_result(
+                update_at, out_sharding, x, index, value, kind, **options
+            )
         # weak is the changed copy as well, whatever the value is
         changed = update_at(pm.convert(x, x.dtype), index, value, kind, **options)
         return pm.convert(changed, x.dtype, weak_type=True)
@@ -335,7 +351,7 @@ def update_at(  # noqa: PLR0913 (JAX's options)
         return update_at(
             x,
             masked.index,
-            uf.pick(masked.mask, changed, taken),
+            elementwise.pick(masked.mask, changed, taken),
             "set",
             mode=mode,
             wrap_negative_indices=wrap_negative_indices,
@@ -421,10 +437,10 @@ def _reshaped(update: Array, shape: tuple[int, ...]) -> Array:
 
 def _is_constant(x: Array) -> TypeGuard[ConcreteArray]:
     """Whether it is one known value, which stays a literal in any shape."""
-    return opd.is_splat(x) and bool(x.size) and id(x) not in arr.followed
+    return opd.is_splat(x) and bool(x.size) and id(x) not in followed
 
 
-def _eager_update(x: HostArray, update: HostArray, index: arr.Indices, kind: str) -> Array | None:
+def _eager_update(x: HostArray, update: HostArray, index: Indices, kind: str) -> Array | None:
     ufunc = _UFUNCS.get(kind)
     host_index = _host_index(index)
     if host_index is None or (ufunc is None and kind != "set") or x.dtype.kind == "c":
@@ -479,16 +495,16 @@ def _put(x: Array, bounds: Sequence[tuple[int, int, int, bool]], update: Array) 
     if all(stride == 1 for _, _, stride, _ in bounds):
         dtype = dtypes.int32 if ints.fit_int32(shape) else dtypes.int64
         starts = [sh.full((), start, dtype) for start, _, _, _ in bounds]
-        return tr.bind1(ds.dynamic_update_slice_p, (x, update, *starts), prim.NO_PARAMS)
+        return tr.bind1(dynamic_slice.dynamic_update_slice_p, (x, update, *starts), prim.NO_PARAMS)
     # Spread over the whole array, and chosen where it falls: one pass, where a scatter goes element
     # by element.
     config = [
         (start, n - limit, stride - 1)
         for n, (start, limit, stride, _) in zip(shape, bounds, strict=True)
     ]
-    spread = sl.pad(update, opd.splat(0, av.ShapedArray((), update.dtype)), config)
+    spread = slicing.pad(update, opd.splat(0, av.ShapedArray((), update.dtype)), config)
     flags = opd.splat(True, av.ShapedArray(update.shape, dtypes.bool_))
-    chosen = sl.pad(flags, opd.splat(False, av.ShapedArray((), dtypes.bool_)), config)
+    chosen = slicing.pad(flags, opd.splat(False, av.ShapedArray((), dtypes.bool_)), config)
     return ew.select(chosen, spread, x)
 
 

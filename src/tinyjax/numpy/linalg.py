@@ -14,16 +14,18 @@ from typing import Final, Literal, NamedTuple, overload
 import numpy as np
 
 from tinyjax import custom_derivatives, dtypes, lazy
-from tinyjax.core.names import Array, ArrayLike, api, av, dev, idn, ints
+from tinyjax.core import api, devices
+from tinyjax.core.primitives.identities import stop_gradient
+from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.host import replay
 from tinyjax.numpy import (
     contraction,
-    creation as cr,
-    elementwise as uf,
-    manipulation as mn,
+    creation,
+    elementwise,
+    manipulation,
     promotion as pm,
-    reductions as red,
+    reductions,
 )
 from tinyjax.numpy.calculus import cross as cross_of
 from tinyjax.numpy.contraction import exact_matmul
@@ -39,7 +41,7 @@ lazy.answer_for(
     "svdvals tensordot tensorinv tensorsolve trace vecdot vector_norm",
 )
 
-matrix_transpose: Callable[[ArrayLike], Array] = mn.matrix_transpose
+matrix_transpose: Callable[[ArrayLike], Array] = manipulation.matrix_transpose
 vecdot: Final = contraction.vecdot
 
 Order = int | float | str | None
@@ -339,14 +341,14 @@ def svd(
 
 def _hermitian_svd(x: Array, compute_uv: bool) -> SVDResult | Array:
     vectors, values = spectral.eigh(x)
-    sizes = uf.abs(values)
+    sizes = elementwise.abs(values)
     order = argsort(sizes, descending=True)
     s = take_along_axis(sizes, order, -1)
     if not compute_uv:
         return s
     u = take_along_axis(vectors, order[..., None, :], -1)
     negative = take_along_axis(values, order, -1) < 0
-    v = u * uf.pick(negative, -1, 1)[..., None, :]
+    v = u * elementwise.pick(negative, -1, 1)[..., None, :]
     return SVDResult(u, s, ma.mH(v))
 
 
@@ -384,7 +386,7 @@ def systems(name: str, a: ArrayLike, b: ArrayLike, *, vector: bool) -> tuple[Arr
     x, y = (pm.strong(z) for z in pm.floats(name, a, b))
     ma.check_matrices(name, x.aval, square=True)
     if vector:
-        y = mn.expand_dims(y, -1)
+        y = manipulation.expand_dims(y, -1)
     ma.check_matrices(name, y.aval)
     if x.shape[-1] != y.shape[-2]:
         raise ShapeError(
@@ -501,7 +503,7 @@ def slogdet(a: ArrayLike, *, method: Literal["lu", "qr"] | None = None) -> Slogd
 def _inverted(s: Array, rtol: Array) -> Array:
     """The inverses of the singular values that count, and zeros."""
     is_large = _above(s, rtol)
-    return uf.pick(is_large, 1 / uf.pick(is_large, s, 1), 0)
+    return elementwise.pick(is_large, 1 / elementwise.pick(is_large, s, 1), 0)
 
 
 def _above(s: Array, rtol: Array) -> Array:
@@ -591,7 +593,7 @@ def pinv(
     if hermitian:
         x = ma.from_lower(x)
     if 0 in x.shape[-2:]:
-        return cr.zeros((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
+        return creation.zeros((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
     return _pinv(x, _relative_tolerance(x, rtol, 10.0))
 
 
@@ -600,8 +602,8 @@ def _relative_tolerance(x: Array, rtol: ArrayLike | None, factor: float) -> Arra
     part = dtypes.real_part(x.dtype)
     if rtol is None:
         size = float(np.finfo(part).eps) * factor * max(x.shape[-2:])
-        return cr.full((), size, part)
-    return idn.stop_gradient(pm.array_of("rtol", rtol).astype(part))
+        return creation.full((), size, part)
+    return stop_gradient(pm.array_of("rtol", rtol).astype(part))
 
 
 def matrix_rank(
@@ -633,7 +635,7 @@ def matrix_rank(
     if tol is not None and rtol is not None:
         raise ArgumentError("matrix_rank: only one of tol or rtol may be specified, but got both.")
     if a.ndim < 2:
-        return red.any(a != 0).astype(dtypes.int32)
+        return reductions.any(a != 0).astype(dtypes.int32)
     x = matrices("matrix_rank", a, square=hermitian)
     s = svd(x, compute_uv=False, hermitian=hermitian)
     is_large = (
@@ -641,7 +643,7 @@ def matrix_rank(
         if tol is None
         else s > pm.array_of("tol", tol)[..., None]
     )
-    return red.sum(is_large, -1)
+    return reductions.sum(is_large, -1)
 
 
 def lstsq(
@@ -682,12 +684,14 @@ def lstsq(
     rtol = _relative_tolerance(x, rcond, 1.0)
     if 0 in x.shape:
         s = spectral.singular_values(x)
-        solution = cr.zeros((x.shape[1], *y.shape[1:]), x.dtype)
+        solution = creation.zeros((x.shape[1], *y.shape[1:]), x.dtype)
     else:
         solution, s = _least_squares(x, y, rtol)
     rest = y - exact_matmul(x, solution)
-    squares = red.sum(uf.real(rest * uf.conj(rest)), 0, keepdims=rest.ndim == 1)
-    rank = red.sum(_above(s, rtol), None)
+    squares = reductions.sum(
+        elementwise.real(rest * elementwise.conj(rest)), 0, keepdims=rest.ndim == 1
+    )
+    rank = reductions.sum(_above(s, rtol), None)
     m, n = x.shape
     if numpy_resid and (m <= n or int(rank) < n):
         squares = squares[:0]
@@ -718,7 +722,7 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
     if axes is not None:
         moved = [ints.canonical_axis(i, x.ndim) for i in ints.listed(axes, "axes")]
         others = [i for i in range(x.ndim) if i not in moved]
-        x = mn.transpose(x, [*others, *moved])
+        x = manipulation.transpose(x, [*others, *moved])
     shape = x.shape[y.ndim :]
     n = math.prod(shape)
     if x.shape[: y.ndim] != y.shape or n != y.size:
@@ -793,7 +797,7 @@ def tensordot(
     axes: int | Sequence[int] | Sequence[int | Sequence[int]] = 2,
     precision: PrecisionLike = None,
     preferred_element_type: dtypes.DTypeLike = None,
-    out_sharding: dev.Placement = None,
+    out_sharding: devices.Placement = None,
 ) -> Array:
     """Return sums of products over chosen axes; as ``tinyjax.numpy.tensordot``.
 
@@ -876,7 +880,7 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
         >>> jnp.linalg.diagonal(jnp.array([[1, 2], [3, 4]]), offset=1)
         Array([2], dtype=int32)
     """
-    return cr.diagonal(x, offset, -2, -1)
+    return creation.diagonal(x, offset, -2, -1)
 
 
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: dtypes.DTypeLike = None) -> Array:
@@ -892,7 +896,7 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: dtypes.DTypeLike = None) -
         >>> jnp.linalg.trace(jnp.array([[[1, 2], [3, 4]], [[5, 6], [7, 8]]]))
         Array([ 5, 13], dtype=int32)
     """
-    return cr.trace(x, offset, -2, -1, dtype)
+    return creation.trace(x, offset, -2, -1, dtype)
 
 
 def matrix_power(a: ArrayLike, n: int) -> Array:
@@ -922,7 +926,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
     if n < 0:
         x, n = inv(x), -n
     if n == 0:
-        one = cr.eye(x.shape[-1], dtype=x.dtype)
+        one = creation.eye(x.shape[-1], dtype=x.dtype)
         return pm.broadcast_to_shape(one, x.shape)
     power_of_two, result = x, None
     while True:
@@ -1014,25 +1018,31 @@ def vector_norm(
         return _euclidean(a, axes, keepdims)
     if isinstance(ord, int) and abs(ord) > _GREATEST_ORD:
         raise ArgumentError(f"norms take an ord that a float can be, but got {shortened(ord)}.")
-    sizes = uf.abs(a)
+    sizes = elementwise.abs(a)
     if ord == math.inf:
-        return red.max(sizes, axes, keepdims=keepdims, initial=0)
+        return reductions.max(sizes, axes, keepdims=keepdims, initial=0)
     if ord == -math.inf:
         # no initial value where there are elements: an infinite one would share its slope with it
         initial = None if a.size else math.inf
-        return red.min(sizes, axes, keepdims=keepdims, initial=initial)
+        return reductions.min(sizes, axes, keepdims=keepdims, initial=initial)
     if ord == 0:
-        return red.sum((a != 0).astype(sizes.dtype), axes, keepdims=keepdims)
+        return reductions.sum((a != 0).astype(sizes.dtype), axes, keepdims=keepdims)
     if ord == 1:
-        return red.sum(sizes, axes, keepdims=keepdims)
+        return reductions.sum(sizes, axes, keepdims=keepdims)
     if ord > 0:
-        total = red.sum(uf.power(pm.precise(sizes), ord), axes, keepdims=keepdims)
-        length = uf.pick(total == 0, 0, uf.power(total, 1.0 / ord))  # no slope at 0, as others
+        total = reductions.sum(elementwise.power(pm.precise(sizes), ord), axes, keepdims=keepdims)
+        length = elementwise.pick(
+            total == 0, 0, elementwise.power(total, 1.0 / ord)
+        )  # no slope at 0, as others
         return pm.convert(length, sizes.dtype, sizes.weak_type)
     # of a negative order a norm is 0, without a slope, where any element is
     is_zero = sizes == 0
-    total = red.sum(uf.power(uf.pick(is_zero, 1, sizes), ord), axes, keepdims=keepdims)
-    return uf.pick(red.any(is_zero, axes, keepdims=keepdims), 0, uf.power(total, 1.0 / ord))
+    total = reductions.sum(
+        elementwise.power(elementwise.pick(is_zero, 1, sizes), ord), axes, keepdims=keepdims
+    )
+    return elementwise.pick(
+        reductions.any(is_zero, axes, keepdims=keepdims), 0, elementwise.power(total, 1.0 / ord)
+    )
 
 
 _GREATEST_ORD: Final = 2**100
@@ -1055,7 +1065,9 @@ def _euclidean(a: Array, axes: ints.Axis, keepdims: bool) -> Array:
             if length is not None:
                 return length
     wide = pm.precise(a)  # whose squares have room
-    length = red.root(red.sum(uf.real(wide * uf.conj(wide)), axes, keepdims=keepdims))
+    length = reductions.root(
+        reductions.sum(elementwise.real(wide * elementwise.conj(wide)), axes, keepdims=keepdims)
+    )
     return length if wide is a else pm.convert(length, a.dtype, a.weak_type)
 
 
@@ -1136,25 +1148,25 @@ def _matrix_norm(a: Array, ord: Order, rows: int, columns: int, keepdims: bool) 
     if ord in (None, "fro", "f"):
         return _euclidean(a, (rows, columns), keepdims)
     if ord in (2, -2, "nuc"):
-        s = svdvals(mn.moveaxis(a, (rows, columns), (-2, -1)))
-        s = uf.pick(s == 0, 0, s)  # without a slope at 0, as other norms
+        s = svdvals(manipulation.moveaxis(a, (rows, columns), (-2, -1)))
+        s = elementwise.pick(s == 0, 0, s)  # without a slope at 0, as other norms
         if ord == "nuc":
-            result = red.sum(s, -1)
+            result = reductions.sum(s, -1)
         else:
-            result = red.max(s, -1, initial=0) if ord == 2 else red.min(s, -1)
-        return mn.expand_dims(result, sorted((rows, columns))) if keepdims else result
+            result = reductions.max(s, -1, initial=0) if ord == 2 else reductions.min(s, -1)
+        return manipulation.expand_dims(result, sorted((rows, columns))) if keepdims else result
     if isinstance(ord, str) or ord not in (1, -1, math.inf, -math.inf):
         raise ArgumentError(
             f"Invalid order {shortened(ord)} for matrix norm: it is 'fro', 'nuc', 1, -1, 2, -2, "
             "inf or -inf."
         )
     summed, others = (rows, columns) if ord in (1, -1) else (columns, rows)
-    sums = red.sum(uf.abs(a), summed, keepdims=True)
+    sums = reductions.sum(elementwise.abs(a), summed, keepdims=True)
     if ord > 0:
-        result = red.max(sums, others, keepdims=True, initial=0)
+        result = reductions.max(sums, others, keepdims=True, initial=0)
     else:
-        result = red.min(sums, others, keepdims=True)
-    return result if keepdims else mn.squeeze(result, (rows, columns))
+        result = reductions.min(sums, others, keepdims=True)
+    return result if keepdims else manipulation.squeeze(result, (rows, columns))
 
 
 def cond(x: ArrayLike, p: Order = None) -> Array:
@@ -1182,8 +1194,8 @@ def cond(x: ArrayLike, p: Order = None) -> Array:
         return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
     a = matrices("cond", x, square=True)
     result = norm(a, p, (-2, -1)) * norm(inv(a), p, (-2, -1))
-    has_nan = red.any(uf.isnan(a), (-2, -1))
-    return uf.pick(uf.isnan(result) & ~has_nan, math.inf, result)
+    has_nan = reductions.any(elementwise.isnan(a), (-2, -1))
+    return elementwise.pick(elementwise.isnan(result) & ~has_nan, math.inf, result)
 
 
 replay.replay_functions(globals(), plain="matrices systems")

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tinyjax.core.names import Array, ArrayLike, prim, sh, tr
+from tinyjax.core.primitives import shape as sh
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.numpy import index_parsing
-from tinyjax.primitives import gather_scatter as gs, modes, scatter as sct, scatter_mul as smu
+from tinyjax.primitives import gather_scatter, modes, scatter_mul
+from tinyjax.primitives.scatter import canonical_fill
 
-_SCATTER: Final[dict[str, prim.Primitive[gs.ScatterParams]]] = {
-    "set": gs.scatter_p,
-    "add": gs.scatter_add_p,
-    "mul": smu.scatter_mul_p,
-    "min": gs.scatter_min_p,
-    "max": gs.scatter_max_p,
+_SCATTER: Final[dict[str, prim.Primitive[gather_scatter.ScatterParams]]] = {
+    "set": gather_scatter.scatter_p,
+    "add": gather_scatter.scatter_add_p,
+    "mul": scatter_mul.scatter_mul_p,
+    "min": gather_scatter.scatter_min_p,
+    "max": gather_scatter.scatter_max_p,
 }
 
 
@@ -30,15 +33,15 @@ def taken_at(
     sizes = list(x.shape)
     for axis in lookup.axes:
         sizes[axis] = 1
-    params = gs.GatherParams(
-        gs.GatherDimensionNumbers(lookup.window_dims, sorted(lookup.axes), lookup.axes),
+    params = gather_scatter.GatherParams(
+        gather_scatter.GatherDimensionNumbers(lookup.window_dims, sorted(lookup.axes), lookup.axes),
         tuple(sizes),
         mode,
-        sct.canonical_fill(fill_value, x.dtype),
+        canonical_fill(fill_value, x.dtype),
         indices_are_sorted,
         unique_indices,
     )
-    return sh.reshape(tr.bind1(gs.gather_p, (x, lookup.indices), params), lookup.shape)
+    return sh.reshape(tr.bind1(gather_scatter.gather_p, (x, lookup.indices), params), lookup.shape)
 
 
 def updated_at(
@@ -52,9 +55,9 @@ def updated_at(
     unique_indices: bool,
 ) -> Array:
     """Update what an index looks up along some axes, ``places``."""
-    numbers = gs.ScatterDimensionNumbers(lookup.window_dims, places, lookup.axes)
+    numbers = gather_scatter.ScatterDimensionNumbers(lookup.window_dims, places, lookup.axes)
     is_single = lookup.indices.ndim == 1
-    params = gs.ScatterParams(
+    params = gather_scatter.ScatterParams(
         numbers, mode, indices_are_sorted or is_single, unique_indices or is_single
     )
     return tr.bind1(_SCATTER[kind], (x, lookup.indices, update), params)

@@ -14,13 +14,17 @@ from typing import Any, Final, Literal, SupportsIndex, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.names import Array, ArrayLike, bc, ck, dev, ew, ints, opd, sh, sl, tr
+from tinyjax.core.devices import Placement
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.tracing import checking, trace as tr
+from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.core.values.array import Order
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.host.replay import replayed
-from tinyjax.numpy import creation as cr, elementwise as uf, promotion as pm
-from tinyjax.primitives import dynamic_slice as ds, result_placement as placing
+from tinyjax.numpy import creation, elementwise, promotion as pm
+from tinyjax.primitives import dynamic_slice, result_placement
 
 Sections: TypeAlias = int | Sequence[int] | Array | dtypes.HostArray
 
@@ -30,11 +34,11 @@ Sections: TypeAlias = int | Sequence[int] | Array | dtypes.HostArray
 
 def reshape(
     a: ArrayLike,
-    shape: cr.Shape,
+    shape: creation.Shape,
     order: Order = "C",
     *,
     copy: bool | None = None,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Return the same elements in another shape.
 
@@ -55,7 +59,7 @@ def reshape(
                [3, 4, 5]], dtype=int32)
     """
     if out_sharding is not None:
-        return placing.put_result(reshape, out_sharding, a, shape, order)
+        return result_placement.put_result(reshape, out_sharding, a, shape, order)
     x = opd.as_array(a, "reshape")
     sizes = _fill_in(x, shape)
     if ints.is_one_of(order, ("C",)):
@@ -64,7 +68,7 @@ def reshape(
     return transpose(sh.reshape(transpose(x), sizes[::-1]))
 
 
-def _fill_in(x: Array, shape: cr.Shape) -> tuple[int, ...]:
+def _fill_in(x: Array, shape: creation.Shape) -> tuple[int, ...]:
     """Replace the -1 in a shape by the size that is left over."""
     if type(shape) is tuple and all(type(n) is int and n >= 0 for n in shape):
         sizes = shape
@@ -87,8 +91,8 @@ def _fill_in(x: Array, shape: cr.Shape) -> tuple[int, ...]:
     return sizes
 
 
-@placing.placed
-def ravel(a: ArrayLike, order: Order = "C", *, out_sharding: dev.Placement = None) -> Array:
+@result_placement.placed
+def ravel(a: ArrayLike, order: Order = "C", *, out_sharding: Placement = None) -> Array:
     """Return the elements along one axis.
 
     The result is always a vector, the last axis running fastest (``order="C"``), or the first
@@ -240,7 +244,7 @@ def _given_axes(axis: int | Sequence[int], ndim: int, what: str) -> tuple[int, .
     return axes
 
 
-@ck.explained
+@checking.explained
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """Move an axis to before the place ``start``; ``moveaxis`` says the same more clearly.
 
@@ -432,7 +436,7 @@ def concatenate(
     """
     xs = _parts("concatenate", arrays, dtype)
     if axis is None:
-        return sl.concatenate([sh.reshape(x, (x.size,)) for x in xs], 0)
+        return slicing.concatenate([sh.reshape(x, (x.size,)) for x in xs], 0)
     first = xs[0]
     if not first.shape:
         raise ShapeError(
@@ -446,7 +450,7 @@ def concatenate(
             raise ShapeError.got(
                 f"concatenate along axis {axis} needs arrays that agree in all other axes", first, x
             )
-    return sl.concatenate(xs, place)
+    return slicing.concatenate(xs, place)
 
 
 concat = concatenate
@@ -471,7 +475,8 @@ def _parts(name: str, operands: Sequence[ArrayLike] | Array, dtype: DTypeLike) -
 
 def _unstacked(x: Array, axis: int) -> list[Array]:
     return [
-        sh.squeeze(sl.slice_in_dim(x, i, i + 1, 1, axis), (axis,)) for i in range(x.shape[axis])
+        sh.squeeze(slicing.slice_in_dim(x, i, i + 1, 1, axis), (axis,))
+        for i in range(x.shape[axis])
     ]
 
 
@@ -506,7 +511,7 @@ def stack(
         if x.shape != shape:
             raise ShapeError(f"stack needs arrays of one shape, but got {shape} and {x.shape}.")
     place = ints.canonical_axis(axis, len(shape) + 1)
-    return sl.concatenate([sh.expand_dims(x, (place,)) for x in xs], place)
+    return slicing.concatenate([sh.expand_dims(x, (place,)) for x in xs], place)
 
 
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
@@ -700,9 +705,10 @@ def _split(
         bounds = [0, *[min(max(i + n if i < 0 else i, 0), n) for i in cuts], n]
     sizes = [stop - start for start, stop in pairwise(bounds)]
     if min(sizes) >= 0:
-        return sl.split(x, sizes, place)
+        return slicing.split(x, sizes, place)
     return [
-        sl.slice_in_dim(x, start, max(start, stop), 1, place) for start, stop in pairwise(bounds)
+        slicing.slice_in_dim(x, start, max(start, stop), 1, place)
+        for start, stop in pairwise(bounds)
     ]
 
 
@@ -837,11 +843,11 @@ def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
                [2, 2, 2]], dtype=int32), (3, 2))
     """
     x = opd.as_array(A, "tile")
-    times = cr.canonical_shape(reps, "reps")
+    times = creation.canonical_shape(reps, "reps")
     ndim = max(x.ndim, len(times))
     times = (1,) * (ndim - len(times)) + times
     shape = (1,) * (ndim - x.ndim) + x.shape
-    apart = bc.broadcast_in_dim(
+    apart = broadcast_in_dim(
         sh.reshape(x, shape),
         tuple([k for pair in zip(times, shape, strict=True) for k in pair]),
         tuple(range(1, 2 * ndim, 2)),
@@ -850,7 +856,7 @@ def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
 
 
 @replayed
-def resize(a: ArrayLike, new_shape: cr.Shape) -> Array:
+def resize(a: ArrayLike, new_shape: creation.Shape) -> Array:
     """Return an array of a new shape, repeating the elements as often as needed.
 
     They are taken in the order of ``ravel``, from the first again after the last. See also
@@ -863,11 +869,11 @@ def resize(a: ArrayLike, new_shape: cr.Shape) -> Array:
                [2, 3, 1, 2]], dtype=int32)
     """
     x = ravel(a)
-    shape = cr.canonical_shape(new_shape, "new_shape")
+    shape = creation.canonical_shape(new_shape, "new_shape")
     size = prod(shape)
     if not x.size or not size:
         return sh.full(shape, 0, x.dtype)
-    return sh.reshape(sl.slice_in_dim(tile(x, -(-size // x.size)), 0, size), shape)
+    return sh.reshape(slicing.slice_in_dim(tile(x, -(-size // x.size)), 0, size), shape)
 
 
 # Order
@@ -1044,10 +1050,10 @@ def _roll(x: Array, by: int | Array, axis: int) -> Array:
         if not cut:
             return x
         # of slices the cotangents would be padded and added up
-        first, rest = sl.split(x, (cut, n - cut), axis)
-        return sl.concatenate((rest, first), axis)
-    start = uf.remainder(-by, n)
-    return ds.dynamic_slice_in_dim(sl.concatenate([x, x], axis), start, n, axis)
+        first, rest = slicing.split(x, (cut, n - cut), axis)
+        return slicing.concatenate((rest, first), axis)
+    start = elementwise.remainder(-by, n)
+    return dynamic_slice.dynamic_slice_in_dim(slicing.concatenate([x, x], axis), start, n, axis)
 
 
 # Indices of a shape
@@ -1077,17 +1083,19 @@ def unravel_index(
     sizes: Sequence[int | Array] = numbers(shape, "shape")
     # an index out of bounds becomes the last of its side, as with any indexing
     if all(type(n) is int for n in sizes):
-        total, limits = prod(cr.canonical_shape(sizes)), np.iinfo(rest.dtype)
+        total, limits = prod(creation.canonical_shape(sizes)), np.iinfo(rest.dtype)
         least, most = max(-total, int(limits.min)), min(max(total - 1, 0), int(limits.max))
         rest = ew.clamp(sh.full_like(rest, least), rest, sh.full_like(rest, most))
     else:
         rest, *sizes = pm.promote_dtypes(rest, *map(opd.as_array, sizes))
         count = prod(sizes)
-        rest = uf.clip(rest, -count if rest.dtype.kind == "i" else 0, uf.maximum(count, 1) - 1)
+        rest = elementwise.clip(
+            rest, -count if rest.dtype.kind == "i" else 0, elementwise.maximum(count, 1) - 1
+        )
     coordinates: list[Array] = []
     for n in reversed(sizes):
-        coordinates.append(uf.remainder(rest, n))
-        rest = uf.floor_divide(rest, n)
+        coordinates.append(elementwise.remainder(rest, n))
+        rest = elementwise.floor_divide(rest, n)
     return tuple(reversed(coordinates))
 
 
@@ -1120,7 +1128,7 @@ def ravel_multi_index(
         >>> int(jnp.ravel_multi_index((1, 2), (2, 3)))
         5
     """
-    sizes = cr.canonical_shape(dims, "dims")
+    sizes = creation.canonical_shape(dims, "dims")
     indices = pm.arrays("ravel_multi_index", *ints.listed(multi_index, "multi_index"))
     if len(indices) != len(sizes):
         raise ShapeError(
@@ -1132,7 +1140,7 @@ def ravel_multi_index(
     flat: Array = sh.full((), 0, dtypes.default_int())
     for index, n in pairs if order == "C" else pairs[::-1]:
         flat = flat * n + index
-    return flat if dtype is None else uf.astype(flat, dtype)
+    return flat if dtype is None else elementwise.astype(flat, dtype)
 
 
 def _within(index: Array, n: int, mode: str) -> Array:
@@ -1143,9 +1151,9 @@ def _within(index: Array, n: int, mode: str) -> Array:
     if mode == "ignore":
         return index
     if mode == "wrap":
-        return uf.remainder(index, n)
+        return elementwise.remainder(index, n)
     if mode == "clip":
-        return uf.clip(index, 0, n - 1)
+        return elementwise.clip(index, 0, n - 1)
     host = index.concrete("an index of ravel_multi_index (or give mode='clip' or 'wrap')")
     if host.size and not (host.min() >= 0 and host.max() < n):
         raise ArgumentError(
@@ -1200,15 +1208,17 @@ def diff(
     operands = [e for e in (prepend, x, append) if e is not None]
     one = tuple([1 if i == place else m for i, m in enumerate(x.shape)])
     parts = [
-        e if e.shape else cr.broadcast_to(e, one)
+        e if e.shape else creation.broadcast_to(e, one)
         for e in pm.promote_dtypes(*pm.arrays("diff", *operands))
     ]
     x = concatenate(parts, place)
     for _ in range(n):
         size = x.shape[place]
-        later = sl.slice_in_dim(x, min(1, size), size, 1, place)
-        earlier = sl.slice_in_dim(x, 0, max(size - 1, 0), 1, place)
-        x = (uf.not_equal if x.dtype == dtypes.bool_ else uf.subtract)(later, earlier)
+        later = slicing.slice_in_dim(x, min(1, size), size, 1, place)
+        earlier = slicing.slice_in_dim(x, 0, max(size - 1, 0), 1, place)
+        x = (elementwise.not_equal if x.dtype == dtypes.bool_ else elementwise.subtract)(
+            later, earlier
+        )
     return x
 
 
@@ -1226,6 +1236,6 @@ def ediff1d(
         Array([ 0,  3,  5, -1], dtype=int32)
     """
     x = diff(ravel(ary))
-    before = [] if to_begin is None else [ravel(uf.astype(to_begin, x.dtype))]
-    after = [] if to_end is None else [ravel(uf.astype(to_end, x.dtype))]
+    before = [] if to_begin is None else [ravel(elementwise.astype(to_begin, x.dtype))]
+    after = [] if to_end is None else [ravel(elementwise.astype(to_end, x.dtype))]
     return concatenate([*before, x, *after])

@@ -6,9 +6,10 @@ import math
 from typing import Final, Literal, overload
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Array, ArrayLike, ck, ints
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.host import replay
-from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, reductions as red
+from tinyjax.numpy import elementwise, manipulation, promotion as pm, reductions
 from tinyjax.numpy.contraction import matmul
 from tinyjax.numpy.creation import arange, array, asarray, diag, ones, vander, zeros
 from tinyjax.numpy.editing import trim_zeros
@@ -59,7 +60,7 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
         Array([0, 2], dtype=int32)
     """
     a, b = pm.promote_dtypes(*_vectors("polysub", a1, a2))
-    return polyadd(a, uf.negative(b))
+    return polyadd(a, elementwise.negative(b))
 
 
 def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
@@ -119,10 +120,12 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
     for k in range(rest.size - divisor.size + 1):
         quotient.append(scale * rest[k])
         rest = rest.at[k : k + divisor.size].add(-quotient[-1] * divisor)
-    quotients = mn.stack(quotient) if quotient else zeros(1, rest.dtype)
+    quotients = manipulation.stack(quotient) if quotient else zeros(1, rest.dtype)
     if trim_leading_zeros:
         tiny = math.sqrt(float(dtypes.finfo(rest.dtype).eps))
-        size = trim_zeros(uf.pick(uf.less_equal(uf.abs(rest), tiny), 0, rest), "f").size
+        size = trim_zeros(
+            elementwise.pick(elementwise.less_equal(elementwise.abs(rest), tiny), 0, rest), "f"
+        ).size
         rest = rest[rest.size - max(size, 1) :]
     return quotients, rest
 
@@ -199,10 +202,10 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     n = x.size
     # the coefficient of the power e of the result comes from e factorial, as far as it goes
     factors = [math.perm(e, min(e, order)) for e in reversed(range(n + order))]
-    return mn.concatenate([x, constants]) / array(factors, x.dtype)
+    return manipulation.concatenate([x, constants]) / array(factors, x.dtype)
 
 
-@ck.explained
+@checking.explained
 def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     """Return the zeros of a polynomial, the eigenvalues of its companion matrix.
 
@@ -229,11 +232,15 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
         return _roots(x)
     if strip_zeros:
         return _roots(trim_zeros(x, "f"))
-    none = uf.equal(x, 0)
-    leading = uf.pick(red.all(none), x.size, red.argmax(uf.logical_not(none)))
-    zeros_of_p = _roots(mn.roll(uf.pick(red.all(none), 1, x), -leading))
-    zeros_of_p = take(zeros_of_p, argsort(pm.convert(uf.equal(zeros_of_p, 0), dtypes.int32)))
-    return uf.pick(
+    none = elementwise.equal(x, 0)
+    leading = elementwise.pick(
+        reductions.all(none), x.size, reductions.argmax(elementwise.logical_not(none))
+    )
+    zeros_of_p = _roots(manipulation.roll(elementwise.pick(reductions.all(none), 1, x), -leading))
+    zeros_of_p = take(
+        zeros_of_p, argsort(pm.convert(elementwise.equal(zeros_of_p, 0), dtypes.int32))
+    )
+    return elementwise.pick(
         arange(zeros_of_p.size) < zeros_of_p.size - leading, zeros_of_p, complex(math.nan, math.nan)
     )
 
@@ -270,7 +277,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
         return ones((), x.dtype)
     result = ones(1, x.dtype)
     for zero in zeros_:
-        result = mn.append(result, zeros(1, x.dtype)) - mn.concatenate(
+        result = manipulation.append(result, zeros(1, x.dtype)) - manipulation.concatenate(
             [zeros(1, x.dtype), result * zero]
         )
     return result
@@ -348,7 +355,7 @@ def polyfit(
             raise errors.ShapeError.got(f"polyfit needs {n} weights", weights)
         left = left * weights[:, None]
         right = right * (weights if right.ndim == 1 else weights[:, None])
-    scale = uf.sqrt(red.sum(left * left, 0))
+    scale = elementwise.sqrt(reductions.sum(left * left, 0))
     left = left / scale
     coefficients, residuals, rank, singular = lstsq(left, right, limit)
     coefficients = coefficients / (scale if coefficients.ndim == 1 else scale[:, None])
@@ -356,7 +363,7 @@ def polyfit(
         return coefficients, residuals, rank, singular, asarray(limit)
     if not cov:
         return coefficients
-    base = inv(matmul(mn.matrix_transpose(left), left)) / (scale[:, None] * scale)
+    base = inv(matmul(manipulation.matrix_transpose(left), left)) / (scale[:, None] * scale)
     if cov == "unscaled":
         factor = ones((1,), base.dtype)
     elif n <= order:

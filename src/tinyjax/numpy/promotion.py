@@ -14,10 +14,11 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.config import settings
-from tinyjax.core.names import Array, ArrayLike, ConcreteArray, ShapedArray, bind1
 from tinyjax.core.primitives.broadcast import BroadcastParams, broadcast_in_dim_p
 from tinyjax.core.primitives.elementwise import convert_element_type
 from tinyjax.core.primitives.shape import reshape
+from tinyjax.core.tracing import bind1
+from tinyjax.core.values import Array, ArrayLike, ConcreteArray, ShapedArray
 from tinyjax.core.values.array import is_array_like
 from tinyjax.core.values.avals import ShapeDtypeStruct
 from tinyjax.core.values.integers import canonical_axis, integers, is_one_of, one_or_more

@@ -16,10 +16,12 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, frames, records
-from tinyjax.core.names import Array, ArrayLike, bc, conc, ew, ints, rd, sh
+from tinyjax.core.primitives import elementwise as ew, reduce, shape as sh
+from tinyjax.core.primitives.broadcast import reduce_sum
+from tinyjax.core.values import Array, ArrayLike, concrete, integers as ints
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, type_name
 from tinyjax.host import LARGEST, data_at_hand, replay
-from tinyjax.numpy import elementwise as uf, promotion as pm
+from tinyjax.numpy import elementwise, promotion as pm
 from tinyjax.primitives import arg_extrema
 
 
@@ -42,8 +44,8 @@ def _masked(name: str, x: Array, where: ArrayLike | None, instead: ArrayLike) ->
     """Replace the elements that do not take part by one that changes nothing."""
     if where is None:
         return x
-    mask = uf.truth(pm.array_of(name, where))
-    masked = uf.pick(mask, x, instead)
+    mask = elementwise.truth(pm.array_of(name, where))
+    masked = elementwise.pick(mask, x, instead)
     if masked.shape != x.shape:
         raise ShapeError(
             f"{name}: where must broadcast to the array's shape {x.shape}, but has {mask.shape}."
@@ -71,12 +73,12 @@ class _Reduction(records.Record):
         return attrs.evolve(self, name=f"nan{self.name}", skips_nan=True)
 
 
-_SUM = _Reduction("sum", bc.reduce_sum, ew.add, lambda _: 0)
-_PROD = _Reduction("prod", rd.reduce_prod, ew.mul, lambda _: 1)
-_ALL = _Reduction("prod", rd.reduce_and, ew.and_, lambda _: True)
-_ANY = _Reduction("sum", rd.reduce_or, ew.or_, lambda _: False)
-_MAX = _Reduction("max", rd.reduce_max, ew.max_, rd.lowest)
-_MIN = _Reduction("min", rd.reduce_min, ew.min_, rd.highest)
+_SUM = _Reduction("sum", reduce_sum, ew.add, lambda _: 0)
+_PROD = _Reduction("prod", reduce.reduce_prod, ew.mul, lambda _: 1)
+_ALL = _Reduction("prod", reduce.reduce_and, ew.and_, lambda _: True)
+_ANY = _Reduction("sum", reduce.reduce_or, ew.or_, lambda _: False)
+_MAX = _Reduction("max", reduce.reduce_max, ew.max_, reduce.lowest)
+_MIN = _Reduction("min", reduce.reduce_min, ew.min_, reduce.highest)
 
 
 def _accumulate(  # noqa: PLR0913, PLR0917 (the signature of sum)
@@ -91,7 +93,7 @@ def _accumulate(  # noqa: PLR0913, PLR0917 (the signature of sum)
     promote_integers: bool = True,
 ) -> Array:
     name = kind.name
-    uf.no_out(name, out)
+    elementwise.no_out(name, out)
     x, _ = kind.operand(a)
     aval = x._aval or x.aval
     axes = ints.canonical_axes(axis, len(aval.shape))
@@ -188,7 +190,7 @@ def _extremum(
     where: ArrayLike | None = None,
 ) -> Array:
     name = kind.name
-    uf.no_out(name, out)
+    elementwise.no_out(name, out)
     x, nan = kind.operand(a)
     x = pm.strong(x)
     axes = ints.canonical_axes(axis, x.ndim)
@@ -204,7 +206,7 @@ def _extremum(
             )
         result = kind.reduce(x, axes)
         if nan is not None:
-            result = uf.pick(rd.reduce_and(nan, axes), math.nan, result)
+            result = elementwise.pick(reduce.reduce_and(nan, axes), math.nan, result)
     else:
         result = kind.reduce(_masked(name, x, where, kind.identity(x.dtype)), axes)
         start = _start(name, initial, x.dtype)
@@ -292,11 +294,11 @@ def any(
         >>> jnp.any(jnp.zeros((0,))), jnp.any(jnp.nan)
         (Array(False, dtype=bool), Array(True, dtype=bool))
     """
-    uf.no_out("any", out)
-    x = uf.truth(pm.array_of("any", a))
+    elementwise.no_out("any", out)
+    x = elementwise.truth(pm.array_of("any", a))
     axes = ints.canonical_axes(axis, x.ndim)
     x = _masked("any", x, where, False)
-    result = rd.reduce_or(x, axes)
+    result = reduce.reduce_or(x, axes)
     return _keep(result, x, axes) if keepdims else result
 
 
@@ -331,11 +333,11 @@ def all(
         >>> jnp.all(jnp.zeros((0,)))
         Array(True, dtype=bool)
     """
-    uf.no_out("all", out)
-    x = uf.truth(pm.array_of("all", a))
+    elementwise.no_out("all", out)
+    x = elementwise.truth(pm.array_of("all", a))
     axes = ints.canonical_axes(axis, x.ndim)
     x = _masked("all", x, where, True)
-    result = rd.reduce_and(x, axes)
+    result = reduce.reduce_and(x, axes)
     return _keep(result, x, axes) if keepdims else result
 
 
@@ -347,7 +349,7 @@ def _argument(
     out: None = None,
     keepdims: bool = False,
 ) -> Array:
-    uf.no_out(name, out)
+    elementwise.no_out(name, out)
     x = pm.array_of(name, a)
     along = tuple(range(x.ndim)) if axis is None else (ints.canonical_axis(axis, x.ndim),)
     if builtins.any(x.shape[i] == 0 for i in along):
@@ -408,14 +410,14 @@ def _nan_argument(
     out: None = None,
     keepdims: bool | None = None,
 ) -> Array:
-    uf.no_out(name, out)
+    elementwise.no_out(name, out)
     x = pm.array_of(name, a)
     find = argmax if worst < 0 else argmin
     if not dtypes.is_inexact(x.dtype):
         return find(x, axis, keepdims=keepdims is True)
     missing = ew.ne(x, x)
-    places = find(uf.pick(missing, worst, x), axis, keepdims=keepdims is True)
-    return uf.pick(all(missing, axis, keepdims=keepdims is True), -1, places)
+    places = find(elementwise.pick(missing, worst, x), axis, keepdims=keepdims is True)
+    return elementwise.pick(all(missing, axis, keepdims=keepdims is True), -1, places)
 
 
 def nanargmax(
@@ -482,11 +484,13 @@ def _shared(
             return sh.full_like(total, nothing)
         return ew.div(total, pm.broadcast_to_shape(sh.full((), left, total.dtype), total.shape))
     ones = sh.full(x.shape, 1, dtypes.real_part(total.dtype))
-    counts = bc.reduce_sum(_masked(name, ones, where, 0), axes)
+    counts = reduce_sum(_masked(name, ones, where, 0), axes)
     if less:
         counts = ew.sub(counts, sh.full_like(counts, less))
     some = ew.gt(counts, sh.full_like(counts, 0))
-    return uf.pick(some, ew.div(total, pm.convert(uf.pick(some, counts, 1), total.dtype)), nothing)
+    return elementwise.pick(
+        some, ew.div(total, pm.convert(elementwise.pick(some, counts, 1), total.dtype)), nothing
+    )
 
 
 def mean(
@@ -516,13 +520,13 @@ def mean(
         >>> jnp.mean(jnp.array([[1, 2], [3, 5]]), axis=1)
         Array([1.5, 4. ], dtype=float32)
     """
-    uf.no_out("mean", out)
+    elementwise.no_out("mean", out)
     x = pm.array_of("mean", a)
     axes = ints.canonical_axes(axis, x.ndim)
     result = _result_type(dtype, x)
     inner = _computation_type(dtypes.to_inexact(result))
     x = pm.convert(x, inner)
-    total = bc.reduce_sum(_masked("mean", x, where, 0), axes)
+    total = reduce_sum(_masked("mean", x, where, 0), axes)
     average = _shared("mean", total, x, axes, where)
     return pm.convert(_keep(average, x, axes) if keepdims else average, result)
 
@@ -580,7 +584,7 @@ def _variance(  # noqa: PLR0913 (the arguments of var)
     mean: ArrayLike | None = None,
     correction: int | float | None = None,
 ) -> Array:
-    uf.no_out(name, out)
+    elementwise.no_out(name, out)
     if correction is not None and ddof:
         raise ArgumentError(f"{name}: ddof and correction mean the same. Give only one of them.")
     less: Any = ddof if correction is None else correction
@@ -593,7 +597,7 @@ def _variance(  # noqa: PLR0913 (the arguments of var)
     x = pm.convert(x, dtypes.to_complex(inner) if dtypes.is_complex(x.dtype) else inner)
     if mean is None:
         # not NaN where there is no element: its distances would have NaN for derivatives
-        sums = bc.reduce_sum(_masked(name, x, where, 0), axes)
+        sums = reduce_sum(_masked(name, x, where, 0), axes)
         center = _keep(_shared(name, sums, x, axes, where, nothing=0.0), x, axes)
     else:
         center = pm.array_of(name, mean)
@@ -602,7 +606,7 @@ def _variance(  # noqa: PLR0913 (the arguments of var)
             f"{name}: mean must broadcast to the array's shape {x.shape}, but has {center.shape}."
         )
     squares = _squared_distance(x, pm.convert(center, x.dtype))
-    total = bc.reduce_sum(_masked(name, squares, where, 0), axes)
+    total = reduce_sum(_masked(name, squares, where, 0), axes)
     variance = _shared(name, total, x, axes, where, less)
     return pm.convert(_keep(variance, x, axes) if keepdims else variance, result)
 
@@ -615,7 +619,7 @@ def _squared_distance(x: Array, center: Array) -> Array:
         with np.errstate(all="ignore"):
             squares = np.subtract(host, mean)
             np.multiply(squares, squares, out=squares)
-        return conc.ConcreteArray(squares)
+        return concrete.ConcreteArray(squares)
     distance = ew.sub(x, pm.broadcast_to_shape(center, x.shape))
     if not dtypes.is_complex(x.dtype):
         return ew.mul(distance, distance)
@@ -733,7 +737,7 @@ def ptp(a: ArrayLike, axis: ints.Axis = None, out: None = None, keepdims: bool =
         >>> jnp.ptp(jnp.array([[1, 5], [3, 4]]), axis=1)
         Array([4, 1], dtype=int32)
     """
-    uf.no_out("ptp", out)
+    elementwise.no_out("ptp", out)
     return ew.sub(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
 
 
@@ -750,7 +754,7 @@ def count_nonzero(a: ArrayLike, axis: ints.Axis = None, keepdims: bool = False) 
         >>> jnp.count_nonzero(jnp.zeros((0, 3)), axis=0)
         Array([0, 0, 0], dtype=int32)
     """
-    return sum(uf.truth(pm.array_of("count_nonzero", a)), axis, keepdims=keepdims)
+    return sum(elementwise.truth(pm.array_of("count_nonzero", a)), axis, keepdims=keepdims)
 
 
 # Reductions that leave NaN out
@@ -766,8 +770,8 @@ def _without_nan(
     if not dtypes.is_inexact(x.dtype):
         return x, None
     x = pm.strong(x)
-    nan = uf.isnan(x)
-    return uf.pick(nan, instead(x.dtype), x), nan
+    nan = elementwise.isnan(x)
+    return elementwise.pick(nan, instead(x.dtype), x), nan
 
 
 _NANSUM, _NANPROD = _SUM.leaving_out_nan(), _PROD.leaving_out_nan()
@@ -848,8 +852,8 @@ def _numbers(name: str, a: ArrayLike, where: ArrayLike | None) -> tuple[Array, A
     x, nan = _without_nan(name, a, lambda _: 0)
     if nan is None:
         return x, where
-    mask = uf.logical_not(nan)
-    return x, mask if where is None else uf.logical_and(mask, where)
+    mask = elementwise.logical_not(nan)
+    return x, mask if where is None else elementwise.logical_and(mask, where)
 
 
 def nanmean(
@@ -869,7 +873,7 @@ def nanmean(
         >>> jnp.nanmean(jnp.array([[1.0, jnp.nan], [2.0, 4.0]]), axis=1)
         Array([1., 3.], dtype=float32)
     """
-    uf.no_out("nanmean", out)
+    elementwise.no_out("nanmean", out)
     x, mask = _numbers("nanmean", a, where)
     return mean(x, axis, dtype, None, keepdims, where=mask)
 
@@ -918,14 +922,14 @@ def nanstd(
         >>> jnp.nanstd(jnp.array([1.0, jnp.nan, 5.0]))
         Array(2., dtype=float32)
     """
-    uf.no_out("nanstd", out)
+    elementwise.no_out("nanstd", out)
     return root(nanvar(a, axis, dtype, None, *args, **kwargs))
 
 
 # Agreement of whole arrays
 
 
-@frames.like(uf.isclose)
+@frames.like(elementwise.isclose)
 def allclose(*args: Any, **kwargs: Any) -> Array:
     """Say whether all elements are close, as a bool array without axes.
 
@@ -939,7 +943,7 @@ def allclose(*args: Any, **kwargs: Any) -> Array:
         >>> jnp.allclose(jnp.nan, jnp.nan), jnp.allclose(jnp.nan, jnp.nan, equal_nan=True)
         (Array(False, dtype=bool), Array(True, dtype=bool))
     """
-    return all(uf.isclose(*args, **kwargs))
+    return all(elementwise.isclose(*args, **kwargs))
 
 
 replay.replay_functions(globals(), plain="allclose")

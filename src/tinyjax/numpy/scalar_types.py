@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Array, ArrayLike, av, ints, opd
+from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints, operands as opd
 from tinyjax.dtypes import DTypeLike
-from tinyjax.numpy import creation as cr, promotion as pm
+from tinyjax.numpy import creation, promotion as pm
 
 Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 
@@ -54,7 +54,7 @@ class ScalarType(_Class):
         """Leave the class as ``type`` makes it."""
 
     def __call__(self, x: ArrayLike | str = 0) -> Array:
-        return cr.array(self._number(x) if isinstance(x, str) else x, dtype=self.dtype)
+        return creation.array(self._number(x) if isinstance(x, str) else x, dtype=self.dtype)
 
     def _number(self, text: str) -> int | float | np.generic:
         """The number that a text expresses."""

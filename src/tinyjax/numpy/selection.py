@@ -12,9 +12,10 @@ from typing import TypeAlias, overload
 import numpy as np
 
 from tinyjax import dtypes, errors, primitives
-from tinyjax.core.names import Array, ArrayLike, conc, ew, ints, sh, sl
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
+from tinyjax.core.values import Array, ArrayLike, concrete, integers as ints
 from tinyjax.host import replay
-from tinyjax.numpy import creation as cr, elementwise as uf, manipulation as mn, promotion as pm
+from tinyjax.numpy import creation, elementwise, manipulation, promotion as pm
 
 _arithmetic = "passes on"  # see ``frames.is_inner_arithmetic``
 
@@ -65,7 +66,7 @@ def where(
     if x is not None and y is not None:
         if size is not None or fill_value is not None:
             raise errors.ArgumentError("where: size and fill_value go with a condition alone.")
-        return uf.pick(condition, x, y)
+        return elementwise.pick(condition, x, y)
     if x is not None or y is not None:
         raise errors.ArgumentError("where needs both x and y, or neither.")
     return nonzero(condition, size=size, fill_value=fill_value)
@@ -102,7 +103,7 @@ def select(
         )
     *choices, result = pm.promote_dtypes(*pm.arrays("select", *chosen, default))
     for condition, choice in reversed(list(zip(conditions, choices, strict=True))):
-        result = uf.pick(condition, choice, result)
+        result = elementwise.pick(condition, choice, result)
     return result
 
 
@@ -130,15 +131,15 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Fill = None) -
         raise errors.ShapeError(
             "nonzero needs an array with axes, but got a scalar. Give it one with jnp.atleast_1d."
         )
-    mask = uf.truth(x)
+    mask = elementwise.truth(x)
     index_type = dtypes.default_int()
     if size is None:
         coordinates = np.nonzero(mask.concrete("the number of nonzero elements (or give size=...)"))
-        return tuple([conc.ConcreteArray(places.astype(index_type)) for places in coordinates])
-    (size,) = cr.canonical_shape((size,), "size")
-    flat = mn.ravel(mask)
+        return tuple([concrete.ConcreteArray(places.astype(index_type)) for places in coordinates])
+    (size,) = creation.canonical_shape((size,), "size")
+    flat = manipulation.ravel(mask)
     n = flat.shape[0]
-    fills = mn.numbers(0 if fill_value is None else fill_value, "fill_value")
+    fills = manipulation.numbers(0 if fill_value is None else fill_value, "fill_value")
     if not isinstance(fill_value, tuple):
         fills *= x.ndim
     if len(fills) != x.ndim:
@@ -146,16 +147,16 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Fill = None) -
             f"nonzero needs a fill value for each of {x.ndim} axes, but got {fill_value}."
         )
     if not n:
-        return tuple([mn.filled(fill, (size,), index_type) for fill in fills])
+        return tuple([manipulation.filled(fill, (size,), index_type) for fill in fills])
     # where the mask holds for the k-th time, the place goes to position k
     counted = primitives.cumsum(ew.convert_element_type(flat, index_type), 0)
-    at_position = sh.full((size,), 0, index_type).at[uf.pick(flat, counted - 1, -1)]
+    at_position = sh.full((size,), 0, index_type).at[elementwise.pick(flat, counted - 1, -1)]
     numbers = sh.iota((n,), index_type, 0)
     places = at_position.set(numbers, mode="drop", wrap_negative_indices=False)
-    count = sh.reshape(sl.slice_in_dim(counted, n - 1, n), ())
+    count = sh.reshape(slicing.slice_in_dim(counted, n - 1, n), ())
     is_real = sh.iota((size,), index_type, 0) < count
-    along = mn.unravel_index(places, x.shape)
-    instead = [mn.filled(fill, (size,), index_type) for fill in fills]
+    along = manipulation.unravel_index(places, x.shape)
+    instead = [manipulation.filled(fill, (size,), index_type) for fill in fills]
     return tuple([ew.select(is_real, i, j) for i, j in zip(along, instead, strict=True)])
 
 
@@ -180,7 +181,7 @@ def flatnonzero(
         >>> jnp.flatnonzero(jnp.array([[0, 3], [5, 0]]), size=3, fill_value=-1)
         Array([ 1,  2, -1], dtype=int32)
     """
-    return nonzero(mn.ravel(a), size=size, fill_value=fill_value)[0]
+    return nonzero(manipulation.ravel(a), size=size, fill_value=fill_value)[0]
 
 
 def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Fill = None) -> Array:
@@ -202,7 +203,7 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Fill = None) 
     """
     x = pm.array_of("argwhere", a)
     if x.shape:
-        return mn.stack(nonzero(x, size=size, fill_value=fill_value), axis=1)
+        return manipulation.stack(nonzero(x, size=size, fill_value=fill_value), axis=1)
     # a scalar has no axis to be placed along: there is one row, or none, without columns
     rows = nonzero(sh.reshape(x, (1,)), size=size, fill_value=0)[0].size
     return sh.full((rows, 0), 0, dtypes.default_int())

@@ -9,15 +9,17 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, TypedDict, Unpack, overload
 
 from tinyjax import dtypes
-from tinyjax.core.names import Array, ArrayLike, ck, conc, ew, ints, sl
+from tinyjax.core.primitives import elementwise as ew, slicing
 from tinyjax.core.primitives.shape import full, iota, reshape
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import Array, ArrayLike, concrete, integers as ints
 from tinyjax.errors import NumberRangeError
-from tinyjax.numpy import creation as cr, manipulation as mn, promotion as pm, reductions as red
+from tinyjax.numpy import creation, manipulation, promotion as pm, reductions
 from tinyjax.numpy.elementwise import isnan, logical_and, logical_not, not_equal, pick
 from tinyjax.numpy.selection import nonzero
 from tinyjax.numpy.sorting import cumsum
 from tinyjax.numpy.taking import take
-from tinyjax.primitives import sort as so
+from tinyjax.primitives.sort import sort
 
 #: Up to so many elements are compared one by one, which is quicker than a search.
 _FEW = 32
@@ -73,22 +75,22 @@ def _ordered(x: Array, equal_nan: bool, with_order: bool) -> _Sorted:
     rows = x
     if x.size and (columns > 1 or with_order):
         flat = reshape(x, (n, columns))
-        keys = [reshape(sl.slice_in_dim(flat, i, i + 1, 1, 1), (n,)) for i in range(columns)]
-        *columns_in_order, order = so.sort([*keys, iota((n,), dtypes.default_int(), 0)], 0, columns)
+        keys = [reshape(slicing.slice_in_dim(flat, i, i + 1, 1, 1), (n,)) for i in range(columns)]
+        *columns_in_order, order = sort([*keys, iota((n,), dtypes.default_int(), 0)], 0, columns)
         rows = reshape(columns_in_order[0], x.shape) if columns == 1 else take(x, order, axis=0)
     elif x.size:
-        (flat,) = so.sort([mn.ravel(x)], 0)
+        (flat,) = sort([manipulation.ravel(x)], 0)
         rows = reshape(flat, x.shape)
     elif n or with_order:
         order = iota((n,), dtypes.default_int(), 0)
     if n == 0:
-        return _Sorted(rows, red.any(not_equal(rows, rows), tuple(range(1, x.ndim))), order)
-    here, before = sl.slice_in_dim(rows, 1, n), sl.slice_in_dim(rows, 0, n - 1)
+        return _Sorted(rows, reductions.any(not_equal(rows, rows), tuple(range(1, x.ndim))), order)
+    here, before = slicing.slice_in_dim(rows, 1, n), slicing.slice_in_dim(rows, 0, n - 1)
     differ = not_equal(here, before)
     if equal_nan and dtypes.is_inexact(x.dtype):
         differ = logical_and(differ, logical_not(logical_and(isnan(here), isnan(before))))
-    differ = red.any(differ, tuple(range(1, differ.ndim)))
-    return _Sorted(rows, mn.concatenate([full((1,), True, dtypes.bool_), differ]), order)
+    differ = reductions.any(differ, tuple(range(1, differ.ndim)))
+    return _Sorted(rows, manipulation.concatenate([full((1,), True, dtypes.bool_), differ]), order)
 
 
 def _taken(
@@ -100,14 +102,14 @@ def _taken(
         ConcretizationError: the mask is traced, and there is no size; it names the function.
     """
     if size is not None:
-        (size,) = cr.canonical_shape((size,), "size")
-    elif type(mask) is not conc.ConcreteArray:
+        (size,) = creation.canonical_shape((size,), "size")
+    elif type(mask) is not concrete.ConcreteArray:
         mask.concrete(f"the number of elements that jnp.{name} returns (or give size=...)")
     (places,) = nonzero(mask, size=size)
     if not rows.shape[0]:
         value = _as(0 if fill_value is None else fill_value, rows)
         edges = [(0, places.size, 0), *[(0, 0, 0)] * (rows.ndim - 1)]
-        return sl.pad(rows, value, edges), places, None
+        return slicing.pad(rows, value, edges), places, None
     result = take(rows, places, axis=0, mode="clip")
     if not size:
         return result, places, None
@@ -119,7 +121,7 @@ def _taken(
 
 
 def _count(mask: Array, size: int) -> Array:
-    return pm.broadcast_to_shape(red.sum(pm.convert(mask, dtypes.default_int())), (size,))
+    return pm.broadcast_to_shape(reductions.sum(pm.convert(mask, dtypes.default_int())), (size,))
 
 
 def _as(value: ArrayLike, x: Array) -> Array:
@@ -182,7 +184,7 @@ def unique(
     axis: int | None = None,
     **options: Unpack[UniqueOptions],
 ) -> Array | tuple[Array, ...]: ...
-@ck.explained
+@checking.explained
 def unique(  # noqa: PLR0913 (JAX's signature)
     ar: ArrayLike,
     return_index: bool = False,
@@ -226,12 +228,12 @@ def unique(  # noqa: PLR0913 (JAX's signature)
     x = pm.array_of("unique", ar)
     along = None if axis is None else ints.canonical_axis(axis, x.ndim)
     if size is not None:
-        (size,) = cr.canonical_shape((size,), "size")
-    rows = reshape(x, (x.size,)) if along is None else mn.moveaxis(x, along, 0)
+        (size,) = creation.canonical_shape((size,), "size")
+    rows = reshape(x, (x.size,)) if along is None else manipulation.moveaxis(x, along, 0)
     n = rows.shape[0]
     in_order = _ordered(rows, equal_nan, return_index or return_inverse)
     values, places, _ = _taken("unique", in_order.rows, in_order.first, size, fill_value)
-    results = [values if along is None else mn.moveaxis(values, 0, along)]
+    results = [values if along is None else manipulation.moveaxis(values, 0, along)]
     if return_index:
         assert in_order.order is not None, "asked for"
         results.append(take(in_order.order, places, mode="clip") if n else places)
@@ -242,10 +244,10 @@ def unique(  # noqa: PLR0913 (JAX's signature)
         results.append(reshape(inverse, x.shape) if along is None else inverse)
     if return_counts:
         if size is None:
-            ends = mn.append(places, cr.array(n, places.dtype))
+            ends = manipulation.append(places, creation.array(n, places.dtype))
         else:
             (ends,) = nonzero(in_order.first, size=size + 1, fill_value=n)
-        results.append(mn.diff(ends))
+        results.append(manipulation.diff(ends))
     return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -323,7 +325,7 @@ def unique_values(
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 
-@ck.explained
+@checking.explained
 def isin(
     element: ArrayLike,
     test_elements: ArrayLike,
@@ -373,17 +375,17 @@ def _member(x: Array, among: Array) -> Array:
             pm.broadcast_to_shape(reshape(x, (n, 1)), (n, k)),
             pm.broadcast_to_shape(reshape(among, (1, k)), (n, k)),
         )
-        return red.any(table, 1)
+        return reductions.any(table, 1)
     # One stable sort puts equal elements together, those of the set first: an element is in the set
     # if the run that it belongs to begins with one of the set.
-    both = mn.concatenate([among, x])
+    both = manipulation.concatenate([among, x])
     size = n + k
     in_order = _ordered(both, False, True)
     assert in_order.order is not None, "asked for"
     run = cumsum(pm.convert(in_order.first, dtypes.default_int())) - 1
     begins = full((size,), False, dtypes.bool_).at[run].max(ew.lt(in_order.order, _row(k, size)))
     member = full((size,), False, dtypes.bool_).at[in_order.order].set(begins[run])
-    return sl.slice_in_dim(member, k, size)
+    return slicing.slice_in_dim(member, k, size)
 
 
 def _row(value: int, n: int) -> Array:
@@ -395,7 +397,7 @@ def _two(name: str, ar1: ArrayLike, ar2: ArrayLike) -> tuple[Array, Array]:
     return reshape(a, (a.size,)), reshape(b, (b.size,))
 
 
-@ck.explained
+@checking.explained
 def union1d(
     ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Array:
@@ -415,10 +417,12 @@ def union1d(
         >>> jnp.union1d(jnp.array([3, 1]), jnp.array([2, 3]))
         Array([1, 2, 3], dtype=int32)
     """
-    return unique(mn.concatenate(_two("union1d", ar1, ar2)), size=size, fill_value=fill_value)
+    return unique(
+        manipulation.concatenate(_two("union1d", ar1, ar2)), size=size, fill_value=fill_value
+    )
 
 
-@ck.explained
+@checking.explained
 def setdiff1d(
     ar1: ArrayLike,
     ar2: ArrayLike,
@@ -454,7 +458,7 @@ def setdiff1d(
     return _taken("setdiff1d", rows, mask, size, fill)[0]
 
 
-@ck.explained
+@checking.explained
 def setxor1d(
     ar1: ArrayLike,
     ar2: ArrayLike,
@@ -481,7 +485,7 @@ def setxor1d(
         Array([1, 2], dtype=int32)
     """
     a, b = _two("setxor1d", ar1, ar2)
-    rows, first, _ = _ordered(mn.concatenate([a, b]), True, False)
+    rows, first, _ = _ordered(manipulation.concatenate([a, b]), True, False)
     in_both = logical_and(_member(rows, a), _member(rows, b))
     return _taken("setxor1d", rows, logical_and(first, logical_not(in_both)), size, fill_value)[0]
 
@@ -516,7 +520,7 @@ def intersect1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> tuple[Array, Array, Array]: ...
-@ck.explained
+@checking.explained
 def intersect1d(
     ar1: ArrayLike,
     ar2: ArrayLike,
@@ -564,8 +568,8 @@ def intersect1d(
 def _first_places(values: Array, among: Array) -> Array:
     """Where each of some values is first found in a vector that has them all."""
     n, k = values.size, among.size
-    in_order = _ordered(mn.concatenate([among, values]), False, True)
+    in_order = _ordered(manipulation.concatenate([among, values]), False, True)
     assert in_order.order is not None, "asked for"
     run = cumsum(pm.convert(in_order.first, dtypes.default_int())) - 1
     firsts = _row(k, n + k).at[run].min(in_order.order)
-    return sl.slice_in_dim(_row(0, n + k).at[in_order.order].set(firsts[run]), k, n + k)
+    return slicing.slice_in_dim(_row(0, n + k).at[in_order.order].set(firsts[run]), k, n + k)

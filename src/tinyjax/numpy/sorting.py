@@ -12,12 +12,17 @@ from math import prod
 from typing import Any, Final, Literal, get_args
 
 from tinyjax import dtypes, errors, frames
-from tinyjax.core.names import Array, ArrayLike, dev, ew, ints, opd, rd, sh, sl, tr
+from tinyjax.core.devices import Placement
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
+from tinyjax.core.primitives.reduce import reduce_or
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.host import replay
-from tinyjax.numpy import elementwise as uf, promotion as pm
-from tinyjax.primitives import cumulative as cu, scatter as sct, sort as so
+from tinyjax.numpy import elementwise, promotion as pm
+from tinyjax.primitives import cumulative, sort as primitives_sort
 from tinyjax.primitives.result_placement import placed
+from tinyjax.primitives.scatter import take_front
 
 Method = Literal["linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf"]
 
@@ -68,7 +73,7 @@ def sort(
     """
     _no_order("sort", kind, order)
     x, along = pm.along("sort", a, axis)
-    (out,) = so.sort((x,), along, 1, stable)
+    (out,) = primitives_sort.sort((x,), along, 1, stable)
     return sh.rev(out, (along,)) if descending else out
 
 
@@ -121,7 +126,7 @@ def argsort(
     if descending:
         # reversed before and after, so that equal elements keep their order
         x, places = sh.rev(x, (along,)), sh.rev(places, (along,))
-    indices = so.sort((x, places), along, 1, stable)[1]
+    indices = primitives_sort.sort((x, places), along, 1, stable)[1]
     return sh.rev(indices, (along,)) if descending else indices
 
 
@@ -154,7 +159,7 @@ def lexsort(keys: Array | dtypes.HostArray | Sequence[ArrayLike], axis: int = -1
         return sh.full((), 0, dtypes.default_int())
     along = ints.canonical_axis(axis, arrays[0].ndim, "lexsort: axis")
     places = sh.iota(arrays[0].shape, dtypes.default_int(), along)
-    return so.sort((*arrays[::-1], places), along, len(arrays))[-1]
+    return primitives_sort.sort((*arrays[::-1], places), along, len(arrays))[-1]
 
 
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
@@ -219,7 +224,7 @@ def _cumulate(
     dtype: dtypes.DTypeLike = None,
     out: None = None,
 ) -> Array:
-    uf.no_out(name, out)
+    elementwise.no_out(name, out)
     x, along = pm.along(name, _not_a_number(name, a, dtype), axis)
     result_dtype = x.dtype if dtype is None else dtypes.check(dtype)
     x = pm.convert(x, result_dtype)
@@ -263,7 +268,7 @@ def cumsum(
         >>> jnp.cumsum(jnp.array([100, 100], jnp.int8))
         Array([100, -56], dtype=int8)
     """
-    return _cumulate("cumsum", cu.cumsum, a, axis, dtype, out)
+    return _cumulate("cumsum", cumulative.cumsum, a, axis, dtype, out)
 
 
 @frames.like(cumsum)
@@ -280,7 +285,7 @@ def cumprod(*args: Any, **kwargs: Any) -> Array:
         >>> jnp.cumprod(x), jnp.prod(x)
         (Array([100, -56], dtype=int8), Array(200, dtype=int32))
     """
-    return _cumulate("cumprod", cu.cumprod, *args, **kwargs)
+    return _cumulate("cumprod", cumulative.cumprod, *args, **kwargs)
 
 
 @frames.like(cumsum)
@@ -299,7 +304,7 @@ def nancumsum(a: ArrayLike, *args: Any, **kwargs: Any) -> Array:
                [3., 3.]], dtype=float32)
     """
     x = _replace_nan("nancumsum", a, 0)
-    return _cumulate("nancumsum", cu.cumsum, x, *args, **kwargs)
+    return _cumulate("nancumsum", cumulative.cumsum, x, *args, **kwargs)
 
 
 @frames.like(cumsum)
@@ -318,7 +323,7 @@ def nancumprod(a: ArrayLike, *args: Any, **kwargs: Any) -> Array:
                [ 2., 12.]], dtype=float32)
     """
     x = _replace_nan("nancumprod", a, 1)
-    return _cumulate("nancumprod", cu.cumprod, x, *args, **kwargs)
+    return _cumulate("nancumprod", cumulative.cumprod, x, *args, **kwargs)
 
 
 def _replace_nan(name: str, a: ArrayLike, value: float) -> ArrayLike:
@@ -356,7 +361,7 @@ def _array_api_cumulate(
     if not include_initial:
         return out
     shape = (*out.shape[:along], 1, *out.shape[along + 1 :])
-    return sl.concatenate([sh.full(shape, initial, out.dtype), out], along)
+    return slicing.concatenate([sh.full(shape, initial, out.dtype), out], along)
 
 
 def cumulative_sum(
@@ -380,7 +385,9 @@ def cumulative_sum(
         >>> jnp.cumulative_sum(jnp.array([1, 2, 3]), include_initial=True)
         Array([0, 1, 3, 6], dtype=int32)
     """
-    return _array_api_cumulate("cumulative_sum", cu.cumsum, 0, x, axis, dtype, include_initial)
+    return _array_api_cumulate(
+        "cumulative_sum", cumulative.cumsum, 0, x, axis, dtype, include_initial
+    )
 
 
 @frames.like(cumulative_sum)
@@ -399,7 +406,7 @@ def cumulative_prod(*args: Any, **kwargs: Any) -> Array:
         Array([[1, 2],
                [3, 8]], dtype=int32)
     """
-    return _array_api_cumulate("cumulative_prod", cu.cumprod, 1, *args, **kwargs)
+    return _array_api_cumulate("cumulative_prod", cumulative.cumprod, 1, *args, **kwargs)
 
 
 # Quantiles
@@ -475,7 +482,7 @@ def percentile(  # noqa: PLR0913 (JAX's signature)
     keepdims: bool = False,
     *,
     weights: ArrayLike | None = None,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Return quantiles for fractions given in percent; other arguments as for ``quantile``.
 
@@ -570,7 +577,7 @@ def _quantile(  # noqa: PLR0913 (the signature of quantile)
     weights: ArrayLike | None = None,
 ) -> Array:
     """Return quantiles: of percents, and of what is not NaN, if the name says so."""
-    uf.no_out(name, out)
+    elementwise.no_out(name, out)
     skip_nan, whole = name.startswith("nan"), 100 if name.endswith("percentile") else 1
     pm.check_option(name, "method", method, get_args(Method))
     x, fractions = pm.promote_inexact(*pm.inexact_first(name, a, q))
@@ -605,14 +612,14 @@ def _quantile(  # noqa: PLR0913 (the signature of quantile)
         result = sh.full((fractions.size, *line.shape[1:]), float("nan"), line.dtype)
     elif method == "inverted_cdf":
         counts = sh.full_like(x, 1) if weights is None else _weights(name, weights, x, axes)
-        line, counts = so.sort((line, in_line(pm.strong(counts))), 0, num_keys=1)
+        line, counts = primitives_sort.sort((line, in_line(pm.strong(counts))), 0, num_keys=1)
         result = _least_with_fraction(line, counts, flat, skip_nan)
     elif weights is not None:
         raise errors.ArgumentError(
             f"{name}: only method='inverted_cdf' takes weights, but method is {method!r}."
         )
     else:
-        (line,) = so.sort((line,), 0)
+        (line,) = primitives_sort.sort((line,), 0)
         result = _interpolate(line, flat, method, skip_nan)
     if keepdims:
         shape = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
@@ -646,11 +653,11 @@ def _least_with_fraction(line: Array, weights: Array, q: Array, skip_nan: bool) 
     missing = ew.ne(line, line)
     zero = sh.full_like(counts, 0)
     wrong = ew.not_(ew.ge(counts, zero))
-    sums = cu.cumsum(ew.select(ew.or_(wrong, missing), zero, counts), 0)
+    sums = cumulative.cumsum(ew.select(ew.or_(wrong, missing), zero, counts), 0)
     thresholds = ew.mul(
         broadcast_in_dim(pm.convert(q, dtype), (q.size, *rest), (0,)),
         broadcast_in_dim(
-            sh.reshape(sl.slice_in_dim(sums, n - 1, n, 1, 0), rest), (q.size, *rest), others
+            sh.reshape(slicing.slice_in_dim(sums, n - 1, n, 1, 0), rest), (q.size, *rest), others
         ),
     )
     shape = (q.size, n, *rest)
@@ -662,9 +669,9 @@ def _least_with_fraction(line: Array, weights: Array, q: Array, skip_nan: bool) 
     place = reduce_sum(pm.convert(below, dtypes.int32), (1,))
     there = reduce_sum(pm.convert(ew.not_(missing), dtypes.int32), (0,)) if skip_nan else None
     last = sh.full_like(place, n) if there is None else broadcast_in_dim(there, place.shape, others)
-    out = _take_front(line, uf.maximum(uf.minimum(place, last - 1), 0))
-    invalid = rd.reduce_or(wrong if skip_nan else ew.or_(wrong, missing), (0,))
-    return uf.pick(broadcast_in_dim(invalid, out.shape, others), float("nan"), out)
+    out = _take_front(line, elementwise.maximum(elementwise.minimum(place, last - 1), 0))
+    invalid = reduce_or(wrong if skip_nan else ew.or_(wrong, missing), (0,))
+    return elementwise.pick(broadcast_in_dim(invalid, out.shape, others), float("nan"), out)
 
 
 def _known(*arrays: Array) -> AbstractContextManager[object]:
@@ -706,7 +713,9 @@ def _interpolate(line: Array, q: Array, method: Method, skip_nan: bool) -> Array
             inside = pm.convert(ew.min_(ew.max_(place, zero), ew.max_(last, zero)), dtypes.int32)
         if not known:
             return _take_front(line, inside)
-        return sl.concatenate([sl.slice_in_dim(line, i, i + 1) for i in inside.tolist()], 0)
+        return slicing.concatenate(
+            [slicing.slice_in_dim(line, i, i + 1) for i in inside.tolist()], 0
+        )
 
     match method:
         case "lower":
@@ -727,9 +736,9 @@ def _interpolate(line: Array, q: Array, method: Method, skip_nan: bool) -> Array
             out = ew.select(infinite, below, mixed)
     if skip_nan:
         return out
-    end = sh.reshape(sl.slice_in_dim(line, n - 1, n), rest)
+    end = sh.reshape(slicing.slice_in_dim(line, n - 1, n), rest)
     invalid = broadcast_in_dim(ew.ne(end, end), shape, others)
-    return uf.pick(invalid, float("nan"), out)
+    return elementwise.pick(invalid, float("nan"), out)
 
 
 #: Elements at so many places, if they are known, are slices.
@@ -743,7 +752,7 @@ def _take_front(line: Array, places: Array) -> Array:
         return sh.full(places.shape, 0, line.dtype)
     coordinates = [sh.iota(places.shape, dtypes.int32, i) for i in range(1, places.ndim)]
     flat = [sh.reshape(i, (i.size,)) for i in (places, *coordinates)]
-    elements = sct.take_front(line, flat, tuple(range(line.ndim)))
+    elements = take_front(line, flat, tuple(range(line.ndim)))
     return sh.reshape(elements, (places.shape[0], *rest))
 
 

@@ -9,20 +9,18 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.names import Array, ArrayLike, ck, dev, ew, ints, sh
+from tinyjax.core.devices import Placement
+from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.primitives.shape import full, reshape
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.host import replay
-from tinyjax.numpy import (
-    creation as cr,
-    elementwise as uf,
-    manipulation as mn,
-    promotion as pm,
-    reductions as red,
-)
+from tinyjax.numpy import creation, elementwise, manipulation, promotion as pm, reductions
 from tinyjax.numpy.contraction import dot
 from tinyjax.numpy.taking import ix_, searchsorted
-from tinyjax.primitives import convolution as cv, result_placement as placing
+from tinyjax.primitives import result_placement
+from tinyjax.primitives.convolution import conv_general_dilated
 from tinyjax.primitives.precision import PrecisionLike
 
 Mode = Literal["full", "same", "valid"]
@@ -58,7 +56,7 @@ def convolve(
     x, y = _vectors("convolve", a, v, preferred_element_type)
     if x.size < y.size:
         x, y = y, x
-    return _slide(x, mn.flip(y), mode, precision, preferred_element_type)
+    return _slide(x, manipulation.flip(y), mode, precision, preferred_element_type)
 
 
 def correlate(
@@ -88,10 +86,10 @@ def correlate(
         Array([2., 3.], dtype=float32)
     """
     x, y = _vectors("correlate", a, v, preferred_element_type)
-    y = uf.conjugate(y)
+    y = elementwise.conjugate(y)
     if x.size >= y.size:
         return _slide(x, y, mode, precision, preferred_element_type)
-    return mn.flip(_slide(y, x, mode, precision, preferred_element_type))
+    return manipulation.flip(_slide(y, x, mode, precision, preferred_element_type))
 
 
 def _vectors(name: str, a: ArrayLike, v: ArrayLike, dtype: dtypes.DTypeLike) -> tuple[Array, Array]:
@@ -111,7 +109,7 @@ def _slide(
     pads = {"full": (k - 1, k - 1), "same": (k // 2, k - k // 2 - 1), "valid": (0, 0)}
     if mode not in pads:
         raise ArgumentError(f"the modes are 'full', 'same' and 'valid', not {mode!r}.")
-    out = cv.conv_general_dilated(
+    out = conv_general_dilated(
         sh.reshape(x, (1, 1, x.size)),
         sh.reshape(y, (1, 1, k)),
         (1,),
@@ -128,7 +126,7 @@ def _observations(name: str, x: Array, rowvar: bool, is_first: bool) -> Array:
         raise ShapeError.got(f"{name} needs at most two axes", x)
     rows = sh.reshape(x, (1, x.size)) if x.ndim < 2 else x
     turn = x.ndim != 1 if is_first else rows.shape[0] != 1
-    return mn.matrix_transpose(rows) if not rowvar and turn else rows
+    return manipulation.matrix_transpose(rows) if not rowvar and turn else rows
 
 
 def cov(
@@ -173,11 +171,11 @@ def cov(
     if not dtypes.is_inexact(result_dtype):
         raise DtypeError(f"cov: dtype must be a float or complex one, but got {result_dtype.name}.")
     if not x.shape[0]:
-        return cr.zeros((0, 0))
-    x = mn.concatenate(variables, 0) if len(variables) > 1 else variables[0]
+        return creation.zeros((0, 0))
+    x = manipulation.concatenate(variables, 0) if len(variables) > 1 else variables[0]
     n = x.shape[1]
     if not n:
-        return cr.full(() if x.shape[0] == 1 else (x.shape[0],) * 2, float("nan"), x.dtype)
+        return creation.full(() if x.shape[0] == 1 else (x.shape[0],) * 2, float("nan"), x.dtype)
     if dtype is not None:
         x = pm.convert(x, result_dtype)
     x = pm.precise(x)
@@ -191,23 +189,23 @@ def cov(
         weights = pm.convert(weights, x.dtype)
     if shares is not None and dtypes.is_inexact(shares.dtype):
         result_dtype = dtypes.promote_types(result_dtype, shares.dtype)
-    means, sums = red.average(x, axis=1, weights=weights, returned=True)
+    means, sums = reductions.average(x, axis=1, weights=weights, returned=True)
     scale: ArrayLike = n - free if weights is None else sums[0] - free
     if weights is not None and shares is not None and free:
-        scale = sums[0] - free * red.sum(weights * shares) / sums[0]
+        scale = sums[0] - free * reductions.sum(weights * shares) / sums[0]
     x = x - means[:, None]
     weighted = x if weights is None else x * weights
-    covariances = dot(x, uf.conjugate(mn.matrix_transpose(weighted))) / scale
+    covariances = dot(x, elementwise.conjugate(manipulation.matrix_transpose(weighted))) / scale
     if dtypes.is_narrow_float(result_dtype):
         covariances = pm.convert(covariances, result_dtype)
-    return mn.squeeze(covariances)
+    return manipulation.squeeze(covariances)
 
 
 def _weights(name: str, weights: ArrayLike, n: int) -> Array:
     numbers = pm.array_of("cov", weights)
     if numbers.shape != (n,):
         raise ShapeError.got(f"cov: {name} must hold {n} numbers", numbers)
-    return uf.abs(numbers)
+    return elementwise.abs(numbers)
 
 
 def corrcoef(
@@ -237,11 +235,11 @@ def corrcoef(
     c = cov(x, y, rowvar, dtype=dtype)
     if not c.shape:
         return c / c
-    deviations = pm.convert(uf.sqrt(uf.real(cr.diag(c))), c.dtype)
+    deviations = pm.convert(elementwise.sqrt(elementwise.real(creation.diag(c))), c.dtype)
     c = c / deviations[:, None] / deviations[None, :]
     if not dtypes.is_complex(c.dtype):
-        return uf.clip(c, -1, 1)
-    return ew.complex_(uf.clip(ew.real(c), -1, 1), uf.clip(ew.imag(c), -1, 1))
+        return elementwise.clip(c, -1, 1)
+    return ew.complex_(elementwise.clip(ew.real(c), -1, 1), elementwise.clip(ew.imag(c), -1, 1))
 
 
 # Counts of values
@@ -252,14 +250,14 @@ Bins: TypeAlias = ArrayLike | Sequence[ArrayLike]
 Range: TypeAlias = Array | dtypes.HostArray | Sequence[ArrayLike]
 
 
-@placing.placed
+@result_placement.placed
 def bincount(
     x: ArrayLike,
     weights: ArrayLike | None = None,
     minlength: int = 0,
     *,
     length: int | None = None,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Count how often each integer from 0 on occurs.
 
@@ -293,7 +291,7 @@ def bincount(
         host = values.concrete("the greatest integer (or give length=...)")
         reach = int(np.maximum(host.max(), 0)) + 1 if host.size else 0
         length = max(ints.integer(minlength, "minlength"), reach)
-    (length,) = cr.canonical_shape((length,), "length")
+    (length,) = creation.canonical_shape((length,), "length")
     each = (
         full((), 1, dtypes.default_int()) if weights is None else pm.array_of("bincount", weights)
     )
@@ -304,14 +302,16 @@ def bincount(
         raise ShapeError.got(f"bincount needs a weight for each of {values.aval}", each)
     if values.dtype == dtypes.bool_:
         values = pm.convert(values, dtypes.int32)
-    counts = cr.zeros(length, sums.dtype).at[uf.clip(values, 0)].add(sums, mode="drop")
+    counts = (
+        creation.zeros(length, sums.dtype).at[elementwise.clip(values, 0)].add(sums, mode="drop")
+    )
     return pm.convert(counts, each.dtype)
 
 
 def _edges(name: str, x: Array, bins: Bins, limits: Range | None, dtype: dtypes.DType) -> Array:
     if isinstance(bins, str):
         raise ArgumentError(f"{name}: bins is a number or edges, not the name of a rule: {bins!r}.")
-    array = cr.asarray(bins)
+    array = creation.asarray(bins)
     if array.ndim == 1:
         return pm.convert(array, dtype)
     if array.ndim or not dtypes.is_integer(array.dtype):
@@ -324,17 +324,17 @@ def _edges(name: str, x: Array, bins: Bins, limits: Range | None, dtype: dtypes.
     if limits is None:
         if not x.size:
             raise ShapeError(f"{name} of no elements needs a range or edges.")
-        ends = mn.stack([red.min(x), red.max(x)])
+        ends = manipulation.stack([reductions.min(x), reductions.max(x)])
     else:
-        ends = cr.asarray(limits, dtype)
+        ends = creation.asarray(limits, dtype)
         if ends.shape != (2,):
             raise ShapeError.got(f"{name}: range must hold two numbers", ends)
     ends = pm.strong(pm.convert(ends, dtype))
-    margin = uf.pick(uf.equal(ends[0], ends[1]), 0.5, 0.0)
-    return cr.linspace(ends[0] - margin, ends[1] + margin, count + 1, dtype=dtype)
+    margin = elementwise.pick(elementwise.equal(ends[0], ends[1]), 0.5, 0.0)
+    return creation.linspace(ends[0] - margin, ends[1] + margin, count + 1, dtype=dtype)
 
 
-@ck.explained
+@checking.explained
 def histogram_bin_edges(
     a: ArrayLike, bins: Bins = 10, range: Range | None = None, weights: ArrayLike | None = None
 ) -> Array:
@@ -362,7 +362,7 @@ def histogram_bin_edges(
     return _edges("histogram_bin_edges", x, bins, range, x.dtype)
 
 
-@ck.explained
+@checking.explained
 def histogram(
     a: ArrayLike,
     bins: Bins = 10,
@@ -394,13 +394,13 @@ def histogram(
     """
     x = pm.array_of("histogram", a)
     x, given = _with_weights("histogram", x, weights, x.shape)
-    each = pm.precise(cr.ones_like(x) if given is None else given)
+    each = pm.precise(creation.ones_like(x) if given is None else given)
     edges = _edges("histogram", x, bins, range, x.dtype)
     place = searchsorted(edges, x, side="right")
-    place = uf.pick(uf.equal(x, edges[-1]), edges.size - 1, place)
-    counts = cr.zeros(edges.size, each.dtype).at[place].add(each, mode="drop")[1:]
+    place = elementwise.pick(elementwise.equal(x, edges[-1]), edges.size - 1, place)
+    counts = creation.zeros(edges.size, each.dtype).at[place].add(each, mode="drop")[1:]
     if density:
-        counts = counts / mn.diff(edges) / red.sum(counts)
+        counts = counts / manipulation.diff(edges) / reductions.sum(counts)
     return counts, edges
 
 
@@ -419,10 +419,10 @@ def _with_weights(
 
 def _rank(bins: Any) -> int:
     """The number of axes of what says the bins, where a sequence has at least one."""
-    return 1 if isinstance(bins, Sequence) else cr.asarray(bins).ndim
+    return 1 if isinstance(bins, Sequence) else creation.asarray(bins).ndim
 
 
-@ck.explained
+@checking.explained
 def histogram2d(
     x: ArrayLike,
     y: ArrayLike,
@@ -454,12 +454,14 @@ def histogram2d(
     both: Any = bins
     if not _rank(bins) or len(both) not in (1, 2):
         both = [bins, bins]
-    sample = mn.stack([pm.array_of("histogram2d", x), pm.array_of("histogram2d", y)], axis=-1)
+    sample = manipulation.stack(
+        [pm.array_of("histogram2d", x), pm.array_of("histogram2d", y)], axis=-1
+    )
     counts, edges = histogramdd(sample, both, range, weights, density)
     return counts, edges[0], edges[1]
 
 
-@ck.explained
+@checking.explained
 def histogramdd(
     sample: ArrayLike,
     bins: Bins | Sequence[Bins] = 10,
@@ -506,15 +508,15 @@ def histogramdd(
         column = points[:, i]
         own = _edges("histogramdd", column, count, ends, points.dtype)
         place = searchsorted(own, column, side="right")
-        places.append(uf.pick(uf.equal(column, own[-1]), place - 1, place))
+        places.append(elementwise.pick(elementwise.equal(column, own[-1]), place - 1, place))
         edges.append(own)
     shape = tuple([own.size + 1 for own in edges])
-    flat = mn.ravel_multi_index(tuple(places), shape, mode="clip")
+    flat = manipulation.ravel_multi_index(tuple(places), shape, mode="clip")
     counts = reshape(bincount(flat, each, length=prod(shape)), shape)[(slice(1, -1),) * d]
     if density:
         counts = pm.convert(counts, points.dtype)
-        counts = counts / red.sum(counts)
-        for width in ix_(*[mn.diff(own) for own in edges]):
+        counts = counts / reductions.sum(counts)
+        for width in ix_(*[manipulation.diff(own) for own in edges]):
             counts = counts / width
     return counts, edges
 

@@ -10,23 +10,27 @@ from typing import Final, Literal, get_args
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.names import av, bc, ck, dev, ew, hlo, ints, opd, sh, tr
-from tinyjax.core.values import Array, ArrayLike, ConcreteArray
+from tinyjax.core.devices import Placement
+from tinyjax.core.primitives import elementwise as ew, shape as sh
+from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.tracing import checking, trace as tr
+from tinyjax.core.values import (
+    Array,
+    ArrayLike,
+    ConcreteArray,
+    avals as av,
+    integers as ints,
+    operands as opd,
+)
 from tinyjax.core.values.integers import fit_int32, integer, is_one_of, listed, one_or_more
 from tinyjax.dtypes import DType, HostArray, default_int
 from tinyjax.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError, shortened
 from tinyjax.host import data_at_hand, replay
-from tinyjax.numpy import (
-    creation as cr,
-    elementwise as uf,
-    index_parsing,
-    indexing,
-    promotion as pm,
-    selection,
-)
+from tinyjax.numpy import creation, elementwise, index_parsing, indexing, promotion as pm, selection
 from tinyjax.numpy.manipulation import filled
 from tinyjax.numpy.sorting import cumsum
-from tinyjax.primitives import gather_scatter as gs, modes, result_placement as placing, sort as so
+from tinyjax.primitives import gather_scatter, modes, result_placement, sort
 from tinyjax.primitives.scatter import gather, scatter
 from tinyjax.primitives.wrap_index import canonical_indices, check_bounds, wrap_index
 
@@ -45,7 +49,7 @@ def _integers(name: str, indices: ArrayLike, bools: bool = False) -> Array:
     return places
 
 
-@ck.explained
+@checking.explained
 def take(
     a: ArrayLike,
     indices: ArrayLike,
@@ -98,7 +102,7 @@ def take(
         check_bounds(places, x.shape, (axis,), wraps=True)
     wrap = mode != "clip"
     if mode == "wrap":
-        places = uf.remainder(canonical_indices(places), x.shape[axis])
+        places = elementwise.remainder(canonical_indices(places), x.shape[axis])
         mode, wrap = "promise_in_bounds", False
     return indexing.getitem(
         x,
@@ -192,7 +196,7 @@ def take_along_axis(
     whole = [i for i in others if places.shape[i] == 1 != x.shape[i]]
     shared = [i for i in others if places.shape[i] == x.shape[i]]
     remaining = [i for i in range(x.ndim) if i not in whole]
-    numbers = gs.GatherDimensionNumbers(
+    numbers = gather_scatter.GatherDimensionNumbers(
         offset_dims=whole,
         collapsed_slice_dims=[i for i in remaining if i not in shared],
         start_index_map=(axis,),
@@ -204,7 +208,7 @@ def take_along_axis(
     return gather(x, vectors, numbers, sizes, mode=how, fill_value=fill_value)
 
 
-@ck.explained
+@checking.explained
 def put_along_axis(
     arr: ArrayLike,
     indices: ArrayLike,
@@ -252,7 +256,7 @@ def put_along_axis(
     update = pm.convert(pm.array_of("put_along_axis", values), x.dtype)
     update = pm.broadcast_to_shape(update, pm.broadcast_shapes(update.shape, lines))
     others = [i for i in range(x.ndim) if i != axis]
-    numbers = gs.ScatterDimensionNumbers((), (axis,), (axis,), others, others)
+    numbers = gather_scatter.ScatterDimensionNumbers((), (axis,), (axis,), others, others)
     if not update.size or not x.size:
         return sh.reshape(x, shape)
     vectors = sh.reshape(places, (*lines, 1))
@@ -350,7 +354,7 @@ def choose(
                 f"choose needs numbers in [0, {n}), but got some from {host.min()} to {host.max()}."
             )
     elif mode == "wrap":
-        number = uf.remainder(canonical_indices(number), n)
+        number = elementwise.remainder(canonical_indices(number), n)
     numbers, *cases = pm.broadcast([number, *pm.promote_dtypes(*rows)], "choose")
     result = cases[-1]
     for i in reversed(range(n - 1)):
@@ -407,7 +411,7 @@ def compress(
     slices = take(x, places, axis, mode="fill")
     beyond = ew.ge(places, sh.full_like(places, x.shape[axis]))
     beyond = sh.reshape(beyond, (size, *(1,) * (x.ndim - axis - 1)))
-    return pm.convert(uf.pick(beyond, fill_value, slices), x.dtype)
+    return pm.convert(elementwise.pick(beyond, fill_value, slices), x.dtype)
 
 
 def extract(
@@ -429,7 +433,7 @@ def extract(
         >>> jnp.extract(x > 2, x, size=3, fill_value=-1)
         Array([ 3,  4, -1], dtype=int32)
     """
-    mask = uf.truth(pm.array_of("extract", condition))
+    mask = elementwise.truth(pm.array_of("extract", condition))
     flat = sh.reshape(mask, (mask.size,))
     return compress(flat, arr, size=size, fill_value=fill_value)
 
@@ -496,7 +500,7 @@ def searchsorted(
             pm.broadcast_to_shape(sh.reshape(values, (*values.shape, 1)), both),
             side,
         )
-        return bc.reduce_sum(pm.convert(before, _counting(line)), (values.ndim,))
+        return reduce_sum(pm.convert(before, _counting(line)), (values.ndim,))
     # Bisection, by the bits of the result: so many elements are known to go before.
     dtype = _counting(line)
     bits = line.size.bit_length() if type(line.size) is int else 8 * dtype.itemsize - 1
@@ -531,7 +535,7 @@ def _goes_before(x: Array, values: Array, side: str) -> Array:
     return ew.or_(ew.le(x, values), ew.ne(values, values))
 
 
-@ck.explained
+@checking.explained
 def digitize(
     x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None
 ) -> Array:
@@ -566,14 +570,14 @@ def digitize(
     return ew.select(pm.broadcast_to_shape(is_up, up.shape), up, down)
 
 
-@placing.placed
+@result_placement.placed
 def repeat(
     a: ArrayLike,
     repeats: int | ArrayLike | Sequence[int],
     axis: int | None = None,
     *,
     total_repeat_length: int | None = None,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Repeat elements, each next to itself.
 
@@ -617,12 +621,14 @@ def repeat(
         shape = (*x.shape[: place + 1], times, *x.shape[place + 1 :])
         dims = tuple([i for i in range(x.ndim + 1) if i != place + 1])
         merged = (*x.shape[:place], n * times, *x.shape[place + 1 :])
-        return sh.reshape(bc.broadcast_in_dim(x, shape, dims), merged)
+        return sh.reshape(broadcast_in_dim(x, shape, dims), merged)
     each = int(counts.sum(dtype=object))
     hlo.check_size((each if counts.size > 1 else n * each,))
     places = np.repeat(np.arange(n), counts)
     if total_repeat_length is not None:
-        (total_repeat_length,) = cr.canonical_shape((total_repeat_length,), "total_repeat_length")
+        (total_repeat_length,) = creation.canonical_shape(
+            (total_repeat_length,), "total_repeat_length"
+        )
         places = places[:total_repeat_length]
         last = max(n - 1, 0)
         places = np.pad(places, (0, total_repeat_length - places.size), constant_values=last)
@@ -637,9 +643,9 @@ def _repeat_traced(x: Array, repeats: Array, axis: int, length: int) -> Array:
             f"repeat needs one number, or one for each of the {n} elements along axis {axis} of "
             f"shape {x.shape}, but got {repeats.aval}."
         )
-    ends = cumsum(cr.broadcast_to(repeats, (n,)))
-    places = searchsorted(ends, cr.arange(length, dtype=ends.dtype), side="right")
-    return take(x, uf.clip(places, 0, max(n - 1, 0)), axis, mode="clip")
+    ends = cumsum(creation.broadcast_to(repeats, (n,)))
+    places = searchsorted(ends, creation.arange(length, dtype=ends.dtype), side="right")
+    return take(x, elementwise.clip(places, 0, max(n - 1, 0)), axis, mode="clip")
 
 
 def _counts(repeats: int | ArrayLike | Sequence[int]) -> HostArray:
@@ -657,7 +663,7 @@ def _counts(repeats: int | ArrayLike | Sequence[int]) -> HostArray:
 def _take(x: Array, places: HostArray, axis: int) -> Array:
     """Take the elements at places known while tracing, all of them within bounds."""
     others = tuple([i for i in range(x.ndim) if i != axis])
-    numbers = gs.GatherDimensionNumbers(others, (axis,), (axis,))
+    numbers = gather_scatter.GatherDimensionNumbers(others, (axis,), (axis,))
     sizes = tuple([1 if i == axis else n for i, n in enumerate(x.shape)])
     indices = ConcreteArray(places.astype(np.int32).reshape(-1, 1))
     return gather(x, indices, numbers, sizes, mode=modes.GatherScatterMode.PROMISE_IN_BOUNDS)
@@ -707,5 +713,5 @@ def top_k(
         key = ew.neg(key) if is_float else ew.not_(key)
     if is_float:  # NaN whose sign is set is below all numbers
         key = ew.select(ew.ne(key, key), sh.full_like(key, -nan), key)
-    indices = sh.moveaxis(so.top_k(key, k)[1], last, along)
+    indices = sh.moveaxis(sort.top_k(key, k)[1], last, along)
     return take_along_axis(x, indices, along), indices

@@ -12,16 +12,21 @@ from math import prod
 from typing import Any, Final, TypeAlias
 
 from tinyjax import dtypes, errors, frames, tracebacks
-from tinyjax.core.names import Array, ArrayLike, ck, ints, loops, mapping, sc, sh, sl
+from tinyjax.core.api import mapping
+from tinyjax.core.control_flow import loops
+from tinyjax.core.control_flow.scan import scan
+from tinyjax.core.primitives import shape as sh, slicing
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.core.values.array import IndexUpdate, Indices
 from tinyjax.errors import ArgumentError
 from tinyjax.numpy import (
-    creation as cr,
-    elementwise as uf,
-    manipulation as mn,
+    creation,
+    elementwise,
+    manipulation,
     promotion as pm,
-    reductions as red,
-    sorting as srt,
+    reductions,
+    sorting,
     taking,
 )
 
@@ -48,7 +53,7 @@ def _parse(signature: Any) -> tuple[_Cores, _Cores]:
     return sides[0], sides[1]
 
 
-@ck.explained
+@checking.explained
 def vectorize(
     pyfunc: Callable[..., Any],
     *,
@@ -110,7 +115,7 @@ def vectorize(
             _check_results(outs, cores_out, dims)
             return outs
 
-        arrays = [cr.operand(values[i]) for i in present]
+        arrays = [creation.operand(values[i]) for i in present]
         dims: dict[str, int] = {}
         for array, axes in zip(arrays, [cores_in[i] for i in present], strict=True):
             _note_sizes(array, axes, dims)
@@ -147,7 +152,7 @@ def _check_results(outs: Any, cores: _Cores | None, dims: dict[str, int]) -> Non
         )
     sizes = dict(dims)
     for out, axes in zip(results, cores, strict=True):
-        array = cr.asarray(out)
+        array = creation.asarray(out)
         if array.ndim != len(axes):
             raise errors.ShapeError(
                 f"vectorize: the signature says that a result has the axes ({', '.join(axes)}), "
@@ -173,7 +178,7 @@ def _map_leading(
     for i, (array, lead) in enumerate(zip(arrays, leads, strict=True)):
         front = len(shape) - len(lead)
         alone = [k for k, size in enumerate(lead) if size == 1 and shape[front + k] != 1]
-        squeezed[i] = mn.squeeze(array, tuple(alone))
+        squeezed[i] = manipulation.squeeze(array, tuple(alone))
     return mapped(*squeezed)
 
 
@@ -236,7 +241,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
         Raises:
             ArgumentError: there are more or fewer operands, or ``out`` or ``where`` is given.
         """
-        uf.no_out(self.__name__, out)
+        elementwise.no_out(self.__name__, out)
         if where is not None:
             raise ArgumentError(f"{self.__name__}: where= is not supported. Use jnp.where.")
         if len(args) != self.nin:
@@ -255,7 +260,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
         if dtype is not None:
             return dtypes.check(dtype)
         one = sh.full((), 1, x.dtype)
-        result: dtypes.DType = cr.asarray(self._func(one, one)).dtype
+        result: dtypes.DType = creation.asarray(self._func(one, one)).dtype
         return result
 
     def reduce(
@@ -291,7 +296,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
             Array([3, 7], dtype=int32)
         """
         self._binary("reduce")
-        uf.no_out(self.__name__, out)
+        elementwise.no_out(self.__name__, out)
         whole = _REDUCTIONS.get(self.__name__) if self._is_known and dtype is None else None
         if whole is not None:
             return whole(a, axis, keepdims=keepdims, where=where, initial=initial)
@@ -309,8 +314,8 @@ class ufunc:  # noqa: N801 (NumPy's name)
             along = ints.canonical_axis(axis, x.ndim)
             shape = (*x.shape[:along], 1, *x.shape[along + 1 :])
         result_dtype = self._computed(x, dtype)
-        rows = mn.moveaxis(pm.convert(x, result_dtype), along, 0)
-        flags = None if mask is None else mn.moveaxis(mask, along, 0)
+        rows = manipulation.moveaxis(pm.convert(x, result_dtype), along, 0)
+        flags = None if mask is None else manipulation.moveaxis(mask, along, 0)
         start = self.identity if initial is None else initial
         if start is None and (flags is not None or not rows.shape[0]):
             raise ArgumentError(
@@ -324,10 +329,10 @@ class ufunc:  # noqa: N801 (NumPy's name)
             first = pm.broadcast_to_shape(first, rows.shape[1:])
 
         def step(carry: Array, row: tuple[Array, ...]) -> tuple[Array, None]:
-            joined = pm.convert(cr.asarray(self(carry, row[0])), result_dtype)
-            return (joined if len(row) == 1 else uf.pick(row[1], joined, carry)), None
+            joined = pm.convert(creation.asarray(self(carry, row[0])), result_dtype)
+            return (joined if len(row) == 1 else elementwise.pick(row[1], joined, carry)), None
 
-        result, _ = sc.scan(step, first, (rows,) if flags is None else (rows, flags))
+        result, _ = scan(step, first, (rows,) if flags is None else (rows, flags))
         return sh.reshape(result, shape) if keepdims else result
 
     def _reduce_axes(
@@ -341,12 +346,12 @@ class ufunc:  # noqa: N801 (NumPy's name)
         rest = [n for i, n in enumerate(x.shape) if i not in axes]
 
         def in_front(operand: Array) -> Array:
-            whole = mn.moveaxis(operand, axes, range(len(axes)))
+            whole = manipulation.moveaxis(operand, axes, range(len(axes)))
             return sh.reshape(whole, (prod(x.shape[i] for i in axes), *rest))
 
         flags = None if mask is None else in_front(mask)
         result = self.reduce(in_front(x), 0, where=flags, **options)
-        return mn.expand_dims(result, axes) if keepdims else result
+        return manipulation.expand_dims(result, axes) if keepdims else result
 
     def accumulate(
         self, a: ArrayLike, axis: int = 0, dtype: dtypes.DTypeLike = None, out: None = None
@@ -370,7 +375,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
             Array([3, 3, 7, 7], dtype=int32)
         """
         self._binary("accumulate")
-        uf.no_out(self.__name__, out)
+        elementwise.no_out(self.__name__, out)
         running = _RUNNING.get(self.__name__) if self._is_known else None
         if running is not None:
             return running(a, ints.integer(axis, "axis"), dtype)
@@ -380,14 +385,14 @@ class ufunc:  # noqa: N801 (NumPy's name)
         x = pm.convert(x, result_dtype)
         if not x.size:
             return x
-        rows = mn.moveaxis(x, along, 0)
+        rows = manipulation.moveaxis(x, along, 0)
 
         def step(carry: Array, row: Array) -> tuple[Array, Array]:
-            joined = pm.convert(cr.asarray(self(carry, row)), result_dtype)
+            joined = pm.convert(creation.asarray(self(carry, row)), result_dtype)
             return joined, joined
 
-        _, rest = sc.scan(step, rows[0], rows[1:])
-        return mn.moveaxis(mn.append(rows[:1], rest, 0), 0, along)
+        _, rest = scan(step, rows[0], rows[1:])
+        return manipulation.moveaxis(manipulation.append(rows[:1], rest, 0), 0, along)
 
     def at(
         self, a: ArrayLike, indices: Indices, b: ArrayLike | None = None, /, *, inplace: bool = True
@@ -421,19 +426,22 @@ class ufunc:  # noqa: N801 (NumPy's name)
             return update(x.at[indices], *more)
         places = sh.reshape(sh.iota((x.size,), dtypes.check(int), 0), x.shape)[indices]
         one = sh.full((), 1, x.dtype)
-        result_dtype = cr.asarray(self._func(one, *[sh.full((), 1, y.dtype) for y in more])).dtype
-        start = mn.ravel(pm.convert(x, result_dtype))
+        result_dtype = creation.asarray(
+            self._func(one, *[sh.full((), 1, y.dtype) for y in more])
+        ).dtype
+        start = manipulation.ravel(pm.convert(x, result_dtype))
         values = [
-            mn.ravel(pm.broadcast_to_shape(pm.convert(y, result_dtype), places.shape)) for y in more
+            manipulation.ravel(pm.broadcast_to_shape(pm.convert(y, result_dtype), places.shape))
+            for y in more
         ]
 
         def step(carry: Array, row: tuple[Array, ...]) -> tuple[Array, None]:
             place, *others = row
             return carry.at[place].set(
-                pm.convert(cr.asarray(self(carry[place], *others)), result_dtype)
+                pm.convert(creation.asarray(self(carry[place], *others)), result_dtype)
             ), None
 
-        result, _ = sc.scan(step, start, (mn.ravel(places), *values))
+        result, _ = scan(step, start, (manipulation.ravel(places), *values))
         return sh.reshape(result, x.shape)
 
     def reduceat(
@@ -465,21 +473,27 @@ class ufunc:  # noqa: N801 (NumPy's name)
             Array([3, 7, 5], dtype=int32)
         """
         self._binary("reduceat")
-        uf.no_out(self.__name__, out)
+        elementwise.no_out(self.__name__, out)
         x = pm.array_of(self.__name__, a)
         starts = pm.vector("reduceat", indices, "a vector of indices")
         along = ints.canonical_axis(axis, x.ndim)
         result_dtype = x.dtype if dtype is None else dtypes.check(dtype)
-        rows = mn.moveaxis(pm.convert(x, result_dtype), along, 0)
+        rows = manipulation.moveaxis(pm.convert(x, result_dtype), along, 0)
         n, k = rows.shape[0], starts.size
-        ends = mn.append(sl.slice_in_dim(starts, 1, k), n) if k else starts
+        ends = manipulation.append(slicing.slice_in_dim(starts, 1, k), n) if k else starts
         tall = (k,) + (1,) * (rows.ndim - 1)
 
         def step(i: Array, carry: Array) -> Array:
-            joined = pm.convert(cr.asarray(self(carry, mn.expand_dims(rows[i], 0))), result_dtype)
-            return uf.pick(sh.reshape(uf.logical_and(starts < i, i < ends), tall), joined, carry)
+            joined = pm.convert(
+                creation.asarray(self(carry, manipulation.expand_dims(rows[i], 0))), result_dtype
+            )
+            return elementwise.pick(
+                sh.reshape(elementwise.logical_and(starts < i, i < ends), tall), joined, carry
+            )
 
-        return mn.moveaxis(loops.fori_loop(0, n, step, taking.take(rows, starts, axis=0)), 0, along)
+        return manipulation.moveaxis(
+            loops.fori_loop(0, n, step, taking.take(rows, starts, axis=0)), 0, along
+        )
 
     def outer(self, A: ArrayLike, B: ArrayLike, /) -> Array:
         """Apply the function to all pairs of elements of two arrays.
@@ -499,29 +513,32 @@ class ufunc:  # noqa: N801 (NumPy's name)
         """
         self._binary("outer")
         x, y = pm.array_of(self.__name__, A), pm.array_of(self.__name__, B)
-        result: Array = cr.asarray(self(sh.reshape(x, x.shape + (1,) * y.ndim), y))
+        result: Array = creation.asarray(self(sh.reshape(x, x.shape + (1,) * y.ndim), y))
         return result
 
 
 def _all(a: ArrayLike, axis: ints.Axis, *, initial: ArrayLike | None, **options: Any) -> Array:
-    result = red.all(a, axis, **options)
-    return result if initial is None else uf.logical_and(result, initial)
+    result = reductions.all(a, axis, **options)
+    return result if initial is None else elementwise.logical_and(result, initial)
 
 
 def _any(a: ArrayLike, axis: ints.Axis, *, initial: ArrayLike | None, **options: Any) -> Array:
-    result = red.any(a, axis, **options)
-    return result if initial is None else uf.logical_or(result, initial)
+    result = reductions.any(a, axis, **options)
+    return result if initial is None else elementwise.logical_or(result, initial)
 
 
 _REDUCTIONS: Final[dict[str, Callable[..., Array]]] = {
-    "add": red.sum,
-    "multiply": red.prod,
-    "maximum": red.max,
-    "minimum": red.min,
+    "add": reductions.sum,
+    "multiply": reductions.prod,
+    "maximum": reductions.max,
+    "minimum": reductions.min,
     "logical_and": _all,
     "logical_or": _any,
 }
-_RUNNING: Final[dict[str, Callable[..., Array]]] = {"add": srt.cumsum, "multiply": srt.cumprod}
+_RUNNING: Final[dict[str, Callable[..., Array]]] = {
+    "add": sorting.cumsum,
+    "multiply": sorting.cumprod,
+}
 _UPDATES: Final[dict[str, Callable[[IndexUpdate, Array], Array]]] = {
     "add": IndexUpdate.add,
     "subtract": IndexUpdate.subtract,

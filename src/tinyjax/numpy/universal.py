@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 from tinyjax import dtypes, lazy
-from tinyjax.core.names import Array, ArrayLike, ints
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.core.values.array import Indices
 
 _arithmetic = "passes on"  # see ``frames.is_inner_arithmetic``

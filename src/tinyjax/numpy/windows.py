@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tinyjax.core.names import Array, ArrayLike, ConcreteArray
+from tinyjax.core.values import Array, ArrayLike, ConcreteArray
 from tinyjax.dtypes import default_float
 from tinyjax.host import replay
-from tinyjax.numpy import creation as cr, elementwise as uf
+from tinyjax.numpy import creation, elementwise
 
 
 def window(M: ArrayLike, weights: Callable[[Array, int], Array]) -> Array:
@@ -19,10 +19,10 @@ def window(M: ArrayLike, weights: Callable[[Array, int], Array]) -> Array:
     count: Any = M.host if isinstance(M, ConcreteArray) else M
     if isinstance(count, float | np.floating | np.ndarray) and np.ndim(count) == 0:
         count = int(count) if float(count).is_integer() else count
-    (size,) = cr.canonical_shape((count,), "M")
+    (size,) = creation.canonical_shape((count,), "M")
     if size <= 1:
-        return cr.ones(size)
-    return weights(cr.arange(size, dtype=default_float()), size - 1)
+        return creation.ones(size)
+    return weights(creation.arange(size, dtype=default_float()), size - 1)
 
 
 def bartlett(M: ArrayLike) -> Array:
@@ -41,7 +41,7 @@ def bartlett(M: ArrayLike) -> Array:
         >>> jnp.bartlett(1), jnp.bartlett(0).shape
         (Array([1.], dtype=float32), (0,))
     """
-    return window(M, lambda i, last: 1 - uf.abs(2 * i - last) / last)
+    return window(M, lambda i, last: 1 - elementwise.abs(2 * i - last) / last)
 
 
 def blackman(M: ArrayLike) -> Array:
@@ -59,7 +59,11 @@ def blackman(M: ArrayLike) -> Array:
     """
 
     def weights(i: Array, last: int) -> Array:
-        return 0.42 - 0.5 * uf.cos(2 * math.pi * i / last) + 0.08 * uf.cos(4 * math.pi * i / last)
+        return (
+            0.42
+            - 0.5 * elementwise.cos(2 * math.pi * i / last)
+            + 0.08 * elementwise.cos(4 * math.pi * i / last)
+        )
 
     return window(M, weights)
 
@@ -77,7 +81,7 @@ def hamming(M: ArrayLike) -> Array:
         >>> jnp.round(jnp.hamming(5), 2)
         Array([0.08, 0.54, 1.  , 0.54, 0.08], dtype=float32)
     """
-    return window(M, lambda i, last: 0.54 - 0.46 * uf.cos(2 * math.pi * i / last))
+    return window(M, lambda i, last: 0.54 - 0.46 * elementwise.cos(2 * math.pi * i / last))
 
 
 def hanning(M: ArrayLike) -> Array:
@@ -96,7 +100,7 @@ def hanning(M: ArrayLike) -> Array:
         >>> jnp.hanning(1)
         Array([1.], dtype=float32)
     """
-    return window(M, lambda i, last: 0.5 * (1 - uf.cos(2 * math.pi * i / last)))
+    return window(M, lambda i, last: 0.5 * (1 - elementwise.cos(2 * math.pi * i / last)))
 
 
 replay.replay_functions(globals(), plain="window")

@@ -11,9 +11,12 @@ from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 import attrs
 
 from tinyjax import config, errors, frames, tree
-from tinyjax.core.names import av, cl, ints, jt, sig, stg, tr
+from tinyjax.core import jit
+from tinyjax.core.jit import signatures
+from tinyjax.core.tracing import calling, staging, trace as tr
 from tinyjax.core.tracing.watching import watched
-from tinyjax.export import dims, polynomials as poly, symbolic_programs
+from tinyjax.core.values import avals as av, integers as ints
+from tinyjax.export import dims, polynomials, symbolic_programs
 from tinyjax.padding import programs, rules
 
 P = ParamSpec("P")
@@ -34,7 +37,7 @@ def _variables(count: int) -> tuple[int, ...]:
     names = [f"n{i or ''}" for i in range(count)]
     bounds = [text for n in names for text in (f"{n} >= {_LEAST}", f"{n} <= {(1 << 31) - 1}")]
     scope = dims.SymbolicScope(bounds)
-    return tuple([scope.dim(poly.variable(name)) for name in names])
+    return tuple([scope.dim(polynomials.variable(name)) for name in names])
 
 
 @attrs.frozen
@@ -50,7 +53,7 @@ class Lengths:
     named: tuple[tuple[str, tuple[tuple[int, Rounding], ...]], ...] = ()
 
 
-def padded(parameters: sig.Parameters, pad_to: object) -> PaddedFunction[..., Any]:
+def padded(parameters: signatures.Parameters, pad_to: object) -> PaddedFunction[..., Any]:
     """Return a function that is compiled for buckets of lengths.
 
     Args:
@@ -151,22 +154,24 @@ class Call:
         names: the argument that has each length.
     """
 
-    signature: sig.Signature
+    signature: signatures.Signature
     sizes: programs.Sizes
     buckets: programs.Sizes
     names: tuple[str, ...]
 
 
-class PaddedFunction(jt.JitFunction[P, R]):
+class PaddedFunction(jit.JitFunction[P, R]):
     """Compile a function for buckets of lengths when it is called; made by ``jit``.
 
     ``lower``, ``trace`` and ``eval_shape`` are of the function for the very lengths of the
     arguments. So is a call in a function that is staged itself, where lengths are known.
     """
 
-    def __init__(self, parameters: sig.Parameters) -> None:
+    def __init__(self, parameters: signatures.Parameters) -> None:
         super().__init__(parameters)
-        self._known: dict[sig.Signature, tuple[Call, sig.Entry, programs.PaddedParams]] = {}
+        self._known: dict[
+            signatures.Signature, tuple[Call, signatures.Entry, programs.PaddedParams]
+        ] = {}
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self._call(args, kwargs)
@@ -174,13 +179,13 @@ class PaddedFunction(jt.JitFunction[P, R]):
     @watched
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
         # the debugger of NaNs would find those in what pads
-        if stg.is_called() or tr.is_in_program() or config.settings().debugging:
+        if staging.is_called() or tr.is_in_program() or config.settings().debugging:
             return super()._call(args, kwargs)
         leaves, in_tree, static = self._parameters.split(args, kwargs)
-        if any(type(x) in cl.HOLDERS for x in leaves):
+        if any(type(x) in calling.HOLDERS for x in leaves):
             return super()._call(args, kwargs)
-        arrays = cl.as_arrays(leaves, self._fun, in_tree, static.positions)
-        signature = sig.make_signature(in_tree, [x.aval for x in arrays], static)
+        arrays = calling.as_arrays(leaves, self._fun, in_tree, static.positions)
+        signature = signatures.make_signature(in_tree, [x.aval for x in arrays], static)
         known = self._known.get(signature)
         if known is None or self._find().entries.get(known[0].signature) is not known[1]:
             call = self._padded(signature)
@@ -194,7 +199,7 @@ class PaddedFunction(jt.JitFunction[P, R]):
                 entry = self._find().entries.get(call.signature) or self._trace(call.signature)
             if entry.staged.notes:
                 return super()._call(args, kwargs)
-            if len(self._known) >= sig.MOST_SIGNATURES:
+            if len(self._known) >= signatures.MOST_SIGNATURES:
                 self._known.clear()
             known = self._known[signature] = call, entry, self._params(call, entry)
         call, entry, params = known
@@ -203,31 +208,31 @@ class PaddedFunction(jt.JitFunction[P, R]):
         result: R = tree.unflatten(entry.out_tree, outs)
         return result
 
-    def explain(self, *args: P.args, **kwargs: P.kwargs) -> jt.Explanation:
+    def explain(self, *args: P.args, **kwargs: P.kwargs) -> jit.Explanation:
         leaves, in_tree, static = self._parameters.split(args, kwargs)
-        avals = cl.as_avals(leaves, self._fun, in_tree, static.positions)
-        call = self._padded(sig.make_signature(in_tree, avals, static))
+        avals = calling.as_avals(leaves, self._fun, in_tree, static.positions)
+        call = self._padded(signatures.make_signature(in_tree, avals, static))
         if call is None:
             return super().explain(*args, **kwargs)
         known = self._find().entries.get(call.signature)
         with self._explained(call):
             entry = known or self._stage(call.signature)[0]
             program = self._params(call, entry).compiled
-        compiled = sig.Entry(program, entry.staged, entry.out_tree)
+        compiled = signatures.Entry(program, entry.staged, entry.out_tree)
         return self._explain(call.signature, known, compiled)
 
-    def _report(self, signature: sig.Signature, entry: sig.Entry) -> None:
+    def _report(self, signature: signatures.Signature, entry: signatures.Entry) -> None:
         """Say nothing where all lengths are traced: a call says what becomes of its own."""
         if not symbolic_programs.is_symbolic(entry.params.jaxpr):
             super()._report(signature, entry)
 
-    def _params(self, call: Call, entry: sig.Entry) -> programs.PaddedParams:
+    def _params(self, call: Call, entry: signatures.Entry) -> programs.PaddedParams:
         program, sizes = programs.AllSizes(entry.params.jaxpr), (call.sizes, call.buckets)
         return programs.PaddedParams(
             program, self._name, *sizes, entry.params.tier, entry.params.flags
         )
 
-    def _padded(self, signature: sig.Signature) -> Call | None:
+    def _padded(self, signature: signatures.Signature) -> Call | None:
         """Say what a call is padded to; None where it is not, since an axis is too short."""
         avals, in_tree, static = signature.avals, signature.in_tree, signature.static
         varying = [*self._varying(avals, in_tree, static)]
@@ -243,7 +248,7 @@ class PaddedFunction(jt.JitFunction[P, R]):
         buckets: list[int] = []
         paths: list[str] = []
         for (length, rule), (leaf, axis) in places.items():
-            path = cl.argument_path(self._fun, in_tree, leaf, static.positions)
+            path = calling.argument_path(self._fun, in_tree, leaf, static.positions)
             paths.append(f"{path}.shape[{axis}]")
             buckets.append(_bucket(rule, length, path))
         names = [str(n) for n in variables.values()]
@@ -255,7 +260,10 @@ class PaddedFunction(jt.JitFunction[P, R]):
         )
 
     def _varying(
-        self, avals: Sequence[av.ShapedArray], in_tree: tree.PyTreeDef, static: sig.StaticArguments
+        self,
+        avals: Sequence[av.ShapedArray],
+        in_tree: tree.PyTreeDef,
+        static: signatures.StaticArguments,
     ) -> Iterator[tuple[int, int, Rounding]]:
         """Iterate over the axes that vary: the leaf, the axis, and its rule."""
         lengths = self._parameters.padding
@@ -273,10 +281,10 @@ class PaddedFunction(jt.JitFunction[P, R]):
         aval: av.ShapedArray,
         leaf: int,
         in_tree: tree.PyTreeDef,
-        static: sig.StaticArguments,
+        static: signatures.StaticArguments,
     ) -> int:
         if not -aval.ndim <= axis < aval.ndim:
-            path = cl.argument_path(self._fun, in_tree, leaf, static.positions)
+            path = calling.argument_path(self._fun, in_tree, leaf, static.positions)
             raise errors.AxisError(
                 f"pad_to rounds up axis {axis} of {path}, which has the type {aval}.",
                 axis,

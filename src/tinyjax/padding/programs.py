@@ -17,13 +17,18 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from tinyjax import config, dtypes, errors, records
+from tinyjax.core import jit, xla
 from tinyjax.core.jit.program import jvp_of_call, linearize_of_call, transpose_of_call
-from tinyjax.core.names import Array, av, bc, ew, jt, jx, low, opd, pr, prim, sh, sl, stg, tr, xla
+from tinyjax.core.lowering import call_jaxpr
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.stablehlo import Lowering, Values
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules, staging, trace as tr
 from tinyjax.core.transforms.batching import batch_jaxpr
-from tinyjax.export import dims, polynomials as poly
+from tinyjax.core.values import Array, avals as av, operands as opd
+from tinyjax.export import dims, polynomials
 from tinyjax.export.symbolic_programs import Substitution, with_sizes
-from tinyjax.numpy import elementwise as uf
+from tinyjax.numpy import elementwise
 
 #: Sizes by the names of variables, in an order.
 Sizes: TypeAlias = tuple[tuple[str, int], ...]
@@ -56,7 +61,7 @@ class Padding:
             return opd.scalar(dim, dtype)
         return ew.convert_element_type(self._value(dim.polynomial), dtype)
 
-    def _value(self, p: poly.Polynomial) -> Array:
+    def _value(self, p: polynomials.Polynomial) -> Array:
         total: Array = opd.scalar(0, dtypes.int32)
         for term, k in p:
             product: Array = opd.scalar(k, dtypes.int32)
@@ -65,15 +70,15 @@ class Padding:
             total = ew.add(total, product)
         return total
 
-    def _factor(self, factor: poly.Factor) -> Array:
+    def _factor(self, factor: polynomials.Factor) -> Array:
         if not factor.operands:
             return self._true[factor.name]
         x, y = map(self._value, factor.operands)
         match factor.name:
             case "floordiv":
-                return uf.floor_divide(x, y)
+                return elementwise.floor_divide(x, y)
             case "mod":
-                return uf.remainder(x, y)
+                return elementwise.remainder(x, y)
             case "max":
                 return ew.max_(x, y)
             case _:
@@ -99,7 +104,7 @@ class Padding:
         masks = [
             ew.lt(
                 sh.iota(shape, dtypes.int32, i),
-                bc.broadcast_in_dim(self.length(aval.shape[i]), shape, ()),
+                broadcast_in_dim(self.length(aval.shape[i]), shape, ()),
             )
             for i in (range(aval.ndim) if axes is None else axes)
             if isinstance(aval.shape[i], dims.SymbolicDim)
@@ -154,32 +159,34 @@ class Padding:
         is_padded = any(self.aval(aval) is not aval for aval in avals)
         if PADDING in rules:
             return eqn.primitive.rule(PADDING)(self, eqn, operands)
-        if pr.CALLED in rules:
+        if program_rules.CALLED in rules:
             (inner,) = jx.subjaxprs(eqn.params)
-            params = rules[pr.CALLED](eqn.params, self.program(inner))
+            params = rules[program_rules.CALLED](eqn.params, self.program(inner))
             return tr.bind(eqn.primitive, (*self.lengths, *operands), params)
-        if pr.PROGRAM in rules:
-            return pr.evaluate_stepwise(eqn.primitive, operands, eqn.params, self.evaluate)
+        if program_rules.PROGRAM in rules:
+            return program_rules.evaluate_stepwise(
+                eqn.primitive, operands, eqn.params, self.evaluate
+            )
         params = self.params(eqn.params)
         if params is not eqn.params or (is_padded and prim.ELEMENTWISE not in rules):
             raise no_rule(eqn)
         return tr.bind(eqn.primitive, operands, params)
 
 
-def _grows(p: poly.Polynomial) -> bool:
+def _grows(p: polynomials.Polynomial) -> bool:
     """Whether a size is known not to fall as others grow."""
     return all(
-        term == poly.ONE or (k > 0 and all(_factor_grows(factor) for factor, _ in term))
+        term == polynomials.ONE or (k > 0 and all(_factor_grows(factor) for factor, _ in term))
         for term, k in p
     )
 
 
-def _factor_grows(factor: poly.Factor) -> bool:
+def _factor_grows(factor: polynomials.Factor) -> bool:
     match factor.name, factor.operands:
         case "mod", _:
             return False
         case "floordiv", (x, y):
-            divisor = poly.as_constant(y)
+            divisor = polynomials.as_constant(y)
             return divisor is not None and divisor > 0 and _grows(x)
         case _, operands:
             return all(map(_grows, operands))
@@ -217,9 +224,9 @@ def in_bucket(jaxpr: jx.Jaxpr, buckets: Sizes) -> jx.Jaxpr:
         length = av.ShapedArray((), dtypes.int32)
         numbers = Substitution(dict(buckets))
         avals = [*[length] * len(buckets), *map(numbers.aval, jaxpr.in_avals)]
-        staged = stg.stage(run, avals)
+        staged = staging.stage(run, avals)
         assert not staged.consts, "a program is closed, and so is what rules make of it"
-        return pr.dce(staged.jaxpr)
+        return program_rules.dce(staged.jaxpr)
 
     return jaxpr.derive(("in bucket", buckets), make)
 
@@ -260,12 +267,12 @@ class PaddedParams(prim.Params):
         return self.program.jaxpr
 
     @property
-    def compiled(self) -> jt.JitParams:
+    def compiled(self) -> jit.JitParams:
         """The program that is compiled."""
         options = (self.name, (), self.tier, self.flags)
         return self.jaxpr.derive(
             ("compiled", self.buckets, *options),
-            lambda: jt.JitParams(in_bucket(self.jaxpr, self.buckets), *options),
+            lambda: jit.JitParams(in_bucket(self.jaxpr, self.buckets), *options),
         )
 
     @property
@@ -280,7 +287,7 @@ class PaddedParams(prim.Params):
         numbers = Substitution(dict(self.sizes))
         return tuple(map(numbers.aval, self.jaxpr.out_avals))
 
-    def call(self, staged: stg.Staged, args: Sequence[Array]) -> Sequence[Array]:
+    def call(self, staged: staging.Staged, args: Sequence[Array]) -> Sequence[Array]:
         """Call another program for the same sizes."""
         params = attrs.evolve(self, program=AllSizes(staged.jaxpr))
         return tr.bind(padded_p, (*staged.consts, *args), params)
@@ -303,16 +310,16 @@ def _longer(x: Array, shape: tuple[int, ...]) -> Array:
     if x.shape == shape:
         return x
     config = [(0, m - k, 0) for k, m in zip(x.shape, shape, strict=True)]
-    return sl.pad(x, sh.full((), 0, x.dtype), config)
+    return slicing.pad(x, sh.full((), 0, x.dtype), config)
 
 
 def _shorter(x: Array, shape: tuple[int, ...]) -> Array:
-    return x if x.shape == shape else sl.slice_(x, (0,) * x.ndim, shape)
+    return x if x.shape == shape else slicing.slice_(x, (0,) * x.ndim, shape)
 
 
 @padded_p.def_lowering
 def _padded_lowering(b: Lowering, operands: Values, params: PaddedParams) -> Values:
-    return low.call_jaxpr(b, params.unpadded, params.name, operands)
+    return call_jaxpr(b, params.unpadded, params.name, operands)
 
 
 @padded_p.def_abstract_eval
@@ -323,7 +330,7 @@ def _padded_type(avals: prim.Avals, params: PaddedParams) -> prim.Avals:
     return params.true_results
 
 
-pr.def_evaluated(padded_p, lambda params: params.unpadded)
+program_rules.def_evaluated(padded_p, lambda params: params.unpadded)
 
 
 @padded_p.def_jvp

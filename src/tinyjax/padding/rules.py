@@ -15,34 +15,54 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import dtypes
+from tinyjax.core.control_flow import cond
 from tinyjax.core.control_flow.bodies import LoopBody, LoopOperands, LoopResults
-from tinyjax.core.names import Array, av, bc, cfp, cond, ew, idn, jx, opd, prim, rd, sh, sl, stg, tr
+from tinyjax.core.control_flow.primitives import (
+    CondParams,
+    ScanParams,
+    WhileParams,
+    bind_scan,
+    bind_while,
+    cond_p,
+    scan_p,
+    while_p,
+)
+from tinyjax.core.primitives import (
+    broadcast,
+    elementwise as ew,
+    identities,
+    reduce,
+    shape as sh,
+    slicing,
+)
 from tinyjax.core.stablehlo.builder import Scalar
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging, trace as tr
+from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.export import dimension, dims
 from tinyjax.padding.programs import PADDING, Padding, PaddingRule, no_rule
 from tinyjax.primitives import (
     arg_extrema,
     bitcast,
-    convolution as cv,
-    cumulative as cu,
+    cumulative,
     determinant,
     dot,
-    dynamic_slice as ds,
+    dynamic_slice,
     fft,
-    gather_scatter as gs,
+    gather_scatter,
     householder,
     lu,
     qr,
-    random_bits as rb,
-    reduce_window as wi,
-    scatter_mul as smu,
-    sort as so,
+    random_bits,
+    reduce_window,
+    scatter_mul,
     spectral,
     triangular,
-    windows as wn,
     wrap_index,
 )
+from tinyjax.primitives.convolution import ConvParams, conv_general_dilated_p
 from tinyjax.primitives.modes import GatherScatterMode
+from tinyjax.primitives.sort import SortParams, sort_p, top_k_p
+from tinyjax.primitives.windows import Windows
 
 
 def _is_varying(n: object) -> bool:
@@ -72,10 +92,10 @@ def _filling(
 
 def _least(dtype: dtypes.DType) -> Scalar:
     """The least number in the total order of floats, in which NaN has a sign."""
-    return -math.nan if dtypes.is_float(dtype) else rd.lowest(dtype)
+    return -math.nan if dtypes.is_float(dtype) else reduce.lowest(dtype)
 
 
-def _behind(params: cu.CumulativeParams, aval: av.ShapedArray) -> Sequence[int]:
+def _behind(params: cumulative.CumulativeParams, aval: av.ShapedArray) -> Sequence[int]:
     """From the front, what comes later changes nothing."""
     return (params.axis,) if params.reverse else ()
 
@@ -88,14 +108,12 @@ def _dot(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
 
 def _sort(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
     """What is no element comes last: that is the first key."""
-    params: so.SortParams = eqn.params
+    params: SortParams = eqn.params
     inside = p.inside(eqn.inputs[0].aval, (params.axis,))
     if inside is None:
         return p.bind(eqn, xs)
     outside = ew.convert_element_type(ew.not_(inside), dtypes.int32)
-    return tr.bind(so.sort_p, (outside, *xs), attrs.evolve(params, num_keys=params.num_keys + 1))[
-        1:
-    ]
+    return tr.bind(sort_p, (outside, *xs), attrs.evolve(params, num_keys=params.num_keys + 1))[1:]
 
 
 # Elements in other places
@@ -103,16 +121,16 @@ def _sort(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
 
 def _part(x: Array, axis: int, start: Array, size: int) -> Array:
     """Return a slice along one axis."""
-    return ds.dynamic_slice_in_dim(x, start, size, axis, allow_negative_indices=False)
+    return dynamic_slice.dynamic_slice_in_dim(x, start, size, axis, allow_negative_indices=False)
 
 
 def _take(x: Array, axis: int, places: Array) -> Array:
     """Return the elements at some places along one axis."""
     others = tuple([i for i in range(x.ndim) if i != axis])
-    numbers = gs.GatherDimensionNumbers(others, (axis,), (axis,))
+    numbers = gather_scatter.GatherDimensionNumbers(others, (axis,), (axis,))
     sizes = tuple([1 if i == axis else n for i, n in enumerate(x.shape)])
-    params = gs.GatherParams(numbers, sizes, GatherScatterMode.CLIP)
-    return tr.bind1(gs.gather_p, (x, sh.expand_dims(places, (1,))), params)
+    params = gather_scatter.GatherParams(numbers, sizes, GatherScatterMode.CLIP)
+    return tr.bind1(gather_scatter.gather_p, (x, sh.expand_dims(places, (1,))), params)
 
 
 def _slice(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
@@ -131,7 +149,7 @@ def _slice(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]
                 0,
                 limit - start,
             )
-        x = sl.slice_in_dim(x, start, p.size(limit), stride, axis)
+        x = slicing.slice_in_dim(x, start, p.size(limit), stride, axis)
     return (x,)
 
 
@@ -147,7 +165,7 @@ def _rev(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
         n = aval.shape[axis]
         if _is_varying(n):  # what was last comes first now
             size = p.size(n)
-            wide = sl.pad_in_dim(x, 0, size, axis)
+            wide = slicing.pad_in_dim(x, 0, size, axis)
             x = _part(wide, axis, ew.sub(opd.scalar(size, dtypes.int32), p.length(n)), size)
     return (x,)
 
@@ -160,7 +178,7 @@ def _concatenate(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[
     out = sh.full(aval.shape, 0, aval.dtype)
     for start, x in zip(accumulate(sizes, initial=0), xs, strict=False):
         # over what pads the one before
-        out = ds.dynamic_update_slice_in_dim(
+        out = dynamic_slice.dynamic_update_slice_in_dim(
             out, x, p.length(start), axis, allow_negative_indices=False
         )
     return (out,)
@@ -171,7 +189,7 @@ def _pad(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
     (x, value), aval = xs, eqn.inputs[0].aval
     inside = p.inside(aval)
     if inside is not None:
-        x = ew.select(inside, x, bc.broadcast_in_dim(value, x.shape, ()))
+        x = ew.select(inside, x, broadcast.broadcast_in_dim(value, x.shape, ()))
     sizes = p.aval(eqn.out_binders[0].aval).shape
     for axis, (low, high, interior) in enumerate(eqn.params.config):
         if _is_varying(low) or _is_varying(interior):
@@ -183,11 +201,11 @@ def _pad(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
             is_any = ew.and_(ew.ge(places, zero), ew.eq(ew.rem(places, step), zero))
             is_any = ew.and_(is_any, ew.lt(element, size))
             x = _take(x, axis, element)
-            mask = bc.broadcast_in_dim(is_any, x.shape, (axis,))
-            x = ew.select(mask, x, bc.broadcast_in_dim(value, x.shape, ()))
+            mask = broadcast.broadcast_in_dim(is_any, x.shape, (axis,))
+            x = ew.select(mask, x, broadcast.broadcast_in_dim(value, x.shape, ()))
         else:
             own = (low, p.size(high), interior)
-            x = sl.pad(x, value, [own if i == axis else (0, 0, 0) for i in range(x.ndim)])
+            x = slicing.pad(x, value, [own if i == axis else (0, 0, 0) for i in range(x.ndim)])
     return (x,)
 
 
@@ -211,7 +229,7 @@ def _reshape(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Arra
 
 
 def _over(x: Array, shape: tuple[int, ...]) -> Array:
-    return x if x.shape == shape else bc.broadcast_in_dim(x, shape, ())
+    return x if x.shape == shape else broadcast.broadcast_in_dim(x, shape, ())
 
 
 def _keeps_order(old: Sequence[int], new: Sequence[int]) -> bool:
@@ -259,25 +277,27 @@ def _dynamic_update_slice(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> 
     inside = p.inside(part, partly)
     if inside is not None:
         starts = [ew.max_(start, sh.full((), 0, start.dtype)) for start in starts]
-        params = ds.DynamicSliceParams(update.shape)
-        before = tr.bind1(ds.dynamic_slice_p, (x, *starts), params)
+        params = dynamic_slice.DynamicSliceParams(update.shape)
+        before = tr.bind1(dynamic_slice.dynamic_slice_p, (x, *starts), params)
         update = ew.select(inside, update, before)
     return p.bind(eqn, (x, update, *starts))
 
 
-def _indices(p: Padding, indices: Array, windows: wn.Windows, mode: GatherScatterMode) -> Array:
+def _indices(p: Padding, indices: Array, windows: Windows, mode: GatherScatterMode) -> Array:
     """Let indices out of true bounds be what they would be without padding."""
     dtype = indices.dtype
-    row = sl.concatenate([sh.reshape(p.length(n, dtype), (1,)) for n in windows.last_starts], 0)
-    last = bc.broadcast_in_dim(row, indices.shape, (indices.ndim - 1,))
+    row = slicing.concatenate(
+        [sh.reshape(p.length(n, dtype), (1,)) for n in windows.last_starts], 0
+    )
+    last = broadcast.broadcast_in_dim(row, indices.shape, (indices.ndim - 1,))
     if mode is GatherScatterMode.CLIP:
         return ew.max_(ew.min_(indices, last), sh.zeros_like(indices))
-    return ew.select(ew.gt(indices, last), sh.full_like(indices, rd.highest(dtype)), indices)
+    return ew.select(ew.gt(indices, last), sh.full_like(indices, reduce.highest(dtype)), indices)
 
 
 def _gather(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
     (x, indices), params = xs, eqn.params
-    windows = gs.gather_windows(eqn.inputs[0].aval.shape, params)
+    windows = gather_scatter.gather_windows(eqn.inputs[0].aval.shape, params)
     if any(map(_is_varying, windows.last_starts)):
         indices = _indices(p, indices, windows, params.mode)
     return p.bind(eqn, (x, indices))
@@ -286,7 +306,7 @@ def _gather(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array
 def _scatter(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
     (x, indices, updates), params = xs, eqn.params
     whole, places, part = [atom.aval for atom in eqn.inputs]
-    windows = gs.scatter_windows(whole.shape, part.shape, params)
+    windows = gather_scatter.scatter_windows(whole.shape, part.shape, params)
     if any(_is_varying(n) and n != whole.shape[i] for i, n in enumerate(windows.sizes)):
         raise no_rule(eqn, "a window varies in length, and is not all of an axis")
     inside = p.inside(places)
@@ -295,8 +315,10 @@ def _scatter(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Arra
     if inside is not None or any(map(_is_varying, windows.last_starts)):
         indices = _indices(p, indices, windows, params.mode)
     if inside is not None:  # updates that are none go nowhere
-        indices = ew.select(inside, indices, sh.full_like(indices, rd.highest(indices.dtype)))
-        params = gs.ScatterParams(params.dimension_numbers, GatherScatterMode.FILL_OR_DROP)
+        indices = ew.select(inside, indices, sh.full_like(indices, reduce.highest(indices.dtype)))
+        params = gather_scatter.ScatterParams(
+            params.dimension_numbers, GatherScatterMode.FILL_OR_DROP
+        )
     return tr.bind(eqn.primitive, (x, indices, updates), params)
 
 
@@ -337,7 +359,7 @@ def _windowed(fill: PaddingRule) -> PaddingRule:
 
 
 def _convolution(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
-    params: cv.ConvParams = eqn.params
+    params: ConvParams = eqn.params
     shapes = zip(eqn.inputs, (params.numbers.lhs_spec, params.numbers.rhs_spec), strict=True)
     (batch, features), (out, _) = [[x.aval.shape[i] for i in spec[:2]] for x, spec in shapes]
     grouped = [batch] if params.batch_groups > 1 else []
@@ -401,13 +423,13 @@ def _permutation(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[
 
 def _scan(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
     """Do nothing in iterations that are none."""
-    params: cfp.ScanParams = eqn.params
+    params: ScanParams = eqn.params
     jaxpr, n, k = p.program(params.jaxpr), len(p.lengths), params.num_consts
     own: LoopOperands[Array] = LoopOperands(p.lengths, ())
     operands = own + params.loop_body.operands(xs)
     body = LoopBody(jaxpr, n + k, params.num_carry)
     if not _is_varying(params.length):
-        return cfp.bind_scan(body, operands, params).flat
+        return bind_scan(body, operands, params).flat
     size, one = p.size(params.length), opd.scalar(1, dtypes.int32)
     first = opd.scalar(size - 1 if params.reverse else 0, dtypes.int32)
     counter: LoopOperands[Array] = LoopOperands((), [first])
@@ -427,16 +449,16 @@ def _scan(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
 
     avals = counter.each(lambda part: [x.aval for x in part]) + body.in_avals
     changed = attrs.evolve(params, length=size)
-    outs = cfp.bind_scan(LoopBody.stage(iteration, avals), counter + operands, changed)
+    outs = bind_scan(LoopBody.stage(iteration, avals), counter + operands, changed)
     return outs.flat[1:]
 
 
 def _while(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
-    params: cfp.WhileParams = eqn.params
+    params: WhileParams = eqn.params
     fixed, operands = params.operands(xs)
     n, m = len(p.lengths) + params.num_body, len(operands.carry)
-    return cfp.bind_while(
-        stg.Staged(p.program(params.condition), ()),
+    return bind_while(
+        staging.Staged(p.program(params.condition), ()),
         (*p.lengths, *fixed),
         LoopBody(p.program(params.body), n, m),
         LoopOperands(p.lengths, ()) + operands,
@@ -448,10 +470,10 @@ def _while(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]
 def _cond(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
     index, *rest = xs
     branches = tuple([p.program(branch) for branch in eqn.params.branches])
-    return tr.bind(cfp.cond_p, (index, *p.lengths, *rest), cfp.CondParams(branches))
+    return tr.bind(cond_p, (index, *p.lengths, *rest), CondParams(branches))
 
 
-def _axes(params: bc.ReduceParams, aval: av.ShapedArray) -> Sequence[int]:
+def _axes(params: broadcast.ReduceParams, aval: av.ShapedArray) -> Sequence[int]:
     return params.axes
 
 
@@ -467,49 +489,59 @@ _RULES: Final[Sequence[tuple[PaddingRule, Sequence[prim.Primitive[Any]]]]] = (
     (
         Padding.bind,
         (
-            *(ew.select_p, bc.broadcast_in_dim_p, sh.transpose_p, sh.iota_p),
-            *(idn.optimization_barrier_p, idn.stop_gradient_p, idn.name_p, rb.random_wrap_p),
-            *(rb.random_unwrap_p, bitcast.bitcast_convert_type_p),
+            *(ew.select_p, broadcast.broadcast_in_dim_p, sh.transpose_p, sh.iota_p),
+            *(
+                identities.optimization_barrier_p,
+                identities.stop_gradient_p,
+                identities.name_p,
+                random_bits.random_wrap_p,
+            ),
+            *(random_bits.random_unwrap_p, bitcast.bitcast_convert_type_p),
         ),
     ),
-    (_filling(0, _axes), (bc.reduce_sum_p, rd.reduce_xor_p)),
-    (_filling(1, _axes), (rd.reduce_prod_p,)),
-    (_filling(rd.lowest, _axes), (rd.reduce_max_p,)),
-    (_filling(rd.highest, _axes), (rd.reduce_min_p,)),
-    (_filling(rd.all_ones, _axes), (rd.reduce_and_p,)),
-    (_filling(0, _axes), (rd.reduce_or_p,)),
-    (_filling(rd.lowest, _axis), (arg_extrema.argmax_p,)),
-    (_filling(rd.highest, _axis), (arg_extrema.argmin_p,)),
-    (_filling(_least, _last), (so.top_k_p,)),
-    (_filling(0, _behind), (cu.cumsum_p, cu.linear_recurrence_p)),
-    (_filling(1, _behind), (cu.cumprod_p,)),
-    (_filling(rd.lowest, _behind), (cu.cummax_p, cu.cumlogsumexp_p)),
-    (_filling(rd.highest, _behind), (cu.cummin_p,)),
+    (_filling(0, _axes), (broadcast.reduce_sum_p, reduce.reduce_xor_p)),
+    (_filling(1, _axes), (reduce.reduce_prod_p,)),
+    (_filling(reduce.lowest, _axes), (reduce.reduce_max_p,)),
+    (_filling(reduce.highest, _axes), (reduce.reduce_min_p,)),
+    (_filling(reduce.all_ones, _axes), (reduce.reduce_and_p,)),
+    (_filling(0, _axes), (reduce.reduce_or_p,)),
+    (_filling(reduce.lowest, _axis), (arg_extrema.argmax_p,)),
+    (_filling(reduce.highest, _axis), (arg_extrema.argmin_p,)),
+    (_filling(_least, _last), (top_k_p,)),
+    (_filling(0, _behind), (cumulative.cumsum_p, cumulative.linear_recurrence_p)),
+    (_filling(1, _behind), (cumulative.cumprod_p,)),
+    (_filling(reduce.lowest, _behind), (cumulative.cummax_p, cumulative.cumlogsumexp_p)),
+    (_filling(reduce.highest, _behind), (cumulative.cummin_p,)),
     (_dot, (dot.dot_general_p,)),
-    (_sort, (so.sort_p,)),
-    (_slice, (sl.slice_p,)),
-    (_split, (sl.split_p,)),
+    (_sort, (sort_p,)),
+    (_slice, (slicing.slice_p,)),
+    (_split, (slicing.split_p,)),
     (_rev, (sh.rev_p,)),
-    (_concatenate, (sl.concatenate_p,)),
-    (_pad, (sl.pad_p,)),
+    (_concatenate, (slicing.concatenate_p,)),
+    (_pad, (slicing.pad_p,)),
     (_reshape, (sh.reshape_p,)),
-    (_dynamic_slice, (ds.dynamic_slice_p,)),
-    (_dynamic_update_slice, (ds.dynamic_update_slice_p,)),
-    (_gather, (gs.gather_p,)),
+    (_dynamic_slice, (dynamic_slice.dynamic_slice_p,)),
+    (_dynamic_update_slice, (dynamic_slice.dynamic_update_slice_p,)),
+    (_gather, (gather_scatter.gather_p,)),
     (
         _scatter,
         (
-            *(gs.scatter_p, gs.scatter_add_p, gs.scatter_sub_p, smu.scatter_mul_p),
-            *(gs.scatter_min_p, gs.scatter_max_p),
+            *(
+                gather_scatter.scatter_p,
+                gather_scatter.scatter_add_p,
+                gather_scatter.scatter_sub_p,
+                scatter_mul.scatter_mul_p,
+            ),
+            *(gather_scatter.scatter_min_p, gather_scatter.scatter_max_p),
         ),
     ),
     (_dimension, (dimension.dim_as_value_p,)),
     (_wrap_index, (wrap_index.wrap_index_p,)),
-    (_random_bits, (rb.random_bits_p,)),
-    (_windowed(_filling(0, _all)), (wi.reduce_window_sum_p,)),
-    (_windowed(_filling(rd.lowest, _all)), (wi.reduce_window_max_p,)),
-    (_windowed(_filling(rd.highest, _all)), (wi.reduce_window_min_p,)),
-    (_convolution, (cv.conv_general_dilated_p,)),
+    (_random_bits, (random_bits.random_bits_p,)),
+    (_windowed(_filling(0, _all)), (reduce_window.reduce_window_sum_p,)),
+    (_windowed(_filling(reduce.lowest, _all)), (reduce_window.reduce_window_max_p,)),
+    (_windowed(_filling(reduce.highest, _all)), (reduce_window.reduce_window_min_p,)),
+    (_convolution, (conv_general_dilated_p,)),
     (_whole(lambda params: len(params.lengths)), (fft.fft_p,)),
     (
         _whole(lambda params: 2),
@@ -527,9 +559,9 @@ _RULES: Final[Sequence[tuple[PaddingRule, Sequence[prim.Primitive[Any]]]]] = (
     ),
     (_solve, (triangular.triangular_solve_p, lu.solve_p)),
     (_permutation, (lu.pivots_to_permutation_p,)),
-    (_scan, (cfp.scan_p,)),
-    (_while, (cfp.while_p,)),
-    (_cond, (cfp.cond_p,)),
+    (_scan, (scan_p,)),
+    (_while, (while_p,)),
+    (_cond, (cond_p,)),
 )
 
 

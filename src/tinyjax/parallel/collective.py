@@ -23,12 +23,17 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, records, tree
-from tinyjax.core.names import Array, av, bc, bind, bind1, ew, hlo, ints, opd, prim, rd, ru, sh, tr
+from tinyjax.core.primitives import elementwise as ew, rules, shape as sh
+from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
+from tinyjax.core.primitives.reduce import reduce_max, reduce_min
 from tinyjax.core.primitives.slicing import concatenate, slice_in_dim
-from tinyjax.core.stablehlo import Lowering, Value, Values
+from tinyjax.core.stablehlo import Lowering, Value, Values, types as hlo
+from tinyjax.core.tracing import bind, bind1, primitive as prim, trace as tr
+from tinyjax.core.values import Array, avals as av, integers as ints, operands as opd
 from tinyjax.core.values.integers import int_pairs, integers, is_one_of, listed
 from tinyjax.errors import ArgumentError, ShapeError, ShardingError, UnboundAxisError, shortened
-from tinyjax.parallel import constraint as con, lowering, sharding as sd, types as ty
+from tinyjax.parallel import lowering, types
+from tinyjax.parallel.constraint import constrain, unsaid
 from tinyjax.parallel.mesh_rule import (
     MESH,
     DivisionRule,
@@ -39,6 +44,7 @@ from tinyjax.parallel.mesh_rule import (
     union,
     whole,
 )
+from tinyjax.parallel.sharding import Entries
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
 
 T = TypeVar("T")
@@ -78,7 +84,7 @@ def _size(name: str, axis_name: Hashable) -> int:
 def _is_of_devices(axis_name: Hashable) -> bool:
     """Whether the innermost axis of this name is one of the mesh of a ``shard_map``."""
     axes = [axis for axis in tr.enclosing_axes() if axis.name == axis_name]
-    return bool(axes) and isinstance(axes[0], ty.DeviceAxis)
+    return bool(axes) and isinstance(axes[0], types.DeviceAxis)
 
 
 def _names(axis_name: AxisName | Sequence[AxisName]) -> tuple[Hashable, ...]:
@@ -164,10 +170,10 @@ def _def_unbound(
             return [alone(b, line, x, params)]
         return [write(b, line, x, params)]
 
-    def varies(params: P, axes: ty.Axes) -> tuple[ty.Axes, ty.Axes]:
+    def varies(params: P, axes: types.Axes) -> tuple[types.Axes, types.Axes]:
         name = getattr(params, "axis_name", None)
         axis = frozenset((name,)) if _is_of_devices(name) else av.NOWHERE
-        if axes in ty.SHARING:
+        if axes in types.SHARING:
             axes = union((axes, axis))
         of_all = shared and getattr(params, "groups", None) is None
         return axes | axis, axes - axis if of_all else axes | axis
@@ -249,12 +255,12 @@ def _one_more(x: hlo.TensorType, axis: int) -> hlo.TensorType:
 _OF_EXAMPLES = "of the examples"
 
 
-def _with_entry(entries: sd.Entries, axis: int) -> sd.Entries:
+def _with_entry(entries: Entries, axis: int) -> Entries:
     """How an array is divided with one more axis, which is not."""
     return (*entries[:axis], (), *entries[axis:])
 
 
-def _reshaped(x: Array, shape: tuple[int, ...], entries: sd.Entries) -> Array:
+def _reshaped(x: Array, shape: tuple[int, ...], entries: Entries) -> Array:
     """Return an array in another shape that is divided as is said, which need not follow."""
     own = x.aval
     if not any(entries) or own.told is None:
@@ -262,7 +268,7 @@ def _reshaped(x: Array, shape: tuple[int, ...], entries: sd.Entries) -> Array:
     sharding = own.sharding
     lies = sharding.update(spec=sharding.spec.with_partitions(entries))
     lies.check(shape)
-    return con.constrain(sh.reshape(con.unsaid(x), shape), lies)
+    return constrain(sh.reshape(unsaid(x), shape), lies)
 
 
 # psum, pmax, pmin
@@ -294,7 +300,7 @@ def _reduction(
     @primitive.def_abstract_eval
     def collective_type(avals: prim.Avals, params: CollectiveParams) -> prim.Avals:
         (x,) = avals
-        ru.check_kind(name, x, kinds)
+        rules.check_kind(name, x, kinds)
         return (x,)
 
     sh.def_simple_batch(primitive)
@@ -313,26 +319,26 @@ def _reduction(
 
 
 psum_p: prim.Primitive[CollectiveParams] = _reduction(
-    "psum", "add", bc.reduce_sum, "iufc", lambda x, n: ew.mul(x, sh.full_like(x, n))
+    "psum", "add", reduce_sum, "iufc", lambda x, n: ew.mul(x, sh.full_like(x, n))
 )
 pmax_p: prim.Primitive[CollectiveParams] = _reduction(
-    "pmax", "maximum", rd.reduce_max, "biuf", lambda x, n: x
+    "pmax", "maximum", reduce_max, "biuf", lambda x, n: x
 )
 pmin_p: prim.Primitive[CollectiveParams] = _reduction(
-    "pmin", "minimum", rd.reduce_min, "biuf", lambda x, n: x
+    "pmin", "minimum", reduce_min, "biuf", lambda x, n: x
 )
 
-ru.def_linear(psum_p, repeats=True)
+rules.def_linear(psum_p, repeats=True)
 
 
 def _psum_transpose(ct: Array, x: prim.UndefinedPrimal, params: CollectiveParams) -> Array:
     name = params.axis_name
-    of_devices = name in ty.across(x.aval) and _is_of_devices(name)
+    of_devices = name in types.across(x.aval) and _is_of_devices(name)
     one_value = of_devices and params.groups is None
     return bind1(pvary_p if one_value else psum_p, (ct,), params)
 
 
-ru.def_transposes(psum_p, _psum_transpose)
+rules.def_transposes(psum_p, _psum_transpose)
 
 
 def _def_extremum_jvp(primitive: prim.Primitive[CollectiveParams]) -> None:
@@ -342,7 +348,7 @@ def _def_extremum_jvp(primitive: prim.Primitive[CollectiveParams]) -> None:
         count = bind1(psum_p, (chosen,), params)
         return bind1(psum_p, (ew.div(ew.mul(t, chosen), count),), params)
 
-    ru.def_derivatives(primitive, derivative)
+    rules.def_derivatives(primitive, derivative)
 
 
 _def_extremum_jvp(pmax_p)
@@ -355,8 +361,8 @@ _def_extremum_jvp(pmin_p)
 def _cast(name: str, params: type[P], varies: VariesRule) -> prim.Primitive[P]:
     """Declare a primitive that gives its operand, of which types say something else."""
     primitive = prim.Primitive(name, params)
-    ru.def_identity(primitive)
-    ru.def_linear(primitive, repeats=True)
+    rules.def_identity(primitive)
+    rules.def_linear(primitive, repeats=True)
     sh.def_simple_batch(primitive)
     primitive.def_rule(MESH)(MeshRule(same, varies=varies))
     return primitive
@@ -366,12 +372,12 @@ def _cast(name: str, params: type[P], varies: VariesRule) -> prim.Primitive[P]:
 pvary_p: prim.Primitive[CollectiveParams] = _cast(
     "pvary", CollectiveParams, lambda params, axes: (axes, axes | {params.axis_name})
 )
-ru.def_transposes(pvary_p, lambda ct, x, params: bind1(psum_p, (ct,), params))
+rules.def_transposes(pvary_p, lambda ct, x, params: bind1(psum_p, (ct,), params))
 
 
-def pvary(x: Array, axes: ty.Axes) -> Array:
+def pvary(x: Array, axes: types.Axes) -> Array:
     """Return an array as one that varies between devices along these axes, too."""
-    for name in sorted(axes - ty.across(x.aval), key=str):
+    for name in sorted(axes - types.across(x.aval), key=str):
         x = bind1(pvary_p, (x,), CollectiveParams(name))
     return x
 
@@ -403,21 +409,21 @@ _SHARED = {
 }
 
 
-def shared_along(axes: ty.Axes, name: Hashable) -> str:
+def shared_along(axes: types.Axes, name: Hashable) -> str:
     """What devices along an axis share of a value, by its letter."""
     if name in axes:
         return "V"
-    return next((letter for letter in "UR" if ty.Share(letter, name) in axes), "I")
+    return next((letter for letter in "UR" if types.Share(letter, name) in axes), "I")
 
 
-def _with_letter(axes: ty.Axes, name: Hashable, letter: str) -> ty.Axes:
-    rest = axes - {name, ty.Share("U", name), ty.Share("R", name)}
+def _with_letter(axes: types.Axes, name: Hashable, letter: str) -> types.Axes:
+    rest = axes - {name, types.Share("U", name), types.Share("R", name)}
     if letter == "I":
         return rest
-    return rest | {name if letter == "V" else ty.Share(letter, name)}
+    return rest | {name if letter == "V" else types.Share(letter, name)}
 
 
-def _recast_varies(params: RecastParams, axes: ty.Axes) -> tuple[ty.Axes, ty.Axes]:
+def _recast_varies(params: RecastParams, axes: types.Axes) -> tuple[types.Axes, types.Axes]:
     name, of = params.axis_name, params.of
     own = shared_along(axes, name)
     if own != of and (own, of) not in (("I", "V"), ("I", "R"), ("R", "V")):
@@ -440,7 +446,7 @@ def _recast_transpose(ct: Array, x: prim.UndefinedPrimal, params: RecastParams) 
     return bind1(recast_p, (ct,), RecastParams(params.axis_name, to, of))
 
 
-ru.def_transposes(recast_p, _recast_transpose)
+rules.def_transposes(recast_p, _recast_transpose)
 
 
 def recast(x: Array, name: Hashable, to: str) -> Array:
@@ -451,7 +457,7 @@ def recast(x: Array, name: Hashable, to: str) -> Array:
         name: the axis.
         to: the letter of what they share.
     """
-    own = shared_along(ty.across(x.aval), name)
+    own = shared_along(types.across(x.aval), name)
     if own == to:
         return x
     if (own, to) == ("I", "V"):
@@ -459,19 +465,19 @@ def recast(x: Array, name: Hashable, to: str) -> Array:
     return bind1(recast_p, (x,), RecastParams(name, own, to))
 
 
-def sharing(x: Array, axes: ty.Axes) -> Array:
+def sharing(x: Array, axes: types.Axes) -> Array:
     """Return an array as one that varies, and that devices share, along these axes, too.
 
     Raises:
         ShardingError: it is to be a sum of which devices have parts, and is none.
     """
-    if not ty.SHARING or (
-        axes not in ty.SHARING and ty.across(x.aval) not in ty.SHARING
+    if not types.SHARING or (
+        axes not in types.SHARING and types.across(x.aval) not in types.SHARING
     ):  # nearly always
         return pvary(x, axes)
-    for name in sorted(axes - ty.across(x.aval), key=str):
-        to, axis = (name.letter, name.name) if isinstance(name, ty.Share) else ("V", name)
-        own = shared_along(ty.across(x.aval), axis)
+    for name in sorted(axes - types.across(x.aval), key=str):
+        to, axis = (name.letter, name.name) if isinstance(name, types.Share) else ("V", name)
+        own = shared_along(types.across(x.aval), axis)
         if (own, to) not in (("I", "V"), ("I", "R"), ("R", "V")):
             raise ShardingError(
                 f"{x.aval} is to be {_SHARED[to]} along {axis!r}, as what it meets is, but is "
@@ -483,7 +489,7 @@ def sharing(x: Array, axes: ty.Axes) -> Array:
 
 def parts_along(x: Array, name: Hashable) -> Array:
     """Return a value as each device's own, if it is a sum of which each has a part."""
-    return recast(x, name, "V") if ty.Share("U", name) in ty.across(x.aval) else x
+    return recast(x, name, "V") if types.Share("U", name) in types.across(x.aval) else x
 
 
 #: The operand, of which all devices along an axis are taken to have the same.
@@ -500,17 +506,17 @@ def _shared(ct: Array, x: prim.UndefinedPrimal, params: CollectiveParams) -> Arr
     return ew.div(own, sh.full_like(own, _size("unvary", params.axis_name)))
 
 
-ru.def_transposes(unvary_p, _shared)
+rules.def_transposes(unvary_p, _shared)
 
 
-def unvary(x: Array, axes: ty.Axes) -> Array:
+def unvary(x: Array, axes: types.Axes) -> Array:
     """Return an array as one of which devices along these axes have the same; nobody checks it."""
-    for name in sorted(axes & ty.across(x.aval), key=str):
+    for name in sorted(axes & types.across(x.aval), key=str):
         x = bind1(unvary_p, (x,), CollectiveParams(name))
     return x
 
 
-def axes_of_devices(axis_name: AxisName | Sequence[AxisName]) -> ty.Axes:
+def axes_of_devices(axis_name: AxisName | Sequence[AxisName]) -> types.Axes:
     """Return those of some axes that are axes of a mesh."""
     return frozenset(filter(_is_of_devices, _names(axis_name)))
 
@@ -518,7 +524,8 @@ def axes_of_devices(axis_name: AxisName | Sequence[AxisName]) -> ty.Axes:
 def shared_axes(axis_name: AxisName | Sequence[AxisName]) -> list[Hashable]:
     """Return those along which types say of sums of which devices have parts."""
     shares = [
-        (axis.name, isinstance(axis, ty.DeviceAxis) and axis.shares) for axis in tr.enclosing_axes()
+        (axis.name, isinstance(axis, types.DeviceAxis) and axis.shares)
+        for axis in tr.enclosing_axes()
     ]
     return [name for name in _names(axis_name) if dict(reversed(shares)).get(name)]
 
@@ -581,7 +588,7 @@ def _over_leaves(
         out = prepare(opd.as_array(leaf))
         primitive.rules.abstract_eval((out.aval,), CollectiveParams(None))
         for axis in names:
-            if ty.SHARING and primitive is psum_p:
+            if types.SHARING and primitive is psum_p:
                 out = parts_along(out, axis)
             out = bind1(primitive, (out,), CollectiveParams(axis, groups))
         return out
@@ -653,7 +660,7 @@ def pmean(
         if isinstance(count, Array):  # groups have their own
             return ew.div(
                 leaf,
-                bc.broadcast_in_dim(ew.convert_element_type(count, leaf.dtype), leaf.shape, ()),
+                broadcast_in_dim(ew.convert_element_type(count, leaf.dtype), leaf.shape, ()),
             )
         return ew.div(leaf, sh.full_like(leaf, count))
 
@@ -742,7 +749,7 @@ _def_unbound(axis_index_p, _write_axis_index)
 
 
 axis_index_p.def_abstract_eval(lambda avals, params: (av.ShapedArray((), dtypes.int32),))
-ru.def_constant(axis_index_p)
+rules.def_constant(axis_index_p)
 axis_index_p.def_batch(
     lambda mapped, values, axes, params: (bind(axis_index_p, (), params), (None,))
 )
@@ -830,15 +837,15 @@ def _write_all_gather(b: Lowering, line: _Line, x: Value, params: GatherAxisPara
 
 def _gathered_division(
     params: GatherAxisParams, avals: prim.Avals, outs: prim.Avals
-) -> list[sd.Entries]:
-    return [_with_entry(ty.entries(avals[0]), params.axis)]
+) -> list[Entries]:
+    return [_with_entry(types.entries(avals[0]), params.axis)]
 
 
 def _gathering(name: str, shared: bool) -> prim.Primitive[GatherAxisParams]:
     """Declare a collective by which every example gets the values of all."""
     primitive: prim.Primitive[GatherAxisParams] = prim.Primitive(name, GatherAxisParams)
     _def_unbound(primitive, _write_all_gather, shared, division=_gathered_division)
-    ru.def_linear(primitive, repeats=True)
+    rules.def_linear(primitive, repeats=True)
     sh.def_simple_batch(primitive, _one_further)
 
     @primitive.def_abstract_eval
@@ -857,7 +864,7 @@ def _gathering(name: str, shared: bool) -> prim.Primitive[GatherAxisParams]:
 
 
 all_gather_p: prim.Primitive[GatherAxisParams] = _gathering("all_gather", False)
-ru.def_transposes(all_gather_p, lambda ct, x, params: bind1(psum_scatter_p, (ct,), params))
+rules.def_transposes(all_gather_p, lambda ct, x, params: bind1(psum_scatter_p, (ct,), params))
 
 
 #: What it gives is one value, which all devices have: a derivative is that of this one value.
@@ -869,7 +876,7 @@ def _own_place(ct: Array, x: prim.UndefinedPrimal, params: GatherAxisParams) -> 
     return dynamic_index_in_dim(ct, place, params.axis, keepdims=False)
 
 
-ru.def_transposes(all_gather_invariant_p, _own_place)
+rules.def_transposes(all_gather_invariant_p, _own_place)
 
 
 psum_scatter_p: prim.Primitive[GatherAxisParams] = prim.Primitive("psum_scatter", GatherAxisParams)
@@ -887,26 +894,26 @@ def _write_psum_scatter(b: Lowering, line: _Line, x: Value, params: GatherAxisPa
 
 def _psum_scatter_division(
     params: GatherAxisParams, avals: prim.Avals, outs: prim.Avals
-) -> list[sd.Entries]:
+) -> list[Entries]:
     (x,) = avals
-    whole(ty.entries(x), (params.axis,), _OF_EXAMPLES)
+    whole(types.entries(x), (params.axis,), _OF_EXAMPLES)
     return [kept(x, (params.axis,))]
 
 
 _def_unbound(psum_scatter_p, _write_psum_scatter, division=_psum_scatter_division)
-ru.def_linear(psum_scatter_p, repeats=True)
+rules.def_linear(psum_scatter_p, repeats=True)
 sh.def_simple_batch(psum_scatter_p, _one_further)
 
 
 @psum_scatter_p.def_abstract_eval
 def _psum_scatter_type(avals: prim.Avals, params: GatherAxisParams) -> prim.Avals:
     (x,) = avals
-    ru.check_kind("psum_scatter", x, "iufc")
+    rules.check_kind("psum_scatter", x, "iufc")
     _check_split("psum_scatter", params, x, params.axis)
     return (x.with_shape(x.shape[: params.axis] + x.shape[params.axis + 1 :]),)
 
 
-ru.def_transposes(psum_scatter_p, lambda ct, x, params: bind1(all_gather_p, (ct,), params))
+rules.def_transposes(psum_scatter_p, lambda ct, x, params: bind1(all_gather_p, (ct,), params))
 
 
 @psum_scatter_p.def_collective
@@ -918,7 +925,7 @@ def _psum_scatter_collective(
     # each example keeps its own place of the sum: the axis of places is now the batch
     if axis is None:
         return (ew.mul(x, sh.full_like(x, mapped.size)),), (params.axis,)
-    return (bc.reduce_sum(x, (axis,)),), (params.axis,)
+    return (reduce_sum(x, (axis,)),), (params.axis,)
 
 
 def all_gather(
@@ -969,7 +976,7 @@ def all_gather(
 
     def one(leaf: Any) -> Array:
         array = opd.as_array(leaf)
-        shape, entries = array.shape, ty.entries(array.aval)
+        shape, entries = array.shape, types.entries(array.aval)
         place = ints.canonical_axis(axis, array.ndim + (not tiled), "all_gather: axis")
         for name in reversed(names):
             size = count if groups else _size("all_gather", name)
@@ -1030,7 +1037,7 @@ def psum_scatter(
         if len(names) > 1 and array.shape[place] == count:
             array = sh.reshape(array, (*array.shape[:place], *sizes, *array.shape[place + 1 :]))
         for name, size in zip(names, sizes, strict=True):
-            array = parts_along(array, name) if ty.SHARING else array
+            array = parts_along(array, name) if types.SHARING else array
             params = GatherAxisParams(name, size, place, groups)
             # checked here, since a mapped collective is gone before its type is looked at
             psum_scatter_p.rules.abstract_eval((array.aval,), params)
@@ -1049,7 +1056,7 @@ def _tiles(name: str, x: Array, axis: int, size: int) -> Array:
             "the mapped axis."
         )
     shape = (*x.shape[:axis], size, x.shape[axis] // size, *x.shape[axis + 1 :])
-    return _reshaped(x, shape, _with_entry(ty.entries(x.aval), axis))
+    return _reshaped(x, shape, _with_entry(types.entries(x.aval), axis))
 
 
 def _check_split(
@@ -1104,14 +1111,14 @@ def _write_all_to_all(b: Lowering, line: _Line, x: Value, params: AllToAllParams
 
 def _all_to_all_division(
     params: AllToAllParams, avals: prim.Avals, outs: prim.Avals
-) -> list[sd.Entries]:
+) -> list[Entries]:
     (x,) = avals
-    whole(ty.entries(x), (params.split_axis,), _OF_EXAMPLES)
+    whole(types.entries(x), (params.split_axis,), _OF_EXAMPLES)
     return [_with_entry(kept(x, (params.split_axis,)), params.concat_axis)]
 
 
 _def_unbound(all_to_all_p, _write_all_to_all, division=_all_to_all_division)
-ru.def_linear(all_to_all_p, repeats=True)
+rules.def_linear(all_to_all_p, repeats=True)
 sh.def_simple_batch(
     all_to_all_p,
     lambda p, size: attrs.evolve(p, split_axis=p.split_axis + 1, concat_axis=p.concat_axis + 1),
@@ -1133,7 +1140,7 @@ def _all_to_all_transpose(ct: Array, x: prim.UndefinedPrimal, params: AllToAllPa
     return bind1(all_to_all_p, (ct,), back)
 
 
-ru.def_transposes(all_to_all_p, _all_to_all_transpose)
+rules.def_transposes(all_to_all_p, _all_to_all_transpose)
 
 
 @all_to_all_p.def_collective
@@ -1246,7 +1253,7 @@ _def_unbound(
     alone=lambda b, line, x, params: x if params.perm else b.full_like(x, 0),
     division=same,
 )
-ru.def_linear(ppermute_p, repeats=True)
+rules.def_linear(ppermute_p, repeats=True)
 sh.def_simple_batch(ppermute_p)
 
 
@@ -1258,7 +1265,7 @@ def _ppermute_transpose(ct: Array, x: prim.UndefinedPrimal, params: PermuteParam
     return bind1(ppermute_p, (ct,), back)
 
 
-ru.def_transposes(ppermute_p, _ppermute_transpose)
+rules.def_transposes(ppermute_p, _ppermute_transpose)
 
 
 @ppermute_p.def_collective

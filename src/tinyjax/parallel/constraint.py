@@ -9,19 +9,17 @@ from typing import Any, ParamSpec, TypeVar, overload
 import attrs
 
 from tinyjax import errors, tree
-from tinyjax.core.names import Array, Lowering, Values, av, dev, opd, pr, prim, ru, stg, tr
-from tinyjax.core.tracing import bind, bind1
+from tinyjax.core.devices import first_device, is_place
+from tinyjax.core.primitives.rules import def_linear, def_transposes
+from tinyjax.core.stablehlo import Lowering, Values
+from tinyjax.core.tracing import bind, bind1, primitive as prim, program_rules, staging, trace as tr
+from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.errors import ArgumentError, ShardingError, check_function, described
 from tinyjax.frames import describe_function
-from tinyjax.parallel import (
-    named_sharding as ns,
-    sharded_array as sa,
-    sharding as sd,
-    types as ty,
-    xla,
-)
+from tinyjax.parallel import named_sharding, sharded_array, types, xla
 from tinyjax.parallel.lowering import sharding_text
 from tinyjax.parallel.meshes import AbstractMesh, AxisType, Mesh, get_mesh, mesh_of_ids, use_mesh
+from tinyjax.parallel.sharding import Sharding, on_first
 from tinyjax.parallel.types import hidden, is_hidden, manual_axes, settled, with_varying
 from tinyjax.tracebacks import folded
 
@@ -37,8 +35,8 @@ class ConstraintParams(prim.Params):
         source: where it lay before, if on other devices: a cotangent goes back there.
     """
 
-    sharding: sd.Sharding
-    source: sd.Sharding | None = None
+    sharding: Sharding
+    source: Sharding | None = None
 
 
 sharding_constraint_p: prim.Primitive[ConstraintParams] = prim.Primitive(
@@ -74,13 +72,15 @@ def _lowering(b: Lowering, operands: Values, params: ConstraintParams) -> Values
     return [b.op("sdy.sharding_constraint", x, sharding=f"#sdy.sharding{text}")]
 
 
-sharding_constraint_p.def_rule(pr.PLACES)(lambda params: ((params.sharding,), (params.sharding,)))
+sharding_constraint_p.def_rule(program_rules.PLACES)(
+    lambda params: ((params.sharding,), (params.sharding,))
+)
 
 
 @sharding_constraint_p.def_jvp
 def _jvp(primals: prim.Arrays, tangents: prim.Tangents, params: ConstraintParams) -> prim.JvpResult:
     (x,) = primals
-    if isinstance(x, sa.ShardedArray) and {*x.sharding.ids} != {*params.sharding.ids}:
+    if isinstance(x, sharded_array.ShardedArray) and {*x.sharding.ids} != {*params.sharding.ids}:
         params = ConstraintParams(params.sharding, x.sharding)
     return (
         bind(sharding_constraint_p, primals, params),
@@ -97,7 +97,7 @@ def _transpose(ct: Array, x: object, params: ConstraintParams) -> Array:
 
 
 prim.mark(prim.MOVES, False, sharding_constraint_p)
-ru.def_transposes(sharding_constraint_p, _transpose)
+def_transposes(sharding_constraint_p, _transpose)
 
 
 @sharding_constraint_p.def_batch
@@ -107,18 +107,18 @@ def _batch(
     (x,), (axis,) = values, axes
     assert axis is not None, "the operand is batched"
     # where types do not say how the examples lie, XLA divides them as it likes
-    names = ty.entries(x.aval)[axis] or mapped.divided or mapped.spmd
+    names = types.entries(x.aval)[axis] or mapped.divided or mapped.spmd
     source = params.source and params.source.batched(axis)
     return (constrain(x, params.sharding.batched(axis, names), source),), axes
 
 
-def as_typed(sharding: sd.Sharding, ndim: int) -> sd.Sharding:
+def as_typed(sharding: Sharding, ndim: int) -> Sharding:
     """The same sharding with an entry for each axis, if types tell how values lie."""
     typed = sharding.in_types(ndim) if sharding.is_explicit else None
     return typed if typed is not None and typed.memory_kind == sharding.memory_kind else sharding
 
 
-def check_inside(sharding: sd.Sharding) -> None:
+def check_inside(sharding: Sharding) -> None:
     """Check that a value can lie so within a program that devices run along some axes of a mesh.
 
     Raises:
@@ -136,7 +136,7 @@ def check_inside(sharding: sd.Sharding) -> None:
 
 
 def constrain(
-    x: Array, sharding: sd.Sharding, source: sd.Sharding | None = None, *, as_given: bool = False
+    x: Array, sharding: Sharding, source: Sharding | None = None, *, as_given: bool = False
 ) -> Array:
     """Say where a value lies; within ``shard_map``, along the other axes of the mesh.
 
@@ -155,7 +155,7 @@ def constrain(
         if inner is None:  # the function sees to all that there is
             return x
         sharding = inner
-    if isinstance(x, stg.StagingTracer) and not as_given:
+    if isinstance(x, staging.StagingTracer) and not as_given:
         sharding = as_typed(sharding.stripped(), x.ndim)
     own = x.aval.sharding
     if sharding.summed and own.summed and own.spec.unreduced != sharding.spec.unreduced:
@@ -182,8 +182,8 @@ hide_p.def_impl(lambda operands, params: operands)
 @hide_p.def_evaluate
 def _hide(args: prim.Arrays, params: HideParams) -> prim.Arrays:
     (x,) = args
-    if isinstance(x, sa.ShardedArray):
-        return [sa.ShardedArray(x.aval.plain, x.sharding.hidden(params.names), x.shards)]
+    if isinstance(x, sharded_array.ShardedArray):
+        return [sharded_array.ShardedArray(x.aval.plain, x.sharding.hidden(params.names), x.shards)]
     if x.aval.told is not None:  # one number everywhere
         return [opd.splat(opd.first_element(x.concrete("data")), x.aval.plain)]
     return args
@@ -197,8 +197,8 @@ def _hidden_type(avals: prim.Avals, params: HideParams) -> prim.Avals:
 
 hide_p.def_lowering(lambda b, operands, params: operands)
 
-ru.def_linear(hide_p, repeats=False)
-ru.def_transposes(hide_p, lambda ct, x, params: ct)
+def_linear(hide_p, repeats=False)
+def_transposes(hide_p, lambda ct, x, params: ct)
 
 
 @hide_p.def_batch
@@ -227,7 +227,7 @@ def lie_as(x: Array, aval: av.ShapedArray) -> Array:
     if aval.told is None:
         return x
     own = x.aval
-    if own is with_varying(aval.with_dtype(own.dtype, own.weak_type), ty.across(own)):
+    if own is with_varying(aval.with_dtype(own.dtype, own.weak_type), types.across(own)):
         return x
     if not is_hidden(aval):
         return constrain(x, aval.sharding)
@@ -269,15 +269,15 @@ class PlacedCall:
     @property
     def options(self) -> Hashable:
         """What tells them from others."""
-        leaves, structure = tree.flatten((self.ins, self.outs), dev.is_place)
+        leaves, structure = tree.flatten((self.ins, self.outs), is_place)
         return tuple(leaves), structure
 
 
 def placed_call(ins: Any, outs: Any) -> PlacedCall | None:
     """Return where arguments and results lie; None where that is the first device, or not said."""
-    first = (None, dev.first_device(), sd.on_first())
+    first = (None, first_device(), on_first())
     said = [
-        None if all(where in first for where in tree.leaves(places, dev.is_place)) else places
+        None if all(where in first for where in tree.leaves(places, is_place)) else places
         for places in (ins, outs)
     ]
     return None if all(places is None for places in said) else PlacedCall(*said)
@@ -361,7 +361,7 @@ def constrained(
         ShardingTypeError: one does not.
     """
     treedef = tree.structure(x)
-    places = tree.flatten_prefix(shardings, treedef, dev.is_place, "shardings")
+    places = tree.flatten_prefix(shardings, treedef, is_place, "shardings")
     placed: list[Any] = []
     for (path, leaf), where in zip(tree.leaves_with_path(x), places, strict=True):
         if where is None:
@@ -370,11 +370,11 @@ def constrained(
         array = opd.as_array(leaf)
         name = tree.path_str(what, path)
         pads = written == "staged" and tr.is_in_program()
-        sharding = ns.checked(where, array.shape, function, name, pads)
+        sharding = named_sharding.checked(where, array.shape, function, name, pads)
         check_inside(sharding)
         own = array.aval
         if checks and own.told is not None:
-            sharding = sharding.beside(ty.entries(own))
+            sharding = sharding.beside(types.entries(own))
         asked = sharding.typed(own.plain)
         both_say = own.told is not None and asked.told is not None
         if checks and both_say and not av.lie_alike(own, asked):

@@ -12,8 +12,9 @@ from typing import Any
 import attrs
 
 from tinyjax import errors
-from tinyjax.core.names import Array, av, jx, opd, stg
-from tinyjax.parallel import collective as col, types as ty
+from tinyjax.core.tracing import jaxpr as jx, staging
+from tinyjax.core.values import Array, avals as av, operands as opd
+from tinyjax.parallel import collective, types
 from tinyjax.parallel.mesh_rule import axes_of, check_reached, is_checked, joined, union
 from tinyjax.parallel.types import SHARING, Axes, Share, with_varying
 
@@ -28,7 +29,7 @@ def refit(jaxpr: jx.Jaxpr, ins: Sequence[Axes], outs: Sequence[Axes] = ()) -> jx
     """
     targets, least = tuple(ins), (*outs, *[av.NOWHERE] * (len(jaxpr.outs) - len(outs)))
     if targets == axes_of(jaxpr.in_avals) and all(
-        axes <= ty.across(aval) for axes, aval in zip(least, jaxpr.out_avals, strict=True)
+        axes <= types.across(aval) for axes, aval in zip(least, jaxpr.out_avals, strict=True)
     ):
         return jaxpr
 
@@ -39,7 +40,7 @@ def refit(jaxpr: jx.Jaxpr, ins: Sequence[Axes], outs: Sequence[Axes] = ()) -> jx
             results = jx.eval_jaxpr(jaxpr, args)
             return [lifted(x, axes) for x, axes in zip(results, least, strict=True)]
 
-        staged = stg.stage(run, avals)
+        staged = staging.stage(run, avals)
         assert not staged.consts, "a program is closed"
         program = staged.jaxpr
         # numbers are written with the types that they must have
@@ -51,12 +52,12 @@ def refit(jaxpr: jx.Jaxpr, ins: Sequence[Axes], outs: Sequence[Axes] = ()) -> jx
 
 def lifted(x: Array, axes: Axes) -> Array:
     """Let a value vary along axes. A number stays as it is, to be written with its type."""
-    return x if opd.is_splat(x) else col.sharing(x, axes)
+    return x if opd.is_splat(x) else collective.sharing(x, axes)
 
 
 def varied(x: jx.Atom, axes: Axes) -> jx.Atom:
     """Write a result with the type that it must have: a number varies, and is shared, as wanted."""
-    if isinstance(x, jx.Var) or axes <= ty.across(x.aval):
+    if isinstance(x, jx.Var) or axes <= types.across(x.aval):
         return x
     if axes in SHARING and x.value.host.any():
         summed = [share for share in axes if isinstance(share, Share) and share.letter == "U"]
@@ -67,7 +68,7 @@ def varied(x: jx.Atom, axes: Axes) -> jx.Atom:
                 f"{summed[0].name!r} has a part. Make it one by lax.pcast, to='varying' first "
                 "and then to='unreduced': devices' numbers are added."
             )
-    return jx.Lit(x.value, with_varying(x.aval, union((ty.across(x.aval), axes))))
+    return jx.Lit(x.value, with_varying(x.aval, union((types.across(x.aval), axes))))
 
 
 def fitted(jaxpr: jx.Jaxpr, across: Sequence[Axes]) -> tuple[tuple[Axes, ...], jx.Jaxpr]:

@@ -21,17 +21,17 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from tinyjax import errors
-from tinyjax.core.names import av, bc, bt, conc, ew, jv, jx, lz, opd, prim, sh, stg, tp, tr
-from tinyjax.core.tracing import Primitive
-from tinyjax.core.values import Array, ShapedArray
+from tinyjax.core.primitives import elementwise as ew, shape as sh
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.tracing import Primitive, jaxpr as jx, primitive as prim, staging, trace as tr
+from tinyjax.core.transforms import batching
+from tinyjax.core.transforms.jvp import JVPTrace
+from tinyjax.core.transforms.linearize import LinearizeTrace, LinearTrace
+from tinyjax.core.transforms.transpose import Transposer
+from tinyjax.core.values import Array, ShapedArray, avals as av, concrete, operands as opd
 from tinyjax.frames import Source
-from tinyjax.parallel import (
-    collective as col,
-    constraint as con,
-    mesh_rule as mr,
-    table,
-    types as ty,
-)
+from tinyjax.parallel import collective, mesh_rule, table, types as parallel_types
+from tinyjax.parallel.constraint import ConstraintParams, hide_p, sharding_constraint_p
 from tinyjax.parallel.fitting import lifted, varied
 from tinyjax.parallel.meshes import AnyMesh, get_mesh
 from tinyjax.parallel.types import SHARING, Axes, Share, settled, transposed, with_varying
@@ -69,9 +69,13 @@ def erased(jaxpr: jx.Jaxpr, on_host: bool = False) -> jx.Jaxpr:
         jaxpr: the program.
         on_host: whether types are not to say how values lie, either, nor equations.
     """
-    casts: tuple[Primitive[Any], ...] = (col.pvary_p, col.recast_p, col.unvary_p)
+    casts: tuple[Primitive[Any], ...] = (
+        collective.pvary_p,
+        collective.recast_p,
+        collective.unvary_p,
+    )
     if on_host:
-        casts = (*casts, con.sharding_constraint_p, con.hide_p)
+        casts = (*casts, sharding_constraint_p, hide_p)
 
     def typed(aval: ShapedArray) -> ShapedArray:
         if aval.told is not None:
@@ -92,7 +96,7 @@ def erased(jaxpr: jx.Jaxpr, on_host: bool = False) -> jx.Jaxpr:
             aval = typed(x.aval)
             if aval is x.aval and typed(x.value.aval) is x.value.aval:
                 return x
-            return jx.Lit(conc.ConcreteArray(x.value.host, aval), aval)
+            return jx.Lit(concrete.ConcreteArray(x.value.host, aval), aval)
 
         binders = tuple(map(define, jaxpr.in_binders))
         eqns: list[jx.JaxprEqn] = []
@@ -104,7 +108,7 @@ def erased(jaxpr: jx.Jaxpr, on_host: bool = False) -> jx.Jaxpr:
             params = eqn.params
             if jx.subjaxprs(params):
                 params = jx.with_subjaxprs(params, lambda j: erased(j, on_host))
-            if isinstance(params, con.ConstraintParams):
+            if isinstance(params, ConstraintParams):
                 params = attrs.evolve(params, sharding=params.sharding.settled)
             outs = tuple(map(define, eqn.out_binders))
             eqns.append(jx.JaxprEqn(eqn.primitive, inputs, params, outs, eqn.source))
@@ -116,7 +120,7 @@ def erased(jaxpr: jx.Jaxpr, on_host: bool = False) -> jx.Jaxpr:
 # Traces within the function given to shard_map
 
 
-class _VaryingRecorder(stg.Recorder):
+class _VaryingRecorder(staging.Recorder):
     """A recorder that makes operands vary along the same axes.
 
     What a function closes over is a copy on each device here, whatever its type says of how it lies
@@ -127,13 +131,15 @@ class _VaryingRecorder(stg.Recorder):
 
     def atom(self, value: Array) -> jx.Atom:
         aval = value.aval
-        if aval.told is None or (type(value) is stg.StagingTracer and value._trace is self):
+        if aval.told is None or (type(value) is staging.StagingTracer and value._trace is self):
             return super().atom(value)
         mesh = get_mesh()
-        own = part_type(aval, ty.manual_axes(), None if mesh.empty else mesh.explicit_axes)
+        own = part_type(
+            aval, parallel_types.manual_axes(), None if mesh.empty else mesh.explicit_axes
+        )
         if own is aval:
             return super().atom(value)
-        if type(value) is conc.ConcreteArray:  # one number everywhere
+        if type(value) is concrete.ConcreteArray:  # one number everywhere
             return super().atom(opd.splat(opd.first_element(value.host), own))
         if id(value) not in self.consts:
             super().atom(value)
@@ -143,8 +149,8 @@ class _VaryingRecorder(stg.Recorder):
     def record(
         self, primitive: Primitive[P], args: Sequence[Array], params: P, source: Source | None
     ) -> Sequence[Array]:
-        across = [ty.across(x.aval) for x in args]
-        if primitive is col.pvary_p and getattr(params, "axis_name", None) in across[0]:
+        across = [parallel_types.across(x.aval) for x in args]
+        if primitive is collective.pvary_p and getattr(params, "axis_name", None) in across[0]:
             return args  # from a program for values that did not vary
         targets: Sequence[Axes]
         rule = table.rule_of(primitive)
@@ -153,14 +159,16 @@ class _VaryingRecorder(stg.Recorder):
             if SHARING and not SHARING.isdisjoint(across):
                 args, targets = _beside(args, across)
             else:
-                targets = [across[0] if len({*across}) == 1 else mr.union(across)] * len(across)
+                targets = [across[0] if len({*across}) == 1 else mesh_rule.union(across)] * len(
+                    across
+                )
         else:
             targets, params = table.fit(primitive, across, params)
         operands = self._lifted(args, across, targets)
         inputs = tuple(
             [
                 x.binder  # nearly always
-                if type(x) is stg.StagingTracer and x._trace is self
+                if type(x) is staging.StagingTracer and x._trace is self
                 else varied(self.atom(x), y)
                 for x, y in zip(operands, targets, strict=True)
             ]
@@ -172,7 +180,7 @@ class _VaryingRecorder(stg.Recorder):
             avals = rule(primitive, types, params)
         binders = tuple(map(jx.Var, avals))
         self.eqns.append(jx.JaxprEqn(primitive, inputs, params, binders, source))
-        return [stg.StagingTracer(self, var, var.aval) for var in binders]
+        return [staging.StagingTracer(self, var, var.aval) for var in binders]
 
     def _lifted(
         self, args: Sequence[Array], across: Sequence[Axes], targets: Sequence[Axes]
@@ -199,26 +207,26 @@ def _beside(args: Sequence[Array], across: Sequence[Axes]) -> tuple[Sequence[Arr
     operands: list[Array] = []
     targets: list[Axes] = []
     for x, own in zip(args, across, strict=True):
-        is_sum = own in SHARING and (type(x) is not conc.ConcreteArray or not x.host.any())
-        if is_sum or type(x) is not conc.ConcreteArray:
+        is_sum = own in SHARING and (type(x) is not concrete.ConcreteArray or not x.host.any())
+        if is_sum or type(x) is not concrete.ConcreteArray:
             operands.append(x)
-            targets.append(mr.union((own, varied)))
+            targets.append(mesh_rule.union((own, varied)))
         else:
             plain = with_varying(x.aval, av.NOWHERE)
-            operands.append(conc.ConcreteArray(x.host, plain) if own in SHARING else x)
+            operands.append(concrete.ConcreteArray(x.host, plain) if own in SHARING else x)
             targets.append(constant)
     return operands, targets
 
 
-class _VaryingStagingTrace(_VaryingRecorder, stg.StagingTrace):
+class _VaryingStagingTrace(_VaryingRecorder, staging.StagingTrace):
     __slots__ = ()
 
 
-class _VaryingLinearTrace(_VaryingRecorder, lz.LinearTrace):
+class _VaryingLinearTrace(_VaryingRecorder, LinearTrace):
     __slots__ = ()
 
 
-class _VaryingJVPTrace(jv.JVPTrace):
+class _VaryingJVPTrace(JVPTrace):
     """A ``JVPTrace`` whose rules get programs that fit their operands.
 
     Results' tangents vary along the axes along which results do. Where a value is handed on, so is
@@ -229,7 +237,9 @@ class _VaryingJVPTrace(jv.JVPTrace):
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         if primitive.rules.evaluate is not None and jx.subjaxprs(params):
-            targets, params = table.fit(primitive, [ty.across(x.aval) for x in args], params)
+            targets, params = table.fit(
+                primitive, [parallel_types.across(x.aval) for x in args], params
+            )
             with tr.use_trace(self):
                 args = [lifted(x, axes) for x, axes in zip(args, targets, strict=True)]
         return super().process(primitive, args, params)
@@ -237,35 +247,46 @@ class _VaryingJVPTrace(jv.JVPTrace):
     def split(self, values: Sequence[Array]) -> tuple[list[Array], list[prim.Tangent]]:
         primals, tangents = super().split(values)
         for i, (primal, tangent) in enumerate(zip(primals, tangents, strict=True)):
-            if tangent is not prim.ZERO and not ty.across(primal.aval) <= ty.across(tangent.aval):
+            if tangent is not prim.ZERO and not parallel_types.across(
+                primal.aval
+            ) <= parallel_types.across(tangent.aval):
                 with tr.use_trace(self.parent):
                     tangents[i] = lifted(
-                        tangent, mr.union((ty.across(primal.aval), ty.across(tangent.aval)))
+                        tangent,
+                        mesh_rule.union(
+                            (
+                                parallel_types.across(primal.aval),
+                                parallel_types.across(tangent.aval),
+                            )
+                        ),
                     )
         return primals, tangents
 
 
-class _VaryingLinearizeTrace(_VaryingJVPTrace, lz.LinearizeTrace):
+class _VaryingLinearizeTrace(_VaryingJVPTrace, LinearizeTrace):
     __slots__ = ()
 
 
-class _VaryingBatchTrace(bt.BatchTrace):
+class _VaryingBatchTrace(batching.BatchTrace):
     """A ``BatchTrace`` whose results vary between devices as the values of all examples do."""
 
     __slots__ = ()
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         return [
-            bt.BatchTracer(
-                self, out.value, out.axis, with_varying(out.aval, ty.across(out.value.aval))
+            batching.BatchTracer(
+                self,
+                out.value,
+                out.axis,
+                with_varying(out.aval, parallel_types.across(out.value.aval)),
             )
-            if isinstance(out, bt.BatchTracer) and out._trace is self
+            if isinstance(out, batching.BatchTracer) and out._trace is self
             else out
             for out in super().process(primitive, args, params)
         ]
 
 
-class _VaryingTransposer(tp.Transposer):
+class _VaryingTransposer(Transposer):
     """A ``Transposer`` that checks that cotangents do not vary where values do not."""
 
     follows = True
@@ -274,7 +295,9 @@ class _VaryingTransposer(tp.Transposer):
         seeds: list[prim.Tangent] = []
         for x, ct in zip(self.outs, cotangents, strict=True):
             seed = ct if ct is prim.ZERO else _of_cotangent(ct, x.aval)
-            if seed is not prim.ZERO and not ty.across(seed.aval) <= transposed(ty.across(x.aval)):
+            if seed is not prim.ZERO and not parallel_types.across(seed.aval) <= transposed(
+                parallel_types.across(x.aval)
+            ):
                 raise errors.DifferentiationError(
                     f"a cotangent of type {seed.aval} was given for a result of type {x.aval}, of "
                     "which all devices have the same. Combine theirs, by lax.psum or lax.pmean."
@@ -295,15 +318,17 @@ class _VaryingTransposer(tp.Transposer):
             ]
         for x, ct in zip(operands, cotangents_in, strict=True):
             if isinstance(x, prim.UndefinedPrimal) and ct is not None and ct is not prim.ZERO:
-                more = ty.across(ct.aval) - transposed(ty.across(x.aval))
-                if more and not mr.is_checked():
-                    cotangents_in = [col.psum(y, [*more]) if y is ct else y for y in cotangents_in]
+                more = parallel_types.across(ct.aval) - transposed(parallel_types.across(x.aval))
+                if more and not mesh_rule.is_checked():
+                    cotangents_in = [
+                        collective.psum(y, [*more]) if y is ct else y for y in cotangents_in
+                    ]
                 elif more:
                     name = getattr(eqn.params, "name", eqn.primitive.name)
                     raise errors.DifferentiationError(
                         f"the transpose, or bwd rule, of {name} gives a cotangent of type "
                         f"{ct.aval} for an operand of type {x.aval}, of which all devices have the "
-                        f"same. Let it add theirs: lax.psum(ct, {mr.named(more)})."
+                        f"same. Let it add theirs: lax.psum(ct, {mesh_rule.named(more)})."
                     )
         return cotangents_in
 
@@ -313,17 +338,19 @@ def _of_cotangent(ct: Array, aval: ShapedArray) -> Array:
 
     One that all devices have is the part of the first one of a sum of which each has a part.
     """
-    for share in transposed(ty.across(aval)) if ty.across(aval) in SHARING else ():
-        if not isinstance(share, Share) or share in ty.across(ct.aval):
+    for share in (
+        transposed(parallel_types.across(aval)) if parallel_types.across(aval) in SHARING else ()
+    ):
+        if not isinstance(share, Share) or share in parallel_types.across(ct.aval):
             continue
-        own, name = col.shared_along(ty.across(ct.aval), share.name), share.name
+        own, name = collective.shared_along(parallel_types.across(ct.aval), share.name), share.name
         is_zero = opd.is_splat(ct) and not ct.host.any()
         if share.letter == "U" and own in "IR" and not is_zero:
-            place = col.axis_index(name)
-            here = bc.broadcast_in_dim(ew.eq(place, sh.zeros_like(place)), ct.shape, ())
+            place = collective.axis_index(name)
+            here = broadcast_in_dim(ew.eq(place, sh.zeros_like(place)), ct.shape, ())
             ct = ew.select(here, ct, sh.zeros_like(ct))
         if share.letter == "U" or own == "I":
-            ct = col.recast(ct, name, share.letter)
+            ct = collective.recast(ct, name, share.letter)
     return ct
 
 
@@ -331,7 +358,7 @@ def _of_cotangent(ct: Array, aval: ShapedArray) -> Array:
 
 
 def _everywhere() -> Axes:
-    return frozenset(ty.manual_axes())
+    return frozenset(parallel_types.manual_axes())
 
 
 class _OwnRecorder(_VaryingRecorder):
@@ -346,21 +373,24 @@ class _OwnRecorder(_VaryingRecorder):
         self, primitive: Primitive[P], args: Sequence[Array], params: P, source: Source | None
     ) -> Sequence[Array]:
         outs = super().record(primitive, args, params, source)
-        if primitive is col.pvary_p:
+        if primitive is collective.pvary_p:
             return outs
         axes = _everywhere()
         with tr.use_trace(self):
-            return [out if axes <= ty.across(out.aval) else col.pvary(out, axes) for out in outs]
+            return [
+                out if axes <= parallel_types.across(out.aval) else collective.pvary(out, axes)
+                for out in outs
+            ]
 
 
-class _OwnStagingTrace(_OwnRecorder, stg.StagingTrace):
+class _OwnStagingTrace(_OwnRecorder, staging.StagingTrace):
     __slots__ = ()
 
 
-class _OwnLinearTrace(_OwnRecorder, lz.LinearTrace):
+class _OwnLinearTrace(_OwnRecorder, LinearTrace):
     __slots__ = ()
 
-    def new_input(self, aval: ShapedArray) -> stg.StagingTracer:
+    def new_input(self, aval: ShapedArray) -> staging.StagingTracer:
         return super().new_input(with_varying(aval, _everywhere()))
 
 
@@ -412,7 +442,9 @@ def on_axes(mesh: AnyMesh, axes: Sequence[str], checks: bool, own: bool = False)
     trace.machine = _OWN_MACHINE if own else _MACHINE
     for name, size in mesh.shape_tuple:
         if name in axes:
-            axis = ty.DeviceAxis(size=size, name=name, partly=partly, checks=checks, shares=shares)
+            axis = parallel_types.DeviceAxis(
+                size=size, name=name, partly=partly, checks=checks, shares=shares
+            )
             trace = _AxisTrace(trace, axis)
     with tr.Running(trace):
         yield

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from tinyjax import records
-from tinyjax.core.names import Array, dev
+from tinyjax.core.devices import Device
+from tinyjax.core.values import Array
 from tinyjax.parallel.sharding import Sharding
 
 
@@ -42,7 +43,7 @@ class Format:
     """
 
     layout: Layout | None = None
-    sharding: dev.Device | Sharding | None = None
+    sharding: Device | Sharding | None = None
 
 
 def format_of(x: Array) -> Format:

@@ -12,10 +12,16 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from tinyjax.core.names import Lowering, ShapedArray, Value, bc, jx, low, lw, tr
+from tinyjax.core.lowering import Locate, define, new_lowering
+from tinyjax.core.primitives.broadcast import ReduceParams
+from tinyjax.core.stablehlo import Lowering, Value
+from tinyjax.core.stablehlo.lowering import HostFunction, Module
 from tinyjax.core.stablehlo.types import TensorType
+from tinyjax.core.tracing import jaxpr as jx, trace as tr
+from tinyjax.core.values import ShapedArray
 from tinyjax.dtypes import is_complex, real_part
-from tinyjax.parallel import sharding as sd, types as ty
+from tinyjax.parallel import types
+from tinyjax.parallel.sharding import Sharding
 from tinyjax.primitives.dot import DotParams
 from tinyjax.records import Record, field_names
 
@@ -81,20 +87,20 @@ class _Declared:
         return "".join([f"  sdy.mesh @{mesh} = {of}\n" for of, mesh in self.meshes.items()])
 
 
-def _declared(module: lw.Module) -> _Declared:
+def _declared(module: Module) -> _Declared:
     declared = module.declared
     if not isinstance(declared, _Declared):
         declared = module.declared = _Declared()
     return declared
 
 
-def mesh_name(module: lw.Module, text: str) -> str:
+def mesh_name(module: Module, text: str) -> str:
     """Return the name of a mesh of devices in a module, given as Shardy writes it."""
     meshes = _declared(module).meshes
     return meshes.setdefault(text, f"mesh_{len(meshes)}")
 
 
-def channel(module: lw.Module) -> str:
+def channel(module: Module) -> str:
     """Return what tells one collective of a module from the others."""
     return f"#stablehlo.channel_handle<handle = {next(_declared(module).channels)}, type = 1>"
 
@@ -164,7 +170,7 @@ def _factor(number: int) -> str:
     return chr(ord("i") + number) if number < 18 else f"z_{number - 17}"
 
 
-def _said(b: Lowering, x: Value, sharding: sd.Sharding, ndim: int) -> Value:
+def _said(b: Lowering, x: Value, sharding: Sharding, ndim: int) -> Value:
     """Write what a type says of where a value lies."""
     text = sharding.constraint_text(ndim, mesh_name(b.module, sharding.mesh_text or ""))
     return b.op("sdy.sharding_constraint", x, sharding=f"#sdy.sharding{text}")
@@ -228,12 +234,12 @@ def _lying(b: Lowering, at_once: bool, x: Value, var: jx.Var) -> Value:
 def write_sharded_module(
     jaxpr: jx.Jaxpr,
     name: str,
-    ins: Sequence[sd.Sharding],
-    outs: Sequence[sd.Sharding | None],
+    ins: Sequence[Sharding],
+    outs: Sequence[Sharding | None],
     donated: Sequence[int] = (),
     platform: str = "cpu",
-    locate: low.Locate | None = None,
-) -> tuple[str, tuple[lw.HostFunction, ...]]:
+    locate: Locate | None = None,
+) -> tuple[str, tuple[HostFunction, ...]]:
     """Return the module that computes a jaxpr on several devices.
 
     Args:
@@ -245,7 +251,7 @@ def write_sharded_module(
         platform: what the program runs on.
         locate: says where equations come from; nothing does by default.
     """
-    b = low.new_lowering(platform, locate, sys.modules[__name__])
+    b = new_lowering(platform, locate, sys.modules[__name__])
     module = b.module
     attributes: list[str] = []
     for i, (aval, sharding) in enumerate(zip(jaxpr.in_avals, ins, strict=True)):
@@ -255,11 +261,11 @@ def write_sharded_module(
         _attributes(_lies(module, sharding, aval.ndim))
         for aval, sharding in zip(jaxpr.out_avals, outs, strict=True)
     ]
-    low.define(b, jaxpr, "public @main", attributes, results)
+    define(b, jaxpr, "public @main", attributes, results)
     return module.text(name), tuple(module.host_functions)
 
 
-def _lies(module: lw.Module, sharding: sd.Sharding | None, ndim: int) -> list[str]:
+def _lies(module: Module, sharding: Sharding | None, ndim: int) -> list[str]:
     text = sharding_text(module, sharding, ndim)
     return [] if text is None else [f"sdy.sharding = #sdy.sharding{text}"]
 
@@ -268,7 +274,7 @@ def _attributes(texts: Sequence[str]) -> str:
     return f" {{{', '.join(texts)}}}" if texts else ""
 
 
-def sharding_text(module: lw.Module, sharding: sd.Sharding | None, ndim: int) -> str | None:
+def sharding_text(module: Module, sharding: Sharding | None, ndim: int) -> str | None:
     """Return how an array of so many axes lies as Shardy writes it; None where it says nothing."""
     mesh = sharding.mesh_text if sharding is not None else None
     if sharding is None or mesh is None:
@@ -289,7 +295,7 @@ def keeping_sums(names: frozenset[str]) -> AbstractContextManager[None]:
 
 
 @attrs.frozen(eq=False, repr=False)
-class PartialReduceParams(bc.ReduceParams):
+class PartialReduceParams(ReduceParams):
     """The parameters of a sum that devices do not complete.
 
     Attributes:
@@ -321,9 +327,9 @@ def of_sum(params: Any, avals: Sequence[ShapedArray]) -> Any:
     if not names:
         return params
     kind: type[Any] = PartialDotParams
-    if isinstance(params, bc.ReduceParams):
+    if isinstance(params, ReduceParams):
         kind, (aval,) = PartialReduceParams, avals
-        if not names <= {name for axis in params.axes for name in ty.entries(aval)[axis]}:
+        if not names <= {name for axis in params.axes for name in types.entries(aval)[axis]}:
             return params
     fields = {name: getattr(params, name) for name in field_names(kind) if name != "unreduced"}
     return kind(**fields, unreduced=tuple(sorted(names)))

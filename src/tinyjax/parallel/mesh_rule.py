@@ -9,9 +9,12 @@ from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 import attrs
 
 from tinyjax import dtypes, errors, records
-from tinyjax.core.names import Primitive, ShapedArray, av, bt, jx
+from tinyjax.core.tracing import Primitive, jaxpr as jx
 from tinyjax.core.tracing.primitive import Avals, RuleKey
-from tinyjax.parallel import sharding as sd, types as ty
+from tinyjax.core.transforms import batching
+from tinyjax.core.values import ShapedArray, avals as av
+from tinyjax.parallel import types as parallel_types
+from tinyjax.parallel.sharding import Entries, PartitionSpec
 
 # What differs between the devices of a mesh, in a program that each of them runs on its own.
 #
@@ -21,7 +24,7 @@ from tinyjax.parallel import sharding as sd, types as ty
 # vary.
 
 
-def union(axes: Iterable[ty.Axes]) -> ty.Axes:
+def union(axes: Iterable[parallel_types.Axes]) -> parallel_types.Axes:
     """What differs between devices of what is computed from several values.
 
     Raises:
@@ -29,41 +32,49 @@ def union(axes: Iterable[ty.Axes]) -> ty.Axes:
     """
     axis_sets = [*axes]
     union = av.NOWHERE.union(*axis_sets)
-    return union if not ty.SHARING or ty.SHARING.isdisjoint(axis_sets) else _settled(union)
+    return (
+        union
+        if not parallel_types.SHARING or parallel_types.SHARING.isdisjoint(axis_sets)
+        else _settled(union)
+    )
 
 
-def _settled(axes: ty.Axes) -> ty.Axes:
+def _settled(axes: parallel_types.Axes) -> parallel_types.Axes:
     """Drop what is said of values that all devices have where other ones vary."""
-    summed = [x for x in axes if isinstance(x, ty.Share) and x.letter == "U"]
+    summed = [x for x in axes if isinstance(x, parallel_types.Share) and x.letter == "U"]
     for share in summed:
         if share.name in axes or share.transposed() in axes:
             raise errors.ShardingError(
                 f"a sum of which each device along {share.name!r} has a part meets a value that is "
                 "none. Let devices add first, by lax.psum or lax.psum_scatter."
             )
-    return frozenset([x for x in axes if not (isinstance(x, ty.Share) and x.name in axes)])
+    return frozenset(
+        [x for x in axes if not (isinstance(x, parallel_types.Share) and x.name in axes)]
+    )
 
 
-def axes_of(avals: Iterable[ShapedArray]) -> tuple[ty.Axes, ...]:
+def axes_of(avals: Iterable[ShapedArray]) -> tuple[parallel_types.Axes, ...]:
     """What differs between devices of values of each type."""
-    return tuple([ty.across(aval) for aval in avals])
+    return tuple([parallel_types.across(aval) for aval in avals])
 
 
-def joined(a: Sequence[ty.Axes], b: Sequence[ty.Axes]) -> tuple[ty.Axes, ...]:
+def joined(
+    a: Sequence[parallel_types.Axes], b: Sequence[parallel_types.Axes]
+) -> tuple[parallel_types.Axes, ...]:
     """Those of two lists, together."""
     return tuple([x if x == y else union((x, y)) for x, y in zip(a, b, strict=True)])
 
 
-def named(axes: ty.Axes) -> str:
+def named(axes: parallel_types.Axes) -> str:
     """Axes, for messages."""
     return " and ".join(sorted(map(repr, axes)))
 
 
-def along(spec: sd.PartitionSpec) -> ty.Axes:
+def along(spec: PartitionSpec) -> parallel_types.Axes:
     """What differs between devices that run a program of parts of what lies as is said."""
     shares = [
-        *[ty.Share("U", name) for name in spec.unreduced],
-        *[ty.Share("R", name) for name in spec.reduced],
+        *[parallel_types.Share("U", name) for name in spec.unreduced],
+        *[parallel_types.Share("R", name) for name in spec.reduced],
     ]
     return frozenset([*spec.names, *shares])
 
@@ -73,10 +84,10 @@ def is_checked() -> bool:
 
     Otherwise ``shard_map`` was given ``check_vma=False``.
     """
-    return all(axis.checks for axis in ty.device_axes())
+    return all(axis.checks for axis in parallel_types.device_axes())
 
 
-def check_reached(jaxpr: jx.Jaxpr, decided_by: ty.Axes, what: str) -> None:
+def check_reached(jaxpr: jx.Jaxpr, decided_by: parallel_types.Axes, what: str) -> None:
     """Check that devices reach the collectives in a program together.
 
     Args:
@@ -87,7 +98,7 @@ def check_reached(jaxpr: jx.Jaxpr, decided_by: ty.Axes, what: str) -> None:
     Raises:
         ShardingError: devices would wait for others that never come there.
     """
-    waited_for = decided_by and bt.communicating(jaxpr) & decided_by
+    waited_for = decided_by and batching.communicating(jaxpr) & decided_by
     if waited_for and is_checked():
         raise errors.ShardingError(
             f"{what} has a collective over {named(waited_for)}, but what decides "
@@ -107,7 +118,7 @@ def check_reached(jaxpr: jx.Jaxpr, decided_by: ty.Axes, what: str) -> None:
 #: Over which axes of the mesh one axis of an array is divided.
 Names: TypeAlias = tuple[str, ...]
 #: Parameters, the types of operands and those of results, to how results are divided.
-DivisionRule: TypeAlias = Callable[[Any, Avals, Avals], Sequence[sd.Entries]]
+DivisionRule: TypeAlias = Callable[[Any, Avals, Avals], Sequence[Entries]]
 #: Along which axes of the mesh results are unreduced, and along which they are reduced.
 Sums: TypeAlias = tuple[frozenset[str], frozenset[str]]
 #: The same, to these axes.
@@ -121,7 +132,7 @@ _ADD = (
 )
 
 
-def undivided(ndim: int) -> sd.Entries:
+def undivided(ndim: int) -> Entries:
     """How an array of so many axes is divided that is not."""
     return ((),) * ndim
 
@@ -133,17 +144,17 @@ class AmbiguousError(Exception):
 # Rules for sums of which each device has a part
 
 
-def _said(aval: ShapedArray) -> sd.PartitionSpec | None:
+def _said(aval: ShapedArray) -> PartitionSpec | None:
     """What a type says of which axes of the mesh divide values, or sum what devices have."""
     if aval.told is not None:
         return aval.told.spec
     if aval.where is None:
         return None
     sums: dict[str, set[str]] = {"U": set(), "R": set()}
-    for share in ty.across(aval):
-        if isinstance(share, ty.Share):
+    for share in parallel_types.across(aval):
+        if isinstance(share, parallel_types.Share):
             sums[share.letter].add(str(share.name))
-    return sd.PartitionSpec(tuple(map(str, aval.varying)), unreduced=sums["U"], reduced=sums["R"])
+    return PartitionSpec(tuple(map(str, aval.varying)), unreduced=sums["U"], reduced=sums["R"])
 
 
 def summed_over(aval: ShapedArray) -> frozenset[str]:
@@ -242,7 +253,7 @@ def factors(*places: int) -> SumsRule:
 
 def each_sum(_params: Any, avals: Avals, outs: Avals) -> list[Sums]:
     """The rule of primitives that give each operand back."""
-    said = [_said(aval) or sd.PartitionSpec() for aval in avals]
+    said = [_said(aval) or PartitionSpec() for aval in avals]
     return [(spec.unreduced, spec.reduced) for spec in said]
 
 
@@ -266,7 +277,7 @@ def agreed(several: Iterable[Names]) -> Names:
     return common
 
 
-def whole(entry: sd.Entries, axes: Iterable[int], why: str) -> sd.Entries:
+def whole(entry: Entries, axes: Iterable[int], why: str) -> Entries:
     """Check that an operand is not divided along axes, and return how it is along all.
 
     Raises:
@@ -282,22 +293,24 @@ def _shown(names: Iterable[str]) -> str:
     return " and ".join(map(repr, names))
 
 
-def same(_params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
+def same(_params: Any, avals: Avals, outs: Avals) -> list[Entries]:
     """The rule of primitives whose results have the axes of operands, if not their lengths."""
-    entries: list[sd.Entries] = []
+    entries: list[Entries] = []
     for out in outs:
-        fitting = [ty.entries(aval) for aval in avals if aval.ndim == out.ndim]
+        fitting = [parallel_types.entries(aval) for aval in avals if aval.ndim == out.ndim]
         entries.append(tuple([agreed(names) for names in zip(*fitting, strict=True)]))
     return entries
 
 
-def alike(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
+def alike(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
     """That rule, of primitives that put operands beside each other: all are divided alike.
 
     Raises:
         AmbiguousError: they are not.
     """
-    told = {ty.entries(a) for a in avals if a.told is not None and a.ndim == outs[0].ndim}
+    told = {
+        parallel_types.entries(a) for a in avals if a.told is not None and a.ndim == outs[0].ndim
+    }
     if len(told) > 1:
         raise AmbiguousError("operands that are put beside each other are divided in several ways")
     return same(params, avals, outs)
@@ -311,38 +324,43 @@ def same_but(axes: Callable[[Any, ShapedArray], Iterable[int]], why: str) -> Div
         why: what they are.
     """
 
-    def rule(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
-        whole(ty.entries(avals[0]), axes(params, avals[0]), why)
+    def rule(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+        whole(parallel_types.entries(avals[0]), axes(params, avals[0]), why)
         return same(params, avals, outs)
 
     return rule
 
 
-def kept(aval: ShapedArray, axes: Iterable[int]) -> sd.Entries:
+def kept(aval: ShapedArray, axes: Iterable[int]) -> Entries:
     """How an array is divided along all axes but these."""
-    return tuple([names for axis, names in enumerate(ty.entries(aval)) if axis not in axes])
+    return tuple(
+        [names for axis, names in enumerate(parallel_types.entries(aval)) if axis not in axes]
+    )
 
 
-def each(_params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
+def each(_params: Any, avals: Avals, outs: Avals) -> list[Entries]:
     """The rule of primitives that give each operand back."""
-    return [ty.entries(aval) for aval in avals]
+    return [parallel_types.entries(aval) for aval in avals]
 
 
-def of_stacks(_params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
+def of_stacks(_params: Any, avals: Avals, outs: Avals) -> list[Entries]:
     """The rule of primitives that compute with whole matrices, the last two axes of operands.
 
     The axes in front, as many for all, are those of the results.
     """
     n = avals[0].ndim - 2
     for aval in avals:
-        whole(ty.entries(aval), range(n, aval.ndim), "of the matrices")
+        whole(parallel_types.entries(aval), range(n, aval.ndim), "of the matrices")
     front = tuple(
-        [agreed(names) for names in zip(*[ty.entries(a)[:n] for a in avals], strict=True)]
+        [
+            agreed(names)
+            for names in zip(*[parallel_types.entries(a)[:n] for a in avals], strict=True)
+        ]
     )
     return [(*front, *undivided(out.ndim - n)) for out in outs]
 
 
-def reshaped(x: ShapedArray, shape: tuple[int, ...]) -> sd.Entries:
+def reshaped(x: ShapedArray, shape: tuple[int, ...]) -> Entries:
     """How an array in another shape is divided.
 
     Axes of the two shapes that count the same elements are taken together. Of an axis that is
@@ -352,7 +370,7 @@ def reshaped(x: ShapedArray, shape: tuple[int, ...]) -> sd.Entries:
     Raises:
         AmbiguousError: some that are divided are neither split nor merged, or not so.
     """
-    entries, result = ty.entries(x), [*undivided(len(shape))]
+    entries, result = parallel_types.entries(x), [*undivided(len(shape))]
     if not any(entries):
         return tuple(result)
     for ins, outs in _blocks(x.shape, shape):
@@ -429,10 +447,14 @@ P = TypeVar("P")
 
 #: The parameters and the axes along which the operand varies, to those along which it has to, and
 #: those along which the result does.
-VariesRule: TypeAlias = Callable[[Any, ty.Axes], tuple[ty.Axes, ty.Axes]]
+VariesRule: TypeAlias = Callable[
+    [Any, parallel_types.Axes], tuple[parallel_types.Axes, parallel_types.Axes]
+]
 #: The parameters and the axes along which each operand varies, to those along which each has to,
 #: and the parameters, whose programs are those for such operands.
-FitsRule: TypeAlias = Callable[[Any, Sequence[ty.Axes]], tuple[Sequence[ty.Axes], Any]]
+FitsRule: TypeAlias = Callable[
+    [Any, Sequence[parallel_types.Axes]], tuple[Sequence[parallel_types.Axes], Any]
+]
 
 _WHAT_TO_DO: Final = (
     "Divide operands otherwise, by tinyjax.reshard(x, P(...)); or say how the result is to lie, by "
@@ -481,19 +503,19 @@ class MeshRule(records.Printed):
         rules = primitive.rules
         told = [aval for aval in avals if aval.told is not None]
         lies = bool(told) and rules.evaluate is None
-        axis_sets = [ty.across(aval) for aval in avals]
+        axis_sets = [parallel_types.across(aval) for aval in avals]
         axes = av.NOWHERE.union(*axis_sets)
         if self.varies is not None:
             _, axes = self.varies(params, axes)
         elif not lies and (not axes or self.fits is not None):
             return rules.abstract_eval(avals, params)
-        plain = [ty.with_varying(aval, av.NOWHERE) for aval in avals]
+        plain = [parallel_types.with_varying(aval, av.NOWHERE) for aval in avals]
         if lies:
             outs: Sequence[ShapedArray] = _divided(self, primitive, plain, params)
         else:
             outs = rules.abstract_eval(plain, params)
-        varying = [ty.with_varying(out, axes) for out in outs]
-        if ty.SHARING and not ty.SHARING.isdisjoint(axis_sets):
+        varying = [parallel_types.with_varying(out, axes) for out in outs]
+        if parallel_types.SHARING and not parallel_types.SHARING.isdisjoint(axis_sets):
             return _shared(self, primitive, avals, params, varying)
         return varying
 
@@ -503,7 +525,7 @@ class MeshRule(records.Printed):
 MESH: Final[RuleKey[MeshRule]] = RuleKey("mesh")
 
 
-def _all_undivided(_params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
+def _all_undivided(_params: Any, avals: Avals, outs: Avals) -> list[Entries]:
     return [undivided(out.ndim) for out in outs]
 
 
@@ -512,11 +534,11 @@ def _divided(rule: MeshRule, primitive: Primitive[P], avals: Avals, params: P) -
     plain = [aval.plain for aval in avals]
     outs = primitive.rules.abstract_eval(plain, params)
     told = [aval.told for aval in avals if aval.told is not None]
-    first = told[0].update(spec=sd.PartitionSpec())
+    first = told[0].update(spec=PartitionSpec())
     for other in told[1:]:
-        if other.update(spec=sd.PartitionSpec()) != first:
+        if other.update(spec=PartitionSpec()) != first:
             _refuse(primitive, avals, "they are on different meshes, or axes of other types")
-    if rule.division is None and outs and any(map(any, map(ty.entries, avals))):
+    if rule.division is None and outs and any(map(any, map(parallel_types.entries, avals))):
         _refuse(primitive, avals, "it has no rule for operands that are divided")
     try:
         entries = (rule.division or _all_undivided)(params, avals, outs)
@@ -527,15 +549,15 @@ def _divided(rule: MeshRule, primitive: Primitive[P], avals: Avals, params: P) -
     for out, entry, (unreduced, reduced) in zip(outs, entries, summed, strict=True):
         named = [name for names in entry for name in names]
         if len({*named}) != len(named):
-            shown = sd.PartitionSpec(*entry)
+            shown = PartitionSpec(*entry)
             _refuse(primitive, avals, f"the result would lie by {shown}, which has an axis twice")
         try:
-            spec = sd.PartitionSpec(*entry, unreduced=unreduced, reduced=reduced.difference(named))
+            spec = PartitionSpec(*entry, unreduced=unreduced, reduced=reduced.difference(named))
             sharding = first.update(spec=spec)
             sharding.check(out.shape, "the result")
         except errors.ShardingError as error:
             _refuse(primitive, avals, str(error).rstrip("."))
-        types.append(out.at(ty.OnMesh(sharding)))
+        types.append(out.at(parallel_types.OnMesh(sharding)))
     return types
 
 
@@ -554,7 +576,7 @@ def _shared(
     Raises:
         ShardingTypeError: an operand is a sum, in which the primitive is not linear.
     """
-    operands = [aval.at(ty.OnMesh(None, ty.across(aval))) for aval in avals]
+    operands = [aval.at(parallel_types.OnMesh(None, parallel_types.across(aval))) for aval in avals]
     try:
         sums = (rule.sums or whole_sums)(params, operands, outs)
     except AmbiguousError as error:
@@ -563,11 +585,11 @@ def _shared(
     if rule.varies is not None:
         return [*outs]
     return [
-        ty.with_varying(
+        parallel_types.with_varying(
             out,
             out.varying.union(
-                [ty.Share("U", name) for name in unreduced],
-                [ty.Share("R", name) for name in reduced],
+                [parallel_types.Share("U", name) for name in unreduced],
+                [parallel_types.Share("R", name) for name in reduced],
             ),
         )
         for out, (unreduced, reduced) in zip(outs, sums, strict=True)

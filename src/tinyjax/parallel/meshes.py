@@ -15,10 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyjax import config, lazy, records
-from tinyjax.core.names import dev
+from tinyjax.core.devices import (
+    PER_PLATFORM,
+    Device,
+    all_devices,
+    device_at,
+    devices_on,
+    group,
+    is_device,
+    platform_at,
+)
 from tinyjax.core.values.integers import integers, listed
 from tinyjax.errors import ShardingError, shortened
-from tinyjax.parallel import sharding as sd
+from tinyjax.parallel.sharding import places_of
 
 
 class AxisType(Enum):
@@ -53,9 +62,9 @@ def _device_ids(devices: object) -> NDArray[np.int64]:
         ) from None
     ids: list[int] = []
     for device in entries:
-        if not dev.is_device(device):
+        if not is_device(device):
             raise ShardingError(
-                f"a mesh is made of tinyjax.devices(), which are {list(dev.all_devices())}, but "
+                f"a mesh is made of tinyjax.devices(), which are {list(all_devices())}, but "
                 f"got {shortened(device)}." + MORE_DEVICES
             )
         ids.append(device.number)
@@ -79,7 +88,7 @@ def mesh_of_ids(
 ) -> Mesh:
     """Return a mesh of devices by their numbers, row by row."""
     devices = np.empty(tuple(axis_sizes), object)
-    devices.ravel()[:] = [dev.device_at(i) for i in ids]
+    devices.ravel()[:] = [device_at(i) for i in ids]
     return Mesh(devices, axis_names, axis_types)
 
 
@@ -293,22 +302,22 @@ class Mesh(_Grid, ContextDecorator):
     def devices(self) -> NDArray[Any]:
         """The devices, as an array of the mesh's shape."""
         grid = np.empty(self.axis_sizes, object)
-        grid.ravel()[:] = [dev.device_at(i) for i in self.ids]
+        grid.ravel()[:] = [device_at(i) for i in self.ids]
         return grid
 
     @property
     def device_ids(self) -> NDArray[np.int64]:
         """Their numbers, as an array of the mesh's shape."""
-        return np.array([i % dev.PER_PLATFORM for i in self.ids], np.int64).reshape(self.axis_sizes)
+        return np.array([i % PER_PLATFORM for i in self.ids], np.int64).reshape(self.axis_sizes)
 
     @property
-    def local_devices(self) -> list[dev.Device]:
+    def local_devices(self) -> list[Device]:
         """Those of this process."""
-        return [dev.device_at(self.ids[place]) for place in self._local_places]
+        return [device_at(self.ids[place]) for place in self._local_places]
 
     @property
     def _local_places(self) -> Sequence[int]:
-        return sd.places_of(dev.group().process_index, self.ids)
+        return places_of(group().process_index, self.ids)
 
     @property
     def is_multi_process(self) -> bool:
@@ -329,7 +338,7 @@ class Mesh(_Grid, ContextDecorator):
         devices = self.devices[block]
         if devices.size != len(self._local_places):
             raise ShardingError(
-                f"the devices of process {dev.group().process_index} are no block of {self}. "
+                f"the devices of process {group().process_index} are no block of {self}. "
                 "Arrange them so that those of a process are neighbours, as tinyjax.devices() has "
                 "them."
             )
@@ -344,7 +353,7 @@ class Mesh(_Grid, ContextDecorator):
         """Show in a notebook where each device is."""
         if self.empty:
             return None
-        platform = dev.platform_at(self.ids[0]).name.upper()
+        platform = platform_at(self.ids[0]).name.upper()
         cells = np.array([f"{platform} {i}" for i in self.device_ids.flat], object)
         text: str = lazy.room("display").shown_grid(str(self), cells.reshape(self.axis_sizes))
         return text
@@ -575,7 +584,7 @@ def make_mesh(
     axis_names: str | Sequence[str],
     axis_types: Sequence[AxisType] | AxisType | None = None,
     *,
-    devices: Sequence[dev.Device] | None = None,
+    devices: Sequence[Device] | None = None,
 ) -> Mesh:
     """Return a mesh of the first devices.
 
@@ -595,7 +604,7 @@ def make_mesh(
         Mesh(axis_sizes=(1, 1), axis_names=('data', 'model'), axis_types=(Explicit, Explicit))
     """
     sizes = integers(axis_shapes, "the axis_shapes of make_mesh")
-    available = dev.devices_on() if devices is None else listed(devices, "the devices of make_mesh")
+    available = devices_on() if devices is None else listed(devices, "the devices of make_mesh")
     count = prod(sizes)
     if count > len(available) or any(size < 1 for size in sizes):
         raise ShardingError(

@@ -9,15 +9,25 @@ import attrs
 import numpy as np
 
 from tinyjax import errors, lazy, records
-from tinyjax.core.names import ShapedArray, dev
-from tinyjax.parallel import sharding as sd
+from tinyjax.core import devices
+from tinyjax.core.values import ShapedArray
 from tinyjax.parallel.meshes import MORE_DEVICES, AbstractMesh, AnyMesh, AxisType, Mesh, get_mesh
+from tinyjax.parallel.sharding import (
+    Entries,
+    Part,
+    PartitionSpec,
+    Sharding,
+    SingleDeviceSharding,
+    as_sharding,
+    holders,
+    memory_kind_field,
+)
 from tinyjax.parallel.types import typed
 
 
 @records.leaf
 @attrs.frozen(repr=False, cache_hash=True)  # calls of programs are found by it
-class NamedSharding(sd.Sharding):
+class NamedSharding(Sharding):
     """The axes of an array are divided over the axes of a mesh.
 
     Attributes:
@@ -37,8 +47,8 @@ class NamedSharding(sd.Sharding):
     """
 
     mesh: AnyMesh = attrs.field()
-    spec: sd.PartitionSpec = attrs.field()
-    memory_kind: str = sd.memory_kind_field()
+    spec: PartitionSpec = attrs.field()
+    memory_kind: str = memory_kind_field()
 
     @mesh.validator
     def _check_mesh(self, _attribute: object, value: object) -> None:
@@ -49,7 +59,7 @@ class NamedSharding(sd.Sharding):
 
     @spec.validator
     def _check_spec(self, _attribute: object, value: object) -> None:
-        if not isinstance(value, sd.PartitionSpec):
+        if not isinstance(value, PartitionSpec):
             raise errors.ShardingError(
                 f"spec of NamedSharding must be a PartitionSpec, but got {errors.described(value)}."
             )
@@ -126,7 +136,7 @@ class NamedSharding(sd.Sharding):
     def divides(self, shape: Sequence[int]) -> bool:
         return not any(n % self.factor(axis) for axis, n in enumerate(shape))
 
-    def parts(self, shape: Sequence[int]) -> tuple[sd.Part, ...]:
+    def parts(self, shape: Sequence[int]) -> tuple[Part, ...]:
         return _parts(self, tuple(shape))
 
     @property
@@ -144,12 +154,12 @@ class NamedSharding(sd.Sharding):
     def terms(self) -> Sequence[int]:
         return _terms(self) if self.summed else super().terms
 
-    def is_equivalent_to(self, other: sd.Sharding, ndim: int) -> bool:
+    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
         if self is other:  # nearly always
             return True
         if self.is_abstract != other.is_abstract or self.memory_kind != other.memory_kind:
             return False
-        if isinstance(other, sd.SingleDeviceSharding):
+        if isinstance(other, SingleDeviceSharding):
             return self.ids == other.ids
         if not isinstance(other, NamedSharding):
             return False
@@ -165,7 +175,7 @@ class NamedSharding(sd.Sharding):
         self,
         *,
         mesh: AnyMesh | None = None,
-        spec: sd.PartitionSpec | None = None,
+        spec: PartitionSpec | None = None,
         memory_kind: str | None = None,
     ) -> NamedSharding:
         """Return the sharding with another mesh, specification or kind of memory.
@@ -200,12 +210,12 @@ class NamedSharding(sd.Sharding):
 
     def batched(self, axis: int, names: tuple[str, ...] = ()) -> NamedSharding:
         # a mesh whose axes types tell of has no others to choose from
-        entry = names if names or self.mesh.explicit_axes else sd.PartitionSpec.UNCONSTRAINED
+        entry = names if names or self.mesh.explicit_axes else PartitionSpec.UNCONSTRAINED
         return self.update(spec=self.spec.inserted(axis, entry))
 
     @property
     def is_decided(self) -> bool:
-        return sd.PartitionSpec.UNCONSTRAINED not in self.spec.partitions
+        return PartitionSpec.UNCONSTRAINED not in self.spec.partitions
 
     @property
     def is_explicit(self) -> bool:
@@ -228,7 +238,7 @@ class NamedSharding(sd.Sharding):
             return self
         entries = [
             x
-            if x is sd.PartitionSpec.UNCONSTRAINED
+            if x is PartitionSpec.UNCONSTRAINED
             else [n for n in here.spec.axes(i) if n not in names]
             for i, x in enumerate(here.spec)
         ]
@@ -265,17 +275,17 @@ class NamedSharding(sd.Sharding):
             return aval.plain
         return typed(aval, told)
 
-    def beside(self, entries: sd.Entries) -> NamedSharding:
+    def beside(self, entries: Entries) -> NamedSharding:
         if not self.mesh.auto_axes or {*self.spec.names} & {*self.mesh.explicit_axes}:
             return self
         partitions: list[object] = []
         for axis, told in enumerate(entries):
             entry = self.spec[axis] if axis < len(self.spec) else None
-            free = entry is sd.PartitionSpec.UNCONSTRAINED and not told
+            free = entry is PartitionSpec.UNCONSTRAINED and not told
             partitions.append(entry if free else (*told, *self.spec.axes(axis)))
         return self.update(spec=self.spec.with_partitions(partitions))
 
-    def decided(self, now: sd.Sharding) -> NamedSharding:
+    def decided(self, now: Sharding) -> NamedSharding:
         mesh = now.mesh if isinstance(now, NamedSharding) else None
         if isinstance(mesh, Mesh) and mesh.abstract_mesh == self.mesh:  # of the devices there are
             return self.update(mesh=mesh).decided(now)
@@ -285,7 +295,7 @@ class NamedSharding(sd.Sharding):
         kept = now.spec if isinstance(now, NamedSharding) and now.mesh == self.mesh else None
         entries: list[object] = []
         for axis, entry in enumerate(self.spec):
-            free = entry is sd.PartitionSpec.UNCONSTRAINED
+            free = entry is PartitionSpec.UNCONSTRAINED
             stays = () if kept is None or not free else kept.axes(axis)
             entries.append(entry if not free else () if used & {*stays} else stays)
         return self.update(spec=self.spec.with_partitions(entries))
@@ -305,7 +315,7 @@ class NamedSharding(sd.Sharding):
         entries = [*self.spec, *[None] * (ndim - len(self.spec))]
         axes = [
             ["?"]
-            if entry is sd.PartitionSpec.UNCONSTRAINED
+            if entry is PartitionSpec.UNCONSTRAINED
             else [*[f'"{name}"' for name in self.spec.axes(i)], *([more] if more else [])]
             for i, entry in enumerate(entries)
         ]
@@ -320,7 +330,7 @@ class NamedSharding(sd.Sharding):
             return None
         shape = [self.factor(axis) for axis in range(len(self.spec))]
         head = f"{self.spec!r} over {self.mesh}"
-        text: str = lazy.room("display").shown_grid(head, sd.holders(self, shape))
+        text: str = lazy.room("display").shown_grid(head, holders(self, shape))
         return text
 
     def __repr__(self) -> str:
@@ -343,11 +353,11 @@ def _terms(sharding: NamedSharding) -> Sequence[int]:
 
 
 @lru_cache(maxsize=4096)
-def _parts(sharding: NamedSharding, shape: tuple[int, ...]) -> tuple[sd.Part, ...]:
+def _parts(sharding: NamedSharding, shape: tuple[int, ...]) -> tuple[Part, ...]:
     sharding.check(shape)
     mesh, spec = sharding.mesh, sharding.spec
     sizes = mesh.shape
-    parts: list[sd.Part] = []
+    parts: list[Part] = []
     for place in np.ndindex(*mesh.axis_sizes):
         at = dict(zip(mesh.axis_names, place, strict=True))
         part: list[slice] = []
@@ -362,7 +372,7 @@ def _parts(sharding: NamedSharding, shape: tuple[int, ...]) -> tuple[sd.Part, ..
     return tuple(parts)
 
 
-def resolve(where: object, function: str) -> sd.Sharding:
+def resolve(where: object, function: str) -> Sharding:
     """Return the sharding that is meant: a specification alone is of the mesh in force.
 
     So is a sharding by the abstract mesh of the mesh in force.
@@ -375,20 +385,20 @@ def resolve(where: object, function: str) -> sd.Sharding:
         ShardingError: it is none of these, or a specification where no mesh is in force.
     """
     match where:
-        case dev.Device() | sd.SingleDeviceSharding():
-            sharding = sd.as_sharding(where)
-            if not all(map(dev.is_device, sharding.device_set)):
+        case devices.Device() | SingleDeviceSharding():
+            sharding = as_sharding(where)
+            if not all(map(devices.is_device, sharding.device_set)):
                 raise errors.ShardingError(
                     f"{function}: there is no device {sharding.device_set.pop()!r}: "
-                    f"tinyjax.devices() are {list(dev.all_devices())}." + MORE_DEVICES
+                    f"tinyjax.devices() are {list(devices.all_devices())}." + MORE_DEVICES
                 )
             return sharding
         case NamedSharding(mesh=AbstractMesh()):
             mesh = get_mesh()
             return NamedSharding(mesh, where.spec) if mesh.abstract_mesh == where.mesh else where
-        case sd.Sharding():
+        case Sharding():
             return where
-        case sd.PartitionSpec():
+        case PartitionSpec():
             mesh = get_mesh()
             if mesh.empty:
                 raise errors.ShardingError(
@@ -403,18 +413,18 @@ def resolve(where: object, function: str) -> sd.Sharding:
             )
 
 
-def declared(where: sd.Sharding | sd.PartitionSpec) -> sd.Sharding:
+def declared(where: Sharding | PartitionSpec) -> Sharding:
     """Return how arrays lie by what a ``ShapeDtypeStruct`` is given.
 
     Raises:
         ShardingError: it is a specification, and no mesh is in force.
     """
-    return resolve(where, "ShapeDtypeStruct") if isinstance(where, sd.PartitionSpec) else where
+    return resolve(where, "ShapeDtypeStruct") if isinstance(where, PartitionSpec) else where
 
 
 def checked(
     where: object, shape: Sequence[int], function: str, what: str, pads: bool = False
-) -> sd.Sharding:
+) -> Sharding:
     """Return the sharding that is meant of an array whose shape allows it.
 
     Args:

@@ -8,9 +8,18 @@ from typing import Any
 import attrs
 
 from tinyjax import errors, frames, records
-from tinyjax.core.names import av, dev, jx, pr
+from tinyjax.core import devices
+from tinyjax.core.tracing import jaxpr as jx, program_rules
+from tinyjax.core.values import avals as av
 from tinyjax.core.xla.compilation import Compilation
-from tinyjax.parallel import named_sharding as ns, sharded_array as sa, sharding as sd
+from tinyjax.parallel import named_sharding, sharded_array
+from tinyjax.parallel.sharding import (
+    PartitionSpec,
+    Sharding,
+    SingleDeviceSharding,
+    default_place,
+    on_first,
+)
 
 # What a program and its arguments say of where it runs; most say nothing of it.
 
@@ -25,9 +34,9 @@ class Wishes(records.Record):
         outs: how its results are to lie.
     """
 
-    all: tuple[sd.Sharding, ...]
-    ins: tuple[sd.Sharding | None, ...]
-    outs: tuple[sd.Sharding | None, ...]
+    all: tuple[Sharding, ...]
+    ins: tuple[Sharding | None, ...]
+    outs: tuple[Sharding | None, ...]
 
 
 def wishes_of(jaxpr: jx.Jaxpr) -> Wishes:
@@ -35,12 +44,12 @@ def wishes_of(jaxpr: jx.Jaxpr) -> Wishes:
 
     def find() -> Wishes:
         # in order, and each once
-        shardings: dict[sd.Sharding, None] = {}
-        used: dict[jx.Atom, sd.Sharding] = {}
-        defined: dict[jx.Atom, sd.Sharding] = {}
+        shardings: dict[Sharding, None] = {}
+        used: dict[jx.Atom, Sharding] = {}
+        defined: dict[jx.Atom, Sharding] = {}
         for eqn in jaxpr.eqns:
             rules = eqn.primitive.rules
-            rule = rules.extensions.get(pr.PLACES)
+            rule = rules.extensions.get(program_rules.PLACES)
             if rule is not None:
                 ins, outs = rule(eqn.params)
                 shardings.update(dict.fromkeys((*ins, *outs)))
@@ -76,29 +85,29 @@ def wishes_of(jaxpr: jx.Jaxpr) -> Wishes:
     return jaxpr.derive("wishes", find)
 
 
-def _as_typed(x: jx.Atom, sharding: sd.Sharding) -> sd.Sharding:
+def _as_typed(x: jx.Atom, sharding: Sharding) -> Sharding:
     """How a result of ``shard_map`` lies, as its type says it, or else as XLA would."""
     if x.aval.where is not None and x.aval.sharding.is_explicit:
         return x.aval.sharding
     return sharding.stripped()
 
 
-def on_devices(args: Sequence[object]) -> list[sd.Sharding | None]:
+def on_devices(args: Sequence[object]) -> list[Sharding | None]:
     """How arguments lie, arrays or types; None for those that go where they are wanted."""
     return [_sharding_of(x) for x in args]
 
 
-def _sharding_of(x: object) -> sd.Sharding | None:
-    if type(x) is sa.ShardedArray:
+def _sharding_of(x: object) -> Sharding | None:
+    if type(x) is sharded_array.ShardedArray:
         return x.sharding if x.committed else None
-    if isinstance(x, av.ShapeDtypeStruct) and x.sharding != sd.on_first():
+    if isinstance(x, av.ShapeDtypeStruct) and x.sharding != on_first():
         return x.sharding
     return None
 
 
 def on_host(args: Sequence[Any]) -> list[Any]:
     """Return arrays with their data on the host, for its first device."""
-    return [x.gathered if isinstance(x, sa.ShardedArray) else x for x in args]
+    return [x.gathered if isinstance(x, sharded_array.ShardedArray) else x for x in args]
 
 
 # On which devices a program runs: where its arguments lie, or where the program itself says.
@@ -119,8 +128,8 @@ class Written(records.Record):
         ndim: how many axes it has.
     """
 
-    outs: tuple[sd.Sharding | None, ...]
-    first: sd.Sharding | None = None
+    outs: tuple[Sharding | None, ...]
+    first: Sharding | None = None
     ndim: int = 0
 
 
@@ -138,17 +147,17 @@ class Placement(records.Printed):
     """
 
     ids: tuple[int, ...]
-    ins: tuple[sd.Sharding, ...]
-    outs: tuple[sd.Sharding | None, ...]
+    ins: tuple[Sharding, ...]
+    outs: tuple[Sharding | None, ...]
     is_abstract: bool = False
-    whole: sd.Sharding | None = attrs.field(default=None, eq=False)
+    whole: Sharding | None = attrs.field(default=None, eq=False)
     written: Written | None = attrs.field(default=None, eq=False)
 
     @property
     def is_default(self) -> bool:
         """Whether all lies on the processor's first device, as what is put nowhere does."""
         lie = (*self.ins, *[x for x in self.outs if x is not None], self.whole)
-        return all(x == sd.on_first() for x in lie)
+        return all(x == on_first() for x in lie)
 
 
 def place(request: Compilation, args: Sequence[Any]) -> tuple[Compilation, Sequence[Any]]:
@@ -172,10 +181,10 @@ def placement_in(request: Compilation) -> Placement:
 def is_on_host(request: Compilation) -> bool:
     """Return whether a program that has a placement runs on the first device alone."""
     placement = placement_in(request)
-    return placement.ids == sd.on_first().ids and not placement.is_abstract
+    return placement.ids == on_first().ids and not placement.is_abstract
 
 
-def placement_of(jaxpr: jx.Jaxpr, shardings: Sequence[sd.Sharding | None]) -> Placement | None:
+def placement_of(jaxpr: jx.Jaxpr, shardings: Sequence[Sharding | None]) -> Placement | None:
     """Return where a program runs; None for the processor's first device.
 
     Where neither arguments nor the program say it, that is the default device; the results are then
@@ -190,13 +199,13 @@ def placement_of(jaxpr: jx.Jaxpr, shardings: Sequence[sd.Sharding | None]) -> Pl
         ShardingError: arguments, or what the program names, lie on different devices.
     """
     placement = placement_by(jaxpr, shardings)
-    place = sd.default_place() if placement is None else None
+    place = default_place() if placement is None else None
     if place is None:
         return placement
     return Placement(place.ids, (place,) * len(jaxpr.in_binders), (place,) * len(jaxpr.outs))
 
 
-def placement_by(jaxpr: jx.Jaxpr, shardings: Sequence[sd.Sharding | None]) -> Placement | None:
+def placement_by(jaxpr: jx.Jaxpr, shardings: Sequence[Sharding | None]) -> Placement | None:
     """Return where a program runs, by its arguments and what it names; None where these do not say.
 
     Args:
@@ -213,7 +222,7 @@ def placement_by(jaxpr: jx.Jaxpr, shardings: Sequence[sd.Sharding | None]) -> Pl
     meshes = {
         x.mesh.abstract_mesh: x.mesh
         for x in said
-        if isinstance(x, ns.NamedSharding) and not x.is_abstract
+        if isinstance(x, named_sharding.NamedSharding) and not x.is_abstract
     }
     named = [_with_devices(x, meshes) for x in said]
     ids = named[0].ids
@@ -244,21 +253,23 @@ def placement_by(jaxpr: jx.Jaxpr, shardings: Sequence[sd.Sharding | None]) -> Pl
     decided = tuple([x and x.stripped() for x in told])
     pairs = zip(shardings, jaxpr.in_avals, strict=True)
     on_these = (
-        (x, aval.ndim) for x, aval in pairs if isinstance(x, ns.NamedSharding) and x.ids == ids
+        (x, aval.ndim)
+        for x, aval in pairs
+        if isinstance(x, named_sharding.NamedSharding) and x.ids == ids
     )
     written = Written(told, *next(on_these, (None, 0)))
     return Placement(ids, tuple(ins), decided, abstract, whole, written)
 
 
-def _with_devices(sharding: sd.Sharding, meshes: Mapping[Any, Any]) -> sd.Sharding:
+def _with_devices(sharding: Sharding, meshes: Mapping[Any, Any]) -> Sharding:
     """The same sharding, of devices where a mesh of that form is named with its devices."""
-    if not isinstance(sharding, ns.NamedSharding) or not sharding.is_abstract:
+    if not isinstance(sharding, named_sharding.NamedSharding) or not sharding.is_abstract:
         return sharding
     mesh = meshes.get(sharding.mesh.abstract_mesh)
     return sharding if mesh is None else sharding.update(mesh=mesh)
 
 
-def undivided(shardings: Sequence[sd.Sharding], ids: Sequence[int]) -> sd.Sharding:
+def undivided(shardings: Sequence[Sharding], ids: Sequence[int]) -> Sharding:
     """How an array lies of which some devices have copies, on a mesh that is named if one is.
 
     Args:
@@ -266,15 +277,15 @@ def undivided(shardings: Sequence[sd.Sharding], ids: Sequence[int]) -> sd.Shardi
         ids: the numbers of the devices.
     """
     for sharding in shardings:
-        if isinstance(sharding, ns.NamedSharding) and sharding.ids == ids:
-            return ns.NamedSharding(sharding.mesh, sd.PartitionSpec())
-    return sd.SingleDeviceSharding(dev.device_at(ids[0]))
+        if isinstance(sharding, named_sharding.NamedSharding) and sharding.ids == ids:
+            return named_sharding.NamedSharding(sharding.mesh, PartitionSpec())
+    return SingleDeviceSharding(devices.device_at(ids[0]))
 
 
 def _named(these: Sequence[int], others: Sequence[int]) -> list[str]:
     """Name the devices of two groups: by their numbers alone, if all are the processor's."""
-    are_processors = all(dev.platform_at(i) is dev.CPU for i in (*these, *others))
+    are_processors = all(devices.platform_at(i) is devices.CPU for i in (*these, *others))
     return [
-        ", ".join([str(i if are_processors else dev.device_at(i)) for i in ids])
+        ", ".join([str(i if are_processors else devices.device_at(i)) for i in ids])
         for ids in (these, others)
     ]

@@ -6,10 +6,15 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, ParamSpec, Protocol, TypeVar
 
 from tinyjax import errors, tree
+from tinyjax.core import jit
 from tinyjax.core.api.mapping import over_devices, vmap
-from tinyjax.core.names import av, ck, dev, ints, jt, opd, stages
+from tinyjax.core.devices import Device, check_platform, devices_of, first_device, group
+from tinyjax.core.jit import stages
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import avals as av, integers as ints, operands as opd
 from tinyjax.frames import Applied, imitate, wraps
-from tinyjax.parallel import constraint as con, meshes, named_sharding as ns, sharding as sd
+from tinyjax.parallel import meshes, named_sharding, sharding
+from tinyjax.parallel.constraint import with_sharding_constraint
 from tinyjax.tracebacks import folded
 
 P = ParamSpec("P")
@@ -31,7 +36,7 @@ class PmapFunction(Protocol[P, R_co]):
 _NAMELESS: Final = "of pmap"
 
 
-@ck.checked
+@checking.checked
 def pmap(  # noqa: PLR0913 (JAX's signature)
     fun: Callable[P, R],
     axis_name: str | None = None,
@@ -39,7 +44,7 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
     in_axes: Any = 0,
     out_axes: Any = 0,
     static_broadcasted_argnums: int | Iterable[int] = (),
-    devices: Sequence[dev.Device] | None = None,
+    devices: Sequence[Device] | None = None,
     backend: str | None = None,
     axis_size: int | None = None,
     donate_argnums: int | Iterable[int] = (),
@@ -72,12 +77,12 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
         >>> normalized(jnp.array([[3.0, 4.0]]))  # one device, which has one row
         Array([[1., 1.]], dtype=float32)
     """
-    dev.check_platform(backend)
+    check_platform(backend)
     name = _NAMELESS if axis_name is None else axis_name
     vmap(fun, in_axes, out_axes, axis_name=name, axis_size=axis_size)  # raises what it would
     static = {*ints.one_or_more(static_broadcasted_argnums, "static_broadcasted_argnums of pmap")}
     donated = ints.one_or_more(donate_argnums, "donate_argnums of pmap")
-    programs: dict[int, jt.JitFunction[..., Any]] = {}
+    programs: dict[int, jit.JitFunction[..., Any]] = {}
 
     def axes_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the axes of arguments by position; None for one that is static."""
@@ -86,8 +91,8 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
 
     applied = Applied("pmap", fun)
 
-    def program_for(size: int) -> jt.JitFunction[..., Any]:
-        there = dev.devices_of(dev.group().process_index, backend) if devices is None else devices
+    def program_for(size: int) -> jit.JitFunction[..., Any]:
+        there = devices_of(group().process_index, backend) if devices is None else devices
         mesh = _mesh_of(there, size, name)
 
         def program(*args: Any, **kwargs: Any) -> Any:
@@ -108,9 +113,11 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
             mapped = over_devices(imitate(of_arrays, applied), of_each, out_axes, name, axis_size)
             return _laid(mapped(*arrays, **named), out_axes, mesh)
 
-        return jt.jit(wraps(applied)(program), static_argnums=tuple(static), donate_argnums=donated)
+        return jit.jit(
+            wraps(applied)(program), static_argnums=tuple(static), donate_argnums=donated
+        )
 
-    def program_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> jt.JitFunction[..., Any]:
+    def program_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> jit.JitFunction[..., Any]:
         size = _length([*_pairs(args, axes_of(args)), *_pairs(kwargs, 0)], axis_size)
         if size not in programs:
             programs[size] = program_for(size)
@@ -129,7 +136,7 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
     return mapped
 
 
-def _mesh_of(devices: Sequence[dev.Device], size: int, name: str) -> meshes.Mesh:
+def _mesh_of(devices: Sequence[Device], size: int, name: str) -> meshes.Mesh:
     """The mesh of the first devices."""
     if size > len(devices):
         raise errors.ShardingError(
@@ -166,16 +173,16 @@ def _pairs(values: Any, axes: Any) -> list[tuple[Any, int | None]]:
 
 def _laid(values: Any, axes: Any, mesh: meshes.Mesh) -> Any:
     """Divide arrays over the devices along the axes that a prefix says; copy the others."""
-    if mesh.size == 1 and mesh.devices.item() == dev.first_device():
+    if mesh.size == 1 and mesh.devices.item() == first_device():
         return values
     laid = [
-        con.with_sharding_constraint(x, ns.NamedSharding(mesh, _along(axis, x, mesh)))
+        with_sharding_constraint(x, named_sharding.NamedSharding(mesh, _along(axis, x, mesh)))
         for x, axis in _pairs(values, axes)
     ]
     return tree.unflatten(tree.structure(values), laid)
 
 
-def _along(axis: int | None, x: Any, mesh: meshes.Mesh) -> sd.PartitionSpec:
+def _along(axis: int | None, x: Any, mesh: meshes.Mesh) -> sharding.PartitionSpec:
     if axis is None:
-        return sd.PartitionSpec()
-    return sd.PartitionSpec(*[None] * (axis % opd.as_array(x).ndim), mesh.axis_names[0])
+        return sharding.PartitionSpec()
+    return sharding.PartitionSpec(*[None] * (axis % opd.as_array(x).ndim), mesh.axis_names[0])

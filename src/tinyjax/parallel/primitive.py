@@ -6,15 +6,17 @@ from typing import Final
 
 import attrs
 
-from tinyjax.core.names import av, jx, prim
-from tinyjax.parallel import inside, meshes, named_sharding as ns, sharding as sd, types as ty
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim
+from tinyjax.core.values import avals as av
+from tinyjax.parallel import inside, meshes, named_sharding, types
 from tinyjax.parallel.mesh_rule import along
+from tinyjax.parallel.sharding import PartitionSpec
 
 #: How operands are divided, or results joined.
-Specs = tuple[sd.PartitionSpec, ...]
+Specs = tuple[PartitionSpec, ...]
 
 #: Of what each device has a copy.
-COPIES: Final = sd.PartitionSpec()
+COPIES: Final = PartitionSpec()
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -52,7 +54,7 @@ shard_map_p: prim.Primitive[ShardMapParams] = prim.Primitive("shard_map", ShardM
 
 
 def local_type(
-    aval: av.ShapedArray, mesh: meshes.AnyMesh, axes: tuple[str, ...], spec: sd.PartitionSpec
+    aval: av.ShapedArray, mesh: meshes.AnyMesh, axes: tuple[str, ...], spec: PartitionSpec
 ) -> av.ShapedArray:
     """The type of a device's part of an array, which varies along the axes that divide it, too.
 
@@ -67,16 +69,14 @@ def local_type(
     Raises:
         ShardingError: it cannot be divided so.
     """
-    shape = ns.NamedSharding(mesh, spec).shard_shape(aval.shape)
+    shape = named_sharding.NamedSharding(mesh, spec).shard_shape(aval.shape)
     whole = inside.part_type(aval, axes, mesh.explicit_axes)
     part = whole.plain.with_shape(shape)
-    part = ty.with_varying(part, ty.across(part) | along(spec))
+    part = types.with_varying(part, types.across(part) | along(spec))
     return whole.sharding.typed(part) if whole.told is not None else part
 
 
-def global_type(
-    aval: av.ShapedArray, mesh: meshes.AnyMesh, spec: sd.PartitionSpec
-) -> av.ShapedArray:
+def global_type(aval: av.ShapedArray, mesh: meshes.AnyMesh, spec: PartitionSpec) -> av.ShapedArray:
     """The type of an array of which devices have parts of a type.
 
     Args:
@@ -84,14 +84,14 @@ def global_type(
         mesh: the devices.
         spec: how the parts are joined.
     """
-    sharding = ns.NamedSharding(mesh, spec)
+    sharding = named_sharding.NamedSharding(mesh, spec)
     shape = tuple([n * sharding.factor(i) for i, n in enumerate(aval.shape)])
-    entries = [(*spec.axes(i), *names) for i, names in enumerate(ty.entries(aval))]
+    entries = [(*spec.axes(i), *names) for i, names in enumerate(types.entries(aval))]
     told = spec.with_partitions(entries)
-    if ty.is_summed(aval):
+    if types.is_summed(aval):
         rest = aval.sharding.spec
         told = told.update(
             unreduced=spec.unreduced | rest.unreduced, reduced=spec.reduced | rest.reduced
         )
-    whole = ty.with_varying(aval.plain.with_shape(shape), ty.across(aval) - along(spec))
-    return ns.NamedSharding(mesh, told).typed(whole)
+    whole = types.with_varying(aval.plain.with_shape(shape), types.across(aval) - along(spec))
+    return named_sharding.NamedSharding(mesh, told).typed(whole)

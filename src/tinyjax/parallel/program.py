@@ -11,26 +11,27 @@ from typing import Any
 import attrs
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import av, bc, bt, conc, ew, jv, jx, low, lz, pr, prim, sh, sl, stg, tp, xla
+from tinyjax.core import xla
+from tinyjax.core.lowering import call_jaxpr, tensors
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
+from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.core.stablehlo import Lowering, Values
-from tinyjax.core.tracing import bind
-from tinyjax.core.values import Array
-from tinyjax.parallel import (
-    constraint as con,
-    inside,
-    lowering,
-    meshes,
-    primitive,
-    sharding as sd,
-    types as ty,
-)
+from tinyjax.core.tracing import bind, jaxpr as jx, primitive as prim, program_rules, staging
+from tinyjax.core.transforms import batching
+from tinyjax.core.transforms.jvp import jvp_jaxpr
+from tinyjax.core.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
+from tinyjax.core.transforms.transpose import transpose_jaxpr
+from tinyjax.core.values import Array, avals as av, concrete
+from tinyjax.parallel import inside, lowering, meshes, primitive, sharding
 from tinyjax.parallel.collective import axis_index, pmin, psum, unvary_p
+from tinyjax.parallel.constraint import unsaid
 from tinyjax.parallel.fitting import refit
 from tinyjax.parallel.mesh_rule import MESH, MeshRule, along, axes_of, joined
 from tinyjax.parallel.meshes import AxisType
 from tinyjax.parallel.named_sharding import NamedSharding
 from tinyjax.parallel.program_keys import FIRST_CODE, RECORDED_IN
 from tinyjax.parallel.sharding import PartitionSpec
+from tinyjax.parallel.types import Axes, Share
 
 # ``shard_map`` on one device: each axis of the mesh is the named axis of a ``vmap``.
 #
@@ -53,9 +54,9 @@ def emulate(args: prim.Arrays, params: primitive.ShardMapParams) -> prim.Arrays:
 
 def _untyped(x: Array) -> Array:
     """Return an array whose type does not tell how it lies."""
-    if isinstance(x, conc.ConcreteArray):
-        return x if x.aval is x.aval.plain else conc.ConcreteArray(x.host, x.aval.plain)
-    return con.unsaid(x)
+    if isinstance(x, concrete.ConcreteArray):
+        return x if x.aval is x.aval.plain else concrete.ConcreteArray(x.host, x.aval.plain)
+    return unsaid(x)
 
 
 def _along(
@@ -75,7 +76,7 @@ def _along(
     rest = [[other for other in own if other != name] for own in names]
     axes = [0 if name in own else None for own in names]
     mapped = prim.MappedAxis(size, name, one_by_one=True)
-    outs, out_axes = bt.batch_flat(
+    outs, out_axes = batching.batch_flat(
         lambda *xs: _along(number + 1, xs, rest, params), mapped, args, axes
     )
     result: list[Array] = []
@@ -84,17 +85,19 @@ def _along(
             result.append(sh.move_batch_axis(out, axis, 0, size))
         else:  # all are the same
             result.append(
-                out if axis is None else sh.squeeze(sl.slice_in_dim(out, 0, 1, axis=axis), (axis,))
+                out
+                if axis is None
+                else sh.squeeze(slicing.slice_in_dim(out, 0, 1, axis=axis), (axis,))
             )
     return result
 
 
-def _rows(mesh: meshes.AnyMesh, spec: sd.PartitionSpec) -> list[str]:
+def _rows(mesh: meshes.AnyMesh, spec: sharding.PartitionSpec) -> list[str]:
     """The axes of the mesh along which devices have different parts, in the order of the mesh."""
     return [name for name in mesh.axis_names if name in spec.names or name in spec.unreduced]
 
 
-def _divided(x: Array, mesh: meshes.AnyMesh, spec: sd.PartitionSpec) -> Array:
+def _divided(x: Array, mesh: meshes.AnyMesh, spec: sharding.PartitionSpec) -> Array:
     """Divide an array: an axis in front for each axis of the mesh that it is divided over.
 
     Of a sum the first device has all.
@@ -107,17 +110,19 @@ def _divided(x: Array, mesh: meshes.AnyMesh, spec: sd.PartitionSpec) -> Array:
     x = sh.reshape(x, tuple(shape))
     for name in spec.unreduced:
         others = sh.full((sizes[name] - 1, *x.shape), 0, x.dtype)
-        x = sl.concatenate([sh.reshape(x, (1, *x.shape)), others], 0)
+        x = slicing.concatenate([sh.reshape(x, (1, *x.shape)), others], 0)
         places.insert(0, name)
     front = [places.index(name) for name in _rows(mesh, spec)]
     rest = [i for i, name in enumerate(places) if name is None]
     return sh.transpose(x, (*front, *rest))
 
 
-def _joined(x: Array, mesh: meshes.AnyMesh, spec: sd.PartitionSpec, part: av.ShapedArray) -> Array:
+def _joined(
+    x: Array, mesh: meshes.AnyMesh, spec: sharding.PartitionSpec, part: av.ShapedArray
+) -> Array:
     """Join the parts of an array again; ``part`` is the type of each."""
     rows = _rows(mesh, spec)
-    x = bc.reduce_sum(x, tuple([i for i, name in enumerate(rows) if name in spec.unreduced]))
+    x = reduce_sum(x, tuple([i for i, name in enumerate(rows) if name in spec.unreduced]))
     front = [name for name in rows if name not in spec.unreduced]
     order: list[int] = []
     shape: list[int] = []
@@ -142,7 +147,7 @@ def _joined(x: Array, mesh: meshes.AnyMesh, spec: sd.PartitionSpec, part: av.Sha
 
 
 def bind_shard_map(
-    staged: stg.Staged,
+    staged: staging.Staged,
     args: Sequence[Array],
     like: primitive.ShardMapParams,
     in_specs: Sequence[PartitionSpec],
@@ -171,18 +176,18 @@ def _on_axes(params: primitive.ShardMapParams) -> AbstractContextManager[None]:
     return inside.on_axes(params.mesh, params.axes, params.checks)
 
 
-def _axes(specs: Sequence[PartitionSpec], across: Sequence[ty.Axes] | None = None) -> list[ty.Axes]:
+def _axes(specs: Sequence[PartitionSpec], across: Sequence[Axes] | None = None) -> list[Axes]:
     """What differs between devices in parts, of what varies along other axes already."""
     before = [av.NOWHERE] * len(specs) if across is None else across
     return [along(spec) | axes for spec, axes in zip(specs, before, strict=True)]
 
 
 def _fit(
-    params: primitive.ShardMapParams, across: Sequence[ty.Axes]
-) -> tuple[Sequence[ty.Axes], primitive.ShardMapParams]:
+    params: primitive.ShardMapParams, across: Sequence[Axes]
+) -> tuple[Sequence[Axes], primitive.ShardMapParams]:
     inside = axes_of(params.jaxpr.in_avals)
     here = along(PartitionSpec(params.axes))
-    here = here.union([ty.Share(letter, name) for letter in "UR" for name in params.axes])
+    here = here.union([Share(letter, name) for letter in "UR" for name in params.axes])
     targets = joined(across, [axes - here for axes in inside])
     with _on_axes(params):
         jaxpr = refit(params.jaxpr, _axes(params.in_specs, targets), _axes(params.out_specs))
@@ -208,22 +213,24 @@ def _type(avals: prim.Avals, params: primitive.ShardMapParams) -> prim.Avals:
 
 @primitive.shard_map_p.def_evaluate
 def _evaluate(args: prim.Arrays, params: primitive.ShardMapParams) -> prim.Arrays:
-    if not conc.any_placed(args):
+    if not concrete.any_placed(args):
         return emulate(args, params)
     return xla.run_alone(primitive.shard_map_p, args, params)
 
 
-def _program(args: Sequence[Any], params: primitive.ShardMapParams, run: pr.Run) -> Sequence[Any]:
-    def stage() -> stg.Staged:
+def _program(
+    args: Sequence[Any], params: primitive.ShardMapParams, run: program_rules.Run
+) -> Sequence[Any]:
+    def stage() -> staging.Staged:
         specs = zip(params.jaxpr.in_avals, params.in_specs, strict=True)
         avals = [primitive.global_type(aval, params.mesh, spec).plain for aval, spec in specs]
-        return stg.stage(lambda *xs: emulate(xs, params), avals)
+        return staging.stage(lambda *xs: emulate(xs, params), avals)
 
     key = ("emulated", params.mesh, params.axes, params.in_specs, params.out_specs)
     return run(params.jaxpr.derive(key, stage).jaxpr, args)
 
 
-pr.def_program(primitive.shard_map_p, _program)
+program_rules.def_program(primitive.shard_map_p, _program)
 
 
 @primitive.shard_map_p.def_rule(RECORDED_IN)
@@ -247,7 +254,7 @@ def _first_code(
         return [*results, *[_of_one(x, own, params.axes) for x in (code, *values)]]
 
     with _on_axes(params):
-        staged = stg.stage(run, jaxpr.in_avals)
+        staged = staging.stage(run, jaxpr.in_avals)
     out_specs = (*params.out_specs, *[primitive.COPIES] * (len(staged.jaxpr.outs) - count))
     return bind_shard_map(staged, args, params, params.in_specs, out_specs)
 
@@ -255,11 +262,11 @@ def _first_code(
 def _of_one(x: Array, own: Array, axes: tuple[str, ...]) -> Array:
     """Give all devices what one of them has."""
     wide = ew.convert_element_type(x, dtypes.int32) if x.dtype == bool else x
-    here = bc.broadcast_in_dim(own, x.shape, ())
+    here = broadcast_in_dim(own, x.shape, ())
     return ew.convert_element_type(psum(ew.select(here, wide, sh.zeros_like(wide)), axes), x.dtype)
 
 
-@primitive.shard_map_p.def_rule(pr.PLACES)
+@primitive.shard_map_p.def_rule(program_rules.PLACES)
 def _shardings(params: primitive.ShardMapParams) -> tuple[list[NamedSharding], list[NamedSharding]]:
     # a program without operands or results has a mesh all the same
     rest = (PartitionSpec.UNCONSTRAINED,) if params.is_partial else ()
@@ -280,10 +287,10 @@ def _lowering(b: Lowering, operands: Values, params: primitive.ShardMapParams) -
     b.part = lowering.Part(mesh.shape_tuple, params.is_partial, free, text)
     try:
         if len(mesh.ids) == 1:
-            return low.call_jaxpr(b, jaxpr, "part", operands)
-        types = low.tensors(jaxpr.in_avals)
+            return call_jaxpr(b, jaxpr, "part", operands)
+        types = tensors(jaxpr.in_avals)
         # a function, since the block must not mention what is outside of it
-        region = b.region(types, lambda xs: low.call_jaxpr(b, jaxpr, "part", xs), "sdy.return")
+        region = b.region(types, lambda xs: call_jaxpr(b, jaxpr, "part", xs), "sdy.return")
     finally:
         b.part = outer
 
@@ -331,7 +338,7 @@ def _jvp(
 ) -> prim.JvpResult:
     nonzero = prim.nonzeros(tangents)
     with _on_axes(params):
-        staged, nonzero_out = jv.jvp_jaxpr(params.jaxpr, nonzero)
+        staged, nonzero_out = jvp_jaxpr(params.jaxpr, nonzero)
     in_specs, out_specs = params.in_specs, params.out_specs
     outs = bind_shard_map(
         staged,
@@ -344,24 +351,24 @@ def _jvp(
     return outs[:n], prim.with_zeros(nonzero_out, outs[n:])
 
 
-def _within(across: ty.Axes, axes: tuple[str, ...]) -> PartitionSpec:
+def _within(across: Axes, axes: tuple[str, ...]) -> PartitionSpec:
     """How parts are joined, with an axis in front if they vary, that differ so between devices."""
     varies = tuple([name for name in axes if name in across])
-    unreduced, reduced = [[n for n in axes if ty.Share(x, n) in across] for x in "UR"]
+    unreduced, reduced = [[n for n in axes if Share(x, n) in across] for x in "UR"]
     return PartitionSpec(*[varies] if varies else [], unreduced={*unreduced}, reduced={*reduced})
 
 
 def _linearized(
     jaxpr: jx.Jaxpr, axes: tuple[str, ...], nonzero: tuple[bool, ...]
-) -> tuple[lz.LinearizedJaxpr, Sequence[PartitionSpec]]:
+) -> tuple[LinearizedJaxpr, Sequence[PartitionSpec]]:
     """Split a program of parts in two halves, and say how computed residuals are joined.
 
     One that varies has an axis in front, which is divided over the axes along which it does, by
     name.
     """
 
-    def make() -> tuple[lz.LinearizedJaxpr, Sequence[PartitionSpec]]:
-        halves = lz.linearize_jaxpr(jaxpr, nonzero)
+    def make() -> tuple[LinearizedJaxpr, Sequence[PartitionSpec]]:
+        halves = linearize_jaxpr(jaxpr, nonzero)
         primal, n, avals = halves.primal, len(jaxpr.outs), halves.tangent.in_avals
         computed = [_within(own, axes) for own in axes_of(primal.jaxpr.out_avals)[n:]]
         places = iter(computed)
@@ -383,9 +390,9 @@ def _linearized(
             return jx.eval_jaxpr(halves.tangent, own)
 
         pairs = zip(avals, divided, strict=True)
-        staged = stg.stage(tangent, [a.stacked(1) if mark else a for a, mark in pairs])
+        staged = staging.stage(tangent, [a.stacked(1) if mark else a for a, mark in pairs])
         assert not staged.consts, "a program is closed"
-        whole = stg.Staged(stg.extend(primal.jaxpr, with_axis), primal.consts)
+        whole = staging.Staged(staging.extend(primal.jaxpr, with_axis), primal.consts)
         return attrs.evolve(halves, primal=whole, tangent=staged.jaxpr), computed
 
     return jaxpr.derive(("shard_map", axes, nonzero), make)
@@ -405,7 +412,7 @@ def _linearize(
 
     def tangent_map(tangents: prim.Arrays) -> prim.Arrays:
         return bind_shard_map(
-            stg.Staged(halves.tangent, ()),
+            staging.Staged(halves.tangent, ()),
             [*residuals, *tangents],
             params,
             (*specs, *prim.marked(in_specs, nonzero)),
@@ -422,7 +429,7 @@ def _transpose(
     linear, nonzero = prim.are_undefined(operands), prim.nonzeros(cotangents)
     known = [not unknown for unknown in linear]
     with _on_axes(params):
-        transposed = tp.transpose_jaxpr(params.jaxpr, linear, nonzero)
+        transposed = transpose_jaxpr(params.jaxpr, linear, nonzero)
     cotangents_in = bind_shard_map(
         transposed.staged,
         [*prim.defined(operands), *prim.present(cotangents)],
@@ -495,7 +502,7 @@ def _batch(
     mapped = attrs.evolve(mapped, size=mapped.size // params.mesh.size_of(over), spmd=())
     with _on_axes(params):
         jaxpr = _varying(params.jaxpr, over)
-        staged, out_axes = bt.batch_jaxpr(jaxpr, mapped, tuple(axes))
+        staged, out_axes = batching.batch_jaxpr(jaxpr, mapped, tuple(axes))
 
     def inserted(specs: primitive.Specs, axes: prim.BatchAxes) -> list[PartitionSpec]:
         return [

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
-from tinyjax.core.names import Array, jx, prim
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim
+from tinyjax.core.values import Array
 
 #: The rule of a primitive whose programs are recorded for a mesh: of the parameters by name, the
 #: block in which they are.

@@ -8,24 +8,32 @@ from typing import Any, Final, TypeVar, overload
 import numpy as np
 
 from tinyjax import errors, tree
-from tinyjax.core.names import Array, ArrayLike, ShapedArray, conc, dev, opd, tr
+from tinyjax.core import devices
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.values import Array, ArrayLike, ShapedArray, concrete, operands as opd
 from tinyjax.core.values.integers import integers
 from tinyjax.dtypes import PHYSICAL, DTypeLike, HostArray, to_physical
-from tinyjax.parallel import (
-    constraint as con,
-    named_sharding as ns,
-    sharding as sd,
-    types as ty,
-    xla,
-)
+from tinyjax.parallel import named_sharding, xla
 from tinyjax.parallel.collective import sharing
+from tinyjax.parallel.constraint import constrain
 from tinyjax.parallel.lowering import keeping_sums
 from tinyjax.parallel.sharded_array import ShardedArray
+from tinyjax.parallel.sharding import (
+    KIND_OF,
+    PartitionSpec,
+    Sharding,
+    SingleDeviceSharding,
+    Space,
+    default_place,
+    on_first,
+    places_of,
+)
+from tinyjax.parallel.types import across
 
 # ``device_put`` and its kin: arrays and numbers that are put somewhere.
 
 
-def put(leaf: Any, where: dev.Placement, function: str) -> Array:
+def put(leaf: Any, where: devices.Placement, function: str) -> Array:
     """Return an array or a number as an array that lies where it should.
 
     Args:
@@ -43,21 +51,21 @@ def put(leaf: Any, where: dev.Placement, function: str) -> Array:
             return sent
     array = opd.as_array(leaf)
     if array.is_deleted():
-        conc.raise_donated(array)
-    holds_data = isinstance(array, conc.ConcreteArray | conc.PlacedArray)
+        concrete.raise_donated(array)
+    holds_data = isinstance(array, concrete.ConcreteArray | concrete.PlacedArray)
     if where is None:
-        if not isinstance(array, conc.ConcreteArray):
+        if not isinstance(array, concrete.ConcreteArray):
             return array
-        return xla.moving.put(array, sd.default_place() or sd.on_first())
-    if isinstance(where, sd.Space):
-        kind = sd.KIND_OF.get(where)
+        return xla.moving.put(array, default_place() or on_first())
+    if isinstance(where, Space):
+        kind = KIND_OF.get(where)
         if kind is None or not holds_data:
             return array
         return xla.moving.put(array, array.sharding.with_memory_kind(kind))
-    sharding = ns.checked(where, array.shape, function, "the array")
+    sharding = named_sharding.checked(where, array.shape, function, "the array")
     if not holds_data:
-        return con.constrain(array, sharding)
-    if isinstance(array, conc.ConcreteArray) and not sharding.is_fully_addressable:
+        return constrain(array, sharding)
+    if isinstance(array, concrete.ConcreteArray) and not sharding.is_fully_addressable:
         xla.moving.check_same(array, sharding)
     return xla.moving.put(array, sharding)
 
@@ -66,15 +74,15 @@ def put(leaf: Any, where: dev.Placement, function: str) -> Array:
 _LEAST_LENT: Final = 1 << 18
 
 
-def _sent(host: HostArray, where: dev.Placement, function: str) -> Array | None:
+def _sent(host: HostArray, where: devices.Placement, function: str) -> Array | None:
     """Return NumPy's data where it should lie; None where it stays in the host's memory."""
-    sharding = sd.default_place() if where is None else where
-    if isinstance(sharding, sd.Space | None):
+    sharding = default_place() if where is None else where
+    if isinstance(sharding, Space | None):
         return None
-    sharding = ns.checked(sharding, host.shape, function, "the array")
+    sharding = named_sharding.checked(sharding, host.shape, function, "the array")
     if (
-        not isinstance(sharding, sd.SingleDeviceSharding)
-        or sharding.device.platform == dev.PLATFORM
+        not isinstance(sharding, SingleDeviceSharding)
+        or sharding.device.platform == devices.PLATFORM
     ):
         return None
     if not opd.may_be_lent(host):
@@ -84,7 +92,7 @@ def _sent(host: HostArray, where: dev.Placement, function: str) -> Array | None:
 
 def put_made(made: Array | HostArray) -> Array:
     """Return what was made of data of the host, or NumPy's, as an array on the default device."""
-    if isinstance(made, Array) and type(made) is not conc.ConcreteArray:
+    if isinstance(made, Array) and type(made) is not concrete.ConcreteArray:
         return made
     if not isinstance(tr.current_trace(), tr.PlacedTrace):
         return opd.as_array(made)
@@ -92,7 +100,7 @@ def put_made(made: Array | HostArray) -> Array:
 
 
 def put_like(
-    array: Array, aval: ShapedArray, told: sd.Sharding | None, where: dev.Placement, function: str
+    array: Array, aval: ShapedArray, told: Sharding | None, where: devices.Placement, function: str
 ) -> Array:
     """Return an array where it is wanted: by default as another lies, if it can lie so.
 
@@ -103,20 +111,20 @@ def put_like(
         where: where it is wanted; None for as the other lies.
         function: what the user called, for messages.
     """
-    if ty.across(aval):
-        array = sharing(array, ty.across(aval))
+    if across(aval):
+        array = sharing(array, across(aval))
     if where is None:
         if array.shape == aval.shape:
             array = aval.laid(array)
             where = None if told is None or told.is_abstract else told
-        elif isinstance(told, sd.SingleDeviceSharding):  # which divides no axes
+        elif isinstance(told, SingleDeviceSharding):  # which divides no axes
             where = told
     return put(array, where, function)
 
 
 def put_result(
     fun: Callable[..., Array],
-    where: dev.Placement,
+    where: devices.Placement,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Array:
@@ -125,8 +133,8 @@ def put_result(
     So the types of the arguments need not say how the result lies, unless it is to stay a sum of
     which each device has a part.
     """
-    spec = where.spec if isinstance(where, sd.Sharding) else where
-    if isinstance(spec, sd.PartitionSpec) and spec.unreduced:
+    spec = where.spec if isinstance(where, Sharding) else where
+    if isinstance(spec, PartitionSpec) and spec.unreduced:
         with keeping_sums(spec.unreduced):
             out = fun(*args, **kwargs)
         return put(out, where, fun.__name__)
@@ -142,7 +150,7 @@ T = TypeVar("T")
 
 def make_array_from_callback(
     shape: Sequence[int],
-    sharding: sd.Sharding,
+    sharding: Sharding,
     data_callback: Callable[[tuple[slice, ...]], Any],
     dtype: DTypeLike = None,
 ) -> Array:
@@ -169,11 +177,11 @@ def make_array_from_callback(
     """
     name = "make_array_from_callback"
     sizes = integers(shape, f"shape of {name}")
-    resolved = ns.checked(sharding, sizes, name, "the array")
+    resolved = named_sharding.checked(sharding, sizes, name, "the array")
     _check_no_sum(name, resolved)
     kind = None if dtype is None else np.dtype(dtype)
-    by_part: dict[str, conc.ConcreteArray] = {}
-    parts: list[conc.ConcreteArray] = []
+    by_part: dict[str, concrete.ConcreteArray] = {}
+    parts: list[concrete.ConcreteArray] = []
     for part in resolved.addressable_devices_indices_map(sizes).values():
         if str(part) not in by_part:
             data = _on_host(data_callback(part), name)
@@ -188,7 +196,7 @@ def make_array_from_callback(
 
 
 def make_array_from_single_device_arrays(
-    shape: Sequence[int], sharding: sd.Sharding, arrays: Sequence[Array], *, dtype: DTypeLike = None
+    shape: Sequence[int], sharding: Sharding, arrays: Sequence[Array], *, dtype: DTypeLike = None
 ) -> Array:
     """Return an array over several devices, made of arrays that lie on one of them each.
 
@@ -214,16 +222,19 @@ def make_array_from_single_device_arrays(
     """
     name = "make_array_from_single_device_arrays"
     sizes = integers(shape, f"shape of {name}")
-    resolved = ns.checked(sharding, sizes, name, "the array")
-    by_device: dict[dev.Device, Array] = {}
+    resolved = named_sharding.checked(sharding, sizes, name, "the array")
+    by_device: dict[devices.Device, Array] = {}
     for array in arrays:
-        if not isinstance(array, conc.ConcreteArray | ShardedArray) or len(array.devices()) != 1:
+        if (
+            not isinstance(array, concrete.ConcreteArray | ShardedArray)
+            or len(array.devices()) != 1
+        ):
             raise errors.ShardingError(
                 f"{name} takes arrays that lie on one device each, but got "
                 f"{errors.shortened(array)}."
             )
         by_device[array.devices().pop()] = array
-    own = [dev.device_at(resolved.ids[place]) for place in resolved.addressable_places]
+    own = [devices.device_at(resolved.ids[place]) for place in resolved.addressable_places]
     if {*by_device} != {*own} or len(arrays) != len(own):
         raise errors.ShardingError(
             f"{name} takes one array for each device of this process that {resolved!r} has, {own}, "
@@ -280,7 +291,7 @@ def make_array_from_process_local_data(
         (3, 2)
     """
     leaves, treedef = tree.flatten(local_data)
-    places = tree.flatten_prefix(sharding, treedef, dev.is_place, "sharding")
+    places = tree.flatten_prefix(sharding, treedef, devices.is_place, "sharding")
     shapes = tree.flatten_prefix(global_shape, treedef, _is_shape, "global_shape")
     arrays = [_of_local(*each) for each in zip(places, leaves, shapes, strict=True)]
     return tree.unflatten(treedef, arrays)
@@ -289,7 +300,7 @@ def make_array_from_process_local_data(
 def _of_local(where: object, leaf: Any, shape: Sequence[int] | None) -> Array:
     name = "make_array_from_process_local_data"
     local = _on_host(leaf, name)
-    sharding = ns.resolve(where, name)
+    sharding = named_sharding.resolve(where, name)
     _check_no_sum(name, sharding)
     lengths = (None,) * local.ndim if shape is None else integers(shape, f"global_shape of {name}")
     if len(lengths) != local.ndim:
@@ -308,7 +319,7 @@ def _of_local(where: object, leaf: Any, shape: Sequence[int] | None) -> Array:
     return xla.moving.of_parts(ShapedArray(tuple(sizes), local.dtype), sharding, parts)
 
 
-def _check_no_sum(name: str, sharding: sd.Sharding) -> None:
+def _check_no_sum(name: str, sharding: Sharding) -> None:
     if sharding.summed:
         raise errors.ShardingError(
             f"{name} takes parts of an array, but by {sharding.spec} devices have parts of a sum. "
@@ -320,15 +331,15 @@ def _check_no_sum(name: str, sharding: sd.Sharding) -> None:
 class _Axis:
     """How one axis of an array is divided over processes."""
 
-    def __init__(self, sharding: sd.Sharding, axis: int, ndim: int) -> None:
+    def __init__(self, sharding: Sharding, axis: int, ndim: int) -> None:
         self._axis = axis
         # an array with one element in each part says by its slices which parts there are
         counts = [sharding.size_of(sharding.spec.axes(i)) for i in range(ndim)]
         self._count = counts[axis]
         numbers = [part[axis].start or 0 for part in sharding.parts(counts)]
         self._by_process = {
-            process: sorted({numbers[i] for i in sd.places_of(process, sharding.ids)})
-            for process in {dev.device_at(i).process_index for i in sharding.ids}
+            process: sorted({numbers[i] for i in places_of(process, sharding.ids)})
+            for process in {devices.device_at(i).process_index for i in sharding.ids}
         }
         self._own = sorted({numbers[i] for i in sharding.addressable_places})
         self._whole = False
@@ -379,11 +390,11 @@ def _is_shape(x: object) -> bool:
     )
 
 
-def _on_host(data: object, name: str) -> conc.ConcreteArray:
+def _on_host(data: object, name: str) -> concrete.ConcreteArray:
     array = opd.as_array(data)
     if isinstance(array, ShardedArray):
         array = array.gathered
-    if not isinstance(array, conc.ConcreteArray):
+    if not isinstance(array, concrete.ConcreteArray):
         raise errors.ArgumentError(f"{name} takes data, but got the traced value {array}.")
     return array
 
@@ -395,7 +406,7 @@ def _contiguous(host: HostArray, part: Any) -> HostArray:
 
 
 def _check_parts(
-    name: str, sharding: sd.Sharding, shape: Sequence[int], parts: Sequence[Array]
+    name: str, sharding: Sharding, shape: Sequence[int], parts: Sequence[Array]
 ) -> None:
     expected = sharding.shard_shape(shape)
     for part in parts:
@@ -406,5 +417,5 @@ def _check_parts(
             )
 
 
-def _nothing_here(name: str, sharding: sd.Sharding) -> errors.ShardingError:
+def _nothing_here(name: str, sharding: Sharding) -> errors.ShardingError:
     return errors.ShardingError(f"{name}: no device of {sharding!r} is of this process.")

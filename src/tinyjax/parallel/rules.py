@@ -13,9 +13,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TypeVar
 
-from tinyjax.core.names import Array, av, bc, bt, jx, prim, tr
+from tinyjax.core.primitives.broadcast import broadcast_in_dim_p
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
+from tinyjax.core.transforms.batching import batched_aval
+from tinyjax.core.values import Array, avals as av
 from tinyjax.errors import ShardingTypeError
-from tinyjax.parallel import lowering, sharding as sd, types as ty
+from tinyjax.parallel import lowering, sharding, types as parallel_types
 from tinyjax.parallel.constraint import lie_as, unsaid
 from tinyjax.parallel.mesh_rule import NO_NAMES, summed_over
 
@@ -39,10 +42,10 @@ def _of_operand(ct: Array, aval: av.ShapedArray, types: Sequence[av.ShapedArray]
     """
     if aval.told is not None:
         return lie_as(ct, aval.cotangent())
-    said = [a for a in types if a.told is not None and not ty.is_hidden(a)]
+    said = [a for a in types if a.told is not None and not parallel_types.is_hidden(a)]
     if not said or ct.aval.told is None:
         return ct
-    undivided = sd.PartitionSpec(*[None] * ct.ndim)
+    undivided = sharding.PartitionSpec(*[None] * ct.ndim)
     return lie_as(ct, said[0].sharding.update(spec=undivided).typed(ct.aval.plain))
 
 
@@ -60,7 +63,7 @@ class Transposing:
         self._repeated: dict[jx.Atom, tuple[int, ...]] = {
             eqn.out_binders[0]: eqn.params.dims
             for eqn in eqns
-            if eqn.primitive is bc.broadcast_in_dim_p and uses[eqn.out_binders[0]] == 1
+            if eqn.primitive is broadcast_in_dim_p and uses[eqn.out_binders[0]] == 1
         }
 
     def __call__(
@@ -81,15 +84,16 @@ class Transposing:
         self, ct: Array, x: jx.Atom, aval: av.ShapedArray, types: Sequence[av.ShapedArray]
     ) -> Array:
         own, dims = ct.aval, self._repeated.get(x)
-        if dims is None or own.told is None or ty.is_hidden(own):
+        if dims is None or own.told is None or parallel_types.is_hidden(own):
             return _of_operand(ct, aval, types)
         entries = [
-            ty.entries(aval)[i] if i in dims else names for i, names in enumerate(ty.entries(own))
+            parallel_types.entries(aval)[i] if i in dims else names
+            for i, names in enumerate(parallel_types.entries(own))
         ]
         named = [name for names in entries for name in names]
-        if len({*named}) != len(named) or ty.is_summed(own):
+        if len({*named}) != len(named) or parallel_types.is_summed(own):
             return _of_operand(ct, aval, types)
-        return lie_as(ct, ty.divided(own, tuple(entries)))
+        return lie_as(ct, parallel_types.divided(own, tuple(entries)))
 
 
 def _transposed(
@@ -142,7 +146,7 @@ def batch_unsaid(
     """Apply a ``batch`` rule, as ``Plane`` says."""
     outs, out_axes = primitive.rules.batch(mapped, [*map(unsaid, values)], axes, params)
     batched = [
-        bt.batched_aval(aval, axis, mapped.size, mapped.divided)
+        batched_aval(aval, axis, mapped.size, mapped.divided)
         for aval, axis in zip(types, out_axes, strict=True)
     ]
     return [*map(lie_as, outs, batched)], out_axes

@@ -11,23 +11,20 @@ import attrs
 import numpy as np
 
 from tinyjax import config, tree
-from tinyjax.core.names import Array, ConcreteArray, av, ck, cl, dev, hlo, jx, prim, stg
+from tinyjax.core.devices import is_place
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.tracing import calling, checking, jaxpr as jx, primitive as prim, staging
+from tinyjax.core.values import Array, ConcreteArray, avals as av
 from tinyjax.errors import ArgumentError, ShardingError, check_function, shortened
 from tinyjax.frames import Applied, describe_function, imitate
-from tinyjax.parallel import (
-    collective as col,
-    constraint as con,
-    meshes,
-    named_sharding as ns,
-    putting,
-    sharding as sd,
-    types as ty,
-)
+from tinyjax.parallel import collective, meshes, named_sharding, putting, types
+from tinyjax.parallel.constraint import constrain
 from tinyjax.parallel.inside import on_axes, part_type
 from tinyjax.parallel.mesh_rule import named
 from tinyjax.parallel.primitive import COPIES, ShardMapParams, local_type
 from tinyjax.parallel.program import bind_shard_map
 from tinyjax.parallel.sharded_array import ShardedArray
+from tinyjax.parallel.sharding import PartitionSpec
 from tinyjax.tracebacks import folded
 from tinyjax.tree.treedef import leaf_paths
 
@@ -161,7 +158,7 @@ def smap(
 def smap(
     *, out_axes: Any, axis_name: str, in_axes: Any = ...
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
-@ck.explained
+@checking.explained
 def smap(
     f: Callable[P, R] | None = None, /, *, out_axes: Any, axis_name: str, in_axes: Any = _INFERRED
 ) -> Callable[P, R] | Callable[[Callable[P, R]], Callable[P, R]]:
@@ -193,15 +190,15 @@ def smap(
     if isinstance(name, (tuple, list)):
         raise ArgumentError(f"smap takes one axis_name, but got {shortened(axis_name)}.")
 
-    def spec(axis: object) -> sd.PartitionSpec:
+    def spec(axis: object) -> PartitionSpec:
         if axis is None:
-            return sd.PartitionSpec()
+            return PartitionSpec()
         if not isinstance(axis, int) or isinstance(axis, bool) or not 0 <= axis < hlo.MOST_AXES:
             raise ArgumentError(
                 f"axes of smap are None or ints from 0 to {hlo.MOST_AXES - 1}, or trees of these, "
                 f"but got {shortened(axis)}."
             )
-        return sd.PartitionSpec(*[None] * axis, axis_name)
+        return PartitionSpec(*[None] * axis, axis_name)
 
     def specs(axes: Any) -> Any:
         return tree.map(spec, axes, is_leaf=lambda x: x is None)
@@ -226,13 +223,13 @@ def _mesh(mesh: meshes.AnyMesh | None) -> meshes.AnyMesh:
             "shard_map needs a mesh of devices: give mesh=tinyjax.make_mesh(shape, names), or put "
             "one in force by tinyjax.set_mesh."
         )
-    outside = [name for name in ty.manual_axes() if name in grid.axis_names]
+    outside = [name for name in types.manual_axes() if name in grid.axis_names]
     return _manual(grid, tuple(outside)) if outside else grid
 
 
 def _axes(mesh: meshes.AnyMesh, axis_names: Collection[str]) -> tuple[str, ...]:
     """The axes of a mesh along which each device is to run a function, in the mesh's order."""
-    outside = ty.manual_axes()
+    outside = types.manual_axes()
     names = {*axis_names} or {*mesh.axis_names} - {*outside}
     wrong = names - {*mesh.axis_names}
     if wrong:
@@ -260,22 +257,22 @@ def _call(
     leaves, in_tree = tree.flatten_arguments(args, {})
     args_tree = tree.structure(args)
     if divided.ins is not None:
-        specs = tree.flatten_prefix(divided.ins, args_tree, dev.is_place, divided.names[0])
+        specs = tree.flatten_prefix(divided.ins, args_tree, is_place, divided.names[0])
         kept = [x is None and not _is_array(leaf) for x, leaf in zip(specs, leaves, strict=True)]
         if any(kept):
             rest = [i for i, own in enumerate(kept) if not own]
             of_rest = imitate(_with_kept(fun, args_tree, leaves, kept), fun)
             divided = attrs.evolve(divided, ins=tuple([specs[i] for i in rest]))
             return _call(of_rest, tuple([leaves[i] for i in rest]), mesh, axes, divided, checks)
-    arrays = cl.as_arrays(leaves, fun, in_tree)
+    arrays = calling.as_arrays(leaves, fun, in_tree)
     if divided.ins is None:
         specs = [_told(x.aval, axes) for x in arrays]
     else:
         specs = _specs(divided.ins, args_tree, mesh, axes, divided.names[0])
     for (path, _), x, spec in zip(tree.leaves_with_path(args), arrays, specs, strict=True):
         what = f"{tree.path_str('args', path)} of {describe_function(fun)}, given to shard_map"
-        ns.NamedSharding(mesh, spec).check(x.shape, what)
-    flat = cl.FlatFunction(fun, in_tree)
+        named_sharding.NamedSharding(mesh, spec).check(x.shape, what)
+    flat = calling.FlatFunction(fun, in_tree)
     arrays = [_summed_as(x, mesh, axes, spec) for x, spec in zip(arrays, specs, strict=True)]
     parts = [local_type(x.aval, mesh, axes, spec) for x, spec in zip(arrays, specs, strict=True)]
     here = frozenset(axes)
@@ -283,8 +280,8 @@ def _call(
         meshes.use_mesh(_manual(mesh, axes)) if isinstance(mesh, meshes.Mesh) else nullcontext()
     )
     with inside, on_axes(mesh, axes, checks, own=not checks):
-        own = [ty.with_varying(aval, aval.varying | here) for aval in parts]
-        staged = stg.stage(flat, parts if checks else own, Applied("shard_map", fun))
+        own = [types.with_varying(aval, aval.varying | here) for aval in parts]
+        staged = staging.stage(flat, parts if checks else own, Applied("shard_map", fun))
     joined = _specs(divided.outs, flat.out_tree, mesh, axes, divided.names[1])
     if checks:
         _check_results(fun, staged, here, joined, flat.out_tree)
@@ -298,7 +295,7 @@ def _call(
     outs = list(bind_shard_map(staged, arrays, like, specs, joined))
     if not like.is_partial:  # else a result tells how it lies as its type does, or XLA
         told = zip(outs, joined, strict=True)
-        outs = [_as_written(x, ns.NamedSharding(mesh, spec)) for x, spec in told]
+        outs = [_as_written(x, named_sharding.NamedSharding(mesh, spec)) for x, spec in told]
     if any(spec is not spec.settled for spec in joined):  # of the host they lie nowhere yet
         outs = [_summed_as(x, mesh, axes, spec) for x, spec in zip(outs, joined, strict=True)]
     return tree.unflatten(flat.out_tree, outs)
@@ -321,17 +318,15 @@ def _with_kept(
     return of_rest
 
 
-def _told(aval: av.ShapedArray, axes: tuple[str, ...]) -> sd.PartitionSpec:
+def _told(aval: av.ShapedArray, axes: tuple[str, ...]) -> PartitionSpec:
     """How the type of an argument says that it is divided along axes of the mesh."""
-    entries = [[name for name in names if name in axes] for names in ty.entries(aval)]
-    spec = aval.sharding.spec if aval.told is not None else sd.PartitionSpec()
+    entries = [[name for name in names if name in axes] for names in types.entries(aval)]
+    spec = aval.sharding.spec if aval.told is not None else PartitionSpec()
     here = frozenset(axes)
-    return sd.PartitionSpec(*entries, unreduced=spec.unreduced & here, reduced=spec.reduced & here)
+    return PartitionSpec(*entries, unreduced=spec.unreduced & here, reduced=spec.reduced & here)
 
 
-def _summed_as(
-    x: Array, mesh: meshes.AnyMesh, axes: tuple[str, ...], spec: sd.PartitionSpec
-) -> Array:
+def _summed_as(x: Array, mesh: meshes.AnyMesh, axes: tuple[str, ...], spec: PartitionSpec) -> Array:
     """Return an array that is a sum of which devices have parts as a specification says.
 
     Along other axes of the mesh than those of the program it lies as before.
@@ -340,16 +335,16 @@ def _summed_as(
     here = frozenset(axes)
     if (own.unreduced & here, own.reduced & here) == (spec.unreduced, spec.reduced):
         return x
-    rest = ty.entries(part_type(x.aval, axes, None))
-    told = sd.PartitionSpec(
+    rest = types.entries(part_type(x.aval, axes, None))
+    told = PartitionSpec(
         *[(*spec.axes(i), *names) for i, names in enumerate(rest)],
         unreduced=spec.unreduced | (own.unreduced - here),
         reduced=spec.reduced | (own.reduced - here),
     )
-    return con.constrain(x, ns.NamedSharding(mesh, told))
+    return constrain(x, named_sharding.NamedSharding(mesh, told))
 
 
-def _as_written(x: Array, sharding: ns.NamedSharding) -> Array:
+def _as_written(x: Array, sharding: named_sharding.NamedSharding) -> Array:
     """Return a result that tells where it lies as its specification does, if it lies so."""
     on_host = isinstance(x, ConcreteArray) and isinstance(sharding.mesh, meshes.Mesh)
     if on_host and config.follows_jax:
@@ -359,16 +354,16 @@ def _as_written(x: Array, sharding: ns.NamedSharding) -> Array:
     return ShardedArray(x.aval, sharding, x.shards)
 
 
-def _taken_as_parts(staged: stg.Staged, out_specs: Sequence[sd.PartitionSpec]) -> stg.Staged:
+def _taken_as_parts(staged: staging.Staged, out_specs: Sequence[PartitionSpec]) -> staging.Staged:
     """Return a program of which results that vary are parts of sums, where it is said."""
 
     def recasts(*outs: Array) -> list[Array]:
         return [
-            reduce(lambda x, name: col.recast(x, name, "U"), sorted(spec.unreduced), x)
+            reduce(lambda x, name: collective.recast(x, name, "U"), sorted(spec.unreduced), x)
             for x, spec in zip(outs, out_specs, strict=True)
         ]
 
-    return stg.Staged(stg.extend(staged.jaxpr, recasts), staged.consts)
+    return staging.Staged(staging.extend(staged.jaxpr, recasts), staged.consts)
 
 
 @lru_cache(maxsize=256)
@@ -378,8 +373,8 @@ def _manual(mesh: M, axes: tuple[str, ...]) -> M:
 
 
 def _taken_to_be_shared(
-    staged: stg.Staged, parts: prim.Avals, axes: ty.Axes, out_specs: Sequence[sd.PartitionSpec]
-) -> stg.Staged:
+    staged: staging.Staged, parts: prim.Avals, axes: types.Axes, out_specs: Sequence[PartitionSpec]
+) -> staging.Staged:
     """Return a program of parts whose results do not vary where they are to be the same.
 
     Args:
@@ -394,16 +389,16 @@ def _taken_to_be_shared(
         own = [x if i < n else _each(x, axes) for i, x in enumerate(args)]
         outs = jx.eval_jaxpr(staged.jaxpr, own)
         apart = [{*spec.names} | spec.unreduced for spec in out_specs]
-        return [col.unvary(x, axes - names) for x, names in zip(outs, apart, strict=True)]
+        return [collective.unvary(x, axes - names) for x, names in zip(outs, apart, strict=True)]
 
-    program = stg.stage(run, [*staged.jaxpr.in_avals[:n], *parts])
+    program = staging.stage(run, [*staged.jaxpr.in_avals[:n], *parts])
     assert not program.consts, "a program is closed"
-    return stg.Staged(program.jaxpr, staged.consts)
+    return staging.Staged(program.jaxpr, staged.consts)
 
 
-def _each(x: Array, axes: ty.Axes) -> Array:
+def _each(x: Array, axes: types.Axes) -> Array:
     """Return a value as each device's own along axes, whatever they share of it."""
-    return reduce(lambda x, name: col.recast(x, name, "V"), sorted(map(str, axes)), x)
+    return reduce(lambda x, name: collective.recast(x, name, "V"), sorted(map(str, axes)), x)
 
 
 def _specs(
@@ -412,18 +407,18 @@ def _specs(
     mesh: meshes.AnyMesh,
     axes: tuple[str, ...],
     name: str,
-) -> list[sd.PartitionSpec]:
-    result: list[sd.PartitionSpec] = []
-    for spec in tree.flatten_prefix(specs, treedef, dev.is_place, name):
+) -> list[PartitionSpec]:
+    result: list[PartitionSpec] = []
+    for spec in tree.flatten_prefix(specs, treedef, is_place, name):
         if spec is None and name == "in_specs":
-            result.append(sd.PartitionSpec())
+            result.append(PartitionSpec())
             continue
-        if not isinstance(spec, sd.PartitionSpec) or spec.UNCONSTRAINED in spec.partitions:
+        if not isinstance(spec, PartitionSpec) or spec.UNCONSTRAINED in spec.partitions:
             raise ShardingError(
                 f"{name} of shard_map is a tree of PartitionSpecs, which leave nothing open, but "
                 f"one is {spec!r}."
             )
-        told = ns.NamedSharding(mesh, spec).spec
+        told = named_sharding.NamedSharding(mesh, spec).spec
         if told.settled is not told and len(axes) < len(mesh.axis_names):
             raise ShardingError(
                 f"{name} of shard_map has {spec!r}, but each device runs the function along "
@@ -443,9 +438,9 @@ def _specs(
 
 def _check_results(
     fun: Callable[..., Any],
-    staged: stg.Staged,
-    axes: ty.Axes,
-    out_specs: Sequence[sd.PartitionSpec],
+    staged: staging.Staged,
+    axes: types.Axes,
+    out_specs: Sequence[PartitionSpec],
     out_tree: tree.PyTreeDef,
 ) -> None:
     """Check that what devices are to have the same of does not vary between them.
@@ -471,23 +466,23 @@ def _check_results(
             )
 
 
-def _check_shared(what: str, aval: av.ShapedArray, spec: sd.PartitionSpec) -> None:
+def _check_shared(what: str, aval: av.ShapedArray, spec: PartitionSpec) -> None:
     """Check that a result is a sum of what devices have, or of what they share, as is said.
 
     Raises:
         ShardingError: it is not.
     """
-    if ty.across(aval) not in ty.SHARING and not spec.unreduced:
+    if types.across(aval) not in types.SHARING and not spec.unreduced:
         return
     kept = {"U": spec.unreduced, "R": spec.reduced | {*spec.names}}
-    for share in ty.across(aval):
-        if isinstance(share, ty.Share) and share.name not in kept[share.letter]:
+    for share in types.across(aval):
+        if isinstance(share, types.Share) and share.name not in kept[share.letter]:
             raise ShardingError(
                 f"{what} is {aval}, but its out_specs, {spec}, does not say so of {share.name!r}. "
                 + ("Let devices add it first, by lax.psum." if share.letter == "U" else _SAY)
             )
     for name in sorted(spec.unreduced):
-        if name not in ty.across(aval) and ty.Share("U", name) not in ty.across(aval):
+        if name not in types.across(aval) and types.Share("U", name) not in types.across(aval):
             raise ShardingError(
                 f"{what} is {aval}, of which all devices along {name!r} have the same, but its "
                 f"out_specs, {spec}, says that each has a part of a sum."

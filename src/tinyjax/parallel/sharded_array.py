@@ -9,12 +9,22 @@ import attrs
 import numpy as np
 
 from tinyjax import errors, lazy
-from tinyjax.core.names import Array, arr, av, conc, dev, ints
+from tinyjax.core.devices import Device, device_at, first_device
+from tinyjax.core.values import Array, avals as av, integers as ints
+from tinyjax.core.values.array import DeviceBuffer
+from tinyjax.core.values.concrete import (
+    ConcreteArray,
+    PlacedArray,
+    fetched,
+    raise_donated,
+    wait_for,
+)
 from tinyjax.dtypes import DTypeLike, HostArray
-from tinyjax.parallel import sharding as sd, types as ty
+from tinyjax.parallel.sharding import DefaultPlace, Part, Sharding, SingleDeviceSharding, holders
+from tinyjax.parallel.types import entries
 
 
-class ShardedBuffer(arr.DeviceBuffer, Protocol):
+class ShardedBuffer(DeviceBuffer, Protocol):
     """What holds the parts of an array: a buffer on each device, each such a buffer itself."""
 
     @property
@@ -39,8 +49,8 @@ class Shard:
         (True, (slice(None, None, None),), Array([0, 1, 2], dtype=int32))
     """
 
-    device: dev.Device
-    index: sd.Part
+    device: Device
+    index: Part
     replica_id: int
     data: Array
 
@@ -51,7 +61,7 @@ class Shard:
         )
 
 
-class ShardedArray(conc.PlacedArray):
+class ShardedArray(PlacedArray):
     """An array whose data lies on devices as a sharding says.
 
     Its data is on the host once it was asked for, and never else.
@@ -59,37 +69,37 @@ class ShardedArray(conc.PlacedArray):
 
     __slots__ = ("__weakref__", "_gathered", "shards")
 
-    _sharding: sd.Sharding
+    _sharding: Sharding
 
     def __init__(
         self,
         aval: av.ShapedArray,
-        sharding: sd.Sharding,
+        sharding: Sharding,
         shards: ShardedBuffer,
         is_typed: bool = False,
     ) -> None:
         # a type may say already how values lie, where it is to say it
         self._aval = aval if is_typed else sharding.typed(aval)
         self._sharding = sharding
-        self._gathered: conc.ConcreteArray | None = None
+        self._gathered: ConcreteArray | None = None
         self.shards: ShardedBuffer = shards
 
     @property
-    def sharding(self) -> sd.Sharding:
+    def sharding(self) -> Sharding:
         return self._sharding.plain
 
     @property
     def device(self) -> Any:
         """Where the array is: the device, or if there are several the sharding."""
         sharding = self._sharding
-        return sharding.device if isinstance(sharding, sd.SingleDeviceSharding) else sharding
+        return sharding.device if isinstance(sharding, SingleDeviceSharding) else sharding
 
-    def devices(self) -> set[dev.Device]:
+    def devices(self) -> set[Device]:
         return self._sharding.device_set
 
     @property
     def committed(self) -> bool:
-        return type(self._sharding) is not sd.DefaultPlace
+        return type(self._sharding) is not DefaultPlace
 
     @property
     def is_fully_replicated(self) -> bool:
@@ -109,9 +119,7 @@ class ShardedArray(conc.PlacedArray):
             copy = counts[key] = counts.get(key, -1) + 1
             copies.append(copy)
         return [
-            Shard(
-                dev.device_at(self._sharding.ids[place]), parts[place], copies[place], self._part(i)
-            )
+            Shard(device_at(self._sharding.ids[place]), parts[place], copies[place], self._part(i))
             for i, place in enumerate(self._sharding.addressable_places)
         ]
 
@@ -141,45 +149,45 @@ class ShardedArray(conc.PlacedArray):
 
     def _part(self, number: int) -> Array:
         """The part on one of this process's devices, by its place among them."""
-        device = dev.device_at(self._sharding.ids[self._sharding.addressable_places[number]])
+        device = device_at(self._sharding.ids[self._sharding.addressable_places[number]])
         aval = self.aval.plain.with_shape(self._sharding.shard_shape(self.shape))
         buffer = self.shards._arrays[number]
-        if device == dev.first_device():
-            return conc.ConcreteArray(None, aval, buffer)
-        return ShardedArray(aval, sd.SingleDeviceSharding(device), buffer)
+        if device == first_device():
+            return ConcreteArray(None, aval, buffer)
+        return ShardedArray(aval, SingleDeviceSharding(device), buffer)
 
     def __iter__(self) -> Iterator[Array]:
         # rows of what is divided along them lie nowhere that types could tell
-        divided = self.shape and ty.entries(self.aval)[0]
+        divided = self.shape and entries(self.aval)[0]
         return iter(self.gathered) if divided else super().__iter__()
 
     # Data on the host
 
     @property
-    def gathered(self) -> conc.ConcreteArray:
+    def gathered(self) -> ConcreteArray:
         """The same array with its data on the host."""
         if self.shards.is_deleted():
-            conc.raise_donated(self)
+            raise_donated(self)
         array = self._gathered
         if array is None:
-            array = self._gathered = conc.ConcreteArray(self._gather(), self.aval.plain)
+            array = self._gathered = ConcreteArray(self._gather(), self.aval.plain)
         return array
 
     def read(self) -> HostArray:
         """Return the data without keeping it; of a replicated array, memory that a device has."""
         if self.shards.is_deleted():
-            conc.raise_donated(self)
+            raise_donated(self)
         if self._gathered is not None:
             return self._gathered.host
         return self._gather()
 
     def _gather(self) -> HostArray:
         if len(self._sharding.ids) == 1:  # jaxlib would load jax to give the parts
-            return conc.fetched(self.shards, self.dtype)
+            return fetched(self.shards, self.dtype)
         buffers = self.shards._arrays
         parts = self._sharding.parts(self.shape)
         if self.is_fully_replicated:
-            return conc.fetched(buffers[0], self.dtype)
+            return fetched(buffers[0], self.dtype)
         if not self.is_fully_addressable:
             self._raise_elsewhere()
         host = np.empty(self.shape, self.dtype)
@@ -189,9 +197,9 @@ class ShardedArray(conc.PlacedArray):
             if key not in done:  # others hold copies
                 done.add(key)
                 if term == 0:  # that of the first device
-                    host[part] = conc.fetched(buffer, self.dtype)
+                    host[part] = fetched(buffer, self.dtype)
                 else:
-                    host[part] += conc.fetched(buffer, self.dtype)
+                    host[part] += fetched(buffer, self.dtype)
         return host
 
     def _raise_elsewhere(self) -> NoReturn:
@@ -229,7 +237,7 @@ class ShardedArray(conc.PlacedArray):
     def _repr_html_(self) -> str:
         """Show in a notebook which devices hold which part; the parts stay where they are."""
         where = f"{self.aval} on {len(self.sharding.ids)} devices: {self.sharding}"
-        text: str = lazy.room("display").shown_grid(where, sd.holders(self.sharding, self.shape))
+        text: str = lazy.room("display").shown_grid(where, holders(self.sharding, self.shape))
         return text
 
     def _described(self) -> str:
@@ -254,10 +262,10 @@ class ShardedArray(conc.PlacedArray):
         return len(self._sharding.ids) * self.aval.with_shape(shape).size * self.dtype.itemsize
 
     def block_until_ready(self) -> Array:
-        conc.wait_for(self.shards)
+        wait_for(self.shards)
         return self
 
 
 def shards_of(x: Array) -> list[Shard]:
     """Return the one part of an array that lies whole on the first device."""
-    return [Shard(dev.first_device(), (slice(None),) * x.ndim, 0, x)]
+    return [Shard(first_device(), (slice(None),) * x.ndim, 0, x)]

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyjax import errors, records
+from tinyjax.core import devices
 from tinyjax.core.devices import Device, device_at, first_device
-from tinyjax.core.names import ShapedArray, dev
+from tinyjax.core.values import ShapedArray
 
 
-class Space(dev.Place, Enum):
+class Space(devices.Place, Enum):
     """In which memory an array lies, wherever its devices are: for ``device_put``.
 
     ``Device`` is the devices' own, ``Host`` that of the host, and ``Any`` leaves arrays where they
@@ -35,7 +36,7 @@ class Space(dev.Place, Enum):
 
 
 #: The kinds of memory that these are.
-KIND_OF: Final = {Space.Device: dev.MEMORY, Space.Host: "pinned_host"}
+KIND_OF: Final = {Space.Device: devices.MEMORY, Space.Host: "pinned_host"}
 
 
 class _Unconstrained(Enum):
@@ -79,7 +80,7 @@ def _names_set(names: object, argument: str) -> NamesSet:
 
 @records.leaf
 @attrs.frozen(eq=False, init=False, repr=False)
-class PartitionSpec(dev.Place, records.Record):
+class PartitionSpec(devices.Place, records.Record):
     """Over which axes of a mesh of devices each axis of an array is divided.
 
     Attributes:
@@ -295,10 +296,10 @@ UNDIVIDED: Final = _Undivided()
 
 def _memory_kind(kind: object) -> str:
     if kind is None:
-        return dev.MEMORY
-    if not isinstance(kind, str) or kind not in dev.MEMORIES:
+        return devices.MEMORY
+    if not isinstance(kind, str) or kind not in devices.MEMORIES:
         raise errors.ShardingError(
-            f"memory_kind must be {', '.join(map(repr, dev.MEMORIES))} or None, "
+            f"memory_kind must be {', '.join(map(repr, devices.MEMORIES))} or None, "
             f"but got {errors.shortened(kind)}: devices have no other memories."
         )
     return kind
@@ -306,7 +307,7 @@ def _memory_kind(kind: object) -> str:
 
 def memory_kind_field() -> Any:
     """Make the attribute of shardings that says in which memory of a device arrays lie."""
-    return attrs.field(default=dev.MEMORY, converter=_memory_kind, kw_only=True)
+    return attrs.field(default=devices.MEMORY, converter=_memory_kind, kw_only=True)
 
 
 #: The part of an array that a device holds.
@@ -317,7 +318,11 @@ Part: TypeAlias = tuple[slice, ...]
 def places_of(process: int, ids: tuple[int, ...]) -> Sequence[int]:
     """Return the places of one process's devices among several, in their order."""
     return tuple(
-        [place for place, i in enumerate(ids) if i % dev.PER_PLATFORM // dev.PER_PROCESS == process]
+        [
+            place
+            for place, i in enumerate(ids)
+            if i % devices.PER_PLATFORM // devices.PER_PROCESS == process
+        ]
     )
 
 
@@ -334,14 +339,14 @@ def holders(sharding: Sharding, shape: Sequence[int]) -> NDArray[np.object_]:
     held: dict[tuple[int, ...], list[int]] = {}
     for number, part in zip(sharding.ids, sharding.parts(shape), strict=True):
         place = tuple([s.start or 0 for s in part])
-        held.setdefault(place, []).append(number % dev.PER_PLATFORM)
-    places, platform = sorted(held), dev.platform_at(sharding.ids[0]).name.upper()
+        held.setdefault(place, []).append(number % devices.PER_PLATFORM)
+    places, platform = sorted(held), devices.platform_at(sharding.ids[0]).name.upper()
     counts = [len({*starts}) for starts in zip(*places, strict=True)]
     texts = [f"{platform} {','.join(map(str, sorted(held[place])))}" for place in places]
     return np.array(texts, object).reshape(counts)
 
 
-class Sharding(dev.Place):
+class Sharding(devices.Place):
     """How an array lies on devices: whole, if the subclass does not say otherwise.
 
     It is a property of a value, not of its type: programs are the same wherever their arguments
@@ -434,7 +439,7 @@ class Sharding(dev.Place):
     @property
     def addressable_places(self) -> Sequence[int]:
         """The places of this process's devices among all, in their order."""
-        return places_of(dev.group().process_index, self.ids)
+        return places_of(devices.group().process_index, self.ids)
 
     @property
     def num_devices(self) -> int:
@@ -825,7 +830,7 @@ def default_place() -> DefaultPlace | None:
     Raises:
         PlatformError: the settings name a platform that is not there.
     """
-    device = dev.default_elsewhere()
+    device = devices.default_elsewhere()
     return None if device is None else _default_place(device)
 
 

@@ -12,106 +12,107 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from tinyjax import dtypes, primitives
-from tinyjax.core.names import Primitive, ShapedArray, jx, pr, prim
-from tinyjax.parallel import fitting, mesh_rule as mr, sharding as sd, types as ty
+from tinyjax.core.tracing import Primitive, jaxpr as jx, primitive as prim, program_rules
+from tinyjax.core.values import ShapedArray
+from tinyjax.parallel import fitting, mesh_rule, sharding, types
 
 P = TypeVar("P")
 
 # Operands in another form
 
 
-def _broadcast(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sd.Entries]:
-    entries = [*mr.undivided(len(params.shape))]
-    for axis, names in zip(params.dims, ty.entries(avals[0]), strict=True):
+def _broadcast(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sharding.Entries]:
+    entries = [*mesh_rule.undivided(len(params.shape))]
+    for axis, names in zip(params.dims, types.entries(avals[0]), strict=True):
         entries[axis] = names
     return [tuple(entries)]
 
 
-def _reshape(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sd.Entries]:
-    return [mr.reshaped(avals[0], params.shape)]
+def _reshape(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sharding.Entries]:
+    return [mesh_rule.reshaped(avals[0], params.shape)]
 
 
-def _transpose(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sd.Entries]:
-    entries = ty.entries(avals[0])
+def _transpose(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sharding.Entries]:
+    entries = types.entries(avals[0])
     return [tuple([entries[i] for i in params.perm])]
 
 
-def _bitcast(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sd.Entries]:
-    entries, n = ty.entries(avals[0]), outs[0].ndim
-    mr.whole(entries, range(n, len(entries)), "whose elements become one")
-    return [(*entries[:n], *mr.undivided(n - len(entries)))]
+def _bitcast(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sharding.Entries]:
+    entries, n = types.entries(avals[0]), outs[0].ndim
+    mesh_rule.whole(entries, range(n, len(entries)), "whose elements become one")
+    return [(*entries[:n], *mesh_rule.undivided(n - len(entries)))]
 
 
-def _convert_sums(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[mr.Sums]:
+def _convert_sums(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[mesh_rule.Sums]:
     of, to = avals[0].dtype, params.dtype
     # of integers sums may have wrapped around, which wider ones do not
     is_narrower = dtypes.is_integer(of) and dtypes.is_integer(to) and to.itemsize <= of.itemsize
     is_linear = is_narrower or (dtypes.is_inexact(of) and dtypes.is_inexact(to))
-    return (mr.together() if is_linear else mr.whole_sums)(params, avals, outs)
+    return (mesh_rule.together() if is_linear else mesh_rule.whole_sums)(params, avals, outs)
 
 
 # Reductions and products
 
 
-def _reduce(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sd.Entries]:
-    return [mr.kept(avals[0], params.axes)]
+def _reduce(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sharding.Entries]:
+    return [mesh_rule.kept(avals[0], params.axes)]
 
 
-def _reduce_sums(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[mr.Sums]:
-    ((names, reduced),) = mr.together()(params, avals, outs)
+def _reduce_sums(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[mesh_rule.Sums]:
+    ((names, reduced),) = mesh_rule.together()(params, avals, outs)
     more = _left_to_devices(params)
     return [(names.union(more), reduced.difference(more))]
 
 
 def _left_to_devices(params: Any) -> frozenset[str]:
     """The axes of the mesh over which devices do not add."""
-    return frozenset(getattr(params, "unreduced", mr.NO_NAMES))
+    return frozenset(getattr(params, "unreduced", mesh_rule.NO_NAMES))
 
 
-def _arg_reduce(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sd.Entries]:
-    return [mr.kept(avals[0], (params.axis,))]
+def _arg_reduce(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sharding.Entries]:
+    return [mesh_rule.kept(avals[0], (params.axis,))]
 
 
-def _dot(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sd.Entries]:
-    x, y = [ty.entries(aval) for aval in avals]
+def _dot(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sharding.Entries]:
+    x, y = [types.entries(aval) for aval in avals]
     left = _left_to_devices(params)
     divided: set[str] = set()
     for i, j in zip(params.lhs_contract, params.rhs_contract, strict=True):
         if left and x[i] == y[j]:
             divided.update(x[i])
         elif x[i] and y[j]:
-            raise mr.AmbiguousError(
+            raise mesh_rule.AmbiguousError(
                 f"axis {i} of one and axis {j} of the other, which are multiplied and summed, are "
                 "both divided, and so would be their products"
             )
     if left != divided:
-        raise mr.AmbiguousError(
+        raise mesh_rule.AmbiguousError(
             f"it is to be unreduced over {sorted(left)}, but what is multiplied and summed is "
             f"divided over {sorted(divided)} in both operands"
         )
     pairs = zip(params.lhs_batch, params.rhs_batch, strict=True)
     free = [names for i, names in enumerate(x) if i not in params.lhs_batch + params.lhs_contract]
     free += [names for i, names in enumerate(y) if i not in params.rhs_batch + params.rhs_contract]
-    return [(*[mr.agreed((x[i], y[j])) for i, j in pairs], *free)]
+    return [(*[mesh_rule.agreed((x[i], y[j])) for i, j in pairs], *free)]
 
 
-def _dot_sums(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[mr.Sums]:
-    if any(map(mr.summed_over, avals)):
-        raise mr.AmbiguousError(
+def _dot_sums(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[mesh_rule.Sums]:
+    if any(map(mesh_rule.summed_over, avals)):
+        raise mesh_rule.AmbiguousError(
             "a product of a sum of which each device has a part is not contracted. Let devices add "
             "first, by tinyjax.reshard(x, P(...)) without unreduced"
         )
-    return [(_left_to_devices(params), mr.NO_NAMES)]
+    return [(_left_to_devices(params), mesh_rule.NO_NAMES)]
 
 
-def _convolution(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sd.Entries]:
-    x, w = [ty.entries(aval) for aval in avals]
+def _convolution(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sharding.Entries]:
+    x, w = [types.entries(aval) for aval in avals]
     (batch, inside, *space), (features, *window) = params.numbers.lhs_spec, params.numbers.rhs_spec
-    mr.whole(x, (inside,), "of features")
-    mr.whole(w, window, "of features, or of the window")
+    mesh_rule.whole(x, (inside,), "of features")
+    mesh_rule.whole(w, window, "of features, or of the window")
     if (x[batch] and params.batch_groups > 1) or (w[features] and params.feature_groups > 1):
-        raise mr.AmbiguousError("groups are divided")
-    entries = [*mr.undivided(len(x))]
+        raise mesh_rule.AmbiguousError("groups are divided")
+    entries = [*mesh_rule.undivided(len(x))]
     entries[params.numbers.out_spec[0]] = x[batch]
     entries[params.numbers.out_spec[1]] = w[features]
     for axis, moved in zip(params.numbers.out_spec[2:], space, strict=True):
@@ -122,7 +123,7 @@ def _convolution(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sd.En
 # Gathers and scatters
 
 
-def _gather(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sd.Entries]:
+def _gather(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sharding.Entries]:
     x, indices = avals
     windows = primitives.gather_windows(x.shape, params)
     inside = _whole_windows(x, windows)
@@ -132,124 +133,126 @@ def _gather(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sd.Entries
     return [tuple([of_windows[i] if i in of_windows else next(places) for i in range(ndim)])]
 
 
-def _scatter(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sd.Entries]:
+def _scatter(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sharding.Entries]:
     x, indices, updates = avals
     windows = primitives.scatter_windows(x.shape, updates.shape, params)
-    entries, update_entries = [*ty.entries(x)], ty.entries(updates)
+    entries, update_entries = [*types.entries(x)], types.entries(updates)
     inside = params.dimension_numbers.update_window_dims
     _whole_windows(x, windows)
     for i, j in zip(windows.window_axes, inside, strict=True):
-        entries[i] = mr.agreed((entries[i], update_entries[j]))
+        entries[i] = mesh_rule.agreed((entries[i], update_entries[j]))
     places = _places(x, indices, windows)
     own = [names for j, names in enumerate(update_entries) if j not in inside]
     for j, names in enumerate(own):
-        mr.agreed((names, places[j]))
+        mesh_rule.agreed((names, places[j]))
         if (names or places[j]) and j not in windows.indices_batching:
-            raise mr.AmbiguousError("updates of the same place may be on several devices")
+            raise mesh_rule.AmbiguousError("updates of the same place may be on several devices")
     for i, j in zip(windows.batching, windows.indices_batching, strict=True):
-        entries[i] = mr.agreed((places[j], own[j]))
+        entries[i] = mesh_rule.agreed((places[j], own[j]))
     return [tuple(entries)]
 
 
-def _whole_windows(x: ShapedArray, windows: Any) -> list[mr.Names]:
+def _whole_windows(x: ShapedArray, windows: Any) -> list[mesh_rule.Names]:
     """How the axes of windows are divided, which must be whole where the array is divided."""
-    entries, read = ty.entries(x), [i for i, n in enumerate(windows.sizes) if n != x.shape[i]]
-    mr.whole(entries, [i for i in read if i not in windows.batching], "of which parts are taken")
+    entries, read = types.entries(x), [i for i, n in enumerate(windows.sizes) if n != x.shape[i]]
+    mesh_rule.whole(
+        entries, [i for i in read if i not in windows.batching], "of which parts are taken"
+    )
     return [entries[i] for i in windows.window_axes]
 
 
-def _places(x: ShapedArray, indices: ShapedArray, windows: Any) -> sd.Entries:
+def _places(x: ShapedArray, indices: ShapedArray, windows: Any) -> sharding.Entries:
     """How the index vectors are divided, along their own axes."""
-    mr.whole(ty.entries(indices), (indices.ndim - 1,), "that of the index vectors")
-    entries = [*ty.entries(indices)[:-1]]
+    mesh_rule.whole(types.entries(indices), (indices.ndim - 1,), "that of the index vectors")
+    entries = [*types.entries(indices)[:-1]]
     for i, j in zip(windows.batching, windows.indices_batching, strict=True):
-        entries[j] = mr.agreed((ty.entries(x)[i], entries[j]))
+        entries[j] = mesh_rule.agreed((types.entries(x)[i], entries[j]))
     return tuple(entries)
 
 
 # Keys, and matrices
 
 
-def _wrap(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sd.Entries]:
+def _wrap(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sharding.Entries]:
     return [_keys_of(avals[0])]
 
 
-def _unwrap(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sd.Entries]:
-    return [(*ty.entries(avals[0]), *mr.undivided(1))]
+def _unwrap(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sharding.Entries]:
+    return [(*types.entries(avals[0]), *mesh_rule.undivided(1))]
 
 
-def _random_bits(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sd.Entries]:
-    return [(*_keys_of(avals[0]), *mr.undivided(len(params.shape)))]
+def _random_bits(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sharding.Entries]:
+    return [(*_keys_of(avals[0]), *mesh_rule.undivided(len(params.shape)))]
 
 
-def _keys_of(words: ShapedArray) -> sd.Entries:
+def _keys_of(words: ShapedArray) -> sharding.Entries:
     """How keys are divided, by how their words are."""
-    return mr.whole(ty.entries(words), (words.ndim - 1,), "of the words of keys")[:-1]
+    return mesh_rule.whole(types.entries(words), (words.ndim - 1,), "of the words of keys")[:-1]
 
 
-def _tridiagonal_solve(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sd.Entries]:
+def _tridiagonal_solve(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sharding.Entries]:
     *diagonals, b = avals
-    return mr.of_stacks(params, [b, *diagonals], outs)
+    return mesh_rule.of_stacks(params, [b, *diagonals], outs)
 
 
 # Programs
 
 
-def _rows(rule: mr.MeshRule, names: str) -> dict[str, mr.MeshRule]:
+def _rows(rule: mesh_rule.MeshRule, names: str) -> dict[str, mesh_rule.MeshRule]:
     return dict.fromkeys(names.split(), rule)
 
 
-def _along(axes: Callable[[Any, ShapedArray], Sequence[int]], why: str) -> mr.MeshRule:
-    return mr.MeshRule(mr.same_but(axes, why))
+def _along(axes: Callable[[Any, ShapedArray], Sequence[int]], why: str) -> mesh_rule.MeshRule:
+    return mesh_rule.MeshRule(mesh_rule.same_but(axes, why))
 
 
-_SAME: Final = mr.MeshRule(mr.same)
-_MATRICES: Final = mr.MeshRule(mr.of_stacks)
-_REDUCTION: Final = mr.MeshRule(_reduce)
+_SAME: Final = mesh_rule.MeshRule(mesh_rule.same)
+_MATRICES: Final = mesh_rule.MeshRule(mesh_rule.of_stacks)
+_REDUCTION: Final = mesh_rule.MeshRule(_reduce)
 _GONE_ALONG: Final = _along(lambda params, x: (params.axis,), "which is gone along")
 
 #: By the name of the module, and of the primitive in it.
-TABLE: Final[Mapping[str, Mapping[str, mr.MeshRule]]] = {
-    "tinyjax.primitives.bitcast": {"bitcast_convert_type_p": mr.MeshRule(_bitcast)},
+TABLE: Final[Mapping[str, Mapping[str, mesh_rule.MeshRule]]] = {
+    "tinyjax.primitives.bitcast": {"bitcast_convert_type_p": mesh_rule.MeshRule(_bitcast)},
     "tinyjax.core.primitives.broadcast": {
-        "broadcast_in_dim_p": mr.MeshRule(_broadcast),
-        "reduce_sum_p": mr.MeshRule(_reduce, _reduce_sums),
+        "broadcast_in_dim_p": mesh_rule.MeshRule(_broadcast),
+        "reduce_sum_p": mesh_rule.MeshRule(_reduce, _reduce_sums),
     },
-    "tinyjax.primitives.convolution": {"conv_general_dilated_p": mr.MeshRule(_convolution)},
+    "tinyjax.primitives.convolution": {"conv_general_dilated_p": mesh_rule.MeshRule(_convolution)},
     "tinyjax.primitives.cumulative": _rows(
         _GONE_ALONG, "linear_recurrence_p cumsum_p cumprod_p cummax_p cummin_p cumlogsumexp_p"
     ),
     "tinyjax.primitives.determinant": _rows(_MATRICES, "det_p slogdet_p adjugate_p"),
-    "tinyjax.primitives.dot": {"dot_general_p": mr.MeshRule(_dot, _dot_sums)},
+    "tinyjax.primitives.dot": {"dot_general_p": mesh_rule.MeshRule(_dot, _dot_sums)},
     "tinyjax.primitives.dynamic_slice": {
         "dynamic_slice_p": _SAME,
-        "dynamic_update_slice_p": mr.MeshRule(mr.alike),
+        "dynamic_update_slice_p": mesh_rule.MeshRule(mesh_rule.alike),
     },
     "tinyjax.core.primitives.elementwise": {
-        "add": mr.MeshRule(mr.same, mr.together()),
-        "sub": mr.MeshRule(mr.same, mr.together()),
-        "mul": mr.MeshRule(mr.same, mr.factors(0, 1)),
-        "div": mr.MeshRule(mr.same, mr.factors(0)),
-        "convert_element_type_p": mr.MeshRule(mr.same, _convert_sums),
+        "add": mesh_rule.MeshRule(mesh_rule.same, mesh_rule.together()),
+        "sub": mesh_rule.MeshRule(mesh_rule.same, mesh_rule.together()),
+        "mul": mesh_rule.MeshRule(mesh_rule.same, mesh_rule.factors(0, 1)),
+        "div": mesh_rule.MeshRule(mesh_rule.same, mesh_rule.factors(0)),
+        "convert_element_type_p": mesh_rule.MeshRule(mesh_rule.same, _convert_sums),
     },
     "tinyjax.primitives.fft": {"fft_p": _SAME},
     "tinyjax.primitives.gather_scatter": {
-        "gather_p": mr.MeshRule(_gather),
+        "gather_p": mesh_rule.MeshRule(_gather),
         **_rows(
-            mr.MeshRule(_scatter),
+            mesh_rule.MeshRule(_scatter),
             "scatter_p scatter_add_p scatter_sub_p scatter_min_p scatter_max_p",
         ),
     },
-    "tinyjax.primitives.scatter_mul": {"scatter_mul_p": mr.MeshRule(_scatter)},
+    "tinyjax.primitives.scatter_mul": {"scatter_mul_p": mesh_rule.MeshRule(_scatter)},
     "tinyjax.primitives.householder": {
         **_rows(_MATRICES, "householder_product_p ormqr_p hessenberg_p tridiagonal_p"),
         **_rows(_MATRICES, "symmetric_product_p cholesky_update_p"),
-        "tridiagonal_solve_p": mr.MeshRule(_tridiagonal_solve),
+        "tridiagonal_solve_p": mesh_rule.MeshRule(_tridiagonal_solve),
     },
     "tinyjax.primitives.random_bits": {
-        "random_bits_p": mr.MeshRule(_random_bits),
-        "random_wrap_p": mr.MeshRule(_wrap),
-        "random_unwrap_p": mr.MeshRule(_unwrap),
+        "random_bits_p": mesh_rule.MeshRule(_random_bits),
+        "random_wrap_p": mesh_rule.MeshRule(_wrap),
+        "random_unwrap_p": mesh_rule.MeshRule(_unwrap),
     },
     "tinyjax.primitives.lu": _rows(_MATRICES, "lu_p solve_p"),
     "tinyjax.primitives.qr": _rows(_MATRICES, "qr_p geqrf_p"),
@@ -257,18 +260,18 @@ TABLE: Final[Mapping[str, Mapping[str, mr.MeshRule]]] = {
         _REDUCTION,
         "reduce_prod_p reduce_max_p reduce_min_p reduce_and_p reduce_or_p reduce_xor_p",
     ),
-    "tinyjax.primitives.arg_extrema": _rows(mr.MeshRule(_arg_reduce), "argmax_p argmin_p"),
+    "tinyjax.primitives.arg_extrema": _rows(mesh_rule.MeshRule(_arg_reduce), "argmax_p argmin_p"),
     "tinyjax.primitives.reduce_window": _rows(
         _SAME, "reduce_window_sum_p reduce_window_max_p reduce_window_min_p"
     ),
     "tinyjax.core.primitives.shape": {
-        "reshape_p": mr.MeshRule(_reshape),
-        "transpose_p": mr.MeshRule(_transpose),
+        "reshape_p": mesh_rule.MeshRule(_reshape),
+        "transpose_p": mesh_rule.MeshRule(_transpose),
         "rev_p": _SAME,
     },
     "tinyjax.core.primitives.slicing": {
         **_rows(_SAME, "slice_p pad_p split_p"),
-        "concatenate_p": mr.MeshRule(mr.alike),
+        "concatenate_p": mesh_rule.MeshRule(mesh_rule.alike),
     },
     "tinyjax.primitives.sort": {
         "sort_p": _along(lambda params, x: (params.axis,), "which is sorted"),
@@ -276,41 +279,45 @@ TABLE: Final[Mapping[str, Mapping[str, mr.MeshRule]]] = {
     },
     "tinyjax.primitives.spectral": _rows(_MATRICES, "eigh_p svd_p eig_p schur_p"),
     "tinyjax.core.primitives.identities": {
-        "optimization_barrier_p": mr.MeshRule(mr.each, mr.each_sum),
-        "stop_gradient_p": mr.MeshRule(mr.same, mr.together()),
+        "optimization_barrier_p": mesh_rule.MeshRule(mesh_rule.each, mesh_rule.each_sum),
+        "stop_gradient_p": mesh_rule.MeshRule(mesh_rule.same, mesh_rule.together()),
     },
     "tinyjax.primitives.schur_forms": _rows(_MATRICES, "sylvester_p sqrtm_p"),
     "tinyjax.primitives.triangular": _rows(_MATRICES, "triangular_solve_p cholesky_p"),
-    "tinyjax.checkpointing.loops": {"loop_tangent_p": mr.MeshRule(fits=fitting.fit_linear_map)},
+    "tinyjax.checkpointing.loops": {
+        "loop_tangent_p": mesh_rule.MeshRule(fits=fitting.fit_linear_map)
+    },
     "tinyjax.core.control_flow.primitives": {
-        "cond_p": mr.MeshRule(fits=fitting.fit_cond),
-        "scan_p": mr.MeshRule(fits=fitting.fit_scan),
-        "while_p": mr.MeshRule(fits=fitting.fit_while),
+        "cond_p": mesh_rule.MeshRule(fits=fitting.fit_cond),
+        "scan_p": mesh_rule.MeshRule(fits=fitting.fit_scan),
+        "while_p": mesh_rule.MeshRule(fits=fitting.fit_while),
     },
     "tinyjax.custom_derivatives.custom_calls": {
-        "custom_vjp_tangent_p": mr.MeshRule(fits=lambda params, across: (across, params)),
-        "custom_call_p": mr.MeshRule(fits=fitting.fit_call),
+        "custom_vjp_tangent_p": mesh_rule.MeshRule(fits=lambda params, across: (across, params)),
+        "custom_call_p": mesh_rule.MeshRule(fits=fitting.fit_call),
     },
-    "tinyjax.primitives.linear_maps": {"linear_call_p": mr.MeshRule(fits=fitting.fit_linear_map)},
+    "tinyjax.primitives.linear_maps": {
+        "linear_call_p": mesh_rule.MeshRule(fits=fitting.fit_linear_map)
+    },
 }
 
 
-def row_of(primitive: Primitive[Any]) -> mr.MeshRule:
+def row_of(primitive: Primitive[Any]) -> mesh_rule.MeshRule:
     """Return the rule in the primitive's row, or one that says nothing by itself."""
     for module, rows in TABLE.items():
         loaded = sys.modules.get(module)
         for name, rule in rows.items() if loaded is not None else ():
             if getattr(loaded, name, None) is primitive:
                 return rule
-    return mr.MeshRule()
+    return mesh_rule.MeshRule()
 
 
-def rule_of(primitive: Primitive[P]) -> mr.MeshRule:
+def rule_of(primitive: Primitive[P]) -> mesh_rule.MeshRule:
     """Return what a primitive says of several devices, with what follows from what it is."""
     extensions = primitive.rules.extensions
-    rule: mr.MeshRule | None = extensions.get(mr.MESH)
+    rule: mesh_rule.MeshRule | None = extensions.get(mesh_rule.MESH)
     if rule is None or not rule.is_whole:  # asked for the first time
-        rule = extensions[mr.MESH] = _whole(rule or row_of(primitive), primitive)
+        rule = extensions[mesh_rule.MESH] = _whole(rule or row_of(primitive), primitive)
     return rule
 
 
@@ -319,26 +326,28 @@ def result_types(primitive: Primitive[P], avals: prim.Avals, params: P) -> Seque
     return rule_of(primitive)(primitive, avals, params)
 
 
-def _whole(rule: mr.MeshRule, primitive: Primitive[P]) -> mr.MeshRule:
+def _whole(rule: mesh_rule.MeshRule, primitive: Primitive[P]) -> mesh_rule.MeshRule:
     """Fill in what a rule does not say."""
     extensions = primitive.rules.extensions
     division, sums, fits = rule.division, rule.sums, rule.fits
     if prim.ELEMENTWISE in extensions:
-        division = division or mr.same
+        division = division or mesh_rule.same
     if prim.LINEAR in extensions:
-        sums = sums or mr.together(*primitive.rule(prim.LINEAR)())
-    if pr.CALLED in extensions:
+        sums = sums or mesh_rule.together(*primitive.rule(prim.LINEAR)())
+    if program_rules.CALLED in extensions:
         fits = fits or fitting.fit_call
-    return mr.MeshRule(division, sums or mr.whole_sums, rule.varies, fits, is_whole=True)
+    return mesh_rule.MeshRule(
+        division, sums or mesh_rule.whole_sums, rule.varies, fits, is_whole=True
+    )
 
 
-def is_alike(rule: mr.MeshRule, primitive: Primitive[P]) -> bool:
+def is_alike(rule: mesh_rule.MeshRule, primitive: Primitive[P]) -> bool:
     """Whether operands and results vary alike between devices: the primitive has no programs."""
     return rule.fits is None and rule.varies is None and primitive.rules.evaluate is None
 
 
 def known_result_types(
-    rule: mr.MeshRule, primitive: Primitive[P], avals: prim.Avals, params: P
+    rule: mesh_rule.MeshRule, primitive: Primitive[P], avals: prim.Avals, params: P
 ) -> Sequence[ShapedArray]:
     """Return the types of results of a primitive whose operands vary alike, and remember them."""
     if primitive.rules.collective is not None:
@@ -352,18 +361,18 @@ def known_result_types(
 
 
 def fit(
-    primitive: Primitive[P], across: Sequence[ty.Axes], params: P
-) -> tuple[Sequence[ty.Axes], P]:
+    primitive: Primitive[P], across: Sequence[types.Axes], params: P
+) -> tuple[Sequence[types.Axes], P]:
     """Return the axes along which operands must vary, and the parameters for such operands."""
     rule = rule_of(primitive)
     if rule.fits is not None:
         return rule.fits(params, across)
-    together = mr.union(across)
+    together = mesh_rule.union(across)
     if rule.varies is not None:
         together, _ = rule.varies(params, together)
     elif jx.subjaxprs(params):
-        together |= mr.union(
-            [mr.union(mr.axes_of(jaxpr.in_avals)) for jaxpr in jx.subjaxprs(params)]
+        together |= mesh_rule.union(
+            [mesh_rule.union(mesh_rule.axes_of(jaxpr.in_avals)) for jaxpr in jx.subjaxprs(params)]
         )
         params = jx.with_subjaxprs(
             params, lambda j: fitting.refit(j, [together] * len(j.in_binders))

@@ -12,7 +12,8 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from tinyjax.core.names import ShapedArray, av, prim, tr
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import ShapedArray, avals as av
 from tinyjax.dtypes import is_inexact, is_integer
 from tinyjax.errors import ArgumentError, ShardingError, ShardingTypeError
 from tinyjax.parallel.sharding import Entries, Sharding

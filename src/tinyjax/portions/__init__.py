@@ -7,9 +7,10 @@ from typing import Any
 
 import attrs
 
-from tinyjax.core.names import Array, xla
+from tinyjax.core import xla
 from tinyjax.core.tracing.primitive import MappedAxis
 from tinyjax.core.transforms.batching import batch_flat
+from tinyjax.core.values import Array
 from tinyjax.portions.chunks import in_chunks
 from tinyjax.portions.threads import in_threads
 

@@ -17,7 +17,11 @@ from typing import Final
 import attrs
 
 from tinyjax import cores
-from tinyjax.core.names import Array, Lowering, Values, bind, jx, low, pr, prim, program
+from tinyjax.core.jit import program
+from tinyjax.core.lowering import call_jaxpr
+from tinyjax.core.stablehlo import Lowering, Values
+from tinyjax.core.tracing import bind, jaxpr as jx, primitive as prim, program_rules
+from tinyjax.core.values import Array
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -87,10 +91,10 @@ def _settled(call: Callable[[], Sequence[Array]]) -> Sequence[Array]:
 
 @concurrent_p.def_lowering
 def _lowering(b: Lowering, operands: Values, params: ConcurrentParams) -> Values:
-    return low.call_jaxpr(b, params.jaxpr, params.name, operands)
+    return call_jaxpr(b, params.jaxpr, params.name, operands)
 
 
-concurrent_p.def_rule(pr.INLINING)(lambda params: params.jaxpr)
+concurrent_p.def_rule(program_rules.INLINING)(lambda params: params.jaxpr)
 
 
 bind_concurrent: Final = program.def_call(

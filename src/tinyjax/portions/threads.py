@@ -7,9 +7,12 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from tinyjax.core.names import Array, bind, ints, program, sh, sl, tr
+from tinyjax.core.jit import program
+from tinyjax.core.primitives import shape as sh, slicing
+from tinyjax.core.tracing import bind, trace as tr
 from tinyjax.core.tracing.primitive import MappedAxis
 from tinyjax.core.tracing.staging import Staged, call_staged, is_called, stage_call
+from tinyjax.core.values import Array, integers as ints
 from tinyjax.portions.concurrent import ConcurrentParams, bind_concurrent, together
 
 #: Applies a function to examples: takes their axis and the arguments; gives the results and the
@@ -67,7 +70,7 @@ def in_threads(
         for start, end in pairwise(bounds):
             size = end - start
             part = [
-                x if axes[i] is None else sl.slice_in_dim(x, start, end, axis=axes[i] or 0)
+                x if axes[i] is None else slicing.slice_in_dim(x, start, end, axis=axes[i] or 0)
                 for i, x in zip(places, operands, strict=True)
             ]
             if is_called():
@@ -79,7 +82,7 @@ def in_threads(
         at_once = is_evaluated and not any(staged.notes for staged in programs.values())
         parts = together(calls) if at_once else [call() for call in calls]
         return [
-            outs[0] if axis is None else sl.concatenate(outs, axis)
+            outs[0] if axis is None else slicing.concatenate(outs, axis)
             for axis, outs in zip(out_axes, zip(*parts, strict=True), strict=True)
         ]
 

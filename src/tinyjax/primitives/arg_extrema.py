@@ -8,7 +8,14 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Array, av, bc, hlo, lw, prim, rd, ru, sh, tr
+from tinyjax.core.primitives import shape as sh
+from tinyjax.core.primitives.broadcast import reduced_shape
+from tinyjax.core.primitives.reduce import highest, lowest
+from tinyjax.core.primitives.rules import check_kind, def_constant
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import Array, avals as av
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -23,7 +30,7 @@ def _arg_reducer(
     name: str, impl: Callable[..., dtypes.HostArray], direction: str
 ) -> prim.Primitive[ArgParams]:
     primitive = prim.Primitive(name, ArgParams, repeatable=True)
-    start = rd.lowest if direction == "GT" else rd.highest
+    start = lowest if direction == "GT" else highest
 
     @primitive.def_impl
     def arg_impl(operands: prim.Hosts, params: ArgParams) -> prim.Hosts:
@@ -44,8 +51,8 @@ def _arg_reducer(
     @primitive.def_abstract_eval
     def arg_type(avals: prim.Avals, params: ArgParams) -> prim.Avals:
         (x,) = avals
-        ru.check_kind(name, x, "biuf")
-        shape = bc.reduced_shape(name, x, (params.axis,))
+        check_kind(name, x, "biuf")
+        shape = reduced_shape(name, x, (params.axis,))
         if x.shape[params.axis] == 0:
             raise errors.ShapeError(
                 f"{name} along axis {params.axis} of {x}: there is no element to choose."
@@ -53,11 +60,11 @@ def _arg_reducer(
         return (av.ShapedArray(shape, params.dtype),)
 
     @primitive.def_lowering
-    def arg_lowering(b: lw.Lowering, operands: hlo.Values, params: ArgParams) -> hlo.Values:
+    def arg_lowering(b: Lowering, operands: hlo.Values, params: ArgParams) -> hlo.Values:
         # A reduction over (value, index) pairs; NaN wins, and among equals the least index.
         (x,) = operands
 
-        def body(b: lw.Lowering, args: list[hlo.Value]) -> hlo.Values:
+        def body(b: Lowering, args: list[hlo.Value]) -> hlo.Values:
             x0, i0, x1, i1 = args
             better = b.or_(b.compare(x0, x1, direction), b.compare(x0, x0, "NE"))
             tie = b.and_(b.compare(x0, x1, "EQ"), b.compare(i0, i1, "LT"))
@@ -67,7 +74,7 @@ def _arg_reducer(
         initial = b.scalar(start(x.dtype), x.dtype), b.scalar(0, params.dtype)
         return b.reduce((x, positions), initial, (params.axis,), body)[1:]
 
-    ru.def_constant(primitive)
+    def_constant(primitive)
 
     sh.def_simple_batch(primitive, lambda params, size: attrs.evolve(params, axis=params.axis + 1))
 

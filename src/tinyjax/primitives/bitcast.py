@@ -9,7 +9,12 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Array, Primitive, av, fam, hlo, lw, prim, ru, sh, tr
+from tinyjax.core.primitives import families, shape as sh
+from tinyjax.core.primitives.rules import check_kind, def_constant
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import Primitive, primitive as prim, trace as tr
+from tinyjax.core.values import Array, avals as av
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -60,7 +65,7 @@ def _bitcast_host(avals: prim.Avals, params: BitcastParams) -> prim.Kernel | Non
 @bitcast_convert_type_p.def_abstract_eval
 def _bitcast_type(avals: prim.Avals, params: BitcastParams) -> prim.Avals:
     (x,), dtype = avals, params.dtype
-    ru.check_kind("bitcast_convert_type", x, "iufs")
+    check_kind("bitcast_convert_type", x, "iufs")
     if dtypes.kind(dtype) not in "iufs":
         raise errors.DtypeError(
             f"bitcast_convert_type makes integers and floats, but was asked for {dtype}."
@@ -80,7 +85,7 @@ def _shape(shape: tuple[int, ...], of: dtypes.DType, dtype: dtypes.DType) -> tup
 
 
 @bitcast_convert_type_p.def_lowering
-def _bitcast_lowering(b: lw.Lowering, operands: hlo.Values, params: BitcastParams) -> hlo.Values:
+def _bitcast_lowering(b: Lowering, operands: hlo.Values, params: BitcastParams) -> hlo.Values:
     (x,), (result,) = operands, b.results
     old, new = _bits(x.dtype), _bits(params.dtype)
     if old == new or min(old, new) >= 8:
@@ -91,7 +96,7 @@ def _bitcast_lowering(b: lw.Lowering, operands: hlo.Values, params: BitcastParam
     return (b.bitcast(bits, params.dtype),)
 
 
-def _lower_regrouped(b: lw.Lowering, x: hlo.Value, old: int, new: int) -> hlo.Value:
+def _lower_regrouped(b: Lowering, x: hlo.Value, old: int, new: int) -> hlo.Value:
     """Write what ``_regrouped`` does; what a byte holds one of has the type of bytes."""
     count = prod(x.shape)
     if old > 8:
@@ -120,7 +125,7 @@ def _lower_regrouped(b: lw.Lowering, x: hlo.Value, old: int, new: int) -> hlo.Va
     return b.op("stablehlo.bitcast_convert", b.reshape(x, (*wide.shape, new // 8)), result=wide)
 
 
-ru.def_constant(bitcast_convert_type_p)
+def_constant(bitcast_convert_type_p)
 
 
 sh.def_simple_batch(bitcast_convert_type_p)
@@ -187,7 +192,7 @@ def _rounded(x: dtypes.HostArray, params: PrecisionParams) -> dtypes.HostArray:
     return np.where(np.isnan(x), lost, rounded)
 
 
-def _lower(b: lw.Lowering, x: hlo.Value, params: PrecisionParams) -> hlo.Value:
+def _lower(b: Lowering, x: hlo.Value, params: PrecisionParams) -> hlo.Value:
     return b.op(
         "stablehlo.reduce_precision",
         x,
@@ -196,7 +201,7 @@ def _lower(b: lw.Lowering, x: hlo.Value, params: PrecisionParams) -> hlo.Value:
     )
 
 
-reduce_precision_p: fam.Elementwise = fam.declared(
+reduce_precision_p: families.Elementwise = families.declared(
     "reduce_precision",
     _rounded,
     _lower,

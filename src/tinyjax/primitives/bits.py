@@ -7,7 +7,11 @@ from typing import Final
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.names import Array, ew, fam, hlo, lw, rd, sh
+from tinyjax.core.primitives import elementwise as ew, families, shape as sh
+from tinyjax.core.primitives.reduce import reduce_or
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.values import Array
 
 _HALVES = (32, 16, 8, 4, 2, 1)
 
@@ -30,7 +34,7 @@ def _clz(x: dtypes.HostArray) -> dtypes.HostArray:
     return np.asarray(count - rest).astype(x.dtype)
 
 
-def _lower_clz(b: lw.Lowering, x: hlo.Value) -> hlo.Value:
+def _lower_clz(b: Lowering, x: hlo.Value) -> hlo.Value:
     """Count in 32 bits at least, without a sign: of other constants XLA counts wrongly."""
     bits = 8 * x.dtype.itemsize
     plain = x if x.dtype.kind == "u" else b.bitcast(x, _unsigned(x.dtype))
@@ -41,7 +45,7 @@ def _lower_clz(b: lw.Lowering, x: hlo.Value) -> hlo.Value:
     return b.convert(count, x.dtype)
 
 
-clz: Final = fam.declared("clz", _clz, _lower_clz, "iu")
+clz: Final = families.declared("clz", _clz, _lower_clz, "iu")
 
 
 def _mulhi(x: dtypes.HostArray, y: dtypes.HostArray) -> dtypes.HostArray:
@@ -53,7 +57,7 @@ def _mulhi(x: dtypes.HostArray, y: dtypes.HostArray) -> dtypes.HostArray:
     return product.astype(x.dtype)
 
 
-def _lower_mulhi(b: lw.Lowering, x: hlo.Value, y: hlo.Value) -> hlo.Value:
+def _lower_mulhi(b: Lowering, x: hlo.Value, y: hlo.Value) -> hlo.Value:
     """Write the upper half; of 64 bits, from the products of the halves (Warren, 8-2)."""
     dtype, bits = x.dtype, 8 * x.dtype.itemsize
     shift = b.shift_right_arithmetic if dtype.kind == "i" else b.shift_right_logical
@@ -69,7 +73,7 @@ def _lower_mulhi(b: lw.Lowering, x: hlo.Value, y: hlo.Value) -> hlo.Value:
     return b.add(b.add(b.mul(x1, y1), shift(middle, half)), shift(other, half))
 
 
-mulhi: Final = fam.declared("mulhi", _mulhi, _lower_mulhi, "iu")
+mulhi: Final = families.declared("mulhi", _mulhi, _lower_mulhi, "iu")
 
 
 def _power(x: dtypes.HostArray, y: dtypes.HostArray) -> dtypes.HostArray:
@@ -88,7 +92,7 @@ def _power(x: dtypes.HostArray, y: dtypes.HostArray) -> dtypes.HostArray:
 _PER_ROUND: Final = 6
 
 
-def _lower_power(b: lw.Lowering, x: hlo.Value, y: hlo.Value) -> hlo.Value:
+def _lower_power(b: Lowering, x: hlo.Value, y: hlo.Value) -> hlo.Value:
     """Square and multiply until no exponent has bits left: XLA's own power takes six of them."""
 
     def start(x: Array, y: Array) -> list[Array]:
@@ -111,13 +115,13 @@ def _lower_power(b: lw.Lowering, x: hlo.Value, y: hlo.Value) -> hlo.Value:
 
     def going(state: hlo.Values) -> hlo.Values:
         def any_left(rest: Array) -> list[Array]:
-            return [rd.reduce_or(ew.ne(rest, sh.full_like(rest, 0)), tuple(range(rest.ndim)))]
+            return [reduce_or(ew.ne(rest, sh.full_like(rest, 0)), tuple(range(rest.ndim)))]
 
-        return fam.lower_formula(b, any_left, state[2:])
+        return families.lower_formula(b, any_left, state[2:])
 
-    state = fam.lower_formula(b, start, (x, y))
-    return b.while_(state, going, lambda state: fam.lower_formula(b, round_, state))[0]
+    state = families.lower_formula(b, start, (x, y))
+    return b.while_(state, going, lambda state: families.lower_formula(b, round_, state))[0]
 
 
 #: Integers to the power of integers, modulo the width of the type.
-power: Final = fam.declared("power", _power, _lower_power, "iu", broadcasts=True)
+power: Final = families.declared("power", _power, _lower_power, "iu", broadcasts=True)

@@ -16,7 +16,10 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from tinyjax import config, dtypes
-from tinyjax.core.names import Array, ConcreteArray, ShapedArray, ew, fam, prim, sh, stg, xla
+from tinyjax.core import xla
+from tinyjax.core.primitives import elementwise as ew, families, shape as sh
+from tinyjax.core.tracing import primitive as prim, staging
+from tinyjax.core.values import Array, ConcreteArray, ShapedArray
 from tinyjax.core.xla import threads
 from tinyjax.primitives.bitcast import bitcast_convert_type
 
@@ -58,7 +61,10 @@ def _in_double(x: Array, formula: Callable[[Array], Array], slope: float) -> Arr
 
 
 def def_formula(
-    primitive: fam.Elementwise, usual: prim.Kernel, formula: Callable[[Array], Array], slope: float
+    primitive: families.Elementwise,
+    usual: prim.Kernel,
+    formula: Callable[[Array], Array],
+    slope: float,
 ) -> None:
     """Have XLA compute an odd function of large arrays of float32.
 
@@ -91,5 +97,5 @@ def def_formula(
     def compile_for(size: int) -> xla.Executable:
         aval = ShapedArray((size,), dtypes.float32)
         with config.scoped(wide_dtypes=True):
-            staged = stg.stage(lambda x: [_in_double(x, formula, slope)], [aval])
+            staged = staging.stage(lambda x: [_in_double(x, formula, slope)], [aval])
         return xla.compiled(xla.Compilation(staged.jaxpr, primitive.name))

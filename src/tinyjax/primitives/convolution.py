@@ -16,9 +16,12 @@ import attrs
 import numpy as np
 
 from tinyjax import blas, cores, dtypes, errors, records
-from tinyjax.core.names import av, ck, dev, ew, fam, hlo, ints, lw, opd, prim, ru, sh
-from tinyjax.core.tracing import Primitive, bind1
-from tinyjax.core.values import Array, ArrayLike
+from tinyjax.core.devices import Placement
+from tinyjax.core.primitives import elementwise as ew, families, rules, shape as sh
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import Primitive, bind1, checking, primitive as prim
+from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints, operands as opd
 from tinyjax.primitives.precision import (
     Pair,
     PrecisionLike,
@@ -309,8 +312,8 @@ def _check_layout(x: av.ShapedArray, w: av.ShapedArray, params: ConvParams) -> N
     numbers, ndim = params.numbers, x.ndim
     if x.dtype != w.dtype:
         raise errors.DtypeError(f"{_NAME} needs operands of one dtype, but got {x} and {w}.")
-    ru.check_kind(_NAME, x, "iufc")
-    ru.check_not_made_real(_NAME, x.dtype, params.dtype)
+    rules.check_kind(_NAME, x, "iufc")
+    rules.check_not_made_real(_NAME, x.dtype, params.dtype)
     if ndim < 2 or w.ndim != ndim:
         raise errors.ShapeError(
             f"{_NAME} needs operands with as many axes, two at least, but got {x} and {w}."
@@ -359,7 +362,7 @@ def _check_groups(x: av.ShapedArray, w: av.ShapedArray, params: ConvParams, size
 
 
 @conv_general_dilated_p.def_lowering
-def _conv_lowering(b: lw.Lowering, operands: hlo.Values, params: ConvParams) -> hlo.Values:
+def _conv_lowering(b: Lowering, operands: hlo.Values, params: ConvParams) -> hlo.Values:
     def layout(spec: Axes, first: str, second: str) -> str:
         names = {spec[0]: first, spec[1]: second} | {a: str(i) for i, a in enumerate(spec[2:])}
         return "[" + ", ".join(names[a] for a in range(len(spec))) + "]"
@@ -426,7 +429,7 @@ def with_features_last(params: ConvParams) -> Callable[..., prim.Arrays] | None:
 
 
 @conv_general_dilated_p.def_lowering(platform="cpu")
-def _conv_on_cpu(b: lw.Lowering, operands: hlo.Values, params: ConvParams) -> hlo.Values:
+def _conv_on_cpu(b: Lowering, operands: hlo.Values, params: ConvParams) -> hlo.Values:
     """Convolve with the features last, which XLA's fast convolutions take.
 
     XLA moves axes itself, but not in loops, conditionals and calls: there it takes 40 times as long
@@ -435,11 +438,11 @@ def _conv_on_cpu(b: lw.Lowering, operands: hlo.Values, params: ConvParams) -> hl
     moved = None if b.module.is_divided else with_features_last(params)
     if moved is None:
         return _conv_lowering(b, operands, params)
-    return fam.lower_formula(b, moved, operands)
+    return families.lower_formula(b, moved, operands)
 
 
 @conv_general_dilated_p.def_lowering(platform="cuda")
-def _conv_on_cuda(b: lw.Lowering, operands: hlo.Values, params: ConvParams) -> hlo.Values:
+def _conv_on_cuda(b: Lowering, operands: hlo.Values, params: ConvParams) -> hlo.Values:
     """Convolve complex numbers by their parts, and integers in float64: XLA has no such on GPUs."""
     if dtypes.is_complex(params.dtype):
         formula = _by_parts
@@ -447,7 +450,7 @@ def _conv_on_cuda(b: lw.Lowering, operands: hlo.Values, params: ConvParams) -> h
         formula = _by_digits
     else:
         return _conv_lowering(b, operands, params)
-    return fam.lower_formula(b, lambda x, w: [formula(x, w, params)], operands)
+    return families.lower_formula(b, lambda x, w: [formula(x, w, params)], operands)
 
 
 def _by_parts(x: Array, w: Array, params: ConvParams) -> Array:
@@ -498,14 +501,14 @@ def _by_digits(x: Array, w: Array, params: ConvParams) -> Array:
     return ew.convert_element_type(total, params.dtype)
 
 
-ru.def_derivatives(
+rules.def_derivatives(
     conv_general_dilated_p,
     lambda t, out, x, w, params: bind1(conv_general_dilated_p, (t, w), params),
     lambda t, out, x, w, params: bind1(conv_general_dilated_p, (x, t), params),
 )
 
 
-ru.def_transposes(
+rules.def_transposes(
     conv_general_dilated_p,
     lambda ct, x, w, params: _transpose_lhs(ct, x.aval, w, params),
     lambda ct, x, w, params: _transpose_rhs(ct, x, w.aval, params),
@@ -662,7 +665,7 @@ def _merge_within(x: Array, source: int, target: int, groups: int) -> Array:
 DimensionNumbers: TypeAlias = ConvDimensionNumbers | tuple[str, str, str] | None
 
 
-@ck.explained
+@checking.explained
 def conv_dimension_numbers(
     lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: DimensionNumbers
 ) -> ConvDimensionNumbers:
@@ -715,7 +718,7 @@ def conv_dimension_numbers(
     )
 
 
-@ck.explained
+@checking.explained
 def padtype_to_pads(
     in_shape: Sequence[int],
     window_shape: Sequence[int],
@@ -778,7 +781,7 @@ def conv_general_dilated(  # noqa: PLR0913, PLR0917 (JAX's signature)
     precision: PrecisionLike = None,
     preferred_element_type: dtypes.DTypeLike = None,
     *,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Convolve an array with a kernel.
 

@@ -17,26 +17,20 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import (
-    Array,
-    av,
-    bc,
-    builder,
-    ew,
-    fam,
-    hlo,
-    idn,
-    lw,
-    opd,
-    prim,
-    ru,
-    sh,
-    sl,
-    tr,
+from tinyjax.core.primitives import (
+    elementwise as ew,
+    families,
+    identities,
+    rules,
+    shape as sh,
+    slicing,
 )
+from tinyjax.core.primitives.broadcast import Combine, accumulator
 from tinyjax.core.primitives.reduce import highest, lowest
-from tinyjax.core.stablehlo import Value, Values
-from tinyjax.core.tracing import Primitive
+from tinyjax.core.stablehlo import Value, Values, builder, types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import Primitive, primitive as prim, trace as tr
+from tinyjax.core.values import Array, avals as av, operands as opd
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -53,7 +47,7 @@ def _check_axis(name: str, x: av.ShapedArray, axis: int) -> None:
 
 
 def _lower_loop(
-    b: lw.Lowering,
+    b: Lowering,
     operands: Values,
     params: CumulativeParams,
     start: builder.Scalar,
@@ -75,7 +69,7 @@ def _lower_loop(
     axis, n = params.axis, x.shape[params.axis]
     if not x.size:
         return x
-    part, wide = (*x.shape[:axis], 1, *x.shape[axis + 1 :]), bc.accumulator(x.dtype)
+    part, wide = (*x.shape[:axis], 1, *x.shape[axis + 1 :]), accumulator(x.dtype)
     counting = dtypes.int32 if n < 2**31 else dtypes.int64
 
     def count(value: int) -> Value:
@@ -149,14 +143,14 @@ def _recurrence_impl(operands: prim.Hosts, params: CumulativeParams) -> prim.Hos
 
 @linear_recurrence_p.def_abstract_eval
 def _recurrence_type(avals: prim.Avals, params: CumulativeParams) -> prim.Avals:
-    x = fam.elementwise_type("linear_recurrence", avals, "fc")
+    x = families.elementwise_type("linear_recurrence", avals, "fc")
     _check_axis("linear_recurrence", x, params.axis)
     return (x,)
 
 
 @linear_recurrence_p.def_lowering
-def _recurrence_lowering(b: lw.Lowering, operands: Values, params: CumulativeParams) -> Values:
-    def combine(b: lw.Lowering, last: Value, factor: Value, term: Value) -> Value:
+def _recurrence_lowering(b: Lowering, operands: Values, params: CumulativeParams) -> Values:
+    def combine(b: Lowering, last: Value, factor: Value, term: Value) -> Value:
         return b.add(b.mul(factor, last), term)
 
     return (_lower_loop(b, operands, params, 0, combine),)
@@ -169,7 +163,7 @@ def _recurrence_jvp(
     (a, b), (ta, tb) = primals, tangents
     out = tr.bind1(linear_recurrence_p, primals, params)
     driven: prim.Tangent = prim.ZERO if ta is prim.ZERO else ew.mul(ta, _shifted(out, params, 0))
-    driven = ru.instantiate(ru.add_tangents(driven, tb), b)
+    driven = rules.instantiate(rules.add_tangents(driven, tb), b)
     return (out,), (tr.bind1(linear_recurrence_p, (a, driven), params),)
 
 
@@ -179,7 +173,7 @@ def _into_driving(ct: Array, a: Array, b: prim.UndefinedPrimal, params: Cumulati
     return tr.bind1(linear_recurrence_p, (_shifted(a, backwards, 0), ct), backwards)
 
 
-ru.def_transposes(linear_recurrence_p, "the coefficients", _into_driving)
+rules.def_transposes(linear_recurrence_p, "the coefficients", _into_driving)
 
 
 _def_batch(linear_recurrence_p)
@@ -204,7 +198,7 @@ def linear_recurrence(a: Array, b: Array, axis: int, reverse: bool = False) -> A
 def _shifted(x: Array, params: CumulativeParams, first: bool | int | float) -> Array:
     """What came before each element on the way along the axis."""
     by = -1 if params.reverse else 1
-    return sl.pad_in_dim(x, by, -by, params.axis, first) if x.shape[params.axis] else x
+    return slicing.pad_in_dim(x, by, -by, params.axis, first) if x.shape[params.axis] else x
 
 
 # The family
@@ -213,10 +207,10 @@ def _shifted(x: Array, params: CumulativeParams, first: bool | int | float) -> A
 def cumulative(
     name: str,
     fun: np.ufunc,
-    combine: bc.Combine,
+    combine: Combine,
     kinds: str,
     start: Callable[[dtypes.DType], builder.Scalar],
-    derivative: ru.Derivative | None,
+    derivative: rules.Derivative | None,
     compares: bool = False,
 ) -> Primitive[CumulativeParams]:
     """Declare ``y[i] = combine(y[i - 1], x[i])`` along an axis.
@@ -256,18 +250,18 @@ def cumulative(
     @primitive.def_abstract_eval
     def cumulative_type(avals: prim.Avals, params: CumulativeParams) -> prim.Avals:
         (x,) = avals
-        ru.check_kind(name, x, kinds)
+        rules.check_kind(name, x, kinds)
         _check_axis(name, x, params.axis)
         return (x,)
 
     @primitive.def_lowering
-    def cumulative_lowering(b: lw.Lowering, operands: Values, params: CumulativeParams) -> Values:
+    def cumulative_lowering(b: Lowering, operands: Values, params: CumulativeParams) -> Values:
         return (_lower_loop(b, operands, params, start(operands[0].dtype), combine),)
 
     if derivative is None:
-        ru.def_linear(primitive, repeats=True)
+        rules.def_linear(primitive, repeats=True)
     else:
-        ru.def_derivatives(primitive, derivative, prepare=idn.once if compares else None)
+        rules.def_derivatives(primitive, derivative, prepare=identities.once if compares else None)
     _def_batch(primitive)
     return primitive
 
@@ -317,7 +311,7 @@ def _cumlogsumexp_derivative(t: Array, out: Array, x: Array, params: CumulativeP
 cumsum_p: Primitive[CumulativeParams] = cumulative(
     "cumsum",
     np.add,
-    lw.Lowering.add,
+    Lowering.add,
     "iufc",
     lambda _: 0,
     None,
@@ -325,16 +319,16 @@ cumsum_p: Primitive[CumulativeParams] = cumulative(
 cumprod_p: Primitive[CumulativeParams] = cumulative(
     "cumprod",
     np.multiply,
-    lw.Lowering.mul,
+    Lowering.mul,
     "iufc",
     lambda _: 1,
     _cumprod_derivative,
 )
 cummax_p: Primitive[CumulativeParams] = cumulative(
-    "cummax", np.maximum, lw.Lowering.max, "biufc", lowest, _extremum_derivative, True
+    "cummax", np.maximum, Lowering.max, "biufc", lowest, _extremum_derivative, True
 )
 cummin_p: Primitive[CumulativeParams] = cumulative(
-    "cummin", np.minimum, lw.Lowering.min, "biufc", highest, _extremum_derivative, True
+    "cummin", np.minimum, Lowering.min, "biufc", highest, _extremum_derivative, True
 )
 cumlogsumexp_p: Primitive[CumulativeParams] = cumulative(
     "cumlogsumexp",
@@ -346,7 +340,7 @@ cumlogsumexp_p: Primitive[CumulativeParams] = cumulative(
 )
 
 
-ru.def_transposes(cumsum_p, lambda ct, x, params: cumsum(ct, params.axis, not params.reverse))
+rules.def_transposes(cumsum_p, lambda ct, x, params: cumsum(ct, params.axis, not params.reverse))
 
 
 def cumsum(x: Array, axis: int, reverse: bool = False) -> Array:

@@ -8,9 +8,16 @@ from typing import Final
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.names import Array, av, bc, ew, hlo, idn, lw, prim, rd, ru, sh, sl, tr
+from tinyjax.core.primitives import elementwise as ew, identities, shape as sh, slicing
+from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.core.primitives.families import lower_formula
-from tinyjax.primitives import cumulative as cu, lu as lu_, matrices as ma, spectral
+from tinyjax.core.primitives.reduce import reduce_max, reduce_min, reduce_prod
+from tinyjax.core.primitives.rules import def_derivatives, instantiate_all
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import Array, avals as av
+from tinyjax.primitives import cumulative, lu as lu_, matrices as ma, spectral
 
 # det
 
@@ -33,12 +40,12 @@ def _factored(x: Array) -> tuple[Array, Array]:
         ew.ne(pivots, sh.iota(pivots.shape, pivots.dtype, axis)), x.dtype
     )
     factors_of_sign = ew.sub(sh.full_like(exchanged, 1), ew.add(exchanged, exchanged))
-    return ma.diagonal_of(factors), rd.reduce_prod(factors_of_sign, (axis,))
+    return ma.diagonal_of(factors), reduce_prod(factors_of_sign, (axis,))
 
 
 def _det_by_factors(x: Array) -> Array:
     diagonal, parity = _factored(x)
-    return ew.mul(parity, rd.reduce_prod(diagonal, (diagonal.ndim - 1,)))
+    return ew.mul(parity, reduce_prod(diagonal, (diagonal.ndim - 1,)))
 
 
 #: Larger matrices take less time by factors than by minors.
@@ -50,8 +57,8 @@ def _det_by_minors(x: Array) -> Array:
     n, rows, columns = x.shape[-1], x.ndim - 2, x.ndim - 1
 
     def element(i: int, j: int) -> Array:
-        row = sl.slice_in_dim(x, i, i + 1, axis=rows)
-        return sh.squeeze(sl.slice_in_dim(row, j, j + 1, axis=columns), (rows, columns))
+        row = slicing.slice_in_dim(x, i, i + 1, axis=rows)
+        return sh.squeeze(slicing.slice_in_dim(row, j, j + 1, axis=columns), (rows, columns))
 
     def of_two(i: int, j: int) -> Array:
         """Of the last two rows, and two columns."""
@@ -69,13 +76,13 @@ def _det_by_minors(x: Array) -> Array:
 
 
 @det_p.def_lowering
-def _det_lowering(b: lw.Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
+def _det_lowering(b: Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
     few = 0 < operands[0].shape[-1] <= _MOST_BY_MINORS
     return lower_formula(b, lambda x: [_det_by_minors(x) if few else _det_by_factors(x)], operands)
 
 
 # Jacobi's formula, det' = tr(adj(A) A'), which holds for singular matrices too
-ru.def_derivatives(
+def_derivatives(
     det_p, lambda t, out, a: ma.trace_of(ma.mm(tr.bind1(adjugate_p, (a,), prim.NO_PARAMS), t))
 )
 
@@ -113,13 +120,13 @@ ma.def_types(slogdet_p, _slogdet_types)
 def _slogdet_by_factors(x: Array) -> Sequence[Array]:
     diagonal, parity = _factored(x)
     axes = (diagonal.ndim - 1,)
-    return ew.mul(parity, rd.reduce_prod(ew.sign(diagonal), axes)), bc.reduce_sum(
+    return ew.mul(parity, reduce_prod(ew.sign(diagonal), axes)), reduce_sum(
         ew.log(ew.abs_(diagonal)), axes
     )
 
 
 @slogdet_p.def_lowering
-def _slogdet_lowering(b: lw.Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
+def _slogdet_lowering(b: Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
     return lower_formula(b, _slogdet_by_factors, operands)
 
 
@@ -128,7 +135,7 @@ def _slogdet_jvp(
     primals: prim.Arrays, tangents: prim.Tangents, params: prim.NoParams
 ) -> prim.JvpResult:
     """``tr(A^-1 A')`` is the logarithm's derivative, its imaginary part the phase's."""
-    (a,), (ta,) = primals, ru.instantiate_all(tangents, [x.aval for x in primals])
+    (a,), (ta,) = primals, instantiate_all(tangents, [x.aval for x in primals])
     signs, logarithms = tr.bind(slogdet_p, (a,), prim.NO_PARAMS)
     relative = ma.trace_of(tr.bind1(lu_.solve_p, (a, ta), lu_.SolveParams(False)))
     if not dtypes.is_complex(a.dtype):
@@ -189,8 +196,8 @@ ma.def_types(adjugate_p, lambda x, params: (x.strip_weak(),))
 def _turned(x: Array, rows: int, columns: int) -> Array:
     """Matrices whose rows and columns begin later, and end with those before."""
     for axis, by in ((x.ndim - 2, rows), (x.ndim - 1, columns)):
-        first, rest = sl.split(x, (by, x.shape[axis] - by), axis)
-        x = sl.concatenate([rest, first], axis)
+        first, rest = slicing.split(x, (by, x.shape[axis] - by), axis)
+        x = slicing.concatenate([rest, first], axis)
     return x
 
 
@@ -225,13 +232,13 @@ def _between(u: Array, inner: Array, vh: Array) -> Array:
     """``adj(U inner' V^H)``, given ``inner``, the adjugate of what stands between."""
     phase = tr.bind1(det_p, (ma.mm(u, vh),), prim.NO_PARAMS)
     turned = ma.mm(ma.mm(ma.mH(vh), inner), ma.mH(u))
-    return ew.mul(bc.broadcast_in_dim(phase, turned.shape, tuple(range(phase.ndim))), turned)
+    return ew.mul(broadcast_in_dim(phase, turned.shape, tuple(range(phase.ndim))), turned)
 
 
 def _products(s: Array, after: bool) -> Array:
     """The products of the values before each, or after each."""
     axis, by = s.ndim - 1, -1 if after else 1
-    return cu.cumprod(sl.pad_in_dim(s, by, -by, axis, 1), axis, reverse=after)
+    return cumulative.cumprod(slicing.pad_in_dim(s, by, -by, axis, 1), axis, reverse=after)
 
 
 def _adjugate_by_vectors(x: Array) -> Array:
@@ -245,7 +252,7 @@ def _adjugate_by_vectors(x: Array) -> Array:
 
 
 @adjugate_p.def_lowering
-def _adjugate_lowering(b: lw.Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
+def _adjugate_lowering(b: Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
     few = 0 < operands[0].shape[-1] <= _MOST_BY_MINORS
     formula = _adjugate_by_minors if few else _adjugate_by_vectors
     return lower_formula(b, lambda x: [formula(x)], operands)
@@ -263,12 +270,12 @@ def _adjugate_derivative(ta: Array, out: Array, a: Array) -> Array:
         return ta
     if a.shape[-1] <= _MOST_BY_MINORS:
         return _change_by_minors(a, ta)
-    (s,) = tr.bind(spectral.svd_p, (idn.stop_gradient(a),), spectral.SvdParams(False, False))
+    (s,) = tr.bind(spectral.svd_p, (identities.stop_gradient(a),), spectral.SvdParams(False, False))
     axes = (s.ndim - 1,)
     limit = float(np.sqrt(np.finfo(s.dtype).eps))
-    greatest = rd.reduce_max(s, axes)
-    good = ew.gt(rd.reduce_min(s, axes), ew.mul(greatest, sh.full_like(greatest, limit)))
-    good = bc.broadcast_in_dim(good, a.shape, tuple(range(good.ndim)))
+    greatest = reduce_max(s, axes)
+    good = ew.gt(reduce_min(s, axes), ew.mul(greatest, sh.full_like(greatest, limit)))
+    good = broadcast_in_dim(good, a.shape, tuple(range(good.ndim)))
     # Either formula is given matrices that suit it where those at hand do not.
     regular = _adjugate_change(ew.select(good, a, ma.identity_like(a)), ta)
     index = ma.along_rows(sh.iota(s.shape, s.dtype, axes[0]), a)
@@ -277,7 +284,7 @@ def _adjugate_derivative(ta: Array, out: Array, a: Array) -> Array:
     return ew.select(good, regular, singular)
 
 
-ru.def_derivatives(adjugate_p, _adjugate_derivative)
+def_derivatives(adjugate_p, _adjugate_derivative)
 
 
 def _adjugate_change(a: Array, ta: Array) -> Array:
@@ -285,7 +292,7 @@ def _adjugate_change(a: Array, ta: Array) -> Array:
     adjugate = tr.bind1(adjugate_p, (a,), prim.NO_PARAMS)
     relative = tr.bind1(lu_.solve_p, (a, ta), lu_.SolveParams(False))
     trace = ma.trace_of(relative)
-    spread = bc.broadcast_in_dim(trace, a.shape, tuple(range(trace.ndim)))
+    spread = broadcast_in_dim(trace, a.shape, tuple(range(trace.ndim)))
     return ew.sub(ew.mul(adjugate, spread), ma.mm(relative, adjugate))
 
 
@@ -300,18 +307,18 @@ def _adjugate_change_by_vectors(a: Array, ta: Array) -> Array:
     shape = inner.shape
     axis = len(shape) - 1
     # between two values: a row of K from the diagonal on is a product that grows along the row
-    columns = bc.broadcast_in_dim(s, shape, (*range(axis - 1), axis))
-    previous = sl.pad_in_dim(columns, 1, -1, axis, 1)
+    columns = broadcast_in_dim(s, shape, (*range(axis - 1), axis))
+    previous = slicing.pad_in_dim(columns, 1, -1, axis, 1)
     row, column = (sh.iota(shape, dtypes.int32, i) for i in (axis - 1, axis))
     after_next = ew.gt(column, ew.add(row, sh.full_like(row, 1)))
-    between = cu.cumprod(ew.select(after_next, previous, sh.full_like(previous, 1)), axis)
-    before = bc.broadcast_in_dim(_products(s, False), shape, tuple(range(axis)))
-    after = bc.broadcast_in_dim(_products(s, True), shape, (*range(axis - 1), axis))
+    between = cumulative.cumprod(ew.select(after_next, previous, sh.full_like(previous, 1)), axis)
+    before = broadcast_in_dim(_products(s, False), shape, tuple(range(axis)))
+    after = broadcast_in_dim(_products(s, True), shape, (*range(axis - 1), axis))
     above = ew.mul(ew.mul(before, between), after)
     above = ew.select(ew.lt(row, column), above, sh.zeros_like(above))
     products = ma.same_kind(ew.add(above, ma.mT(above)), inner)
     diagonal = ma.on_diagonal(inner, sh.zeros_like(inner))
-    sums = bc.reduce_sum(ma.mm(products, diagonal), (axis,))
+    sums = reduce_sum(ma.mm(products, diagonal), (axis,))
     change = ma.on_diagonal(ma.along_columns(sums, inner), ew.neg(ew.mul(products, inner)))
     return _between(u, change, vh)
 

@@ -10,7 +10,12 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, records
-from tinyjax.core.names import Array, ShapedArray, dev, ew, hlo, lw, opd, prim, ru, sh, tr
+from tinyjax.core import devices
+from tinyjax.core.primitives import elementwise as ew, rules, shape as sh
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import Array, ShapedArray, operands as opd
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.primitives.precision import (
     Canonical,
@@ -188,7 +193,7 @@ def _dot_type(avals: prim.Avals, params: DotParams) -> prim.Avals:
 @lru_cache(maxsize=1024)
 def _product_type(x: ShapedArray, y: ShapedArray, params: DotParams) -> ShapedArray:
     for operand in (x, y):
-        ru.check_kind("dot_general", operand, "biufc")
+        rules.check_kind("dot_general", operand, "biufc")
     for lhs, rhs, what in (
         (params.lhs_contract, params.rhs_contract, "contracted"),
         (params.lhs_batch, params.rhs_batch, "batched"),
@@ -214,7 +219,7 @@ def _product_type(x: ShapedArray, y: ShapedArray, params: DotParams) -> ShapedAr
             f"dot_general needs operands of one dtype, but got {x} and {y}. The function of "
             "tinyjax.numpy promotes; this primitive does not."
         )
-    ru.check_not_made_real("dot_general", x.dtype, params.dtype)
+    rules.check_not_made_real("dot_general", x.dtype, params.dtype)
     if takes_float8(params.precision) and x.dtype not in dtypes.FLOAT8:
         raise errors.DtypeError(
             f"{params.precision} is for operands of one float8 dtype, but got {x} and {y}."
@@ -225,7 +230,7 @@ def _product_type(x: ShapedArray, y: ShapedArray, params: DotParams) -> ShapedAr
 
 
 @dot_general_p.def_lowering
-def _dot_lowering(b: lw.Lowering, operands: hlo.Values, params: DotParams) -> hlo.Values:
+def _dot_lowering(b: Lowering, operands: hlo.Values, params: DotParams) -> hlo.Values:
     dims = (
         "#stablehlo.dot<"
         f"lhs_batching_dimensions = {list(params.lhs_batch)}, "
@@ -254,7 +259,7 @@ def _dot_lowering(b: lw.Lowering, operands: hlo.Values, params: DotParams) -> hl
     return [b.convert(out, params.dtype)]
 
 
-ru.def_derivatives(
+rules.def_derivatives(
     dot_general_p,
     lambda t, out, x, y, params: tr.bind1(dot_general_p, (t, y), params),
     lambda t, out, x, y, params: tr.bind1(dot_general_p, (x, t), params),
@@ -278,7 +283,7 @@ def _product(x: Array, y: Array, params: DotParams, perm: Axes | None) -> Array:
     return product if perm is None else sh.transpose(product, perm)
 
 
-ru.def_transposes(dot_general_p, _into_left, _into_right, bilinear=True)
+rules.def_transposes(dot_general_p, _into_left, _into_right, bilinear=True)
 
 
 # Which axes a transposed product contracts, and what brings its axes back into order (None where
@@ -415,7 +420,7 @@ def keeping(x: Array, y: Array, params: DotParams) -> DotParams:
     where = x.aval.where or y.aval.where
     if where is None:
         return params
-    return dev.plane().of_sum(params, (x.aval, y.aval))
+    return devices.plane().of_sum(params, (x.aval, y.aval))
 
 
 @lru_cache(maxsize=1024)

@@ -14,9 +14,11 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, primitives
-from tinyjax.core.names import Primitive, ck, ew, hlo, ints, opd, prim, ru, sh, sl, tr
-from tinyjax.core.stablehlo import Lowering, Values
-from tinyjax.core.values import Array, ArrayLike, ShapedArray
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
+from tinyjax.core.primitives.rules import def_linear, def_transposes
+from tinyjax.core.stablehlo import Lowering, Values, types as hlo
+from tinyjax.core.tracing import Primitive, checking, primitive as prim, trace as tr
+from tinyjax.core.values import Array, ArrayLike, ShapedArray, integers as ints, operands as opd
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.modes import GatherScatterMode
 from tinyjax.primitives.wrap_index import (
@@ -106,10 +108,10 @@ def _dynamic_slice_lowering(b: Lowering, operands: Values, params: DynamicSliceP
     )
 
 
-ru.def_linear(dynamic_slice_p, 0, repeats=False)
+def_linear(dynamic_slice_p, 0, repeats=False)
 
 
-ru.def_transposes(
+def_transposes(
     dynamic_slice_p,
     lambda ct, x, *starts_and_params: tr.bind1(
         dynamic_update_slice_p, (opd.splat(0, x.aval), ct, *starts_and_params[:-1]), prim.NO_PARAMS
@@ -139,7 +141,7 @@ def _index_vectors(
         sh.reshape(sh.move_batch_axis(starts[i], axes[i], 0, size), (size, 1)) for i in chosen
     ]
     if columns:
-        return chosen, sl.concatenate(columns, 1)
+        return chosen, slicing.concatenate(columns, 1)
     return chosen, opd.splat(0, ShapedArray((size, 0), starts[0].dtype))
 
 
@@ -160,7 +162,7 @@ def _dynamic_slice_batch(
         return (x,), (axis,)
     if axis is not None and not mapped.size:
         x = sh.moveaxis(x, axis, 0)
-        return (sl.slice_(x, (0,) * x.ndim, (0, *sizes)),), (0,)
+        return (slicing.slice_(x, (0,) * x.ndim, (0, *sizes)),), (0,)
     batched = axis is not None
     numbers = primitives.GatherDimensionNumbers(
         offset_dims=tuple(range(1, len(shape) + 1)),
@@ -215,7 +217,7 @@ def _dynamic_update_slice_lowering(b: Lowering, operands: Values, params: prim.N
     return b.emit("stablehlo.dynamic_update_slice", operands, b.results)
 
 
-ru.def_linear(dynamic_update_slice_p, 0, 1, repeats=False)
+def_linear(dynamic_update_slice_p, 0, 1, repeats=False)
 prim.mark(prim.MATERIALIZES, True, dynamic_update_slice_p)
 
 
@@ -230,7 +232,7 @@ def _into_update(ct: Array, x: object, update: prim.UndefinedPrimal, *starts: Ar
     return tr.bind1(dynamic_slice_p, (ct, *starts), DynamicSliceParams(update.aval.shape))
 
 
-ru.def_transposes(dynamic_update_slice_p, _into_operand, _into_update)
+def_transposes(dynamic_update_slice_p, _into_operand, _into_update)
 
 
 @dynamic_update_slice_p.def_batch
@@ -285,7 +287,7 @@ def _starts(
                 f"{vector.aval}."
             )
         scalars = [
-            sh.reshape(sl.slice_(vector, (i,), (i + 1,)), ()) for i in range(vector.shape[0])
+            sh.reshape(slicing.slice_(vector, (i,), (i + 1,)), ()) for i in range(vector.shape[0])
         ]
     else:
         scalars = [opd.as_array(start) for start in ints.listed(start_indices, "start_indices")]
@@ -440,7 +442,7 @@ def dynamic_slice_in_dim(
     )
 
 
-@ck.explained
+@checking.explained
 def dynamic_index_in_dim(
     operand: Array | dtypes.HostArray,
     index: ArrayLike,

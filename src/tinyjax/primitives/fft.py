@@ -12,7 +12,13 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Array, ConcreteArray, av, bc, ew, hlo, lw, prim, ru, sh, sl, tr
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.primitives.rules import check_kind, def_linear, def_transposes
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import Array, ConcreteArray, avals as av
 from tinyjax.dtypes import HostArray
 
 
@@ -92,7 +98,7 @@ def _large_fft(avals: prim.Avals, params: FftParams) -> prim.HostCall | None:
 def _fft_type(avals: prim.Avals, params: FftParams) -> prim.Avals:
     (x,) = avals
     kind, lengths = params.kind, params.lengths
-    ru.check_kind("fft", x, "f" if kind is FftKind.RFFT else "c")
+    check_kind("fft", x, "f" if kind is FftKind.RFFT else "c")
     if x.dtype not in _TAKEN:
         raise errors.DtypeError(
             f"fft does not take {x.dtype.name}: it takes single and double precision. Convert the "
@@ -119,7 +125,7 @@ def _fft_type(avals: prim.Avals, params: FftParams) -> prim.Avals:
 
 
 @fft_p.def_lowering
-def _fft_lowering(b: lw.Lowering, operands: hlo.Values, params: FftParams) -> hlo.Values:
+def _fft_lowering(b: Lowering, operands: hlo.Values, params: FftParams) -> hlo.Values:
     attributes = {
         "fft_type": f"#stablehlo<fft_type {params.kind.value}>",
         "fft_length": f"array<i64: {', '.join(map(str, params.lengths))}>",
@@ -137,21 +143,21 @@ def _transposed(ct: Array, _: object, params: FftParams) -> Array:
     last, n = ct.ndim - 1, lengths[-1]
     match kind:
         case FftKind.RFFT:
-            whole = sl.pad_in_dim(ct, 0, n - ct.shape[last], last)
+            whole = slicing.pad_in_dim(ct, 0, n - ct.shape[last], last)
             return ew.real(fft(whole, FftKind.FFT, lengths))
         case FftKind.IRFFT:
             spectrum = ew.conj(fft(ct, FftKind.RFFT, lengths))
             alone = 2 * np.arange(spectrum.shape[last]) % n == 0
             weights = (np.where(alone, 1.0, 2.0) / prod(lengths)).astype(spectrum.dtype)
             return ew.mul(
-                spectrum, bc.broadcast_in_dim(ConcreteArray(weights), spectrum.shape, (last,))
+                spectrum, broadcast_in_dim(ConcreteArray(weights), spectrum.shape, (last,))
             )
         case _:
             return tr.bind1(fft_p, (ct,), params)
 
 
-ru.def_linear(fft_p)
-ru.def_transposes(fft_p, _transposed)
+def_linear(fft_p)
+def_transposes(fft_p, _transposed)
 sh.def_simple_batch(fft_p)
 
 

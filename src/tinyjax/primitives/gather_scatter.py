@@ -21,10 +21,13 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, records
-from tinyjax.core.names import Lowering, bc, conc, ew, fam, hlo, idn, ints, opd, prim, rd, ru, sh
-from tinyjax.core.tracing import Primitive, bind, bind1
-from tinyjax.core.values import Array, ShapedArray
-from tinyjax.primitives import modes, windows as wn
+from tinyjax.core.primitives import elementwise as ew, families, identities, rules, shape as sh
+from tinyjax.core.primitives.broadcast import Combine
+from tinyjax.core.primitives.reduce import highest, lowest
+from tinyjax.core.stablehlo import Lowering, types as hlo
+from tinyjax.core.tracing import Primitive, bind, bind1, primitive as prim
+from tinyjax.core.values import Array, ShapedArray, concrete, integers as ints, operands as opd
+from tinyjax.primitives import modes, windows as primitives_windows
 
 Scalar = bool | int | float | complex
 
@@ -52,11 +55,17 @@ class GatherDimensionNumbers(records.Record):
                [1, 2]], dtype=int32)
     """
 
-    offset_dims: wn.Axes = attrs.field(converter=wn.as_axes)
-    collapsed_slice_dims: wn.Axes = attrs.field(converter=wn.as_axes)
-    start_index_map: wn.Axes = attrs.field(converter=wn.as_axes)
-    operand_batching_dims: wn.Axes = attrs.field(default=(), converter=wn.as_axes)
-    start_indices_batching_dims: wn.Axes = attrs.field(default=(), converter=wn.as_axes)
+    offset_dims: primitives_windows.Axes = attrs.field(converter=primitives_windows.as_axes)
+    collapsed_slice_dims: primitives_windows.Axes = attrs.field(
+        converter=primitives_windows.as_axes
+    )
+    start_index_map: primitives_windows.Axes = attrs.field(converter=primitives_windows.as_axes)
+    operand_batching_dims: primitives_windows.Axes = attrs.field(
+        default=(), converter=primitives_windows.as_axes
+    )
+    start_indices_batching_dims: primitives_windows.Axes = attrs.field(
+        default=(), converter=primitives_windows.as_axes
+    )
 
 
 _of_gather = attrgetter(*[field.name for field in attrs.fields(GatherDimensionNumbers)])
@@ -85,9 +94,11 @@ prim.mark(prim.MOVES, True, gather_p)
 prim.mark(prim.MATERIALIZES, False, gather_p)
 
 
-def gather_windows(shape: tuple[int, ...], params: GatherParams) -> wn.Windows:
+def gather_windows(shape: tuple[int, ...], params: GatherParams) -> primitives_windows.Windows:
     """The windows of a gather from an array of the given shape."""
-    return wn.Windows(shape, params.slice_sizes, *_of_gather(params.dimension_numbers)[1:])
+    return primitives_windows.Windows(
+        shape, params.slice_sizes, *_of_gather(params.dimension_numbers)[1:]
+    )
 
 
 def _fill_value(params: GatherParams, dtype: dtypes.DType) -> dtypes.HostArray:
@@ -95,7 +106,7 @@ def _fill_value(params: GatherParams, dtype: dtypes.DType) -> dtypes.HostArray:
     if dtypes.is_key(dtype):  # as JAX fills them
         return np.frombuffer(b"\xff" * dtype.itemsize, dtype).reshape(())
     if value is None:
-        value = float("nan") if dtypes.is_inexact(dtype) else rd.lowest(dtype) or rd.highest(dtype)
+        value = float("nan") if dtypes.is_inexact(dtype) else lowest(dtype) or highest(dtype)
     return np.array(value).astype(dtype)
 
 
@@ -126,11 +137,11 @@ def _gather_host(avals: prim.Avals, params: GatherParams) -> prim.Kernel | None:
 
     def read(x: dtypes.HostArray, indices: dtypes.HostArray) -> dtypes.HostArray:
         # as unsigned numbers, indices below zero are too large as well
-        if not fam.all_hold(np.less_equal(indices.view(unsigned), last)):
+        if not families.all_hold(np.less_equal(indices.view(unsigned), last)):
             return _gather(windows, params, x, indices)
         if of_elements:
             return np.asarray(x[tuple([indices[..., i] for i in order])])
-        return wn.gathered(windows, x, indices, offset_dims)
+        return primitives_windows.gathered(windows, x, indices, offset_dims)
 
     def read_elements(x: dtypes.HostArray, indices: dtypes.HostArray) -> dtypes.HostArray:
         # NumPy compares them with the sizes of the axes; it takes no unsigned ones of 64 bits
@@ -149,14 +160,17 @@ def _gather_host(avals: prim.Avals, params: GatherParams) -> prim.Kernel | None:
 
 
 def _gather(
-    windows: wn.Windows, params: GatherParams, x: dtypes.HostArray, indices: dtypes.HostArray
+    windows: primitives_windows.Windows,
+    params: GatherParams,
+    x: dtypes.HostArray,
+    indices: dtypes.HostArray,
 ) -> dtypes.HostArray:
     offset_dims = params.dimension_numbers.offset_dims
-    indices = wn.wide_indices(indices)
-    out = wn.gathered(windows, x, indices, offset_dims)
+    indices = primitives_windows.wide_indices(indices)
+    out = primitives_windows.gathered(windows, x, indices, offset_dims)
     if params.mode is modes.GatherScatterMode.FILL_OR_DROP and out.size:
         inside = windows.in_bounds(indices)
-        if not fam.all_hold(inside):
+        if not families.all_hold(inside):
             line = iter(inside.shape)
             shape = [1 if i in offset_dims else next(line) for i in range(out.ndim)]
             out = np.where(inside.reshape(shape), out, _fill_value(params, x.dtype))
@@ -182,7 +196,7 @@ def _gather_type(avals: prim.Avals, params: GatherParams) -> prim.Avals:
 def _gather_lowering(b: Lowering, operands: hlo.Values, params: GatherParams) -> hlo.Values:
     (x, indices), (out,) = operands, b.results
     numbers = params.dimension_numbers
-    indices = wn.lower_wide_indices(b, indices)
+    indices = primitives_windows.lower_wide_indices(b, indices)
     text = (
         "#stablehlo.gather<"
         f"offset_dims = {list(numbers.offset_dims)}, "
@@ -203,7 +217,7 @@ def _gather_lowering(b: Lowering, operands: hlo.Values, params: GatherParams) ->
     )
     if params.mode is not modes.GatherScatterMode.FILL_OR_DROP or not params.slice_sizes:
         return (gathered,)
-    inside = wn.lower_in_bounds(b, indices, gather_windows(x.shape, params))
+    inside = primitives_windows.lower_in_bounds(b, indices, gather_windows(x.shape, params))
     batch = [i for i in range(gathered.ndim) if i not in numbers.offset_dims]
     chosen = b.broadcast_in_dim(inside, out.shape, batch)
     filled = b.broadcast_in_dim(b.constant(_fill_value(params, out.dtype)), out.shape, ())
@@ -211,7 +225,7 @@ def _gather_lowering(b: Lowering, operands: hlo.Values, params: GatherParams) ->
 
 
 # what is filled in does not depend on the operand
-ru.def_derivatives(
+rules.def_derivatives(
     gather_p,
     lambda t, out, x, indices, params: bind1(
         gather_p, (t, indices), attrs.evolve(params, fill_value=0)
@@ -231,7 +245,7 @@ def _gather_transpose(
     return bind1(scatter_add_p, (opd.splat(0, x.aval), indices, ct), writing)
 
 
-ru.def_transposes(gather_p, _gather_transpose)
+rules.def_transposes(gather_p, _gather_transpose)
 
 
 @gather_p.def_batch
@@ -315,11 +329,19 @@ class ScatterDimensionNumbers(records.Record):
         Array([0., 0., 6.], dtype=float32)
     """
 
-    update_window_dims: wn.Axes = attrs.field(converter=wn.as_axes)
-    inserted_window_dims: wn.Axes = attrs.field(converter=wn.as_axes)
-    scatter_dims_to_operand_dims: wn.Axes = attrs.field(converter=wn.as_axes)
-    operand_batching_dims: wn.Axes = attrs.field(default=(), converter=wn.as_axes)
-    scatter_indices_batching_dims: wn.Axes = attrs.field(default=(), converter=wn.as_axes)
+    update_window_dims: primitives_windows.Axes = attrs.field(converter=primitives_windows.as_axes)
+    inserted_window_dims: primitives_windows.Axes = attrs.field(
+        converter=primitives_windows.as_axes
+    )
+    scatter_dims_to_operand_dims: primitives_windows.Axes = attrs.field(
+        converter=primitives_windows.as_axes
+    )
+    operand_batching_dims: primitives_windows.Axes = attrs.field(
+        default=(), converter=primitives_windows.as_axes
+    )
+    scatter_indices_batching_dims: primitives_windows.Axes = attrs.field(
+        default=(), converter=primitives_windows.as_axes
+    )
 
 
 _of_scatter = attrgetter(*[field.name for field in attrs.fields(ScatterDimensionNumbers)])
@@ -337,16 +359,16 @@ class ScatterParams(prim.Params):
 
 def scatter_windows(
     shape: tuple[int, ...], updates: tuple[int, ...], params: ScatterParams
-) -> wn.Windows:
+) -> primitives_windows.Windows:
     """The windows of a scatter into an array of the given shape."""
     numbers = params.dimension_numbers
     left_out = (*numbers.inserted_window_dims, *numbers.operand_batching_dims)
     rest = iter([updates[i] for i in numbers.update_window_dims if i < len(updates)])
     sizes = tuple([1 if i in left_out else next(rest, -1) for i in range(len(shape))])
-    return wn.Windows(shape, sizes, *_of_scatter(numbers)[1:])
+    return primitives_windows.Windows(shape, sizes, *_of_scatter(numbers)[1:])
 
 
-def as_gather(params: ScatterParams, windows: wn.Windows) -> GatherParams:
+def as_gather(params: ScatterParams, windows: primitives_windows.Windows) -> GatherParams:
     """The gather that reads the windows that a scatter writes; zero where it drops them."""
     return GatherParams(
         GatherDimensionNumbers(*_of_scatter(params.dimension_numbers)),
@@ -359,7 +381,7 @@ def as_gather(params: ScatterParams, windows: wn.Windows) -> GatherParams:
 
 
 def declare(
-    name: str, ufunc: np.ufunc | None, combine: bc.Combine, kinds: str
+    name: str, ufunc: np.ufunc | None, combine: Combine, kinds: str
 ) -> Primitive[ScatterParams]:
     """Declare a scatter that combines by an operation; its derivative comes separately.
 
@@ -382,10 +404,10 @@ def _scatter_hosts(
     ufunc: np.ufunc | None, operands: prim.Hosts, params: ScatterParams
 ) -> prim.Hosts:
     x, indices, updates = operands
-    out = wn.scattered(
+    out = primitives_windows.scattered(
         scatter_windows(x.shape, updates.shape, params),
         x,
-        wn.wide_indices(indices),
+        primitives_windows.wide_indices(indices),
         updates,
         params.dimension_numbers.update_window_dims,
         ufunc,
@@ -397,7 +419,7 @@ def _scatter_hosts(
 
 def _scatter_type(name: str, kinds: str, avals: prim.Avals, params: ScatterParams) -> prim.Avals:
     x, indices, updates = avals
-    ru.check_kind(name, x, kinds)
+    rules.check_kind(name, x, kinds)
     if updates.dtype != x.dtype:
         raise errors.DtypeError(
             f"{name} needs updates of the dtype of {x}, but got {updates}. Convert them with "
@@ -417,7 +439,7 @@ def _scatter_type(name: str, kinds: str, avals: prim.Avals, params: ScatterParam
 
 
 def _lower_scatter(
-    combine: bc.Combine, b: Lowering, operands: hlo.Values, params: ScatterParams
+    combine: Combine, b: Lowering, operands: hlo.Values, params: ScatterParams
 ) -> hlo.Values:
     x, indices, updates = operands
     if not updates.size:  # XLA takes no window of size zero
@@ -430,9 +452,11 @@ def _lower_scatter(
         moved = _of_one_more_axis(params)
         (out,) = _lower_scatter(combine, b, (wide, starts, updates), moved)
         return (b.reshape(out, x.shape),)
-    indices = wn.lower_wide_indices(b, indices)
+    indices = primitives_windows.lower_wide_indices(b, indices)
     if params.mode is modes.GatherScatterMode.CLIP:
-        last = wn.lower_last_starts(b, scatter_windows(x.shape, updates.shape, params), indices)
+        last = primitives_windows.lower_last_starts(
+            b, scatter_windows(x.shape, updates.shape, params), indices
+        )
         indices = b.op("stablehlo.clamp", b.full_like(indices, 0), indices, last)
     numbers = params.dimension_numbers
     text = (
@@ -505,11 +529,11 @@ def _of_one_more_axis(params: ScatterParams) -> ScatterParams:
     )
 
 
-def _shifted(axes: wn.Axes) -> wn.Axes:
+def _shifted(axes: primitives_windows.Axes) -> primitives_windows.Axes:
     return tuple([i + 1 for i in axes])
 
 
-def windows_of(x: Operand, updates: Operand, params: ScatterParams) -> wn.Windows:
+def windows_of(x: Operand, updates: Operand, params: ScatterParams) -> primitives_windows.Windows:
     """Return the windows that a scatter writes."""
     return scatter_windows(x.aval.shape, updates.aval.shape, params)
 
@@ -519,14 +543,16 @@ def no_tangent(*_: object) -> prim.Tangent:
     raise AssertionError("indices are integers, which have no tangents")
 
 
-def windows_distinct(indices: Array, windows: wn.Windows, params: ScatterParams) -> bool:
+def windows_distinct(
+    indices: Array, windows: primitives_windows.Windows, params: ScatterParams
+) -> bool:
     """Whether it is known that no two windows overlap."""
     if params.unique_indices or prod(indices.shape[:-1]) <= 1:
         return True
-    if type(indices) is not conc.ConcreteArray or opd.is_splat(indices):
+    if type(indices) is not concrete.ConcreteArray or opd.is_splat(indices):
         return False
     # Windows that differ in where they stand on an axis along which their size is one.
-    host = wn.wide_indices(indices.host)
+    host = primitives_windows.wide_indices(indices.host)
     axes, coordinates, _ = windows.positions(host)
     narrow = [(a, c) for a, c in zip(axes, coordinates, strict=True) if windows.sizes[a] == 1]
     lines = windows.lines([a for a, _ in narrow], [c for _, c in narrow])
@@ -550,7 +576,7 @@ def _def_accumulating_jvp(primitive: Primitive[ScatterParams]) -> None:
         outs = bind(primitive, primals, params)
         if tu is prim.ZERO:
             return outs, (tx,)
-        return outs, bind(primitive, (ru.instantiate(tx, x), indices, tu), params)
+        return outs, bind(primitive, (rules.instantiate(tx, x), indices, tu), params)
 
 
 _def_accumulating_jvp(scatter_add_p)
@@ -563,7 +589,7 @@ def _into_updates(
     return bind1(gather_p, (ct, indices), as_gather(params, windows_of(x, updates, params)))
 
 
-ru.def_transposes(
+rules.def_transposes(
     scatter_add_p, lambda ct, x, indices, updates, params: ct, "the indices", _into_updates
 )
 
@@ -572,7 +598,7 @@ ru.def_transposes(
 
 scatter_sub_p: Primitive[ScatterParams] = declare("scatter_sub", np.subtract, Lowering.sub, "iufc")
 _def_accumulating_jvp(scatter_sub_p)
-ru.def_transposes(
+rules.def_transposes(
     scatter_sub_p,
     lambda ct, x, indices, updates, params: ct,
     "the indices",
@@ -587,7 +613,7 @@ scatter_p: Primitive[ScatterParams] = declare(
 )
 
 
-ru.def_linear(scatter_p, 0, 2, repeats=False)  # with the same indices the same update wins
+rules.def_linear(scatter_p, 0, 2, repeats=False)  # with the same indices the same update wins
 
 
 def _into_kept(
@@ -608,11 +634,15 @@ def _into_winners(
     return ew.select(winners, read, sh.zeros_like(read))
 
 
-ru.def_transposes(scatter_p, _into_kept, "the indices", _into_winners)
+rules.def_transposes(scatter_p, _into_kept, "the indices", _into_winners)
 
 
 def _winners(
-    indices: Array, x: ShapedArray, updates: ShapedArray, windows: wn.Windows, params: ScatterParams
+    indices: Array,
+    x: ShapedArray,
+    updates: ShapedArray,
+    windows: primitives_windows.Windows,
+    params: ScatterParams,
 ) -> Array:
     """Say which elements of overlapping updates are the ones that stay.
 
@@ -629,7 +659,7 @@ def _winners(
 # scatter_min and scatter_max
 
 
-def _declare_extremum(name: str, ufunc: np.ufunc, combine: bc.Combine) -> Primitive[ScatterParams]:
+def _declare_extremum(name: str, ufunc: np.ufunc, combine: Combine) -> Primitive[ScatterParams]:
     primitive = declare(name, ufunc, combine, "biufc")
 
     @primitive.def_jvp
@@ -637,7 +667,7 @@ def _declare_extremum(name: str, ufunc: np.ufunc, combine: bc.Combine) -> Primit
         primals: prim.Arrays, tangents: prim.Tangents, params: ScatterParams
     ) -> prim.JvpResult:
         (x, indices, updates), (tx, _, tu) = primals, tangents
-        x, updates = idn.once(x), idn.once(updates)
+        x, updates = identities.once(x), identities.once(updates)
         out = bind1(primitive, (x, indices, updates), params)
         # Whatever equals the result, operand or updates, shares the tangent.
         reading = as_gather(params, windows_of(x, updates, params))
@@ -689,4 +719,6 @@ def _scatter_on_cuda(b: Lowering, operands: hlo.Values, params: ScatterParams) -
     _, indices, updates = operands
     if params.unique_indices or prod(indices.shape[:-1]) <= 1 or not updates.size:
         return scatter_p.rules.lowering(b, operands, params)
-    return fam.lower_formula(b, lambda x, i, updates: [_last_wins(x, i, updates, params)], operands)
+    return families.lower_formula(
+        b, lambda x, i, updates: [_last_wins(x, i, updates, params)], operands
+    )

@@ -10,10 +10,13 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Array, Primitive, av, bc, ew, fam, prim, ru, sh, sl, tr
+from tinyjax.core.primitives import elementwise as ew, families, rules, shape as sh, slicing
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.stablehlo import Lowering, Values
+from tinyjax.core.tracing import Primitive, primitive as prim, trace as tr
+from tinyjax.core.values import Array, avals as av
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import dynamic_slice as ds, matrices as ma, triangular
+from tinyjax.primitives import dynamic_slice, matrices as ma, triangular
 
 # Householder reflections as LAPACK packs them, and the forms that matrices are brought to by them.
 #
@@ -34,7 +37,7 @@ def _check(name: str, a: av.ShapedArray, taus: av.ShapedArray) -> None:
 
 def _vectors(a: Array, count: int) -> Array:
     """The vectors of the reflections as columns, ones included."""
-    columns = sl.slice_in_dim(a, 0, count, axis=a.ndim - 1)
+    columns = slicing.slice_in_dim(a, 0, count, axis=a.ndim - 1)
     return ma.on_diagonal(sh.full_like(columns, 1), ma.lower_part(columns, strict=True))
 
 
@@ -51,7 +54,7 @@ def _tangent(a: Array, taus: Array, ta: Array, ttaus: Array, c: Array, transpose
     """
     count = taus.shape[-1]
     v = _vectors(a, count)
-    tv = ma.lower_part(sl.slice_in_dim(ta, 0, count, axis=ta.ndim - 1), strict=True)
+    tv = ma.lower_part(slicing.slice_in_dim(ta, 0, count, axis=ta.ndim - 1), strict=True)
     vh, tvh = ma.mH(v), ma.mH(tv)
     s = _strict_upper(ma.mm(vh, v))
     ts = _strict_upper(ew.add(ma.mm(tvh, v), ma.mm(vh, tv)))
@@ -98,7 +101,7 @@ ma.def_impl_by_one(householder_product_p, _product_of_one)
 def _product_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
     a, taus = operands
     if not taus.size:
-        return fam.lower_formula(b, lambda: [ma.identities(a.shape, a.dtype)], ())
+        return families.lower_formula(b, lambda: [ma.identities(a.shape, a.dtype)], ())
     return ma.reflected_identity(b, a, taus)
 
 
@@ -107,7 +110,7 @@ def _product_jvp(
     primals: prim.Arrays, tangents: prim.Tangents, params: prim.NoParams
 ) -> prim.JvpResult:
     a, taus = primals
-    ta, ttaus = ru.instantiate_all(tangents, [x.aval for x in primals])
+    ta, ttaus = rules.instantiate_all(tangents, [x.aval for x in primals])
     out = tr.bind1(householder_product_p, primals, params)
     return (out,), (_tangent(a, taus, ta, ttaus, ma.identity_like(a), False),)
 
@@ -184,8 +187,8 @@ def _ormqr_lowering(b: Lowering, operands: Values, params: OrmqrParams) -> Value
     a, taus, c = operands
     if not taus.size or not c.size:
         return (c,)
-    (columns,) = fam.lower_formula(
-        b, lambda x: [sl.slice_in_dim(x, 0, taus.shape[-1], axis=x.ndim - 1)], (a,)
+    (columns,) = families.lower_formula(
+        b, lambda x: [slicing.slice_in_dim(x, 0, taus.shape[-1], axis=x.ndim - 1)], (a,)
     )
     inputs, sides = (ma.matrices(columns), (taus, 1), ma.matrices(c)), attrs.asdict(params)
     on_cuda = "cusolver_ormqr_ffi", sides
@@ -201,7 +204,7 @@ def _ormqr_jvp(
     """``c Q`` is ``(Q^H c^H)^H``."""
     a, taus, c = primals
     out = tr.bind1(ormqr_p, primals, params)
-    ta, ttaus, tc = ru.instantiate_all(tangents, [x.aval for x in primals])
+    ta, ttaus, tc = rules.instantiate_all(tangents, [x.aval for x in primals])
     change = tr.bind1(ormqr_p, (a, taus, tc), params) if tangents[2] is not prim.ZERO else None
     if tangents[0] is not prim.ZERO or tangents[1] is not prim.ZERO:
         if params.left:
@@ -220,7 +223,7 @@ def _ormqr_transposed(
     return ma.conjugated(tr.bind1(ormqr_p, (a, taus, ma.conjugated(ct)), evolved))
 
 
-ru.def_transposes(ormqr_p, "the reflections", "their factors", _ormqr_transposed)
+rules.def_transposes(ormqr_p, "the reflections", "their factors", _ormqr_transposed)
 
 
 ma.def_system_batch(ormqr_p, lambda params: params.left)
@@ -280,7 +283,7 @@ def _hessenberg_lowering(b: Lowering, operands: Values, params: prim.NoParams) -
 hessenberg_p.def_lowering(platform="cuda")(ma.refuse_on_cuda("hessenberg"))
 
 
-ru.def_no_derivative(
+rules.def_no_derivative(
     hessenberg_p, "What it serves to compute may have: eigenvalues by eig, systems by solve."
 )
 
@@ -353,7 +356,7 @@ def _tridiagonal_lowering(b: Lowering, operands: Values, params: TridiagonalPara
     return ma.nan_where_failed(b, info, results)
 
 
-ru.def_no_derivative(tridiagonal_p, "What it serves to compute may have: eigenvalues by eigh.")
+rules.def_no_derivative(tridiagonal_p, "What it serves to compute may have: eigenvalues by eigh.")
 
 
 def tridiagonal(x: Array, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
@@ -428,7 +431,7 @@ def _symmetric_lowering(b: Lowering, operands: Values, params: ProductParams) ->
     def formula(a: Array, c: Array) -> Sequence[Array]:
         return [_combine(ma.mm(a, ma.mT(a)), params.alpha, c, params.beta)]
 
-    return fam.lower_formula(b, formula, operands)
+    return families.lower_formula(b, formula, operands)
 
 
 def _combine(x: Array, alpha: float, c: Array, beta: float) -> Array:
@@ -440,7 +443,7 @@ def _of_factor(t: Array, out: Array, a: Array, c: Array, params: ProductParams) 
     return ew.mul(sh.full_like(half, params.alpha), ew.add(half, ma.mT(half)))
 
 
-ru.def_derivatives(
+rules.def_derivatives(
     symmetric_product_p,
     _of_factor,
     lambda t, out, a, c, params: ew.mul(sh.full_like(t, params.beta), t),
@@ -505,19 +508,19 @@ def _update_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Va
     def step(k: Array, r: Array, w: Array) -> Sequence[Array]:
         axis = r.ndim - 2
         last = (axis, axis + 1)
-        row = ds.dynamic_slice_in_dim(r, k, 1, axis)
-        x, y = (ds.dynamic_slice_in_dim(v, k, 1, axis + 1) for v in (row, w))
+        row = dynamic_slice.dynamic_slice_in_dim(r, k, 1, axis)
+        x, y = (dynamic_slice.dynamic_slice_in_dim(v, k, 1, axis + 1) for v in (row, w))
         size = ew.sqrt(ew.add(ew.mul(x, x), ew.mul(y, y)))
         idle = ew.eq(size, sh.full_like(size, 0))
         size = ew.select(idle, sh.full_like(size, 1), size)
         c, s = (
-            bc.broadcast_in_dim(sh.squeeze(ew.div(v, size), last), row.shape, tuple(range(axis)))
+            broadcast_in_dim(sh.squeeze(ew.div(v, size), last), row.shape, tuple(range(axis)))
             for v in (ew.select(idle, sh.full_like(x, 1), x), y)
         )
         new, rest = ew.add(ew.mul(c, row), ew.mul(s, w)), ew.sub(ew.mul(c, w), ew.mul(s, row))
-        return ds.dynamic_update_slice_in_dim(r, new, k, axis), rest
+        return dynamic_slice.dynamic_update_slice_in_dim(r, new, k, axis), rest
 
-    return ma.lower_loop(b, count, step, fam.lower_formula(b, start, operands))[:1]
+    return ma.lower_loop(b, count, step, families.lower_formula(b, start, operands))[:1]
 
 
 @cholesky_update_p.def_jvp
@@ -526,7 +529,7 @@ def _update_jvp(
 ) -> prim.JvpResult:
     """``R' = phi(R^-T M' R^-1) R`` where ``M = r^T r + w w^T``; ``phi`` takes the upper half."""
     r, w = primals
-    change, tw = ru.instantiate_all(tangents, [x.aval for x in primals])
+    change, tw = rules.instantiate_all(tangents, [x.aval for x in primals])
     out = tr.bind1(cholesky_update_p, primals, params)
     half = ma.mm(ma.mT(ma.upper_part(r)), ma.upper_part(change))
     shape = (*w.shape, 1)
@@ -617,7 +620,7 @@ def _solve_on_cuda(b: Lowering, operands: Values, params: prim.NoParams) -> Valu
     missing = _FEWEST_ON_CUDA - count
     if missing > 0:  # further equations say that something else is 0
         equations = operands
-        operands = fam.lower_formula(b, lambda *xs: _longer(xs, missing), equations)
+        operands = families.lower_formula(b, lambda *xs: _longer(xs, missing), equations)
     *diagonals, right = operands
     (x,) = ma.routine_call(
         b,
@@ -628,22 +631,26 @@ def _solve_on_cuda(b: Lowering, operands: Values, params: prim.NoParams) -> Valu
     )
     if missing <= 0:
         return (x,)
-    return fam.lower_formula(b, lambda x: [sl.slice_in_dim(x, 0, count, axis=x.ndim - 2)], (x,))
+    return families.lower_formula(
+        b, lambda x: [slicing.slice_in_dim(x, 0, count, axis=x.ndim - 2)], (x,)
+    )
 
 
 def _longer(operands: Sequence[Array], by: int) -> list[Array]:
     axis = operands[-1].ndim - 2
     values = (0, 1, 0, 0)
-    return [sl.pad_in_dim(x, 0, by, axis, more) for x, more in zip(operands, values, strict=True)]
+    return [
+        slicing.pad_in_dim(x, 0, by, axis, more) for x, more in zip(operands, values, strict=True)
+    ]
 
 
 def _spread(diagonal: Array, like: Array) -> Array:
-    return bc.broadcast_in_dim(diagonal, like.shape, tuple(range(diagonal.ndim)))
+    return broadcast_in_dim(diagonal, like.shape, tuple(range(diagonal.ndim)))
 
 
 def _shifted_product(by: int, t: Array, x: Array, params: prim.NoParams) -> Array:
     """The product of a diagonal and what stands before or after the elements of ``x``."""
-    seen = sl.pad_in_dim(x, by, -by, x.ndim - 2) if by else x
+    seen = slicing.pad_in_dim(x, by, -by, x.ndim - 2) if by else x
     return ew.mul(_spread(t, x), seen)
 
 
@@ -652,11 +659,13 @@ ma.def_system(tridiagonal_solve_p, *[partial(_shifted_product, by) for by in (1,
 
 def _solve_transposed(ct: Array, dl: Array, d: Array, du: Array, b: object) -> Array:
     axis = d.ndim - 1
-    return tridiagonal_solve(sl.pad_in_dim(du, 1, -1, axis), d, sl.pad_in_dim(dl, -1, 1, axis), ct)
+    return tridiagonal_solve(
+        slicing.pad_in_dim(du, 1, -1, axis), d, slicing.pad_in_dim(dl, -1, 1, axis), ct
+    )
 
 
 _MATRIX = "the matrices"
-ru.def_transposes(tridiagonal_solve_p, _MATRIX, _MATRIX, _MATRIX, _solve_transposed)
+rules.def_transposes(tridiagonal_solve_p, _MATRIX, _MATRIX, _MATRIX, _solve_transposed)
 
 
 ma.def_system_batch(tridiagonal_solve_p)

@@ -11,10 +11,18 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import errors, frames, tree
+from tinyjax.core.jit import program
 from tinyjax.core.lowering import call_jaxpr
-from tinyjax.core.names import Array, bt, cl, hlo, jv, lw, lz, opd, pr, prim, program, ru, sh, tr
+from tinyjax.core.primitives import rules, shape as sh
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import calling, primitive as prim, program_rules, trace as tr
 from tinyjax.core.tracing.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.tracing.staging import Staged, close_over, stage
+from tinyjax.core.transforms import batching
+from tinyjax.core.transforms.jvp import jvp_flat
+from tinyjax.core.transforms.linearize import linearize_flat
+from tinyjax.core.values import Array, operands as opd
 from tinyjax.tree.treedef import in_words
 
 
@@ -88,8 +96,8 @@ def def_linear_map(primitive: prim.Primitive[LinearMapParams], called: str, resi
         n = params.num_residuals
         known = prim.defined(operands[:n])
         if len(known) < n:
-            raise ru.not_linear(primitive.name, residuals)
-        cotangents_out = ru.instantiate_all(
+            raise rules.not_linear(primitive.name, residuals)
+        cotangents_out = rules.instantiate_all(
             cotangents, [a.cotangent() for a in params.forward.out_avals]
         )
         turned = LinearMapParams(params.backward, params.forward, n)
@@ -109,12 +117,12 @@ def def_linear_map(primitive: prim.Primitive[LinearMapParams], called: str, resi
 
         def batched(jaxpr: Jaxpr) -> Staged:
             in_axes = (*axes[:n], *[0] * (len(jaxpr.in_binders) - n))
-            return bt.batch_jaxpr(jaxpr, mapped, in_axes, (True,) * len(jaxpr.outs))[0]
+            return batching.batch_jaxpr(jaxpr, mapped, in_axes, (True,) * len(jaxpr.outs))[0]
 
         def pull(*operands: Array) -> list[Array]:
             assert params.masked is not None, "asked only where it is"
             in_axes = (*axes[:n], *[0] * (len(operands) - n))
-            outs, out_axes = bt.batch_flat(params.masked.pull, mapped, operands, in_axes)
+            outs, out_axes = batching.batch_flat(params.masked.pull, mapped, operands, in_axes)
             pairs = zip(outs, out_axes, strict=True)
             return [sh.move_batch_axis(x, axis, 0, mapped.size) for x, axis in pairs]
 
@@ -161,8 +169,8 @@ def linear_call(
     operands, operand_tree = tree.flatten(linear_args)
     n = len(residuals)
     in_tree = tree.structure(((residual_args, linear_args), {}))
-    arrays = cl.as_arrays([*residuals, *operands], fun, in_tree)
-    forward = cl.FlatFunction(fun, in_tree)
+    arrays = calling.as_arrays([*residuals, *operands], fun, in_tree)
+    forward = calling.FlatFunction(fun, in_tree)
     there = stage(forward, [x.aval for x in arrays], fun)
     out_tree = forward.out_tree
 
@@ -181,11 +189,11 @@ def linear_call(
     return tree.unflatten(out_tree, bind_linear_map(linear_call_p, there, back, arrays, n))
 
 
-pr.def_evaluated(linear_call_p, lambda params: params.forward)
+program_rules.def_evaluated(linear_call_p, lambda params: params.forward)
 
 
 @linear_call_p.def_lowering
-def _call_lowering(b: lw.Lowering, operands: hlo.Values, params: LinearMapParams) -> hlo.Values:
+def _call_lowering(b: Lowering, operands: hlo.Values, params: LinearMapParams) -> hlo.Values:
     return call_jaxpr(b, params.forward, "linear_call", operands)
 
 
@@ -195,7 +203,7 @@ def _call_jvp(
 ) -> prim.JvpResult:
     n = params.num_residuals
     outs = tr.bind(linear_call_p, primals, params)
-    _, change = jv.jvp_flat(
+    _, change = jvp_flat(
         lambda *rs: eval_jaxpr(params.forward, [*rs, *primals[n:]]), primals[:n], list(tangents[:n])
     )
     return outs, _add_own(primals, tangents[n:], change, params)
@@ -211,9 +219,11 @@ def _add_own(
     n = params.num_residuals
     if all(t is prim.ZERO for t in tangents):
         return list(change)
-    tangents_in = [ru.instantiate(t, x) for t, x in zip(tangents, primals[n:], strict=True)]
+    tangents_in = [rules.instantiate(t, x) for t, x in zip(tangents, primals[n:], strict=True)]
     own = tr.bind(linear_call_p, (*primals[:n], *tangents_in), params)
-    return [b if a is prim.ZERO else ru.add_arrays(a, b) for a, b in zip(change, own, strict=True)]
+    return [
+        b if a is prim.ZERO else rules.add_arrays(a, b) for a, b in zip(change, own, strict=True)
+    ]
 
 
 @linear_call_p.def_linearize
@@ -222,7 +232,7 @@ def _call_linearize(
 ) -> prim.LinearizeResult:
     n = params.num_residuals
     outs = tr.bind(linear_call_p, primals, params)
-    change = lz.linearize_flat(
+    change = linearize_flat(
         lambda *rs: eval_jaxpr(params.forward, [*rs, *primals[n:]]), primals[:n], list(nonzero[:n])
     )
     own = any(nonzero[n:])

@@ -15,10 +15,17 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Array, Lowering, Values, av, bc, ew, prim, rd, ru, sh, sl, tr
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
+from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.core.primitives.families import lower_formula
-from tinyjax.primitives import dynamic_slice as ds, gather_scatter as gs, matrices as ma, sort as so
+from tinyjax.core.primitives.reduce import reduce_or
+from tinyjax.core.primitives.rules import def_constant, def_transposes, instantiate_all
+from tinyjax.core.stablehlo import Lowering, Values
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import Array, avals as av
+from tinyjax.primitives import dynamic_slice, gather_scatter, matrices as ma
 from tinyjax.primitives.scatter import gather
+from tinyjax.primitives.sort import SortParams, sort_p
 from tinyjax.primitives.triangular import triangular_solve
 
 # lu
@@ -60,7 +67,7 @@ def _lu_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: prim.NoParams
     (de Hoog, Anderssen and Lukas 2011.) Factors of rectangular matrices are made square with
     the identity.
     """
-    (a,), (ta,) = primals, ru.instantiate_all(tangents, [x.aval for x in primals])
+    (a,), (ta,) = primals, instantiate_all(tangents, [x.aval for x in primals])
     factors, pivots = tr.bind(lu_p, (a,), params)
     m, n = a.shape[-2:]
     lower, upper = _square(factors, m), _square(factors, n)
@@ -79,17 +86,17 @@ def _square(factors: Array, size: int) -> Array:
     """The factors as square matrices of a size, continued by the identity."""
     *batch, m, n = factors.shape
     axis = len(batch)
-    corner = sl.slice_in_dim(factors, 0, min(m, size), axis=axis)
-    corner = sl.slice_in_dim(corner, 0, min(n, size), axis=axis + 1)
+    corner = slicing.slice_in_dim(factors, 0, min(m, size), axis=axis)
+    corner = slicing.slice_in_dim(corner, 0, min(n, size), axis=axis + 1)
     height, width = corner.shape[axis:]
     if height == width == size:
         return corner
     zero = sh.full((), 0, factors.dtype)
     front = [(0, 0, 0)] * axis
-    padded = sl.pad(corner, zero, [*front, (0, size - height, 0), (0, size - width, 0)])
+    padded = slicing.pad(corner, zero, [*front, (0, size - height, 0), (0, size - width, 0)])
     k = min(height, width)
     rest = ma.identities((*batch, size - k, size - k), factors.dtype)
-    return ew.add(padded, sl.pad(rest, zero, [*front, (k, 0, 0), (k, 0, 0)]))
+    return ew.add(padded, slicing.pad(rest, zero, [*front, (k, 0, 0), (k, 0, 0)]))
 
 
 def lu(x: Array) -> tuple[Array, Array, Array]:
@@ -186,10 +193,12 @@ def _exchange(i: Array, pivots: Array, order: Array) -> Sequence[Array]:
     """An iteration of the loop: exchange the rows in places ``i`` and ``pivots[i]``."""
 
     def at(x: Array, place: Array) -> Array:
-        return ds.dynamic_slice_in_dim(x, place, 1, 0, allow_negative_indices=False)
+        return dynamic_slice.dynamic_slice_in_dim(x, place, 1, 0, allow_negative_indices=False)
 
     def put(x: Array, value: Array, place: Array) -> Array:
-        return ds.dynamic_update_slice_in_dim(x, value, place, 0, allow_negative_indices=False)
+        return dynamic_slice.dynamic_update_slice_in_dim(
+            x, value, place, 0, allow_negative_indices=False
+        )
 
     pivot = at(pivots, i)
     j = sh.reshape(pivot, ())
@@ -206,21 +215,21 @@ def _exchange_in_all(i: Array, pivots: Array, order: Array) -> Sequence[Array]:
     places = sh.iota(order.shape, order.dtype, order.ndim - 1)
 
     def spread(x: Array) -> Array:
-        return bc.broadcast_in_dim(x, order.shape, tuple(range(x.ndim)))
+        return broadcast_in_dim(x, order.shape, tuple(range(x.ndim)))
 
     here = ew.eq(places, spread(i))
     chosen = ew.eq(
         sh.iota(pivots.shape, order.dtype, pivots.ndim - 1),
-        bc.broadcast_in_dim(i, pivots.shape, ()),
+        broadcast_in_dim(i, pivots.shape, ()),
     )
-    pivot = bc.reduce_sum(ew.select(chosen, pivots, sh.full_like(pivots, 0)), (len(batch),))
+    pivot = reduce_sum(ew.select(chosen, pivots, sh.full_like(pivots, 0)), (len(batch),))
     there = ew.eq(places, spread(pivot))
-    mine = bc.reduce_sum(ew.select(here, order, sh.full_like(order, 0)), (len(batch),))
-    other = bc.reduce_sum(ew.select(there, order, sh.full_like(order, 0)), (len(batch),))
+    mine = reduce_sum(ew.select(here, order, sh.full_like(order, 0)), (len(batch),))
+    other = reduce_sum(ew.select(there, order, sh.full_like(order, 0)), (len(batch),))
     return pivots, ew.select(here, spread(other), ew.select(there, spread(mine), order))
 
 
-ru.def_constant(pivots_to_permutation_p)
+def_constant(pivots_to_permutation_p)
 
 
 sh.def_simple_batch(pivots_to_permutation_p)
@@ -249,7 +258,7 @@ def rows(x: Array, order: Array) -> Array:
         return x
     n = x.ndim
     batch = tuple(range(n - 2))
-    numbers = gs.GatherDimensionNumbers((n - 1,), (n - 2,), (n - 2,), batch, batch)
+    numbers = gather_scatter.GatherDimensionNumbers((n - 1,), (n - 2,), (n - 2,), batch, batch)
     sizes = (*(1 for _ in batch), 1, x.shape[-1])
     return gather(x, sh.reshape(order, (*order.shape, 1)), numbers, sizes, mode="clip")
 
@@ -308,8 +317,8 @@ def _solve_by_factors(a: Array, b: Array, transpose_a: bool) -> Array:
     factors, _, order = lu(a)
     x = solve_factored(factors, order, b, transpose_a, False)
     diagonal = ma.diagonal_of(factors)
-    singular = rd.reduce_or(ew.eq(diagonal, sh.full_like(diagonal, 0)), (diagonal.ndim - 1,))
-    singular = bc.broadcast_in_dim(singular, x.shape, tuple(range(singular.ndim)))
+    singular = reduce_or(ew.eq(diagonal, sh.full_like(diagonal, 0)), (diagonal.ndim - 1,))
+    singular = broadcast_in_dim(singular, x.shape, tuple(range(singular.ndim)))
     return ew.select(singular, sh.full_like(x, float("nan")), x)
 
 
@@ -338,11 +347,11 @@ def _inverse(order: Array) -> Array:
     """The inverses of permutations: the indices, sorted along with them."""
     axis = order.ndim - 1
     indices = sh.iota(order.shape, order.dtype, axis)
-    return tr.bind(so.sort_p, (order, indices), so.SortParams(axis, 1, False))[1]
+    return tr.bind(sort_p, (order, indices), SortParams(axis, 1, False))[1]
 
 
 ma.def_system(solve_p, lambda ta, x, params: ma.mm(ma.mT(ta) if params.transpose_a else ta, x))
-ru.def_transposes(
+def_transposes(
     solve_p,
     "the matrices",
     lambda ct, a, b, params: tr.bind1(solve_p, (a, ct), SolveParams(not params.transpose_a)),

@@ -15,9 +15,16 @@ import numpy as np
 from numpy.linalg import _umath_linalg
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Array, av, bc, ew, fam, hlo, lw, prim, rd, ru, sh, sl, tr
+from tinyjax.core.primitives import elementwise as ew, families, shape as sh, slicing
+from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
+from tinyjax.core.primitives.reduce import reduce_max
+from tinyjax.core.primitives.rules import add_tangents, instantiate
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import Array, avals as av
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.primitives import dot, dynamic_slice as ds
+from tinyjax.primitives import dot, dynamic_slice
 
 P = TypeVar("P")
 HostMatrices = Callable[..., Sequence[HostArray]]
@@ -159,7 +166,7 @@ def _mask(x: Array, compare: Callable[[Array, Array], Array]) -> Array:
     """Where the indices of row and column compare so, as bools of the shape of ``x``."""
     shape = x.shape[-2:]
     mask = compare(sh.iota(shape, dtypes.int32, 0), sh.iota(shape, dtypes.int32, 1))
-    return bc.broadcast_in_dim(mask, x.shape, (x.ndim - 2, x.ndim - 1))
+    return broadcast_in_dim(mask, x.shape, (x.ndim - 2, x.ndim - 1))
 
 
 def lower_part(x: Array, strict: bool = False) -> Array:
@@ -190,25 +197,25 @@ def identities(shape: tuple[int, ...], dtype: DType) -> Array:
 def diagonal_of(x: Array) -> Array:
     """The diagonals of square matrices."""
     *batch, n, _ = x.shape
-    return sl.slice_in_dim(sh.reshape(x, (*batch, n * n)), 0, n * n, n + 1, len(batch))
+    return slicing.slice_in_dim(sh.reshape(x, (*batch, n * n)), 0, n * n, n + 1, len(batch))
 
 
 def trace_of(x: Array) -> Array:
     """The traces of square matrices."""
-    return bc.reduce_sum(on_diagonal(x, sh.zeros_like(x)), (x.ndim - 2, x.ndim - 1))
+    return reduce_sum(on_diagonal(x, sh.zeros_like(x)), (x.ndim - 2, x.ndim - 1))
 
 
 def along_rows(v: Array, like: Array) -> Array:
     """Matrices each of whose rows is a vector of ``v``: factors of the columns of ``like``."""
     n = like.ndim
-    shaped = bc.broadcast_in_dim(v, like.shape, (*range(n - 2), n - 1))
+    shaped = broadcast_in_dim(v, like.shape, (*range(n - 2), n - 1))
     return same_kind(shaped, like)
 
 
 def along_columns(v: Array, like: Array) -> Array:
     """Matrices each of whose columns is a vector of ``v``: factors of the rows of ``like``."""
     n = like.ndim
-    shaped = bc.broadcast_in_dim(v, like.shape, tuple(range(n - 1)))
+    shaped = broadcast_in_dim(v, like.shape, tuple(range(n - 1)))
     return same_kind(shaped, like)
 
 
@@ -253,9 +260,9 @@ def reciprocals(x: Array, values: Array) -> Array:
     """
     sizes = ew.abs_(values)
     eps = float(dtypes.finfo(sizes.dtype).eps)
-    greatest = rd.reduce_max(sizes, (values.ndim - 1,))
+    greatest = reduce_max(sizes, (values.ndim - 1,))
     least = ew.mul(greatest, sh.full_like(greatest, _ULPS * eps))
-    least = bc.broadcast_in_dim(least, x.shape, tuple(range(least.ndim)))
+    least = broadcast_in_dim(least, x.shape, tuple(range(least.ndim)))
     nothing = ew.le(ew.abs_(x), least)
     one = sh.full_like(x, 1)
     return ew.select(nothing, sh.zeros_like(x), ew.div(one, ew.select(nothing, one, x)))
@@ -264,8 +271,8 @@ def reciprocals(x: Array, values: Array) -> Array:
 def pairs(v: Array) -> tuple[Array, Array]:
     """``v_i`` and ``v_j`` in row ``i`` and column ``j``."""
     shape, n = (*v.shape, v.shape[-1]), v.ndim + 1
-    rows = bc.broadcast_in_dim(v, shape, tuple(range(n - 1)))
-    return rows, bc.broadcast_in_dim(v, shape, (*range(n - 2), n - 1))
+    rows = broadcast_in_dim(v, shape, tuple(range(n - 1)))
+    return rows, broadcast_in_dim(v, shape, (*range(n - 2), n - 1))
 
 
 def inverse_differences(v: Array) -> Array:
@@ -281,12 +288,14 @@ def off_diagonal(x: Array) -> Array:
 
 def column_of(x: Array, j: Array) -> Array:
     """The columns of matrices whose index is a traced number, shape ``(..., m, 1)``."""
-    return ds.dynamic_slice_in_dim(x, j, 1, x.ndim - 1, allow_negative_indices=False)
+    return dynamic_slice.dynamic_slice_in_dim(x, j, 1, x.ndim - 1, allow_negative_indices=False)
 
 
 def with_column(x: Array, j: Array, column: Array) -> Array:
     """The matrices with a column replaced, whose index is a traced number."""
-    return ds.dynamic_update_slice_in_dim(x, column, j, x.ndim - 1, allow_negative_indices=False)
+    return dynamic_slice.dynamic_update_slice_in_dim(
+        x, column, j, x.ndim - 1, allow_negative_indices=False
+    )
 
 
 def def_system(primitive: prim.Primitive[P], *products: Callable[[Array, Array, P], Array]) -> None:
@@ -306,8 +315,8 @@ def def_system(primitive: prim.Primitive[P], *products: Callable[[Array, Array, 
         change = tangents[-1]
         for t, product in zip(tangents[:-1], products, strict=True):
             if t is not prim.ZERO:
-                change = ru.add_tangents(change, ew.neg(product(t, x, params)))
-        solved = tr.bind1(primitive, (*matrices, ru.instantiate(change, b)), params)
+                change = add_tangents(change, ew.neg(product(t, x, params)))
+        solved = tr.bind1(primitive, (*matrices, instantiate(change, b)), params)
         return (x,), (solved,)
 
 
@@ -536,7 +545,7 @@ def lapack_routine(name: str, dtype: DType) -> Callable[..., tuple[HostArray, ..
 
 def check_finite(x: HostArray) -> None:
     """Raise ``LinAlgError`` where an iteration of LAPACK might not end."""
-    if not fam.all_hold(np.isfinite(x)):
+    if not families.all_hold(np.isfinite(x)):
         raise np.linalg.LinAlgError("not finite")
 
 
@@ -569,7 +578,7 @@ def _layout(of: hlo.TensorType, axes: int) -> hlo.Layout:
 
 
 def lapack_call(
-    b: lw.Lowering,
+    b: Lowering,
     routine: str,
     operands: Sequence[tuple[hlo.Value, int]],
     *results: Stack,
@@ -598,7 +607,7 @@ def lapack_call(
 
 
 def routine_call(
-    b: lw.Lowering,
+    b: Lowering,
     target: str,
     operands: Sequence[tuple[hlo.Value, int]],
     *results: Stack,
@@ -626,7 +635,7 @@ def routine_call(
     )
 
 
-def reflected_identity(b: lw.Lowering, columns: hlo.Value, factors: hlo.Value) -> list[hlo.Value]:
+def reflected_identity(b: Lowering, columns: hlo.Value, factors: hlo.Value) -> list[hlo.Value]:
     """Write the first columns of a product of reflections, which are packed."""
     operands, result = (matrices(columns), (factors, 1)), (columns.type, 2)
     return lapack_call(b, "orgqr", operands, result, on_cuda=("cusolver_orgqr_ffi", {}))
@@ -635,7 +644,7 @@ def reflected_identity(b: lw.Lowering, columns: hlo.Value, factors: hlo.Value) -
 def refuse_on_cuda(name: str) -> Callable[..., NoReturn]:
     """Return the lowering rule of a primitive for which there is no routine on GPUs."""
 
-    def rule(b: lw.Lowering, operands: hlo.Values, params: object) -> NoReturn:
+    def rule(b: Lowering, operands: hlo.Values, params: object) -> NoReturn:
         raise errors.PlatformError(
             f"'{name}' is not computed on GPUs: LAPACK's routine for it is the processor's alone. "
             "Put its operand there: tinyjax.device_put(x, tinyjax.devices('cpu')[0])."
@@ -662,7 +671,7 @@ def status(of: hlo.TensorType) -> Stack:
     return hlo.tensor(of.shape[:-2], dtypes.int32), 0
 
 
-def nan_where_failed(b: lw.Lowering, info: hlo.Value, results: hlo.Values) -> hlo.Values:
+def nan_where_failed(b: Lowering, info: hlo.Value, results: hlo.Values) -> hlo.Values:
     """Write a choice: the results of a routine where it was successful, NaN elsewhere.
 
     Args:
@@ -692,7 +701,7 @@ def def_lowering(
     """
 
     def register(rule: prim.LoweringRule[P]) -> None:
-        def lowering(b: lw.Lowering, operands: hlo.Values, params: P) -> hlo.Values:
+        def lowering(b: Lowering, operands: hlo.Values, params: P) -> hlo.Values:
             if nothing_to_do(operands):
                 return [b.full(0, of) for of in b.results]
             return rule(b, operands, params)
@@ -703,7 +712,7 @@ def def_lowering(
 
 
 def lower_loop(
-    b: lw.Lowering, count: int, step: Callable[..., Sequence[Array]], state: hlo.Values
+    b: Lowering, count: int, step: Callable[..., Sequence[Array]], state: hlo.Values
 ) -> hlo.Values:
     """Write a loop over the columns of matrices.
 
@@ -723,6 +732,8 @@ def lower_loop(
 
     return b.while_(
         (b.scalar(0, dtypes.int32), *state),
-        lambda state: fam.lower_formula(b, lambda j: [ew.lt(j, sh.full_like(j, count))], state[:1]),
-        lambda state: fam.lower_formula(b, advance, state),
+        lambda state: families.lower_formula(
+            b, lambda j: [ew.lt(j, sh.full_like(j, count))], state[:1]
+        ),
+        lambda state: families.lower_formula(b, advance, state),
     )[1:]

@@ -14,7 +14,12 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Array, av, hlo, lw, opd, prim, ru, sh, sl, tr
+from tinyjax.core.primitives import shape as sh, slicing
+from tinyjax.core.primitives.rules import def_constant
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.dtypes import DType, HostArray
 
 _ROUNDS: Final = 10
@@ -81,7 +86,7 @@ def _bits_type(avals: prim.Avals, params: BitsParams) -> prim.Avals:
 
 
 @rng_bit_generator_p.def_lowering
-def _bits_lowering(b: lw.Lowering, operands: hlo.Values, params: BitsParams) -> hlo.Values:
+def _bits_lowering(b: Lowering, operands: hlo.Values, params: BitsParams) -> hlo.Values:
     wide = hlo.tensor((2,), dtypes.uint64)
     pairs = b.reshape(operands[0], (2, 2))
     state = b.op("stablehlo.bitcast_convert", pairs, result=wide)
@@ -96,7 +101,7 @@ def _bits_lowering(b: lw.Lowering, operands: hlo.Values, params: BitsParams) -> 
     return b.reshape(words, (4,)), b.convert(bits, params.dtype)
 
 
-ru.def_constant(rng_bit_generator_p)
+def_constant(rng_bit_generator_p)
 
 
 @rng_bit_generator_p.def_batch
@@ -107,10 +112,10 @@ def _bits_batch(
     states = sh.move_batch_axis(values[0], axes[0], 0, mapped.size)
     if not mapped.size:
         return (states, opd.splat(0, av.ShapedArray((0, *params.shape), params.dtype))), (0, 0)
-    first = sh.squeeze(sl.slice_in_dim(states, 0, 1), (0,))
+    first = sh.squeeze(slicing.slice_in_dim(states, 0, 1), (0,))
     after, bits = rng_bit_generator(first, (mapped.size, *params.shape), params.dtype)
-    rest = sl.slice_in_dim(states, 1, mapped.size)
-    return (sl.concatenate([sh.expand_dims(after, (0,)), rest], 0), bits), (0, 0)
+    rest = slicing.slice_in_dim(states, 1, mapped.size)
+    return (slicing.concatenate([sh.expand_dims(after, (0,)), rest], 0), bits), (0, 0)
 
 
 def rng_bit_generator(state: Array, shape: tuple[int, ...], dtype: DType) -> tuple[Array, Array]:

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from tinyjax import config, dtypes, errors
-from tinyjax.core.names import hlo
+from tinyjax.core.stablehlo import types as hlo
 from tinyjax.dtypes import DType
 
 

@@ -7,7 +7,12 @@ import numpy as np
 from numpy.linalg import _umath_linalg
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Array, av, bind, ew, fam, hlo, lw, prim, ru, sh, sl
+from tinyjax.core.primitives import elementwise as ew, families, shape as sh, slicing
+from tinyjax.core.primitives.rules import instantiate_all
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import bind, primitive as prim
+from tinyjax.core.values import Array, avals as av
 from tinyjax.primitives import lu, matrices as ma
 from tinyjax.primitives.triangular import triangular_solve
 
@@ -66,10 +71,10 @@ _pivoted = ma.impl_by_one(qr_p, _pivoted_of_one)
 
 
 @qr_p.def_lowering
-def _qr_lowering(b: lw.Lowering, operands: hlo.Values, params: QrParams) -> hlo.Values:
+def _qr_lowering(b: Lowering, operands: hlo.Values, params: QrParams) -> hlo.Values:
     (x,), (q, r, *order) = operands, b.results
     if ma.nothing_to_do(operands):
-        (one,) = fam.lower_formula(b, lambda: [ma.identities(q.shape, q.dtype)], ())
+        (one,) = families.lower_formula(b, lambda: [ma.identities(q.shape, q.dtype)], ())
         return (one, b.full(0, r), *(b.iota(of, len(of.shape) - 1) for of in order))
     *batch, m, n = x.shape
     scales = hlo.tensor((*batch, min(m, n)), x.dtype)
@@ -89,15 +94,17 @@ def _qr_lowering(b: lw.Lowering, operands: hlo.Values, params: QrParams) -> hlo.
     else:
         packed, factors = _reflect(b, x, scales)
     # The reflectors, below the diagonal, in as many columns as Q has.
-    (columns,) = fam.lower_formula(b, lambda y: [_with_columns(y, q.shape[-1])], (packed,))
+    (columns,) = families.lower_formula(b, lambda y: [_with_columns(y, q.shape[-1])], (packed,))
     (orthogonal,) = ma.reflected_identity(b, columns, factors)
-    (triangular,) = fam.lower_formula(
-        b, lambda y: [ma.upper_part(sl.slice_in_dim(y, 0, r.shape[-2], axis=y.ndim - 2))], (packed,)
+    (triangular,) = families.lower_formula(
+        b,
+        lambda y: [ma.upper_part(slicing.slice_in_dim(y, 0, r.shape[-2], axis=y.ndim - 2))],
+        (packed,),
     )
     return (orthogonal, triangular, *pivots)
 
 
-def _reflect(b: lw.Lowering, x: hlo.Value, scales: hlo.TensorType) -> list[hlo.Value]:
+def _reflect(b: Lowering, x: hlo.Value, scales: hlo.TensorType) -> list[hlo.Value]:
     """Write the reflections that make matrices triangular: packed, and their factors."""
     results = (x.type, 2), (scales, 1)
     return ma.lapack_call(
@@ -109,8 +116,8 @@ def _with_columns(x: Array, count: int) -> Array:
     """The first columns, or the matrices with columns of zeros added."""
     axis = x.ndim - 1
     if x.shape[axis] >= count:
-        return sl.slice_in_dim(x, 0, count, axis=axis)
-    return sl.pad_in_dim(x, 0, count - x.shape[axis], axis)
+        return slicing.slice_in_dim(x, 0, count, axis=axis)
+    return slicing.pad_in_dim(x, 0, count - x.shape[axis], axis)
 
 
 @qr_p.def_jvp
@@ -121,7 +128,7 @@ def _qr_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: QrParams) -> 
     LAPACK has it. Matrices wider than tall have ``Q`` of their first columns. The order of the
     columns does not change.
     """
-    (a,), (ta,) = primals, ru.instantiate_all(tangents, [x.aval for x in primals])
+    (a,), (ta,) = primals, instantiate_all(tangents, [x.aval for x in primals])
     q, r, *order = bind(qr_p, (a,), params)
     for columns in order:
         ta = ma.mT(lu.rows(ma.mT(ta), columns))
@@ -134,7 +141,10 @@ def _qr_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: QrParams) -> 
         )
     k = min(m, n)
     axis = a.ndim - 1
-    square, change = sl.slice_in_dim(r, 0, k, axis=axis), sl.slice_in_dim(ta, 0, k, axis=axis)
+    square, change = (
+        slicing.slice_in_dim(r, 0, k, axis=axis),
+        slicing.slice_in_dim(ta, 0, k, axis=axis),
+    )
     scaled = triangular_solve(square, change)
     inner = ma.mm(ma.mH(q), scaled)
     lower = ma.lower_part(inner, strict=True)
@@ -198,7 +208,7 @@ ma.def_types(geqrf_p, _geqrf_types, square=False)
 
 
 @geqrf_p.def_lowering
-def _geqrf_lowering(b: lw.Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
+def _geqrf_lowering(b: Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
     (x,), (_, factors) = operands, b.results
     if ma.nothing_to_do(operands):
         return x, b.full(0, factors)

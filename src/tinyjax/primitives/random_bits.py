@@ -11,7 +11,11 @@ import numpy as np
 from numpy import add, bitwise_or, bitwise_xor, left_shift, right_shift
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Array, Lowering, Value, Values, av, fam, hlo, prim, ru, sh, tr
+from tinyjax.core.primitives import families, shape as sh
+from tinyjax.core.primitives.rules import check_kind, def_constant
+from tinyjax.core.stablehlo import Lowering, Value, Values, types as hlo
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import Array, avals as av
 from tinyjax.dtypes import DType, HostArray
 
 # Keys of random numbers, made of words and taken apart into them.
@@ -61,7 +65,7 @@ def _wrap_lowering(b: Lowering, operands: Values, params: WrapParams) -> Values:
     return (b.wrap_key(operands[0], params.dtype),)
 
 
-ru.def_constant(random_wrap_p)
+def_constant(random_wrap_p)
 
 
 sh.def_simple_batch(random_wrap_p)
@@ -93,7 +97,7 @@ def _unwrap_host(avals: prim.Avals, params: prim.NoParams) -> prim.Kernel:
 @random_unwrap_p.def_abstract_eval
 def _unwrap_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
     (keys,) = avals
-    ru.check_kind("random_unwrap", keys, "k")
+    check_kind("random_unwrap", keys, "k")
     count = keys.dtype.itemsize // dtypes.uint32.itemsize
     return (av.ShapedArray((*keys.shape, count), dtypes.uint32),)
 
@@ -103,7 +107,7 @@ def _unwrap_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Va
     return (b.unwrap_key(operands[0]),)
 
 
-ru.def_constant(random_unwrap_p)
+def_constant(random_unwrap_p)
 
 
 sh.def_simple_batch(random_unwrap_p)
@@ -254,7 +258,7 @@ def _threefry_impl(operands: prim.Hosts, params: prim.NoParams) -> prim.Hosts:
 
 @threefry2x32_p.def_abstract_eval
 def _threefry_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
-    aval = fam.elementwise_type("threefry2x32", avals, "u")
+    aval = families.elementwise_type("threefry2x32", avals, "u")
     if aval.dtype != dtypes.uint32:
         raise errors.DtypeError(f"threefry2x32 takes uint32 words, but got {aval}.")
     return (aval, aval)
@@ -298,10 +302,10 @@ def _threefry_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> 
     return b.convert(high, dtypes.uint32), b.convert(pairs, dtypes.uint32)
 
 
-ru.def_constant(threefry2x32_p)
+def_constant(threefry2x32_p)
 
 
-fam.def_elementwise_batch(threefry2x32_p)
+families.def_elementwise_batch(threefry2x32_p)
 
 
 def threefry2x32(k1: Array, k2: Array, x1: Array, x2: Array) -> tuple[Array, Array]:
@@ -500,7 +504,7 @@ def _write_counters(b: Lowering, shape: tuple[int, ...]) -> tuple[Value, Value]:
     return b.convert(high, dtypes.uint32), b.convert(position, dtypes.uint32)
 
 
-ru.def_constant(random_bits_p)
+def_constant(random_bits_p)
 
 
 sh.def_simple_batch(random_bits_p)

@@ -13,10 +13,15 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Array, av, bc, builder, ew, fam, hlo, idn, ints, lw, prim, ru, sl, tr
+from tinyjax.core.primitives import elementwise as ew, families, identities, rules, slicing
+from tinyjax.core.primitives.broadcast import Combine, accumulator
 from tinyjax.core.primitives.reduce import highest, lowest
 from tinyjax.core.primitives.shape import def_simple_batch, full, zeros_like
-from tinyjax.primitives import convolution as cv
+from tinyjax.core.stablehlo import builder, types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import Array, avals as av, integers as ints
+from tinyjax.primitives import convolution
 
 Axes: TypeAlias = tuple[int, ...]
 
@@ -35,7 +40,7 @@ class WindowParams(prim.Params):
 def _count(n: int, axis: int, params: WindowParams) -> int:
     """How many places the window has along an axis of size ``n``."""
     moving = params.window[axis], params.strides[axis], params.padding[axis]
-    return cv.places(n, *moving, params.base_dilation[axis], params.window_dilation[axis])
+    return convolution.places(n, *moving, params.base_dilation[axis], params.window_dilation[axis])
 
 
 def places(name: str, x: av.ShapedArray, params: WindowParams) -> tuple[int, ...]:
@@ -58,7 +63,7 @@ def _is_trivial(axis: int, params: WindowParams) -> bool:
 def window_reducer(
     name: str,
     ufunc: np.ufunc,
-    combine: bc.Combine,
+    combine: Combine,
     kinds: str,
     identity: Callable[[dtypes.DType], builder.Scalar],
 ) -> prim.Primitive[WindowParams]:
@@ -85,13 +90,13 @@ def window_reducer(
     @primitive.def_abstract_eval
     def window_type(avals: prim.Avals, params: WindowParams) -> prim.Avals:
         (x,) = avals
-        ru.check_kind(name, x, kinds)
+        rules.check_kind(name, x, kinds)
         return (x.with_shape(places(name, x, params)),)
 
     @primitive.def_lowering
-    def window_lowering(b: lw.Lowering, operands: hlo.Values, params: WindowParams) -> hlo.Values:
+    def window_lowering(b: Lowering, operands: hlo.Values, params: WindowParams) -> hlo.Values:
         (x,), (result,) = operands, b.results
-        wide = b.convert(x, bc.accumulator(x.dtype))
+        wide = b.convert(x, accumulator(x.dtype))
         scalar = hlo.tensor((), wide.dtype)
         (out,) = b.emit(
             "stablehlo.reduce_window",
@@ -148,7 +153,7 @@ def _reduce_axis(
     x = np.moveaxis(x, axis, -1)
     n, step = x.shape[-1], params.base_dilation[axis]
     low, high = params.padding[axis]
-    span = cv.dilated(n, step)
+    span = convolution.dilated(n, step)
     padded = np.full((*x.shape[:-1], max(low, 0) + span + max(high, 0)), identity, x.dtype)
     padded[..., max(low, 0) : max(low, 0) + span : step] = x
     padded = padded[..., max(-low, 0) : padded.shape[-1] - max(-high, 0)]
@@ -162,25 +167,30 @@ def _reduce_axis(
 
 
 reduce_window_sum_p: prim.Primitive[WindowParams] = window_reducer(
-    "reduce_window_sum", np.add, lw.Lowering.add, "iufc", lambda _: 0
+    "reduce_window_sum", np.add, Lowering.add, "iufc", lambda _: 0
 )
 reduce_window_max_p: prim.Primitive[WindowParams] = window_reducer(
-    "reduce_window_max", np.maximum, lw.Lowering.max, "biufc", lowest
+    "reduce_window_max", np.maximum, Lowering.max, "biufc", lowest
 )
 reduce_window_min_p: prim.Primitive[WindowParams] = window_reducer(
-    "reduce_window_min", np.minimum, lw.Lowering.min, "biufc", highest
+    "reduce_window_min", np.minimum, Lowering.min, "biufc", highest
 )
 
-ru.def_linear(reduce_window_sum_p, repeats=True)
+rules.def_linear(reduce_window_sum_p, repeats=True)
 
 
 def _window_sum_transpose(ct: Array, x: prim.UndefinedPrimal, params: WindowParams) -> Array:
     # spread by the strides and summed over the same window, as for a convolution with ones
     padding = []
     for i, (n, m) in enumerate(zip(x.aval.shape, ct.shape, strict=True)):
-        span = cv.dilated(params.window[i], params.window_dilation[i])
+        span = convolution.dilated(params.window[i], params.window_dilation[i])
         low = span - 1 - params.padding[i][0]
-        total = cv.dilated(n, params.base_dilation[i]) + span - 1 - cv.dilated(m, params.strides[i])
+        total = (
+            convolution.dilated(n, params.base_dilation[i])
+            + span
+            - 1
+            - convolution.dilated(m, params.strides[i])
+        )
         padding.append((low, total - low))
     moved = attrs.evolve(
         params, strides=params.base_dilation, padding=tuple(padding), base_dilation=params.strides
@@ -188,14 +198,14 @@ def _window_sum_transpose(ct: Array, x: prim.UndefinedPrimal, params: WindowPara
     return tr.bind1(reduce_window_sum_p, (ct,), moved)
 
 
-ru.def_transposes(reduce_window_sum_p, _window_sum_transpose)
+rules.def_transposes(reduce_window_sum_p, _window_sum_transpose)
 
 
 def _def_extremum_jvp(
     primitive: prim.Primitive[WindowParams],
     identity: Callable[[dtypes.DType], builder.Scalar],
-    extremum: fam.Elementwise,
-    beats: fam.Elementwise,
+    extremum: families.Elementwise,
+    beats: families.Elementwise,
 ) -> None:
     def derivative(t: Array, out: Array, x: Array, params: WindowParams) -> Array:
         # From the last axis to the first, so that of equal elements the first one counts.
@@ -204,12 +214,12 @@ def _def_extremum_jvp(
                 x, t = _follow(extremum, beats, x, t, axis, params, identity(x.dtype))
         return t
 
-    ru.def_derivatives(primitive, derivative, prepare=idn.once)
+    rules.def_derivatives(primitive, derivative, prepare=identities.once)
 
 
 def _follow(
-    extremum: fam.Elementwise,
-    beats: fam.Elementwise,
+    extremum: families.Elementwise,
+    beats: families.Elementwise,
     x: Array,
     t: Array,
     axis: int,
@@ -219,16 +229,19 @@ def _follow(
     """Reduce along one axis, and take the tangent of the element that was chosen."""
     config = [(0, 0, 0)] * x.ndim
     config[axis] = (*params.padding[axis], params.base_dilation[axis] - 1)
-    x, t = sl.pad(x, full((), identity, x.dtype), config), sl.pad(t, full((), 0, t.dtype), config)
+    x, t = (
+        slicing.pad(x, full((), identity, x.dtype), config),
+        slicing.pad(t, full((), 0, t.dtype), config),
+    )
     stride, within = params.strides[axis], params.window_dilation[axis]
-    count = cv.places(x.shape[axis], params.window[axis], stride, (0, 0), 1, within)
+    count = convolution.places(x.shape[axis], params.window[axis], stride, (0, 0), 1, within)
     if not count:
-        empty = sl.slice_in_dim(x, 0, 0, 1, axis)
+        empty = slicing.slice_in_dim(x, 0, 0, 1, axis)
         return empty, zeros_like(empty)
 
     def elements(values: Array, i: int) -> Array:
         start = i * within
-        return sl.slice_in_dim(values, start, start + (count - 1) * stride + 1, stride, axis)
+        return slicing.slice_in_dim(values, start, start + (count - 1) * stride + 1, stride, axis)
 
     best, tangent = elements(x, 0), elements(t, 0)
     for i in range(1, params.window[axis]):
@@ -267,9 +280,9 @@ def window_params(
     params = WindowParams(window, strides, ((0, 0),) * x.ndim, base, within)
     _check(name, x.aval, params)
     if isinstance(padding, str):
-        sizes = [cv.dilated(n, d) for n, d in zip(x.shape, base, strict=True)]
-        spans = [cv.dilated(n, d) for n, d in zip(window, within, strict=True)]
-        ends = tuple(cv.padtype_to_pads(sizes, spans, strides, padding))
+        sizes = [convolution.dilated(n, d) for n, d in zip(x.shape, base, strict=True)]
+        spans = [convolution.dilated(n, d) for n, d in zip(window, within, strict=True)]
+        ends = tuple(convolution.padtype_to_pads(sizes, spans, strides, padding))
     else:
         ends = ints.int_pairs(padding, "padding")
     params = attrs.evolve(params, padding=ends)

@@ -6,14 +6,17 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from tinyjax import frames
-from tinyjax.core.names import Array, dev
+from tinyjax.core import devices
+from tinyjax.core.values import Array
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def put_result(fun: Callable[..., Array], where: dev.Placement, *args: Any, **kwargs: Any) -> Array:
+def put_result(
+    fun: Callable[..., Array], where: devices.Placement, *args: Any, **kwargs: Any
+) -> Array:
     """Apply a function and put its result where an argument of it says."""
-    out: Array = dev.plane().put_result(fun, where, args, kwargs)
+    out: Array = devices.plane().put_result(fun, where, args, kwargs)
     return out
 
 

@@ -8,19 +8,24 @@ from typing import Any
 import numpy as np
 
 from tinyjax import dtypes, errors, frames
-from tinyjax.core.names import Array, ArrayLike, arr, ew, ints, opd, prim, sh, sl, tr
-from tinyjax.primitives import gather_scatter as gs, modes, scatter_mul as smu, windows as wn
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
+from tinyjax.core.values.array import is_array_like
+from tinyjax.primitives import gather_scatter, modes
 from tinyjax.primitives.modes import GatherScatterMode, Mode
+from tinyjax.primitives.scatter_mul import scatter_mul_p
+from tinyjax.primitives.windows import Windows, as_axes
 from tinyjax.primitives.wrap_index import check_bounds
 
 # gather: many slices of one array at once, at places that are data.
 
 
-def canonical_fill(value: ArrayLike | None, dtype: dtypes.DType) -> gs.Scalar | None:
+def canonical_fill(value: ArrayLike | None, dtype: dtypes.DType) -> gather_scatter.Scalar | None:
     """Bring a fill value to the form that parameters hold; NaN is the floats' own."""
     if value is None:
         return None
-    if not arr.is_array_like(value):
+    if not is_array_like(value):
         raise errors.ArgumentError(
             f"a fill value must be a number, but got {errors.described(value)}."
         )
@@ -28,7 +33,7 @@ def canonical_fill(value: ArrayLike | None, dtype: dtypes.DType) -> gs.Scalar | 
     dtypes.parse(host.dtype)
     if host.shape:
         raise errors.ArgumentError(f"a fill value must be a scalar, but got shape {host.shape}.")
-    scalar: gs.Scalar = host.astype(dtype).astype(np.dtype(object)).item()
+    scalar: gather_scatter.Scalar = host.astype(dtype).astype(np.dtype(object)).item()
     if dtypes.kind(dtype) in "fc":
         scalar = complex(scalar) if dtype.kind == "c" else float(scalar.real)
         if np.isnan(scalar):
@@ -39,7 +44,7 @@ def canonical_fill(value: ArrayLike | None, dtype: dtypes.DType) -> gs.Scalar | 
 def gather(
     operand: ArrayLike,
     start_indices: ArrayLike,
-    dimension_numbers: gs.GatherDimensionNumbers,
+    dimension_numbers: gather_scatter.GatherDimensionNumbers,
     slice_sizes: Sequence[int],
     *,
     unique_indices: bool = False,
@@ -77,26 +82,26 @@ def gather(
                [1, 2]], dtype=int32)
     """
     x, indices = opd.as_array(operand), opd.as_array(start_indices)
-    if not isinstance(dimension_numbers, gs.GatherDimensionNumbers):
+    if not isinstance(dimension_numbers, gather_scatter.GatherDimensionNumbers):
         raise errors.ArgumentError(
             "dimension_numbers of gather must be GatherDimensionNumbers, but got "
             f"{errors.described(dimension_numbers)}."
         )
-    params = gs.GatherParams(
+    params = gather_scatter.GatherParams(
         dimension_numbers,
-        wn.as_axes(slice_sizes),
+        as_axes(slice_sizes),
         modes.GatherScatterMode.CLIP if mode is None else modes.GatherScatterMode.from_any(mode),
         canonical_fill(fill_value, x.dtype),
         indices_are_sorted,
         unique_indices,
     )
-    gathered = tr.bind1(gs.gather_p, (x, indices), params)
+    gathered = tr.bind1(gather_scatter.gather_p, (x, indices), params)
     if mode is None or params.mode is GatherScatterMode.PROMISE_IN_BOUNDS:
-        _look_at(indices, gs.gather_windows(x.shape, params))
+        _look_at(indices, gather_scatter.gather_windows(x.shape, params))
     return gathered
 
 
-def _look_at(indices: Array, windows: wn.Windows) -> None:
+def _look_at(indices: Array, windows: Windows) -> None:
     """Have ``debug_bounds`` look at index vectors."""
     axes = windows.index_map
     check_bounds(indices, windows.shape, axes, tuple([windows.sizes[i] for i in axes]))
@@ -123,21 +128,21 @@ def take_front(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Array:
         )
     columns = [sh.reshape(i, (*i.shape, 1)) for i in indices]
     sizes = tuple([1 if i in along else n for i, n in enumerate(x.shape)])
-    numbers = gs.GatherDimensionNumbers(
+    numbers = gather_scatter.GatherDimensionNumbers(
         tuple(range(1, x.ndim - len(along) + 1)), tuple(sorted(along)), along
     )
-    return gather(x, sl.concatenate(columns, 1), numbers, sizes, mode="clip")
+    return gather(x, slicing.concatenate(columns, 1), numbers, sizes, mode="clip")
 
 
 # scatter: updates to many slices of one array at once, at places that are data.
 
 
 def _scatter(
-    primitive: prim.Primitive[gs.ScatterParams],
+    primitive: prim.Primitive[gather_scatter.ScatterParams],
     operand: ArrayLike,
     scatter_indices: ArrayLike,
     updates: ArrayLike,
-    dimension_numbers: gs.ScatterDimensionNumbers,
+    dimension_numbers: gather_scatter.ScatterDimensionNumbers,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     mode: Mode = None,
@@ -146,17 +151,17 @@ def _scatter(
     if opd.is_weak(values) and values.dtype != x.dtype:
         opd.check_number(values, x.dtype)
         values = ew.convert_element_type(values, x.dtype)
-    if not isinstance(dimension_numbers, gs.ScatterDimensionNumbers):
+    if not isinstance(dimension_numbers, gather_scatter.ScatterDimensionNumbers):
         raise errors.ArgumentError(
             f"dimension_numbers of {primitive.name} must be ScatterDimensionNumbers, but got "
             f"{errors.described(dimension_numbers)}."
         )
-    params = gs.ScatterParams(
+    params = gather_scatter.ScatterParams(
         dimension_numbers, GatherScatterMode.from_any(mode), indices_are_sorted, unique_indices
     )
     changed = tr.bind1(primitive, (x, indices, values), params)
     if mode is None or params.mode is GatherScatterMode.PROMISE_IN_BOUNDS:
-        _look_at(indices, gs.scatter_windows(x.shape, values.shape, params))
+        _look_at(indices, gather_scatter.scatter_windows(x.shape, values.shape, params))
     return changed
 
 
@@ -164,7 +169,7 @@ def scatter(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
     updates: ArrayLike,
-    dimension_numbers: gs.ScatterDimensionNumbers,
+    dimension_numbers: gather_scatter.ScatterDimensionNumbers,
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
@@ -197,7 +202,7 @@ def scatter(
                [7., 8.]], dtype=float32)
     """
     options = dimension_numbers, indices_are_sorted, unique_indices, mode
-    return _scatter(gs.scatter_p, operand, scatter_indices, updates, *options)
+    return _scatter(gather_scatter.scatter_p, operand, scatter_indices, updates, *options)
 
 
 @frames.like(scatter)
@@ -220,7 +225,7 @@ def scatter_add(*args: Any, **kwargs: Any) -> Array:
         >>> scatter_add(jnp.zeros(3), jnp.array([[7]]), jnp.array([2.0]), elements)
         Array([0., 0., 0.], dtype=float32)
     """
-    return _scatter(gs.scatter_add_p, *args, **kwargs)
+    return _scatter(gather_scatter.scatter_add_p, *args, **kwargs)
 
 
 @frames.like(scatter)
@@ -239,7 +244,7 @@ def scatter_sub(*args: Any, **kwargs: Any) -> Array:
         >>> lax.scatter_sub(jnp.array([10, 20]), jnp.array([[1], [1]]), jnp.array([1, 2]), elements)
         Array([10, 17], dtype=int32)
     """
-    return _scatter(gs.scatter_sub_p, *args, **kwargs)
+    return _scatter(gather_scatter.scatter_sub_p, *args, **kwargs)
 
 
 @frames.like(scatter)
@@ -260,7 +265,7 @@ def scatter_mul(*args: Any, **kwargs: Any) -> Array:
         >>> scatter_mul(jnp.ones(3), jnp.array([[1], [1]]), jnp.array([2.0, 3.0]), elements)
         Array([1., 6., 1.], dtype=float32)
     """
-    return _scatter(smu.scatter_mul_p, *args, **kwargs)
+    return _scatter(scatter_mul_p, *args, **kwargs)
 
 
 @frames.like(scatter)
@@ -280,7 +285,7 @@ def scatter_min(*args: Any, **kwargs: Any) -> Array:
         >>> scatter_min(jnp.ones(3), jnp.array([[1], [1]]), jnp.array([0.0, -3.0]), elements)
         Array([ 1., -3.,  1.], dtype=float32)
     """
-    return _scatter(gs.scatter_min_p, *args, **kwargs)
+    return _scatter(gather_scatter.scatter_min_p, *args, **kwargs)
 
 
 @frames.like(scatter)
@@ -300,14 +305,14 @@ def scatter_max(*args: Any, **kwargs: Any) -> Array:
         >>> scatter_max(jnp.ones(3), jnp.array([[1], [1]]), jnp.array([0.0, 3.0]), elements)
         Array([1., 3., 1.], dtype=float32)
     """
-    return _scatter(gs.scatter_max_p, *args, **kwargs)
+    return _scatter(gather_scatter.scatter_max_p, *args, **kwargs)
 
 
 def scatter_apply(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
     func: Callable[[Array], Array],
-    dimension_numbers: gs.ScatterDimensionNumbers,
+    dimension_numbers: gather_scatter.ScatterDimensionNumbers,
     *,
     update_shape: Sequence[int] = (),
     indices_are_sorted: bool = False,
@@ -345,5 +350,5 @@ def scatter_apply(
     shape = ints.integers(update_shape, "update_shape")
     nowhere, there = sh.full(x.shape, False, dtypes.bool_), sh.full(shape, True, dtypes.bool_)
     options = dimension_numbers, indices_are_sorted, unique_indices, mode
-    named = _scatter(gs.scatter_p, nowhere, scatter_indices, there, *options)
+    named = _scatter(gather_scatter.scatter_p, nowhere, scatter_indices, there, *options)
     return ew.select(named, opd.as_array(func(x)), x)

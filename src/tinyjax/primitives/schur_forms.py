@@ -11,11 +11,18 @@ from importlib import import_module
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Array, av, bc, ew, fam, hlo, lw, prim, rd, ru, sh, sl, tr
+from tinyjax.core.primitives import elementwise as ew, families, shape as sh, slicing
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.primitives.reduce import reduce_min
+from tinyjax.core.primitives.rules import def_derivatives, def_transposes
 from tinyjax.core.primitives.shape import full_like, iota, reshape, zeros_like
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import Array, avals as av
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ShapeError
-from tinyjax.primitives import dynamic_slice as ds, matrices as ma, spectral, triangular
+from tinyjax.primitives import dynamic_slice, matrices as ma, spectral, triangular
 
 # What is done with Schur forms, column by column: complex ones, and functions of them.
 
@@ -59,28 +66,30 @@ ma.def_impl_by_one(rsf2csf_p, _csf_of_one)
 
 
 @rsf2csf_p.def_lowering
-def _csf_lowering(b: lw.Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
+def _csf_lowering(b: Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
     form, _ = operands
     n = form.shape[-1]
     if n < 2 or not form.size:
         return operands
     _, complex_form, turned = b.while_(
         (b.scalar(n - 2, dtypes.int32), *operands),
-        lambda args: fam.lower_formula(b, lambda i: [ew.gt(i, full_like(i, -1))], args[:1]),
-        lambda args: fam.lower_formula(b, _rotate, args),
+        lambda args: families.lower_formula(b, lambda i: [ew.gt(i, full_like(i, -1))], args[:1]),
+        lambda args: families.lower_formula(b, _rotate, args),
     )
-    (upper,) = fam.lower_formula(b, lambda x: [ma.upper_part(x)], (complex_form,))
+    (upper,) = families.lower_formula(b, lambda x: [ma.upper_part(x)], (complex_form,))
     return upper, turned
 
 
 def _rotate(at: Array, form: Array, vectors: Array) -> Sequence[Array]:
     """Rotate two rows and columns, so that the element below the diagonal vanishes."""
     row, column = form.ndim - 2, form.ndim - 1
-    pair = ds.dynamic_slice_in_dim(form, at, 2, row)
-    block = ds.dynamic_slice_in_dim(pair, at, 2, column)
+    pair = dynamic_slice.dynamic_slice_in_dim(form, at, 2, row)
+    block = dynamic_slice.dynamic_slice_in_dim(pair, at, 2, column)
 
     def element(i: int, j: int) -> Array:
-        part = ds.dynamic_slice_in_dim(ds.dynamic_slice_in_dim(block, i, 1, row), j, 1, column)
+        part = dynamic_slice.dynamic_slice_in_dim(
+            dynamic_slice.dynamic_slice_in_dim(block, i, 1, row), j, 1, column
+        )
         return reshape(part, part.shape[:row])
 
     low, corner = element(1, 0), element(1, 1)
@@ -88,7 +97,7 @@ def _rotate(at: Array, form: Array, vectors: Array) -> Sequence[Array]:
     eps = full_like(size, float(np.finfo(size.dtype).eps))
     idle = ew.le(ew.abs_(low), ew.mul(eps, size))
     values = spectral.eig(block, left=False, right=False)[0]
-    first = ds.dynamic_slice_in_dim(values, 0, 1, row)
+    first = dynamic_slice.dynamic_slice_in_dim(values, 0, 1, row)
     mu = ew.sub(reshape(first, low.shape), corner)
     length = ew.sqrt(ew.add(ew.mul(ew.abs_(mu), ew.abs_(mu)), ew.mul(ew.abs_(low), ew.abs_(low))))
     length = ew.select(idle, full_like(length, 1), length)
@@ -97,15 +106,16 @@ def _rotate(at: Array, form: Array, vectors: Array) -> Sequence[Array]:
     s = ew.select(idle, zeros_like(low), ew.div(low, length))
     shape = (*low.shape, 1, 1)
     c, s = reshape(c, shape), reshape(s, shape)
-    turn = sl.concatenate(
-        [sl.concatenate([ew.conj(c), s], column), sl.concatenate([ew.neg(s), c], column)], row
+    turn = slicing.concatenate(
+        [slicing.concatenate([ew.conj(c), s], column), slicing.concatenate([ew.neg(s), c], column)],
+        row,
     )
     back = ma.mH(turn)
-    form = ds.dynamic_update_slice_in_dim(form, ma.mm(turn, pair), at, row)
-    columns = ma.mm(ds.dynamic_slice_in_dim(form, at, 2, column), back)
-    form = ds.dynamic_update_slice_in_dim(form, columns, at, column)
-    columns = ma.mm(ds.dynamic_slice_in_dim(vectors, at, 2, column), back)
-    vectors = ds.dynamic_update_slice_in_dim(vectors, columns, at, column)
+    form = dynamic_slice.dynamic_update_slice_in_dim(form, ma.mm(turn, pair), at, row)
+    columns = ma.mm(dynamic_slice.dynamic_slice_in_dim(form, at, 2, column), back)
+    form = dynamic_slice.dynamic_update_slice_in_dim(form, columns, at, column)
+    columns = ma.mm(dynamic_slice.dynamic_slice_in_dim(vectors, at, 2, column), back)
+    vectors = dynamic_slice.dynamic_update_slice_in_dim(vectors, columns, at, column)
     return ew.sub(at, full_like(at, 1)), form, vectors
 
 
@@ -165,7 +175,7 @@ ma.def_impl_by_one(parlett_p, _parlett_of_one)
 
 
 @parlett_p.def_lowering
-def _parlett_lowering(b: lw.Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
+def _parlett_lowering(b: Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
     form, _ = operands
     filled, least = b.results
     if ma.nothing_to_do(operands):
@@ -174,7 +184,7 @@ def _parlett_lowering(b: lw.Lowering, operands: hlo.Values, params: prim.NoParam
     def start(form: Array, diagonal: Array) -> Sequence[Array]:
         return [ma.on_diagonal(ma.along_columns(diagonal, form), zeros_like(form))]
 
-    (out,) = fam.lower_formula(b, start, operands)
+    (out,) = families.lower_formula(b, start, operands)
     state = form, out, b.full(float("inf"), least)
     return ma.lower_loop(b, form.shape[-1], _fill, state)[1:]
 
@@ -183,7 +193,7 @@ def _fill(j: Array, form: Array, out: Array, least: Array) -> Sequence[Array]:
     """``T F = F T`` determines a column above the diagonal by those before it."""
     mixed, values = ma.column_of(form, j), ma.column_of(out, j)
     rows = iota(mixed.shape, j.dtype, mixed.ndim - 2)
-    at = bc.broadcast_in_dim(j, mixed.shape, ())
+    at = broadcast_in_dim(j, mixed.shape, ())
     above = ew.gt(at, rows)
     column = ew.select(above, mixed, zeros_like(mixed))
 
@@ -194,7 +204,7 @@ def _fill(j: Array, form: Array, out: Array, least: Array) -> Sequence[Array]:
     diagonal = reshape(ma.diagonal_of(form), mixed.shape)
     gaps = ew.select(above, ew.sub(diagonal, own(mixed)), full_like(mixed, 1))
     sizes = ew.select(above, ew.abs_(gaps), full_like(ew.abs_(gaps), float("inf")))
-    least = ew.min_(least, rd.reduce_min(sizes, (sizes.ndim - 2, sizes.ndim - 1)))
+    least = ew.min_(least, reduce_min(sizes, (sizes.ndim - 2, sizes.ndim - 1)))
     gaps = ew.select(ew.eq(gaps, zeros_like(gaps)), full_like(gaps, 1), gaps)
     system = ma.on_diagonal(ma.along_columns(reshape(gaps, gaps.shape[:-1]), form), form)
     right_side = ew.sub(ma.mm(out, column), ew.mul(column, own(values)))
@@ -262,7 +272,7 @@ ma.def_impl_by_one(sylvester_p, _sylvester_of_one)
 
 
 @ma.def_lowering(sylvester_p)
-def _sylvester_lowering(b: lw.Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
+def _sylvester_lowering(b: Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
     """With ``a = U R U^H`` and ``b = V S V^H``, ``R (U^H x V) + (U^H x V) S = U^H c V``."""
     dtype = operands[2].dtype
     count = operands[2].shape[-1]
@@ -284,25 +294,27 @@ def _sylvester_lowering(b: lw.Lowering, operands: hlo.Values, params: prim.NoPar
         x = ma.mm(ma.mm(u, solution), ma.mH(v))
         return [x if dtypes.is_complex(dtype) else ma.real_part(x)]
 
-    *state, u, v = fam.lower_formula(b, prepare, operands)
+    *state, u, v = families.lower_formula(b, prepare, operands)
     solution = ma.lower_loop(b, count, step, state)[-1]
-    return fam.lower_formula(b, finish, (solution, u, v))
+    return families.lower_formula(b, finish, (solution, u, v))
 
 
 def _pick_row(column: Array, j: Array) -> Array:
     """The elements of columns ``(..., n, 1)`` in a row, shape ``(...,)``."""
-    picked = ds.dynamic_slice_in_dim(column, j, 1, column.ndim - 2, allow_negative_indices=False)
+    picked = dynamic_slice.dynamic_slice_in_dim(
+        column, j, 1, column.ndim - 2, allow_negative_indices=False
+    )
     return sh.reshape(picked, column.shape[:-2])
 
 
 def _shifted(x: Array, by: Array) -> Array:
     """Matrices with numbers ``(...,)`` added to their diagonals."""
-    spread = bc.broadcast_in_dim(by, x.shape, tuple(range(by.ndim)))
+    spread = broadcast_in_dim(by, x.shape, tuple(range(by.ndim)))
     return ew.add(x, ma.on_diagonal(spread, sh.zeros_like(x)))
 
 
 ma.def_system(sylvester_p, lambda ta, x, params: ma.mm(ta, x), lambda tb, x, params: ma.mm(x, tb))
-ru.def_transposes(
+def_transposes(
     sylvester_p,
     "the matrices",
     "the matrices",
@@ -360,14 +372,14 @@ def _root_of_scipy() -> Callable[[dtypes.HostArray], dtypes.HostArray]:
 def _sqrtm_of_one(a: dtypes.HostArray, params: prim.NoParams) -> Sequence[dtypes.HostArray]:
     ma.check_finite(a)
     root = _root_of_scipy()(a)
-    return (root if fam.all_hold(np.isfinite(root)) else np.full_like(root, np.nan),)
+    return (root if families.all_hold(np.isfinite(root)) else np.full_like(root, np.nan),)
 
 
 ma.def_impl_by_one(sqrtm_p, _sqrtm_of_one)
 
 
 @ma.def_lowering(sqrtm_p)
-def _sqrtm_lowering(b: lw.Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
+def _sqrtm_lowering(b: Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
     """The root of a triangular matrix, column by column (Björck and Hammarling, 1983).
 
     XLA takes as long for each kernel as for a hundred operations. So the columns replace those of
@@ -383,10 +395,10 @@ def _sqrtm_lowering(b: lw.Lowering, operands: hlo.Values, params: prim.NoParams)
 
     def step(j: Array, roots: Array, mixed: Array) -> Sequence[Array]:
         place = roots.ndim - 1
-        at = ew.eq(sh.iota(roots.shape, j.dtype, place), bc.broadcast_in_dim(j, roots.shape, ()))
-        own = ds.dynamic_slice_in_dim(roots, j, 1, place, allow_negative_indices=False)
+        at = ew.eq(sh.iota(roots.shape, j.dtype, place), broadcast_in_dim(j, roots.shape, ()))
+        own = dynamic_slice.dynamic_slice_in_dim(roots, j, 1, place, allow_negative_indices=False)
         own = sh.reshape(own, roots.shape[:-1])
-        sums = ew.add(roots, bc.broadcast_in_dim(own, roots.shape, tuple(range(place))))
+        sums = ew.add(roots, broadcast_in_dim(own, roots.shape, tuple(range(place))))
         nothing = sh.zeros_like(sums)
         idle = ew.eq(sums, nothing)
         safe = ew.select(idle, sh.full_like(sums, 1), sums)
@@ -403,11 +415,11 @@ def _sqrtm_lowering(b: lw.Lowering, operands: hlo.Values, params: prim.NoParams)
         )
         return roots, ma.with_column(mixed, j, sh.reshape(solution, column))
 
-    (x,) = fam.lower_formula(b, lambda x: [ew.convert_element_type(x, out.dtype)], operands)
+    (x,) = families.lower_formula(b, lambda x: [ew.convert_element_type(x, out.dtype)], operands)
     form, vectors, info = spectral.schur_call(b, x)
-    roots = ma.nan_where_failed(b, info, fam.lower_formula(b, diagonal, (form,)))
+    roots = ma.nan_where_failed(b, info, families.lower_formula(b, diagonal, (form,)))
     root = ma.lower_loop(b, count, step, (*roots, form))[-1]
-    return fam.lower_formula(b, lambda r, z: [ma.mm(ma.mm(z, r), ma.mH(z))], (root, vectors))
+    return families.lower_formula(b, lambda r, z: [ma.mm(ma.mm(z, r), ma.mH(z))], (root, vectors))
 
 
 sqrtm_p.def_lowering(platform="cuda")(ma.refuse_on_cuda("sqrtm"))
@@ -430,7 +442,7 @@ def _principal_roots(z: Array) -> Array:
 
 
 # from r r = x: r r' + r' r = x'
-ru.def_derivatives(
+def_derivatives(
     sqrtm_p, lambda t, root, x: solve_sylvester(root, root, ew.convert_element_type(t, root.dtype))
 )
 

@@ -27,9 +27,13 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Array, Lowering, Value, Values, av, hlo, ints, opd, prim, ru, sh, tr
+from tinyjax.core.primitives import shape as sh
+from tinyjax.core.primitives.rules import check_kind
+from tinyjax.core.stablehlo import Lowering, Value, Values, types as hlo
 from tinyjax.core.stablehlo.builder import Block
-from tinyjax.primitives import gather_scatter as gs, modes
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import Array, avals as av, integers as ints, operands as opd
+from tinyjax.primitives import gather_scatter, modes
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -180,7 +184,7 @@ def _sort_type(avals: prim.Avals, params: SortParams) -> prim.Avals:
             f"num_keys={params.num_keys}."
         )
     for key in avals[: params.num_keys]:
-        ru.check_kind("sort", key, "biufc")
+        check_kind("sort", key, "biufc")
     return list(avals)
 
 
@@ -329,11 +333,11 @@ def _permuted(x: Array, order: Array, axis: int) -> Array:
     if not order.size:
         return sh.full(order.shape, 0, x.dtype)
     others = tuple(i for i in range(x.ndim) if i != axis)
-    numbers = gs.GatherDimensionNumbers((), (axis,), (axis,), others, others)
+    numbers = gather_scatter.GatherDimensionNumbers((), (axis,), (axis,), others, others)
     places = sh.expand_dims(order, (order.ndim,))
     mode = modes.GatherScatterMode.PROMISE_IN_BOUNDS
-    params = gs.GatherParams(numbers, (1,) * x.ndim, mode, unique_indices=True)
-    return tr.bind1(gs.gather_p, (x, places), params)
+    params = gather_scatter.GatherParams(numbers, (1,) * x.ndim, mode, unique_indices=True)
+    return tr.bind1(gather_scatter.gather_p, (x, places), params)
 
 
 # top_k: along the last axis
@@ -392,7 +396,7 @@ def _greatest(x: dtypes.HostArray, k: int) -> dtypes.HostArray | None:
 @top_k_p.def_abstract_eval
 def _top_k_type(avals: prim.Avals, params: TopKParams) -> prim.Avals:
     (x,) = avals
-    ru.check_kind("top_k", x, "iuf")
+    check_kind("top_k", x, "iuf")
     if not x.shape or not 0 <= params.k <= x.shape[-1]:
         raise errors.ShapeError(
             f"top_k needs 0 <= k <= the size of the axis, but got k={params.k} for {x}."

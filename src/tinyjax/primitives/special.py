@@ -18,8 +18,12 @@ import numpy as np
 from numpy import add as add_, multiply
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Array, ew, fam, hlo, lw, prim
+from tinyjax.core.primitives import elementwise as ew, families
 from tinyjax.core.primitives.shape import full_like
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import primitive as prim
+from tinyjax.core.values import Array
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.primitives import compiled_formulas
 
@@ -90,7 +94,7 @@ def _piecewise(
     NaN where none does.
     """
     mask, fun = pieces[0]
-    if fam.all_hold(mask):  # most often, and of few numbers a third of the time
+    if families.all_hold(mask):  # most often, and of few numbers a third of the time
         return fun(x)
     out = np.full_like(x, np.nan)
     left = np.ones(x.shape, np.bool_)
@@ -237,17 +241,17 @@ def _gaussian(x: Array) -> Array:
     return ew.mul(full_like(x, 2 / math.sqrt(math.pi)), ew.exp(ew.neg(ew.mul(x, x))))
 
 
-def _lower_erfc(b: lw.Lowering, x: hlo.Value) -> hlo.Value:
+def _lower_erfc(b: Lowering, x: hlo.Value) -> hlo.Value:
     # XLA has no form of it for float8
     wide = b.convert(x, dtypes.float32) if x.dtype in dtypes.FLOAT8 else x
     return b.convert(b.op("chlo.erfc", wide), x.dtype)
 
 
-erf: fam.Elementwise = fam.declared(
+erf: families.Elementwise = families.declared(
     "erf", _erf_impl, "chlo.erf", "f", lambda t, z, x: ew.mul(t, _gaussian(x))
 )
 compiled_formulas.def_formula(erf, _erf_impl, _erf_compiled, _ERF_SINGLE[0][-1])
-erfc: fam.Elementwise = fam.declared(
+erfc: families.Elementwise = families.declared(
     "erfc",
     _in_float64(_erfc, math.erfc),
     _lower_erfc,
@@ -314,7 +318,7 @@ def _erf_inv_single(x: HostArray) -> HostArray:
     log = multiply(x, x)
     np.negative(log, log)
     np.log1p(log, log)
-    if fam.all_hold(log > least):  # of few numbers mostly, none of which is 1 or -1 then
+    if families.all_hold(log > least):  # of few numbers mostly, none of which is 1 or -1 then
         return multiply(_polynomial(middle - log, _GILES_NEAR), x)
     w = -log
     out = _piecewise(
@@ -358,7 +362,7 @@ def _erf_inv(x: HostArray) -> HostArray:
     return _erf_inv_single(flat).astype(x.dtype, copy=False).reshape(x.shape)
 
 
-erf_inv: fam.Elementwise = fam.declared(
+erf_inv: families.Elementwise = families.declared(
     "erf_inv",
     _erf_inv,
     "chlo.erf_inv",
@@ -484,7 +488,7 @@ _MOST_TERMS: Final = 1000
 
 def _zeta(s: HostArray, q: HostArray) -> HostArray:
     above = (s > 1) & (s < np.inf) & (q < np.inf)
-    if fam.all_hold(above & (q > 0)):
+    if families.all_hold(above & (q > 0)):
         return _by_scipy("zeta")(s, q)
     whole = q == np.floor(q)
     regular = above & ((q > 0) | ((q > -_MOST_TERMS) & ~whole & (s == np.floor(s))))
@@ -499,7 +503,7 @@ def _polygamma(n: HostArray, x: HostArray) -> HostArray:
     order = (n >= 0) & (n == np.floor(n))
     after = n + 1
     scale = np.where(n % 2 == 0, -1.0, 1.0) * _by_scipy("gamma")(after)
-    if fam.all_hold(order & (n > 0) & (x > 0)):
+    if families.all_hold(order & (n > 0) & (x > 0)):
         return np.asarray(scale * _zeta(after, x))
     # the trigamma function is wanted, as digamma's derivative, however far below 0
     reflected = (n == 1) & (x < 0) & (x > -np.inf)
@@ -509,14 +513,14 @@ def _polygamma(n: HostArray, x: HostArray) -> HostArray:
     return np.where(n == 0, _digamma(x), np.where(order, value, np.nan))
 
 
-def _lower_digamma(b: lw.Lowering, x: hlo.Value) -> hlo.Value:
+def _lower_digamma(b: Lowering, x: hlo.Value) -> hlo.Value:
     """Write XLA's, which is NaN at 0. There it is infinite, as the limit of the zero's sign."""
     zero = b.full_like(x, 0)
     pole = b.div(b.full_like(x, -1), x)
     return b.select(b.compare(x, zero, "EQ"), pole, b.op("chlo.digamma", x))
 
 
-def _lower_polygamma(b: lw.Lowering, n: hlo.Value, x: hlo.Value) -> hlo.Value:
+def _lower_polygamma(b: Lowering, n: hlo.Value, x: hlo.Value) -> hlo.Value:
     """Write XLA's, which is wrong below -9. There the trigamma function is that of its reflection.
 
     Others are NaN there.
@@ -553,22 +557,22 @@ def _no_derivative(name: str, operand: str) -> Callable[..., Array]:
     return derivative
 
 
-def _lower_lgamma(b: lw.Lowering, x: hlo.Value) -> hlo.Value:
+def _lower_lgamma(b: Lowering, x: hlo.Value) -> hlo.Value:
     """Write XLA's in double precision: its single one loses all digits near the zeros 1 and 2."""
     return b.convert(b.op("chlo.lgamma", b.convert(x, dtypes.float64)), x.dtype)
 
 
-lgamma: fam.Elementwise = fam.declared(
+lgamma: families.Elementwise = families.declared(
     "lgamma", _lgamma_impl, _lower_lgamma, "f", lambda t, z, x: ew.mul(t, digamma(x))
 )
-digamma: fam.Elementwise = fam.declared(
+digamma: families.Elementwise = families.declared(
     "digamma",
     _in_float64(_digamma),
     _lower_digamma,
     "f",
     lambda t, z, x: ew.mul(t, polygamma(full_like(x, 1.0), x)),
 )
-polygamma: fam.Elementwise = fam.declared(
+polygamma: families.Elementwise = families.declared(
     "polygamma",
     _pair_in_float64(_polygamma),
     _lower_polygamma,
@@ -576,7 +580,7 @@ polygamma: fam.Elementwise = fam.declared(
     _no_derivative("polygamma", "order"),
     lambda t, z, n, x: ew.mul(t, polygamma(ew.add(n, full_like(n, 1.0)), x)),
 )
-zeta: fam.Elementwise = fam.declared(
+zeta: families.Elementwise = families.declared(
     "zeta",
     _pair_in_float64(_zeta),
     "chlo.zeta",

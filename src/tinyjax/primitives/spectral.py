@@ -11,9 +11,14 @@ import numpy as np
 from numpy.linalg import _umath_linalg
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Array, av, bc, ew, hlo, prim, rd, ru, sh, sl, tr
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
+from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.core.primitives.families import all_hold, lower_formula
-from tinyjax.core.stablehlo import Lowering, Value, Values
+from tinyjax.core.primitives.reduce import reduce_and
+from tinyjax.core.primitives.rules import def_no_derivative, instantiate_all
+from tinyjax.core.stablehlo import Lowering, Value, Values, types as hlo
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import Array, avals as av
 from tinyjax.primitives import arg_extrema, lu, matrices as ma
 
 # Eigenvalues and eigenvectors of matrices that need not be Hermitian, and Schur forms.
@@ -112,7 +117,7 @@ def _eig_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: EigParams) -
     ``C`` is diagonal, and keeps the vectors' lengths and what component of theirs is real. Left
     vectors are the right ones of ``A^H``, whose eigenvalues are the conjugates.
     """
-    (a,), (ta,) = primals, ru.instantiate_all(tangents, [x.aval for x in primals])
+    (a,), (ta,) = primals, instantiate_all(tangents, [x.aval for x in primals])
     values, *vectors, right = tr.bind(eig_p, (a,), EigParams(params.left, True))
     ta = ew.convert_element_type(ta, values.dtype)
     inner = lu.solve(right, ma.mm(ta, right))
@@ -135,11 +140,11 @@ def _turned(values: Array, vectors: Array, inner: Array) -> Array:
     size = ew.select(ew.eq(still, sh.full_like(still, 0)), size, sh.full_like(size, -1))
     greatest = arg_extrema.argmax(size, axis, dtypes.int32)
     n = vectors.ndim
-    place = bc.broadcast_in_dim(greatest, vectors.shape, (*range(axis), n - 1))
+    place = broadcast_in_dim(greatest, vectors.shape, (*range(axis), n - 1))
     chosen = ew.eq(sh.iota(vectors.shape, dtypes.int32, axis), place)
-    longer = ew.real(bc.reduce_sum(ew.mul(ew.conj(vectors), change), (axis,)))
+    longer = ew.real(reduce_sum(ew.mul(ew.conj(vectors), change), (axis,)))
     turned, length = (
-        bc.reduce_sum(ew.select(chosen, part, sh.zeros_like(part)), (axis,))
+        reduce_sum(ew.select(chosen, part, sh.zeros_like(part)), (axis,))
         for part in (ew.imag(change), ew.real(vectors))
     )
     turn = ew.div(turned, length)
@@ -213,7 +218,7 @@ def _schur_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Val
 schur_p.def_lowering(platform="cuda")(ma.refuse_on_cuda("schur"))
 
 
-ru.def_no_derivative(schur_p, "Eigenvalues and eigenvectors have: use eig.")
+def_no_derivative(schur_p, "Eigenvalues and eigenvectors have: use eig.")
 
 
 def schur(x: Array) -> tuple[Array, Array]:
@@ -292,7 +297,7 @@ def _eigh_jvp(
     primals: prim.Arrays, tangents: prim.Tangents, params: prim.NoParams
 ) -> prim.JvpResult:
     """``E = V^H A' V``: ``w' = diag(E)`` and ``V' = V (E / (w_j - w_i))`` (Giles 2008, 3.1)."""
-    (a,), (ta,) = primals, ru.instantiate_all(tangents, [x.aval for x in primals])
+    (a,), (ta,) = primals, instantiate_all(tangents, [x.aval for x in primals])
     vectors, values = tr.bind(eigh_p, (a,), params)
     inner = ma.mm(ma.mm(ma.mH(vectors), ma.from_lower(ta)), vectors)
     turned = ma.mm(vectors, ew.mul(inner, ma.same_kind(ma.inverse_differences(values), inner)))
@@ -367,7 +372,7 @@ def _svd_impl(operands: prim.Hosts, params: SvdParams) -> prim.Hosts:
 def _is_finite(x: Array) -> Array:
     """Whether all elements of a matrix are finite."""
     parts = (ew.real(x), ew.imag(x)) if dtypes.is_complex(x.dtype) else (x,)
-    flags = [rd.reduce_and(ew.is_finite(part), (x.ndim - 2, x.ndim - 1)) for part in parts]
+    flags = [reduce_and(ew.is_finite(part), (x.ndim - 2, x.ndim - 1)) for part in parts]
     return flags[0] if len(flags) == 1 else ew.and_(*flags)
 
 
@@ -474,8 +479,8 @@ def _as_wanted(b: Lowering, u: Value, v: Value, types: Sequence[hlo.TensorType])
 
     def formula(u: Array, v: Array) -> list[Array]:
         axis = u.ndim - 1
-        columns = sl.slice_in_dim(u, 0, types[0].shape[-1], axis=axis)
-        return [columns, ma.mH(sl.slice_in_dim(v, 0, count, axis=axis))]
+        columns = slicing.slice_in_dim(u, 0, types[0].shape[-1], axis=axis)
+        return [columns, ma.mH(slicing.slice_in_dim(v, 0, count, axis=axis))]
 
     return lower_formula(b, formula, (u, v))
 
@@ -488,7 +493,7 @@ def _svd_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: SvdParams) -
     ``E = (U^H U') S - S (V^H V')``, and on it the phase is turned in ``U``. With the Hermitian part
     ``H`` of ``E`` and the other, ``K``, they are ``H / (s_j - s_i) +- K / (s_j + s_i)``.
     """
-    (a,), (ta,) = primals, ru.instantiate_all(tangents, [x.aval for x in primals])
+    (a,), (ta,) = primals, instantiate_all(tangents, [x.aval for x in primals])
     m, n = a.shape[-2:]
     if params.full_matrices and params.compute_uv and m != n:
         raise errors.DifferentiationError(

@@ -9,8 +9,13 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Array, ew, hlo, lw, prim, ru, sh, tr
+from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.primitives.families import lower_formula
+from tinyjax.core.primitives.rules import def_derivatives, def_transposes
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import Array
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.primitives import matrices as ma
 
@@ -123,7 +128,7 @@ def _triangular_solve_type(avals: prim.Avals, params: TriangularSolveParams) -> 
 
 @ma.def_lowering(triangular_solve_p)
 def _triangular_solve_lowering(
-    b: lw.Lowering, operands: hlo.Values, params: TriangularSolveParams
+    b: Lowering, operands: hlo.Values, params: TriangularSolveParams
 ) -> hlo.Values:
     matrix, rhs = operands
     if params.conjugate_a and not params.transpose_a:
@@ -144,7 +149,7 @@ def _triangular_solve_lowering(
 
 @triangular_solve_p.def_lowering(platform="cuda")
 def _triangular_solve_on_cuda(
-    b: lw.Lowering, operands: hlo.Values, params: TriangularSolveParams
+    b: Lowering, operands: hlo.Values, params: TriangularSolveParams
 ) -> hlo.Values:
     matrix, rhs = operands
     if params.conjugate_a and not params.transpose_a:
@@ -178,7 +183,7 @@ def _change_of_product(ta: Array, x: Array, params: TriangularSolveParams) -> Ar
 
 
 ma.def_system(triangular_solve_p, _change_of_product)
-ru.def_transposes(
+def_transposes(
     triangular_solve_p,
     "the matrices",
     lambda ct, a, b, params: tr.bind1(
@@ -265,7 +270,7 @@ ma.def_types(cholesky_p, lambda x, params: (x.strip_weak(),))
 
 
 @ma.def_lowering(cholesky_p)
-def _cholesky_lowering(b: lw.Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
+def _cholesky_lowering(b: Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
     (x,) = operands
     factor, info = ma.lapack_call(
         b,
@@ -289,7 +294,7 @@ def _cholesky_derivative(t: Array, factor: Array, x: Array) -> Array:
     return ma.mm(factor, ma.on_diagonal(halved, ma.lower_part(inner)))
 
 
-ru.def_derivatives(cholesky_p, _cholesky_derivative)
+def_derivatives(cholesky_p, _cholesky_derivative)
 
 
 def cholesky(x: Array, *, symmetrize_input: bool = True) -> Array:

@@ -14,7 +14,11 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, records
-from tinyjax.core.names import ShapedArray, bc, fam, hlo, ints, lw, opd
+from tinyjax.core.primitives import families
+from tinyjax.core.primitives.broadcast import lower_reduce
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.values import ShapedArray, integers as ints, operands as opd
 from tinyjax.dtypes import HostArray
 
 Axes = tuple[int, ...]
@@ -191,25 +195,25 @@ def wide_indices(indices: HostArray) -> HostArray:
     return indices.astype(dtypes.int32 if dtype.itemsize < 4 else dtypes.int64)
 
 
-def lower_wide_indices(b: lw.Lowering, indices: hlo.Value) -> hlo.Value:
+def lower_wide_indices(b: Lowering, indices: hlo.Value) -> hlo.Value:
     """Write the conversion of ``wide_indices``."""
     if indices.dtype in (dtypes.int32, dtypes.int64):
         return indices
     return b.convert(indices, dtypes.int32 if indices.dtype.itemsize < 4 else dtypes.int64)
 
 
-def lower_last_starts(b: lw.Lowering, windows: Windows, indices: hlo.Value) -> hlo.Value:
+def lower_last_starts(b: Lowering, windows: Windows, indices: hlo.Value) -> hlo.Value:
     """Write the greatest start in bounds for every entry of the indices."""
     most = int(np.iinfo(indices.dtype).max)
     last = np.array([min(n, most) for n in windows.last_starts], indices.dtype)
     return b.broadcast_in_dim(b.constant(last), indices.shape, (indices.ndim - 1,))
 
 
-def lower_in_bounds(b: lw.Lowering, indices: hlo.Value, windows: Windows) -> hlo.Value:
+def lower_in_bounds(b: Lowering, indices: hlo.Value, windows: Windows) -> hlo.Value:
     """Write whether the window of each index vector lies within the array."""
     above = b.compare(indices, b.full_like(indices, 0), "GE")
     below = b.compare(indices, lower_last_starts(b, windows, indices), "LE")
-    return bc.lower_reduce(b, b.and_(above, below), (indices.ndim - 1,), lw.Lowering.and_, True)
+    return lower_reduce(b, b.and_(above, below), (indices.ndim - 1,), Lowering.and_, True)
 
 
 # Reading and writing with NumPy
@@ -287,7 +291,7 @@ def scattered(
     lines = places.reshape(-1)
     if not clip:
         inside = windows.in_bounds(indices)
-        if not fam.all_hold(inside):
+        if not families.all_hold(inside):
             inside = inside.reshape(inside.shape + (1,) * len(inner))
             within = np.broadcast_to(inside, places.shape).reshape(-1)
             lines, rows = lines[within], rows[within]

@@ -14,7 +14,12 @@ import numpy as np
 
 from tinyjax import dtypes, errors, lazy
 from tinyjax.config import settings
-from tinyjax.core.names import Array, av, conc, ew, fam, hlo, ints, lw, opd, prim, ru, tr
+from tinyjax.core.primitives import elementwise as ew, families
+from tinyjax.core.primitives.rules import def_constant
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import Array, avals as av, concrete, integers as ints, operands as opd
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -46,16 +51,16 @@ def _wrap_type(avals: prim.Avals, params: WrapParams) -> prim.Avals:
 
 
 @wrap_index_p.def_lowering
-def _wrap_lowering(b: lw.Lowering, operands: hlo.Values, params: WrapParams) -> hlo.Values:
+def _wrap_lowering(b: Lowering, operands: hlo.Values, params: WrapParams) -> hlo.Values:
     (x,) = operands
     moved = b.add(x, b.full_like(x, params.size))
     return (b.select(b.compare(x, b.full_like(x, 0), "LT"), moved, x),)
 
 
-ru.def_constant(wrap_index_p)
+def_constant(wrap_index_p)
 
 
-fam.def_elementwise_batch(wrap_index_p)
+families.def_elementwise_batch(wrap_index_p)
 
 
 def canonical_indices(x: Array, what: str = "an index") -> Array:
@@ -71,7 +76,7 @@ def canonical_indices(x: Array, what: str = "an index") -> Array:
         raise errors.DtypeError(f"{what} must be an integer, but got {x.aval}.")
     wide = dtypes.int32 if dtype.itemsize < 4 or dtype == dtypes.int32 else dtypes.int64
     if opd.is_constant(x):
-        return conc.ConcreteArray(x.host.astype(wide))
+        return concrete.ConcreteArray(x.host.astype(wide))
     return ew.convert_element_type(x, wide)
 
 
@@ -103,7 +108,7 @@ def wrap_index(x: Array, size: int) -> Array:
         start = int(opd.first_element(host)) if host.size else 0
         aval = av.ShapedArray(x.shape, x.dtype)
         return opd.splat(start + size if start < 0 else start, aval)
-    return conc.ConcreteArray(np.where(host < 0, host + host.dtype.type(size), host))
+    return concrete.ConcreteArray(np.where(host < 0, host + host.dtype.type(size), host))
 
 
 def check_bounds(
@@ -138,19 +143,21 @@ def same_dtype(indices: Sequence[Array]) -> list[Array]:
     # What is a constant of the program gives way, where it can, to what is computed in it.
     wide: dtypes.DType = dtypes.int32
     for x in indices:
-        if x.dtype == dtypes.int64 and not (type(x) is conc.ConcreteArray and _fits_int32(x.host)):
+        if x.dtype == dtypes.int64 and not (
+            type(x) is concrete.ConcreteArray and _fits_int32(x.host)
+        ):
             wide = dtypes.int64
     result: list[Array] = []
     for x in indices:
         if x.dtype == wide and not x.weak_type:
             result.append(x)
-        elif type(x) is conc.ConcreteArray:
+        elif type(x) is concrete.ConcreteArray:
             aval = av.ShapedArray(x.shape, wide)
             splatted = opd.is_splat(x) and x.host.size
             result.append(
                 opd.splat(opd.first_element(x.host), aval)
                 if splatted
-                else conc.ConcreteArray(x.host.astype(wide))
+                else concrete.ConcreteArray(x.host.astype(wide))
             )
         else:
             result.append(ew.convert_element_type(x, wide))

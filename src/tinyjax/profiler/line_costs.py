@@ -11,7 +11,8 @@ from typing import Final
 import attrs
 
 from tinyjax import errors, frames
-from tinyjax.core.names import jx, xla
+from tinyjax.core import xla
+from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.exploring import costs, exploration
 from tinyjax.profiler import recording
 from tinyjax.profiler.notes import SPANS, Notes

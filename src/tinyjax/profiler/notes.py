@@ -7,7 +7,8 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import config
-from tinyjax.core.names import jt, jx, xla
+from tinyjax.core import jit, xla
+from tinyjax.core.tracing import jaxpr as jx
 
 #: What is a span: recording a function, a transformation of it or of a program, writing StableHLO,
 #: compiling, loading what was compiled, running it, and data that goes to a device or comes back.
@@ -24,8 +25,8 @@ class Notes:
     """
 
     programs: dict[bytes, xla.Compilation] = attrs.field(factory=dict[bytes, xla.Compilation])
-    functions: dict[int, jt.JitFunction[..., Any]] = attrs.field(
-        factory=dict[int, jt.JitFunction[..., Any]]
+    functions: dict[int, jit.JitFunction[..., Any]] = attrs.field(
+        factory=dict[int, jit.JitFunction[..., Any]]
     )
 
     def note(self, compilation: xla.Compilation) -> None:

@@ -17,7 +17,10 @@ import attrs
 import numpy as np
 
 from tinyjax import config, dtypes, frames
-from tinyjax.core.names import Value, Values, builder, cf, hlo, lw, prim
+from tinyjax.core.control_flow.common import Observer
+from tinyjax.core.stablehlo import Value, Values, builder, types as hlo
+from tinyjax.core.stablehlo.lowering import Interrupter, Lowering
+from tinyjax.core.tracing import primitive as prim
 
 # Bars of progress: drawn by rich in a terminal, in a notebook as HTML, and elsewhere as text.
 
@@ -360,7 +363,7 @@ def reported(iterations: Iterable[T], title: str, total: int | None) -> Iterator
         run.stop()
 
 
-class Reports(lw.Interrupter):
+class Reports(Interrupter):
     """The Python function that a compiled loop reports to."""
 
     def __init__(self, title: str, total: int | None) -> None:
@@ -404,7 +407,7 @@ class Reports(lw.Interrupter):
 
 
 @attrs.frozen
-class Progress(cf.Observer):
+class Progress(Observer):
     """A bar that shows how far a loop has come.
 
     Attributes:
@@ -439,7 +442,7 @@ class Progress(cf.Observer):
 
     def write_loop(
         self,
-        b: lw.Lowering,
+        b: Lowering,
         state: Sequence[Value],
         condition: builder.Block,
         body: builder.Block,

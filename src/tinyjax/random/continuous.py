@@ -9,12 +9,13 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.devices import Placement
-from tinyjax.core.names import Array, ArrayLike, ew
+from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.primitives.shape import full, full_like
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import promotion as pm
-from tinyjax.primitives import special as sp
+from tinyjax.primitives.special import erf, erf_inv
 from tinyjax.random import generators, uniforms
 from tinyjax.random.uniforms import Shape
 
@@ -59,7 +60,7 @@ def normal_of(own: generators.Key, shape: tuple[int, ...], dtype: DType) -> Arra
     # above -1, so that no number is infinite
     low = np.nextafter(np.array(-1, dtype), np.array(0, dtype))
     sample = uniforms.uniform_of("normal", own, shape, dtype, low, 1.0)
-    return ew.mul(full(shape, math.sqrt(2), dtype), sp.erf_inv(sample))
+    return ew.mul(full(shape, math.sqrt(2), dtype), erf_inv(sample))
 
 
 @uniforms.sampler
@@ -100,9 +101,9 @@ def truncated_normal(
     kind = uniforms.float_dtype("truncated_normal", dtype)
     low, high = uniforms.converted(lower, kind), uniforms.converted(upper, kind)
     sizes = uniforms.result_shape("truncated_normal", shape, low.shape, high.shape)
-    a, b = (sp.erf(ew.div(x, full_like(x, math.sqrt(2)))) for x in (low, high))
+    a, b = (erf(ew.div(x, full_like(x, math.sqrt(2)))) for x in (low, high))
     sample = uniforms.uniform_of("truncated_normal", own, sizes, kind, a, b)
-    out = ew.mul(full(sizes, math.sqrt(2), kind), sp.erf_inv(sample))
+    out = ew.mul(full(sizes, math.sqrt(2), kind), erf_inv(sample))
     # rounding may have led out of the interval, or onto its ends
     inside = (ew.nextafter(x, full_like(x, end)) for x, end in ((low, math.inf), (high, -math.inf)))
     least, most = (pm.broadcast_to_shape(x, sizes) for x in inside)

@@ -10,13 +10,20 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
+from tinyjax.core import jit
+from tinyjax.core.control_flow.scan import scan
+from tinyjax.core.control_flow.while_loop import while_loop
 from tinyjax.core.devices import Placement
-from tinyjax.core.names import Array, ArrayLike, ew, ints, jt, opd, sc, sh, sl, wl
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
+from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.host import replay
 from tinyjax.numpy import promotion as pm
-from tinyjax.primitives import arg_extrema, cumulative as cu, sort as so, special as sp
+from tinyjax.primitives import arg_extrema
+from tinyjax.primitives.cumulative import cumsum
+from tinyjax.primitives.sort import sort, top_k
+from tinyjax.primitives.special import lgamma
 from tinyjax.random import continuous, generators, uniforms
 from tinyjax.random.generators import Generator, Key
 from tinyjax.random.uniforms import Shape
@@ -122,7 +129,7 @@ def poisson(
 
 
 # Loops are compiled in any case: as one program they are not staged anew at each call.
-@partial(jt.jit, static_argnums=(0, 1))
+@partial(jit.jit, static_argnums=(0, 1))
 def _poisson(generator: Generator, kind: DType, words: Array, rate: Array) -> Array:
     own = Key(generator, words)
     few = jnp.isnan(rate) | (rate < _FEW_ARRIVALS)
@@ -153,7 +160,7 @@ def _arrivals(own: Key, rate: Array, dtype: DType) -> Array:
         return iteration + 1, count, after.words, log_product + jnp.log(sample)
 
     start = (jnp.asarray(0), jnp.zeros(rate.shape, dtype), own.words, jnp.zeros_like(rate))
-    return wl.while_loop(is_short, wait, start)[1] - 1
+    return while_loop(is_short, wait, start)[1] - 1
 
 
 def _poisson_by_rejection(own: Key, rate: Array, dtype: DType) -> Array:
@@ -175,7 +182,7 @@ def _poisson_by_rejection(own: Key, rate: Array, dtype: DType) -> Array:
         distance = 0.5 - jnp.abs(u)
         k = jnp.floor((2 * a / distance + b) * u + rate + 0.43)
         s = jnp.log(v * inverse_alpha / (a / (distance * distance) + b))
-        t = -rate + k * log_rate - sp.lgamma(k + 1)
+        t = -rate + k * log_rate - lgamma(k + 1)
         is_quick = (distance >= 0.07) & (v <= quick)
         rejected = (k < 0) | ((distance < 0.013) & (v > distance))
         accept = is_quick | (~rejected & (s <= t))
@@ -187,7 +194,7 @@ def _poisson_by_rejection(own: Key, rate: Array, dtype: DType) -> Array:
         jnp.zeros(rate.shape, dtypes.bool_),
         own.words,
     )
-    return ew.convert_element_type(wl.while_loop(is_open, propose, start)[1], dtype)
+    return ew.convert_element_type(while_loop(is_open, propose, start)[1], dtype)
 
 
 @replay.replayed
@@ -234,7 +241,7 @@ def binomial(
     return sample
 
 
-@partial(jt.jit, static_argnums=(0, 1))
+@partial(jit.jit, static_argnums=(0, 1))
 def _binomial(
     generator: Generator, dtype: DType, words: Array, count: Array, probability: Array
 ) -> Array:
@@ -273,7 +280,7 @@ def _successes(own: Key, count: Array, probability: Array, dtype: DType) -> Arra
         return counted, trials + jnp.ceil(jnp.log(sample) / failure), after.words
 
     zero = jnp.zeros(count.shape, probability.dtype)
-    successes = wl.while_loop(is_within, wait, (zero, zero, own.words))[0]
+    successes = while_loop(is_within, wait, (zero, zero, own.words))[0]
     return ew.convert_element_type(successes - 1, dtype)
 
 
@@ -328,7 +335,7 @@ def _binomial_by_rejection(own: Key, count: Array, probability: Array, dtype: DT
         jnp.zeros(count.shape, dtypes.bool_),
         own.words,
     )
-    return ew.convert_element_type(wl.while_loop(is_open, propose, start)[0], dtype)
+    return ew.convert_element_type(while_loop(is_open, propose, start)[0], dtype)
 
 
 @replay.replayed
@@ -380,7 +387,7 @@ def multinomial(
     uniforms.check_broadcast("multinomial", sizes[:-1], trials.shape)
     trials = pm.broadcast_to_shape(trials, sizes[:-1])
     p_first = jnp.moveaxis(pm.broadcast_to_shape(probabilities, sizes), -1, 0)
-    left = cu.cumsum(p_first, 0, reverse=True)
+    left = cumsum(p_first, 0, reverse=True)
     shares = jnp.clip(p_first / jnp.where(left == 0, 1, left), 0, 1)
 
     def draw(rest: Array, step: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -388,7 +395,7 @@ def multinomial(
         count = _binomial(own.generator, rest.dtype, words, rest, share)
         return rest - count, count
 
-    _, counts = sc.scan(draw, trials, (shares, own.split((sizes[-1],))), unroll=unroll)
+    _, counts = scan(draw, trials, (shares, own.split((sizes[-1],))), unroll=unroll)
     return ew.convert_element_type(jnp.moveaxis(counts, 0, -1), kind)
 
 
@@ -450,7 +457,7 @@ def _shuffle(own: generators.Key, x: Array, axis: int) -> Array:
     rounds = math.ceil(3 * math.log(max(1, x.size)) / math.log(_WORD))
     for _ in range(rounds):
         own, child = own.children()
-        _, x = so.sort((child.bits(dtypes.uint32, x.shape), x), axis)
+        _, x = sort((child.bits(dtypes.uint32, x.shape), x), axis)
     return x
 
 
@@ -506,7 +513,7 @@ def choice(
         raise ArgumentError(f"choice cannot draw {count} elements from {size} unless replace=True.")
     if p is None and not replace:
         shuffled = permutation(key, array if array.shape else size, axis)
-        return sh.reshape(sl.slice_in_dim(shuffled, 0, count, axis=axis), result_shape)
+        return sh.reshape(slicing.slice_in_dim(shuffled, 0, count, axis=axis), result_shape)
     indices = _choose(key, size, sizes, replace, p, mode)
     if array.shape:
         return sh.reshape(jnp.take(array, indices, axis), result_shape)
@@ -535,7 +542,7 @@ def _choose(
     # The greatest of log p plus Gumbel noise are a draw without replacement: T. Vieira, "Gumbel-max
     # trick and weighted reservoir sampling" (2014).
     noise = continuous.gumbel(key, (size,), weights.dtype, mode)
-    _, indices = so.top_k(ew.add(noise, ew.log(weights)), math.prod(shape))
+    _, indices = top_k(ew.add(noise, ew.log(weights)), math.prod(shape))
     return ew.convert_element_type(indices, dtypes.default_int())
 
 
@@ -599,6 +606,6 @@ def categorical(
             "replace=True."
         )
     noisy = jnp.add(continuous.gumbel(key, scores.shape, dtype, mode), scores)
-    _, indices = so.top_k(sh.moveaxis(noisy, axis, scores.ndim - 1), count)
+    _, indices = top_k(sh.moveaxis(noisy, axis, scores.ndim - 1), count)
     sample = sh.transpose(indices, (indices.ndim - 1, *range(indices.ndim - 1)))
     return ew.convert_element_type(sh.reshape(sample, sizes), dtypes.default_int())

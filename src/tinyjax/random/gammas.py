@@ -8,8 +8,12 @@ from typing import Final, Literal, get_args
 
 import tinyjax.numpy as jnp
 from tinyjax import custom_derivatives, dtypes, errors
+from tinyjax.core import api, jit
+from tinyjax.core.control_flow import loops
+from tinyjax.core.control_flow.while_loop import while_loop
 from tinyjax.core.devices import Placement
-from tinyjax.core.names import Array, ArrayLike, api, ew, ints, jt, loops, opd, sh, wl
+from tinyjax.core.primitives import elementwise as ew, shape as sh
+from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ShapeError
 from tinyjax.numpy import promotion as pm
@@ -52,13 +56,13 @@ def _one(generator: Generator, is_log: bool, words: Array, a: Array) -> Array:
             return rest.words, x, 1 + x * c
 
         start = (for_x.words, zero, sh.full((), -1, dtype))
-        _, x, v = wl.while_loop(lambda inner: inner[2] <= 0, again, start)
+        _, x, v = while_loop(lambda inner: inner[2] <= 0, again, start)
         u = uniforms.uniform_of("gamma", for_u, (), dtype)
         return after.words, x * x, v * v * v, u
 
     first, last = Key(generator, words).children()
     start = (first.words, zero, one, sh.full((), 2, dtype))
-    _, _, v, _ = wl.while_loop(is_rejected, propose, start)
+    _, _, v, _ = while_loop(is_rejected, propose, start)
     sample = uniforms.uniform_of("gamma", last, (), dtype)
     if is_log:
         log_drawn = jnp.log1p(-sample)
@@ -75,7 +79,7 @@ def _draw(generator: Generator, is_log: bool, words: Array, a: Array) -> Array:
 
 
 # Its loops are compiled in any case: as one program they are not staged anew at each call.
-@partial(jt.jit, static_argnums=(0, 1))
+@partial(jit.jit, static_argnums=(0, 1))
 def _drawn(generator: Generator, is_log: bool, words: Array, a: Array) -> Array:
     one = partial(_one, generator, is_log)
 

@@ -9,7 +9,8 @@ from typing import Final
 import attrs
 
 from tinyjax import dtypes, errors, records
-from tinyjax.core.names import Array, ew, sh, sl
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
+from tinyjax.core.values import Array
 from tinyjax.primitives import philox
 from tinyjax.random import threefry
 
@@ -58,12 +59,12 @@ _DRAWS: Final = 10
 
 def _of_both(words: Array, make: Callable[[Array], Array]) -> Array:
     """Make words of each half of a key, and put them together along the last axis."""
-    halves = [make(sl.slice_in_dim(words, i, i + 2)) for i in (0, 2)]
-    return sl.concatenate(halves, halves[0].ndim - 1)
+    halves = [make(slicing.slice_in_dim(words, i, i + 2)) for i in (0, 2)]
+    return slicing.concatenate(halves, halves[0].ndim - 1)
 
 
 def _seed(words: Array) -> Array:
-    return sl.concatenate([words, words], 0)
+    return slicing.concatenate([words, words], 0)
 
 
 def _bits(words: Array, dtype: dtypes.DType, shape: tuple[int, ...]) -> Array:
@@ -82,14 +83,14 @@ def _fold_in(words: Array, number: Array) -> Array:
 def _split_by_draws(words: Array, shape: tuple[int, ...]) -> Array:
     count = math.prod(shape)
     sample = _bits(words, dtypes.uint32, (_DRAWS * count, 4))
-    chosen = sl.slice_(sample, (0, 0), sample.shape, (_DRAWS, 1))
+    chosen = slicing.slice_(sample, (0, 0), sample.shape, (_DRAWS, 1))
     return sh.reshape(chosen, (*shape, 4))
 
 
 def _fold_in_by_draws(words: Array, number: Array) -> Array:
     seed = _seed(threefry.join(sh.full((), 0, dtypes.uint32), number))
     sample = _bits(seed, dtypes.uint32, (_DRAWS, 4))
-    return ew.xor_(words, sh.reshape(sl.slice_in_dim(sample, _DRAWS - 1, _DRAWS), (4,)))
+    return ew.xor_(words, sh.reshape(slicing.slice_in_dim(sample, _DRAWS - 1, _DRAWS), (4,)))
 
 
 GENERATORS: Final[Sequence[Generator]] = (

@@ -8,7 +8,9 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.config import settings
-from tinyjax.core.names import Array, ArrayLike, conc, ew, idn, opd, prim, sh, tr
+from tinyjax.core.primitives import elementwise as ew, identities, shape as sh
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import Array, ArrayLike, concrete, operands as opd
 from tinyjax.dtypes import DType, default_int
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.host import replay
@@ -62,7 +64,7 @@ def PRNGKey(seed: ArrayLike, *, impl: str | DType | None = None) -> Array:
         fits = default.min <= seed <= default.max
         narrow = default.bits == 32 and (fits or not settings().wide_dtypes)
         words = (0 if narrow else (seed >> 32) & _WORD, seed & _WORD)
-        return generator.seed(conc.ConcreteArray(np.array(words, np.uint32)))
+        return generator.seed(concrete.ConcreteArray(np.array(words, np.uint32)))
     array = opd.as_array(seed)
     if not dtypes.is_integer(array.dtype):
         raise DtypeError(f"a seed is an integer, but got {array.aval}.")
@@ -222,7 +224,11 @@ def clone(key: ArrayLike) -> Array:
     array = opd.as_array(key)
     if not dtypes.is_key(array.dtype):
         return _raw(array)
-    return tr.bind1(idn.copy_p, (array,), prim.NO_PARAMS) if settings().debug_key_reuse else array
+    return (
+        tr.bind1(identities.copy_p, (array,), prim.NO_PARAMS)
+        if settings().debug_key_reuse
+        else array
+    )
 
 
 @replay.replayed

@@ -12,12 +12,13 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import config, dtypes, errors
 from tinyjax.core.devices import Placement
-from tinyjax.core.names import Array, ArrayLike, ew, ints, opd, sh, sl
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
 from tinyjax.core.stablehlo.types import check_axes
+from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.dtypes import DType, DTypeLike, default_float, default_int
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import promotion as pm
-from tinyjax.primitives import bitcast, random_bits as rb, result_placement as placing
+from tinyjax.primitives import bitcast, random_bits, result_placement
 from tinyjax.random import generators
 
 # Arguments that samplers share: keys, shapes, dtypes and parameters.
@@ -30,7 +31,7 @@ GumbelMode: TypeAlias = Literal["low", "high"]
 
 def sampler(fun: F) -> F:
     """Decorate a function that draws: calls are replayed, and ``out_sharding`` is obeyed."""
-    return replayed(placing.placed(fun))
+    return replayed(result_placement.placed(fun))
 
 
 def default_generator() -> generators.Generator:
@@ -65,7 +66,7 @@ def one_key(name: str, key: ArrayLike, *, used: bool = True) -> generators.Key:
             from tinyjax.state.key_reuse import use  # noqa: PLC0415 (few programs ask for it)
 
             use(keys, name)
-        return generators.Key(generators.of_keys(keys.dtype), rb.random_unwrap(keys))
+        return generators.Key(generators.of_keys(keys.dtype), random_bits.random_unwrap(keys))
     generator = default_generator()
     count = generator.words
     if keys.dtype != dtypes.uint32 or keys.shape != (count,):
@@ -300,7 +301,7 @@ def two_of(
 ) -> tuple[Array, Array]:
     """Draw floats that are uniform in [0, 1), and what is to be added for twice their digits."""
     both = uniform_of(name, own, (2, *shape), dtype)
-    coarse, fine = (sh.squeeze(sl.slice_in_dim(both, i, i + 1), (0,)) for i in range(2))
+    coarse, fine = (sh.squeeze(slicing.slice_in_dim(both, i, i + 1), (0,)) for i in range(2))
     return coarse, ew.mul(fine, sh.full_like(fine, 2.0 ** -jnp.finfo(dtype).nmant))
 
 

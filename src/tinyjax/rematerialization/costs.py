@@ -12,8 +12,9 @@ import attrs
 import numpy as np
 
 from tinyjax import records
-from tinyjax.core.names import fam, jx, prim
-from tinyjax.primitives import convolution as cv
+from tinyjax.core.primitives.families import Elementwise
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim
+from tinyjax.primitives.convolution import ConvParams, conv_general_dilated_p
 
 
 @attrs.frozen
@@ -108,7 +109,7 @@ def _operations(eqn: jx.JaxprEqn) -> tuple[float, float]:
     name, rules = primitive.name, primitive.rules.extensions
     ins = [x.aval.size for x in eqn.inputs]
     size = float(eqn.out_binders[0].aval.size) if eqn.out_binders else 0.0
-    if primitive is cv.conv_general_dilated_p:
+    if primitive is conv_general_dilated_p:
         return _convolution(eqn), 0.0
     if prim.FLOPS in rules:
         avals, outs = [x.aval for x in eqn.inputs], [v.aval for v in eqn.out_binders]
@@ -117,7 +118,7 @@ def _operations(eqn: jx.JaxprEqn) -> tuple[float, float]:
         return 0.0, size
     if name == "integer_pow":
         return size * _multiplications(eqn.params.exponent), 0.0
-    if isinstance(primitive, fam.Elementwise) or name == "select":
+    if isinstance(primitive, Elementwise) or name == "select":
         return size, 0.0
     if name.startswith(_WINDOWS):
         return size * _window(eqn), 0.0
@@ -136,7 +137,7 @@ def _operations(eqn: jx.JaxprEqn) -> tuple[float, float]:
 
 def _convolution(eqn: jx.JaxprEqn) -> float:
     """Count the products that a convolution adds, leaving out those with padding."""
-    params: cv.ConvParams = eqn.params
+    params: ConvParams = eqn.params
     lhs, rhs = [x.aval for x in eqn.inputs]
     out = eqn.out_binders[0].aval
     numbers = params.numbers

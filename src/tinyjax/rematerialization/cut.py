@@ -18,7 +18,7 @@ from typing import Any, Final
 import attrs
 
 from tinyjax.checkpointing import policies, transformation
-from tinyjax.core.names import jx, prim
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 
 #: A place in the network: a value as it is computed (False) and as it is read (True).
 _Place = tuple[jx.Var | None, bool]

@@ -12,7 +12,8 @@ from collections import defaultdict
 from collections.abc import Container, Iterable
 from typing import Any, Final, cast
 
-from tinyjax.core.names import bc, jx, prim
+from tinyjax.core.primitives.broadcast import ReduceParams
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 from tinyjax.rematerialization import costs
 
 #: A large sum, maximum or minimum is YNNPACK's. It computes these operands itself, all others are
@@ -74,7 +75,7 @@ def _is_of_library(eqn: jx.JaxprEqn) -> bool:
 
 def is_in_loops(eqn: jx.JaxprEqn) -> bool:
     """Whether XLA makes one loop of an operation and others."""
-    if isinstance(eqn.params, bc.ReduceParams):
+    if isinstance(eqn.params, ReduceParams):
         shape = eqn.inputs[0].aval.shape
         return not _is_large_reduction(eqn) and all(shape[i] <= _SHORT for i in eqn.params.axes)
     return _has(eqn, prim.ELEMENTWISE) or moves(eqn)
@@ -214,5 +215,5 @@ class Fusions:
             return divisor is not None and divisor.primitive.name != "broadcast_in_dim"
         if name in _CHEAP_FUNCTIONS:
             return False
-        reduction = isinstance(eqn.params, bc.ReduceParams)
+        reduction = isinstance(eqn.params, ReduceParams)
         return reduction or name in _COSTLY or costs.is_function(eqn.primitive)

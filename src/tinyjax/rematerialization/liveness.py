@@ -16,7 +16,8 @@ from math import inf
 import attrs
 
 from tinyjax.core.control_flow.bodies import LoopBody
-from tinyjax.core.names import cfp, jx, pr, stg
+from tinyjax.core.control_flow.primitives import ScanParams, WhileParams
+from tinyjax.core.tracing import jaxpr as jx, program_rules, staging
 from tinyjax.primitives.convolution import ConvParams, with_features_last
 from tinyjax.primitives.linear_maps import LinearMapParams
 from tinyjax.rematerialization.costs import programs_run
@@ -96,11 +97,15 @@ def _room(buffers: Iterable[_Buffer]) -> int:
 def _inlined(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
     if isinstance(eqn.params, ConvParams):
         moved = with_features_last(eqn.params)
-        return moved and stg.stage(moved, [x.aval for x in eqn.inputs]).jaxpr
+        return moved and staging.stage(moved, [x.aval for x in eqn.inputs]).jaxpr
     if isinstance(eqn.params, LinearMapParams):
         return eqn.params.forward
     rules = eqn.primitive.rules.extensions
-    return eqn.primitive.rule(pr.INLINING)(eqn.params) if pr.INLINING in rules else None
+    return (
+        eqn.primitive.rule(program_rules.INLINING)(eqn.params)
+        if program_rules.INLINING in rules
+        else None
+    )
 
 
 def _size(x: jx.Atom) -> int:
@@ -109,7 +114,7 @@ def _size(x: jx.Atom) -> int:
 
 
 def _is_conditional(eqn: jx.JaxprEqn) -> bool:
-    return bool(programs_run(eqn)) and not isinstance(eqn.params, cfp.ScanParams | cfp.WhileParams)
+    return bool(programs_run(eqn)) and not isinstance(eqn.params, ScanParams | WhileParams)
 
 
 @attrs.define(eq=False)
@@ -160,7 +165,7 @@ class _Program:
     """
 
     def __init__(self, jaxpr: jx.Jaxpr, first: int | None = None, count: int = 0) -> None:
-        jaxpr = pr.inlined(jaxpr, _inlined, _same)
+        jaxpr = program_rules.inlined(jaxpr, _inlined, _same)
         self.outs, self.eqns = jaxpr.outs, jaxpr.eqns
         self.fusions = Fusions(jaxpr)
         self.is_body = first is not None
@@ -195,7 +200,7 @@ class _Program:
     def _inside(self, eqn: jx.JaxprEqn) -> int:
         """The peak of what an operation holds besides its operands and its results."""
         params = eqn.params
-        if isinstance(params, cfp.ScanParams | cfp.WhileParams):
+        if isinstance(params, ScanParams | WhileParams):
             return _bytes_of_loop(params.loop_body)
         # a conditional holds its operands to its end
         peak = max(map(temporary_bytes, programs_run(eqn)), default=0)
@@ -256,8 +261,8 @@ class _Program:
         the program of an equation that holds for its results, too; and loops go on with parameters.
         """
         eqn, loop = step.eqn, step.eqn.params
-        if isinstance(loop, cfp.ScanParams | cfp.WhileParams):
-            skip = loop.num_condition if isinstance(loop, cfp.WhileParams) else 0
+        if isinstance(loop, ScanParams | WhileParams):
+            skip = loop.num_condition if isinstance(loop, WhileParams) else 0
             states = loop.loop_body.operands(eqn.inputs[skip:]).carry
             pairs = zip(eqn.out_binders, map(self.fusions.source, states), strict=False)
             ended = [(v, x) for v, read in pairs for x in read if inner or x in ending]

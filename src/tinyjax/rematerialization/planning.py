@@ -18,7 +18,13 @@ import numpy as np
 
 from tinyjax import errors, frames
 from tinyjax.checkpointing import policies, transformation
-from tinyjax.core.names import Array, cfp, jx, lz, pr, prim, program, sh, stg, tp
+from tinyjax.core.control_flow.primitives import ScanParams
+from tinyjax.core.jit import program
+from tinyjax.core.primitives import shape as sh
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules, staging
+from tinyjax.core.transforms.linearize import linearize_flat
+from tinyjax.core.transforms.transpose import transpose_jaxpr
+from tinyjax.core.values import Array
 from tinyjax.host import costs
 from tinyjax.rematerialization import cut, liveness
 from tinyjax.rematerialization.chain import Piece, cheapest, least_room
@@ -220,7 +226,7 @@ def _variant(
     saved = [x for x in primal.outs[results:] if x not in primal.outs[:results]]
     num_tangents = sum(nonzero)
     linear = [i >= len(tangent.in_binders) - num_tangents for i in range(len(tangent.in_binders))]
-    transposed = tp.transpose_jaxpr(tangent, tuple(linear), (True,) * len(tangent.outs))
+    transposed = transpose_jaxpr(tangent, tuple(linear), (True,) * len(tangent.outs))
     returned = iter(transposed.staged.jaxpr.out_avals)
     sizes = iter([next(returned).nbytes if has else 0 for has in transposed.nonzero_out])
     used = [i < results + len(saved) and i >= results for i in range(len(primal.outs))]
@@ -232,7 +238,7 @@ def _variant(
         tuple([next(sizes) if has else 0 for has in nonzero]),
         linearized.nonzero_out,
         cost,
-        _cost(pr.dce(primal, used)) if any(used) else 0.0,
+        _cost(program_rules.dce(primal, used)) if any(used) else 0.0,
         way,
     )
 
@@ -241,7 +247,7 @@ def _loop_variants(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...]) -> Iterator[_Vari
     """Other ways of doing with a block that has a loop: it keeps less of its iterations."""
     for place, eqn in enumerate(jaxpr.eqns):
         params = eqn.params
-        if not isinstance(params, cfp.ScanParams) or params.checkpoints or params.length < 2:
+        if not isinstance(params, ScanParams) or params.checkpoints or params.length < 2:
             continue
 
         def changed(place: int = place, **how: Any) -> jx.Jaxpr:
@@ -344,7 +350,7 @@ def _called(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
 def _in_parts(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
     """A loop as several, one after the other; None for what is none, or has inputs or outputs."""
     params = eqn.params
-    if not isinstance(params, cfp.ScanParams) or params.observer or params.checkpoints:
+    if not isinstance(params, ScanParams) or params.observer or params.checkpoints:
         return None
     parts = min(_PARTS, params.length // 2, _MOST_EQUATIONS // max(len(params.jaxpr.eqns), 1))
     binders = tuple([jx.Var(x.aval) for x in eqn.inputs])
@@ -368,7 +374,7 @@ def chains(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], value: bool) -> list[Chai
     """The chains that a program can be taken as: loops whole and, if there are any, in parts."""
     whole = Chain(jaxpr, nonzero, value)
     own = frozenset(whole.jaxpr.eqns)
-    divided = pr.inlined(whole.jaxpr, lambda eqn: _in_parts(eqn) if eqn in own else None)
+    divided = program_rules.inlined(whole.jaxpr, lambda eqn: _in_parts(eqn) if eqn in own else None)
     same = len(divided.eqns) == len(whole.jaxpr.eqns)
     return [whole] if same else [whole, Chain(divided, nonzero, value)]
 
@@ -402,7 +408,7 @@ class Chain:
 
     def __init__(self, jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], value: bool) -> None:
         self.nonzero, self.value = nonzero, value
-        self.jaxpr: jx.Jaxpr = pr.dce(pr.inlined(jaxpr, _called))
+        self.jaxpr: jx.Jaxpr = program_rules.dce(program_rules.inlined(jaxpr, _called))
         self.arguments: frozenset[jx.Var] = frozenset(self.jaxpr.in_binders)
         self.blocks: tuple[_Block, ...] = tuple(self._blocks())
         self.pieces: tuple[Piece, ...] = tuple(self._pieces())
@@ -574,7 +580,7 @@ def _derivative(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], value: bool) -> jx.J
 
     def run(*args: Array) -> list[Array]:
         primals, cotangents = prim.split_list(args, len(nonzero))
-        linearized = lz.linearize_flat(lambda *xs: jx.eval_jaxpr(jaxpr, xs), primals, nonzero)
+        linearized = linearize_flat(lambda *xs: jx.eval_jaxpr(jaxpr, xs), primals, nonzero)
         if len(cotangents) == 1 and not cotangents[0].ndim:  # as of a gradient
             cotangents = [sh.full_like(cotangents[0], 1)]
         pulled = linearized.pull_back(cotangents)
@@ -583,4 +589,4 @@ def _derivative(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], value: bool) -> jx.J
         return [*linearized.primals_out[not value :], *cts]
 
     cotangents = [aval.cotangent() for aval in jaxpr.out_avals]
-    return pr.dce(stg.stage(run, [*jaxpr.in_avals, *cotangents]).jaxpr)
+    return program_rules.dce(staging.stage(run, [*jaxpr.in_avals, *cotangents]).jaxpr)

@@ -10,8 +10,13 @@ from typing import Any, ParamSpec, TypeVar
 import attrs
 
 from tinyjax import dtypes, errors, frames, tracebacks, tree
-from tinyjax.core.names import Lowering, arguments, ck, cl, hlo, ints, low, pr, prim, program
+from tinyjax.core.api import arguments
+from tinyjax.core.jit import program
+from tinyjax.core.lowering import call_jaxpr
+from tinyjax.core.stablehlo import Lowering, types as hlo
+from tinyjax.core.tracing import calling, checking, primitive as prim, program_rules
 from tinyjax.core.tracing.staging import call_staged, stage_call
+from tinyjax.core.values import integers as ints
 from tinyjax.rematerialization.planning import BudgetParams, MemoryPlan, chains, cheapest_within
 
 P = ParamSpec("P")
@@ -23,12 +28,12 @@ _bind_budget = program.def_call(
     "a program with a memory budget",
     lambda params, jaxpr: attrs.evolve(params, jaxpr=jaxpr),
 )
-budget_p.def_rule(pr.INLINING)(lambda params: params.jaxpr)
+budget_p.def_rule(program_rules.INLINING)(lambda params: params.jaxpr)
 
 
 @budget_p.def_lowering
 def _budget_lowering(b: Lowering, operands: hlo.Values, params: BudgetParams) -> hlo.Values:
-    return low.call_jaxpr(b, params.jaxpr, params.name, operands)
+    return call_jaxpr(b, params.jaxpr, params.name, operands)
 
 
 @budget_p.def_linearize
@@ -59,8 +64,8 @@ def budgeted(fun: Callable[P, R], memory_budget: int, value: bool = True) -> Cal
     @partial(tracebacks.folded, named=fun)
     def within_budget(*args: P.args, **kwargs: P.kwargs) -> R:
         leaves, in_tree = tree.flatten((args, kwargs))
-        arrays = cl.as_arrays(leaves, fun, in_tree)
-        flat = cl.FlatFunction(fun, in_tree, user_fun=fun)
+        arrays = calling.as_arrays(leaves, fun, in_tree)
+        flat = calling.FlatFunction(fun, in_tree, user_fun=fun)
         staged = stage_call(flat, [x.aval for x in arrays], fun)
         params = BudgetParams(staged.jaxpr, memory_budget, value, name)
         outs = call_staged(staged, arrays, lambda staged, args: _bind_budget(staged, args, params))
@@ -77,7 +82,7 @@ def _check(memory_budget: int) -> None:
         )
 
 
-@ck.checked
+@checking.checked
 def memory_plan(
     fun: Callable[..., Any], memory_budget: int, argnums: int | Sequence[int] = 0
 ) -> Callable[..., MemoryPlan]:
@@ -113,9 +118,11 @@ def memory_plan(
     def planned(*args: Any, **kwargs: Any) -> MemoryPlan:
         arguments.pick_arguments("memory_plan", fun, numbers, args)
         leaves, in_tree = tree.flatten_arguments(args, kwargs)
-        avals = cl.as_avals(leaves, fun, in_tree)
+        avals = calling.as_avals(leaves, fun, in_tree)
         staged = stage_call(
-            cl.FlatFunction(fun, in_tree, user_fun=fun), avals, frames.Applied("memory_plan", fun)
+            calling.FlatFunction(fun, in_tree, user_fun=fun),
+            avals,
+            frames.Applied("memory_plan", fun),
         )
         chosen = {i % len(args) for i in numbers}
         marks = [i in chosen for i, arg in enumerate(args) for _ in tree.leaves(arg)]

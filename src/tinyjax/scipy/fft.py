@@ -12,7 +12,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, frames, lazy
-from tinyjax.core.names import Array, ArrayLike, ints
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.host import replay
 from tinyjax.numpy.promotion import check_option, inexact, strong

@@ -8,7 +8,8 @@ from typing import Literal
 
 import tinyjax.numpy as jnp
 from tinyjax import errors, lazy
-from tinyjax.core.names import Array, ArrayLike, ck
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.core.values.integers import listed
 from tinyjax.numpy.promotion import array_of, check_option, inexact, strong
 
@@ -40,7 +41,7 @@ class RegularGridInterpolator:
         Array([1.5, nan], dtype=float32)
     """
 
-    @ck.explained
+    @checking.explained
     def __init__(
         self,
         points: Sequence[ArrayLike],

@@ -13,10 +13,12 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors, lazy
-from tinyjax.core.names import Array, ArrayLike, av, fam, ints, prim
+from tinyjax.core.primitives.families import all_hold
+from tinyjax.core.tracing import primitive as prim
+from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.host import NotHereError, replay
-from tinyjax.numpy import creation as cr, promotion as pm
+from tinyjax.numpy import creation, promotion as pm
 
 lazy.answer_for(__name__, "map_coordinates")
 
@@ -91,7 +93,7 @@ def _by_scipy(order: int, mode: str) -> prim.Kernel:
         flat = at.reshape(-1)
         if not flat.dot(flat) < _FARTHEST:
             raise NotHereError
-        if is_reversed and not fam.all_hold(np.isfinite(x)):
+        if is_reversed and not all_hold(np.isfinite(x)):
             raise NotHereError  # 0 times an infinity counts, of the neighbour on either side
         if order == 0:
             at = np.trunc(at + np.copysign(0.5, at))  # halves away from zero
@@ -122,7 +124,7 @@ def _found_by_scipy(
 @replay.replayed
 def map_coordinates(
     input: ArrayLike,
-    coordinates: Sequence[cr.Nested],
+    coordinates: Sequence[creation.Nested],
     order: int,
     mode: Mode = "constant",
     cval: ArrayLike = 0.0,

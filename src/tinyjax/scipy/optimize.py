@@ -12,7 +12,11 @@ from typing import Any, Final, NamedTuple
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors, frames, lazy
-from tinyjax.core.names import Array, ArrayLike, api, ck, ew, opd, wl
+from tinyjax.core import api
+from tinyjax.core.control_flow.while_loop import while_loop
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import Array, ArrayLike, operands as opd
 from tinyjax.implicit.minima import StepMemory
 
 lazy.answer_for(__name__, "OptimizeResults minimize")
@@ -62,7 +66,7 @@ class OptimizeResults(NamedTuple):
     nit: Array
 
 
-@ck.explained
+@checking.explained
 def minimize(
     fun: frames.Function[ArrayLike],
     x0: ArrayLike,
@@ -241,7 +245,7 @@ def _descend(
     zero, no = jnp.zeros((), dtypes.default_int()), jnp.zeros((), dtypes.bool_)
     before = value + jnp.linalg.norm(slope) / 2
     start = _State(x0, value, slope, hessian.start, before, zero, zero + 1, no)
-    last = wl.while_loop(going, step, start)
+    last = while_loop(going, step, start)
     success = is_flat(last.slope)
     status = jnp.where(has_called(last), 2, jnp.where(is_level(last), 4, 1))
     status = jnp.where(success, 0, jnp.where(last.failed, 3, status))
@@ -334,7 +338,7 @@ def _search(both: _ValueAndSlope, s: _State, direction: Array, most: int) -> _Se
         no,
         jnp.zeros((), dtypes.default_int()),
     )
-    last = wl.while_loop(going, look, start)
+    last = while_loop(going, look, start)
     # near the minimum, where rounding hides the fall, a step that does not rise will do
     scale = jnp.where(last.found, last.scale, last.low[0])
     value, slope = both(s.x + scale * direction)

@@ -10,7 +10,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, frames, lazy
-from tinyjax.core.names import Array, ArrayLike, ints
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.host import replay
 from tinyjax.numpy import promotion as pm

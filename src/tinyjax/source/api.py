@@ -10,7 +10,9 @@ import attrs
 import numpy as np
 
 from tinyjax import errors, frames
-from tinyjax.core.names import ArrayLike, arguments, ck, typed
+from tinyjax.core.api import arguments, typed
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import ArrayLike
 from tinyjax.source.adjoint import codegen, pullbacks, standard_library
 from tinyjax.source.adjoint.cotangents import gradient_like, is_differentiable, is_record, one_like
 from tinyjax.source.adjoint.rules import arrays, containers, formulas, operators, registry
@@ -117,7 +119,7 @@ def value_and_grad(
     *,
     has_aux: bool,
 ) -> Any: ...
-@ck.explained
+@checking.explained
 def value_and_grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Callable[..., tuple[Any, Any]]:
@@ -178,7 +180,7 @@ def grad(
     *,
     has_aux: bool,
 ) -> Any: ...
-@ck.explained
+@checking.explained
 def grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:

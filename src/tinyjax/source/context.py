@@ -19,7 +19,7 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from tinyjax import errors, frames
-from tinyjax.core.names import ck, tr
+from tinyjax.core.tracing import checking, trace as tr
 from tinyjax.source.adjoint import activity, pullbacks, standard_library
 from tinyjax.source.adjoint.rules import operators, registry
 from tinyjax.source.ir import find, read, runtime
@@ -274,7 +274,7 @@ def is_leaf(fun: Any) -> bool:
 # Programs
 
 
-@ck.explained
+@checking.explained
 def evaluate(ir: IR, *args: Any, **kwargs: Any) -> Any:
     """Run a program.
 

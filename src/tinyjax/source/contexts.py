@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 
 from tinyjax import pycode
-from tinyjax.core.names import Array
+from tinyjax.core.values import Array
 from tinyjax.frames import Location
 from tinyjax.source.adjoint.rules.registry import is_inert
 from tinyjax.source.context import Context

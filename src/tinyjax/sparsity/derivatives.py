@@ -11,15 +11,20 @@ import attrs
 import numpy as np
 
 from tinyjax import errors, frames, numpy as jnp, tree
+from tinyjax.core.api import arguments, mapping
 from tinyjax.core.api.typed import Sparse
 from tinyjax.core.jit.decorator import jit
-from tinyjax.core.names import Array, arguments, av, cl, conc, idn, lz, mapping, prim, sh, tr
+from tinyjax.core.primitives import identities, shape as sh
+from tinyjax.core.tracing import calling, primitive as prim, trace as tr
 from tinyjax.core.tracing.watching import watched
+from tinyjax.core.transforms.linearize import Linearized, linearize_flat
+from tinyjax.core.values import Array, avals as av, concrete
 from tinyjax.dtypes import HostArray
-from tinyjax.sparsity import colouring as co, detection, pattern as pt
+from tinyjax.sparsity import detection, pattern
+from tinyjax.sparsity.colouring import Colouring, coloured, symmetric
 
-_coloured: Final = lru_cache(maxsize=64)(co.coloured)
-_symmetric: Final = lru_cache(maxsize=64)(co.symmetric)
+_coloured: Final = lru_cache(maxsize=64)(coloured)
+_symmetric: Final = lru_cache(maxsize=64)(symmetric)
 
 
 def derivative(
@@ -55,16 +60,16 @@ def derivative(
 
 def _computed(
     detected: detection.Detected,
-    colouring: co.Colouring,
+    colouring: Colouring,
     has_aux: bool,
     chunk_size: int | None,
     sparse: Sparse,
 ) -> Any:
     chosen = detected.chosen
-    flat = cl.FlatFunction(chosen, chosen.in_tree, has_aux, chosen.choice.fun)
-    linearized = lz.linearize_flat(flat, chosen.primals, None, chosen.choice.applied)
+    flat = calling.FlatFunction(chosen, chosen.in_tree, has_aux, chosen.choice.fun)
+    linearized = linearize_flat(flat, chosen.primals, None, chosen.choice.applied)
     # or else XLA computes the residuals anew for each colour
-    residuals = tuple(idn.optimization_barrier(linearized.residuals))
+    residuals = tuple(identities.optimization_barrier(linearized.residuals))
     linearized = attrs.evolve(linearized, residuals=residuals)
     elements = _elements(linearized, chosen.primals, colouring, chunk_size)
     bcoo = import_module("tinyjax.experimental.sparse").BCOO
@@ -95,13 +100,13 @@ def _computed(
 
 
 def _constant(places: HostArray) -> Array:
-    return conc.ConcreteArray(places.astype(np.int32))
+    return concrete.ConcreteArray(places.astype(np.int32))
 
 
 def _elements(
-    linearized: lz.Linearized,
+    linearized: Linearized,
     primals: Sequence[Array],
-    colouring: co.Colouring,
+    colouring: Colouring,
     chunk_size: int | None,
 ) -> Array:
     """The products, flat: sums of columns, (width, rows), and of rows, (height, columns)."""
@@ -128,7 +133,7 @@ def _elements(
     if not parts:
         return jnp.zeros(0)
     # or else XLA computes the products anew for each element that is read
-    return _joined([jnp.ravel(x) for x in idn.optimization_barrier(parts)], 0)
+    return _joined([jnp.ravel(x) for x in identities.optimization_barrier(parts)], 0)
 
 
 def _filled(t: prim.Tangent, aval: av.ShapedArray) -> Array:
@@ -147,7 +152,7 @@ def _directions(avals: Sequence[av.ShapedArray], colours: HostArray, number: int
         own = colours[first : first + aval.size].reshape(aval.shape)
         first += aval.size
         chosen = own == np.arange(number).reshape(-1, *[1] * aval.ndim)
-        directions.append(conc.ConcreteArray(chosen.astype(aval.dtype)))
+        directions.append(concrete.ConcreteArray(chosen.astype(aval.dtype)))
     return directions
 
 
@@ -177,5 +182,7 @@ def _as_scipy(matrix: Any) -> Any:
             "sparse=True under jit and other transformations."
         )
     rows, columns = np.asarray(matrix.indices).T
-    starts = pt.starts_of(rows, matrix.shape[0])
-    return pt.of_scipy("csr_array")((np.asarray(matrix.data), columns, starts), shape=matrix.shape)
+    starts = pattern.starts_of(rows, matrix.shape[0])
+    return pattern.of_scipy("csr_array")(
+        (np.asarray(matrix.data), columns, starts), shape=matrix.shape
+    )

@@ -22,13 +22,24 @@ import numpy as np
 
 from tinyjax import errors, frames, tree
 from tinyjax.checkpointing import loops, transformation
+from tinyjax.core import api, jit
 from tinyjax.core.api.arguments import Choice, Chosen
-from tinyjax.core.names import api, av, cfp, ck, cl, conc, ints, jt, jx, lz, opd, pr, prim, stg, tr
-from tinyjax.core.values import Array
+from tinyjax.core.control_flow.primitives import cond_p, scan_p, while_p
+from tinyjax.core.tracing import (
+    calling,
+    checking,
+    jaxpr as jx,
+    primitive as prim,
+    program_rules,
+    staging,
+    trace as tr,
+)
+from tinyjax.core.transforms.linearize import Linearized, linearize_flat
+from tinyjax.core.values import Array, avals as av, concrete, integers as ints, operands as opd
 from tinyjax.custom_derivatives.custom_calls import custom_call_p, custom_vjp_tangent_p
 from tinyjax.dtypes import HostArray, is_inexact
 from tinyjax.primitives.linear_maps import linear_call_p
-from tinyjax.sparsity import pattern as pt
+from tinyjax.sparsity import pattern as sparsity_pattern
 from tinyjax.sparsity.rules import Operand, rule_of
 
 #: Loops are followed iteration by iteration for their known values up to so many equations.
@@ -75,7 +86,7 @@ def _results(eqn: jx.JaxprEqn, operands: Sequence[Operand], n: int) -> Sequence[
         return flow(eqn, operands, n)
     results: list[Operand] = []
     for out, parts in zip(eqn.out_binders, rule_of(eqn.primitive)(eqn, operands), strict=True):
-        depends: list[pt.SparsityPattern] = []
+        depends: list[sparsity_pattern.SparsityPattern] = []
         for x, factors in zip(operands, parts, strict=True):
             if x.depends is not None and factors is not None:
                 pattern = x.depends
@@ -86,7 +97,9 @@ def _results(eqn: jx.JaxprEqn, operands: Sequence[Operand], n: int) -> Sequence[
     return results
 
 
-def _depending(aval: av.ShapedArray, patterns: Sequence[pt.SparsityPattern]) -> Operand:
+def _depending(
+    aval: av.ShapedArray, patterns: Sequence[sparsity_pattern.SparsityPattern]
+) -> Operand:
     present = [x for x in patterns if x.nnz]
     if not present or not is_inexact(aval.dtype):
         return Operand(aval)
@@ -97,11 +110,11 @@ def _without_arguments(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> list[Op
     """What is known of results that depend on no argument."""
     unknown = [Operand(out) for out in eqn.out_avals]
     rules = eqn.primitive.rules
-    if jx.effects_of(eqn).any or (rules.evaluate and pr.PROGRAM not in rules.extensions):
+    if jx.effects_of(eqn).any or (rules.evaluate and program_rules.PROGRAM not in rules.extensions):
         return unknown  # what calls Python, or does more than compute
     open_atoms = {x for x, o in zip(eqn.inputs, operands, strict=True) if o.value is None}
-    depends = pr.dependents([eqn], open_atoms)
-    known = pr.independent_part(eqn, depends) if open_atoms else eqn
+    depends = program_rules.dependents([eqn], open_atoms)
+    known = program_rules.independent_part(eqn, depends) if open_atoms else eqn
     if known is None:
         return unknown
     values = {x: o.value for x, o in zip(eqn.inputs, operands, strict=True)}
@@ -110,13 +123,13 @@ def _without_arguments(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> list[Op
         value = values[x] if x in values else x.value.host if isinstance(x, jx.Lit) else None
         if value is None:
             return unknown
-        arrays.append(conc.ConcreteArray(value))
+        arrays.append(concrete.ConcreteArray(value))
     with tr.use_trace(tr.EVAL):
         outs = tr.bind(known.primitive, arrays, known.params)
     hosts = {
         var: out.host
         for var, out in zip(known.out_binders, outs, strict=True)
-        if type(out) is conc.ConcreteArray
+        if type(out) is concrete.ConcreteArray
     }
     return [Operand(var.aval, hosts.get(var)) for var in eqn.out_binders]
 
@@ -134,18 +147,18 @@ def depends(
     """
     aval = eqn.inputs[active[0]].aval
     operands = [
-        Operand(x.aval, None, pt.identity(aval.size)) if i in active else Operand(x.aval)
-        if value is None else _known(value)
+        Operand(x.aval, None, sparsity_pattern.identity(aval.size)) if i in active
+        else Operand(x.aval) if value is None else _known(value)
         for i, (x, value) in enumerate(zip(eqn.inputs, known, strict=True))
     ]  # fmt: skip
     out = _results(eqn, operands, aval.size)[position]
-    return (out.depends or pt.none(out.aval.size, aval.size)).todense()
+    return (out.depends or sparsity_pattern.none(out.aval.size, aval.size)).todense()
 
 
 def _local(jaxpr: jx.Jaxpr, operands: Sequence[Operand]) -> list[Operand]:
     """How the results of a program depend on the elements of its active operands, in order."""
     n = sum(x.aval.size for x in operands if x.active)
-    identity, first, own = pt.identity(n), 0, []
+    identity, first, own = sparsity_pattern.identity(n), 0, []
     for x in operands:
         if not x.active:
             own.append(x)
@@ -214,9 +227,9 @@ def _scan(eqn: jx.JaxprEqn, operands: Sequence[Operand], n: int) -> list[Operand
 def _stacked(aval: av.ShapedArray, parts: Sequence[Operand], n: int) -> Operand:
     if not any(x.active for x in parts):
         return Operand(aval)
-    rows = [pt.none(x.aval.size, n)
+    rows = [sparsity_pattern.none(x.aval.size, n)
             if x.depends is None else x.depends for x in parts]  # fmt: skip
-    return _depending(aval, [pt.stacked(rows, n)])
+    return _depending(aval, [sparsity_pattern.stacked(rows, n)])
 
 
 class _Body:
@@ -256,8 +269,10 @@ class _Body:
             for x in self.local(operands)
         ]
 
-    def _whole(self, operands: Sequence[Operand]) -> pt.SparsityPattern:
-        return pt.stacked([x.depends for x in operands if x.depends is not None], self.n)
+    def _whole(self, operands: Sequence[Operand]) -> sparsity_pattern.SparsityPattern:
+        return sparsity_pattern.stacked(
+            [x.depends for x in operands if x.depends is not None], self.n
+        )
 
     def local(self, operands: Sequence[Operand]) -> list[Operand]:
         """How the results depend on the elements of the active operands, in order."""
@@ -305,7 +320,7 @@ def _any_number_of_times(
         if body.by_value and times % _MOST_FOLLOWED == 0:
             # it goes on from element to element: count all as reached that it can lead to
             patterns = [x.depends for x in now if x.depends is not None]
-            linked = _linked(pt.stacked(patterns, body.n))
+            linked = _linked(sparsity_pattern.stacked(patterns, body.n))
             now = [
                 x if x.depends is None else _depending(x.aval, [x.depends.times(linked)])
                 for x in now
@@ -313,7 +328,7 @@ def _any_number_of_times(
     return now
 
 
-def _linked(pattern: pt.SparsityPattern) -> pt.SparsityPattern:
+def _linked(pattern: sparsity_pattern.SparsityPattern) -> sparsity_pattern.SparsityPattern:
     """Which columns of a pattern are in one row, or in rows that others lead to."""
     linked = pattern.T.times(pattern)
     while not linked.equals(more := linked.times(linked)):
@@ -332,17 +347,21 @@ def _pulled_back(eqn: jx.JaxprEqn, operands: Sequence[Operand], n: int) -> list[
         results = params.backward([*arrays[:n]], [*arrays[n:]])
         return [_as_cotangent(results[i], tangents[i].aval) for i in which]
 
-    staged = stg.stage(backward, [*[x.aval for x in residuals], *params.out_avals])
+    staged = staging.stage(backward, [*[x.aval for x in residuals], *params.out_avals])
     consts = [_known(x) for x in staged.consts]
     cotangents = [
-        Operand(aval, None, pt.identity(aval.size) if is_inexact(aval.dtype) else None)
+        Operand(
+            aval, None, sparsity_pattern.identity(aval.size) if is_inexact(aval.dtype) else None
+        )
         for aval in params.out_avals
     ]
     marked = _local(staged.jaxpr, [*consts, *residuals, *cotangents])
     size = sum(x.aval.size for x in cotangents if x.active)
-    back = [pt.none(x.aval.size, size) if x.depends is None else x.depends for x in marked]
-    whole = pt.stacked(back, size).T.times(
-        pt.stacked([x.depends for x in tangents if x.depends is not None], n)
+    back = [
+        sparsity_pattern.none(x.aval.size, size) if x.depends is None else x.depends for x in marked
+    ]
+    whole = sparsity_pattern.stacked(back, size).T.times(
+        sparsity_pattern.stacked([x.depends for x in tangents if x.depends is not None], n)
     )
     first, results = 0, []
     for out in cotangents:
@@ -358,18 +377,18 @@ def _as_cotangent(ct: prim.Tangent, aval: av.ShapedArray) -> Array:
 
 def _known(x: Array) -> Operand:
     """What is known of an array that a program closes over."""
-    return Operand(x.aval, x.host if type(x) is conc.ConcreteArray else None)
+    return Operand(x.aval, x.host if type(x) is concrete.ConcreteArray else None)
 
 
 _FLOWS: Final[dict[prim.Primitive[Any], _Flow]] = {
-    jt.jit_p: _called,
+    jit.jit_p: _called,
     transformation.checkpoint_p: _called,
     custom_call_p: _called,
     linear_call_p: _linear_map,
     loops.loop_tangent_p: _linear_map,
-    cfp.cond_p: _choice,
-    cfp.scan_p: _scan,
-    cfp.while_p: _while,
+    cond_p: _choice,
+    scan_p: _scan,
+    while_p: _while,
     custom_vjp_tangent_p: _pulled_back,
 }
 
@@ -394,7 +413,7 @@ class Detected:
     """
 
     chosen: Chosen
-    pattern: pt.SparsityPattern
+    pattern: sparsity_pattern.SparsityPattern
     outs: tuple[av.ShapedArray, ...]
     out_tree: tree.PyTreeDef
     backward_only: bool
@@ -409,7 +428,7 @@ class Detected:
         """The patterns of results by arguments, as trees of them."""
         return self.tree_of(self.block)
 
-    def block(self, i: int, j: int) -> pt.SparsityPattern:
+    def block(self, i: int, j: int) -> sparsity_pattern.SparsityPattern:
         """The pattern of a result by an argument, by their numbers."""
         row = sum(x.size for x in self.outs[:i])
         column = sum(x.size for x in self.ins[:j])
@@ -443,7 +462,7 @@ def detect(
     """
     chosen = _chosen(choice, args, kwargs, at_point)
     chosen.check(allow_complex=False)
-    flat = cl.FlatFunction(chosen, chosen.in_tree, has_aux, choice.fun)
+    flat = calling.FlatFunction(chosen, chosen.in_tree, has_aux, choice.fun)
     avals = [x.aval for x in chosen.primals]
     for aval in avals:
         if any(isinstance(size, ints.SymbolicSize) for size in aval.shape):
@@ -451,17 +470,17 @@ def detect(
                 f"{choice.name} of {frames.describe_function(choice.fun)}: the pattern for {aval} "
                 "depends on the sizes. Find it for sizes that are numbers."
             )
-    staged = stg.Staged(jx.Jaxpr((), (), ()), ())
+    staged = staging.Staged(jx.Jaxpr((), (), ()), ())
     if at_point:
-        linearized = lz.linearize_flat(flat, chosen.primals, None, choice.applied)
+        linearized = linearize_flat(flat, chosen.primals, None, choice.applied)
     else:
-        records: list[lz.Linearized] = []
+        records: list[Linearized] = []
 
         def run(*primals: Array) -> tuple[Array, ...]:
-            records.append(lz.linearize_flat(flat, primals, None, choice.applied))
+            records.append(linearize_flat(flat, primals, None, choice.applied))
             return records[0].residuals
 
-        staged = stg.stage(run, avals, choice.applied)
+        staged = staging.stage(run, avals, choice.applied)
         (linearized,) = records
     for out in linearized.primals_out:
         choice.check_result(out.aval)
@@ -472,7 +491,7 @@ def detect(
         residuals = [_known(x) for x in values]
         if not at_point:
             unknown = [Operand(aval) for aval in avals]
-            residuals = follow(pr.dce(staged.jaxpr), [*residuals, *unknown], 0)
+            residuals = follow(program_rules.dce(staged.jaxpr), [*residuals, *unknown], 0)
         pattern = _FOUND[key] = _pattern(linearized, residuals, avals)
         if len(_FOUND) > _MOST_FOUND:
             _FOUND.popitem(last=False)
@@ -486,7 +505,7 @@ def detect(
 
 
 #: Patterns by the digest of programs and of what is known in them.
-_FOUND: Final[OrderedDict[bytes, pt.SparsityPattern]] = OrderedDict()
+_FOUND: Final[OrderedDict[bytes, sparsity_pattern.SparsityPattern]] = OrderedDict()
 _MOST_FOUND: Final = 64
 
 
@@ -516,23 +535,23 @@ def _chosen(
 
 
 def _pattern(
-    linearized: lz.Linearized, residuals: Sequence[Operand], avals: Sequence[av.ShapedArray]
-) -> pt.SparsityPattern:
+    linearized: Linearized, residuals: Sequence[Operand], avals: Sequence[av.ShapedArray]
+) -> sparsity_pattern.SparsityPattern:
     """The pattern of a tangent map, of all its results by all its arguments."""
     n = sum(aval.size for aval in avals)
-    identity, first, tangents = pt.identity(n), 0, []
+    identity, first, tangents = sparsity_pattern.identity(n), 0, []
     for aval, has in zip(avals, linearized.nonzero_in, strict=True):
         if has:
             rows = np.arange(first, first + aval.size)
             tangents.append(Operand(aval, None, identity.taken(rows)))
         first += aval.size
     outs = iter(follow(linearized.jaxpr, [*residuals, *tangents], n))
-    parts: list[pt.SparsityPattern] = []
+    parts: list[sparsity_pattern.SparsityPattern] = []
     for x, has in zip(linearized.primals_out, linearized.nonzero_out, strict=True):
         depends = next(outs).depends if has else None
-        none = pt.none(x.size, n)
+        none = sparsity_pattern.none(x.size, n)
         parts.append(none if depends is None else depends)
-    return pt.stacked(parts, n)
+    return sparsity_pattern.stacked(parts, n)
 
 
 def _has_backward_only(jaxpr: jx.Jaxpr) -> bool:
@@ -543,7 +562,7 @@ def _has_backward_only(jaxpr: jx.Jaxpr) -> bool:
     )
 
 
-@ck.checked
+@checking.checked
 def jacobian_sparsity(
     fun: Callable[..., Any],
     *args: Any,
@@ -586,7 +605,7 @@ def jacobian_sparsity(
     return detect(choice, args, kwargs, False, at_point).blocks()
 
 
-@ck.checked
+@checking.checked
 def hessian_sparsity(
     fun: Callable[..., Any],
     *args: Any,
@@ -643,9 +662,9 @@ def detect_hessian(
     of_gradient = Choice(choice.name, gradient, argnums)
     detected = detect(of_gradient, args, kwargs, has_aux, at_point)
     chosen = _chosen(choice, args, kwargs, at_point)
-    flat = cl.FlatFunction(chosen, chosen.in_tree, has_aux, choice.fun)
+    flat = calling.FlatFunction(chosen, chosen.in_tree, has_aux, choice.fun)
     try:
-        has_rules = _has_rules(stg.stage(flat, detected.ins, choice.applied).jaxpr)
+        has_rules = _has_rules(staging.stage(flat, detected.ins, choice.applied).jaxpr)
     except errors.ConcretizationError:  # at a point Python may ask for values
         has_rules = True
     if has_rules:

@@ -15,22 +15,25 @@ from typing import Any, Final, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax.core.names import ShapedArray, bc, ew, idn, jx, prim, sh, sl
+from tinyjax.core.primitives import elementwise as ew, identities, shape as sh, slicing
+from tinyjax.core.primitives.broadcast import broadcast_in_dim_p, reduce_sum_p
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim
+from tinyjax.core.values import ShapedArray
 from tinyjax.dtypes import HostArray, is_inexact
 from tinyjax.primitives import (
-    convolution as cv,
-    cumulative as cu,
+    cumulative,
     dot,
-    dynamic_slice as ds,
+    dynamic_slice,
     fft,
-    gather_scatter as gs,
+    gather_scatter,
     householder,
-    reduce_window as wi,
-    scatter_mul as smu,
+    reduce_window,
+    scatter_mul,
     triangular,
 )
+from tinyjax.primitives.convolution import conv_general_dilated_p
 from tinyjax.primitives.lu import solve_p
-from tinyjax.sparsity import pattern as pt
+from tinyjax.sparsity import pattern
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -45,7 +48,7 @@ class Operand:
 
     aval: ShapedArray
     value: HostArray | None = None
-    depends: pt.SparsityPattern | None = None
+    depends: pattern.SparsityPattern | None = None
 
     @property
     def active(self) -> bool:
@@ -60,7 +63,7 @@ class Operand:
 
 #: A pattern as a product of some, so that none of them need have many elements; the empty product
 #: stands for an identity matrix, and None for zeros.
-Factors: TypeAlias = tuple[pt.SparsityPattern, ...] | None
+Factors: TypeAlias = tuple[pattern.SparsityPattern, ...] | None
 
 #: An equation and its operands to how each result depends on each operand that is active, whose
 #: elements, and those of the result, are numbered as in a flattened array. What it says of other
@@ -84,7 +87,7 @@ def rule_of(primitive: prim.Primitive[Any]) -> SparsityRule:
 
 
 def _everything(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Factors]]:
-    return [[pt.full(out.size, x.aval.size) for x in operands] for out in eqn.out_avals]
+    return [[pattern.full(out.size, x.aval.size) for x in operands] for out in eqn.out_avals]
 
 
 def _elementwise(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Factors]]:
@@ -103,7 +106,9 @@ def _mul(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Fac
             factors.append(_SAME)
         else:
             n = other.value.size
-            factors.append((pt.picked(np.where(other.value.ravel() != 0, np.arange(n), -1), n),))
+            factors.append(
+                (pattern.picked(np.where(other.value.ravel() != 0, np.arange(n), -1), n),)
+            )
     return [factors]
 
 
@@ -112,7 +117,7 @@ def _mul(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Fac
 
 def _moved(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Factors]]:
     """Ask the primitive where elements go: what it takes to choose places must be known."""
-    pt.check_size(sum(out.size for out in eqn.out_avals))  # before as many numbers are moved
+    pattern.check_size(sum(out.size for out in eqn.out_avals))  # before as many numbers are moved
     numbered: list[HostArray] = []
     ends: list[int] = [0]
     for x in operands:
@@ -129,7 +134,7 @@ def _moved(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[F
         parts: list[Factors] = []
         for x, first, end in zip(operands, ends, ends[1:], strict=False):
             own = np.where((places >= first) & (places < end), places - first, -1)
-            parts.append((pt.picked(own, x.aval.size),) if x.active else None)
+            parts.append((pattern.picked(own, x.aval.size),) if x.active else None)
         dependences.append(parts)
     return dependences
 
@@ -155,8 +160,8 @@ def _along(shape: Sequence[int], to: Sequence[int], whole: Iterable[int]) -> Fac
     groups = np.arange(prod(kept)).reshape(kept)
     sources = np.broadcast_to(groups, [n if i in axes else kept[i] for i, n in enumerate(to)])
     return (
-        pt.picked(sources, groups.size),
-        pt.grouping(np.broadcast_to(groups, shape), groups.size),
+        pattern.picked(sources, groups.size),
+        pattern.grouping(np.broadcast_to(groups, shape), groups.size),
     )
 
 
@@ -184,7 +189,7 @@ def _gather(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[
     if indices.value is not None:
         return _moved(eqn, operands)
     # wherever they lie, windows have the elements of the axes along which they are whole
-    windows = gs.gather_windows(x.aval.shape, eqn.params)
+    windows = gather_scatter.gather_windows(x.aval.shape, eqn.params)
     kept = [
         n if i in windows.batching or windows.sizes[i] == n else 1
         for i, n in enumerate(x.aval.shape)
@@ -196,8 +201,8 @@ def _gather(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[
     return [
         [
             (
-                pt.picked(np.asarray(sources).astype(np.int64), groups.size),
-                pt.grouping(spread, groups.size),
+                pattern.picked(np.asarray(sources).astype(np.int64), groups.size),
+                pattern.grouping(spread, groups.size),
             ),
             None,
         ]
@@ -207,25 +212,25 @@ def _gather(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[
 def _scatter(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Factors]]:
     x, indices, updates = operands
     params, n = eqn.params, x.aval.size
-    windows = gs.scatter_windows(x.aval.shape, updates.aval.shape, params)
+    windows = gather_scatter.scatter_windows(x.aval.shape, updates.aval.shape, params)
     if indices.value is None:
         inside = params.dimension_numbers.update_window_dims
         if len(inside) < updates.aval.ndim or windows.batching:
-            return [[_SAME, None, pt.full(n, updates.aval.size)]]
+            return [[_SAME, None, pattern.full(n, updates.aval.size)]]
         # one window, somewhere
         whole = [i for i, size in enumerate(x.aval.shape) if windows.sizes[i] != size]
         return [[_SAME, None, _along(windows.sizes, x.aval.shape, whole)]]
-    reading = gs.as_gather(params, windows)
+    reading = gather_scatter.as_gather(params, windows)
     numbers = np.asarray(x.numbers + 1.0)
-    (read,) = gs.gather_p.rules.impl([numbers, indices.value], reading)
+    (read,) = gather_scatter.gather_p.rules.impl([numbers, indices.value], reading)
     places = np.ravel(read).astype(np.int64) - 1
     lands = places >= 0
-    written = pt.of_pairs(places[lands], np.flatnonzero(lands), (n, updates.aval.size))
+    written = pattern.of_pairs(places[lands], np.flatnonzero(lands), (n, updates.aval.size))
     of_x: Factors = _SAME
-    if eqn.primitive is gs.scatter_p:
+    if eqn.primitive is gather_scatter.scatter_p:
         kept = np.arange(n)
         kept[places[lands]] = -1
-        of_x = (pt.picked(kept, n),)
+        of_x = (pattern.picked(kept, n),)
     return [[of_x, None, (written,)]]
 
 
@@ -240,11 +245,11 @@ def _reduce(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[
 def _cumulative(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Factors]]:
     shape, axis = operands[0].aval.shape, eqn.params.axis
     n, later = shape[axis], prod(shape[axis + 1 :])
-    pt.check_size(prod(shape) * (n + 1) // 2)
-    triangle = pt.triangle(n)
+    pattern.check_size(prod(shape) * (n + 1) // 2)
+    triangle = pattern.triangle(n)
     if eqn.params.reverse:
         triangle = triangle.T
-    whole = pt.identity(prod(shape[:axis])).kron(triangle).kron(pt.identity(later))
+    whole = pattern.identity(prod(shape[:axis])).kron(triangle).kron(pattern.identity(later))
     return [[(whole,)] * len(operands)]
 
 
@@ -254,7 +259,7 @@ def _last(axes: Callable[[Any], int]) -> SparsityRule:
     def rule(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Factors]]:
         return [
             [_along(x.aval.shape, out.shape, range(out.ndim)[out.ndim - axes(eqn.params) :])
-             if x.aval.ndim == out.ndim else pt.full(out.size, x.aval.size)
+             if x.aval.ndim == out.ndim else pattern.full(out.size, x.aval.size)
              for x in operands]
             for out in eqn.out_avals
         ]  # fmt: skip
@@ -273,8 +278,10 @@ def _solve(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[F
     fits = b.aval.ndim >= 2 and b.aval.shape == out.shape
     return [
         [
-            *[pt.full(out.size, x.aval.size) for x in matrices],
-            _along(b.aval.shape, out.shape, [axis]) if fits else pt.full(out.size, b.aval.size),
+            *[pattern.full(out.size, x.aval.size) for x in matrices],
+            _along(b.aval.shape, out.shape, [axis])
+            if fits
+            else pattern.full(out.size, b.aval.size),
         ]
     ]
 
@@ -282,7 +289,7 @@ def _solve(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[F
 # Windows
 
 #: Along one axis: which elements of the operand each element of the result sees.
-_Seen: TypeAlias = Sequence[pt.SparsityPattern]
+_Seen: TypeAlias = Sequence[pattern.SparsityPattern]
 
 
 def _windows(
@@ -295,17 +302,17 @@ def _windows(
     window_dilation: int,
 ) -> _Seen:
     """Return, for each place in a window along an axis, which element stands there."""
-    seen: list[pt.SparsityPattern] = []
+    seen: list[pattern.SparsityPattern] = []
     for k in range(window):
         places = np.arange(out) * stride + k * window_dilation - padding[0]
         elements, between = np.divmod(places, dilation)
         inside = (between == 0) & (elements >= 0) & (elements < size)
-        seen.append(pt.picked(np.where(inside, elements, -1), size))
+        seen.append(pattern.picked(np.where(inside, elements, -1), size))
     return seen
 
 
-def _krons(parts: Iterable[pt.SparsityPattern]) -> pt.SparsityPattern:
-    whole = pt.identity(1)
+def _krons(parts: Iterable[pattern.SparsityPattern]) -> pattern.SparsityPattern:
+    whole = pattern.identity(1)
     for part in parts:
         whole = whole.kron(part)
     return whole
@@ -343,7 +350,7 @@ def _convolution(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequ
         used = (np.transpose(kernel.value, rhs) != 0).any((0, 1))
         each = [_krons(parts) for parts, is_used in zip(product(*axes), used.ravel(), strict=True)
                 if is_used]  # fmt: skip
-        seen = pt.none(prod(sizes), prod(space)).also(*each)
+        seen = pattern.none(prod(sizes), prod(space)).also(*each)
     # features of a group are added up, seen in windows, and are behind the features of the result
     channels = np.arange(batch * groups).reshape(batch, groups, 1)
     channels = np.broadcast_to(channels, (batch, groups, features // groups))
@@ -354,7 +361,7 @@ def _convolution(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequ
     sources = (np.arange(batch)[:, None] * groups + behind)[:, :, None] * prod(sizes)
     shown = (sources + np.arange(prod(sizes))).reshape(batch, out_features, *sizes)
     spread = np.transpose(shown, np.argsort(to))
-    within = pt.identity(batch * groups).kron(seen)
+    within = pattern.identity(batch * groups).kron(seen)
     of_kernel = np.broadcast_to(
         np.arange(out_features).reshape(
             [-1 if i == rhs[0] else 1 for i in range(kernel.aval.ndim)]
@@ -367,8 +374,12 @@ def _convolution(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequ
     )
     return [
         [
-            (pt.picked(spread, within.shape[0]), within, pt.grouping(of_x, within.shape[1])),
-            (pt.picked(of_features, out_features), pt.grouping(of_kernel, out_features)),
+            (
+                pattern.picked(spread, within.shape[0]),
+                within,
+                pattern.grouping(of_x, within.shape[1]),
+            ),
+            (pattern.picked(of_features, out_features), pattern.grouping(of_kernel, out_features)),
         ]
     ]
 
@@ -413,39 +424,44 @@ def _factor(own: HostArray, other: Operand, places: HostArray, out: HostArray) -
     if other.value is not None and not other.value.all():
         batch, column, k = np.nonzero(other.value.ravel()[places])
         rows, columns = out[batch, :, column], own[batch, :, k]
-        return (pt.of_pairs(rows.ravel(), columns.ravel(), (out.size, own.size)),)
+        return (pattern.of_pairs(rows.ravel(), columns.ravel(), (out.size, own.size)),)
     b, f, _ = own.shape
     groups = np.empty(own.size, np.int64)
     groups[own] = np.arange(b * f).reshape(b, f, 1)
     sources = np.empty(out.size, np.int64)
     sources[out] = np.arange(b * f).reshape(b, f, 1)
-    return (pt.picked(sources, b * f), pt.grouping(groups, b * f))
+    return (pattern.picked(sources, b * f), pattern.grouping(groups, b * f))
 
 
 _RULES: Final[Sequence[tuple[SparsityRule, Sequence[prim.Primitive[Any]]]]] = (
     (_mul, (ew.mul,)),
-    (_each, (idn.optimization_barrier_p,)),
+    (_each, (identities.optimization_barrier_p,)),
     (_select, (ew.select_p,)),
     (
         _moved,
         (
-            *(bc.broadcast_in_dim_p, sh.reshape_p, sh.transpose_p, sh.rev_p),
-            *(sl.slice_p, sl.pad_p, sl.concatenate_p, sl.split_p),
+            *(broadcast_in_dim_p, sh.reshape_p, sh.transpose_p, sh.rev_p),
+            *(slicing.slice_p, slicing.pad_p, slicing.concatenate_p, slicing.split_p),
         ),
     ),
-    (_dynamic_slice, (ds.dynamic_slice_p,)),
-    (_dynamic_update_slice, (ds.dynamic_update_slice_p,)),
-    (_gather, (gs.gather_p,)),
+    (_dynamic_slice, (dynamic_slice.dynamic_slice_p,)),
+    (_dynamic_update_slice, (dynamic_slice.dynamic_update_slice_p,)),
+    (_gather, (gather_scatter.gather_p,)),
     (
         _scatter,
-        (gs.scatter_p, gs.scatter_add_p, gs.scatter_sub_p, smu.scatter_mul_p),
+        (
+            gather_scatter.scatter_p,
+            gather_scatter.scatter_add_p,
+            gather_scatter.scatter_sub_p,
+            scatter_mul.scatter_mul_p,
+        ),
     ),
-    (_reduce, (bc.reduce_sum_p,)),
-    (_cumulative, (cu.cumsum_p, cu.linear_recurrence_p)),
+    (_reduce, (reduce_sum_p,)),
+    (_cumulative, (cumulative.cumsum_p, cumulative.linear_recurrence_p)),
     (_last(lambda params: len(params.lengths)), (fft.fft_p,)),
     (_solve, (triangular.triangular_solve_p, solve_p, householder.tridiagonal_solve_p)),
-    (_reduce_window, (wi.reduce_window_sum_p,)),
-    (_convolution, (cv.conv_general_dilated_p,)),
+    (_reduce_window, (reduce_window.reduce_window_sum_p,)),
+    (_convolution, (conv_general_dilated_p,)),
     (_dot, (dot.dot_general_p,)),
 )
 

@@ -9,18 +9,19 @@ from typing import Final
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax.core.names import Array, ArrayLike, ew, fam
+from tinyjax.core.primitives import elementwise as ew, families
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.dtypes import HostArray
-from tinyjax.numpy import elementwise as uf, promotion as pm, windows
-from tinyjax.special import declaring as decl
+from tinyjax.numpy import elementwise, promotion as pm, windows
+from tinyjax.special import declaring
 
 
 def _near(order: int) -> Callable[[HostArray], HostArray]:
-    return lambda x: np.asarray(decl.scipy_special().ive(order, x) / x**order)
+    return lambda x: np.asarray(declaring.scipy_special().ive(order, x) / x**order)
 
 
 def _far(order: int) -> Callable[[HostArray], HostArray]:
-    return lambda u: np.asarray(decl.scipy_special().ive(order, 1 / u) / np.sqrt(u))
+    return lambda u: np.asarray(declaring.scipy_special().ive(order, 1 / u) / np.sqrt(u))
 
 
 _NEAR = _near(0), _near(1)
@@ -30,9 +31,9 @@ _FAR = _far(0), _far(1)
 def _scaled(order: int) -> Callable[[Array], Array]:
     def formula(x: Array) -> Array:
         size = jnp.abs(x)
-        near = decl.chebyshev(jnp.clip(size, 0.0, 8.0), _NEAR[order], 0.0, 8.0)
+        near = declaring.chebyshev(jnp.clip(size, 0.0, 8.0), _NEAR[order], 0.0, 8.0)
         # the asymptotic series is one in 1 / x, over the root of x
-        far = decl.chebyshev(1 / jnp.maximum(size, 8.0), _FAR[order], 0.0, 0.125)
+        far = declaring.chebyshev(1 / jnp.maximum(size, 8.0), _FAR[order], 0.0, 0.125)
         far = far / jnp.sqrt(size)
         if not order:
             return jnp.where(size > 8, far, near)
@@ -66,7 +67,7 @@ def _difference(x: Array, zeroth: Array, first: Array) -> Array:
     size = jnp.abs(x)
     far = size > _BEYOND
     inverse = 1 / jnp.where(far, size, _BEYOND)
-    series = jnp.sqrt(inverse / (2 * math.pi)) * decl.polynomial(inverse, _DIFFERENCE)
+    series = jnp.sqrt(inverse / (2 * math.pi)) * declaring.polynomial(inverse, _DIFFERENCE)
     return jnp.where(far, series, zeroth - jnp.sign(x) * first)
 
 
@@ -77,16 +78,16 @@ def _slope_of_zeroth(t: Array, z: Array, x: Array) -> Array:
 def _slope_of_first(t: Array, z: Array, x: Array) -> Array:
     near = jnp.abs(x) < 1
     small = jnp.where(near, x, 0.0)
-    series = jnp.exp(-jnp.abs(small)) * decl.polynomial(small * small / 4, _RATIO)
+    series = jnp.exp(-jnp.abs(small)) * declaring.polynomial(small * small / 4, _RATIO)
     over_x = jnp.where(near, series, z / jnp.where(near, 1.0, x))
     return t * (_difference(x, bessel_i0e(x), z) - over_x)
 
 
-bessel_i0e: fam.Elementwise = decl.special(
-    "bessel_i0e", decl.by_scipy("i0e"), _scaled(0), _slope_of_zeroth
+bessel_i0e: families.Elementwise = declaring.special(
+    "bessel_i0e", declaring.by_scipy("i0e"), _scaled(0), _slope_of_zeroth
 )
-bessel_i1e: fam.Elementwise = decl.special(
-    "bessel_i1e", decl.by_scipy("i1e"), _scaled(1), _slope_of_first
+bessel_i1e: families.Elementwise = declaring.special(
+    "bessel_i1e", declaring.by_scipy("i1e"), _scaled(1), _slope_of_first
 )
 
 
@@ -109,9 +110,9 @@ def kaiser(M: ArrayLike, beta: ArrayLike) -> Array:
 
     def weights(i: Array, last: int) -> Array:
         t = (2 * i - last) / last
-        height = uf.sqrt(1 - t * t)
+        height = elementwise.sqrt(1 - t * t)
         # i0(x) is i0e(x) exp(x), whose exponentials are put together so that they do not overflow
         shape = bessel_i0e(width * height) / bessel_i0e(width)
-        return shape * uf.exp(width * (height - 1))
+        return shape * elementwise.exp(width * (height - 1))
 
     return windows.window(M, weights)

@@ -15,7 +15,13 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
 from tinyjax.core.control_flow.while_loop import while_loop
 from tinyjax.core.lowering import call_jaxpr
-from tinyjax.core.names import Array, av, conc, ew, fam, hlo, jx, lw, prim, rd, ru, stg, tr
+from tinyjax.core.primitives import elementwise as ew, families
+from tinyjax.core.primitives.reduce import reduce_or
+from tinyjax.core.primitives.rules import Derivative
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging, trace as tr
+from tinyjax.core.values import Array, avals as av, concrete
 from tinyjax.dtypes import DType, HostArray
 
 #: The distance from 1 to the next float64.
@@ -31,7 +37,7 @@ def _wide(dtype: DType) -> DType:
     return dtypes.complex128 if dtypes.is_complex(dtype) else dtypes.float64
 
 
-def by_scipy(name: str, result: int | None = None) -> fam.HostFunction:
+def by_scipy(name: str, result: int | None = None) -> families.HostFunction:
     """Evaluate SciPy's function in float64, and round once.
 
     Args:
@@ -48,17 +54,17 @@ def by_scipy(name: str, result: int | None = None) -> fam.HostFunction:
     return evaluate
 
 
-def by_formula(formula: Callable[..., Array]) -> fam.HostFunction:
+def by_formula(formula: Callable[..., Array]) -> families.HostFunction:
     """Evaluate a formula in float64, and round once, where SciPy lacks the function."""
 
     def evaluate(*operands: HostArray) -> HostArray:
-        wide = [conc.ConcreteArray(x.astype(np.float64, copy=False)) for x in operands]
+        wide = [concrete.ConcreteArray(x.astype(np.float64, copy=False)) for x in operands]
         return np.asarray(formula(*wide)).astype(operands[0].dtype, copy=False)
 
     return evaluate
 
 
-def compiled(name: str, formula: Callable[..., Array]) -> fam.HloFormula:
+def compiled(name: str, formula: Callable[..., Array]) -> families.HloFormula:
     """Compile a formula in float64, as a function that a module has once, and round once."""
 
     def rounded(*operands: Array) -> Sequence[Array]:
@@ -75,11 +81,11 @@ def compiled(name: str, formula: Callable[..., Array]) -> fam.HloFormula:
 
     @lru_cache(maxsize=64)
     def program(*avals: av.ShapedArray) -> jx.Jaxpr:
-        staged = stg.stage(rounded, avals, formula)
+        staged = staging.stage(rounded, avals, formula)
         assert not staged.consts, "the formula of a special function holds scalars only"
         return staged.jaxpr
 
-    def write(b: lw.Lowering, *operands: hlo.Value) -> hlo.Value:
+    def write(b: Lowering, *operands: hlo.Value) -> hlo.Value:
         jaxpr = program(*[av.ShapedArray(x.shape, x.dtype) for x in operands])
         (out,) = call_jaxpr(b, jaxpr, name, operands)
         return out
@@ -89,11 +95,11 @@ def compiled(name: str, formula: Callable[..., Array]) -> fam.HloFormula:
 
 def special(
     name: str,
-    evaluate: fam.HostFunction,
+    evaluate: families.HostFunction,
     formula: Callable[..., Array],
-    *derivatives: ru.Derivative,
+    *derivatives: Derivative,
     kinds: str = "f",
-) -> fam.Elementwise:
+) -> families.Elementwise:
     """Declare a special function of floats, or of complex numbers.
 
     Args:
@@ -105,14 +111,14 @@ def special(
     """
 
     def type_of(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
-        return (fam.elementwise_type(name, avals, kinds),)
+        return (families.elementwise_type(name, avals, kinds),)
 
-    function = fam.declared(name, evaluate, compiled(name, formula), type_of, *derivatives)
+    function = families.declared(name, evaluate, compiled(name, formula), type_of, *derivatives)
     prim.mark(prim.TRANSCENDENTAL, 5000.0, function)
     return function
 
 
-def no_derivative(name: str, operand: str) -> ru.Derivative:
+def no_derivative(name: str, operand: str) -> Derivative:
     """Refuse to differentiate in an operand."""
 
     def refuse(*_: object) -> NoReturn:
@@ -142,7 +148,7 @@ def iterate(
 
     def any_goes_on(state: tuple[Array, ...]) -> Array:
         goes = goes_on(state)
-        return rd.reduce_or(goes, tuple(range(goes.ndim)))
+        return reduce_or(goes, tuple(range(goes.ndim)))
 
     if isinstance(tr.current_trace(), tr.EvalTrace):
         while bool(any_goes_on(state)):

@@ -10,9 +10,10 @@ import attrs
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
-from tinyjax.core.names import Array, ew, fam, sh
-from tinyjax.primitives import special as sp
-from tinyjax.special import declaring as decl
+from tinyjax.core.primitives import elementwise as ew, families, shape as sh
+from tinyjax.core.values import Array
+from tinyjax.primitives import special
+from tinyjax.special import declaring
 
 # The incomplete gamma functions P and Q, and their derivatives in the parameter.
 #
@@ -34,14 +35,14 @@ def lgamma_of_one_more(x: Array) -> Array:
     """``lgamma(1 + x)`` for positive x, with all its digits near 0."""
     near = x < 0.5
     small = jnp.where(near, x, 0.25)
-    series = decl.polynomial(small, sp._LGAMMA_AT_TWO[::-1], 0.5) - jnp.log1p(small)
-    return jnp.where(near, series, sp.lgamma(jnp.where(near, 1.0, x) + 1.0))
+    series = declaring.polynomial(small, special._LGAMMA_AT_TWO[::-1], 0.5) - jnp.log1p(small)
+    return jnp.where(near, series, special.lgamma(jnp.where(near, 1.0, x) + 1.0))
 
 
 def stirling_series(x: Array) -> Array:
     """``lgamma(x) - ((x - 1/2) log(x) - x + log(2 pi) / 2)`` for x of at least 10."""
     inverse = 1 / x
-    return inverse * decl.polynomial(inverse * inverse, sp._STIRLING[::-1], 0.01)
+    return inverse * declaring.polynomial(inverse * inverse, special._STIRLING[::-1], 0.01)
 
 
 def stirling_error(x: Array) -> Array:
@@ -63,7 +64,7 @@ def minus_log1p_near(x: Array) -> Array:
     # log(1 + x) = 2 artanh(r), where r is at most 1/4
     r = x / (2 + x)
     square = r * r
-    tail = decl.polynomial(square, [1 / (2 * k + 3) for k in range(14)])
+    tail = declaring.polynomial(square, [1 / (2 * k + 3) for k in range(14)])
     return r * (x - 2 * square * tail)
 
 
@@ -122,16 +123,16 @@ class _Temme:
 
     def upper(self, a: Array) -> Array:
         """``Q``."""
-        return 0.5 * sp.erfc(self.eta * jnp.sqrt(a / 2)) + self.gauss * self.total
+        return 0.5 * special.erfc(self.eta * jnp.sqrt(a / 2)) + self.gauss * self.total
 
     def lower(self, a: Array) -> Array:
         """``P``."""
-        return 0.5 * sp.erfc(-self.eta * jnp.sqrt(a / 2)) - self.gauss * self.total
+        return 0.5 * special.erfc(-self.eta * jnp.sqrt(a / 2)) - self.gauss * self.total
 
     def upper_slope(self, a: Array, x: Array) -> Array:
         """The derivative of ``Q`` in a, over ``gauss``."""
         # mu / eta = 1 / (1 + eta c_0), and d eta / da = -(mu / eta) / a
-        c0 = decl.polynomial(self.eta, _temme_coefficients()[0])
+        c0 = declaring.polynomial(self.eta, _temme_coefficients()[0])
         ratio = 1 / (1 + self.eta * c0)
         from_erfc = ratio - self.eta / 2
         from_gauss = (jnp.log(x / a) - 1 / (2 * a)) * self.total
@@ -147,7 +148,7 @@ def _temme_terms(precision: float) -> tuple[tuple[float, ...], ...]:
         # eta is at most 0.34 where x is within 0.3 a of a
         sizes = [abs(c) * 0.34**n * LARGE**-k for n, c in enumerate(row)]
         count = max((n + 1 for n, size in enumerate(sizes) if size > least), default=0)
-        rows.append(row if precision <= decl.EPS else row[:count])
+        rows.append(row if precision <= declaring.EPS else row[:count])
     return tuple([row for row in rows if row])
 
 
@@ -158,12 +159,14 @@ def _temme(a: Array, x: Array, with_slope: bool) -> _Temme:
     inverse = 1 / a
     power = jnp.ones_like(a)
     total = slope = slope_a = jnp.zeros_like(a)
-    for k, row in enumerate(_temme_terms(decl.wanted_precision())):
-        value = decl.polynomial(eta, row)
+    for k, row in enumerate(_temme_terms(declaring.wanted_precision())):
+        value = declaring.polynomial(eta, row)
         total = total + power * value
         if with_slope:
             if row[1:]:
-                slope = slope + power * decl.polynomial(eta, [n * c for n, c in enumerate(row)][1:])
+                slope = slope + power * declaring.polynomial(
+                    eta, [n * c for n, c in enumerate(row)][1:]
+                )
             slope_a = slope_a - k * power * inverse * value
         power = power * inverse
     gauss = jnp.exp(-a * half) / jnp.sqrt(2 * math.pi * a)
@@ -207,8 +210,12 @@ def _series(a: Array, x: Array, with_slope: bool) -> tuple[Array, Array]:
     first = jnp.ones_like(a, shape=())
     start = (first, one, one, zero, zero) if with_slope else (first, one, one)
     # the derivative's terms are greater by a factor that grows as a logarithm
-    least = decl.EPS / 64 if with_slope else max(decl.EPS / 4, decl.wanted_precision() / 64)
-    _, _, total, *slopes = decl.iterate(
+    least = (
+        declaring.EPS / 64
+        if with_slope
+        else max(declaring.EPS / 4, declaring.wanted_precision() / 64)
+    )
+    _, _, total, *slopes = declaring.iterate(
         lambda s: s[1] > least * s[2], step, start, together=not with_slope
     )
     return total, slopes[1] if slopes else zero
@@ -223,7 +230,11 @@ def _fraction(a: Array, x: Array, with_slope: bool) -> tuple[Array, Array]:
     one, zero = jnp.ones_like(a), jnp.zeros_like(a)
     first = x + 1 - a
     # rounding keeps the ratios some units from 1
-    least = 2 * decl.EPS if with_slope else max(2 * decl.EPS, decl.wanted_precision() / 64)
+    least = (
+        2 * declaring.EPS
+        if with_slope
+        else max(2 * declaring.EPS, declaring.wanted_precision() / 64)
+    )
 
     def away(y: Array) -> Array:
         return jnp.where(jnp.abs(y) < _TINY, _TINY, y)
@@ -254,7 +265,7 @@ def _fraction(a: Array, x: Array, with_slope: bool) -> tuple[Array, Array]:
     start: tuple[Array, ...] = (jnp.ones_like(a, shape=()), sh.full_like(a, 1 / _TINY), d, d, one)
     if with_slope:
         start = (*start, zero, d * d, d * d)
-    state = decl.iterate(
+    state = declaring.iterate(
         lambda s: (s[4] > least) & (s[0] < 5000), step, start, together=not with_slope
     )
     return state[3], state[7] if with_slope else zero
@@ -334,10 +345,10 @@ def _slope(a: Array, x: Array, of_sample: bool) -> Array:
     far = by_expansion.upper_slope(a_far, x_far)
     a_low, x_low = _at(r.series, a, x, 1.0, 0.5)
     total, slope = _series(a_low, x_low, with_slope=True)
-    low = (jnp.log(x_low) - sp.digamma(a_low + 1)) * total + slope
+    low = (jnp.log(x_low) - special.digamma(a_low + 1)) * total + slope
     a_high, x_high = _at(r.fraction, a, x, 1.0, 3.0)
     value, slope = _fraction(a_high, x_high, with_slope=True)
-    high = (jnp.log(x_high) - sp.digamma(a_high)) * value + slope
+    high = (jnp.log(x_high) - special.digamma(a_high)) * value + slope
     if of_sample:
         # the density of x is a / x times x^a exp(-x) / gamma(a + 1)
         scaled = (x_far / a_far) * jnp.exp(stirling_error(a_far)) * far
@@ -362,7 +373,7 @@ def gamma_density(a: Array, x: Array) -> Array:
     large = a > 10
     small = jnp.where(large, 1.0, a)
     flat = (small == 1) & (x == 0)  # x^0
-    near = ew.exp((small - 1.0) * ew.log(jnp.where(flat, 1.0, x)) - x - sp.lgamma(small))
+    near = ew.exp((small - 1.0) * ew.log(jnp.where(flat, 1.0, x)) - x - special.lgamma(small))
     # for large a the parts of the logarithm cancel, but for what Stirling's formula leaves
     big = jnp.where(large, a, 10.0)
     over = jnp.where(x == 0, 1.0, x)
@@ -371,33 +382,33 @@ def gamma_density(a: Array, x: Array) -> Array:
 
 
 def _grad_a_in_x(t: Array, z: Array, a: Array, x: Array) -> Array:
-    return t * (gamma_density(a, x) * (ew.log(x) - sp.digamma(a)))
+    return t * (gamma_density(a, x) * (ew.log(x) - special.digamma(a)))
 
 
-igamma_grad_a: fam.Elementwise = decl.special(
+igamma_grad_a: families.Elementwise = declaring.special(
     "igamma_grad_a",
-    decl.by_formula(partial(_slope, of_sample=False)),
+    declaring.by_formula(partial(_slope, of_sample=False)),
     partial(_slope, of_sample=False),
-    decl.no_derivative("igamma_grad_a", "parameter"),
+    declaring.no_derivative("igamma_grad_a", "parameter"),
     _grad_a_in_x,
 )
-random_gamma_grad: fam.Elementwise = decl.special(
+random_gamma_grad: families.Elementwise = declaring.special(
     "random_gamma_grad",
-    decl.by_formula(partial(_slope, of_sample=True)),
+    declaring.by_formula(partial(_slope, of_sample=True)),
     partial(_slope, of_sample=True),
-    decl.no_derivative("random_gamma_grad", "parameter"),
-    decl.no_derivative("random_gamma_grad", "sample"),
+    declaring.no_derivative("random_gamma_grad", "parameter"),
+    declaring.no_derivative("random_gamma_grad", "sample"),
 )
-igamma: fam.Elementwise = decl.special(
+igamma: families.Elementwise = declaring.special(
     "igamma",
-    decl.by_scipy("gammainc"),
+    declaring.by_scipy("gammainc"),
     partial(_incomplete, upper=False),
     lambda t, z, a, x: t * igamma_grad_a(a, x),
     lambda t, z, a, x: t * gamma_density(a, x),
 )
-igammac: fam.Elementwise = decl.special(
+igammac: families.Elementwise = declaring.special(
     "igammac",
-    decl.by_scipy("gammaincc"),
+    declaring.by_scipy("gammaincc"),
     partial(_incomplete, upper=True),
     lambda t, z, a, x: -(t * igamma_grad_a(a, x)),
     lambda t, z, a, x: -(t * gamma_density(a, x)),
@@ -414,7 +425,7 @@ igammac: fam.Elementwise = decl.special(
 
 
 #: How near to 1 the ratio of two convergents comes: rounding keeps it some units away.
-_CLOSE: Final = 4 * decl.EPS
+_CLOSE: Final = 4 * declaring.EPS
 
 
 def _rows(*operands: Array) -> Array:
@@ -470,7 +481,7 @@ def _beta_fraction(a: Array, b: Array, x: Array, inside: Array) -> Array:
 
     d = jnp.where(inside, 1 / away(1 - (a + b) * x / (a + 1)), 1.0)
     start = (jnp.ones_like(a, shape=()), jnp.ones_like(a), d, d)
-    return decl.iterate(lambda s: goes_on(s) & (s[0] < 20000), step, start, together=True)[3]
+    return declaring.iterate(lambda s: goes_on(s) & (s[0] < 20000), step, start, together=True)[3]
 
 
 def _betainc(a: Array, b: Array, x: Array) -> Array:
@@ -491,14 +502,14 @@ def _betainc(a: Array, b: Array, x: Array) -> Array:
 
 def _beta_density(a: Array, b: Array, x: Array) -> Array:
     log = (a - 1.0) * ew.log(x) + (b - 1.0) * ew.log1p(-x)
-    return ew.exp(log - (sp.lgamma(a) + sp.lgamma(b) - sp.lgamma(a + b)))
+    return ew.exp(log - (special.lgamma(a) + special.lgamma(b) - special.lgamma(a + b)))
 
 
-regularized_incomplete_beta: fam.Elementwise = decl.special(
+regularized_incomplete_beta: families.Elementwise = declaring.special(
     "regularized_incomplete_beta",
-    decl.by_scipy("betainc"),
+    declaring.by_scipy("betainc"),
     _betainc,
-    decl.no_derivative("betainc", "first parameter"),
-    decl.no_derivative("betainc", "second parameter"),
+    declaring.no_derivative("betainc", "first parameter"),
+    declaring.no_derivative("betainc", "second parameter"),
     lambda t, z, a, b, x: t * _beta_density(a, b, x),
 )

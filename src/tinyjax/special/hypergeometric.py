@@ -13,9 +13,10 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
-from tinyjax.core.names import Array, fam
-from tinyjax.primitives import special as sp
-from tinyjax.special import declaring as decl, gamma as sga
+from tinyjax.core.primitives.families import Elementwise
+from tinyjax.core.values import Array
+from tinyjax.primitives.special import digamma, lgamma
+from tinyjax.special import declaring, gamma
 
 
 def _series(upper: tuple[Array, ...], lower: tuple[Array, ...], x: Array, most: int) -> Array:
@@ -30,13 +31,13 @@ def _series(upper: tuple[Array, ...], lower: tuple[Array, ...], x: Array, most: 
         term = term * x / jnp.where(below == 0, 1.0, below)
         for a in upper:
             term = term * (a + n)
-        tiny = jnp.abs(term) <= decl.EPS / 4 * jnp.abs(total)
+        tiny = jnp.abs(term) <= declaring.EPS / 4 * jnp.abs(total)
         # two in a row, since one may be small by chance
         return n + 1, term, total + term, jnp.where(tiny, small + 1, 0.0)
 
     one = jnp.ones_like(x)
     start = (jnp.zeros_like(x), one, one, jnp.zeros_like(x))
-    return decl.iterate(lambda s: (s[3] < 2) & (s[0] < most) & (s[1] != 0), step, start)[2]
+    return declaring.iterate(lambda s: (s[3] < 2) & (s[0] < most) & (s[1] != 0), step, start)[2]
 
 
 def _whole(x: Array) -> Array:
@@ -59,7 +60,7 @@ def _hyp1f1(a: Array, b: Array, x: Array) -> Array:
     total = _series(*summed, jnp.where(far, 0.0, argument), 3000)
     value = jnp.where(flipped, jnp.exp(x) * total, total)
     size = jnp.where(far, -x, 1e3)
-    ratio = sp.lgamma(b) - sp.lgamma(jnp.where(far, b - a, 1.0)) - a * jnp.log(size)
+    ratio = lgamma(b) - lgamma(jnp.where(far, b - a, 1.0)) - a * jnp.log(size)
     leading = _sign_of_gamma(b) * _sign_of_gamma(b - a) * jnp.exp(ratio)
     p, q = jnp.where(far, a, 1.0), jnp.where(far, a - b + 1, 1.0)
     value = jnp.where(far, leading * _series((p, q), (), 1 / size, 60), value)
@@ -78,21 +79,21 @@ def _evaluate_hyp1f1(*operands: dtypes.HostArray) -> dtypes.HostArray:
     a, b, x = operands
     ends = (a <= 0) & (a == np.rint(a))
     bounded = np.where((x > 1e6) & ~ends, 1e6, x).astype(x.dtype)
-    return decl.by_scipy("hyp1f1")(a, b, bounded)
+    return declaring.by_scipy("hyp1f1")(a, b, bounded)
 
 
-hyp1f1: fam.Elementwise = decl.special(
+hyp1f1: Elementwise = declaring.special(
     "hyp1f1",
     _evaluate_hyp1f1,
     _hyp1f1,
-    decl.no_derivative("hyp1f1", "first parameter"),
-    decl.no_derivative("hyp1f1", "second parameter"),
+    declaring.no_derivative("hyp1f1", "first parameter"),
+    declaring.no_derivative("hyp1f1", "second parameter"),
     lambda t, z, a, b, x: t * (a / b * hyp1f1(a + 1.0, b + 1.0, x)),
 )
 
 
 def _gamma(x: Array) -> Array:
-    return _sign_of_gamma(x) * jnp.exp(sp.lgamma(x))
+    return _sign_of_gamma(x) * jnp.exp(lgamma(x))
 
 
 def _one_over_gamma(x: Array) -> Array:
@@ -144,13 +145,13 @@ def _hyp2f1(a: Array, b: Array, c: Array, x: Array) -> Array:
     return jnp.where(known, value, math.nan)
 
 
-hyp2f1: fam.Elementwise = decl.special(
+hyp2f1: Elementwise = declaring.special(
     "hyp2f1",
-    decl.by_scipy("hyp2f1"),
+    declaring.by_scipy("hyp2f1"),
     _hyp2f1,
-    decl.no_derivative("hyp2f1", "first parameter"),
-    decl.no_derivative("hyp2f1", "second parameter"),
-    decl.no_derivative("hyp2f1", "third parameter"),
+    declaring.no_derivative("hyp2f1", "first parameter"),
+    declaring.no_derivative("hyp2f1", "second parameter"),
+    declaring.no_derivative("hyp2f1", "third parameter"),
     lambda t, z, a, b, c, x: t * (a * b / c * hyp2f1(a + 1.0, b + 1.0, c + 1.0, x)),
 )
 
@@ -163,12 +164,12 @@ def _poch(z: Array, m: Array) -> Array:
     positive = (z > 0) & (end > 0)
     p, q = jnp.where(positive, z, 1.0), jnp.where(positive, m, 0.0)
     log = (p - 0.5) * jnp.log1p(q / p) + q * jnp.log(p + q) - q
-    log = log + sga.stirling_error(p + q) - sga.stirling_error(p)
+    log = log + gamma.stirling_error(p + q) - gamma.stirling_error(p)
     # gamma has poles at 0, -1, ...
     pole, pole_at_end = (z <= 0) & (z == jnp.floor(z)), (end <= 0) & (end == jnp.floor(end))
-    value = _sign_of_gamma(z) * _sign_of_gamma(end) * jnp.exp(sp.lgamma(end) - sp.lgamma(z))
+    value = _sign_of_gamma(z) * _sign_of_gamma(end) * jnp.exp(lgamma(end) - lgamma(z))
     # (z)_m = (-1)^m (1 - z - m)_m, where both are poles
-    mirrored = jnp.exp(sp.lgamma(1 - z) - sp.lgamma(1 - end))
+    mirrored = jnp.exp(lgamma(1 - z) - lgamma(1 - end))
     mirrored = jnp.where(m % 2 == 1, -mirrored, mirrored)
     value = jnp.where(pole, jnp.where(pole_at_end, mirrored, 0.0), value)
     value = jnp.where(~pole & pole_at_end, math.inf, value)
@@ -177,11 +178,13 @@ def _poch(z: Array, m: Array) -> Array:
 
 
 def _in_base(t: Array, value: Array, z: Array, m: Array) -> Array:
-    return t * (value * (sp.digamma(z + m) - sp.digamma(z)))
+    return t * (value * (digamma(z + m) - digamma(z)))
 
 
 def _in_count(t: Array, value: Array, z: Array, m: Array) -> Array:
-    return t * (value * sp.digamma(z + m))
+    return t * (value * digamma(z + m))
 
 
-poch: fam.Elementwise = decl.special("poch", decl.by_scipy("poch"), _poch, _in_base, _in_count)
+poch: Elementwise = declaring.special(
+    "poch", declaring.by_scipy("poch"), _poch, _in_base, _in_count
+)

@@ -14,11 +14,12 @@ from typing import Final
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax.core.names import Array, ew, fam
+from tinyjax.core.primitives import elementwise as ew, families
 from tinyjax.core.primitives.shape import full_like
+from tinyjax.core.values import Array
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import special as sp
-from tinyjax.special import declaring as decl
+from tinyjax.primitives import special
+from tinyjax.special import declaring
 
 _TERMS: Final = 64
 _LENGTH: Final = math.sqrt(_TERMS / math.sqrt(2))
@@ -63,7 +64,9 @@ def _wofz_slope(t: Array, w: Array, z: Array) -> Array:
     return t * (2j / _ROOT_PI - 2.0 * (z * w))
 
 
-wofz: fam.Elementwise = decl.special("wofz", decl.by_scipy("wofz"), _wofz, _wofz_slope, kinds="c")
+wofz: families.Elementwise = declaring.special(
+    "wofz", declaring.by_scipy("wofz"), _wofz, _wofz_slope, kinds="c"
+)
 
 
 # Integrals of the normal density, of exponentials and of circular functions; the dilogarithm.
@@ -76,7 +79,7 @@ Coefficients = tuple[tuple[float, ...], tuple[float, ...]]
 
 
 def _ratio(x: Array, fraction: Coefficients) -> Array:
-    return decl.polynomial(x, fraction[0][::-1]) / decl.polynomial(x, fraction[1][::-1])
+    return declaring.polynomial(x, fraction[0][::-1]) / declaring.polynomial(x, fraction[1][::-1])
 
 
 # The normal distribution's percentage points, by the fractions that erf_inv has
@@ -84,11 +87,11 @@ def _ratio(x: Array, fraction: Coefficients) -> Array:
 
 def _ndtri(p: Array) -> Array:
     offset = p - 0.5
-    near = offset * _ratio(0.180625 - offset * offset, sp._WICHURA_NEAR)
+    near = offset * _ratio(0.180625 - offset * offset, special._WICHURA_NEAR)
     smaller = jnp.minimum(p, 1 - p)
     root = jnp.sqrt(-jnp.log(smaller))
-    middle = _ratio(jnp.minimum(root, 5.0) - 1.6, sp._WICHURA_MIDDLE)
-    far = _ratio(jnp.maximum(root, 5.0) - 5, sp._WICHURA_FAR)
+    middle = _ratio(jnp.minimum(root, 5.0) - 1.6, special._WICHURA_MIDDLE)
+    far = _ratio(jnp.maximum(root, 5.0) - 5, special._WICHURA_FAR)
     tail = jnp.sign(offset) * jnp.where(root <= 5, middle, far)
     value = jnp.where(jnp.abs(offset) <= 0.425, near, tail)
     value = jnp.where(smaller == 0, jnp.sign(offset) * math.inf, value)
@@ -99,7 +102,9 @@ def _ndtri_slope(t: Array, z: Array, p: Array) -> Array:
     return t * (math.sqrt(2 * math.pi) * ew.exp(0.5 * (z * z)))
 
 
-ndtri: fam.Elementwise = decl.special("ndtri", decl.by_scipy("ndtri"), _ndtri, _ndtri_slope)
+ndtri: families.Elementwise = declaring.special(
+    "ndtri", declaring.by_scipy("ndtri"), _ndtri, _ndtri_slope
+)
 
 
 # exp(x^2) erfc(x), and Dawson's integral
@@ -109,7 +114,7 @@ _MIDDLE: Final = 3.75  # goes to the middle of (-1, 1)
 
 def _erfcx_part(t: HostArray) -> HostArray:
     x = _MIDDLE * (1 + t) / (1 - t)
-    return np.asarray((1 + 2 * x) * decl.scipy_special().erfcx(x))
+    return np.asarray((1 + 2 * x) * declaring.scipy_special().erfcx(x))
 
 
 def _erfcx(x: Array) -> Array:
@@ -117,7 +122,7 @@ def _erfcx(x: Array) -> Array:
     # J. Schonfelder, Mathematics of Computation 32 (1978), has the half-line in one piece so
     t = (size - _MIDDLE) / (size + _MIDDLE)
     at_end = size > 1e15
-    value = decl.chebyshev(jnp.where(at_end, 0.0, t), _erfcx_part, -1.0, 1.0) / (1 + 2 * size)
+    value = declaring.chebyshev(jnp.where(at_end, 0.0, t), _erfcx_part, -1.0, 1.0) / (1 + 2 * size)
     value = jnp.where(at_end, 1 / (math.sqrt(math.pi) * size), value)
     return jnp.where(x < 0, 2 * jnp.exp(x * x) - value, value)
 
@@ -134,26 +139,28 @@ def _erfcx_slope(t: Array, z: Array, x: Array) -> Array:
     far = x > 8
     inverse = 1 / jnp.where(far, x, 8.0)
     square = inverse * inverse
-    series = square * decl.polynomial(square, _ERFCX_SLOPE_FAR)
+    series = square * declaring.polynomial(square, _ERFCX_SLOPE_FAR)
     return t * jnp.where(far, series, near)
 
 
-erfcx: fam.Elementwise = decl.special("erfcx", decl.by_scipy("erfcx"), _erfcx, _erfcx_slope)
+erfcx: families.Elementwise = declaring.special(
+    "erfcx", declaring.by_scipy("erfcx"), _erfcx, _erfcx_slope
+)
 
 
 def _dawsn_near(x: HostArray) -> HostArray:
-    return np.asarray(decl.scipy_special().dawsn(x) / x)
+    return np.asarray(declaring.scipy_special().dawsn(x) / x)
 
 
 def _dawsn_far(u: HostArray) -> HostArray:
-    return np.asarray(decl.scipy_special().dawsn(1 / u) / u)
+    return np.asarray(declaring.scipy_special().dawsn(1 / u) / u)
 
 
 def _dawsn(x: Array) -> Array:
     size = jnp.abs(x)
-    near = x * decl.chebyshev(jnp.clip(size, 0.0, 2.0), _dawsn_near, 0.0, 2.0)
-    middle = x * decl.chebyshev(jnp.clip(size, 2.0, 6.0), _dawsn_near, 2.0, 6.0)
-    far = decl.chebyshev(1 / jnp.maximum(size, 6.0), _dawsn_far, 0.0, 1 / 6) / x
+    near = x * declaring.chebyshev(jnp.clip(size, 0.0, 2.0), _dawsn_near, 0.0, 2.0)
+    middle = x * declaring.chebyshev(jnp.clip(size, 2.0, 6.0), _dawsn_near, 2.0, 6.0)
+    far = declaring.chebyshev(1 / jnp.maximum(size, 6.0), _dawsn_far, 0.0, 1 / 6) / x
     return jnp.where(size > 6, far, jnp.where(size > 2, middle, near))
 
 
@@ -161,7 +168,9 @@ def _dawsn_slope(t: Array, z: Array, x: Array) -> Array:
     return t * (1.0 - 2.0 * (x * z))
 
 
-dawsn: fam.Elementwise = decl.special("dawsn", decl.by_scipy("dawsn"), _dawsn, _dawsn_slope)
+dawsn: families.Elementwise = declaring.special(
+    "dawsn", declaring.by_scipy("dawsn"), _dawsn, _dawsn_slope
+)
 
 
 # Owen's T
@@ -189,14 +198,14 @@ def _owens_t(h: Array, a: Array) -> Array:
     product = jnp.where(height == 0, 0.0, height * width)
     narrow = _owens_t_narrow(jnp.where(wide, product, height), jnp.where(wide, 1 / width, width))
     # T(h, a) + T(a h, 1 / a) in the tails of h and a h
-    p, q = 0.5 * sp.erfc(height / math.sqrt(2)), 0.5 * sp.erfc(product / math.sqrt(2))
+    p, q = 0.5 * special.erfc(height / math.sqrt(2)), 0.5 * special.erfc(product / math.sqrt(2))
     value = jnp.where(wide, 0.5 * (p + q) - p * q - narrow, narrow)
     value = jnp.where(height == math.inf, 0.0, value)
     return jnp.where(jnp.isnan(a) | jnp.isnan(h), math.nan, jnp.sign(a) * value)
 
 
 def _owens_t_in_h(t: Array, z: Array, h: Array, a: Array) -> Array:
-    density, between = ew.exp(-(0.5 * (h * h))), sp.erf(math.sqrt(0.5) * (a * h))
+    density, between = ew.exp(-(0.5 * (h * h))), special.erf(math.sqrt(0.5) * (a * h))
     return t * (-0.5 / math.sqrt(2 * math.pi) * (density * between))
 
 
@@ -205,8 +214,8 @@ def _owens_t_in_a(t: Array, z: Array, h: Array, a: Array) -> Array:
     return t * (1 / (2 * math.pi) * ew.exp(-0.5 * (h * h * square)) / square)
 
 
-owens_t: fam.Elementwise = decl.special(
-    "owens_t", decl.by_scipy("owens_t"), _owens_t, _owens_t_in_h, _owens_t_in_a
+owens_t: families.Elementwise = declaring.special(
+    "owens_t", declaring.by_scipy("owens_t"), _owens_t, _owens_t_in_h, _owens_t_in_a
 )
 
 
@@ -214,11 +223,11 @@ owens_t: fam.Elementwise = decl.special(
 
 
 def _expi_entire(x: HostArray) -> HostArray:
-    return np.asarray(decl.scipy_special().expi(x) - np.log(np.abs(x)))
+    return np.asarray(declaring.scipy_special().expi(x) - np.log(np.abs(x)))
 
 
 def _expi_scaled(x: HostArray) -> HostArray:
-    return np.asarray(x * np.exp(-x) * decl.scipy_special().expi(x))
+    return np.asarray(x * np.exp(-x) * declaring.scipy_special().expi(x))
 
 
 def _expi_far(u: HostArray) -> HostArray:
@@ -236,23 +245,25 @@ def _expi_far(u: HostArray) -> HostArray:
 
 
 def _expi(x: Array) -> Array:
-    near = jnp.log(jnp.abs(x)) + decl.chebyshev(jnp.clip(x, -1.0, 3.0), _expi_entire, -1.0, 3.0)
-    scaled = decl.chebyshev(jnp.clip(x, 3.0, 10.0), _expi_scaled, 3.0, 10.0)
-    scaled = jnp.where(
-        x > 10, decl.chebyshev(jnp.clip(x, 10.0, 45.0), _expi_scaled, 10.0, 45.0), scaled
+    near = jnp.log(jnp.abs(x)) + declaring.chebyshev(
+        jnp.clip(x, -1.0, 3.0), _expi_entire, -1.0, 3.0
     )
-    far = decl.chebyshev(1 / jnp.maximum(x, 45.0), _expi_far, 0.0, 1 / 45)
+    scaled = declaring.chebyshev(jnp.clip(x, 3.0, 10.0), _expi_scaled, 3.0, 10.0)
+    scaled = jnp.where(
+        x > 10, declaring.chebyshev(jnp.clip(x, 10.0, 45.0), _expi_scaled, 10.0, 45.0), scaled
+    )
+    far = declaring.chebyshev(1 / jnp.maximum(x, 45.0), _expi_far, 0.0, 1 / 45)
     scaled = jnp.where(x > 45, far, scaled)
-    low = decl.chebyshev(jnp.clip(x, -5.0, -1.0), _expi_scaled, -5.0, -1.0)
+    low = declaring.chebyshev(jnp.clip(x, -5.0, -1.0), _expi_scaled, -5.0, -1.0)
     scaled = jnp.where(x < -1, low, scaled)
-    deep = decl.chebyshev(1 / jnp.minimum(x, -5.0), _expi_far, -0.2, 0.0)
+    deep = declaring.chebyshev(1 / jnp.minimum(x, -5.0), _expi_far, -0.2, 0.0)
     scaled = jnp.where(x < -5, deep, scaled)
     value = jnp.where((x >= -1) & (x <= 3), near, jnp.exp(x) / x * scaled)
     return jnp.where(x == -math.inf, 0.0, jnp.where(x == math.inf, math.inf, value))
 
 
-expi: fam.Elementwise = decl.special(
-    "expi", decl.by_scipy("expi"), _expi, lambda t, z, x: t * (ew.exp(x) / x)
+expi: families.Elementwise = declaring.special(
+    "expi", declaring.by_scipy("expi"), _expi, lambda t, z, x: t * (ew.exp(x) / x)
 )
 
 _TINY: Final = 1e-300
@@ -263,7 +274,7 @@ def _expn_fraction(n: Array, x: Array) -> Array:
 
     def step(state: tuple[Array, ...]) -> tuple[Array, ...]:
         i, b, c, d, value, last = state
-        going = last > 2 * decl.EPS
+        going = last > 2 * declaring.EPS
         numerator = -i * (n - 1 + i)
         b = b + 2
         d = 1 / (numerator * d + b)
@@ -275,7 +286,7 @@ def _expn_fraction(n: Array, x: Array) -> Array:
     one = jnp.ones_like(x)
     b = x + n
     start = (one, b, full_like(x, 1 / _TINY), 1 / b, 1 / b, one)
-    return decl.iterate(lambda s: (s[5] > 2 * decl.EPS) & (s[0] < 5000), step, start)[4]
+    return declaring.iterate(lambda s: (s[5] > 2 * declaring.EPS) & (s[0] < 5000), step, start)[4]
 
 
 def _expn_series(n: Array, x: Array) -> Array:
@@ -288,8 +299,8 @@ def _expn_series(n: Array, x: Array) -> Array:
         singular = n == k + 1
         total = total + jnp.where(singular, 0.0, term / jnp.where(singular, 1.0, k + 1 - n))
     sign = jnp.where(n % 2 == 1, 1.0, -1.0)
-    size = jnp.exp((n - 1) * jnp.log(x) - sp.lgamma(n))
-    return sign * size * (sp.digamma(n) - jnp.log(x)) - total
+    size = jnp.exp((n - 1) * jnp.log(x) - special.lgamma(n))
+    return sign * size * (special.digamma(n) - jnp.log(x)) - total
 
 
 def _expn(n: Array, x: Array) -> Array:
@@ -307,14 +318,14 @@ def _expn(n: Array, x: Array) -> Array:
 
 def _expn_by_scipy(n: HostArray, x: HostArray) -> HostArray:
     # which warns of other orders than whole ones
-    return decl.by_scipy("expn")(np.asarray(np.trunc(n)), x)
+    return declaring.by_scipy("expn")(np.asarray(np.trunc(n)), x)
 
 
-expn: fam.Elementwise = decl.special(
+expn: families.Elementwise = declaring.special(
     "expn",
     _expn_by_scipy,
     _expn,
-    decl.no_derivative("expn", "order"),
+    declaring.no_derivative("expn", "order"),
     lambda t, z, n, x: -(t * _order_below(n, x, z)),
 )
 
@@ -331,12 +342,12 @@ def _order_below(n: Array, x: Array, value: Array) -> Array:
 
 def _si_near(square: HostArray) -> HostArray:
     x = np.sqrt(square)
-    return np.asarray(decl.scipy_special().sici(x)[0] / x)
+    return np.asarray(declaring.scipy_special().sici(x)[0] / x)
 
 
 def _ci_near(square: HostArray) -> HostArray:
     x = np.sqrt(square)
-    return np.asarray(decl.scipy_special().sici(x)[1] - np.log(x))
+    return np.asarray(declaring.scipy_special().sici(x)[1] - np.log(x))
 
 
 def _auxiliary(u: HostArray) -> HostArray:
@@ -350,7 +361,7 @@ def _auxiliary(u: HostArray) -> HostArray:
     out = np.empty(u.shape, np.complex128)
     out[far] = total * u[far] * -1j
     x = 1 / u[~far]
-    out[~far] = decl.scipy_special().exp1(1j * x) * np.exp(1j * x)
+    out[~far] = declaring.scipy_special().exp1(1j * x) * np.exp(1j * x)
     return out
 
 
@@ -370,8 +381,8 @@ def _circular(x: Array) -> tuple[Array, Array]:
     f, g = (
         jnp.where(
             u > 1 / 12,
-            decl.chebyshev(close, fun, 1 / 12, 1 / 4),
-            decl.chebyshev(distant, fun, 0.0, 1 / 12),
+            declaring.chebyshev(close, fun, 1 / 12, 1 / 4),
+            declaring.chebyshev(distant, fun, 0.0, 1 / 12),
         )
         for fun in (_si_far, _ci_far)
     )
@@ -381,7 +392,7 @@ def _circular(x: Array) -> tuple[Array, Array]:
 def _sine_integral(x: Array) -> Array:
     size = jnp.abs(x)
     square = jnp.clip(size, 0.0, 4.0) ** 2
-    near = x * decl.chebyshev(square, _si_near, 0.0, 16.0)
+    near = x * declaring.chebyshev(square, _si_near, 0.0, 16.0)
     f, g = _circular(jnp.maximum(size, 4.0))
     far = jnp.sign(x) * (math.pi / 2 - f * jnp.cos(size) - g * jnp.sin(size))
     far = jnp.where(size == math.inf, jnp.sign(x) * (math.pi / 2), far)
@@ -391,19 +402,19 @@ def _sine_integral(x: Array) -> Array:
 def _cosine_integral(x: Array) -> Array:
     size = jnp.abs(x)
     square = jnp.clip(size, 0.0, 4.0) ** 2
-    near = jnp.log(size) + decl.chebyshev(square, _ci_near, 0.0, 16.0)
+    near = jnp.log(size) + declaring.chebyshev(square, _ci_near, 0.0, 16.0)
     f, g = _circular(jnp.maximum(size, 4.0))
     far = f * jnp.sin(size) - g * jnp.cos(size)
     at_end = jnp.where(x < 0, math.nan, 0.0)
     return jnp.where(size == math.inf, at_end, jnp.where(size > 4, far, near))
 
 
-sine_integral: fam.Elementwise = decl.special(
-    "sine_integral", decl.by_scipy("sici", 0), _sine_integral, lambda t, z, x: t * _sinc(x)
+sine_integral: families.Elementwise = declaring.special(
+    "sine_integral", declaring.by_scipy("sici", 0), _sine_integral, lambda t, z, x: t * _sinc(x)
 )
-cosine_integral: fam.Elementwise = decl.special(
+cosine_integral: families.Elementwise = declaring.special(
     "cosine_integral",
-    decl.by_scipy("sici", 1),
+    declaring.by_scipy("sici", 1),
     _cosine_integral,
     lambda t, z, x: t * (ew.cos(x) / x),
 )
@@ -416,18 +427,18 @@ def _sinc(x: Array) -> Array:
 
 def _fresnel_sine_near(fourth: HostArray) -> HostArray:
     x = fourth**0.25
-    return np.asarray(decl.scipy_special().fresnel(x)[0] / x**3)
+    return np.asarray(declaring.scipy_special().fresnel(x)[0] / x**3)
 
 
 def _fresnel_cosine_near(fourth: HostArray) -> HostArray:
     x = fourth**0.25
-    return np.asarray(decl.scipy_special().fresnel(x)[1] / x)
+    return np.asarray(declaring.scipy_special().fresnel(x)[1] / x)
 
 
 def _fresnel_auxiliary(u: HostArray) -> HostArray:
     """DLMF 7.2.10 and 7.2.11, ``g + i f``, at ``1 / u``; f and g by the Faddeeva function."""
     return np.asarray(
-        (0.5 + 0.5j) * decl.scipy_special().wofz(math.sqrt(math.pi) / 2 * (1 + 1j) / u)
+        (0.5 + 0.5j) * declaring.scipy_special().wofz(math.sqrt(math.pi) / 2 * (1 + 1j) / u)
     )
 
 
@@ -450,7 +461,9 @@ def _fresnel_far(x: Array) -> tuple[Array, Array, Array, Array]:
     close, distant = jnp.clip(u, 0.2, 0.625), jnp.clip(u, 0.0, 0.2)
     f, g = (
         jnp.where(
-            u > 0.2, decl.chebyshev(close, fun, 0.2, 0.625), decl.chebyshev(distant, fun, 0.0, 0.2)
+            u > 0.2,
+            declaring.chebyshev(close, fun, 0.2, 0.625),
+            declaring.chebyshev(distant, fun, 0.0, 0.2),
         )
         for fun in (_fresnel_f, _fresnel_g)
     )
@@ -465,7 +478,9 @@ def _fresnel_far(x: Array) -> tuple[Array, Array, Array, Array]:
 def _fresnel_sine(x: Array) -> Array:
     size = jnp.abs(x)
     cube = jnp.clip(size, 0.0, 1.6) ** 3
-    near = cube * decl.chebyshev(cube * jnp.clip(size, 0.0, 1.6), _fresnel_sine_near, 0.0, 1.6**4)
+    near = cube * declaring.chebyshev(
+        cube * jnp.clip(size, 0.0, 1.6), _fresnel_sine_near, 0.0, 1.6**4
+    )
     f, g, sine, cosine = _fresnel_far(jnp.maximum(size, 1.6))
     far = jnp.where(size > 1e15, 0.5, 0.5 - f * cosine - g * sine)
     return jnp.sign(x) * jnp.where(size > 1.6, far, near)
@@ -474,7 +489,7 @@ def _fresnel_sine(x: Array) -> Array:
 def _fresnel_cosine(x: Array) -> Array:
     size = jnp.abs(x)
     fourth = jnp.clip(size, 0.0, 1.6) ** 4
-    near = size * decl.chebyshev(fourth, _fresnel_cosine_near, 0.0, 1.6**4)
+    near = size * declaring.chebyshev(fourth, _fresnel_cosine_near, 0.0, 1.6**4)
     f, g, sine, cosine = _fresnel_far(jnp.maximum(size, 1.6))
     far = jnp.where(size > 1e15, 0.5, 0.5 + f * sine - g * cosine)
     return jnp.sign(x) * jnp.where(size > 1.6, far, near)
@@ -484,15 +499,15 @@ def _angle(x: Array) -> Array:
     return math.pi / 2 * (x * x)
 
 
-fresnel_sine: fam.Elementwise = decl.special(
+fresnel_sine: families.Elementwise = declaring.special(
     "fresnel_sine",
-    decl.by_scipy("fresnel", 0),
+    declaring.by_scipy("fresnel", 0),
     _fresnel_sine,
     lambda t, z, x: t * ew.sin(_angle(x)),
 )
-fresnel_cosine: fam.Elementwise = decl.special(
+fresnel_cosine: families.Elementwise = declaring.special(
     "fresnel_cosine",
-    decl.by_scipy("fresnel", 1),
+    declaring.by_scipy("fresnel", 1),
     _fresnel_cosine,
     lambda t, z, x: t * ew.cos(_angle(x)),
 )
@@ -502,7 +517,7 @@ fresnel_cosine: fam.Elementwise = decl.special(
 
 
 def _spence_part(x: HostArray) -> HostArray:
-    return np.asarray(decl.scipy_special().spence(x) / (1 - x))
+    return np.asarray(declaring.scipy_special().spence(x) / (1 - x))
 
 
 def _spence(x: Array) -> Array:
@@ -510,7 +525,7 @@ def _spence(x: Array) -> Array:
     y = jnp.where(outside, 1 / x, x)
     low = y < 0.5
     z = jnp.clip(jnp.where(low, 1 - y, y), 0.5, 2.0)
-    value = (1 - z) * decl.chebyshev(z, _spence_part, 0.5, 2.0)
+    value = (1 - z) * declaring.chebyshev(z, _spence_part, 0.5, 2.0)
     # DLMF 25.12.6, then 25.12.4
     at_zero = jnp.where(y == 0, 0.0, jnp.log(y) * jnp.log1p(-jnp.where(low, y, 0.0)))
     value = jnp.where(low, math.pi**2 / 6 - at_zero - value, value)
@@ -523,9 +538,11 @@ def _spence_slope(t: Array, z: Array, x: Array) -> Array:
     offset = x - 1.0
     near = ew.abs_(offset) < 1e-3
     # log(1 + d) / d = 1 - d / 2 + d^2 / 3 - ...
-    series = decl.polynomial(offset, [(-1) ** k / (k + 1) for k in range(7)])
+    series = declaring.polynomial(offset, [(-1) ** k / (k + 1) for k in range(7)])
     safe = jnp.where(near, 2.0, x)
     return -(t * jnp.where(near, series, ew.log(safe) / (safe - 1.0)))
 
 
-spence: fam.Elementwise = decl.special("spence", decl.by_scipy("spence"), _spence, _spence_slope)
+spence: families.Elementwise = declaring.special(
+    "spence", declaring.by_scipy("spence"), _spence, _spence_slope
+)

@@ -15,7 +15,8 @@ from weakref import ref
 import attrs
 
 from tinyjax import errors, frames, records
-from tinyjax.core.names import Array, ConcreteArray, jx, stg, tr
+from tinyjax.core.tracing import jaxpr as jx, staging, trace as tr
+from tinyjax.core.values import Array, ConcreteArray
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -34,7 +35,7 @@ class Use(records.Record):
         return self.name if self.location is None else f"{self.name} at {self.location}"
 
 
-class Uses(stg.Note):
+class Uses(staging.Note):
     """What used which keys in a program that is staged.
 
     A key is known by its variable, or where it stands as a literal by itself.
@@ -77,7 +78,7 @@ class Uses(stg.Note):
                 yield value, used
 
     @classmethod
-    def before(cls, calls: Sequence[tuple[stg.Note, jx.Jaxpr, Sequence[Array]]]) -> None:
+    def before(cls, calls: Sequence[tuple[staging.Note, jx.Jaxpr, Sequence[Array]]]) -> None:
         """Note that one of some programs uses keys: operands, and what it has as literals.
 
         Raises:
@@ -153,14 +154,14 @@ def note(value: Array, used: Use) -> None:
         _set(root, trace, used)
 
 
-def _roots(value: Array) -> Iterator[tuple[Array, stg.StagingTrace | None]]:
+def _roots(value: Array) -> Iterator[tuple[Array, staging.StagingTrace | None]]:
     """What a value is of, for who stages here, with its trace; or for all where nobody does."""
     inner: list[tr.Trace] = []
     trace = tr.current_trace()
-    while not isinstance(trace, stg.StagingTrace) and trace.parent is not trace:
+    while not isinstance(trace, staging.StagingTrace) and trace.parent is not trace:
         inner.append(trace)
         trace = trace.parent
-    stager = trace if isinstance(trace, stg.StagingTrace) else None
+    stager = trace if isinstance(trace, staging.StagingTrace) else None
     left = [value]
     while left:
         x = left.pop()
@@ -170,7 +171,7 @@ def _roots(value: Array) -> Iterator[tuple[Array, stg.StagingTrace | None]]:
             yield x, stager
 
 
-def _find(root: Array, stager: stg.StagingTrace | None) -> Use | None:
+def _find(root: Array, stager: staging.StagingTrace | None) -> Use | None:
     if stager is not None:
         uses = stager.notes.get(Uses)
         return uses.of(stager.atom(root)) if isinstance(uses, Uses) else None
@@ -178,7 +179,7 @@ def _find(root: Array, stager: stg.StagingTrace | None) -> Use | None:
     return None if entry is None else entry[1]
 
 
-def _set(root: Array, stager: stg.StagingTrace | None, used: Use) -> None:
+def _set(root: Array, stager: staging.StagingTrace | None, used: Use) -> None:
     if stager is not None:
         uses = stager.notes.setdefault(Uses, Uses())
         assert isinstance(uses, Uses), "notes are by class"

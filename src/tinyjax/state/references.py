@@ -16,21 +16,12 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, frames, records, tree
-from tinyjax.core.names import (
-    Array,
-    ArrayLike,
-    Tracer,
-    av,
-    bind,
-    conc,
-    derivatives,
-    jv,
-    jx,
-    opd,
-    stg,
-)
+from tinyjax.core.api import derivatives
+from tinyjax.core.tracing import Tracer, bind, jaxpr as jx, staging
 from tinyjax.core.tracing.calling import HOLDERS, Holder, leaf_path, split_aux, whole_places
 from tinyjax.core.tracing.trace import EvalTrace, Trace, current_trace
+from tinyjax.core.transforms.jvp import JVPTrace, JVPTracer
+from tinyjax.core.values import Array, ArrayLike, avals as av, concrete, operands as opd
 from tinyjax.errors import (
     ArgumentError,
     IndexingError,
@@ -146,7 +137,7 @@ class OfArgument:
         return parts_of(objects[self.place])[0][0].backward.contents if objects else self.contents
 
 
-class Used(stg.Note):
+class Used(staging.Note):
     """What a function that is staged uses of references: made outside of it, or given to it.
 
     What only is read may be known while it is staged. A function that writes to it is staged again.
@@ -164,30 +155,30 @@ class Used(stg.Note):
 
     def __init__(self, traced: frozenset[Ref] = frozenset()) -> None:
         self._traced: frozenset[Ref] = traced
-        self._parameters: dict[stg.Kept, jx.Var] = {}
+        self._parameters: dict[staging.Kept, jx.Var] = {}
         self._given_cells: dict[int, Cell] = {}
         self._known: set[Ref] = set()
         self._closed: tuple[Ref, ...] = ()
         self.cells: dict[Ref, Cell] = {}
         self.given: dict[int, tuple[Any, Form]] = {}
 
-    def enter(self, ref: Ref, outer: Cell, recorder: stg.Recorder) -> Cell:
+    def enter(self, ref: Ref, outer: Cell, recorder: staging.Recorder) -> Cell:
         """Give a reference a cell in a recorder."""
         value = outer.value
         known = ref.may_be_data and recorder.outside == "data" and not isinstance(value, Tracer)
         if not known or ref in self._traced:
             var = self._parameters[ref] = jx.Var(ref.aval)
-            value = stg.StagingTracer(recorder, var, ref.aval)
+            value = staging.StagingTracer(recorder, var, ref.aval)
         cell = self.cells[ref] = Cell(value, recorder)
         return cell
 
-    def enter_given(self, place: int, aval: av.ShapedArray, recorder: stg.Recorder) -> Cell:
+    def enter_given(self, place: int, aval: av.ShapedArray, recorder: staging.Recorder) -> Cell:
         """Give the backward state of a reference that was made in place of an argument a cell."""
         var = self._parameters[OfArgument(place, aval)] = jx.Var(aval)
-        cell = self._given_cells[place] = Cell(stg.StagingTracer(recorder, var, aval), recorder)
+        cell = self._given_cells[place] = Cell(staging.StagingTracer(recorder, var, aval), recorder)
         return cell
 
-    def taken(self) -> Sequence[tuple[stg.Kept, jx.Var]]:
+    def taken(self) -> Sequence[tuple[staging.Kept, jx.Var]]:
         return [*self._parameters.items()]
 
     def left(self) -> Sequence[tuple[Hashable, Array]]:
@@ -233,7 +224,7 @@ class Used(stg.Note):
             form.put(objects[place], contents)
 
 
-def used_in(recorder: stg.Recorder) -> Used:
+def used_in(recorder: staging.Recorder) -> Used:
     """Return what a recorder's function has used of references so far."""
     note = recorder.notes.get(Used)
     if not isinstance(note, Used):
@@ -241,7 +232,7 @@ def used_in(recorder: stg.Recorder) -> Used:
     return note
 
 
-def cells_in(recorder: stg.Recorder) -> Mapping[Ref, Cell]:
+def cells_in(recorder: staging.Recorder) -> Mapping[Ref, Cell]:
     """Return the cells of references that a recorder has."""
     note = recorder.notes.get(Used)
     return note.cells if isinstance(note, Used) else {}
@@ -408,7 +399,7 @@ class Ref(av.Typed):
 
     def __repr__(self) -> str:
         value = self._ended or self._cell.value
-        if isinstance(value, conc.ConcreteArray):
+        if isinstance(value, concrete.ConcreteArray):
             return repr(value).replace("Array", "Ref", 1)
         return f"Ref<{self.aval}>" if isinstance(value, Array) else f"Ref<{self.aval}, {value}>"
 
@@ -423,7 +414,7 @@ class Ref(av.Typed):
             raise RefError(f"a Ref of type {self.aval} is used {self._ended}.")
         cell = self._cell if bound is None else bound
         home = cell.trace
-        crossed: list[stg.Recorder] = []
+        crossed: list[staging.Recorder] = []
         above: Trace | None = None
         while trace is not home:
             if isinstance(trace, EvalTrace) and isinstance(home, EvalTrace):
@@ -431,7 +422,7 @@ class Ref(av.Typed):
             if (passed := self._passed_on(trace, above)) is not None:
                 cell = passed
                 break
-            if isinstance(trace, stg.Recorder) and trace.outside in ("types", "data"):
+            if isinstance(trace, staging.Recorder) and trace.outside in ("types", "data"):
                 own = cells_in(trace).get(self)
                 if own is not None:
                     cell = own
@@ -481,8 +472,8 @@ class Ref(av.Typed):
                 "vmap writes to each example's part of a Ref that is mapped as an argument."
             )
         cell.value, cell.written = value.astype(value.dtype) if value.weak_type else value, True
-        stg.Irrevocable.count += 1
-        stg.Irrevocable.error = _written_twice
+        staging.Irrevocable.count += 1
+        staging.Irrevocable.error = _written_twice
 
 
 #: References in functions and rules that are given the contents as an operand, and their cells.
@@ -512,7 +503,7 @@ class BackwardState(Ref):
         aval = av.ShapedArray(of.shape, _float_for(of.dtype))
         super().__init__(opd.splat(0, aval))
         self.of = of
-        if of._origin is not None and isinstance(of._cell.trace, stg.Recorder):
+        if of._origin is not None and isinstance(of._cell.trace, staging.Recorder):
             note, place = of._origin
             self._cell = note.enter_given(place, aval, of._cell.trace)
         else:
@@ -525,9 +516,9 @@ class BackwardState(Ref):
             cell.value, cell.written = value, True
 
     def _passed_on(self, trace: Trace, above: Trace | None) -> Cell | None:
-        if not (isinstance(trace, stg.Recorder) and trace.outside == "cotangents"):
+        if not (isinstance(trace, staging.Recorder) and trace.outside == "cotangents"):
             return None
-        if not (isinstance(above, jv.JVPTrace) and above.parent is trace):
+        if not (isinstance(above, JVPTrace) and above.parent is trace):
             return None
         note = trace.notes.setdefault(PassedBack, PassedBack())
         assert isinstance(note, PassedBack), "it was asked for by its class"
@@ -542,7 +533,7 @@ class StateNeededError(Exception):
         self.parts = parts
 
 
-class PassedBack(stg.Note):
+class PassedBack(staging.Note):
     """What rules of a function that is differentiated keep in references made outside of it."""
 
     __slots__ = ("_cells", "_held", "_vars")
@@ -552,22 +543,22 @@ class PassedBack(stg.Note):
         self._cells: dict[BackwardState, Cell] = {}
         self._held: list[tuple[Ref, Array]] = []
 
-    def enter(self, state: BackwardState, trace: Trace, recorder: stg.Recorder) -> Cell:
+    def enter(self, state: BackwardState, trace: Trace, recorder: staging.Recorder) -> Cell:
         """Give a state a cell, and a tangent to begin with."""
         if state not in self._cells:
             var = self._vars[state] = jx.Var(state.aval)
-            tangent = stg.StagingTracer(recorder, var, state.aval)
-            tracer = jv.JVPTracer(trace, opd.splat(0, state.aval), tangent)
+            tangent = staging.StagingTracer(recorder, var, state.aval)
+            tracer = JVPTracer(trace, opd.splat(0, state.aval), tangent)
             self._cells[state] = Cell(tracer, trace)
         return self._cells[state]
 
-    def taken(self) -> Sequence[tuple[stg.Kept, jx.Var]]:
+    def taken(self) -> Sequence[tuple[staging.Kept, jx.Var]]:
         return [*self._vars.items()]
 
     def left(self) -> Sequence[tuple[Hashable, Array]]:
         last = {state: cell.value for state, cell in self._cells.items()}
         self._cells = {}
-        return [(x, t.tangent) for x, t in last.items() if isinstance(t, jv.JVPTracer)]
+        return [(x, t.tangent) for x, t in last.items() if isinstance(t, JVPTracer)]
 
     def cotangents(self) -> Sequence[Array]:
         self._held = [(state.of, encoded(state.of.contents)) for state in self._vars]
@@ -961,7 +952,7 @@ class _Given:
         """Make it, and note that it is the function's own."""
         refs = [Ref(x) for x in contents]
         holder, trace = self.form.make(refs), current_trace()
-        if isinstance(trace, stg.Recorder) and trace.outside != "nothing":
+        if isinstance(trace, staging.Recorder) and trace.outside != "nothing":
             note = used_in(trace)
             note.given[place] = holder, self.form
             if self.is_one:

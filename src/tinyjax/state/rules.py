@@ -7,7 +7,8 @@ from typing import Any, NoReturn, TypeVar
 
 import attrs
 
-from tinyjax.core.names import Array, av, prim, tr
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import Array, avals as av
 from tinyjax.errors import RefError
 from tinyjax.state.references import Cell, CellElsewhere, Ref, bound_cells, decoded, encoded
 

@@ -10,11 +10,13 @@ import attrs
 import numpy as np
 
 from tinyjax import callbacks, checkpointing, custom_derivatives, dtypes, errors, frames, lax, tree
+from tinyjax.core import jit
 from tinyjax.core.api.mapping import vmap
 from tinyjax.core.api.staging import eval_shape
-from tinyjax.core.names import Array, jt, opd, prim, tr
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import Array, operands as opd
 from tinyjax.errors import ArgumentError
-from tinyjax.testing import rules, specs as ts
+from tinyjax.testing import rules, specs
 from tinyjax.testing.specs import ArraySpec, Case, Operand, Spec, Values, blaming, expanded
 from tinyjax.testing.stacks import check_stacks
 
@@ -254,7 +256,7 @@ def _in_wide(reference: Callable[..., Any]) -> Callable[..., Any]:
 
     def rounded(*operands: dtypes.HostArray, **params: Any) -> Any:
         dtype = next((x.dtype for x in operands if dtypes.is_inexact(x.dtype)), None)
-        out = reference(*map(ts.wide, operands), **params)
+        out = reference(*map(specs.wide, operands), **params)
 
         def narrow(y: Any) -> dtypes.HostArray:
             host = np.asarray(y)
@@ -325,9 +327,9 @@ def check_function(
     def of_leaves(f: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *leaves, structure: f(*tree.unflatten(structure, leaves)[0])
 
-    spec = ts.Spec(
+    spec = specs.Spec(
         name,
-        jt.jit_p,
+        jit.jit_p,
         of_leaves(f),
         cases,
         None if reference is None else of_leaves(reference),
@@ -354,7 +356,7 @@ def check_function(
     return Report(name, (*checked, "stacks"), {}, left_out)
 
 
-def _case(args: tuple[Any, ...]) -> ts.Case:
+def _case(args: tuple[Any, ...]) -> specs.Case:
     if not isinstance(args, tuple):
         raise errors.ArgumentError(
             "check_function takes a tuple of arguments for each call, "
@@ -362,10 +364,10 @@ def _case(args: tuple[Any, ...]) -> ts.Case:
             "check_function(f, (x,))."
         )
     leaves, structure = tree.flatten_arguments(args, {})
-    return ts.Case(*map(np.asarray, leaves), structure=structure)
+    return specs.Case(*map(np.asarray, leaves), structure=structure)
 
 
-def _check_stable(spec: ts.Spec) -> None:
+def _check_stable(spec: specs.Spec) -> None:
     """Hold that results have the precision of arguments, and are no weaker."""
     for case, _, operands in spec.samples():
         fun = spec.applied(case.params)
@@ -373,7 +375,7 @@ def _check_stable(spec: ts.Spec) -> None:
             continue
         for precision in (dtypes.float32, dtypes.float64):
             args = [_of_precision(x, precision.itemsize) for x in operands]
-            on = ts.describe({}, args)
+            on = specs.describe({}, args)
             out = fun(*args)
             with blaming(spec.name, "the type of a result", on):
                 for i, y in enumerate(map(opd.as_array, tree.leaves(out))):
@@ -386,9 +388,9 @@ def _check_stable(spec: ts.Spec) -> None:
                             "jnp.asarray(y, x.dtype)"
                         )
             with blaming(spec.name, "jit", on):
-                compiled = jt.jit(fun)(*args)
-                ts.assert_types(compiled, out, "compiled, against eager evaluation")
-                ts.compare(compiled, out, spec.tol, "compiled, against eager evaluation")
+                compiled = jit.jit(fun)(*args)
+                specs.assert_types(compiled, out, "compiled, against eager evaluation")
+                specs.compare(compiled, out, spec.tol, "compiled, against eager evaluation")
 
 
 def _of_precision(x: dtypes.HostArray, size: int) -> dtypes.HostArray:
@@ -440,7 +442,7 @@ def _in_while(fun: Function) -> Function:
 
 #: The ways in which a function is hidden, without another value: calls, rules, branches, loops.
 THROUGH: Final[dict[str, Callable[[Function], Function]]] = {
-    "jit": jt.jit,
+    "jit": jit.jit,
     "checkpoint": checkpointing.checkpoint,
     "custom_jvp": _in_custom_jvp,
     "custom_vjp": _in_custom_vjp,
@@ -507,26 +509,26 @@ def check_transform(
     rng = np.random.default_rng(0)
     for args in examples:
         operands = [np.asarray(x) for x in args]
-        on = ts.describe({}, operands)
-        with ts.blaming(subject, "the function itself", on):
+        on = specs.describe({}, operands)
+        with specs.blaming(subject, "the function itself", on):
             fun(*(operands if takes is None else takes(*operands)))
         transformed = _of_arrays(transform(fun))
-        with ts.blaming(subject, "the transformed function", on):
+        with specs.blaming(subject, "the transformed function", on):
             expected = transformed(*operands)
-        with ts.blaming(subject, "jit of it", on):
-            ts.compare(jt.jit(transformed)(*operands), expected, tol, "compiled")
-        with ts.blaming(subject, "jit of it, of jit,", on):
-            got = jt.jit(_of_arrays(transform(jt.jit(fun))))(*operands)
-            ts.compare(got, expected, tol, "compiled inside and outside")
+        with specs.blaming(subject, "jit of it", on):
+            specs.compare(jit.jit(transformed)(*operands), expected, tol, "compiled")
+        with specs.blaming(subject, "jit of it, of jit,", on):
+            got = jit.jit(_of_arrays(transform(jit.jit(fun))))(*operands)
+            specs.compare(got, expected, tol, "compiled inside and outside")
         if vmap_commutes and operands:
-            many = [ts.stacked(rng, x, 0, 2) for x in operands]
-            with ts.blaming(subject, "vmap of it", f"{on}, each mapped along its first axis"):
-                one_by_one = ts.loop(transformed, [0] * len(many), 2, many)
-                ts.compare(vmap(transformed)(*many), one_by_one, tol, "vmap against a loop")
+            many = [specs.stacked(rng, x, 0, 2) for x in operands]
+            with specs.blaming(subject, "vmap of it", f"{on}, each mapped along its first axis"):
+                one_by_one = specs.loop(transformed, [0] * len(many), 2, many)
+                specs.compare(vmap(transformed)(*many), one_by_one, tol, "vmap against a loop")
         for name in through:
-            with ts.blaming(subject, f"through {name}, it", on):
+            with specs.blaming(subject, f"through {name}, it", on):
                 got = _of_arrays(transform(THROUGH[name](fun)))(*operands)
-                ts.compare(got, expected, tol, f"of the function in {name}, against itself")
+                specs.compare(got, expected, tol, f"of the function in {name}, against itself")
         if effects:
             _check_effects(transform, fun, operands, subject, on)
     reasons = {f"through {name}": "not asked for" for name in THROUGH if name not in through}
@@ -554,9 +556,9 @@ def _check_effects(
         callbacks.io_callback(lambda: calls.append(1), None, ordered=True)
         return fun(*args)
 
-    for how, compiled in (("eagerly", lambda fun: fun), ("compiled", jt.jit)):
+    for how, compiled in (("eagerly", lambda fun: fun), ("compiled", jit.jit)):
         calls.clear()
-        with ts.blaming(subject, f"an effect of the function, {how},", on):
-            ts.hosts(compiled(_of_arrays(transform(noting)))(*operands))
+        with specs.blaming(subject, f"an effect of the function, {how},", on):
+            specs.hosts(compiled(_of_arrays(transform(noting)))(*operands))
             if len(calls) != 1:
                 raise AssertionError(f"it took place {len(calls)} times, expected once")

@@ -15,13 +15,19 @@ import attrs
 import numpy as np
 
 from tinyjax import checkpointing, custom_derivatives, dtypes, lax, source
+from tinyjax.core import jit
 from tinyjax.core.api.staging import make_jaxpr
 from tinyjax.core.jit.program import jit_p
-from tinyjax.core.names import Array, av, bc, ew, jt, jx, opd, pr, rd, sh, sl
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
+from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
+from tinyjax.core.primitives.reduce import reduce_max, reduce_min
+from tinyjax.core.tracing import jaxpr as jx, program_rules
+from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.core.xla.lowering import unnest
 from tinyjax.export.symbolic_programs import Rewriting
-from tinyjax.primitives import arg_extrema, cumulative as cu, dot, sort as so
-from tinyjax.testing import specs as ts
+from tinyjax.primitives import arg_extrema, cumulative, dot
+from tinyjax.primitives.sort import sort
+from tinyjax.testing import specs
 
 __all__ = ["Step", "TypedProgram", "check_program"]
 
@@ -65,10 +71,10 @@ def like(x: Array, y: Array) -> Array:
     if x.shape == y.shape:
         return x
     if x.ndim and x.size:
-        x = sh.reshape(sl.slice_in_dim(sh.reshape(x, (x.size,)), 0, 1), ())
+        x = sh.reshape(slicing.slice_in_dim(sh.reshape(x, (x.size,)), 0, 1), ())
     elif x.ndim:
         x = sh.full((), 1, x.dtype)
-    return bc.broadcast_in_dim(x, y.shape, ())
+    return broadcast_in_dim(x, y.shape, ())
 
 
 def converted(x: Array, dtype: dtypes.DType) -> Array:
@@ -124,18 +130,18 @@ def reduce(x: Array, _: Array, k: int) -> Array:
     kind = dtypes.kind(x.dtype)
     if kind == "b":
         return ew.convert_element_type(
-            bc.reduce_sum(ew.convert_element_type(x, DTYPES[2]), axes), x.dtype
+            reduce_sum(ew.convert_element_type(x, DTYPES[2]), axes), x.dtype
         )
     if kind == "c" or not x.size or k % 4 == 0:
-        return bc.reduce_sum(x, axes)
+        return reduce_sum(x, axes)
     if k % 4 == 1 and x.ndim:
         return arg_extrema.argmax(x, k % x.ndim, dtypes.int32)
-    return rd.reduce_max(x, axes) if k % 2 else rd.reduce_min(x, axes)
+    return reduce_max(x, axes) if k % 2 else reduce_min(x, axes)
 
 
 def rearrange(x: Array, y: Array, k: int) -> Array:
     if not x.ndim:
-        return bc.broadcast_in_dim(x, ((), (1,), (2, 2))[k % 3], ())
+        return broadcast_in_dim(x, ((), (1,), (2, 2))[k % 3], ())
     axis, n = k % x.ndim, x.shape[k % x.ndim]
     ends = [(0, 0, 0)] * x.ndim
     ends[axis] = [(1, 0, 0), (-1, 1, 0), (0, 0, 1)][k % 3] if n else (1, 0, 0)
@@ -144,11 +150,13 @@ def rearrange(x: Array, y: Array, k: int) -> Array:
         lambda: sh.reshape(x, (1, x.size)),
         lambda: sh.transpose(x, tuple(range(x.ndim))[::-1]),
         lambda: sh.rev(x, (axis,)),
-        lambda: sl.slice_in_dim(x, min(1, n), n, 1 + k % 2, axis),
-        lambda: sl.pad(x, like(y, sh.full((), 0, x.dtype)), ends),
-        lambda: sl.concatenate([x, like(y, x)], axis),
-        lambda: bc.broadcast_in_dim(x, (2, *x.shape), tuple(range(1, x.ndim + 1))),
-        lambda: cu.cumsum(converted(x, dtypes.int32) if x.dtype == dtypes.bool_ else x, axis),
+        lambda: slicing.slice_in_dim(x, min(1, n), n, 1 + k % 2, axis),
+        lambda: slicing.pad(x, like(y, sh.full((), 0, x.dtype)), ends),
+        lambda: slicing.concatenate([x, like(y, x)], axis),
+        lambda: broadcast_in_dim(x, (2, *x.shape), tuple(range(1, x.ndim + 1))),
+        lambda: cumulative.cumsum(
+            converted(x, dtypes.int32) if x.dtype == dtypes.bool_ else x, axis
+        ),
     ]
     out = choices[k % len(choices)]()
     return out if out.size <= MOST_ELEMENTS and out.ndim <= 3 else x
@@ -157,7 +165,7 @@ def rearrange(x: Array, y: Array, k: int) -> Array:
 def order(x: Array, y: Array, k: int) -> Array:
     if not x.ndim or dtypes.is_complex(x.dtype):
         return x
-    keys, carried = so.sort([x, like(y, x)], k % x.ndim, num_keys=1)
+    keys, carried = sort([x, like(y, x)], k % x.ndim, num_keys=1)
     return carried if k % 2 else keys
 
 
@@ -206,7 +214,7 @@ Body: TypeAlias = Callable[[Array, Array], Array]
 
 
 def called(body: Body, x: Array, c: Array, k: int) -> Array:
-    return jt.jit(body)(x, c) if k % 2 else jt.jit(lambda x: body(x, c))(x)
+    return jit.jit(body)(x, c) if k % 2 else jit.jit(lambda x: body(x, c))(x)
 
 
 def checkpointed(body: Body, x: Array, c: Array, k: int) -> Array:
@@ -217,7 +225,7 @@ def checkpointed(body: Body, x: Array, c: Array, k: int) -> Array:
 def ruled(body: Body, x: Array, c: Array, k: int) -> Array:
     fun = custom_derivatives.custom_jvp(body)
     fun.defjvp(lambda primals, tangents: (fun(*primals), like(tangents[0], fun(*primals))))
-    result: Array = jt.jit(fun)(x, c)
+    result: Array = jit.jit(fun)(x, c)
     return result
 
 
@@ -314,7 +322,7 @@ class TypedProgram:
 
 def _sample(rng: np.random.Generator, aval: av.ShapedArray) -> Array:
     low, high = (0, 8) if dtypes.is_integer(aval.dtype) else (-2, 2)
-    host = ts.ArraySpec(aval.shape, aval.dtype, low, high).sample(rng)
+    host = specs.ArraySpec(aval.shape, aval.dtype, low, high).sample(rng)
     if aval.weak_type and not aval.shape:
         return opd.splat(host.item(), aval)
     return opd.as_array(host)
@@ -353,33 +361,33 @@ def check_program(program: TypedProgram, compiled: bool = True) -> None:
         raise AssertionError(f"the program that it gives, written as Python, is another:\n{again}")
     with np.errstate(all="ignore"):
         expected = jx.eval_jaxpr(jaxpr, args)
-        ts.assert_types(expected, jaxpr.out_avals, "evaluated, against its types")
+        specs.assert_types(expected, jaxpr.out_avals, "evaluated, against its types")
         flat = unnest(jaxpr, deepest=0)
         jx.typecheck_jaxpr(flat, weakness=False)
         if _calls_compiled(jaxpr):  # XLA rounds sin(16) otherwise than NumPy
             _assert_near(program, args, jx.eval_jaxpr(flat, args), expected, "flattened")
         else:
             _assert_same(jx.eval_jaxpr(flat, args), expected, "flattened")
-        clean = pr.dce(jaxpr)
+        clean = program_rules.dce(jaxpr)
         jx.typecheck_jaxpr(clean)
         _assert_same(jx.eval_jaxpr(clean, args), expected, "without dead code")
         for i in range(len(jaxpr.outs)):
             used = [k == i for k in range(len(jaxpr.outs))]
-            alone = pr.dce(jaxpr, used)
+            alone = program_rules.dce(jaxpr, used)
             jx.typecheck_jaxpr(alone)
             _assert_same(jx.eval_jaxpr(alone, args), [expected[i]], f"result {i} alone")
     if compiled:
-        got = jt.jit(program)(*args)
-        ts.assert_types(got, expected, "compiled, against evaluated")
+        got = jit.jit(program)(*args)
+        specs.assert_types(got, expected, "compiled, against evaluated")
         _assert_near(program, args, got, expected, "compiled")
 
 
 def _assert_same(got: Sequence[Array], expected: Sequence[Array], what: str) -> None:
     """Hold values equal to the last bit; weakness of types is nothing to an evaluator."""
-    for x, y in zip(ts.hosts(list(got)), ts.hosts(list(expected)), strict=True):
+    for x, y in zip(specs.hosts(list(got)), specs.hosts(list(expected)), strict=True):
         if (x.dtype, x.shape) != (y.dtype, y.shape):
             raise AssertionError(f"{what}: {x.dtype}{x.shape}, expected {y.dtype}{y.shape}")
-        np.testing.assert_array_equal(ts.wide(x), ts.wide(y), err_msg=what)
+        np.testing.assert_array_equal(specs.wide(x), specs.wide(y), err_msg=what)
 
 
 def _calls_compiled(jaxpr: jx.Jaxpr) -> bool:
@@ -410,7 +418,7 @@ def _assert_near(
 
 
 def _values(arrays: Sequence[Array]) -> list[Any]:
-    return [np.asarray(ts.wide(x), np.complex128) for x in ts.hosts(list(arrays))]
+    return [np.asarray(specs.wide(x), np.complex128) for x in specs.hosts(list(arrays))]
 
 
 def _moved(args: Sequence[Array], turn: int) -> list[Array]:
@@ -420,8 +428,8 @@ def _moved(args: Sequence[Array], turn: int) -> list[Array]:
     for x in args:
         host = np.asarray(x)
         if dtypes.is_inexact(x.dtype) and not x.weak_type:
-            step = 1 + 4 * ts.epsilon(x.dtype) * rng.choice([-1.0, 1.0], host.shape)
-            result.append(opd.as_array(np.asarray(ts.wide(host) * step).astype(x.dtype)))
+            step = 1 + 4 * specs.epsilon(x.dtype) * rng.choice([-1.0, 1.0], host.shape)
+            result.append(opd.as_array(np.asarray(specs.wide(host) * step).astype(x.dtype)))
         else:
             result.append(x)
     return result
@@ -430,4 +438,4 @@ def _moved(args: Sequence[Array], turn: int) -> list[Array]:
 def _epsilon(jaxpr: jx.Jaxpr) -> float:
     """What roundings of the narrowest type in a program may add up to."""
     avals = [*jaxpr.in_avals, *[a for eqn in jaxpr.eqns for a in eqn.out_avals]]
-    return 200 * max([ts.epsilon(a.dtype) for a in avals], default=0.0)
+    return 200 * max([specs.epsilon(a.dtype) for a in avals], default=0.0)

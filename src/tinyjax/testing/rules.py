@@ -16,12 +16,16 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes, errors, test_util, tree
+from tinyjax.core import jit
 from tinyjax.core.api.derivatives import jvp, vjp
 from tinyjax.core.api.mapping import over_basis, vmap
 from tinyjax.core.api.staging import eval_shape, make_jaxpr
-from tinyjax.core.names import Array, ShapedArray, jt, jx, lz, sh
+from tinyjax.core.primitives import shape as sh
+from tinyjax.core.tracing import jaxpr as jx
+from tinyjax.core.transforms.linearize import linearize_flat
+from tinyjax.core.values import Array, ShapedArray
 from tinyjax.core.values.operands import as_array, splat
-from tinyjax.testing import specs as ts
+from tinyjax.testing import specs
 
 Arrays: TypeAlias = tuple[dtypes.HostArray, ...]
 Function: TypeAlias = Callable[..., Any]
@@ -33,10 +37,10 @@ DTYPES_COMPILED: Final = 2
 # Evaluation
 
 
-def check_host(spec: ts.Spec) -> None:
+def check_host(spec: specs.Spec) -> None:
     """Hold the ``host`` rule to the bits of ``impl``, however operands lie in memory."""
     for case, _, operands in spec.samples():
-        on = ts.describe(case.params, operands)
+        on = specs.describe(case.params, operands)
         jaxpr = make_jaxpr(spec.applied(case.params))(*map(as_array, operands)).jaxpr
         binders = jaxpr.in_binders[len(jaxpr.in_binders) - len(operands) :]  # after constants
         known = dict(zip(binders, operands, strict=True))
@@ -49,42 +53,44 @@ def check_host(spec: ts.Spec) -> None:
             columns = [np.array(x, order="F") for x in known_values]
             backwards = [np.flip(np.flip(x).copy()) if x.ndim else x for x in known_values]
             for laid_out in (known_values, columns, backwards):
-                with ts.blaming(eqn.primitive.name, "host", on), np.errstate(all="ignore"):
+                with specs.blaming(eqn.primitive.name, "host", on), np.errstate(all="ignore"):
                     expected = [*map(np.asarray, eqn.primitive.rules.impl(laid_out, eqn.params))]
                     out = host.call(*laid_out)
                     outs = [*map(np.asarray, out)] if len(expected) > 1 else [np.asarray(out)]
                     for got, x in zip(outs, expected, strict=True):
-                        ts.assert_close(got, x, 0.0, "its result against that of impl")
+                        specs.assert_close(got, x, 0.0, "its result against that of impl")
                         if got.tobytes() != x.tobytes():
                             raise AssertionError("zeros or NaNs differ from those of impl")
 
 
-def check_values(spec: ts.Spec) -> None:
+def check_values(spec: specs.Spec) -> None:
     """Hold eager evaluation to the reference, and to the types that ``abstract_eval`` says."""
     for case, _, operands in spec.samples():
-        on = ts.describe(case.params, operands)
+        on = specs.describe(case.params, operands)
         arrays = [as_array(x) for x in operands]
         fun = spec.applied(case.params)
-        with ts.blaming(spec.name, "impl", on):
+        with specs.blaming(spec.name, "impl", on):
             out = fun(*arrays)
-        with ts.blaming(spec.name, "abstract_eval", on):
+        with specs.blaming(spec.name, "abstract_eval", on):
             structs = eval_shape(fun, *operands)
-        with ts.blaming(spec.name, "impl or abstract_eval", on):
-            ts.assert_types(out, structs, "what impl gives, and abstract_eval expects")
+        with specs.blaming(spec.name, "impl or abstract_eval", on):
+            specs.assert_types(out, structs, "what impl gives, and abstract_eval expects")
             for aval, x in zip(
                 map(type_of_data, tree.leaves(out)), tree.leaves(structs), strict=True
             ):
                 if aval != (x.shape, x.dtype):
                     raise AssertionError(f"impl gives {aval}, but abstract_eval says {x}")
-        with ts.blaming(spec.name, "impl", on):
+        with specs.blaming(spec.name, "impl", on):
             for i, (x, array) in enumerate(zip(operands, arrays, strict=True)):
                 np.testing.assert_array_equal(
-                    ts.wide(np.asarray(array)), ts.wide(x), err_msg=f"operand {i} was written to"
+                    specs.wide(np.asarray(array)),
+                    specs.wide(x),
+                    err_msg=f"operand {i} was written to",
                 )
             if spec.numpy is not None:
                 with np.errstate(all="ignore"):
                     expected = spec.numpy(*operands, **case.params)
-                ts.compare(out, expected, spec.tol, "evaluated, against the reference")
+                specs.compare(out, expected, spec.tol, "evaluated, against the reference")
 
 
 def type_of_data(x: Array) -> tuple[tuple[int, ...], dtypes.DType]:
@@ -95,7 +101,9 @@ def type_of_data(x: Array) -> tuple[tuple[int, ...], dtypes.DType]:
     return host.shape, host.dtype
 
 
-def check_compiled(spec: ts.Spec, cases: Sequence[tuple[Mapping[str, Any], Arrays, Any]]) -> None:
+def check_compiled(
+    spec: specs.Spec, cases: Sequence[tuple[Mapping[str, Any], Arrays, Any]]
+) -> None:
     """Hold cases to what is expected of them, in one program: one compilation in place of many.
 
     Args:
@@ -110,22 +118,22 @@ def check_compiled(spec: ts.Spec, cases: Sequence[tuple[Mapping[str, Any], Array
         pairs = zip(cases, all_operands, strict=True)
         return [spec.fun(*operands, **params) for (params, _, _), operands in pairs]
 
-    types = dict.fromkeys(ts.describe({}, operands) for _, operands, _ in cases)
-    with ts.blaming(spec.name, "lowering", "; ".join(types)):
-        compiled = jt.jit(run)([operands for _, operands, _ in cases]) if cases else []
+    types = dict.fromkeys(specs.describe({}, operands) for _, operands, _ in cases)
+    with specs.blaming(spec.name, "lowering", "; ".join(types)):
+        compiled = jit.jit(run)([operands for _, operands, _ in cases]) if cases else []
     for (params, operands, expected), got in zip(cases, compiled, strict=True):
-        with ts.blaming(spec.name, "lowering or impl", ts.describe(params, operands)):
-            ts.compare(got, expected, spec.tol, "compiled, against eager evaluation")
+        with specs.blaming(spec.name, "lowering or impl", specs.describe(params, operands)):
+            specs.compare(got, expected, spec.tol, "compiled, against eager evaluation")
 
 
-def check_lowering(spec: ts.Spec) -> None:
+def check_lowering(spec: specs.Spec) -> None:
     """Hold what is compiled to eager evaluation."""
     samples = spec.samples(DTYPES_COMPILED)
     cases = [(case.params, xs, spec.applied(case.params)(*xs)) for case, _, xs in samples]
     check_compiled(spec, cases)
 
 
-def check_weak_types(spec: ts.Spec) -> None:
+def check_weak_types(spec: specs.Spec) -> None:
     """Hold weak types to what ``abstract_eval`` says: eagerly, staged and compiled."""
     for case, _, operands in spec.smooth_samples():
         if not operands or any(dtypes.is_key(x.dtype) for x in operands):
@@ -133,13 +141,15 @@ def check_weak_types(spec: ts.Spec) -> None:
         fun = spec.applied(case.params)
         for chosen in subsets(len(operands)):
             args = [weakened(x) if i in chosen else as_array(x) for i, x in enumerate(operands)]
-            on = f"{ts.describe(case.params, operands)}, of which {list(chosen)} are weakly typed"
+            on = (
+                f"{specs.describe(case.params, operands)}, of which {list(chosen)} are weakly typed"
+            )
             said = refusal(partial(eval_shape, fun), *args)
             if said:
                 continue
-            with ts.blaming(spec.name, "abstract_eval or impl", on):
-                ts.assert_types(fun(*args), eval_shape(fun, *args), "impl against types")
-        with ts.blaming(spec.name, "abstract_eval", ts.describe(case.params, operands)):
+            with specs.blaming(spec.name, "abstract_eval or impl", on):
+                specs.assert_types(fun(*args), eval_shape(fun, *args), "impl against types")
+        with specs.blaming(spec.name, "abstract_eval", specs.describe(case.params, operands)):
             for i, out in enumerate(tree.leaves(eval_shape(fun, *operands))):
                 if out.weak_type:
                     raise AssertionError(f"result {i} is weakly typed, though no operand is")
@@ -147,7 +157,7 @@ def check_weak_types(spec: ts.Spec) -> None:
 
 def weakened(x: dtypes.HostArray) -> Array:
     """An array of the same type, weakly typed, of one value."""
-    value = ts.wide(x).reshape(-1)[0].item() if x.size else 0
+    value = specs.wide(x).reshape(-1)[0].item() if x.size else 0
     return splat(value, ShapedArray(x.shape, x.dtype, True))
 
 
@@ -163,13 +173,13 @@ def refusal(fun: Function, *operands: Any) -> str:
     return ""
 
 
-def resized(spec: ts.Spec) -> list[tuple[ts.Case, Arrays]]:
+def resized(spec: specs.Spec) -> list[tuple[specs.Case, Arrays]]:
     """Operands without elements, and without axes, of the types that ``abstract_eval`` takes.
 
     Every size that an axis of the operands has is made zero, wherever it occurs.
     """
     rng = spec.rng("sizes")
-    result: list[tuple[ts.Case, Arrays]] = []
+    result: list[tuple[specs.Case, Arrays]] = []
     for case in spec.cases[:3]:
         operands = case.sample(rng, spec.dtypes[-1] if case.generic else None, special=False)
         shapes = [x.shape for x in operands]
@@ -192,7 +202,7 @@ def resized(spec: ts.Spec) -> list[tuple[ts.Case, Arrays]]:
     return result
 
 
-def check_sizes(spec: ts.Spec) -> None:
+def check_sizes(spec: specs.Spec) -> None:
     """Hold that arrays without elements, and without axes, are evaluated if their types are taken.
 
     They are evaluated, compiled and mapped.
@@ -200,17 +210,17 @@ def check_sizes(spec: ts.Spec) -> None:
     rng = spec.rng("empty")
     compiled = []
     for case, operands in resized(spec):
-        on = ts.describe(case.params, operands)
+        on = specs.describe(case.params, operands)
         fun = spec.applied(case.params)
-        with ts.blaming(spec.name, "impl", on), np.errstate(all="ignore"):
+        with specs.blaming(spec.name, "impl", on), np.errstate(all="ignore"):
             out = fun(*operands)
-            ts.assert_types(out, eval_shape(fun, *operands), "impl against abstract_eval")
+            specs.assert_types(out, eval_shape(fun, *operands), "impl against abstract_eval")
         compiled.append((case.params, operands, out))
         if operands and "vmap" not in spec.skip:
-            many = [ts.stacked(rng, x, 0, 2) for x in operands]
-            with ts.blaming(spec.name, "batch", f"{on}, each mapped along its first axis"):
+            many = [specs.stacked(rng, x, 0, 2) for x in operands]
+            with specs.blaming(spec.name, "batch", f"{on}, each mapped along its first axis"):
                 got = vmap(fun)(*many)
-                ts.compare(got, ts.loop(fun, [0] * len(many), 2, many), spec.tol, "vmap")
+                specs.compare(got, specs.loop(fun, [0] * len(many), 2, many), spec.tol, "vmap")
 
     if "compiled" not in spec.skip:
         check_compiled(spec, compiled)
@@ -243,10 +253,10 @@ def of_some(fun: Function, operands: Sequence[Any], chosen: Sequence[int]) -> Fu
     return of_chosen
 
 
-def check_derivatives(spec: ts.Spec) -> None:
+def check_derivatives(spec: specs.Spec) -> None:
     """Hold derivatives to finite differences, to the spec's order, in both modes."""
     for case, _, operands in spec.smooth_samples(spec.grad_cases):
-        on = ts.describe(case.params, operands)
+        on = specs.describe(case.params, operands)
         try:
             test_util.check_grads(spec.applied(case.params), operands, spec.grad)
         except errors.MissingRuleError:
@@ -254,40 +264,43 @@ def check_derivatives(spec: ts.Spec) -> None:
         except test_util.DerivativeMismatchError as error:
             # if it were the jvp rule, forward mode would have failed first
             rule = "transpose, or what jvp applies to tangents," if error.mode == "rev" else "jvp"
-            raise ts.CheckError(spec.name, rule, on, error.message) from error
+            raise specs.CheckError(spec.name, rule, on, error.message) from error
         except Exception as error:
             detail = f"{type(error).__name__}: {error}"
-            raise ts.CheckError(spec.name, "a rule for derivatives", on, detail) from error
+            raise specs.CheckError(spec.name, "a rule for derivatives", on, detail) from error
 
 
-def check_tangents(spec: ts.Spec) -> None:
+def check_tangents(spec: specs.Spec) -> None:
     """Hold the derivative to finite differences whichever operands have tangents.
 
     Tangents that are known to be zero are symbols, which a rule must neither drop nor compute with.
     """
     for of_chosen, xs, on in _of_subsets(spec):
-        with ts.blaming(spec.name, "jvp", on):
+        with specs.blaming(spec.name, "jvp", on):
             test_util.check_grads(of_chosen, xs, 1, "fwd")
 
 
-def check_cotangents(spec: ts.Spec) -> None:
+def check_cotangents(spec: specs.Spec) -> None:
     """Hold pull-backs to finite differences whichever operands and results have derivatives."""
     for of_chosen, xs, on in _of_subsets(spec):
-        with ts.blaming(spec.name, "transpose, or what jvp applies to tangents,", on):
+        with specs.blaming(spec.name, "transpose, or what jvp applies to tangents,", on):
             test_util.check_grads(of_chosen, xs, 1, "rev")
         results = len(tree.leaves(eval_shape(of_chosen, *xs)))
         for i in range(results) if results > 1 else ():
-            with ts.blaming(spec.name, "transpose", f"{on}, with a cotangent of result {i} alone"):
+            with specs.blaming(
+                spec.name, "transpose", f"{on}, with a cotangent of result {i} alone"
+            ):
                 test_util.check_grads(lambda *xs, i=i, f=of_chosen: f(*xs)[i], xs, 1, "rev")
 
 
-def _of_subsets(spec: ts.Spec) -> Iterator[tuple[Function, list[dtypes.HostArray], str]]:
+def _of_subsets(spec: specs.Spec) -> Iterator[tuple[Function, list[dtypes.HostArray], str]]:
     """Functions of some operands each, with these, and what to call it."""
     for case, _, operands in spec.smooth_samples(spec.grad_cases):
         for chosen in subsets(len(operands)):
             if all(dtypes.is_inexact(operands[i].dtype) for i in chosen):
                 more = "" if len(chosen) == len(operands) else "; other tangents are known zeros"
-                on = f"{ts.describe(case.params, operands)}, with tangents of {list(chosen)}{more}"
+                tangents = f"tangents of {list(chosen)}{more}"
+                on = f"{specs.describe(case.params, operands)}, with {tangents}"
                 of_chosen = of_some(spec.applied(case.params), operands, chosen)
                 yield of_chosen, [operands[i] for i in chosen], on
 
@@ -296,7 +309,7 @@ def _of_subsets(spec: ts.Spec) -> Iterator[tuple[Function, list[dtypes.HostArray
 _STEP: Final = 1e-30
 
 
-def check_complex_step(spec: ts.Spec) -> str:
+def check_complex_step(spec: specs.Spec) -> str:
     """Hold the derivative to ``Im f(x + ih) / h``, where ``f`` is holomorphic and real on reals.
 
     (W. Squire and G. Trapp, SIAM Review 40(1), 1998.) It is exact to the last places.
@@ -314,21 +327,21 @@ def check_complex_step(spec: ts.Spec) -> str:
         rng = spec.rng("complex step")
         fun = of_some(spec.applied(case.params), operands, chosen)
         xs = [operands[i] for i in chosen]
-        tangents = [ts.tangent_like(rng, x) for x in xs]
+        tangents = [specs.tangent_like(rng, x) for x in xs]
 
         def moved(
             by: complex, fun: Function = fun, xs: Any = xs, tangents: Any = tangents
         ) -> list[dtypes.HostArray]:
             with np.errstate(all="ignore"):
-                return ts.hosts(fun(*(x + by * t for x, t in zip(xs, tangents, strict=True))))
+                return specs.hosts(fun(*(x + by * t for x, t in zip(xs, tangents, strict=True))))
 
         if why := no_complex_step(moved):
             continue
         slopes = [y.imag / _STEP for y in moved(1j * _STEP)]
-        on = f"{ts.describe(case.params, operands)}, with tangents of {chosen}"
-        with ts.blaming(spec.name, "jvp", on):
+        on = f"{specs.describe(case.params, operands)}, with tangents of {chosen}"
+        with specs.blaming(spec.name, "jvp", on):
             scale = max([1.0, *[float(np.max(np.abs(y), initial=0.0)) for y in slopes]])
-            for got, slope in zip(ts.hosts(jvp(fun, xs, tangents)[1]), slopes, strict=True):
+            for got, slope in zip(specs.hosts(jvp(fun, xs, tangents)[1]), slopes, strict=True):
                 rtol = 1e-13 * spec.tol
                 np.testing.assert_allclose(
                     got, slope, rtol, rtol * scale, err_msg="jvp against the complex step"
@@ -358,7 +371,7 @@ def no_complex_step(moved: Callable[[complex], list[dtypes.HostArray]]) -> str:
 # Linearity
 
 
-def linear_sets(spec: ts.Spec, case: ts.Case, operands: Arrays) -> list[tuple[int, ...]]:
+def linear_sets(spec: specs.Spec, case: specs.Case, operands: Arrays) -> list[tuple[int, ...]]:
     """The operands in which, jointly, a function is linear: as the spec says, or by trial."""
     if spec.linear or not spec.primitive.has_rule("transpose"):
         chosen = tuple([i for i in spec.linear if i < len(operands)])
@@ -370,30 +383,32 @@ def linear_sets(spec: ts.Spec, case: ts.Case, operands: Arrays) -> list[tuple[in
             set(some) <= set(larger) for larger in sets
         ):
             fun = of_some(spec.applied(case.params), operands, some)
-            xs, ys = ([ts.tangent_like(rng, operands[i]) for i in some] for _ in range(2))
+            xs, ys = ([specs.tangent_like(rng, operands[i]) for i in some] for _ in range(2))
             sums = [1.25 * x - 0.75 * y for x, y in zip(xs, ys, strict=True)]
             together, apart = (
-                ts.hosts(fun(*sums)),
-                zip(ts.hosts(fun(*xs)), ts.hosts(fun(*ys)), strict=True),
+                specs.hosts(fun(*sums)),
+                zip(specs.hosts(fun(*xs)), specs.hosts(fun(*ys)), strict=True),
             )
             if together and all(
-                np.allclose(ts.wide(z), ts.wide(1.25 * x - 0.75 * y), 1e-2, 1e-2)
+                np.allclose(specs.wide(z), specs.wide(1.25 * x - 0.75 * y), 1e-2, 1e-2)
                 for z, (x, y) in zip(together, apart, strict=True)
             ):
                 sets.append(some)
     return sets
 
 
-def check_linear(spec: ts.Spec) -> None:
+def check_linear(spec: specs.Spec) -> None:
     """Hold a function linear, and its transpose to the pairing of results and operands."""
     for case, _, operands in spec.smooth_samples():
         for linear in linear_sets(spec, case, operands):
             _check_linear(spec, case, operands, linear)
 
 
-def _check_linear(spec: ts.Spec, case: ts.Case, operands: Arrays, linear: tuple[int, ...]) -> None:
+def _check_linear(
+    spec: specs.Spec, case: specs.Case, operands: Arrays, linear: tuple[int, ...]
+) -> None:
     rng = spec.rng("linear")
-    on = f"{ts.describe(case.params, operands)}, linear in {list(linear)}"
+    on = f"{specs.describe(case.params, operands)}, linear in {list(linear)}"
     fun = spec.applied(case.params)
 
     def of_linear(*xs: Any) -> Any:
@@ -402,21 +417,21 @@ def _check_linear(spec: ts.Spec, case: ts.Case, operands: Arrays, linear: tuple[
             args[i] = x
         return fun(*args)
 
-    xs = [ts.tangent_like(rng, operands[i]) for i in linear]
-    ys = [ts.tangent_like(rng, operands[i]) for i in linear]
+    xs = [specs.tangent_like(rng, operands[i]) for i in linear]
+    ys = [specs.tangent_like(rng, operands[i]) for i in linear]
     a, b = 1.25, -0.75
-    with ts.blaming(spec.name, "impl", on):
-        combined = ts.hosts(of_linear(*(a * x + b * y for x, y in zip(xs, ys, strict=True))))
-        apart = zip(ts.hosts(of_linear(*xs)), ts.hosts(of_linear(*ys)), strict=True)
-        ts.compare(combined, [a * fx + b * fy for fx, fy in apart], 4 * spec.tol, "linearity")
-    with ts.blaming(spec.name, "jvp", on):
+    with specs.blaming(spec.name, "impl", on):
+        combined = specs.hosts(of_linear(*(a * x + b * y for x, y in zip(xs, ys, strict=True))))
+        apart = zip(specs.hosts(of_linear(*xs)), specs.hosts(of_linear(*ys)), strict=True)
+        specs.compare(combined, [a * fx + b * fy for fx, fy in apart], 4 * spec.tol, "linearity")
+    with specs.blaming(spec.name, "jvp", on):
         out, tangent = jvp(of_linear, xs, ys)
-        ts.compare(tangent, of_linear(*ys), spec.tol, "the derivative is the function itself")
-    cts = [ts.tangent_like(rng, x) for x in ts.hosts(out)]
+        specs.compare(tangent, of_linear(*ys), spec.tol, "the derivative is the function itself")
+    cts = [specs.tangent_like(rng, x) for x in specs.hosts(out)]
     ct = tree.unflatten(tree.structure(out), cts)
-    with ts.blaming(spec.name, "transpose", on):
+    with specs.blaming(spec.name, "transpose", on):
         pull_back = vjp(of_linear, *xs)[1]
-        pulled = ts.hosts(pull_back(ct))
+        pulled = specs.hosts(pull_back(ct))
         for i, x, y in zip(linear, pulled, xs, strict=True):
             if (x.shape, x.dtype) != (y.shape, y.dtype):
                 raise AssertionError(
@@ -425,13 +440,16 @@ def _check_linear(spec: ts.Spec, case: ts.Case, operands: Arrays, linear: tuple[
                 )
         for k, i in enumerate(linear):
             alone = [y if j == k else np.zeros_like(y) for j, y in enumerate(ys)]
-            left, right = ts.pairing(cts, ts.hosts(of_linear(*alone))), ts.pairing(pulled, alone)
+            left, right = (
+                specs.pairing(cts, specs.hosts(of_linear(*alone))),
+                specs.pairing(pulled, alone),
+            )
             np.testing.assert_allclose(
                 right, left, *_of_pairing(xs), err_msg=f"<f^T(ct), t> = <ct, f(t)>, operand {i}"
             )
         # transposing twice is doing nothing
         twice = vjp(pull_back, ct)[1](tuple(ys))
-        ts.compare(twice, (tangent,), 4 * spec.tol, "transposed twice")
+        specs.compare(twice, (tangent,), 4 * spec.tol, "transposed twice")
 
 
 def _of_pairing(xs: Sequence[dtypes.HostArray]) -> tuple[float, float]:
@@ -443,7 +461,7 @@ def _of_pairing(xs: Sequence[dtypes.HostArray]) -> tuple[float, float]:
 # Batching
 
 
-def check_batch(spec: ts.Spec, most: int = 12) -> None:
+def check_batch(spec: specs.Spec, most: int = 12) -> None:
     """Hold ``vmap`` to a loop, over operands and axes in every combination.
 
     Args:
@@ -454,21 +472,21 @@ def check_batch(spec: ts.Spec, most: int = 12) -> None:
     size = 2
     for case, _, operands in spec.smooth_samples():
         fun = spec.applied(case.params)
-        on = ts.describe(case.params, operands)
+        on = specs.describe(case.params, operands)
         if not operands:
-            with ts.blaming(spec.name, "batch", "no operands"):
-                ts.compare(
-                    vmap(fun, axis_size=size)(), ts.loop(fun, (), size, ()), spec.tol, "vmap"
+            with specs.blaming(spec.name, "batch", "no operands"):
+                specs.compare(
+                    vmap(fun, axis_size=size)(), specs.loop(fun, (), size, ()), spec.tol, "vmap"
                 )
-        for axes in ts.axes_to_map([x.ndim for x in operands], most, rng) if operands else ():
-            mapped = [ts.stacked(rng, x, a, size) for x, a in zip(operands, axes, strict=True)]
-            expected = ts.loop(fun, axes, size, mapped)
-            with ts.blaming(spec.name, "batch", f"{on} mapped over {list(axes)}"):
+        for axes in specs.axes_to_map([x.ndim for x in operands], most, rng) if operands else ():
+            mapped = [specs.stacked(rng, x, a, size) for x, a in zip(operands, axes, strict=True)]
+            expected = specs.loop(fun, axes, size, mapped)
+            with specs.blaming(spec.name, "batch", f"{on} mapped over {list(axes)}"):
                 got = vmap(fun, in_axes=axes)(*mapped)
-                ts.compare(got, expected, spec.tol, "vmap against a loop")
+                specs.compare(got, expected, spec.tol, "vmap against a loop")
                 if all(axis in {None, x.ndim} for x, axis in zip(operands, axes, strict=True)):
                     got = _over_columns(fun, axes)(*mapped)
-                    ts.compare(got, expected, spec.tol, "vmap with the axis last against a loop")
+                    specs.compare(got, expected, spec.tol, "vmap with the axis last against a loop")
 
 
 def _over_columns(fun: Callable[..., Any], axes: Sequence[int | None]) -> Callable[..., Any]:
@@ -487,7 +505,7 @@ def _over_columns(fun: Callable[..., Any], axes: Sequence[int | None]) -> Callab
     return mapped
 
 
-def check_batch_of_batch(spec: ts.Spec) -> None:
+def check_batch_of_batch(spec: specs.Spec) -> None:
     """Hold ``vmap`` of ``vmap`` to two loops."""
     rng = spec.rng("vmap of vmap")
     for case, _, operands in spec.smooth_samples():
@@ -497,26 +515,26 @@ def check_batch_of_batch(spec: ts.Spec) -> None:
         # the operands in turn mapped by the outer, by the inner, and by both
         inner = [0 if i % 3 != 1 else None for i in range(len(operands))]
         outer = [1 if i % 3 != 2 and axis == 0 else 0 for i, axis in enumerate(inner)]
-        mapped = [ts.stacked(rng, x, a, 3) for x, a in zip(operands, inner, strict=True)]
-        mapped = [ts.stacked(rng, x, b, 2) for x, b in zip(mapped, outer, strict=True)]
-        on = f"{ts.describe(case.params, operands)} mapped over {inner}, and that over {outer}"
-        once = partial(ts.loop, fun, inner, 3)
-        expected = ts.loop(lambda *xs, once=once: once(xs), outer, 2, mapped)
-        with ts.blaming(spec.name, "batch", on):
+        mapped = [specs.stacked(rng, x, a, 3) for x, a in zip(operands, inner, strict=True)]
+        mapped = [specs.stacked(rng, x, b, 2) for x, b in zip(mapped, outer, strict=True)]
+        on = f"{specs.describe(case.params, operands)} mapped over {inner}, and that over {outer}"
+        once = partial(specs.loop, fun, inner, 3)
+        expected = specs.loop(lambda *xs, once=once: once(xs), outer, 2, mapped)
+        with specs.blaming(spec.name, "batch", on):
             got = vmap(vmap(fun, in_axes=tuple(inner)), in_axes=tuple(outer))(*mapped)
-            ts.compare(got, expected, spec.tol, "vmap of vmap against loops")
+            specs.compare(got, expected, spec.tol, "vmap of vmap against loops")
 
 
 # Compilation of transformations
 
 
-def check_jit(spec: ts.Spec) -> None:
+def check_jit(spec: specs.Spec) -> None:
     """Hold ``jit`` under and over ``jvp``, ``vjp`` and ``vmap``, all in one compiled function."""
     rng = spec.rng("jit")
     case, _, operands = spec.smooth_samples()[0]
     fun = spec.applied(case.params)
     chosen = inexact(operands) if spec.grad else []
-    many = tuple(ts.stacked(rng, x, 0, 2) for x in operands)
+    many = tuple(specs.stacked(rng, x, 0, 2) for x in operands)
 
     def everything(f: Function, operands: Any, many: Any) -> list[Any]:
         results = [f(*operands), vmap(f)(*many)] if operands else [f()]
@@ -529,9 +547,9 @@ def check_jit(spec: ts.Spec) -> None:
         return results
 
     expected = everything(fun, operands, many)
-    with ts.blaming(spec.name, "a rule under jit", ts.describe(case.params, operands)):
-        under = jt.jit(partial(everything, jt.jit(fun)))(operands, many)
-        ts.compare(under, expected, 8 * spec.tol, "jit under and over transformations")
+    with specs.blaming(spec.name, "a rule under jit", specs.describe(case.params, operands)):
+        under = jit.jit(partial(everything, jit.jit(fun)))(operands, many)
+        specs.compare(under, expected, 8 * spec.tol, "jit under and over transformations")
 
 
 # Jaxprs
@@ -541,38 +559,42 @@ def assert_linear(jaxpr: jx.Jaxpr, residuals: Sequence[Array], rng: np.random.Ge
     """A tangent map as linearize records it: well-typed, and linear in the tangents."""
     jx.typecheck_jaxpr(jaxpr)
     rest = jaxpr.in_avals[len(residuals) :]
-    xs = [ts.tangent_like(rng, np.zeros(a.shape, a.dtype)) for a in rest]
-    ys = [ts.tangent_like(rng, np.zeros(a.shape, a.dtype)) for a in rest]
+    xs = [specs.tangent_like(rng, np.zeros(a.shape, a.dtype)) for a in rest]
+    ys = [specs.tangent_like(rng, np.zeros(a.shape, a.dtype)) for a in rest]
 
     def apply(tangents: Sequence[Any]) -> list[dtypes.HostArray]:
-        return ts.hosts(jx.eval_jaxpr(jaxpr, [*residuals, *(as_array(t) for t in tangents)]))
+        return specs.hosts(jx.eval_jaxpr(jaxpr, [*residuals, *(as_array(t) for t in tangents)]))
 
     combined = apply([2.0 * x - 0.5 * y for x, y in zip(xs, ys, strict=True)])
     apart = [2.0 * fx - 0.5 * fy for fx, fy in zip(apply(xs), apply(ys), strict=True)]
     for got, expected in zip(combined, apart, strict=True):
-        ts.assert_close(got, expected, 1e-10, "a tangent map is linear")
+        specs.assert_close(got, expected, 1e-10, "a tangent map is linear")
 
 
-def check_jaxpr(spec: ts.Spec) -> None:
+def check_jaxpr(spec: specs.Spec) -> None:
     """Hold programs of the primitive: types, evaluation, digest, print, and recorded tangents."""
     rng = spec.rng("jaxpr")
     for case, _, operands in spec.smooth_samples():
         fun = spec.applied(case.params)
-        with ts.blaming(spec.name, "a rule when it is staged", ts.describe(case.params, operands)):
+        with specs.blaming(
+            spec.name, "a rule when it is staged", specs.describe(case.params, operands)
+        ):
             closed = make_jaxpr(fun)(*operands)
             jx.typecheck_jaxpr(closed.jaxpr)
             if not any(e.primitive is spec.primitive for j in nested(closed.jaxpr) for e in j.eqns):
                 raise AssertionError(f"the function does not use {spec.primitive}:\n{closed}")
             outs = closed(*(as_array(x) for x in operands))
-            ts.compare(list(outs), fun(*operands), spec.tol, "the jaxpr evaluated")
+            specs.compare(list(outs), fun(*operands), spec.tol, "the jaxpr evaluated")
             again = make_jaxpr(fun)(*operands).jaxpr
             if again != closed.jaxpr or again.digest != closed.jaxpr.digest:
                 raise AssertionError("staged twice, two different programs")
             if spec.primitive.name not in repr(closed):
                 raise AssertionError(f"the text does not name it: {closed}")
         if spec.grad and inexact(operands):
-            with ts.blaming(spec.name, "linearize or jvp", ts.describe(case.params, operands)):
-                flat = lz.linearize_flat(
+            with specs.blaming(
+                spec.name, "linearize or jvp", specs.describe(case.params, operands)
+            ):
+                flat = linearize_flat(
                     lambda *xs, fun=fun: tree.leaves(fun(*xs)), [as_array(x) for x in operands]
                 )
                 assert_linear(flat.jaxpr, flat.residuals, rng)

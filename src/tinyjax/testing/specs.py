@@ -12,7 +12,8 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, tree
-from tinyjax.core.names import opd, prim
+from tinyjax.core.tracing import primitive as prim
+from tinyjax.core.values import operands as opd
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 
 # What the checks raise.

@@ -15,9 +15,12 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, tree
-from tinyjax.core.api import staging
-from tinyjax.core.names import Array, bc, derivatives, ew, jt, mapping, opd, sh, sl
-from tinyjax.testing import specs as ts
+from tinyjax.core import jit
+from tinyjax.core.api import derivatives, mapping, staging
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
+from tinyjax.core.primitives.broadcast import reduce_sum
+from tinyjax.core.values import Array, operands as opd
+from tinyjax.testing import specs
 
 __all__ = ["Layer", "Side", "check_stack", "check_stacks"]
 
@@ -28,7 +31,7 @@ Function: TypeAlias = Callable[..., Values]
 
 
 def total(x: Array) -> Array:
-    return bc.reduce_sum(x, tuple(range(x.ndim)))
+    return reduce_sum(x, tuple(range(x.ndim)))
 
 
 @attrs.frozen
@@ -106,7 +109,7 @@ def pulled_by_columns(fun: Function, outs: int) -> Function:
                 for ct, t in zip(cts, column, strict=True):
                     along = ew.add(along, total(ew.mul(ct, t)))
                 columns.append(sh.reshape(along, (1,)))
-            results.append(sh.reshape(sl.concatenate(columns, 0), x.shape) if columns else x)
+            results.append(sh.reshape(slicing.concatenate(columns, 0), x.shape) if columns else x)
         return tuple(results)
 
     return cotangents
@@ -143,7 +146,7 @@ def looped(fun: Function, axes: Sequence[int | None], out_axis: int) -> Function
                 if axis is None:
                     slices.append(x)
                 else:
-                    part = sl.slice_in_dim(x, i, i + 1, 1, axis)
+                    part = slicing.slice_in_dim(x, i, i + 1, 1, axis)
                     slices.append(sh.reshape(part, (*x.shape[:axis], *x.shape[axis + 1 :])))
             outs.append(fun(*slices))
         return tuple(_stack(pair, out_axis) for pair in zip(*outs, strict=True))
@@ -155,11 +158,11 @@ def _stack(pair: Sequence[Array], out_axis: int) -> Array:
     place = pair[0].ndim if out_axis == -1 else 0
     shape = pair[0].shape
     parts = [sh.reshape(y, (*shape[:place], 1, *shape[place:])) for y in pair]
-    return sl.concatenate(parts, place)
+    return slicing.concatenate(parts, place)
 
 
 def jitted(fun: Function) -> Function:
-    compiled = jt.jit(fun)
+    compiled = jit.jit(fun)
     return lambda *xs: tuple(compiled(*xs))
 
 
@@ -262,7 +265,7 @@ def check_stack(
         a, b = np.asarray(x), np.asarray(y)
         finite = bool(np.all(np.isfinite(b)))
         if y.dtype != F64 or not (finite or any(layer.name in differential for layer in layers)):
-            ts.compare(a, b, 16.0, f"result {i}")
+            specs.compare(a, b, 16.0, f"result {i}")
             continue
         if not finite:
             raise AssertionError(f"result {i}: the function is not well-conditioned there")
@@ -280,7 +283,7 @@ def _rounding(side: Side, i: int) -> float:
         return np.asarray(side.fun(*map(opd.as_array, args))[i])
 
     here = result(side.args)
-    changes = [np.abs(result(ts.rounded(side.args, 0.0, turn)) - here) for turn in range(8)]
+    changes = [np.abs(result(specs.rounded(side.args, 0.0, turn)) - here) for turn in range(8)]
     return float(np.max(changes, initial=0.0))
 
 
@@ -292,7 +295,7 @@ def stacks_of(names: Sequence[str], depth: int) -> list[tuple[str, ...]]:
 # Of primitives
 
 
-def check_stacks(spec: ts.Spec, depth: int = 3, most: int | None = None) -> int:
+def check_stacks(spec: specs.Spec, depth: int = 3, most: int | None = None) -> int:
     """Hold a primitive under stacks of transformations against loops and columns of ``jvp``.
 
     Args:
@@ -335,8 +338,8 @@ def check_stacks(spec: ts.Spec, depth: int = 3, most: int | None = None) -> int:
         places = spec.rng("stacks").permutation(len(stacks))[:most]
         stacks = [stacks[i] for i in places]
     for turn, stack in enumerate(stacks):
-        on = f"{ts.describe(case.params, operands)} under {' of '.join(stack[::-1])}"
-        with ts.blaming(spec.name, "a stack of transformations", on):
+        on = f"{specs.describe(case.params, operands)} under {' of '.join(stack[::-1])}"
+        with specs.blaming(spec.name, "a stack of transformations", on):
             layers = [Layer(name, turn + i) for i, name in enumerate(stack)]
             check_stack(side, side, layers)
     return len(stacks)

@@ -20,7 +20,7 @@ except ImportError as _error:
     ) from _error
 
 from tinyjax import errors
-from tinyjax.core.names import ShapedArray
+from tinyjax.core.values import ShapedArray
 from tinyjax.dtypes import DType, DTypeLike, HostArray, kind as kind_of
 from tinyjax.testing import random_programs
 from tinyjax.testing.libraries.drawing import SPECIAL

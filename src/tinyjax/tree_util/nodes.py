@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from tinyjax import errors
-from tinyjax.core.names import ck, ints
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import integers as ints
 from tinyjax.tree import KeyEntry, Leaf, PyTree, PyTreeDef, node, ops
 
 
@@ -53,7 +54,7 @@ def flatten_one_level_with_keys(tree: PyTree) -> tuple[list[tuple[KeyEntry, Any]
     return list(zip(kind.keys(tree, metadata), children, strict=False)), metadata
 
 
-@ck.explained
+@checking.explained
 def is_tree_node(typ: type) -> bool:
     """Say whether values of a type are nodes: containers, named tuples and registered classes.
 
@@ -71,7 +72,7 @@ def is_tree_node(typ: type) -> bool:
     return node.KINDS[typ] is not None
 
 
-@ck.explained
+@checking.explained
 def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = None) -> bool:
     """Say whether everything in an iterable is a leaf.
 
@@ -93,7 +94,7 @@ def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = 
     return all(node.KINDS[type(x)] is None or (is_leaf is not None and is_leaf(x)) for x in items)
 
 
-@ck.explained
+@checking.explained
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     """Return the structure of each child; empty for a leaf.
 
@@ -108,7 +109,7 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     return treedef.children()
 
 
-@ck.explained
+@checking.explained
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
     """Say whether a structure has no children: that of a leaf, or of an empty container.
 

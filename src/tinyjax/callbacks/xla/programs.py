@@ -28,7 +28,12 @@ from jaxlib._jax import ResultHandler, collect_garbage
 from jaxlib.xla_client import ArrayImpl, CompileOptions, DeviceList, LoadedExecutable
 
 from tinyjax import config, dtypes, errors
-from tinyjax.core.names import Array, ConcreteArray, av, dev, low, lw, tr, xla
+from tinyjax.core import xla
+from tinyjax.core.devices import PLATFORM
+from tinyjax.core.lowering import Locate
+from tinyjax.core.stablehlo.lowering import HostFunction, Interrupter
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.values import Array, ConcreteArray, avals as av
 from tinyjax.core.xla import compilation, lowering, threads
 from tinyjax.core.xla.backend import Backend, backend
 from tinyjax.core.xla.executable import Executable, prepare_calls
@@ -55,7 +60,7 @@ class _FailedError(Exception):
 def compile_with(
     on: Backend,
     text: str,
-    functions: Sequence[lw.HostFunction],
+    functions: Sequence[HostFunction],
     name: str,
     flags: compilation.Flags,
     options: CompileOptions,
@@ -84,7 +89,7 @@ def compile_with(
         )
 
 
-def guarded_from_devices(fun: lw.HostFunction) -> lw.HostFunction:
+def guarded_from_devices(fun: HostFunction) -> HostFunction:
     """Guard a function that programs call from other devices than the processor's.
 
     Within it the default device is the processor's: the other one waits for it. Whoever runs the
@@ -117,7 +122,7 @@ class HostProgram(Executable):
     calls_python = True
 
     def __init__(
-        self, request: compilation.Compilation, flags: compilation.Flags, locate: low.Locate | None
+        self, request: compilation.Compilation, flags: compilation.Flags, locate: Locate | None
     ) -> None:
         text, functions = lowering.lowered(request.jaxpr, request.name, (), locate)
         self.name: str = request.name
@@ -126,7 +131,7 @@ class HostProgram(Executable):
         self._out_avals = request.jaxpr.out_avals
         self._flags = flags
         self._loaded: dict[int, LoadedExecutable] = {}
-        self._interrupters = [f for f in functions if isinstance(f, lw.Interrupter)]
+        self._interrupters = [f for f in functions if isinstance(f, Interrupter)]
         self.loaded: LoadedExecutable = self._at_depth()
 
     def _at_depth(self) -> LoadedExecutable:
@@ -188,7 +193,7 @@ def _buffer_of(host: dtypes.HostArray, aval: av.ShapedArray, on: Backend) -> Arr
     return on.put(host if contiguous else np.ascontiguousarray(host), aval)
 
 
-def _guarded(fun: lw.HostFunction, depth: int, on_host: bool = False) -> lw.HostFunction:
+def _guarded(fun: HostFunction, depth: int, on_host: bool = False) -> HostFunction:
     """Call a function outside all transformations, and keep what it raises.
 
     Args:
@@ -203,7 +208,7 @@ def _guarded(fun: lw.HostFunction, depth: int, on_host: bool = False) -> lw.Host
         try:
             with (
                 tr.assigned(_depth, depth),
-                config.scoped(default_device=dev.PLATFORM) if on_host else nullcontext(),
+                config.scoped(default_device=PLATFORM) if on_host else nullcontext(),
                 tr.use_trace(tr.EVAL),
             ):
                 function = reference()

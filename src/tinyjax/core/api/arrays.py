@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar, overload
 
 from tinyjax import dtypes, errors, tree
-from tinyjax.core import devices as dev, xla
+from tinyjax.core import devices, xla
 from tinyjax.core.tracing import checking, trace as tr
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
@@ -61,7 +61,7 @@ def device_put(
             "away is not to be seen again."
         )
     leaves, treedef = tree.flatten(x)
-    places = tree.flatten_prefix(device, treedef, dev.is_place, "device")
+    places = tree.flatten_prefix(device, treedef, devices.is_place, "device")
     moved = [_put(leaf, where) for leaf, where in zip(leaves, places, strict=True)]
     if may_alias is False:
         moved = [
@@ -71,17 +71,17 @@ def device_put(
     return tree.unflatten(treedef, moved)
 
 
-def _put(leaf: Any, where: dev.Placement) -> Array:
+def _put(leaf: Any, where: devices.Placement) -> Array:
     """Return an array or a number as an array that lies where it should."""
-    alone = where == dev.first_device() and xla.is_absent()
-    if alone or (where is None and dev.default_elsewhere() is None):
+    alone = where == devices.first_device() and xla.is_absent()
+    if alone or (where is None and devices.default_elsewhere() is None):
         array = opd.as_array(leaf)
         if array.is_deleted():
             raise_donated(array)
         if isinstance(array, ConcreteArray) and not xla.is_absent():
             xla.load(array)
         return array
-    placed: Array = dev.plane().put(leaf, where, "device_put")
+    placed: Array = devices.plane().put(leaf, where, "device_put")
     return placed
 
 

@@ -27,7 +27,8 @@ from tinyjax.core.tracing.calling import (
 )
 from tinyjax.core.tracing.primitive import ZERO
 from tinyjax.core.tracing.watching import watched
-from tinyjax.core.transforms import jvp as jv, linearize as lz
+from tinyjax.core.transforms.jvp import jvp_flat
+from tinyjax.core.transforms.linearize import linearize_flat
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.frames import Applied
 
@@ -162,7 +163,7 @@ def jvp(
     trees, avals = in_tree.children()[0], [x.aval for x in args]
     directions = as_tangents(tuple(tangents), trees, avals, "tangents", fun, path, "jvp")
     flat = FlatFunction(fun, in_tree, has_aux)
-    outs, out_tangents = jv.jvp_flat(flat, args, directions, fun)
+    outs, out_tangents = jvp_flat(flat, args, directions, fun)
     value = tree.unflatten(flat.out_tree, outs)
     pairs = zip(outs, out_tangents, strict=True)
     filled = [zero_tangent(o.aval) if t is ZERO else t for o, t in pairs]
@@ -263,7 +264,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     leaves, in_tree = tree.flatten_arguments(primals, {})
     args = as_arrays(leaves, fun, in_tree)
     flat = FlatFunction(fun, in_tree, has_aux)
-    linearized = lz.linearize_flat(flat, args, None, fun)
+    linearized = linearize_flat(flat, args, None, fun)
     value = tree.unflatten(flat.out_tree, linearized.primals_out)
     structure = Structure.of(linearized, args, in_tree, flat, fun)
     tangent_map = TangentMap(linearized.residuals, structure)
@@ -387,7 +388,7 @@ def vjp(
     applied = Applied("vjp", fun)
     budgeted = fun if memory_budget is None else within_budget(applied, memory_budget)
     flat = FlatFunction(budgeted, in_tree, has_aux)
-    linearized = lz.linearize_flat(flat, args, None, applied, transposed=True)
+    linearized = linearize_flat(flat, args, None, applied, transposed=True)
     structure = Structure.of(linearized, args, in_tree, flat, fun)
     residuals: Sequence[Any] = linearized.residuals
     if saveable_args is not True:

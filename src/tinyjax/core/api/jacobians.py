@@ -11,14 +11,9 @@ import numpy as np
 
 from tinyjax import dtypes, tree
 from tinyjax.core.api import arguments, derivatives, mapping, typed
-from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
-from tinyjax.core.tracing import (
-    checking,
-    jaxpr as jx,
-    primitive as prim,
-    staging as stg,
-    trace as tr,
-)
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
+from tinyjax.core.primitives.broadcast import ReduceParams, broadcast_in_dim
+from tinyjax.core.tracing import checking, jaxpr as jx, primitive as prim, staging, trace as tr
 from tinyjax.core.tracing.watching import watched
 from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.core.values.array import Array
@@ -232,7 +227,7 @@ def _over_basis(
         return mapping.over_basis(fun, out_axes, last=last)(basis)
 
     trace = tr.current_trace()
-    if not (last and isinstance(trace, stg.StagingTrace)):
+    if not (last and isinstance(trace, staging.StagingTrace)):
         return at_once_over(last)
     mark = trace.mark()
     result = at_once_over(last)
@@ -250,7 +245,7 @@ def _sums_crosswise(eqns: Sequence[jx.JaxprEqn]) -> bool:
     """
     sums: dict[jx.Atom, set[tuple[int, ...]]] = {}
     for eqn in reversed(eqns):
-        if isinstance(eqn.params, bc.ReduceParams):
+        if isinstance(eqn.params, ReduceParams):
             sums.setdefault(eqn.inputs[0], set()).add(eqn.params.axes)
         elif prim.ELEMENTWISE in eqn.primitive.rules.extensions and eqn.out_binders[0] in sums:
             found, aval = sums[eqn.out_binders[0]], eqn.out_binders[0].aval
@@ -283,7 +278,7 @@ def _direction(arrays: Sequence[Array], place: Array) -> list[Array]:
     for x in arrays:
         shape = (x.size,)
         places = ew.add(sh.iota(shape, dtypes.int32, 0), sh.full(shape, start, dtypes.int32))
-        one = ew.eq(places, bc.broadcast_in_dim(place, shape, ()))
+        one = ew.eq(places, broadcast_in_dim(place, shape, ()))
         parts.append(sh.reshape(ew.convert_element_type(one, x.dtype), x.shape))
         start += x.size
     return parts
@@ -309,4 +304,4 @@ def _cut(whole: Array, arrays: Sequence[Array], axis: int) -> list[Array]:
         return [whole]
     ends = accumulate([x.size for x in arrays])
     pairs = zip(arrays, ends, strict=True)
-    return [sl.slice_in_dim(whole, end - x.size, end, axis=axis) for x, end in pairs]
+    return [slicing.slice_in_dim(whole, end - x.size, end, axis=axis) for x, end in pairs]

@@ -15,10 +15,14 @@ from typing import Any, Generic, TypeVar
 import attrs
 
 from tinyjax import tree
-from tinyjax.core.control_flow import common as cf
-from tinyjax.core.primitives import rules as ru, shape as sh
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr, staging as stg
-from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz, transpose as tp
+from tinyjax.core.control_flow.common import at_front, convert_all
+from tinyjax.core.primitives import shape as sh
+from tinyjax.core.primitives.rules import add_arrays
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules, staging
+from tinyjax.core.transforms import batching
+from tinyjax.core.transforms.jvp import jvp_jaxpr
+from tinyjax.core.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
+from tinyjax.core.transforms.transpose import backward_pass
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 
@@ -167,8 +171,7 @@ def cotangents_of(
 def added(sums: Sequence[Array], cotangents: Sequence[prim.Tangent]) -> list[Array]:
     """Add cotangents, any of which may be ``ZERO``, to sums."""
     return [
-        s if ct is prim.ZERO else ru.add_arrays(s, ct)
-        for s, ct in zip(sums, cotangents, strict=True)
+        s if ct is prim.ZERO else add_arrays(s, ct) for s, ct in zip(sums, cotangents, strict=True)
     ]
 
 
@@ -203,11 +206,11 @@ class LoopBody:
         avals: LoopOperands[av.ShapedArray],
     ) -> LoopBody:
         """Stage an iteration, for operands of these types."""
-        staged = stg.stage(lambda *args: iteration(avals.like(args)).flat, avals.flat)
+        staged = staging.stage(lambda *args: iteration(avals.like(args)).flat, avals.flat)
         return cls.closing_over(staged, avals)
 
     @classmethod
-    def closing_over(cls, staged: stg.Staged, operands: LoopOperands[Any]) -> LoopBody:
+    def closing_over(cls, staged: staging.Staged, operands: LoopOperands[Any]) -> LoopBody:
         """Make a body of a staged program that takes such operands."""
         k = len(staged.consts) + len(operands.consts)
         return cls(staged.jaxpr, k, len(operands.carry), staged.consts)
@@ -246,7 +249,7 @@ class LoopBody:
         before = jaxpr.in_avals[k : k + m]
         if av.alike(before, jaxpr.out_avals[:m]):
             return self
-        jaxpr = stg.extend(jaxpr, lambda *outs: [*cf.convert_all(outs[:m], before), *outs[m:]])
+        jaxpr = staging.extend(jaxpr, lambda *outs: [*convert_all(outs[:m], before), *outs[m:]])
         return attrs.evolve(self, jaxpr=jaxpr)
 
     # Derivatives
@@ -255,8 +258,8 @@ class LoopBody:
         """Mark the results that the next iteration takes as this one has taken the carry."""
         return (*carry, *[False] * (len(self.jaxpr.outs) - self.num_carry))
 
-    def _jvp(self, nonzero: LoopOperands[bool]) -> tuple[stg.Staged, tuple[bool, ...]]:
-        return jv.jvp_jaxpr(self.jaxpr, nonzero.flat, self._required(nonzero.carry))
+    def _jvp(self, nonzero: LoopOperands[bool]) -> tuple[staging.Staged, tuple[bool, ...]]:
+        return jvp_jaxpr(self.jaxpr, nonzero.flat, self._required(nonzero.carry))
 
     def tangents(self, nonzero: LoopOperands[bool]) -> LoopOperands[bool]:
         """Return which operands have tangents in some iteration, of those that have at first."""
@@ -274,13 +277,11 @@ class LoopBody:
         jaxpr = jx.Jaxpr((*closed, *operands.flat), staged.jaxpr.eqns, results.flat)
         return LoopBody.closing_over(attrs.evolve(staged, jaxpr=jaxpr), operands), nonzero_out
 
-    def linearized(
-        self, nonzero: LoopOperands[bool]
-    ) -> tuple[LoopOperands[bool], lz.LinearizedJaxpr]:
+    def linearized(self, nonzero: LoopOperands[bool]) -> tuple[LoopOperands[bool], LinearizedJaxpr]:
         """Split it in its primal half and its tangent map; say which operands have tangents."""
 
-        def halves(nonzero: LoopOperands[bool]) -> lz.LinearizedJaxpr:
-            return lz.linearize_jaxpr(self.jaxpr, nonzero.flat, self._required(nonzero.carry))
+        def halves(nonzero: LoopOperands[bool]) -> LinearizedJaxpr:
+            return linearize_jaxpr(self.jaxpr, nonzero.flat, self._required(nonzero.carry))
 
         nonzero = grown(nonzero, lambda nonzero: halves(nonzero).nonzero_out[: self.num_carry])
         return nonzero, halves(nonzero)
@@ -305,7 +306,7 @@ class LoopBody:
             sums, state = args.carry[:num_sums], args.carry[num_sums:]
             slices, outputs = args.xs[:num_slices], args.xs[num_slices:]
             cotangents = prim.with_zeros((*linear.carry, *nonzero), (*state, *outputs))
-            into = unknown.like(tp.backward_pass(jaxpr, [*args.consts, *slices], cotangents))
+            into = unknown.like(backward_pass(jaxpr, [*args.consts, *slices], cotangents))
             carry = [*added(sums, into.consts), *cotangents_of(into.carry, avals.carry)]
             return LoopResults(carry, cotangents_of(into.xs, avals.xs))
 
@@ -322,8 +323,8 @@ class LoopBody:
     # Examples
 
     def batched(
-        self, mapped: prim.MappedAxis, axes: LoopOperands[bt.BatchAxis], carry: Sequence[bool]
-    ) -> tuple[LoopBody, LoopResults[bt.BatchAxis]]:
+        self, mapped: prim.MappedAxis, axes: LoopOperands[batching.BatchAxis], carry: Sequence[bool]
+    ) -> tuple[LoopBody, LoopResults[batching.BatchAxis]]:
         """Map it over an axis; say which axis of each result is the batch.
 
         Args:
@@ -331,8 +332,8 @@ class LoopBody:
             axes: which axis of each constant and each slice is the batch.
             carry: which of the carry is batched, at the front, before and after an iteration.
         """
-        in_axes = (*axes.consts, *cf.at_front(carry), *axes.xs)
-        staged, out_axes = bt.batch_jaxpr(self.jaxpr, mapped, in_axes, self._required(carry))
+        in_axes = (*axes.consts, *at_front(carry), *axes.xs)
+        staged, out_axes = batching.batch_jaxpr(self.jaxpr, mapped, in_axes, self._required(carry))
         operands = LoopOperands(axes.consts, carry, axes.xs)
         return LoopBody.closing_over(staged, operands), self.results(out_axes)
 
@@ -340,13 +341,15 @@ class LoopBody:
 
     def dependent(self, marks: LoopOperands[bool]) -> LoopOperands[bool]:
         """Return which operands depend on those that are marked, in some iteration."""
-        return grown(marks, lambda marks: pr.depends(self.jaxpr, marks.flat)[: self.num_carry])
+        return grown(
+            marks, lambda marks: program_rules.depends(self.jaxpr, marks.flat)[: self.num_carry]
+        )
 
     def needed(self, used: LoopResults[bool]) -> tuple[LoopOperands[bool], LoopResults[bool]]:
         """Return which operands and which results results that are used need, in all iterations."""
 
         def needed(carry: Sequence[bool]) -> LoopOperands[bool]:
-            return self.operands(pr.prune_results(self.jaxpr, (*carry, *used.ys))[1])
+            return self.operands(program_rules.prune_results(self.jaxpr, (*carry, *used.ys))[1])
 
         start: LoopOperands[bool] = LoopOperands((), used.carry)
         carry = grown(start, lambda marks: needed(marks.carry).carry).carry
@@ -355,7 +358,7 @@ class LoopBody:
 
     def pruned(self, operands: LoopOperands[bool], results: LoopResults[bool]) -> LoopBody:
         """Return a body of what ``needed`` has found alone."""
-        jaxpr = pr.shorten(self.jaxpr, results.flat, operands.flat)
+        jaxpr = program_rules.shorten(self.jaxpr, results.flat, operands.flat)
         return LoopBody(jaxpr, sum(operands.consts), sum(operands.carry))
 
     # What is the same in every iteration
@@ -366,7 +369,7 @@ class LoopBody:
         The results of nested programs count as such, since computing those outside as well would
         make nested loops twice as long at every level.
         """
-        return pr.dependents(
+        return program_rules.dependents(
             self.jaxpr.eqns,
             self.jaxpr.in_binders[self.num_consts :],
             lambda eqn: eqn.primitive.effectful or jx.subjaxprs(eqn.params),
@@ -380,7 +383,9 @@ class LoopBody:
             for eqn in self.jaxpr.eqns
             if eqn.out_binders and varying.isdisjoint(eqn.out_binders)
         ]
-        return pr.dce(jx.Jaxpr(self.jaxpr.in_binders[: self.num_consts], tuple(eqns), tuple(outs)))
+        return program_rules.dce(
+            jx.Jaxpr(self.jaxpr.in_binders[: self.num_consts], tuple(eqns), tuple(outs))
+        )
 
     def hoisted(
         self, varying: Set[jx.Atom], fixed: Sequence[jx.Atom], consts: Sequence[Array]
@@ -412,6 +417,6 @@ class LoopBody:
             for eqn in jaxpr.eqns
         ]
         outs = tuple([names.get(x, x) for x in jaxpr.outs])
-        given = pr.dce(jx.Jaxpr((*names.values(), *jaxpr.in_binders), tuple(eqns), outs))
+        given = program_rules.dce(jx.Jaxpr((*names.values(), *jaxpr.in_binders), tuple(eqns), outs))
         closed = (*computed.values(), *self.closed)
         return LoopBody(given, len(names) + self.num_consts, self.num_carry, closed), values

@@ -19,11 +19,11 @@ from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.stablehlo.builder import Block
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Value
-from tinyjax.core.tracing import calling, program_rules as pr, staging as stg, trace as tr
+from tinyjax.core.tracing import calling, trace as tr
 from tinyjax.core.tracing.jaxpr import Jaxpr, effects, jaxpr_of, some_eqn
 from tinyjax.core.tracing.primitive import BatchAxes, MappedAxis, Participation, Primitive, RuleKey
-from tinyjax.core.tracing.program_rules import ProgramRule, def_program
-from tinyjax.core.tracing.staging import stage_call
+from tinyjax.core.tracing.program_rules import ITERATIONS, ProgramRule, def_program
+from tinyjax.core.tracing.staging import Staged, stage_call, stand_ins
 from tinyjax.core.transforms.batching import communicating
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
@@ -70,7 +70,7 @@ class Body:
 
 def stage_function(
     fun: Callable[..., Any], in_tree: tree.PyTreeDef, avals: Sequence[av.ShapedArray], by: str
-) -> tuple[stg.Staged, tree.PyTreeDef]:
+) -> tuple[Staged, tree.PyTreeDef]:
     """Stage a user's function of trees.
 
     Args:
@@ -92,10 +92,10 @@ def stage_function(
         cached = known.get(key)
         if cached is not None:
             return cached[:2]
-    before = stg.stand_ins.get()
+    before = stand_ins.get()
     flat = calling.FlatFunction(fun, in_tree, user_fun=user_fun)
     staged = stage_call(flat, avals, frames.Applied(by, user_fun))
-    lasting = all(note.lasting for note in staged.notes) and stg.stand_ins.get() == before
+    lasting = all(note.lasting for note in staged.notes) and stand_ins.get() == before
     if known is not None and lasting and not staged.consts:
         if len(known) >= _MOST_KEPT:
             known.clear()
@@ -119,7 +119,7 @@ def _held_by(fun: Callable[..., Any]) -> list[object]:
 
 #: What a function was staged as, with the structure of its results; and what it closed over then,
 #: whose identities are the key.
-_Kept: TypeAlias = tuple[stg.Staged, tree.PyTreeDef, Sequence[object]]
+_Kept: TypeAlias = tuple[Staged, tree.PyTreeDef, Sequence[object]]
 #: By function, what it was staged as, where it used no array that it closes over.
 _kept: Final[WeakKeyDictionary[Callable[..., Any], dict[Hashable, _Kept]]] = WeakKeyDictionary()
 _MOST_KEPT: Final = 64
@@ -153,7 +153,7 @@ def def_loop(
         return xla.run(xla.Compilation(jaxpr, primitive.name), args, config.settings().tier)[0]
 
     def_program(primitive, rule)
-    primitive.def_rule(pr.ITERATIONS)(iterations)
+    primitive.def_rule(ITERATIONS)(iterations)
 
 
 def convert_all(values: Sequence[Array], avals: Sequence[av.ShapedArray]) -> list[Array]:

@@ -17,7 +17,7 @@ from weakref import ref
 import numpy as np
 
 from tinyjax import config, dtypes, errors, frames, tree
-from tinyjax.core.control_flow import common as cf
+from tinyjax.core.control_flow.common import is_filled, stage_function
 from tinyjax.core.tracing import calling, trace as tr
 from tinyjax.core.tracing.staging import is_called
 from tinyjax.core.values import avals as av
@@ -102,7 +102,7 @@ def _staged(
     """Return the structure and the types of a branch's results, or others where it is not known."""
     before = _staging.set(True)
     try:
-        staged, out_tree = cf.stage_function(branch, *operands, by)
+        staged, out_tree = stage_function(branch, *operands, by)
     except Exception:
         return otherwise
     finally:
@@ -122,7 +122,7 @@ def _likeness(x: Any, within: tuple[CodeType, ...] = ()) -> Hashable:
         cells = x.__closure__
         if code in within or not (cells or x.__defaults__ or x.__kwdefaults__):
             return code
-        values = [cell.cell_contents for cell in cells or () if cf.is_filled(cell)]
+        values = [cell.cell_contents for cell in cells or () if is_filled(cell)]
         within = (*within, code)
         return code, *[_likeness(y, within) for y in (*values, x.__defaults__, x.__kwdefaults__)]
     if isinstance(x, Array):

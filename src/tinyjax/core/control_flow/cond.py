@@ -11,26 +11,42 @@ import attrs
 import numpy as np
 
 from tinyjax import config, dtypes, tree
-from tinyjax.core.control_flow import common as cf, primitives as cfp
+from tinyjax.core.control_flow.common import (
+    at_front,
+    contains,
+    convert_all,
+    meets_others,
+    stage_function,
+    with_mask,
+)
 from tinyjax.core.control_flow.comparing import common_types, compared
 from tinyjax.core.control_flow.primitives import (
     CondParams,
+    Slots,
+    binders_at,
     cond_p as cond_p,  # noqa: PLC0414 (with its rules)
+    prune_cond,
 )
 from tinyjax.core.control_flow.while_loop import first_example
 from tinyjax.core.lowering import from_branch, from_branches, lower_jaxpr
-from tinyjax.core.primitives import broadcast as bc, elementwise as ew, reduce as rd, rules as ru
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.primitives.reduce import reduce_or
+from tinyjax.core.primitives.rules import not_linear
 from tinyjax.core.primitives.shape import batch_axes_in_front, full, full_like, move_batch_axis
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.tracing import calling, jaxpr as jx, primitive as prim, program_rules as pr
+from tinyjax.core.tracing import calling, jaxpr as jx, primitive as prim, program_rules
 from tinyjax.core.tracing.calling import HOLDERS, closed_over
 from tinyjax.core.tracing.checking import checked
 from tinyjax.core.tracing.primitive import fill_list
 from tinyjax.core.tracing.program_rules import Run, def_program
 from tinyjax.core.tracing.staging import Staged, call_one_of, close_over, extend, stage
 from tinyjax.core.tracing.trace import assigned, bind, calls_of_branches
-from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz, transpose as tp
+from tinyjax.core.transforms import batching
+from tinyjax.core.transforms.jvp import fill_zeros, jvp_jaxpr
+from tinyjax.core.transforms.linearize import linearize_jaxpr
+from tinyjax.core.transforms.transpose import transpose_jaxpr
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.concrete import ConcreteArray
@@ -72,7 +88,7 @@ def _cond_type(avals: prim.Avals, params: CondParams) -> prim.Avals:
     return first.out_avals
 
 
-@cond_p.def_rule(pr.CHOICE)
+@cond_p.def_rule(program_rules.CHOICE)
 def _cond_choice(branches: tuple[jx.Jaxpr, ...]) -> CondParams:
     return CondParams(branches)
 
@@ -111,7 +127,7 @@ def bind_branches(
         # transformed branches may differ in whether a result is weakly typed
         columns = zip(*(j.out_avals for j in jaxprs), strict=True)
         common = [a if all(b is a for b in rest) else a.strip_weak() for a, *rest in columns]
-        jaxprs = [extend(j, lambda *outs: cf.convert_all(outs, common)) for j in jaxprs]
+        jaxprs = [extend(j, lambda *outs: convert_all(outs, common)) for j in jaxprs]
     return bind(cond_p, (index, *consts, *operands), CondParams(tuple(jaxprs)))
 
 
@@ -141,7 +157,7 @@ def _cond_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: CondParams)
     (index, *operands), given = primals, tangents[1:]
     nonzero = prim.nonzeros(given)
     branches, nonzero_out = _transformed(
-        params, lambda branch, required: jv.jvp_jaxpr(branch, nonzero, required), itemgetter(1)
+        params, lambda branch, required: jvp_jaxpr(branch, nonzero, required), itemgetter(1)
     )
     operands += prim.present(given)
     outs = bind_branches(index, [branch for branch, _ in branches], operands)
@@ -160,11 +176,11 @@ def _cond_linearize(
     (index, *operands), chosen = primals, tuple(nonzero[1:])
     halves, nonzero_out = _transformed(
         params,
-        lambda branch, required: lz.linearize_jaxpr(branch, chosen, required),
+        lambda branch, required: linearize_jaxpr(branch, chosen, required),
         lambda lin: lin.nonzero_out,
     )
     n = len(nonzero_out)
-    slots = cfp.Slots.shared([lin.primal.jaxpr.out_avals[n:] for lin in halves])
+    slots = Slots.shared([lin.primal.jaxpr.out_avals[n:] for lin in halves])
     primal = [slots.filled(i, lin.primal, n) for i, lin in enumerate(halves)]
     outs = bind_branches(index, primal, operands)
     kept = sorted({i for lin in halves for i in lin.forwarded if i is not None})
@@ -175,7 +191,7 @@ def _cond_linearize(
     for lin, own in zip(halves, slots.places, strict=True):
         computed, binders = iter(own), lin.tangent.in_binders
         read = [next(computed) if i is None else places[i] for i in lin.forwarded]
-        first = cfp.binders_at(dict(zip(read, binders, strict=False)), avals)
+        first = binders_at(dict(zip(read, binders, strict=False)), avals)
         binders = (*first, *binders[len(read) :])
         tangent.append(Staged(attrs.evolve(lin.tangent, in_binders=binders), ()))
 
@@ -185,21 +201,21 @@ def _cond_linearize(
     return outs[:n], nonzero_out, tangent_map
 
 
-@cond_p.def_rule(pr.DEPENDENCE)
+@cond_p.def_rule(program_rules.DEPENDENCE)
 def _cond_dependence(params: CondParams, dependent: tuple[bool, ...]) -> tuple[bool, ...]:
     chosen, *rest = dependent
     if chosen:
         return (True,) * len(params.branches[0].outs)
-    return _any_of([pr.depends(branch, rest) for branch in params.branches])
+    return _any_of([program_rules.depends(branch, rest) for branch in params.branches])
 
 
-cond_p.def_rule(pr.PRUNE)(cfp.prune_cond)
+cond_p.def_rule(program_rules.PRUNE)(prune_cond)
 
 
-@cond_p.def_rule(pr.FORWARDING)
+@cond_p.def_rule(program_rules.FORWARDING)
 def _cond_forwarding(params: CondParams) -> tuple[int | None, ...]:
     """Find what all branches return as they were given it."""
-    columns = zip(*map(pr.forwarded_parameters, params.branches), strict=True)
+    columns = zip(*map(program_rules.forwarded_parameters, params.branches), strict=True)
     return tuple(
         [
             None if first is None or any(place != first for place in rest) else 1 + first
@@ -214,15 +230,15 @@ def _cond_transpose(
 ) -> prim.Cotangents:
     index, *rest = operands
     if isinstance(index, prim.UndefinedPrimal):
-        raise ru.not_linear("cond", "what it chooses by")
+        raise not_linear("cond", "what it chooses by")
     linear = prim.are_undefined(rest)
-    transposed = [tp.transpose_jaxpr(b, linear, prim.nonzeros(cotangents)) for b in params.branches]
+    transposed = [transpose_jaxpr(b, linear, prim.nonzeros(cotangents)) for b in params.branches]
     nonzero_out = _any_of([t.nonzero_out for t in transposed])
     avals = [x.aval for x in rest if isinstance(x, prim.UndefinedPrimal)]
     branches = []
     for t in transposed:
         jaxpr = t.staged.jaxpr
-        filled, _ = jv.fill_zeros(avals, jaxpr.outs, t.nonzero_out, nonzero_out)
+        filled, _ = fill_zeros(avals, jaxpr.outs, t.nonzero_out, nonzero_out)
         branches.append(Staged(jx.Jaxpr(jaxpr.in_binders, jaxpr.eqns, filled), t.staged.consts))
     outs = bind_branches(index, branches, [*prim.defined(rest), *prim.present(cotangents)])
     return [None, *fill_list(linear, prim.with_zeros(nonzero_out, outs), None)]
@@ -237,17 +253,19 @@ def _cond_batch(
     if index_axis is None:
         branches, out_batched = _transformed(
             params,
-            lambda branch, in_front: bt.batch_jaxpr(branch, mapped, tuple(rest), in_front),
+            lambda branch, in_front: batching.batch_jaxpr(branch, mapped, tuple(rest), in_front),
             lambda batched: [axis is not None for axis in batched[1]],
         )
         outs = bind_branches(index, [branch for branch, _ in branches], operands)
-        return outs, cf.at_front(out_batched)
+        return outs, at_front(out_batched)
     operands = batch_axes_in_front(operands, rest)
     batched = [axis is not None for axis in rest]
     same = _same_of_all(params, values, axes)
     programs: Sequence[jx.Jaxpr] = params.branches
     if any(same):
-        programs = [pr.dce(branch, [alike is None for alike in same]) for branch in programs]
+        programs = [
+            program_rules.dce(branch, [alike is None for alike in same]) for branch in programs
+        ]
     results = [
         _run_branch_masked(mapped, branch, ew.eq(index, full_like(index, i)), operands, batched)
         for i, branch in enumerate(programs)
@@ -288,7 +306,7 @@ def _are_equal(x: jx.Lit, y: jx.Atom) -> bool:
 
 
 def _select(in_branch: Array, x: Array, y: Array) -> Array:
-    return ew.select(bc.broadcast_in_dim(in_branch, x.shape, (0,)), x, y)
+    return ew.select(broadcast_in_dim(in_branch, x.shape, (0,)), x, y)
 
 
 def _run_branch_masked(
@@ -311,19 +329,19 @@ def _run_branch_masked(
     def run_batched(in_branch: Array, operands: Sequence[Array]) -> list[Array]:
         # not through batch_jaxpr: equations that are inlined here must not be recorded twice,
         # or nested branches would take time quadratic in their depth
-        outs, axes = bt.batch_flat(
+        outs, axes = batching.batch_flat(
             lambda *args: jx.eval_jaxpr(branch, args),
-            cf.with_mask(mapped, in_branch, branch),
+            with_mask(mapped, in_branch, branch),
             operands,
-            cf.at_front(batched),
+            at_front(batched),
         )
         return [
             move_batch_axis(out, axis, 0, mapped.size) for out, axis in zip(outs, axes, strict=True)
         ]
 
     differentiable = any(isinstance(x, jx.Var) and dtypes.is_inexact(x.aval.dtype) for x in used)
-    matters = differentiable or cf.contains(branch, "while") or jx.effects(branch).any
-    if not matters or not mapped.size or cf.meets_others(mapped, branch):
+    matters = differentiable or contains(branch, "while") or jx.effects(branch).any
+    if not matters or not mapped.size or meets_others(mapped, branch):
         return run_batched(in_branch, operands)
     avals = [x.aval for x in (in_branch, *operands)]
     run = stage(
@@ -334,7 +352,7 @@ def _run_branch_masked(
     )
     zeros = tuple([jx.zero_literal(aval) for aval in run.jaxpr.out_avals])
     nothing = Staged(jx.Jaxpr(tuple(map(jx.Var, avals)), (), zeros), ())
-    anyone = ew.convert_element_type(rd.reduce_or(in_branch, (0,)), dtypes.int32)
+    anyone = ew.convert_element_type(reduce_or(in_branch, (0,)), dtypes.int32)
     return bind_branches(anyone, [nothing, run], [in_branch, *operands])
 
 
@@ -623,9 +641,7 @@ def _choose(
     args = calling.as_arrays(leaves, branches[0], in_tree)
     avals = [x.aval for x in args]
     different = {id(branch): branch for branch in branches}
-    made = {
-        key: cf.stage_function(branch, in_tree, avals, name) for key, branch in different.items()
-    }
+    made = {key: stage_function(branch, in_tree, avals, name) for key, branch in different.items()}
     staged, out_trees = zip(*[made[id(branch)] for branch in branches], strict=True)
     joined = _join(name, branches, staged, out_trees)
     outs = call_one_of(joined, args, partial(bind_branches, index))
@@ -643,7 +659,7 @@ def _join(
     n = len(targets)
 
     def converted(*outs: Array) -> list[Array]:
-        return [*cf.convert_all(outs[:n], targets), *outs[n:]]
+        return [*convert_all(outs[:n], targets), *outs[n:]]
 
     return [
         s if list(s.out_avals) == targets else attrs.evolve(s, jaxpr=extend(s.jaxpr, converted))

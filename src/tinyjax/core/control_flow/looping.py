@@ -10,10 +10,15 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from tinyjax import dtypes, errors, frames, tree
-from tinyjax.core.control_flow import common as cf
 from tinyjax.core.control_flow.bodies import LoopBody, LoopOperands, LoopResults
-from tinyjax.core.control_flow.common import Observer, observer_of
-from tinyjax.core.tracing import calling, staging as stg
+from tinyjax.core.control_flow.common import (
+    Body,
+    Observer,
+    convert_all,
+    observer_of,
+    stage_function,
+)
+from tinyjax.core.tracing import calling, staging
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, Var, eval_jaxpr, zero_literal
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.tracing.staging import with_state
@@ -32,7 +37,7 @@ def stage_loop(
     fun: Callable[..., Any],
     carry: list[Array],
     carry_tree: tree.PyTreeDef,
-    stage_body: Callable[[Sequence[av.ShapedArray]], tuple[stg.Staged, tree.PyTreeDef]],
+    stage_body: Callable[[Sequence[av.ShapedArray]], tuple[staging.Staged, tree.PyTreeDef]],
     total: int | None = None,
 ) -> Loop:
     """Stage a loop of a user's function.
@@ -64,19 +69,19 @@ class Loop:
     __slots__ = ("_kept", "_name", "_num_carry", "body", "carry", "observer")
 
     def __init__(
-        self, name: str, body: stg.Staged, carry: Sequence[Array], observer: Observer | None
+        self, name: str, body: staging.Staged, carry: Sequence[Array], observer: Observer | None
     ) -> None:
         self._name, self._num_carry = name, len(carry)
         self.observer: Observer | None = observer
-        self._kept: Sequence[stg.Kept] = ()
-        self.body: stg.Staged = body
+        self._kept: Sequence[staging.Kept] = ()
+        self.body: staging.Staged = body
         self.carry: Sequence[Array] = carry
         if body.taken:
             self._kept = [kept for kept in body.taken if kept in body.left]
             self.body = self._with_kept(body)
             self.carry = [*carry, *[kept.contents for kept in self._kept]]
 
-    def _with_kept(self, staged: stg.Staged) -> stg.Staged:
+    def _with_kept(self, staged: staging.Staged) -> staging.Staged:
         """Let a program's carry have what is kept; the rest that it takes becomes constants."""
         if not (staged.taken or self._kept):
             return staged
@@ -91,24 +96,28 @@ class Loop:
         results += LoopResults(jaxpr.outs[staged.num_results :])
         jaxpr = Jaxpr((own + state).flat, jaxpr.eqns, results.flat)
         all_consts = (*staged.consts, *[kept.contents for kept in read])
-        return stg.Staged(jaxpr, all_consts, staged.notes)
+        return staging.Staged(jaxpr, all_consts, staged.notes)
 
     def stage_condition(
         self, fun: Callable[..., Any], in_tree: tree.PyTreeDef, by: str
-    ) -> tuple[stg.Staged, tree.PyTreeDef]:
+    ) -> tuple[staging.Staged, tree.PyTreeDef]:
         """Stage a condition on the user's carry, and return the structure of its result, too."""
         avals = [x.aval for x in self.carry[: self._num_carry]]
         with nullcontext() if self.observer is None else self.observer.while_staging():
-            return cf.stage_function(fun, in_tree, avals, by)
+            return stage_function(fun, in_tree, avals, by)
 
-    def condition(self, staged: stg.Staged) -> stg.Staged:
+    def condition(self, staged: staging.Staged) -> staging.Staged:
         """Let a staged condition take the same carry, before the loop runs."""
         condition = self._with_kept(staged)
         self._begin(condition, (*condition.consts, *self.carry), (), repeated=True)
         return condition
 
     def _begin(
-        self, staged: stg.Staged, operands: Sequence[Array], carried: Sequence[Atom], repeated: bool
+        self,
+        staged: staging.Staged,
+        operands: Sequence[Array],
+        carried: Sequence[Atom],
+        repeated: bool,
     ) -> None:
         for note in staged.notes:
             if repeated:
@@ -195,16 +204,16 @@ class _StagingPass:
 
     def run(
         self,
-        stage_body: Callable[[Sequence[av.ShapedArray]], stg.Staged],
+        stage_body: Callable[[Sequence[av.ShapedArray]], staging.Staged],
         types: Sequence[av.ShapedArray],
-    ) -> stg.Staged:
+    ) -> staging.Staged:
         """Stage the body for a carry of these types."""
         token = _current_pass.set(self)
-        before = stg.stand_ins.get()
+        before = staging.stand_ins.get()
         try:
             return stage_body(types)
         finally:
-            self.used_placeholder = stg.stand_ins.get() != before
+            self.used_placeholder = staging.stand_ins.get() != before
             _current_pass.reset(token)
 
     def known(self, first: Sequence[av.ShapedArray]) -> _CarryTypes | None:
@@ -219,9 +228,9 @@ class _StagingPass:
 _current_pass: ContextVar[_StagingPass | None] = ContextVar("tinyjax_loop_staging", default=None)
 
 
-def _placeholder(staged: stg.Staged, carry: Sequence[av.ShapedArray]) -> stg.Staged:
+def _placeholder(staged: staging.Staged, carry: Sequence[av.ShapedArray]) -> staging.Staged:
     """Return a body that keeps a carry of the given types, and has the other results' types."""
-    stg.stand_ins.set(stg.stand_ins.get() + 1)
+    staging.stand_ins.set(staging.stand_ins.get() + 1)
     jaxpr, n, m = staged.jaxpr, len(staged.consts), len(carry)
     binders = (*jaxpr.in_binders[:n], *map(Var, carry), *jaxpr.in_binders[n + m :])
     outs = tuple([zero_literal(aval) for aval in (*carry, *jaxpr.out_avals[m:])])
@@ -233,8 +242,8 @@ def match_carry(
     fun: Callable[..., Any],
     carry: list[Array],
     carry_tree: tree.PyTreeDef,
-    stage_body: Callable[[Sequence[av.ShapedArray]], tuple[stg.Staged, tree.PyTreeDef]],
-) -> tuple[list[Array], stg.Staged]:
+    stage_body: Callable[[Sequence[av.ShapedArray]], tuple[staging.Staged, tree.PyTreeDef]],
+) -> tuple[list[Array], staging.Staged]:
     """Stage a loop's body so that the carry comes out as it went in.
 
     A first carry that is weakly typed (a Python number) is promoted to the type that the body gives
@@ -255,7 +264,7 @@ def match_carry(
         CarryTypeError: the body returns a carry of another structure or type.
     """
 
-    def stage(types: Sequence[av.ShapedArray]) -> stg.Staged:
+    def stage(types: Sequence[av.ShapedArray]) -> staging.Staged:
         staged, new_tree = stage_body(types)
         if new_tree != carry_tree:
             raise _changed_structure(name, fun, carry_tree, new_tree)
@@ -267,13 +276,13 @@ def match_carry(
     staged, types = _settled(first, wide, stage)
     for x, aval in zip(carry, types, strict=True):
         check_number(x, aval.dtype)
-    carry = cf.convert_all(carry, types)
+    carry = convert_all(carry, types)
     after = staged.jaxpr.out_avals[: len(carry)]
     promoted = [*map(_promoted, types, after, wide)]
     if promoted != types:
         # Only weakness changes. The function is not run again: a nest of loops that each start from
         # a Python number would run the innermost as often as two to the depth.
-        carry = cf.convert_all(carry, promoted)
+        carry = convert_all(carry, promoted)
         staged = _retype(staged, promoted)
     _check_types(name, fun, carry_tree, types, after)
     stable = LoopBody(staged.jaxpr, len(staged.consts), len(carry)).stabilised()
@@ -283,8 +292,8 @@ def match_carry(
 def _settled(
     first: list[av.ShapedArray],
     wide: Sequence[bool],
-    stage: Callable[[Sequence[av.ShapedArray]], stg.Staged],
-) -> tuple[stg.Staged, list[av.ShapedArray]]:
+    stage: Callable[[Sequence[av.ShapedArray]], staging.Staged],
+) -> tuple[staging.Staged, list[av.ShapedArray]]:
     """Stage a body until its carry keeps its types but for weakness, and return these.
 
     Args:
@@ -331,7 +340,7 @@ def _settled(
 
 def _user_carry(name: str, fun: Callable[..., Any]) -> tuple[str, Callable[..., Any], str, str]:
     """Return the loop and the body that the user wrote, the carry's name there, and its path."""
-    if isinstance(fun, cf.Body):
+    if isinstance(fun, Body):
         is_counted = fun.loop == "fori_loop"  # whose body takes a number first
         return fun.loop, fun.fun, calling.parameter_name(fun.fun, is_counted), f"carry[{fun.place}]"
     return name, fun, calling.parameter_name(fun, 0), "carry"
@@ -340,7 +349,7 @@ def _user_carry(name: str, fun: Callable[..., Any]) -> tuple[str, Callable[..., 
 def _changed_structure(
     name: str, fun: Callable[..., Any], in_tree: tree.PyTreeDef, out_tree: tree.PyTreeDef
 ) -> errors.CarryTypeError:
-    if isinstance(fun, cf.Body):
+    if isinstance(fun, Body):
         in_tree, out_tree = (x.children()[fun.place] for x in (in_tree, out_tree))
     name, fun, carry, _ = _user_carry(name, fun)
     path, before, after = first_difference(in_tree, out_tree, carry)
@@ -403,7 +412,7 @@ def _mismatch(a: av.ShapedArray, b: av.ShapedArray) -> str:
     return ", and ".join(differing) or "they are divided in two ways"
 
 
-def _retype(staged: stg.Staged, carry: Sequence[av.ShapedArray]) -> stg.Staged:
+def _retype(staged: staging.Staged, carry: Sequence[av.ShapedArray]) -> staging.Staged:
     """Return the program for a carry of other weakness; other results are as weak as before."""
     jaxpr, n = staged.jaxpr, len(staged.consts)
     avals = [*jaxpr.in_avals[:n], *carry, *jaxpr.in_avals[n + len(carry) :]]
@@ -411,9 +420,9 @@ def _retype(staged: stg.Staged, carry: Sequence[av.ShapedArray]) -> stg.Staged:
 
     def retyped(*args: Array) -> list[Array]:
         outs = eval_jaxpr(jaxpr, args)
-        return [*outs[:m], *cf.convert_all(outs[m:], jaxpr.out_avals[m:])]
+        return [*outs[:m], *convert_all(outs[m:], jaxpr.out_avals[m:])]
 
-    again = stg.stage(retyped, avals)
+    again = staging.stage(retyped, avals)
     notes = tuple([note.moved(jaxpr, again.jaxpr) for note in staged.notes])
     return attrs.evolve(staged, jaxpr=again.jaxpr, notes=notes)
 

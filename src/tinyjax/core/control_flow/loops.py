@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tinyjax import dtypes, tree
-from tinyjax.core.control_flow import common as cf, scan as sc
+from tinyjax.core.control_flow.common import Body, check_checkpoints
+from tinyjax.core.control_flow.scan import scan
 from tinyjax.core.primitives.elementwise import add, convert_element_type, lt
 from tinyjax.core.primitives.shape import expand_dims, move_batch_axis, reshape, rev
 from tinyjax.core.primitives.slicing import concatenate, slice_in_dim
@@ -65,7 +66,7 @@ def fori_loop(
         24
     """
     if checkpoints is not None:
-        cf.check_checkpoints("fori_loop", checkpoints)
+        check_checkpoints("fori_loop", checkpoints)
     bounds = [as_array(lower), as_array(upper)]
     for name, bound in zip(("lower", "upper"), bounds, strict=True):
         if bound.shape or not (dtypes.is_integer(bound.dtype) or dtypes.is_float(bound.dtype)):
@@ -97,8 +98,8 @@ def fori_loop(
         start: tuple[Array, S] = (index, init_val)
         steps = 1 if unroll is None else unroll
         length = max(length, 0)
-        named = cf.Body(iteration, body_fun, "fori_loop", 1)
-        return sc.scan(named, start, None, length, unroll=steps, checkpoints=checkpoints)[0][1]
+        named = Body(iteration, body_fun, "fori_loop", 1)
+        return scan(named, start, None, length, unroll=steps, checkpoints=checkpoints)[0][1]
     if unroll is not None:
         raise ArgumentError(
             "Can only use `unroll` in `fori_loop` if the loop bounds are statically known, but "
@@ -113,7 +114,7 @@ def fori_loop(
         return add(i, one), end, at_index(i, state)
 
     ends = [convert_element_type(x, dtype, aval.weak_type) for x in bounds]
-    named = cf.Body(body, body_fun, "fori_loop", 2)
+    named = Body(body, body_fun, "fori_loop", 2)
     from tinyjax.core.control_flow.while_loop import while_loop  # noqa: PLC0415 (not for known bounds)
 
     return while_loop(goes_on, named, (ends[0], ends[1], init_val), checkpoints=checkpoints)[2]
@@ -149,7 +150,7 @@ def map_(f: Callable[[Any], Y], xs: Any, *, batch_size: int | None = None) -> Y:
 
     result: Y
     if batch_size is None:
-        _, result = sc.scan(cf.Body(iteration, f, "map"), None, xs)
+        _, result = scan(Body(iteration, f, "map"), None, xs)
         return result
     batch_size = integer(batch_size, "batch_size of map")
     if batch_size < 0:
@@ -158,7 +159,7 @@ def map_(f: Callable[[Any], Y], xs: Any, *, batch_size: int | None = None) -> Y:
     arrays = as_arrays(leaves, f, in_tree)
     lengths = {x.shape[0] if x.shape else None for x in arrays}
     if len(lengths) != 1 or None in lengths:
-        _, result = sc.scan(cf.Body(iteration, f, "map"), None, xs)  # which says what is wrong
+        _, result = scan(Body(iteration, f, "map"), None, xs)  # which says what is wrong
         return result
     length = arrays[0].shape[0]
     batch_size = batch_size or length
@@ -178,7 +179,7 @@ def map_(f: Callable[[Any], Y], xs: Any, *, batch_size: int | None = None) -> Y:
             reshape(slice_in_dim(x, 0, batches * batch_size), (batches, batch_size, *x.shape[1:]))
             for x in arrays
         ]
-        _, outs = sc.scan(lambda _, slices: (None, many(*slices)), None, full_batches)
+        _, outs = scan(lambda _, slices: (None, many(*slices)), None, full_batches)
         parts_of_outs.append([reshape(y, (batches * batch_size, *y.shape[2:])) for y in outs])
     if rest:
         parts_of_outs.append(many(*(slice_in_dim(x, length - rest, length) for x in arrays)))

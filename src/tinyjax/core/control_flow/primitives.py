@@ -12,9 +12,9 @@ from typing import TypeVar
 import attrs
 
 from tinyjax import tree
-from tinyjax.core.control_flow import common as cf
 from tinyjax.core.control_flow.bodies import LoopBody, LoopOperands, LoopResults
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr
+from tinyjax.core.control_flow.common import Observer
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules
 from tinyjax.core.tracing.staging import Staged, stage
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.values import avals as av
@@ -58,7 +58,7 @@ class ScanParams(prim.Params):
     reverse: bool = False
     unroll: int = 1
     checkpoints: int | None = None
-    observer: cf.Observer | None = None
+    observer: Observer | None = None
 
     @property
     def loop_body(self) -> LoopBody:
@@ -104,7 +104,7 @@ class WhileParams(prim.Params):
     num_condition: int
     num_body: int
     checkpoints: int
-    observer: cf.Observer | None = None
+    observer: Observer | None = None
 
     @property
     def loop_body(self) -> LoopBody:
@@ -131,7 +131,7 @@ def bind_while(
     body: LoopBody,
     operands: LoopOperands[Array],
     checkpoints: int,
-    observer: cf.Observer | None = None,
+    observer: Observer | None = None,
 ) -> Sequence[Array]:
     """Bind a loop whose body may change the weakness of its state.
 
@@ -156,7 +156,7 @@ def run_while(
     iteration: Callable[[T], T],
     state: T,
     checkpoints: int,
-    observer: cf.Observer | None = None,
+    observer: Observer | None = None,
 ) -> T:
     """Bind a loop of functions of a tree, which may close over tracers."""
     leaves, structure = tree.flatten(state)
@@ -192,7 +192,7 @@ def prune_while(eqn: jx.JaxprEqn, used: tuple[bool, ...]) -> jx.JaxprEqn:
     """Drop results of a loop: the PRUNE rule of while."""
     params: WhileParams = eqn.params
     k, body = params.num_condition, params.loop_body
-    _, asked = pr.prune_results(params.condition, (True,))
+    _, asked = program_rules.prune_results(params.condition, (True,))
     start = [a or b for a, b in zip(used, asked[k:], strict=True)]
     operands, results = body.needed(LoopResults(start))
     if all(results.carry) or params.observer is not None:
@@ -204,7 +204,7 @@ def prune_while(eqn: jx.JaxprEqn, used: tuple[bool, ...]) -> jx.JaxprEqn:
         inputs=prim.marked(eqn.inputs, (*[True] * k, *operands.flat)),
         params=attrs.evolve(
             params,
-            condition=pr.shorten(params.condition, (True,), condition),
+            condition=program_rules.shorten(params.condition, (True,), condition),
             body=body.jaxpr,
             num_body=body.num_consts,
         ),
@@ -271,9 +271,9 @@ def binders_at(
 def prune_cond(eqn: jx.JaxprEqn, used: tuple[bool, ...]) -> jx.JaxprEqn:
     """Drop results of a choice: the PRUNE rule of cond."""
     params: CondParams = eqn.params
-    marks = [pr.prune_results(branch, used)[1] for branch in params.branches]
+    marks = [program_rules.prune_results(branch, used)[1] for branch in params.branches]
     needed = tuple(map(any, zip(*marks, strict=True)))
-    branches = tuple([pr.shorten(branch, used, needed) for branch in params.branches])
+    branches = tuple([program_rules.shorten(branch, used, needed) for branch in params.branches])
     index, *operands = eqn.inputs
     return attrs.evolve(
         eqn,

@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, tree
-from tinyjax.core.control_flow import common as cf, primitives as cfp
+from tinyjax.core.control_flow import common
 from tinyjax.core.control_flow.bodies import (
     LoopBody,
     LoopOperands,
@@ -22,25 +22,20 @@ from tinyjax.core.control_flow.looping import stage_loop
 from tinyjax.core.control_flow.primitives import (
     ScanParams,
     bind_scan as bind_scan,  # noqa: PLC0414 (with its rules)
+    prune_scan,
     scan_p as scan_p,  # noqa: PLC0414 (with its rules)
 )
 from tinyjax.core.lowering import all_as_parts, as_parts, lower_jaxpr, parts_of_whole
-from tinyjax.core.primitives import shape as sh, slicing as sl
+from tinyjax.core.primitives import shape as sh, slicing
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.tracing import (
-    calling,
-    primitive as prim,
-    program_rules as pr,
-    staging as stg,
-    trace as tr,
-)
+from tinyjax.core.tracing import calling, primitive as prim, program_rules, trace as tr
 from tinyjax.core.tracing.calling import HOLDERS, whole_places
 from tinyjax.core.tracing.checking import checked
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects
 from tinyjax.core.tracing.program_rules import Run
-from tinyjax.core.tracing.staging import is_called
-from tinyjax.core.transforms import linearize as lz
+from tinyjax.core.tracing.staging import Staged, is_called
+from tinyjax.core.transforms.linearize import LinearizedJaxpr
 from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.operands import as_array
@@ -74,7 +69,7 @@ def _iterate(
     xs: Sequence[Any],
     length: int,
     reverse: bool,
-    observer: cf.Observer | None,
+    observer: common.Observer | None,
 ) -> tuple[C, Sequence[Any]]:
     """Make the iterations of a loop in Python; return the last carry, and the outputs stacked."""
     stacks: list[Any] = []
@@ -90,7 +85,7 @@ def _iterate(
 
 def _row(x: Any, i: int) -> Any:
     if isinstance(x, Array):
-        return sh.squeeze(sl.slice_in_dim(x, i, i + 1), (0,))
+        return sh.squeeze(slicing.slice_in_dim(x, i, i + 1), (0,))
     return x[i, ...]
 
 
@@ -101,11 +96,11 @@ def _room(y: Any, length: int) -> Any:
 
 def _joined(stack: Any) -> Any:
     if isinstance(stack, list):
-        return sl.concatenate([sh.reshape(y, (1, *y.shape)) for y in stack], 0)
+        return slicing.concatenate([sh.reshape(y, (1, *y.shape)) for y in stack], 0)
     return stack
 
 
-cf.def_loop(scan_p, _scan_program, lambda params: params.length)
+common.def_loop(scan_p, _scan_program, lambda params: params.length)
 
 
 @scan_p.def_abstract_eval
@@ -126,7 +121,7 @@ def _scan_type(avals: prim.Avals, params: ScanParams) -> prim.Avals:
     return [*gives[:m], *av.stacked(gives[m:], params.length)]
 
 
-@scan_p.def_rule(pr.INLINING)
+@scan_p.def_rule(program_rules.INLINING)
 def _scan_inlining(params: ScanParams) -> Jaxpr | None:
     """Write the body in place of a loop of one iteration."""
     if params.length != 1:
@@ -144,11 +139,11 @@ def _reshaped(x: Atom, to: Var) -> JaxprEqn:
     return JaxprEqn(sh.reshape_p, (x,), sh.ReshapeParams(to.aval.shape), (to,))
 
 
-@scan_p.def_rule(pr.FORWARDING)
+@scan_p.def_rule(program_rules.FORWARDING)
 def _scan_forwarding(params: ScanParams) -> tuple[int | None, ...]:
     """Find what an iteration leaves as it is."""
     k, m = params.num_consts, params.num_carry
-    places = enumerate(pr.forwarded_parameters(params.jaxpr))
+    places = enumerate(program_rules.forwarded_parameters(params.jaxpr))
     return tuple([k + i if i < m and place == k + i else None for i, place in places])
 
 
@@ -298,13 +293,13 @@ def linearize_stacking(
         return bind_scan(
             tangent,
             LoopOperands(fixed, (), stacks) + first_tangents(args, given, nonzero_in),
-            attrs.evolve(params, observer=cf.in_phase(params.observer, "tangent")),
+            attrs.evolve(params, observer=common.in_phase(params.observer, "tangent")),
         ).flat
 
     return outs[:num_outs], lin.nonzero_out, tangent_map
 
 
-def _residuals(lin: lz.LinearizedJaxpr, num_outs: int) -> Sequence[Atom]:
+def _residuals(lin: LinearizedJaxpr, num_outs: int) -> Sequence[Atom]:
     """Find what the tangent map of a body reads of its primal half."""
     primal, new = lin.primal.jaxpr, len(lin.primal.consts)
     computed = primal.outs[num_outs:]
@@ -320,23 +315,23 @@ def _scan_linearize(
 ) -> prim.LinearizeResult:
     if params.checkpoints is None or not params.length:
         return linearize_stacking(primals, nonzero, params)
-    return scan_p.rule(pr.CHECKPOINTED)(primals, nonzero, params)
+    return scan_p.rule(program_rules.CHECKPOINTED)(primals, nonzero, params)
 
 
-scan_p.def_rule(pr.PRUNE)(cfp.prune_scan)
+scan_p.def_rule(program_rules.PRUNE)(prune_scan)
 
 
-@scan_p.def_rule(pr.DEPENDENCE)
+@scan_p.def_rule(program_rules.DEPENDENCE)
 def _scan_dependence(params: ScanParams, dependent: tuple[bool, ...]) -> tuple[bool, ...]:
     body = params.loop_body
     operands = body.dependent(body.operands(dependent))
-    return (*operands.carry, *body.results(pr.depends(body.jaxpr, operands.flat)).ys)
+    return (*operands.carry, *body.results(program_rules.depends(body.jaxpr, operands.flat)).ys)
 
 
-@scan_p.def_rule(pr.LIVE_ROOT)
+@scan_p.def_rule(program_rules.LIVE_ROOT)
 def _scan_is_live_root(params: ScanParams) -> bool:
     # an iteration may begin with a cotangent though none comes from outside
-    return pr.contains_live_root(params.jaxpr)
+    return program_rules.contains_live_root(params.jaxpr)
 
 
 @scan_p.def_transpose
@@ -357,7 +352,9 @@ def _scan_transpose(
         body.transposed(linear, prim.nonzeros(given.ys)),
         LoopOperands(known.consts, [*sums, *last], [*known.xs, *prim.present(given.ys)]),
         attrs.evolve(
-            params, reverse=not params.reverse, observer=cf.in_phase(params.observer, "backward")
+            params,
+            reverse=not params.reverse,
+            observer=common.in_phase(params.observer, "backward"),
         ),
     )
     into = prim.fill_list(linear.flat, outs.flat, None)
@@ -377,8 +374,8 @@ def _known_operands(
     if all(linear.carry):
         return LoopOperands(consts, (), xs)
     body = params.loop_body
-    dependent = pr.dependents(body.jaxpr.eqns, body.binders.marked(linear).flat)
-    parts = [pr.independent_part(eqn, dependent) for eqn in body.jaxpr.eqns]
+    dependent = program_rules.dependents(body.jaxpr.eqns, body.binders.marked(linear).flat)
+    parts = [program_rules.independent_part(eqn, dependent) for eqn in body.jaxpr.eqns]
     binders, _ = body.binders.partitioned(linear)
     first = prim.defined(operands.partitioned(linear)[0].carry)
     after, _ = prim.partition_list(linear.carry, body.results(body.jaxpr.outs).carry)
@@ -401,7 +398,7 @@ def _scan_batch(
     body = params.loop_body
     args, given = body.operands(values), body.operands(axes)
     in_axes = LoopOperands(
-        cf.at_front([axis is not None for axis in given.consts]),
+        common.at_front([axis is not None for axis in given.consts]),
         (),
         [None if axis is None else max(axis - 1, 0) for axis in given.xs],
     )
@@ -414,10 +411,10 @@ def _scan_batch(
     batched, out_axes = body.batched(mapped, in_axes, carry)
     consts = sh.batch_axes_in_front(args.consts, given.consts)
     xs = [sh.moveaxis(x, 0, 1) if a == 0 else x for x, a in zip(args.xs, given.xs, strict=True)]
-    init = cf.batched_state(mapped, args.carry, given.carry, carry)
+    init = common.batched_state(mapped, args.carry, given.carry, carry)
     outs = bind_scan(batched, LoopOperands(consts, init, xs), params)
     ys_axes = [None if axis is None else axis + 1 for axis in out_axes.ys]
-    return outs.flat, (*cf.at_front(carry), *ys_axes)
+    return outs.flat, (*common.at_front(carry), *ys_axes)
 
 
 # The function
@@ -494,7 +491,7 @@ def scan(
         (Array(6., dtype=float32), Array([0., 0., 1., 3.], dtype=float32))
     """
     if checkpoints is not None:
-        cf.check_checkpoints("scan", checkpoints)
+        common.check_checkpoints("scan", checkpoints)
     x_leaves = tree.leaves(xs)
     held = whole_places(x_leaves) if HOLDERS else ()
     if held:
@@ -511,8 +508,8 @@ def scan(
     in_tree = tree.structure(((init, xs), {}))
     y_trees: list[tree.PyTreeDef] = []
 
-    def stage_body(avals: Sequence[av.ShapedArray]) -> tuple[stg.Staged, tree.PyTreeDef]:
-        staged, out_tree = cf.stage_function(f, in_tree, [*avals, *slices], "scan")
+    def stage_body(avals: Sequence[av.ShapedArray]) -> tuple[Staged, tree.PyTreeDef]:
+        staged, out_tree = common.stage_function(f, in_tree, [*avals, *slices], "scan")
         new_carry, y_tree = _pair(f, out_tree)
         y_trees.append(y_tree)
         return staged, new_carry
@@ -581,7 +578,7 @@ def _call_repeatedly(
         n = carry_tree.num_leaves
         return tree.unflatten(carry_tree, outs[:n]), outs[n:]
 
-    observer = cf.observer_of(scan_p, "scan", f, iterations)
+    observer = common.observer_of(scan_p, "scan", f, iterations)
     last, ys = _iterate(step, carry, inputs, iterations, reverse, observer)
     return last, tree.unflatten(y_trees[0], ys)
 

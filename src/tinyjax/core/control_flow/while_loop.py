@@ -10,8 +10,7 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from tinyjax import dtypes, errors, tree
-from tinyjax.core import lowering as low
-from tinyjax.core.control_flow import common as cf
+from tinyjax.core.control_flow import common
 from tinyjax.core.control_flow.bodies import (
     LoopBody,
     LoopOperands,
@@ -26,23 +25,25 @@ from tinyjax.core.control_flow.primitives import (
     prune_while,
     while_p as while_p,  # noqa: PLC0414 (with its rules)
 )
-from tinyjax.core.primitives import elementwise as ew, reduce as rd, shape as sh
+from tinyjax.core.lowering import all_as_parts, lower_jaxpr
+from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.primitives.identities import stop_gradient
+from tinyjax.core.primitives.reduce import reduce_min, reduce_or
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.tracing import (
     calling,
     jaxpr as jx,
     primitive as prim,
-    program_rules as pr,
-    staging as stg,
+    program_rules,
+    staging,
     trace as tr,
 )
 from tinyjax.core.tracing.checking import checked
 from tinyjax.core.tracing.program_rules import Run, forwarded_parameters
 from tinyjax.core.tracing.staging import is_called
-from tinyjax.core.transforms import batching as bt
+from tinyjax.core.transforms import batching
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.integers import fit_int32
@@ -74,7 +75,7 @@ def _iterate(
     goes_on: Callable[[Sequence[Any]], Any],
     step: Callable[[Sequence[Any]], Sequence[Any]],
     state: Sequence[Any],
-    observer: cf.Observer | None,
+    observer: common.Observer | None,
 ) -> Sequence[Any]:
     """Make the iterations of a loop in Python, and return the last state."""
     iterations = iter(lambda: bool(goes_on(state)), False)
@@ -83,7 +84,7 @@ def _iterate(
     return state
 
 
-cf.def_loop(while_p, _while_program, lambda params: None)
+common.def_loop(while_p, _while_program, lambda params: None)
 
 
 @while_p.def_abstract_eval
@@ -103,10 +104,10 @@ def _while_type(avals: prim.Avals, params: WhileParams) -> prim.Avals:
     return body.out_avals
 
 
-while_p.def_rule(pr.PRUNE)(prune_while)
+while_p.def_rule(program_rules.PRUNE)(prune_while)
 
 
-@while_p.def_rule(pr.FORWARDING)
+@while_p.def_rule(program_rules.FORWARDING)
 def _while_forwarding(params: WhileParams) -> tuple[int | None, ...]:
     """Find what an iteration leaves as it is."""
     n, m = params.num_condition, params.num_body
@@ -121,12 +122,12 @@ def _while_lowering(b: Lowering, operands: hlo.Values, params: WhileParams) -> h
 
     def condition(values: hlo.Values) -> hlo.Values:
         fixed, operands = params.operands(values)
-        return low.lower_jaxpr(b, params.condition, [*fixed, *operands.carry])
+        return lower_jaxpr(b, params.condition, [*fixed, *operands.carry])
 
     def body(values: hlo.Values) -> hlo.Values:
-        values = low.all_as_parts(b, values, types)
-        after = low.lower_jaxpr(b, params.body, values[n:])
-        return low.all_as_parts(b, [*values[: n + m], *after], types)
+        values = all_as_parts(b, values, types)
+        after = lower_jaxpr(b, params.body, values[n:])
+        return all_as_parts(b, [*values[: n + m], *after], types)
 
     if not operands:  # no state: the loop ends at once or never
         return []
@@ -163,7 +164,7 @@ def _while_jvp(
     unused = [jx.Var(aval) for aval in with_tangents.in_avals.carry[n:]]
     condition = attrs.evolve(condition, in_binders=(*condition.in_binders, *unused))
     outs = bind_while(
-        stg.Staged(condition, ()),
+        staging.Staged(condition, ()),
         fixed,
         with_tangents,
         args + first_tangents(args, given, nonzero),
@@ -177,7 +178,7 @@ def _while_jvp(
 def _while_linearize(
     primals: prim.Arrays, nonzero: Sequence[bool], params: WhileParams
 ) -> prim.LinearizeResult:
-    return while_p.rule(pr.CHECKPOINTED)(primals, nonzero, params)
+    return while_p.rule(program_rules.CHECKPOINTED)(primals, nonzero, params)
 
 
 @while_p.def_batch
@@ -188,18 +189,20 @@ def _while_batch(
     fixed_axes, given = params.operands(axes)
     fixed = sh.batch_axes_in_front(fixed, fixed_axes)
     consts = sh.batch_axes_in_front(args.consts, given.consts)
-    in_fixed = cf.at_front([axis is not None for axis in fixed_axes])
+    in_fixed = common.at_front([axis is not None for axis in fixed_axes])
     marks = given.each(lambda part: [axis is not None for axis in part])
-    in_axes = LoopOperands(cf.at_front(marks.consts), ())
+    in_axes = LoopOperands(common.at_front(marks.consts), ())
     k = params.num_body
     changes = [place != k + i for i, place in enumerate(forwarded_parameters(params.body))]
 
-    def of_condition(batched: Sequence[bool], mapped: prim.MappedAxis = mapped) -> bt.Batched:
-        return bt.batch_jaxpr(params.condition, mapped, (*in_fixed, *cf.at_front(batched)))
+    def of_condition(batched: Sequence[bool], mapped: prim.MappedAxis = mapped) -> batching.Batched:
+        return batching.batch_jaxpr(
+            params.condition, mapped, (*in_fixed, *common.at_front(batched))
+        )
 
     def of_body(
         batched: Sequence[bool], mapped: prim.MappedAxis = mapped
-    ) -> tuple[LoopBody, LoopResults[bt.BatchAxis]]:
+    ) -> tuple[LoopBody, LoopResults[batching.BatchAxis]]:
         return params.loop_body.batched(mapped, in_axes, batched)
 
     def iteration(batched: LoopOperands[bool]) -> Sequence[bool]:
@@ -209,7 +212,7 @@ def _while_batch(
 
     batched = grown(marks, iteration)
     condition, out_axes = of_condition(batched.carry)
-    state = cf.batched_state(mapped, args.carry, given.carry, batched.carry)
+    state = common.batched_state(mapped, args.carry, given.carry, batched.carry)
     operands = LoopOperands(consts, state)
     if out_axes != (None,):
         programs = partial(of_condition, batched.carry), partial(of_body, batched.carry)
@@ -218,15 +221,15 @@ def _while_batch(
         body, _ = of_body(batched.carry)
         kept, observer = params.checkpoints, params.observer
         outs = bind_while(condition, fixed, body, operands, kept, observer)
-    return outs, cf.at_front(batched.carry)
+    return outs, common.at_front(batched.carry)
 
 
 def _bind_masked(
     mapped: prim.MappedAxis,
     params: WhileParams,
     programs: tuple[
-        Callable[[prim.MappedAxis], bt.Batched],
-        Callable[[prim.MappedAxis], tuple[LoopBody, LoopResults[bt.BatchAxis]]],
+        Callable[[prim.MappedAxis], batching.Batched],
+        Callable[[prim.MappedAxis], tuple[LoopBody, LoopResults[batching.BatchAxis]]],
     ],
     fixed: Sequence[Array],
     operands: LoopOperands[Array],
@@ -254,8 +257,8 @@ def _bind_masked(
     # not theirs, times zero, need not be zero. Where one draw serves all, the first example must
     # not be one whose key stays as it is. A collective is over all examples as they are.
     differentiable = any(dtypes.is_inexact(aval.dtype) for aval in params.body.out_avals)
-    matters = differentiable or cf.contains(params.body, "while", "rng_bit_generator")
-    copies = matters and mapped.size and not cf.meets_others(mapped, params.body)
+    matters = differentiable or common.contains(params.body, "while", "rng_bit_generator")
+    copies = matters and mapped.size and not common.meets_others(mapped, params.body)
 
     def iteration(args: LoopOperands[Array]) -> LoopResults[Array]:
         fixed, other = args.consts[len(condition.consts) : n], args.consts[n + skip :]
@@ -263,13 +266,13 @@ def _bind_masked(
         own: Sequence[Array] = [*other, *before]
         if copies:
             own = first_example(going, own, batched.flat)
-        step, _ = map_body(cf.with_mask(mapped, going, params.body))
+        step, _ = map_body(common.with_mask(mapped, going, params.body))
         outs = jx.eval_jaxpr(step.jaxpr, [*step.closed, *own])
         after = [
             ew.select(broadcast_in_dim(going, x.shape, (0,)), x, y) if b else y
             for x, y, b in zip(outs, before, batched.carry, strict=True)
         ]
-        test, _ = map_condition(cf.with_mask(mapped, going, params.condition))
+        test, _ = map_condition(common.with_mask(mapped, going, params.condition))
         (still,) = jx.eval_jaxpr(test.jaxpr, [*test.consts, *fixed, *after])
         still = ew.and_(going, still) if jx.effects(params.condition).any else still
         return LoopResults([still, *after])
@@ -278,7 +281,7 @@ def _bind_masked(
     masked = LoopOperands(consts, [going, *operands.carry])
     avals = LoopOperands([x.aval for x in consts], [going.aval, *body.in_avals.carry])
     outs = bind_while(
-        stg.stage(lambda going, *_: [rd.reduce_or(going, (0,))], avals.carry),
+        staging.stage(lambda going, *_: [reduce_or(going, (0,))], avals.carry),
         (),
         LoopBody.stage(iteration, avals),
         masked,
@@ -296,7 +299,7 @@ def first_example(active: Array, operands: Sequence[Array], batched: Sequence[bo
     # Its place as a minimum, which XLA computes faster than an argmax; 0 where there is none.
     size = active.shape[0]
     places = sh.iota(active.shape, dtypes.int32 if fit_int32((size,)) else dtypes.int64, 0)
-    first = rd.reduce_min(ew.select(active, places, sh.full_like(places, size)), (0,))
+    first = reduce_min(ew.select(active, places, sh.full_like(places, size)), (0,))
     first = ew.rem(first, sh.full_like(first, size))
     first = first.aval.untold(first)
     result = []
@@ -368,7 +371,7 @@ def while_loop(
         192
     """
     if checkpoints is not None:
-        cf.check_checkpoints("while_loop", checkpoints)
+        common.check_checkpoints("while_loop", checkpoints)
     if memory is not None and memory < 0:
         raise errors.ArgumentError(
             f"memory of while_loop must not be negative, but it is {memory}."
@@ -380,7 +383,7 @@ def while_loop(
     if is_called():
         flat_condition = calling.FlatFunction(cond_fun, in_tree)
         flat_body = calling.FlatFunction(body_fun, in_tree)
-        observer = cf.observer_of(while_p, "while_loop", body_fun)
+        observer = common.observer_of(while_p, "while_loop", body_fun)
         with suppress(errors.TracerBoolConversionError):  # whether to go on is not known
             last = _iterate(
                 lambda state: flat_condition(*state)[0],
@@ -391,8 +394,8 @@ def while_loop(
             called: S = tree.unflatten(state_tree, last)
             return called
 
-    def stage_body(avals: Sequence[av.ShapedArray]) -> tuple[stg.Staged, tree.PyTreeDef]:
-        return cf.stage_function(body_fun, in_tree, avals, "while_loop")
+    def stage_body(avals: Sequence[av.ShapedArray]) -> tuple[staging.Staged, tree.PyTreeDef]:
+        return common.stage_function(body_fun, in_tree, avals, "while_loop")
 
     loop = stage_loop(while_p, "while_loop", body_fun, state, state_tree, stage_body)
     condition, out_tree = loop.stage_condition(cond_fun, in_tree, "while_loop")

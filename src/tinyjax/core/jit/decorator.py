@@ -12,7 +12,7 @@ from types import EllipsisType
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from tinyjax import config, frames, lazy
-from tinyjax.core import devices as dev, jit as jt, xla
+from tinyjax.core import devices, jit as core_jit, xla
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import integers as ints
 from tinyjax.errors import ArgumentError
@@ -42,11 +42,11 @@ def jit(
     compiler_options: xla.CompilerOptions | None = ...,
     inline: bool = ...,
     keep_unused: bool = ...,
-    device: dev.Placement = ...,
+    device: devices.Placement = ...,
     backend: str | None = ...,
     in_shardings: Any = ...,
     out_shardings: Any = ...,
-) -> jt.JitFunction[P, R]: ...
+) -> core_jit.JitFunction[P, R]: ...
 @overload
 def jit(
     *,
@@ -60,11 +60,11 @@ def jit(
     compiler_options: xla.CompilerOptions | None = ...,
     inline: bool = ...,
     keep_unused: bool = ...,
-    device: dev.Placement = ...,
+    device: devices.Placement = ...,
     backend: str | None = ...,
     in_shardings: Any = ...,
     out_shardings: Any = ...,
-) -> Callable[[Callable[P, R]], jt.JitFunction[P, R]]: ...
+) -> Callable[[Callable[P, R]], core_jit.JitFunction[P, R]]: ...
 @checking.checked
 def jit(  # noqa: PLR0913 (JAX's signature)
     fun: Callable[P, R] | EllipsisType = ...,
@@ -79,11 +79,11 @@ def jit(  # noqa: PLR0913 (JAX's signature)
     compiler_options: xla.CompilerOptions | None = None,
     inline: bool = False,
     keep_unused: bool = False,
-    device: dev.Placement = None,
+    device: devices.Placement = None,
     backend: str | None = None,
     in_shardings: Any = None,
     out_shardings: Any = None,
-) -> jt.JitFunction[P, R] | Callable[[Callable[P, R]], jt.JitFunction[P, R]]:
+) -> core_jit.JitFunction[P, R] | Callable[[Callable[P, R]], core_jit.JitFunction[P, R]]:
     """Compile a function with XLA.
 
     The first call with a signature runs the function on tracers, to record its program; later calls
@@ -156,7 +156,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
     """
     if isinstance(fun, EllipsisType):
 
-        def decorate(fun: Callable[P, R]) -> jt.JitFunction[P, R]:
+        def decorate(fun: Callable[P, R]) -> core_jit.JitFunction[P, R]:
             return jit(
                 fun,
                 static_argnums=static_argnums,
@@ -184,7 +184,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
     # what most jitted functions are made of: their first calls need not wait for it
     for module in lazy.ROOMS.pop("with jit", "").split():
         import_module(module)
-    parameters = jt.Parameters(
+    parameters = core_jit.Parameters(
         fun,
         _positions("static_argnums", static_argnums),
         _names(static_argnames),
@@ -197,9 +197,9 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         inline,
     )
     if pad_to is not None:
-        padded: jt.JitFunction[P, R] = lazy.room("pad_to").padded(parameters, pad_to)
+        padded: core_jit.JitFunction[P, R] = lazy.room("pad_to").padded(parameters, pad_to)
         return padded
-    return jt.JitFunction(parameters)
+    return core_jit.JitFunction(parameters)
 
 
 def _check_function(fun: Callable[..., object]) -> None:
@@ -224,12 +224,12 @@ def _names(names: str | Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _placed(
-    ins: Any, outs: Any, device: dev.Placement, backend: str | None
-) -> dev.PlacedCall | None:
+    ins: Any, outs: Any, device: devices.Placement, backend: str | None
+) -> devices.PlacedCall | None:
     """Where arguments and results lie; None where nothing is said of it."""
     if backend is not None:
-        first, *_ = dev.devices_on(backend)
-        device = first if device is None and first != dev.first_device() else device
+        first, *_ = devices.devices_on(backend)
+        device = first if device is None and first != devices.first_device() else device
     if device is not None and (ins is not None or outs is not None):
         raise ArgumentError("jit takes a device or shardings of arguments and results, not both.")
     if isinstance(ins, list):  # as in JAX, for the tuple of arguments
@@ -237,4 +237,4 @@ def _placed(
     if ins is outs is device is None:
         return None
     ins, outs = (device if places is None else places for places in (ins, outs))
-    return dev.plane().placed_call(ins, outs)
+    return devices.plane().placed_call(ins, outs)

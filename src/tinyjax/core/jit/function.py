@@ -18,13 +18,13 @@ import attrs
 
 from tinyjax import errors, tree
 from tinyjax.config import is_tracing_forbidden, settings
-from tinyjax.core import jit as jt, xla
-from tinyjax.core.jit import signatures as sig
+from tinyjax.core import jit, xla
+from tinyjax.core.jit import signatures
 from tinyjax.core.jit.program import JitParams, jit_p
 from tinyjax.core.jit.signatures import NO_TRACES, Entry, Traces, traces_of
-from tinyjax.core.tracing import calling, jaxpr as jx, staging as stg, trace as tr
+from tinyjax.core.tracing import calling, jaxpr as jx, trace as tr
 from tinyjax.core.tracing.calling import HOLDERS, held, opened
-from tinyjax.core.tracing.staging import call_staged, is_called, stage_call
+from tinyjax.core.tracing.staging import Staged, call_staged, is_called, stage_call, stand_ins
 from tinyjax.core.tracing.watching import watched
 from tinyjax.core.values.array import Array
 from tinyjax.core.xla.compilation import timed
@@ -48,14 +48,14 @@ class _SignatureOfFunction:
             return None
 
 
-class JitFunction(sig.Called[P, R], PickledAsFunction):
+class JitFunction(signatures.Called[P, R], PickledAsFunction):
     """Compile a function when it is called; made by ``jit``."""
 
     __name__: str
     __signature__: _SignatureOfFunction = _SignatureOfFunction()
     __wrapped__: Callable[P, R]
 
-    def __init__(self, parameters: sig.Parameters) -> None:
+    def __init__(self, parameters: signatures.Parameters) -> None:
         fun = parameters.fun
         imitate(self, fun)
         self._fun = fun
@@ -80,7 +80,7 @@ class JitFunction(sig.Called[P, R], PickledAsFunction):
         if HOLDERS:
             leaves, in_tree, objects = opened(leaves, in_tree)
         arrays = calling.as_arrays(leaves, self._fun, in_tree, static.positions)
-        signature = sig.make_signature(in_tree, [x.aval for x in arrays], static)
+        signature = signatures.make_signature(in_tree, [x.aval for x in arrays], static)
         traces = self._find()
         entry = traces.entries.get(signature)
         if entry is None:
@@ -107,7 +107,7 @@ class JitFunction(sig.Called[P, R], PickledAsFunction):
 
     def _call_noted(
         self,
-        signature: sig.Signature,
+        signature: signatures.Signature,
         entry: Entry,
         arrays: Sequence[Array],
         objects: Sequence[Any],
@@ -123,7 +123,7 @@ class JitFunction(sig.Called[P, R], PickledAsFunction):
         entry = self._serving(signature, entry, objects)
         trace = tr.current_trace()
 
-        def bind(staged: stg.Staged, args: Sequence[Array]) -> Sequence[Array]:
+        def bind(staged: Staged, args: Sequence[Array]) -> Sequence[Array]:
             operands = (*entry.consts, *args)
             if trace.evaluates:
                 tr.check_concrete(operands)
@@ -133,7 +133,9 @@ class JitFunction(sig.Called[P, R], PickledAsFunction):
         result: R = tree.unflatten(entry.out_tree, call_staged(entry.staged, arrays, bind, objects))
         return result
 
-    def _serving(self, signature: sig.Signature, entry: Entry, objects: Sequence[Any]) -> Entry:
+    def _serving(
+        self, signature: signatures.Signature, entry: Entry, objects: Sequence[Any]
+    ) -> Entry:
         """Return the program, or one that is traced anew where it does not serve any more."""
         by = describe_function(self._fun)
         while not all(note.serves(by, objects) for note in entry.staged.notes):
@@ -190,7 +192,7 @@ class JitFunction(sig.Called[P, R], PickledAsFunction):
         static, dynamic, keywords = self._parameters.separate(args, kwargs)
         return static.bind(self), dynamic, keywords
 
-    def lower(self, *args: P.args, **kwargs: P.kwargs) -> jt.Lowered:
+    def lower(self, *args: P.args, **kwargs: P.kwargs) -> jit.Lowered:
         """Stage and lower the function for these arguments without running it.
 
         Args:
@@ -206,15 +208,15 @@ class JitFunction(sig.Called[P, R], PickledAsFunction):
         leaves, in_tree, static = self._parameters.split(args, kwargs)
         leaves, in_tree, objects = opened(leaves, in_tree)
         avals = calling.as_avals(leaves, self._fun, in_tree, static.positions)
-        signature = sig.make_signature(in_tree, avals, static)
+        signature = signatures.make_signature(in_tree, avals, static)
         entry = self._find().entries.get(signature) or self._trace(signature)
         entry = self._serving(signature, entry, objects)
         kept = [x.contents for x in entry.staged.taken]
         operands = [*entry.consts, *leaves, *kept]
         compilation, _ = xla.place(entry.params.compilation, operands)
-        return jt.Lowered(compilation, entry.staged, signature.in_tree, entry.out_tree)
+        return jit.Lowered(compilation, entry.staged, signature.in_tree, entry.out_tree)
 
-    def trace(self, *args: P.args, **kwargs: P.kwargs) -> jt.Traced:
+    def trace(self, *args: P.args, **kwargs: P.kwargs) -> jit.Traced:
         """Stage the function for these arguments without lowering it.
 
         Args:
@@ -228,7 +230,7 @@ class JitFunction(sig.Called[P, R], PickledAsFunction):
               let b:float32[] = sin a
               in ( b ) }
         """
-        return jt.Traced(self.lower(*args, **kwargs))
+        return jit.Traced(self.lower(*args, **kwargs))
 
     def eval_shape(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         """Return the shapes and dtypes of the result without computing it.
@@ -242,7 +244,7 @@ class JitFunction(sig.Called[P, R], PickledAsFunction):
         """
         return self.trace(*args, **kwargs).out_info
 
-    def explain(self, *args: P.args, **kwargs: P.kwargs) -> jt.Explanation:
+    def explain(self, *args: P.args, **kwargs: P.kwargs) -> jit.Explanation:
         """Say whether a call with these arguments would trace or compile, and why.
 
         The function is traced if the call would trace it, but nothing is compiled, run or kept.
@@ -274,13 +276,13 @@ class JitFunction(sig.Called[P, R], PickledAsFunction):
         return self._explain(signature, entry, program)
 
     def _explain(
-        self, signature: sig.Signature, known: Entry | None, entry: Entry
-    ) -> jt.Explanation:
+        self, signature: signatures.Signature, known: Entry | None, entry: Entry
+    ) -> jit.Explanation:
         different: tuple[str, ...] = ()
         reasons: list[str] = []
         if known is None:
             earlier = [*self._find().entries]
-            different = jt.differences(self._fun, signature, earlier)
+            different = jit.differences(self._fun, signature, earlier)
             if not earlier:
                 reasons.append("it is the first call of this function object")
             elif not different:
@@ -295,14 +297,14 @@ class JitFunction(sig.Called[P, R], PickledAsFunction):
         if compiled and known is None:
             reasons.append("an equal program was compiled before")
         name = describe_function(self._fun)
-        return jt.Explanation(
+        return jit.Explanation(
             name, known is None, not (compiled or absent), different, tuple(reasons)
         )
 
-    def _signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> sig.Signature:
+    def _signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> signatures.Signature:
         leaves, in_tree, static = self._parameters.split(args, kwargs)
         avals = calling.as_avals(leaves, self._fun, in_tree, static.positions)
-        return sig.make_signature(in_tree, avals, static)
+        return signatures.make_signature(in_tree, avals, static)
 
     def _cache_size(self) -> int:
         """Count the signatures that have a program, by the name that tests written for JAX use."""
@@ -323,7 +325,7 @@ class JitFunction(sig.Called[P, R], PickledAsFunction):
         """
         self._find().clear()
 
-    def _trace(self, signature: sig.Signature) -> Entry:
+    def _trace(self, signature: signatures.Signature) -> Entry:
         if is_tracing_forbidden():
             raise errors.TracingForbiddenError(
                 f"{describe_function(self._fun)} would be traced for a call, but no_tracing is in "
@@ -336,11 +338,11 @@ class JitFunction(sig.Called[P, R], PickledAsFunction):
             self._find().add(signature, entry)
         return entry
 
-    def _report(self, signature: sig.Signature, entry: Entry) -> None:
+    def _report(self, signature: signatures.Signature, entry: Entry) -> None:
         """Say why a function was traced."""
         self._explain(signature, None, entry).log()
 
-    def _stage(self, signature: sig.Signature) -> tuple[Entry, bool]:
+    def _stage(self, signature: signatures.Signature) -> tuple[Entry, bool]:
         """Record the program of a signature; tell also whether it is good for later calls."""
         in_tree, static = signature.in_tree, signature.static
         called = static.bind(self._fun)
@@ -348,7 +350,7 @@ class JitFunction(sig.Called[P, R], PickledAsFunction):
         if placed is not None and not any(held(in_tree)):
             called = placed.around(called)
         flat = calling.FlatFunction(called, in_tree, user_fun=self._fun, static=static.positions)
-        before = stg.stand_ins.get()
+        before = stand_ins.get()
         with timed("/jax/core/compile/jaxpr_trace_duration"):
             staged = stage_call(flat, signature.avals, self._fun, often=True)
         donated: list[int] = []
@@ -398,7 +400,7 @@ class JitFunction(sig.Called[P, R], PickledAsFunction):
                         yield jaxpr
 
     def _entry_of(
-        self, staged: stg.Staged, out_tree: tree.PyTreeDef, donated: tuple[int, ...], before: int
+        self, staged: Staged, out_tree: tree.PyTreeDef, donated: tuple[int, ...], before: int
     ) -> tuple[Entry, bool]:
         """Make the entry of a program; tell also whether it is good for later calls.
 
@@ -413,4 +415,4 @@ class JitFunction(sig.Called[P, R], PickledAsFunction):
         # A closed-over tracer is good for this call only: the next call must trace again.
         # So is a program in which something stands in for a loop.
         closed_over = any(isinstance(c, tr.Tracer) for c in staged.consts)
-        return Entry(params, staged, out_tree), stg.stand_ins.get() == before and not closed_over
+        return Entry(params, staged, out_tree), stand_ins.get() == before and not closed_over

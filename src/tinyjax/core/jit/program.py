@@ -16,7 +16,7 @@ from tinyjax.core import xla
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging
 from tinyjax.core.tracing.program_rules import CALLED, INLINING, def_evaluated
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.transforms.batching import batch_jaxpr
@@ -38,10 +38,10 @@ class CallParams(Protocol):
 
 C = TypeVar("C", bound=CallParams)
 #: Applies a program to arguments, after what it closes over.
-Apply = Callable[[stg.Staged, Sequence[Array]], Sequence[Array]]
+Apply = Callable[[staging.Staged, Sequence[Array]], Sequence[Array]]
 
 
-def inline(staged: stg.Staged, args: Sequence[Array]) -> Sequence[Array]:
+def inline(staged: staging.Staged, args: Sequence[Array]) -> Sequence[Array]:
     """Apply a program, equation by equation."""
     return jx.eval_jaxpr(staged.jaxpr, [*staged.consts, *args])
 
@@ -79,7 +79,7 @@ def linearize_of_call(
     residuals = linearized.residuals(primals, outs[n:])
 
     def tangent_map(tangents: prim.Arrays) -> prim.Arrays:
-        return apply(stg.Staged(linearized.tangent, ()), [*residuals, *tangents])
+        return apply(staging.Staged(linearized.tangent, ()), [*residuals, *tangents])
 
     return outs[:n], linearized.nonzero_out, tangent_map
 
@@ -97,7 +97,7 @@ def transpose_of_call(
 
 def def_call(
     primitive: prim.Primitive[C], called: str, rebuild: Callable[[C, jx.Jaxpr], C]
-) -> Callable[[stg.Staged, Sequence[Array], C], Sequence[Array]]:
+) -> Callable[[staging.Staged, Sequence[Array], C], Sequence[Array]]:
     """Register the rules of a call that stays a call when it is transformed.
 
     Args:
@@ -109,7 +109,7 @@ def def_call(
         Binds the call of another program, of what that closes over and of arguments.
     """
 
-    def bind_call(staged: stg.Staged, args: Sequence[Array], params: C) -> Sequence[Array]:
+    def bind_call(staged: staging.Staged, args: Sequence[Array], params: C) -> Sequence[Array]:
         return bind(primitive, (*staged.consts, *args), rebuild(params, staged.jaxpr))
 
     def_evaluated(primitive, lambda params: params.jaxpr)

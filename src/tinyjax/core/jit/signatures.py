@@ -34,7 +34,7 @@ import attrs
 
 from tinyjax import config, errors, frames, lazy, records, tracebacks, tree
 from tinyjax.config import Process, local_settings
-from tinyjax.core import devices as dev, xla
+from tinyjax.core import devices, xla
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
@@ -43,7 +43,7 @@ from tinyjax.core.xla.compilation import Flags
 
 if TYPE_CHECKING:
     from tinyjax.core.jit.program import JitParams
-    from tinyjax.core.tracing import staging as stg
+    from tinyjax.core.tracing import staging
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -206,7 +206,7 @@ class Parameters:
     as_given: bool = False
     tier: config.Tier | None = None
     flags: Flags = ()
-    placed: dev.PlacedCall | None = None
+    placed: devices.PlacedCall | None = None
     inline: bool = False
     padding: Hashable = None
     #: The static arguments' positions and names, by how many are passed by position.
@@ -407,10 +407,10 @@ class Entry:
 
     __slots__ = ("consts", "executable", "out_tree", "params", "settings", "staged")
 
-    def __init__(self, params: JitParams, staged: stg.Staged, out_tree: tree.PyTreeDef) -> None:
+    def __init__(self, params: JitParams, staged: staging.Staged, out_tree: tree.PyTreeDef) -> None:
         self.params: JitParams = params
         self.consts: tuple[Array, ...] = staged.consts
-        self.staged: stg.Staged = staged
+        self.staged: staging.Staged = staged
         self.out_tree: tree.PyTreeDef = out_tree
         self.settings: config.Settings = config.settings()
         self.executable: xla.Executable | None = None

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, runtime_checkab
 import attrs
 
 from tinyjax import config, lazy, records, tree
-from tinyjax.core import devices as dev, xla
-from tinyjax.core.jit import signatures as sig
+from tinyjax.core import devices, xla
+from tinyjax.core.jit import signatures
 from tinyjax.core.jit.signatures import Signature
 from tinyjax.core.lowering import location_text
 from tinyjax.core.tracing import calling, checking, jaxpr as jx, trace as tr
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 #: What there is to know of a compiled function's parameters: none is static.
-_DYNAMIC: Final = sig.Parameters(lambda *args, **kwargs: None)
+_DYNAMIC: Final = signatures.Parameters(lambda *args, **kwargs: None)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -360,7 +360,7 @@ class Lowered(_Stage):
             )
         locate = location_text if debug_info else None
         if self.compilation.placement is not None:
-            return dev.plane().lowered(self.compilation, locate)
+            return devices.plane().lowered(self.compilation, locate)
         return xla.lowered(self.jaxpr, self.name, self.compilation.aliases, locate)[0]
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
@@ -415,7 +415,7 @@ class Lowered(_Stage):
         return Compiled(attrs.evolve(self, compilation=compilation))
 
 
-class Compiled(sig.Called[..., Any], _Stage):
+class Compiled(signatures.Called[..., Any], _Stage):
     """A function compiled for one signature.
 
     ``jit(f).lower(*args).compile()`` makes it.
@@ -440,7 +440,7 @@ class Compiled(sig.Called[..., Any], _Stage):
         self._lowered = lowered
         self._executable = executable or xla.compiled(lowered.compilation)
         self._parameters = _DYNAMIC
-        self._traces = sig.Traces()
+        self._traces = signatures.Traces()
 
     @property
     def lowered(self) -> Lowered:
@@ -464,7 +464,7 @@ class Compiled(sig.Called[..., Any], _Stage):
         if not (
             lowered.staged.notes or settings.debugging or any_placed((*lowered.consts, *arrays))
         ):
-            call = args, kwargs, leaves, in_tree, sig.StaticArguments()
+            call = args, kwargs, leaves, in_tree, signatures.StaticArguments()
             short = self._traces.short_for(settings)
             short.learn(self._parameters, *call, lowered, self._executable)
         return tree.unflatten(lowered.out_tree, outs)
@@ -523,7 +523,7 @@ class Compiled(sig.Called[..., Any], _Stage):
         lowered = self.lowered
         first = lowered.num_captured
         shardings = (
-            (dev.plane().on_first(),) * len(lowered.arguments)
+            (devices.plane().on_first(),) * len(lowered.arguments)
             if placement is None
             else [x.plain for x in placement.ins[first:]]
         )
@@ -534,7 +534,7 @@ class Compiled(sig.Called[..., Any], _Stage):
         """How the results lie, in their structure: where it was not said, as XLA has chosen."""
         placement = self._placement
         if placement is None:
-            first = dev.plane().on_first()
+            first = devices.plane().on_first()
             return tree.unflatten(self.out_tree, (first,) * self.out_tree.num_leaves)
         outs = self._of_result(placement.outs)
         return tree.unflatten(self.out_tree, [x and x.plain for x in outs])
@@ -611,7 +611,7 @@ class Compiled(sig.Called[..., Any], _Stage):
             >>> found.memory >= 1024 * 8 * 4 // 64
             True
         """
-        told: answers.Communication = dev.plane().communication_of(
+        told: answers.Communication = devices.plane().communication_of(
             self.as_text(), self._placement, self.memory_analysis()
         )
         return told

@@ -11,8 +11,8 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import devices as dev
-from tinyjax.core.primitives import rules as ru
+from tinyjax.core import devices
+from tinyjax.core.primitives.rules import check_kind, def_linear, def_transposes
 from tinyjax.core.stablehlo import builder, types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.tracing import primitive as prim, trace as tr
@@ -112,9 +112,9 @@ def _broadcast_batch(
     return (broadcast_in_dim(x, shape, (*before, place, *(d + 1 for d in after))),), (place,)
 
 
-ru.def_linear(broadcast_in_dim_p, repeats=True)
+def_linear(broadcast_in_dim_p, repeats=True)
 prim.mark(prim.FUSES, True, broadcast_in_dim_p)
-ru.def_transposes(
+def_transposes(
     broadcast_in_dim_p, lambda ct, x, params: reduce_sum(ct, kept_axes(ct.ndim, params.dims))
 )
 
@@ -207,7 +207,7 @@ def reducer(
     @primitive.def_abstract_eval
     def reduce_type(avals: prim.Avals, params: ReduceParams) -> prim.Avals:
         (x,) = avals
-        ru.check_kind(name, x, kinds)
+        check_kind(name, x, kinds)
         return (x.with_shape(reduced_shape(name, x, params.axes)),)
 
     @primitive.def_lowering
@@ -372,8 +372,8 @@ def _sum_transpose(ct: Array, x: prim.UndefinedPrimal, params: ReduceParams) -> 
     return tr.bind1(broadcast_in_dim_p, (ct,), _spread(x.aval, params))
 
 
-ru.def_linear(reduce_sum_p, repeats=False)
-ru.def_transposes(reduce_sum_p, _sum_transpose)
+def_linear(reduce_sum_p, repeats=False)
+def_transposes(reduce_sum_p, _sum_transpose)
 
 
 def reduce_sum(x: Array, axes: tuple[int, ...]) -> Array:
@@ -382,5 +382,5 @@ def reduce_sum(x: Array, axes: tuple[int, ...]) -> Array:
         return x
     params, aval = over(axes), x._aval or x.aval
     if aval.where is not None:  # the type of what is summed may say more
-        params = dev.plane().of_sum(params, (aval,))
+        params = devices.plane().of_sum(params, (aval,))
     return tr.bind1(reduce_sum_p, (x,), params)

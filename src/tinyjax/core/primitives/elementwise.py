@@ -15,7 +15,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.primitives import families as fam
+from tinyjax.core.primitives import families
 from tinyjax.core.primitives.families import Elementwise, declared, type_rule
 from tinyjax.core.primitives.identities import once
 from tinyjax.core.primitives.rules import (
@@ -141,13 +141,13 @@ def _divide(x: HostArray, y: HostArray) -> HostArray:
 
 
 def _remainder(x: HostArray, y: HostArray) -> HostArray:
-    if fam.all_hold(y) or dtypes.kind(x.dtype) not in "iu":
+    if families.all_hold(y) or dtypes.kind(x.dtype) not in "iu":
         return np.asarray(np.fmod(x, y))
     zero = y == 0
     return np.where(zero, x, np.fmod(x, np.where(zero, np.ones_like(y), y)))
 
 
-def _by_safe_divisor(hlo: str, of_zero: Callable[[Lowering, Value], Value]) -> fam.HloFormula:
+def _by_safe_divisor(hlo: str, of_zero: Callable[[Lowering, Value], Value]) -> families.HloFormula:
     """A division that divides no integer by zero: XLA dies where it folds one of constants.
 
     Args:
@@ -169,7 +169,7 @@ def _all_bits(b: Lowering, x: Value) -> Value:
     return b.full_like(x, int(np.iinfo(x.dtype).max) if x.dtype.kind == "u" else -1)
 
 
-div: Elementwise = fam.without_derivatives(
+div: Elementwise = families.without_derivatives(
     "div", _divide, _by_safe_divisor("stablehlo.divide", _all_bits), "iufc", broadcasts=True
 )
 def_transposes(div, lambda ct, x, y: div(ct, y), "the divisor")
@@ -249,7 +249,9 @@ _REMAINDER: Final = (
 )
 
 
-def _of_integers(impl: fam.HostFunction, numbers: str, aval: ShapedArray) -> prim.HostCall | None:
+def _of_integers(
+    impl: families.HostFunction, numbers: str, aval: ShapedArray
+) -> prim.HostCall | None:
     """Say how Python computes what NumPy does for integers, if there are two."""
     if aval.size != 1 or aval.dtype.kind not in "iu":
         return None
@@ -284,9 +286,11 @@ def _truncate(x: Array) -> Array:
 # are written by functions of the parts, and the signs of the latter are those of the operand.
 
 
-def _by_parts(hlo: str, of_parts: Callable[[Array, Array], tuple[Array, Array]]) -> fam.HloFormula:
+def _by_parts(
+    hlo: str, of_parts: Callable[[Array, Array], tuple[Array, Array]]
+) -> families.HloFormula:
     """Lower to an operation for real numbers, and for complex ones to a formula of the parts."""
-    formula = fam.composed(lambda x: complex_(*of_parts(real(x), imag(x))))
+    formula = families.composed(lambda x: complex_(*of_parts(real(x), imag(x))))
     return lambda b, x: formula(b, x) if dtypes.is_complex(x.dtype) else b.op(hlo, x)
 
 
@@ -321,7 +325,9 @@ def _with_sign(x: Array, sign_of: Array) -> Array:
     return select(lt_to(sign_of, _constant(sign_of, 0.0)), neg(size), size)
 
 
-def _on_its_side(hlo: str, part: Literal["real", "imag"], negative: bool = False) -> fam.HloFormula:
+def _on_its_side(
+    hlo: str, part: Literal["real", "imag"], negative: bool = False
+) -> families.HloFormula:
     """Lower to an operation one part of whose complex results has the sign of the operand's part.
 
     Args:
@@ -336,7 +342,7 @@ def _on_its_side(hlo: str, part: Literal["real", "imag"], negative: bool = False
         side = neg(imag(x)) if negative else imag(x)
         return complex_(real(out), _with_sign(imag(out), side))
 
-    formula = fam.composed(signed)
+    formula = families.composed(signed)
 
     def write(b: Lowering, x: Value) -> Value:
         out = b.op(hlo, x)
@@ -901,7 +907,7 @@ nextafter: Elementwise = declared("nextafter", np.nextafter, "chlo.next_after", 
 # Comparison
 
 
-def _comparison(name: str, impl: fam.HostFunction, kinds: str) -> Elementwise:
+def _comparison(name: str, impl: families.HostFunction, kinds: str) -> Elementwise:
     return declared(
         name,
         impl,
@@ -975,10 +981,10 @@ def _select_type(avals: Avals, params: NoParams) -> Avals:
         raise ShapeError(
             f"select needs a predicate of the cases' shape, but got {predicate} for {on_true}."
         )
-    return (fam.elementwise_type("select", (on_true, on_false), "biufcks"),)
+    return (families.elementwise_type("select", (on_true, on_false), "biufcks"),)
 
 
-fam.def_elementwise_lowering(select_p, "stablehlo.select")
+families.def_elementwise_lowering(select_p, "stablehlo.select")
 def_linear(select_p, 1, 2)
 def_transposes(
     select_p,
@@ -986,7 +992,7 @@ def_transposes(
     lambda ct, predicate, x, y: select(predicate, ct, full_like(ct, 0)),
     lambda ct, predicate, x, y: select(predicate, full_like(ct, 0), ct),
 )
-fam.def_elementwise_batch(select_p)
+families.def_elementwise_batch(select_p)
 
 
 def select(predicate: Array, on_true: Array, on_false: Array) -> Array:
@@ -1017,9 +1023,9 @@ def _share(beats: Elementwise, t: Array, z: Array, x: Array, y: Array) -> Array:
 
 
 def _extremum(
-    name: str, impl: fam.HostFunction, hlo: fam.HloFormula, beats: Elementwise
+    name: str, impl: families.HostFunction, hlo: families.HloFormula, beats: Elementwise
 ) -> Elementwise:
-    primitive = fam.without_derivatives(name, impl, hlo, "biufc")
+    primitive = families.without_derivatives(name, impl, hlo, "biufc")
     def_derivatives(
         primitive,
         lambda t, z, x, y: _share(beats, t, z, x, y),
@@ -1105,7 +1111,7 @@ def _complex(x: HostArray, y: HostArray) -> HostArray:
 
 
 def _complex_type(avals: Avals, params: NoParams) -> Avals:
-    aval = fam.elementwise_type("complex", avals, "f")
+    aval = families.elementwise_type("complex", avals, "f")
     if aval.dtype not in (dtypes.float32, dtypes.float64):
         raise DtypeError(f"complex takes float32 or float64, but got {aval.dtype.name}.")
     return (ShapedArray(aval.shape, dtypes.to_complex(aval.dtype), aval.weak_type),)

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 import attrs
 import numpy as np
 
-from tinyjax.core.primitives import rules as ru
+from tinyjax.core.primitives import rules
 from tinyjax.core.primitives.shape import move_batch_axis
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Value, Values
@@ -63,8 +63,8 @@ def elementwise(  # noqa: PLR0913 (a primitive whole)
     impl: HostFunction,
     hlo: str | HloFormula,
     kinds: str | prim.AbstractEvalRule[Any],
-    *derivatives: ru.Derivative,
-    transposes: Sequence[ru.Transpose] = (),
+    *derivatives: rules.Derivative,
+    transposes: Sequence[rules.Transpose] = (),
     bilinear: bool = False,
     params: type[Any] = prim.NoParams,
     broadcasts: bool = False,
@@ -103,13 +103,13 @@ def elementwise(  # noqa: PLR0913 (a primitive whole)
     """
     primitive = without_derivatives(name, impl, hlo, kinds, params, broadcasts, repeatable)
     if derivatives:
-        ru.def_derivatives(primitive, *derivatives)
+        rules.def_derivatives(primitive, *derivatives)
     elif transposes:
-        ru.def_linear(primitive)
+        rules.def_linear(primitive)
     else:
-        ru.def_constant(primitive)
+        rules.def_constant(primitive)
     if transposes:
-        ru.def_transposes(primitive, *transposes, bilinear=bilinear)
+        rules.def_transposes(primitive, *transposes, bilinear=bilinear)
     return primitive
 
 
@@ -128,7 +128,7 @@ def without_derivatives(
 ) -> Elementwise:
     """Declare an elementwise primitive, whose derivatives are registered afterwards."""
     primitive = Elementwise(name, params, repeatable=repeatable)
-    if ru.has_params(primitive):
+    if rules.has_params(primitive):
         primitive.def_impl(lambda hosts, params: (impl(*hosts, params),))
     else:
         primitive.def_numpy(impl)
@@ -183,7 +183,7 @@ def elementwise_type(name: str, avals: prim.Avals, kinds: str) -> ShapedArray:
                 f"{name} needs operands of one dtype, but got {' and '.join(map(str, avals))}. "
                 "The function of tinyjax.numpy promotes; this primitive does not."
             )
-    ru.check_kind(name, first, kinds)
+    rules.check_kind(name, first, kinds)
     if first.weak_type and not all(a.weak_type for a in avals):
         return first.strip_weak()
     return first
@@ -262,7 +262,7 @@ def def_elementwise_lowering(primitive: prim.Primitive[P], hlo: str | HloFormula
     """Register the lowering to one operation without attributes, or by a formula."""
     if isinstance(hlo, str):
         primitive.def_lowering(lambda b, operands, params: b.emit(hlo, operands, b.results))
-    elif ru.has_params(primitive):
+    elif rules.has_params(primitive):
         primitive.def_lowering(lambda b, operands, params: (hlo(b, *operands, params),))
     else:
         primitive.def_lowering(lambda b, operands, params: (hlo(b, *operands),))

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 import attrs
 
 from tinyjax import tree
-from tinyjax.core.primitives import families as fam, rules as ru
+from tinyjax.core.primitives import families, rules
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
@@ -117,10 +117,10 @@ T = TypeVar("T")
 
 def _identity(name: str) -> Primitive[prim.NoParams]:
     primitive = Primitive(name, prim.NoParams, repeatable=True)
-    ru.def_identity(primitive)
-    ru.def_linear(primitive)
-    ru.def_transposes(primitive, lambda ct, x: tr.bind(primitive, [ct], prim.NO_PARAMS)[0])
-    fam.def_elementwise_batch(primitive)
+    rules.def_identity(primitive)
+    rules.def_linear(primitive)
+    rules.def_transposes(primitive, lambda ct, x: tr.bind(primitive, [ct], prim.NO_PARAMS)[0])
+    families.def_elementwise_batch(primitive)
     return primitive
 
 
@@ -134,7 +134,7 @@ def another(x: Array) -> Array:
 
 
 dce_sink_p: Primitive[prim.NoParams] = Primitive("dce_sink", prim.NoParams, effectful=True)
-ru.def_without_results(dce_sink_p)
+rules.def_without_results(dce_sink_p)
 
 
 @dce_sink_p.def_impl
@@ -159,15 +159,15 @@ def _sink_batch(
 stop_gradient_p: Final = prim.Primitive("stop_gradient", prim.NoParams, repeatable=True)
 
 
-ru.def_identity(stop_gradient_p)
-ru.def_constant(stop_gradient_p)
+rules.def_identity(stop_gradient_p)
+rules.def_constant(stop_gradient_p)
 
 
 # a tangent may go through it; as a map of values it is the identity
-ru.def_transposes(stop_gradient_p, lambda ct, x: ct)
+rules.def_transposes(stop_gradient_p, lambda ct, x: ct)
 
 
-fam.def_elementwise_batch(stop_gradient_p)
+families.def_elementwise_batch(stop_gradient_p)
 
 
 def stop_gradient(x: Array) -> Array:
@@ -188,7 +188,7 @@ class NameParams(prim.Params):
 name_p: Final = prim.Primitive("name", NameParams, repeatable=True)
 
 
-ru.def_identity(name_p)
+rules.def_identity(name_p)
 
 
 @name_p.def_jvp
@@ -197,10 +197,10 @@ def _name_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: NameParams)
     return tr.bind(name_p, primals, params), tangents
 
 
-ru.def_transposes(name_p, lambda ct, x, params: ct)
+rules.def_transposes(name_p, lambda ct, x, params: ct)
 
 
-fam.def_elementwise_batch(name_p)
+families.def_elementwise_batch(name_p)
 
 
 @checking.checked

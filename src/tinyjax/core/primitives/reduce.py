@@ -9,13 +9,8 @@ from typing import Final
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.primitives import (
-    broadcast as bc,
-    elementwise as ew,
-    identities as idn,
-    rules as ru,
-    shape as sh,
-)
+from tinyjax.core.primitives import broadcast, elementwise as ew, identities, shape as sh
+from tinyjax.core.primitives.rules import def_constant, def_derivatives
 from tinyjax.core.primitives.slicing import pad_in_dim
 from tinyjax.core.stablehlo import builder
 from tinyjax.core.stablehlo.lowering import Lowering
@@ -25,7 +20,7 @@ from tinyjax.core.values.array import Array
 
 def restore(x: Array, like: Array, axes: tuple[int, ...]) -> Array:
     """Repeat a reduction's result along the axes that it reduced away."""
-    return bc.broadcast_in_dim(x, like.shape, bc.kept_axes(like.ndim, axes))
+    return broadcast.broadcast_in_dim(x, like.shape, broadcast.kept_axes(like.ndim, axes))
 
 
 def _product(x: dtypes.HostArray, axes: tuple[int, ...]) -> dtypes.HostArray:
@@ -79,8 +74,8 @@ _SMALL: Final = 1 << 12
 _NUMBERS: Final = frozenset(map(np.dtype, "bhilqBHILQfd"))
 
 
-def _extremum_host(ufunc: np.ufunc) -> prim.HostRule[bc.ReduceParams]:
-    def host_rule(avals: prim.Avals, params: bc.ReduceParams) -> prim.Kernel | None:
+def _extremum_host(ufunc: np.ufunc) -> prim.HostRule[broadcast.ReduceParams]:
+    def host_rule(avals: prim.Avals, params: broadcast.ReduceParams) -> prim.Kernel | None:
         (x,), axes, reduce, reduceat = avals, params.axes, ufunc.reduce, ufunc.reduceat
         if not x.size:
             return None
@@ -100,10 +95,10 @@ def _extremum_host(ufunc: np.ufunc) -> prim.HostRule[bc.ReduceParams]:
     return host_rule
 
 
-reduce_prod_p: prim.Primitive[bc.ReduceParams] = bc.reducer(
+reduce_prod_p: prim.Primitive[broadcast.ReduceParams] = broadcast.reducer(
     "reduce_prod", _product, Lowering.mul, "iufc", lambda _: 1
 )
-reduce_max_p: prim.Primitive[bc.ReduceParams] = bc.reducer(
+reduce_max_p: prim.Primitive[broadcast.ReduceParams] = broadcast.reducer(
     "reduce_max",
     _extremum(np.maximum, lowest),
     Lowering.max,
@@ -111,7 +106,7 @@ reduce_max_p: prim.Primitive[bc.ReduceParams] = bc.reducer(
     lowest,
     _extremum_host(np.maximum),
 )
-reduce_min_p: prim.Primitive[bc.ReduceParams] = bc.reducer(
+reduce_min_p: prim.Primitive[broadcast.ReduceParams] = broadcast.reducer(
     "reduce_min",
     _extremum(np.minimum, highest),
     Lowering.min,
@@ -119,17 +114,17 @@ reduce_min_p: prim.Primitive[bc.ReduceParams] = bc.reducer(
     highest,
     _extremum_host(np.minimum),
 )
-reduce_and_p: prim.Primitive[bc.ReduceParams] = bc.reducer(
+reduce_and_p: prim.Primitive[broadcast.ReduceParams] = broadcast.reducer(
     "reduce_and", np.bitwise_and.reduce, Lowering.and_, "biu", all_ones
 )
-reduce_or_p: prim.Primitive[bc.ReduceParams] = bc.reducer(
+reduce_or_p: prim.Primitive[broadcast.ReduceParams] = broadcast.reducer(
     "reduce_or",
     np.bitwise_or.reduce,
     Lowering.or_,
     "biu",
     lambda d: False if d == dtypes.bool_ else 0,
 )
-reduce_xor_p: prim.Primitive[bc.ReduceParams] = bc.reducer(
+reduce_xor_p: prim.Primitive[broadcast.ReduceParams] = broadcast.reducer(
     "reduce_xor",
     np.bitwise_xor.reduce,
     Lowering.xor,
@@ -138,25 +133,27 @@ reduce_xor_p: prim.Primitive[bc.ReduceParams] = bc.reducer(
 )
 
 
-def _extremum_derivative(t: Array, out: Array, x: Array, params: bc.ReduceParams) -> prim.Tangent:
+def _extremum_derivative(
+    t: Array, out: Array, x: Array, params: broadcast.ReduceParams
+) -> prim.Tangent:
     if not x.size:  # of nothing it is a constant
         return prim.ZERO
     # equal elements share the tangent
     chosen = ew.convert_element_type(ew.eq(x, restore(out, x, params.axes)), x.dtype)
-    count = bc.reduce_sum(chosen, params.axes)
-    return ew.div(bc.reduce_sum(ew.mul(t, chosen), params.axes), count)
+    count = broadcast.reduce_sum(chosen, params.axes)
+    return ew.div(broadcast.reduce_sum(ew.mul(t, chosen), params.axes), count)
 
 
-ru.def_derivatives(reduce_max_p, _extremum_derivative, prepare=idn.once)
-ru.def_derivatives(reduce_min_p, _extremum_derivative, prepare=idn.once)
-ru.def_derivatives(
+def_derivatives(reduce_max_p, _extremum_derivative, prepare=identities.once)
+def_derivatives(reduce_min_p, _extremum_derivative, prepare=identities.once)
+def_derivatives(
     reduce_prod_p,
-    lambda t, out, x, params: bc.reduce_sum(
+    lambda t, out, x, params: broadcast.reduce_sum(
         ew.mul(t, _product_of_others(x, params.axes)), params.axes
     ),
 )
 for _bitwise in (reduce_and_p, reduce_or_p, reduce_xor_p):
-    ru.def_constant(_bitwise)
+    def_constant(_bitwise)
 
 
 def _product_of_others(x: Array, axes: tuple[int, ...]) -> Array:
@@ -165,7 +162,7 @@ def _product_of_others(x: Array, axes: tuple[int, ...]) -> Array:
     Dividing the product by the element fails at zero, so the products of the elements before and
     after each one are multiplied instead.
     """
-    front = bc.kept_axes(x.ndim, axes)
+    front = broadcast.kept_axes(x.ndim, axes)
     perm = (*front, *axes)
     moved = sh.transpose(x, perm)
     flat = sh.reshape(moved, (*moved.shape[: len(front)], prod(moved.shape[len(front) :])))
@@ -202,24 +199,24 @@ def products_before(x: Array, groups: Array | None = None) -> Array:
 
 def reduce_prod(x: Array, axes: tuple[int, ...]) -> Array:
     """Return the product over the given (increasing) axes, in ``x``'s dtype."""
-    return tr.bind1(reduce_prod_p, (x,), bc.over(axes)) if axes else x
+    return tr.bind1(reduce_prod_p, (x,), broadcast.over(axes)) if axes else x
 
 
 def reduce_max(x: Array, axes: tuple[int, ...]) -> Array:
     """Return the maximum over the given (increasing) axes; NaN where any element is."""
-    return tr.bind1(reduce_max_p, (x,), bc.over(axes)) if axes else x
+    return tr.bind1(reduce_max_p, (x,), broadcast.over(axes)) if axes else x
 
 
 def reduce_min(x: Array, axes: tuple[int, ...]) -> Array:
     """Return the minimum over the given (increasing) axes; NaN where any element is."""
-    return tr.bind1(reduce_min_p, (x,), bc.over(axes)) if axes else x
+    return tr.bind1(reduce_min_p, (x,), broadcast.over(axes)) if axes else x
 
 
 def reduce_and(x: Array, axes: tuple[int, ...]) -> Array:
     """Return the bitwise and over the given (increasing) axes."""
-    return tr.bind1(reduce_and_p, (x,), bc.over(axes)) if axes else x
+    return tr.bind1(reduce_and_p, (x,), broadcast.over(axes)) if axes else x
 
 
 def reduce_or(x: Array, axes: tuple[int, ...]) -> Array:
     """Return the bitwise or over the given (increasing) axes."""
-    return tr.bind1(reduce_or_p, (x,), bc.over(axes)) if axes else x
+    return tr.bind1(reduce_or_p, (x,), broadcast.over(axes)) if axes else x

@@ -11,7 +11,8 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.primitives import broadcast as bc, rules as ru
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.primitives.rules import def_constant, def_linear, def_transposes
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values, int_array
 from tinyjax.core.tracing import primitive as prim, trace as tr
@@ -38,7 +39,7 @@ def _full_of_size(value: bool | int | float | complex, aval: ShapedArray) -> Arr
     """Return an array of a symbolic size."""
     if not isinstance(value, ints.SymbolicSize):
         raise ints.unknown_sizes(aval)
-    return bc.broadcast_in_dim(value.as_array(aval.dtype), aval.shape, ())
+    return broadcast_in_dim(value.as_array(aval.dtype), aval.shape, ())
 
 
 def full_like(x: Array, value: bool | int | float | complex) -> Array:
@@ -109,10 +110,10 @@ def _reshape_lowering(b: Lowering, operands: Values, params: ReshapeParams) -> V
 reshape_p.def_rule(prim.VIEW)(lambda first, second: second)
 
 
-ru.def_linear(reshape_p, repeats=False)
+def_linear(reshape_p, repeats=False)
 
 
-ru.def_transposes(reshape_p, lambda ct, x, params: reshape(ct, x.aval.shape))
+def_transposes(reshape_p, lambda ct, x, params: reshape(ct, x.aval.shape))
 
 
 def reshape(x: Array, shape: tuple[int, ...]) -> Array:
@@ -182,10 +183,10 @@ def _transpose_lowering(b: Lowering, operands: Values, params: TransposeParams) 
     return (b.transpose(x, params.perm),)
 
 
-ru.def_linear(transpose_p, repeats=False)
+def_linear(transpose_p, repeats=False)
 
 
-ru.def_transposes(
+def_transposes(
     transpose_p,
     lambda ct, x, params: transpose(ct, sorted(range(ct.ndim), key=params.perm.__getitem__)),
 )
@@ -238,7 +239,7 @@ def move_batch_axis(x: Array, axis: int | None, destination: int, size: int) -> 
             aval = x.aval.with_shape(shape) if destination else x.aval.stacked(size)
             return splat(first_element(x.host), aval)
         dims = tuple(i if i < destination else i + 1 for i in range(x.ndim))
-        return bc.broadcast_in_dim(x, shape, dims)
+        return broadcast_in_dim(x, shape, dims)
     return moveaxis(x, axis, destination)
 
 
@@ -348,10 +349,10 @@ def _rev_lowering(b: Lowering, operands: Values, params: RevParams) -> Values:
     return b.emit("stablehlo.reverse", operands, b.results, {"dimensions": int_array(params.axes)})
 
 
-ru.def_linear(rev_p, repeats=False)
+def_linear(rev_p, repeats=False)
 
 
-ru.def_transposes(rev_p, lambda ct, x, params: rev(ct, params.axes))
+def_transposes(rev_p, lambda ct, x, params: rev(ct, params.axes))
 
 
 def_simple_batch(
@@ -411,7 +412,7 @@ def _iota_lowering(b: Lowering, operands: Values, params: IotaParams) -> Values:
     return b.emit("stablehlo.iota", operands, b.results, {"iota_dimension": f"{params.axis} : i64"})
 
 
-ru.def_constant(iota_p)
+def_constant(iota_p)
 
 
 @iota_p.def_batch

@@ -10,7 +10,9 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.primitives import broadcast as bc, elementwise as ew, rules as ru
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
+from tinyjax.core.primitives.rules import def_linear, def_transposes, instantiate_all
 from tinyjax.core.primitives.shape import (
     are_last,
     def_simple_batch,
@@ -78,7 +80,7 @@ def _slice_lowering(b: Lowering, operands: Values, params: SliceParams) -> Value
     return (b.slice(operands[0], params.starts, params.limits, params.strides),)
 
 
-ru.def_linear(slice_p, repeats=False)
+def_linear(slice_p, repeats=False)
 
 
 def _slice_transpose(ct: Array, x: prim.UndefinedPrimal, params: SliceParams) -> Array:
@@ -93,7 +95,7 @@ def _slice_transpose(ct: Array, x: prim.UndefinedPrimal, params: SliceParams) ->
     return pad(ct, full((), 0, ct.dtype), config)
 
 
-ru.def_transposes(slice_p, _slice_transpose)
+def_transposes(slice_p, _slice_transpose)
 
 
 def_simple_batch(
@@ -248,11 +250,11 @@ def _into_padding(
     # a mask rather than the difference of two sums, which would lose digits, and everything where a
     # cotangent of x is infinite
     outside = ew.select(_inside(x.aval.shape, params.config), full_like(ct, 0), ct)
-    return bc.reduce_sum(outside, tuple(range(ct.ndim)))
+    return reduce_sum(outside, tuple(range(ct.ndim)))
 
 
-ru.def_linear(pad_p, repeats=True)
-ru.def_transposes(pad_p, _into_padded, _into_padding)
+def_linear(pad_p, repeats=True)
+def_transposes(pad_p, _into_padded, _into_padding)
 
 
 @pad_p.def_batch
@@ -270,7 +272,7 @@ def _pad_batch(
     # a value of its own for every example: pad a mask as well, and select
     padded = pad(x, full((), 0, x.dtype), config)
     inside = _inside(x.shape, config)
-    return (ew.select(inside, padded, bc.broadcast_in_dim(value, padded.shape, (0,))),), (0,)
+    return (ew.select(inside, padded, broadcast_in_dim(value, padded.shape, (0,))),), (0,)
 
 
 def pad(x: Array, value: Array, config: Sequence[tuple[int, int, int]]) -> Array:
@@ -351,7 +353,7 @@ def _concatenate_lowering(b: Lowering, operands: Values, params: ConcatenatePara
     return b.emit("stablehlo.concatenate", operands, b.results, {"dimension": integer(params.axis)})
 
 
-ru.def_linear(concatenate_p, repeats=False)
+def_linear(concatenate_p, repeats=False)
 
 
 @concatenate_p.def_transpose
@@ -444,7 +446,7 @@ def _split_lowering(b: Lowering, operands: Values, params: SplitParams) -> Value
     return parts
 
 
-ru.def_linear(split_p, repeats=False)
+def_linear(split_p, repeats=False)
 prim.mark(prim.FUSES, True, slice_p, pad_p, concatenate_p, split_p)
 
 
@@ -453,7 +455,7 @@ def _split_transpose(
     cotangents: prim.Tangents, operands: prim.Operands, params: SplitParams
 ) -> prim.Cotangents:
     avals = _split_type([operands[0].aval], params)
-    return (concatenate(ru.instantiate_all(cotangents, avals), params.axis),)
+    return (concatenate(instantiate_all(cotangents, avals), params.axis),)
 
 
 @split_p.def_batch

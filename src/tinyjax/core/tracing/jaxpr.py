@@ -27,7 +27,7 @@ import attrs
 import numpy as np
 
 from tinyjax import errors, frames, lazy, records
-from tinyjax.core import devices as dev
+from tinyjax.core import devices
 from tinyjax.core.tracing import encoding, primitive as prim, trace as tr
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
@@ -658,7 +658,7 @@ def typecheck_jaxpr(jaxpr: Jaxpr, *, weakness: bool = True) -> JaxprType:
             if said is None:
                 expected = list(eqn.primitive.rules.abstract_eval(in_types, eqn.params))
             else:
-                expected = list(dev.plane().result_types(eqn.primitive, in_types, eqn.params))
+                expected = list(devices.plane().result_types(eqn.primitive, in_types, eqn.params))
         except (LookupError, TypeError, ValueError) as error:
             if isinstance(error, errors.TinyjaxError):
                 raise

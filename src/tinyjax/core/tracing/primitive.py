@@ -32,7 +32,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, lazy, records
-from tinyjax.core import devices as dev
+from tinyjax.core import devices
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
 from tinyjax.core.values import operands as opd
@@ -952,7 +952,7 @@ class Primitive(PickledByName, Generic[P]):
             return None
         for aval in avals:
             if aval.where is not None:
-                outs = tuple(dev.plane().result_types(self, avals, params))
+                outs = tuple(devices.plane().result_types(self, avals, params))
                 break
         else:
             outs = tuple(rules.abstract_eval(avals, params))

@@ -25,8 +25,7 @@ from numpy import asarray, ndarray
 
 from tinyjax import lazy, tree
 from tinyjax.config import Settings, settings
-from tinyjax.core import devices as dev
-from tinyjax.core.devices import default_elsewhere, may_be_elsewhere
+from tinyjax.core.devices import Default, default_elsewhere, may_be_elsewhere, plane
 from tinyjax.core.stablehlo.types import MOST_AXES, MOST_ELEMENTS, check_axes, check_size
 from tinyjax.core.tracing.primitive import MANY, MappedAxis, Primitive, Tangent
 from tinyjax.core.values import integers as ints
@@ -607,7 +606,7 @@ class PlacedTrace(EvalTrace):
         evaluate = primitive.rules.evaluate
         if evaluate is not None:
             return evaluate(args, params)
-        return dev.plane().evaluate(primitive, args, params)
+        return plane().evaluate(primitive, args, params)
 
 
 #: What NumPy says of sizes that no array has.
@@ -627,7 +626,7 @@ def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -
     for arg in args:
         if type(arg) is not ConcreteArray:
             check_concrete(args)
-            return dev.plane().evaluate(primitive, args, params)
+            return plane().evaluate(primitive, args, params)
         host = arg._host
         hosts.append(arg.host if host is None else host)
         avals.append(arg._aval or arg.aval)
@@ -903,7 +902,7 @@ def _base_for(current: Settings) -> EvalTrace:
         return base
     is_elsewhere = may_be_elsewhere(current)
     if is_elsewhere:
-        dev.Default.moved = True
+        Default.moved = True
     if current.guarding:
         guard: EvalTrace = lazy.room("guarding").base
         return guard

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import attrs
 
 from tinyjax.config import settings
-from tinyjax.core import devices as dev
+from tinyjax.core import devices
 from tinyjax.core.primitives.shape import move_batch_axis
 from tinyjax.core.tracing.jaxpr import Jaxpr, effects, eval_jaxpr, subjaxprs
 from tinyjax.core.tracing.primitive import MappedAxis, Primitive
@@ -159,7 +159,9 @@ class BatchTrace(Trace):
         except ShardingTypeError:
             if known is None or rule is rules.collective or where_of(key[1:]) is None:
                 raise
-            outcome = dev.plane().batch_unsaid(primitive, self.mapped, values, axes, params, known)
+            outcome = devices.plane().batch_unsaid(
+                primitive, self.mapped, values, axes, params, known
+            )
             outs, out_axes = outcome
         finally:
             reset_trace(token)

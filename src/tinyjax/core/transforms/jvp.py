@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar, TypeVar
 
 from tinyjax.config import settings
-from tinyjax.core import devices as dev
+from tinyjax.core import devices
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, eval_jaxpr, zero_literal
 from tinyjax.core.tracing.primitive import (
     ZERO,
@@ -117,7 +117,7 @@ class JVPTrace(Trace):
             if rules.evaluate is not None or where_of([x.aval for x in args]) is None:
                 raise
             # what a rule computes is not written by the user, who could be asked how it lies
-            outcome = dev.plane().jvp_unsaid(primitive, primals, tangents, params)
+            outcome = devices.plane().jvp_unsaid(primitive, primals, tangents, params)
             primals_out, tangents_out = outcome
         finally:
             reset_trace(token)

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final
 import attrs
 
 from tinyjax import lazy
-from tinyjax.core import devices as dev
+from tinyjax.core import devices
 from tinyjax.core.primitives.rules import add_arrays
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
 from tinyjax.core.tracing.primitive import (
@@ -186,7 +186,7 @@ def pull_back(
         outs: the results.
         cotangents: one per result.
     """
-    rule: ApplyTranspose | None = dev.plane().transposing(eqns, outs) if Where.in_use else None
+    rule: ApplyTranspose | None = devices.plane().transposing(eqns, outs) if Where.in_use else None
     make = current_trace().machine.transpose or Transposer
     transposer: Transposer = make(eqns, known, linear_inputs, outs, rule)
     return transposer.pull_back(cotangents)

@@ -28,8 +28,7 @@ from typing import (
 
 import numpy as np
 
-from tinyjax.core import devices as dev
-from tinyjax.core.devices import Device, Placement, first_device
+from tinyjax.core.devices import Default, Device, Placement, first_device, plane
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.integers import integer, one_or_more
 from tinyjax.dtypes import STORED, DType, DTypeLike, HostArray, is_key
@@ -288,13 +287,13 @@ class Array(_Methods):
     @property
     def sharding(self) -> answers.Sharding:
         """How the array lies on devices: whole on the first, unless it was put elsewhere."""
-        lies: answers.Sharding = dev.plane().on_first()
+        lies: answers.Sharding = plane().on_first()
         return lies
 
     @property
     def format(self) -> answers.Format:
         """How the array lies in memory: with the last axis' elements side by side, and where."""
-        lies: answers.Format = dev.plane().format_of(self)
+        lies: answers.Format = plane().format_of(self)
         return lies
 
     @property
@@ -310,7 +309,7 @@ class Array(_Methods):
     @property
     def addressable_shards(self) -> list[answers.Shard]:
         """The part of the array on each device of this process."""
-        shards: list[answers.Shard] = dev.plane().shards_of(self)
+        shards: list[answers.Shard] = plane().shards_of(self)
         return shards
 
     @property
@@ -1071,9 +1070,9 @@ def put(x: Any, where: Placement, function: str) -> Array:
         function: the function, for messages.
     """
     if where is None:
-        made: Array = dev.plane().put_made(x) if dev.Default.moved else x
+        made: Array = plane().put_made(x) if Default.moved else x
         return made
-    placed: Array = dev.plane().put(x, where, function)
+    placed: Array = plane().put(x, where, function)
     return placed
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 import attrs
 import numpy as np
 
-from tinyjax.core import devices as dev
+from tinyjax.core import devices
 from tinyjax.core.values.integers import integers
 from tinyjax.dtypes import (
     DType,
@@ -204,7 +204,7 @@ class ShapedArray:
     @property
     def sharding(self) -> answers.Sharding:
         """How values lie: whole, on the first device, if they are put nowhere else."""
-        return self.told or dev.plane().on_first()
+        return self.told or devices.plane().on_first()
 
     @property
     def varying(self) -> frozenset[Hashable]:
@@ -214,7 +214,7 @@ class ShapedArray:
     @property
     def mat(self) -> Any:
         """The same, as JAX tells it."""
-        return dev.plane().manual_axis_type(self)
+        return devices.plane().manual_axis_type(self)
 
     manual_axis_type = mat
 
@@ -243,7 +243,7 @@ class ShapedArray:
             >>> aval.laid(jnp.ones((2, 3))).shape
             (2, 3)
         """
-        return x if self.where is None else dev.plane().lie_as(x, self)
+        return x if self.where is None else devices.plane().lie_as(x, self)
 
     def untold(self, x: T) -> T:
         """Return an array of this type with one that does not say how it lies.
@@ -254,7 +254,7 @@ class ShapedArray:
             >>> aval.untold(jnp.ones((2, 3))).shape
             (2, 3)
         """
-        return x if self.where is None else dev.plane().unsaid(x)
+        return x if self.where is None else devices.plane().unsaid(x)
 
     # Types made of it
 
@@ -585,7 +585,7 @@ def _dtype(dtype: DTypeLike) -> DType:
 
 
 def _lies(where: Any) -> answers.Sharding | None:
-    return None if where is None else dev.plane().declared(where)
+    return None if where is None else devices.plane().declared(where)
 
 
 @leaf

@@ -28,7 +28,7 @@ from jaxlib.xla_client import (
 )
 
 from tinyjax import dtypes, errors
-from tinyjax.core import devices as dev
+from tinyjax.core.devices import CPU, PER_PLATFORM, Platform, all_devices, make_known, platform_at
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
@@ -83,7 +83,7 @@ class Backend:
         """Return devices by their numbers, among all platforms'; lists of equal devices are one."""
         devices = self._lists.get(ids)
         if devices is None:
-            own = [self._by_id[i % dev.PER_PLATFORM] for i in ids]
+            own = [self._by_id[i % PER_PLATFORM] for i in ids]
             devices = self._lists[ids] = DeviceList(tuple(own))
         return devices
 
@@ -147,7 +147,7 @@ def backend(depth: int | None = None) -> Backend:
         with _making:
             cached = _made.get(depth)
             if cached is None:
-                devices = len(dev.all_devices()) if depth is None else 1
+                devices = len(all_devices()) if depth is None else 1
                 client = xla_client.make_cpu_client(asynchronous=depth is None, num_devices=devices)
                 cached = _made[depth] = Backend(client)
     return cached
@@ -159,11 +159,11 @@ _others: Final[dict[str, Backend]] = {}
 
 def backend_of(ids: Sequence[int]) -> Backend:
     """Return the backend of devices, by their numbers, which are of one platform."""
-    platform = dev.platform_at(ids[0])
-    return backend() if platform is dev.CPU else _others[platform.name]
+    platform = platform_at(ids[0])
+    return backend() if platform is CPU else _others[platform.name]
 
 
-def add_platform(client: Client, name: str, maker: str, rules: str) -> dev.Platform:
+def add_platform(client: Client, name: str, maker: str, rules: str) -> Platform:
     """Make the devices of a client known, as a platform of their own.
 
     Args:
@@ -184,9 +184,9 @@ def add_platform(client: Client, name: str, maker: str, rules: str) -> dev.Platf
         return numbers
 
     kinds = tuple([device.device_kind for device in devices])
-    platform = dev.Platform(name, maker, rules, kinds, stats)
+    platform = Platform(name, maker, rules, kinds, stats)
     _others[name] = other
-    dev.make_known(platform)
+    make_known(platform)
     return platform
 
 

@@ -13,8 +13,8 @@ import attrs
 from numpy import ndarray
 
 from tinyjax import config, frames, lazy
-from tinyjax.core import devices as dev, xla
-from tinyjax.core.tracing import jaxpr as jx, program_rules as pr
+from tinyjax.core import devices, xla
+from tinyjax.core.tracing import jaxpr as jx, program_rules
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
@@ -82,7 +82,7 @@ def run_compiled(
 ) -> tuple[Sequence[Array], xla.Executable | None]:
     """Run a program that says where it runs, as ``run`` does: it is compiled at its first call."""
     if request.placement is not None:
-        outcome: tuple[Sequence[Array], xla.Executable | None] = dev.plane().run(request, args)
+        outcome: tuple[Sequence[Array], xla.Executable | None] = devices.plane().run(request, args)
         return outcome
     executable = xla.compiled(request)
     return executable(args), executable
@@ -116,12 +116,12 @@ def place(request: Compilation, args: Sequence[Any]) -> tuple[Compilation, Seque
         request: the program, without a placement.
         args: arrays, or types that say where they lie, one for each parameter.
     """
-    are_here = _HERE.issuperset(map(type, args)) and not dev.may_be_elsewhere(config.settings())
+    are_here = _HERE.issuperset(map(type, args)) and not devices.may_be_elsewhere(config.settings())
     # before the plane is loaded there is nothing by which a program could say where it runs
     is_plain = are_here and not (lazy.is_loaded("plane") and _says_where(request.jaxpr))
     if is_plain or "plane" not in lazy.ROOMS:
         return request, args
-    return dev.plane().place(request, args)
+    return devices.plane().place(request, args)
 
 
 #: Arguments that are on the first device, or go where they are wanted.
@@ -132,7 +132,9 @@ def _says_where(jaxpr: jx.Jaxpr) -> bool:
     """Whether a program says of itself where it runs, by its types or by its equations."""
     if any(v.aval.where is not None for v in jaxpr.in_binders):
         return True
-    return jx.some_eqn(jaxpr, "places", lambda eqn: pr.PLACES in eqn.primitive.rules.extensions)
+    return jx.some_eqn(
+        jaxpr, "places", lambda eqn: program_rules.PLACES in eqn.primitive.rules.extensions
+    )
 
 
 def run(

@@ -36,9 +36,11 @@ from jaxlib._jax import collect_garbage
 from jaxlib.xla_client import ArrayImpl, CompileOptions, DeviceList, LoadedExecutable
 
 from tinyjax import config, lazy
-from tinyjax.core import devices as dev, lowering as low, xla
+from tinyjax.core import xla
+from tinyjax.core.devices import plane
+from tinyjax.core.lowering import Locate, location_text
 from tinyjax.core.tracing import jaxpr as jx
-from tinyjax.core.values import avals as av, concrete as conc
+from tinyjax.core.values import avals as av, concrete
 from tinyjax.core.values.array import Array
 from tinyjax.core.xla import backend, lowering, options, threads
 from tinyjax.core.xla.compilation import Compilation, Flags, timed
@@ -143,20 +145,20 @@ class DeviceExecutable(Executable):
             buffers.append(backend.buffer_of(arg, self.backend) if buffer is None else buffer)
         if self.donated:
             buffer = None
-            conc.check_donated_once(args, self.donated, self.in_avals, self.name)
+            concrete.check_donated_once(args, self.donated, self.in_avals, self.name)
             for i in self.donated:
                 buffers[i] = None  # one reference less
                 buffers[i] = self.take(args[i])
         try:
             outs = self.executing()(buffers)
         except (RuntimeError, TypeError, ValueError) as error:
-            conc.check_donated(args)
-            conc.raise_as_ours(error)
+            concrete.check_donated(args)
+            concrete.raise_as_ours(error)
         for i in self.donated:
             give_up_taken(args[i])
         results: list[Array] = []
         for aval, out in zip(self.out_avals, outs, strict=True):
-            results.append(conc.ConcreteArray(None, aval, out))
+            results.append(concrete.ConcreteArray(None, aval, out))
         return results
 
     def take(self, array: Array) -> Any:
@@ -164,7 +166,7 @@ class DeviceExecutable(Executable):
         buffer = backend.buffer_of(array, self.backend)
         # besides the array, this variable and this call
         shared = getrefcount(buffer) > 3 and not array.is_deleted()
-        if shared and isinstance(array, conc.ConcreteArray):
+        if shared and isinstance(array, concrete.ConcreteArray):
             buffer = array._buffer = self.backend.copy(buffer)
         return buffer
 
@@ -179,7 +181,7 @@ def give_up_taken(array: Array) -> None:
     """Forget the data of an array whose memory a program has taken."""
     buffer = array._buffer
     if buffer is not None and buffer.is_deleted():
-        conc.give_up(array)
+        concrete.give_up(array)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -253,7 +255,7 @@ def _compiled(request: Compilation) -> Executable:
         if cached is not None:
             return cached
         with timed("/jax/core/compile/backend_compile_duration"):
-            locate = low.location_text if config.settings().locations else None
+            locate = location_text if config.settings().locations else None
             with threads.announced(request):
                 executable = _compile(request, key.flags, locate)
         with _lock:
@@ -291,7 +293,7 @@ threads.hold_at_forks(_lock)
 os.register_at_fork(after_in_child=_turns.clear)  # of threads that the new process does not have
 
 
-def compile_anew(request: Compilation, locate: low.Locate | None = None) -> Executable:
+def compile_anew(request: Compilation, locate: Locate | None = None) -> Executable:
     """Compile a program whether or not this was done before; the cache in memory stays as it is.
 
     Args:
@@ -360,7 +362,7 @@ def held(jaxpr: jx.Jaxpr) -> list[Executable]:
 def _flags_for(request: Compilation) -> Flags:
     if request.placement is None:
         return options.flags_for(request)
-    flags: Flags = dev.plane().flags_for(request)
+    flags: Flags = plane().flags_for(request)
     return flags
 
 
@@ -369,10 +371,10 @@ def _key(request: Compilation) -> CompileKey:
     return CompileKey(digest, request.donated, _flags_for(request), placement)
 
 
-def _compile(request: Compilation, flags: Flags, locate: low.Locate | None) -> Executable:
+def _compile(request: Compilation, flags: Flags, locate: Locate | None) -> Executable:
     """Compile a program with these flags, whether or not this was done before."""
     if request.placement is not None:
-        executable: Executable = dev.plane().compile(request, flags, locate)
+        executable: Executable = plane().compile(request, flags, locate)
         return executable
     jaxpr, name, on = request.jaxpr, request.name, backend.backend()
     text, host_functions = lowering.lowered(jaxpr, name, request.aliases, locate)

@@ -31,7 +31,7 @@ import attrs
 from tinyjax import frames, records
 from tinyjax.core.lowering import Locate, write_module
 from tinyjax.core.stablehlo.lowering import HostFunction
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.xla import compilation
 
@@ -69,7 +69,7 @@ def depth(jaxpr: jx.Jaxpr) -> int:
 def _depth(eqn: jx.JaxprEqn) -> int:
     inner = max(map(depth, jx.subjaxprs(eqn.params)))
     rules = eqn.primitive.rules.extensions
-    return inner + 1 if pr.INLINING in rules or pr.CHOICE in rules else inner
+    return inner + 1 if program_rules.INLINING in rules or program_rules.CHOICE in rules else inner
 
 
 def _is_small(eqn: jx.JaxprEqn) -> bool:
@@ -188,11 +188,11 @@ class _Flattening:
             var = jx.Var(eqn.out_binders[0].aval)
             self._views[var] = jx.JaxprEqn(primitive, tuple(inputs), params, (var,), eqn.source)
             return (var,)
-        if pr.INLINING in rules:
-            body = primitive.rule(pr.INLINING)(params)
+        if program_rules.INLINING in rules:
+            body = primitive.rule(program_rules.INLINING)(params)
             if body is not None and not self._is_shared(body, params):
                 return self._read(body, inputs, items)
-        if pr.CHOICE in rules and _depth(eqn) >= self._deepest and _is_small(eqn):
+        if program_rules.CHOICE in rules and _depth(eqn) >= self._deepest and _is_small(eqn):
             return self._read_choice(eqn, inputs, items)
         operands = tuple([self._seen(x, items) for x in inputs])
         binders = tuple([self._new(v.aval) for v in eqn.out_binders])
@@ -261,7 +261,7 @@ def _call_sites(program: jx.Jaxpr) -> Counter[bytes]:
         seen.add(jaxpr.digest)
         for eqn in jaxpr.eqns:
             inner = jx.subjaxprs(eqn.params)
-            if pr.INLINING in eqn.primitive.rules.extensions:
+            if program_rules.INLINING in eqn.primitive.rules.extensions:
                 sites.update([called.digest for called in inner])
             pending += inner
     return sites
@@ -379,7 +379,7 @@ def _written_step(step: _Step, live: set[jx.Var]) -> jx.JaxprEqn:
             for i, eqns in enumerate(kept)
         ]
     )
-    params = step.eqn.primitive.rule(pr.CHOICE)(branches)
+    params = step.eqn.primitive.rule(program_rules.CHOICE)(branches)
     inputs = (step.index, *in_binders)
     return jx.JaxprEqn(step.eqn.primitive, inputs, params, tuple(binders), step.eqn.source)
 

@@ -20,7 +20,7 @@ from typing import Final
 from jaxlib.xla_client import CompileOptions
 
 from tinyjax import config, errors
-from tinyjax.core.values import concrete as conc
+from tinyjax.core.values.concrete import raise_as_ours
 from tinyjax.core.xla import compilation, versions
 
 #: Programs that evaluate functions such as ``exp`` of so many elements keep the fusions of MLIR.
@@ -107,7 +107,7 @@ def compiling(flags: compilation.Flags) -> Iterator[None]:
         said = str(error)
         if flags and ("compile option" in said or "While setting option" in said):
             raise errors.ArgumentError(f"compiler_options: {said.partition(': ')[2]}") from None
-        conc.raise_as_ours(error)
+        raise_as_ours(error)
 
 
 def compile_options(flags: compilation.Flags) -> CompileOptions:

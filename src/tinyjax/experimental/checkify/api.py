@@ -10,19 +10,22 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, frames, tracebacks, tree
-from tinyjax.core.names import Array, ArrayLike, ew, jt, jx, opd, prim, sh, stg
+from tinyjax.core import jit
+from tinyjax.core.primitives import elementwise as ew, shape as sh
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging
 from tinyjax.core.tracing.calling import FlatFunction, as_argument, is_data
+from tinyjax.core.values import Array, ArrayLike, operands as opd
 from tinyjax.errors import ArgumentError, TinyjaxError, check_function, described, type_name
-from tinyjax.experimental.checkify import discharge as dis
-from tinyjax.primitives import arg_extrema, dynamic_slice as ds
+from tinyjax.experimental.checkify import discharge
+from tinyjax.primitives import arg_extrema, dynamic_slice
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-user_checks: Final = frozenset({dis.Category.USER})
-nan_checks: Final = frozenset({dis.Category.NAN})
-index_checks: Final = frozenset({dis.Category.INDEX})
-div_checks: Final = frozenset({dis.Category.DIVISION})
+user_checks: Final = frozenset({discharge.Category.USER})
+nan_checks: Final = frozenset({discharge.Category.NAN})
+index_checks: Final = frozenset({discharge.Category.INDEX})
+div_checks: Final = frozenset({discharge.Category.DIVISION})
 float_checks: Final = nan_checks | div_checks
 automatic_checks: Final = float_checks | index_checks
 all_checks: Final = automatic_checks | user_checks
@@ -50,7 +53,7 @@ class Error:
 
     code: Array
     values: tuple[Array, ...]
-    sites: tuple[dis.Site, ...]
+    sites: tuple[discharge.Site, ...]
 
     def get(self) -> str | None:
         """Return what failed, or None where nothing did.
@@ -95,7 +98,7 @@ class Error:
         message = self.get()
         if message is not None:
             first = next(int(code) for code in self.code.concrete("an outcome").flat if code)
-            raise dis.failure(message, self.sites[first - 1])
+            raise discharge.failure(message, self.sites[first - 1])
 
     def _text(self, place: tuple[Any, ...]) -> str:
         number = int(self.code.concrete("the outcome of a check")[place])
@@ -115,7 +118,7 @@ init_error: Final = Error(sh.full((), 0, dtypes.int32), (), ())
 
 
 def checkify(
-    f: Callable[P, R], errors: Collection[dis.Category] = user_checks
+    f: Callable[P, R], errors: Collection[discharge.Category] = user_checks
 ) -> Callable[P, tuple[Error, R]]:
     """Make a function return what fails in it, beside its result.
 
@@ -146,21 +149,22 @@ def checkify(
     check_function("checkify", f, "f")
     categories: object = errors
     if not (
-        isinstance(categories, Collection) and all(isinstance(x, dis.Category) for x in categories)
+        isinstance(categories, Collection)
+        and all(isinstance(x, discharge.Category) for x in categories)
     ):
         raise ArgumentError(
             f"errors of checkify must be one of the sets {_SETS}, or a union of these by '|', but "
             f"got {described(errors)}. They are in tinyjax.experimental.checkify."
         )
 
-    dis.register()
+    discharge.register()
 
     @partial(tracebacks.folded, named=f)
     def returning(*args: P.args, **kwargs: P.kwargs) -> tuple[Error, R]:
         fun: Callable[..., Any] = f
         positional: tuple[Any, ...] = args
         named: dict[str, Any] = kwargs
-        if isinstance(f, jt.JitFunction):
+        if isinstance(f, jit.JitFunction):
             fun, positional, named = f.without_static(args, kwargs)
         leaves, in_tree = tree.flatten_arguments(positional, named)
         dynamic = [is_data(x) and not isinstance(x, int) for x in leaves]
@@ -173,8 +177,8 @@ def checkify(
             )
 
         arrays = [as_argument(leaf, f, in_tree, i) for i, leaf in enumerate(leaves) if dynamic[i]]
-        staged = stg.stage(of_arrays, [x.aval for x in arrays], frames.Applied("checkify", f))
-        discharged = dis.discharge(staged.jaxpr, frozenset(errors))
+        staged = staging.stage(of_arrays, [x.aval for x in arrays], frames.Applied("checkify", f))
+        discharged = discharge.discharge(staged.jaxpr, frozenset(errors))
         outs = jx.eval_jaxpr(discharged.jaxpr, [*staged.consts, *arrays])
         results, (code,), values = prim.split_list(outs, flat.out_tree.num_leaves, 1)
         result: R = tree.unflatten(flat.out_tree, results)
@@ -262,8 +266,8 @@ def _check(
         ) from None
     payload = tree.structure((args, kwargs))
     avals = tuple(x.aval for x in values)
-    site = dis.Site(dis.Category.USER, msg, payload, avals, frames.user_location())
-    dis.bind_check((holds, *values), dis.CheckParams(site, debug))
+    site = discharge.Site(discharge.Category.USER, msg, payload, avals, frames.user_location())
+    discharge.bind_check((holds, *values), discharge.CheckParams(site, debug))
 
 
 def check_error(error: Error) -> None:
@@ -294,9 +298,9 @@ def check_error(error: Error) -> None:
         count = code.size
         codes = sh.reshape(code, (count,))
         first = arg_extrema.argmax(ew.gt(codes, sh.full_like(codes, 0)), 0, dtypes.int32)
-        code = ds.dynamic_index_in_dim(codes, first, 0, keepdims=False)
+        code = dynamic_slice.dynamic_index_in_dim(codes, first, 0, keepdims=False)
         values = tuple(
-            ds.dynamic_index_in_dim(
+            dynamic_slice.dynamic_index_in_dim(
                 sh.reshape(x, (count, *x.shape[error.code.ndim :])), first, 0, keepdims=False
             )
             for x in values
@@ -305,4 +309,6 @@ def check_error(error: Error) -> None:
     for number, site in enumerate(error.sites, start=1):
         own = values[start : start + len(site.avals)]
         start += len(site.avals)
-        dis.bind_check((ew.ne(code, sh.full_like(code, number)), *own), dis.CheckParams(site))
+        discharge.bind_check(
+            (ew.ne(code, sh.full_like(code, number)), *own), discharge.CheckParams(site)
+        )

@@ -13,20 +13,23 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, frames, tree
+from tinyjax.core.control_flow import primitives
 from tinyjax.core.control_flow.bodies import LoopBody, LoopOperands, LoopResults
-from tinyjax.core.names import av, bc, cf, cfp, conc, ew, hlo, idn, jx, lw, pr, prim, rd, ru, sh, tr
+from tinyjax.core.control_flow.common import contains
+from tinyjax.core.primitives import elementwise as ew, identities, shape as sh
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.primitives.elementwise import convert_element_type, div, eq, gt, lt, ne, or_, rem
+from tinyjax.core.primitives.reduce import reduce_and, reduce_or
+from tinyjax.core.primitives.rules import def_without_results
 from tinyjax.core.primitives.slicing import concatenate
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules, trace as tr
 from tinyjax.core.tracing.staging import stage
-from tinyjax.core.values import Array
+from tinyjax.core.values import Array, avals as av, concrete
 from tinyjax.custom_derivatives.custom_calls import Call, custom_call_p, flat_jvp
 from tinyjax.parallel.program_keys import FIRST_CODE, RECORDED_IN
-from tinyjax.primitives import (
-    arg_extrema,
-    dynamic_slice as ds,
-    gather_scatter as gs,
-    scatter_mul as smu,
-)
+from tinyjax.primitives import arg_extrema, dynamic_slice, gather_scatter, scatter_mul
 
 
 class Category(Enum):
@@ -81,21 +84,23 @@ class CheckParams(prim.Params):
 
 
 check_p: prim.Primitive[CheckParams] = prim.Primitive("check", CheckParams, effectful=True)
-ru.def_without_results(check_p)
+def_without_results(check_p)
 
 
 @check_p.def_impl
 def _check_impl(operands: prim.Hosts, params: CheckParams) -> prim.Hosts:
     holds, *values = operands
     if not holds and not params.debug:
-        raise failure(params.site.text([*map(conc.ConcreteArray, values)]), params.site)
+        raise failure(params.site.text([*map(concrete.ConcreteArray, values)]), params.site)
     return ()
 
 
 def bind_check(operands: Sequence[Array], params: CheckParams) -> Sequence[Array]:
     """Bind the primitive, to operands on the host: what knows them raises at once."""
     return tr.bind(
-        check_p, [x.gathered if isinstance(x, conc.PlacedArray) else x for x in operands], params
+        check_p,
+        [x.gathered if isinstance(x, concrete.PlacedArray) else x for x in operands],
+        params,
     )
 
 
@@ -105,7 +110,7 @@ def failure(message: str, site: Site) -> errors.CheckFailedError:
 
 
 @check_p.def_lowering
-def _check_lowering(b: lw.Lowering, operands: hlo.Values, params: CheckParams) -> hlo.Values:
+def _check_lowering(b: Lowering, operands: hlo.Values, params: CheckParams) -> hlo.Values:
     if params.debug:
         return ()
     raise errors.ArgumentError(
@@ -125,13 +130,13 @@ def _check_batch(
     holds = sh.move_batch_axis(values[0], axes[0], 0, mapped.size)
     if mapped.taking_part is not None:  # in a branch that some examples do not take
         mask = mapped.taking_part.mask
-        holds = ew.or_(holds, ew.not_(bc.broadcast_in_dim(mask, holds.shape, (0,))))
+        holds = ew.or_(holds, ew.not_(broadcast_in_dim(mask, holds.shape, (0,))))
     first = arg_extrema.argmax(ew.not_(holds), 0, dtypes.int32)
     of_first = [
-        x if axis is None else ds.dynamic_index_in_dim(x, first, 0, keepdims=False)
+        x if axis is None else dynamic_slice.dynamic_index_in_dim(x, first, 0, keepdims=False)
         for x, axis in zip(moved[1:], axes[1:], strict=True)
     ]
-    return bind_check((rd.reduce_and(holds, (0,)), *of_first), params), ()
+    return bind_check((reduce_and(holds, (0,)), *of_first), params), ()
 
 
 # What can fail in an equation, by primitive: NaNs, divisions by zero, indices out of bounds.
@@ -149,7 +154,7 @@ _NAN_MAKERS: Final = (
 
 
 def _any(mask: Array) -> Array:
-    return rd.reduce_or(mask, tuple(range(mask.ndim)))
+    return reduce_or(mask, tuple(range(mask.ndim)))
 
 
 def _nans(eqn: jx.JaxprEqn, args: Sequence[Array], outs: Sequence[Array]) -> list[Finding]:
@@ -174,7 +179,7 @@ def _zero_divisors(eqn: jx.JaxprEqn, args: Sequence[Array], outs: Sequence[Array
 def _starts(eqn: jx.JaxprEqn, args: Sequence[Array], outs: Sequence[Array]) -> list[Finding]:
     """Check the starts of a slice that is read or written."""
     x = args[0]
-    is_update = eqn.primitive is ds.dynamic_update_slice_p
+    is_update = eqn.primitive is dynamic_slice.dynamic_update_slice_p
     sizes = args[1].shape if is_update else eqn.params.sizes
     starts = args[2 if is_update else 1 :]
     if not starts:
@@ -186,13 +191,13 @@ def _starts(eqn: jx.JaxprEqn, args: Sequence[Array], outs: Sequence[Array]) -> l
 
 def _gathered(eqn: jx.JaxprEqn, args: Sequence[Array], outs: Sequence[Array]) -> list[Finding]:
     x, indices = args
-    windows = gs.gather_windows(x.shape, eqn.params)
+    windows = gather_scatter.gather_windows(x.shape, eqn.params)
     return _out_of_bounds(eqn, x, indices, windows.last_starts, windows.index_map)
 
 
 def _scattered(eqn: jx.JaxprEqn, args: Sequence[Array], outs: Sequence[Array]) -> list[Finding]:
     x, indices, updates = args
-    windows = gs.scatter_windows(x.shape, updates.shape, eqn.params)
+    windows = gather_scatter.scatter_windows(x.shape, updates.shape, eqn.params)
     return _out_of_bounds(eqn, x, indices, windows.last_starts, windows.index_map)
 
 
@@ -204,7 +209,7 @@ def _out_of_bounds(
         return []
     most = min(int(np.iinfo(indices.dtype).max), max((*last, 0)))
     ends = _vector([min(i, most) for i in last], indices.dtype)
-    ends = bc.broadcast_in_dim(ends, indices.shape, (indices.ndim - 1,))
+    ends = broadcast_in_dim(ends, indices.shape, (indices.ndim - 1,))
     wrong = or_(lt(indices, sh.full_like(indices, 0)), gt(indices, ends))
     flat = sh.reshape(wrong, (wrong.size,))
     first = arg_extrema.argmax(flat, 0, dtypes.int32)
@@ -224,7 +229,7 @@ def _vector(numbers: Sequence[int], dtype: dtypes.DType) -> Array:
 
 
 def _entry(x: Array, i: Array) -> Array:
-    return ds.dynamic_index_in_dim(x, i, 0, keepdims=False)
+    return dynamic_slice.dynamic_index_in_dim(x, i, 0, keepdims=False)
 
 
 @cache
@@ -234,11 +239,16 @@ def register() -> None:
         if name in prim.registry:
             prim.registry[name].def_rule(CHECKS[Category.NAN])(_nans)
     div.def_rule(CHECKS[Category.DIVISION])(_zero_divisors)
-    for primitive in (ds.dynamic_slice_p, ds.dynamic_update_slice_p):
+    for primitive in (dynamic_slice.dynamic_slice_p, dynamic_slice.dynamic_update_slice_p):
         primitive.def_rule(CHECKS[Category.INDEX])(_starts)
-    gs.gather_p.def_rule(CHECKS[Category.INDEX])(_gathered)
-    scatters = (gs.scatter_add_p, smu.scatter_mul_p, gs.scatter_min_p, gs.scatter_max_p)
-    for scatter in (gs.scatter_p, *scatters):
+    gather_scatter.gather_p.def_rule(CHECKS[Category.INDEX])(_gathered)
+    scatters = (
+        gather_scatter.scatter_add_p,
+        scatter_mul.scatter_mul_p,
+        gather_scatter.scatter_min_p,
+        gather_scatter.scatter_max_p,
+    )
+    for scatter in (gather_scatter.scatter_p, *scatters):
         scatter.def_rule(CHECKS[Category.INDEX])(_scattered)
 
 
@@ -279,7 +289,7 @@ class Outcome:
     def add(self, site: Site, failed: Array, values: Sequence[Array]) -> None:
         """Note one more site."""
         self.sites.append(site)
-        self.values.extend(map(idn.stop_gradient, values))
+        self.values.extend(map(identities.stop_gradient, values))
         number = sh.full((), len(self.sites), dtypes.int32)
         self.code = ew.select(ew.and_(failed, _none(self.code)), number, self.code)
 
@@ -350,7 +360,7 @@ def _run(
         recorded = primitive.rules.extensions.get(RECORDED_IN)
         with nullcontext() if recorded is None else recorded(attrs.asdict(params, recurse=False)):
             inner = [discharge(program, enabled) for program in jx.subjaxprs(params)]
-        has_checks = any(cf.contains(program, "check") for program in jx.subjaxprs(params))
+        has_checks = any(contains(program, "check") for program in jx.subjaxprs(params))
         if has_checks or any(program.sites for program in inner):
             held = _holder(primitive)
             if held is not None:
@@ -368,13 +378,13 @@ Holder = Callable[[jx.JaxprEqn, Sequence[Array], Sequence[Discharged], Outcome],
 
 def _holder(primitive: prim.Primitive[Any]) -> Holder | None:
     """Return what runs an equation that holds programs; None where they are not looked into."""
-    if primitive is cfp.scan_p:
+    if primitive is primitives.scan_p:
         return _run_scan
-    if primitive is cfp.while_p:
+    if primitive is primitives.while_p:
         return _run_while
-    if pr.CHOICE in primitive.rules.extensions:
+    if program_rules.CHOICE in primitive.rules.extensions:
         return _run_choice
-    if {pr.CALLED, FIRST_CODE} & primitive.rules.extensions.keys():
+    if {program_rules.CALLED, FIRST_CODE} & primitive.rules.extensions.keys():
         return _run_call
     return _run_custom if primitive is custom_call_p else None
 
@@ -383,8 +393,10 @@ def _run_call(
     eqn: jx.JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
 ) -> Sequence[Array]:
     (program,), primitive, count = inner, eqn.primitive, len(eqn.out_binders)
-    if pr.CALLED in primitive.rules.extensions:
-        outs = tr.bind(primitive, args, primitive.rule(pr.CALLED)(eqn.params, program.jaxpr))
+    if program_rules.CALLED in primitive.rules.extensions:
+        outs = tr.bind(
+            primitive, args, primitive.rule(program_rules.CALLED)(eqn.params, program.jaxpr)
+        )
     else:  # each device has a code of its own
         outs = primitive.rule(FIRST_CODE)(eqn.params, args, program.jaxpr, count)
     return _take(outs, count, program.sites, outcome)
@@ -402,8 +414,8 @@ def _run_custom(
     results = jx.eval_jaxpr(program.jaxpr, args)
     if jx.effects(program.jaxpr).any:  # which happen once
         return _take(results, count, program.sites, outcome)
-    _take([idn.stop_gradient(x) for x in results], count, program.sites, outcome)
-    unchecked = pr.dce(program.jaxpr, [i < count for i in range(len(results))])
+    _take([identities.stop_gradient(x) for x in results], count, program.sites, outcome)
+    unchecked = program_rules.dce(program.jaxpr, [i < count for i in range(len(results))])
     rule = eqn.params.rule
     without = attrs.evolve(
         rule, reopen=lambda fun, consts: _without_checks(rule.reopen(fun, consts))
@@ -456,7 +468,7 @@ def _run_choice(
         return stage(run, program.jaxpr.in_avals).jaxpr
 
     firsts = accumulate([len(program.sites) for program in inner[:-1]], initial=0)
-    params = eqn.primitive.rule(pr.CHOICE)(tuple(map(numbered, inner, firsts)))
+    params = eqn.primitive.rule(program_rules.CHOICE)(tuple(map(numbered, inner, firsts)))
     return _take(tr.bind(eqn.primitive, args, params), count, sites, outcome)
 
 
@@ -468,7 +480,7 @@ def _first(state: Sequence[Array], later: Sequence[Array]) -> list[Array]:
     """Keep the code and the values of what failed first."""
     keep = ew.gt(state[0], sh.full_like(state[0], 0))
     return [
-        ew.select(bc.broadcast_in_dim(keep, x.shape, ()), x, y)
+        ew.select(broadcast_in_dim(keep, x.shape, ()), x, y)
         for x, y in zip(state, later, strict=True)
     ]
 
@@ -493,7 +505,7 @@ def _run_scan(
 
     avals = body.in_avals + LoopOperands((), [x.aval for x in start])
     checked = LoopBody.stage(iteration, avals)
-    outs = cfp.bind_scan(checked, operands + LoopOperands((), start), params)
+    outs = primitives.bind_scan(checked, operands + LoopOperands((), start), params)
     results, failed = outs.divided(body.out_avals)
     outcome.extend(program.sites, failed.carry[0], failed.carry[1:])
     return results.flat
@@ -525,7 +537,7 @@ def _run_while(
 
     all_operands = of_condition + operands + state
     avals = all_operands.each(lambda part: [x.aval for x in part])
-    outs = cfp.bind_while(
+    outs = primitives.bind_while(
         stage(goes_on, [*[x.aval for x in fixed], *avals.carry]),
         fixed,
         LoopBody.stage(iteration, avals),

@@ -22,11 +22,14 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, tree
-from tinyjax.core.names import Array, av, ck, conc, dev, opd
+from tinyjax.core import devices
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import Array, avals as av, concrete, operands as opd
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import CheckpointError
 from tinyjax.experimental import multihost_utils
-from tinyjax.parallel import named_sharding as ns, sharded_array as sa, sharding as sd, xla
+from tinyjax.parallel import named_sharding, sharded_array, xla
+from tinyjax.parallel.sharding import Part, Sharding, on_first
 
 # The files of a checkpoint.
 #
@@ -305,7 +308,7 @@ class Reader:
         except self._errors as error:
             raise _damaged(self.file, error) from error
 
-    def pieces(self, path: str, part: sd.Part, dtype: dtypes.DType) -> Iterator[Piece]:
+    def pieces(self, path: str, part: Part, dtype: dtypes.DType) -> Iterator[Piece]:
         """Find what there is of a part of an array.
 
         Args:
@@ -340,7 +343,7 @@ class Reader:
                 TypeError(f"a shard of the shape {shard.shape} is stored as {stored_shape}"),
             )
 
-    def read(self, shard: Shard, dtype: dtypes.DType, part: sd.Part) -> dtypes.HostArray:
+    def read(self, shard: Shard, dtype: dtypes.DType, part: Part) -> dtypes.HostArray:
         """Read a part of a shard.
 
         Raises:
@@ -374,8 +377,8 @@ class Piece:
 
     reader: Reader
     shard: Shard
-    here: sd.Part
-    there: sd.Part
+    here: Part
+    there: Part
 
     @property
     def size(self) -> int:
@@ -451,7 +454,7 @@ class Saving:
         return self._future.done()
 
 
-@ck.explained
+@checking.explained
 def save(folder: str | os.PathLike[str], tree: Any) -> None:
     """Write arrays to a folder, each device's shards as they lie.
 
@@ -477,11 +480,11 @@ def save(folder: str | os.PathLike[str], tree: Any) -> None:
     """
     safetensors()
     types, shards = _snapshot(tree, copy=False)
-    group = dev.group()
+    group = devices.group()
     _write(Path(folder), types, shards, _agreed_version(), group.process_index, group.size)
 
 
-@ck.explained
+@checking.explained
 def save_async(folder: str | os.PathLike[str], tree: Any) -> Saving:
     """Write arrays to a folder in another thread, as ``save`` does.
 
@@ -511,7 +514,7 @@ def save_async(folder: str | os.PathLike[str], tree: Any) -> Saving:
     types, shards = _snapshot(tree, copy=True)
     if not _writers:
         _writers.append(ThreadPoolExecutor(1, thread_name_prefix="tinyjax-checkpoints"))
-    where, version, group = Path(folder), _agreed_version(), dev.group()
+    where, version, group = Path(folder), _agreed_version(), devices.group()
     return Saving(
         _writers[0].submit(_write, where, types, shards, version, group.process_index, group.size)
     )
@@ -536,7 +539,7 @@ os.register_at_fork(
 def _agreed_version() -> str:
     """Return the name of a new version, the same in all processes."""
     version = secrets.token_hex(8)
-    if dev.group().size == 1:
+    if devices.group().size == 1:
         return version
     words = np.frombuffer(bytes.fromhex(version), np.uint8)
     return multihost_utils.broadcast_one_to_all(words).tobytes().hex()
@@ -556,14 +559,14 @@ def _snapshot(saved: Any, *, copy: bool) -> tuple[dict[str, av.ShapeDtypeStruct]
 
 def _parts(array: Array) -> Iterator[tuple[Start, dtypes.HostArray]]:
     """The parts of an array that this process writes: of several copies the first."""
-    if array.is_fully_addressable and dev.group().process_index:
+    if array.is_fully_addressable and devices.group().process_index:
         return  # all processes have the same
-    if not isinstance(array, sa.ShardedArray):
+    if not isinstance(array, sharded_array.ShardedArray):
         yield (0,) * array.ndim, array.concrete("the data of a checkpoint")
         return
     if array.sharding.summed:
         array = xla.moving.put(array, array.sharding.update(spec=array.sharding.spec.settled))
-        assert isinstance(array, sa.ShardedArray), "it lies on several devices"
+        assert isinstance(array, sharded_array.ShardedArray), "it lies on several devices"
     for shard in array.addressable_shards:
         if shard.replica_id == 0:
             start = tuple([s.start or 0 for s in shard.index])
@@ -633,7 +636,7 @@ T = TypeVar("T")
 def restore(folder: str | os.PathLike[str], like: None = None) -> dict[str, Array]: ...
 @overload
 def restore(folder: str | os.PathLike[str], like: T) -> T: ...
-@ck.explained
+@checking.explained
 def restore(folder: str | os.PathLike[str], like: Any = None) -> Any:
     """Read a checkpoint; each device gets its part, from whatever shards it is in.
 
@@ -669,7 +672,7 @@ def restore(folder: str | os.PathLike[str], like: Any = None) -> Any:
     data = data_folder(place, manifest.version)
     readers = [Reader(data, process) for process in range(manifest.processes)]
     if like is None:
-        return {path: _read(readers, path, x, sd.on_first()) for path, x in manifest.types.items()}
+        return {path: _read(readers, path, x, on_first()) for path, x in manifest.types.items()}
     leaves, treedef = tree.flatten_with_path(like)
     entries = [(tree.keystr(path), leaf) for path, leaf in leaves]
     _check_paths(place, manifest, [path for path, _ in entries])
@@ -695,10 +698,10 @@ def _check_paths(folder: Path, manifest: Manifest, requested: Sequence[str]) -> 
         )
 
 
-def _sharding(path: str, saved: av.ShapeDtypeStruct, leaf: Any) -> sd.Sharding:
+def _sharding(path: str, saved: av.ShapeDtypeStruct, leaf: Any) -> Sharding:
     """Where an array is wanted that ``like`` has a leaf for."""
-    if dev.is_place(leaf):
-        return ns.checked(leaf, saved.shape, "restore", f"the array {path}")
+    if devices.is_place(leaf):
+        return named_sharding.checked(leaf, saved.shape, "restore", f"the array {path}")
     kind = leaf if isinstance(leaf, av.ShapeDtypeStruct) else opd.as_array(leaf)
     if (kind.shape, kind.dtype) != (saved.shape, saved.dtype):
         raise CheckpointError(
@@ -707,9 +710,9 @@ def _sharding(path: str, saved: av.ShapeDtypeStruct, leaf: Any) -> sd.Sharding:
         )
     where = kind.sharding
     return (
-        sd.on_first()
+        on_first()
         if where is None
-        else ns.checked(where, saved.shape, "restore", f"the array {path}")
+        else named_sharding.checked(where, saved.shape, "restore", f"the array {path}")
     )
 
 
@@ -718,7 +721,7 @@ def _text(x: Array | av.ShapeDtypeStruct) -> str:
 
 
 def _read(
-    readers: Sequence[Reader], path: str, saved: av.ShapeDtypeStruct, sharding: sd.Sharding
+    readers: Sequence[Reader], path: str, saved: av.ShapeDtypeStruct, sharding: Sharding
 ) -> Array:
     aval = av.ShapedArray(saved.shape, saved.dtype)
     if dtypes.allowed(saved.dtype) != saved.dtype:
@@ -726,8 +729,8 @@ def _read(
             f"the array {path} is of {saved.dtype.name}, but the setting wide_dtypes allows no "
             "64-bit types. Restore it with tinyjax.enable_x64(True)."
         )
-    if sharding == sd.on_first():
-        return conc.ConcreteArray(_part(readers, path, aval, (slice(None),) * aval.ndim), aval)
+    if sharding == on_first():
+        return concrete.ConcreteArray(_part(readers, path, aval, (slice(None),) * aval.ndim), aval)
     if sharding.summed:
         whole = sharding.update(spec=sharding.spec.settled)
         return xla.moving.put(_read(readers, path, saved, whole), sharding)
@@ -741,7 +744,7 @@ def _read(
     return xla.moving.of_parts(aval, sharding, parts)
 
 
-def _part(readers: Sequence[Reader], path: str, aval: av.ShapedArray, part: sd.Part) -> HostArray:
+def _part(readers: Sequence[Reader], path: str, aval: av.ShapedArray, part: Part) -> HostArray:
     bounds = tuple([slice(*s.indices(n)[:2]) for s, n in zip(part, aval.shape, strict=True)])
     shape = tuple([s.stop - s.start for s in bounds])
     pieces = [p for reader in readers for p in reader.pieces(path, bounds, aval.dtype)]

@@ -9,7 +9,8 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors, frames
-from tinyjax.core.names import Array, api, ints
+from tinyjax.core import api
+from tinyjax.core.values import Array, integers as ints
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -12,7 +12,8 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, records, tree
-from tinyjax.core.names import Array, ArrayLike, api, ints, opd
+from tinyjax.core import api
+from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.errors import ArgumentError, ShapeError, SparseRuleError, shortened
 from tinyjax.experimental.sparse.base import JAXSparse, arrays_of, of_each
 

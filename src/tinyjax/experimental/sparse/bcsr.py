@@ -9,7 +9,7 @@ import attrs
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors, records, tree
-from tinyjax.core.names import Array, ArrayLike, ints
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.experimental.sparse import base, bcoo
 
 

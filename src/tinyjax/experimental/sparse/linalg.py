@@ -11,14 +11,15 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import callbacks, errors, implicit, lax, lazy
-from tinyjax.core.names import Array, ArrayLike, ck, opd
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import Array, ArrayLike, operands as opd
 from tinyjax.dtypes import HostArray, finfo
 from tinyjax.experimental.sparse import base, bcsr
 
 lazy.answer_for(__name__, "lobpcg_standard spsolve")
 
 
-@ck.checked
+@checking.checked
 def spsolve(
     data: ArrayLike,
     indices: ArrayLike,
@@ -90,7 +91,7 @@ def _solve(
         return np.asarray(spsolve(matrix.tocsc(), b), b.dtype)
 
 
-@ck.explained
+@checking.explained
 def lobpcg_standard(
     A: ArrayLike | base.JAXSparse | Callable[[Array], Any],
     X: ArrayLike,

@@ -15,7 +15,9 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, frames, lax, random
-from tinyjax.core.names import Array, ArrayLike, api, ck, ints, opd
+from tinyjax.core import api
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.core.values.integers import integers
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.experimental.sparse.bcoo import BCOO, added_at, parted
@@ -24,7 +26,7 @@ from tinyjax.experimental.sparse.bcoo import BCOO, added_at, parted
 DotDimensions = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
 
 
-@ck.explained
+@checking.explained
 def bcoo_fromdense(
     mat: ArrayLike,
     *,
@@ -49,7 +51,7 @@ def bcoo_fromdense(
     return BCOO.fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
 
 
-@ck.explained
+@checking.explained
 def bcoo_todense(mat: BCOO) -> Array:
     """Return the dense array.
 
@@ -67,7 +69,7 @@ def bcoo_todense(mat: BCOO) -> Array:
     return mat.todense()
 
 
-@ck.explained
+@checking.explained
 def bcoo_extract(sparr: BCOO, arr: ArrayLike) -> BCOO:
     """Return the elements of a dense array at the places of a sparse one.
 
@@ -89,7 +91,7 @@ def bcoo_extract(sparr: BCOO, arr: ArrayLike) -> BCOO:
     return sparr.with_data(sparr.taken_from(dense))
 
 
-@ck.explained
+@checking.explained
 def bcoo_update_layout(
     mat: BCOO,
     *,
@@ -181,7 +183,7 @@ def _in_batches(mat: BCOO, n_batch: int) -> BCOO:
     return mat
 
 
-@ck.explained
+@checking.explained
 def bcoo_sort_indices(mat: BCOO) -> BCOO:
     """Return the array with its elements in the order of a dense array's.
 
@@ -197,7 +199,7 @@ def bcoo_sort_indices(mat: BCOO) -> BCOO:
     return mat.sort_indices()
 
 
-@ck.explained
+@checking.explained
 def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
     """Return the array with one element for each place; see ``BCOO.sum_duplicates``.
 
@@ -214,7 +216,7 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None, remove_zeros: bool = 
     return mat.sum_duplicates(nse, remove_zeros)
 
 
-@ck.explained
+@checking.explained
 def bcoo_reshape(
     mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None
 ) -> BCOO:
@@ -231,7 +233,7 @@ def bcoo_reshape(
     return moved.reshape(tuple(new_sizes))
 
 
-@ck.explained
+@checking.explained
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     """Return the array with its axes in another order.
 
@@ -249,7 +251,7 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     return mat.transpose(permutation)
 
 
-@ck.explained
+@checking.explained
 def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     """Return the array without axes of size 1.
 
@@ -270,7 +272,7 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     return dense.reshape(tuple([n for i, n in enumerate(arr.shape) if i not in dropped]))
 
 
-@ck.explained
+@checking.explained
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     """Return the sums over axes, a sparse array in which places may occur several times.
 
@@ -285,7 +287,7 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     return mat.summed(axes)
 
 
-@ck.explained
+@checking.explained
 def bcoo_broadcast_in_dim(
     mat: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int]
 ) -> BCOO:
@@ -348,7 +350,7 @@ def _broadcast_dense(mat: BCOO, sizes: tuple[int, ...], places: tuple[int, ...])
     return BCOO((data[sparse.data], sparse.indices), shape=sizes, unique_indices=mat.unique_indices)
 
 
-@ck.explained
+@checking.explained
 def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     """Return arrays one behind the other along an axis.
 
@@ -385,7 +387,7 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     )
 
 
-@ck.explained
+@checking.explained
 def bcoo_slice(
     mat: BCOO,
     *,
@@ -410,7 +412,7 @@ def bcoo_slice(
     return mat.between(starts, sizes, steps)
 
 
-@ck.explained
+@checking.explained
 def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
     """Return so many elements of each axis from a place on, as ``lax.dynamic_slice``.
 
@@ -431,7 +433,7 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
     return mat.between(starts, sizes, (1,) * mat.ndim)
 
 
-@ck.explained
+@checking.explained
 def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
     """Return the array with the elements along axes in reverse.
 
@@ -449,7 +451,7 @@ def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
     return operand.reversed({ints.canonical_axis(axis, operand.ndim) for axis in dimensions})
 
 
-@ck.explained
+@checking.explained
 def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Array:
     """Return the elements of the product with a dense array that broadcasts to the shape.
 
@@ -466,7 +468,7 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Array:
     return (sp_mat * v).data
 
 
-@ck.explained
+@checking.explained
 def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     """Return the elementwise product of two sparse arrays, at the places of the first.
 
@@ -484,7 +486,7 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     return lhs * rhs
 
 
-@ck.explained
+@checking.explained
 def bcoo_dot_general(
     lhs: BCOO | ArrayLike,
     rhs: BCOO | ArrayLike,
@@ -590,7 +592,7 @@ def _pairs(
     return BCOO((data, indices), shape=[size for _, _, size in outer])
 
 
-@ck.explained
+@checking.explained
 def bcoo_dot_general_sampled(
     A: ArrayLike, B: ArrayLike, indices: ArrayLike, *, dimension_numbers: DotDimensions
 ) -> Array:
@@ -629,7 +631,7 @@ def bcoo_dot_general_sampled(
     return (factors[0] * factors[1]).sum(tuple(range(1, 1 + len(of_left))))
 
 
-@ck.explained
+@checking.explained
 def random_bcoo(  # noqa: PLR0913 (JAX's signature)
     key: ArrayLike,
     shape: Sequence[int],

@@ -9,10 +9,20 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors, frames, lax, tracebacks, tree
 from tinyjax.checkpointing.transformation import checkpoint_p
-from tinyjax.core.names import api, arguments, av, bind, cfp, ck, cl, jt, jx, opd, prim, stg
-from tinyjax.core.values import Array, ArrayLike
-from tinyjax.experimental.sparse import base, bcoo, bcsr, operations as op
-from tinyjax.lax import primitives as lxp
+from tinyjax.core import api, jit
+from tinyjax.core.api import arguments
+from tinyjax.core.control_flow.primitives import (
+    CondParams,
+    ScanParams,
+    WhileParams,
+    cond_p,
+    scan_p,
+    while_p,
+)
+from tinyjax.core.tracing import bind, calling, checking, jaxpr as jx, primitive as prim, staging
+from tinyjax.core.values import Array, ArrayLike, avals as av, operands as opd
+from tinyjax.experimental.sparse import base, bcoo, bcsr, operations
+from tinyjax.lax import primitives
 
 # Functions of dense arrays as functions of sparse ones.
 #
@@ -31,7 +41,7 @@ Rule: TypeAlias = Callable[..., Sequence[Value]]
 SPARSE: Final[prim.RuleKey[Rule]] = prim.RuleKey("sparse")
 
 
-@ck.explained
+@checking.explained
 def sparsify(f: F, use_tracer: bool = False) -> F:
     """Return a function that takes sparse arrays where ``f`` takes dense ones.
 
@@ -65,8 +75,8 @@ def sparsify(f: F, use_tracer: bool = False) -> F:
         for x in leaves:
             known = x.to_bcoo() if isinstance(x, bcsr.BCSR) else x
             values.append(known if isinstance(known, bcoo.BCOO) else opd.as_array(known))
-        flat = cl.FlatFunction(f, in_tree)
-        staged = stg.stage(flat, [_type_of(x) for x in values], frames.Applied("sparsify", f))
+        flat = calling.FlatFunction(f, in_tree)
+        staged = staging.stage(flat, [_type_of(x) for x in values], frames.Applied("sparsify", f))
         outs = _evaluate(staged.jaxpr, [*staged.consts, *values])
         return tree.unflatten(flat.out_tree, outs)
 
@@ -116,7 +126,7 @@ def _of_elements(primitive: prim.Primitive[Any], linear: bool) -> Rule:
 def _integer_pow(params: Any, x: bcoo.BCOO) -> Sequence[Value]:
     if params.exponent < 1:
         raise _refusal(f"the power {params.exponent}")
-    return _of_elements(lxp.integer_pow_p, linear=False)(params, x)
+    return _of_elements(primitives.integer_pow_p, linear=False)(params, x)
 
 
 def _add(params: Any, x: Value, y: Value) -> list[Value]:
@@ -140,7 +150,7 @@ def _div(params: Any, x: Value, y: Value) -> list[Value]:
 def _dot(params: Any, x: Value, y: Value) -> list[Value]:
     numbers = ((params.lhs_contract, params.rhs_contract), (params.lhs_batch, params.rhs_batch))
     dtype = params.dtype
-    result: Value = op.bcoo_dot_general(
+    result: Value = operations.bcoo_dot_general(
         x, y, dimension_numbers=numbers, preferred_element_type=dtype
     )
     return [result]
@@ -150,17 +160,19 @@ def _concatenate(params: Any, *xs: Value) -> list[Value]:
     if not all(isinstance(x, bcoo.BCOO) for x in xs):
         raise _refusal("concatenate of dense arrays and one")
     arrays = [x for x in xs if isinstance(x, bcoo.BCOO)]
-    return [op.bcoo_concatenate(arrays, dimension=params.axis)]
+    return [operations.bcoo_concatenate(arrays, dimension=params.axis)]
 
 
 def _slice(params: Any, x: bcoo.BCOO) -> list[Value]:
     starts, limits = params.starts, params.limits
-    return [op.bcoo_slice(x, start_indices=starts, limit_indices=limits, strides=params.strides)]
+    return [
+        operations.bcoo_slice(x, start_indices=starts, limit_indices=limits, strides=params.strides)
+    ]
 
 
 def _broadcast(params: Any, x: bcoo.BCOO) -> list[Value]:
     shape, dims = params.shape, params.dims
-    return [op.bcoo_broadcast_in_dim(x, shape=shape, broadcast_dimensions=dims)]
+    return [operations.bcoo_broadcast_in_dim(x, shape=shape, broadcast_dimensions=dims)]
 
 
 # Programs within
@@ -170,14 +182,14 @@ def _call(params: Any, *operands: Value) -> Sequence[Value]:
     return _evaluate(params.jaxpr, operands)
 
 
-def _cond(params: cfp.CondParams, index: Value, *operands: Value) -> Sequence[Value]:
+def _cond(params: CondParams, index: Value, *operands: Value) -> Sequence[Value]:
     branches = [lambda *xs, b=branch: _evaluate(b, xs) for branch in params.branches]
     assert isinstance(index, Array), "it is a scalar"
     result: Sequence[Value] = lax.switch(index, branches, *operands)
     return result
 
 
-def _scan(params: cfp.ScanParams, *operands: Value) -> Sequence[Value]:
+def _scan(params: ScanParams, *operands: Value) -> Sequence[Value]:
     args = params.loop_body.operands(operands)
     if any(isinstance(x, bcoo.BCOO) for x in args.xs):
         raise _refusal("scan over the rows")
@@ -191,7 +203,7 @@ def _scan(params: cfp.ScanParams, *operands: Value) -> Sequence[Value]:
     return [*last, *ys]
 
 
-def _while(params: cfp.WhileParams, *operands: Value) -> Sequence[Value]:
+def _while(params: WhileParams, *operands: Value) -> Sequence[Value]:
     fixed, args = params.operands(operands)
 
     def goes_on(state: list[Value]) -> Any:
@@ -204,38 +216,69 @@ def _while(params: cfp.WhileParams, *operands: Value) -> Sequence[Value]:
     return result
 
 
-_LINEAR: Final = (lxp.neg_p, lxp.real_p, lxp.imag_p, lxp.conj_p, lxp.copy_p, lxp.stop_gradient_p)
+_LINEAR: Final = (
+    primitives.neg_p,
+    primitives.real_p,
+    primitives.imag_p,
+    primitives.conj_p,
+    primitives.copy_p,
+    primitives.stop_gradient_p,
+)
 _ZERO_AT_ZERO: Final = (
-    *(lxp.abs_p, lxp.sign_p, lxp.sqrt_p, lxp.cbrt_p, lxp.expm1_p, lxp.log1p_p, lxp.erf_p),
-    *(lxp.erf_inv_p, lxp.sin_p, lxp.tan_p, lxp.asin_p, lxp.atan_p, lxp.sinh_p, lxp.tanh_p),
-    *(lxp.asinh_p, lxp.atanh_p, lxp.floor_p, lxp.ceil_p, lxp.round_p),
-    *(lxp.convert_element_type_p, lxp.reduce_precision_p),
+    *(
+        primitives.abs_p,
+        primitives.sign_p,
+        primitives.sqrt_p,
+        primitives.cbrt_p,
+        primitives.expm1_p,
+        primitives.log1p_p,
+        primitives.erf_p,
+    ),
+    *(
+        primitives.erf_inv_p,
+        primitives.sin_p,
+        primitives.tan_p,
+        primitives.asin_p,
+        primitives.atan_p,
+        primitives.sinh_p,
+        primitives.tanh_p,
+    ),
+    *(
+        primitives.asinh_p,
+        primitives.atanh_p,
+        primitives.floor_p,
+        primitives.ceil_p,
+        primitives.round_p,
+    ),
+    *(primitives.convert_element_type_p, primitives.reduce_precision_p),
 )
 for _primitive in _LINEAR:
     _primitive.def_rule(SPARSE)(_of_elements(_primitive, linear=True))
 for _primitive in _ZERO_AT_ZERO:
     _primitive.def_rule(SPARSE)(_of_elements(_primitive, linear=False))
-lxp.integer_pow_p.def_rule(SPARSE)(_integer_pow)
-lxp.add_p.def_rule(SPARSE)(_add)
-lxp.sub_p.def_rule(SPARSE)(lambda params, x, y: _add(params, x, -y))
-lxp.mul_p.def_rule(SPARSE)(lambda params, x, y: [x * y if isinstance(x, bcoo.BCOO) else y * x])
-lxp.div_p.def_rule(SPARSE)(_div)
-lxp.reduce_sum_p.def_rule(SPARSE)(lambda params, x: [x.sum(params.axes)])
-lxp.dot_general_p.def_rule(SPARSE)(_dot)
-lxp.concatenate_p.def_rule(SPARSE)(_concatenate)
-lxp.slice_p.def_rule(SPARSE)(_slice)
-lxp.dynamic_slice_p.def_rule(SPARSE)(
-    lambda params, x, *at: [op.bcoo_dynamic_slice(x, at, params.sizes)]
+primitives.integer_pow_p.def_rule(SPARSE)(_integer_pow)
+primitives.add_p.def_rule(SPARSE)(_add)
+primitives.sub_p.def_rule(SPARSE)(lambda params, x, y: _add(params, x, -y))
+primitives.mul_p.def_rule(SPARSE)(
+    lambda params, x, y: [x * y if isinstance(x, bcoo.BCOO) else y * x]
 )
-lxp.rev_p.def_rule(SPARSE)(lambda params, x: [op.bcoo_rev(x, params.axes)])
-lxp.transpose_p.def_rule(SPARSE)(lambda params, x: [x.transpose(params.perm)])
-lxp.reshape_p.def_rule(SPARSE)(lambda params, x: [x.reshape(params.shape)])
-lxp.broadcast_in_dim_p.def_rule(SPARSE)(_broadcast)
-jt.jit_p.def_rule(SPARSE)(_call)
+primitives.div_p.def_rule(SPARSE)(_div)
+primitives.reduce_sum_p.def_rule(SPARSE)(lambda params, x: [x.sum(params.axes)])
+primitives.dot_general_p.def_rule(SPARSE)(_dot)
+primitives.concatenate_p.def_rule(SPARSE)(_concatenate)
+primitives.slice_p.def_rule(SPARSE)(_slice)
+primitives.dynamic_slice_p.def_rule(SPARSE)(
+    lambda params, x, *at: [operations.bcoo_dynamic_slice(x, at, params.sizes)]
+)
+primitives.rev_p.def_rule(SPARSE)(lambda params, x: [operations.bcoo_rev(x, params.axes)])
+primitives.transpose_p.def_rule(SPARSE)(lambda params, x: [x.transpose(params.perm)])
+primitives.reshape_p.def_rule(SPARSE)(lambda params, x: [x.reshape(params.shape)])
+primitives.broadcast_in_dim_p.def_rule(SPARSE)(_broadcast)
+jit.jit_p.def_rule(SPARSE)(_call)
 checkpoint_p.def_rule(SPARSE)(_call)
-cfp.cond_p.def_rule(SPARSE)(_cond)
-cfp.scan_p.def_rule(SPARSE)(_scan)
-cfp.while_p.def_rule(SPARSE)(_while)
+cond_p.def_rule(SPARSE)(_cond)
+scan_p.def_rule(SPARSE)(_scan)
+while_p.def_rule(SPARSE)(_while)
 
 
 # Functions that make sparse arrays, and derivatives in them.
@@ -296,7 +339,7 @@ def empty(
     return _formatted(matrix, sparse_format)
 
 
-@ck.explained
+@checking.explained
 def eye(
     N: int,
     M: int | None = None,

@@ -22,7 +22,9 @@ from jaxlib._jax import ShardedToken, collect_garbage, pytree
 from numpy import ndarray
 
 from tinyjax import config, dtypes, frames, pycode, tree
-from tinyjax.core.names import Array, ConcreteArray, av, dev, opd, sig
+from tinyjax.core import devices
+from tinyjax.core.jit.signatures import ShortCall, same_value
+from tinyjax.core.values import Array, ConcreteArray, avals as av, operands as opd
 from tinyjax.core.values.concrete import PlacedArray
 from tinyjax.core.xla import backend, executable, threads
 from tinyjax.pycode import Name
@@ -283,7 +285,7 @@ def written_call(
     out_tree: tree.PyTreeDef,
     leaves: Sequence[Any],
     static: Sequence[tuple[int | str, Any]],
-) -> sig.ShortCall | None:
+) -> ShortCall | None:
     """Return a function for calls whose arguments have the types of the present ones.
 
     It returns NotImplemented for others, and where the program does not start, such as for an array
@@ -307,7 +309,7 @@ def written_call(
             return None
         operands, parts = _on_one(program, consts, leaves)
     else:
-        operands, parts = dev.plane().call_parts(program, consts, leaves)
+        operands, parts = devices.plane().call_parts(program, consts, leaves)
     compared = [_compared(x, on_several) for x in leaves]
     values = [value for _, value in static]
     parts |= numbered("t", [x for _, x, _ in compared]) | numbered("l", [x for *_, x in compared])
@@ -409,8 +411,8 @@ def _difference(value: Any) -> Callable[[Any], bool]:
     try:
         number = hash(value)
     except TypeError:  # metadata without a hash, which equality alone tells apart
-        return lambda other: not sig.same_value(other, value)
-    return lambda other: hash(other) != number or not sig.same_value(other, value)
+        return lambda other: not same_value(other, value)
+    return lambda other: hash(other) != number or not same_value(other, value)
 
 
 # Code
@@ -562,7 +564,7 @@ def _written(
     on_several: bool,
     static: tuple[tuple[int | str, bool], ...],
     names: tuple[str, ...],
-) -> Callable[..., sig.ShortCall] | None:
+) -> Callable[..., ShortCall] | None:
     """Write what makes calls of these structures, given what the names stand for.
 
     Of static arguments it is told where they are, and whether one object is always the same.
@@ -591,7 +593,7 @@ def _written(
     made = pycode.Function("prepare", names, [call, pycode.returned(Name("call"))])
     scope = _SCOPE | writer.scope
     frames.run_text("xla", "written", str(pycode.printed([made])), scope)
-    prepare: Callable[..., sig.ShortCall] = scope["prepare"]
+    prepare: Callable[..., ShortCall] = scope["prepare"]
     return prepare
 
 

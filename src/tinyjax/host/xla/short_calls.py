@@ -7,11 +7,13 @@ from operator import is_not
 from typing import Any
 
 from tinyjax import config, tree
-from tinyjax.core.names import ConcreteArray, sig, xla
+from tinyjax.core import xla
+from tinyjax.core.jit import signatures
+from tinyjax.core.values import ConcreteArray
 from tinyjax.host.xla import call_writer
 
 
-class WrittenCalls(sig.ShortCalls):
+class WrittenCalls(signatures.ShortCalls):
     """Calls that are written out in Python.
 
     Attributes:
@@ -23,10 +25,10 @@ class WrittenCalls(sig.ShortCalls):
 
     def __init__(self, settings: config.Settings | None) -> None:
         super().__init__(settings)
-        self.calls: dict[tuple[Hashable, ...], sig.ShortCall | None] = {}
+        self.calls: dict[tuple[Hashable, ...], signatures.ShortCall | None] = {}
 
     def call(
-        self, parameters: sig.Parameters, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, parameters: signatures.Parameters, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         key = _key(parameters, args, kwargs) if self.calls else None
         call = None if key is None else self.calls.get(key[1])
@@ -37,13 +39,13 @@ class WrittenCalls(sig.ShortCalls):
 
     def learn(
         self,
-        parameters: sig.Parameters,
+        parameters: signatures.Parameters,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         leaves: Sequence[Any],
         in_tree: tree.PyTreeDef,
-        static: sig.StaticArguments,
-        entry: sig.Program,
+        static: signatures.StaticArguments,
+        entry: signatures.Program,
         program: xla.Executable,
     ) -> None:
         if program.calls_python:
@@ -61,14 +63,14 @@ class WrittenCalls(sig.ShortCalls):
             leaves,
             (*static.positional, *static.keywords),
         )
-        if len(self.calls) >= sig.MOST_SIGNATURES:
+        if len(self.calls) >= signatures.MOST_SIGNATURES:
             self.calls.clear()
         self.calls[key[1]] = call
-        self.last = call or sig.no_call
+        self.last = call or signatures.no_call
 
 
 def _key(
-    parameters: sig.Parameters,
+    parameters: signatures.Parameters,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     in_tree: tree.PyTreeDef | None = None,

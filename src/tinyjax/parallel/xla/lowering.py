@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyjax.core.names import dev, jx, low
+from tinyjax.core import devices
+from tinyjax.core.lowering import Locate
 from tinyjax.core.stablehlo.lowering import HostFunction, Interrupter
+from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.xla import compilation, lowering
 from tinyjax.errors import ShardingError
 from tinyjax.parallel.lowering import write_sharded_module
@@ -16,7 +18,7 @@ class CallsPythonError(ShardingError):
     """A program on other devices than the first calls Python functions."""
 
 
-def lowered(request: compilation.Compilation, locate: low.Locate | None = None) -> str:
+def lowered(request: compilation.Compilation, locate: Locate | None = None) -> str:
     """Return the module of a program that has a placement, as ``lowered_for`` does."""
     placement = placement_in(request)
     return lowered_for(placement, request.jaxpr, request.name, request.donated, locate)[0]
@@ -24,7 +26,7 @@ def lowered(request: compilation.Compilation, locate: low.Locate | None = None) 
 
 def calls_from(placement: Placement) -> bool:
     """Whether programs on these devices call Python: on one, which is not the processor's."""
-    return len(placement.ids) == 1 and dev.platform_at(placement.ids[0]) is not dev.CPU
+    return len(placement.ids) == 1 and devices.platform_at(placement.ids[0]) is not devices.CPU
 
 
 def lowered_for(
@@ -32,7 +34,7 @@ def lowered_for(
     jaxpr: jx.Jaxpr,
     name: str,
     donated: Sequence[int] = (),
-    locate: low.Locate | None = None,
+    locate: Locate | None = None,
 ) -> tuple[str, tuple[HostFunction, ...]]:
     """Return the module that computes a jaxpr where a placement says, and its Python functions.
 
@@ -51,7 +53,7 @@ def lowered_for(
     if may_call or not jx.effects(jaxpr).any:
         with compilation.span("lower", program=name):
             flat = lowering.unnest(jaxpr)
-            rules = dev.platform_at(placement.ids[0]).rules
+            rules = devices.platform_at(placement.ids[0]).rules
             text, functions = write_sharded_module(flat, name, ins, outs, donated, rules, locate)
         if not functions or (may_call and not any(isinstance(f, Interrupter) for f in functions)):
             return text, functions

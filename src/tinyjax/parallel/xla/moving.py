@@ -20,18 +20,22 @@ from jaxlib.xla_client import (
 )
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Array, ConcreteArray, ShapedArray, bc, conc, dev, jx, opd, stg, tr
+from tinyjax.core.devices import CPU, PER_PROCESS, device_at, group, platform_at
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.tracing import jaxpr as jx, staging, trace as tr
+from tinyjax.core.values import Array, ConcreteArray, ShapedArray, concrete, operands as opd
 from tinyjax.core.xla import compilation, executable
 from tinyjax.core.xla.backend import backend, backend_of, buffer_of, physical, result_handler
-from tinyjax.parallel import named_sharding as ns, sharded_array as sa, sharding as sd
+from tinyjax.parallel import named_sharding, sharded_array
 from tinyjax.parallel.meshes import mesh_of_ids
 from tinyjax.parallel.placement import Placement
+from tinyjax.parallel.sharding import Part, PartitionSpec, Sharding, SingleDeviceSharding, on_first
 
 # Shardings as XLA knows them, and arrays of the parts that devices hold.
 
 
-def _hlo_sharding(sharding: sd.Sharding, ndim: int) -> HloSharding:
-    if not isinstance(sharding, ns.NamedSharding):
+def _hlo_sharding(sharding: Sharding, ndim: int) -> HloSharding:
+    if not isinstance(sharding, named_sharding.NamedSharding):
         return HloSharding.replicate()
     mesh, spec = sharding.mesh, sharding.spec
     factors = [sharding.factor(axis) for axis in range(ndim)]
@@ -53,19 +57,21 @@ def _hlo_sharding(sharding: sd.Sharding, ndim: int) -> HloSharding:
 
 
 @lru_cache(maxsize=4096)
-def placed(sharding: sd.Sharding, ndim: int) -> GSPMDSharding:
+def placed(sharding: Sharding, ndim: int) -> GSPMDSharding:
     """The same for jaxlib; all of it is in C++, so that no class of ours or of jax takes part."""
     return GSPMDSharding(
         backend_of(sharding.ids).device_list(sharding.ids), _hlo_sharding(sharding, ndim)
     )
 
 
-def _candidates(sharding: ns.NamedSharding, ndim: int) -> Iterator[ns.NamedSharding]:
+def _candidates(
+    sharding: named_sharding.NamedSharding, ndim: int
+) -> Iterator[named_sharding.NamedSharding]:
     """Go through the ways in which axes of its mesh divide arrays of so many axes."""
 
     def divide(axis: int, left: tuple[str, ...], entries: tuple[object, ...]) -> Iterator[Any]:
         if axis == ndim:
-            yield ns.NamedSharding(sharding.mesh, sd.PartitionSpec(*entries).stripped())
+            yield named_sharding.NamedSharding(sharding.mesh, PartitionSpec(*entries).stripped())
             return
         for count in range(len(left) + 1):
             for chosen in permutations(left, count):
@@ -76,7 +82,9 @@ def _candidates(sharding: ns.NamedSharding, ndim: int) -> Iterator[ns.NamedShard
 
 
 @lru_cache(maxsize=4096)
-def by_axes(like: ns.NamedSharding, text: str, shape: tuple[int, ...]) -> ns.NamedSharding | None:
+def by_axes(
+    like: named_sharding.NamedSharding, text: str, shape: tuple[int, ...]
+) -> named_sharding.NamedSharding | None:
     """A sharding that XLA has chosen, by axes of a mesh; None where these do not express it."""
     target = HloSharding.from_string(text)
     for candidate in _candidates(like, len(shape)):
@@ -87,10 +95,10 @@ def by_axes(like: ns.NamedSharding, text: str, shape: tuple[int, ...]) -> ns.Nam
 
 def of_parts(
     aval: ShapedArray,
-    sharding: sd.Sharding,
+    sharding: Sharding,
     parts: Sequence[dtypes.HostArray],
     semantics: HostBufferSemantics = HostBufferSemantics.ZERO_COPY,
-) -> sa.ShardedArray:
+) -> sharded_array.ShardedArray:
     """Make an array of what this process's devices are to hold.
 
     Args:
@@ -117,19 +125,19 @@ def of_parts(
         host_buffer_semantics=semantics,
         enable_x64=True,
     )
-    return sa.ShardedArray(aval, sharding, shards)
+    return sharded_array.ShardedArray(aval, sharding, shards)
 
 
 # Arrays on several devices: put there, and moved.
 
 
-def put(x: Array, sharding: sd.Sharding) -> Array:
+def put(x: Array, sharding: Sharding) -> Array:
     """Put an array with data where a sharding says.
 
     Raises:
         ShardingError: an array of its shape cannot lie so.
     """
-    if not isinstance(x, ConcreteArray | sa.ShardedArray):
+    if not isinstance(x, ConcreteArray | sharded_array.ShardedArray):
         tr.raise_not_concrete(x)
     sharding.check(x.shape)
     if sharding.is_abstract:
@@ -138,19 +146,21 @@ def put(x: Array, sharding: sd.Sharding) -> Array:
             "programs that are lowered and compiled, but not run."
         )
     _check_memory(sharding)
-    if sharding == sd.on_first():
+    if sharding == on_first():
         local = x if isinstance(x, ConcreteArray) else x.gathered
         if local.aval is not local.aval.plain:
             local = ConcreteArray(local.host, local.aval.plain)
         buffer_of(local, backend())
         return local
     at = moved(x, sharding)
-    return at if at.sharding is sharding else sa.ShardedArray(x.aval, sharding, at.shards)
+    return (
+        at if at.sharding is sharding else sharded_array.ShardedArray(x.aval, sharding, at.shards)
+    )
 
 
-def _check_memory(sharding: sd.Sharding) -> None:
+def _check_memory(sharding: Sharding) -> None:
     """Raise where an array is to lie in another memory of a device than its own."""
-    kind, device = sharding.memory_kind, dev.device_at(sharding.ids[0])
+    kind, device = sharding.memory_kind, device_at(sharding.ids[0])
     if kind not in [memory.kind for memory in device.addressable_memories()]:
         raise errors.ShardingError(
             f"arrays on {device!r} lie in its own memory, but memory_kind is {kind!r}. Put them on "
@@ -158,40 +168,44 @@ def _check_memory(sharding: sd.Sharding) -> None:
         )
 
 
-def moved(x: Array, sharding: sd.Sharding) -> sa.ShardedArray:
+def moved(x: Array, sharding: Sharding) -> sharded_array.ShardedArray:
     """Return an array that lies as a sharding says, by this or by an equivalent one."""
-    if isinstance(x, sa.ShardedArray):
+    if isinstance(x, sharded_array.ShardedArray):
         if x.sharding.is_equivalent_to(sharding, x.ndim):
             return x
         if x.sharding.is_fully_addressable and sharding.is_fully_addressable:
-            here, there = (dev.platform_at(s.ids[0]) for s in (x.sharding, sharding))
-            if here is there is not dev.CPU:
+            here, there = (platform_at(s.ids[0]) for s in (x.sharding, sharding))
+            if here is there is not CPU:
                 return _between_devices(x, sharding)
             # The processor's devices share its memory: a program that moves parts takes up to four
             # times as long. What goes between platforms goes by way of it.
             if not x.sharding.summed and not sharding.summed:
                 return _recut(x, sharding)
         elif x.sharding.ids == sharding.ids:
-            if x.sharding.summed and sharding.summed and isinstance(sharding, ns.NamedSharding):
+            if (
+                x.sharding.summed
+                and sharding.summed
+                and isinstance(sharding, named_sharding.NamedSharding)
+            ):
                 x = _resharded(x, sharding.update(spec=sharding.spec.settled))
             return _resharded(x, sharding)
         elif (
-            isinstance(x.sharding, ns.NamedSharding)
+            isinstance(x.sharding, named_sharding.NamedSharding)
             and not x.sharding.is_fully_addressable
             and not sharding.is_fully_addressable
         ):  # all processes get all of it
-            x = _resharded(x, x.sharding.update(spec=sd.PartitionSpec()))
+            x = _resharded(x, x.sharding.update(spec=PartitionSpec()))
         x = x.gathered
     if not isinstance(x, ConcreteArray):
         tr.raise_not_concrete(x)
-    if sharding == sd.on_first():
-        return sa.ShardedArray(x.aval, sharding, buffer_of(x, backend()))
+    if sharding == on_first():
+        return sharded_array.ShardedArray(x.aval, sharding, buffer_of(x, backend()))
     if x.nbytes >= _LEAST_FILLED and opd.is_splat(x) and _may_be_filled(sharding):
         return _filled(x, sharding)
     return _divided(x.aval, sharding, x.host)
 
 
-def lent(host: dtypes.HostArray, sharding: sd.SingleDeviceSharding) -> sa.ShardedArray:
+def lent(host: dtypes.HostArray, sharding: SingleDeviceSharding) -> sharded_array.ShardedArray:
     """Send data of the user's to a device; it has been read when this returns."""
     aval = ShapedArray(host.shape, host.dtype)
     x = of_parts(aval, sharding, [host], HostBufferSemantics.IMMUTABLE_UNTIL_TRANSFER_COMPLETES)
@@ -205,40 +219,44 @@ _LEAST_FILLED: Final = 1 << 24
 
 
 def _may_be_filled(
-    sharding: sd.Sharding,
-) -> TypeGuard[sd.SingleDeviceSharding | ns.NamedSharding]:
-    known = isinstance(sharding, sd.SingleDeviceSharding | ns.NamedSharding)
+    sharding: Sharding,
+) -> TypeGuard[SingleDeviceSharding | named_sharding.NamedSharding]:
+    known = isinstance(sharding, SingleDeviceSharding | named_sharding.NamedSharding)
     return known and sharding.is_fully_addressable and not sharding.summed
 
 
 def _filled(
-    x: ConcreteArray, sharding: sd.SingleDeviceSharding | ns.NamedSharding
-) -> sa.ShardedArray:
+    x: ConcreteArray, sharding: SingleDeviceSharding | named_sharding.NamedSharding
+) -> sharded_array.ShardedArray:
     """Return an array of one value, which each device writes by itself."""
     number = ConcreteArray(np.asarray(opd.first_element(x.host)), x.aval.with_shape(()))
-    program = stg.stage(lambda n: [bc.broadcast_in_dim(n, x.shape, ())], (number.aval,))
-    whole = sharding.update(spec=sd.PartitionSpec())
+    program = staging.stage(lambda n: [broadcast_in_dim(n, x.shape, ())], (number.aval,))
+    whole = sharding.update(spec=PartitionSpec())
     return _computed(program.jaxpr, "fill", number, whole, sharding)
 
 
-def _between_devices(x: sa.ShardedArray, sharding: sd.Sharding) -> sa.ShardedArray:
+def _between_devices(
+    x: sharded_array.ShardedArray, sharding: Sharding
+) -> sharded_array.ShardedArray:
     """Move an array between devices of a platform that have memories of their own."""
     if x.sharding.ids == sharding.ids:
         return _resharded(x, sharding)
     if len(x.sharding.ids) == len(sharding.ids) == 1:
         if x.shards.is_deleted():
-            conc.raise_donated(x)
+            concrete.raise_donated(x)
         target = placed(sharding, x.ndim)
         devices = backend_of(sharding.ids).device_list(sharding.ids)
         shards: Any = x.shards
         (copy,) = batched_copy_array_to_devices_with_sharding(
             [shards], [devices], [target], [ArrayCopySemantics.ALWAYS_COPY]
         )
-        return sa.ShardedArray(x.aval, sharding, copy)
+        return sharded_array.ShardedArray(x.aval, sharding, copy)
     return moved(x.gathered, sharding)
 
 
-def _divided(aval: ShapedArray, sharding: sd.Sharding, host: dtypes.HostArray) -> sa.ShardedArray:
+def _divided(
+    aval: ShapedArray, sharding: Sharding, host: dtypes.HostArray
+) -> sharded_array.ShardedArray:
     """Put data of the host where a sharding says."""
     if aval.dtype in dtypes.PHYSICAL:
         host = dtypes.to_physical(host)
@@ -262,13 +280,13 @@ def _divided(aval: ShapedArray, sharding: sd.Sharding, host: dtypes.HostArray) -
     return of_parts(aval, sharding, parts)
 
 
-def _recut(x: sa.ShardedArray, sharding: sd.Sharding) -> sa.ShardedArray:
+def _recut(x: sharded_array.ShardedArray, sharding: Sharding) -> sharded_array.ShardedArray:
     """Divide an array otherwise, all of whose parts are in this process, by copying these."""
     if x.shards.is_deleted():
-        conc.raise_donated(x)
+        concrete.raise_donated(x)
     dtype = physical(x.aval).dtype
     buffers = x.shards._arrays
-    has = [conc.fetched(buffer, dtype) for buffer in buffers]
+    has = [concrete.fetched(buffer, dtype) for buffer in buffers]
     cuts, places = _cuts(x.sharding, sharding, x.shape)
     parts: list[dtypes.HostArray] = []
     for shape, pieces in cuts:
@@ -280,12 +298,12 @@ def _recut(x: sa.ShardedArray, sharding: sd.Sharding) -> sa.ShardedArray:
 
 
 #: How one part is put together: its shape; and which of it comes from which part of the source.
-_Cut: TypeAlias = tuple[tuple[int, ...], tuple[tuple[sd.Part, int, sd.Part], ...]]
+_Cut: TypeAlias = tuple[tuple[int, ...], tuple[tuple[Part, int, Part], ...]]
 
 
 @lru_cache(maxsize=4096)
 def _cuts(
-    source: sd.Sharding, target: sd.Sharding, shape: tuple[int, ...]
+    source: Sharding, target: Sharding, shape: tuple[int, ...]
 ) -> tuple[Sequence[_Cut], Sequence[int]]:
     """How an array that is divided in one way is divided in another.
 
@@ -298,7 +316,7 @@ def _cuts(
         What the target's parts are made of, each once; and which of them each device has.
     """
 
-    def bounds(sharding: sd.Sharding) -> list[tuple[tuple[int, int], ...]]:
+    def bounds(sharding: Sharding) -> list[tuple[tuple[int, int], ...]]:
         return [
             tuple([s.indices(n)[:2] for s, n in zip(part, shape, strict=True)])
             for part in sharding.parts(shape)
@@ -309,7 +327,7 @@ def _cuts(
     distinct = [*dict.fromkeys(targets)]
     cuts: list[_Cut] = []
     for part in distinct:
-        pieces: list[tuple[sd.Part, int, sd.Part]] = []
+        pieces: list[tuple[Part, int, Part]] = []
         for own, place in sources.items():
             there: list[slice] = []
             here: list[slice] = []
@@ -323,25 +341,27 @@ def _cuts(
     return cuts, [distinct.index(part) for part in targets]
 
 
-def of_arrays(aval: ShapedArray, sharding: sd.Sharding, arrays: Sequence[Array]) -> sa.ShardedArray:
+def of_arrays(
+    aval: ShapedArray, sharding: Sharding, arrays: Sequence[Array]
+) -> sharded_array.ShardedArray:
     """Make an array of arrays that lie on this process's devices, in their order, and are kept."""
     on = backend()
     buffers: list[Any] = [
-        x.shards if isinstance(x, sa.ShardedArray) else buffer_of(x, on) for x in arrays
+        x.shards if isinstance(x, sharded_array.ShardedArray) else buffer_of(x, on) for x in arrays
     ]
     join = result_handler(physical(aval), placed(sharding, aval.ndim))
-    return sa.ShardedArray(aval, sharding, join(buffers))
+    return sharded_array.ShardedArray(aval, sharding, join(buffers))
 
 
-def _resharded(x: sa.ShardedArray, sharding: sd.Sharding) -> sa.ShardedArray:
+def _resharded(x: sharded_array.ShardedArray, sharding: Sharding) -> sharded_array.ShardedArray:
     """Return an array divided otherwise over the same devices, by a program that does no more."""
     var = jx.Var(x.aval)
     return _computed(jx.Jaxpr((var,), (), (var,)), "reshard", x, x.sharding, sharding)
 
 
 def _computed(
-    program: jx.Jaxpr, name: str, x: Array, lies: sd.Sharding, sharding: sd.Sharding
-) -> sa.ShardedArray:
+    program: jx.Jaxpr, name: str, x: Array, lies: Sharding, sharding: Sharding
+) -> sharded_array.ShardedArray:
     """Return the result of a program of one array, on the devices where it is to lie.
 
     Args:
@@ -354,7 +374,7 @@ def _computed(
     placement = Placement(sharding.ids, (lies,), (sharding,))
     request = compilation.Compilation(program, name, placement=placement)
     (result,) = executable.compiled(request)([x])
-    assert isinstance(result, sa.ShardedArray), "it lies on other devices than the first"
+    assert isinstance(result, sharded_array.ShardedArray), "it lies on other devices than the first"
     return result
 
 
@@ -370,11 +390,13 @@ def exchanged(data: dtypes.HostArray, processes: Sequence[int]) -> dtypes.HostAr
         data: bytes (``uint8[n]``), as many in every process.
         processes: the numbers of the processes, of which this is one.
     """
-    mesh = mesh_of_ids([p * dev.PER_PROCESS for p in processes], (len(processes),), ("processes",))
+    mesh = mesh_of_ids([p * PER_PROCESS for p in processes], (len(processes),), ("processes",))
     aval = ShapedArray((len(processes), *data.shape), np.dtype(np.uint8))
-    rows = ns.NamedSharding(mesh, sd.PartitionSpec("processes"))
+    rows = named_sharding.NamedSharding(mesh, PartitionSpec("processes"))
     row = np.array(data[None], np.uint8)  # of its own, which nobody writes to
-    return put(of_parts(aval, rows, [row]), ns.NamedSharding(mesh, sd.PartitionSpec())).__array__()
+    return put(
+        of_parts(aval, rows, [row]), named_sharding.NamedSharding(mesh, PartitionSpec())
+    ).__array__()
 
 
 def bytes_of(array: Array) -> dtypes.HostArray:
@@ -391,14 +413,14 @@ def digest_of(array: Array) -> bytes:
     return sha256(f"{array.shape}{array.dtype.name}".encode() + data).digest()
 
 
-def check_same(array: Array, sharding: sd.Sharding) -> None:
+def check_same(array: Array, sharding: Sharding) -> None:
     """Check that all processes of a sharding have the same data for an array that will lie so.
 
     Raises:
         ProcessesDifferError: they have not.
     """
-    processes = sorted({dev.device_at(i).process_index for i in sharding.ids})
-    if dev.group().process_index not in processes:
+    processes = sorted({device_at(i).process_index for i in sharding.ids})
+    if group().process_index not in processes:
         return  # it is told so when it puts its part
     rows = exchanged(np.frombuffer(digest_of(array), np.uint8), processes)
     others = [p for p, row in zip(processes, rows, strict=True) if (row != rows[0]).any()]

@@ -17,12 +17,12 @@ from typing import Any, Final
 
 from jaxlib import xla_client
 
-from tinyjax.core.names import dev, discovery
+from tinyjax.core import devices, discovery
 from tinyjax.core.xla import backend, versions
 
 #: The name by which XLA knows the plugin, and which lowering rules are for.
 CUDA: Final = "cuda"
-_NAMES: Final = (dev.ACCELERATOR, CUDA)
+_NAMES: Final = (devices.ACCELERATOR, CUDA)
 
 #: Nvidia's libraries that XLA and the extensions load, by the packages that have them, for each
 #: version of CUDA. They are found under their names once they are loaded.
@@ -86,7 +86,7 @@ def load(name: str) -> str:
             "GPUs by Nvidia are used by XLA's plugin. In the repository's directory: "
             "pip install '.[cuda12]', or '.[cuda13]'."
         )
-    if dev.group().size > 1:
+    if devices.group().size > 1:
         return "GPUs are used by one process alone: leave out tinyjax.distributed.initialize."
     return _wrong_version(plugin) or _loaded(plugin)
 
@@ -106,7 +106,7 @@ def _loaded(plugin: discovery.Plugin) -> str:
         client = xla_client.make_c_api_client(CUDA, options, None)
     except (ImportError, RuntimeError) as error:
         return f"The plugin for CUDA {plugin.cuda} finds none: {error}"
-    backend.add_platform(client, dev.ACCELERATOR, CUDA, CUDA)
+    backend.add_platform(client, devices.ACCELERATOR, CUDA, CUDA)
     return ""
 
 

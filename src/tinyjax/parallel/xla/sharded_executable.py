@@ -18,28 +18,20 @@ from jaxlib.xla_client import CompileOptions, DeviceAssignment, HloSharding, Loa
 
 from tinyjax import config, errors, records
 from tinyjax.callbacks.xla import programs
-from tinyjax.core.names import (
-    Array,
-    Primitive,
-    ShapedArray,
-    bc,
-    conc,
-    dev,
-    jx,
-    low,
-    lw,
-    opd,
-    stg,
-    tr,
-)
+from tinyjax.core.devices import CPU, PER_PLATFORM, PER_PROCESS, platform_at
+from tinyjax.core.lowering import Locate
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.stablehlo.lowering import HostFunction
+from tinyjax.core.tracing import Primitive, jaxpr as jx, staging, trace as tr
 from tinyjax.core.tracing.primitive import P
+from tinyjax.core.values import Array, ShapedArray, concrete, operands as opd
 from tinyjax.core.values.operands import first_element, is_splat
 from tinyjax.core.xla import backend, compilation, executable, threads
 from tinyjax.core.xla.compilation import Compilation, Flags
 from tinyjax.core.xla.executable import Executable, compiled
 from tinyjax.core.xla.options import compile_options, flags_for
 from tinyjax.host.xla import call_writer
-from tinyjax.parallel import named_sharding as ns, sharded_array as sa
+from tinyjax.parallel import named_sharding, sharded_array
 from tinyjax.parallel.communication import COLLECTIVES
 from tinyjax.parallel.placement import (
     Placement,
@@ -95,7 +87,7 @@ class ShardedExecutable(Executable):
         loaded: LoadedExecutable,
         request: compilation.Compilation,
         placement: Placement,
-        functions: Sequence[lw.HostFunction] = (),
+        functions: Sequence[HostFunction] = (),
     ) -> None:
         jaxpr = request.jaxpr
         self.name: str = request.name
@@ -108,7 +100,7 @@ class ShardedExecutable(Executable):
         outs = [x for x in placement.outs if x is not None]
         self._devices = len(loaded.local_devices())
         #: whether its devices wait for each other, in threads of the processor
-        self._waits = dev.platform_at(placement.ids[0]) is dev.CPU and any(
+        self._waits = platform_at(placement.ids[0]) is CPU and any(
             _WAITS.search(m.to_string()) for m in loaded.hlo_modules()
         )
         self._handlers = [
@@ -142,7 +134,7 @@ class ShardedExecutable(Executable):
 
     def __call__(self, args: Sequence[Array]) -> list[Array]:
         """Run the program, as ``execute`` does, on arrays that are moved to where it takes them."""
-        at: list[sa.ShardedArray] = []
+        at: list[sharded_array.ShardedArray] = []
         for arg, aval, sharding in zip(args, self.in_avals, self.placement.ins, strict=True):
             x = moving.moved(arg, sharding)
             assert x.shape == aval.shape, "XLA would not notice"
@@ -180,16 +172,16 @@ class ShardedExecutable(Executable):
         try:
             return self._execute(args, buffers)
         except RuntimeError as error:
-            conc.raise_as_ours(error)
+            concrete.raise_as_ours(error)
 
     def _execute(self, args: Sequence[Array], buffers: list[Any]) -> list[Any]:
         if self.donated:
-            conc.check_donated_once(buffers, self.donated, self.in_avals, self.name)
+            concrete.check_donated_once(buffers, self.donated, self.in_avals, self.name)
         if self._functions:  # outside of the lock: the functions may run programs
-            conc.check_donated(args)
+            concrete.check_donated(args)
             return programs.run_to_end(self.loaded, buffers, self._handlers)
         with _lock:
-            conc.check_donated(args)  # here, so that no other thread comes in between
+            concrete.check_donated(args)  # here, so that no other thread comes in between
             if not self._waits:  # a token takes a tenth of a small program's time
                 return self.loaded.execute_sharded(buffers).consume_with_handlers(self._handlers)
             waiting = sum(count for _, count in _under_way)
@@ -217,12 +209,12 @@ def _written(
     x: Sharding | None, said: Sharding | None, how: Written, aval: ShapedArray
 ) -> Sharding | None:
     """How a result is said to lie that lies as ``x`` says."""
-    if not isinstance(x, ns.NamedSharding):
+    if not isinstance(x, named_sharding.NamedSharding):
         return x
-    if isinstance(said, ns.NamedSharding) and said.stripped() is not said:
+    if isinstance(said, named_sharding.NamedSharding) and said.stripped() is not said:
         return said
     first = how.first
-    if not isinstance(first, ns.NamedSharding) or how.ndim != aval.ndim or said is x:
+    if not isinstance(first, named_sharding.NamedSharding) or how.ndim != aval.ndim or said is x:
         return x
     if aval.told is not None or first.mesh != x.mesh:
         return x
@@ -233,11 +225,11 @@ def result_of(how: tuple[ShapedArray, Sharding | None], buffer: Any) -> Array:
     """Make an array of a result's shards, given its type and how it lies."""
     aval, sharding = how
     if sharding is None:
-        return conc.ConcreteArray(None, aval, buffer)
+        return concrete.ConcreteArray(None, aval, buffer)
     if 0 in aval.shape:  # XLA makes what has no elements without dividing it
         part = np.empty(sharding.shard_shape(aval.shape), backend.physical(aval).dtype)
         return moving.of_parts(aval, sharding, [part] * len(sharding.addressable_places))
-    return sa.ShardedArray(aval, sharding, buffer, is_typed=True)
+    return sharded_array.ShardedArray(aval, sharding, buffer, is_typed=True)
 
 
 def compile_placed(
@@ -245,8 +237,8 @@ def compile_placed(
     request: compilation.Compilation,
     placement: Placement,
     flags: compilation.Flags,
-    locate: low.Locate | None = None,
-) -> tuple[LoadedExecutable, Placement, Sequence[lw.HostFunction]]:
+    locate: Locate | None = None,
+) -> tuple[LoadedExecutable, Placement, Sequence[HostFunction]]:
     """Compile a program, and return how its results lie, and what it calls of Python."""
     name = request.name
     text, functions = lowering.lowered_for(placement, request.jaxpr, name, request.donated, locate)
@@ -277,9 +269,9 @@ def placed_options(flags: compilation.Flags, placement: Placement) -> CompileOpt
     free = [sharding is None for sharding in placement.outs]
     build.allow_spmd_sharding_propagation_to_output = free or [True]
     assignment = DeviceAssignment.create(
-        np.array([[i % dev.PER_PLATFORM for i in placement.ids]], np.int32)
+        np.array([[i % PER_PLATFORM for i in placement.ids]], np.int32)
     )
-    on_gpus = dev.platform_at(placement.ids[0]).rules == "cuda"
+    on_gpus = platform_at(placement.ids[0]).rules == "cuda"
     if on_gpus and (folder := plugins.toolkit()) is not None:
         build.debug_options.xla_gpu_cuda_data_dir = str(folder)
     options.device_assignment = build.device_assignment = assignment
@@ -295,7 +287,7 @@ def _read_back(
     if len(placement.ids) == 1:
         return [undivided(placement.ins, placement.ids) if x is None else x for x in placement.outs]
     named = (*placement.ins, *placement.outs, placement.whole)
-    meshes = [*dict.fromkeys([s for s in named if isinstance(s, ns.NamedSharding)])]
+    meshes = [*dict.fromkeys([s for s in named if isinstance(s, named_sharding.NamedSharding)])]
     shardings: list[Sharding | None] = []
     chosen = loaded.get_output_shardings() or []
     for sharding, proto, aval in zip(placement.outs, chosen, jaxpr.out_avals, strict=True):
@@ -303,7 +295,7 @@ def _read_back(
         own = aval.sharding if aval.told is not None else None
         names = (
             moving.by_axes(like, text, aval.shape)
-            for like in ([own] if isinstance(own, ns.NamedSharding) else meshes)
+            for like in ([own] if isinstance(own, named_sharding.NamedSharding) else meshes)
         )
         shardings.append(sharding or next((x for x in names if x is not None), None))
     return shardings
@@ -373,7 +365,7 @@ class PlannedExecutable(Executable):
         )
 
 
-def compile_request(request: Compilation, flags: Flags, locate: low.Locate | None) -> Executable:
+def compile_request(request: Compilation, flags: Flags, locate: Locate | None) -> Executable:
     """Compile a program for where its arguments lie, or for a mesh without devices.
 
     What XLA chooses of its results is given the names of a mesh's axes. Where they do not express
@@ -388,9 +380,9 @@ def compile_request(request: Compilation, flags: Flags, locate: low.Locate | Non
         loaded, decided, functions = compile_placed(on, request, placement, flags, locate)
         return ShardedExecutable(loaded, request, decided, functions)
     count = len(placement.ids)  # those with higher numbers XLA takes for another process's
-    if count > dev.PER_PROCESS:
+    if count > PER_PROCESS:
         raise errors.ShardingError(
-            f"XLA compiles programs on the CPU for {dev.PER_PROCESS} devices at most, but the "
+            f"XLA compiles programs on the CPU for {PER_PROCESS} devices at most, but the "
             f"AbstractMesh has {count}. Make its axes smaller, and scale what it tells."
         )
     on = backend.Backend(xla_client.make_cpu_client(asynchronous=True, num_devices=count))
@@ -478,7 +470,7 @@ def flags_of(request: Compilation) -> Flags:
 
     What the settings say is of the processor alone.
     """
-    on_processor = dev.platform_at(placement_in(request).ids[0]) is dev.CPU
+    on_processor = platform_at(placement_in(request).ids[0]) is CPU
     return flags_for(request) if on_processor else request.flags
 
 
@@ -494,7 +486,9 @@ def evaluate(primitive: Primitive[P], args: Sequence[Array], params: P) -> Seque
     avals = [x.aval for x in args]
     # What is one number everywhere goes to the devices as that number: True stands for such.
     lie = [
-        x._sharding if type(x) is sa.ShardedArray else is_splat(x) and x.ndim > 0 and x.size > 0
+        x._sharding
+        if type(x) is sharded_array.ShardedArray
+        else is_splat(x) and x.ndim > 0 and x.size > 0
         for x in args
     ]
     key = (primitive, params, config.settings(), *avals, *lie)
@@ -502,7 +496,9 @@ def evaluate(primitive: Primitive[P], args: Sequence[Array], params: P) -> Seque
     operands = args
     if bool in map(type, lie):
         args = [
-            conc.ConcreteArray(np.asarray(first_element(x.concrete("data"))), aval.with_shape(()))
+            concrete.ConcreteArray(
+                np.asarray(first_element(x.concrete("data"))), aval.with_shape(())
+            )
             if how is True
             else x
             for x, aval, how in zip(args, avals, lie, strict=True)
@@ -524,16 +520,16 @@ def evaluate(primitive: Primitive[P], args: Sequence[Array], params: P) -> Seque
 
 
 #: Numbers that were sent to devices: by their types and where they lie, and their bytes.
-_numbers: Final[dict[tuple[object, ...], sa.ShardedArray]] = {}
+_numbers: Final[dict[tuple[object, ...], sharded_array.ShardedArray]] = {}
 _MOST_NUMBERS: Final = 256
 
 
-def _number_at(x: Array, sharding: Sharding) -> sa.ShardedArray:
+def _number_at(x: Array, sharding: Sharding) -> sharded_array.ShardedArray:
     """Return an array of one number that lies as a sharding says: the one made before, if any.
 
     Most numbers are constants of the user's, as in ``x + 1``; sending one takes longer than that.
     """
-    if type(x) is not conc.ConcreteArray:
+    if type(x) is not concrete.ConcreteArray:
         return moving.moved(x, sharding)
     key = (x.aval, sharding, x.host.tobytes())
     cached = _numbers.get(key)
@@ -568,10 +564,10 @@ def _operation(
 ) -> jx.Jaxpr:
     def operation(*values: Array) -> Sequence[Array]:
         operands = [
-            bc.broadcast_in_dim(x, aval.shape, ()) if splat else x
+            broadcast_in_dim(x, aval.shape, ()) if splat else x
             for x, aval, splat in zip(values, avals, splats, strict=True)
         ]
         return tr.bind(primitive, operands, params)
 
     types = [a.with_shape(()) if splat else a for a, splat in zip(avals, splats, strict=True)]
-    return stg.stage(operation, types).jaxpr
+    return staging.stage(operation, types).jaxpr

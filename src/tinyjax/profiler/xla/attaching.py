@@ -17,7 +17,13 @@ from typing import Any, Final, TypeAlias
 
 from tinyjax import tracebacks
 from tinyjax.callbacks.xla import programs
-from tinyjax.core.names import ConcreteArray, bt, jt, jv, program, sig, stages, stg, tp, tr, xla
+from tinyjax.core import jit, xla
+from tinyjax.core.jit import program, signatures, stages
+from tinyjax.core.tracing import staging, trace as tr
+from tinyjax.core.transforms import batching
+from tinyjax.core.transforms.jvp import JVPTrace
+from tinyjax.core.transforms.transpose import Transposer
+from tinyjax.core.values import ConcreteArray
 from tinyjax.core.xla import backend, compilation
 from tinyjax.parallel.xla import moving, sharded_executable
 from tinyjax.profiler.notes import Notes
@@ -49,14 +55,14 @@ def attach(notes: Notes) -> Callable[[], None]:
 
 
 def _table(notes: Notes) -> Iterator[tuple[Any, str, Stand]]:
-    yield sig.Called, "__call__", lambda _: _call_usually(notes)
-    yield sig.Traces, "short_for", lambda _: lambda *args: sig.ShortCalls(None)
-    yield sig.Entry, "run", _noting(notes, lambda entry: entry.params.compilation)
+    yield signatures.Called, "__call__", lambda _: _call_usually(notes)
+    yield signatures.Traces, "short_for", lambda _: lambda *args: signatures.ShortCalls(None)
+    yield signatures.Entry, "run", _noting(notes, lambda entry: entry.params.compilation)
     yield program.JitParams, "run", _noting(notes, lambda params: params.compilation)
     yield stages.Compiled, "_call", _noting(notes, lambda compiled: compiled.lowered.compilation)
     yield tr.Running, "__enter__", _begin_trace
     yield tr.Running, "__exit__", _end_trace
-    yield tp.Transposer, "pull_back", _spanned("transform", lambda *args: {"kind": "transpose"})
+    yield Transposer, "pull_back", _spanned("transform", lambda *args: {"kind": "transpose"})
     yield xla.DeviceExecutable, "executing", _executing
     yield sharded_executable.ShardedExecutable, "execute", _spanned("execute", _program)
     yield programs.HostProgram, "_run", _spanned("execute", _program)
@@ -111,8 +117,8 @@ def _noting(notes: Notes, compilation_of: Callable[[Any], xla.Compilation]) -> S
 
 
 def _call_usually(notes: Notes) -> Callable[..., Any]:
-    def call(function: sig.Called[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        if isinstance(function, jt.JitFunction):
+    def call(function: signatures.Called[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(function, jit.JitFunction):
             notes.functions.setdefault(id(function), function)
         try:
             return function._call(args, kwargs)
@@ -155,8 +161,8 @@ def _end_trace(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _span_of(trace: tr.Trace) -> AbstractContextManager[object] | None:
     """The span of a transformation, or of the recording of a user's function."""
-    if isinstance(trace, jv.JVPTrace | bt.BatchTrace):
+    if isinstance(trace, JVPTrace | batching.BatchTrace):
         return annotation("transform", {"kind": trace.transformation})
-    if isinstance(trace, stg.StagingTrace) and trace.fun is not None:
+    if isinstance(trace, staging.StagingTrace) and trace.fun is not None:
         return annotation("trace", {"program": getattr(trace.fun, "__name__", "f")})
     return None

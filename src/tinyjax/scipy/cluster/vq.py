@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors, lazy
-from tinyjax.core.names import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.numpy.promotion import array_of, promote_inexact
 
 lazy.answer_for(__name__, "vq")

@@ -8,10 +8,11 @@ from typing import Any, Final, Literal, overload
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.names import Array, ArrayLike, av, ints, prim
+from tinyjax.core.tracing import primitive as prim
+from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints
 from tinyjax.errors import ArgumentError, ShapeError, described
 from tinyjax.host import replay
-from tinyjax.numpy import creation as cr, linalg as numpy_linalg, promotion as pm
+from tinyjax.numpy import creation, linalg as numpy_linalg, promotion as pm
 from tinyjax.numpy.contraction import exact_matmul
 from tinyjax.numpy.editing import pad
 from tinyjax.numpy.manipulation import concatenate
@@ -251,7 +252,7 @@ def lu(
     lower = ma.lower_part(tall, strict=True) + ma.identity_like(tall)
     upper = ma.upper_part(factors[..., :k, :])
     # row i of P is the unit vector of the place where row i of the matrix went
-    places = cr.arange(m, dtype=order.dtype)
+    places = creation.arange(m, dtype=order.dtype)
     permutation = (places[:, None] == order[..., None, :]).astype(dtypes.real_part(x.dtype))
     return (exact_matmul(permutation, lower), upper) if permute_l else (permutation, lower, upper)
 
@@ -639,7 +640,7 @@ def eigh(  # noqa: PLR0913, PLR0917 (JAX's signature)
         raise ShapeError.got("eigh takes a and b of one size", x, y)
     x, y = numpy_linalg.systems("eigh", x, y, vector=False)
     root = triangular.cholesky(y if lower else ma.mH(y), symmetrize_input=False)
-    whole = cr.tril(x) + ma.mH(cr.tril(x, -1))
+    whole = creation.tril(x) + ma.mH(creation.tril(x, -1))
     divided = partial(triangular.triangular_solve, root, left_side=True, lower=True)
     if type == 1:  # r^-1 a r^-H, as a is Hermitian
         standard = divided(ma.mH(divided(whole)))
@@ -715,7 +716,7 @@ def block_diag(*arrs: ArrayLike) -> Array:
         Array([[1, 2, 0],
                [0, 0, 3]], dtype=int32)
     """
-    operands = [pm.array_of("block_diag", x) for x in arrs or (cr.zeros((1, 0)),)]
+    operands = [pm.array_of("block_diag", x) for x in arrs or (creation.zeros((1, 0)),)]
     xs = [pm.strong(x) for x in pm.promote_dtypes(*operands)]
     for x in xs:
         if x.ndim > 2:

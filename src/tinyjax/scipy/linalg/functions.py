@@ -11,10 +11,15 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import custom_derivatives, dtypes
-from tinyjax.core.names import Array, ArrayLike, api, ck, hlo, idn, ints, opd, prim, sc, sh, stg, tr
+from tinyjax.core import api
+from tinyjax.core.control_flow.scan import scan
+from tinyjax.core.primitives import identities, shape as sh
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.tracing import checking, primitive as prim, staging, trace as tr
+from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.host import NotHereError, replay
-from tinyjax.numpy import creation as cr, elementwise as uf, promotion as pm, reductions as red
+from tinyjax.numpy import creation, elementwise, promotion as pm, reductions
 from tinyjax.numpy.contraction import exact_matmul
 from tinyjax.primitives import householder, lu as lu_, matrices as ma, schur_forms, spectral
 
@@ -81,10 +86,10 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     def square(powers: Array, i: ArrayLike) -> tuple[Array, None]:
         return _squared(powers, times, i), None
 
-    if any(isinstance(trace, stg.StagingTrace) for trace in tr.enclosing_traces()):
+    if any(isinstance(trace, staging.StagingTrace) for trace in tr.enclosing_traces()):
         # one squaring is compiled, not all of them; evaluation need not be told how many to make
         replay.refuse_to_replay()
-        powers, _ = sc.scan(square, powers, jnp.arange(max_squarings, dtype=times.dtype))
+        powers, _ = scan(square, powers, jnp.arange(max_squarings, dtype=times.dtype))
     else:
         count = max_squarings
         if opd.is_constant(times):  # the others would leave all matrices as they are
@@ -96,15 +101,15 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
                 return powers
         for i in range(count):
             powers, _ = square(powers, i)
-    return uf.pick((times <= max_squarings)[..., None, None], powers, math.nan)
+    return elementwise.pick((times <= max_squarings)[..., None, None], powers, math.nan)
 
 
 @replay.replayed
 def _scaled_powers(a: Array, degree: int, limit: float) -> tuple[Array, Array]:
     """Exponentials of matrices over powers of two, and how often these are to be squared."""
-    size = red.max(red.sum(uf.abs(idn.stop_gradient(a)), -2), -1)
-    times = uf.clip(uf.ceil(uf.log2(size / limit)), 0)
-    return _rational(a * uf.exp2(-times)[..., None, None], degree), times
+    size = reductions.max(reductions.sum(elementwise.abs(identities.stop_gradient(a)), -2), -1)
+    times = elementwise.clip(elementwise.ceil(elementwise.log2(size / limit)), 0)
+    return _rational(a * elementwise.exp2(-times)[..., None, None], degree), times
 
 
 @replay.replayed
@@ -112,8 +117,8 @@ def _squared(powers: Array, times: Array, i: ArrayLike) -> Array:
     """Square those matrices that are to be squared more than ``i`` times."""
     mask = (i < times)[..., None, None]
     # where there is nothing left to square, ones are, which cannot overflow
-    base = uf.pick(mask, powers, ma.identity_like(powers))
-    return uf.pick(mask, exact_matmul(base, base), powers)
+    base = elementwise.pick(mask, powers, ma.identity_like(powers))
+    return elementwise.pick(mask, exact_matmul(base, base), powers)
 
 
 def _rational(a: Array, degree: int) -> Array:
@@ -243,7 +248,7 @@ def funm(
     def function(x: Array) -> tuple[Array, Array]:
         form, vectors = spectral.schur(x)
         out, least = schur_forms.parlett(form, values(ma.diagonal_of(form)))
-        size = red.max(red.sum(uf.abs(jnp.triu(form, 1)), -2), -1, initial=0)
+        size = reductions.max(reductions.sum(elementwise.abs(jnp.triu(form, 1)), -2), -1, initial=0)
         error = jnp.clip(eps / jnp.maximum(least, eps) * size, eps, 1)
         error = jnp.where(jnp.any(jnp.isinf(out)), math.inf, error)
         return exact_matmul(exact_matmul(vectors, out), ma.mH(vectors)), error
@@ -488,7 +493,7 @@ def solve_sylvester(
     batch = pm.broadcast_shapes(*(x.shape[:-2] for x in operands))
     a, b, c = (jnp.broadcast_to(x, (*batch, *x.shape[-2:])) for x in operands)
     solution = schur_forms.solve_sylvester(a, b, c)
-    of_a, of_b = (jnp.linalg.eigvals(idn.stop_gradient(x)) for x in operands[:2])
+    of_a, of_b = (jnp.linalg.eigvals(identities.stop_gradient(x)) for x in operands[:2])
     sums = of_a[..., :, None] + of_b[..., None, :]
     unsolvable = jnp.any(jnp.abs(sums) < tol, axis=(-2, -1), keepdims=True)
     return jnp.where(unsolvable, jnp.nan, solution)
@@ -605,7 +610,7 @@ def _floats(host: Any) -> Array:
 def _size(n: int) -> int:
     """A number of rows of a square matrix; below 0 there are none."""
     size = max(ints.integer(n, "n"), 0)
-    cr.canonical_shape((size, size), "n")
+    creation.canonical_shape((size, size), "n")
     return size
 
 
@@ -645,7 +650,7 @@ def hadamard(n: int, dtype: dtypes.DTypeLike = int) -> Array:
     return jnp.asarray(_theirs().hadamard(size), dtype)
 
 
-@ck.explained
+@checking.explained
 def helmert(n: int, full: bool = False) -> Array:
     """Return Helmert's orthogonal matrix, the first row of which is constant.
 

@@ -12,7 +12,8 @@ from functools import partial
 from typing import Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 from tinyjax import frames, implicit, numpy as jnp, tree
-from tinyjax.core.names import Array, ArrayLike, arr, opd
+from tinyjax.core.values import Array, ArrayLike, operands as opd
+from tinyjax.core.values.array import is_array_like
 from tinyjax.lazy import answer_for
 
 answer_for(__name__, "bicgstab cg gmres")
@@ -31,7 +32,7 @@ Operator: TypeAlias = ArrayLike | _Product | Callable[[Any], Any]
 
 
 def _operator(A: Operator) -> ArrayLike | Callable[[Any], Any]:
-    if arr.is_array_like(A) or callable(A) or not hasattr(A, "__matmul__"):
+    if is_array_like(A) or callable(A) or not hasattr(A, "__matmul__"):
         return A
     return partial(operator.matmul, A)
 

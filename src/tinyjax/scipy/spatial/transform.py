@@ -15,7 +15,7 @@ import attrs
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, lazy, random, tree
-from tinyjax.core.names import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.numpy.promotion import inexact, strong
 

@@ -8,11 +8,12 @@ from typing import Literal, overload
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.names import Array, ArrayLike, ew, idn, ints, sh
+from tinyjax.core.primitives import elementwise as ew, identities, shape as sh
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError
 from tinyjax.host import replay
-from tinyjax.numpy import elementwise as uf, promotion as pm, reductions as red
-from tinyjax.primitives import special as sp
+from tinyjax.numpy import elementwise, promotion as pm, reductions
+from tinyjax.primitives import special
 
 # The error function
 
@@ -34,7 +35,7 @@ def erf(x: ArrayLike) -> Array:
         >>> special.erf(jnp.array([-jnp.inf, 0.0, 1.0]))
         Array([-1.       ,  0.       ,  0.8427008], dtype=float32)
     """
-    return sp.erf(pm.inexact(x, "erf"))
+    return special.erf(pm.inexact(x, "erf"))
 
 
 def erfc(x: ArrayLike) -> Array:
@@ -54,7 +55,7 @@ def erfc(x: ArrayLike) -> Array:
         >>> special.erfc(jnp.array([-jnp.inf, 0.0, 30.0]))
         Array([2., 1., 0.], dtype=float32)
     """
-    return sp.erfc(pm.inexact(x, "erfc"))
+    return special.erfc(pm.inexact(x, "erfc"))
 
 
 def erfinv(x: ArrayLike) -> Array:
@@ -74,7 +75,7 @@ def erfinv(x: ArrayLike) -> Array:
         >>> special.erfinv(jnp.array([-1.0, 0.0, 2.0]))
         Array([-inf,   0.,  nan], dtype=float32)
     """
-    return sp.erf_inv(pm.inexact(x, "erfinv"))
+    return special.erf_inv(pm.inexact(x, "erfinv"))
 
 
 def ndtr(x: ArrayLike) -> Array:
@@ -94,7 +95,7 @@ def ndtr(x: ArrayLike) -> Array:
         '7.620e-24'
     """
     a = pm.inexact(x, "ndtr")
-    return 0.5 * sp.erfc(a * -math.sqrt(0.5))
+    return 0.5 * special.erfc(a * -math.sqrt(0.5))
 
 
 def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
@@ -121,9 +122,9 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     lower = -20.0 if double else -10.0
     is_low, is_high = a < lower, a > 0
     # each formula sees its own range only, so that no derivative overflows in another's
-    low = uf.pick(is_low, a, lower)
-    middle = uf.pick(is_low | is_high, 0.0, a)
-    high = uf.pick(is_high, a, 0.0)
+    low = elementwise.pick(is_low, a, lower)
+    middle = elementwise.pick(is_low | is_high, 0.0, a)
+    high = elementwise.pick(is_high, a, 0.0)
     square = low * low
     inverse, series = 1 / square, sh.full_like(a, 0.0)
     for order in range(10 if double else 6, 0, -1):
@@ -132,7 +133,7 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     tail = -0.5 * square - scale + ew.log1p(series)
     # above 0 the complement is small and known to all its digits
     upper = ew.log1p(-ndtr(-high))
-    return uf.pick(is_low, tail, uf.pick(is_high, upper, ew.log(ndtr(middle))))
+    return elementwise.pick(is_low, tail, elementwise.pick(is_high, upper, ew.log(ndtr(middle))))
 
 
 # The gamma function
@@ -149,7 +150,7 @@ def gammaln(x: ArrayLike) -> Array:
         >>> round(float(special.gammaln(5.0)), 6)
         3.178054
     """
-    return sp.lgamma(pm.inexact(x, "gammaln"))
+    return special.lgamma(pm.inexact(x, "gammaln"))
 
 
 def gammasgn(x: ArrayLike) -> Array:
@@ -168,8 +169,8 @@ def gammasgn(x: ArrayLike) -> Array:
     odd = ew.rem(floor, sh.full_like(a, 2.0)) != 0
     # at the pole at 0 the sign is that of the side which the zero's own sign stands for
     negative = ((a < 0) & odd) | (1 / a == -math.inf)
-    sign = uf.pick(negative, -1.0, sh.full_like(a, 1.0))
-    return uf.pick(((a < 0) & (a == floor)) | uf.isnan(a), math.nan, sign)
+    sign = elementwise.pick(negative, -1.0, sh.full_like(a, 1.0))
+    return elementwise.pick(((a < 0) & (a == floor)) | elementwise.isnan(a), math.nan, sign)
 
 
 def factorial(n: ArrayLike, exact: Literal[False] = False) -> Array:
@@ -185,7 +186,7 @@ def factorial(n: ArrayLike, exact: Literal[False] = False) -> Array:
         720.0
     """
     a = pm.inexact(n, "factorial")
-    return uf.pick(a < 0, 0.0, ew.exp(sp.lgamma(a + 1.0)))
+    return elementwise.pick(a < 0, 0.0, ew.exp(special.lgamma(a + 1.0)))
 
 
 def digamma(x: ArrayLike) -> Array:
@@ -205,7 +206,7 @@ def digamma(x: ArrayLike) -> Array:
         >>> special.digamma(jnp.array([0.0, 100.0]))
         Array([    -inf, 4.600162], dtype=float32)
     """
-    return sp.digamma(pm.inexact(x, "digamma"))
+    return special.digamma(pm.inexact(x, "digamma"))
 
 
 def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
@@ -220,7 +221,7 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
         >>> round(float(special.polygamma(1, 1.0)), 6)
         1.644934
     """
-    return sp.polygamma(*pm.inexact_operands("polygamma", n, x))
+    return special.polygamma(*pm.inexact_operands("polygamma", n, x))
 
 
 def zeta(x: ArrayLike, q: ArrayLike = 1.0) -> Array:
@@ -235,7 +236,7 @@ def zeta(x: ArrayLike, q: ArrayLike = 1.0) -> Array:
         >>> round(float(special.zeta(2.0)), 6)
         1.644934
     """
-    return sp.zeta(*pm.inexact_operands("zeta", x, q))
+    return special.zeta(*pm.inexact_operands("zeta", x, q))
 
 
 # Logarithms and exponentials
@@ -284,15 +285,15 @@ def logit(x: ArrayLike) -> Array:
     # where both logarithms are near log(1/2), those of 2x and 2 - 2x keep the digits
     offset = a + a - 1
     near = ew.abs_(offset) < 0.5
-    safe = uf.pick(near, offset, 0.0)
-    return uf.pick(near, ew.log1p(safe) - ew.log1p(-safe), ew.log(a) - ew.log1p(-a))
+    safe = elementwise.pick(near, offset, 0.0)
+    return elementwise.pick(near, ew.log1p(safe) - ew.log1p(-safe), ew.log(a) - ew.log1p(-a))
 
 
 def log_minus_expm1(x: Array) -> Array:
     """``log(1 - exp(-x))`` for positive x, by the better of two forms."""
     small = ew.lt(x, sh.full_like(x, math.log(2)))
-    near, far = uf.pick(small, x, 1.0), uf.pick(small, 1.0, x)
-    return uf.pick(small, ew.log(-ew.expm1(-near)), ew.log1p(-ew.exp(-far)))
+    near, far = elementwise.pick(small, x, 1.0), elementwise.pick(small, 1.0, x)
+    return elementwise.pick(small, ew.log(-ew.expm1(-near)), ew.log1p(-ew.exp(-far)))
 
 
 def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
@@ -310,13 +311,13 @@ def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     a, b = pm.inexact_operands("xlogy", x, y)
     # the logarithm is replaced only where it is infinite or none: elsewhere it is the derivative
     harmless = (a == 0) & _without_logarithm(b, 0.0)
-    return a * ew.log(uf.pick(harmless, 1.0, b))
+    return a * ew.log(elementwise.pick(harmless, 1.0, b))
 
 
 def _without_logarithm(x: Array, zero: float) -> Array:
     """Where the logarithm of what is zero at ``zero`` is no finite number, though ``x`` is one."""
     if dtypes.is_complex(x.dtype):
-        return (x == zero) | uf.isinf(x)
+        return (x == zero) | elementwise.isinf(x)
     return (x <= zero) | (x == math.inf)
 
 
@@ -334,7 +335,7 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     """
     a, b = pm.inexact_operands("xlog1py", x, y)
     harmless = (a == 0) & _without_logarithm(b, -1.0)
-    return a * ew.log1p(uf.pick(harmless, 0.0, b))
+    return a * ew.log1p(elementwise.pick(harmless, 0.0, b))
 
 
 def entr(x: ArrayLike) -> Array:
@@ -356,11 +357,11 @@ def entr(x: ArrayLike) -> Array:
     """
     a = pm.inexact(x, "entr")
     at_zero = a == 0
-    safe = uf.pick(ew.le(a, sh.full_like(a, 0.0)), 1.0, a)
+    safe = elementwise.pick(ew.le(a, sh.full_like(a, 0.0)), 1.0, a)
     # the root is 0 there too, and as steep
-    root = ew.sqrt(uf.pick(at_zero, a, 1.0))
-    value = uf.pick(at_zero, root, 0.0 - safe * ew.log(safe))
-    return uf.pick(a < 0, -math.inf, value)
+    root = ew.sqrt(elementwise.pick(at_zero, a, 1.0))
+    value = elementwise.pick(at_zero, root, 0.0 - safe * ew.log(safe))
+    return elementwise.pick(a < 0, -math.inf, value)
 
 
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
@@ -378,10 +379,10 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     a, b = pm.inexact_operands("rel_entr", p, q)
     zero = sh.full_like(a, 0.0)
     positive = ew.gt(a, zero) & ew.gt(b, zero)
-    safe_a, safe_b = uf.pick(positive, a, 1.0), uf.pick(positive, b, 1.0)
-    outside = uf.pick((a == 0) & (b >= 0), 0.0, sh.full_like(a, math.inf))
-    value = uf.pick(positive, safe_a * ew.log(safe_a / safe_b), outside)
-    return uf.unless_nan(value, a, b)
+    safe_a, safe_b = elementwise.pick(positive, a, 1.0), elementwise.pick(positive, b, 1.0)
+    outside = elementwise.pick((a == 0) & (b >= 0), 0.0, sh.full_like(a, math.inf))
+    value = elementwise.pick(positive, safe_a * ew.log(safe_a / safe_b), outside)
+    return elementwise.unless_nan(value, a, b)
 
 
 def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
@@ -405,18 +406,18 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """
     a, b = pm.inexact_operands("kl_div", p, q)
     entropy = rel_entr(a, b)
-    outside = uf.logical_and(uf.logical_or(a < 0, b <= 0), entropy == math.inf)
-    return uf.pick(outside, entropy, entropy - a + b)
+    outside = elementwise.logical_and(elementwise.logical_or(a < 0, b <= 0), entropy == math.inf)
+    return elementwise.pick(outside, entropy, entropy - a + b)
 
 
 def _with_finite_exponential(x: Array) -> Array:
     """Bound the real part from above; -inf in place of NaN."""
     if not dtypes.is_complex(x.dtype):
         most = float(np.floor(np.log(float(dtypes.finfo(x.dtype).max))))
-        return uf.pick(ew.eq(x, x), uf.minimum(x, most), -math.inf)
+        return elementwise.pick(ew.eq(x, x), elementwise.minimum(x, most), -math.inf)
     re, im = ew.real(x), ew.imag(x)
-    bounded = _with_finite_exponential(uf.pick(ew.is_finite(im), re, math.nan))
-    return ew.complex_(bounded, uf.pick(ew.is_finite(im), im, 0))
+    bounded = _with_finite_exponential(elementwise.pick(ew.is_finite(im), re, math.nan))
+    return ew.complex_(bounded, elementwise.pick(ew.is_finite(im), im, 0))
 
 
 @overload
@@ -478,28 +479,30 @@ def logsumexp(
     else:
         values, factors = map(pm.strong, pm.broadcast(pm.floats("logsumexp", a, b), "logsumexp"))
     if where is not None:
-        values = uf.pick(where, values, -math.inf)
-        factors = None if factors is None else uf.pick(where, factors, 0)
+        values = elementwise.pick(where, values, -math.inf)
+        factors = None if factors is None else elementwise.pick(where, factors, 0)
     axes = ints.canonical_axes(axis, values.ndim)
     real = ew.real(values) if dtypes.is_complex(values.dtype) else values
     if dtypes.is_complex(values.dtype):  # the exponential is 0 whatever the imaginary part is
-        values = uf.pick(real == -math.inf, -math.inf, values)
+        values = elementwise.pick(real == -math.inf, -math.inf, values)
     absent = None if factors is None else factors == 0
     if absent is not None:
-        real = uf.pick(absent, -math.inf, real)
+        real = elementwise.pick(absent, -math.inf, real)
     # before the maximum, so that nothing is computed of a derivative that is dropped
-    greatest = red.max(idn.stop_gradient(real), axes, keepdims=True, initial=-math.inf)
-    shift = uf.pick(ew.is_finite(greatest), greatest, 0.0)
+    greatest = reductions.max(
+        identities.stop_gradient(real), axes, keepdims=True, initial=-math.inf
+    )
+    shift = elementwise.pick(ew.is_finite(greatest), greatest, 0.0)
     exponents = values - ew.convert_element_type(shift, values.dtype)
     if absent is not None:
         # a finite exponential, so that its product with 0 is 0, whose derivative in b it is
         bounded = _with_finite_exponential(exponents)
         # what has no factor but 0 is -inf whatever a is, though the logarithm's slope is infinite
-        dead = red.all(absent, axes, keepdims=True)
-        bounded = uf.pick(dead, idn.stop_gradient(bounded), bounded)
+        dead = reductions.all(absent, axes, keepdims=True)
+        bounded = elementwise.pick(dead, identities.stop_gradient(bounded), bounded)
         exponents = ew.select(absent, bounded, exponents)
     terms = ew.exp(exponents)
-    total = red.sum(terms if factors is None else terms * factors, axes, keepdims=True)
+    total = reductions.sum(terms if factors is None else terms * factors, axes, keepdims=True)
     if return_sign or not dtypes.is_complex(total.dtype):
         # exponentials without factors have a sum that is its own absolute value
         positive = factors is None and not dtypes.is_complex(total.dtype)
@@ -515,17 +518,17 @@ def logsumexp(
         sign = sh.squeeze(sign, axes)
     if return_sign:
         return out, sign
-    return uf.pick(sign < 0, math.nan, out)
+    return elementwise.pick(sign < 0, math.nan, out)
 
 
 def shifted(name: str, x: ArrayLike, axis: ints.Axis, where: ArrayLike | None = None) -> Array:
     """Subtract the greatest element, which is a constant to derivatives; -inf where masked out."""
     a = pm.strong(pm.inexact(x, name))
     if where is not None:
-        a = uf.pick(where, a, -math.inf)
+        a = elementwise.pick(where, a, -math.inf)
     # before the maximum, so that nothing is computed of a derivative that is dropped
     start = None if type(a.size) is int and a.size else -math.inf
-    greatest = red.max(idn.stop_gradient(a), axis, keepdims=True, initial=start)
+    greatest = reductions.max(identities.stop_gradient(a), axis, keepdims=True, initial=start)
     return a - greatest
 
 
@@ -546,7 +549,7 @@ def log_softmax(x: ArrayLike, /, *, axis: ints.Axis = None) -> Array:
         Array([-1000.,     0.], dtype=float32)
     """
     a = shifted("log_softmax", x, axis)
-    return a - ew.log(red.sum(ew.exp(a), axis, keepdims=True))
+    return a - ew.log(reductions.sum(ew.exp(a), axis, keepdims=True))
 
 
 def softmax(x: ArrayLike, /, *, axis: ints.Axis = None) -> Array:
@@ -566,7 +569,7 @@ def softmax(x: ArrayLike, /, *, axis: ints.Axis = None) -> Array:
         Array([0., 0., 1.], dtype=float32)
     """
     exponentials = ew.exp(shifted("softmax", x, axis))
-    return exponentials / red.sum(exponentials, axis, keepdims=True)
+    return exponentials / reductions.sum(exponentials, axis, keepdims=True)
 
 
 replay.replay_functions(globals(), plain="erf erfc erfinv gammaln digamma shifted log_minus_expm1")

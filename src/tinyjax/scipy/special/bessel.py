@@ -7,11 +7,12 @@ from functools import partial
 from typing import Final
 
 from tinyjax import custom_derivatives, dtypes
-from tinyjax.core.names import Array, ArrayLike, ew, ints, sh
+from tinyjax.core.primitives import elementwise as ew, shape as sh
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.host.replay import replayed
-from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, reductions as red
-from tinyjax.special import bessel as sbe
+from tinyjax.numpy import elementwise, manipulation, promotion as pm, reductions
+from tinyjax.special.bessel import bessel_i0e, bessel_i1e
 
 
 def i0e(x: ArrayLike) -> Array:
@@ -31,7 +32,7 @@ def i0e(x: ArrayLike) -> Array:
         >>> special.i0e(jnp.array([0.0, 1e6]))
         Array([1.0000000e+00, 3.9894233e-04], dtype=float32)
     """
-    return sbe.bessel_i0e(pm.inexact(x, "i0e"))
+    return bessel_i0e(pm.inexact(x, "i0e"))
 
 
 def i1e(x: ArrayLike) -> Array:
@@ -51,7 +52,7 @@ def i1e(x: ArrayLike) -> Array:
         >>> special.i1e(jnp.array([0.0, 1e6]))
         Array([0.        , 0.00039894], dtype=float32)
     """
-    return sbe.bessel_i1e(pm.inexact(x, "i1e"))
+    return bessel_i1e(pm.inexact(x, "i1e"))
 
 
 @replayed
@@ -107,7 +108,7 @@ def _times_exp(scaled: Array, x: Array) -> Array:
 
 @custom_derivatives.custom_jvp
 def _modified_0(x: Array) -> Array:
-    return _times_exp(sbe.bessel_i0e(x), x)
+    return _times_exp(bessel_i0e(x), x)
 
 
 @_modified_0.defjvp
@@ -118,7 +119,7 @@ def _modified_0_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Arra
 
 @custom_derivatives.custom_jvp
 def _modified_1(x: Array) -> Array:
-    return _times_exp(sbe.bessel_i1e(x), x)
+    return _times_exp(bessel_i1e(x), x)
 
 
 @_modified_1.defjvp
@@ -126,7 +127,7 @@ def _modified_1_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Arra
     (x,), (tangent,) = primals, tangents
     value = _modified_1(x)
     none = x == 0
-    slope = _modified_0(x) - uf.pick(none, 0.5, value / uf.pick(none, 1.0, x))
+    slope = _modified_0(x) - elementwise.pick(none, 0.5, value / elementwise.pick(none, 1.0, x))
     return value, tangent * slope
 
 
@@ -186,7 +187,7 @@ def _first_kind(x: Array, last: int, start: int) -> Array:
         over_first.append(over_first[-1] * ratio)
         if k % 2 == 0:
             total = total + 2 * over_first[-1]
-    return mn.stack([value / total for value in over_first[: last + 1]])
+    return manipulation.stack([value / total for value in over_first[: last + 1]])
 
 
 @_first_kind.defjvp
@@ -199,7 +200,7 @@ def _first_kind_jvp(
     """
     (x,), (tangent,) = primals, tangents
     orders = _first_kind(x, last + 1, start)
-    below = mn.concatenate([-orders[1:2], orders[:last]])
+    below = manipulation.concatenate([-orders[1:2], orders[:last]])
     return orders[:-1], 0.5 * tangent * (below - orders[1:])
 
 
@@ -236,7 +237,7 @@ def sph_harm_y(
     """
     if diff_n is not None:
         raise ArgumentError("diff_n of sph_harm_y is not taken. Use tinyjax.grad and its kin.")
-    highest = ints.integer(red.max(n) if n_max is None else n_max, "n_max of sph_harm_y")
+    highest = ints.integer(reductions.max(n) if n_max is None else n_max, "n_max of sph_harm_y")
     angles = pm.floats("sph_harm_y", theta, phi)
     places = [ew.convert_element_type(x, angles[0].dtype) for x in pm.arrays("sph_harm_y", n, m)]
     degree, order, polar, around = pm.broadcast([*places, *angles], "sph_harm_y")
@@ -244,26 +245,28 @@ def sph_harm_y(
     cosine, sine = ew.cos(polar), ew.sin(polar)
     # not where pi itself was rounded up, whose derivative is that from within
     beyond = sine < -float(dtypes.finfo(sine.dtype).eps)
-    sine = uf.pick(beyond, -sine, sine)
+    sine = elementwise.pick(beyond, -sine, sine)
     # normalised Legendre functions: up the diagonal to degree = order, then up in the degree
     diagonal = sh.full_like(polar, math.sqrt(0.25 / math.pi))
     for k in range(1, highest + 1):
-        diagonal = uf.pick(size >= k, -math.sqrt((2 * k + 1) / (2 * k)) * sine * diagonal, diagonal)
+        diagonal = elementwise.pick(
+            size >= k, -math.sqrt((2 * k + 1) / (2 * k)) * sine * diagonal, diagonal
+        )
     before, value = sh.full_like(polar, 0.0), diagonal
     for k in range(1, highest + 1):
         square = size * size
         up = (size < k) & (degree >= k)
-        gap = uf.pick(up, k * k - square, 1.0)
-        last = uf.pick(up, (k - 1) ** 2 - square, 0.0) / max(4 * (k - 1) ** 2 - 1, 1)
+        gap = elementwise.pick(up, k * k - square, 1.0)
+        last = elementwise.pick(up, (k - 1) ** 2 - square, 0.0) / max(4 * (k - 1) ** 2 - 1, 1)
         following = ew.sqrt((4 * k * k - 1) / gap) * (cosine * value - _root(last) * before)
-        before, value = uf.pick(up, value, before), uf.pick(up, following, value)
-    value = uf.pick(size > degree, 0.0, value)
+        before, value = elementwise.pick(up, value, before), elementwise.pick(up, following, value)
+    value = elementwise.pick(size > degree, 0.0, value)
     # of negative order the conjugate, with the sign of (-1)^m
-    value = uf.pick((order < 0) & (size % 2 == 1), -value, value)
+    value = elementwise.pick((order < 0) & (size % 2 == 1), -value, value)
     turn = order * around
     return ew.complex_(value * ew.cos(turn), value * ew.sin(turn))
 
 
 def _root(x: Array) -> Array:
     zero = x <= 0
-    return uf.pick(zero, 0.0, ew.sqrt(uf.pick(zero, 1.0, x)))
+    return elementwise.pick(zero, 0.0, ew.sqrt(elementwise.pick(zero, 1.0, x)))

@@ -8,13 +8,16 @@ from typing import Final
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.names import Array, ArrayLike, ew, ints, prim, sh, tr
+from tinyjax.core.primitives import elementwise as ew, shape as sh
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, shortened
 from tinyjax.host import replay
-from tinyjax.numpy import creation as cr, elementwise as uf, promotion as pm
-from tinyjax.primitives import special as sp
+from tinyjax.numpy import creation, elementwise, promotion as pm
+from tinyjax.primitives import special
 from tinyjax.scipy.special import basic
-from tinyjax.special import declaring as decl, gamma as sga, hypergeometric as shy, integrals as si
+from tinyjax.special import declaring, hypergeometric, integrals
+from tinyjax.special.gamma import igamma, igammac, regularized_incomplete_beta, stirling_series
 
 # The gamma and beta functions, what is made of them, and hypergeometric functions.
 
@@ -34,8 +37,8 @@ def gamma(x: ArrayLike) -> Array:
     if dtypes.is_complex(a.dtype):
         x = ew.real(a)
         pole = (ew.floor(x) == x) & (x <= 0) & (ew.imag(a) == 0)
-        return uf.pick(pole, complex(math.nan, math.nan), ew.exp(loggamma(a)))
-    return basic.gammasgn(a) * ew.exp(sp.lgamma(a))
+        return elementwise.pick(pole, complex(math.nan, math.nan), ew.exp(loggamma(a)))
+    return basic.gammasgn(a) * ew.exp(special.lgamma(a))
 
 
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
@@ -55,23 +58,21 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
         -278.642
     """
     x, y = pm.inexact_operands("betaln", a, b)
-    plain = sp.lgamma(x) + sp.lgamma(y) - sp.lgamma(x + y)
+    plain = special.lgamma(x) + special.lgamma(y) - special.lgamma(x + y)
     # Logarithms of large numbers' gamma functions cancel. There, by Stirling's formula, what is
     # left of them.
     first = x < y
-    small, large = uf.pick(first, x, y), uf.pick(first, y, x)
+    small, large = elementwise.pick(first, x, y), elementwise.pick(first, y, x)
     far = (large > 10) & (x + y > 10)
     both = far & (small > 10)
-    p, s = uf.pick(far, large, 10.0), uf.pick(far, small, 1.0)
+    p, s = elementwise.pick(far, large, 10.0), elementwise.pick(far, small, 1.0)
     end = p + s
-    rest = sga.stirling_series(p) - sga.stirling_series(end) - (p - 0.5) * ew.log1p(s / p)
-    one_large = sp.lgamma(s) + s - s * ew.log(end)
-    q = uf.pick(both, small, 10.0)
+    rest = stirling_series(p) - stirling_series(end) - (p - 0.5) * ew.log1p(s / p)
+    one_large = special.lgamma(s) + s - s * ew.log(end)
+    q = elementwise.pick(both, small, 10.0)
     log_ratio = ew.log1p(p / q)
-    both_large = (
-        0.5 * math.log(2 * math.pi) + sga.stirling_series(q) - 0.5 * ew.log(q) - q * log_ratio
-    )
-    return uf.pick(far, rest + uf.pick(both, both_large, one_large), plain)
+    both_large = 0.5 * math.log(2 * math.pi) + stirling_series(q) - 0.5 * ew.log(q) - q * log_ratio
+    return elementwise.pick(far, rest + elementwise.pick(both, both_large, one_large), plain)
 
 
 def beta(a: ArrayLike, b: ArrayLike) -> Array:
@@ -108,7 +109,7 @@ def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
         >>> round(float(special.gammainc(2.0, 1.0)), 6)
         0.264241
     """
-    return sga.igamma(*pm.inexact_operands("gammainc", a, x))
+    return igamma(*pm.inexact_operands("gammainc", a, x))
 
 
 def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
@@ -123,7 +124,7 @@ def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
         >>> round(float(special.gammaincc(2.0, 1.0)), 6)
         0.735759
     """
-    return sga.igammac(*pm.inexact_operands("gammaincc", a, x))
+    return igammac(*pm.inexact_operands("gammaincc", a, x))
 
 
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
@@ -140,7 +141,7 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
         0.6875
     """
     operands = pm.broadcast(pm.floats("betainc", a, b, x), "betainc")
-    return tr.bind1(sga.regularized_incomplete_beta, operands, prim.NO_PARAMS)
+    return tr.bind1(regularized_incomplete_beta, operands, prim.NO_PARAMS)
 
 
 def poch(z: ArrayLike, m: ArrayLike) -> Array:
@@ -160,7 +161,7 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
         >>> special.poch(-1.0, 1.0), special.poch(0.0, 0.0)
         (Array(-1., dtype=float32, weak_type=True), Array(1., dtype=float32, weak_type=True))
     """
-    return shy.poch(*pm.inexact_operands("poch", z, m))
+    return hypergeometric.poch(*pm.inexact_operands("poch", z, m))
 
 
 def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
@@ -181,11 +182,11 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     """
     n, chosen = pm.inexact_operands("comb", N, k)
     if repetition:
-        return uf.pick((chosen == 0) & (n >= 0), 1.0, comb(n + chosen - 1, chosen))
+        return elementwise.pick((chosen == 0) & (n >= 0), 1.0, comb(n + chosen - 1, chosen))
     possible = (chosen <= n) & (n >= 0) & (chosen >= 0)
-    of, some = uf.pick(possible, n, 0.0), uf.pick(possible, chosen, 0.0)
-    log = sp.lgamma(of + 1) - sp.lgamma(some + 1) - sp.lgamma(of - some + 1)
-    return uf.pick(possible, ew.exp(log), 0.0)
+    of, some = elementwise.pick(possible, n, 0.0), elementwise.pick(possible, chosen, 0.0)
+    log = special.lgamma(of + 1) - special.lgamma(some + 1) - special.lgamma(of - some + 1)
+    return elementwise.pick(possible, ew.exp(log), 0.0)
 
 
 #: Each is an equation of the program.
@@ -214,7 +215,7 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
     x = pm.inexact(a, "multigammaln")
     total = sh.full_like(x, dimension * (dimension - 1) / 4 * math.log(math.pi))
     for i in range(dimension):
-        total = total + sp.lgamma(x - i / 2)
+        total = total + special.lgamma(x - i / 2)
     return total
 
 
@@ -237,8 +238,8 @@ def bernoulli(n: int) -> Array:
         raise ArgumentError(
             f"n of bernoulli must be at least 0 and below 2**31, but it is {shortened(last)}."
         )
-    numbers = decl.scipy_special().bernoulli(max(last, 2))[: last + 1]
-    return cr.asarray(np.asarray(numbers), dtype=dtypes.default_float())
+    numbers = declaring.scipy_special().bernoulli(max(last, 2))[: last + 1]
+    return creation.asarray(np.asarray(numbers), dtype=dtypes.default_float())
 
 
 def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
@@ -281,8 +282,8 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
 
 def _power_of(log: Array, power: Array) -> Array:
     none = power == 0
-    safe = uf.pick(none, 1.0, power)
-    return uf.pick(none, log, ew.expm1(safe * log) / safe)
+    safe = elementwise.pick(none, 1.0, power)
+    return elementwise.pick(none, log, ew.expm1(safe * log) / safe)
 
 
 def loggamma(x: ArrayLike) -> Array:
@@ -299,17 +300,17 @@ def loggamma(x: ArrayLike) -> Array:
     """
     a = pm.inexact(x, "loggamma")
     if not dtypes.is_complex(a.dtype):
-        return uf.pick(a >= 0, sp.lgamma(a), math.nan)
-    below = uf.imag(a) < 0
-    upper = uf.pick(below, uf.conjugate(a), a)
-    left = uf.real(upper) < 0.5
-    value = _loggamma_right(uf.pick(left, 1 - upper, upper))
+        return elementwise.pick(a >= 0, special.lgamma(a), math.nan)
+    below = elementwise.imag(a) < 0
+    upper = elementwise.pick(below, elementwise.conjugate(a), a)
+    left = elementwise.real(upper) < 0.5
+    value = _loggamma_right(elementwise.pick(left, 1 - upper, upper))
     # DLMF 5.5.3, with sin(pi z) = i/2 exp(-i pi z) (1 - exp(2 i pi z)), which has one branch above
-    y = uf.pick(left, upper, 0.25 + 1j)
-    turn = ew.exp(2j * math.pi * (y - uf.rint(uf.real(y))))
+    y = elementwise.pick(left, upper, 0.25 + 1j)
+    turn = ew.exp(2j * math.pi * (y - elementwise.rint(elementwise.real(y))))
     log_sine = ew.log(1 - turn) - 1j * math.pi * (y - 0.5) - math.log(2)
-    value = uf.pick(left, math.log(math.pi) - log_sine - value, value)
-    return uf.pick(below, uf.conjugate(value), value)
+    value = elementwise.pick(left, math.log(math.pi) - log_sine - value, value)
+    return elementwise.pick(below, elementwise.conjugate(value), value)
 
 
 #: How far the argument is moved to the right for Stirling's series.
@@ -326,7 +327,7 @@ def _loggamma_right(z: Array) -> Array:
     square = inverse * inverse
     series = sh.full_like(z, 0.0)
     for k in reversed(range(1, 9)):
-        series = series * square + sp._BERNOULLI[k - 1] / (2 * k * (2 * k - 1))
+        series = series * square + special._BERNOULLI[k - 1] / (2 * k * (2 * k - 1))
     return total + (z - 0.5) * ew.log(z) - z + series * inverse
 
 
@@ -347,7 +348,7 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
         1.718282
     """
     operands = pm.broadcast(pm.floats("hyp1f1", a, b, x), "hyp1f1")
-    return tr.bind1(shy.hyp1f1, operands, prim.NO_PARAMS)
+    return tr.bind1(hypergeometric.hyp1f1, operands, prim.NO_PARAMS)
 
 
 def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
@@ -367,7 +368,7 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
         1.386294
     """
     operands = pm.broadcast(pm.floats("hyp2f1", a, b, c, x), "hyp2f1")
-    return tr.bind1(shy.hyp2f1, operands, prim.NO_PARAMS)
+    return tr.bind1(hypergeometric.hyp2f1, operands, prim.NO_PARAMS)
 
 
 # Integrals of the normal density, of exponentials and of circular functions.
@@ -390,7 +391,7 @@ def ndtri(p: ArrayLike) -> Array:
         >>> special.ndtri(jnp.array([0.0, 0.5, 1.0, 2.0]))
         Array([-inf,   0.,  inf,  nan], dtype=float32)
     """
-    return si.ndtri(pm.inexact(p, "ndtri"))
+    return integrals.ndtri(pm.inexact(p, "ndtri"))
 
 
 def dawsn(x: ArrayLike) -> Array:
@@ -410,7 +411,7 @@ def dawsn(x: ArrayLike) -> Array:
         >>> special.dawsn(jnp.array([0.0, -1.0, jnp.inf]))
         Array([ 0.       , -0.5380795,  0.       ], dtype=float32)
     """
-    return si.dawsn(pm.inexact(x, "dawsn"))
+    return integrals.dawsn(pm.inexact(x, "dawsn"))
 
 
 def wofz(z: ArrayLike) -> Array:
@@ -435,7 +436,7 @@ def wofz(z: ArrayLike) -> Array:
     a = pm.inexact(z, "wofz")
     if not dtypes.is_complex(a.dtype):
         a = ew.convert_element_type(a, dtypes.promote_types(a.dtype, dtypes.complex64))
-    return si.wofz(a)
+    return integrals.wofz(a)
 
 
 def erfcx(x: ArrayLike) -> Array:
@@ -455,7 +456,7 @@ def erfcx(x: ArrayLike) -> Array:
         Array([inf,  1.,  0.], dtype=float32)
     """
     a = pm.inexact(x, "erfcx")
-    return si.wofz(1j * a) if dtypes.is_complex(a.dtype) else si.erfcx(a)
+    return integrals.wofz(1j * a) if dtypes.is_complex(a.dtype) else integrals.erfcx(a)
 
 
 def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
@@ -473,7 +474,7 @@ def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
         >>> round(float(special.owens_t(1.0, 0.5)), 6)
         0.043065
     """
-    return si.owens_t(*pm.inexact_operands("owens_t", h, a))
+    return integrals.owens_t(*pm.inexact_operands("owens_t", h, a))
 
 
 def expi(x: ArrayLike) -> Array:
@@ -493,7 +494,7 @@ def expi(x: ArrayLike) -> Array:
         >>> special.expi(jnp.array([-1.0, 0.0, 100.0]))
         Array([-0.21938394,        -inf,         inf], dtype=float32)
     """
-    return si.expi(pm.inexact(x, "expi"))
+    return integrals.expi(pm.inexact(x, "expi"))
 
 
 def exp1(x: ArrayLike) -> Array:
@@ -508,7 +509,7 @@ def exp1(x: ArrayLike) -> Array:
         0.219384
     """
     a = pm.inexact(x, "exp1")
-    return uf.pick(a < 0, math.nan, -si.expi(-a))
+    return elementwise.pick(a < 0, math.nan, -integrals.expi(-a))
 
 
 def expn(n: ArrayLike, x: ArrayLike) -> Array:
@@ -523,7 +524,7 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
         >>> round(float(special.expn(2, 1.0)), 6)
         0.148496
     """
-    return si.expn(*pm.inexact_operands("expn", n, x))
+    return integrals.expn(*pm.inexact_operands("expn", n, x))
 
 
 def sici(x: ArrayLike) -> tuple[Array, Array]:
@@ -542,7 +543,7 @@ def sici(x: ArrayLike) -> tuple[Array, Array]:
         [0.946083, 0.337404]
     """
     a = pm.inexact(x, "sici")
-    return si.sine_integral(a), si.cosine_integral(a)
+    return integrals.sine_integral(a), integrals.cosine_integral(a)
 
 
 def fresnel(x: ArrayLike) -> tuple[Array, Array]:
@@ -560,7 +561,7 @@ def fresnel(x: ArrayLike) -> tuple[Array, Array]:
         [0.438259, 0.779893]
     """
     a = pm.inexact(x, "fresnel")
-    return si.fresnel_sine(a), si.fresnel_cosine(a)
+    return integrals.fresnel_sine(a), integrals.fresnel_cosine(a)
 
 
 def spence(x: ArrayLike) -> Array:
@@ -574,7 +575,7 @@ def spence(x: ArrayLike) -> Array:
         >>> round(float(special.spence(0.5)), 6)
         0.582241
     """
-    return si.spence(pm.inexact(x, "spence"))
+    return integrals.spence(pm.inexact(x, "spence"))
 
 
 replay.replay_functions(globals(), plain="hyp1f1 hyp2f1 ndtri wofz expi expn spence")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tinyjax.numpy import elementwise as uf, promotion as pm
-from tinyjax.scipy import special as sps
+from tinyjax.numpy import elementwise, promotion as pm
+from tinyjax.scipy import special
 from tinyjax.scipy.stats.distribution import Array, ArrayLike, Family, Operands, k_p
 
 _P: Final = "real, in [0, 1]: the probability of 1"
@@ -27,18 +27,18 @@ _quantile: Final = Family(__name__, _q_p, "0.5, 0.3", p=_P)
 
 def _logpmf(k: Array, p: Array, loc: Array) -> Array:
     n = k - loc
-    value = sps.xlogy(n, p) + sps.xlog1py(1 - n, -p)
-    return uf.pick((n < 0) | (n > 1), -math.inf, value)
+    value = special.xlogy(n, p) + special.xlog1py(1 - n, -p)
+    return elementwise.pick((n < 0) | (n > 1), -math.inf, value)
 
 
 def _cdf(k: Array, p: Array) -> Array:
-    value = uf.pick(k < 0, 0.0, uf.pick(k < 1, 1 - p, 1.0))
-    return uf.pick((p < 0) | (p > 1), math.nan, value)
+    value = elementwise.pick(k < 0, 0.0, elementwise.pick(k < 1, 1 - p, 1.0))
+    return elementwise.pick((p < 0) | (p > 1), math.nan, value)
 
 
 def _ppf(q: Array, p: Array) -> Array:
     inside = (p >= 0) & (p <= 1) & (q >= 0) & (q <= 1)
-    return uf.pick(inside, pm.convert(q > 1 - p, q.dtype, q.weak_type), math.nan)
+    return elementwise.pick(inside, pm.convert(q > 1 - p, q.dtype, q.weak_type), math.nan)
 
 
 logpmf: Final = _at.define("logpmf", _logpmf, -1.204)

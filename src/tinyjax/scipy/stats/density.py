@@ -8,10 +8,10 @@ from typing import Any, Final, TypeAlias
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, random, tree
-from tinyjax.core.names import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.numpy import promotion as pm
-from tinyjax.scipy import linalg, special as sps
+from tinyjax.scipy import linalg, special
 
 _LOG_2PI: Final = math.log(2 * math.pi)
 
@@ -181,7 +181,7 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
             >>> gaussian_kde(jnp.array([0.0, 1.0, 2.0])).logpdf(1.0).round(4)
             Array([-1.1452], dtype=float32)
         """
-        return sps.logsumexp(self._exponents(self._points(x)), -1, self.weights)
+        return special.logsumexp(self._exponents(self._points(x)), -1, self.weights)
 
     def _points(self, points: ArrayLike) -> Array:
         array = _real("points", points)
@@ -261,7 +261,7 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
                 f"{ends[0].aval} and {ends[1].aval}, and there are {self.d} coordinates."
             )
         places = (jnp.stack(ends)[:, None] - self.dataset[0]) / jnp.sqrt(self.covariance[0, 0])
-        below = sps.ndtr(places)
+        below = special.ndtr(places)
         return jnp.sum(self.weights * (below[1] - below[0]))
 
     def integrate_kde(self, other: gaussian_kde) -> Array:

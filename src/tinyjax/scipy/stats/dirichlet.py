@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 
 from tinyjax import errors
-from tinyjax.core.names import Array, ArrayLike, ew
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.host import replay
 from tinyjax.lazy import answer_for
-from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, reductions as red
-from tinyjax.scipy import special as sps
+from tinyjax.numpy import elementwise, manipulation, promotion as pm, reductions
+from tinyjax.scipy import special
 
 answer_for(__name__, "logpdf pdf")
 
@@ -45,12 +46,12 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
             f"x of dirichlet must have as many entries as alpha, {count}, or one fewer", shares
         )
     if shares.shape[0] != count:
-        shares = mn.concatenate([shares, 1 - red.sum(shares, 0, keepdims=True)], 0)
-    normaliser = red.sum(sps.gammaln(power)) - sps.gammaln(red.sum(power))
+        shares = manipulation.concatenate([shares, 1 - reductions.sum(shares, 0, keepdims=True)], 0)
+    normaliser = reductions.sum(special.gammaln(power)) - special.gammaln(reductions.sum(power))
     power = power.reshape((count,) + (1,) * (shares.ndim - 1))
-    value = red.sum(sps.xlogy(power - 1, shares), 0) - normaliser
-    sums_to_one = ew.abs_(red.sum(shares, 0) - 1) < _TOLERANCE
-    return uf.pick(red.all(shares > 0, 0) & sums_to_one, value, -math.inf)
+    value = reductions.sum(special.xlogy(power - 1, shares), 0) - normaliser
+    sums_to_one = ew.abs_(reductions.sum(shares, 0) - 1) < _TOLERANCE
+    return elementwise.pick(reductions.all(shares > 0, 0) & sums_to_one, value, -math.inf)
 
 
 def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:

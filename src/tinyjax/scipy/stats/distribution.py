@@ -14,7 +14,8 @@ from types import FunctionType
 from typing import Final, Generic, ParamSpec, TypeAlias
 
 from tinyjax import frames, lazy
-from tinyjax.core.names import Array, ArrayLike, ew, sh
+from tinyjax.core.primitives import elementwise as ew, shape as sh
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import promotion as pm
 from tinyjax.numpy.elementwise import pick, unless_nan

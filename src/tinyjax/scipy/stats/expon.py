@@ -5,34 +5,46 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tinyjax.scipy.stats import distribution as dist
+from tinyjax.scipy.stats import distribution
 
-_at: Final = dist.Family(__name__, dist.x_loc_scale, "0.5", keeps_nan=True)
-_quantile: Final = dist.Family(__name__, dist.q_loc_scale, "0.3")
+_at: Final = distribution.Family(__name__, distribution.x_loc_scale, "0.5", keeps_nan=True)
+_quantile: Final = distribution.Family(__name__, distribution.q_loc_scale, "0.3")
 
 
-def _logpdf(x: dist.Array, loc: dist.Array, scale: dist.Array) -> dist.Array:
+def _logpdf(
+    x: distribution.Array, loc: distribution.Array, scale: distribution.Array
+) -> distribution.Array:
     below = x < loc
-    return dist.pick(below, -math.inf, -((x - loc) / scale + dist.ew.log(scale)))
+    return distribution.pick(below, -math.inf, -((x - loc) / scale + distribution.ew.log(scale)))
 
 
-def _cdf(x: dist.Array, loc: dist.Array, scale: dist.Array) -> dist.Array:
-    return dist.pick(x < loc, 0.0, -dist.ew.expm1((loc - x) / scale))
+def _cdf(
+    x: distribution.Array, loc: distribution.Array, scale: distribution.Array
+) -> distribution.Array:
+    return distribution.pick(x < loc, 0.0, -distribution.ew.expm1((loc - x) / scale))
 
 
-def _logcdf(x: dist.Array, loc: dist.Array, scale: dist.Array) -> dist.Array:
+def _logcdf(
+    x: distribution.Array, loc: distribution.Array, scale: distribution.Array
+) -> distribution.Array:
     below = x <= loc
-    return dist.pick(
-        below, -math.inf, dist.log_minus_expm1(dist.pick(below, 1.0, (x - loc) / scale))
+    return distribution.pick(
+        below,
+        -math.inf,
+        distribution.log_minus_expm1(distribution.pick(below, 1.0, (x - loc) / scale)),
     )
 
 
-def _logsf(x: dist.Array, loc: dist.Array, scale: dist.Array) -> dist.Array:
-    return dist.pick(x < loc, 0.0, (loc - x) / scale)
+def _logsf(
+    x: distribution.Array, loc: distribution.Array, scale: distribution.Array
+) -> distribution.Array:
+    return distribution.pick(x < loc, 0.0, (loc - x) / scale)
 
 
-def _ppf(q: dist.Array, loc: dist.Array, scale: dist.Array) -> dist.Array:
-    return dist.pick((q >= 0) & (q <= 1), loc - scale * dist.ew.log1p(-q), math.nan)
+def _ppf(
+    q: distribution.Array, loc: distribution.Array, scale: distribution.Array
+) -> distribution.Array:
+    return distribution.pick((q >= 0) & (q <= 1), loc - scale * distribution.ew.log1p(-q), math.nan)
 
 
 logpdf: Final = _at.define("logpdf", _logpdf, -0.5)

@@ -5,34 +5,44 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tinyjax.scipy.stats import distribution as dist
+from tinyjax.scipy.stats import distribution
 
-_at: Final = dist.Family(__name__, dist.x_loc_scale, "0.5", standard=True)
-_quantile: Final = dist.Family(__name__, dist.p_loc_scale, "0.3", p="real, in [0, 1]")
+_at: Final = distribution.Family(__name__, distribution.x_loc_scale, "0.5", standard=True)
+_quantile: Final = distribution.Family(
+    __name__, distribution.p_loc_scale, "0.3", p="real, in [0, 1]"
+)
 
 
-def log_density(z: dist.Array, scale: dist.Array) -> dist.Array:
+def log_density(z: distribution.Array, scale: distribution.Array) -> distribution.Array:
     """The logarithm of the density."""
-    return dist.pick(scale > 0, z - dist.ew.exp(z) - dist.ew.log(scale), math.nan)
+    return distribution.pick(
+        scale > 0, z - distribution.ew.exp(z) - distribution.ew.log(scale), math.nan
+    )
 
 
-def log_above(z: dist.Array, scale: dist.Array) -> dist.Array:
+def log_above(z: distribution.Array, scale: distribution.Array) -> distribution.Array:
     """The logarithm of the probability of a greater minimum."""
-    return dist.pick(scale > 0, -dist.ew.exp(z), math.nan)
+    return distribution.pick(scale > 0, -distribution.ew.exp(z), math.nan)
 
 
-def log_below(z: dist.Array, scale: dist.Array) -> dist.Array:
+def log_below(z: distribution.Array, scale: distribution.Array) -> distribution.Array:
     """The logarithm of the probability of a lesser minimum."""
-    return dist.pick(scale > 0, dist.log_minus_expm1(dist.ew.exp(z)), math.nan)
+    return distribution.pick(
+        scale > 0, distribution.log_minus_expm1(distribution.ew.exp(z)), math.nan
+    )
 
 
-def below(z: dist.Array, scale: dist.Array) -> dist.Array:
+def below(z: distribution.Array, scale: distribution.Array) -> distribution.Array:
     """The probability of a lesser minimum."""
-    return dist.pick(scale > 0, -dist.ew.expm1(-dist.ew.exp(z)), math.nan)
+    return distribution.pick(scale > 0, -distribution.ew.expm1(-distribution.ew.exp(z)), math.nan)
 
 
-def _ppf(p: dist.Array, loc: dist.Array, scale: dist.Array) -> dist.Array:
-    return dist.pick((p >= 0) & (p <= 1), loc + scale * dist.ew.log(-dist.ew.log1p(-p)), math.nan)
+def _ppf(
+    p: distribution.Array, loc: distribution.Array, scale: distribution.Array
+) -> distribution.Array:
+    return distribution.pick(
+        (p >= 0) & (p <= 1), loc + scale * distribution.ew.log(-distribution.ew.log1p(-p)), math.nan
+    )
 
 
 logpdf: Final = _at.define("logpdf", log_density, -1.1487)

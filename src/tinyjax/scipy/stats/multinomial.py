@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 
 from tinyjax import dtypes
-from tinyjax.core.names import Array, ArrayLike, ew
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.errors import DtypeError
 from tinyjax.host import replay
 from tinyjax.lazy import answer_for
-from tinyjax.numpy import elementwise as uf, promotion as pm, reductions as red
+from tinyjax.numpy import elementwise, promotion as pm, reductions
 from tinyjax.scipy.special import gammaln, xlogy
 
 answer_for(__name__, "logpmf pmf")
@@ -41,8 +42,8 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     if not dtypes.is_integer(counts.dtype):
         raise DtypeError(f"multinomial counts in integers, but x and n are {counts.dtype.name}.")
     counts, trials = pm.convert(counts, share.dtype), pm.convert(trials, share.dtype)
-    value = gammaln(trials + 1) + red.sum(xlogy(counts, share) - gammaln(counts + 1), -1)
-    return uf.pick(red.sum(counts, -1) == trials, value, -math.inf)
+    value = gammaln(trials + 1) + reductions.sum(xlogy(counts, share) - gammaln(counts + 1), -1)
+    return elementwise.pick(reductions.sum(counts, -1) == trials, value, -math.inf)
 
 
 def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:

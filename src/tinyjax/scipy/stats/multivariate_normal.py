@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
-from tinyjax.core.names import Array, ArrayLike, ew
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.host import replay
 from tinyjax.lazy import answer_for
-from tinyjax.numpy import linalg as numpy_linalg, manipulation as mn, reductions as red
+from tinyjax.numpy import linalg as numpy_linalg, manipulation, reductions
 from tinyjax.numpy.promotion import broadcast_shapes, broadcast_to_shape, floats
 from tinyjax.scipy.linalg import solve_triangular
 
@@ -43,17 +44,17 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None =
         return -0.5 * (offset * offset / spread + ew.log(2 * math.pi * spread))
     n = center.shape[-1]
     if not spread.ndim:
-        distance = red.sum(offset * offset, -1) / spread
+        distance = reductions.sum(offset * offset, -1) / spread
         return -0.5 * (distance + n * ew.log(2 * math.pi * spread))
     if spread.ndim < 2 or spread.shape[-2:] != (n, n):
         raise ShapeError.got(f"cov of multivariate_normal needs shape (..., {n}, {n})", spread)
     factor = numpy_linalg.cholesky(spread)
     shape = broadcast_shapes(offset.shape[:-1], factor.shape[:-2])
     whole = broadcast_to_shape(factor, (*shape, n, n))
-    column = mn.expand_dims(broadcast_to_shape(offset, (*shape, n)), -1)
-    white = mn.squeeze(solve_triangular(whole, column, lower=True), -1)
-    volume = red.sum(ew.log(numpy_linalg.diagonal(factor)), -1)
-    return -0.5 * (red.sum(white * white, -1) + n * math.log(2 * math.pi)) - volume
+    column = manipulation.expand_dims(broadcast_to_shape(offset, (*shape, n)), -1)
+    white = manipulation.squeeze(solve_triangular(whole, column, lower=True), -1)
+    volume = reductions.sum(ew.log(numpy_linalg.diagonal(factor)), -1)
+    return -0.5 * (reductions.sum(white * white, -1) + n * math.log(2 * math.pi)) - volume
 
 
 def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:

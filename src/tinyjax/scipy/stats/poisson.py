@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tinyjax.numpy import creation as cr, elementwise as uf, reductions as red
-from tinyjax.scipy import special as sps
+from tinyjax.numpy import creation, elementwise, reductions
+from tinyjax.scipy import special
 from tinyjax.scipy.stats.distribution import Array, ArrayLike, Family, Operands, ew
 
 
@@ -25,13 +25,15 @@ _whole: Final = Family(__name__, _mu, "1.5", keeps_nan=True, mu=_MU)
 
 def _logpmf(k: Array, mu: Array, loc: Array) -> Array:
     n = k - loc
-    value = sps.xlogy(n, mu) - sps.gammaln(n + 1) - mu
-    return uf.pick((n < 0) | (ew.round_(k) != k), -math.inf, value)
+    value = special.xlogy(n, mu) - special.gammaln(n + 1) - mu
+    return elementwise.pick((n < 0) | (ew.round_(k) != k), -math.inf, value)
 
 
 def _cdf(k: Array, mu: Array, loc: Array) -> Array:
     n = k - loc
-    return uf.pick(n < 0, 0.0, sps.gammaincc(ew.floor(uf.maximum(n, 0) + 1), mu))
+    return elementwise.pick(
+        n < 0, 0.0, special.gammaincc(ew.floor(elementwise.maximum(n, 0) + 1), mu)
+    )
 
 
 #: Beyond so many nothing of a distribution of mean 100 is left.
@@ -39,23 +41,23 @@ _MOST: Final = 250
 
 
 def _sum_of_entropies(mu: Array) -> Array:
-    mean = uf.pick((mu > 0) & (mu < 100), mu, 1.0)
-    counts = cr.arange(_MOST, dtype=mu.dtype).reshape((_MOST,) + (1,) * mu.ndim)
+    mean = elementwise.pick((mu > 0) & (mu < 100), mu, 1.0)
+    counts = creation.arange(_MOST, dtype=mu.dtype).reshape((_MOST,) + (1,) * mu.ndim)
     # of what has no probability left, the logarithm is known all the same
     value = logpmf(counts, mean)
-    return -red.sum(ew.exp(value) * value, 0)
+    return -reductions.sum(ew.exp(value) * value, 0)
 
 
 def _entropy_of_large(mu: Array) -> Array:
     """The asymptotic expansion in ``1 / mu``: the normal distribution's entropy comes first."""
-    large = uf.pick(mu < 100, 100.0, mu)
+    large = elementwise.pick(mu < 100, 100.0, mu)
     series = 1 / (12 * large) + 1 / (24 * large**2) + 19 / (360 * large**3)
     return 0.5 * ew.log(2 * math.pi * math.e * large) - series
 
 
 def _entropy(mu: Array, loc: Array) -> Array:
-    value = uf.pick(mu < 100, _sum_of_entropies(mu), _entropy_of_large(mu))
-    return uf.pick(mu < 0, math.nan, uf.pick(mu == 0, 0.0, value))
+    value = elementwise.pick(mu < 100, _sum_of_entropies(mu), _entropy_of_large(mu))
+    return elementwise.pick(mu < 0, math.nan, elementwise.pick(mu == 0, 0.0, value))
 
 
 logpmf: Final = _at.define("logpmf", _logpmf, -1.3822)

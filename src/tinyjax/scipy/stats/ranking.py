@@ -8,9 +8,10 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Array, ArrayLike, api, ints
+from tinyjax.core import api
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.host import replay
-from tinyjax.numpy import creation as cr, elementwise as uf, manipulation as mn, promotion as pm
+from tinyjax.numpy import creation, elementwise, manipulation, promotion as pm
 from tinyjax.numpy.reductions import any as any_of, argmax, nanstd, std, sum as sum_of
 from tinyjax.numpy.sorting import argsort, cumsum, sort
 from tinyjax.numpy.taking import searchsorted, take
@@ -65,10 +66,10 @@ def mode(
         place = ints.canonical_axis(axis, x.ndim)
         rest = x.shape[:place] + x.shape[place + 1 :]
         shape = (*x.shape[:place], 1, *x.shape[place + 1 :]) if keepdims else rest
-        rows = mn.moveaxis(x, place, -1).reshape((int(np.prod(rest)), x.shape[place]))
+        rows = manipulation.moveaxis(x, place, -1).reshape((int(np.prod(rest)), x.shape[place]))
     if not rows.shape[-1]:
         dtype = dtypes.default_float()
-        return ModeResult(cr.full(shape, np.nan, dtype), cr.zeros(shape, dtype))
+        return ModeResult(creation.full(shape, np.nan, dtype), creation.zeros(shape, dtype))
     values, counts = api.vmap(_most_frequent)(rows)
     return ModeResult(values.reshape(shape), counts.reshape(shape))
 
@@ -91,13 +92,17 @@ def _ranks(method: Method) -> Callable[[Array], Array]:
             below = searchsorted(ordered, x, "left")
             upto = searchsorted(ordered, x, "right")
             if method == "dense":
-                new = mn.concatenate([cr.full((1,), True), ordered[1:] != ordered[:-1]])
+                new = manipulation.concatenate(
+                    [creation.full((1,), True), ordered[1:] != ordered[:-1]]
+                )
                 ranks = take(cumsum(new), below)
             elif method == "average":
-                return uf.pick(any_of(uf.isnan(x)), np.nan, (below + upto + 1).astype(dtype) / 2)
+                return elementwise.pick(
+                    any_of(elementwise.isnan(x)), np.nan, (below + upto + 1).astype(dtype) / 2
+                )
             else:
                 ranks = below + 1 if method == "min" else upto
-        return uf.pick(any_of(uf.isnan(x)), np.nan, ranks.astype(dtype))
+        return elementwise.pick(any_of(elementwise.isnan(x)), np.nan, ranks.astype(dtype))
 
     return rank
 
@@ -136,14 +141,14 @@ def rankdata(
     pm.check_option("rankdata", "method", method, get_args(Method))
     x = pm.array_of("rankdata", a)
     if axis is None:
-        x = mn.ravel(x)
+        x = manipulation.ravel(x)
         return _ranks(method)(x) if x.size else x.astype(dtypes.default_float())
     place = ints.canonical_axis(axis, x.ndim)
     if not x.size:
         return x.astype(dtypes.default_float())
-    moved = mn.moveaxis(x, place, -1)
+    moved = manipulation.moveaxis(x, place, -1)
     rows = moved.reshape((moved.size // moved.shape[-1], moved.shape[-1]))
-    return mn.moveaxis(api.vmap(_ranks(method))(rows).reshape(moved.shape), -1, place)
+    return manipulation.moveaxis(api.vmap(_ranks(method))(rows).reshape(moved.shape), -1, place)
 
 
 def sem(
@@ -178,9 +183,9 @@ def sem(
     if nan_policy == "propagate":
         size = x.size if axis is None else x.shape[ints.canonical_axis(axis, x.ndim)]
         return std(x, axis, ddof=ddof, keepdims=keepdims) / float(np.sqrt(size))
-    count = sum_of(uf.logical_not(uf.isnan(x)), axis, keepdims=keepdims)
+    count = sum_of(elementwise.logical_not(elementwise.isnan(x)), axis, keepdims=keepdims)
     spread = nanstd(x, axis, ddof=ddof, keepdims=keepdims)
-    return spread / uf.sqrt(count.astype(spread.dtype))
+    return spread / elementwise.sqrt(count.astype(spread.dtype))
 
 
 replay.replay_functions(globals())

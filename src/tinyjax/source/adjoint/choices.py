@@ -21,8 +21,8 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
-from tinyjax.core.names import Array
-from tinyjax.source.adjoint import activity as act, cotangents as cts
+from tinyjax.core.values import Array
+from tinyjax.source.adjoint import activity, cotangents
 from tinyjax.source.adjoint.rules import arrays, registry
 from tinyjax.source.ir import analysis, assembly, program as ir, runtime
 
@@ -39,17 +39,17 @@ def chosen(x: Any, mask: Any, other: Any) -> Any:
             return other if isinstance(x, float) else 1
         # it stays a number, for the type of what is computed with it
         return x if x and math.isfinite(x) else library.where(mask, x, other)
-    if not cts.is_differentiable(x):
+    if not cotangents.is_differentiable(x):
         if not hasattr(x, "dtype") or not dtypes.is_integer(x.dtype):
             return x
         other = 1
-    return library.where(cts.fitted(mask, np.shape(x)), x, other)[()]
+    return library.where(cotangents.fitted(mask, np.shape(x)), x, other)[()]
 
 
 @registry.adjoint_of(chosen)
 def chosen_adjoint(ct: Any, y: Any, x: Any, mask: Any, other: Any) -> Any:
     """The derivative of chosen."""
-    return cts.reduce_to(cts.taken(ct, y, mask), x), None, None
+    return cotangents.reduce_to(cotangents.taken(ct, y, mask), x), None, None
 
 
 def fixed(x: Any) -> Any:
@@ -69,10 +69,10 @@ def fails(condition: Any) -> Any:
 
 def of_item(mask: Any, items: Any, index: int) -> Any:
     """Where an item of nested lists is taken."""
-    return cts.fitted(mask, arrays.nested_shape(items))[index]
+    return cotangents.fitted(mask, arrays.nested_shape(items))[index]
 
 
-registry.inert.update((fixed, holds, fails, of_item, cts.fitted))
+registry.inert.update((fixed, holds, fails, of_item, cotangents.fitted))
 
 # What is known of functions
 
@@ -144,7 +144,7 @@ def _is_regular(x: ir.Atom) -> bool:
 Mask: TypeAlias = ir.Variable | None
 
 
-def with_harmless_operands(program: ir.IR, arguments: tuple[act.Kind, ...]) -> ir.IR:
+def with_harmless_operands(program: ir.IR, arguments: tuple[activity.Kind, ...]) -> ir.IR:
     """Let a program compute what its choices do not take of operands that are harmless.
 
     Args:
@@ -153,7 +153,7 @@ def with_harmless_operands(program: ir.IR, arguments: tuple[act.Kind, ...]) -> i
     """
     if not any(_is_choice(s.call) for s in program.statements):
         return program
-    kinds = act.infer(program, arguments)
+    kinds = activity.infer(program, arguments)
     live = analysis.liveness(program.blocks).exit
     blocks = [_Chooser(*pair, kinds).written() for pair in zip(program.blocks, live, strict=True)]
     return assembly.assembled(program.name, tuple(blocks), program.filename)
@@ -169,7 +169,7 @@ class _Chooser:
     """
 
     def __init__(
-        self, block: ir.Block, live: Iterable[ir.Variable], kinds: dict[ir.Variable, act.Kind]
+        self, block: ir.Block, live: Iterable[ir.Variable], kinds: dict[ir.Variable, activity.Kind]
     ) -> None:
         self._block = block
         self._kinds = kinds
@@ -210,7 +210,7 @@ class _Chooser:
         return attrs.evolve(self._block, statements=tuple(statements[::-1]))
 
     def _active(self, x: ir.Atom) -> bool:
-        return isinstance(x, ir.Variable) and self._kinds.get(x, act.Kind.INERT).active
+        return isinstance(x, ir.Variable) and self._kinds.get(x, activity.Kind.INERT).active
 
     def _root(self, root: ir.Statement, before: Sequence[ir.Statement]) -> None:
         """Write a choice that counts wherever it is, with all that only choices depend on."""

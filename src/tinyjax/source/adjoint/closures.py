@@ -16,7 +16,7 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import tree
-from tinyjax.source.adjoint import activity, cotangents as cts
+from tinyjax.source.adjoint import activity, cotangents
 from tinyjax.source.ir import find, runtime
 
 _FUNCTIONS: Final = (FunctionType, MethodType, functools.partial)
@@ -30,7 +30,7 @@ def is_closure(x: Any) -> bool:
 
 
 def _is_record(x: Any) -> bool:
-    return cts.is_record(x) and not type(x).__module__.startswith("tinyjax.")
+    return cotangents.is_record(x) and not type(x).__module__.startswith("tinyjax.")
 
 
 def opened(x: Any, outer: tuple[Any, ...] = ()) -> Any:
@@ -53,7 +53,7 @@ def opened(x: Any, outer: tuple[Any, ...] = ()) -> Any:
         )
     inside = functools.partial(opened, outer=(*outer, x))
     values = {name: tree.map(inside, value) for name, value in _values(x).items()}
-    return values if any(map(cts.is_differentiable, tree.leaves(values))) else x
+    return values if any(map(cotangents.is_differentiable, tree.leaves(values))) else x
 
 
 def closed(x: Any, values: Any) -> Any:
@@ -66,7 +66,7 @@ def closed(x: Any, values: Any) -> Any:
     if isinstance(x, functools.partial):
         return functools.partial(inner["func"], *inner["args"], **inner["keywords"])
     if not isinstance(x, FunctionType):
-        return cts.with_fields(x, inner)
+        return cotangents.with_fields(x, inner)
     cells = [CellType(inner[v]) if v in inner else CellType() for v in x.__code__.co_freevars]
     fun = FunctionType(x.__code__, x.__globals__, x.__name__, closure=tuple(cells))
     functools.update_wrapper(fun, x)
@@ -85,7 +85,7 @@ def _values(x: Any) -> dict[str, Any]:
     if isinstance(x, functools.partial):
         return {"func": x.func, "args": x.args, "keywords": x.keywords}
     if not isinstance(x, FunctionType):
-        return {name: getattr(x, name) for name in cts.field_names(type(x))}
+        return {name: getattr(x, name) for name in cotangents.field_names(type(x))}
     cells = zip(x.__code__.co_freevars, x.__closure__ or (), strict=True)
     contents = {name: _content(cell) for name, cell in cells}
     free = {k: v for k, v in contents.items() if v is not x and v is not runtime.UNDEFINED}

@@ -12,11 +12,11 @@ from typing import Any, Final, TypeVar, Union, get_args, get_origin, get_type_hi
 import numpy as np
 
 from tinyjax import errors, frames
-from tinyjax.core.names import Array, opd
-from tinyjax.source.adjoint import activity as act, cotangents as cts, differentiate
+from tinyjax.core.values import Array, operands as opd
+from tinyjax.source.adjoint import activity, cotangents, differentiate
 from tinyjax.source.adjoint.rules.registry import length, rule_of
 from tinyjax.source.ir import find, program as ir, runtime
-from tinyjax.source.text import names as nm, structure
+from tinyjax.source.text import names, structure
 
 
 def _is_scalar(function: Any) -> bool:
@@ -39,8 +39,8 @@ def _count(call: ir.Call) -> int | None:
 
 #: The module of what adjoints call (``activity.Callees``).
 _CALLEES: Final = "tinyjax.source.adjoint.pullbacks"
-_ADDS: Final = frozenset((operator.add, cts.accumulate))
-CONVENTIONS: Final = nm.Conventions(_is_scalar, _ADDS, _count)
+_ADDS: Final = frozenset((operator.add, cotangents.accumulate))
+CONVENTIONS: Final = names.Conventions(_is_scalar, _ADDS, _count)
 
 
 def scope_of(fun: FunctionType) -> Callable[[str], Any]:
@@ -68,17 +68,19 @@ def _compiled(
 def adjoint_text(adjoint: differentiate.Adjoint, fun: FunctionType, values: tuple[Any, ...]) -> str:
     """Write both halves of an adjoint as a module, annotated for arguments such as these."""
     scope = scope_of(fun)
-    kinds = nm.annotated(adjoint.forward, [nm.ANY, *map(nm.type_of, values)], "", CONVENTIONS)
-    value = nm.joined([kinds.of(items[0]) for items in _returned(kinds.ir)])
+    kinds = names.annotated(
+        adjoint.forward, [names.ANY, *map(names.type_of, values)], "", CONVENTIONS
+    )
+    value = names.joined([kinds.of(items[0]) for items in _returned(kinds.ir)])
     result = _cotangents(adjoint, fun, values)
-    back = nm.annotated(adjoint.pullback, [_stack_type(kinds), value], result, CONVENTIONS)
+    back = names.annotated(adjoint.pullback, [_stack_type(kinds), value], result, CONVENTIONS)
     pullback, namespace, _ = structure.write(adjoint.pullback, scope, {}, CONVENTIONS, back)
-    annotations = nm.Annotations(kinds.ir, kinds.types, f"tuple[{value}, Pullback]")
+    annotations = names.Annotations(kinds.ir, kinds.types, f"tuple[{value}, Pullback]")
     own = {adjoint.pullback.name: adjoint.pullback}
     forward, more, _ = structure.write(adjoint.forward, scope, own, CONVENTIONS, annotations)
     del more[adjoint.pullback.name]
     body = f"{pullback}\n\n{forward}"
-    return f"{nm.header({**namespace, **more}, body, fun)}\n\n\n{body}"
+    return f"{names.header({**namespace, **more}, body, fun)}\n\n\n{body}"
 
 
 def _returned(program: ir.IR) -> list[tuple[ir.Atom, ...]]:
@@ -93,7 +95,7 @@ def _cotangents(adjoint: differentiate.Adjoint, fun: FunctionType, values: tuple
     """The type of what the pullback returns."""
     returned = _returned(adjoint.pullback)
     if len(returned) != 1:
-        return nm.ANY
+        return names.ANY
     types = [_cotangent(*pair) for pair in zip(returned[0], (fun, *values), strict=True)]
     return _tuple_of(types)
 
@@ -102,23 +104,23 @@ def _cotangent(atom: ir.Atom, argument: Any) -> str:
     """The type of the cotangent of an argument."""
     if isinstance(atom, ir.Constant) and atom.value is None:
         return "None"
-    if act.kind_of(argument) is act.Kind.FLOAT:
+    if activity.kind_of(argument) is activity.Kind.FLOAT:
         return "float"
-    kind = nm.type_of(argument)
-    return nm.ANY if kind == nm.ANY else f"{kind} | None"
+    kind = names.type_of(argument)
+    return names.ANY if kind == names.ANY else f"{kind} | None"
 
 
-def _stack_type(forward: nm.Annotations) -> str:
+def _stack_type(forward: names.Annotations) -> str:
     """The type of what a program without branches keeps."""
     if len(forward.ir.blocks) > 1:
-        return nm.ANY
+        return names.ANY
     calls = {s.variable: s.call for s in forward.ir.blocks[0].statements}
     ((_, back),) = _returned(forward.ir)
     assert isinstance(back, ir.Variable), "the pullback is made just before"
     stack = calls[back].args[1]
     if isinstance(stack, ir.Constant):
         return "tuple[()]"
-    return _tuple_of([nm.joined([forward.of(atom)]) for atom in calls[stack].args])
+    return _tuple_of([names.joined([forward.of(atom)]) for atom in calls[stack].args])
 
 
 #: How long the type of a tuple may be.

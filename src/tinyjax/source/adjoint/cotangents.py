@@ -15,7 +15,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors, records
-from tinyjax.core.names import Array
+from tinyjax.core.values import Array
 
 
 def accumulate(x: Any, y: Any) -> Any:

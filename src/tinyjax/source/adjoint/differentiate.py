@@ -18,12 +18,12 @@ from typing import Final
 
 import attrs
 
-from tinyjax.source.adjoint import activity as act, choices
+from tinyjax.source.adjoint import activity as adjoint_activity, choices
 from tinyjax.source.adjoint.activity import Activity, Kind
 from tinyjax.source.adjoint.cotangents import accumulate, number
 from tinyjax.source.adjoint.rules import formulas, registry
 from tinyjax.source.ir import assembly, program as ir, runtime, syntax
-from tinyjax.source.text import names as nm
+from tinyjax.source.text import names
 
 
 @attrs.frozen(eq=False)
@@ -40,9 +40,13 @@ class Adjoint:
     pullback: ir.IR
 
 
-def differentiate(program: ir.IR, arguments: tuple[act.Kind, ...], callees: act.Callees) -> Adjoint:
+def differentiate(
+    program: ir.IR, arguments: tuple[adjoint_activity.Kind, ...], callees: adjoint_activity.Callees
+) -> Adjoint:
     """Write the adjoint of a program for arguments of given kinds, the function's first."""
-    activity = act.Activity(choices.with_harmless_operands(program, arguments), arguments, callees)
+    activity = adjoint_activity.Activity(
+        choices.with_harmless_operands(program, arguments), arguments, callees
+    )
     name = program.name if program.name.isidentifier() else "function"
     pullback = Reversal(activity).program(f"pullback_of_{name}")
     return Adjoint(_forward(activity, f"forward_of_{name}", pullback), pullback)
@@ -55,10 +59,10 @@ def _finished(name: str, writers: list[BlockWriter], filename: str) -> ir.IR:
 # The forward program
 
 
-def _forward(activity: act.Activity, name: str, pullback: ir.IR) -> ir.IR:
+def _forward(activity: adjoint_activity.Activity, name: str, pullback: ir.IR) -> ir.IR:
     writers = []
     for index, block in enumerate(activity.ir.blocks):
-        below = [ir.Variable(0, nm.STACK)] if index else []
+        below = [ir.Variable(0, names.STACK)] if index else []
         writer = BlockWriter([*block.arguments, *below])
         for statement in block.statements:
             writer.line = statement.line
@@ -70,7 +74,7 @@ def _forward(activity: act.Activity, name: str, pullback: ir.IR) -> ir.IR:
         if activity.framed(index):
             tag = (ir.literal(index),) if activity.tagged(index) else ()
             items = (*activity.residuals[index], *below)
-            frame = writer.emit(runtime.make_tuple, *tag, *items, name=nm.STACK)
+            frame = writer.emit(runtime.make_tuple, *tag, *items, name=names.STACK)
         exits: list[ir.Branch] = []
         for exit_ in block.exits:
             if exit_.target != ir.RETURN:
@@ -84,7 +88,9 @@ def _forward(activity: act.Activity, name: str, pullback: ir.IR) -> ir.IR:
     return _finished(name, writers, activity.ir.filename)
 
 
-def _pull(activity: act.Activity, writer: BlockWriter, statement: ir.Statement) -> None:
+def _pull(
+    activity: adjoint_activity.Activity, writer: BlockWriter, statement: ir.Statement
+) -> None:
     """Write a call whose pullback is kept."""
     call, line = statement.call, statement.line
     pull, args = ir.function(activity.callees.pull), (call.function, *call.args)
@@ -182,7 +188,7 @@ class ReverseBlock:
         self.index = index
         self.block: ir.Block = activity.ir.blocks[index]
         self.writer = writer
-        self.stack: ir.Variable = ir.Variable(0, nm.STACK)
+        self.stack: ir.Variable = ir.Variable(0, names.STACK)
         self.cotangents: Cotangents = Cotangents(activity, writer)
         self.residuals: dict[ir.Variable, ir.Variable] = {}
 
@@ -212,7 +218,7 @@ class ReverseBlock:
         self.activity.residuals[self.index] = [*self.residuals]
         if not self.activity.framed(self.index):
             return self.stack
-        rest = ir.Variable(0, nm.STACK)
+        rest = ir.Variable(0, names.STACK)
         variables = [*self.residuals.values(), *([rest] if self.index else [])]
         first = int(self.activity.tagged(self.index))
         self.writer.line = 0
@@ -343,16 +349,16 @@ class ReverseBlock:
 def cotangent_name(target: ir.Atom) -> str:
     """What the cotangent of a variable is called."""
     name = target.name if isinstance(target, ir.Variable) else None
-    return f"{nm.COTANGENT}{name or nm.TEMPORARY}"
+    return f"{names.COTANGENT}{name or names.TEMPORARY}"
 
 
 class Reversal:
     """The pullback of a program being written."""
 
-    def __init__(self, activity: act.Activity) -> None:
+    def __init__(self, activity: adjoint_activity.Activity) -> None:
         self.activity = activity
         self.writers: list[BlockWriter] = [
-            BlockWriter([ir.Variable(0, nm.STACK), ir.Variable(0, "ct")])
+            BlockWriter([ir.Variable(0, names.STACK), ir.Variable(0, "ct")])
         ]
         self.reversed: list[ReverseBlock] = []
 
@@ -388,7 +394,7 @@ class Reversal:
         for index in sources:
             here = writer
             if index != sources[-1]:
-                tag = writer.emit_call(ir.item_of(stack, 0), nm.TAG)
+                tag = writer.emit_call(ir.item_of(stack, 0), names.TAG)
                 same = writer.emit(operator.eq, tag, ir.literal(index))
                 here, rest = self.new_writer(), self.new_writer()
                 places = self.writers.index(rest), self.writers.index(here)

@@ -14,14 +14,14 @@ import attrs
 import numpy as np
 
 from tinyjax import config, dtypes, errors, frames, tree
-from tinyjax.core.names import Array, ConcreteArray, api
-from tinyjax.source.adjoint import (
-    activity,
-    closures,
-    codegen,
-    cotangents as cts,
-    equivalents,
-    standard_library,
+from tinyjax.core import api
+from tinyjax.core.values import Array, ConcreteArray
+from tinyjax.source.adjoint import activity, closures, codegen, equivalents, standard_library
+from tinyjax.source.adjoint.cotangents import (
+    accumulate,
+    gradient_like,
+    is_differentiable,
+    like_sequence,
 )
 from tinyjax.source.adjoint.differentiate import Adjoint, differentiate
 from tinyjax.source.adjoint.rules import arrays, containers, registry
@@ -91,7 +91,7 @@ def value_and_pullback(
 ) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """A call's value, and a map from its cotangent to those of ``args`` and ``kwargs``."""
     leaves, treedef = tree.flatten_arguments(args, kwargs)
-    places = [i for i, leaf in enumerate(leaves) if cts.is_differentiable(leaf)]
+    places = [i for i, leaf in enumerate(leaves) if is_differentiable(leaf)]
     if isinstance(fun, Hashable) and not isinstance(fun, _OF_LIBRARY) and (modes := _modes_of(fun)):
         paths = [path for path, _ in tree.leaves_with_path((args, kwargs))]
         places = [i for i in places if tree.keystr(paths[i][1:2], simple=True) not in modes]
@@ -160,13 +160,13 @@ def _conforming(ct: Any, value: Any) -> Any:
     if isinstance(value, Array):
         if not dtypes.is_inexact(value.dtype):
             return np.zeros(value.shape, dtypes.float0)
-        return cts.gradient_like(ct, value)
+        return gradient_like(ct, value)
     if isinstance(value, dict):
         return {k: _conforming(None if ct is None else ct.get(k), v) for k, v in value.items()}
     if isinstance(value, (tuple, list)):
         parts = [None] * len(value) if ct is None else ct
         items = [_conforming(c, v) for c, v in zip(parts, value, strict=True)]
-        return cts.like_sequence(items, value)
+        return like_sequence(items, value)
     if value is None:
         return None
     raise find.refusal(
@@ -181,14 +181,14 @@ def library_forward(fun: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
     What ``vmap`` and its kin give of such a function is differentiated where it is called.
     """
     leaves = tree.leaves((args, kwargs))
-    if fun in (api.vjp, api.linearize) and any(map(cts.is_differentiable, leaves)):
+    if fun in (api.vjp, api.linearize) and any(map(is_differentiable, leaves)):
         instead = "source.vjp" if fun is api.vjp else "tinyjax.jvp"
         raise find.refusal(
             f"the function that tinyjax.{fun.__name__} returns has no derivative here. Call "
             f"{instead} in a function that tinyjax.source differentiates."
         )
     if any(closures.is_closure(leaf) for leaf in leaves):
-        if not any(cts.is_differentiable(leaf) for leaf in leaves):
+        if not any(is_differentiable(leaf) for leaf in leaves):
             value = fun(*args, **kwargs)
             if callable(value):
                 transformed = functools.partial(closures.Transformed(fun), args, kwargs)
@@ -244,7 +244,7 @@ def _library_adjoint(ct: Any, pair: Any, fun: Any, *args: Any, **kwargs: Any) ->
     parts = pull_back(pair[1], ct[0], 1 + len(args) + len(kwargs))
     of_args = containers.entry(ct[1], "args") or [None for _ in args]
     more = in_order((of_args, containers.entry(ct[1], "kwargs")), kwargs)
-    return tuple([cts.accumulate(a, b) for a, b in zip(parts, more, strict=True)])
+    return tuple([accumulate(a, b) for a, b in zip(parts, more, strict=True)])
 
 
 # Values with their pullbacks: what a call gives whose function is known only when it runs.
@@ -325,7 +325,7 @@ def python_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
     def pullback(ct: Any) -> Any:
         parts = back(ct)
         own, *cotangents = unbound(parts[1:], bound)
-        return (cts.accumulate(parts[0], own), *cotangents)
+        return (accumulate(parts[0], own), *cotangents)
 
     return y, pullback
 

@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from tinyjax.core.names import Array
+from tinyjax.core.values import Array
 from tinyjax.source.ir.find import refusal
 
 

@@ -16,9 +16,12 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.names import Array, ArrayLike, av, conc, jx, opd, prim, stg, tr
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging, trace as tr
+from tinyjax.core.values import Array, ArrayLike, avals as av, concrete, operands as opd
 from tinyjax.errors import ArgumentError, SourceError, shortened
-from tinyjax.parallel import program_keys, sharding as sd, types as ty, xla
+from tinyjax.parallel import program_keys, xla
+from tinyjax.parallel.sharding import Sharding
+from tinyjax.parallel.types import Share, with_varying
 
 WEAK: Final = "weak "
 #: The packages that define primitives, not all of which are loaded at the start.
@@ -51,11 +54,11 @@ def aval(text: str) -> av.ShapedArray:
     across: set[Hashable] = set()
     for letter, names in re.findall(r"([VUR]):(\([^)]*\)|[^,)]*)", axes[:-1]):
         several = names.strip("()").split(",")
-        across.update(several if letter == "V" else [ty.Share(letter, axis) for axis in several])
-    return ty.with_varying(result, frozenset(across))
+        across.update(several if letter == "V" else [Share(letter, axis) for axis in several])
+    return with_varying(result, frozenset(across))
 
 
-def lying(text: str, sharding: sd.Sharding) -> av.ShapedArray:
+def lying(text: str, sharding: Sharding) -> av.ShapedArray:
     """The type that a text names, of values that lie as it says along axes that are ``Explicit``.
 
     Args:
@@ -125,7 +128,7 @@ def array(kind: str | av.ShapedArray, values: str) -> Array:
     """
     declared = _typed(kind)
     host = np.array([_element(declared.dtype, part) for part in values.split()], declared.dtype)
-    whole = conc.ConcreteArray(host.reshape(declared.shape), declared.plain)
+    whole = concrete.ConcreteArray(host.reshape(declared.shape), declared.plain)
     if declared.told is None:
         return whole
     return xla.moving.put(whole, declared.told)
@@ -152,7 +155,7 @@ class TypedFunction:
         Raises:
             SourceError: it uses arrays other than its parameters and literals.
         """
-        staged = stg.stage(self.fun, self.types, self.fun)
+        staged = staging.stage(self.fun, self.types, self.fun)
         if staged.consts:
             raise SourceError(
                 f"the program {self.fun.__name__} uses an array that is neither a parameter nor a "

@@ -17,7 +17,8 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, pycode, records, tree
-from tinyjax.core.names import Array, av, ck, conc, jx, opd, prim, tr
+from tinyjax.core.tracing import checking, jaxpr as jx, primitive as prim, trace as tr
+from tinyjax.core.values import Array, avals as av, concrete, operands as opd
 from tinyjax.pycode import Expression, Literal, Name, Statement
 from tinyjax.source.ir.find import run_text
 from tinyjax.source.jaxprs.text_runtime import WEAK, TypedFunction, bits_of, literal
@@ -77,7 +78,7 @@ def jaxpr_source(
     )
 
 
-@ck.explained
+@checking.explained
 def jaxpr_of_source(
     text: str, objects: MutableMapping[str, Any] | None = None
 ) -> jx.Jaxpr | jx.ClosedJaxpr:
@@ -293,7 +294,7 @@ class Parameter:
                 return pycode.call("aval", kind)
             case np.dtype():
                 return self.dtype(value)
-            case conc.ConcreteArray():
+            case concrete.ConcreteArray():
                 return self.array(value)
             case tree.PyTreeDef():
                 return self.treedef(value)
@@ -320,7 +321,7 @@ class Parameter:
             return pycode.call("dtypes.named", pycode.value(dtypes.dtype_name(value)))
         return Name("dtypes").attr(value.name + ("_" if value.name == "bool" else ""))
 
-    def array(self, value: conc.ConcreteArray) -> Name:
+    def array(self, value: concrete.ConcreteArray) -> Name:
         name = self.scope.writer.fresh(self.hint)
         self.lines.append(self.scope.writer.constant(name, value))
         return name

@@ -10,11 +10,25 @@ import attrs
 from tinyjax import tree
 from tinyjax.core.control_flow.bodies import LoopBody, LoopOperands
 from tinyjax.core.control_flow.looping import match_carry
-from tinyjax.core.names import Array, av, cfp, ew, opd, sc, stg, tr
+from tinyjax.core.control_flow.primitives import ScanParams
+from tinyjax.core.control_flow.scan import bind_scan
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.tracing import staging, trace as tr
+from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.errors import CarryTypeError
 from tinyjax.source.ir import runtime
-from tinyjax.source.staging import exits, graph as cfg, operators, values as vals
+from tinyjax.source.staging import exits, operators
+from tinyjax.source.staging.graph import Loop
 from tinyjax.source.staging.run import Run
+from tinyjax.source.staging.values import (
+    as_array,
+    describe,
+    is_dynamic,
+    is_same,
+    join_avals,
+    paths_of,
+    take_apart,
+)
 
 T = TypeVar("T")
 #: A part of a carried variable: the place of that among those carried, and its own in it.
@@ -64,7 +78,7 @@ class Carry:
     """
 
     run: Run
-    loop: cfg.Loop
+    loop: Loop
     places: tuple[int, ...]
     iterates: bool
     values: tuple[exits.Value, ...] = ()
@@ -72,7 +86,7 @@ class Carry:
 
     @classmethod
     def of(
-        cls, run: Run, loop: cfg.Loop, arrival: exits.Arrival, counter: int | None, iterates: bool
+        cls, run: Run, loop: Loop, arrival: exits.Arrival, counter: int | None, iterates: bool
     ) -> Carry:
         """What is carried by a loop that is come to so.
 
@@ -89,7 +103,7 @@ class Carry:
 
     def following(self, arrival: exits.Arrival) -> Carry:
         """What is carried on from another arrival at the loop."""
-        values = tuple([exits.Value(*vals.take_apart(arrival[i])) for i in self.places])
+        values = tuple([exits.Value(*take_apart(arrival[i])) for i in self.places])
         return attrs.evolve(self, values=values)
 
     def parts(self) -> dict[CarriedPart, Any]:
@@ -99,11 +113,11 @@ class Carry:
     def varies(self, place: CarriedPart) -> bool:
         """Whether a part may change from iteration to iteration."""
         i, j = place
-        return vals.is_dynamic(self.values[i].parts[j]) and place not in self.fixed
+        return is_dynamic(self.values[i].parts[j]) and place not in self.fixed
 
     def arrays(self) -> list[Array]:
         """The parts that may change from iteration to iteration."""
-        return [vals.as_array(part) for place, part in self.parts().items() if self.varies(place)]
+        return [as_array(part) for place, part in self.parts().items() if self.varies(place)]
 
     def arrival(self, arrays: Sequence[Array], count: Any = None) -> exits.Arrival:
         """The values for the first block, with other arrays, and a count if it is not carried."""
@@ -130,12 +144,12 @@ class Carry:
         return run.follow(counting.inside, inner)
 
     def scan(
-        self, body: stg.Staged, state: Sequence[Array], rows: Sequence[Array], length: int
+        self, body: staging.Staged, state: Sequence[Array], rows: Sequence[Array], length: int
     ) -> Sequence[Array]:
         """Make a ``scan`` of the program of an iteration."""
-        params = cfp.ScanParams(body.jaxpr, len(body.consts), len(state), length)
+        params = ScanParams(body.jaxpr, len(body.consts), len(state), length)
         operands = LoopOperands((), state, rows)
-        return sc.bind_scan(LoopBody.closing_over(body, operands), operands, params).flat
+        return bind_scan(LoopBody.closing_over(body, operands), operands, params).flat
 
     def with_first_values(self, make: Callable[[Carry], T]) -> T:
         """Stage a loop, again with first values for variables that have none before it."""
@@ -166,17 +180,17 @@ class Carry:
                 raise self._with_first_value(after, i)
             same = value.structure == other.structure
             for j, (old, new) in enumerate(zip(value.parts, other.parts, strict=same)):
-                if self.varies((i, j)) and vals.is_dynamic(new):
-                    carry.append(_converted(vals.as_array(new), next(before).aval))
+                if self.varies((i, j)) and is_dynamic(new):
+                    carry.append(_converted(as_array(new), next(before).aval))
                 elif (i, j) not in self.fixed:
-                    same = same and vals.is_same(old, new)
+                    same = same and is_same(old, new)
             if not same:
                 raise RestructuredError(self._restructured(after, i))
         return carry
 
     def match(
         self, iteration: Callable[..., list[Array]], rows: Sequence[av.ShapedArray] = ()
-    ) -> tuple[list[Array], stg.Staged]:
+    ) -> tuple[list[Array], staging.Staged]:
         """Stage an iteration so that what is carried keeps its types.
 
         Args:
@@ -194,10 +208,12 @@ class Carry:
         state_tree = tree.structure(arrays)
         seen: list[tuple[Sequence[av.ShapedArray], Sequence[av.ShapedArray]]] = []
 
-        def stage_iteration(avals: Sequence[av.ShapedArray]) -> tuple[stg.Staged, tree.PyTreeDef]:
+        def stage_iteration(
+            avals: Sequence[av.ShapedArray],
+        ) -> tuple[staging.Staged, tree.PyTreeDef]:
             seen.clear()
             whole = self.run.session.conditional(iteration)
-            staged = exits.pruned(stg.stage(whole, [*avals, *rows], self.run.function))
+            staged = exits.pruned(staging.stage(whole, [*avals, *rows], self.run.function))
             seen.append((avals, staged.jaxpr.out_avals))
             return staged, state_tree
 
@@ -221,7 +237,7 @@ class Carry:
         names = [
             (path, i)
             for i, value in enumerate(self.values)
-            for j, path in enumerate(vals.paths_of(value.structure, self.name_of(i)))
+            for j, path in enumerate(paths_of(value.structure, self.name_of(i)))
             if self.varies((i, j))
         ]
         for (path, i), a, b in zip(names, before, after, strict=False):
@@ -236,7 +252,7 @@ class Carry:
         raise AssertionError("the types differ somewhere")
 
     def _restructured(self, after: Carry, i: int) -> CarryTypeError:
-        before, later = [vals.describe(c.values[i].filled(())) for c in (self, after)]
+        before, later = [describe(c.values[i].filled(())) for c in (self, after)]
         advice = (
             "Only arrays and numbers may change in such a loop, in containers of one structure."
         )
@@ -268,7 +284,7 @@ class Carry:
 
 def _converted(x: Array, aval: av.ShapedArray) -> Array:
     """An array as one of a given type, if that is the type that both promote to."""
-    if x.aval is aval or x.shape != aval.shape or vals.join_avals(aval, x.aval) is not aval:
+    if x.aval is aval or x.shape != aval.shape or join_avals(aval, x.aval) is not aval:
         return x
     return ew.convert_element_type(x, aval.dtype, aval.weak_type)
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyjax.core.names import Array
+from tinyjax.core.values import Array
 from tinyjax.errors import SourceError
 from tinyjax.source.ir import find, runtime, syntax
 from tinyjax.source.staging.session import is_read

@@ -14,8 +14,13 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, frames, tree
-from tinyjax.core.names import Array, av, bc, cf, conc, cond, ew, jx, opd, pr, stg, tr
-from tinyjax.source.staging import session as ses, values as vals
+from tinyjax.core.control_flow import cond
+from tinyjax.core.control_flow.common import convert_all
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.tracing import jaxpr as jx, program_rules, staging, trace as tr
+from tinyjax.core.values import Array, avals as av, concrete, operands as opd
+from tinyjax.source.staging import session, values as staging_values
 
 #: The values with which a block is come to: one for each of its parameters, and what else is used
 #: from there on.
@@ -68,7 +73,7 @@ class Slot:
     """
 
     index: int
-    roots: ses.Roots = frozenset()
+    roots: session.Roots = frozenset()
 
 
 #: In place of a value that is put together of what a staged piece computes.
@@ -109,10 +114,10 @@ class Piece:
         raised: the exception that all its paths end with, if they do.
     """
 
-    staged: stg.Staged
+    staged: staging.Staged
     values: dict[int, list[Value]]
     exit_part: Any
-    raised: ses.RaisedError | None = None
+    raised: session.RaisedError | None = None
 
     @property
     def exit_slot(self) -> int | None:
@@ -129,13 +134,13 @@ class Piece:
         """The type of a part."""
         if isinstance(part, Slot):
             return self.staged.jaxpr.out_avals[part.index]
-        return vals.aval_of(part)
+        return staging_values.aval_of(part)
 
     def describe(self, part: Any) -> str:
         """Say of what kind a part is."""
-        return str(self.aval(part)) if isinstance(part, Slot) else vals.describe(part)
+        return str(self.aval(part)) if isinstance(part, Slot) else staging_values.describe(part)
 
-    def with_results(self, parts: Sequence[Any], avals: Sequence[av.ShapedArray]) -> stg.Staged:
+    def with_results(self, parts: Sequence[Any], avals: Sequence[av.ShapedArray]) -> staging.Staged:
         """The program with other results: parts of its values, or None for zeros."""
         binders = list(self.staged.jaxpr.in_binders)
         consts = list(self.staged.consts)
@@ -147,8 +152,8 @@ class Piece:
             elif isinstance(part, Slot):
                 outs.append(self.staged.jaxpr.outs[part.index])
             else:
-                array = vals.as_array(part)
-                if isinstance(array, conc.ConcreteArray) and opd.is_splat(array):
+                array = staging_values.as_array(part)
+                if isinstance(array, concrete.ConcreteArray) and opd.is_splat(array):
                     outs.append(jx.Lit(array, array.aval))
                     continue
                 if id(array) not in places:
@@ -158,28 +163,28 @@ class Piece:
                 outs.append(places[id(array)])
         jaxpr = jx.Jaxpr(tuple(binders), self.staged.jaxpr.eqns, tuple(outs))
         if [*jaxpr.out_avals] != [*avals]:  # in weakness too: a Python number stays one
-            jaxpr = stg.extend(jaxpr, lambda *outs: cf.convert_all(outs, avals))
-        return pruned(stg.Staged(jaxpr, tuple(consts)))
+            jaxpr = staging.extend(jaxpr, lambda *outs: convert_all(outs, avals))
+        return pruned(staging.Staged(jaxpr, tuple(consts)))
 
 
-def pruned(staged: stg.Staged) -> stg.Staged:
+def pruned(staged: staging.Staged) -> staging.Staged:
     """A program without the equations and the constants that it does not need."""
-    jaxpr, n = pr.dce(staged.jaxpr), len(staged.consts)
+    jaxpr, n = program_rules.dce(staged.jaxpr), len(staged.consts)
     used = {x for eqn in jaxpr.eqns for x in eqn.inputs} | set(jaxpr.outs)
     places = [i for i in range(n) if jaxpr.in_binders[i] in used]
     binders = (*[jaxpr.in_binders[i] for i in places], *jaxpr.in_binders[n:])
     consts = tuple([staged.consts[i] for i in places])
-    return stg.Staged(jx.Jaxpr(binders, jaxpr.eqns, jaxpr.outs), consts)
+    return staging.Staged(jx.Jaxpr(binders, jaxpr.eqns, jaxpr.outs), consts)
 
 
-def flatten_outcome(outcome: Outcome) -> tuple[list[Array], Callable[[stg.Staged], Piece]]:
+def flatten_outcome(outcome: Outcome) -> tuple[list[Array], Callable[[staging.Staged], Piece]]:
     """The arrays that a staged outcome computes, and how to make a piece of the program."""
-    trace, aliases = tr.current_trace(), ses.this_session().aliases
+    trace, aliases = tr.current_trace(), session.this_session().aliases
     arrays: list[Array] = []
     slots: dict[int, Slot] = {}
 
     def hold(part: Any) -> Any:
-        if not (isinstance(part, stg.StagingTracer) and part._trace is trace):
+        if not (isinstance(part, staging.StagingTracer) and part._trace is trace):
             return part
         if id(part) not in slots:
             slots[id(part)] = Slot(len(arrays), aliases.outer_roots(part))
@@ -187,7 +192,7 @@ def flatten_outcome(outcome: Outcome) -> tuple[list[Array], Callable[[stg.Staged
         return slots[id(part)]
 
     def as_value(value: Any) -> Value:
-        leaves, structure = vals.take_apart(value)
+        leaves, structure = staging_values.take_apart(value)
         parts = [hold(part) for part in leaves]
         computed = any(isinstance(part, Slot) for part in parts)
         return Value(parts, structure, _COMPUTED if computed else value)
@@ -210,14 +215,14 @@ def stage_piece(
         fun: the user's function, for messages.
         avals: the types of its arguments.
     """
-    finish: list[Callable[[stg.Staged], Piece]] = []
+    finish: list[Callable[[staging.Staged], Piece]] = []
 
     def flat(*args: Array) -> list[Array]:
         arrays, make = flatten_outcome(run(*args))
         finish.append(make)
         return arrays
 
-    staged = stg.stage(flat, avals, fun)
+    staged = staging.stage(flat, avals, fun)
     (make,) = finish
     return make(pruned(staged))
 
@@ -261,17 +266,17 @@ def choose(pred: Array, first: Piece, second: Piece, places: Places, line: int) 
         aval = av.ShapedArray((), dtypes.int32, False)
         choices.append(Choice(first.exit_part, second.exit_part, aval))
     arrays = _take(pred, first, second, choices)
-    aliases = ses.this_session().aliases
+    aliases = session.this_session().aliases
     for array, part in zip(arrays, choices, strict=False):
         aliases.follow(array, _roots(aliases, part.first) | _roots(aliases, part.second))
     return Piece(first.staged, values, exit_part).outcome(arrays)
 
 
-def _roots(aliases: ses.Aliases, part: Any) -> ses.Roots:
+def _roots(aliases: session.Aliases, part: Any) -> session.Roots:
     """The arrays whose data a part shares."""
     if isinstance(part, Slot):
         return part.roots
-    return aliases.roots(part) if isinstance(part, Array) else ses.Roots()
+    return aliases.roots(part) if isinstance(part, Array) else session.Roots()
 
 
 def _pass(part: Any, piece: Piece, is_first: bool, choices: list[Choice]) -> Any:
@@ -294,14 +299,16 @@ def _join(
         if x.structure != y.structure:
             raise mismatch(name, [_describe(first, x), _describe(second, y)])
         joined = []
-        paths = vals.paths_of(x.structure, name)
+        paths = staging_values.paths_of(x.structure, name)
         for path, a, b in zip(paths, x.parts, y.parts, strict=True):
-            if not isinstance(a, Slot) and not isinstance(b, Slot) and vals.is_same(a, b):
+            if not isinstance(a, Slot) and not isinstance(b, Slot) and staging_values.is_same(a, b):
                 joined.append(a)
                 continue
             shown = [first.describe(a), second.describe(b)]
-            dynamic = all(isinstance(part, Slot) or vals.is_dynamic(part) for part in (a, b))
-            aval = vals.common_aval([first.aval(a), second.aval(b)]) if dynamic else None
+            dynamic = all(
+                isinstance(part, Slot) or staging_values.is_dynamic(part) for part in (a, b)
+            )
+            aval = staging_values.common_aval([first.aval(a), second.aval(b)]) if dynamic else None
             if aval is None:
                 raise mismatch(path, shown)
             joined.append(Slot(len(choices)))
@@ -314,7 +321,7 @@ def _join(
 def _describe(piece: Piece, value: Value) -> str:
     if value.structure is tree.LEAF:
         return piece.describe(value.parts[0])
-    return vals.describe(tree.unflatten(value.structure, value.parts))
+    return staging_values.describe(tree.unflatten(value.structure, value.parts))
 
 
 def _differ(
@@ -322,8 +329,8 @@ def _differ(
 ) -> errors.BranchTypeError:
     """The error of a variable that is not of one kind whatever the condition."""
     where = [f" (line {n})" if n else "" for n in places.lines_of_sides(*place, line)]
-    if vals.NOTHING in shown:
-        holds = shown[1] == vals.NOTHING
+    if staging_values.NOTHING in shown:
+        holds = shown[1] == staging_values.NOTHING
         at_line = where[0 if holds else 1]
         text = (
             f"{name} has a value{at_line} only if the traced condition of line {line} "
@@ -356,7 +363,7 @@ def _take(pred: Array, first: Piece, second: Piece, choices: Sequence[Choice]) -
 
 def _select(pred: Array, choice: Choice) -> Array:
     """A part of which both pieces know the value."""
-    parts = [vals.as_array(x) for x in (choice.first, choice.second)]
-    values = cf.convert_all(parts, [choice.aval] * 2)
+    parts = [staging_values.as_array(x) for x in (choice.first, choice.second)]
+    values = convert_all(parts, [choice.aval] * 2)
     shape = choice.aval.shape
-    return ew.select(bc.broadcast_in_dim(pred, shape, ()) if shape else pred, *values)
+    return ew.select(broadcast_in_dim(pred, shape, ()) if shape else pred, *values)

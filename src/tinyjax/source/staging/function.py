@@ -13,7 +13,9 @@ from typing import Any, Final, Generic, ParamSpec, TypeVar
 import attrs
 
 from tinyjax import errors, frames, tree
-from tinyjax.core.names import Array, jt, tr
+from tinyjax.core import jit
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.values import Array
 from tinyjax.custom_derivatives import closures
 from tinyjax.pickling import PickledAsFunction
 from tinyjax.source.adjoint import standard_library
@@ -24,7 +26,7 @@ from tinyjax.source.staging import (
     loops,
     opaque_calls,
     operators,
-    values as vals,
+    values as staging_values,
 )
 from tinyjax.source.staging.graph import ControlFlowGraph
 from tinyjax.source.staging.run import Run
@@ -109,20 +111,24 @@ def stage(fun: Callable[P, R]) -> StagedFunction[P, R]:
 
 def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Make a call, reading the function if it is the user's and is given something traced."""
-    iterations = vals.current_iterations.get()
-    if iterations is not None and vals.holds_known((args, kwargs)) and not _passes_on(fun):
+    iterations = staging_values.current_iterations.get()
+    if (
+        iterations is not None
+        and staging_values.holds_known((args, kwargs))
+        and not _passes_on(fun)
+    ):
         result, args, kwargs = _call_known(iterations, fun, args, kwargs)
-        if result is not vals.NOT_KNOWN:
+        if result is not staging_values.NOT_KNOWN:
             return result
     match fun:
         case functools.partial():
             return call(fun.func, (*fun.args, *args), {**fun.keywords, **kwargs})
         case MethodType():
             return call(fun.__func__, (fun.__self__, *args), kwargs)
-        case functools._lru_cache_wrapper() if vals.holds_tracer((args, kwargs)):
+        case functools._lru_cache_wrapper() if staging_values.holds_tracer((args, kwargs)):
             return call(fun.__wrapped__, args, kwargs)
         case _ if is_read(fun):
-            traced = vals.holds_tracer((args, kwargs)) or vals.holds_tracer(fun)
+            traced = staging_values.holds_tracer((args, kwargs)) or staging_values.holds_tracer(fun)
             if traced or (_is_conditional() and effects.effect_with(fun, args)):
                 return _run(fun, args, kwargs)
             return fun(*args, **kwargs)
@@ -131,12 +137,12 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                 effects.check_manager(*args)
             with _in_session() as session:
                 return session.enter(*args) if fun is runtime.enter else session.leave(*args)
-        case _ if fun is print and (vals.holds_tracer(args) or _is_conditional()):
-            return vals.print_when_run(tuple(opaque_calls.plain_arguments(args)), kwargs)
+        case _ if fun is print and (staging_values.holds_tracer(args) or _is_conditional()):
+            return staging_values.print_when_run(tuple(opaque_calls.plain_arguments(args)), kwargs)
         case _ if fun is getattr and is_read(getter := effects.property_of(*args[:2])):
             return call(getter, args[:1], {})
         case _ if (written := _written(fun)) is not None:
-            if any(map(is_read, args)) or vals.holds_tracer((args, kwargs)):
+            if any(map(is_read, args)) or staging_values.holds_tracer((args, kwargs)):
                 return _run_written(fun, written, args, kwargs)
             return _call_unread(fun, args, kwargs)
         case _:
@@ -194,24 +200,24 @@ def _passes_on(fun: Any) -> bool:
 
 
 def _call_known(
-    iterations: vals.Iterations, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    iterations: staging_values.Iterations, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     """Call a function of what is known in each iteration of a loop.
 
     Returns:
         What it gives, if that is known too; and else the arguments as traced values.
     """
-    if fun is operator.getitem and not vals.holds_known(args[1]):
+    if fun is operator.getitem and not staging_values.holds_known(args[1]):
         return args[0][args[1]], args, kwargs
-    sample = vals.replaced((args, kwargs), iterations, operator.methodcaller("at", 0))
+    sample = staging_values.replaced((args, kwargs), iterations, operator.methodcaller("at", 0))
     reads = fun is print or opaque_calls.takes_functions(fun) or opaque_calls.makes_text(fun)
-    if not reads and not vals.holds_tracer(sample):
+    if not reads and not staging_values.holds_tracer(sample):
         effects.check_effects(fun, *sample)
-        result = vals.in_each_iteration(iterations, fun, args, kwargs)
-        if result is not vals.NOT_KNOWN:
+        result = staging_values.in_each_iteration(iterations, fun, args, kwargs)
+        if result is not staging_values.NOT_KNOWN:
             return result, args, kwargs
-    traced = vals.replaced((args, kwargs), iterations, vals.Known.array)
-    return vals.NOT_KNOWN, *traced
+    traced = staging_values.replaced((args, kwargs), iterations, staging_values.Known.array)
+    return staging_values.NOT_KNOWN, *traced
 
 
 def _is_conditional() -> bool:
@@ -226,7 +232,7 @@ def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     if is_read(method):
         return call(method, (fun, *args), kwargs)
     if isinstance(fun, type) and issubclass(fun, BaseException):
-        return fun(*vals.as_texts(args), **kwargs)
+        return fun(*staging_values.as_texts(args), **kwargs)
     other = opaque_calls.replacement(fun, args, kwargs)
     if other is not None:
         return other(*args, **kwargs)
@@ -271,7 +277,7 @@ def _run(fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         values = (fun, *find.bound(fun, args, kwargs).values)
         if not session.entered:
             values = tuple(map(operators.widened, values))
-        parts, _ = vals.take_apart((_closed_over(fun), values[1:]))
+        parts, _ = staging_values.take_apart((_closed_over(fun), values[1:]))
         entered = Entered(fun.__code__, parts, session.conditions)
         session.check_recursion(entered)
         again = session.conditions and any(e.code is fun.__code__ for e in session.entered)
@@ -290,8 +296,10 @@ def _run(fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 
 def _closes_over_tracers(fun: FunctionType, values: tuple[Any, ...]) -> bool:
     """Whether tracers come to a call in another way than as parts of its arguments."""
-    parts, _ = vals.take_apart(values[1:])
-    return vals.holds_tracer([_closed_over(fun), [p for p in parts if not isinstance(p, Array)]])
+    parts, _ = staging_values.take_apart(values[1:])
+    return staging_values.holds_tracer(
+        [_closed_over(fun), [p for p in parts if not isinstance(p, Array)]]
+    )
 
 
 @attrs.frozen(eq=False)
@@ -314,7 +322,7 @@ class Shared:
     def serves(self, code: CodeType, structure: tree.PyTreeDef, parts: list[Any]) -> bool:
         """Whether a call may use the program."""
         same = self.code is code and self.structure == structure and len(self.parts) == len(parts)
-        return same and all(map(vals.is_same, self.parts, parts))
+        return same and all(map(staging_values.is_same, self.parts, parts))
 
 
 def _run_shared(
@@ -326,10 +334,10 @@ def _run_shared(
     depth times.
     """
     fun, *args = values
-    parts, structure = vals.take_apart(args)
+    parts, structure = staging_values.take_apart(args)
     arrays = [part for part in parts if isinstance(part, Array)]
     known = [part.aval if isinstance(part, Array) else part for part in parts]
-    known += vals.take_apart(_closed_over(fun))[0]
+    known += staging_values.take_apart(_closed_over(fun))[0]
     serving = [shared for shared in session.shared if shared.serves(fun.__code__, structure, known)]
     if serving:
         piece: exits.Piece = serving[0].piece
@@ -344,7 +352,7 @@ def _run_shared(
         piece = exits.stage_piece(session.conditional(again), fun, [x.aval for x in arrays])
         session.shared.append(Shared(fun.__code__, structure, known, piece))
     staged = piece.staged
-    outs = tr.bind(jt.jit_p, (*staged.consts, *arrays), jt.JitParams(staged.jaxpr, fun.__name__))
+    outs = tr.bind(jit.jit_p, (*staged.consts, *arrays), jit.JitParams(staged.jaxpr, fun.__name__))
     return piece.outcome(outs)
 
 

@@ -17,9 +17,13 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax.core.control_flow.bodies import LoopBody, LoopOperands
-from tinyjax.core.names import Array, av, ew, jx, opd, stg, tr, wl
-from tinyjax.source.staging import exits as ex, operators, values as vals
+from tinyjax.core.control_flow.while_loop import bind_while
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.tracing import jaxpr as jx, staging, trace as tr
+from tinyjax.core.values import Array, avals as av, operands as opd
+from tinyjax.source.staging import operators, values as staging_values
 from tinyjax.source.staging.carry import CarriedPart, Carry, OnceError, RestructuredError
+from tinyjax.source.staging.exits import Arrival, Outcome, Piece, flatten_outcome, pruned
 from tinyjax.source.staging.graph import Counting, Loop, Test
 from tinyjax.source.staging.run import Run
 from tinyjax.source.staging.session import RaisedError, TracedEndError
@@ -55,7 +59,7 @@ class LoopRun:
 
     # while
 
-    def repeat(self, arrival: ex.Arrival) -> ex.Outcome:
+    def repeat(self, arrival: Arrival) -> Outcome:
         """Make a ``while_loop``."""
         counting, items = self.loop.counting, self.items
         if counting is not None and not isinstance(items, operators.Items):
@@ -70,9 +74,9 @@ class LoopRun:
         except (OnceError, RaisedError):
             return self.run.execute(self.header, arrival, self.inner, within=True)
 
-    def _repeat(self, carry: Carry) -> ex.Outcome:
+    def _repeat(self, carry: Carry) -> Outcome:
         test = self._cheap_test(carry)
-        pieces: list[Callable[[stg.Staged], ex.Piece]] = []
+        pieces: list[Callable[[staging.Staged], Piece]] = []
 
         def iteration(*arrays: Array) -> list[Array]:
             aside = self.run.aside()
@@ -85,7 +89,7 @@ class LoopRun:
                 outcome = aside.follow(test.inside, self.inner)
             following = carry.next_arrays(outcome, arrays)
             rest = {k: a for k, a in outcome.arrivals.items() if k != self.header}
-            more, make = ex.flatten_outcome(ex.Outcome(rest, outcome.exit_index))
+            more, make = flatten_outcome(Outcome(rest, outcome.exit_index))
             pieces.append(make)
             return [*following, *more]
 
@@ -108,12 +112,12 @@ class LoopRun:
                 conditions += jx.eval_jaxpr(staged.jaxpr, (*staged.consts, *state[:m]))
             return [reduce(ew.and_, conditions)]
 
-        cond = ex.pruned(stg.stage(goes_on, avals))
+        cond = pruned(staging.stage(goes_on, avals))
         binders = (*body.jaxpr.in_binders, *map(jx.Var, more))
         whole = jx.Jaxpr(binders, body.jaxpr.eqns, body.jaxpr.outs)
         operands = LoopOperands((), state)
         loop_body = LoopBody(whole, len(body.consts), len(state), body.consts)
-        outs = wl.bind_while(cond, (), loop_body, operands, _CHECKPOINTS)
+        outs = bind_while(cond, (), loop_body, operands, _CHECKPOINTS)
         return self._after(carry.arrival(outs[:m]), test, exits.outcome(outs[m:]))
 
     def _cheap_test(self, carry: Carry) -> Test | None:
@@ -125,7 +129,9 @@ class LoopRun:
         costly = len(jaxpr.eqns) > _CHEAP or any(any(jx.subjaxprs(e.params)) for e in jaxpr.eqns)
         return None if jx.effects(jaxpr).any or (test.shares and costly) else test
 
-    def _stage_test(self, carry: Carry, test: Test, avals: Sequence[av.ShapedArray]) -> stg.Staged:
+    def _stage_test(
+        self, carry: Carry, test: Test, avals: Sequence[av.ShapedArray]
+    ) -> staging.Staged:
         graph, out, inside = self.run.graph, test.out.target, test.inside.target
 
         def goes_on(*arrays: Array) -> list[Array]:
@@ -143,9 +149,9 @@ class LoopRun:
                 return [opd.as_array(outcome.only == inside)]
             return [ew.eq(outcome.exit_index, opd.as_array(np.int32(inside)))]
 
-        return ex.pruned(stg.stage(self.run.session.conditional(goes_on), avals))
+        return pruned(staging.stage(self.run.session.conditional(goes_on), avals))
 
-    def _after(self, last: ex.Arrival, test: Test | None, left: ex.Outcome) -> ex.Outcome:
+    def _after(self, last: Arrival, test: Test | None, left: Outcome) -> Outcome:
         """Where the loop leads to: by its condition, or because it was left."""
         if test is None:
             return left.without(self.header)
@@ -155,22 +161,22 @@ class LoopRun:
         computed = {s.variable for s in graph.blocks[self.header].statements}
         if not computed.isdisjoint((*test.out.args, *graph.live_in[out])):
             aside.run_statements(self.header)  # as they are when the condition no longer holds
-        ended = ex.Outcome({out: aside.complete(out, aside.arrival(test.out.args))})
+        ended = Outcome({out: aside.complete(out, aside.arrival(test.out.args))})
         if left.exit_index is None:
             return ended
-        go_on = ex.Outcome({self.header: (), **left.arrivals}, left.exit_index)
+        go_on = Outcome({self.header: (), **left.arrivals}, left.exit_index)
         return self.run.resume(go_on, self.header, lambda: ended)
 
     # for
 
-    def scan(self, arrival: ex.Arrival) -> ex.Outcome:
+    def scan(self, arrival: Arrival) -> Outcome:
         """Make a ``scan`` over the items, whose number is known."""
         counting = self.loop.counting
         assert counting is not None, "a loop over items counts"
         carry = Carry.of(self.run, self.loop, arrival, counting.counter, True)
         return carry.with_first_values(partial(self._scan, counting))
 
-    def _scan(self, counting: Counting, carry: Carry) -> ex.Outcome:
+    def _scan(self, counting: Counting, carry: Carry) -> Outcome:
         items: operators.Items = self.items
         rows = list(items.arrays)
         if _counts(items):
@@ -194,7 +200,7 @@ class LoopRun:
         run.enter(self.header, carry.arrival(outs, items.length))
         run.run_statements(self.header)
         out = counting.out.target
-        return ex.Outcome({out: run.complete(out, run.arrival(counting.out.args))})
+        return Outcome({out: run.complete(out, run.arrival(counting.out.args))})
 
     def _iterates(self) -> bool:
         """Whether it is known that the loop makes an iteration."""
@@ -210,11 +216,11 @@ class LoopRun:
             return None
         of_program = isinstance(self.items, operators.Items)
         length = self.items.length if of_program else len(self.items)
-        return None if vals.is_undecided(length) else int(length)
+        return None if staging_values.is_undecided(length) else int(length)
 
     # Loops of the program, or of Python
 
-    def execute(self, arrival: ex.Arrival) -> ex.Outcome:
+    def execute(self, arrival: Arrival) -> Outcome:
         """Run the loop from its first block on, to the blocks that it leads to."""
         if operators.is_scanned(self.items):
             outcome = self._attempt(lambda: self.scan(arrival), self.items.length)
@@ -222,7 +228,7 @@ class LoopRun:
                 return outcome
         return self._in_python(arrival)
 
-    def _in_python(self, arrival: ex.Arrival) -> ex.Outcome:
+    def _in_python(self, arrival: Arrival) -> Outcome:
         """Make the iterations one by one, until one does not say whether there is another."""
         run, header = self.run, self.header
         count = len(run.graph.blocks[header].arguments)
@@ -253,16 +259,14 @@ class LoopRun:
             result = self._attempt(partial(self.repeat, arrival), self.static_length)
             return self._unrolled(arrival) if result is None else result
 
-    def _is_worth_rolling(
-        self, eqns: Sequence[jx.JaxprEqn], chooses: bool, after: ex.Arrival
-    ) -> bool:
+    def _is_worth_rolling(self, eqns: Sequence[jx.JaxprEqn], chooses: bool, after: Arrival) -> bool:
         """Whether the iterations after one of these equations are better one program."""
         counting = self.loop.counting
         assert counting is not None, "a loop over items counts"
         left = len(self.items) - after[counting.counter]
         return bool(_cost(eqns) * left >= (_WORTH_IT if chooses else _WORTH_IT_WITHOUT_CHOICES))
 
-    def _rolled(self, after: ex.Arrival) -> ex.Arrival | None:
+    def _rolled(self, after: Arrival) -> Arrival | None:
         """Roll up the iterations that follow; None where they are made in Python."""
         counting, items = self.loop.counting, self.items
         assert counting is not None, "a loop over items counts"
@@ -275,7 +279,7 @@ class LoopRun:
             rewind()
             return None
 
-    def _unrolled(self, arrival: ex.Arrival) -> ex.Outcome:
+    def _unrolled(self, arrival: Arrival) -> Outcome:
         """Unroll the loop, each iteration under the condition that it was not left before."""
         while True:
             outcome = self.run.execute(self.header, arrival, self.inner, within=True)
@@ -288,7 +292,7 @@ class LoopRun:
             go_on = partial(rest._unrolled, outcome.arrivals[self.header])
             return self.run.resume(outcome, self.header, go_on)
 
-    def _attempt(self, traced: Callable[[], ex.Outcome], length: int) -> ex.Outcome | None:
+    def _attempt(self, traced: Callable[[], Outcome], length: int) -> Outcome | None:
         """Make a loop of the program; None where it must be unrolled instead."""
         rewind = self.run.session.mark()
         try:
@@ -311,7 +315,7 @@ def _counts(items: operators.Items) -> bool:
     return isinstance(items, operators.Steps)
 
 
-def run_loop(run: Run, header: int, arrival: ex.Arrival, stops: frozenset[int]) -> ex.Outcome:
+def run_loop(run: Run, header: int, arrival: Arrival, stops: frozenset[int]) -> Outcome:
     """Run a loop from its first block on, to the blocks that it leads to."""
     loop = run.graph.loops[header]
     run.enter(header, arrival)  # it may bring along more than the parameters
@@ -339,10 +343,10 @@ _WORTH_IT_WITHOUT_CHOICES: Final = 5000
 _ATTEMPTS: Final = 6
 
 
-def _recording() -> stg.StagingTrace | None:
+def _recording() -> staging.StagingTrace | None:
     """The program that is being recorded, if one is."""
     trace: tr.Trace = tr.current_trace()
-    while not isinstance(trace, stg.StagingTrace):
+    while not isinstance(trace, staging.StagingTrace):
         if trace.parent is trace:
             return None
         trace = trace.parent
@@ -381,13 +385,13 @@ class Rolled:
         self.fixed: set[CarriedPart] = {
             place
             for place, part in self.starts.items()
-            if vals.is_dynamic(part) and not isinstance(part, (Array, np.ndarray))
+            if staging_values.is_dynamic(part) and not isinstance(part, (Array, np.ndarray))
         }
         self.changing: dict[CarriedPart, list[Any] | None] = {}
-        self.leaves: dict[CarriedPart, vals.Known] = {}
+        self.leaves: dict[CarriedPart, staging_values.Known] = {}
         self.following: dict[CarriedPart, Any] = {}
 
-    def made(self) -> ex.Arrival:
+    def made(self) -> Arrival:
         """Make the loop.
 
         Raises:
@@ -396,20 +400,20 @@ class Rolled:
         for _ in range(_ATTEMPTS):
             with suppress(AgainError):
                 return self._made()
-        raise vals.NotUniformError
+        raise staging_values.NotUniformError
 
-    def _made(self) -> ex.Arrival:
+    def _made(self) -> Arrival:
         carry = attrs.evolve(self.carry, fixed={place: self.starts[place] for place in self.fixed})
 
         def iteration(*arrays: Array) -> list[Array]:
             *state, index = arrays
-            iterations = vals.Iterations(index, self.count)
+            iterations = staging_values.Iterations(index, self.count)
             self.leaves = {place: self._leaf(place, iterations) for place in self.changing}
-            with tr.assigned(vals.current_iterations, iterations):
+            with tr.assigned(staging_values.current_iterations, iterations):
                 here = attrs.evolve(carry, fixed={**carry.fixed, **self.leaves})
                 outcome = here.iteration(state, index, self._item(iterations), self.inner)
                 if outcome.only != carry.loop.header:
-                    raise vals.NotUniformError
+                    raise staging_values.NotUniformError
                 after = here.following(outcome.arrivals[carry.loop.header])
                 self.following = {place: after.parts()[place] for place in self.fixed}
                 return here.next_arrays(outcome, state)
@@ -422,19 +426,24 @@ class Rolled:
         done = attrs.evolve(carry, fixed={**carry.fixed, **ends})
         return done.arrival(outs, self.end)
 
-    def _leaf(self, place: CarriedPart, iterations: vals.Iterations) -> vals.Known:
-        return vals.Known(iterations, self.changing[place] or [self.starts[place]])
+    def _leaf(
+        self, place: CarriedPart, iterations: staging_values.Iterations
+    ) -> staging_values.Known:
+        return staging_values.Known(iterations, self.changing[place] or [self.starts[place]])
 
-    def _item(self, iterations: vals.Iterations) -> Any:
+    def _item(self, iterations: staging_values.Iterations) -> Any:
         """The item of an iteration."""
-        known = vals.known_of(self.items, iterations)
-        if known is not vals.NOT_KNOWN:
+        known = staging_values.known_of(self.items, iterations)
+        if known is not staging_values.NOT_KNOWN:
             return known
-        parts = [part for item in self.items for part in vals.take_apart(item)[0]]
+        parts = [part for item in self.items for part in staging_values.take_apart(item)[0]]
         whole = all(isinstance(part, (Array, np.ndarray)) for part in parts)
         rows = operators.stacked(self.items) if whole else None
-        if rows is None or len({vals.aval_of(part) for part in parts[:: len(rows.arrays)]}) > 1:
-            raise vals.NotUniformError
+        if (
+            rows is None
+            or len({staging_values.aval_of(part) for part in parts[:: len(rows.arrays)]}) > 1
+        ):
+            raise staging_values.NotUniformError
         return rows.at(iterations.index)
 
     def _decide(self) -> None:
@@ -450,14 +459,18 @@ class Rolled:
                 self.fixed.discard(place)
                 self.changing.pop(place, None)
                 again = True
-            elif place not in self.changing and not vals.is_same(value, self.starts[place]):
+            elif place not in self.changing and not staging_values.is_same(
+                value, self.starts[place]
+            ):
                 self.changing[place] = None
                 again = True
         if not again and self.changing:
             carried = self._simulated()
             for place, values in carried.items():
                 known = self.changing[place]
-                again = again or known is None or not all(map(vals.is_same, known, values))
+                again = (
+                    again or known is None or not all(map(staging_values.is_same, known, values))
+                )
             self.changing.update(carried)
         if again:
             raise AgainError
@@ -475,9 +488,9 @@ class Rolled:
         for i in range(self.count):
             following = [self.following[place] for place in carried]
             try:
-                now = [x.at(i) if isinstance(x, vals.Known) else x for x in following]
+                now = [x.at(i) if isinstance(x, staging_values.Known) else x for x in following]
             except Exception as error:
-                raise vals.NotUniformError from error
+                raise staging_values.NotUniformError from error
             for values, value in zip(carried.values(), now, strict=True):
                 values.append(value)
         return carried

@@ -14,9 +14,10 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors, lax
-from tinyjax.core.names import Array
+from tinyjax.core.values import Array
 from tinyjax.numpy.promotion import convert
-from tinyjax.source.staging import operators, values as vals
+from tinyjax.source.staging import operators
+from tinyjax.source.staging.values import as_array
 
 # Of integers
 
@@ -35,7 +36,7 @@ def of_integers(function: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def _integer(x: Any) -> Array:
-    return operators.integer(vals.as_array(x))
+    return operators.integer(as_array(x))
 
 
 def _check_bits(size: Any) -> None:
@@ -188,7 +189,7 @@ def _rounded_float(value: Any, ndigits: int) -> Any:
         raise errors.SourceError(
             f"round to {ndigits} decimals is not taken of traced values: at most {_MOST_DECIMALS}."
         )
-    x = lax.stop_gradient(convert(vals.as_array(value), dtypes.float64, False))
+    x = lax.stop_gradient(convert(as_array(value), dtypes.float64, False))
     scale = 10.0 ** abs(ndigits)
     scaled = x * scale if ndigits >= 0 else x / scale
     error = _product(x, scale, scaled) if ndigits >= 0 else -_product(scaled, scale, x)

@@ -19,12 +19,12 @@ from typing import Any, Final
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax.core.names import Array
-from tinyjax.scipy import special as sps
+from tinyjax.core.values import Array
+from tinyjax.scipy import special
 from tinyjax.source.adjoint.equivalents import counterpart, taking_lists
 from tinyjax.source.ir import runtime
-from tinyjax.source.staging import number_functions, operators, values as vals
-from tinyjax.source.staging.values import holds_tracer, is_undecided, truth
+from tinyjax.source.staging import number_functions, operators
+from tinyjax.source.staging.values import TracedText, holds_tracer, is_undecided, text_of, truth
 
 Leaf = Callable[..., Any]
 
@@ -175,7 +175,7 @@ REPLACED: Final[dict[Any, Leaf]] = {
     runtime.contains: operators.contained,
     runtime.lacks: lambda item, container: operators.negated(operators.contained(item, container)),
     runtime.items_of: operators.items_of,
-    **{f: vals.text_of(f) for f in _TEXTS},
+    **{f: text_of(f) for f in _TEXTS},
     builtins.any: of_items(operators.any_of),
     builtins.all: of_items(operators.all_of),
     builtins.min: of_items(operators.least),
@@ -197,7 +197,7 @@ REPLACED: Final[dict[Any, Leaf]] = {
         "isfinite isinf isnan ldexp log10 log1p log2 radians sin sinh sqrt tan tanh",
         jnp,
     ),
-    **_by_name("erf erfc gamma", sps),
+    **_by_name("erf erfc gamma", special),
     **{f: of_complex(getattr(jnp, f.__name__)) for f in _COMPLEX},
     cmath.log: of_complex(log_of),
     cmath.isclose: of_floats(close),
@@ -217,7 +217,7 @@ REPLACED: Final[dict[Any, Leaf]] = {
     math.ulp: of_floats(number_functions.unit),
     math.fmod: of_floats(jnp.fmod),
     math.pow: of_floats(jnp.pow),
-    math.lgamma: sps.gammaln,
+    math.lgamma: special.gammaln,
     math.floor: operators.to_integer(jnp.floor),
     math.ceil: operators.to_integer(jnp.ceil),
     math.trunc: operators.to_integer(jnp.trunc),
@@ -255,7 +255,7 @@ def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> L
         return substitute if _concerns(function, operands) else None
     if isinstance(function, BuiltinFunctionType) and isinstance(function.__self__, str):
         is_text = function.__name__ in ("format", "format_map", "join") and holds_tracer(operands)
-        return vals.text_of(function) if is_text else None
+        return text_of(function) if is_text else None
     if isinstance(function, BuiltinFunctionType) and isinstance(function.__self__, (list, tuple)):
         compared = function.__name__ in ("count", "index") and len(operands) == 1
         if not compared or not holds_tracer((function.__self__, operands), undecided=True):
@@ -274,7 +274,7 @@ def _holds_array(value: Any) -> bool:
     """Whether an operand is an array or a text of traced values, or a sequence with some inside."""
     if isinstance(value, (tuple, list)):
         return any(map(_holds_array, value))
-    return isinstance(value, (Array, vals.TracedText))
+    return isinstance(value, (Array, TracedText))
 
 
 def _has_axes(value: Any) -> bool:

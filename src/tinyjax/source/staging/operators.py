@@ -13,10 +13,12 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors, tree
-from tinyjax.core.names import Array, Tracer, tr
+from tinyjax.core.tracing import Tracer, trace as tr
+from tinyjax.core.values import Array
 from tinyjax.numpy.promotion import convert
 from tinyjax.source.ir import runtime
-from tinyjax.source.staging import session as ses, values as vals
+from tinyjax.source.staging import values as staging_values
+from tinyjax.source.staging.session import current_session, raised_by, this_session
 
 # What is asked of traced values: comparisons, truth values, and classes.
 #
@@ -28,7 +30,7 @@ Binary = Callable[[Any, Any], Any]
 
 def negated(value: Any) -> Any:
     """``not value``."""
-    condition = vals.truth(value)
+    condition = staging_values.truth(value)
     return jnp.logical_not(condition) if isinstance(condition, Array) else not condition
 
 
@@ -36,7 +38,7 @@ def any_of(values: Any) -> Any:
     """``any`` of values of which some may be traced."""
     condition: Any = False
     for value in runtime.items_of(values):
-        here = vals.truth(value)
+        here = staging_values.truth(value)
         if here is True:
             return True
         if isinstance(here, Array):
@@ -69,7 +71,7 @@ def _compare_items(operation: Binary, xs: Any, ys: Any) -> Any:
         return equal if operation is operator.eq else negated(equal)
     result: Any = operation(len(xs), len(ys))
     for x, y, equal in reversed([*zip(xs, ys, same, strict=False)]):
-        decided = vals.truth(equal)
+        decided = staging_values.truth(equal)
         if decided is True:
             continue
         here = compare(operation)(x, y)
@@ -79,7 +81,7 @@ def _compare_items(operation: Binary, xs: Any, ys: Any) -> Any:
 
 def contained(item: Any, container: Any) -> Any:
     """``item in container``."""
-    if isinstance(item, vals.TracedText):
+    if isinstance(item, staging_values.TracedText):
         bool(item)  # which says that it is not known
     match container:
         case Array() | np.ndarray():
@@ -125,7 +127,7 @@ def _extreme(compared: Binary, name: str, values: tuple[Any, ...], options: Any)
     measure = _measured(options, best)
     for value in rest:
         key = _measured(options, value)
-        better = vals.truth(compared(key, measure))
+        better = staging_values.truth(compared(key, measure))
         if isinstance(better, Array):
             best, measure = _chosen(better, value, best), _chosen(better, key, measure)
         elif better:
@@ -134,7 +136,7 @@ def _extreme(compared: Binary, name: str, values: tuple[Any, ...], options: Any)
 
 
 def _measured(options: Any, value: Any) -> Any:
-    key, session = options.get("key"), ses.current_session.get()
+    key, session = options.get("key"), current_session.get()
     if key is None:
         return value
     return key(value) if session is None else session.call(key, (value,), {})
@@ -144,7 +146,7 @@ def _chosen(better: Array, value: Any, best: Any) -> Any:
     """One of two values, of which the parts are chosen where they are tuples."""
     if isinstance(value, (tuple, list)) and type(value) is type(best) and len(value) == len(best):
         return type(value)([_chosen(better, x, y) for x, y in zip(value, best, strict=True)])
-    return jnp.where(better, vals.as_array(value), vals.as_array(best))
+    return jnp.where(better, staging_values.as_array(value), staging_values.as_array(best))
 
 
 def least(*values: Any, **options: Any) -> Any:
@@ -165,7 +167,7 @@ def in_order(values: Any, **options: Any) -> Any:
     """
     values = [*runtime.items_of(values)]
     keys, reverse = [_measured(options, value) for value in values], bool(options.get("reverse"))
-    if not vals.holds_tracer(keys, undecided=True):
+    if not staging_values.holds_tracer(keys, undecided=True):
         places = sorted(range(len(values)), key=keys.__getitem__, reverse=reverse)
         return [values[i] for i in places]
     columns, rows = stacked(keys), stacked(values)
@@ -196,7 +198,7 @@ def number_class(value: Array) -> type:
 def class_of(*args: Any) -> Any:
     """``type(value)``."""
     (value,) = args
-    if isinstance(value, vals.TracedText):
+    if isinstance(value, staging_values.TracedText):
         return str
     if is_scalar(value):
         return number_class(value)
@@ -211,7 +213,7 @@ def is_instance(value: Any, classes: Any) -> bool:
     Raises:
         errors.SourceError: it depends on what was given to the program.
     """
-    if isinstance(value, vals.TracedText):
+    if isinstance(value, staging_values.TracedText):
         return issubclass(str, classes)
     if not isinstance(value, Tracer) and not is_scalar(value):
         return isinstance(value, classes)
@@ -303,7 +305,7 @@ def integer(x: Array) -> Array:
 
 def floating(x: Any) -> Any:
     """A number as a float, where it is an integer."""
-    return convert(vals.as_array(x), dtypes.default_float(), True) if is_integer(x) else x
+    return convert(staging_values.as_array(x), dtypes.default_float(), True) if is_integer(x) else x
 
 
 def as_number(x: Any, other: Any = None) -> Any:
@@ -316,7 +318,7 @@ def as_number(x: Any, other: Any = None) -> Any:
     if is_scalar(x):
         return integer(x) if x.dtype == dtypes.bool_ else widened(x)
     if type(x) is int and not -(2**31) <= x < 2**31 and is_scalar(other) and other.weak_type:
-        return vals.as_array(x) if is_integer(other) else float(x)
+        return staging_values.as_array(x) if is_integer(other) else float(x)
     return x
 
 
@@ -367,7 +369,9 @@ def _check_size(operation: Binary, x: Any, y: Any, result: Any) -> None:
         return
     if operation in _SUMS and (_is_small(x) or _is_small(y)):
         return  # no program counts that far
-    size = abs(operation(*[convert(vals.as_array(z), dtypes.float64, False) for z in (x, y)]))
+    size = abs(
+        operation(*[convert(staging_values.as_array(z), dtypes.float64, False) for z in (x, y)])
+    )
     error = OverflowError("an integer has more than 64 bits, the most that a traced one may have")
     check(size >= 2.0**63, error)
 
@@ -415,7 +419,7 @@ def _check_divisors(message: str, x: Any, y: Any) -> None:
     """Raise where a number is divided by zero, also if that is known when the program runs."""
     _check_divisor(x, y)
     if is_integer(x) and is_integer(y):
-        check(vals.as_array(y) == 0, ZeroDivisionError(message))
+        check(staging_values.as_array(y) == 0, ZeroDivisionError(message))
 
 
 floor_divide: Final = arithmetic(
@@ -428,8 +432,8 @@ remainder: Final = arithmetic(
 
 def modulo(x: Any, y: Any) -> Any:
     """``x % y``, of numbers or of a text."""
-    if isinstance(x, (str, vals.TracedText)):
-        return vals.text_of(operator.mod)(x, y)
+    if isinstance(x, (str, staging_values.TracedText)):
+        return staging_values.text_of(operator.mod)(x, y)
     return remainder(x, y)
 
 
@@ -457,7 +461,7 @@ def power(x: Any, y: Any, modulus: Any = None) -> Any:
 def _check_count(x: Any, y: Any) -> None:
     """Raise where a shift would be by less than no bits."""
     if is_integer(x) and is_integer(y):
-        check(vals.as_array(y) < 0, ValueError("negative shift count"))
+        check(staging_values.as_array(y) < 0, ValueError("negative shift count"))
 
 
 shift_left: Final = arithmetic(
@@ -483,18 +487,18 @@ def invert(x: Any) -> Any:
 
 def check(failed: Any, error: Exception) -> None:
     """Raise an exception if a condition holds, which may only be known when the program runs."""
-    condition = vals.truth(failed)
+    condition = staging_values.truth(failed)
     if condition is True:
         raise error
-    session, place = ses.current_session.get(), tr.evaluated_source()
+    session, place = current_session.get(), tr.evaluated_source()
     if isinstance(condition, Array) and session is not None and place is not None:
-        session.check(condition, ses.raised_by(error, place.location))
+        session.check(condition, raised_by(error, place.location))
 
 
 def changed(operation: Binary, value: Any, by: Any) -> Any:
     """``value += by`` and its kin."""
     runtime.check_in_place(operation, value)
-    session = ses.this_session()
+    session = this_session()
     if isinstance(value, Array) and value.shape:
         session.aliases.check(value, session.frames)
     return session.call(operation, (value, by), {})
@@ -569,8 +573,8 @@ class Steps(Items):
     arrays: tuple[Array, ...] = ()
 
     def row(self, slices: Sequence[Array], index: Any) -> Any:
-        distance = index if vals.is_same(self.step, 1) else self.step * index
-        return distance if vals.is_same(self.start, 0) else self.start + distance
+        distance = index if staging_values.is_same(self.step, 1) else self.step * index
+        return distance if staging_values.is_same(self.start, 0) else self.start + distance
 
 
 @attrs.frozen(eq=False)
@@ -602,9 +606,13 @@ class Current:
 
 def is_scanned(value: object) -> TypeGuard[Items]:
     """Whether a loop over a value becomes a scan: some of it is traced, and its length is known."""
-    if not isinstance(value, Items) or vals.is_undecided(value.length) or not value.length:
+    if (
+        not isinstance(value, Items)
+        or staging_values.is_undecided(value.length)
+        or not value.length
+    ):
         return False
-    return any(map(vals.is_undecided, value.arrays))
+    return any(map(staging_values.is_undecided, value.arrays))
 
 
 def items_of(value: Any) -> Any:
@@ -616,15 +624,15 @@ def items_of(value: Any) -> Any:
 
 def stacked(values: Sequence[Any]) -> Rows | None:
     """Values of one structure and shapes, stacked; None where they are not."""
-    apart = [vals.take_apart(value) for value in values]
+    apart = [staging_values.take_apart(value) for value in values]
     if not apart or any(structure != apart[0][1] for _, structure in apart):
         return None
     columns = []
     for column in zip(*(parts for parts, _ in apart), strict=True):
-        if not all(map(vals.is_dynamic, column)):
+        if not all(map(staging_values.is_dynamic, column)):
             return None
-        arrays = [vals.as_array(part) for part in column]
-        aval = vals.common_aval([a.aval for a in arrays])
+        arrays = [staging_values.as_array(part) for part in column]
+        aval = staging_values.common_aval([a.aval for a in arrays])
         if aval is None:
             return None
         columns.append(jnp.stack([convert(a, aval.dtype, aval.weak_type) for a in arrays]))
@@ -639,7 +647,7 @@ def as_items(value: Any) -> Items | None:
         case range():
             return Steps(value.start, value.step, len(value))
         case Array() | np.ndarray() if value.ndim:
-            return Rows((vals.as_array(value),), value.shape[0], tree.LEAF)
+            return Rows((staging_values.as_array(value),), value.shape[0], tree.LEAF)
         case _:
             return stacked(runtime.items_of(value))
 
@@ -652,7 +660,7 @@ def traced_range(*bounds: Any) -> Steps:
             raise TypeError(f"range() takes integers, but got {shown}")
     start, stop, step = {1: (0, *bounds, 1), 2: (*bounds, 1)}.get(len(bounds), bounds)
     start, stop, step = [as_number(bound) for bound in (start, stop, step)]
-    check(vals.as_array(step) == 0, ValueError("range() arg 3 must not be zero"))
+    check(staging_values.as_array(step) == 0, ValueError("range() arg 3 must not be zero"))
     iterations = -((start - stop) // step)
     return Steps(start, step, jnp.maximum(iterations, 0))
 
@@ -672,7 +680,7 @@ def zipped(*values: Any, strict: bool = False) -> Any:
     if len(known) < len(items):
         return zip(*values, strict=strict)
     lengths = [part.length for part in known]
-    if any(map(vals.is_undecided, lengths)):
+    if any(map(staging_values.is_undecided, lengths)):
         length = functools.reduce(jnp.minimum, lengths)
     else:
         length = min(lengths)
@@ -698,7 +706,7 @@ def expanded(value: Items) -> list[Any]:
     Raises:
         SourceError: how many there are depends on a traced value.
     """
-    if vals.is_undecided(value.length):
+    if staging_values.is_undecided(value.length):
         raise errors.SourceError(
             "a list or a tuple whose length depends on a traced value cannot be made, since arrays "
             "have fixed shapes. Loop over the items, or compute with masks (jnp.where)."
@@ -738,7 +746,9 @@ def count_of(values: Any, value: Any) -> Any:
 
 def _first(value: Any, pairs: Iterable[tuple[Any, Any]], error: Exception) -> Any:
     """The second of the first pair whose first is equal to a value."""
-    found = [(vals.truth(compare(operator.eq)(value, item)), result) for item, result in pairs]
+    found = [
+        (staging_values.truth(compare(operator.eq)(value, item)), result) for item, result in pairs
+    ]
     check(negated(any_of([equal for equal, _ in found])), error)
     chosen = found[-1][1]
     for equal, result in reversed(found[:-1]):

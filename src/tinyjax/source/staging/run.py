@@ -15,12 +15,15 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from tinyjax.core.names import Array, ew, opd, tr
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.values import Array, operands as opd
 from tinyjax.errors import TinyjaxError
 from tinyjax.frames import PACKAGE_DIRECTORY, Location, Source, is_ours, user_location
 from tinyjax.source.ir import find, program as ir, runtime
-from tinyjax.source.staging import graph as cfg, session as ses, values as vals
+from tinyjax.source.staging import graph, values
 from tinyjax.source.staging.exits import COLLECTED, Arrival, Outcome, Piece, choose, stage_piece
+from tinyjax.source.staging.session import Frame, RaisedError, Session, TracedEndError, raised_by
 
 _NOWHERE: Final[frozenset[int]] = frozenset()
 
@@ -36,7 +39,7 @@ class Run:
         located: whether the function is the user's, so that errors are at its lines.
     """
 
-    def __init__(self, session: ses.Session, program: ir.IR, graph: cfg.ControlFlowGraph) -> None:
+    def __init__(self, session: Session, program: ir.IR, graph: graph.ControlFlowGraph) -> None:
         self.session = session
         self.ir = program
         self.graph = graph
@@ -103,7 +106,7 @@ class Run:
 
     def run_statements(self, block: int) -> None:
         before, frames = tr.evaluated_source(), self.session.frames
-        frames.append(frame := ses.Frame(self.graph, self.env, block))
+        frames.append(frame := Frame(self.graph, self.env, block))
         try:
             for frame.place, statement in enumerate(self.graph.blocks[block].statements):
                 if self.located:
@@ -122,13 +125,13 @@ class Run:
         args = tuple([self.read(arg) for arg in call.args])
         kwargs = {name: self.read(value) for name, value in call.keywords}
         if function is runtime.thrown and self.session.conditions:
-            raise ses.raised_by(args[0], self.at(statement.line))
+            raise raised_by(args[0], self.at(statement.line))
         try:
             if function is runtime.apply:
                 function, args, kwargs = args
             result = self.session.call(function, args, kwargs)
             return self.session.aliases.after(function, args, result)
-        except (ses.RaisedError, ses.TracedEndError):
+        except (RaisedError, TracedEndError):
             raise
         except Exception as error:
             here, where = self.at(statement.line), _raised_at(error)
@@ -139,7 +142,7 @@ class Run:
             if isinstance(error, (ArithmeticError, LookupError, NameError)):
                 where = here
             if self.session.conditions and where is not None:  # as in Python, only if it comes here
-                raise ses.raised_by(error, where) from None
+                raise raised_by(error, where) from None
             _note(error, here)
             raise
 
@@ -195,7 +198,7 @@ class Run:
         if iteration_of is not None:
             blocks = self.graph.loops[iteration_of].blocks
             if (first.target in blocks) != (otherwise.target in blocks):
-                raise ses.TracedEndError
+                raise TracedEndError
         until = stops | self.graph.joins(otherwise.target, [first.target], stops)
         sides = (otherwise, first)
         yes, no = [self.piece(b.target, self.arrival(b.args), until) for b in sides]
@@ -210,7 +213,7 @@ class Run:
 
     def truth(self, condition: ir.Atom) -> bool | Array:
         try:
-            return vals.truth(self.read(condition))
+            return values.truth(self.read(condition))
         except TinyjaxError as error:
             error.location = self.at(self.graph.line_of(condition))
             raise
@@ -225,7 +228,7 @@ class Run:
                     return good
         return None
 
-    def exception_of(self, branch: ir.Branch) -> ses.RaisedError | None:
+    def exception_of(self, branch: ir.Branch) -> RaisedError | None:
         """The exception that a block ends with."""
         return self.part(lambda: self.aside().follow(branch, _NOWHERE, within=True)).raised
 
@@ -235,15 +238,15 @@ class Run:
 
     def part(self, go_on: Callable[[], Outcome]) -> Piece:
         """Stage what may end with an exception."""
-        raised: list[ses.RaisedError] = []
+        raised: list[RaisedError] = []
 
         def attempt() -> Outcome:
             managers = len(self.session.managers)
             try:
                 return go_on()
-            except ses.RaisedError as error:
+            except RaisedError as error:
                 self.session.leave_all(managers)
-                raised.append(ses.RaisedError(error.message, error.location))  # without its frames
+                raised.append(RaisedError(error.message, error.location))  # without its frames
                 return Outcome({})
 
         piece = stage_piece(self.session.conditional(attempt), self.function)

@@ -20,10 +20,13 @@ import numpy as np
 
 from tinyjax import dtypes, errors
 from tinyjax.callbacks import checks
-from tinyjax.core.names import Array, ew, stg, tr
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.tracing import staging, trace as tr
+from tinyjax.core.values import Array
 from tinyjax.frames import PACKAGE_DIRECTORY, Location
 from tinyjax.source.ir import find, program as ir, runtime
-from tinyjax.source.staging import graph as cfg, values as vals
+from tinyjax.source.staging import graph as staging_graph
+from tinyjax.source.staging.values import is_same, take_apart
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -99,7 +102,7 @@ class Frame:
         place: its place there.
     """
 
-    graph: cfg.ControlFlowGraph
+    graph: staging_graph.ControlFlowGraph
     env: dict[ir.Variable, Any]
     block: int
     place: int = 0
@@ -175,7 +178,7 @@ class Aliases:
             raise _shared("what the function closes over, or an object,")
         for frame in frames:
             for variable in frame.graph.live_after(frame.block, frame.place):
-                parts, _ = vals.take_apart(frame.env.get(variable))
+                parts, _ = take_apart(frame.env.get(variable))
                 if any(isinstance(x, Array) and x.shape and self.roots(x) & roots for x in parts):
                     raise _shared(variable.name or "a value")
 
@@ -259,11 +262,11 @@ class Session:
     def mark(self) -> Callable[[], None]:
         """Remember how far the staging is; give a function that forgets what is staged since."""
         trace = tr.current_trace()
-        recorded = trace.mark() if isinstance(trace, stg.Recorder) else None
+        recorded = trace.mark() if isinstance(trace, staging.Recorder) else None
         managers, failures = len(self.managers), len(self.failures)
 
         def rewind() -> None:
-            if isinstance(trace, stg.Recorder) and recorded is not None:
+            if isinstance(trace, staging.Recorder) and recorded is not None:
                 trace.rewind(recorded)
             self.leave_all(managers)
             del self.failures[failures:]
@@ -313,7 +316,7 @@ class Session:
 def _is_alike(x: Any, y: Any) -> bool:
     if isinstance(x, Array) and isinstance(y, Array):
         return x.aval.strip_weak() is y.aval.strip_weak()
-    return vals.is_same(x, y)
+    return is_same(x, y)
 
 
 current_session: ContextVar[Session | None] = ContextVar("tinyjax_source_staging", default=None)

@@ -25,9 +25,12 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors, tree
 from tinyjax.callbacks.effects import debug_callback
-from tinyjax.core.names import Array, av, conc, ew, jv, opd, tr
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.transforms.jvp import JVPTracer
+from tinyjax.core.values import Array, avals as av, concrete, operands as opd
 from tinyjax.custom_derivatives import closures
-from tinyjax.source.adjoint import cotangents as cts
+from tinyjax.source.adjoint import cotangents
 from tinyjax.source.ir import runtime
 from tinyjax.tree.treedef import leaf_paths
 
@@ -46,8 +49,8 @@ class Shell:
 
     def filled(self, values: Sequence[Any]) -> Any:
         """An object of the class with these values."""
-        fields = zip(cts.field_names(self.kind), values, strict=True)
-        return cts.with_fields(self.like, dict(fields))
+        fields = zip(cotangents.field_names(self.kind), values, strict=True)
+        return cotangents.with_fields(self.like, dict(fields))
 
 
 @attrs.frozen(eq=False)
@@ -59,7 +62,7 @@ class Opened:
     def fields(self) -> tuple[list[tuple[tree.GetAttrKey, Any]], Shell]:
         """Its fields, and what is left of it."""
         kind = type(self.value)
-        attributes = [(name, getattr(self.value, name)) for name in cts.field_names(kind)]
+        attributes = [(name, getattr(self.value, name)) for name in cotangents.field_names(kind)]
         shell = Shell(kind, self.value)  # emptied, so that it keeps no tracer
         empty = Shell(kind, shell.filled([None] * len(attributes)))
         return [(tree.GetAttrKey(name), opened(value)) for name, value in attributes], empty
@@ -70,7 +73,7 @@ tree.register_pytree_with_keys(Opened, Opened.fields, Shell.filled)
 
 def is_opened(leaf: Any) -> bool:
     """Whether a leaf is an object with fields of its own."""
-    return cts.is_record(leaf) and not isinstance(leaf, tree.PyTreeDef)
+    return cotangents.is_record(leaf) and not isinstance(leaf, tree.PyTreeDef)
 
 
 def opened(value: Any) -> Any:
@@ -161,9 +164,9 @@ def common_aval(avals: Sequence[av.ShapedArray]) -> av.ShapedArray | None:
 
 def is_undecided(x: object) -> bool:
     """Whether a value is an array whose data is not known yet."""
-    while isinstance(x, jv.JVPTracer):
+    while isinstance(x, JVPTracer):
         x = x.primal
-    return isinstance(x, Array) and not isinstance(x, conc.ConcreteArray)
+    return isinstance(x, Array) and not isinstance(x, concrete.ConcreteArray)
 
 
 def truth(value: Any) -> bool | Array:
@@ -310,7 +313,7 @@ class Known:
         except OverflowError:
             raise NotUniformError from None
         aval = av.ShapedArray(host.shape, dtype, weak)
-        return jnp.asarray(conc.ConcreteArray(host, aval))[self.iterations.index]
+        return jnp.asarray(concrete.ConcreteArray(host, aval))[self.iterations.index]
 
     def at(self, iteration: int) -> Any:
         """The value in an iteration; if it is carried, that must be found out."""
@@ -484,7 +487,7 @@ def python_number(value: Any) -> Any:
 
     A float of less than double precision is the one of the fewest digits, as it would be printed.
     """
-    while isinstance(value, jv.JVPTracer):
+    while isinstance(value, JVPTracer):
         value = value.primal
     host = np.asarray(value)
     if host.ndim:
@@ -499,7 +502,7 @@ def _with_values(value: Any, of: Callable[[Any], Any]) -> Any:
         case TracedText():
             return value.with_values(of)
         case Array():
-            return value if value.shape and isinstance(value, conc.ConcreteArray) else of(value)
+            return value if value.shape and isinstance(value, concrete.ConcreteArray) else of(value)
         case np.ndarray():
             return of(value)
         case tuple() | list() if type(value) in (tuple, list):

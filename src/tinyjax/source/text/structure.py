@@ -13,7 +13,15 @@ from tinyjax import pycode
 from tinyjax.pycode import Expression, Name, Statement
 from tinyjax.source.ir import analysis, program as ir, runtime
 from tinyjax.source.ir.syntax import INFIX, PREFIX
-from tinyjax.source.text import names as nm
+from tinyjax.source.text.names import (
+    STACK,
+    Annotations,
+    Coalescing,
+    Conventions,
+    Names,
+    choose_inlined,
+    taken_items,
+)
 
 # Calls as Python expressions.
 
@@ -28,7 +36,7 @@ class ExpressionWriter:
         inlined: the calls of those that have no name, and are written where they are used.
     """
 
-    names: nm.Names
+    names: Names
     called: dict[ir.Variable, str]
     inlined: dict[ir.Variable, ir.Call]
 
@@ -95,7 +103,7 @@ class NotStructuredError(Exception):
 class Text:
     """The text of one program."""
 
-    def __init__(self, program: ir.IR, names: nm.Names, conventions: nm.Conventions) -> None:
+    def __init__(self, program: ir.IR, names: Names, conventions: Conventions) -> None:
         self.ir: ir.IR = program
         self.conventions = conventions
         self.code: list[Statement] = []
@@ -107,12 +115,12 @@ class Text:
         self.merges: dict[int, list[int]] = self._merges()
         self.labels: list[int] = []
         self._reserve(names)
-        inlined = nm.choose_inlined(program, conventions)
-        self.coalescing: nm.Coalescing = nm.Coalescing(program, inlined, conventions)
+        inlined = choose_inlined(program, conventions)
+        self.coalescing: Coalescing = Coalescing(program, inlined, conventions)
         self.called: dict[ir.Variable, str] = self.coalescing.names(names)
         self.written: ExpressionWriter = ExpressionWriter(names, self.called, inlined)
 
-    def _reserve(self, names: nm.Names) -> None:
+    def _reserve(self, names: Names) -> None:
         """Let constants have their names before variables do."""
         for statement in self.ir.statements:
             call = statement.call
@@ -120,7 +128,7 @@ class Text:
                 if isinstance(atom, ir.Constant):
                     names.constant(atom)
 
-    def function(self, annotations: nm.Annotations | None) -> pycode.Function:
+    def function(self, annotations: Annotations | None) -> pycode.Function:
         """Write the whole."""
         parameters = tuple([self.called[v] for v in self.ir.blocks[0].arguments])
         try:
@@ -178,9 +186,9 @@ class Text:
         A block does so at once, to its last item.
         """
         source = statements[start].call.args[0] if statements[start].call.args else None
-        if not isinstance(source, ir.Variable) or source.name != nm.STACK:
+        if not isinstance(source, ir.Variable) or source.name != STACK:
             return 0
-        items = nm.taken_items(statements[start:], source)
+        items = taken_items(statements[start:], source)
         if items:
             names = [self.called[v] for _, v in items]
             self.put(["_"] * items[0][0] + names, self.written.atom(source))
@@ -376,11 +384,11 @@ def write(
     program: ir.IR,
     scope: Callable[[str], Any],
     namespace: dict[str, Any],
-    conventions: nm.Conventions,
-    annotations: nm.Annotations | None = None,
+    conventions: Conventions,
+    annotations: Annotations | None = None,
 ) -> tuple[str, dict[str, Any], dict[int, int]]:
     """Write a program as Python; also give what its text names, and its lines' origins."""
-    names = nm.Names(scope)
+    names = Names(scope)
     names.namespace.update(namespace)
     names.taken |= {program.name, LABEL}
     function = Text(program, names, conventions).function(annotations)

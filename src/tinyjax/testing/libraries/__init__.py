@@ -11,7 +11,7 @@ import numpy as np
 from tinyjax import config, errors
 from tinyjax.core.api.derivatives import jvp, vjp
 from tinyjax.core.jit import jit
-from tinyjax.core.names import Array
+from tinyjax.core.values import Array
 from tinyjax.numpy import asarray
 from tinyjax.testing.libraries import check, drawing, drawn_calls, parameters, signatures
 from tinyjax.testing.primitives import Report

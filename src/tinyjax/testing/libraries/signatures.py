@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from tinyjax.core.names import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.errors import ArgumentError
 from tinyjax.testing.libraries import parameters
 from tinyjax.testing.libraries.drawing import Draw

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tinyjax.core.names import Array
+from tinyjax.core.values import Array
 from tinyjax.source.adjoint.cotangents import reduce_to, taken
 from tinyjax.source.adjoint.rules import containers, registry
 from tinyjax.source.adjoint.rules.formulas import nested_like

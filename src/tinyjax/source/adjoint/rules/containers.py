@@ -14,8 +14,8 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax.core.names import Array
-from tinyjax.source.adjoint import cotangents as cts
+from tinyjax.core.values import Array
+from tinyjax.source.adjoint import cotangents
 from tinyjax.source.adjoint.rules import formulas, registry
 from tinyjax.source.ir import find, runtime
 
@@ -34,7 +34,11 @@ def like_items(ct: Any, items: Any) -> Any:
         return filled(ct, items)
     if isinstance(items, (range, dict, str, set, frozenset)):
         return None
-    if formulas.is_foreign(items) and hasattr(type(items), "__iter__") and cts.is_record(items):
+    if (
+        formulas.is_foreign(items)
+        and hasattr(type(items), "__iter__")
+        and cotangents.is_record(items)
+    ):
         raise find.refusal(
             f"going through a {type(items).__name__} has no derivative. Go through a list or a "
             "tuple that a method of it returns."
@@ -124,7 +128,7 @@ def make_functions_adjoint(
     whole = None
     for i, code in enumerate(codes):
         if totals[i] is not None:
-            whole = cts.accumulate(whole, {k: totals[i].get(k) for k in code.co_freevars})
+            whole = cotangents.accumulate(whole, {k: totals[i].get(k) for k in code.co_freevars})
     names = [runtime.optional_names(code, len(defaults[i])) for i, code in enumerate(codes)]
     own = [tuple([entry(totals[i], k) for k in ks]) for i, ks in enumerate(names)]
     by_keyword = [{k: entry(totals[i], k) for k in ks} for i, ks in enumerate(keyword_defaults)]
@@ -139,7 +143,7 @@ def untangled(ct: Any, own: list[str]) -> Any:
     while waiting:
         (place, part), *rest = waiting
         mine = {k: part[k] for k in part if k not in own}
-        totals = [cts.accumulate(t, mine) if i == place else t for i, t in enumerate(totals)]
+        totals = [cotangents.accumulate(t, mine) if i == place else t for i, t in enumerate(totals)]
         waiting = [*rest, *[(own.index(k), part[k]) for k in own if part.get(k) is not None]]
     return totals
 
@@ -281,11 +285,11 @@ def partial_adjoint(ct: Any, y: Any, fun: Any, *args: Any, **kwargs: Any) -> Any
     return ct.get("func"), *parts, *keywords
 
 
-@registry.adjoint_of(cts.gradient_like, definite=(0,))
+@registry.adjoint_of(cotangents.gradient_like, definite=(0,))
 def gradient_like_adjoint(ct: Any, y: Any, cotangent: Any, x: Any) -> Any:
     """The derivative of gradient_like."""
     if isinstance(x, (np.ndarray, np.generic, Array)) and cotangent is not None:
-        return cts.reduce_to(ct, cotangent), None
+        return cotangents.reduce_to(ct, cotangent), None
     return ct, None
 
 
@@ -293,7 +297,7 @@ def spread_back(ct: Any, x: Any) -> Any:
     """Repeat a cotangent over what a sum was taken of."""
     if np.ndim(x) == 0 or np.shape(ct) == np.shape(x):
         return ct
-    return cts.broadcast_like(ct, np.broadcast_shapes(np.shape(ct), np.shape(x)))
+    return cotangents.broadcast_like(ct, np.broadcast_shapes(np.shape(ct), np.shape(x)))
 
 
 _EXPRESSIONS: Final[registry.Expressions] = {
@@ -306,10 +310,13 @@ _EXPRESSIONS: Final[registry.Expressions] = {
 }
 #: Those whose first cotangent is never None, unless that of the result is.
 _DEFINITE: Final[registry.Expressions] = {
-    (copy.copy, copy.deepcopy, cts.number): lambda ct, y, x: (ct,),
+    (copy.copy, copy.deepcopy, cotangents.number): lambda ct, y, x: (ct,),
     (runtime.defined,): lambda ct, y, value, name: (ct, None),
-    (cts.broadcast_like,): lambda ct, y, x, shape: (cts.reduce_to(ct, x), None),
-    (cts.reduce_to,): lambda ct, y, x, like: (cts.reduce_to(spread_back(ct, x), x), None),
+    (cotangents.broadcast_like,): lambda ct, y, x, shape: (cotangents.reduce_to(ct, x), None),
+    (cotangents.reduce_to,): lambda ct, y, x, like: (
+        cotangents.reduce_to(spread_back(ct, x), x),
+        None,
+    ),
 }
 registry.register(globals(), _EXPRESSIONS)
 registry.register(globals(), _DEFINITE, definite=(0,))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax.core.names import Array
+from tinyjax.core.values import Array
 from tinyjax.source.adjoint.cotangents import is_complex, reduce_to
 from tinyjax.source.adjoint.rules import registry
 from tinyjax.source.ir import find, runtime

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyjax.core.names import Array
-from tinyjax.source.adjoint import cotangents as cts, pullbacks
+from tinyjax.core.values import Array
+from tinyjax.source.adjoint import cotangents, pullbacks
 from tinyjax.source.adjoint.rules import containers, formulas
 from tinyjax.source.adjoint.rules.registry import Function, adjoint_of, inert, rule_adjoint
 from tinyjax.source.ir import find, runtime
@@ -75,7 +75,7 @@ def add_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
         return ct[: len(a)], ct[len(a) :]
     if formulas.is_overloaded(a, b):
         return overloaded(operator.add, ct, a, b)
-    return cts.reduce_to(ct, a), cts.reduce_to(ct, b)
+    return cotangents.reduce_to(ct, a), cotangents.reduce_to(ct, b)
 
 
 @adjoint_of(operator.mul, formulas=("ct * b", "a * ct"), **_BINARY)
@@ -87,14 +87,14 @@ def mul_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
         return None, repeated_adjoint(ct, b)
     if formulas.is_overloaded(a, b):
         return overloaded(operator.mul, ct, a, b)
-    return cts.reduce_to(ct * b, a), cts.reduce_to(a * ct, b)
+    return cotangents.reduce_to(ct * b, a), cotangents.reduce_to(a * ct, b)
 
 
 def repeated_adjoint(ct: Any, items: Any) -> Any:
     """The cotangent of a sequence that was repeated."""
     total = None
     for start in range(0, len(ct), max(len(items), 1)):
-        total = cts.accumulate(total, ct[start : start + len(items)])
+        total = cotangents.accumulate(total, ct[start : start + len(items)])
     return total
 
 
@@ -141,7 +141,7 @@ def holds_float(index: Any) -> bool:
     """Whether some of an index has a derivative; an integer, a text or a slice only chooses."""
     if isinstance(index, (tuple, list)):
         return any(map(holds_float, index))
-    return cts.is_differentiable(index)
+    return cotangents.is_differentiable(index)
 
 
 inert.add(holds_float)
@@ -156,8 +156,8 @@ def sum_adjoint(ct: Any, y: Any, items: Any, start: Any = 0) -> Any:
     if formulas.is_overloaded(y):
         parts = pullbacks.pull(summed, items, start)[1](ct)
         return parts[1], parts[2]
-    parts = [cts.reduce_to(ct, items[i]) for i in range(len(items))]
-    return containers.like_items(parts, items), cts.reduce_to(ct, start)
+    parts = [cotangents.reduce_to(ct, items[i]) for i in range(len(items))]
+    return containers.like_items(parts, items), cotangents.reduce_to(ct, start)
 
 
 def summed(items: Any, start: Any) -> Any:
@@ -195,7 +195,7 @@ def getattr_adjoint(ct: Any, y: Any, value: Any, name: str, default: Any = None)
     if name == "real":
         return ct, None, None
     if name == "imag":
-        return ct * -1j if cts.is_complex(value) else None, None, None
+        return ct * -1j if cotangents.is_complex(value) else None, None, None
     if is_plain_attribute(value, name):
         return None, None, None
     if isinstance(value, tuple):
@@ -221,7 +221,11 @@ def is_plain_attribute(value: Any, name: str) -> bool:
     if known and name in ("flat", "at"):
         raise find.refusal(f"the derivative of .{name} is not taken. Use a function in its place.")
     kind = type(value)
-    if cts.is_record(value) and name not in cts.field_names(kind) and name in dir(kind):
+    if (
+        cotangents.is_record(value)
+        and name not in cotangents.field_names(kind)
+        and name in dir(kind)
+    ):
         return not hasattr(kind, "__getattr__")
     return known
 
@@ -249,5 +253,6 @@ inert.update(
      math.floor, math.ceil, math.trunc, math.isnan, math.isinf, math.isfinite, math.isclose,
      math.factorial, math.comb, math.perm, math.gcd, math.lcm, math.isqrt, math.ulp,
      cmath.isnan, cmath.isinf, cmath.isfinite, cmath.isclose,
-     cts.is_complex, cts.is_record, cts.one_like, find.program_location, find.refusal)
+     cotangents.is_complex, cotangents.is_record, cotangents.one_like, find.program_location,
+     find.refusal)
 )  # fmt: skip
