@@ -20,7 +20,8 @@ import tinyjax
 import tinyjax.numpy as jnp
 from benchmarks.command import new_console, parser
 from benchmarks.report import any_missed, duration, insert, markdown, print_table, verdict
-from tinyjax import blas, lax
+from tinyjax import lax
+from tinyjax._base import blas
 
 #: So much of the best time or memory at most, and so many MiB more, which no one misses.
 _MOST: Final = 1.2

@@ -1,7 +1,7 @@
 """The tables of ``python -m benchmarks``, and the rows of those about arrays of 10^6 elements.
 
 What is eager there is warm: each operation has been called as often as it takes for a formula to be
-compiled (``primitives/compiled_formulas.py``).
+compiled (``_primitives/compiled_formulas.py``).
 """
 
 from collections.abc import Callable

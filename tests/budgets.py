@@ -82,10 +82,11 @@ def code_lines(text: str) -> int:
 
 
 def _sources() -> Iterator[tuple[str, str]]:
-    """The room and the text of each file of the package; rooms of the core are its folders."""
+    """The room and the text of each file: of the core and of private folders, rooms are folders."""
     for path in sorted(PACKAGE.rglob("*.py")):
         *folders, _ = path.relative_to(PACKAGE).parts
-        room = "/".join(folders[:2] if folders[:1] == ["core"] else folders[:1])
+        has_rooms = folders and (folders[0] == "core" or folders[0].startswith("_"))
+        room = "/".join(folders[: 2 if has_rooms else 1])
         yield room or TOP, path.read_text(encoding="utf-8")
 
 

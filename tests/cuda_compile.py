@@ -19,6 +19,10 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 import tinyjax
 from specs import Spec, all_specs
 from tinyjax import NamedSharding, P, lax
+from tinyjax._extensions.parallel.placement import Placement
+from tinyjax._extensions.parallel.xla import plugins
+from tinyjax._extensions.parallel.xla.lowering import lowered_for
+from tinyjax._extensions.parallel.xla.sharded_executable import placed_options
 from tinyjax.core import discovery
 from tinyjax.core.lowering import write_module
 from tinyjax.core.tracing.jaxpr import Jaxpr
@@ -26,10 +30,6 @@ from tinyjax.core.values.operands import as_array
 from tinyjax.core.xla import modules
 from tinyjax.core.xla.options import compile_options
 from tinyjax.errors import PlatformError
-from tinyjax.parallel.placement import Placement
-from tinyjax.parallel.xla import plugins
-from tinyjax.parallel.xla.lowering import lowered_for
-from tinyjax.parallel.xla.sharded_executable import placed_options
 from tinyjax.sharding import AbstractMesh
 
 #: The GPU, as XLA describes it.

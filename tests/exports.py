@@ -1,8 +1,8 @@
 """Tables of exports: ``python -m exports`` in ``tests/`` writes their stubs for type checkers.
 
 A public name stands where it is defined and in the table of a namespace
-(``tinyjax.lazy.namespace``). What type checkers read of it, a stub beside the namespace, is written
-from the table; so is, from the functions, what they read of those that arrays call.
+(``tinyjax._base.lazy.namespace``). What type checkers read of it, a stub beside the namespace, is
+written from the table; so is, from the functions, what they read of those that arrays call.
 """
 
 import ast
@@ -16,8 +16,8 @@ from typing import Final
 
 import tinyjax
 import tinyjax.numpy as jnp
+from tinyjax._base.lazy import HOMES, UNLISTED
 from tinyjax.core.values.array import METHODS, OPERATORS
-from tinyjax.lazy import HOMES, UNLISTED
 
 PACKAGE: Final = Path(tinyjax.__file__).parent
 #: How a table begins.

@@ -14,7 +14,7 @@ from typing import Any, Final
 import attrs
 
 import tinyjax
-from tinyjax.missing_names import ABSENT, DEVICES, INTERNALS, OF_SHARDING
+from tinyjax._base.missing_names import ABSENT, DEVICES, INTERNALS, OF_SHARDING
 
 DOCUMENT: Final = Path(__file__).parents[1] / "docs" / "jax_api.md"
 

@@ -37,6 +37,6 @@ with tempfile.TemporaryDirectory() as folder:
         mock.patch.object(os.path, "exists", lambda path: path == _DRIVER or _exists(path)),
         mock.patch.object(sys, "path", [folder, *sys.path]),
     ):
-        from tinyjax.parallel.xla import plugins
+        from tinyjax._extensions.parallel.xla import plugins
 
 plugins.load = _load

@@ -28,12 +28,12 @@ import numpy as np
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import grad, jit, lax, pure_callback, vmap
-from tinyjax.callbacks.xla import programs
+from tinyjax._extensions.callbacks.xla import programs
+from tinyjax._extensions.host import tiers
 from tinyjax.core import xla
 from tinyjax.core.tracing.trace import EVAL, current_trace
 from tinyjax.errors import ArgumentError
 from tinyjax.experimental import io_callback
-from tinyjax.host import tiers
 
 THREADS: Final = 16
 TIERS: Final[tuple[Literal["compiled", "first", "ready"], ...]] = ("compiled", "first", "ready")

@@ -323,7 +323,7 @@ def test_every_module_and_name_of_the_tables_is_there() -> None:
     code = """
 import tinyjax.as_jax
 from importlib import import_module
-from tinyjax.facade.modules import MODULES, NAMES, PLACEHOLDERS
+from tinyjax._jax.modules import MODULES, NAMES, PLACEHOLDERS
 for module in {*MODULES, *NAMES}:
     found = import_module(module)
     for name in {*found.__all__, *PLACEHOLDERS.get(module, ())}:

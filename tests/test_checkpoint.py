@@ -21,7 +21,7 @@ from unchecked import unchecked
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import ad_checkpoint, tree
-from tinyjax.checkpointing.residuals import origin_of
+from tinyjax._extensions.checkpointing.residuals import origin_of
 from tinyjax.core.control_flow.primitives import cond_p
 from tinyjax.core.primitives.identities import name_p
 from tinyjax.core.tracing.calling import FlatFunction

@@ -18,7 +18,8 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import config, default_dtypes, grad, jax_settings, jit
+from tinyjax import config, default_dtypes, grad, jit
+from tinyjax._base import jax_settings
 from tinyjax.config import Settings
 from tinyjax.errors import ArgumentError
 

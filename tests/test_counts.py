@@ -21,7 +21,7 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import nn, random
-from tinyjax.checkpointing import saved_residuals
+from tinyjax._extensions.checkpointing import saved_residuals
 from tinyjax.core import devices, xla
 from tinyjax.core.values.array import Array
 
@@ -160,8 +160,8 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import lax, random
 
-several = ("tinyjax.parallel", "tinyjax.distributed")
-parts = ("tinyjax/parallel/", "tinyjax/distributed/", "shard")
+several = ("tinyjax._extensions.parallel", "tinyjax.distributed")
+parts = ("tinyjax/_extensions/parallel/", "tinyjax/distributed/", "shard")
 x = jnp.ones((4, 4))
 
 

@@ -23,6 +23,7 @@ from tinyjax import (
     value_and_grad,
     vmap,
 )
+from tinyjax._jax.linear_util import wrap_init
 from tinyjax.core.lowering import write_module
 from tinyjax.core.primitives.elementwise import sin
 from tinyjax.core.primitives.families import Elementwise
@@ -47,7 +48,6 @@ from tinyjax.extend import (
     use_trace,
 )
 from tinyjax.extend.core import CallPrimitive, Token
-from tinyjax.facade.linear_util import wrap_init
 from tinyjax.testing import Case, check_primitive
 
 P = TypeVar("P")

@@ -11,16 +11,16 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from tinyjax._jax import ad, batching, internals, mlir
+from tinyjax._jax.core import eval_jaxpr
+from tinyjax._jax.ffi import ffi_lowering
+from tinyjax._jax.layout import Layout
+from tinyjax._jax.primitives import KeywordParams, Primitive
+from tinyjax._jax.toplevel import make_jaxpr
+from tinyjax._jax.xla import apply_primitive
 from tinyjax.core.tracing.primitive import registry
 from tinyjax.errors import ArgumentError, MissingRuleError
 from tinyjax.extend.core import Primitive as OwnPrimitive, mapped_aval, unmapped_aval
-from tinyjax.facade import ad, batching, internals, mlir
-from tinyjax.facade.core import eval_jaxpr
-from tinyjax.facade.ffi import ffi_lowering
-from tinyjax.facade.layout import Layout
-from tinyjax.facade.primitives import KeywordParams, Primitive
-from tinyjax.facade.toplevel import make_jaxpr
-from tinyjax.facade.xla import apply_primitive
 
 
 def test_libraries_look_up_how_nodes_are_taken_apart() -> None:
@@ -294,7 +294,7 @@ def test_types_of_examples_and_batches() -> None:
 
 
 def test_functions_of_trees_as_functions_of_leaves() -> None:
-    from tinyjax.facade.linear_util import flatten_fun_nokwargs, wrap_init
+    from tinyjax._jax.linear_util import flatten_fun_nokwargs, wrap_init
 
     in_tree = tinyjax.tree.structure(({"a": 0}, 0))
     flat, out_tree = flatten_fun_nokwargs(

@@ -16,8 +16,8 @@ import pytest
 
 import tinyjax.numpy as jnp
 from tinyjax import config, jit, lax
+from tinyjax._extensions.host import tiers
 from tinyjax.errors import DonatedArrayError
-from tinyjax.host import tiers
 
 
 @jit

@@ -12,8 +12,8 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import grad, jit, jvp, lax, linearize, make_jaxpr, random, tree, vjp, vmap
+from tinyjax._extensions.portions.concurrent import concurrent_p
 from tinyjax.errors import ArgumentError, BatchSizeError
-from tinyjax.portions.concurrent import concurrent_p
 
 Fun = Callable[..., Any]
 RNG = np.random.default_rng(0)

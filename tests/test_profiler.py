@@ -15,9 +15,9 @@ from unchecked import unchecked
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import lax, profiler
+from tinyjax._extensions.host.xla.short_calls import WrittenCalls
 from tinyjax.core.jit import JitFunction
 from tinyjax.errors import ArgumentError, ProfilerError
-from tinyjax.host.xla.short_calls import WrittenCalls
 from tinyjax.profiler.notes import SPANS
 from tinyjax.profiler.xla import read_profile
 

@@ -17,7 +17,7 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import NamedSharding, P, config, debug, lax
-from tinyjax.progress import runs
+from tinyjax._extensions.progress import runs
 
 
 def body(c: Any, x: Any) -> Any:

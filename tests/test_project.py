@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 import tinyjax
-from tinyjax.lazy import HOMES
+from tinyjax._base.lazy import HOMES
+from website import reference
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "tinyjax"
@@ -144,13 +145,22 @@ def test_completion_shows_the_public_names_and_no_others() -> None:
     assert all(hasattr(tinyjax, name) for name in shown)
 
 
+def test_what_has_no_underscore_is_public() -> None:
+    """The reference has it; two modules are commands, by which a program is run."""
+    public = {module.__name__ for module in reference.public_modules()}
+    shown = {name for _, name, _ in pkgutil.iter_modules(tinyjax.__path__) if name[0] != "_"}
+    assert {f"tinyjax.{name}" for name in shown} - public == {"tinyjax.as_jax", "tinyjax.explore"}
+    private = {path.name for path in SOURCE.glob("_[!_]*") if path.is_dir()}
+    assert len(private) <= MOST_PRIVATE_FOLDERS
+
+
 #: Files that import many names of one module, such as those that export them again.
 BY_NAME = {
     "autodiff/accumulation.py",
     "example_libraries/stax.py",
     "core/values/avals.py",
     "experimental/hijax.py",
-    "nans/trace.py",
+    "_extensions/nans/trace.py",
     "source/text/structure.py",
 }
 #: Files of which each look-up of a name counts, and tables.
@@ -169,6 +179,7 @@ TIMED = {
     "transpose",
 }
 MOST_NAMES = 8
+MOST_PRIVATE_FOLDERS = 6
 #: Beside ``np``.
 MOST_SHORT_NAMES = 13
 
@@ -194,7 +205,8 @@ def faults_of_imports(file: str, text: str, modules: set[str], names: dict[str, 
                 plain += 1
                 continue
             called = (alias.asname or alias.name).strip("_")
-            own = {alias.name, "_".join(f"{node.module}.{alias.name}".split(".")[-2:])}
+            longer = "_".join(f"{node.module}.{alias.name}".split(".")[-2:])
+            own = {alias.name.strip("_"), longer.strip("_")}
             if called not in {*own, names.get(module)}:
                 short = names.get(module, alias.name)
                 faults.append(f"{file}: from {node.module} import {alias.name} as {short}")

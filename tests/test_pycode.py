@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from tinyjax import pycode
-from tinyjax.pycode import Expression, Literal, Name
+from tinyjax._base import pycode
+from tinyjax._base.pycode import Expression, Literal, Name
 
 _BINARY = ("<", "==", "is not", "in", "|", "^", "&", "<<", "+", "-", "*", "/", "%", "@", "**")
 

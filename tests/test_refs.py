@@ -10,8 +10,8 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import lax
+from tinyjax._extensions.state.references import Ref
 from tinyjax.errors import ArgumentError, ExportError, OuterRefError, RefError
-from tinyjax.state.references import Ref
 from tinyjax.test_util import check_grads
 
 X: Final = np.array([1.0, -2.0, 3.0], np.float32)

@@ -16,13 +16,13 @@ from fuzz.drawing import CASES, Case
 from fuzz.forgetting import forget_sometimes
 from specs import Spec, all_specs
 from tinyjax import dtypes, errors, lax
+from tinyjax._library.sparsity import colouring
+from tinyjax._library.sparsity.pattern import of_pairs, picked
 from tinyjax.autodiff import SparsityPattern, hessian_sparsity, jacobian_sparsity
 from tinyjax.core.tracing.primitive import NoParams, Primitive
 from tinyjax.dtypes import HostArray
 from tinyjax.experimental.sparse import BCOO
 from tinyjax.extend import SPARSITY, bind1, def_linear
-from tinyjax.sparsity import colouring
-from tinyjax.sparsity.pattern import of_pairs, picked
 from tinyjax.testing.stacks import Layer
 
 X = jnp.asarray(np.random.default_rng(0).uniform(0.5, 1.5, 12))

@@ -13,6 +13,7 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import Array, jit, lax, nn, tree, vmap
+from tinyjax._primitives.dot import dot_general_p
 from tinyjax.autodiff import (
     Order,
     accumulation,
@@ -28,7 +29,6 @@ from tinyjax.autodiff import (
 from tinyjax.core.primitives.elementwise import mul
 from tinyjax.core.tracing.jaxpr import Jaxpr, subjaxprs
 from tinyjax.errors import ArgumentError, DifferentiationError
-from tinyjax.primitives.dot import dot_general_p
 
 Fun = Callable[..., Any]
 RNG = np.random.default_rng(0)

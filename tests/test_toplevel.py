@@ -16,11 +16,11 @@ import tinyjax.lax
 import tinyjax.numpy as jnp
 import tinyjax.scipy
 from tinyjax import config, sharding
+from tinyjax._base.missing_names import ABSENT
 from tinyjax.core import xla
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.errors import ArgumentError, PlatformError
 from tinyjax.extend import core
-from tinyjax.missing_names import ABSENT
 
 
 def test_devices() -> None:

@@ -19,9 +19,10 @@ from IPython.utils.capture import capture_output
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import config, grad, jit, lax, make_jaxpr, tracebacks, vmap
+from tinyjax import config, grad, jit, lax, make_jaxpr, vmap
+from tinyjax._base import tracebacks
+from tinyjax._base.frames import is_ours, run_text
 from tinyjax.errors import ArgumentError, TinyjaxError
-from tinyjax.frames import is_ours, run_text
 
 OURS = str(Path(tinyjax.__file__ or "").parent)
 

@@ -15,13 +15,13 @@ from unchecked import unchecked
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import config
+from tinyjax._extensions.parallel import putting
+from tinyjax._extensions.parallel.xla import moving
 from tinyjax.core.tracing.trace import EVAL, current_trace
 from tinyjax.core.values import operands
 from tinyjax.core.values.array import Array
 from tinyjax.errors import ArgumentError, JaxRuntimeError, TransferError
 from tinyjax.numpy import promotion
-from tinyjax.parallel import putting
-from tinyjax.parallel.xla import moving
 
 PROGRAM = Path(__file__).with_name("transfer_operations.py")
 X, N = jnp.array([1.0, 2.0, 3.0]), np.ones(3, np.float32)

@@ -18,9 +18,10 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import errors, frames, lax
+from tinyjax import errors, lax
+from tinyjax._base import frames
+from tinyjax._base.pickling import home_of
 from tinyjax.errors import AxisError, TinyjaxError
-from tinyjax.pickling import home_of
 from tinyjax.tree import errors as tree_errors
 
 #: What errors are made of, by the name of the parameter or its type.

@@ -20,7 +20,8 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import jit, records, tree
+from tinyjax import jit, tree
+from tinyjax._base import records
 from tinyjax.errors import ArgumentError, TinyjaxError
 from tinyjax.experimental import sparse
 from tinyjax.tree import node, treedef

@@ -11,8 +11,8 @@ import pytest
 from jax._src.effects import Effect
 
 import tinyjax
+from tinyjax._jax import hijax as ours
 from tinyjax.errors import ArgumentError, RefError
-from tinyjax.facade import hijax as ours
 
 theirs = import_module("jax.experimental.hijax")
 wrote = type("Wrote", (Effect,), {})()

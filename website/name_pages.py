@@ -21,8 +21,8 @@ from typing import Any, Final
 
 import attrs
 
+from tinyjax._base.lazy import HOMES
 from tinyjax.core.values.array import OPERATORS, IndexUpdate
-from tinyjax.lazy import HOMES
 from website import reference, signatures
 from website.docstrings import Docstring, docstring_of, parsed, written
 from website.guides import Guides

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax.lazy import HOMES
+from tinyjax._base.lazy import HOMES
 
 #: Packages whose modules are public although the package does not name them.
 NAMESPACES: Final = (

@@ -16,8 +16,8 @@ from scipy.integrate import solve_ivp
 import tinyjax as jax
 import tinyjax.numpy as jnp
 from tinyjax import Array
+from tinyjax._library.sparsity.colouring import coloured
 from tinyjax.autodiff import SparsityPattern, jacobian_sparsity
-from tinyjax.sparsity.colouring import coloured
 
 # %%
 # The Brusselator: a reaction that oscillates, in cells that exchange what they have with their

@@ -8,7 +8,7 @@ compiled ones through ``jaxlib``. Written so that ``import tinyjax as jax`` and
 from __future__ import annotations
 
 from tinyjax import config
-from tinyjax.lazy import namespace, why_missing
+from tinyjax._base.lazy import namespace, why_missing
 
 if config.settings().typecheck:
     # Before any other module is loaded, so that all of them are instrumented.
@@ -20,7 +20,7 @@ if config.settings().typecheck:
 
     instruct_typeguard()
 
-from tinyjax import startup as startup
+from tinyjax import _startup as _startup
 from tinyjax.core.jit.decorator import jit as jit  # a room has this name, too
 
 __all__, __getattr__, __dir__ = namespace(
@@ -32,8 +32,10 @@ __all__, __getattr__, __dir__ = namespace(
         ),
         "autodiff": "hessian jacobian",
         "tinyjax.autodiff.transposition": "linear_transpose",
-        "callbacks": "error_if io_callback pure_callback",
-        "checkpointing": "checkpoint checkpoint_name print_saved_residuals remat saved_residuals",
+        "tinyjax._extensions.callbacks": "error_if io_callback pure_callback",
+        "tinyjax._extensions.checkpointing": (
+            "checkpoint checkpoint_name print_saved_residuals remat saved_residuals"
+        ),
         "config": (
             "allow_f16_reductions array_garbage_collection_guard check_tracer_leaks "
             "checking_leaks debug_bounds debug_infs debug_key_reuse debug_nans default_dtypes "
@@ -49,30 +51,30 @@ __all__, __getattr__, __dir__ = namespace(
             "closure_convert custom_batch custom_derivative custom_gradient custom_jvp custom_vjp"
         ),
         "dtypes": "float0",
-        "exploring": "draw explore",
+        "tinyjax._tools.exploring": "draw explore",
         "tinyjax.core.jit": "jit",
         "ref": "empty_ref",
         "version": "__version__",
-        "toplevel": (
+        "tinyjax._toplevel": (
             "clear_caches copy_to_host_async default_backend default_device device_count devices "
             "effects_barrier fwd_and_bwd host_count host_id host_ids "
             "live_arrays local_device_count local_devices named_call named_scope "
             "print_environment_info process_count process_index process_indices typeof"
         ),
         "tinyjax.core.values.array": "Array",
-        "tinyjax.parallel.sharded_array": "Shard",
+        "tinyjax._extensions.parallel.sharded_array": "Shard",
         "tinyjax.core.tracing.staging": "ensure_compile_time_eval",
         "tinyjax.core.values.avals": "ShapeDtypeStruct",
         "tinyjax.core.devices": "Device",
-        "tinyjax.parallel.sharding": "P",
-        "tinyjax.state.references": "Ref free_ref freeze new_ref",
-        "tinyjax.parallel.meshes": "make_mesh set_mesh",
-        "tinyjax.parallel.named_sharding": "NamedSharding",
+        "tinyjax._extensions.parallel.sharding": "P",
+        "tinyjax._extensions.state.references": "Ref free_ref freeze new_ref",
+        "tinyjax._extensions.parallel.meshes": "make_mesh set_mesh",
+        "tinyjax._extensions.parallel.named_sharding": "NamedSharding",
         "tinyjax.core.jit.stages": "precompile",
-        "tinyjax.parallel.constraint": "reshard",
-        "tinyjax.parallel.pmap": "pmap",
-        "tinyjax.parallel.shard_map": "shard_map smap",
-        "tinyjax.parallel.putting": (
+        "tinyjax._extensions.parallel.constraint": "reshard",
+        "tinyjax._extensions.parallel.pmap": "pmap",
+        "tinyjax._extensions.parallel.shard_map": "shard_map smap",
+        "tinyjax._extensions.parallel.putting": (
             "make_array_from_callback make_array_from_process_local_data "
             "make_array_from_single_device_arrays"
         ),

@@ -15,6 +15,6 @@ Raises:
 
 from __future__ import annotations
 
-from tinyjax.facade.modules import install
+from tinyjax._jax.modules import install
 
 install()

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import attrs
 
+from tinyjax._base.lazy import answer_for
 from tinyjax.core import xla
-from tinyjax.lazy import answer_for
 
 answer_for(__name__, "CacheInfo clear info")
 

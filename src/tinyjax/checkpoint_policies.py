@@ -1,11 +1,11 @@
 """What a ``checkpoint`` may keep: ``jax.checkpoint_policies``."""
 
-from tinyjax.lazy import namespace
+from tinyjax._base.lazy import namespace
 
 __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
-        "tinyjax.checkpointing.policies": (
+        "tinyjax._extensions.checkpointing.policies": (
             "SaveAndOffloadOnlyTheseNames SaveAnyNamesButThese SaveOnlyTheseNames checkpoint_dots "
             "checkpoint_dots_with_no_batch_dims dots_saveable dots_with_no_batch_dims_saveable "
             "everything_saveable nothing_saveable offload_dot_with_no_batch_dims "

@@ -19,12 +19,20 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, get_a
 
 import attrs
 
+from tinyjax._base.frames import warn_user
+from tinyjax._base.jax_settings import (
+    ABSENT,
+    FIXED,
+    IDLE,
+    PRECISIONS,
+    RENAMED,
+    TRANSFERS,
+    OneMeaning,
+)
+from tinyjax._base.lazy import did_you_mean
+from tinyjax._base.records import Printed
+from tinyjax._base.tracebacks import shown_whole
 from tinyjax.errors import ArgumentError, shortened
-from tinyjax.frames import warn_user
-from tinyjax.jax_settings import ABSENT, FIXED, IDLE, PRECISIONS, RENAMED, TRANSFERS, OneMeaning
-from tinyjax.lazy import did_you_mean
-from tinyjax.records import Printed
-from tinyjax.tracebacks import shown_whole
 
 _T = TypeVar("_T")
 DefaultDtypes = Literal["float32", "float64"]

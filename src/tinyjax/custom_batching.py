@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-from tinyjax import lax, lazy, tree
+from tinyjax import lax, tree
+from tinyjax._base import lazy
 from tinyjax.custom_derivatives import custom_batch as custom_vmap
 
 __all__ = ["custom_vmap"]

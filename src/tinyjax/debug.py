@@ -15,15 +15,16 @@ from importlib import import_module
 from string import Formatter
 from typing import Any, ParamSpec, TextIO, TypedDict, TypeVar, Unpack, overload
 
-from tinyjax import config, dtypes, errors, frames, tracebacks, tree
-from tinyjax.callbacks import debug_callback
+from tinyjax import config, dtypes, errors, tree
+from tinyjax._base import frames, tracebacks
+from tinyjax._base.display import Shown
+from tinyjax._base.lazy import answer_for
+from tinyjax._extensions.callbacks import debug_callback
+from tinyjax._extensions.inspecting import Printer, run_printing
+from tinyjax._extensions.parallel.sharding import Sharding, holders
+from tinyjax._extensions.progress import runs
 from tinyjax.core.tracing import calling, checking, jaxpr as jx, staging
 from tinyjax.core.values import Array, concrete, operands as opd
-from tinyjax.display import Shown
-from tinyjax.inspecting import Printer, run_printing
-from tinyjax.lazy import answer_for
-from tinyjax.parallel.sharding import Sharding, holders
-from tinyjax.progress import runs
 
 answer_for(
     __name__,

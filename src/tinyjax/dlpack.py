@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tinyjax import dtypes, lazy
+from tinyjax import dtypes
+from tinyjax._base import lazy
 from tinyjax.numpy.exchange import from_dlpack
 
 __all__ = ["from_dlpack"]

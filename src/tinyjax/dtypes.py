@@ -18,9 +18,9 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, overload, runtime_c
 import ml_dtypes
 import numpy as np
 
+from tinyjax._base.frames import is_inner_arithmetic, subject, warn_user
 from tinyjax.config import settings
 from tinyjax.errors import ArgumentError, DtypeError, PromotionError, described, shortened
-from tinyjax.frames import is_inner_arithmetic, subject, warn_user
 
 _arithmetic = "prepares"  # see ``frames.is_inner_arithmetic``
 

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import Protocol, Self
 
-from tinyjax import frames, tracebacks
+from tinyjax._base import frames, tracebacks
 
 
 class _Typed(Protocol):

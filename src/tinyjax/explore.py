@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from tinyjax.exploring import explore
+from tinyjax._tools.exploring import explore
 
 
 class _Explore(ModuleType):
@@ -21,6 +21,6 @@ sys.modules[__name__].__class__ = _Explore
 
 if __name__ == "__main__":
     # whoever imports the module needs no command line
-    from tinyjax.exploring.command import main
+    from tinyjax._tools.exploring.command import main
 
     sys.exit(main(sys.argv[1:]))

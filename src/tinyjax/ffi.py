@@ -17,9 +17,10 @@ from typing import Any, NoReturn, TypeAlias, TypedDict, Unpack, overload
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, errors, frames, lazy
-from tinyjax.callbacks import common
-from tinyjax.callbacks.xla import foreign_functions
+from tinyjax import dtypes, errors
+from tinyjax._base import frames, lazy
+from tinyjax._extensions.callbacks import common
+from tinyjax._extensions.callbacks.xla import foreign_functions
 from tinyjax.core import xla
 from tinyjax.core.control_flow.scan import scan
 from tinyjax.core.primitives import shape as sh

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 import attrs
 
-from tinyjax import dtypes, errors, lazy, numpy as jnp, tree
+from tinyjax import dtypes, errors, numpy as jnp, tree
+from tinyjax._base import lazy
 from tinyjax.core.values import Array, operands as opd
 
 T = TypeVar("T")

@@ -13,11 +13,12 @@ from typing import Final
 
 import attrs
 
-from tinyjax import dtypes, errors, lazy, numpy as jnp
+from tinyjax import dtypes, errors, numpy as jnp
+from tinyjax._base import lazy
+from tinyjax._primitives.precision import Precision, PrecisionLike
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.numpy import creation, promotion as pm
-from tinyjax.primitives.precision import Precision, PrecisionLike
 
 lazy.answer_for(__name__, "ResizeMethod resize scale_and_translate")
 

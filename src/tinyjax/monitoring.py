@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from tinyjax._base.lazy import answer_for
 from tinyjax.core.xla.compilation import durations
 from tinyjax.errors import ArgumentError, shortened
-from tinyjax.lazy import answer_for
 
 answer_for(
     __name__,

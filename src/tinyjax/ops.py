@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
-from tinyjax import dtypes, frames, lazy, numpy as jnp
+from tinyjax import dtypes, numpy as jnp
+from tinyjax._base import frames, lazy
+from tinyjax._primitives import result_placement
 from tinyjax.core.devices import Placement
 from tinyjax.core.primitives.reduce import highest, lowest
 from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.errors import ArgumentError, ShapeError
-from tinyjax.primitives import result_placement
 
 lazy.answer_for(__name__, "segment_max segment_min segment_prod segment_sum")
 

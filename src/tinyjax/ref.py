@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinyjax import lazy, numpy as jnp
+from tinyjax import numpy as jnp
+from tinyjax._base import lazy
+from tinyjax._extensions.state.references import (
+    AbstractRef,
+    Ref,
+    RefView,
+    free_ref,
+    freeze,
+    new_ref,
+)
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike, avals as av
 from tinyjax.errors import ArgumentError, type_name
-from tinyjax.state.references import AbstractRef, Ref, RefView, free_ref, freeze, new_ref
 
 __all__ = ["AbstractRef", "Ref", "RefView", "free_ref", "freeze", "new_ref"]
 lazy.answer_for(__name__, "addupdate empty_ref get set swap")

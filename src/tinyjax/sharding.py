@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from tinyjax.lazy import namespace, why_missing
+from tinyjax._base.lazy import namespace, why_missing
 
 __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
-        "tinyjax.parallel.sharding": (
+        "tinyjax._extensions.parallel.sharding": (
             "PartitionSpec Sharding SingleDeviceSharding make_single_device_sharding"
         ),
-        "tinyjax.parallel.meshes": "AbstractMesh AxisType Mesh get_mesh set_mesh",
-        "tinyjax.parallel.named_sharding": "NamedSharding",
-        "tinyjax.parallel.constraint": (
+        "tinyjax._extensions.parallel.meshes": "AbstractMesh AxisType Mesh get_mesh set_mesh",
+        "tinyjax._extensions.parallel.named_sharding": "NamedSharding",
+        "tinyjax._extensions.parallel.constraint": (
             "auto_axes explicit_axes get_abstract_mesh reshard use_abstract_mesh"
         ),
-        "tinyjax.parallel.types": "ManualAxisType",
+        "tinyjax._extensions.parallel.types": "ManualAxisType",
     },
     why_missing("OF_SHARDING"),
 )

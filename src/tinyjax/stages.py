@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tinyjax.lazy import namespace
+from tinyjax._base.lazy import namespace
 
 __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
-        "tinyjax.parallel.communication": "Collective Communication",
+        "tinyjax._extensions.parallel.communication": "Collective Communication",
         "tinyjax.core.xla.compilation": "CompilerOptions",
         "tinyjax.core.jit.stages": "ArgInfo Compiled Lowered Traced Wrapped",
     },

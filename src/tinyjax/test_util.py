@@ -14,7 +14,8 @@ from typing import Any, Final, NoReturn
 import attrs
 import numpy as np
 
-from tinyjax import errors, frames, tree
+from tinyjax import errors, tree
+from tinyjax._base import frames
 from tinyjax.core.api import derivatives
 from tinyjax.core.tracing import calling
 from tinyjax.core.values import Array, ConcreteArray

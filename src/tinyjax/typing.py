@@ -27,10 +27,10 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from tinyjax._base.lazy import answer_for
 from tinyjax.core.values.array import Array, ArrayLike, Indices
 from tinyjax.core.values.integers import Axis
 from tinyjax.dtypes import DTypeLike
-from tinyjax.lazy import answer_for
 from tinyjax.numpy.creation import Shape
 from tinyjax.tree import PyTree
 

@@ -34,8 +34,8 @@ from tinyjax import (
     pure_callback,
     vmap,
 )
-from tinyjax.callbacks import checks
-from tinyjax.callbacks.common import VmapMethod
+from tinyjax._extensions.callbacks import checks
+from tinyjax._extensions.callbacks.common import VmapMethod
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Value
 from tinyjax.core.tracing.jaxpr import effects

@@ -15,8 +15,8 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import lax
-from tinyjax.checkpointing.loops import loop_tangent_p
-from tinyjax.checkpointing.schedule import advance, cost
+from tinyjax._extensions.checkpointing.loops import loop_tangent_p
+from tinyjax._extensions.checkpointing.schedule import advance, cost
 from tinyjax.core.tracing.staging import stage
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.transforms.transpose import backward_pass

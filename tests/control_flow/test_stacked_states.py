@@ -11,8 +11,8 @@ import tinyjax
 import tinyjax.numpy as jnp
 from fuzz.forgetting import forget_sometimes
 from tinyjax import lax
-from tinyjax.checkpointing import schedule
-from tinyjax.checkpointing.schedule import integer, plus
+from tinyjax._extensions.checkpointing import schedule
+from tinyjax._extensions.checkpointing.schedule import integer, plus
 from tinyjax.core.control_flow.while_loop import while_p
 from tinyjax.core.primitives.elementwise import lt
 from tinyjax.errors import ArgumentError

@@ -19,6 +19,7 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import Array, P, config, grad, jit, jvp, lax, make_jaxpr, vmap
+from tinyjax._extensions.parallel.types import with_varying
 from tinyjax.core.primitives.broadcast import ReduceParams, reduce_sum_p
 from tinyjax.core.primitives.elementwise import mul, sin
 from tinyjax.core.tracing.encoding import encode
@@ -40,7 +41,6 @@ from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.operands import scalar
 from tinyjax.errors import ArgumentError, JaxprTypeError
-from tinyjax.parallel.types import with_varying
 
 FLOAT = ShapedArray((), np.dtype("float32"))
 VECTOR = ShapedArray((3,), np.dtype("float32"))

@@ -12,10 +12,12 @@ import tinyjax
 
 #: Rooms upon the core, each of which attaches to it by rules, machines and words.
 PLANES: Final = (
-    *("callbacks", "checkpointing", "custom_derivatives", "debug", "ffi", "host", "inspecting"),
-    *("nans", "parallel", "portions", "progress", "state", "transfers"),
+    *("_extensions.callbacks", "_extensions.checkpointing", "_extensions.host"),
+    *("_extensions.inspecting", "_extensions.nans", "_extensions.parallel"),
+    *("_extensions.portions", "_extensions.progress", "_extensions.state", "_library.transfers"),
+    *("custom_derivatives", "debug", "ffi"),
 )
-TOOLS: Final = ("distributed", "experimental", "export", "exploring", "profiler", "source")
+TOOLS: Final = ("_tools", "distributed", "experimental", "export", "profiler", "source")
 
 #: What the core means, written with its own functions, against closed forms and NumPy.
 PROGRAM: Final = """
@@ -24,10 +26,13 @@ from importlib.abc import MetaPathFinder
 
 class Absent(MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[:1] == ["tinyjax"] and name.split(".")[1:2] in ABSENT:
+        if is_absent(name):
             raise ImportError(f"{name} is taken away")
 
-ABSENT = [[name] for name in sys.argv[1:]]
+def is_absent(name):
+    return f"{name}.".startswith(ABSENT)
+
+ABSENT = tuple([f"tinyjax.{name}." for name in sys.argv[1:]])
 sys.meta_path.insert(0, Absent())
 
 import numpy as np
@@ -46,13 +51,13 @@ from tinyjax.core.primitives.elementwise import gt, lt, mul, sin
 from tinyjax.core.primitives.shape import full_like
 from tinyjax.core.values.operands import as_array
 from tinyjax.core.tracing.trace import CORE, EVAL
-from tinyjax.lazy import ROOMS
+from tinyjax._base.lazy import ROOMS
 
 # what tinyjax says beside its core: what evaluates, which room answers, what to load with jit
-if ["host"] in ABSENT:
+if is_absent("tinyjax._extensions.host"):
     EVAL.machine = CORE
 for word, homes in [*ROOMS.items()]:
-    if any(home.split(".")[1:2] in ABSENT for home in homes.split()):
+    if any(map(is_absent, homes.split())):
         del ROOMS[word]
 
 x, xs = np.float64(3.0), np.array([0.5, 1.5, 3.0])
@@ -84,7 +89,7 @@ def squared(x):
     return while_loop(lambda s: lt(s, full_like(s, 100)), lambda s: mul(s, s), x)
 
 agree((jvp(squared, (x,), (1.0,))[1], 8 * x**7), (vmap(squared)(xs[2:]), [6561]))
-if ["custom_derivatives"] not in ABSENT:
+if not is_absent("tinyjax.custom_derivatives"):
     from tinyjax.custom_derivatives import custom_jvp, custom_vjp
     two = as_array(np.float64(2))
     double = custom_jvp(sin)
@@ -120,7 +125,7 @@ def test_rooms_replace_no_rule() -> None:
 from importlib import import_module
 import tinyjax
 from tinyjax.core.tracing.primitive import _revisions
-from tinyjax.lazy import ROOMS
+from tinyjax._base.lazy import ROOMS
 for homes in ROOMS.values():
     for home in homes.split():
         import_module(home)
@@ -131,10 +136,10 @@ print({name for name, revision in _revisions.items() if revision})
 
 def test_the_core_and_the_primitives_ask_by_the_words_of_the_table() -> None:
     """A room by a word that nobody asks by would never be loaded."""
-    program = "import tinyjax; from tinyjax.lazy import ROOMS; print(*ROOMS, sep='\\n')"
+    program = "import tinyjax; from tinyjax._base.lazy import ROOMS; print(*ROOMS, sep='\\n')"
     words = subprocess.check_output([sys.executable, "-c", program], text=True).splitlines()
     package = Path(tinyjax.__file__).parent
-    files = [file for room in ("core", "primitives") for file in (package / room).rglob("*.py")]
+    files = [file for room in ("core", "_primitives") for file in (package / room).rglob("*.py")]
     text = "".join(file.read_text(encoding="utf-8") for file in sorted(files))
     patterns = (
         *(r"^class (\w+)", r'RuleKey\(\s*"(\w+)"', r'lazy\.room\("([^"]+)"\)'),

@@ -15,6 +15,9 @@ import tinyjax.numpy as jnp
 from fuzz.library.libraries import JAX, TINYJAX
 from fuzz.library.signatures import draw_call, functions
 from tinyjax import lax, random, tree
+from tinyjax._extensions.host import plans, recording, replay, steps
+from tinyjax._extensions.host.replay import replayed
+from tinyjax._primitives.wrap_index import WrapParams
 from tinyjax.core.tracing.jaxpr import JaxprEqn
 from tinyjax.core.tracing.primitive import NO_PARAMS, ZERO, Tangent, present, registry
 from tinyjax.core.transforms.linearize import linearize_flat
@@ -22,10 +25,7 @@ from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError
-from tinyjax.host import plans, recording, replay, steps
-from tinyjax.host.replay import replayed
 from tinyjax.lax import optimization_barrier
-from tinyjax.primitives.wrap_index import WrapParams
 from tinyjax.testing.libraries.drawing import Draw
 from tinyjax.testing.libraries.drawn_calls import Library
 from tinyjax.testing.libraries.signatures import Function

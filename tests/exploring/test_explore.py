@@ -22,13 +22,13 @@ import tinyjax
 import tinyjax.numpy as jnp
 from benchmarks.real_programs import PROGRAMS
 from tinyjax import lax
+from tinyjax._extensions.rematerialization.costs import Work
+from tinyjax._tools.exploring import Exploration, command
+from tinyjax._tools.exploring.costs import compiled_times
+from tinyjax._tools.exploring.model import Computation, Instruction
 from tinyjax.core.xla.backend import backend
 from tinyjax.errors import ArgumentError
-from tinyjax.exploring import Exploration, command
-from tinyjax.exploring.costs import compiled_times
-from tinyjax.exploring.model import Computation, Instruction
 from tinyjax.profiler.xla import OpEvent
-from tinyjax.rematerialization.costs import Work
 
 XLA: Any = import_module("jaxlib._jax")
 

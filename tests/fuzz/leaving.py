@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from tinyjax import config
+from tinyjax._extensions.host import tiers
+from tinyjax._extensions.host.tiers import Decision
 from tinyjax.core.tracing.jaxpr import Jaxpr
-from tinyjax.host import tiers
-from tinyjax.host.tiers import Decision
 
 #: What evaluating a program of a search takes at most, about, in seconds.
 MOST = 1e-3

@@ -23,13 +23,13 @@ from fuzz.plain import (
     total,
 )
 from tinyjax import autodiff, lax
+from tinyjax._primitives.dot import dot_general
 from tinyjax.core.jit import jit
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.primitives.shape import full, reshape
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.operands import as_array
-from tinyjax.primitives.dot import dot_general
 
 
 def nested_jit(body: Body, x: Array, c: Array, k: int, ours: bool) -> Array:

@@ -6,6 +6,11 @@ from typing import Final
 
 import numpy as np
 
+from tinyjax._primitives.arg_extrema import argmax
+from tinyjax._primitives.cumulative import cumlogsumexp, cummax, cumprod, cumsum
+from tinyjax._primitives.dot import dot_general
+from tinyjax._primitives.dynamic_slice import dynamic_slice, dynamic_update_slice
+from tinyjax._primitives.sort import sort
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.core.primitives.reduce import reduce_max, reduce_min, reduce_prod
@@ -13,11 +18,6 @@ from tinyjax.core.primitives.shape import full, full_like, iota, reshape, rev, t
 from tinyjax.core.primitives.slicing import concatenate, pad, slice_in_dim
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.operands import as_array
-from tinyjax.primitives.arg_extrema import argmax
-from tinyjax.primitives.cumulative import cumlogsumexp, cummax, cumprod, cumsum
-from tinyjax.primitives.dot import dot_general
-from tinyjax.primitives.dynamic_slice import dynamic_slice, dynamic_update_slice
-from tinyjax.primitives.sort import sort
 
 F64: Final = np.dtype(np.float64)
 I32: Final = np.dtype(np.int32)

@@ -9,6 +9,8 @@ import numpy as np
 
 from fuzz.programs import Program
 from tinyjax import jit, jvp, lax, make_jaxpr
+from tinyjax._extensions.parallel import meshes, sharding
+from tinyjax._extensions.parallel.shard_map import shard_map
 from tinyjax.autodiff import laplacian
 from tinyjax.core.api import derivatives, staging
 from tinyjax.core.api.gradients import grad
@@ -18,8 +20,6 @@ from tinyjax.core.tracing.jaxpr import Jaxpr, subjaxprs
 from tinyjax.core.values import Array, operands as opd
 from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import HostArray
-from tinyjax.parallel import meshes, sharding
-from tinyjax.parallel.shard_map import shard_map
 from tinyjax.testing.stacks import (
     DERIVATIVES,
     F64,

@@ -12,12 +12,12 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import lax
+from tinyjax._extensions.host import replay
+from tinyjax._extensions.host.replay import replayed
 from tinyjax.core.tracing.primitive import Avals, HostCall, Params, Primitive, registry
 from tinyjax.core.tracing.trace import bind1
 from tinyjax.core.values.array import Array
 from tinyjax.extend import def_derivatives, def_elementwise_batch, numpy_text
-from tinyjax.host import replay
-from tinyjax.host.replay import replayed
 
 CALLS: Final = list[str]()
 

@@ -13,12 +13,12 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import errors, lax
+from tinyjax._extensions.host.plans import ProgramEvaluation
 from tinyjax.core.tracing.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.tracing.primitive import Params, Primitive, registry
 from tinyjax.core.tracing.program_rules import Run, def_program
 from tinyjax.core.tracing.trace import bind1, use_trace
 from tinyjax.core.values.array import Array
-from tinyjax.host.plans import ProgramEvaluation
 
 X = np.linspace(0.25, 2.0, 4)
 

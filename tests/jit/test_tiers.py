@@ -16,7 +16,11 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import blas, checkpoint, config, custom_jvp, debug, grad, jit, lax, pure_callback, vmap
+from tinyjax import checkpoint, config, custom_jvp, debug, grad, jit, lax, pure_callback, vmap
+from tinyjax._base import blas
+from tinyjax._extensions.host import plans, simplify, tiers
+from tinyjax._extensions.host.costs import cost_of
+from tinyjax._extensions.host.plans import ProgramEvaluation
 from tinyjax.core import xla
 from tinyjax.core.tracing.jaxpr import Jaxpr, Lit, eval_jaxpr
 from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive
@@ -26,9 +30,6 @@ from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.errors import ArgumentError, CallbackError, DonatedArrayError, JaxprTypeError
 from tinyjax.experimental import io_callback
-from tinyjax.host import plans, simplify, tiers
-from tinyjax.host.costs import cost_of
-from tinyjax.host.plans import ProgramEvaluation
 
 
 @pytest.fixture(autouse=True)
@@ -617,7 +618,7 @@ import os, sys, time
 import numpy as np, tinyjax, tinyjax.numpy as jnp
 from tinyjax import config
 from tinyjax.testing.random_programs import TypedProgram
-from tinyjax.host import tiers
+from tinyjax._extensions.host import tiers
 config.update("tier", "ready")
 
 def chain(k, x):

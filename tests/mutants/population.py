@@ -17,23 +17,23 @@ PACKAGE: Final = ROOT / "src" / "tinyjax"
 
 #: Rules, transformations and caches.
 ROOMS: Final[dict[str, tuple[str, ...]]] = {
-    "primitives": ("core/primitives/*.py", "primitives/*.py"),
+    "primitives": ("core/primitives/*.py", "_primitives/*.py"),
     "core": ("core/*.py", "core/values/*.py", "core/tracing/*.py"),
-    "host": ("host/*.py",),
+    "host": ("_extensions/host/*.py",),
     "transforms": ("core/transforms/*.py",),
     "autodiff": ("autodiff/*.py",),
-    "control_flow": ("core/control_flow/*.py", "progress/*.py"),
+    "control_flow": ("core/control_flow/*.py", "_extensions/progress/*.py"),
     "custom_derivatives": ("custom_derivatives/*.py",),
-    "checkpointing": ("checkpointing/*.py",),
-    "jit": ("core/jit/*.py", "explaining.py"),
-    "parallel": ("parallel/*.py",),
-    "state": ("state/*.py",),
+    "checkpointing": ("_extensions/checkpointing/*.py",),
+    "jit": ("core/jit/*.py", "_extensions/explaining.py"),
+    "parallel": ("_extensions/parallel/*.py",),
+    "state": ("_extensions/state/*.py",),
     "caches": (
         "cache.py",
         "core/xla/compilation.py",
-        "parallel/placement.py",
+        "_extensions/parallel/placement.py",
         "core/xla/disk_cache.py",
-        "host/xla/call_writer.py",
+        "_extensions/host/xla/call_writer.py",
     ),
 }
 

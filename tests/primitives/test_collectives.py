@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import tinyjax
+from tinyjax._extensions.parallel import collective
 from tinyjax.core.primitives.broadcast import reduce_sum
 from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ShapeError, UnboundAxisError
-from tinyjax.parallel import collective
 from tinyjax.test_util import check_grads
 
 XS = np.array([1.0, 2.0, 4.0], np.float32)

@@ -13,17 +13,18 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import cores, dtypes, lax
+from tinyjax import dtypes, lax
+from tinyjax._base import cores
+from tinyjax._primitives import compiled_formulas, convolution, sort, special
 from tinyjax.core.tracing import primitive as prim, staging
 from tinyjax.core.tracing.primitive import NO_PARAMS
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.xla import threads
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError
-from tinyjax.primitives import compiled_formulas, convolution, sort, special
 from tinyjax.scipy import special as scipy_special
 
-importlib.import_module("tinyjax.host.large")
+importlib.import_module("tinyjax._extensions.host.large")
 
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 

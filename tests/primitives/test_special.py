@@ -15,12 +15,12 @@ import scipy.stats
 import tinyjax
 import tinyjax.scipy
 from tinyjax import lax
+from tinyjax._library.special import declaring
+from tinyjax._primitives import special as primitives_special
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import AxisError, DifferentiationError, DtypeError
-from tinyjax.primitives import special as primitives_special
 from tinyjax.scipy import special
 from tinyjax.scipy.stats import norm
-from tinyjax.special import declaring
 
 RNG = np.random.default_rng(12)
 

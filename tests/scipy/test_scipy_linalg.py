@@ -16,9 +16,9 @@ from unchecked import unchecked
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import tree
+from tinyjax._primitives import schur_forms
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, DifferentiationError, DtypeError, ShapeError
-from tinyjax.primitives import schur_forms
 from tinyjax.scipy import linalg
 from tinyjax.test_util import check_grads
 

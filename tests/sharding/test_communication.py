@@ -10,8 +10,8 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import NamedSharding, P, ShapeDtypeStruct, lax
+from tinyjax._extensions.parallel.communication import Collective, Communication, collectives_of
 from tinyjax.errors import ShardingError
-from tinyjax.parallel.communication import Collective, Communication, collectives_of
 from tinyjax.sharding import AbstractMesh, AxisType, Mesh
 
 MESH = tinyjax.make_mesh((2, 2), ("x", "y"))

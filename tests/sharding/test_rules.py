@@ -10,11 +10,11 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import P
+from tinyjax._extensions.parallel.mesh_rule import MESH, MeshRule, same
+from tinyjax._extensions.parallel.table import TABLE, rule_of
 from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive, registry
 from tinyjax.core.tracing.trace import bind1
 from tinyjax.errors import ShardingTypeError
-from tinyjax.parallel.mesh_rule import MESH, MeshRule, same
-from tinyjax.parallel.table import TABLE, rule_of
 
 ROWS = [(module, name) for module, rows in TABLE.items() for name in rows]
 
@@ -48,7 +48,7 @@ def test_a_primitive_of_another_package_registers_a_rule() -> None:
 
 
 def test_a_primitive_of_the_name_of_another_has_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    cholesky_p = import_module("tinyjax.primitives.triangular").cholesky_p
+    cholesky_p = import_module("tinyjax._primitives.triangular").cholesky_p
     monkeypatch.setitem(registry, "cholesky", cholesky_p)  # which puts it back afterwards
     assert rule_of(cholesky_p).division is not None
     assert rule_of(_doubling("cholesky")).division is None

@@ -10,6 +10,7 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import NamedSharding, P, lax
+from tinyjax._extensions.parallel.program import _divided
 from tinyjax.errors import (
     ArgumentError,
     DifferentiationError,
@@ -18,7 +19,6 @@ from tinyjax.errors import (
 )
 from tinyjax.experimental import checkify, shard_map as older
 from tinyjax.experimental.pjit import pjit
-from tinyjax.parallel.program import _divided
 
 GRID = tinyjax.make_mesh((2, 2), ("x", "y"))
 LINE = tinyjax.make_mesh((4,), ("x",))

@@ -16,8 +16,8 @@ from unchecked import unchecked
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import Array, NamedSharding, P, lax, random
+from tinyjax._base.display import shown_grid
 from tinyjax.core.devices import PER_PROCESS, Device
-from tinyjax.display import shown_grid
 from tinyjax.errors import ArgumentError, DonatedArrayError, IndexingError, ShardingError
 from tinyjax.experimental.mesh_utils import create_device_mesh, create_hybrid_device_mesh
 from tinyjax.memory import Space

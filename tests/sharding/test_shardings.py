@@ -10,10 +10,10 @@ import pytest
 
 import tinyjax
 from tinyjax import NamedSharding, P, config, sharding
+from tinyjax._extensions.parallel.meshes import Mesh
 from tinyjax.core.devices import own_device_count
 from tinyjax.core.tracing.encoding import encode
 from tinyjax.errors import ArgumentError, ShardingError
-from tinyjax.parallel.meshes import Mesh
 
 SHAPE = (8, 4, 2)
 SPECS: list[tuple[Any, ...]] = [

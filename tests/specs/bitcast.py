@@ -6,8 +6,8 @@ import jax
 import numpy as np
 
 from specs import ArraySpec, Case, Spec
+from tinyjax._primitives import bitcast as bi
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import bitcast as bi
 
 
 def bitcast(x: Any, *, dtype: str) -> Any:

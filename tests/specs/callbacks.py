@@ -6,7 +6,8 @@ import jax
 import numpy as np
 
 from specs import ArraySpec, Case, Spec
-from tinyjax import callbacks, debug, error_if, io_callback, pure_callback
+from tinyjax import debug, error_if, io_callback, pure_callback
+from tinyjax._extensions import callbacks
 from tinyjax.core.values.array import Array
 from tinyjax.experimental.checkify import debug_check
 from tinyjax.experimental.checkify.discharge import check_p

@@ -4,14 +4,14 @@ import numpy as np
 
 from specs import ArraySpec, Case, Spec
 from tinyjax import checkpoint_policies
-from tinyjax.checkpointing import checkpoint, checkpoint_p
+from tinyjax._extensions.checkpointing import checkpoint, checkpoint_p
+from tinyjax._extensions.rematerialization.transformation import budget_p, budgeted
 from tinyjax.core.jit import jit
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.core.primitives.elementwise import add, exp, mul, select, sin
 from tinyjax.core.primitives.identities import checkpoint_name, name_p
 from tinyjax.core.primitives.shape import transpose
 from tinyjax.core.values.array import Array
-from tinyjax.rematerialization.transformation import budget_p, budgeted
 
 F = ArraySpec((2, 3))
 

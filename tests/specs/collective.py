@@ -11,8 +11,8 @@ import numpy as np
 
 import tinyjax
 from specs import ArraySpec, Case, Spec
+from tinyjax._extensions.parallel import collective
 from tinyjax.dtypes import HostArray
-from tinyjax.parallel import collective
 
 GONE = {"jaxpr": "the vmap turns the collective into other operations"}
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from specs import ArraySpec, Case, Spec
 from tinyjax import dtypes
-from tinyjax.checkpointing.loops import loop_tangent_p
+from tinyjax._extensions.checkpointing.loops import loop_tangent_p
 from tinyjax.core.api.derivatives import linearize
 from tinyjax.core.control_flow.cond import cond, switch
 from tinyjax.core.control_flow.loops import fori_loop

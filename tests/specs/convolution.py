@@ -8,8 +8,8 @@ import numpy as np
 
 from specs import ArraySpec, Case, Spec
 from tinyjax import dtypes
+from tinyjax._primitives.convolution import conv_general_dilated, conv_general_dilated_p
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives.convolution import conv_general_dilated, conv_general_dilated_p
 
 
 def numpy_conv(

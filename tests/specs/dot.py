@@ -7,8 +7,8 @@ import numpy as np
 
 from specs import ArraySpec, Case, Spec
 from tinyjax import dtypes
+from tinyjax._primitives import dot
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import dot
 
 Axes = tuple[int, ...]
 

@@ -10,10 +10,10 @@ import scipy.special
 
 from specs import KINDS, ArraySpec, Case, Spec
 from tinyjax import dtypes
+from tinyjax._primitives import bits
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import bits
 
 F = ArraySpec((2, 3))
 EXTREME = ArraySpec((16,), extremes=True)

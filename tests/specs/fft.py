@@ -7,8 +7,8 @@ import jax
 import numpy as np
 
 from specs import ArraySpec, Case, Spec
+from tinyjax._primitives.fft import FftKind, fft, fft_p
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives.fft import FftKind, fft, fft_p
 
 NUMPY: dict[FftKind, Callable[..., HostArray]] = {
     FftKind.FFT: np.fft.fftn,

@@ -7,11 +7,11 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from specs import ArraySpec, Case, Spec
+from tinyjax._primitives.linear_maps import linear_call, linear_call_p
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import HostArray
 from tinyjax.implicit import custom_linear_solve
 from tinyjax.implicit.linear_operators import custom_linear_solve_p
-from tinyjax.primitives.linear_maps import linear_call, linear_call_p
 
 Operator = Callable[[Array], Array]
 

@@ -8,14 +8,14 @@ import jax
 import numpy as np
 
 from specs import ArraySpec, Case, Spec
-from tinyjax.dtypes import HostArray
-from tinyjax.primitives import (
+from tinyjax._primitives import (
     dynamic_slice,
     gather_scatter,
     scatter as primitives_scatter,
     scatter_mul,
     wrap_index,
 )
+from tinyjax.dtypes import HostArray
 
 BOTH = ("float64", "complex128")
 LINE = ArraySpec((5,))

@@ -4,13 +4,13 @@ import jax
 import numpy as np
 
 from specs import ArraySpec, Case, Spec
+from tinyjax._extensions.portions.concurrent import concurrent_p
 from tinyjax.core.api.mapping import vmap
 from tinyjax.core.jit import jit, jit_p
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.core.primitives.elementwise import add, exp, mul, select, sin
 from tinyjax.core.primitives.shape import transpose
 from tinyjax.core.values.array import Array
-from tinyjax.portions.concurrent import concurrent_p
 
 F = ArraySpec((2, 3))
 

@@ -15,9 +15,9 @@ import scipy.linalg
 
 import tinyjax.numpy as jnp
 from specs import ArraySpec, Case, Spec
+from tinyjax._primitives import determinant, householder, lu, qr, schur_forms, spectral, triangular
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import determinant, householder, lu, qr, schur_forms, spectral, triangular
 
 TYPES = ("float32", "float64", "complex64", "complex128")
 SMOOTH = ("float64", "complex128")

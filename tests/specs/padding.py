@@ -4,10 +4,10 @@ import numpy as np
 
 import tinyjax
 from specs import ArraySpec, Case, Spec
+from tinyjax._library.padding.programs import padded_p
 from tinyjax.core.primitives.broadcast import reduce_sum
 from tinyjax.core.primitives.elementwise import log, mul, sin
 from tinyjax.core.values.array import Array
-from tinyjax.padding.programs import padded_p
 
 F = ArraySpec((3, 2), np.float64, low=0.5, high=1.5)
 

@@ -7,12 +7,12 @@ import jax
 import numpy as np
 
 from specs import ArraySpec, Case, Spec
+from tinyjax._primitives import bitcast
 from tinyjax.core.primitives import identities
 from tinyjax.core.tracing.primitive import NO_PARAMS, Primitive
 from tinyjax.core.tracing.trace import bind, bind1
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import bitcast
 
 WIDE = ArraySpec((16,), None, -300.0, 300.0, extremes=True)
 

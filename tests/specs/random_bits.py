@@ -8,15 +8,15 @@ from jax.extend.random import threefry2x32_p
 
 from specs import ArraySpec, Case, Spec
 from tinyjax import dtypes
-from tinyjax.dtypes import HostArray
-from tinyjax.primitives import random_bits
-from tinyjax.primitives.philox import rng_bit_generator, rng_bit_generator_p
-from tinyjax.primitives.random_bits import (
+from tinyjax._primitives import random_bits
+from tinyjax._primitives.philox import rng_bit_generator, rng_bit_generator_p
+from tinyjax._primitives.random_bits import (
     random_unwrap,
     random_unwrap_p,
     random_wrap,
     random_wrap_p,
 )
+from tinyjax.dtypes import HostArray
 
 
 def words(*shape: int) -> Case:

@@ -9,12 +9,12 @@ import numpy as np
 
 from specs import ArraySpec, Case, Spec
 from tinyjax import dtypes
+from tinyjax._primitives import arg_extrema
 from tinyjax.core.primitives import reduce
 from tinyjax.core.primitives.broadcast import ReduceParams, reduce_sum_p
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.tracing.trace import bind1
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import arg_extrema
 
 BOTH = ("float64", "complex128")
 LINE = ArraySpec((5,))

@@ -6,12 +6,22 @@ from typing import Any
 import tinyjax
 from specs import ArraySpec, Case, Spec
 from tinyjax import NamedSharding, P, lax
+from tinyjax._extensions.parallel.collective import (
+    all_gather_invariant_p,
+    pvary_p,
+    recast_p,
+    unvary_p,
+)
+from tinyjax._extensions.parallel.constraint import (
+    HideParams,
+    constrain,
+    hide_p,
+    sharding_constraint_p,
+)
+from tinyjax._extensions.parallel.primitive import shard_map_p
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.tracing.trace import bind1
 from tinyjax.core.values.array import Array
-from tinyjax.parallel.collective import all_gather_invariant_p, pvary_p, recast_p, unvary_p
-from tinyjax.parallel.constraint import HideParams, constrain, hide_p, sharding_constraint_p
-from tinyjax.parallel.primitive import shard_map_p
 
 #: Of one axis of the array, whichever comes first.
 MESH = tinyjax.make_mesh((tinyjax.device_count(),), ("x",))

@@ -7,8 +7,8 @@ import numpy as np
 
 from specs import ArraySpec, Case, Spec
 from tinyjax import dtypes
+from tinyjax._primitives import sort as primitives_sort
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import sort as primitives_sort
 
 
 def sort(*operands: Any, **params: Any) -> Any:

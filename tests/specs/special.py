@@ -8,10 +8,10 @@ import scipy.special
 
 from specs import ArraySpec, Case, Spec
 from specs.elementwise import EMPTY, EXTREME, SCALAR, in_wide, one
+from tinyjax._primitives import special
 from tinyjax.core.primitives import identities
 from tinyjax.core.primitives.shape import full_like
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import special
 
 POSITIVE = ArraySpec((4, 5), low=1, high=15)
 BELOW_ZERO = ArraySpec((2, 10), low=-6.9, high=-0.1)

@@ -7,8 +7,8 @@ import scipy.special
 
 from specs import ArraySpec, Case, Spec
 from specs.elementwise import EMPTY, EXTREME, SCALAR, F, in_wide, one
+from tinyjax._library.special import bessel, gamma, hypergeometric, integrals
 from tinyjax.core.primitives.shape import full_like
-from tinyjax.special import bessel, gamma, hypergeometric, integrals
 
 PARAMETER = ArraySpec((3, 4), low=0.1, high=12)
 F_LONG = ArraySpec((16,))

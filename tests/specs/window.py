@@ -8,8 +8,8 @@ import jax
 import numpy as np
 
 from specs import ArraySpec, Case, Spec
+from tinyjax._primitives import reduce_window
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import reduce_window
 
 
 def moving(name: str, reduce: Callable[..., Any]) -> Callable[..., Any]:

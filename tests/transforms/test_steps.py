@@ -10,12 +10,12 @@ import tinyjax
 import tinyjax.numpy as jnp
 from specs import Spec, all_specs
 from tinyjax import extend, lax, tree
+from tinyjax._extensions.host import replay, steps
 from tinyjax.core.tracing.primitive import NoParams, Primitive, nonzeros, present, registry
 from tinyjax.core.transforms.linearize import linearize_flat
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import HostArray, is_inexact
-from tinyjax.host import replay, steps
 
 
 @pytest.fixture(autouse=True)

@@ -10,9 +10,9 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import lax
+from tinyjax._extensions.host.xla import call_writer
 from tinyjax.core.xla.backend import Backend
 from tinyjax.dtypes import HostArray
-from tinyjax.host.xla import call_writer
 
 MIB = 1024 * 1024
 

@@ -22,12 +22,12 @@ import tinyjax
 import tinyjax.export
 import tinyjax.numpy as jnp
 from tinyjax import Array, NamedSharding, P, config, io_callback, lax, random
+from tinyjax._extensions.parallel.xla import plugins
 from tinyjax.core import discovery
 from tinyjax.core.devices import Device, device_at, known_platforms
 from tinyjax.core.xla.backend import add_platform
 from tinyjax.errors import ArgumentError, CheckFailedError, PlatformError, ShardingError
 from tinyjax.memory import Space
-from tinyjax.parallel.xla import plugins
 from tinyjax.sharding import AxisType, SingleDeviceSharding
 
 if "stand_in" not in [platform.name for platform in known_platforms()]:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from tinyjax.lazy import namespace
+from tinyjax._base.lazy import namespace
 
 __all__, __getattr__, __dir__ = namespace(
     __name__,
@@ -13,10 +13,12 @@ __all__, __getattr__, __dir__ = namespace(
         "accumulation": "Order hessian jacobian multiplications",
         "products": "gauss_newton_vp hutchinson_trace hvp jvp_from_vjp vjp_from_jvp",
         "taylor": "jet",
-        "tinyjax.laplacians.functions": "Laplacian directional_derivatives divergence laplacian",
-        "tinyjax.rematerialization.planning": "MemoryPlan",
-        "tinyjax.rematerialization.transformation": "memory_plan",
-        "tinyjax.sparsity.detection": "hessian_sparsity jacobian_sparsity",
-        "tinyjax.sparsity.pattern": "SparsityPattern",
+        "tinyjax._library.laplacians.functions": (
+            "Laplacian directional_derivatives divergence laplacian"
+        ),
+        "tinyjax._extensions.rematerialization.planning": "MemoryPlan",
+        "tinyjax._extensions.rematerialization.transformation": "memory_plan",
+        "tinyjax._library.sparsity.detection": "hessian_sparsity jacobian_sparsity",
+        "tinyjax._library.sparsity.pattern": "SparsityPattern",
     },
 )

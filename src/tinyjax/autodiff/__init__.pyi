@@ -1,5 +1,14 @@
 # Written by `python -m exports` in tests/, from the table of the module beside it.
 
+from tinyjax._extensions.rematerialization.planning import MemoryPlan as MemoryPlan
+from tinyjax._extensions.rematerialization.transformation import memory_plan as memory_plan
+from tinyjax._library.laplacians.functions import Laplacian as Laplacian
+from tinyjax._library.laplacians.functions import directional_derivatives as directional_derivatives
+from tinyjax._library.laplacians.functions import divergence as divergence
+from tinyjax._library.laplacians.functions import laplacian as laplacian
+from tinyjax._library.sparsity.detection import hessian_sparsity as hessian_sparsity
+from tinyjax._library.sparsity.detection import jacobian_sparsity as jacobian_sparsity
+from tinyjax._library.sparsity.pattern import SparsityPattern as SparsityPattern
 from tinyjax.autodiff.accumulation import Order as Order
 from tinyjax.autodiff.accumulation import hessian as hessian
 from tinyjax.autodiff.accumulation import jacobian as jacobian
@@ -10,15 +19,6 @@ from tinyjax.autodiff.products import hvp as hvp
 from tinyjax.autodiff.products import jvp_from_vjp as jvp_from_vjp
 from tinyjax.autodiff.products import vjp_from_jvp as vjp_from_jvp
 from tinyjax.autodiff.taylor import jet as jet
-from tinyjax.laplacians.functions import Laplacian as Laplacian
-from tinyjax.laplacians.functions import directional_derivatives as directional_derivatives
-from tinyjax.laplacians.functions import divergence as divergence
-from tinyjax.laplacians.functions import laplacian as laplacian
-from tinyjax.rematerialization.planning import MemoryPlan as MemoryPlan
-from tinyjax.rematerialization.transformation import memory_plan as memory_plan
-from tinyjax.sparsity.detection import hessian_sparsity as hessian_sparsity
-from tinyjax.sparsity.detection import jacobian_sparsity as jacobian_sparsity
-from tinyjax.sparsity.pattern import SparsityPattern as SparsityPattern
 
 __all__ = [
     'Laplacian',

@@ -16,7 +16,8 @@ from typing import Any, Final, Literal, Never, ParamSpec, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax import errors, frames, numpy as jnp, tracebacks, tree
+from tinyjax import errors, numpy as jnp, tree
+from tinyjax._base import frames, tracebacks
 from tinyjax.autodiff import elimination
 from tinyjax.autodiff.elimination import Ends, Graph, Pattern
 from tinyjax.autodiff.local_jacobians import BACKWARD_ONLY, Block, Tangents, flat_size
@@ -202,7 +203,7 @@ def hessian(
 
 def sparse_derivative(name: str, *options: object) -> Callable[..., Any]:
     """Return what computes a sparse derivative, from the module for that, which is loaded late."""
-    derivatives: Any = import_module("tinyjax.sparsity.derivatives")
+    derivatives: Any = import_module("tinyjax._library.sparsity.derivatives")
     transform: Callable[..., Any] = derivatives.derivative(name, *options)
     return transform
 

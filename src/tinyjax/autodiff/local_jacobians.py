@@ -177,7 +177,9 @@ class Tangents:
 
     def _detected(self, v: int, position: int) -> Pattern:
         """Where the elements are by the rules for sparsity, whatever the floats are."""
-        depends: Callable[..., HostArray] = import_module("tinyjax.sparsity.detection").depends
+        depends: Callable[..., HostArray] = import_module(
+            "tinyjax._library.sparsity.detection"
+        ).depends
         known = [
             o if type(o) is ConcreteArray and not is_inexact(o.dtype) else None
             for o in self.operands

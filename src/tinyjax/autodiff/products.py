@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, TypeVarTuple, overload
 
-from tinyjax import frames, numpy as jnp, random, tree
+from tinyjax import numpy as jnp, random, tree
+from tinyjax._base import frames
 from tinyjax.autodiff.transposition import linear_transpose
 from tinyjax.core import api
 from tinyjax.core.api import arguments, mapping

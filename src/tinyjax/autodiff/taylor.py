@@ -20,7 +20,11 @@ from functools import partial
 from math import comb, factorial
 from typing import Any, Final, TypeAlias, TypeVar
 
-from tinyjax import checkpointing, errors, frames, tree
+from tinyjax import errors, tree
+from tinyjax._base import frames
+from tinyjax._extensions import checkpointing
+from tinyjax._primitives import dot
+from tinyjax._primitives.convolution import conv_general_dilated_p
 from tinyjax.core import jit
 from tinyjax.core.api.arguments import as_tangents, check_per_argument
 from tinyjax.core.control_flow import cond
@@ -33,8 +37,6 @@ from tinyjax.core.tracing.watching import watched
 from tinyjax.core.values import Array, avals as av
 from tinyjax.custom_derivatives import custom_calls, differentiated_calls
 from tinyjax.dtypes import HostArray, is_inexact
-from tinyjax.primitives import dot
-from tinyjax.primitives.convolution import conv_general_dilated_p
 
 P = TypeVar("P")
 

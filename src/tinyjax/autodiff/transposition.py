@@ -7,7 +7,8 @@ from typing import Any
 
 import attrs
 
-from tinyjax import dtypes, errors, frames, records, tree
+from tinyjax import dtypes, errors, tree
+from tinyjax._base import frames, records
 from tinyjax.core.api import arguments
 from tinyjax.core.primitives import shape as sh
 from tinyjax.core.tracing import calling, jaxpr as jx, primitive as prim, trace as tr

@@ -1,6 +1,6 @@
 # What the plane answers (tinyjax.core.devices), for type checkers: the core itself knows no more.
 
-from tinyjax.parallel.communication import Communication as Communication
-from tinyjax.parallel.layout import Format as Format
-from tinyjax.parallel.sharded_array import Shard as Shard
-from tinyjax.parallel.sharding import Sharding as Sharding
+from tinyjax._extensions.parallel.communication import Communication as Communication
+from tinyjax._extensions.parallel.layout import Format as Format
+from tinyjax._extensions.parallel.sharded_array import Shard as Shard
+from tinyjax._extensions.parallel.sharding import Sharding as Sharding

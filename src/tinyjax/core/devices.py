@@ -8,7 +8,7 @@ devices of each client from 0. So the number of a device is that, and a multiple
 
 A plane may put arrays on other devices than the first, whole or in parts. The core asks it where a
 user names a place or asks for one, and where an array is a ``PlacedArray``. What the answers mean
-is the plane's alone: ``tinyjax.parallel``, which ``tinyjax.startup`` names.
+is the plane's alone: ``tinyjax._extensions.parallel``, which ``tinyjax._startup`` names.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 import attrs
 
-from tinyjax import config, errors, frames, lazy, records
+from tinyjax import config, errors
+from tinyjax._base import frames, lazy, records
 
 # Platforms
 
@@ -681,6 +682,6 @@ def plane() -> Plane:
     answers: Plane | None = lazy.room("plane")
     if answers is None:
         raise errors.ShardingError(
-            "arrays lie on the first device: tinyjax.parallel puts them elsewhere."
+            "arrays lie on the first device: tinyjax._extensions.parallel puts them elsewhere."
         )
     return answers

@@ -12,7 +12,7 @@ from typing import Final
 
 import attrs
 
-from tinyjax.records import Record
+from tinyjax._base.records import Record
 
 
 @attrs.frozen(eq=False, repr=False)

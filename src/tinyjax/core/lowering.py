@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from tinyjax import frames
+from tinyjax._base import frames
 from tinyjax.core.stablehlo.lowering import HostFunction, Lowering, Module, function_text
 from tinyjax.core.stablehlo.types import TensorType, Value, tensor
 from tinyjax.core.tracing import jaxpr as jx

@@ -1,6 +1,6 @@
 """Functions with their own rules for derivatives and for ``vmap``."""
 
-from tinyjax.lazy import namespace
+from tinyjax._base.lazy import namespace
 
 __all__, __getattr__, __dir__ = namespace(
     __name__,
@@ -11,6 +11,6 @@ __all__, __getattr__, __dir__ = namespace(
             "custom_vjp_primal_tree_values remat_opt_p zero_from_primal"
         ),
         "rules": "custom_batch custom_derivative custom_gradient custom_jvp custom_vjp",
-        "tinyjax.primitives.linear_maps": "linear_call",
+        "tinyjax._primitives.linear_maps": "linear_call",
     },
 )

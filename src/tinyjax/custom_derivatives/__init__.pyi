@@ -1,5 +1,6 @@
 # Written by `python -m exports` in tests/, from the table of the module beside it.
 
+from tinyjax._primitives.linear_maps import linear_call as linear_call
 from tinyjax.custom_derivatives.closures import closure_convert as closure_convert
 from tinyjax.custom_derivatives.custom_calls import CustomVJPPrimal as CustomVJPPrimal
 from tinyjax.custom_derivatives.custom_calls import SymbolicZero as SymbolicZero
@@ -13,7 +14,6 @@ from tinyjax.custom_derivatives.rules import custom_derivative as custom_derivat
 from tinyjax.custom_derivatives.rules import custom_gradient as custom_gradient
 from tinyjax.custom_derivatives.rules import custom_jvp as custom_jvp
 from tinyjax.custom_derivatives.rules import custom_vjp as custom_vjp
-from tinyjax.primitives.linear_maps import linear_call as linear_call
 
 __all__ = [
     'CustomVJPPrimal',

@@ -13,7 +13,8 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, errors, frames, tree
+from tinyjax import dtypes, errors, tree
+from tinyjax._base import frames
 from tinyjax.core.tracing import calling, jaxpr as jx, staging, trace as tr
 from tinyjax.core.values import Array, ConcreteArray, operands as opd
 

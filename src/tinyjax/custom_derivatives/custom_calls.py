@@ -10,7 +10,8 @@ from typing import Any, NoReturn, Self, TypeVar
 
 import attrs
 
-from tinyjax import dtypes, errors, frames, tree
+from tinyjax import dtypes, errors, tree
+from tinyjax._base import frames
 from tinyjax.core.jit import program
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitives import elementwise as ew, shape as sh

@@ -22,7 +22,10 @@ from typing import (
 
 import attrs
 
-from tinyjax import config, dtypes, errors, tracebacks, tree
+from tinyjax import config, dtypes, errors, tree
+from tinyjax._base import tracebacks
+from tinyjax._base.frames import Function, describe_function, imitate, wraps
+from tinyjax._base.pickling import PickledAsFunction
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.primitives.rules import add_arrays, instantiate_all
 from tinyjax.core.tracing import bind, calling, jaxpr as jx, primitive as prim, staging
@@ -31,8 +34,6 @@ from tinyjax.core.values import Array, avals as av, integers as ints, operands a
 from tinyjax.custom_derivatives import closures, custom_calls
 from tinyjax.custom_derivatives.custom_calls import Call, CustomVJPPrimal, SymbolicZero
 from tinyjax.dtypes import DType, is_inexact, kind
-from tinyjax.frames import Function, describe_function, imitate, wraps
-from tinyjax.pickling import PickledAsFunction
 from tinyjax.tree.treedef import in_words
 
 P = ParamSpec("P")

@@ -16,13 +16,13 @@ from functools import partial
 from types import TracebackType
 from typing import Final
 
+from tinyjax._base.lazy import answer_for
 from tinyjax.core import devices
 from tinyjax.core.values.integers import integer
 from tinyjax.core.xla import COMPILER, has_started
 from tinyjax.distributed import clusters, gathering, membership
 from tinyjax.distributed.xla import connecting
 from tinyjax.errors import ArgumentError, DistributedError
-from tinyjax.lazy import answer_for
 from tinyjax.version import __version__
 
 answer_for(__name__, "initialize is_initialized shutdown")

@@ -23,7 +23,8 @@ from typing import Any, NamedTuple, ParamSpec, TypeAlias
 
 import attrs
 
-from tinyjax import errors, lazy, numpy as jnp, tree
+from tinyjax import errors, numpy as jnp, tree
+from tinyjax._base import lazy
 from tinyjax.core.values import Array, ArrayLike
 
 P = ParamSpec("P")

@@ -18,7 +18,8 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import errors, lax, lazy, nn, random
+from tinyjax import errors, lax, nn, random
+from tinyjax._base import lazy
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.dtypes import DType
 from tinyjax.nn import initializers

@@ -1,5 +1,5 @@
 """What JAX keeps under ``jax.experimental`` and tinyjax has elsewhere."""
 
-from tinyjax.callbacks import io_callback
+from tinyjax._extensions.callbacks import io_callback
 
 __all__ = ["io_callback"]

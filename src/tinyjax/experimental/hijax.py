@@ -32,7 +32,8 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from tinyjax import dtypes, lazy, tree
+from tinyjax import dtypes, tree
+from tinyjax._base import lazy
 from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitives import shape as sh
 from tinyjax.core.primitives.rules import add_arrays

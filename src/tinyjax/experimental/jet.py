@@ -1,7 +1,7 @@
 """Higher derivatives along a curve, by the name of ``jax.experimental.jet``."""
 
+from tinyjax._base.lazy import answer_for
 from tinyjax.autodiff import jet
-from tinyjax.lazy import answer_for
 
 __all__ = ["jet"]
 answer_for(__name__)

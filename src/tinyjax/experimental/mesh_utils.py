@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyjax._base.lazy import answer_for
 from tinyjax.core.devices import Device, devices_on
 from tinyjax.core.values.integers import integers
 from tinyjax.errors import ShardingError
-from tinyjax.lazy import answer_for
 
 answer_for(__name__, "create_device_mesh create_hybrid_device_mesh")
 

@@ -11,12 +11,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tinyjax import dtypes, errors, lazy, tree
+from tinyjax import dtypes, errors, tree
+from tinyjax._base import lazy
+from tinyjax._extensions.parallel import meshes, named_sharding, putting, xla
+from tinyjax._extensions.parallel.sharding import PartitionSpec
 from tinyjax.core import devices
 from tinyjax.core.primitives import shape as sh
 from tinyjax.core.values import Array, concrete, operands as opd
-from tinyjax.parallel import meshes, named_sharding, putting, xla
-from tinyjax.parallel.sharding import PartitionSpec
 
 T = TypeVar("T")
 

@@ -1,7 +1,7 @@
 """Differential equations, by the name of ``jax.experimental.ode``."""
 
+from tinyjax._base.lazy import answer_for
 from tinyjax.implicit import odeint
-from tinyjax.lazy import answer_for
 
 __all__ = ["odeint"]
 answer_for(__name__)

@@ -17,10 +17,11 @@ from collections.abc import Sequence
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, errors, lazy, numpy as jnp, random, tree
+from tinyjax import dtypes, errors, numpy as jnp, random, tree
+from tinyjax._base import lazy
+from tinyjax._extensions.state.references import Ref, new_ref
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
-from tinyjax.state.references import Ref, new_ref
 
 lazy.answer_for(__name__, "StatefulPRNG stateful_rng")
 

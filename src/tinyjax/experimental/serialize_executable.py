@@ -16,15 +16,16 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax import errors, export, lazy, tree
+from tinyjax import errors, export, tree
+from tinyjax._base import lazy
+from tinyjax._extensions.parallel import meshes
+from tinyjax._extensions.parallel.sharding import Sharding, SingleDeviceSharding, on_first
 from tinyjax.core import jit, xla
 from tinyjax.core.devices import PLATFORM, Device, devices_on
 from tinyjax.core.jit import stages
 from tinyjax.core.values import avals as av
 from tinyjax.experimental import machine_code
 from tinyjax.export.exported import exported_of
-from tinyjax.parallel import meshes
-from tinyjax.parallel.sharding import Sharding, SingleDeviceSharding, on_first
 
 lazy.answer_for(__name__, "deserialize_and_load serialize")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-from tinyjax.lazy import answer_for
-from tinyjax.parallel import meshes, shard_map as parallel_shard_map
+from tinyjax._base.lazy import answer_for
+from tinyjax._extensions.parallel import meshes, shard_map as parallel_shard_map
 
 P = ParamSpec("P")
 R = TypeVar("R")

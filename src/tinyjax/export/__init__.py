@@ -6,7 +6,7 @@ closes over, and, if asked for, its derivative. A process that has nothing of th
 can load it and call it, also from within its own compiled functions.
 """
 
-from tinyjax.lazy import namespace
+from tinyjax._base.lazy import namespace
 
 __all__, __getattr__, __dir__ = namespace(
     __name__,

@@ -15,7 +15,8 @@ from typing import Any, Final, NoReturn, SupportsIndex, TypeAlias, TypeGuard
 
 import attrs
 
-from tinyjax import dtypes, frames
+from tinyjax import dtypes
+from tinyjax._base import frames
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array, ShapedArray, integers as ints
 from tinyjax.errors import ArgumentError, InconclusiveDimensionOperation, shortened

@@ -9,7 +9,11 @@ from typing import Any, Final, ParamSpec, TypeVar
 import attrs
 import numpy as np
 
-from tinyjax import config, dtypes, errors, frames, tracebacks, tree
+from tinyjax import config, dtypes, errors, tree
+from tinyjax._base import frames, tracebacks
+from tinyjax._extensions.parallel import meshes, named_sharding
+from tinyjax._extensions.parallel.constraint import constrain
+from tinyjax._extensions.parallel.sharding import Sharding
 from tinyjax.core import api, jit
 from tinyjax.core.devices import PLATFORM, device_at, platform_in_view, traced_platform
 from tinyjax.core.jit import stages
@@ -21,9 +25,6 @@ from tinyjax.core.values import Array, avals as av, concrete
 from tinyjax.export import families, format, polynomials, symbolic_programs, xla
 from tinyjax.export.calling import CallExportedParams, call_exported_p, calling
 from tinyjax.export.symbolic_programs import Program, refusing, told, with_sizes
-from tinyjax.parallel import meshes, named_sharding
-from tinyjax.parallel.constraint import constrain
-from tinyjax.parallel.sharding import Sharding
 
 # ``Exported``: a program that needs nothing of its source.
 

@@ -10,6 +10,12 @@ import attrs
 import numpy as np
 
 from tinyjax import errors, tree
+from tinyjax._extensions.parallel import meshes, named_sharding, sharded_array
+from tinyjax._extensions.parallel.constraint import constrain
+from tinyjax._extensions.parallel.placement import Placement
+from tinyjax._extensions.parallel.sharding import PartitionSpec, on_first
+from tinyjax._extensions.parallel.types import OnMesh, across
+from tinyjax._extensions.parallel.xla.lowering import CallsPythonError, lowered_for
 from tinyjax.core import devices
 from tinyjax.core.devices import Device, device_at
 from tinyjax.core.tracing import jaxpr as jx, trace as tr
@@ -19,12 +25,6 @@ from tinyjax.core.xla import lowering
 from tinyjax.export import polynomials, symbolic_programs, xla
 from tinyjax.export.dims import SymbolicDim, SymbolicScope, is_symbolic_dim, substituted
 from tinyjax.export.symbolic_programs import Rewriting, closed
-from tinyjax.parallel import meshes, named_sharding, sharded_array
-from tinyjax.parallel.constraint import constrain
-from tinyjax.parallel.placement import Placement
-from tinyjax.parallel.sharding import PartitionSpec, on_first
-from tinyjax.parallel.types import OnMesh, across
-from tinyjax.parallel.xla.lowering import CallsPythonError, lowered_for
 from tinyjax.tree.treedef import leaf_paths
 
 # The platforms that programs are exported for, and their portable form on each.

@@ -18,7 +18,8 @@ from typing import Any, Final, TypeVar
 import attrs
 import numpy as np
 
-from tinyjax import errors, records, tree
+from tinyjax import errors, tree
+from tinyjax._base import records
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.values import Array, avals as av, concrete
 from tinyjax.export import dims, families, jaxprs

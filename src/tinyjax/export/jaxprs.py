@@ -21,23 +21,32 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from tinyjax import dtypes, errors, records
+from tinyjax import dtypes, errors
+from tinyjax._base import records
+from tinyjax._extensions.parallel import meshes, named_sharding, types
+from tinyjax._extensions.parallel.sharding import PartitionSpec
+from tinyjax._extensions.parallel.types import OnMesh, Share, with_varying
+from tinyjax._primitives import fft, gather_scatter, modes
+from tinyjax._primitives.convolution import ConvDimensionNumbers
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 from tinyjax.core.values import avals as av, integers as ints, operands as opd
 from tinyjax.export import dims, parsing, symbolic_programs, unsized
-from tinyjax.parallel import meshes, named_sharding, types
-from tinyjax.parallel.sharding import PartitionSpec
-from tinyjax.parallel.types import OnMesh, Share, with_varying
-from tinyjax.primitives import fft, gather_scatter, modes
-from tinyjax.primitives.convolution import ConvDimensionNumbers
 
 T = TypeVar("T")
 
 #: Packages whose primitives may stand in a program; no other module is imported.
 _ROOMS: Final = (
-    *("checkpointing.", "core.control_flow.", "core.jit.", "custom_derivatives."),
-    *("core.primitives.", "implicit.", "lax.", "numpy.", "primitives.", "random.", "special."),
-    *("export.", "parallel."),
+    *("_extensions.checkpointing.", "core.control_flow.", "core.jit.", "custom_derivatives."),
+    *(
+        "core.primitives.",
+        "implicit.",
+        "lax.",
+        "numpy.",
+        "_primitives.",
+        "random.",
+        "_library.special.",
+    ),
+    *("export.", "_extensions.parallel."),
 )
 _OWN: Final = "tinyjax."
 #: Programs nested deeper, and larger numbers, are refused.

@@ -13,13 +13,14 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax import errors, frames, records, tree
+from tinyjax import errors, tree
+from tinyjax._base import frames, records
+from tinyjax._extensions.parallel.inside import on_axes
+from tinyjax._extensions.parallel.primitive import ShardMapParams
 from tinyjax.core import jit
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules
 from tinyjax.core.values import avals as av, integers as ints, operands as opd
 from tinyjax.export import dims, polynomials, unsized
-from tinyjax.parallel.inside import on_axes
-from tinyjax.parallel.primitive import ShardMapParams
 
 #: Axes of this size are counted in int64, which programs for many sizes do not.
 _LARGEST: Final = 2**31

@@ -32,7 +32,7 @@ Everything here is what tinyjax itself is written with; ``docs/new-primitive.md`
 
 from __future__ import annotations
 
-from tinyjax.lazy import namespace
+from tinyjax._base.lazy import namespace
 
 __all__, __getattr__, __dir__ = namespace(
     __name__,
@@ -48,15 +48,15 @@ __all__, __getattr__, __dir__ = namespace(
         "tinyjax.core.tracing.trace": (
             "CustomCall Machine Running Trace Tracer bind bind1 current_trace use_trace"
         ),
-        "tinyjax.exploring.numbering": "numpy_text",
+        "tinyjax._tools.exploring.numbering": "numpy_text",
         "tinyjax.core.primitives.families": "composed def_elementwise_batch elementwise",
         "tinyjax.core.primitives.rules": "def_constant def_derivatives def_linear def_transposes",
         "tinyjax.core.primitives.shape": "def_simple_batch",
         "tinyjax.core.stablehlo.lowering": "Lowering",
         "tinyjax.core.stablehlo.types": "Values",
-        "tinyjax.parallel.mesh_rule": "MESH MeshRule",
-        "tinyjax.sparsity.rules": "SPARSITY SparsityRule",
-        "tinyjax.padding.programs": "PADDING PaddingRule",
+        "tinyjax._extensions.parallel.mesh_rule": "MESH MeshRule",
+        "tinyjax._library.sparsity.rules": "SPARSITY SparsityRule",
+        "tinyjax._library.padding.programs": "PADDING PaddingRule",
         "": "core",
     },
 )

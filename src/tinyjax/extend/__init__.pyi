@@ -1,5 +1,12 @@
 # Written by `python -m exports` in tests/, from the table of the module beside it.
 
+from tinyjax._extensions.parallel.mesh_rule import MESH as MESH
+from tinyjax._extensions.parallel.mesh_rule import MeshRule as MeshRule
+from tinyjax._library.padding.programs import PADDING as PADDING
+from tinyjax._library.padding.programs import PaddingRule as PaddingRule
+from tinyjax._library.sparsity.rules import SPARSITY as SPARSITY
+from tinyjax._library.sparsity.rules import SparsityRule as SparsityRule
+from tinyjax._tools.exploring.numbering import numpy_text as numpy_text
 from tinyjax.core.primitives.families import composed as composed
 from tinyjax.core.primitives.families import def_elementwise_batch as def_elementwise_batch
 from tinyjax.core.primitives.families import elementwise as elementwise
@@ -44,14 +51,7 @@ from tinyjax.core.tracing.trace import use_trace as use_trace
 from tinyjax.core.values.array import Array as Array
 from tinyjax.core.values.avals import ShapedArray as ShapedArray
 from tinyjax.core.values.operands import as_array as as_array
-from tinyjax.exploring.numbering import numpy_text as numpy_text
 from tinyjax.extend import core as core
-from tinyjax.padding.programs import PADDING as PADDING
-from tinyjax.padding.programs import PaddingRule as PaddingRule
-from tinyjax.parallel.mesh_rule import MESH as MESH
-from tinyjax.parallel.mesh_rule import MeshRule as MeshRule
-from tinyjax.sparsity.rules import SPARSITY as SPARSITY
-from tinyjax.sparsity.rules import SparsityRule as SparsityRule
 
 __all__ = [
     'Array',

@@ -9,7 +9,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, errors, frames, lazy
+from tinyjax import dtypes, errors
+from tinyjax._base import frames, lazy
 from tinyjax.core.jit.program import def_call
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging, trace as tr
@@ -157,7 +158,7 @@ class CallPrimitive(Primitive[CallPrimitiveParams]):
     Example:
         >>> import tinyjax
         >>> from tinyjax.extend.core import CallPrimitive
-        >>> from tinyjax.facade.linear_util import wrap_init
+        >>> from tinyjax._jax.linear_util import wrap_init
         >>> region_p = CallPrimitive("region")
         >>> def f(x):
         ...     (y,) = region_p.bind(x, subfuns=(wrap_init(lambda x: [3 * x]),))

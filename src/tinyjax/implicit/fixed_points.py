@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack, overload
 
-from tinyjax import dtypes, frames, numpy as jnp
+from tinyjax import dtypes, numpy as jnp
+from tinyjax._base import frames
 from tinyjax.core.api import mapping
 from tinyjax.core.control_flow.while_loop import while_loop
 from tinyjax.core.tracing import checking

@@ -12,7 +12,11 @@ from typing import Any
 
 import attrs
 
-from tinyjax import frames, tree
+from tinyjax import tree
+from tinyjax._base import frames
+from tinyjax._extensions.parallel import collective, mesh_rule
+from tinyjax._extensions.parallel.fitting import refit
+from tinyjax._extensions.parallel.types import Axes, across
 from tinyjax.core.control_flow.common import stage_function
 from tinyjax.core.jit.program import inline
 from tinyjax.core.lowering import call_jaxpr
@@ -30,9 +34,6 @@ from tinyjax.core.transforms.transpose import transpose_jaxpr
 from tinyjax.core.values import Array, ShapedArray
 from tinyjax.errors import DifferentiationError
 from tinyjax.implicit.vectors import begin, check_like, follow
-from tinyjax.parallel import collective, mesh_rule
-from tinyjax.parallel.fitting import refit
-from tinyjax.parallel.types import Axes, across
 
 
 @attrs.frozen(eq=False, repr=False)

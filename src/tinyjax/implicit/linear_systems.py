@@ -8,7 +8,8 @@ from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 import attrs
 
-from tinyjax import dtypes, frames, numpy as jnp, tree
+from tinyjax import dtypes, numpy as jnp, tree
+from tinyjax._base import frames
 from tinyjax.core import api
 from tinyjax.core.api import mapping
 from tinyjax.core.primitives.identities import stop_gradient

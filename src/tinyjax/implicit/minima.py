@@ -7,7 +7,8 @@ from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack, overloa
 
 import numpy as np
 
-from tinyjax import dtypes, errors, frames, numpy as jnp
+from tinyjax import dtypes, errors, numpy as jnp
+from tinyjax._base import frames
 from tinyjax.core import api
 from tinyjax.core.api import mapping
 from tinyjax.core.control_flow.scan import scan

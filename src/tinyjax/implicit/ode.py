@@ -6,7 +6,10 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, overload
 
-from tinyjax import custom_derivatives, dtypes, frames, numpy as jnp, tree
+from tinyjax import custom_derivatives, dtypes, numpy as jnp, tree
+from tinyjax._base import frames
+from tinyjax._extensions.parallel import collective, mesh_rule
+from tinyjax._primitives.linear_maps import linear_call
 from tinyjax.core import api
 from tinyjax.core.control_flow.scan import scan
 from tinyjax.core.primitives import elementwise as ew
@@ -17,8 +20,6 @@ from tinyjax.implicit import runge_kutta, taylor_series, vectors
 from tinyjax.implicit.krylov import Info
 from tinyjax.implicit.vectors import strong
 from tinyjax.numpy.promotion import check_option
-from tinyjax.parallel import collective, mesh_rule
-from tinyjax.primitives.linear_maps import linear_call
 
 T = TypeVar("T")
 

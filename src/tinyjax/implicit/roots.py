@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, overload
 
-from tinyjax import custom_derivatives, dtypes, frames, numpy as jnp, tree
+from tinyjax import custom_derivatives, dtypes, numpy as jnp, tree
+from tinyjax._base import frames
 from tinyjax.core import api
 from tinyjax.core.api import mapping
 from tinyjax.core.primitives.identities import stop_gradient

@@ -11,7 +11,8 @@ from typing import Any, Protocol, TypeAlias
 
 import attrs
 
-from tinyjax import dtypes, errors, frames, numpy as jnp, tree
+from tinyjax import dtypes, errors, numpy as jnp, tree
+from tinyjax._base import frames
 from tinyjax.core.control_flow.common import stage_function
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import calling, jaxpr as jx

@@ -8,7 +8,7 @@ and promote. Matrices are in ``tinyjax.lax.linalg``.
 
 from __future__ import annotations
 
-from tinyjax.lazy import namespace
+from tinyjax._base.lazy import namespace
 
 __all__, __getattr__, __dir__ = namespace(
     __name__,
@@ -45,32 +45,34 @@ __all__, __getattr__, __dir__ = namespace(
             "index_in_dim index_take iota pad reshape rev shape_as_value slice slice_in_dim sort "
             "sort_key_val split squeeze stack tile top_k transpose unstack"
         ),
-        "tinyjax.primitives.precision": ("DotAlgorithm DotAlgorithmPreset Precision PrecisionLike"),
+        "tinyjax._primitives.precision": (
+            "DotAlgorithm DotAlgorithmPreset Precision PrecisionLike"
+        ),
         "tinyjax.core.control_flow.cond": "cond switch",
         "tinyjax.core.control_flow.loops": "associative_scan fori_loop map=map_",
         "tinyjax.core.control_flow.scan": "scan",
         "tinyjax.core.control_flow.while_loop": "while_loop",
         "tinyjax.implicit": "custom_linear_solve custom_root",
-        "tinyjax.parallel.constraint": "with_sharding_constraint",
+        "tinyjax._extensions.parallel.constraint": "with_sharding_constraint",
         "tinyjax.numpy.promotion": "broadcast_shapes",
-        "tinyjax.parallel.collective": (
+        "tinyjax._extensions.parallel.collective": (
             "all_gather all_to_all axis_index axis_size pmax pmean pmin ppermute pshuffle psum "
             "psum_scatter pswapaxes"
         ),
-        "tinyjax.primitives.convolution": (
+        "tinyjax._primitives.convolution": (
             "ConvDimensionNumbers conv conv_dimension_numbers conv_general_dilated conv_transpose "
             "conv_with_general_padding padtype_to_pads"
         ),
-        "tinyjax.primitives.dynamic_slice": (
+        "tinyjax._primitives.dynamic_slice": (
             "dynamic_index_in_dim dynamic_slice dynamic_slice_in_dim dynamic_update_index_in_dim "
             "dynamic_update_slice dynamic_update_slice_in_dim"
         ),
-        "tinyjax.primitives.scatter": (
+        "tinyjax._primitives.scatter": (
             "gather scatter scatter_add scatter_apply scatter_max scatter_min scatter_mul "
             "scatter_sub"
         ),
-        "tinyjax.primitives.gather_scatter": "GatherDimensionNumbers ScatterDimensionNumbers",
-        "tinyjax.primitives.modes": "GatherScatterMode",
+        "tinyjax._primitives.gather_scatter": "GatherDimensionNumbers ScatterDimensionNumbers",
+        "tinyjax._primitives.modes": "GatherScatterMode",
         "": "linalg",
     },
     unlisted="tinyjax.lax.primitives",

@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Any, Literal, TypeVar
 
 from tinyjax import dtypes, tree
+from tinyjax._primitives import bitcast as _bitcast, bits as _bits, special
 from tinyjax.core.primitives import elementwise as ew, identities, shape as sh
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.tracing import Primitive, checking, trace as tr
@@ -16,7 +17,6 @@ from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.lax.operands import compared, one_dtype, pair
 from tinyjax.numpy.promotion import arrays, convert
-from tinyjax.primitives import bitcast as _bitcast, bits as _bits, special
 
 T = TypeVar("T")
 

@@ -10,7 +10,16 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, Final, Literal, TypedDict, Unpack, overload
 
-from tinyjax import dtypes, lazy, numpy as jnp
+from tinyjax import dtypes, numpy as jnp
+from tinyjax._base import lazy
+from tinyjax._primitives import (
+    householder,
+    lu as _lu,
+    matrices as ma,
+    qr as _qr,
+    spectral,
+    triangular,
+)
 from tinyjax.core.api.mapping import vmap
 from tinyjax.core.control_flow.while_loop import while_loop
 from tinyjax.core.primitives import shape as sh, slicing
@@ -20,14 +29,6 @@ from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.lax.tridiagonal import perturbed_solve
 from tinyjax.numpy.contraction import exact_matmul
-from tinyjax.primitives import (
-    householder,
-    lu as _lu,
-    matrices as ma,
-    qr as _qr,
-    spectral,
-    triangular,
-)
 
 lazy.answer_for(
     __name__,

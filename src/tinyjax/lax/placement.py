@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 import attrs
 
 from tinyjax import errors, tree
+from tinyjax._extensions.parallel import collective
+from tinyjax._extensions.parallel.types import across
 from tinyjax.core.devices import traced_platform
 from tinyjax.core.values import Array, integers as ints, operands as opd
 from tinyjax.lax.elementwise import optimization_barrier
 from tinyjax.numpy.creation import zeros
-from tinyjax.parallel import collective
-from tinyjax.parallel.types import across
 
 T = TypeVar("T")
 

@@ -9,6 +9,8 @@ from typing import Any
 import attrs
 
 from tinyjax import dtypes, errors
+from tinyjax._primitives import dot as _dot, result_placement
+from tinyjax._primitives.precision import PrecisionLike, chosen_precision
 from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
@@ -16,8 +18,6 @@ from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.lax import operands
 from tinyjax.numpy import promotion as pm, sorting
-from tinyjax.primitives import dot as _dot, result_placement
-from tinyjax.primitives.precision import PrecisionLike, chosen_precision
 
 # Products of vectors, matrices and arrays of any number of axes.
 

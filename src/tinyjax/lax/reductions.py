@@ -10,6 +10,16 @@ from typing import Any, TypeAlias, overload
 import numpy as np
 
 from tinyjax import dtypes, tree
+from tinyjax._base.frames import Applied
+from tinyjax._primitives import (
+    arg_extrema,
+    convolution,
+    cumulative,
+    reduce_window as primitives_reduce_window,
+)
+from tinyjax._primitives.matrices import identities
+from tinyjax._primitives.precision import PrecisionLike
+from tinyjax._primitives.result_placement import placed
 from tinyjax.core import api
 from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import (
@@ -38,19 +48,9 @@ from tinyjax.core.values import (
 from tinyjax.core.values.operands import as_array, as_operand
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
-from tinyjax.frames import Applied
 from tinyjax.lax.operands import one_dtype, pair
 from tinyjax.lax.products import dot_general
 from tinyjax.lax.shapes import broadcast, concatenate, distinct, reshape, transpose
-from tinyjax.primitives import (
-    arg_extrema,
-    convolution,
-    cumulative,
-    reduce_window as primitives_reduce_window,
-)
-from tinyjax.primitives.matrices import identities
-from tinyjax.primitives.precision import PrecisionLike
-from tinyjax.primitives.result_placement import placed
 
 # Reductions: over axes, under windows, running ones, and by any function.
 

@@ -9,7 +9,11 @@ from typing import Any, overload
 
 import numpy as np
 
-from tinyjax import dtypes, errors, frames
+from tinyjax import dtypes, errors
+from tinyjax._base import frames
+from tinyjax._primitives import sort as primitives_sort, wrap_index
+from tinyjax._primitives.result_placement import placed, put_result
+from tinyjax._primitives.scatter import take_front
 from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import (
     broadcast as primitives_broadcast,
@@ -27,9 +31,6 @@ from tinyjax.lax.elementwise import neg
 from tinyjax.lax.operands import one_dtype
 from tinyjax.numpy.creation import canonical_shape, laid_like
 from tinyjax.numpy.promotion import broadcast_shapes, convert, typed_of
-from tinyjax.primitives import sort as primitives_sort, wrap_index
-from tinyjax.primitives.result_placement import placed, put_result
-from tinyjax.primitives.scatter import take_front
 
 # Arrays in other shapes, pieces of arrays, and arrays of one value.
 

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from enum import Enum, IntEnum
 
 from tinyjax import dtypes, errors
+from tinyjax._library.special import bessel as _bessel, gamma
+from tinyjax._primitives import bitcast, philox
+from tinyjax._primitives.fft import FftKind, fft as _fft
 from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.tracing import bind1, primitive as prim
@@ -13,9 +16,6 @@ from tinyjax.core.values import Array, ArrayLike, array, integers as ints, opera
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.lax.operands import pair
 from tinyjax.numpy.creation import canonical_shape
-from tinyjax.primitives import bitcast, philox
-from tinyjax.primitives.fft import FftKind, fft as _fft
-from tinyjax.special import bessel as _bessel, gamma
 
 # Special functions of one, two and three arrays, loaded at their first use.
 

@@ -13,7 +13,8 @@ from typing import Final, Literal, NamedTuple, TypeAlias, TypedDict, Unpack, ove
 import attrs
 
 import tinyjax.numpy as jnp
-from tinyjax import checkpointing, dtypes
+from tinyjax import dtypes
+from tinyjax._extensions import checkpointing
 from tinyjax.core.control_flow.scan import scan
 from tinyjax.core.primitives import identities, shape as sh, slicing
 from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd

@@ -10,15 +10,15 @@ import math
 from typing import Literal
 
 from tinyjax import dtypes, errors
+from tinyjax._extensions.host import replay
+from tinyjax._primitives.special import erfc
 from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.dtypes import DTypeLike
-from tinyjax.host import replay
 from tinyjax.lax import DotDimensionNumbers, dot_general
 from tinyjax.numpy import creation, elementwise, promotion as pm, reductions
 from tinyjax.numpy.taking import repeat
-from tinyjax.primitives.special import erfc
 from tinyjax.scipy.special.basic import log_minus_expm1, logsumexp, shifted
 
 # Rectifiers

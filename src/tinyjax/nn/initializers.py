@@ -11,13 +11,14 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from tinyjax import dtypes, errors, frames, lazy, random
+from tinyjax import dtypes, errors, random
+from tinyjax._base import frames, lazy
+from tinyjax._primitives import result_placement
 from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.dtypes import DTypeLike
 from tinyjax.numpy import creation, manipulation, promotion as pm
-from tinyjax.primitives import result_placement
 
 Shape: TypeAlias = int | Sequence[int]
 Axes: TypeAlias = int | Sequence[int]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tinyjax.lazy import namespace
+from tinyjax._base.lazy import namespace
 
 #: What to use in place of names that other libraries have.
 _INSTEAD: Final = {
@@ -106,7 +106,7 @@ __all__, __getattr__, __dir__ = namespace(
         "windows": "bartlett blackman hamming hanning",
         "tinyjax.dtypes": "finfo iinfo issubdtype promote_types result_type",
         "tinyjax.scipy.special.bessel": "i0",
-        "tinyjax.special.bessel": "kaiser",
+        "tinyjax._library.special.bessel": "kaiser",
         "tinyjax.core.values.array": "ndarray=Array",
         "": "fft linalg",
     },

@@ -1,5 +1,6 @@
 # Written by `python -m exports` in tests/, from the table of the module beside it.
 
+from tinyjax._library.special.bessel import kaiser as kaiser
 from tinyjax.core.values.array import Array as ndarray
 from tinyjax.dtypes import finfo as finfo
 from tinyjax.dtypes import iinfo as iinfo
@@ -416,7 +417,6 @@ from tinyjax.numpy.windows import blackman as blackman
 from tinyjax.numpy.windows import hamming as hamming
 from tinyjax.numpy.windows import hanning as hanning
 from tinyjax.scipy.special.bessel import i0 as i0
-from tinyjax.special.bessel import kaiser as kaiser
 
 __all__ = [
     'ComplexWarning',

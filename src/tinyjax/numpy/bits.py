@@ -6,14 +6,15 @@ from typing import Literal
 
 import numpy as np
 
-from tinyjax import dtypes, errors, host
+from tinyjax import dtypes, errors
+from tinyjax._extensions import host
+from tinyjax._extensions.host.replay import replayed
+from tinyjax._primitives import bitcast
 from tinyjax.core.control_flow.while_loop import while_loop
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.values import Array, ArrayLike, concrete, integers as ints, operands as opd
-from tinyjax.host.replay import replayed
 from tinyjax.numpy import elementwise, manipulation, promotion as pm, reductions
 from tinyjax.numpy.editing import pad
-from tinyjax.primitives import bitcast
 
 BitOrder = Literal["big", "little"]
 

@@ -6,11 +6,11 @@ import math
 from typing import Literal
 
 from tinyjax import dtypes
+from tinyjax._extensions.host import replay
 from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
 from tinyjax.core.primitives.broadcast import reduce_sum
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, ShapeError
-from tinyjax.host import replay
 from tinyjax.numpy import elementwise, manipulation, promotion as pm, sorting
 from tinyjax.numpy.taking import searchsorted
 

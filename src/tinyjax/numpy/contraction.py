@@ -17,7 +17,17 @@ from typing import Any, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, errors, records
+from tinyjax import dtypes, errors
+from tinyjax._base import records
+from tinyjax._extensions.host import replay
+from tinyjax._primitives import result_placement
+from tinyjax._primitives.dot import dot_general
+from tinyjax._primitives.precision import (
+    Canonical,
+    PrecisionLike,
+    chosen_precision,
+    swapped_precision,
+)
 from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
@@ -25,16 +35,7 @@ from tinyjax.core.primitives.reduce import reduce_or
 from tinyjax.core.primitives.slicing import slice_
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
-from tinyjax.host import replay
 from tinyjax.numpy import elementwise, promotion as pm
-from tinyjax.primitives import result_placement
-from tinyjax.primitives.dot import dot_general
-from tinyjax.primitives.precision import (
-    Canonical,
-    PrecisionLike,
-    chosen_precision,
-    swapped_precision,
-)
 
 Axes = tuple[int, ...]
 #: What multiplies two arrays as ``lax.dot_general`` does, with its arguments.

@@ -21,7 +21,10 @@ from typing import (
 
 import numpy as np
 
-from tinyjax import dtypes, errors, frames, numpy as jnp
+from tinyjax import dtypes, errors, numpy as jnp
+from tinyjax._base import frames
+from tinyjax._extensions.host.replay import replayed
+from tinyjax._primitives.result_placement import placed, put_result
 from tinyjax.core import devices, primitives
 from tinyjax.core.primitives import elementwise as ew, identities, shape as sh
 from tinyjax.core.stablehlo.types import MOST_AXES, MOST_ELEMENTS, check_size
@@ -38,9 +41,7 @@ from tinyjax.core.values.array import followed, is_array_like, put
 from tinyjax.core.values.avals import ShapeDtypeStruct
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, NumberRangeError, ShapeError, shortened
-from tinyjax.host.replay import replayed
 from tinyjax.numpy import elementwise, promotion as pm
-from tinyjax.primitives.result_placement import placed, put_result
 
 Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 

@@ -8,18 +8,18 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 import numpy as np
 
 from tinyjax import dtypes
+from tinyjax._extensions.host import replay
+from tinyjax._primitives.wrap_index import check_bounds
 from tinyjax.core.api.mapping import vmap
 from tinyjax.core.primitives import shape as sh, slicing
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.tracing import checking, trace as tr
 from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.errors import ArgumentError, DtypeError, IndexingError, ShapeError, shortened
-from tinyjax.host import replay
 from tinyjax.numpy import creation, elementwise, manipulation, promotion as pm, reductions
 from tinyjax.numpy.creation import Nested, array as array_from, broadcast_to, linspace
 from tinyjax.numpy.sorting import argsort, cumsum, median, sort as sorted_
 from tinyjax.numpy.taking import take
-from tinyjax.primitives.wrap_index import check_bounds
 
 T = TypeVar("T")
 

@@ -15,7 +15,10 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from tinyjax import dtypes, lazy, primitives
+from tinyjax import _primitives as primitives, dtypes
+from tinyjax._base import lazy
+from tinyjax._extensions.host import data_at_hand
+from tinyjax._extensions.host.replay import at_once, by_host, replayed
 from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.primitives.identities import another, stop_gradient
@@ -35,8 +38,6 @@ from tinyjax.core.values.operands import (
 )
 from tinyjax.dtypes import DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, NumberRangeError
-from tinyjax.host import data_at_hand
-from tinyjax.host.replay import at_once, by_host, replayed
 from tinyjax.numpy.promotion import (
     array_of,
     arrays,

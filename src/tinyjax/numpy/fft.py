@@ -13,16 +13,17 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from tinyjax import dtypes, lazy
+from tinyjax import dtypes
+from tinyjax._base import lazy
+from tinyjax._extensions.host import replay
+from tinyjax._primitives import fft as _fft, result_placement
+from tinyjax._primitives.fft import FftKind
 from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError
-from tinyjax.host import replay
 from tinyjax.numpy import creation, manipulation, promotion as pm
-from tinyjax.primitives import fft as _fft, result_placement
-from tinyjax.primitives.fft import FftKind
 
 Norm: TypeAlias = Literal["backward", "ortho", "forward"] | None
 Sizes: TypeAlias = Sequence[int] | None

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinyjax import dtypes, errors
+from tinyjax._primitives.wrap_index import check_bounds, same_dtype, wrap_index
 from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array, ConcreteArray, avals as av, integers as ints, operands as opd
 from tinyjax.core.values.array import Index, Indices, ListedIndex
 from tinyjax.numpy import creation, promotion as pm
-from tinyjax.primitives.wrap_index import check_bounds, same_dtype, wrap_index
 
 # The classes of this module are written out, since the first index of a process waits for them:
 # attrs would have to compile each.

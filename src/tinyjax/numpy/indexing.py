@@ -20,7 +20,10 @@ from typing import Any, Final, TypeAlias, TypeGuard
 
 import numpy as np
 
-from tinyjax import config, dtypes, errors, frames
+from tinyjax import config, dtypes, errors
+from tinyjax._base import frames
+from tinyjax._extensions.host import data_at_hand
+from tinyjax._primitives import dynamic_slice, modes, result_placement, wrap_index
 from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
 from tinyjax.core.tracing import checking, primitive as prim, trace as tr
@@ -34,9 +37,7 @@ from tinyjax.core.values import (
 )
 from tinyjax.core.values.array import Indices, followed
 from tinyjax.dtypes import HostArray
-from tinyjax.host import data_at_hand
 from tinyjax.numpy import creation, elementwise, index_parsing, promotion as pm
-from tinyjax.primitives import dynamic_slice, modes, result_placement, wrap_index
 
 # Reading
 

@@ -13,12 +13,15 @@ from typing import Final, Literal, NamedTuple, overload
 
 import numpy as np
 
-from tinyjax import custom_derivatives, dtypes, lazy
+from tinyjax import custom_derivatives, dtypes
+from tinyjax._base import lazy
+from tinyjax._extensions.host import replay
+from tinyjax._primitives import determinant, lu, matrices as ma, qr as _qr, spectral, triangular
+from tinyjax._primitives.precision import PrecisionLike
 from tinyjax.core import api, devices
 from tinyjax.core.primitives.identities import stop_gradient
 from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints
 from tinyjax.errors import ArgumentError, ShapeError, shortened
-from tinyjax.host import replay
 from tinyjax.numpy import (
     contraction,
     creation,
@@ -31,8 +34,6 @@ from tinyjax.numpy.calculus import cross as cross_of
 from tinyjax.numpy.contraction import exact_matmul
 from tinyjax.numpy.sorting import argsort
 from tinyjax.numpy.taking import take_along_axis
-from tinyjax.primitives import determinant, lu, matrices as ma, qr as _qr, spectral, triangular
-from tinyjax.primitives.precision import PrecisionLike
 
 lazy.answer_for(
     __name__,

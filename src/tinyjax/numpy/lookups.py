@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from tinyjax._primitives import gather_scatter, modes, scatter_mul
+from tinyjax._primitives.scatter import canonical_fill
 from tinyjax.core.primitives import shape as sh
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.numpy import index_parsing
-from tinyjax.primitives import gather_scatter, modes, scatter_mul
-from tinyjax.primitives.scatter import canonical_fill
 
 _SCATTER: Final[dict[str, prim.Primitive[gather_scatter.ScatterParams]]] = {
     "set": gather_scatter.scatter_p,

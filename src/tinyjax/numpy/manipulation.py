@@ -14,6 +14,8 @@ from typing import Any, Final, Literal, SupportsIndex, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes
+from tinyjax._extensions.host.replay import replayed
+from tinyjax._primitives import dynamic_slice, result_placement
 from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
@@ -22,9 +24,7 @@ from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as 
 from tinyjax.core.values.array import Order
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError, shortened
-from tinyjax.host.replay import replayed
 from tinyjax.numpy import creation, elementwise, promotion as pm
-from tinyjax.primitives import dynamic_slice, result_placement
 
 Sections: TypeAlias = int | Sequence[int] | Array | dtypes.HostArray
 

@@ -6,9 +6,9 @@ import math
 from typing import Final, Literal, overload
 
 from tinyjax import dtypes, errors
+from tinyjax._extensions.host import replay
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike, integers as ints
-from tinyjax.host import replay
 from tinyjax.numpy import elementwise, manipulation, promotion as pm, reductions
 from tinyjax.numpy.contraction import matmul
 from tinyjax.numpy.creation import arange, array, asarray, diag, ones, vander, zeros

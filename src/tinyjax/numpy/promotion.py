@@ -13,6 +13,7 @@ from typing import TypeGuard
 import numpy as np
 
 from tinyjax import dtypes
+from tinyjax._base.frames import is_inner_arithmetic, subject, warn_user
 from tinyjax.config import settings
 from tinyjax.core.primitives.broadcast import BroadcastParams, broadcast_in_dim_p
 from tinyjax.core.primitives.elementwise import convert_element_type
@@ -34,7 +35,6 @@ from tinyjax.core.values.operands import (
 )
 from tinyjax.dtypes import DType, promote, to_inexact
 from tinyjax.errors import ArgumentError, DtypeError, NumberRangeError, ShapeError, shortened
-from tinyjax.frames import is_inner_arithmetic, subject, warn_user
 
 _arithmetic = "prepares"  # see ``frames.is_inner_arithmetic``
 

@@ -15,14 +15,15 @@ from typing import Any, Literal, overload
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, frames, records
+from tinyjax import dtypes
+from tinyjax._base import frames, records
+from tinyjax._extensions.host import LARGEST, data_at_hand, replay
+from tinyjax._primitives import arg_extrema
 from tinyjax.core.primitives import elementwise as ew, reduce, shape as sh
 from tinyjax.core.primitives.broadcast import reduce_sum
 from tinyjax.core.values import Array, ArrayLike, concrete, integers as ints
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, type_name
-from tinyjax.host import LARGEST, data_at_hand, replay
 from tinyjax.numpy import elementwise, promotion as pm
-from tinyjax.primitives import arg_extrema
 
 
 def _keep(out: Array, x: Array, axes: tuple[int, ...]) -> Array:

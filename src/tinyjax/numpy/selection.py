@@ -11,10 +11,10 @@ from typing import TypeAlias, overload
 
 import numpy as np
 
-from tinyjax import dtypes, errors, primitives
+from tinyjax import _primitives as primitives, dtypes, errors
+from tinyjax._extensions.host import replay
 from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
 from tinyjax.core.values import Array, ArrayLike, concrete, integers as ints
-from tinyjax.host import replay
 from tinyjax.numpy import creation, elementwise, manipulation, promotion as pm
 
 _arithmetic = "passes on"  # see ``frames.is_inner_arithmetic``

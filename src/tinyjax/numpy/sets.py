@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, TypedDict, Unpack, overload
 
 from tinyjax import dtypes
+from tinyjax._primitives.sort import sort
 from tinyjax.core.primitives import elementwise as ew, slicing
 from tinyjax.core.primitives.shape import full, iota, reshape
 from tinyjax.core.tracing import checking
@@ -19,7 +20,6 @@ from tinyjax.numpy.elementwise import isnan, logical_and, logical_not, not_equal
 from tinyjax.numpy.selection import nonzero
 from tinyjax.numpy.sorting import cumsum
 from tinyjax.numpy.taking import take
-from tinyjax.primitives.sort import sort
 
 #: Up to so many elements are compared one by one, which is quicker than a search.
 _FEW = 32

@@ -11,18 +11,19 @@ from contextlib import AbstractContextManager, nullcontext
 from math import prod
 from typing import Any, Final, Literal, get_args
 
-from tinyjax import dtypes, errors, frames
+from tinyjax import dtypes, errors
+from tinyjax._base import frames
+from tinyjax._extensions.host import replay
+from tinyjax._primitives import cumulative, sort as primitives_sort
+from tinyjax._primitives.result_placement import placed
+from tinyjax._primitives.scatter import take_front
 from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.core.primitives.reduce import reduce_or
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
-from tinyjax.host import replay
 from tinyjax.numpy import elementwise, promotion as pm
-from tinyjax.primitives import cumulative, sort as primitives_sort
-from tinyjax.primitives.result_placement import placed
-from tinyjax.primitives.scatter import take_front
 
 Method = Literal["linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf"]
 

@@ -9,19 +9,19 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes
+from tinyjax._extensions.host import replay
+from tinyjax._primitives import result_placement
+from tinyjax._primitives.convolution import conv_general_dilated
+from tinyjax._primitives.precision import PrecisionLike
 from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.primitives.shape import full, reshape
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
-from tinyjax.host import replay
 from tinyjax.numpy import creation, elementwise, manipulation, promotion as pm, reductions
 from tinyjax.numpy.contraction import dot
 from tinyjax.numpy.taking import ix_, searchsorted
-from tinyjax.primitives import result_placement
-from tinyjax.primitives.convolution import conv_general_dilated
-from tinyjax.primitives.precision import PrecisionLike
 
 Mode = Literal["full", "same", "valid"]
 

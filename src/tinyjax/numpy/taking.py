@@ -10,6 +10,10 @@ from typing import Final, Literal, get_args
 import numpy as np
 
 from tinyjax import dtypes
+from tinyjax._extensions.host import data_at_hand, replay
+from tinyjax._primitives import gather_scatter, modes, result_placement, sort
+from tinyjax._primitives.scatter import gather, scatter
+from tinyjax._primitives.wrap_index import canonical_indices, check_bounds, wrap_index
 from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
@@ -26,13 +30,9 @@ from tinyjax.core.values import (
 from tinyjax.core.values.integers import fit_int32, integer, is_one_of, listed, one_or_more
 from tinyjax.dtypes import DType, HostArray, default_int
 from tinyjax.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError, shortened
-from tinyjax.host import data_at_hand, replay
 from tinyjax.numpy import creation, elementwise, index_parsing, indexing, promotion as pm, selection
 from tinyjax.numpy.manipulation import filled
 from tinyjax.numpy.sorting import cumsum
-from tinyjax.primitives import gather_scatter, modes, result_placement, sort
-from tinyjax.primitives.scatter import gather, scatter
-from tinyjax.primitives.wrap_index import canonical_indices, check_bounds, wrap_index
 
 Extreme = Literal["largest", "smallest"]
 

@@ -11,7 +11,8 @@ from functools import partial
 from math import prod
 from typing import Any, Final, TypeAlias
 
-from tinyjax import dtypes, errors, frames, tracebacks
+from tinyjax import dtypes, errors
+from tinyjax._base import frames, tracebacks
 from tinyjax.core.api import mapping
 from tinyjax.core.control_flow import loops
 from tinyjax.core.control_flow.scan import scan

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, Protocol
 
-from tinyjax import dtypes, lazy
+from tinyjax import dtypes
+from tinyjax._base import lazy
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.core.values.array import Indices
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from tinyjax._extensions.host import replay
 from tinyjax.core.values import Array, ArrayLike, ConcreteArray
 from tinyjax.dtypes import default_float
-from tinyjax.host import replay
 from tinyjax.numpy import creation, elementwise
 
 

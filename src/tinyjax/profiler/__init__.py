@@ -10,7 +10,7 @@ Eager operations are NumPy's, which any profiler of Python sees; what a program 
 ``tinyjax.explore`` tells.
 """
 
-from tinyjax.lazy import namespace
+from tinyjax._base.lazy import namespace
 
 __all__, __getattr__, __dir__ = namespace(
     __name__,

@@ -10,10 +10,11 @@ from typing import Final
 
 import attrs
 
-from tinyjax import errors, frames
+from tinyjax import errors
+from tinyjax._base import frames
+from tinyjax._tools.exploring import costs, exploration
 from tinyjax.core import xla
 from tinyjax.core.tracing import jaxpr as jx
-from tinyjax.exploring import costs, exploration
 from tinyjax.profiler import recording
 from tinyjax.profiler.notes import SPANS, Notes
 from tinyjax.profiler.xla import OpEvent, Profile, SpanEvent, read_profile

@@ -14,7 +14,8 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 import attrs
 
-from tinyjax import errors, frames, tracebacks
+from tinyjax import errors
+from tinyjax._base import frames, tracebacks
 from tinyjax.profiler import xla
 from tinyjax.profiler.notes import Notes
 

@@ -14,7 +14,7 @@ NumPy rounds a product before an addition.
 
 from __future__ import annotations
 
-from tinyjax.lazy import namespace
+from tinyjax._base.lazy import namespace
 
 __all__, __getattr__, __dir__ = namespace(
     __name__,

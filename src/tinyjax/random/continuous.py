@@ -8,14 +8,14 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
+from tinyjax._extensions.host.replay import replayed
+from tinyjax._primitives.special import erf, erf_inv
 from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.primitives.shape import full, full_like
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.dtypes import DType, DTypeLike
-from tinyjax.host.replay import replayed
 from tinyjax.numpy import promotion as pm
-from tinyjax.primitives.special import erf, erf_inv
 from tinyjax.random import generators, uniforms
 from tinyjax.random.uniforms import Shape
 

@@ -10,6 +10,11 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
+from tinyjax._extensions.host import replay
+from tinyjax._primitives import arg_extrema
+from tinyjax._primitives.cumulative import cumsum
+from tinyjax._primitives.sort import sort, top_k
+from tinyjax._primitives.special import lgamma
 from tinyjax.core import jit
 from tinyjax.core.control_flow.scan import scan
 from tinyjax.core.control_flow.while_loop import while_loop
@@ -18,12 +23,7 @@ from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
 from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError
-from tinyjax.host import replay
 from tinyjax.numpy import promotion as pm
-from tinyjax.primitives import arg_extrema
-from tinyjax.primitives.cumulative import cumsum
-from tinyjax.primitives.sort import sort, top_k
-from tinyjax.primitives.special import lgamma
 from tinyjax.random import continuous, generators, uniforms
 from tinyjax.random.generators import Generator, Key
 from tinyjax.random.uniforms import Shape

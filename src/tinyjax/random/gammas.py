@@ -8,6 +8,7 @@ from typing import Final, Literal, get_args
 
 import tinyjax.numpy as jnp
 from tinyjax import custom_derivatives, dtypes, errors
+from tinyjax._library.special.gamma import random_gamma_grad
 from tinyjax.core import api, jit
 from tinyjax.core.control_flow import loops
 from tinyjax.core.control_flow.while_loop import while_loop
@@ -20,7 +21,6 @@ from tinyjax.numpy import promotion as pm
 from tinyjax.random import continuous, uniforms
 from tinyjax.random.generators import Generator, Key
 from tinyjax.random.uniforms import Shape
-from tinyjax.special.gamma import random_gamma_grad
 
 # The gamma distribution, and those made of it.
 #

@@ -8,10 +8,11 @@ from typing import Final
 
 import attrs
 
-from tinyjax import dtypes, errors, records
+from tinyjax import dtypes, errors
+from tinyjax._base import records
+from tinyjax._primitives import philox
 from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
 from tinyjax.core.values import Array
-from tinyjax.primitives import philox
 from tinyjax.random import threefry
 
 

@@ -7,14 +7,14 @@ from typing import Any, Final
 import numpy as np
 
 from tinyjax import dtypes
+from tinyjax._extensions.host import replay
+from tinyjax._primitives.random_bits import random_unwrap, random_wrap
 from tinyjax.config import settings
 from tinyjax.core.primitives import elementwise as ew, identities, shape as sh
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import Array, ArrayLike, concrete, operands as opd
 from tinyjax.dtypes import DType, default_int
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
-from tinyjax.host import replay
-from tinyjax.primitives.random_bits import random_unwrap, random_wrap
 from tinyjax.random import generators, threefry, uniforms
 
 _WORD: Final = 0xFFFFFFFF

@@ -10,12 +10,12 @@ import math
 from typing import Final, TypeAlias
 
 from tinyjax import config, dtypes, errors
+from tinyjax._extensions.host.replay import by_host, is_evaluating
+from tinyjax._primitives import random_bits
 from tinyjax.core.primitives import elementwise as ew, slicing
 from tinyjax.core.primitives.shape import expand_dims, full, full_like, iota, reshape, squeeze
 from tinyjax.core.values import Array, ShapedArray
-from tinyjax.host.replay import by_host, is_evaluating
 from tinyjax.numpy.promotion import broadcast_to_shape
-from tinyjax.primitives import random_bits
 
 _WORD: Final = 0xFFFFFFFF
 

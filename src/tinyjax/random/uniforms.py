@@ -11,14 +11,14 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import config, dtypes, errors
+from tinyjax._extensions.host.replay import replayed
+from tinyjax._primitives import bitcast, random_bits, result_placement
 from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
 from tinyjax.core.stablehlo.types import check_axes
 from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.dtypes import DType, DTypeLike, default_float, default_int
-from tinyjax.host.replay import replayed
 from tinyjax.numpy import promotion as pm
-from tinyjax.primitives import bitcast, random_bits, result_placement
 from tinyjax.random import generators
 
 # Arguments that samplers share: keys, shapes, dtypes and parameters.
@@ -63,7 +63,7 @@ def one_key(name: str, key: ArrayLike, *, used: bool = True) -> generators.Key:
                 f"{name} takes one key, but got {keys.aval}. Use vmap, or index one of them."
             )
         if used and config.settings().debug_key_reuse:
-            from tinyjax.state.key_reuse import use  # noqa: PLC0415 (few programs ask for it)
+            from tinyjax._extensions.state.key_reuse import use  # noqa: PLC0415 (few programs ask for it)
 
             use(keys, name)
         return generators.Key(generators.of_keys(keys.dtype), random_bits.random_unwrap(keys))

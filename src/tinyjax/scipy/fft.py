@@ -11,10 +11,11 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, frames, lazy
+from tinyjax import dtypes
+from tinyjax._base import frames, lazy
+from tinyjax._extensions.host import replay
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, ShapeError
-from tinyjax.host import replay
 from tinyjax.numpy.promotion import check_option, inexact, strong
 
 lazy.answer_for(__name__, "dct dctn idct idctn")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tinyjax.lazy import answer_for
+from tinyjax._base.lazy import answer_for
 from tinyjax.numpy import trapezoid
 
 __all__ = ["trapezoid"]

@@ -7,7 +7,8 @@ from itertools import product
 from typing import Literal
 
 import tinyjax.numpy as jnp
-from tinyjax import errors, lazy
+from tinyjax import errors
+from tinyjax._base import lazy
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.core.values.integers import listed

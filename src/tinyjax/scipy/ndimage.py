@@ -12,12 +12,13 @@ from typing import Final, Literal
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, errors, lazy
+from tinyjax import dtypes, errors
+from tinyjax._base import lazy
+from tinyjax._extensions.host import NotHereError, replay
 from tinyjax.core.primitives.families import all_hold
 from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.host import NotHereError, replay
 from tinyjax.numpy import creation, promotion as pm
 
 lazy.answer_for(__name__, "map_coordinates")

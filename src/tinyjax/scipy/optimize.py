@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, errors, frames, lazy
+from tinyjax import dtypes, errors
+from tinyjax._base import frames, lazy
 from tinyjax.core import api
 from tinyjax.core.control_flow.while_loop import while_loop
 from tinyjax.core.primitives import elementwise as ew

@@ -9,13 +9,14 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, frames, lazy
+from tinyjax import dtypes
+from tinyjax._base import frames, lazy
+from tinyjax._extensions.host import replay
+from tinyjax._primitives.convolution import conv_general_dilated
+from tinyjax._primitives.precision import PrecisionLike
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, ShapeError, shortened
-from tinyjax.host import replay
 from tinyjax.numpy import promotion as pm
-from tinyjax.primitives.convolution import conv_general_dilated
-from tinyjax.primitives.precision import PrecisionLike
 
 lazy.answer_for(
     __name__, "convolve convolve2d correlate correlate2d csd detrend fftconvolve istft stft welch"

@@ -7,7 +7,7 @@ and loops may depend on the values, on floats and NumPy arrays as they are.
 
 from __future__ import annotations
 
-from tinyjax.lazy import namespace
+from tinyjax._base.lazy import namespace
 
 __all__, __getattr__, __dir__ = namespace(
     __name__,

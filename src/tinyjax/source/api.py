@@ -9,7 +9,8 @@ from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeVar, overloa
 import attrs
 import numpy as np
 
-from tinyjax import errors, frames
+from tinyjax import errors
+from tinyjax._base import frames
 from tinyjax.core.api import arguments, typed
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import ArrayLike

@@ -18,7 +18,8 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from tinyjax import errors, frames
+from tinyjax import errors
+from tinyjax._base import frames
 from tinyjax.core.tracing import checking, trace as tr
 from tinyjax.source.adjoint import activity, pullbacks, standard_library
 from tinyjax.source.adjoint.rules import operators, registry

@@ -10,9 +10,9 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from tinyjax import pycode
+from tinyjax._base import pycode
+from tinyjax._base.frames import Location
 from tinyjax.core.values import Array
-from tinyjax.frames import Location
 from tinyjax.source.adjoint.rules.registry import is_inert
 from tinyjax.source.context import Context
 from tinyjax.source.ir import program as ir, syntax

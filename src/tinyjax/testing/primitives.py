@@ -9,7 +9,9 @@ from typing import Any, Final, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax import callbacks, checkpointing, custom_derivatives, dtypes, errors, frames, lax, tree
+from tinyjax import custom_derivatives, dtypes, errors, lax, tree
+from tinyjax._base import frames
+from tinyjax._extensions import callbacks, checkpointing
 from tinyjax.core import jit
 from tinyjax.core.api.mapping import vmap
 from tinyjax.core.api.staging import eval_shape

@@ -14,7 +14,10 @@ from typing import Any, Final, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax import checkpointing, custom_derivatives, dtypes, lax, source
+from tinyjax import custom_derivatives, dtypes, lax, source
+from tinyjax._extensions import checkpointing
+from tinyjax._primitives import arg_extrema, cumulative, dot
+from tinyjax._primitives.sort import sort
 from tinyjax.core import jit
 from tinyjax.core.api.staging import make_jaxpr
 from tinyjax.core.jit.program import jit_p
@@ -25,8 +28,6 @@ from tinyjax.core.tracing import jaxpr as jx, program_rules
 from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.core.xla.lowering import unnest
 from tinyjax.export.symbolic_programs import Rewriting
-from tinyjax.primitives import arg_extrema, cumulative, dot
-from tinyjax.primitives.sort import sort
 from tinyjax.testing import specs
 
 __all__ = ["Step", "TypedProgram", "check_program"]

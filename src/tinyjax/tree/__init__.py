@@ -8,7 +8,7 @@ argument orders and meanings are those of ``jax.tree`` and ``jax.tree_util``.
 
 from __future__ import annotations
 
-from tinyjax.lazy import namespace
+from tinyjax._base.lazy import namespace
 
 __all__, __getattr__, __dir__ = namespace(
     __name__,

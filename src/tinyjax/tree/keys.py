@@ -11,8 +11,8 @@ from typing import Final, TypeAlias
 
 import attrs
 
+from tinyjax._base.records import Printed
 from tinyjax.errors import ArgumentError, described, shortened
-from tinyjax.records import Printed
 
 
 @attrs.frozen(repr=False)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeAlias, TypeVar, overload
 
+from tinyjax._base.frames import Function
 from tinyjax.errors import ArgumentError, check_function, described
-from tinyjax.frames import Function
 from tinyjax.tree import errors, keys
 from tinyjax.tree.node import KINDS, LEAF_TYPES, TUPLE, Leaf, NodeKind, PyTree
 from tinyjax.tree.treedef import (

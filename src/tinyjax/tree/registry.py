@@ -14,7 +14,8 @@ from typing import Any, Final, Protocol, TypeVar, overload
 
 import attrs
 
-from tinyjax import errors, records
+from tinyjax import errors
+from tinyjax._base import records
 from tinyjax.tree.errors import RegistrationError
 from tinyjax.tree.keys import GetAttrKey, KeyEntry
 from tinyjax.tree.node import NodeKind, add_kind, check_class

@@ -16,7 +16,8 @@ from typing import Any, Final, NoReturn, TypeVar
 
 import attrs
 
-from tinyjax import errors, lazy
+from tinyjax import errors
+from tinyjax._base import lazy
 from tinyjax.tree.errors import LeafCountError, MetadataError, RegistrationError
 from tinyjax.tree.keys import FlattenedIndexKey, KeyEntry, KeyPath, path_str
 from tinyjax.tree.mismatches import mismatch

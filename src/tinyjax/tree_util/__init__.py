@@ -1,6 +1,6 @@
 """Pytrees by the names of ``jax.tree_util``: what ``tinyjax.tree`` has, and a node at a time."""
 
-from tinyjax.lazy import namespace
+from tinyjax._base.lazy import namespace
 
 __all__, __getattr__, __dir__ = namespace(
     __name__,

@@ -5,7 +5,7 @@ Each is loaded when first asked for. ``grad`` needs the fewest of the modules.
 
 from __future__ import annotations
 
-from tinyjax.lazy import namespace
+from tinyjax._base.lazy import namespace
 
 __all__, __getattr__, __dir__ = namespace(
     __name__,

@@ -12,7 +12,8 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from tinyjax import dtypes, errors, frames, lazy, tree
+from tinyjax import dtypes, errors, tree
+from tinyjax._base import frames, lazy
 from tinyjax.core.primitives.elementwise import convert_element_type
 from tinyjax.core.tracing import calling, primitive as prim
 from tinyjax.core.transforms.jvp import JVPTracer

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, Required, TypedDict, TypeVar, TypeVarTuple, Unpack, overload
 
 from tinyjax import tree
+from tinyjax._base.frames import Applied
 from tinyjax.core.api.arguments import (
     as_tangents,
     check_per_argument,
@@ -30,7 +31,6 @@ from tinyjax.core.tracing.watching import watched
 from tinyjax.core.transforms.jvp import jvp_flat
 from tinyjax.core.transforms.linearize import linearize_flat
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.frames import Applied
 
 R = TypeVar("R")
 A = TypeVar("A")

@@ -7,7 +7,8 @@ from functools import partial
 from types import NoneType
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
-from tinyjax import errors, frames, tree
+from tinyjax import errors, tree
+from tinyjax._base import frames
 from tinyjax.core.api import arguments, typed
 from tinyjax.core.primitives import shape as sh
 from tinyjax.core.tracing import calling, checking, primitive as prim

@@ -8,7 +8,9 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import attrs
 
-from tinyjax import errors, lazy, tree
+from tinyjax import errors, tree
+from tinyjax._base import lazy
+from tinyjax._base.frames import describe_function
 from tinyjax.core.primitives import shape as sh
 from tinyjax.core.tracing import calling
 from tinyjax.core.tracing.calling import HOLDERS, whole_places
@@ -19,7 +21,6 @@ from tinyjax.core.transforms.batching import batch_flat
 from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.integers import integer
-from tinyjax.frames import describe_function
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -12,7 +12,8 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar, TypeVarTuple, overlo
 
 import attrs
 
-from tinyjax import dtypes, errors, frames, lazy, records, tree
+from tinyjax import dtypes, errors, tree
+from tinyjax._base import frames, lazy, records
 from tinyjax.core.api.arguments import as_cotangents, as_tangents
 from tinyjax.core.primitives.shape import zero_tangent
 from tinyjax.core.tracing import calling, jaxpr as jx

@@ -7,6 +7,8 @@ from functools import partial
 from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
 from tinyjax import tree
+from tinyjax._base.frames import Applied, imitate
+from tinyjax._base.tracebacks import folded
 from tinyjax.core.api.mapping import vmap
 from tinyjax.core.jit.signatures import Parameters
 from tinyjax.core.primitives.identities import optimization_barrier
@@ -19,8 +21,6 @@ from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.values.operands import of_type, splat
 from tinyjax.errors import ArgumentError
-from tinyjax.frames import Applied, imitate
-from tinyjax.tracebacks import folded
 
 P = ParamSpec("P")
 R = TypeVar("R")

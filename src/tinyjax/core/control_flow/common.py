@@ -13,7 +13,8 @@ from weakref import WeakKeyDictionary
 
 import attrs
 
-from tinyjax import config, errors, frames, tree
+from tinyjax import config, errors, tree
+from tinyjax._base import frames
 from tinyjax.core import xla
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.stablehlo.builder import Block

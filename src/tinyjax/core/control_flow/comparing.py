@@ -16,7 +16,8 @@ from weakref import ref
 
 import numpy as np
 
-from tinyjax import config, dtypes, errors, frames, tree
+from tinyjax import config, dtypes, errors, tree
+from tinyjax._base import frames
 from tinyjax.core.control_flow.common import is_filled, stage_function
 from tinyjax.core.tracing import calling, trace as tr
 from tinyjax.core.tracing.staging import is_called

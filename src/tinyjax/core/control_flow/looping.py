@@ -9,7 +9,8 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from tinyjax import dtypes, errors, frames, tree
+from tinyjax import dtypes, errors, tree
+from tinyjax._base import frames
 from tinyjax.core.control_flow.bodies import LoopBody, LoopOperands, LoopResults
 from tinyjax.core.control_flow.common import (
     Body,

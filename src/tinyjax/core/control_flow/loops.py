@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tinyjax import dtypes, tree
+from tinyjax._base.frames import Applied, describe_function
 from tinyjax.core.control_flow.common import Body, check_checkpoints
 from tinyjax.core.control_flow.scan import scan
 from tinyjax.core.primitives.elementwise import add, convert_element_type, lt
@@ -23,7 +24,6 @@ from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.integers import canonical_axis, integer
 from tinyjax.core.values.operands import as_array, fits
 from tinyjax.errors import ArgumentError
-from tinyjax.frames import Applied, describe_function
 from tinyjax.tree.treedef import in_words
 
 S = TypeVar("S")

@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, tree
+from tinyjax._base.frames import describe_function, imitate
 from tinyjax.core.control_flow import common
 from tinyjax.core.control_flow.bodies import (
     LoopBody,
@@ -39,7 +40,6 @@ from tinyjax.core.transforms.linearize import LinearizedJaxpr
 from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.operands import as_array
-from tinyjax.frames import describe_function, imitate
 from tinyjax.tree.treedef import in_words
 
 C = TypeVar("C")

@@ -10,6 +10,8 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from tinyjax import dtypes, errors, tree
+from tinyjax._base.frames import describe_function
+from tinyjax._primitives.dynamic_slice import dynamic_index_in_dim
 from tinyjax.core.control_flow import common
 from tinyjax.core.control_flow.bodies import (
     LoopBody,
@@ -47,8 +49,6 @@ from tinyjax.core.transforms import batching
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.integers import fit_int32
-from tinyjax.frames import describe_function
-from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
 
 S = TypeVar("S")
 

@@ -12,7 +12,7 @@ shows programs before and after compilation.
 
 from __future__ import annotations
 
-from tinyjax.lazy import namespace
+from tinyjax._base.lazy import namespace
 
 __all__, __getattr__, __dir__ = namespace(
     __name__,

@@ -11,7 +11,8 @@ from importlib import import_module
 from types import EllipsisType
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
-from tinyjax import config, frames, lazy
+from tinyjax import config
+from tinyjax._base import frames, lazy
 from tinyjax.core import devices, jit as core_jit, xla
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import integers as ints

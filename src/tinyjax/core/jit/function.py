@@ -17,6 +17,8 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
 import attrs
 
 from tinyjax import errors, tree
+from tinyjax._base.frames import describe_function, imitate, warn_user
+from tinyjax._base.pickling import PickledAsFunction
 from tinyjax.config import is_tracing_forbidden, settings
 from tinyjax.core import jit, xla
 from tinyjax.core.jit import signatures
@@ -28,8 +30,6 @@ from tinyjax.core.tracing.staging import Staged, call_staged, is_called, stage_c
 from tinyjax.core.tracing.watching import watched
 from tinyjax.core.values.array import Array
 from tinyjax.core.xla.compilation import timed
-from tinyjax.frames import describe_function, imitate, warn_user
-from tinyjax.pickling import PickledAsFunction
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")

@@ -32,7 +32,8 @@ from weakref import WeakKeyDictionary
 
 import attrs
 
-from tinyjax import config, errors, frames, lazy, records, tracebacks, tree
+from tinyjax import config, errors, tree
+from tinyjax._base import frames, lazy, records, tracebacks
 from tinyjax.config import Process, local_settings
 from tinyjax.core import devices, xla
 from tinyjax.core.tracing import primitive as prim, trace as tr

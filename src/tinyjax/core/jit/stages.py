@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, runtime_checkab
 
 import attrs
 
-from tinyjax import config, lazy, records, tree
+from tinyjax import config, tree
+from tinyjax._base import lazy, records
 from tinyjax.core import devices, xla
 from tinyjax.core.jit import signatures
 from tinyjax.core.jit.signatures import Signature

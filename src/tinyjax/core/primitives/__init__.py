@@ -5,7 +5,7 @@ What a first operation does without is loaded when it is first asked for here.
 
 from __future__ import annotations
 
-from tinyjax.lazy import namespace
+from tinyjax._base.lazy import namespace
 
 __all__, __getattr__, __dir__ = namespace(
     __name__,

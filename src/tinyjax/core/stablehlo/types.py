@@ -10,7 +10,8 @@ from typing import Final
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, errors, records
+from tinyjax import dtypes, errors
+from tinyjax._base import records
 
 #: The axes of an array in memory, the one whose elements lie next to each other first.
 Layout = tuple[int, ...]

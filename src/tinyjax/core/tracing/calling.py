@@ -18,7 +18,8 @@ from typing import Any, Final, ParamSpec, Protocol, TypeVar
 import attrs
 import numpy as np
 
-from tinyjax import frames, lazy, records, tree
+from tinyjax import tree
+from tinyjax._base import frames, lazy, records
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.errors import ArgumentError, TinyjaxError, described, type_name

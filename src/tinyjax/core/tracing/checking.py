@@ -19,15 +19,15 @@ from typing import Any, Final, Literal, ParamSpec, TypeVar, Union, get_args, get
 
 import numpy as np
 
-from tinyjax import lazy
+from tinyjax._base import lazy
+from tinyjax._base.frames import wraps
+from tinyjax._base.tracebacks import fold, shorten
 from tinyjax.core.devices import Plane
 from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.integers import SymbolicSize, holds_items, items_of
 from tinyjax.dtypes import MakesScalars
 from tinyjax.errors import ArgumentError, TinyjaxError, TracedArgumentError, described
-from tinyjax.frames import wraps
-from tinyjax.tracebacks import fold, shorten
 
 P = ParamSpec("P")
 R = TypeVar("R")

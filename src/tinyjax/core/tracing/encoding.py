@@ -18,7 +18,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from tinyjax import dtypes, errors, records, tree
+from tinyjax import dtypes, errors, tree
+from tinyjax._base import records
 from tinyjax.core.values import avals as av, integers as ints, operands as opd
 from tinyjax.core.values.concrete import ConcreteArray
 

@@ -26,13 +26,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, final
 import attrs
 import numpy as np
 
-from tinyjax import errors, frames, lazy, records
+from tinyjax import errors
+from tinyjax._base import frames, lazy, records
+from tinyjax._base.frames import LEVEL
 from tinyjax.core import devices
 from tinyjax.core.tracing import encoding, primitive as prim, trace as tr
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.frames import LEVEL
 
 if TYPE_CHECKING:
     from hashlib import blake2b

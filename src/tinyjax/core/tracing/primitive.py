@@ -31,14 +31,15 @@ from typing import (
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, errors, lazy, records
+from tinyjax import dtypes, errors
+from tinyjax._base import lazy, records
+from tinyjax._base.pickling import PickledByName
 from tinyjax.core import devices
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
-from tinyjax.pickling import PickledByName
 
 P = TypeVar("P")
 T = TypeVar("T")

@@ -21,6 +21,15 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
 
 import attrs
 
+from tinyjax._base.frames import (
+    STAGING_LEVEL,
+    ScopedSource,
+    Source,
+    Transformation,
+    describe_function,
+    named_scopes,
+    user_frame,
+)
 from tinyjax.config import settings
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, typecheck_jaxpr
 from tinyjax.core.tracing.primitive import Primitive
@@ -42,15 +51,6 @@ from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray, PlacedArray
 from tinyjax.core.values.operands import is_splat
 from tinyjax.errors import TinyjaxError
-from tinyjax.frames import (
-    STAGING_LEVEL,
-    ScopedSource,
-    Source,
-    Transformation,
-    describe_function,
-    named_scopes,
-    user_frame,
-)
 
 P = TypeVar("P")
 

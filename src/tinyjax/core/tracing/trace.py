@@ -23,7 +23,10 @@ import attrs
 import numpy as np
 from numpy import asarray, ndarray
 
-from tinyjax import lazy, tree
+from tinyjax import tree
+from tinyjax._base import lazy
+from tinyjax._base.frames import Source, applied_by, describe_function
+from tinyjax._base.tracebacks import shorten
 from tinyjax.config import Settings, settings
 from tinyjax.core.devices import Default, default_elsewhere, may_be_elsewhere, plane
 from tinyjax.core.stablehlo.types import MOST_AXES, MOST_ELEMENTS, check_axes, check_size
@@ -43,8 +46,6 @@ from tinyjax.errors import (
     TracerBoolConversionError,
     TracerIntegerConversionError,
 )
-from tinyjax.frames import Source, applied_by, describe_function
-from tinyjax.tracebacks import shorten
 
 P = TypeVar("P")
 R = TypeVar("R")

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from sys import _getframe
 from typing import Any, ParamSpec, TypeVar
 
+from tinyjax._base.frames import imitate
+from tinyjax._base.lazy import room
+from tinyjax._base.tracebacks import fold
 from tinyjax.config import settings
-from tinyjax.frames import imitate
-from tinyjax.lazy import room
-from tinyjax.tracebacks import fold
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import attrs
 
+from tinyjax._base.frames import ScopedSource, Source, named_scopes
 from tinyjax.config import settings
 from tinyjax.core.tracing.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr
 from tinyjax.core.tracing.primitive import (
@@ -46,7 +47,6 @@ from tinyjax.core.transforms.jvp import JVPTrace, JVPTracer, fill_zeros, lacking
 from tinyjax.core.transforms.transpose import pull_back
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import is_inexact
-from tinyjax.frames import ScopedSource, Source, named_scopes
 
 P = TypeVar("P")
 

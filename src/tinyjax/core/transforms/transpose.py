@@ -16,7 +16,8 @@ from typing import Any, ClassVar, Final
 
 import attrs
 
-from tinyjax import lazy
+from tinyjax._base import lazy
+from tinyjax._base.frames import ScopedSource, user_source
 from tinyjax.core import devices
 from tinyjax.core.primitives.rules import add_arrays
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
@@ -49,7 +50,6 @@ from tinyjax.core.tracing.trace import (
 )
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray, Where
-from tinyjax.frames import ScopedSource, user_source
 
 
 class _Undefined(dict[ShapedArray, UndefinedPrimal]):

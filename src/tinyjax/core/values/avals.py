@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 import attrs
 import numpy as np
 
+from tinyjax._base.records import Record, leaf
 from tinyjax.core import devices
 from tinyjax.core.values.integers import integers
 from tinyjax.dtypes import (
@@ -27,7 +28,6 @@ from tinyjax.dtypes import (
     result_type,
 )
 from tinyjax.errors import ArgumentError, described
-from tinyjax.records import Record, leaf
 
 if TYPE_CHECKING:
     from tinyjax.core import answers
@@ -39,7 +39,8 @@ class Where(ABC):
     """Where the values of a type lie on several devices, and what these share of them.
 
     The core hands it on, from types of operands to those of results, and knows no more of it than
-    what is here: ``tinyjax.parallel`` gives it its meaning. It is immutable, and compared by value.
+    what is here: ``tinyjax._extensions.parallel`` gives it its meaning. It is immutable, and
+    compared by value.
     """
 
     __slots__ = ()

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 import numpy as np
 
-from tinyjax import errors, lazy
+from tinyjax import errors
+from tinyjax._base import lazy
+from tinyjax._base.frames import subject
 from tinyjax.config import settings
 from tinyjax.core.values.array import Array, DeviceBuffer, followed
 from tinyjax.core.values.avals import ShapedArray, interned
@@ -35,7 +37,6 @@ from tinyjax.dtypes import (
     of_physical,
 )
 from tinyjax.errors import ArgumentError, DonatedArrayError, NumberRangeError, shortened
-from tinyjax.frames import subject
 
 
 class _GivenUp:

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence as Sequence
 from tinyjax import dtypes as dtypes
+from tinyjax._primitives import modes as modes
+from tinyjax._primitives.precision import PrecisionLike as PrecisionLike
 from tinyjax.core import devices as devices
 from tinyjax.core.devices import Placement as Placement
 from tinyjax.core.values import Array as Array
@@ -14,8 +16,6 @@ from tinyjax.dtypes import HostArray as HostArray
 from tinyjax.numpy import creation as creation
 from tinyjax.numpy.creation import Nested as Nested
 from tinyjax.numpy.selection import Fill as Fill
-from tinyjax.primitives import modes as modes
-from tinyjax.primitives.precision import PrecisionLike as PrecisionLike
 from typing import Literal as Literal
 
 def abs(x: ArrayLike, /) -> Array: ...

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeGuard
 
 import numpy as np
 
+from tinyjax._base.frames import subject
 from tinyjax.config import settings
 from tinyjax.core.stablehlo.types import check_axes
 from tinyjax.core.values.array import Array
@@ -43,7 +44,6 @@ from tinyjax.errors import (
     described,
     shortened,
 )
-from tinyjax.frames import subject
 
 _ALL = frozenset((*ALL, *STORED))
 _INT32, _INT64 = np.iinfo(np.int32), np.iinfo(np.int64)

@@ -12,14 +12,15 @@ from typing import Any, Final, TypeAlias
 import attrs
 from numpy import ndarray
 
-from tinyjax import config, frames, lazy
+from tinyjax import config
+from tinyjax._base import frames, lazy
+from tinyjax._base.records import Record
 from tinyjax.core import devices, xla
 from tinyjax.core.tracing import jaxpr as jx, program_rules
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.errors import MissingJaxlibError
-from tinyjax.records import Record
 
 #: Options of XLA's by name, and their values, as users give them.
 CompilerOptions: TypeAlias = dict[str, Any]

@@ -29,7 +29,8 @@ from typing import Final, TypeVar
 
 import attrs
 
-from tinyjax import config, errors, records
+from tinyjax import config, errors
+from tinyjax._base import records
 
 T = TypeVar("T")
 

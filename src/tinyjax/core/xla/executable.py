@@ -35,7 +35,9 @@ from jaxlib import lapack, xla_client
 from jaxlib._jax import collect_garbage
 from jaxlib.xla_client import ArrayImpl, CompileOptions, DeviceList, LoadedExecutable
 
-from tinyjax import config, lazy
+from tinyjax import config
+from tinyjax._base import lazy
+from tinyjax._base.records import Record
 from tinyjax.core import xla
 from tinyjax.core.devices import plane
 from tinyjax.core.lowering import Locate, location_text
@@ -46,7 +48,6 @@ from tinyjax.core.xla import backend, lowering, options, threads
 from tinyjax.core.xla.compilation import Compilation, Flags, timed
 from tinyjax.core.xla.options import compiling
 from tinyjax.errors import CallbackError, ForkError
-from tinyjax.records import Record
 
 if TYPE_CHECKING:
     from tinyjax.core.xla.disk_cache import DiskCache
@@ -381,7 +382,9 @@ def _compile(request: Compilation, flags: Flags, locate: Locate | None) -> Execu
     if host_functions:
         programs = lazy.room("calling_programs")
         if programs is None:
-            raise CallbackError(f"'{name}' calls Python functions, which tinyjax.callbacks does.")
+            raise CallbackError(
+                f"'{name}' calls Python functions, which tinyjax._extensions.callbacks does."
+            )
         calling: Executable = programs.HostProgram(request, flags, locate)
         return calling
     compiled_options = options.compile_options(flags)

@@ -28,7 +28,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from tinyjax import frames, records
+from tinyjax._base import frames, records
 from tinyjax.core.lowering import Locate, write_module
 from tinyjax.core.stablehlo.lowering import HostFunction
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules

@@ -15,9 +15,9 @@ import attrs
 from jaxlib import _jax, xla_client
 from jaxlib._jax import DistributedRuntimeClient, DistributedRuntimeService
 
+from tinyjax._base.records import Record
 from tinyjax.core.devices import Group, all_devices, join
 from tinyjax.core.xla.backend import Backend, install
-from tinyjax.records import Record
 
 
 @attrs.frozen(eq=False, repr=False)

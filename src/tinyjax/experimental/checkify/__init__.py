@@ -16,7 +16,7 @@ by compiled programs too, ``tinyjax.error_if`` is shorter.
 'x must be positive, but is -1.0 (`check` failed)'
 """
 
-from tinyjax.lazy import namespace
+from tinyjax._base.lazy import namespace
 
 __all__, __getattr__, __dir__ = namespace(
     __name__,

@@ -9,7 +9,9 @@ from typing import Any, Final, ParamSpec, TypeVar
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, frames, tracebacks, tree
+from tinyjax import dtypes, tree
+from tinyjax._base import frames, tracebacks
+from tinyjax._primitives import arg_extrema, dynamic_slice
 from tinyjax.core import jit
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging
@@ -17,7 +19,6 @@ from tinyjax.core.tracing.calling import FlatFunction, as_argument, is_data
 from tinyjax.core.values import Array, ArrayLike, operands as opd
 from tinyjax.errors import ArgumentError, TinyjaxError, check_function, described, type_name
 from tinyjax.experimental.checkify import discharge
-from tinyjax.primitives import arg_extrema, dynamic_slice
 
 P = ParamSpec("P")
 R = TypeVar("R")

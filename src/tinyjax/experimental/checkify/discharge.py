@@ -12,7 +12,10 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, errors, frames, tree
+from tinyjax import dtypes, errors, tree
+from tinyjax._base import frames
+from tinyjax._extensions.parallel.program_keys import FIRST_CODE, RECORDED_IN
+from tinyjax._primitives import arg_extrema, dynamic_slice, gather_scatter, scatter_mul
 from tinyjax.core.control_flow import primitives
 from tinyjax.core.control_flow.bodies import LoopBody, LoopOperands, LoopResults
 from tinyjax.core.control_flow.common import contains
@@ -28,8 +31,6 @@ from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules, 
 from tinyjax.core.tracing.staging import stage
 from tinyjax.core.values import Array, avals as av, concrete
 from tinyjax.custom_derivatives.custom_calls import Call, custom_call_p, flat_jvp
-from tinyjax.parallel.program_keys import FIRST_CODE, RECORDED_IN
-from tinyjax.primitives import arg_extrema, dynamic_slice, gather_scatter, scatter_mul
 
 
 class Category(Enum):

@@ -4,8 +4,8 @@ Each process writes the shards that its devices hold, each shard once, and reads
 devices are to hold. It takes the package safetensors, and reading executes no code.
 """
 
+from tinyjax._base.lazy import answer_for
 from tinyjax.experimental.checkpoints.files import Saving, restore, save, save_async
-from tinyjax.lazy import answer_for
 
 __all__ = ["Saving", "restore", "save", "save_async"]
 answer_for(__name__)

@@ -22,14 +22,14 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, tree
+from tinyjax._extensions.parallel import named_sharding, sharded_array, xla
+from tinyjax._extensions.parallel.sharding import Part, Sharding, on_first
 from tinyjax.core import devices
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, avals as av, concrete, operands as opd
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import CheckpointError
 from tinyjax.experimental import multihost_utils
-from tinyjax.parallel import named_sharding, sharded_array, xla
-from tinyjax.parallel.sharding import Part, Sharding, on_first
 
 # The files of a checkpoint.
 #

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from tinyjax import config, lazy
+from tinyjax import config
+from tinyjax._base import lazy
 
 lazy.answer_for(__name__, "reset_cache set_cache_dir")
 

@@ -6,7 +6,7 @@ kin), and ``sparsify`` makes functions of dense arrays take them. The last axes 
 dense; axes of a batch most functions take by ``vmap``.
 """
 
-from tinyjax.lazy import namespace
+from tinyjax._base.lazy import namespace
 
 __all__, __getattr__, __dir__ = namespace(
     __name__,

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, errors, frames
+from tinyjax import dtypes, errors
+from tinyjax._base import frames
 from tinyjax.core import api
 from tinyjax.core.values import Array, integers as ints
 

@@ -11,7 +11,8 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, records, tree
+from tinyjax import dtypes, tree
+from tinyjax._base import records
 from tinyjax.core import api
 from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.errors import ArgumentError, ShapeError, SparseRuleError, shortened

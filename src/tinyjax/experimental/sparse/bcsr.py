@@ -8,7 +8,8 @@ from typing import Any
 import attrs
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, errors, records, tree
+from tinyjax import dtypes, errors, tree
+from tinyjax._base import records
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.experimental.sparse import base, bcoo
 

@@ -10,7 +10,9 @@ from warnings import catch_warnings, simplefilter
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import callbacks, errors, implicit, lax, lazy
+from tinyjax import errors, implicit, lax
+from tinyjax._base import lazy
+from tinyjax._extensions import callbacks
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike, operands as opd
 from tinyjax.dtypes import HostArray, finfo

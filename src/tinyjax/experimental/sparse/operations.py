@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, frames, lax, random
+from tinyjax import dtypes, lax, random
+from tinyjax._base import frames
 from tinyjax.core import api
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd

@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, errors, frames, lax, tracebacks, tree
-from tinyjax.checkpointing.transformation import checkpoint_p
+from tinyjax import dtypes, errors, lax, tree
+from tinyjax._base import frames, tracebacks
+from tinyjax._extensions.checkpointing.transformation import checkpoint_p
 from tinyjax.core import api, jit
 from tinyjax.core.api import arguments
 from tinyjax.core.control_flow.primitives import (

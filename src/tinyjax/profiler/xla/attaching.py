@@ -15,8 +15,9 @@ from functools import wraps
 from threading import local
 from typing import Any, Final, TypeAlias
 
-from tinyjax import tracebacks
-from tinyjax.callbacks.xla import programs
+from tinyjax._base import tracebacks
+from tinyjax._extensions.callbacks.xla import programs
+from tinyjax._extensions.parallel.xla import moving, sharded_executable
 from tinyjax.core import jit, xla
 from tinyjax.core.jit import program, signatures, stages
 from tinyjax.core.tracing import staging, trace as tr
@@ -25,7 +26,6 @@ from tinyjax.core.transforms.jvp import JVPTrace
 from tinyjax.core.transforms.transpose import Transposer
 from tinyjax.core.values import ConcreteArray
 from tinyjax.core.xla import backend, compilation
-from tinyjax.parallel.xla import moving, sharded_executable
 from tinyjax.profiler.notes import Notes
 from tinyjax.profiler.xla import annotation
 

@@ -14,7 +14,7 @@ import attrs
 from jaxlib._profile_data import ProfileData
 from jaxlib._profiler import ProfileOptions, ProfilerSession, TraceMe
 
-from tinyjax.records import Record
+from tinyjax._base.records import Record
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, errors, lazy
+from tinyjax import dtypes, errors
+from tinyjax._base import lazy
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.numpy.promotion import array_of, promote_inexact
 

@@ -8,15 +8,15 @@ from typing import Any, Final, Literal, overload
 import numpy as np
 
 from tinyjax import dtypes
+from tinyjax._extensions.host import replay
+from tinyjax._primitives import lu as lu_, matrices as ma, qr as qr_, spectral, triangular
 from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints
 from tinyjax.errors import ArgumentError, ShapeError, described
-from tinyjax.host import replay
 from tinyjax.numpy import creation, linalg as numpy_linalg, promotion as pm
 from tinyjax.numpy.contraction import exact_matmul
 from tinyjax.numpy.editing import pad
 from tinyjax.numpy.manipulation import concatenate
-from tinyjax.primitives import lu as lu_, matrices as ma, qr as qr_, spectral, triangular
 
 
 def _pair(name: str, pair: Any, factor: str) -> tuple[Any, Any]:

@@ -11,6 +11,8 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import custom_derivatives, dtypes
+from tinyjax._extensions.host import NotHereError, replay
+from tinyjax._primitives import householder, lu as lu_, matrices as ma, schur_forms, spectral
 from tinyjax.core import api
 from tinyjax.core.control_flow.scan import scan
 from tinyjax.core.primitives import identities, shape as sh
@@ -18,10 +20,8 @@ from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.tracing import checking, primitive as prim, staging, trace as tr
 from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
-from tinyjax.host import NotHereError, replay
 from tinyjax.numpy import creation, elementwise, promotion as pm, reductions
 from tinyjax.numpy.contraction import exact_matmul
-from tinyjax.primitives import householder, lu as lu_, matrices as ma, schur_forms, spectral
 
 if TYPE_CHECKING:
     from types import ModuleType

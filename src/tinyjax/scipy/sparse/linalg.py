@@ -11,10 +11,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
-from tinyjax import frames, implicit, numpy as jnp, tree
+from tinyjax import implicit, numpy as jnp, tree
+from tinyjax._base import frames
+from tinyjax._base.lazy import answer_for
 from tinyjax.core.values import Array, ArrayLike, operands as opd
 from tinyjax.core.values.array import is_array_like
-from tinyjax.lazy import answer_for
 
 answer_for(__name__, "bicgstab cg gmres")
 

@@ -14,7 +14,8 @@ from typing import Any, Final, Self, TypeAlias
 import attrs
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, lazy, random, tree
+from tinyjax import dtypes, random, tree
+from tinyjax._base import lazy
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.numpy.promotion import inexact, strong

@@ -5,7 +5,7 @@ Results are NaN outside a function's domain. All have derivatives, of any order,
 
 from __future__ import annotations
 
-from tinyjax.lazy import namespace
+from tinyjax._base.lazy import namespace
 
 __all__, __getattr__, __dir__ = namespace(
     __name__,

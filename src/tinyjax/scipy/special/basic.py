@@ -8,12 +8,12 @@ from typing import Literal, overload
 import numpy as np
 
 from tinyjax import dtypes
+from tinyjax._extensions.host import replay
+from tinyjax._primitives import special
 from tinyjax.core.primitives import elementwise as ew, identities, shape as sh
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError
-from tinyjax.host import replay
 from tinyjax.numpy import elementwise, promotion as pm, reductions
-from tinyjax.primitives import special
 
 # The error function
 

@@ -7,12 +7,12 @@ from functools import partial
 from typing import Final
 
 from tinyjax import custom_derivatives, dtypes
+from tinyjax._extensions.host.replay import replayed
+from tinyjax._library.special.bessel import bessel_i0e, bessel_i1e
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, DtypeError
-from tinyjax.host.replay import replayed
 from tinyjax.numpy import elementwise, manipulation, promotion as pm, reductions
-from tinyjax.special.bessel import bessel_i0e, bessel_i1e
 
 
 def i0e(x: ArrayLike) -> Array:

@@ -8,16 +8,21 @@ from typing import Final
 import numpy as np
 
 from tinyjax import dtypes
+from tinyjax._extensions.host import replay
+from tinyjax._library.special import declaring, hypergeometric, integrals
+from tinyjax._library.special.gamma import (
+    igamma,
+    igammac,
+    regularized_incomplete_beta,
+    stirling_series,
+)
+from tinyjax._primitives import special
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, shortened
-from tinyjax.host import replay
 from tinyjax.numpy import creation, elementwise, promotion as pm
-from tinyjax.primitives import special
 from tinyjax.scipy.special import basic
-from tinyjax.special import declaring, hypergeometric, integrals
-from tinyjax.special.gamma import igamma, igammac, regularized_incomplete_beta, stirling_series
 
 # The gamma and beta functions, what is made of them, and hypergeometric functions.
 

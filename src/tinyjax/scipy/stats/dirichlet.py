@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from tinyjax import errors
+from tinyjax._base.lazy import answer_for
+from tinyjax._extensions.host import replay
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.values import Array, ArrayLike
-from tinyjax.host import replay
-from tinyjax.lazy import answer_for
 from tinyjax.numpy import elementwise, manipulation, promotion as pm, reductions
 from tinyjax.scipy import special
 

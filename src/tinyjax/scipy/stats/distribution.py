@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Final, Generic, ParamSpec, TypeAlias
 
-from tinyjax import frames, lazy
+from tinyjax._base import frames, lazy
+from tinyjax._extensions.host.replay import replayed
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.values import Array, ArrayLike
-from tinyjax.host.replay import replayed
 from tinyjax.numpy import promotion as pm
 from tinyjax.numpy.elementwise import pick, unless_nan
 from tinyjax.scipy.special.basic import log_minus_expm1

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from tinyjax import dtypes
+from tinyjax._base.lazy import answer_for
+from tinyjax._extensions.host import replay
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.errors import DtypeError
-from tinyjax.host import replay
-from tinyjax.lazy import answer_for
 from tinyjax.numpy import elementwise, promotion as pm, reductions
 from tinyjax.scipy.special import gammaln, xlogy
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
+from tinyjax._base.lazy import answer_for
+from tinyjax._extensions.host import replay
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError
-from tinyjax.host import replay
-from tinyjax.lazy import answer_for
 from tinyjax.numpy import linalg as numpy_linalg, manipulation, reductions
 from tinyjax.numpy.promotion import broadcast_shapes, broadcast_to_shape, floats
 from tinyjax.scipy.linalg import solve_triangular

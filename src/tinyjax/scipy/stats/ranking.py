@@ -8,9 +8,9 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from tinyjax import dtypes, errors
+from tinyjax._extensions.host import replay
 from tinyjax.core import api
 from tinyjax.core.values import Array, ArrayLike, integers as ints
-from tinyjax.host import replay
 from tinyjax.numpy import creation, elementwise, manipulation, promotion as pm
 from tinyjax.numpy.reductions import any as any_of, argmax, nanstd, std, sum as sum_of
 from tinyjax.numpy.sorting import argsort, cumsum, sort

@@ -18,7 +18,7 @@ from typing import Any, Final, TypeGuard
 import attrs
 import numpy as np
 
-from tinyjax.frames import Location
+from tinyjax._base.frames import Location
 from tinyjax.source.adjoint import equivalents
 from tinyjax.source.adjoint.rules import registry
 from tinyjax.source.ir import analysis, program as ir, runtime

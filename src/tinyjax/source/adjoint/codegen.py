@@ -11,7 +11,8 @@ from typing import Any, Final, TypeVar, Union, get_args, get_origin, get_type_hi
 
 import numpy as np
 
-from tinyjax import errors, frames
+from tinyjax import errors
+from tinyjax._base import frames
 from tinyjax.core.values import Array, operands as opd
 from tinyjax.source.adjoint import activity, cotangents, differentiate
 from tinyjax.source.adjoint.rules.registry import length, rule_of

@@ -14,7 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, errors, records
+from tinyjax import dtypes, errors
+from tinyjax._base import records
 from tinyjax.core.values import Array
 
 

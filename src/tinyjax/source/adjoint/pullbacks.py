@@ -13,7 +13,8 @@ from typing import Any, Final, NoReturn, TypeAlias, get_args
 import attrs
 import numpy as np
 
-from tinyjax import config, dtypes, errors, frames, tree
+from tinyjax import config, dtypes, errors, tree
+from tinyjax._base import frames
 from tinyjax.core import api
 from tinyjax.core.values import Array, ConcreteArray
 from tinyjax.source.adjoint import activity, closures, codegen, equivalents, standard_library

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final
 
-from tinyjax import frames
+from tinyjax._base import frames
 from tinyjax.source.ir import find, runtime
 
 

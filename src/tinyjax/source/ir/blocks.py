@@ -14,7 +14,8 @@ from typing import Any, Final, NoReturn
 
 import attrs
 
-from tinyjax import errors, frames
+from tinyjax import errors
+from tinyjax._base import frames
 from tinyjax.source.ir import find, program as ir, runtime, syntax
 
 UNDEFINED: Final = ir.literal(runtime.UNDEFINED)

@@ -18,7 +18,8 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from tinyjax import errors, frames
+from tinyjax import errors
+from tinyjax._base import frames
 
 # Generated functions: their texts, and which of the user's lines each of their lines came from.
 

@@ -17,8 +17,8 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from tinyjax import pycode
-from tinyjax.pycode import Expression
+from tinyjax._base import pycode
+from tinyjax._base.pycode import Expression
 from tinyjax.source.ir import runtime, syntax
 
 

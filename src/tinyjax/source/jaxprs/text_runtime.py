@@ -16,17 +16,18 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
+from tinyjax._extensions.parallel import program_keys, xla
+from tinyjax._extensions.parallel.sharding import Sharding
+from tinyjax._extensions.parallel.types import Share, with_varying
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging, trace as tr
 from tinyjax.core.values import Array, ArrayLike, avals as av, concrete, operands as opd
 from tinyjax.errors import ArgumentError, SourceError, shortened
-from tinyjax.parallel import program_keys, xla
-from tinyjax.parallel.sharding import Sharding
-from tinyjax.parallel.types import Share, with_varying
 
 WEAK: Final = "weak "
 #: The packages that define primitives, not all of which are loaded at the start.
-_HOMES: Final = ("autodiff", "callbacks", "checkpointing", "custom_derivatives", "export",
-                 "implicit", "lax", "nn", "random", "scipy")  # fmt: skip
+_HOMES: Final = ("_extensions.callbacks", "_extensions.checkpointing", "autodiff",
+                 "custom_derivatives", "export", "implicit", "lax", "nn", "random",
+                 "scipy")  # fmt: skip
 
 
 def aval(text: str) -> av.ShapedArray:

@@ -16,10 +16,11 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, errors, pycode, records, tree
+from tinyjax import dtypes, errors, tree
+from tinyjax._base import pycode, records
+from tinyjax._base.pycode import Expression, Literal, Name, Statement
 from tinyjax.core.tracing import checking, jaxpr as jx, primitive as prim, trace as tr
 from tinyjax.core.values import Array, avals as av, concrete, operands as opd
-from tinyjax.pycode import Expression, Literal, Name, Statement
 from tinyjax.source.ir.find import run_text
 from tinyjax.source.jaxprs.text_runtime import WEAK, TypedFunction, bits_of, literal
 from tinyjax.source.text.names import import_block, place_of, quoted

@@ -13,7 +13,8 @@ from typing import Any, Final, Protocol, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, errors, frames, tree
+from tinyjax import dtypes, errors, tree
+from tinyjax._base import frames
 from tinyjax.core.control_flow import cond
 from tinyjax.core.control_flow.common import convert_all
 from tinyjax.core.primitives import elementwise as ew

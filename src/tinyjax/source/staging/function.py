@@ -12,12 +12,13 @@ from typing import Any, Final, Generic, ParamSpec, TypeVar
 
 import attrs
 
-from tinyjax import errors, frames, tree
+from tinyjax import errors, tree
+from tinyjax._base import frames
+from tinyjax._base.pickling import PickledAsFunction
 from tinyjax.core import jit
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array
 from tinyjax.custom_derivatives import closures
-from tinyjax.pickling import PickledAsFunction
 from tinyjax.source.adjoint import standard_library
 from tinyjax.source.ir import find, program as ir, read, runtime
 from tinyjax.source.staging import (

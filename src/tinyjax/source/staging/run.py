@@ -15,11 +15,11 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
+from tinyjax._base.frames import PACKAGE_DIRECTORY, Location, Source, is_ours, user_location
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array, operands as opd
 from tinyjax.errors import TinyjaxError
-from tinyjax.frames import PACKAGE_DIRECTORY, Location, Source, is_ours, user_location
 from tinyjax.source.ir import find, program as ir, runtime
 from tinyjax.source.staging import graph, values
 from tinyjax.source.staging.exits import COLLECTED, Arrival, Outcome, Piece, choose, stage_piece

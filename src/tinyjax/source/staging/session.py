@@ -19,11 +19,11 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.callbacks import checks
+from tinyjax._base.frames import PACKAGE_DIRECTORY, Location
+from tinyjax._extensions.callbacks import checks
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import staging, trace as tr
 from tinyjax.core.values import Array
-from tinyjax.frames import PACKAGE_DIRECTORY, Location
 from tinyjax.source.ir import find, program as ir, runtime
 from tinyjax.source.staging import graph as staging_graph
 from tinyjax.source.staging.values import is_same, take_apart

@@ -24,7 +24,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors, tree
-from tinyjax.callbacks.effects import debug_callback
+from tinyjax._extensions.callbacks.effects import debug_callback
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.transforms.jvp import JVPTracer

@@ -19,8 +19,8 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
+from tinyjax._base.pycode import WIDTH, Assign, Expression, Literal, Name, Simple, printed, tuple_of
 from tinyjax.core.values.array import Array
-from tinyjax.pycode import WIDTH, Assign, Expression, Literal, Name, Simple, printed, tuple_of
 from tinyjax.source.ir import analysis, runtime
 from tinyjax.source.ir.program import IR, Atom, Block, Call, Constant, Statement, Variable, value_of
 from tinyjax.source.ir.syntax import INFIX, PREFIX

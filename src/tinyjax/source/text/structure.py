@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax import pycode
-from tinyjax.pycode import Expression, Name, Statement
+from tinyjax._base import pycode
+from tinyjax._base.pycode import Expression, Name, Statement
 from tinyjax.source.ir import analysis, program as ir, runtime
 from tinyjax.source.ir.syntax import INFIX, PREFIX
 from tinyjax.source.text.names import (

@@ -11,7 +11,8 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import errors, frames
+from tinyjax import errors
+from tinyjax._base import frames
 from tinyjax.source.ir import find, runtime
 
 Function = Callable[..., Any]

@@ -1,0 +1,23 @@
+"""``checkpoint``: a derivative that computes values again instead of keeping them.
+
+A checkpointed function is a program bound as one operation. Differentiating it runs the program
+and keeps its arguments, and of the values inside only those that a policy allows; the tangent map
+first computes the rest again. That map is a checkpointed program itself, so its transpose computes
+them again too, just before it needs them, and higher derivatives do likewise.
+
+``saved_residuals`` lists what a derivative keeps.
+"""
+
+from __future__ import annotations
+
+from tinyjax._base.lazy import namespace
+
+__all__, __getattr__, __dir__ = namespace(
+    __name__,
+    {
+        "policies": "Policy",
+        "transformation": "checkpoint checkpoint_p remat",
+        "residuals": "Residual print_saved_residuals saved_residuals",
+        "tinyjax.core.primitives.identities": "checkpoint_name",
+    },
+)

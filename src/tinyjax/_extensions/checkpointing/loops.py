@@ -1,0 +1,718 @@
+"""The tangent of a loop whose way back is not the transpose of its way forward.
+
+Reverse mode that runs iterations again is no transposition of a recorded program. So the tangent
+map is one equation, which holds both directions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, TypeVar
+
+import attrs
+
+from tinyjax import tree
+from tinyjax._base import lazy
+from tinyjax._extensions.checkpointing import schedule
+from tinyjax._extensions.checkpointing.schedule import (
+    Kept,
+    Online,
+    Stacked,
+    advance,
+    element,
+    integer,
+    plus,
+    write,
+)
+from tinyjax._primitives.linear_maps import LinearMapParams, MaskedPullBack, def_linear_map
+from tinyjax.config import settings
+from tinyjax.core.control_flow import primitives
+from tinyjax.core.control_flow.bodies import (
+    LoopBody,
+    LoopOperands,
+    LoopResults,
+    added,
+    cotangents_of,
+    first_tangents,
+    grown,
+)
+from tinyjax.core.control_flow.common import Observer, def_loop, in_phase
+from tinyjax.core.control_flow.scan import linearize_stacking
+from tinyjax.core.control_flow.while_loop import while_p
+from tinyjax.core.jit import program
+from tinyjax.core.lowering import lower_jaxpr
+from tinyjax.core.primitives import shape as sh
+from tinyjax.core.primitives.elementwise import add, and_, gt, lt, sub
+from tinyjax.core.primitives.rules import instantiate_all
+from tinyjax.core.stablehlo import Lowering, Values
+from tinyjax.core.tracing import primitive as prim, program_rules, trace as tr
+from tinyjax.core.tracing.jaxpr import Jaxpr, effects as effects_of_program, eval_jaxpr
+from tinyjax.core.tracing.primitive import Arrays
+from tinyjax.core.tracing.staging import Staged, close_over, stage
+from tinyjax.core.transforms.linearize import LinearizedJaxpr, linearize_flat, linearize_jaxpr
+from tinyjax.core.transforms.transpose import backward_pass
+from tinyjax.core.values import Array, ShapedArray
+from tinyjax.core.values.avals import stacked
+
+R = TypeVar("R")
+S = TypeVar("S")
+
+loop_tangent_p: prim.Primitive[LinearMapParams] = prim.Primitive("loop_tangent", LinearMapParams)
+def_linear_map(
+    loop_tangent_p, "the tangent of a loop,", "the state at which the loop is differentiated"
+)
+
+
+def_loop(loop_tangent_p, lambda args, params, run: run(params.forward, args), lambda params: None)
+
+
+loop_tangent_p.def_rule(program_rules.LIVE_ROOT)(
+    lambda params: program_rules.contains_live_root(params.forward)
+)
+
+
+@loop_tangent_p.def_lowering
+def _tangent_lowering(b: Lowering, operands: Values, params: LinearMapParams) -> Values:
+    return lower_jaxpr(b, params.forward, list(operands))
+
+
+def _along(primals: Arrays, tangents: Sequence[prim.Tangent], params: LinearMapParams) -> Arrays:
+    """Apply the map to tangents of its linear operands alone: it is its own derivative."""
+    n = params.num_residuals
+    linear = instantiate_all(tangents[n:], [x.aval for x in primals[n:]])
+    return tr.bind(loop_tangent_p, (*primals[:n], *linear), params)
+
+
+@loop_tangent_p.def_jvp
+def _tangent_jvp(
+    primals: Arrays, tangents: prim.Tangents, params: LinearMapParams
+) -> prim.JvpResult:
+    if any(prim.nonzeros(tangents[: params.num_residuals])):
+        return program.jvp_of_call(params.forward, primals, tangents)
+    return tr.bind(loop_tangent_p, primals, params), _along(primals, tangents, params)
+
+
+@loop_tangent_p.def_linearize
+def _tangent_linearize(
+    primals: Arrays, nonzero: Sequence[bool], params: LinearMapParams
+) -> prim.LinearizeResult:
+    if not any(nonzero[: params.num_residuals]):
+        outs = tr.bind(loop_tangent_p, primals, params)
+
+        def same_map(tangents: Arrays) -> Arrays:
+            return _along(primals, prim.with_zeros(nonzero, tangents), params)
+
+        return outs, [True] * len(outs), same_map
+    linearized = linearize_flat(lambda *xs: eval_jaxpr(params.forward, xs), primals, nonzero)
+
+    def tangent_map(tangents: Arrays) -> Arrays:
+        return eval_jaxpr(linearized.jaxpr, [*linearized.residuals, *tangents])
+
+    return linearized.primals_out, linearized.nonzero_out, tangent_map
+
+
+# Reverse mode through loops, in memory that does not grow with the number of iterations.
+#
+# A loop is run once, and a fixed number of its states are kept. The way back starts every
+# iteration from the nearest state kept before it, runs the body from there, and keeps further
+# states in the places that have become free. ``schedule`` says which.
+
+
+#: With room for so many states they are all stacked; with room for fewer, few are kept, and well
+#: chosen.
+MANY: Final = 64
+#: Makes one iteration: takes its number and the state; returns the next state.
+Step = Callable[[Array, Arrays], Arrays]
+#: Pulls cotangents back through an iteration: takes its number, the state before it, what has been
+#: summed or collected so far, and the cotangents of the state after it; returns the latter two.
+Pull = Callable[[Array, Arrays, S, Arrays], tuple[S, Arrays]]
+#: What a body of a loop computes: takes its operands; returns its results.
+_Body = Callable[[LoopOperands[Array]], list[Array]]
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Programs:
+    """What becomes of a loop.
+
+    Attributes:
+        recording: takes the loop's operands; returns its results and what the way back needs.
+        params: the tangent map. Its residuals are ``consts``, operands of the loop, and what
+            ``recording`` returns for it.
+        consts: arrays that the body's derivatives close over.
+    """
+
+    recording: Staged
+    params: LinearMapParams
+    consts: list[Array]
+
+    @classmethod
+    def of(
+        cls,
+        operands: Sequence[ShapedArray],
+        tangents: LoopOperands[ShapedArray],
+        record: Callable[[Arrays], tuple[Arrays, R]],
+        push: Callable[[R, LoopOperands[Array]], Arrays],
+        pull: Callable[[R, LoopResults[Array], _Replay], LoopOperands[Array]],
+        replay: _Replay,
+    ) -> _Programs:
+        """Make the programs.
+
+        Args:
+            operands: the types of the loop's.
+            tangents: the types of their tangents.
+            record: runs the loop; returns its results, and a tree of what the way back needs.
+            push: runs it again with tangents, of that and those.
+            pull: pulls cotangents back, of that and those of the results.
+            replay: what derivatives run again.
+        """
+        trees: list[tree.PyTreeDef] = []
+
+        def recorded(*args: Array) -> list[Array]:
+            outs, residuals = record(args)
+            leaves, structure = tree.flatten(residuals)
+            trees.append(structure)
+            return [*outs, *leaves]
+
+        recording = stage(recorded, operands)
+        (structure,) = trees
+        n = structure.num_leaves
+        avals = recording.jaxpr.out_avals
+        results, residuals = avals[: len(avals) - n], avals[len(avals) - n :]
+
+        def pushed(*args: Array) -> Arrays:
+            return push(tree.unflatten(structure, args[:n]), tangents.like(args[n:]))
+
+        def pulled(replay: _Replay, *args: Array) -> Arrays:
+            m = n + len(replay.linear.carry)
+            cotangents = LoopResults(args[n:m], args[m:])
+            return pull(tree.unflatten(structure, args[:n]), cotangents, replay).flat
+
+        cotangents = [
+            aval.tangent().cotangent() for aval in prim.marked(results, replay.halves.nonzero_out)
+        ]
+        forward = stage(pushed, [*residuals, *tangents.flat])
+        backward = stage(partial(pulled, replay), [*residuals, *cotangents])
+        (there, back), consts = close_over([forward, backward])
+        skip = len(consts)
+        masked = replay.masked(lambda replay, *args: pulled(replay, *args[skip:]))
+        return cls(recording, LinearMapParams(there, back, skip + n, masked), consts)
+
+    def run(
+        self, primals: Arrays, num_results: int
+    ) -> tuple[Arrays, Callable[[LoopOperands[Array]], Arrays]]:
+        """Run the loop; return its results and its tangent map."""
+        recording = self.recording
+        outs = eval_jaxpr(recording.jaxpr, [*recording.consts, *primals])
+        residuals = (*self.consts, *outs[num_results:])
+
+        def tangent_map(tangents: LoopOperands[Array]) -> Arrays:
+            return tr.bind(loop_tangent_p, (*residuals, *tangents.flat), self.params)
+
+        return outs[:num_results], tangent_map
+
+
+def _go_back(
+    iterations: Array,
+    kept: Kept,
+    init: Arrays,
+    step: Step,
+    pull: Pull[S],
+    sums: S,
+    cotangents: Arrays,
+    observer: Observer | None,
+) -> tuple[S, Arrays]:
+    """Pull cotangents back through the iterations of a loop, the last one first.
+
+    Args:
+        iterations: how many there were.
+        kept: the states kept when the loop had ended.
+        init: the first state.
+        step: makes an iteration.
+        pull: goes back through one.
+        sums: what ``pull`` sums up or collects, at the start.
+        cotangents: of the last state.
+        observer: who looks on while the loop runs.
+
+    Returns:
+        The sums and the cotangents of the first state.
+    """
+    size = kept.size
+
+    def iteration(now: tuple[Array, Kept, S, Arrays]) -> tuple[Array, Kept, S, Arrays]:
+        end, kept, sums, cts = now
+        position, loaded = kept.load(init, iterations, end)
+        state: Arrays = loaded
+        target = plus(end, -1)
+
+        def segment(now: tuple[Array, Arrays, Kept]) -> tuple[Array, Arrays, Kept]:
+            start, state, kept = now
+            stop = add(start, advance(sub(end, start), kept.free))
+
+            def one(now: tuple[Array, Arrays]) -> tuple[Array, Arrays]:
+                i, state = now
+                return plus(i, 1), step(i, state)
+
+            _, state = primitives.run_while(lambda now: lt(now[0], stop), one, (start, state), size)
+            return stop, state, kept.push(stop, state, lt(stop, target))
+
+        _, before, kept = primitives.run_while(
+            lambda now: lt(now[0], target), segment, (position, state, kept), size
+        )
+        sums, cts = pull(target, before, sums, cts)
+        return target, kept.pop(target), sums, cts
+
+    start = (iterations, kept, sums, cotangents)
+    backward = in_phase(observer, "backward")
+    _, _, sums, cts = primitives.run_while(
+        lambda now: gt(now[0], integer(0)), iteration, start, size, backward
+    )
+    return sums, cts
+
+
+def _primal_half(body: LoopBody, nonzero: LoopOperands[bool]) -> _Body:
+    """Return what computes the results of a body as its linearization does.
+
+    Where a function in the body has a rule, these are what the rule returns, as in a loop that
+    keeps all residuals. So a derivative of the way back does not come to the rule again.
+    """
+    primal = linearize_jaxpr(body.jaxpr, nonzero.flat).primal
+    n = len(body.jaxpr.outs)
+    jaxpr = program_rules.dce(primal.jaxpr, [i < n for i in range(len(primal.jaxpr.outs))])
+    return lambda operands: eval_jaxpr(jaxpr, [*primal.consts, *operands.flat])
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Replay:
+    """What derivatives run again of the body of a loop.
+
+    They need no state that neither a residual nor another state they need depends on: a counter, or
+    a stack that is only written to. So a derivative of the way back keeps no stacks of stacks.
+
+    Attributes:
+        halves: the body, split in its primal half and its tangent map.
+        nonzero: which operands of the body have tangents.
+        needed: which operands residuals depend on, in this iteration or in a later one.
+        avals: the types of these.
+        tangent: the tangent map, which may take masks.
+        linear: the types of its linear operands.
+    """
+
+    halves: LinearizedJaxpr
+    nonzero: LoopOperands[bool]
+    needed: LoopOperands[bool]
+    avals: LoopOperands[ShapedArray]
+    tangent: Jaxpr
+    linear: LoopOperands[ShapedArray]
+
+    @classmethod
+    def of(
+        cls, body: LoopBody, nonzero: LoopOperands[bool], nonzero_out: tuple[bool, ...]
+    ) -> _Replay:
+        halves = linearize_jaxpr(body.jaxpr, nonzero.flat, nonzero_out)
+        primal, m = halves.primal, body.num_carry
+        results = [False] * (len(nonzero_out) - m)
+        computed = [True] * (len(primal.jaxpr.outs) - len(nonzero_out))
+
+        def needed(state: Sequence[bool]) -> LoopOperands[bool]:
+            _, marks = program_rules.prune_results(primal.jaxpr, (*state, *results, *computed))
+            marks_in = enumerate(marks[len(primal.consts) :])
+            return body.operands([mark or i in halves.forwarded for i, mark in marks_in])
+
+        none: LoopOperands[bool] = LoopOperands((), [False] * m)
+        operands = needed(grown(none, lambda marks: needed(marks.carry).carry).carry)
+        avals = body.in_avals.marked(operands)
+        return cls(halves, nonzero, operands, avals, halves.tangent, _tangents(body, nonzero))
+
+    def masked(self, pull: Callable[..., Arrays]) -> MaskedPullBack:
+        """Return the way back with masks, which ``pull`` makes of this with masks, and operands."""
+        sizes_in = len(self.linear.consts), len(self.linear.carry), len(self.linear.xs)
+        skip = len(self.tangent.in_binders) - sum(sizes_in)
+        state, count = sizes_in[1], len(self.tangent.outs)
+        sizes_out = state, count - state
+
+        def pull_back(*operands: Array) -> Arrays:
+            programs = lazy.room("choices").programs
+            tangent = programs.bordered(
+                self.tangent,
+                (*[False] * skip, *[True] * sum(sizes_in)),
+                (True,) * count,
+                (skip + sizes_in[0], *sizes_in[1:]),
+                sizes_out,
+            )
+            linear = self.linear.each(programs.with_masks)
+            return pull(attrs.evolve(self, tangent=tangent, linear=linear), *operands)
+
+        return MaskedPullBack(self.tangent, sizes_in, sizes_out, pull_back)
+
+    def part(self, state: Arrays) -> list[Array]:
+        """Return the parts of a state that are needed."""
+        return [*prim.marked(state, self.needed.carry)]
+
+    def step(self, operands: LoopOperands[Array]) -> list[Array]:
+        """Make an iteration, of what is needed alone."""
+        return self._run(operands, self.needed.carry, residuals=False)
+
+    def residuals(self, operands: LoopOperands[Array]) -> list[Array]:
+        """Return what the tangent map of an iteration needs, of the operands that are needed."""
+        computed = self._run(operands, [False] * len(self.needed.carry), residuals=True)
+        needed = self.needed.flat
+        places = prim.marked(range(len(needed)), needed)
+        return self.halves.residuals(dict(zip(places, operands.flat, strict=True)), computed)
+
+    def pull_back(self, residuals: Arrays, cotangents: Arrays) -> LoopOperands[prim.Tangent]:
+        """Pull cotangents back through an iteration, whose residuals are these."""
+        return self.linear.like(backward_pass(self.tangent, residuals, cotangents))
+
+    def _run(
+        self, operands: LoopOperands[Array], state: Sequence[bool], residuals: bool
+    ) -> list[Array]:
+        primal = self.halves.primal
+        num_results = len(self.halves.nonzero_out)
+        results = [False] * (num_results - len(state))
+        used = (*state, *results, *[residuals] * (len(primal.jaxpr.outs) - num_results))
+        needed = (*[True] * len(primal.consts), *self.needed.flat)
+        return eval_jaxpr(
+            program_rules.shorten(primal.jaxpr, used, needed), [*primal.consts, *operands.flat]
+        )
+
+
+def _tangents(body: LoopBody, nonzero: LoopOperands[bool]) -> LoopOperands[ShapedArray]:
+    """Return the types of the tangents of a body's operands."""
+    return body.in_avals.marked(nonzero).each(lambda part: [aval.tangent() for aval in part])
+
+
+# while_loop: where states are kept is decided on the way
+
+
+@while_p.def_rule(program_rules.CHECKPOINTED)
+def linearize_while(
+    primals: Arrays, nonzero: Sequence[bool], params: primitives.WhileParams
+) -> prim.LinearizeResult:
+    """Run a loop that keeps states on the way: the linearize rule of while."""
+    body = params.loop_body
+    nonzero_in = body.tangents(params.operands(nonzero)[1])
+    if not any(nonzero_in.carry):
+        return tr.bind(while_p, primals, params), nonzero_in.carry, lambda _: ()
+    stacks = _stacks_states(params)
+    programs = params.body.derive(
+        (
+            "reverse",
+            params.condition,
+            params.num_condition,
+            params.checkpoints,
+            params.observer,
+            stacks,
+            tuple(nonzero),
+        ),
+        lambda: _while_programs(params, nonzero_in, stacks),
+    )
+    args = params.operands(primals)[1]
+    outs, push = programs.run(primals, len(args.carry))
+
+    def tangent_map(tangents: Arrays) -> Arrays:
+        given = params.operands(prim.with_zeros(nonzero, tangents))[1]
+        return push(first_tangents(args, given, nonzero_in))
+
+    return outs, nonzero_in.carry, tangent_map
+
+
+def _while_programs(
+    params: primitives.WhileParams, nonzero: LoopOperands[bool], stacks: bool
+) -> _Programs:
+    body = params.loop_body
+    replay = _Replay.of(body, nonzero, tuple(nonzero.carry))
+    fixed = params.condition.in_avals[: params.num_condition]
+    record = _record_stacked if stacks else _record_while
+    return _Programs.of(
+        [*fixed, *params.body.in_avals],
+        replay.linear,
+        lambda args: record(args, params, replay),
+        lambda kept, tangents: _push_while(kept, tangents, params, replay),
+        lambda kept, cotangents, replay: _pull_while(kept, cotangents, params, replay),
+        replay,
+    )
+
+
+@tree.register_dataclass
+@attrs.frozen(eq=False, repr=False)
+class _Recorded:
+    """What derivatives need of a loop that was run.
+
+    Attributes:
+        operands: those that they run the body again with.
+        iterations: how many there were.
+        kept: the states kept, which ``schedule`` knows in two forms.
+    """
+
+    operands: LoopOperands[Array]
+    iterations: Array
+    kept: Kept | Stacked
+
+
+def _record_while(
+    args: Arrays, params: primitives.WhileParams, replay: _Replay
+) -> tuple[Arrays, _Recorded]:
+    """Run a loop; return the last state, and what its derivatives need."""
+    fixed, operands = params.operands(args)
+    body, size = _primal_half(params.loop_body, replay.nonzero), params.checkpoints
+
+    def goes_on(now: tuple[Arrays, Array, Online]) -> Array:
+        return eval_jaxpr(params.condition, [*fixed, *now[0]])[0]
+
+    def iteration(now: tuple[Arrays, Array, Online]) -> tuple[Arrays, Array, Online]:
+        state, n, online = now
+        online = online.offer(n, replay.part(state))
+        return body(LoopOperands(operands.consts, state)), plus(n, 1), online
+
+    init = operands.carry
+    start = (init, integer(0), Online.start(replay.part(init), size))
+    state, n, online = primitives.run_while(goes_on, iteration, start, size, params.observer)
+    return state, _Recorded(operands.marked(replay.needed), n, online.kept)
+
+
+def _stacks_states(params: primitives.WhileParams) -> bool:
+    """Return whether to stack states: there is room for many, and none is to be counted."""
+    effects = effects_of_program(params.condition).any or effects_of_program(params.body).any
+    return (
+        params.checkpoints >= MANY
+        and params.observer is None
+        and not effects
+        and not settings().debugging
+    )
+
+
+def _record_stacked(
+    args: Arrays, params: primitives.WhileParams, replay: _Replay
+) -> tuple[Arrays, _Recorded]:
+    """Run a loop, and stack its states; return what ``_record_while`` does."""
+    fixed, operands = params.operands(args)
+    body = _primal_half(params.loop_body, replay.nonzero)
+    state, n, stacked = schedule.record(
+        lambda state: eval_jaxpr(params.condition, [*fixed, *state])[0],
+        lambda state: body(LoopOperands(operands.consts, state)),
+        operands.carry,
+        replay.part,
+        params.checkpoints,
+    )
+    return state, _Recorded(operands.marked(replay.needed), n, stacked)
+
+
+def _push_while(
+    recorded: _Recorded,
+    tangents: LoopOperands[Array],
+    params: primitives.WhileParams,
+    replay: _Replay,
+) -> Arrays:
+    """Run a loop again, as often as it ran, with tangents."""
+    operands = recorded.operands
+
+    def iteration(now: tuple[Array, Arrays, Arrays]) -> tuple[Array, Arrays, Arrays]:
+        i, state, t_state = now
+        args = LoopOperands(operands.consts, state)
+        tangents_in = [*replay.residuals(args), *tangents.consts, *t_state]
+        after = eval_jaxpr(replay.halves.tangent, tangents_in)
+        return plus(i, 1), replay.step(args), after
+
+    start = (integer(0), operands.carry, tangents.carry)
+    tangent = in_phase(params.observer, "tangent")
+    return primitives.run_while(
+        lambda now: lt(now[0], recorded.iterations), iteration, start, params.checkpoints, tangent
+    )[2]
+
+
+def _pull_while(
+    recorded: _Recorded,
+    cotangents: LoopResults[Array],
+    params: primitives.WhileParams,
+    replay: _Replay,
+) -> LoopOperands[Array]:
+    """Pull cotangents of the last state back to the constants and the first state."""
+    operands, linear = recorded.operands, replay.linear
+
+    def step(state: Arrays) -> list[Array]:
+        return replay.step(LoopOperands(operands.consts, state))
+
+    def pull(state: Arrays, sums: Arrays, cts: Arrays) -> tuple[Arrays, Arrays]:
+        residuals = replay.residuals(LoopOperands(operands.consts, state))
+        into = replay.pull_back(residuals, cts)
+        return added(sums, into.consts), cotangents_of(into.carry, linear.carry)
+
+    zeros: Arrays = [sh.zero_cotangent(aval) for aval in linear.consts]
+    n, kept, last = recorded.iterations, recorded.kept, cotangents.carry
+    if isinstance(kept, Stacked):
+        avals, size = replay.avals.carry, params.checkpoints
+        sums, first = schedule.go_back(n, kept, avals, step, pull, zeros, last, size)
+    else:
+        sums, first = _go_back(
+            n,
+            kept,
+            operands.carry,
+            lambda _, state: step(state),
+            lambda _, *args: pull(*args),
+            zeros,
+            last,
+            params.observer,
+        )
+    return LoopOperands(sums, first)
+
+
+# scan: the number of iterations is known, so states are kept where the schedule is the best there
+# is
+
+
+@primitives.scan_p.def_rule(program_rules.CHECKPOINTED)
+def linearize_scan(
+    primals: Arrays, nonzero: Sequence[bool], params: primitives.ScanParams
+) -> prim.LinearizeResult:
+    """Run a loop that keeps some states, for a way back that runs iterations again."""
+    if settings().debugging:  # run in pieces it has no iterations that messages could name
+        return linearize_stacking(primals, nonzero, params)
+    body = params.loop_body
+    nonzero_in = body.tangents(body.operands(nonzero))
+    _, nonzero_out = body.with_tangents(nonzero_in)
+    programs = params.jaxpr.derive(
+        (
+            "reverse",
+            *(params.num_consts, params.num_carry, params.length, params.reverse),
+            *(params.checkpoints, params.observer, tuple(nonzero)),
+        ),
+        lambda: _scan_programs(params, nonzero_in, nonzero_out),
+    )
+    outs, push = programs.run(primals, len(params.jaxpr.outs))
+    args = body.operands(primals)
+
+    def tangent_map(tangents: Arrays) -> Arrays:
+        given = body.operands(prim.with_zeros(nonzero, tangents))
+        return push(first_tangents(args, given, nonzero_in))
+
+    return outs, nonzero_out, tangent_map
+
+
+def _scan_programs(
+    params: primitives.ScanParams, nonzero: LoopOperands[bool], nonzero_out: tuple[bool, ...]
+) -> _Programs:
+    body, length = params.loop_body, params.length
+    replay = _Replay.of(body, nonzero, nonzero_out)
+    avals, linear = body.in_avals, replay.linear
+    return _Programs.of(
+        [*avals.consts, *avals.carry, *stacked(avals.xs, length)],
+        LoopOperands(linear.consts, linear.carry, stacked(linear.xs, length)),
+        lambda args: _record_scan(body.operands(args), params, replay),
+        lambda kept, tangents: _push_scan(kept[0], tangents, params, replay),
+        lambda kept, cotangents, replay: _pull_scan(*kept, cotangents, params, replay),
+        replay,
+    )
+
+
+def _place(i: Array, params: primitives.ScanParams) -> Array:
+    """Return the place of the slice that belongs to an iteration."""
+    return sub(integer(params.length - 1), i) if params.reverse else i
+
+
+def _slices(xs: Arrays, place: Array) -> list[Array]:
+    return [element(x, place) for x in xs]
+
+
+def _record_scan(
+    operands: LoopOperands[Array], params: primitives.ScanParams, replay: _Replay
+) -> tuple[Arrays, tuple[LoopOperands[Array], Kept]]:
+    """Run a loop; return its results, and what its derivatives need.
+
+    These are operands of the loop, and the states kept.
+    """
+    assert params.checkpoints is not None, (
+        "without checkpoints every iteration's residuals are kept"
+    )
+    loop, length = params.loop_body, params.length
+    body = _primal_half(loop, replay.nonzero)
+    size = min(params.checkpoints, length)
+    last = integer(length - 1)
+
+    def iteration(now: tuple[Array, Arrays, Arrays]) -> tuple[Array, Arrays, Arrays]:
+        i, carry, ys = now
+        place = _place(i, params)
+        args = LoopOperands(operands.consts, carry, _slices(operands.xs, place))
+        after = loop.results(body(args))
+        return plus(i, 1), after.carry, write(ys, after.ys, place)
+
+    def segment(now: tuple[Array, Arrays, Arrays, Kept]) -> tuple[Array, Arrays, Arrays, Kept]:
+        start, carry, ys, kept = now
+        inside = and_(gt(start, integer(0)), lt(start, last))
+        kept = kept.push(start, replay.part(carry), inside)
+        stop = add(start, advance(sub(integer(length), start), kept.free))
+        i, carry, ys = primitives.run_while(
+            lambda now: lt(now[0], stop), iteration, (start, carry, ys), size
+        )
+        return i, carry, ys, kept
+
+    ys: Arrays = [sh.full((length, *aval.shape), 0, aval.dtype) for aval in loop.out_avals.ys]
+    init = operands.carry
+    start = (integer(0), init, ys, Kept.start(replay.part(init), size))
+    observer = None if params.observer is None else params.observer.reading(0)
+    _, carry, outputs, kept = primitives.run_while(
+        lambda now: lt(now[0], integer(length)), segment, start, size, observer
+    )
+    return [*carry, *outputs], (operands.marked(replay.needed), kept)
+
+
+def _push_scan(
+    operands: LoopOperands[Array],
+    tangents: LoopOperands[Array],
+    params: primitives.ScanParams,
+    replay: _Replay,
+) -> Arrays:
+    """Run a loop again with tangents, and return those of its results."""
+    m = len(replay.linear.carry)
+
+    def iteration(args: LoopOperands[Array]) -> LoopResults[Array]:
+        primals, own = args.divided(replay.avals)
+        tangents_in = [*replay.residuals(primals), *own.flat]
+        after: LoopResults[Array] = LoopResults(replay.step(primals))
+        outs = eval_jaxpr(replay.halves.tangent, tangents_in)
+        return after + LoopResults(outs[:m], outs[m:])
+
+    body = LoopBody.stage(iteration, replay.avals + replay.linear)
+    tangent = attrs.evolve(params, observer=in_phase(params.observer, "tangent"))
+    outs = primitives.bind_scan(body, operands + tangents, tangent)
+    return outs.divided(LoopResults(operands.carry))[1].flat
+
+
+def _pull_scan(
+    operands: LoopOperands[Array],
+    kept: Kept,
+    cotangents: LoopResults[Array],
+    params: primitives.ScanParams,
+    replay: _Replay,
+) -> LoopOperands[Array]:
+    """Pull cotangents of the results back to the constants, the first carry and the inputs."""
+    linear = replay.linear
+
+    def at(place: Array, carry: Arrays) -> LoopOperands[Array]:
+        return LoopOperands(operands.consts, carry, _slices(operands.xs, place))
+
+    def pull(
+        i: Array, carry: Arrays, sums: tuple[Arrays, Arrays], cts: Arrays
+    ) -> tuple[tuple[Arrays, Arrays], Arrays]:
+        totals, collected = sums
+        place = _place(i, params)
+        residuals = replay.residuals(at(place, carry))
+        into = replay.pull_back(residuals, [*cts, *_slices(cotangents.ys, place)])
+        parts = cotangents_of(into.xs, linear.xs)
+        totals = added(totals, into.consts)
+        collected = write(collected, parts, place)
+        return (totals, collected), cotangents_of(into.carry, linear.carry)
+
+    zeros: Arrays = [sh.zero_cotangent(aval) for aval in linear.consts]
+    stacks: Arrays = [sh.zero_cotangent(aval) for aval in stacked(linear.xs, params.length)]
+    (consts, xs), init = _go_back(
+        integer(params.length),
+        kept,
+        operands.carry,
+        lambda i, carry: replay.step(at(_place(i, params), carry)),
+        pull,
+        (zeros, stacks),
+        cotangents.carry,
+        params.observer,
+    )
+    return LoopOperands(consts, init, xs)

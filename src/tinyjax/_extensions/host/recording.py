@@ -1,0 +1,310 @@
+"""Eager calls that are repeated, and steps of a linearization: recorded, written, compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tinyjax import dtypes, errors, tree
+from tinyjax._base import frames, pycode
+from tinyjax._base.pycode import Name
+from tinyjax._extensions.host import LARGEST, NotHereError, Program, fall_back, plans
+from tinyjax.core.tracing import Primitive, jaxpr as jx, staging, trace as tr
+from tinyjax.core.tracing.primitive import ZERO
+from tinyjax.core.transforms.jvp import JVPTracer
+from tinyjax.core.transforms.linearize import LinearizeTrace, LinearTrace
+from tinyjax.core.values import Array, ConcreteArray
+from tinyjax.core.values.operands import raw_host
+
+
+class Replay(staging.StagingTrace):
+    """Records what evaluation would do: it looks into functions that have rules of their own."""
+
+    __slots__ = ()
+
+    transformation = "evaluation"
+    replays = True
+
+    def process_custom_call(self, call: tr.CustomCall, args: Sequence[Array]) -> Sequence[Array]:
+        with tr.use_trace(self):
+            return call.fun(*args)
+
+
+def make_program(
+    fun: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    hosts: Sequence[dtypes.HostArray],
+    result: Any,
+) -> Program | None:
+    """Make the program of calls like one that was made, if it can be made and repeats that one.
+
+    Args:
+        fun: the function.
+        args: its arguments.
+        kwargs: those by name.
+        hosts: the data of the arrays in them.
+        result: what it returned.
+    """
+    flat, structure = tree.flatten((list(args), list(kwargs.values())))
+    trace = Replay(tr.EVAL, fun)
+    try:
+        with frames.STAGING_LEVEL, tr.Running(trace):
+            # in the order in which ``_add`` takes the data
+            arrays = iter(trace.new_inputs([x.aval for x in flat if isinstance(x, ConcreteArray)]))
+            inputs = [next(arrays) if isinstance(x, ConcreteArray) else x for x in flat]
+            positional, named = tree.unflatten(structure, inputs)
+            out = fun(*positional, **dict(zip(kwargs, named, strict=True)))
+            staged = trace.build(tree.leaves(out))
+        body = write_staged(staged)
+        program = _function(body, result)
+        again = tree.leaves(program(*hosts))
+        return program if _repeats(tree.leaves(result), again, body) else None
+    except errors.ConcretizationError:  # what needs data cannot be staged
+        return None
+    except Exception as error:
+        fall_back(error)
+        return None
+
+
+def _repeats(before: Sequence[Array], again: Sequence[Array], body: plans.Body) -> bool:
+    """Say whether arrays are the same to the last bit, and the second none of a program's own."""
+    return len(before) == len(again) and all(
+        x is y
+        or (
+            type(x) is type(y) is ConcreteArray
+            and x.aval is y.aval
+            and plans.same_bits(x.host, y.host)
+            and not any(np.may_share_memory(y.host, c) for c in body.constants)
+        )
+        for x, y in zip(before, again, strict=True)
+    )
+
+
+def write_staged(staged: staging.Staged) -> plans.Body:
+    """Write a program whose results are expressions of arrays.
+
+    Raises:
+        ConcretizationError: it cannot be replayed.
+    """
+    jaxpr = staged.jaxpr
+    largest = max(
+        (x.aval.nbytes for e in jaxpr.eqns for x in (*e.inputs, *e.out_binders)), default=0
+    )
+    if staged.notes or jx.effects(jaxpr).any or largest > LARGEST:
+        raise errors.ConcretizationError("it is evaluated each time.")
+    body = plans.Body(jaxpr, staged.consts)
+    if any(isinstance(x, Name) and x.name in body.parameters for x in body.results):
+        raise errors.ConcretizationError("it gives an operand itself.")
+    for i, (x, constant) in enumerate(zip(jaxpr.outs, body.constant_results, strict=True)):
+        if constant is not None and not _can_be_copied(constant):
+            raise errors.ConcretizationError("it gives a constant itself.")
+        body.scope[f"t{i}"] = x.aval
+        data = body.results[i]
+        copied = data if constant is None else data.attr("copy").call()
+        body.results[i] = pycode.call("ConcreteArray", copied, Name(f"t{i}"))
+    return body
+
+
+def _function(body: plans.Body, result: Any) -> Program:
+    """Make the function of a program; the results go into containers like those of ``result``."""
+    results, scope = body.results, body.scope
+    match result:
+        case ConcreteArray() if len(results) == 1:
+            (shown,) = results
+        case tuple() | list() if type(result) in (tuple, list) and len(result) == len(results):
+            items = tuple(results)
+            shown = pycode.Display("()" if isinstance(result, tuple) else "[]", items)
+        case tuple() if hasattr(result, "_fields") and len(result) == len(results):
+            scope["kind"] = type(result)
+            shown = pycode.call("kind", *results)
+        case _:
+            scope |= {"unflatten": tree.unflatten, "structure": tree.structure(result)}
+            shown = pycode.call("unflatten", Name("structure"), pycode.list_of(results))
+    return body.function("program", body.parameters, [pycode.returned(shown)])
+
+
+def _can_be_copied(x: Array) -> bool:
+    """Say whether a constant is given out as a copy: of one value everywhere, a copy says less."""
+    return isinstance(x, ConcreteArray) and all(raw_host(x).strides) and not hasattr(x, "_number")
+
+
+# The steps of a linearization that are repeated, as Python functions.
+
+
+#: Takes the trace of a linearization and the one that records its tangents, and the operands. It
+#: returns the results, or raises ``LookupError`` where it is not for these operands.
+Step: TypeAlias = Callable[..., Sequence[Array]]
+
+
+class _Tangents(LinearTrace):
+    """Records what a rule does to tangents, to be done again."""
+
+    __slots__ = ()
+
+    replays = True
+
+
+def make_step(
+    primitive: Primitive[Any],
+    params: object,
+    args: Sequence[Array],
+    trace: LinearizeTrace,
+    start: int,
+    outs: Sequence[Array],
+) -> Step | None:
+    """Make the step of calls like one that was made, if it can be made and repeats that one.
+
+    Args:
+        primitive: what was called.
+        params: its parameters.
+        args: its operands.
+        trace: the linearization.
+        start: how many equations it had recorded before.
+        outs: the results.
+    """
+    recorder, again = trace.parent, LinearTrace(tr.EVAL)
+    assert isinstance(recorder, LinearTrace), "it records the tangents"
+    pairs = [_parts(x) for x in args]
+    tangents = {id(t): t for _, t in pairs if t is not None}
+    if not tangents or not all(type(x) is ConcreteArray for x, _ in pairs):
+        return None
+    tracers = {key: again.new_input(t.aval) for key, t in tangents.items()}
+    try:
+        step, body = _write_step(primitive, params, pairs)
+        inputs = [x if t is None else JVPTracer(again, x, tracers[id(t)]) for x, t in pairs]
+        results = step(again, again, *inputs)
+        before = _recorded(recorder, recorder.eqns[start:], tangents.values(), outs)
+        after = _recorded(again, again.eqns, tracers.values(), results)
+        repeats = before[:2] == after[:2] and _repeats(before[2], after[2], body)
+    except errors.ConcretizationError:  # what needs data cannot be staged
+        return None
+    except Exception as error:
+        fall_back(error)
+        return None
+    return step if repeats else None
+
+
+def _parts(x: Array) -> tuple[Array, Array | None]:
+    """Return a primal and its tangent, if there is one."""
+    return (x.primal, x.tangent) if isinstance(x, JVPTracer) else (x, None)
+
+
+def _recorded(
+    recorder: LinearTrace,
+    eqns: Sequence[jx.JaxprEqn],
+    tangents: Iterable[Array],
+    outs: Sequence[Array],
+) -> tuple[jx.Jaxpr, list[bool], list[Array]]:
+    """Return what a call has recorded.
+
+    Args:
+        recorder: has recorded it.
+        eqns: the equations.
+        tangents: those of the operands.
+        outs: the results.
+
+    Returns:
+        The equations as a program of tangents and of what these are multiplied with; which results
+        have a tangent; and the results and what the tangents are multiplied with.
+    """
+    consts = dict(recorder.consts.values())
+    read = dict.fromkeys([x for eqn in eqns for x in eqn.inputs if x in consts])
+    pairs = [_parts(x) for x in outs]
+    taken, given = [
+        [t.binder for t in some if isinstance(t, staging.StagingTracer)]
+        for some in (tangents, [t for _, t in pairs])
+    ]
+    program = jx.Jaxpr((*taken, *read), tuple(eqns), tuple(given))
+    values = [*[primal for primal, _ in pairs], *[consts[x] for x in read]]
+    return program, [t is None for _, t in pairs], values
+
+
+def _write_step(
+    primitive: Primitive[Any], params: object, pairs: Sequence[tuple[Array, Array | None]]
+) -> tuple[Step, plans.Body]:
+    """Write what a jvp rule does.
+
+    Args:
+        primitive: what has the rule.
+        params: its parameters.
+        pairs: its operands, and their tangents.
+    """
+    trace = Replay(tr.EVAL)
+    with frames.STAGING_LEVEL, tr.Running(trace):
+        primals, linear = trace.new_inputs([x.aval for x, _ in pairs]), _Tangents(trace)
+        tangents = [None if t is None else linear.new_input(t.aval) for _, t in pairs]
+        with tr.Running(linear):
+            tangents_in = [ZERO if t is None else t for t in tangents]
+            outs, tangents_out = primitive.rules.jvp(primals, tangents_in, params)
+        names = {id(x): Name(f"x{i}") for i, x in enumerate(primals)}
+        values = [*outs, *[value for _, value in linear.consts.values()]]
+        computed = {id(x): x for x in values if id(x) not in names}
+        body = write_staged(trace.build([*computed.values()]))
+    names |= {key: Name(f"o{i}") for i, key in enumerate(computed)}
+    body.scope |= {"Var": jx.Var, "JaxprEqn": jx.JaxprEqn, "NotHereError": NotHereError}
+    body.scope |= {"JVPTracer": JVPTracer, "Tracer": staging.StagingTracer}
+    variables: dict[jx.Atom, pycode.Expression] = {}
+
+    def known(value: object) -> Name:
+        return body.add("g", value)
+
+    head: list[pycode.Statement] = []
+    for i, t in enumerate(tangents):
+        primal, s, a = Name(f"x{i}"), Name(f"s{i}"), Name(f"a{i}")
+        if t is not None:
+            variables[t.binder] = s.attr("binder")
+            head += [
+                _refused_if(primal.attr("_trace").binary("is not", Name("trace"))),
+                pycode.Assign(s, primal.attr("tangent")),
+                pycode.Assign(primal, primal.attr("primal")),
+                _refused_if(
+                    pycode.call("type", primal).binary("is not", Name("ConcreteArray")),
+                    pycode.call("type", s).binary("is not", Name("Tracer")),
+                    s.attr("_trace").binary("is not", Name("linear")),
+                    s.attr("aval").binary("is not", known(t.aval)),
+                ),
+            ]
+        if body.code:
+            lacking = a.binary("is", pycode.NONE)
+            head.append(pycode.Assign(a, primal.attr("_host")))
+            head.append(pycode.If(lacking, [pycode.Assign(a, primal.attr("host"))]))
+
+    tail: list[pycode.Statement] = [
+        pycode.Assign(Name(f"o{i}"), result) for i, result in enumerate(body.results)
+    ]
+    for i, (var, value) in enumerate(linear.consts.values()):
+        variables[var] = constant = Name(f"k{i}")
+        tail.append(pycode.Assign(constant, pycode.call("linear.atom", names[id(value)])))
+    for eqn in linear.eqns:
+        inputs = [known(x) if isinstance(x, jx.Lit) else variables[x] for x in eqn.inputs]
+        for var in eqn.out_binders:
+            variables[var] = binder = Name(f"w{len(variables)}")
+            tail.append(pycode.Assign(binder, pycode.call("Var", known(var.aval))))
+        operands, binders = [
+            pycode.tuple_of(some) for some in (inputs, [variables[var] for var in eqn.out_binders])
+        ]
+        made = (known(eqn.primitive), operands, known(eqn.params), binders)
+        noted = pycode.call("linear.eqns.append", pycode.call("JaxprEqn", *made))
+        tail.append(pycode.evaluated(noted))
+    results: list[pycode.Expression] = []
+    for x, tangent in zip(outs, tangents_out, strict=True):
+        result: pycode.Expression = names[id(x)]
+        if tangent is not ZERO:
+            atom = linear.atom(tangent)
+            if isinstance(atom, jx.Lit):  # it depends on no tangent
+                raise NotHereError
+            tracer = pycode.call("Tracer", Name("linear"), variables[atom], known(tangent.aval))
+            result = pycode.call("JVPTracer", Name("trace"), result, tracer)
+        results.append(result)
+    tail.append(pycode.returned(pycode.tuple_of(results)))
+    parameters = ["trace", "linear", *[f"x{i}" for i in range(len(primals))]]
+    return body.function("step", parameters, tail, head), body
+
+
+def _refused_if(*conditions: pycode.Expression) -> pycode.If:
+    """Refuse operands for which one of some conditions holds."""
+    test = conditions[0] if len(conditions) == 1 else pycode.Operation("or", conditions)
+    return pycode.If(test, [pycode.Simple("raise", Name("NotHereError"))])

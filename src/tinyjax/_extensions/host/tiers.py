@@ -1,0 +1,348 @@
+"""Tiers: which programs NumPy runs, and what XLA compiles meanwhile."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from contextvars import ContextVar, copy_context
+from functools import partial
+from itertools import count
+from math import inf
+from threading import Condition, RLock, Thread
+from time import monotonic
+from typing import Any, Final
+from weakref import WeakValueDictionary
+
+import attrs
+
+from tinyjax import config
+from tinyjax._base import blas, records
+from tinyjax._extensions.host.costs import cost_of
+from tinyjax.core import devices, xla
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
+from tinyjax.core.values import Array, ConcreteArray, concrete
+from tinyjax.core.xla import compilation, threads
+from tinyjax.core.xla.threads import in_background
+
+# Compilation in threads of its own, while Python goes on.
+#
+# XLA compiles without Python's lock. A thread that ended while Python shuts down would end the
+# process with a message, so the end of a process waits for the programs that are being compiled,
+# and drops those that have not been begun.
+
+
+#: As many programs are compiled at once as there are cores, but one: the caller goes on.
+_MOST_THREADS: Final = max(1, (os.cpu_count() or 2) - 1)
+#: A program is begun so many seconds after it was asked for. At once, the thread would load jaxlib
+#: and lower the program with Python's lock, which the caller needs to hand on its first result.
+_HEAD_START: Final = 0.005
+
+
+class _Workers:
+    """Threads that wait for jobs, made when there are more jobs than threads to take them."""
+
+    def __init__(self) -> None:
+        """Begin without threads, as a forked process must: its parent's are not there."""
+        # Python's lock, which an interrupt leaves free or held, and not in between
+        self.lock: RLock = RLock()
+        self.changed: Condition = Condition(self.lock)
+        #: and when they may be begun
+        self.jobs: deque[tuple[float, Callable[[], object]]] = deque()
+        self.threads: list[Thread] = []
+        self.idle: int = 0
+        #: A browser's Python can start no threads.
+        self.ending: bool = sys.platform == "emscripten"
+
+    def prepare(self) -> None:
+        """Have a thread for the next job, if there may be one more."""
+        with self.lock:
+            if self.ending:
+                return
+            # one whose start was interrupted is none
+            self.threads = [thread for thread in self.threads if thread.is_alive()]
+            if self.idle <= len(self.jobs) and len(self.threads) < _MOST_THREADS:
+                thread = Thread(target=self.work, name="tinyjax compiler", daemon=True)
+                self.threads.append(thread)
+                thread.start()
+
+    def submit(self, job: Callable[[], object]) -> None:
+        """Give a thread a job. An interrupt, wherever it comes, loses it, or leaves it there."""
+        with self.lock:
+            if self.ending:
+                return
+            self.changed.notify_all()  # who waits looks for jobs when the lock is free
+            self.jobs.append((monotonic() + _HEAD_START, job))
+
+    def work(self) -> None:
+        while True:
+            with self.lock:
+                self.idle += 1
+                self.changed.wait_for(lambda: self.jobs or self.ending)
+                self.idle -= 1
+                if self.ending:
+                    return
+                begin, job = self.jobs.popleft()
+                if self.changed.wait_for(lambda: self.ending, begin - monotonic()):
+                    return
+            # whoever needs the program compiles it, and is told
+            with suppress(Exception), in_background():
+                job()  # loads jaxlib, in the thread that needs it
+            del job
+
+    def end(self) -> None:
+        """Drop what has not been begun, and wait for the rest."""
+        with self.lock:
+            self.ending = True
+            self.jobs.clear()
+            self.changed.notify_all()
+        for thread in self.threads:
+            if thread.is_alive():
+                thread.join()
+
+
+_workers = _Workers()
+#: The jobs that there are: one that is lost to an interrupt is not waited for.
+_asked: Final[WeakValueDictionary[compilation.Compilation, partial[Any]]] = WeakValueDictionary()
+
+
+@contextmanager
+def compile_afterwards(request: compilation.Compilation) -> Iterator[None]:
+    """Have a program compiled in the background when the block has been left.
+
+    From the start of the block the program is under way, so that no other thread waits for it.
+    """
+    job = partial[Any](copy_context().run, xla.compiled, request)
+    _asked[request] = job
+    # The program in the block may leave threads of BLAS that spin, and keep a new thread, which is
+    # waited for, from its core for milliseconds.
+    _workers.prepare()
+    try:
+        yield
+    finally:
+        _workers.submit(job)
+
+
+def is_under_way(request: compilation.Compilation) -> bool:
+    """Whether a program was asked for and is not there yet."""
+    return request in _asked
+
+
+def _begin_anew() -> None:
+    _Workers.__init__(_workers)
+    _asked.clear()
+
+
+atexit.register(_workers.end)
+os.register_at_fork(after_in_child=_begin_anew)
+
+
+# Which tier computes a call: NumPy while a program is new, or what XLA has compiled.
+#
+# Every primitive has a NumPy implementation, so a program that was traced can be evaluated,
+# equation by equation, before it is compiled: in a millisecond where the compiler takes a quarter
+# of a second. How often that is done depends on the program alone, on what it is estimated to cost
+# to evaluate and to compile (``costs``), never on how long either took: so a run can be repeated
+# bit for bit, but for the tier "ready", which is told so. Of loops of unknown length the
+# iterations count, each by what its program is estimated to take.
+
+
+#: What evaluation may cost before the program is compiled, as a share of what that costs: less
+#: where loops are of unknown length, since one that has gone on for long most likely goes on.
+_SHARE: Final = 0.25
+_SHARE_OF_UNKNOWN: Final = 0.15
+#: What a call costs besides its equations, in seconds.
+_SECONDS_PER_CALL: Final = 2e-5
+#: Who evaluates so many calls most likely makes another: the program is compiled in the background
+#: after the last. Fewer calls are often all.
+_REPEATED: Final = 8
+#: Programs with more operations than this evaluate products of matrices that BLAS would divide.
+_DIVIDED: Final = 2.0**18
+#: Programs that are called by Python functions that evaluated programs call, and so on, so deep,
+#: are compiled: that ends a recursion without end by a message.
+_DEEPEST: Final = 8
+#: Why all calls are evaluated.
+_ABSENT: Final = "jaxlib cannot be loaded: all calls are evaluated"
+#: Of so many programs it is known how far they have come.
+_MOST_PROGRAMS: Final = 4096
+
+
+@attrs.frozen(eq=False, repr=False)
+class Decision(records.Record):
+    """How many calls of a program are evaluated before it is compiled, and why.
+
+    Attributes:
+        evaluations: how many calls; none is compiled at once.
+        reason: why, in words.
+        seconds: how many these calls may take, as they are estimated, where loops are of unknown
+            length.
+    """
+
+    evaluations: int
+    reason: str
+    seconds: float = inf
+
+
+def decide(jaxpr: jx.Jaxpr) -> Decision:
+    """Decide how often a program is evaluated before it is compiled."""
+    return jaxpr.derive("tier", lambda: _decide(jaxpr))
+
+
+def _in_words(seconds: float) -> str:
+    return f"{1e3 * seconds:.2g} ms" if seconds < 0.0995 else f"{seconds:.2g} s"
+
+
+def _decide(jaxpr: jx.Jaxpr) -> Decision:
+    cost = cost_of(jaxpr)
+    compiling, evaluating = cost.seconds_to_compile, _SECONDS_PER_CALL + cost.seconds_to_evaluate
+    if not cost.bounded and jx.effects(jaxpr).any:
+        # It could not be begun again.
+        return Decision(0, "a loop of unknown length has effects")
+    unknown = _without_rule(jaxpr)
+    if unknown is not None:
+        return Decision(0, f"'{unknown}' has no impl rule")
+    about = f"about {_in_words(evaluating)} to evaluate, {_in_words(compiling)} to compile"
+    times = max(0, int((_SHARE * compiling - cost.planning) / evaluating))
+    if not times:
+        return Decision(0, f"{about}: it is compiled at once")
+    calls = "the first call is" if times == 1 else f"the first {times} calls are"
+    if cost.bounded:
+        return Decision(times, f"{about}: {calls} evaluated")
+    most = _SHARE_OF_UNKNOWN * compiling
+    return Decision(times, f"{about}: {calls} evaluated, up to {_in_words(most)}", most)
+
+
+def _without_rule(jaxpr: jx.Jaxpr) -> prim.Primitive[Any] | None:
+    """A primitive in a program that cannot be evaluated, if there is one."""
+
+    def find() -> prim.Primitive[Any] | None:
+        own = [eqn.primitive for eqn in jaxpr.eqns]
+        inner = [_without_rule(j) for eqn in jaxpr.eqns for j in jx.subjaxprs(eqn.params)]
+        lacking = [p for p in own if p.rules.evaluate is None and not p.has_rule("impl")]
+        return next((p for p in (*lacking, *inner) if p is not None), None)
+
+    unknown: prim.Primitive[Any] | None = jaxpr.derive("without rule", find)
+    return unknown
+
+
+class Progress:
+    """How far a program has come: it is evaluated at first, and compiled then."""
+
+    __slots__ = ("calls", "decision", "evaluated", "left")
+
+    def __init__(self, decision: Decision) -> None:
+        self.decision: Decision = decision
+        self.left: float = decision.seconds  # that evaluation may still take
+        self.calls: Iterator[int] = count(1)  # of C's, which threads share
+        self.evaluated: int = 0
+
+
+_depth: ContextVar[int] = ContextVar("tinyjax_evaluation_depth", default=0)
+_programs: Final[dict[Hashable, Progress]] = {}
+
+
+def run(
+    request: compilation.Compilation,
+    args: Sequence[Array],
+    tier: config.Tier,
+) -> tuple[Sequence[Array], xla.Executable | None]:
+    """Evaluate the first calls of a program, and have it compiled after them; see ``xla.run``."""
+    is_here = request.placement is None or devices.plane().is_on_host(request)
+    if tier != "compiled" and is_here and _depth.get() < _DEEPEST:
+        progress = _progress_of(request)
+        times, calls = progress.decision.evaluations, next(progress.calls)
+        try:
+            if calls < times or (calls == times < _REPEATED and tier != "ready"):
+                return _evaluate(request, args, progress), None
+            if calls == times:
+                # The last that is evaluated in any case. The compiler is set to work after it:
+                # beside it, loading jaxlib would slow it down.
+                with compile_afterwards(request):
+                    return _evaluate(request, args, progress), None
+            if times and _must_wait(tier, request):
+                progress.left = progress.decision.seconds
+                return _evaluate(request, args, progress), None
+        except jx.EndlessError:
+            reason = f"{progress.decision.reason}, until loops had run for that long"
+            progress.decision = Decision(0, reason)
+    if tier != "compiled" and xla.is_absent():
+        return _evaluate(request, args, Progress(Decision(0, _ABSENT))), None
+    return xla.run_compiled(request, args)
+
+
+def history(request: compilation.Compilation) -> str:
+    """Say how calls of a program were and are computed."""
+    if xla.is_absent():
+        return _ABSENT
+    progress = _progress_of(request)
+    if not progress.evaluated:
+        return progress.decision.reason
+    evaluated = f"{progress.evaluated} {'was' if progress.evaluated == 1 else 'were'} so far"
+    # loaded with what evaluates programs
+    from tinyjax._extensions.host.plans import unwritten  # noqa: PLC0415
+
+    reason = unwritten(request.jaxpr)
+    stepwise = f", equation by equation, since {reason}" if reason else ""
+    return f"{progress.decision.reason}; {evaluated}{stepwise}"
+
+
+def functions_in(jaxpr: jx.Jaxpr) -> float:
+    """Estimate of how many elements a program evaluates functions such as ``exp``."""
+    return cost_of(jaxpr).functions
+
+
+def forget() -> None:
+    """Evaluate every program at first again."""
+    _programs.clear()
+
+
+def _must_wait(tier: config.Tier, request: compilation.Compilation) -> bool:
+    """Whether a program is not compiled yet and must not be waited for."""
+    return threads.lacks_threads() or (tier == "ready" and is_under_way(request))
+
+
+def _progress_of(request: compilation.Compilation) -> Progress:
+    # by the digest: the program itself may hold objects of the user's
+    key = request.jaxpr.digest, request.donated, request.flags, request.placement
+    progress = _programs.get(key)
+    if progress is None:
+        progress = _programs.setdefault(key, Progress(decide(request.jaxpr)))
+        if len(_programs) > _MOST_PROGRAMS:
+            with suppress(KeyError, RuntimeError):  # another thread has done it
+                del _programs[next(iter(_programs))]
+    return progress
+
+
+def _evaluate(
+    request: compilation.Compilation, args: Sequence[Array], progress: Progress
+) -> Sequence[Array]:
+    jaxpr = request.jaxpr
+    tr.check_concrete(args)
+    concrete.check_donated(args)
+    taken = request.given_up
+    if taken:
+        concrete.check_donated_once(args, taken, jaxpr.in_avals, request.name)
+    hosts = args if request.placement is None else devices.plane().on_host(args)
+    # loaded with the first program that is evaluated
+    from tinyjax._extensions.host.plans import ProgramEvaluation  # noqa: PLC0415
+
+    trace = ProgramEvaluation(progress.left)
+    divided = cost_of(jaxpr).flops > _DIVIDED
+    token = _depth.set(_depth.get() + 1)
+    try:
+        with blas.one_thread() if divided else nullcontext(), tr.use_trace(trace):
+            outs = jx.eval_jaxpr(jaxpr, hosts)
+    finally:
+        _depth.reset(token)
+    progress.left = trace.left
+    progress.evaluated += 1
+    results: list[Array] = []
+    for out, aval in zip(outs, jaxpr.out_avals, strict=True):
+        assert isinstance(out, ConcreteArray), "evaluation gives data"
+        results.append(ConcreteArray(out._host, aval, out._buffer))
+    for i in taken:
+        args[i].delete()
+    return results if request.placement is None else devices.plane().put_results(request, results)

@@ -1,0 +1,232 @@
+"""Births: where the NaNs of an array come from, for the setting ``debug_nans``.
+
+An array that evaluation gives with NaNs is followed, by identity, for as long as it lives: each of
+its NaNs has the number of a birth, or none where it came in as data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import count
+from weakref import ref
+
+import attrs
+import numpy as np
+
+from tinyjax._base.frames import Direction, ExampleAxis, Location
+from tinyjax.config import settings
+from tinyjax.core.values import Array, ConcreteArray, concrete
+from tinyjax.core.values.array import followed
+from tinyjax.dtypes import HostArray, is_inexact
+
+
+@attrs.define(eq=False)
+class Iteration:
+    """One iteration of a loop.
+
+    Attributes:
+        loop: what the loop is called.
+        location: the user's line.
+        index: which iteration, counted from 0; in a backward pass, which of the forward ones.
+    """
+
+    loop: str
+    location: Location | None
+    index: int
+
+
+@attrs.frozen(eq=False)
+class Example:
+    """One example of a ``vmap``.
+
+    Attributes:
+        index: which.
+        size: how many there are.
+        of: the ``vmap``, by identity.
+        axis: where the examples lie in the array in which it was found.
+        shape: the shape of that array.
+    """
+
+    index: int
+    size: int
+    of: object
+    axis: int
+    shape: tuple[int, ...]
+
+
+@attrs.define(eq=False)
+class Birth:
+    """Where NaNs come from: one operation, applied once.
+
+    Attributes:
+        primitive: the operation's name.
+        location: the user's line.
+        direction: which computation of the line.
+        iterations: the iterations of the loops around it, the outermost first.
+        values: the operands at the place of the first NaN, as text.
+        zero: whether one of these is zero.
+        what: what was born.
+        examples: its place in each ``vmap``, the outermost first; traces add theirs on the way out.
+        closed: whether they have.
+        reported: whether an error has named it.
+        serial: counts births.
+    """
+
+    primitive: str
+    location: Location | None
+    direction: Direction
+    iterations: tuple[Iteration, ...] = ()
+    values: str = ""
+    zero: bool = False
+    what: str = "a NaN"
+    examples: list[Example] = attrs.field(factory=list)
+    closed: bool = False
+    reported: bool = False
+    serial: int = attrs.field(init=False, factory=count(1).__next__)
+
+
+@attrs.frozen(eq=False)
+class Marks:
+    """The births of an array's NaNs.
+
+    Attributes:
+        where: for each element the number of its birth, counted from 1; 0 where there is none.
+        births: the births.
+        array: the array.
+    """
+
+    where: HostArray
+    births: tuple[Birth, ...]
+    array: ref[ConcreteArray]
+
+
+def marks_of(array: Array) -> Marks | None:
+    """The births of an array's NaNs, where it has any that are known."""
+    marks = followed.get(id(array))
+    return marks if isinstance(marks, Marks) and marks.array() is array else None
+
+
+def mark(array: ConcreteArray, where: HostArray, births: Sequence[Birth]) -> None:
+    """Remember the births of an array's NaNs, for as long as the array lives."""
+    if where.any():
+        key = id(array)
+
+        def forget(_: object) -> None:
+            followed.pop(key, None)
+
+        followed[key] = Marks(where, tuple(births), ref(array, forget))
+
+
+def next_serial() -> int:
+    """A number above those of all births so far."""
+    return Birth("", None, "forward").serial
+
+
+def nans_in(array: Array) -> HostArray | None:
+    """Where an array has NaNs; None where it has none."""
+    return _where(array, np.isnan)
+
+
+def wanted_in(array: Array) -> HostArray | None:
+    """Where an array has what the settings follow: NaNs, infinities; None where it has none."""
+    current = settings()
+    if not current.debug_infs:
+        return _where(array, np.isnan)
+    return _where(array, _is_not_finite if current.debug_nans else np.isinf)
+
+
+def _is_not_finite(host: HostArray) -> HostArray:
+    return ~np.isfinite(host)
+
+
+def _where(array: Array, find: Callable[[HostArray], HostArray]) -> HostArray | None:
+    if not is_inexact(array.dtype) or isinstance(
+        array, concrete.PlacedArray
+    ):  # which are not followed
+        return None
+    assert isinstance(array, ConcreteArray), "evaluation gives arrays with data"
+    mask = np.asarray(find(array.host))
+    return mask if mask.any() else None
+
+
+def first_birth(leaf: object) -> Birth | None:
+    """The earliest of the births of an array's NaNs."""
+    marks = marks_of(leaf) if isinstance(leaf, ConcreteArray) else None
+    if marks is None:
+        return None
+    numbers: list[int] = np.unique(marks.where[marks.where > 0]).tolist()
+    return min([marks.births[i - 1] for i in numbers], key=lambda birth: birth.serial)
+
+
+# Examples
+
+
+def add_examples(
+    array: ConcreteArray, examples: Sequence[ExampleAxis], below: Sequence[ExampleAxis], start: int
+) -> None:
+    """Say in which examples the births of an array's NaNs lie.
+
+    Args:
+        array: a result of a batched operation.
+        examples: which of its axes are batches, the outermost first.
+        below: the batch axes that were said before.
+        start: the births from this number on are the operation's.
+    """
+    marks = marks_of(array)
+    if marks is None:
+        return
+    for number, birth in enumerate(marks.births, start=1):
+        if birth.serial <= start or (birth.closed and birth.examples):
+            continue
+        places = np.argwhere(marks.where == number)
+        for pin in below:
+            index = next(
+                (example.index for example in birth.examples if example.of is pin.of), None
+            )
+            if index is not None and fits(pin, array.shape):
+                places = places[places[:, pin.axis] == index]
+        for example in examples:
+            if len(places) and fits(example, array.shape):
+                if any(known.of is example.of for known in birth.examples):
+                    continue
+                index = int(places[0, example.axis])
+                birth.examples.append(
+                    Example(index, example.size, example.of, example.axis, array.shape)
+                )
+                places = places[places[:, example.axis] == index]
+
+
+def belong_to_tangents(primals: Sequence[Array], tangents: Sequence[Array], start: int) -> None:
+    """Say of the births from a number on that are in tangents only that they belong to these."""
+    of_primals = {id(birth) for x in primals for birth in births_in(x)}
+    for birth in [birth for x in tangents for birth in births_in(x)]:
+        own = birth.serial > start and not birth.closed and id(birth) not in of_primals
+        if own and birth.direction == "forward":
+            birth.direction = "tangent"
+
+
+def births_in(array: Array) -> Sequence[Birth]:
+    """The births of an array's NaNs."""
+    marks = marks_of(array)
+    return () if marks is None else marks.births
+
+
+def choose_examples(birth: Birth, before: Sequence[HostArray | None], after: HostArray) -> None:
+    """Keep to an example that a choice has left over.
+
+    Under ``vmap`` a branch is computed for all examples, those that do not take it with copies of
+    one that does. So a birth may be in the copies too, which the choice then drops.
+    """
+    for i, example in enumerate(birth.examples):
+        if example.shape != after.shape or not after.any():
+            continue
+        there = (slice(None),) * example.axis + (example.index,)
+        was = any(x is not None and x.shape == example.shape and x[there].any() for x in before)
+        if was and not after[there].any():
+            index = int(np.argwhere(after)[0][example.axis])
+            birth.examples[i] = attrs.evolve(example, index=index)
+
+
+def fits(example: ExampleAxis, shape: tuple[int, ...]) -> bool:
+    """Whether an array of this shape can have the batch axis."""
+    return example.axis < len(shape) and shape[example.axis] == example.size

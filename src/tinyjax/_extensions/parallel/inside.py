@@ -1,0 +1,457 @@
+"""Programs that each device of a mesh runs on its own, and derivatives taken in them.
+
+Within the function given to ``shard_map`` the types of values say along which axes of the mesh
+they vary. Where an operation takes values of which some vary along an axis and others do not, the
+others are made to, by ``pvary``: devices that had one value then have one each. So a derivative in
+the one value is the sum of all devices' parts, since ``pvary`` transposes to ``psum``; and the
+other way round, what ``psum`` gives is one value, whose cotangent ``pvary`` hands to the devices.
+
+Recorders see to this as they write equations down, and nothing else does: transformations are made
+of the classes here in place of the core's (``trace.Machine``). To run a program, what its types say
+is taken off again (``erased``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from operator import eq
+from typing import Any, Final, TypeVar
+
+import attrs
+
+from tinyjax import errors
+from tinyjax._base.frames import Source
+from tinyjax._extensions.parallel import collective, mesh_rule, table, types as parallel_types
+from tinyjax._extensions.parallel.constraint import ConstraintParams, hide_p, sharding_constraint_p
+from tinyjax._extensions.parallel.fitting import lifted, varied
+from tinyjax._extensions.parallel.meshes import AnyMesh, get_mesh
+from tinyjax._extensions.parallel.types import (
+    SHARING,
+    Axes,
+    Share,
+    settled,
+    transposed,
+    with_varying,
+)
+from tinyjax.core.primitives import elementwise as ew, shape as sh
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.tracing import Primitive, jaxpr as jx, primitive as prim, staging, trace as tr
+from tinyjax.core.transforms import batching
+from tinyjax.core.transforms.jvp import JVPTrace
+from tinyjax.core.transforms.linearize import LinearizeTrace, LinearTrace
+from tinyjax.core.transforms.transpose import Transposer
+from tinyjax.core.values import Array, ShapedArray, avals as av, concrete, operands as opd
+
+P = TypeVar("P")
+
+
+def part_type(aval: ShapedArray, names: Sequence[str], told: Sequence[str] | None) -> ShapedArray:
+    """The type, in a program that devices run along axes of a mesh, of what has a type outside.
+
+    It says how values lie along the other axes, if the type does.
+
+    Args:
+        aval: the type.
+        names: the axes along which devices run the program.
+        told: the axes of which types tell in it; None for those that they tell of outside.
+    """
+    if aval.told is None:
+        return aval
+    sharding = aval.sharding.within(names)
+    if sharding is aval.sharding:
+        return aval
+    if sharding is None or (told is not None and not {*sharding.told} <= {*told}):
+        return aval.plain
+    return sharding.typed(aval.plain)
+
+
+def erased(jaxpr: jx.Jaxpr, on_host: bool = False) -> jx.Jaxpr:
+    """Return the same program with types that do not say what varies, and without casts.
+
+    Sums of which devices along other axes have parts are whole ones in it: XLA does not take parts
+    within programs that devices run along some axes of a mesh.
+
+    Args:
+        jaxpr: the program.
+        on_host: whether types are not to say how values lie, either, nor equations.
+    """
+    casts: tuple[Primitive[Any], ...] = (
+        collective.pvary_p,
+        collective.recast_p,
+        collective.unvary_p,
+    )
+    if on_host:
+        casts = (*casts, sharding_constraint_p, hide_p)
+
+    def typed(aval: ShapedArray) -> ShapedArray:
+        if aval.told is not None:
+            aval = aval.plain if on_host else settled(aval)
+        return with_varying(aval, av.NOWHERE)
+
+    def make() -> jx.Jaxpr:
+        env: dict[jx.Var, jx.Atom] = {}
+
+        def define(var: jx.Var) -> jx.Var:
+            aval = typed(var.aval)
+            env[var] = plain = var if aval is var.aval else jx.Var(aval)
+            return plain
+
+        def read(x: jx.Atom) -> jx.Atom:
+            if isinstance(x, jx.Var):
+                return env.get(x, x)
+            aval = typed(x.aval)
+            if aval is x.aval and typed(x.value.aval) is x.value.aval:
+                return x
+            return jx.Lit(concrete.ConcreteArray(x.value.host, aval), aval)
+
+        binders = tuple(map(define, jaxpr.in_binders))
+        eqns: list[jx.JaxprEqn] = []
+        for eqn in jaxpr.eqns:
+            inputs = tuple(map(read, eqn.inputs))
+            if eqn.primitive in casts:
+                env[eqn.out_binders[0]] = inputs[0]
+                continue
+            params = eqn.params
+            if jx.subjaxprs(params):
+                params = jx.with_subjaxprs(params, lambda j: erased(j, on_host))
+            if isinstance(params, ConstraintParams):
+                params = attrs.evolve(params, sharding=params.sharding.settled)
+            outs = tuple(map(define, eqn.out_binders))
+            eqns.append(jx.JaxprEqn(eqn.primitive, inputs, params, outs, eqn.source))
+        return jx.Jaxpr(binders, tuple(eqns), tuple(map(read, jaxpr.outs)))
+
+    return jaxpr.derive(("erased", on_host), make)
+
+
+# Traces within the function given to shard_map
+
+
+class _VaryingRecorder(staging.Recorder):
+    """A recorder that makes operands vary along the same axes.
+
+    What a function closes over is a copy on each device here, whatever its type says of how it lies
+    outside; along the axes of the mesh that are left it lies as there.
+    """
+
+    __slots__ = ()
+
+    def atom(self, value: Array) -> jx.Atom:
+        aval = value.aval
+        if aval.told is None or (type(value) is staging.StagingTracer and value._trace is self):
+            return super().atom(value)
+        mesh = get_mesh()
+        own = part_type(
+            aval, parallel_types.manual_axes(), None if mesh.empty else mesh.explicit_axes
+        )
+        if own is aval:
+            return super().atom(value)
+        if type(value) is concrete.ConcreteArray:  # one number everywhere
+            return super().atom(opd.splat(opd.first_element(value.host), own))
+        if id(value) not in self.consts:
+            super().atom(value)
+            self.consts[id(value)] = (jx.Var(own), value)
+        return self.consts[id(value)][0]
+
+    def record(
+        self, primitive: Primitive[P], args: Sequence[Array], params: P, source: Source | None
+    ) -> Sequence[Array]:
+        across = [parallel_types.across(x.aval) for x in args]
+        if primitive is collective.pvary_p and getattr(params, "axis_name", None) in across[0]:
+            return args  # from a program for values that did not vary
+        targets: Sequence[Axes]
+        rule = table.rule_of(primitive)
+        alike = table.is_alike(rule, primitive)
+        if alike:
+            if SHARING and not SHARING.isdisjoint(across):
+                args, targets = _beside(args, across)
+            else:
+                targets = [across[0] if len({*across}) == 1 else mesh_rule.union(across)] * len(
+                    across
+                )
+        else:
+            targets, params = table.fit(primitive, across, params)
+        operands = self._lifted(args, across, targets)
+        inputs = tuple(
+            [
+                x.binder  # nearly always
+                if type(x) is staging.StagingTracer and x._trace is self
+                else varied(self.atom(x), y)
+                for x, y in zip(operands, targets, strict=True)
+            ]
+        )
+        types = [x.aval for x in inputs]
+        if alike:
+            avals = table.known_result_types(rule, primitive, types, params)
+        else:
+            avals = rule(primitive, types, params)
+        binders = tuple(map(jx.Var, avals))
+        self.eqns.append(jx.JaxprEqn(primitive, inputs, params, binders, source))
+        return [staging.StagingTracer(self, var, var.aval) for var in binders]
+
+    def _lifted(
+        self, args: Sequence[Array], across: Sequence[Axes], targets: Sequence[Axes]
+    ) -> Sequence[Array]:
+        """Let operands vary as wanted; nearly always they do, or are numbers."""
+        if all(map(eq, across, targets)):
+            return args
+        others = [x for x, own, axes in zip(args, across, targets, strict=True) if own != axes]
+        if all(map(opd.is_splat, others)):
+            return args
+        with tr.use_trace(self):
+            return [lifted(x, axes) for x, axes in zip(args, targets, strict=True)]
+
+
+def _beside(args: Sequence[Array], across: Sequence[Axes]) -> tuple[Sequence[Array], list[Axes]]:
+    """Return operands of which devices share some, and how they must vary, and be shared.
+
+    What varies in one does so in all. What is no argument has no cotangent: it goes with all.
+    """
+    together = av.NOWHERE.union(*across)
+    varied = frozenset([name for name in together if not isinstance(name, Share)])
+    shared = {x.name for x in together if isinstance(x, Share)} - varied
+    constant = varied.union([Share("R", name) for name in shared])
+    operands: list[Array] = []
+    targets: list[Axes] = []
+    for x, own in zip(args, across, strict=True):
+        is_sum = own in SHARING and (type(x) is not concrete.ConcreteArray or not x.host.any())
+        if is_sum or type(x) is not concrete.ConcreteArray:
+            operands.append(x)
+            targets.append(mesh_rule.union((own, varied)))
+        else:
+            plain = with_varying(x.aval, av.NOWHERE)
+            operands.append(concrete.ConcreteArray(x.host, plain) if own in SHARING else x)
+            targets.append(constant)
+    return operands, targets
+
+
+class _VaryingStagingTrace(_VaryingRecorder, staging.StagingTrace):
+    __slots__ = ()
+
+
+class _VaryingLinearTrace(_VaryingRecorder, LinearTrace):
+    __slots__ = ()
+
+
+class _VaryingJVPTrace(JVPTrace):
+    """A ``JVPTrace`` whose rules get programs that fit their operands.
+
+    Results' tangents vary along the axes along which results do. Where a value is handed on, so is
+    its tangent, even if what is added to the value varies.
+    """
+
+    __slots__ = ()
+
+    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+        if primitive.rules.evaluate is not None and jx.subjaxprs(params):
+            targets, params = table.fit(
+                primitive, [parallel_types.across(x.aval) for x in args], params
+            )
+            with tr.use_trace(self):
+                args = [lifted(x, axes) for x, axes in zip(args, targets, strict=True)]
+        return super().process(primitive, args, params)
+
+    def split(self, values: Sequence[Array]) -> tuple[list[Array], list[prim.Tangent]]:
+        primals, tangents = super().split(values)
+        for i, (primal, tangent) in enumerate(zip(primals, tangents, strict=True)):
+            if tangent is not prim.ZERO and not parallel_types.across(
+                primal.aval
+            ) <= parallel_types.across(tangent.aval):
+                with tr.use_trace(self.parent):
+                    tangents[i] = lifted(
+                        tangent,
+                        mesh_rule.union(
+                            (
+                                parallel_types.across(primal.aval),
+                                parallel_types.across(tangent.aval),
+                            )
+                        ),
+                    )
+        return primals, tangents
+
+
+class _VaryingLinearizeTrace(_VaryingJVPTrace, LinearizeTrace):
+    __slots__ = ()
+
+
+class _VaryingBatchTrace(batching.BatchTrace):
+    """A ``BatchTrace`` whose results vary between devices as the values of all examples do."""
+
+    __slots__ = ()
+
+    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+        return [
+            batching.BatchTracer(
+                self,
+                out.value,
+                out.axis,
+                with_varying(out.aval, parallel_types.across(out.value.aval)),
+            )
+            if isinstance(out, batching.BatchTracer) and out._trace is self
+            else out
+            for out in super().process(primitive, args, params)
+        ]
+
+
+class _VaryingTransposer(Transposer):
+    """A ``Transposer`` that checks that cotangents do not vary where values do not."""
+
+    follows = True
+
+    def pull_back(self, cotangents: Sequence[prim.Tangent]) -> list[prim.Tangent]:
+        seeds: list[prim.Tangent] = []
+        for x, ct in zip(self.outs, cotangents, strict=True):
+            seed = ct if ct is prim.ZERO else _of_cotangent(ct, x.aval)
+            if seed is not prim.ZERO and not parallel_types.across(seed.aval) <= transposed(
+                parallel_types.across(x.aval)
+            ):
+                raise errors.DifferentiationError(
+                    f"a cotangent of type {seed.aval} was given for a result of type {x.aval}, of "
+                    "which all devices have the same. Combine theirs, by lax.psum or lax.pmean."
+                )
+            seeds.append(seed)
+        return super().pull_back(seeds)
+
+    def apply(
+        self, eqn: jx.JaxprEqn, cotangents: prim.Tangents, operands: prim.Operands
+    ) -> prim.Cotangents:
+        cotangents_in = super().apply(eqn, cotangents, operands)
+        if SHARING:
+            cotangents_in = [
+                _of_cotangent(ct, x.aval)
+                if isinstance(x, prim.UndefinedPrimal) and ct is not None and ct is not prim.ZERO
+                else ct
+                for x, ct in zip(operands, cotangents_in, strict=True)
+            ]
+        for x, ct in zip(operands, cotangents_in, strict=True):
+            if isinstance(x, prim.UndefinedPrimal) and ct is not None and ct is not prim.ZERO:
+                more = parallel_types.across(ct.aval) - transposed(parallel_types.across(x.aval))
+                if more and not mesh_rule.is_checked():
+                    cotangents_in = [
+                        collective.psum(y, [*more]) if y is ct else y for y in cotangents_in
+                    ]
+                elif more:
+                    name = getattr(eqn.params, "name", eqn.primitive.name)
+                    raise errors.DifferentiationError(
+                        f"the transpose, or bwd rule, of {name} gives a cotangent of type "
+                        f"{ct.aval} for an operand of type {x.aval}, of which all devices have the "
+                        f"same. Let it add theirs: lax.psum(ct, {mesh_rule.named(more)})."
+                    )
+        return cotangents_in
+
+
+def _of_cotangent(ct: Array, aval: ShapedArray) -> Array:
+    """Return a cotangent that devices share as those of a type.
+
+    One that all devices have is the part of the first one of a sum of which each has a part.
+    """
+    for share in (
+        transposed(parallel_types.across(aval)) if parallel_types.across(aval) in SHARING else ()
+    ):
+        if not isinstance(share, Share) or share in parallel_types.across(ct.aval):
+            continue
+        own, name = collective.shared_along(parallel_types.across(ct.aval), share.name), share.name
+        is_zero = opd.is_splat(ct) and not ct.host.any()
+        if share.letter == "U" and own in "IR" and not is_zero:
+            place = collective.axis_index(name)
+            here = broadcast_in_dim(ew.eq(place, sh.zeros_like(place)), ct.shape, ())
+            ct = ew.select(here, ct, sh.zeros_like(ct))
+        if share.letter == "U" or own == "I":
+            ct = collective.recast(ct, name, share.letter)
+    return ct
+
+
+# Traces that check nothing: whatever is computed varies
+
+
+def _everywhere() -> Axes:
+    return frozenset(parallel_types.manual_axes())
+
+
+class _OwnRecorder(_VaryingRecorder):
+    """A recorder all of whose values vary, those that devices have computed together, too.
+
+    So ``psum`` transposes to ``psum``, as under ``vmap``.
+    """
+
+    __slots__ = ()
+
+    def record(
+        self, primitive: Primitive[P], args: Sequence[Array], params: P, source: Source | None
+    ) -> Sequence[Array]:
+        outs = super().record(primitive, args, params, source)
+        if primitive is collective.pvary_p:
+            return outs
+        axes = _everywhere()
+        with tr.use_trace(self):
+            return [
+                out if axes <= parallel_types.across(out.aval) else collective.pvary(out, axes)
+                for out in outs
+            ]
+
+
+class _OwnStagingTrace(_OwnRecorder, staging.StagingTrace):
+    __slots__ = ()
+
+
+class _OwnLinearTrace(_OwnRecorder, LinearTrace):
+    __slots__ = ()
+
+    def new_input(self, aval: ShapedArray) -> staging.StagingTracer:
+        return super().new_input(with_varying(aval, _everywhere()))
+
+
+_MACHINE: Final = tr.Machine(
+    stage=_VaryingStagingTrace,
+    jvp=_VaryingJVPTrace,
+    linear=_VaryingLinearTrace,
+    linearize=_VaryingLinearizeTrace,
+    batch=_VaryingBatchTrace,
+    transpose=_VaryingTransposer,
+)
+#: Of functions that see themselves to what differs between devices.
+_OWN_MACHINE: Final = attrs.evolve(
+    _MACHINE, stage=_OwnStagingTrace, linear=_OwnLinearTrace, transpose=None
+)
+
+
+class _AxisTrace(tr.Trace):
+    """Names an axis of the mesh, or none, and hands everything on."""
+
+    __slots__ = ("_mapped",)
+
+    transformation = "shard_map"
+
+    def __init__(self, parent: tr.Trace, mapped: prim.MappedAxis | None) -> None:
+        super().__init__(parent)
+        self._mapped = mapped
+
+    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+        return self.parent.process(primitive, args, params)
+
+    def mapped_axis(self) -> prim.MappedAxis | None:
+        return self._mapped
+
+
+@contextmanager
+def on_axes(mesh: AnyMesh, axes: Sequence[str], checks: bool, own: bool = False) -> Iterator[None]:
+    """Stage, within a block, what each device of a mesh runs; collectives may name its axes.
+
+    Args:
+        mesh: the mesh.
+        axes: the axes along which each device runs it; along others it is one program.
+        checks: whether it is checked what differs between devices.
+        own: whether all values are each device's own, even those that they computed together.
+    """
+    partly = len(axes) < len(mesh.axis_names)
+    shares = checks and {*axes} <= {*mesh.explicit_axes}
+    trace = _AxisTrace(tr.current_trace(), None)
+    trace.machine = _OWN_MACHINE if own else _MACHINE
+    for name, size in mesh.shape_tuple:
+        if name in axes:
+            axis = parallel_types.DeviceAxis(
+                size=size, name=name, partly=partly, checks=checks, shares=shares
+            )
+            trace = _AxisTrace(trace, axis)
+    with tr.Running(trace):
+        yield

@@ -1,0 +1,51 @@
+"""In which order the elements of arrays lie in memory, as JAX tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import attrs
+
+from tinyjax._base import records
+from tinyjax._extensions.parallel.sharding import Sharding
+from tinyjax.core.devices import Device
+from tinyjax.core.values import Array
+
+
+def _listed(axes: Iterable[int]) -> tuple[int, ...]:
+    return tuple(axes)
+
+
+@records.leaf
+@attrs.frozen
+class Layout:
+    """An order of the axes of an array in memory.
+
+    Attributes:
+        major_to_minor: the axes, from the one along which elements lie farthest apart.
+        tiling: of no account.
+        sub_byte_element_size_in_bits: of no account.
+    """
+
+    major_to_minor: tuple[int, ...] = attrs.field(converter=_listed)
+    tiling: Sequence[Sequence[int]] | None = ()
+    sub_byte_element_size_in_bits: int = 0
+
+
+@records.leaf
+@attrs.frozen
+class Format:
+    """How an array lies in memory, and on which devices.
+
+    Attributes:
+        layout: in which order, which is left to XLA whatever it says.
+        sharding: on which devices.
+    """
+
+    layout: Layout | None = None
+    sharding: Device | Sharding | None = None
+
+
+def format_of(x: Array) -> Format:
+    """Return the format of an array: its last axis' elements lie side by side."""
+    return Format(Layout(range(x.ndim)), x.sharding)

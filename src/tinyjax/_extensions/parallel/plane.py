@@ -1,0 +1,24 @@
+"""What the core asks of this plane (``core.devices``), by the modules that know the answers."""
+
+from __future__ import annotations
+
+from tinyjax._base.lazy import loader
+
+__getattr__ = loader(
+    "tinyjax._extensions.parallel",
+    {
+        "communication": "communication_of",
+        "layout": "format_of",
+        "lowering": "of_sum",
+        "named_sharding": "declared",
+        "placement": "is_on_host on_host place",
+        "constraint": "lie_as placed_call unsaid",
+        "putting": "put put_like put_made put_result",
+        "rules": "batch_unsaid jvp_unsaid transposing",
+        "sharded_array": "shards_of",
+        "sharding": "on_first",
+        "table": "result_types",
+        "types": "manual_axis_type",
+        "xla": "call_parts compile evaluate flags_for lowered put_results run",
+    },
+)

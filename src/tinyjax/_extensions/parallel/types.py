@@ -1,0 +1,350 @@
+"""Types that say where values lie on a mesh, and what its devices share of them.
+
+Of values on a mesh with axes that are ``Explicit`` a type says over which of these axes each axis
+of the array is divided (``told``). Inside ``shard_map`` every device computes with its own part,
+and a type says along which axes of the mesh values may vary, or are shared (``across``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, Final, TypeAlias
+
+import attrs
+
+from tinyjax._extensions.parallel.sharding import Entries, Sharding
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import ShapedArray, avals as av
+from tinyjax.dtypes import is_inexact, is_integer
+from tinyjax.errors import ArgumentError, ShardingError, ShardingTypeError
+
+
+@attrs.frozen(eq=False, repr=False, kw_only=True)
+class DeviceAxis(prim.MappedAxis):
+    """An axis of a mesh, inside the function given to ``shard_map``.
+
+    Attributes:
+        partly: whether along another axis of that mesh it is one program.
+        checks: whether it is checked what differs between devices; or if not, whether ``shard_map``
+            was told that the function sees to it.
+        shares: whether types say along it of sums of which devices have parts.
+    """
+
+    partly: bool = False
+    checks: bool = True
+    shares: bool = False
+
+    @property
+    def in_step(self) -> bool:
+        return self.checks
+
+
+def device_axes() -> list[DeviceAxis]:
+    """Return the axes of the mesh along which each device runs the program that is staged."""
+    return [axis for axis in tr.enclosing_axes() if isinstance(axis, DeviceAxis)]
+
+
+def manual_axes() -> tuple[str, ...]:
+    """Return the names of these."""
+    return tuple([str(axis.name) for axis in device_axes()])
+
+
+@attrs.frozen(cache_hash=True, repr=False)
+class Share:
+    """An axis of a mesh along which devices share a value, or what it is the derivative of.
+
+    Attributes:
+        letter: ``U`` of a value that is the sum of what devices have (``unreduced``), ``R`` of one
+            that all devices have and whose cotangent is such a sum (``reduced``).
+        name: the axis.
+    """
+
+    letter: str
+    name: Hashable
+
+    def transposed(self) -> Share:
+        """The same of the cotangent."""
+        return Share("R" if self.letter == "U" else "U", self.name)
+
+    def __repr__(self) -> str:
+        return f"{{{self.letter}:{self.name}}}"
+
+
+def _names(axes: Iterable[Hashable]) -> frozenset[Hashable]:
+    return frozenset(axes)
+
+
+@attrs.frozen(kw_only=True)
+class ManualAxisType:
+    """What devices share of a value inside ``shard_map``: axes of the mesh, by name.
+
+    Attributes:
+        varying: those along which each device may have its own.
+        unreduced: those along which each has a part of a sum, which is the value.
+        reduced: those along which all have it, and each a part of its cotangent.
+
+    Raises:
+        ArgumentError: an axis is among two of these.
+
+    Example:
+        >>> import tinyjax
+        >>> kind = tinyjax.sharding.ManualAxisType(varying={"x"})
+        >>> kind.varying, kind.empty
+        (frozenset({'x'}), False)
+    """
+
+    varying: frozenset[Hashable] = attrs.field(default=frozenset(), converter=_names)
+    unreduced: frozenset[Hashable] = attrs.field(default=frozenset(), converter=_names)
+    reduced: frozenset[Hashable] = attrs.field(default=frozenset(), converter=_names)
+
+    def __attrs_post_init__(self) -> None:
+        if len(self.vur) < len(self.varying) + len(self.unreduced) + len(self.reduced):
+            raise ArgumentError(f"an axis is varying, unreduced or reduced, but got {self!r}.")
+
+    @property
+    def empty(self) -> bool:
+        """Whether all devices have the same."""
+        return not self.vur
+
+    @property
+    def vur(self) -> frozenset[Hashable]:
+        """All these axes."""
+        return self.varying | self.unreduced | self.reduced
+
+    def update(self, **changes: frozenset[Hashable]) -> ManualAxisType:
+        """Return the same with other axes.
+
+        Example:
+            >>> from tinyjax.sharding import ManualAxisType
+            >>> ManualAxisType().update(varying=frozenset({"data"})).varying
+            frozenset({'data'})
+        """
+        return attrs.evolve(self, **changes)
+
+    def to_ct_mat(self) -> ManualAxisType:
+        """Return what they share of a cotangent of the value.
+
+        Example:
+            >>> from tinyjax.sharding import ManualAxisType
+            >>> ManualAxisType(varying=frozenset({"data"})).to_ct_mat().varying
+            frozenset({'data'})
+        """
+        return self.update(unreduced=self.reduced, reduced=self.unreduced)
+
+
+def manual_axis_type(aval: ShapedArray) -> ManualAxisType:
+    """Return what devices share of values of a type."""
+    own = [(x.letter, x.name) for x in across(aval) if isinstance(x, Share)]
+    shared = {letter: {name for kind, name in own if kind == letter} for letter in "UR"}
+    return ManualAxisType(varying=aval.varying, unreduced=shared["U"], reduced=shared["R"])
+
+
+#: What differs between devices of a mesh: axes along which they may have different values, by name,
+#: and those along which they share one.
+Axes: TypeAlias = frozenset[Hashable]
+#: Those that types have had in which devices share values; none, in nearly all programs.
+SHARING: Final[set[Axes]] = set()
+
+
+def transposed(axes: Axes) -> Axes:
+    """What differs between devices of cotangents of values of which this does."""
+    if axes not in SHARING:
+        return axes
+    return frozenset([x.transposed() if isinstance(x, Share) else x for x in axes])
+
+
+@attrs.frozen(cache_hash=True, repr=False)
+class OnMesh(av.Where):
+    """What a type says of the devices of a mesh.
+
+    Attributes:
+        sharding: how values lie along its axes that are ``Explicit``, with an entry for each axis
+            of the array; None where that is not said.
+        across: along which axes devices may have different values, or share one.
+    """
+
+    sharding: Sharding | None
+    across: Axes = av.NOWHERE
+
+    def __attrs_post_init__(self) -> None:
+        if Share in map(type, self.across):
+            SHARING.add(self.across)
+        if self.sharding is not None:
+            av.Where.in_use = True
+
+    @property
+    def varying(self) -> Axes:
+        if self.across not in SHARING:
+            return self.across
+        return frozenset([name for name in self.across if not isinstance(name, Share)])
+
+    def entries(self, ndim: int) -> Entries:
+        if self.sharding is None:
+            return ((),) * ndim
+        return tuple([self.sharding.spec.axes(axis) for axis in range(ndim)])
+
+    @property
+    def plain(self) -> OnMesh | None:
+        return self if self.sharding is None else _of(None, self.across)
+
+    def divided(self, entries: Entries) -> OnMesh:
+        """The same of values that are divided otherwise over the same mesh."""
+        if self.sharding is None:
+            return self
+        spec = self.sharding.spec.with_partitions(entries)
+        return OnMesh(self.sharding.update(spec=spec), self.across)
+
+    def inserted(self, axis: int, ndim: int, names: tuple[str, ...]) -> OnMesh:
+        entries = self.entries(ndim)
+        return self.divided((*entries[:axis], names, *entries[axis:]))
+
+    def removed(self, axis: int, ndim: int) -> OnMesh:
+        entries = self.entries(ndim)
+        return self.divided((*entries[:axis], *entries[axis + 1 :]))
+
+    def cotangent(self) -> OnMesh:
+        sharding, across = self.sharding, transposed(self.across)
+        if sharding is not None and sharding.spec.transposed is not sharding.spec:
+            sharding = sharding.update(spec=sharding.spec.transposed)
+        return OnMesh(sharding, across)
+
+    def of_number(self) -> OnMesh | None:
+        return self.plain if self.sharding is not None and self.sharding.summed else self
+
+    @property
+    def of_all(self) -> OnMesh | None:
+        return _of(self.sharding, av.NOWHERE)
+
+    def mapped_over(self, args: Sequence[Any], axes: Sequence[int | None]) -> tuple[str, ...]:
+        pairs = zip(args, axes, strict=True)
+        divided_over = [entries(x.aval)[axis] for x, axis in pairs if axis is not None]
+        several = [*dict.fromkeys([names for names in divided_over if names])]
+        if len(several) > 1:
+            shown = " and over ".join(map(str, several))
+            raise ShardingTypeError(
+                f"the axis that vmap maps over is divided over {shown}. "
+                "Divide it alike in all arguments, by tinyjax.reshard(x, P(...))."
+            )
+        return several[0] if several else ()
+
+    def check_rows(self, aval: ShapedArray, path: str) -> None:
+        if self.entries(aval.ndim)[0]:
+            raise ShardingTypeError(
+                f"scan goes over the first axis of its inputs, one device's part after the other, "
+                f"but {path}, of type {aval}, is divided along it. Divide another axis: "
+                "tinyjax.reshard(x, P(None, ...))."
+            )
+
+    @property
+    def is_partial(self) -> bool:
+        return self.sharding is not None and bool(self.sharding.summed)
+
+    def lies_as(self, other: av.Where | None) -> bool:
+        return _division(self) == _division(other)
+
+    def shown(self, dtype: str, lengths: Sequence[str]) -> str:
+        shown = zip(lengths, self.entries(len(lengths)), strict=True)
+        text = ",".join([f"{n}{_at(names)}" for n, names in shown])
+        return f"{dtype}[{text}]{_differing(self.across, self.sharding)}"
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        return tuple(sorted(map(str, self.across))), self.sharding
+
+
+def entries(aval: ShapedArray) -> Entries:
+    """For each axis of values of a type the axes of a mesh over which it says they are divided."""
+    where = aval.where
+    return where.entries(aval.ndim) if type(where) is OnMesh else ((),) * aval.ndim
+
+
+def across(aval: ShapedArray) -> Axes:
+    """The axes of a mesh along which values of a type may vary, or are shared by devices."""
+    where = aval.where
+    return where.across if type(where) is OnMesh else av.NOWHERE
+
+
+def _of(sharding: Sharding | None, across: Axes) -> OnMesh | None:
+    return None if sharding is None and not across else OnMesh(sharding, across)
+
+
+def _division(where: av.Where | None) -> tuple[object, ...]:
+    """What tells how values lie from how others do."""
+    if where is None or where.sharding is None:
+        return (), frozenset(), frozenset()
+    spec = where.sharding.spec
+    return spec.stripped().partitions, spec.unreduced, spec.reduced
+
+
+def _at(names: tuple[str, ...]) -> str:
+    return f"@{names[0] if len(names) == 1 else '(' + ','.join(names) + ')'}" if names else ""
+
+
+def _differing(across: Axes, sharding: Sharding | None = None) -> str:
+    """Along which axes of the mesh values vary, or they, or cotangents, are sums, as text."""
+    by_letter: dict[str, list[str]] = {"V": [], "U": [], "R": []}
+    for name in across:
+        share = name if isinstance(name, Share) else Share("V", name)
+        by_letter[share.letter].append(str(share.name))
+    sorted_names = {letter: sorted(names) for letter, names in by_letter.items()}
+    if sharding is not None:
+        spec, axes = sharding.spec, sharding.axis_names
+        sorted_names["U"] += [name for name in axes if name in spec.unreduced]
+        sorted_names["R"] += [name for name in axes if name in spec.reduced]
+    entries = [
+        f"{letter}:{names[0] if len(names) == 1 else '(' + ','.join(names) + ')'}"
+        for letter, names in sorted_names.items()
+        if names
+    ]
+    return f"{{{', '.join(entries)}}}" if entries else ""
+
+
+# Types made of others
+
+
+def typed(aval: ShapedArray, sharding: Sharding) -> ShapedArray:
+    """The type of values that lie as is said, with an entry for each axis.
+
+    Raises:
+        ShardingError: they are sums of which each device has a part, and of a dtype without sums.
+    """
+    if sharding.summed and not (is_inexact(aval.dtype) or is_integer(aval.dtype)):
+        raise ShardingError(
+            f"a value of type {aval.plain} is no sum, so that it cannot lie by {sharding.spec}."
+        )
+    return aval.at(OnMesh(sharding, across(aval)))
+
+
+def with_varying(aval: ShapedArray, axes: Axes) -> ShapedArray:
+    """The type of values that vary along just these axes of the mesh, or are shared there."""
+    return aval if axes == across(aval) else aval.at(_of(aval.told, axes))
+
+
+def is_summed(aval: ShapedArray) -> bool:
+    """Whether devices have parts of a sum, or of a sum that is the cotangent, as the type says."""
+    return aval.told is not None and aval.told.settled is not aval.told
+
+
+def settled(aval: ShapedArray) -> ShapedArray:
+    """The type of values that lie alike and of whose parts none is of a sum."""
+    return aval if aval.told is None else aval.at(_of(aval.told.settled, across(aval)))
+
+
+def is_hidden(aval: ShapedArray) -> bool:
+    """Whether XLA chooses how values lie, along all axes of the mesh (``auto_axes``)."""
+    return aval.told is not None and aval.told.in_types(aval.ndim) is None
+
+
+def divided(aval: ShapedArray, entries: Entries) -> ShapedArray:
+    """The type of values that are divided otherwise over the same mesh."""
+    return aval.at(aval.where.divided(entries)) if isinstance(aval.where, OnMesh) else aval
+
+
+def hidden(aval: ShapedArray, names: Sequence[str]) -> ShapedArray:
+    """The type of values of which XLA chooses how they lie along some axes of the mesh."""
+    if aval.told is None:
+        return aval
+    left = [tuple([n for n in entry if n not in names]) for entry in entries(aval)]
+    sharding = aval.told.hidden(names)
+    told = sharding.update(spec=sharding.spec.with_partitions(left))
+    return aval.at(OnMesh(told, across(aval)))

@@ -1,0 +1,4 @@
+"""What public functions stand on and no user imports: declared functions, sparsity, padding.
+
+It may import the core, its extensions and the public library, which imports it.
+"""

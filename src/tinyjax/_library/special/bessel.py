@@ -1,0 +1,118 @@
+"""The modified Bessel functions of orders 0 and 1, scaled by ``exp(-abs(x))``; Kaiser's window."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+import tinyjax.numpy as jnp
+from tinyjax._library.special import declaring
+from tinyjax.core.primitives import elementwise as ew, families
+from tinyjax.core.values import Array, ArrayLike
+from tinyjax.dtypes import HostArray
+from tinyjax.numpy import elementwise, promotion as pm, windows
+
+
+def _near(order: int) -> Callable[[HostArray], HostArray]:
+    return lambda x: np.asarray(declaring.scipy_special().ive(order, x) / x**order)
+
+
+def _far(order: int) -> Callable[[HostArray], HostArray]:
+    return lambda u: np.asarray(declaring.scipy_special().ive(order, 1 / u) / np.sqrt(u))
+
+
+_NEAR = _near(0), _near(1)
+_FAR = _far(0), _far(1)
+
+
+def _scaled(order: int) -> Callable[[Array], Array]:
+    def formula(x: Array) -> Array:
+        size = jnp.abs(x)
+        near = declaring.chebyshev(jnp.clip(size, 0.0, 8.0), _NEAR[order], 0.0, 8.0)
+        # the asymptotic series is one in 1 / x, over the root of x
+        far = declaring.chebyshev(1 / jnp.maximum(size, 8.0), _FAR[order], 0.0, 0.125)
+        far = far / jnp.sqrt(size)
+        if not order:
+            return jnp.where(size > 8, far, near)
+        return jnp.where(size > 8, far * jnp.sign(x), near * x)
+
+    return formula
+
+
+#: From where on the difference of the two functions is that of their asymptotic series.
+_BEYOND: Final = 40.0
+
+
+def _asymptotic(order: int) -> list[float]:
+    """The series of ``sqrt(2 pi x) ive(order, x)`` in ``1 / x``, DLMF 10.40.1."""
+    term = 1.0
+    coefficients = [term]
+    for k in range(1, 20):
+        term *= -(4 * order**2 - (2 * k - 1) ** 2) / (8 * k)
+        coefficients.append(term)
+    return coefficients
+
+
+#: That of both orders starts with 1.
+_DIFFERENCE: Final = [a - b for a, b in zip(_asymptotic(0), _asymptotic(1), strict=True)]
+#: ``i1(x) / x`` by the square of ``x / 2``, DLMF 10.25.2; exact for x below 1.
+_RATIO: Final = [0.5 / (math.factorial(k) * math.factorial(k + 1)) for k in range(10)]
+
+
+def _difference(x: Array, zeroth: Array, first: Array) -> Array:
+    """``i0e(x) - abs(i1e(x))``, which cancels far away, from the two functions."""
+    size = jnp.abs(x)
+    far = size > _BEYOND
+    inverse = 1 / jnp.where(far, size, _BEYOND)
+    series = jnp.sqrt(inverse / (2 * math.pi)) * declaring.polynomial(inverse, _DIFFERENCE)
+    return jnp.where(far, series, zeroth - jnp.sign(x) * first)
+
+
+def _slope_of_zeroth(t: Array, z: Array, x: Array) -> Array:
+    return -(t * (ew.sign(x) * _difference(x, z, bessel_i1e(x))))
+
+
+def _slope_of_first(t: Array, z: Array, x: Array) -> Array:
+    near = jnp.abs(x) < 1
+    small = jnp.where(near, x, 0.0)
+    series = jnp.exp(-jnp.abs(small)) * declaring.polynomial(small * small / 4, _RATIO)
+    over_x = jnp.where(near, series, z / jnp.where(near, 1.0, x))
+    return t * (_difference(x, bessel_i0e(x), z) - over_x)
+
+
+bessel_i0e: families.Elementwise = declaring.special(
+    "bessel_i0e", declaring.by_scipy("i0e"), _scaled(0), _slope_of_zeroth
+)
+bessel_i1e: families.Elementwise = declaring.special(
+    "bessel_i1e", declaring.by_scipy("i1e"), _scaled(1), _slope_of_first
+)
+
+
+# A window
+
+
+def kaiser(M: ArrayLike, beta: ArrayLike) -> Array:
+    """Return the Kaiser window: ``i0(beta sqrt(1 - t**2)) / i0(beta)``, ``t`` from -1 to 1.
+
+    Args:
+        M: the number of weights, which may be a float such as 5.0.
+        beta: its shape: 0 for equal weights, more for a narrower window.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.kaiser(3, 0.0)
+        Array([1., 1., 1.], dtype=float32)
+    """
+    width = abs(pm.inexact(beta, "kaiser"))
+
+    def weights(i: Array, last: int) -> Array:
+        t = (2 * i - last) / last
+        height = elementwise.sqrt(1 - t * t)
+        # i0(x) is i0e(x) exp(x), whose exponentials are put together so that they do not overflow
+        shape = bessel_i0e(width * height) / bessel_i0e(width)
+        return shape * elementwise.exp(width * (height - 1))
+
+    return windows.window(M, weights)

@@ -1,0 +1,515 @@
+"""The incomplete gamma and beta functions."""
+
+from __future__ import annotations
+
+import math
+from functools import cache, partial
+from typing import Final
+
+import attrs
+
+import tinyjax.numpy as jnp
+from tinyjax import dtypes
+from tinyjax._library.special import declaring
+from tinyjax._primitives import special
+from tinyjax.core.primitives import elementwise as ew, families, shape as sh
+from tinyjax.core.values import Array
+
+# The incomplete gamma functions P and Q, and their derivatives in the parameter.
+#
+# Three formulas share the quarter plane, as in W. Gautschi, "A computational procedure for
+# incomplete gamma functions", ACM Trans. Math. Software 5 (1979): the power series of P where x is
+# below 1 or a, a continued fraction of Q beyond, and for large a near x the uniform expansion of
+# N. Temme (DLMF 8.12), whose coefficients follow from each other. Their derivatives in a are taken
+# term by term.
+
+
+#: From where on a is large: the expansion then stands for x within 0.3 a of a.
+LARGE: Final = 200.0
+#: Where ``log(1 + x)`` is nearly x.
+NEAR_ONE: Final = 0.4
+_TINY: Final = 1e-300
+
+
+def lgamma_of_one_more(x: Array) -> Array:
+    """``lgamma(1 + x)`` for positive x, with all its digits near 0."""
+    near = x < 0.5
+    small = jnp.where(near, x, 0.25)
+    series = declaring.polynomial(small, special._LGAMMA_AT_TWO[::-1], 0.5) - jnp.log1p(small)
+    return jnp.where(near, series, special.lgamma(jnp.where(near, 1.0, x) + 1.0))
+
+
+def stirling_series(x: Array) -> Array:
+    """``lgamma(x) - ((x - 1/2) log(x) - x + log(2 pi) / 2)`` for x of at least 10."""
+    inverse = 1 / x
+    return inverse * declaring.polynomial(inverse * inverse, special._STIRLING[::-1], 0.01)
+
+
+def stirling_error(x: Array) -> Array:
+    """``lgamma(x) - ((x - 1/2) log(x) - x + log(2 pi) / 2)`` for positive x."""
+    far = x > 10
+    small = jnp.where(far, 1.0, x)
+    above = small + 10
+    # lgamma(x) = lgamma(x + 10) - log(x (x + 1) ... (x + 9)), in numbers of at most 10
+    cube, product = above * above * above, small + 1
+    for k in range(2, 10):
+        product = product * (small + k)
+    steps = cube * cube * cube / product
+    shift = (small + 0.5) * jnp.log(above / small) + (jnp.log(steps) - 10)
+    return stirling_series(jnp.where(far, x, above)) + jnp.where(far, 0.0, shift)
+
+
+def minus_log1p_near(x: Array) -> Array:
+    """``x - log(1 + x)`` for x to ``NEAR_ONE``, with all its digits."""
+    # log(1 + x) = 2 artanh(r), where r is at most 1/4
+    r = x / (2 + x)
+    square = r * r
+    tail = declaring.polynomial(square, [1 / (2 * k + 3) for k in range(14)])
+    return r * (x - 2 * square * tail)
+
+
+def minus_log1p(x: Array) -> Array:
+    """``x - log(1 + x)``, with all its digits near 0."""
+    near = jnp.abs(x) < NEAR_ONE
+    small = jnp.where(near, x, 0.0)
+    return jnp.where(near, minus_log1p_near(small), x - jnp.log1p(x))
+
+
+# Temme's expansion
+
+
+@cache
+def _temme_coefficients() -> tuple[tuple[float, ...], ...]:
+    """Expand the coefficients ``c_k`` of DLMF 8.12.8 in powers of eta."""
+    from fractions import Fraction  # noqa: PLC0415 (seldom needed)
+
+    count, orders = 17, 7
+    length = count + 2 * orders + 2
+    # mu = eta + eta^2 / 3 + ..., from mu mu' = (1 + mu) eta
+    mu = [Fraction(0), Fraction(1)]
+    for n in range(2, length + 1):
+        known = sum((mu[i] * (n + 1 - i) * mu[n + 1 - i] for i in range(2, n)), Fraction(0))
+        mu.append((mu[n - 1] - known) / (n + 1))
+    # eta / mu = 1 + ..., so that c_0 = 1 / mu - 1 / eta
+    inverse = [Fraction(1)]
+    for n in range(1, length):
+        inverse.append(-sum((mu[i + 1] * inverse[n - i] for i in range(1, n + 1)), Fraction(0)))
+    first = inverse[1:]
+    rows = [first]
+    for _ in range(1, orders):
+        last = rows[-1]
+        # c_k is c_{k-1}' / eta and a multiple of 1 / mu that takes the pole away
+        rows.append([(n + 2) * last[n + 2] - last[1] * first[n] for n in range(len(last) - 2)])
+    return tuple([tuple([float(c) for c in row[: count - k]]) for k, row in enumerate(rows)])
+
+
+@attrs.frozen
+class _Temme:
+    """The expansion's parts, for large a near x.
+
+    Attributes:
+        eta: ``eta^2 / 2 = x / a - 1 - log(x / a)``, with the sign of ``x - a``.
+        gauss: ``exp(-a eta^2 / 2) / sqrt(2 pi a)``.
+        total: the sum of ``c_k a^-k``.
+        slope: its derivative in eta, where it is wanted.
+        slope_a: its derivative in a at fixed eta, where it is wanted.
+    """
+
+    eta: Array
+    gauss: Array
+    total: Array
+    slope: Array
+    slope_a: Array
+
+    def upper(self, a: Array) -> Array:
+        """``Q``."""
+        return 0.5 * special.erfc(self.eta * jnp.sqrt(a / 2)) + self.gauss * self.total
+
+    def lower(self, a: Array) -> Array:
+        """``P``."""
+        return 0.5 * special.erfc(-self.eta * jnp.sqrt(a / 2)) - self.gauss * self.total
+
+    def upper_slope(self, a: Array, x: Array) -> Array:
+        """The derivative of ``Q`` in a, over ``gauss``."""
+        # mu / eta = 1 / (1 + eta c_0), and d eta / da = -(mu / eta) / a
+        c0 = declaring.polynomial(self.eta, _temme_coefficients()[0])
+        ratio = 1 / (1 + self.eta * c0)
+        from_erfc = ratio - self.eta / 2
+        from_gauss = (jnp.log(x / a) - 1 / (2 * a)) * self.total
+        return from_erfc + from_gauss + self.slope_a - self.slope * ratio / a
+
+
+@cache
+def _temme_terms(precision: float) -> tuple[tuple[float, ...], ...]:
+    """Return the coefficients that count in a precision, for a from ``LARGE`` on."""
+    least = precision / 64
+    rows = []
+    for k, row in enumerate(_temme_coefficients()):
+        # eta is at most 0.34 where x is within 0.3 a of a
+        sizes = [abs(c) * 0.34**n * LARGE**-k for n, c in enumerate(row)]
+        count = max((n + 1 for n, size in enumerate(sizes) if size > least), default=0)
+        rows.append(row if precision <= declaring.EPS else row[:count])
+    return tuple([row for row in rows if row])
+
+
+def _temme(a: Array, x: Array, with_slope: bool) -> _Temme:
+    mu = (x - a) / a
+    half = minus_log1p(mu)
+    eta = jnp.sign(mu) * jnp.sqrt(2 * half)
+    inverse = 1 / a
+    power = jnp.ones_like(a)
+    total = slope = slope_a = jnp.zeros_like(a)
+    for k, row in enumerate(_temme_terms(declaring.wanted_precision())):
+        value = declaring.polynomial(eta, row)
+        total = total + power * value
+        if with_slope:
+            if row[1:]:
+                slope = slope + power * declaring.polynomial(
+                    eta, [n * c for n, c in enumerate(row)][1:]
+                )
+            slope_a = slope_a - k * power * inverse * value
+        power = power * inverse
+    gauss = jnp.exp(-a * half) / jnp.sqrt(2 * math.pi * a)
+    return _Temme(eta, gauss, total, slope, slope_a)
+
+
+# The series and the continued fraction
+
+
+def _distance(a: Array, x: Array) -> Array:
+    """``a log(x / a) - (x - a)``, which is at most 0."""
+    offset = x - a
+    near = jnp.abs(offset) < 0.4 * a
+    series = minus_log1p(jnp.where(near, offset, 0.0) / a)
+    return jnp.where(near, -a * series, a * jnp.log(jnp.where(near, a, x) / a) - offset)
+
+
+def _density(a: Array, x: Array) -> Array:
+    """``x^a exp(-x) / gamma(a + 1)``."""
+    large = a > 10
+    big, small = jnp.where(large, a, 10.0), jnp.where(large, 1.0, a)
+    far = _distance(big, x) - stirling_series(big)
+    near = small * jnp.log(x) - x - lgamma_of_one_more(small)
+    return jnp.where(large, jnp.exp(far) / jnp.sqrt(2 * math.pi * big), jnp.exp(near))
+
+
+def _series(a: Array, x: Array, with_slope: bool) -> tuple[Array, Array]:
+    """``P`` over the density, ``1 + x / (a + 1) + ...``, and its derivative in a."""
+
+    def step(state: tuple[Array, ...]) -> tuple[Array, ...]:
+        n, term, total, *slopes = state
+        place = a + n
+        term = term * (x / place)
+        if not slopes:
+            return n + 1, term, total + term
+        rate, slope = slopes
+        rate = rate + 1 / place
+        return n + 1, term, total + term, rate, slope - term * rate
+
+    one, zero = jnp.ones_like(a), jnp.zeros_like(a)
+    first = jnp.ones_like(a, shape=())
+    start = (first, one, one, zero, zero) if with_slope else (first, one, one)
+    # the derivative's terms are greater by a factor that grows as a logarithm
+    least = (
+        declaring.EPS / 64
+        if with_slope
+        else max(declaring.EPS / 4, declaring.wanted_precision() / 64)
+    )
+    _, _, total, *slopes = declaring.iterate(
+        lambda s: s[1] > least * s[2], step, start, together=not with_slope
+    )
+    return total, slopes[1] if slopes else zero
+
+
+def _fraction(a: Array, x: Array, with_slope: bool) -> tuple[Array, Array]:
+    """``Q`` over ``a`` times the density, by DLMF 8.9.2, and its derivative in a.
+
+    Evaluated forward as W. Lentz does (Applied Optics 15, 1976): the product of the ratios of
+    successive convergents.
+    """
+    one, zero = jnp.ones_like(a), jnp.zeros_like(a)
+    first = x + 1 - a
+    # rounding keeps the ratios some units from 1
+    least = (
+        2 * declaring.EPS
+        if with_slope
+        else max(2 * declaring.EPS, declaring.wanted_precision() / 64)
+    )
+
+    def away(y: Array) -> Array:
+        return jnp.where(jnp.abs(y) < _TINY, _TINY, y)
+
+    def step(state: tuple[Array, ...]) -> tuple[Array, ...]:
+        n, c, d, value, last, *slopes = state
+        # what has converged waits for the others as it is
+        going = last > least
+        numerator = n * (a - n)
+        b = first + 2 * n
+        next_d = 1 / away(numerator * d + b)
+        next_c = away(b + numerator / c)
+        ratio = next_c * next_d
+        new = jnp.where(going, value * ratio, value)
+        change = jnp.abs(ratio - 1)
+        if not slopes:
+            return n + 1, next_c, next_d, new, jnp.where(going, change, last)
+        # b falls by one as a grows by one, and the numerator grows by n
+        slope_c, slope_d, slope = slopes
+        slope_d = -(n * d + numerator * slope_d - 1) * next_d * next_d
+        slope_c = n / c - 1 - numerator * slope_c / (c * c)
+        of_ratio = slope_c * next_d + next_c * slope_d
+        slope = jnp.where(going, slope * ratio + value * of_ratio, slope)
+        change = jnp.where(going, change + jnp.abs(of_ratio), last)
+        return n + 1, next_c, next_d, new, change, slope_c, slope_d, slope
+
+    d = 1 / away(first)
+    start: tuple[Array, ...] = (jnp.ones_like(a, shape=()), sh.full_like(a, 1 / _TINY), d, d, one)
+    if with_slope:
+        start = (*start, zero, d * d, d * d)
+    state = declaring.iterate(
+        lambda s: (s[4] > least) & (s[0] < 5000), step, start, together=not with_slope
+    )
+    return state[3], state[7] if with_slope else zero
+
+
+def _upper_of_small(a: Array, x: Array) -> Array:
+    """``Q`` for a below 1 and x to 1.1, where it is not the small difference ``1 - P``."""
+    log = a * jnp.log(x) - lgamma_of_one_more(a)
+    term = jnp.ones_like(a)
+    total = jnp.zeros_like(a)
+    for n in range(1, 21):
+        term = term * (-x / n)
+        total = total + term / (a + n)
+    return -jnp.expm1(log) - jnp.exp(log) * a * total
+
+
+@attrs.frozen
+class _Regions:
+    """Where which formula stands."""
+
+    inside: Array
+    expansion: Array
+    series: Array
+    fraction: Array
+
+
+def _regions(a: Array, x: Array) -> _Regions:
+    inside = (a > 0) & (x > 0) & (a < math.inf) & (x < math.inf)
+    expansion = inside & (a > LARGE) & (jnp.abs(x - a) < 0.3 * a)
+    series = inside & ~expansion & ((x <= 1.1) | (x < a))
+    return _Regions(inside, expansion, series, inside & ~expansion & ~series)
+
+
+def _at(where: Array, a: Array, x: Array, safe_a: float, safe_x: float) -> tuple[Array, Array]:
+    return jnp.where(where, a, safe_a), jnp.where(where, x, safe_x)
+
+
+def _outside(a: Array, x: Array, value: Array, at_zero: float, at_infinity: float) -> Array:
+    """Add the values on the border; NaN beyond."""
+    infinite = a == math.inf
+    border = jnp.where(x == 0, at_zero, jnp.where(infinite, at_zero, at_infinity))
+    # as a goes to 0 the whole of the distribution comes to 0
+    border = jnp.where(a == 0, at_infinity, border)
+    wrong = ~((a >= 0) & (x >= 0)) | ((a == 0) & (x == 0)) | (infinite & (x == math.inf))
+    inside = (a > 0) & (x > 0) & ~infinite & (x < math.inf)
+    return jnp.where(inside, value, jnp.where(wrong, math.nan, border))
+
+
+def _incomplete(a: Array, x: Array, upper: bool) -> Array:
+    r = _regions(a, x)
+    by_expansion = _temme(*_at(r.expansion, a, x, 2 * LARGE, 2 * LARGE), False)
+    a_expansion = jnp.where(r.expansion, a, 2 * LARGE)
+    near = by_expansion.upper(a_expansion) if upper else by_expansion.lower(a_expansion)
+    density = _density(*_at(r.inside, a, x, 1.0, 1.0))
+    lower = density * _series(*_at(r.series, a, x, 1.0, 0.5), with_slope=False)[0]
+    fraction = _fraction(*_at(r.fraction, a, x, 1.0, 3.0), with_slope=False)[0]
+    above = jnp.where(r.fraction, a, 1.0) * density * fraction
+    if not upper:
+        value = jnp.where(r.expansion, near, jnp.where(r.series, lower, 1 - above))
+        return _outside(a, x, value, 0.0, 1.0)
+    small = r.series & (a < 1) & (x <= 1.1)
+    of_small = _upper_of_small(*_at(small, a, x, 0.5, 0.5))
+    below = jnp.where(small, of_small, 1 - lower)
+    value = jnp.where(r.expansion, near, jnp.where(r.series, below, above))
+    return _outside(a, x, value, 1.0, 0.0)
+
+
+def _slope(a: Array, x: Array, of_sample: bool) -> Array:
+    """The derivative of ``P`` in a; or of the ``x`` that keeps ``P``, which is less than 0 over it.
+
+    The density is in both the derivative in a and that in x, so it leaves the ratio of the two
+    before it can underflow.
+    """
+    r = _regions(a, x)
+    a_far, x_far = _at(r.expansion, a, x, 2 * LARGE, 2 * LARGE)
+    by_expansion = _temme(a_far, x_far, True)
+    far = by_expansion.upper_slope(a_far, x_far)
+    a_low, x_low = _at(r.series, a, x, 1.0, 0.5)
+    total, slope = _series(a_low, x_low, with_slope=True)
+    low = (jnp.log(x_low) - special.digamma(a_low + 1)) * total + slope
+    a_high, x_high = _at(r.fraction, a, x, 1.0, 3.0)
+    value, slope = _fraction(a_high, x_high, with_slope=True)
+    high = (jnp.log(x_high) - special.digamma(a_high)) * value + slope
+    if of_sample:
+        # the density of x is a / x times x^a exp(-x) / gamma(a + 1)
+        scaled = (x_far / a_far) * jnp.exp(stirling_error(a_far)) * far
+        result = jnp.where(
+            r.expansion, scaled, jnp.where(r.series, -x_low / a_low * low, x_high * high)
+        )
+        return jnp.where(r.inside, result, jnp.where((a > 0) & (x == 0), 0.0, math.nan))
+    density = _density(*_at(r.inside, a, x, 1.0, 1.0))
+    result = jnp.where(
+        r.expansion,
+        -by_expansion.gauss * far,
+        jnp.where(r.series, density * low, -a_high * density * high),
+    )
+    return jnp.where(a == 0, math.nan, _outside(a, x, result, 0.0, 0.0))
+
+
+# The primitives
+
+
+def gamma_density(a: Array, x: Array) -> Array:
+    """``x^(a - 1) exp(-x) / gamma(a)``, the derivative of ``P`` in x."""
+    large = a > 10
+    small = jnp.where(large, 1.0, a)
+    flat = (small == 1) & (x == 0)  # x^0
+    near = ew.exp((small - 1.0) * ew.log(jnp.where(flat, 1.0, x)) - x - special.lgamma(small))
+    # for large a the parts of the logarithm cancel, but for what Stirling's formula leaves
+    big = jnp.where(large, a, 10.0)
+    over = jnp.where(x == 0, 1.0, x)
+    far = jnp.exp(_distance(big, x) - stirling_series(big)) * jnp.sqrt(big / (2 * math.pi)) / over
+    return jnp.where(large, far, near)
+
+
+def _grad_a_in_x(t: Array, z: Array, a: Array, x: Array) -> Array:
+    return t * (gamma_density(a, x) * (ew.log(x) - special.digamma(a)))
+
+
+igamma_grad_a: families.Elementwise = declaring.special(
+    "igamma_grad_a",
+    declaring.by_formula(partial(_slope, of_sample=False)),
+    partial(_slope, of_sample=False),
+    declaring.no_derivative("igamma_grad_a", "parameter"),
+    _grad_a_in_x,
+)
+random_gamma_grad: families.Elementwise = declaring.special(
+    "random_gamma_grad",
+    declaring.by_formula(partial(_slope, of_sample=True)),
+    partial(_slope, of_sample=True),
+    declaring.no_derivative("random_gamma_grad", "parameter"),
+    declaring.no_derivative("random_gamma_grad", "sample"),
+)
+igamma: families.Elementwise = declaring.special(
+    "igamma",
+    declaring.by_scipy("gammainc"),
+    partial(_incomplete, upper=False),
+    lambda t, z, a, x: t * igamma_grad_a(a, x),
+    lambda t, z, a, x: t * gamma_density(a, x),
+)
+igammac: families.Elementwise = declaring.special(
+    "igammac",
+    declaring.by_scipy("gammaincc"),
+    partial(_incomplete, upper=True),
+    lambda t, z, a, x: -(t * igamma_grad_a(a, x)),
+    lambda t, z, a, x: -(t * gamma_density(a, x)),
+)
+
+
+# The regularized incomplete beta function.
+#
+# The continued fraction is DLMF 8.17.22, evaluated forward by Lentz's method where it converges
+# fast, at ``x < (a + 1) / (a + b + 2)``; beyond, the function is one minus itself with a and b
+# exchanged. What stands before the fraction is written with the differences of ``lgamma`` and
+# Stirling's formula, and with logarithms less their linear parts, so that it keeps its digits
+# where a and b are large.
+
+
+#: How near to 1 the ratio of two convergents comes: rounding keeps it some units away.
+_CLOSE: Final = 4 * declaring.EPS
+
+
+def _rows(*operands: Array) -> Array:
+    """Stack by selects.
+
+    XLA computes them in the kernel that reads them, and compiles one for a concatenation.
+    """
+    *others, out = operands
+    row = sh.iota((len(operands), *out.shape), dtypes.int32, 0)
+    for k, x in enumerate(others):
+        out = jnp.where(row == k, x, out)
+    return out
+
+
+def _power(a: Array, b: Array, x: Array) -> Array:
+    """``x^a (1 - x)^b / beta(a, b)`` for a and b above 0 and x in (0, 1)."""
+    # (a + b) (x - a / (a + b)), with its digits however small x or 1 - x is
+    offset = b * x - a * (1 - x)
+    parameter = _rows(a, b, a + b)
+    change = _rows(offset, -offset, jnp.zeros_like(x)) / parameter
+    ratio = _rows(x, 1 - x, jnp.ones_like(x)) * ((a + b) / parameter)
+    # log(ratio) without its linear part: these cancel, and what is left has one sign
+    near = jnp.abs(change) < NEAR_ONE
+    bent = jnp.where(near, minus_log1p_near(change), change - jnp.log(ratio))
+    error = stirling_error(parameter)
+    of_sum = sh.iota(error.shape, dtypes.int32, 0) == 2
+    log = jnp.sum(jnp.where(of_sum, error, -(error + parameter * bent)), 0)
+    return jnp.exp(log) * jnp.sqrt(a * (b / (a + b)) / (2 * math.pi))
+
+
+def _beta_fraction(a: Array, b: Array, x: Array, inside: Array) -> Array:
+    """``a beta(a, b) / (x^a (1 - x)^b)`` times the function, inside; anything outside."""
+
+    def away(y: Array) -> Array:
+        return jnp.where(jnp.abs(y) < _TINY, _TINY, y)
+
+    def goes_on(state: tuple[Array, ...]) -> Array:
+        _, c, d, _ = state
+        return jnp.abs(c * d - 1) > _CLOSE
+
+    def step(state: tuple[Array, ...]) -> tuple[Array, ...]:
+        m, c, d, value = state
+        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        odd = -(a + m) * (a + m + b) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        for numerator in (even, odd):
+            d = 1 / away(1 + numerator * d)
+            c = away(1 + numerator / c)
+            value = value * (c * d)
+        # what has converged waits for the others as it is
+        going = goes_on(state)
+        after = zip((c, d, value), state[1:], strict=True)
+        return m + 1, *[jnp.where(going, y, z) for y, z in after]
+
+    d = jnp.where(inside, 1 / away(1 - (a + b) * x / (a + 1)), 1.0)
+    start = (jnp.ones_like(a, shape=()), jnp.ones_like(a), d, d)
+    return declaring.iterate(lambda s: goes_on(s) & (s[0] < 20000), step, start, together=True)[3]
+
+
+def _betainc(a: Array, b: Array, x: Array) -> Array:
+    inside = (a > 0) & (b > 0) & (x > 0) & (x < 1) & (a < math.inf) & (b < math.inf)
+    swapped = x > (a + 1) / (a + b + 2)
+    p, q = jnp.where(swapped, b, a), jnp.where(swapped, a, b)
+    y = jnp.where(swapped, 1 - x, x)
+    part = _power(a, b, x) * _beta_fraction(p, q, y, inside) / p
+    value = jnp.where(swapped, 1 - part, part)
+    wrong = ~((a >= 0) & (b >= 0) & (x >= 0) & (x <= 1))
+    wrong = wrong | ((a == 0) & (b == 0)) | ((a == math.inf) & (b == math.inf))
+    # all of the distribution is at 0, or at 1
+    low, high = (a == 0) | (b == math.inf), (b == 0) | (a == math.inf)
+    ends = jnp.where(low, 1.0, jnp.where(high, 0.0, jnp.where(x == 1, 1.0, 0.0)))
+    ends = jnp.where(low & (x == 0), 0.0, jnp.where(high & (x == 1), 1.0, ends))
+    return jnp.where(inside, value, jnp.where(wrong, math.nan, ends))
+
+
+def _beta_density(a: Array, b: Array, x: Array) -> Array:
+    log = (a - 1.0) * ew.log(x) + (b - 1.0) * ew.log1p(-x)
+    return ew.exp(log - (special.lgamma(a) + special.lgamma(b) - special.lgamma(a + b)))
+
+
+regularized_incomplete_beta: families.Elementwise = declaring.special(
+    "regularized_incomplete_beta",
+    declaring.by_scipy("betainc"),
+    _betainc,
+    declaring.no_derivative("betainc", "first parameter"),
+    declaring.no_derivative("betainc", "second parameter"),
+    lambda t, z, a, b, x: t * _beta_density(a, b, x),
+)

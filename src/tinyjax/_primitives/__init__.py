@@ -1,0 +1,21 @@
+"""Primitives of the library, one file per family, every rule of a primitive in one place.
+
+What a first operation does without is loaded when it is first asked for here.
+"""
+
+from __future__ import annotations
+
+from tinyjax._base.lazy import namespace
+
+__all__, __getattr__, __dir__ = namespace(
+    __name__,
+    {
+        "bitcast": "bitcast_convert_type",
+        "bits": "power",
+        "cumulative": "cumsum",
+        "gather_scatter": (
+            "GatherDimensionNumbers GatherParams ScatterDimensionNumbers ScatterParams gather_p "
+            "gather_windows scatter_p scatter_windows"
+        ),
+    },
+)

@@ -1,0 +1,93 @@
+"""What ``import tinyjax`` does besides naming things: rooms attach to the core, settings apply."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np  # noqa: F401 - here, since deeper in a nest of imports it takes longer
+
+from tinyjax import config, numpy
+from tinyjax._base import lazy
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.values.array import install_namespace
+
+install_namespace(numpy)
+lazy.ROOMS.update(
+    # how programs are run: evaluated at first, called in short, and calling Python
+    tiers="tinyjax._extensions.host.tiers",
+    short_calls="tinyjax._extensions.host.xla.short_calls",
+    calling_programs="tinyjax._extensions.callbacks.xla.programs",
+    # options of vmap, and what explain says of earlier calls
+    portions="tinyjax._extensions.portions",
+    explaining="tinyjax._extensions.explaining",
+    # what applies primitives, for their own method
+    bind="tinyjax.core.tracing.trace",
+    # how a notebook shows arrays and programs
+    display="tinyjax._base.display",
+    # keys of rules
+    checkpointed="tinyjax._extensions.checkpointing.loops",
+    large="tinyjax._extensions.host.large",
+    # where arrays lie elsewhere, and what makes platforms known
+    plane="tinyjax._extensions.parallel.plane",
+    platforms="tinyjax._extensions.parallel.xla",
+    # what evaluates by the settings: looks for NaNs, and at transfers
+    debugging="tinyjax._extensions.nans",
+    guarding="tinyjax._library.transfers",
+    # what looks at indices
+    bounds="tinyjax._extensions.callbacks.bounds",
+    # masks of cotangents
+    choices="tinyjax._extensions.choices.backward",
+    # what rules log in a backward pass, and what they keep in references
+    logs="tinyjax.custom_derivatives.logs",
+    rule_state="tinyjax._extensions.state.rules",
+    # a parameter of grad, vjp and checkpoint
+    memory_budget="tinyjax._extensions.rematerialization.transformation",
+    # a value of jit's control_flow, and another of its options
+    source="tinyjax.source",
+    pad_to="tinyjax._library.padding.function",
+)
+lazy.ROOMS["with jit"] = (
+    "tinyjax.core.api.gradients tinyjax.numpy.contraction tinyjax.numpy.indexing "
+    "tinyjax.numpy.lookups tinyjax.numpy.reductions tinyjax.numpy.selection "
+    "tinyjax.core.api.mapping tinyjax.core.control_flow.scan tinyjax.core.control_flow.loops "
+    "tinyjax._extensions.host.tiers"
+)
+
+
+def _evaluate_as_set(current: config.Settings) -> Callable[[], None]:
+    """Load what the settings ask for, when they first do, and choose the trace that evaluates."""
+    if current.progress:
+        import_module("tinyjax._extensions.progress")
+    if not current.guarding and lazy.ROOMS["guarding"] not in sys.modules:  # nor was it before
+        return tr.choose_base(current)
+    release, choose_again = lazy.room("guarding").hold(current), tr.choose_base(current)
+
+    def restore() -> None:
+        choose_again()
+        release()
+
+    return restore
+
+
+config.follow(_evaluate_as_set)
+
+
+def _linearize(*args: Any) -> Any:
+    return _repeating().EagerLinearizeTrace(*args)
+
+
+def _transpose(*args: Any) -> Any:
+    return _repeating().EagerTransposer(*args)
+
+
+def _repeating() -> Any:
+    """Load what repeats derivatives of values at hand; the next ones are made of it at once."""
+    steps = import_module("tinyjax._extensions.host.steps")
+    tr.EVAL.machine = steps.MACHINE
+    return steps
+
+
+tr.EVAL.machine = tr.Machine(linearize=_linearize, transpose=_transpose, above=tr.CORE)
