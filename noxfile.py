@@ -234,7 +234,7 @@ def coverage(session: nox.Session) -> None:
     It takes hardly longer than the tests, and goes on where it was stopped.
     """
     install(session, ".", "test", "examples", "types", "coverage")
-    run(session, "python", "-m", "reaching", "--fail-under=97", *session.posargs, env=TESTS)
+    run(session, "python", "-m", "tools.reaching", "--fail-under=97", *session.posargs, env=TESTS)
 
 
 #: Older processors, to be imitated: what OpenBLAS calls each, which of the instructions that it may
@@ -259,7 +259,7 @@ def processors(session: nox.Session, processor: str) -> None:
     python = str(PROGRAMS / "python")
     found = session.run(python, "-W", "ignore", "-c", ask, silent=True)
     # tests/conftest.py leaves flags alone that are in the environment
-    quick = session.run(python, "-c", "import quick; print(quick.FLAGS)", silent=True, env=TESTS)
+    quick = session.run(python, "-c", "from tools import quick; print(quick.FLAGS)", silent=True, env=TESTS)
     run(
         session,
         *("pytest", "-n", "2", *session.posargs),
@@ -372,11 +372,11 @@ def without_jaxlib(session: nox.Session) -> None:
     """
     install(session, ".", "test", "examples")
     evaluated = ("-k", "not exported and not lowered and not aot-stages and not aot-without_data")
-    options = ("-p", "without_jaxlib", "-W", "ignore:jaxlib:UserWarning", *evaluated)
+    options = ("-p", "tools.without_jaxlib", "-W", "ignore:jaxlib:UserWarning", *evaluated)
     documents = ("tests/seeds", "tests/test_tutorials.py", *session.posargs)
     run(session, *SUITE, *options, *documents, env=TESTS | {"TINYJAX_TIER": "first"})
     for name in ON_ONE_DEVICE:
-        run(session, "python", "tests/without_jaxlib.py", f"examples/{name}")
+        run(session, "python", "tests/tools/without_jaxlib.py", f"examples/{name}")
 
 
 @nox.session
@@ -442,14 +442,14 @@ def cuda_compile(session: nox.Session) -> None:
     python = apart(session, "cuda", *nox.project.dependency_groups(PROJECT, "cuda"))
     plugin = nox.project.dependency_groups(PROJECT, "cuda-plugin")
     pip(session, python, "--no-deps", *plugin)
-    session.run(python, "tests/cuda_compile.py", *session.posargs)
+    session.run(python, "tests/tools/cuda_compile.py", *session.posargs, env=TESTS)
 
 
 @nox.session
 def frozen(session: nox.Session) -> None:
     """Freeze a program by PyInstaller, and run it. Arguments go to PyInstaller."""
     python = apart(session, "frozen", *nox.project.dependency_groups(PROJECT, "frozen"))
-    session.run(python, "tests/frozen.py", *session.posargs)
+    session.run(python, "tests/tools/frozen.py", *session.posargs)
 
 
 @nox.session
@@ -489,7 +489,7 @@ def typing(session: nox.Session) -> None:
     """Ask five type checkers what they make of right and wrong programs."""
     install(session, ".", "checkers")
     path = os.pathsep.join((str(PROGRAMS), os.environ.get("PATH", "")))
-    run(session, "python", "tests/checkers.py", *session.posargs, env={"PATH": path})
+    run(session, "python", "tests/tools/checkers.py", *session.posargs, env={"PATH": path})
 
 
 @nox.session

@@ -27,12 +27,11 @@ os.environ.setdefault("TINYJAX_STRICT", "1")
 # XLA prints what it thinks of the machine; read when jaxlib is first imported.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
-import searches
-
 from fuzz.forgetting import forget
-from quick import FLAGS
 from tinyjax import default_dtypes
 from tinyjax.errors import TinyjaxError
+from tools import searches
+from tools.quick import FLAGS
 
 os.environ.setdefault("XLA_FLAGS", FLAGS)  # read when XLA is started
 

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from jax_api import entries
+from tools.jax_api import entries
 
 #: Code to run after ``import tinyjax.as_jax``, and what it prints; of an error, its type and part
 #: of its message.

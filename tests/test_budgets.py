@@ -3,11 +3,12 @@
 import json
 
 import pytest
-from budgets import WALKS, kept, rooms, walk, words
-from replay import NOTES, replayed
+
+from tools.budgets import WALKS, kept, rooms, walk, words
+from tools.replay import NOTES, replayed
 
 BUDGETS = kept()
-REMEDY = "say why, and run `python -m budgets` in tests/"
+REMEDY = "say why, and run `python -m tools.budgets` in tests/"
 
 
 def test_no_room_grows() -> None:

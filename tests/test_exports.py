@@ -5,7 +5,8 @@ import sys
 from importlib import import_module
 
 import pytest
-from exports import (
+
+from tools.exports import (
     FUNCTIONS,
     PACKAGE,
     SOURCES,
@@ -20,7 +21,7 @@ NAMESPACES = namespaces()
 #: Public modules that define their names themselves, or by families of functions.
 DECLARES = re.compile(r"^((lazy\.)?answer_for|\w+: Final = Family)\(", re.MULTILINE)
 MODULES = [n for n, path in SOURCES.items() if DECLARES.search(path.read_text("utf-8"))]
-REMEDY = "run `python -m exports` in tests/"
+REMEDY = "run `python -m tools.exports` in tests/"
 
 
 @pytest.mark.parametrize("name", NAMESPACES)

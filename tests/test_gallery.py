@@ -41,7 +41,7 @@ from gallery import (
     stencil,
     transport,
 )
-from gallery_pages import NAMES, PAGES, SCRIPTS, index, page, printed_on, read
+from tools.gallery_pages import NAMES, PAGES, SCRIPTS, index, page, printed_on, read
 
 
 @pytest.fixture
@@ -58,7 +58,9 @@ def test_pages_are_of_their_scripts() -> None:
     assert (PAGES / "index.md").read_text(encoding="utf-8") == index()
     for name in NAMES:
         text = (PAGES / f"{name}.md").read_text(encoding="utf-8")
-        assert text == page(read(name), printed_on(text)), f"run `python -m gallery_pages {name}`"
+        assert text == page(read(name), printed_on(text)), (
+            f"run `python -m tools.gallery_pages {name}`"
+        )
 
 
 def test_pictures_are_small() -> None:

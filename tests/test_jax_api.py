@@ -4,7 +4,7 @@ from typing import Final
 
 import jax
 
-from jax_api import DIFFERS, DOCUMENT, MISSING, entries, missing_share, text
+from tools.jax_api import DIFFERS, DOCUMENT, MISSING, entries, missing_share, text
 
 #: What the share of missing names is taken of: all but array functions, primitives and devices.
 ARRAYS: Final = ("lax", "nn", "numpy", "random", "scipy", "sharding", "extend", "core")
@@ -17,7 +17,7 @@ RELEASE: Final = "0.10.2"
 def test_the_document_is_up_to_date() -> None:
     is_its_release = jax.__version__ == RELEASE
     written = DOCUMENT.read_text(encoding="utf-8")
-    assert not is_its_release or written == text(), "run `python -m jax_api` in tests/"
+    assert not is_its_release or written == text(), "run `python -m tools.jax_api` in tests/"
 
 
 def test_every_missing_name_has_a_reason() -> None:

@@ -1,10 +1,12 @@
 """docs/coverage.md tells what is checked of each primitive."""
 
-from rule_coverage import CHECKED, COLUMNS, DOCUMENT, REASONS, matrix, text
+from tools.rule_coverage import CHECKED, COLUMNS, DOCUMENT, REASONS, matrix, text
 
 
 def test_the_document_is_up_to_date() -> None:
-    assert DOCUMENT.read_text(encoding="utf-8") == text(), "run `python -m rule_coverage` in tests/"
+    assert DOCUMENT.read_text(encoding="utf-8") == text(), (
+        "run `python -m tools.rule_coverage` in tests/"
+    )
 
 
 def test_every_empty_cell_has_a_reason() -> None:

@@ -3,14 +3,14 @@
 from pathlib import Path
 
 import pytest
-import searches
 
 from hostile import SURVEYS
+from tools import searches
 
 
 def test_the_document_is_up_to_date() -> None:
     written = searches.DOCUMENT.read_text(encoding="utf-8")
-    assert written == searches.text(), "run `python -m searches` in tests/"
+    assert written == searches.text(), "run `python -m tools.searches` in tests/"
 
 
 def test_what_is_noted_exists() -> None:

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-import checkers
 import tinyjax
 from tinyjax.core import api
+from tools import checkers
 
 
 @pytest.mark.slow

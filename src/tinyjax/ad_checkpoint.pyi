@@ -1,4 +1,4 @@
-# Written by `python -m exports` in tests/, from the table of the module beside it.
+# Written by `python -m tools.exports` in tests/, from the table of the module beside it.
 
 from tinyjax import checkpoint_policies as checkpoint_policies
 from tinyjax._extensions.checkpointing import checkpoint as checkpoint

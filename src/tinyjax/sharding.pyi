@@ -1,4 +1,4 @@
-# Written by `python -m exports` in tests/, from the table of the module beside it.
+# Written by `python -m tools.exports` in tests/, from the table of the module beside it.
 
 from tinyjax._extensions.parallel.constraint import auto_axes as auto_axes
 from tinyjax._extensions.parallel.constraint import explicit_axes as explicit_axes

@@ -8,11 +8,10 @@ import argparse
 import sys
 import time
 
-import searches
-
 from hostile import SURVEYS
 from hostile.isolation import Survey
-from quick import FLAGS
+from tools import searches
+from tools.quick import FLAGS
 
 # programs are to meet XLA's code as users' programs meet it
 IS_PLAIN = sys.argv[1:2] == ["programs"]

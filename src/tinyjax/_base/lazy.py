@@ -152,7 +152,7 @@ def namespace(
 
     Args:
         module: the module's name. Beside it lies a stub of the same names for type checkers, which
-            ``python -m exports`` in ``tests/`` writes.
+            ``python -m tools.exports`` in ``tests/`` writes.
         table: the homes of names, as ``loader`` takes them.
         why: says why another name is missing, or nothing.
         unlisted: a namespace whose names this one has, too, without listing them.

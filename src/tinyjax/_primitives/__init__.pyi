@@ -1,4 +1,4 @@
-# Written by `python -m exports` in tests/, from the table of the module beside it.
+# Written by `python -m tools.exports` in tests/, from the table of the module beside it.
 
 from tinyjax._primitives.bitcast import bitcast_convert_type as bitcast_convert_type
 from tinyjax._primitives.bits import power as power

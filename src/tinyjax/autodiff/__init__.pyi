@@ -1,4 +1,4 @@
-# Written by `python -m exports` in tests/, from the table of the module beside it.
+# Written by `python -m tools.exports` in tests/, from the table of the module beside it.
 
 from tinyjax._extensions.rematerialization.planning import MemoryPlan as MemoryPlan
 from tinyjax._extensions.rematerialization.transformation import memory_plan as memory_plan

@@ -1,4 +1,4 @@
-# Written by `python -m exports` in tests/, from the table of the module beside it.
+# Written by `python -m tools.exports` in tests/, from the table of the module beside it.
 
 from tinyjax._primitives.linear_maps import linear_call as linear_call
 from tinyjax.custom_derivatives.closures import closure_convert as closure_convert

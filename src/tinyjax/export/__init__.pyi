@@ -1,4 +1,4 @@
-# Written by `python -m exports` in tests/, from the table of the module beside it.
+# Written by `python -m tools.exports` in tests/, from the table of the module beside it.
 
 from tinyjax.export.calling import call_exported_p as call_exported_p
 from tinyjax.export.calling import exported_tangent_p as exported_tangent_p

@@ -1,4 +1,4 @@
-# Written by `python -m exports` in tests/, from the table of the module beside it.
+# Written by `python -m tools.exports` in tests/, from the table of the module beside it.
 
 from tinyjax._extensions.parallel.mesh_rule import MESH as MESH
 from tinyjax._extensions.parallel.mesh_rule import MeshRule as MeshRule

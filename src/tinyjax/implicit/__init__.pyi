@@ -1,4 +1,4 @@
-# Written by `python -m exports` in tests/, from the table of the module beside it.
+# Written by `python -m tools.exports` in tests/, from the table of the module beside it.
 
 from tinyjax.implicit.fixed_points import fixed_point as fixed_point
 from tinyjax.implicit.krylov import Info as Info

@@ -1,4 +1,4 @@
-# Written by `python -m exports` in tests/, from the table of the module beside it.
+# Written by `python -m tools.exports` in tests/, from the table of the module beside it.
 
 from tinyjax._extensions.parallel.collective import all_gather as all_gather
 from tinyjax._extensions.parallel.collective import all_to_all as all_to_all

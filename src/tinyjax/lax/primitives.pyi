@@ -1,4 +1,4 @@
-# Written by `python -m exports` in tests/, from the table of the module beside it.
+# Written by `python -m tools.exports` in tests/, from the table of the module beside it.
 
 from tinyjax._extensions.parallel.collective import all_gather_p as all_gather_p
 from tinyjax._extensions.parallel.collective import all_to_all_p as all_to_all_p

@@ -1,4 +1,4 @@
-# Written by `python -m exports` in tests/, from the table of the module beside it.
+# Written by `python -m tools.exports` in tests/, from the table of the module beside it.
 
 from tinyjax.nn import initializers as initializers
 from tinyjax.nn.attention import dot_product_attention as dot_product_attention

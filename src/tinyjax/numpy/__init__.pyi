@@ -1,4 +1,4 @@
-# Written by `python -m exports` in tests/, from the table of the module beside it.
+# Written by `python -m tools.exports` in tests/, from the table of the module beside it.
 
 from tinyjax._library.special.bessel import kaiser as kaiser
 from tinyjax.core.values.array import Array as ndarray

@@ -1,4 +1,4 @@
-# Written by `python -m exports` in tests/, from the table of the module beside it.
+# Written by `python -m tools.exports` in tests/, from the table of the module beside it.
 
 from tinyjax.profiler.line_costs import summary as summary
 from tinyjax.profiler.recording import ProfileOptions as ProfileOptions

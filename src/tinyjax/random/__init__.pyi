@@ -1,4 +1,4 @@
-# Written by `python -m exports` in tests/, from the table of the module beside it.
+# Written by `python -m tools.exports` in tests/, from the table of the module beside it.
 
 from tinyjax.random.continuous import cauchy as cauchy
 from tinyjax.random.continuous import double_sided_maxwell as double_sided_maxwell

@@ -12,7 +12,7 @@ from fuzz.library.differences import explanation
 from fuzz.library.libraries import JAX, TINYJAX
 from fuzz.library.signatures import functions
 from fuzz.library.survey import compare, plan
-from quick import FLAGS
+from tools.quick import FLAGS
 
 os.environ.setdefault("XLA_FLAGS", FLAGS)
 

@@ -1,4 +1,4 @@
-# Written by `python -m exports` in tests/, from the table of the module beside it.
+# Written by `python -m tools.exports` in tests/, from the table of the module beside it.
 
 from tinyjax._extensions.callbacks.checks import error_if as error_if
 from tinyjax._extensions.callbacks.checks import error_if_p as error_if_p

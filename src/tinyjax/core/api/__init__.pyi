@@ -1,4 +1,4 @@
-# Written by `python -m exports` in tests/, from the table of the module beside it.
+# Written by `python -m tools.exports` in tests/, from the table of the module beside it.
 
 from tinyjax.core.api.arrays import block_until_ready as block_until_ready
 from tinyjax.core.api.arrays import device_get as device_get

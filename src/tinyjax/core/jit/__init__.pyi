@@ -1,4 +1,4 @@
-# Written by `python -m exports` in tests/, from the table of the module beside it.
+# Written by `python -m tools.exports` in tests/, from the table of the module beside it.
 
 from tinyjax.core.jit.decorator import jit as jit
 from tinyjax.core.jit.function import JitFunction as JitFunction

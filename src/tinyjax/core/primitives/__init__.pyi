@@ -1,4 +1,4 @@
-# Written by `python -m exports` in tests/, from the table of the module beside it.
+# Written by `python -m tools.exports` in tests/, from the table of the module beside it.
 
 from tinyjax.core.primitives.reduce import reduce_and as reduce_and
 from tinyjax.core.primitives.slicing import concatenate as concatenate

@@ -1,4 +1,4 @@
-# Written by `python -m exports` in tests/, from the functions of tinyjax.numpy that arrays call.
+# Written by `python -m tools.exports` in tests/, from the functions of tinyjax.numpy that arrays call.
 
 from collections.abc import Sequence as Sequence
 from tinyjax import dtypes as dtypes

@@ -1,4 +1,4 @@
-# Written by `python -m exports` in tests/, from the table of the module beside it.
+# Written by `python -m tools.exports` in tests/, from the table of the module beside it.
 
 from tinyjax.core.xla.backend import backend_of as backend_of
 from tinyjax.core.xla.backend import has_started as has_started

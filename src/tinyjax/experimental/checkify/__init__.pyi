@@ -1,4 +1,4 @@
-# Written by `python -m exports` in tests/, from the table of the module beside it.
+# Written by `python -m tools.exports` in tests/, from the table of the module beside it.
 
 from tinyjax.errors import CheckFailedError as JaxRuntimeError
 from tinyjax.experimental.checkify.api import Error as Error

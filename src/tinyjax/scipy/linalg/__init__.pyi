@@ -1,4 +1,4 @@
-# Written by `python -m exports` in tests/, from the table of the module beside it.
+# Written by `python -m tools.exports` in tests/, from the table of the module beside it.
 
 from tinyjax.scipy.linalg.factors import block_diag as block_diag
 from tinyjax.scipy.linalg.factors import cho_factor as cho_factor

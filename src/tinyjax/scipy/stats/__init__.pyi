@@ -1,4 +1,4 @@
-# Written by `python -m exports` in tests/, from the table of the module beside it.
+# Written by `python -m tools.exports` in tests/, from the table of the module beside it.
 
 from tinyjax.scipy.stats import bernoulli as bernoulli
 from tinyjax.scipy.stats import beta as beta

@@ -1,4 +1,4 @@
-# Written by `python -m exports` in tests/, from the table of the module beside it.
+# Written by `python -m tools.exports` in tests/, from the table of the module beside it.
 
 from tinyjax._extensions.callbacks.xla import foreign_functions as foreign_functions
 from tinyjax._extensions.callbacks.xla import programs as programs

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import attrs
 
-ROOT = Path(__file__).parent.parent
-PROGRAMS = Path(__file__).parent / "typing"
+ROOT = Path(__file__).parents[2]
+PROGRAMS = ROOT / "tests" / "typing"
 #: What a checker says of code that Python gives no way to annotate: the parameters of a lambda.
 LAMBDAS = ("reportUnknown", "implicit-any-lambda")
 

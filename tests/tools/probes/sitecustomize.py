@@ -1,6 +1,6 @@
 """Counts what a process reaches that a test starts; Python imports it first, by its name.
 
-``python -m reaching`` puts this folder on the path, and names another in TINYJAX_REACHED.
+``python -m tools.reaching`` puts this folder on the path, and names another in TINYJAX_REACHED.
 """
 
 import atexit
@@ -26,7 +26,7 @@ if (folder := os.environ.get("TINYJAX_REACHED")) and "slipcover" not in sys.orig
             part.write_text(json.dumps(_counter.get_coverage()), encoding="utf-8")
             part.rename(part.with_suffix(".json"))
 
-    _package = str(Path(__file__).parents[2] / "src")
+    _package = str(Path(__file__).parents[3] / "src")
     _counter = slipcover.Slipcover(branch=True, source=[])
     _matcher = slipcover.FileMatcher(sources=[_package])
     slipcover.ImportManager(_counter, _matcher).__enter__()

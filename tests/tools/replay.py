@@ -1,7 +1,7 @@
 """Digests of programs, as jaxprs and as StableHLO: replay.json keeps them, and a test compares.
 
 A reshaping of the library leaves them as they are. A commit that changes what is traced or compiled
-says which programs, and why; ``python -m budgets`` in ``tests/`` keeps its digests.
+says which programs, and why; ``python -m tools.budgets`` in ``tests/`` keeps its digests.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ import tinyjax
 from specs import Spec, all_specs
 from tinyjax import jit, jvp, make_jaxpr, vmap
 
-ROOT: Final = Path(__file__).parents[1]
+ROOT: Final = Path(__file__).parents[2]
 NOTES: Final = Path(__file__).with_name("replay.json")
 
 #: A function and its operands.
@@ -83,9 +83,9 @@ def digests() -> dict[str, str]:
 
 def replayed() -> str:
     """Write the digests as a new process makes them, whatever this one has set."""
-    program = [sys.executable, "-m", "replay"]
+    program = [sys.executable, "-m", "tools.replay"]
     environment = {k: v for k, v in os.environ.items() if "JAX_" not in k}
-    environment["PYTHONPATH"] = str(Path(__file__).parent)
+    environment["PYTHONPATH"] = str(ROOT / "tests")
     return subprocess.check_output(program, cwd=ROOT, env=environment, text=True)
 
 

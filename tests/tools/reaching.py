@@ -5,8 +5,8 @@ hardly longer than without. Files of tests run in groups, each in a process of i
 reached is kept, so that a run that was stopped goes on where it was. Processes that tests start
 count, if they end of themselves.
 
-``python -m reaching`` in ``tests/`` runs what has not been run since the last change of the package
-or the tests, and lists what nothing reached.
+``python -m tools.reaching`` in ``tests/`` runs what has not been run since the last change of the
+package or the tests, and lists what nothing reached.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Final, TypeAlias
 
 import attrs
 
-ROOT: Final = Path(__file__).parents[1]
+ROOT: Final = Path(__file__).parents[2]
 FOLDER: Final = ROOT / ".nox" / "coverage"
 #: Files of tests in a process: it takes ten seconds to put the probes in.
 _GROUP: Final = 8
@@ -169,7 +169,9 @@ def run(files: Sequence[str], out: Path) -> bool:
     counting = ("-m", "slipcover", "--branch", "--source", "src", "--json", "--out")
     part = out.with_suffix(".part")
     tests = ("-m", "pytest", *_OPTIONS, *_PLAIN, *_QUIET, *files)
-    path = os.pathsep.join((str(ROOT / "tests" / "probes"), os.environ.get("PYTHONPATH", "")))
+    path = os.pathsep.join(
+        (str(ROOT / "tests" / "tools" / "probes"), os.environ.get("PYTHONPATH", ""))
+    )
     code = subprocess.run(
         [sys.executable, "-W", "ignore", *counting, str(part), *tests],
         cwd=ROOT,

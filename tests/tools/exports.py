@@ -1,4 +1,4 @@
-"""Tables of exports: ``python -m exports`` in ``tests/`` writes their stubs for type checkers.
+"""Tables of exports: ``python -m tools.exports`` in ``tests/`` writes stubs for type checkers.
 
 A public name stands where it is defined and in the table of a namespace
 (``tinyjax._base.lazy.namespace``). What type checkers read of it, a stub beside the namespace, is
@@ -23,13 +23,13 @@ PACKAGE: Final = Path(tinyjax.__file__).parent
 #: How a table begins.
 _TABLE: Final = "namespace(\n    __name__,\n"
 _HEAD: Final = (
-    "# Written by `python -m exports` in tests/, from the table of the module beside it.\n"
+    "# Written by `python -m tools.exports` in tests/, from the table of the module beside it.\n"
 )
 #: The stub of what ``core.values.array`` is handed: there is no module beside it.
 FUNCTIONS: Final = PACKAGE / "core" / "values" / "functions.pyi"
 _HEAD_OF_FUNCTIONS: Final = (
-    "# Written by `python -m exports` in tests/, from the functions of tinyjax.numpy that arrays "
-    "call.\n"
+    "# Written by `python -m tools.exports` in tests/, from the functions of tinyjax.numpy that "
+    "arrays call.\n"
 )
 
 

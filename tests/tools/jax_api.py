@@ -1,4 +1,4 @@
-"""The table of JAX's public names: ``python -m jax_api`` in ``tests/`` writes docs/jax_api.md.
+"""The table of JAX's names: ``python -m tools.jax_api`` in ``tests/`` writes docs/jax_api.md.
 
 What is there is found by looking; how it differs and why it is missing is said here.
 """
@@ -16,7 +16,7 @@ import attrs
 import tinyjax
 from tinyjax._base.missing_names import ABSENT, DEVICES, INTERNALS, OF_SHARDING
 
-DOCUMENT: Final = Path(__file__).parents[1] / "docs" / "jax_api.md"
+DOCUMENT: Final = Path(__file__).parents[2] / "docs" / "jax_api.md"
 
 MODULES: Final = (
     "",
@@ -277,8 +277,8 @@ def entries() -> list[Entry]:
 HEAD: Final = """# JAX's public names
 
 What of JAX's public names tinyjax has, module by module: what is there, what is there and differs,
-and what is missing, and why. Made by `tests/jax_api.py`, and held by a test against the installed
-jax. [Differences](differences.md) are listed call by call elsewhere.
+and what is missing, and why. Made by `tests/tools/jax_api.py`, and held by a test against the
+installed jax. [Differences](differences.md) are listed call by call elsewhere.
 
 """
 

@@ -1,6 +1,6 @@
 """Python where jaxlib cannot be loaded: a plugin of pytest, and a program that runs another.
 
-``pytest -p without_jaxlib`` runs tests so, and ``python without_jaxlib.py examples/tour.py`` a
+``pytest -p tools.without_jaxlib`` runs tests so, and ``python tools/without_jaxlib.py PROGRAM`` a
 program. jax, which tests compare with, still finds jaxlib.
 """
 
@@ -23,7 +23,7 @@ def _import_other(name: str, *args: Any, **kwargs: Any) -> ModuleType:
 
 
 if __name__ != "__main__":
-    import_module("quick")  # as tests/conftest.py does
+    import_module("tools.quick")  # as tests/conftest.py does
     del sys.modules["tinyjax.core.xla.versions"]
 
 builtins.__import__ = _import_other

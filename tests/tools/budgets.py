@@ -1,9 +1,9 @@
 """What the package may take at most: lines, calls and files of five walks, words of planes.
 
-``python -m budgets`` in ``tests/`` writes what is measured to budgets.json and to the table in
-docs/contributing.md, and digests of programs to replay.json (``replay``). The numbers are ceilings:
-what falls below them needs no change here. A commit that raises one says in its message what the
-reader gets for it.
+``python -m tools.budgets`` in ``tests/`` writes what is measured to budgets.json and to the table
+in docs/contributing.md, and digests of programs to replay.json (``replay``). The numbers are
+ceilings: what falls below them needs no change here. A commit that raises one says in its message
+what the reader gets for it.
 """
 
 import ast
@@ -20,9 +20,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final, TypedDict
 
-import replay
+from tools import replay
 
-ROOT: Final = Path(__file__).parents[1]
+ROOT: Final = Path(__file__).parents[2]
 PACKAGE: Final = ROOT / "src" / "tinyjax"
 NOTES: Final = Path(__file__).with_name("budgets.json")
 DOCUMENT: Final = ROOT / "docs" / "contributing.md"
@@ -30,12 +30,12 @@ HEADING: Final = "## Budgets\n"
 TEXT: Final = f"""{HEADING}
 Lines are a cost. `tests/test_budgets.py` holds each room to a number of code lines (no blanks,
 comments or docstrings), and five walks through the package to numbers of calls and of files, all
-of them at most. It also counts where the core speaks of what planes have. `tests/replay.json`
+of them at most. It also counts where the core speaks of what planes have. `tests/tools/replay.json`
 keeps digests of the programs of `tests/specs` and `benchmarks`, as jaxprs and as StableHLO.
 
-`python -m budgets` in `tests/` measures all of it and writes both files and this section, which
-shows the figures of the day it was made. A commit that raises a number says in its message what
-the reader gets for it; one that changes digests says which programs, and why."""
+`python -m tools.budgets` in `tests/` measures all of it and writes both files and this section,
+which shows the figures of the day it was made. A commit that raises a number says in its message
+what the reader gets for it; one that changes digests says which programs, and why."""
 #: The room of the files that lie beside the rooms.
 TOP: Final = "files at the top"
 
@@ -227,9 +227,9 @@ def count(walk: Callable[[], object]) -> tuple[int, int]:
 
 def walk(name: str) -> list[int]:
     """Count the calls and files of a walk, in a new process."""
-    program = [sys.executable, "-m", "budgets", name]
+    program = [sys.executable, "-m", "tools.budgets", name]
     compiled = os.environ | {"TINYJAX_TIER": "compiled"}
-    output = subprocess.check_output(program, cwd=Path(__file__).parent, text=True, env=compiled)
+    output = subprocess.check_output(program, cwd=ROOT / "tests", text=True, env=compiled)
     return [int(number) for number in output.split()]
 
 

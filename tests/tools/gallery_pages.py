@@ -1,4 +1,4 @@
-"""The gallery: ``python -m gallery_pages`` in ``tests/`` draws its pictures and writes its pages.
+"""The gallery: ``python -m tools.gallery_pages`` in ``tests/`` draws pictures and writes pages.
 
 Given names of examples, it draws and writes these alone. A page is its script, whose cells
 (``# %%``) begin with the page's text as comments, and what the script prints.
@@ -14,7 +14,7 @@ from typing import Final
 import attrs
 from PIL import Image
 
-ROOT: Final = Path(__file__).parents[1]
+ROOT: Final = Path(__file__).parents[2]
 SCRIPTS: Final = ROOT / "examples" / "gallery"
 PAGES: Final = ROOT / "docs" / "gallery"
 
