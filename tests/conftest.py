@@ -2,10 +2,8 @@
 
 import gc
 import os
-import re
 from collections.abc import Iterator
 from itertools import count
-from typing import Any
 from zlib import crc32
 
 import hypothesis
@@ -29,7 +27,6 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
 from fuzz.forgetting import forget
 from tinyjax import default_dtypes
-from tinyjax.errors import TinyjaxError
 from tools import searches
 from tools.quick import FLAGS
 
@@ -91,31 +88,6 @@ def _sampled(
 
 def _chosen(item: pytest.Item, one_in: int) -> bool:
     return crc32(item.nodeid.encode()) % one_in == 0
-
-
-_raises: Any = pytest.raises
-
-
-def raises(*expected: Any, match: str | re.Pattern[str] | None = None, **options: Any) -> Any:
-    """Be pytest.raises, but match the message alone, without the user's line shown below it.
-
-    That line is the test's own, and often has the words of the pattern, whatever the message says.
-    """
-    if match is None:
-        return _raises(*expected, **options)
-
-    def says_so(error: BaseException) -> bool:
-        message = error.message if isinstance(error, TinyjaxError) else str(error)
-        assert re.search(match, message), f"no {match!r} in {message!r}"
-        return True
-
-    return _raises(*expected, check=says_so, **options)
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    patch = pytest.MonkeyPatch()
-    patch.setattr(pytest, "raises", raises)
-    config.add_cleanup(patch.undo)
 
 
 @pytest.fixture(scope="module")

@@ -25,6 +25,7 @@ import tinyjax.scipy.linalg
 import tinyjax.scipy.special
 import tinyjax.scipy.stats
 from invalid.calls import CALLS
+from raising import raises
 from tinyjax import custom_derivatives, lax, random, scipy
 from tinyjax.errors import (
     ArgumentError,
@@ -177,7 +178,7 @@ def test_what_cannot_be_shown(call: Callable[[Any], Any], junk: Any) -> None:
 )
 def test_more_axes_than_numpy_has(call: Callable[[tuple[int, ...]], Any]) -> None:
     assert call((1,) * 64).size == 1
-    with pytest.raises(ShapeError, match="at most 64"):
+    with raises(ShapeError, match="at most 64"):
         call((1,) * 65)
 
 
@@ -190,7 +191,7 @@ def test_more_axes_within_a_program() -> None:
 def test_arguments_that_are_compared() -> None:
     """An array where a name is wanted: comparing it gives an array, which is no truth value."""
     wrong: Any = np.ones(3)
-    with pytest.raises(PlatformError, match="array"):
+    with raises(PlatformError, match="array"):
         tinyjax.process_indices(wrong)
 
 
@@ -232,7 +233,7 @@ def test_arguments_that_are_compared() -> None:
     ],
 )
 def test_arrays_where_a_word_or_a_flag_is_wanted(name: str, call: Callable[[Any], Any]) -> None:
-    with pytest.raises(ArgumentError, match=name):
+    with raises(ArgumentError, match=name):
         call(np.ones(3))
 
 
@@ -259,7 +260,7 @@ class Endless:
 )
 def test_what_never_ends(name: str, call: Callable[[Any], Any]) -> None:
     for never in (Endless(), itertools.count()):
-        with pytest.raises(ArgumentError, match=name):
+        with raises(ArgumentError, match=name):
             call(never)
 
 
@@ -275,18 +276,18 @@ def test_what_never_ends(name: str, call: Callable[[Any], Any]) -> None:
     ],
 )
 def test_more_than_can_be_counted_or_written(name: str, call: Callable[[], Any]) -> None:
-    with pytest.raises(ArgumentError, match=name):
+    with raises(ArgumentError, match=name):
         call()
 
 
 def test_triangles_of_more_elements_than_memory_has() -> None:
     for indices in (jnp.triu_indices, jnp.tril_indices):
-        with pytest.raises(ShapeError, match="more elements"):
+        with raises(ShapeError, match="more elements"):
             indices(2**60)
 
 
 def test_local_convolution_of_scalars() -> None:
-    with pytest.raises(ShapeError, match="conv_general_dilated_local"):
+    with raises(ShapeError, match="conv_general_dilated_local"):
         lax.conv_general_dilated_local(1.0, 2.0, (1,), "SAME", (1,))
 
 
@@ -429,7 +430,7 @@ WRONG: dict[str, tuple[type[TinyjaxError], str, Callable[[], Any]]] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_calls(name: str) -> None:
     error, said, call = WRONG[name]
-    with pytest.raises(error, match=said):
+    with raises(error, match=said):
         call()
 
 
@@ -514,7 +515,7 @@ INTS: dict[str, Callable[[int], Any]] = {
 @pytest.mark.parametrize("name", INTS)
 def test_ints_of_more_digits_than_python_prints(name: str) -> None:
     for n in (10**5000, -(10**5000)):
-        with pytest.raises(TinyjaxError, match=name):
+        with raises(TinyjaxError, match=name):
             INTS[name](n)
 
 

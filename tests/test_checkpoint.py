@@ -20,6 +20,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import ad_checkpoint, tree
 from tinyjax._extensions.checkpointing.residuals import origin_of
 from tinyjax.core.control_flow.primitives import cond_p
@@ -536,7 +537,7 @@ def test_the_compiler_may_be_let_merge(prevent_cse: Any, guards: int) -> None:
 
 def test_bools_for_other_arguments_than_there_are() -> None:
     f = tinyjax.checkpoint(lambda p, x: p["a"] * x, prevent_cse=({"b": True}, False))
-    with pytest.raises(tree.TreeMismatchError, match=r"prevent_cse\[0\].*keys \['a'\]"):
+    with raises(tree.TreeMismatchError, match=r"prevent_cse\[0\].*keys \['a'\]"):
         f({"a": 1.0}, 2.0)
 
 
@@ -587,7 +588,7 @@ def test_containers_keywords_and_methods() -> None:
         def __call__(self, x: Any) -> Any:
             return x
 
-    with pytest.raises(ArgumentError, match="Model"):
+    with raises(ArgumentError, match="Model"):
         Model()(1.0)
 
 
@@ -601,9 +602,9 @@ def test_static_arguments() -> None:
         np.testing.assert_allclose(slope, 2 * sign, 1e-6)
     first = tinyjax.checkpoint(lambda flip, x: jnp.cos(x) if flip else x, static_argnums=0)
     np.testing.assert_allclose(tinyjax.grad(first, 1)(True, 0.3), -np.sin(0.3), 1e-6)
-    with pytest.raises(StaticArgumentError, match="names argument 1, but"):
+    with raises(StaticArgumentError, match="names argument 1, but"):
         unchecked(f)(1.0)
-    with pytest.raises(StaticArgumentError, match=r"has 'z', but .* takes x, y"):
+    with raises(StaticArgumentError, match=r"has 'z', but .* takes x, y"):
         tinyjax.checkpoint(lambda x, y: x, static_argnames=["y", "z"])
 
     @tinyjax.checkpoint(static_argnums=1, static_argnames="flip")
@@ -656,7 +657,7 @@ def test_one_function_with_two_policies() -> None:
     for make in (lambda policy: tinyjax.checkpoint(f, policy=policy), checkpointed):
         kept = [len(tinyjax.saved_residuals(make(policy), jnp.asarray(0.3))) for policy in both]
         assert kept[0] < kept[1]
-    with pytest.raises(ArgumentError, match=r"takes names|a sequence of str"):
+    with raises(ArgumentError, match=r"takes names|a sequence of str"):
         policies.save_and_offload_only_these_names(
             names_which_can_be_saved=unchecked(["a", 1]),
             names_which_can_be_offloaded=[],
@@ -684,7 +685,7 @@ def test_python_control_flow_on_data_is_refused() -> None:
         return jnp.sin(x) if x > 0 else x
 
     for call in (f, tinyjax.grad(f)):
-        with pytest.raises(ConcretizationError, match=r"test_checkpoint.py"):
+        with raises(ConcretizationError, match=r"test_checkpoint.py"):
             call(1.0)
     g = tinyjax.checkpoint(lambda x, positive: jnp.sin(x) if positive else x, static_argnums=1)
     np.testing.assert_allclose(tinyjax.grad(g)(1.0, True), np.cos(1.0), 1e-6)
@@ -715,12 +716,12 @@ def test_closed_over_tracers() -> None:
 
 def test_a_policy_must_answer_with_a_bool() -> None:
     f = tinyjax.checkpoint(sines, policy=unchecked(lambda *_, **__: "sin"))
-    with pytest.raises(ArgumentError, match=r"must return True or False, but .*lambda.* 'sin'"):
+    with raises(ArgumentError, match=r"must return True or False, but .*lambda.* 'sin'"):
         tinyjax.grad(f)(1.0)
     f = tinyjax.checkpoint(sines, policy=unchecked(policies.save_only_these_names))
-    with pytest.raises(ArgumentError, match=r"names of .* must be str, but got cos"):
+    with raises(ArgumentError, match=r"names of .* must be str, but got cos"):
         tinyjax.grad(f)(1.0)
-    with pytest.raises(ArgumentError, match=r"names of .* must be str, but got 3"):
+    with raises(ArgumentError, match=r"names of .* must be str, but got 3"):
         policies.save_only_these_names(unchecked(3))
 
 
@@ -745,7 +746,7 @@ def test_policies_that_offload_keep_where_there_is_one_memory() -> None:
     assert policies.offload_dot_with_no_batch_dims(**offload) == (
         policies.dots_with_no_batch_dims_saveable
     )
-    with pytest.raises(ArgumentError, match="both to save and to offload"):
+    with raises(ArgumentError, match="both to save and to offload"):
         policies.save_and_offload_only_these_names(
             names_which_can_be_saved=["a"], names_which_can_be_offloaded=["a"], **offload
         )
@@ -758,7 +759,7 @@ def test_a_policy_must_be_hashable() -> None:
         def __call__(self, *args: object, **params: object) -> bool:
             return True
 
-    with pytest.raises(ArgumentError, match="must be hashable, but got one of type Unhashable"):
+    with raises(ArgumentError, match="must be hashable, but got one of type Unhashable"):
         tinyjax.checkpoint(sines, policy=Unhashable())
 
 

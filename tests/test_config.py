@@ -18,6 +18,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import config, default_dtypes, grad, jit
 from tinyjax._base import jax_settings
 from tinyjax.config import Settings
@@ -100,15 +101,13 @@ def test_booleans_from_text(text: str, value: bool) -> None:
 
 
 def test_mistakes() -> None:
-    with pytest.raises(
+    with raises(
         ArgumentError, match=r"'chek_leaks'\. Did you mean 'check_leaks'\? The settings are:"
     ):
         unchecked(config.update)("chek_leaks", True)
-    with pytest.raises(
-        ArgumentError, match="a boolean setting takes True or False, but got 'maybe'"
-    ):
+    with raises(ArgumentError, match="a boolean setting takes True or False, but got 'maybe'"):
         unchecked(config.update)("check_leaks", "maybe")
-    with pytest.raises(ArgumentError, match="default_dtypes takes float32 or float64"):
+    with raises(ArgumentError, match="default_dtypes takes float32 or float64"):
         config.update("default_dtypes", np.int32)
 
 
@@ -191,9 +190,9 @@ def test_settings_of_the_users_own() -> None:
     program(1.0)
     assert traced == [(1, "a"), (5, "a"), (5, "b"), (1, None)]
     unhashable: Any = []
-    with pytest.raises(ArgumentError, match="must have a hash"):
+    with raises(ArgumentError, match="must have a hash"):
         width(unhashable)
-    with pytest.raises(ArgumentError, match="make_user_context"):
+    with raises(ArgumentError, match="make_user_context"):
         config.update("user_contexts", "abc")
 
 
@@ -244,9 +243,9 @@ def test_settings_of_words(setting: str, values: tuple[str, ...]) -> None:
 
 
 def test_an_unknown_setting_of_either_kind_is_answered() -> None:
-    with pytest.raises(ArgumentError, match="no setting 'jax_nothing': if JAX has it"):
+    with raises(ArgumentError, match="no setting 'jax_nothing': if JAX has it"):
         unchecked(config.update)("jax_nothing", True)
-    with pytest.raises(ArgumentError, match="Did you mean 'jax_traceback_filtering'"):
+    with raises(ArgumentError, match="Did you mean 'jax_traceback_filtering'"):
         unchecked(config.update)("jax_traceback_filterin", "off")
 
 

@@ -14,6 +14,7 @@ import pytest
 
 import tinyjax as tj
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import lax
 from tinyjax.errors import ExportError, OutOfBoundsError
 
@@ -89,7 +90,7 @@ FUNCTIONS: Final[dict[str, tuple[Function, int]]] = {
 
 
 def refuses(call: Callable[[], Any]) -> OutOfBoundsError:
-    with pytest.raises(OutOfBoundsError, match=r"is out of bounds for axis \d of size 5") as caught:
+    with raises(OutOfBoundsError, match=r"is out of bounds for axis \d of size 5") as caught:
         call()
     return caught.value
 
@@ -256,7 +257,7 @@ def test_without_the_setting_programs_are_as_ever() -> None:
     assert X[2] == 3  # what is known to be in bounds needs no look
     known = jnp.array([0, 4])
     assert "error_if" not in str(tj.make_jaxpr(lambda x: x[known])(X))
-    with pytest.raises(ExportError, match="error_if"):
+    with raises(ExportError, match="error_if"):
         tj.export.export(tj.jit(getitem))(X, 1)
 
 

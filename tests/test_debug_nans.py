@@ -20,6 +20,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import (
     checkpoint,
     config,
@@ -744,9 +745,9 @@ def test_within_a_transformed_function() -> None:
 
 
 def test_what_is_waited_for_is_read() -> None:
-    with pytest.raises(NanError, match="log"):
+    with raises(NanError, match="log"):
         jnp.log(-1.0).block_until_ready()
-    with pytest.raises(NanError, match="log"):
+    with raises(NanError, match="log"):
         tinyjax.block_until_ready(jnp.log(-1.0))
 
 

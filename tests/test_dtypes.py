@@ -15,6 +15,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import dtypes, jit, lax
 from tinyjax.dtypes import ALL, COMPLEXES, FLOAT8, FLOATS, INEXACT, INTEGERS, DType
 from tinyjax.errors import DtypeError, PromotionError
@@ -203,7 +204,7 @@ def test_64_bit_integers_beside_weak_types_give_64_bits() -> None:
 
 def test_types_with_no_common_type() -> None:
     for other in (*FLOAT8[1:], dtypes.bfloat16, dtypes.float16, dtypes.float32):
-        with pytest.raises(PromotionError, match=r"have no common type.*\.astype"):
+        with raises(PromotionError, match=r"have no common type.*\.astype"):
             dtypes.promote_types(FLOAT8[0], other)
 
 
@@ -330,7 +331,7 @@ def test_what_names_a_dtype(given: Any, expected: Any) -> None:
 
 @pytest.mark.parametrize("given", ["float33", object, "datetime64[s]", str, np.float128, [1]])
 def test_what_names_none(given: Any) -> None:
-    with pytest.raises(DtypeError, match=r"is not a dtype|cannot have dtype"):
+    with raises(DtypeError, match=r"is not a dtype|cannot have dtype"):
         dtypes.check(given)
 
 
@@ -463,9 +464,9 @@ class TestStoredIntegers:
         x = jnp.ones(3, name)
         wrong: list[Callable[[Any], Any]] = [lambda x: x + x, lambda x: x @ x, jnp.sum, jnp.sort]
         for f in wrong:
-            with pytest.raises(DtypeError, match=r"does not accept .* Convert .*astype"):
+            with raises(DtypeError, match=r"does not accept .* Convert .*astype"):
                 f(x)
-        with pytest.raises(PromotionError, match="astype"):
+        with raises(PromotionError, match="astype"):
             _ = x * jnp.ones(3)
         with pytest.raises(tinyjax.errors.NumberRangeError):
             jnp.array([99], name)

@@ -17,6 +17,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import (
     autodiff,
     closure_convert,
@@ -1498,13 +1499,13 @@ def slope_of_another_shape() -> object:
 
 
 def test_errors_are_also_what_python_programs_expect() -> None:
-    with pytest.raises(ValueError, match="incompatible shapes"):
+    with raises(ValueError, match="incompatible shapes"):
         operator_shapes()
-    with pytest.raises(TypeError, match="scalar-output"):
+    with raises(TypeError, match="scalar-output"):
         grad_of_a_matrix()
-    with pytest.raises(NotImplementedError, match="no batch rule"):
+    with raises(NotImplementedError, match="no batch rule"):
         missing_batch()
-    with pytest.raises(IndexError, match="should be at least 8"):
+    with raises(IndexError, match="should be at least 8"):
         in_axes_out_of_range()
 
 
@@ -1536,7 +1537,7 @@ def test_an_error_names_the_line_and_shows_it() -> None:
 def test_patterns_of_tests_are_not_found_in_that_line() -> None:
     operands = r"array\(A\) \+ array\(B\)"
     with (
-        pytest.raises(AssertionError, match="in 'add: "),
-        pytest.raises(ShapeError, match=operands),
+        raises(AssertionError, match="in 'add: "),
+        raises(ShapeError, match=operands),
     ):
         operator_shapes()

@@ -20,6 +20,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import jit, lax, tree
 from tinyjax.core.values.avals import ShapeDtypeStruct
 from tinyjax.errors import ArgumentError, DifferentiationError, ExportError
@@ -278,7 +279,7 @@ def test_classes_that_have_a_name() -> None:
     np.testing.assert_array_equal(out.high.weight, X)
     assert out.high.name == "first"
     said = r"for Layer with static name='first' at args\[0\]\.low, .* name='second'"
-    with pytest.raises(ArgumentError, match=said):
+    with raises(ArgumentError, match=said):
         there.call(Interval(Layer(X, "second"), Box([1.0], 2j)))
 
 
@@ -290,7 +291,7 @@ def test_named_tuples_of_the_package_need_no_name() -> None:
     np.testing.assert_allclose(found.eigenvalues, np.linalg.eigvalsh(matrix), 1e-6, 1e-6)
     data = format.encode_tree(there.out_tree, "the results")
     data[-1][2][1] = "NoResult"
-    with pytest.raises(ExportError, match=r"numpy.linalg.NoResult, which this version"):
+    with raises(ExportError, match=r"numpy.linalg.NoResult, which this version"):
         format.decode_tree(data)
 
 
@@ -309,9 +310,9 @@ def test_classes_that_have_none() -> None:
         (Layer(1.0, "a"), "register_pytree_node_serialization"),
     ):
         for fun, which in ((lambda x: 1.0, "the arguments"), (lambda x: x, "the arguments")):
-            with pytest.raises(ExportError, match=f"{which} hold a .*{function}"):
+            with raises(ExportError, match=f"{which} hold a .*{function}"):
                 export(jit(fun))(example).serialize()
-    with pytest.raises(ExportError, match="the results hold a Interval"):
+    with raises(ExportError, match="the results hold a Interval"):
         export(jit(lambda x: Interval(x, x)))(1.0).serialize()
 
 
@@ -319,7 +320,7 @@ def test_a_name_that_is_not_known_where_it_is_loaded() -> None:
     register_namedtuple_serialization(Interval, serialized_name="interval")
     data = export(jit(lambda x: x))(Interval(1.0, 2.0)).serialize()
     format._by_name.clear()
-    with pytest.raises(ExportError, match="nodes called 'interval'"):
+    with raises(ExportError, match="nodes called 'interval'"):
         deserialize(data)
 
 
@@ -338,21 +339,21 @@ class Colour(str):
     ids=["key of a class of its own", "key of bytes", "defaultdict", "Partial"],
 )
 def test_trees_that_another_process_would_not_know(example: Any, message: str) -> None:
-    with pytest.raises(ExportError, match=message):
+    with raises(ExportError, match=message):
         export(jit(lambda x: 1.0))(example).serialize()
 
 
 def test_registering_twice_and_what_is_no_node() -> None:
     register_namedtuple_serialization(Interval, serialized_name="interval")
-    with pytest.raises(ArgumentError, match="already registered"):
+    with raises(ArgumentError, match="already registered"):
         register_namedtuple_serialization(Interval, serialized_name="other")
-    with pytest.raises(ArgumentError, match="already registered"):
+    with raises(ArgumentError, match="already registered"):
         register_pytree_node_serialization(Layer, serialized_name="interval")
-    with pytest.raises(ArgumentError, match="is not a pytree node"):
+    with raises(ArgumentError, match="is not a pytree node"):
         register_pytree_node_serialization(Colour, serialized_name="colour")
-    with pytest.raises(ArgumentError, match="named tuples"):
+    with raises(ArgumentError, match="named tuples"):
         register_namedtuple_serialization(Layer, serialized_name="layer")
-    with pytest.raises(ArgumentError, match="together, or neither"):
+    with raises(ArgumentError, match="together, or neither"):
         register_pytree_node_serialization(
             Layer, serialized_name="layer", serialize_auxdata=lambda _: b""
         )
@@ -462,7 +463,7 @@ def test_orders_of_derivatives() -> None:
             fun = tinyjax.grad(fun)
         expected = (np.sin, np.cos, lambda x: -np.sin(x), lambda x: -np.cos(x))[order](1.0)
         np.testing.assert_allclose(fun(1.0), expected, rtol=1e-5)
-        with pytest.raises(DifferentiationError, match="without its derivative"):
+        with raises(DifferentiationError, match="without its derivative"):
             tinyjax.grad(fun)(1.0)
 
 
@@ -472,11 +473,11 @@ def test_orders_of_derivatives() -> None:
 def test_a_derivative_that_was_not_exported() -> None:
     there = loaded(jnp.sin, 1.0)
     assert not there.has_vjp()
-    with pytest.raises(DifferentiationError, match=r"'sin' .*serialize\(vjp_order=1\)"):
+    with raises(DifferentiationError, match=r"'sin' .*serialize\(vjp_order=1\)"):
         tinyjax.grad(there.call)(1.0)
-    with pytest.raises(ExportError, match="without its derivative"):
+    with raises(ExportError, match="without its derivative"):
         there.vjp()
-    with pytest.raises(ExportError, match="without its derivative"):
+    with raises(ExportError, match="without its derivative"):
         there.serialize(vjp_order=1)
 
 
@@ -489,21 +490,19 @@ def test_forward_mode() -> None:
             lambda f=fun: tinyjax.linearize(f, 1.0)[1](1.0),
             lambda f=fun: tinyjax.vmap(tinyjax.linearize(f, 1.0)[1])(np.ones(2, np.float32)),
         ):
-            with pytest.raises(DifferentiationError, match=r"'sin' .* reverse mode"):
+            with raises(DifferentiationError, match=r"'sin' .* reverse mode"):
                 run()
 
 
 def test_arguments_of_another_kind() -> None:
     there = loaded(network, PARAMS, X, scale=3)
-    with pytest.raises(
-        ArgumentError, match=r"'network' was exported for .*'scale'\] at kwargs, but"
-    ):
+    with raises(ArgumentError, match=r"'network' was exported for .*'scale'\] at kwargs, but"):
         there.call(PARAMS, X)
-    with pytest.raises(ArgumentError, match=r"exported for float64\[4,3\] at args\[1\]"):
+    with raises(ArgumentError, match=r"exported for float64\[4,3\] at args\[1\]"):
         there.call(PARAMS, X[1:], scale=3)
-    with pytest.raises(ArgumentError, match=r"exported for float64\[2\] at args\[0\]\['b'\]"):
+    with raises(ArgumentError, match=r"exported for float64\[2\] at args\[0\]\['b'\]"):
         there.call({**PARAMS, "b": PARAMS["b"].astype(np.float32)}, X, scale=3)
-    with pytest.raises(ArgumentError, match=r"exported for int32\[\] at kwargs\['scale'\]"):
+    with raises(ArgumentError, match=r"exported for int32\[\] at kwargs\['scale'\]"):
         jit(lambda scale: there.call(PARAMS, X, scale=scale))(3.0)
 
 
@@ -516,7 +515,7 @@ def test_programs_that_call_python() -> None:
         return tinyjax.pure_callback(np.sin, ShapeDtypeStruct((), np.float32), x)
 
     for fun in (prints, calls, jit(prints)):
-        with pytest.raises(ExportError, match=r"'\w+' calls Python functions"):
+        with raises(ExportError, match=r"'\w+' calls Python functions"):
             export(jit(fun))(np.float32(1.0))
 
 
@@ -525,7 +524,7 @@ def test_a_program_that_closes_over_a_traced_value() -> None:
         export(jit(lambda y: x * y))(1.0)
         return x
 
-    with pytest.raises(ExportError, match="closes over a value that is being traced"):
+    with raises(ExportError, match="closes over a value that is being traced"):
         tinyjax.grad(outer)(1.0)
 
 
@@ -538,9 +537,9 @@ def test_functions_of_the_library() -> None:
 
 @pytest.mark.wrong_types
 def test_what_cannot_be_exported_or_loaded() -> None:
-    with pytest.raises(ArgumentError, match="export takes a jitted function"):
+    with raises(ArgumentError, match="export takes a jitted function"):
         export(unchecked(lambda x: x))
-    with pytest.raises(ArgumentError, match="deserialize takes bytes, but got a str"):
+    with raises(ArgumentError, match="deserialize takes bytes, but got a str"):
         deserialize(unchecked("program"))
 
 
@@ -563,7 +562,7 @@ def test_every_truncation_is_found_out() -> None:
 
 def test_bytes_that_are_something_else() -> None:
     for other in (b"", b"PK\x03\x04", b"TINYJAXC" + bytes(100)):
-        with pytest.raises(ExportError, match="no exported program"):
+        with raises(ExportError, match="no exported program"):
             deserialize(other)
 
 
@@ -580,7 +579,7 @@ def resealed(change: Callable[[dict[str, Any]], None], version: int = format.VER
 
 def test_another_version_of_the_format() -> None:
     deserialize(resealed(lambda header: None))
-    with pytest.raises(ExportError, match="version 4 of the format, and here only version 3"):
+    with raises(ExportError, match="version 4 of the format, and here only version 3"):
         deserialize(resealed(lambda header: None, version=4))
 
 
@@ -600,7 +599,7 @@ def test_another_version_of_the_format() -> None:
     ],
 )
 def test_a_header_that_makes_no_sense(change: Callable[[dict[str, Any]], None]) -> None:
-    with pytest.raises(ExportError, match="does not hold what it should"):
+    with raises(ExportError, match="does not hold what it should"):
         deserialize(resealed(change)).mlir_module()
 
 
@@ -608,20 +607,20 @@ def test_more_elements_than_memory_has_addresses() -> None:
     def change(header: dict[str, Any]) -> None:
         header["in_avals"][0][1] = [1 << 32, 1 << 32]
 
-    with pytest.raises(ExportError, match="more elements than memory has addresses"):
+    with raises(ExportError, match="more elements than memory has addresses"):
         deserialize(resealed(change))
 
 
 def test_another_byte_order() -> None:
     other = {"little": "big", "big": "little"}[sys.byteorder]
-    with pytest.raises(ExportError, match=f"on a {other}-endian machine"):
+    with raises(ExportError, match=f"on a {other}-endian machine"):
         deserialize(resealed(lambda header: header.update(byteorder=other)))
 
 
 def test_a_module_that_is_none(capfd: pytest.CaptureFixture[str]) -> None:
     exported = deserialize(DATA)
     broken = attrs.evolve(exported, portable="no module")
-    with pytest.raises(ExportError, match="the program in what was exported cannot be read"):
+    with raises(ExportError, match="the program in what was exported cannot be read"):
         broken.call(X[0, :2])
     capfd.readouterr()  # MLIR writes its opinion to standard error
 
@@ -636,11 +635,11 @@ def test_a_signature() -> None:
     signed = exported.serialize(vjp_order=1, key=KEY)
     there = deserialize(signed, key=KEY)
     np.testing.assert_allclose(tinyjax.grad(there.call)(X[0]), 2 * X[0])
-    with pytest.raises(ExportError, match="is signed: give the key"):
+    with raises(ExportError, match="is signed: give the key"):
         deserialize(signed)
-    with pytest.raises(ExportError, match="not signed with this key, or was changed"):
+    with raises(ExportError, match="not signed with this key, or was changed"):
         deserialize(signed, key=KEY[1:])
-    with pytest.raises(ExportError, match="not signed, and a key was given"):
+    with raises(ExportError, match="not signed, and a key was given"):
         deserialize(exported.serialize(), key=KEY)
     for place in range(8, len(signed), 97):
         changed = signed[:place] + bytes([signed[place] ^ 1]) + signed[place + 1 :]
@@ -651,7 +650,7 @@ def test_a_signature() -> None:
 def retyped(exported: Exported, old: str, new: str) -> str:
     """The message that refuses a program in which something was put in another's place."""
     assert old in exported.portable
-    with pytest.raises(ExportError, match="refused") as told:
+    with raises(ExportError, match="refused") as told:
         attrs.evolve(exported, portable=exported.portable.replace(old, new)).mlir_module()
     return told.value.message
 
@@ -673,7 +672,7 @@ def test_a_program_that_reaches_outside() -> None:
 def test_brackets_that_are_nested_too_deep() -> None:
     exported = export(jit(lambda x: x * 2))(X[0])
     for text in ("[" * 10**6, "(" * 600, "// ]\n[" * 600, "-" * 10**6):
-        with pytest.raises(ExportError, match=r"nested|minus"):
+        with raises(ExportError, match=r"nested|minus"):
             attrs.evolve(exported, portable=text).mlir_module()
 
 
@@ -830,7 +829,7 @@ def test_arguments_are_a_tuple_and_a_dict() -> None:
     others: list[Any] = [[0], (0,), ([0], {}), ((0,), {}, ())]
     for wrong in others:
         broken = attrs.evolve(exported, in_tree=tree.structure(wrong))
-        with pytest.raises(ExportError, match="no tuple and dict"):
+        with raises(ExportError, match="no tuple and dict"):
             deserialize(broken.serialize())
 
 
@@ -870,13 +869,13 @@ def test_programs_for_several_platforms() -> None:
     # one within another is of the other's platform
     around = export(jit(lambda x: here.call(x) + 1), platforms=["tpu", "cuda"])(X)
     assert operations(around) == ["cosine", "tan"]
-    with pytest.raises(ArgumentError, match="for 'tpu', 'cpu', 'cuda', but is called on 'rocm'"):
+    with raises(ArgumentError, match="for 'tpu', 'cpu', 'cuda', but is called on 'rocm'"):
         export(jit(here.call), platforms=["rocm"])(X)
     sized: Any = ShapeDtypeStruct(symbolic_shape("b, 3"), np.float64)
     several = deserialize(export(jit(jnp.sin), platforms=["cpu", "tpu"])(sized).serialize())
     np.testing.assert_allclose(several.call(X), np.sin(X))
     assert operations(several.with_sizes({"b": 2})) == ["sine", "sine"]
-    with pytest.raises(ExportError, match="different things on different platforms"):
+    with raises(ExportError, match="different things on different platforms"):
         export(jit(by_platform), platforms=["cpu", "tpu"])(sized)
 
 
@@ -884,17 +883,17 @@ def test_programs_for_other_platforms() -> None:
     there = export(jit(by_platform), platforms=["tpu"])(X)
     theirs = jax.export.export(jax.jit(jax.numpy.sin), platforms=["tpu"])(X)
     for exported in (there, theirs):
-        with pytest.raises(ValueError, match=r"tpu.*cpu"):
+        with raises(ValueError, match=r"tpu.*cpu"):
             exported.call(X)
     check = DisabledSafetyCheck.platform()
     unchecked = export(jit(by_platform), platforms=["tpu"], disabled_checks=[check])(X)
     np.testing.assert_allclose(deserialize(unchecked.serialize()).call(X), 2 * np.cos(X))
-    with pytest.raises(ArgumentError, match="its program for 'cpu' is asked for"):
+    with raises(ArgumentError, match="its program for 'cpu' is asked for"):
         there.mlir_module("cpu")
-    with pytest.raises(ArgumentError, match=r"each once, but got \['gpu', 'cpu'\]"):
+    with raises(ArgumentError, match=r"each once, but got \['gpu', 'cpu'\]"):
         export(jit(jnp.sin), platforms=["gpu", "cpu"])
     for platform, target in {"cuda": "cusolver_getrf_ffi", "tpu": "lapack_dgetrf_ffi"}.items():
-        with pytest.raises(ExportError, match=f"'{target}'. Whoever loads"):
+        with raises(ExportError, match=f"'{target}'. Whoever loads"):
             export(jit(jnp.linalg.inv), platforms=["cpu", platform])(np.eye(3))
-    with pytest.raises(ExportError, match="not a program for each platform"):
+    with raises(ExportError, match="not a program for each platform"):
         deserialize(attrs.evolve(there, platforms=("tpu", "cpu")).serialize())

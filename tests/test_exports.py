@@ -6,6 +6,7 @@ from importlib import import_module
 
 import pytest
 
+from raising import raises
 from tools.exports import (
     FUNCTIONS,
     PACKAGE,
@@ -55,13 +56,13 @@ def test_a_misspelt_name_is_answered_with_the_public_one(name: str) -> None:
     for public in module.__all__:
         misspelt = public + public[-1]
         absent = f"module '{name}' has no attribute '{misspelt}'. Did you mean '{public}'"
-        with pytest.raises(AttributeError, match=absent):
+        with raises(AttributeError, match=absent):
             getattr(module, misspelt)
 
 
 def test_single_files_answer_misspelt_names() -> None:
     assert {"tinyjax.monitoring", "tinyjax.scipy.signal", "tinyjax.debug"} <= {*MODULES}
-    with pytest.raises(AttributeError, match="Did you mean 'tree_map'"):
+    with raises(AttributeError, match="Did you mean 'tree_map'"):
         vars(import_module("tinyjax.tree_util"))["__getattr__"]("tree_mpa")
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax.core import ShapedArray
 from tinyjax.errors import ArgumentError
 from tinyjax.extend import core
@@ -71,5 +72,5 @@ def test_arrays_and_trees_can_be_drawn(x: Any, tree: Any) -> None:
 
 
 def test_letters_of_no_dtype() -> None:
-    with pytest.raises(ArgumentError, match="letters of"):
+    with raises(ArgumentError, match="letters of"):
         strategies.dtypes("xyz")

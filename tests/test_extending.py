@@ -12,6 +12,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import (
     checkpoint,
     custom_jvp,
@@ -292,7 +293,7 @@ def test_a_name_given_again_does_not_find_the_programs_of_the_primitive_before()
 
 def test_a_missing_rule_of_a_strangers_names_the_call_that_registers_it() -> None:
     key: RuleKey[Callable[[], int]] = RuleKey("cost")
-    with pytest.raises(MissingRuleError, match=r"@p\.def_rule\(KEY\), where p is the Primi"):
+    with raises(MissingRuleError, match=r"@p\.def_rule\(KEY\), where p is the Primi"):
         sin.rule(key)
 
 

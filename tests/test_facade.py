@@ -11,6 +11,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax._jax import ad, batching, internals, mlir
 from tinyjax._jax.core import eval_jaxpr
 from tinyjax._jax.ffi import ffi_lowering
@@ -77,7 +78,7 @@ def test_libraries_take_lists_and_axes_apart() -> None:
     for ours, other in ((internals.safe_map, util.safe_map), (internals.safe_zip, util.safe_zip)):
         first = (max,) if ours is internals.safe_map else ()
         assert ours(*first, [1, 5], (4, 2)) == other(*first, [1, 5], (4, 2))
-        with pytest.raises(ValueError, match="shorter"):
+        with raises(ValueError, match="shorter"):
             ours(*first, [1, 5], [4])
     assert internals.unzip2([(1, "a"), (2, "b")]) == util.unzip2([(1, "a"), (2, "b")])
     value = {"a": (1.0, 2.0), "b": 3.0}
@@ -89,7 +90,7 @@ def test_libraries_take_lists_and_axes_apart() -> None:
 
 @pytest.mark.wrong_types
 def test_what_is_no_array_is_refused_by_name() -> None:
-    with pytest.raises(TypeError, match="f: expected an array"):
+    with raises(TypeError, match="f: expected an array"):
         internals.check_arraylike("f", "text")
 
 
@@ -266,7 +267,7 @@ def test_a_lowering_rule_may_call_a_foreign_function(layouts: Any) -> None:
         factor, status = run(x, uplo=np.uint8(ord("L")))
         np.testing.assert_allclose(np.tril(factor), np.linalg.cholesky(x))
         assert status == 0
-    with pytest.raises(ArgumentError, match="takes no extra_attributes"):
+    with raises(ArgumentError, match="takes no extra_attributes"):
         ffi_lowering("f", extra_attributes={})
 
 
@@ -279,9 +280,9 @@ def test_tangents_are_added_where_there_are_some() -> None:
 
 def test_missing_rules_are_named() -> None:
     primitive = declare("bare")
-    with pytest.raises(MissingRuleError, match="'bare' has no impl rule"):
+    with raises(MissingRuleError, match="'bare' has no impl rule"):
         primitive.impl(1.0)
-    with pytest.raises(MissingRuleError, match="'bare' has no jvp rule"):
+    with raises(MissingRuleError, match="'bare' has no jvp rule"):
         ad.primitive_jvps[primitive]
 
 
@@ -405,7 +406,7 @@ def test_devices_are_chosen_and_some_arguments_are_no_arrays() -> None:
         (1.0, "an argument with an axis"),
         (np.ones(1000), "1000 elements.*num_cpu_devices"),
     ):
-        with pytest.raises(ValueError, match=said):
+        with raises(ValueError, match=said):
             tinyjax.pmap(jnp.sin)(refused)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import ffi
 from tinyjax.errors import (
     ArgumentError,
@@ -49,7 +50,7 @@ def test_attributes_are_those_of_jax(value: Any) -> None:
 
 @pytest.mark.parametrize("value", [1j, np.complex64(1), object(), None, {"a": {1}}])
 def test_other_attributes_are_refused(value: Any) -> None:
-    with pytest.raises(ArgumentError, match=r"the attribute uplo(\.a)? of a foreign function is"):
+    with raises(ArgumentError, match=r"the attribute uplo(\.a)? of a foreign function is"):
         potrf()(X, uplo=value)
 
 
@@ -72,12 +73,12 @@ def test_other_attributes_are_refused(value: Any) -> None:
     ],
 )
 def test_what_is_declared_is_checked(wrong: dict[str, Any], message: str) -> None:
-    with pytest.raises(ArgumentError, match=message):
+    with raises(ArgumentError, match=message):
         potrf(**wrong)(X, uplo=LOWER)
 
 
 def test_result_types_are_checked() -> None:
-    with pytest.raises(ArgumentError, match="must have a shape and a dtype"):
+    with raises(ArgumentError, match="must have a shape and a dtype"):
         ffi.ffi_call("f", [1.0])
 
 
@@ -99,9 +100,9 @@ def test_layouts_and_pivots_of_lu() -> None:
 
 
 def test_transformations_that_nobody_declared() -> None:
-    with pytest.raises(ForeignCallError, match="'lapack_spotrf_ffi' is under vmap"):
+    with raises(ForeignCallError, match="'lapack_spotrf_ffi' is under vmap"):
         tinyjax.vmap(lambda x: potrf()(x, uplo=LOWER))(np.stack([X, X]))
-    with pytest.raises(DifferentiationError, match=r"has no derivative\. Wrap the function"):
+    with raises(DifferentiationError, match=r"has no derivative\. Wrap the function"):
         tinyjax.grad(lambda x: potrf()(x, uplo=LOWER)[0].sum())(X)
 
 
@@ -124,15 +125,15 @@ def test_a_declared_derivative() -> None:
 
 
 def test_a_name_that_nobody_registered() -> None:
-    with pytest.raises(JaxRuntimeError, match="No FFI handler registered for nowhere_of_test"):
+    with raises(JaxRuntimeError, match="No FFI handler registered for nowhere_of_test"):
         ffi.ffi_call("nowhere_of_test", X)(X)
 
 
 def test_only_capsules_are_registered() -> None:
-    with pytest.raises(ArgumentError, match=r"'mine_of_test' is <built-in .*Pass a capsule"):
+    with raises(ArgumentError, match=r"'mine_of_test' is <built-in .*Pass a capsule"):
         ffi.register_ffi_target("mine_of_test", len)
     for wrong in (None, 0, -(2**70), "f", len):
-        with pytest.raises(ArgumentError, match="takes a function that ctypes has loaded"):
+        with raises(ArgumentError, match="takes a function that ctypes has loaded"):
             ffi.pycapsule(wrong)
 
 
@@ -145,5 +146,5 @@ def test_the_address_in_a_capsule() -> None:
 
 def test_a_program_that_calls_a_foreign_function_is_not_exported() -> None:
     calls = tinyjax.jit(ffi.ffi_call("mine_of_test", X))
-    with pytest.raises(ExportError, match="calls the foreign function 'mine_of_test'"):
+    with raises(ExportError, match="calls the foreign function 'mine_of_test'"):
         tinyjax.export.export(calls)(X)

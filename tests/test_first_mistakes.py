@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import grad, jit, lax, random, tree, vmap
 
 x: Any = jnp.arange(3.0)
@@ -114,7 +115,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
 @pytest.mark.wrong_types
 def test_first_mistakes_are_explained(name: str) -> None:
     call, answer = MISTAKES[name]
-    with pytest.raises((TypeError, ValueError, AttributeError, IndexError), match=answer):
+    with raises((TypeError, ValueError, AttributeError, IndexError), match=answer):
         call()
 
 

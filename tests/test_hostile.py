@@ -15,6 +15,7 @@ import pytest
 
 import tinyjax
 from hostile.exports import PROGRAMS, bounded_calls, parts, sealed, to_compare
+from raising import raises
 from tinyjax import export
 from tinyjax.errors import ExportError
 
@@ -58,5 +59,5 @@ def test_sizes_that_would_take_long_to_compare_are_refused(seed: int) -> None:
     fun, args, kwargs, _ = draw.choice(PROGRAMS[-2:])
     header, rest = parts(export.export(tinyjax.jit(fun))(*args, **kwargs).serialize())
     data = sealed(to_compare(draw, header), rest)
-    with pytest.raises(ExportError, match="too many steps"), bounded_calls(500 * len(data)):
+    with raises(ExportError, match="too many steps"), bounded_calls(500 * len(data)):
         export.deserialize(data)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tinyjax
+from raising import raises
 from tinyjax import image
 from tinyjax.errors import ArgumentError, AxisError, ShapeError
 
@@ -73,15 +74,15 @@ def test_dtypes_are_those_of_jax(dtype: str) -> None:
 
 def test_mistakes_are_named() -> None:
     one = np.ones(1, np.float32)
-    with pytest.raises(ArgumentError, match="the methods are"):
+    with raises(ArgumentError, match="the methods are"):
         image.resize(PIXELS, (1, 2, 2), "best")
-    with pytest.raises(ShapeError, match="as many axes"):
+    with raises(ShapeError, match="as many axes"):
         image.resize(PIXELS, (1, 2), "linear")
-    with pytest.raises(ArgumentError, match="resize has"):
+    with raises(ArgumentError, match="resize has"):
         image.scale_and_translate(one, (1,), (0,), one, one, "nearest")
-    with pytest.raises(ShapeError, match="for each of 1"):
+    with raises(ShapeError, match="for each of 1"):
         image.scale_and_translate(one, (1,), (0,), np.ones(2), one, "linear")
-    with pytest.raises(ShapeError, match="axis 1 is not among"):
+    with raises(ShapeError, match="axis 1 is not among"):
         image.scale_and_translate(PIXELS, (3, 3, 2), (0,), one, one, "linear")
     with pytest.raises(AxisError):
         image.scale_and_translate(one, (1,), (1,), one, one, "linear")

@@ -15,6 +15,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import Array, grad, implicit, jacfwd, jacrev, jit, jvp, lax, vmap
 from tinyjax.errors import ArgumentError, DifferentiationError, ShapeError
 from tinyjax.implicit import Info, fixed_point, linear_solve, minimize, odeint, root
@@ -223,7 +224,7 @@ def test_custom_linear_solve_in_reverse_needs_a_transpose() -> None:
 
     b = double(RIGHT)
     close(jacfwd(solve)(b), np.eye(5) / 2)
-    with pytest.raises(DifferentiationError, match="without transpose_solve"):
+    with raises(DifferentiationError, match="without transpose_solve"):
         jacrev(solve)(b)
 
 
@@ -385,7 +386,7 @@ def test_rules_for_reverse_mode_alone() -> None:
 
     a = double(0.4)
     close(grad(steady(cube, "gmres"))(a), grad(steady(lambda z: z**3, "dense"))(a))
-    with pytest.raises(DifferentiationError, match="serves reverse mode"):
+    with raises(DifferentiationError, match="serves reverse mode"):
         grad(steady(cube, "dense"))(a)
     # where the unknown does not go through it, any solver will do
     close(grad(lambda a: root(lambda z: z + z**3 - cube(a), a))(a), 3 * 0.16 / (1 + 3 * ROOT**2))
@@ -751,7 +752,7 @@ def test_a_slope_may_be_another_tree_than_the_state() -> None:
     for slope in slopes:
         close(odeint(slope, starts, times), expected.T, 1e-6)
         close(odeint(slope, list(starts), times), expected, 1e-6)
-    with pytest.raises(ArgumentError, match="a tree like y0"):
+    with raises(ArgumentError, match="a tree like y0"):
         odeint(lambda y, t: [y[0]], starts, times)
 
 
@@ -862,7 +863,7 @@ MISTAKES: Final[dict[str, tuple[Callable[[], object], str]]] = {
 @pytest.mark.parametrize("name", MISTAKES)
 def test_mistakes(name: str) -> None:
     call, message = MISTAKES[name]
-    with pytest.raises((ArgumentError, ShapeError), match=message):
+    with raises((ArgumentError, ShapeError), match=message):
         call()
 
 
@@ -1011,5 +1012,5 @@ def test_a_number_that_begins_follows_the_dtype_of_what_it_meets(name: str) -> N
 
 def test_a_sum_of_floats_begins_with_no_complex_number() -> None:
     for reduction in (jnp.sum, jnp.prod, jnp.max):
-        with pytest.raises(tinyjax.errors.DtypeError, match=r"astype"):
+        with raises(tinyjax.errors.DtypeError, match=r"astype"):
             reduction(jnp.ones(3), initial=1 + 2j)

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import Array, jit
 
 TINYJAX = """
@@ -231,7 +232,7 @@ def test_dlpack() -> None:
     np.testing.assert_array_equal(np.from_dlpack(computed), 2 * np.asarray(x))
     with tinyjax.enable_x64(False):
         assert jnp.from_dlpack(np.arange(3.0)).dtype == np.float32
-    with pytest.raises(TypeError, match=r"DLPack: .*[^.]\.$"):
+    with raises(TypeError, match=r"DLPack: .*[^.]\.$"):
         jnp.from_dlpack(np.asarray(jnp.zeros(2, jnp.float8_e4m3fn)))
 
 

@@ -17,6 +17,7 @@ from jaxtyping import Float, Int, Key, PyTree, Shaped, jaxtyped
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import Array, grad, jit, random, vmap
 from tinyjax.errors import ArgumentError
 
@@ -126,7 +127,7 @@ def test_the_names_that_jaxtyping_takes_from_jax_are_ours() -> None:
     ],
 )
 def test_what_does_not_fit_is_refused(call: Any) -> None:
-    with pytest.raises(Exception, match=r"[Tt]ype-check"):
+    with raises(Exception, match=r"[Tt]ype-check"):
         call()
 
 
@@ -140,5 +141,5 @@ def test_mistakes_are_explained_with_the_typeguard_that_jaxtyping_asks_for(
     vars(old)["check_type"] = check_type
     monkeypatch.setitem(sys.modules, "typeguard", old)
     jit_of_anything: Any = jit
-    with pytest.raises(ArgumentError, match="fun of jit must be a function"):
+    with raises(ArgumentError, match="fun of jit must be a function"):
         jit_of_anything(3)

@@ -8,6 +8,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from specs import Spec, all_specs
 from tinyjax import float0, grad, jacfwd, jacrev, jit, jvp, lax, make_jaxpr, nn, tree, vmap
 from tinyjax.autodiff import directional_derivatives, divergence, laplacian
@@ -357,15 +358,13 @@ def test_constants_of_choices_and_loops_have_no_derivatives() -> None:
 
 
 def test_wrong_arguments() -> None:
-    with pytest.raises(
-        DifferentiationError, match=r"real-valued inputs.* Take real and imaginary parts"
-    ):
+    with raises(DifferentiationError, match=r"real-valued inputs.* Take real and imaginary parts"):
         laplacian(jnp.sin)(1j)
-    with pytest.raises(DifferentiationError, match=r"laplacian requires real-valued inputs"):
+    with raises(DifferentiationError, match=r"laplacian requires real-valued inputs"):
         laplacian(jnp.sin)(1)
-    with pytest.raises(DifferentiationError, match=r"results of floats .* returned int"):
+    with raises(DifferentiationError, match=r"results of floats .* returned int"):
         laplacian(lambda x: x.astype(int))(1.0)
-    with pytest.raises(ArgumentError, match=r"result like the argument"):
+    with raises(ArgumentError, match=r"result like the argument"):
         divergence(jnp.sum)(X)
-    with pytest.raises(DifferentiationError, match=r"tangent of x of sin"):
+    with raises(DifferentiationError, match=r"tangent of x of sin"):
         directional_derivatives(jnp.sin, (1.0,), (np.ones(3),))

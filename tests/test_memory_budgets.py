@@ -11,6 +11,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import autodiff, lax, nn
 from tinyjax.errors import ArgumentError, MemoryBudgetError
 
@@ -397,9 +398,7 @@ def test_an_impossible_budget_is_an_error_with_the_least_possible_one() -> None:
         tinyjax.jit(tinyjax.grad(program.loss, memory_budget=low - 1)),
         autodiff.memory_plan(program.loss, low - 1),
     ):
-        with pytest.raises(
-            MemoryBudgetError, match=f"of mlp: its results .* take {low:,} bytes"
-        ) as e:
+        with raises(MemoryBudgetError, match=f"of mlp: its results .* take {low:,} bytes") as e:
             fun(*program.args)
         assert e.value.least == low
     autodiff.memory_plan(program.loss, low)(*program.args)
@@ -407,12 +406,12 @@ def test_an_impossible_budget_is_an_error_with_the_least_possible_one() -> None:
 
 def test_wrong_budgets() -> None:
     for wrong in (0, -5):
-        with pytest.raises(ArgumentError, match="memory_budget is a number of bytes"):
+        with raises(ArgumentError, match="memory_budget is a number of bytes"):
             tinyjax.grad(mlp, memory_budget=wrong)(*PROGRAMS["mlp"].args)
     policy = tinyjax.checkpoint_policies.dots_saveable
-    with pytest.raises(ArgumentError, match="both a policy and a memory_budget"):
+    with raises(ArgumentError, match="both a policy and a memory_budget"):
         tinyjax.checkpoint(mlp, policy=policy, memory_budget=10)
-    with pytest.raises(ArgumentError, match="argnums=2"):
+    with raises(ArgumentError, match="argnums=2"):
         autodiff.memory_plan(mlp, BUDGET, argnums=2)(W, X)
 
 

@@ -25,6 +25,7 @@ from unchecked import unchecked
 import tinyjax
 import tinyjax.export
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import P, implicit, lax, random, scipy, tree
 from tinyjax.core.tracing.jaxpr import subjaxprs
 from tinyjax.errors import TinyjaxError
@@ -454,7 +455,7 @@ def test_advice_of_vmap_is_of_arguments_that_are_shared(use: Any) -> None:
     ],
 )
 def test_a_name_of_another_library_says_where_to_look(module: Any, name: str, said: str) -> None:
-    with pytest.raises(AttributeError, match=said):
+    with raises(AttributeError, match=said):
         getattr(module, name)
     assert pkgutil.resolve_name(said)
 
@@ -471,5 +472,5 @@ def test_a_name_of_another_library_says_where_to_look(module: Any, name: str, sa
     ],
 )
 def test_an_argument_that_is_like_another_is_named(transform: Any, name: str) -> None:
-    with pytest.raises(TypeError, match=r"unexpected keyword argument '\w+'. Did you mean '\w+'"):
+    with raises(TypeError, match=r"unexpected keyword argument '\w+'. Did you mean '\w+'"):
         transform(jnp.sum, **{name: 1})

@@ -17,6 +17,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import dlpack, dtypes, errors, flatten_util, ops, tree_util
 
 Point = namedtuple("Point", "x y")
@@ -92,7 +93,7 @@ def test_reduce_associative(size: int) -> None:
         jax.tree.reduce_associative(join, letters, identity="")
     )
     if not size:
-        with pytest.raises(TypeError, match="identity"):
+        with raises(TypeError, match="identity"):
             tree_util.tree_reduce_associative(join, letters)
 
 
@@ -140,9 +141,9 @@ def test_ravel_pytree() -> None:
     assert (unravel == other, hash(unravel) == hash(other)) == (True, True)
     make = tinyjax.jit(lambda vector, unravel: unravel(vector), static_argnums=1)
     assert str(make(ours, unravel)) == str(tinyjax.jit(lambda v, u: u(v))(ours, other))
-    with pytest.raises(ValueError, match=r"shape \(7,\)"):
+    with raises(ValueError, match=r"shape \(7,\)"):
         unravel(jnp.ones(6))
-    with pytest.raises(TypeError, match="float64"):
+    with raises(TypeError, match="float64"):
         unravel(jnp.ones(7, np.float64))
 
 
@@ -155,7 +156,7 @@ def test_dtypes_of_ravel_pytree(tree: Any) -> None:
         try:
             expected = [x.dtype for x in jax.tree.leaves(their_unravel(theirs.astype(dtype)))]
         except TypeError:
-            with pytest.raises(TypeError, match="several dtypes"):
+            with raises(TypeError, match="several dtypes"):
                 unravel(ours.astype(dtype))
         else:
             assert [x.dtype for x in jax.tree.leaves(unravel(ours.astype(dtype)))] == expected
@@ -191,14 +192,14 @@ def test_segments(name: str, dtype: str, options: Any) -> None:
 
 
 def test_the_number_of_segments_must_be_known() -> None:
-    with pytest.raises(errors.ConcretizationTypeError, match="num_segments"):
+    with raises(errors.ConcretizationTypeError, match="num_segments"):
         tinyjax.jit(ops.segment_sum)(np.ones(6), IDS)
-    with pytest.raises(ValueError, match="negative"):
+    with raises(ValueError, match="negative"):
         ops.segment_sum(np.ones(6), IDS, -1)
 
 
 def test_each_entry_has_an_id() -> None:
-    with pytest.raises(errors.ShapeError, match=r"segment_ids of shape .* ids of shape \(4,\)"):
+    with raises(errors.ShapeError, match=r"segment_ids of shape .* ids of shape \(4,\)"):
         ops.segment_sum(np.ones((4, 2)), IDS, 3)
     np.testing.assert_array_equal(
         ops.segment_sum(np.ones((1, 2)), np.array([0, 1, 1]), 2), [[1, 1], [2, 2]]
@@ -227,7 +228,7 @@ def test_dlpack_of_bfloat16_is_read_only_or_a_copy() -> None:
         again = dlpack.from_dlpack(Exporting(x, options))
         assert again.dtype == x.dtype
         assert np.shares_memory(np.asarray(again), np.asarray(x)) == bool(options)
-    with pytest.raises(BufferError, match="read-only"):
+    with raises(BufferError, match="read-only"):
         x.__dlpack__(copy=False)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tinyjax
+from raising import raises
 from tinyjax import config
 
 X = np.random.default_rng(0).normal(size=(3, 3))
@@ -154,7 +155,7 @@ def test_a_block_ends() -> None:
 
 
 def test_numbers_that_do_not_fit() -> None:
-    with tinyjax.enable_x64(False), pytest.raises(OverflowError, match="jax_enable_x64"):
+    with tinyjax.enable_x64(False), raises(OverflowError, match="jax_enable_x64"):
         tinyjax.numpy.asarray(2**40)
-    with tinyjax.enable_x64(False), pytest.raises(OverflowError, match=r"dtype=jnp\.int32"):
+    with tinyjax.enable_x64(False), raises(OverflowError, match=r"dtype=jnp\.int32"):
         tinyjax.numpy.arange(3, dtype="uint8").at[0].set(-1)  # for which 32 bits are enough

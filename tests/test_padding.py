@@ -14,6 +14,7 @@ from hypothesis import given, settings, strategies as st
 import tinyjax
 import tinyjax.numpy as jnp
 from fuzz.forgetting import forget_sometimes
+from raising import raises
 from tinyjax import Array, errors, lax, nn, random
 from tinyjax.core import xla
 
@@ -555,7 +556,7 @@ FIVE = np.arange(5.0, dtype=np.float32)
 def test_what_cannot_be_padded_is_named(
     fun: Callable[[Array], Any], error: type[Exception], text: str
 ) -> None:
-    with pytest.raises(error, match=text) as raised:
+    with raises(error, match=text) as raised:
         tinyjax.jit(fun, pad_to=8)(jnp.asarray(FIVE))
     assert "pad_to" in "".join(raised.value.__notes__)
     if not str(getattr(fun, "__module__", "")).startswith("tinyjax"):
@@ -576,7 +577,7 @@ def test_what_cannot_be_padded_is_named(
     ],
 )
 def test_wrong_options_are_refused(options: dict[str, Any], text: str) -> None:
-    with pytest.raises(errors.ArgumentError, match=text):
+    with raises(errors.ArgumentError, match=text):
         tinyjax.jit(lambda x: x, **options)
 
 
@@ -590,7 +591,7 @@ def test_wrong_options_are_refused(options: dict[str, Any], text: str) -> None:
     ],
 )
 def test_lengths_that_fit_no_bucket_are_refused(pad_to: Any, text: str) -> None:
-    with pytest.raises((errors.ArgumentError, errors.AxisError), match=text):
+    with raises((errors.ArgumentError, errors.AxisError), match=text):
         tinyjax.jit(lambda x: x, pad_to=pad_to)(jnp.ones(5))
 
 

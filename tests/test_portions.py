@@ -11,6 +11,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import grad, jit, jvp, lax, linearize, make_jaxpr, random, tree, vjp, vmap
 from tinyjax._extensions.portions.concurrent import concurrent_p
 from tinyjax.errors import ArgumentError, BatchSizeError
@@ -195,7 +196,7 @@ def test_an_error_in_a_part_is_raised() -> None:
     def fun(x: Any) -> Any:
         return tinyjax.pure_callback(fail, tinyjax.typeof(x), x, vmap_method="expand_dims")
 
-    with pytest.raises(RuntimeError, match=r"no 1|no 3"):
+    with raises(RuntimeError, match=r"no 1|no 3"):
         vmap(fun, threads=2)(jnp.arange(4.0))
 
 
@@ -241,7 +242,7 @@ def test_sizes_that_are_symbols() -> None:
 
 @pytest.mark.parametrize("options", [{"threads": 0}, {"threads": 2, "axis_name": "i"}])
 def test_threads_that_cannot_be(options: dict[str, Any]) -> None:
-    with pytest.raises(ArgumentError, match="threads"):
+    with raises(ArgumentError, match="threads"):
         vmap(jnp.sin, **options)
 
 
@@ -249,5 +250,5 @@ def test_sizes_that_differ() -> None:
     def fun(x: Any, weights: Any) -> Any:
         return x * weights
 
-    with pytest.raises(BatchSizeError, match="weights has size 3"):
+    with raises(BatchSizeError, match="weights has size 3"):
         vmap(fun, threads=2)(jnp.ones(4), jnp.ones(3))

@@ -14,6 +14,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import lax, profiler
 from tinyjax._extensions.host.xla.short_calls import WrittenCalls
 from tinyjax.core.jit import JitFunction
@@ -54,10 +55,10 @@ def test_a_profile_has_the_users_spans(tmp_path: Path) -> None:
 
 
 def test_starting_and_stopping(tmp_path: Path) -> None:
-    with pytest.raises(ProfilerError, match="Call start_trace first"):
+    with raises(ProfilerError, match="Call start_trace first"):
         profiler.stop_trace()
     profiler.start_trace(tmp_path, create_perfetto_trace=True)
-    with pytest.raises(ProfilerError, match="Call stop_trace first"):
+    with raises(ProfilerError, match="Call stop_trace first"):
         profiler.start_trace(tmp_path)
     with profiler.TraceAnnotation("mine"):
         pass
@@ -70,9 +71,9 @@ def test_starting_and_stopping(tmp_path: Path) -> None:
 
 @pytest.mark.wrong_types
 def test_what_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError, match="create_perfetto_link: tinyjax opens no page"):
+    with raises(ArgumentError, match="create_perfetto_link: tinyjax opens no page"):
         profiler.start_trace(tmp_path, create_perfetto_link=True)
-    with pytest.raises(ArgumentError, match="profiler_options is a tinyjax"):
+    with raises(ArgumentError, match="profiler_options is a tinyjax"):
         profiler.start_trace(tmp_path, profiler_options=unchecked(3))
 
 
@@ -208,7 +209,7 @@ def test_nothing_is_left_when_a_profile_ends(tmp_path: Path) -> None:
     with profiler.trace(tmp_path):
         assert all(vars(o)[n] is not b for (o, n), b in zip(table, before, strict=True))
         f(x)
-        with pytest.raises(TypeError, match="missing"):
+        with raises(TypeError, match="missing"):
             unchecked(f)()
     assert [vars(owner)[name] for owner, name in table] == before
     assert f._traces.short is short
@@ -254,7 +255,7 @@ def test_a_summary_names_the_dearest_lines(
     assert f"{__file__}:{line_with('dear, and its backward pass')}: return jnp.tanh" in rows[0]
     assert shares[0] > 20  # the first copies of memory take long, too
     assert told.startswith("Spans: execute 3 (")
-    with pytest.raises(ArgumentError, match="most"):
+    with raises(ArgumentError, match="most"):
         profiler.summary(0)
 
 
@@ -264,11 +265,11 @@ def test_there_is_no_summary_without_a_profile(
     from tinyjax.profiler import recording
 
     monkeypatch.setattr(recording, "_recorded", [])
-    with pytest.raises(ProfilerError, match="has recorded no profile"):
+    with raises(ProfilerError, match="has recorded no profile"):
         profiler.summary()
     with (
         profiler.trace(tmp_path),
-        pytest.raises(ProfilerError, match="still being recorded"),
+        raises(ProfilerError, match="still being recorded"),
     ):
         profiler.summary()
     profiler.summary()

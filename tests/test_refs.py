@@ -9,6 +9,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import lax
 from tinyjax._extensions.state.references import Ref
 from tinyjax.errors import ArgumentError, ExportError, OuterRefError, RefError
@@ -304,9 +305,9 @@ def test_what_a_jvp_along_references_takes() -> None:
     assert (value, tangent, aux) == (36, 96, 1)
     assert [float(r[...]) for r in (ref, along, count)] == [6, 8, 1]
     number: Any = 1.0
-    with pytest.raises(RefError, match=r"primals\[1\] is a Ref, and so its tangent must be one"):
+    with raises(RefError, match=r"primals\[1\] is a Ref, and so its tangent must be one"):
         tinyjax.jvp(fun, (x, ref, count), (x, number, float0))
-    with pytest.raises(RefError, match="twice"):
+    with raises(RefError, match="twice"):
         tinyjax.jvp(fun, (x, ref, count), (x, ref, float0))
     # a second derivative, through the first one's references
     slope = tinyjax.grad(lambda x: tinyjax.jvp(fun, *started(x), has_aux=True)[1])(x)
@@ -426,7 +427,7 @@ def test_a_reference_of_each_type() -> None:
     assert empty[...].tolist() == [False, True]
     tinyjax.free_ref(empty)
     assert repr(empty) == "Ref<bool[2], after free_ref>"
-    with pytest.raises(ArgumentError, match="without axes"):
+    with raises(ArgumentError, match="without axes"):
         len(weak)
 
 
@@ -503,7 +504,7 @@ def refused(outer: Ref) -> list[tuple[Callable[[], Any], type[Exception], str]]:
 )
 def test_refused(outer: Ref, number: int) -> None:
     call, error, message = refused(outer)[number]
-    with pytest.raises(error, match=message):
+    with raises(error, match=message):
         call()
 
 
@@ -625,7 +626,7 @@ def test_examples_whose_references_a_rule_for_vmap_cannot_be_given() -> None:
     mapped = tinyjax.vmap(scale, (0, None))
     for run in (mapped, tinyjax.jit(mapped)):
         np.testing.assert_array_equal(run(tinyjax.new_ref(x), 2.0), 2 * x)
-    with pytest.raises(ArgumentError, match="same vmap maps, or is given a reference to it"):
+    with raises(ArgumentError, match="same vmap maps, or is given a reference to it"):
         tinyjax.vmap(scale)(tinyjax.new_ref(x), x)
 
 
@@ -758,7 +759,7 @@ def test_what_is_lowered_with_a_reference_says_of_its_arguments_and_results(oute
         ((tinyjax.new_ref(X), tinyjax.new_ref(1.0)), r"for an array at args.1., but .* a Ref"),
         ((outer, 2.0), "twice, or one that it uses from outside"),
     ]:
-        with pytest.raises(RefError, match=message):
+        with raises(RefError, match=message):
             compiled(*args)
 
 
@@ -799,7 +800,7 @@ def test_parts_are_numpys(index: Any) -> None:
 
 def test_scalars_of_numpy_beyond_the_end_are_refused() -> None:
     for index in (np.array(3), (..., np.array(-4)), (None, np.int64(3))):
-        with pytest.raises(IndexError, match="out of bounds for axis 0, of size 3"):
+        with raises(IndexError, match="out of bounds for axis 0, of size 3"):
             tinyjax.new_ref(X)[index]
 
 
@@ -807,5 +808,5 @@ def test_messages_name_a_reference_and_not_what_it_holds() -> None:
     def fun(params: Any) -> Any:
         return 1.0 if params["r"][...].sum() > 0 else 2.0
 
-    with pytest.raises(tinyjax.errors.TracerBoolConversionError, match=r"argument params\['r'\]\."):
+    with raises(tinyjax.errors.TracerBoolConversionError, match=r"argument params\['r'\]\."):
         tinyjax.jit(fun)({"r": tinyjax.new_ref(X)})

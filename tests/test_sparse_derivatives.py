@@ -14,6 +14,7 @@ import tinyjax
 import tinyjax.numpy as jnp
 from fuzz.drawing import CASES, Case
 from fuzz.forgetting import forget_sometimes
+from raising import raises
 from specs import Spec, all_specs
 from tinyjax import dtypes, errors, lax
 from tinyjax._library.sparsity import colouring
@@ -686,5 +687,5 @@ REFUSED: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_refused(name: str) -> None:
     call, error, text = REFUSED[name]
-    with pytest.raises(error, match=text):
+    with raises(error, match=text):
         call()

@@ -18,6 +18,7 @@ from jax import export as jax_export
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import export, jit, lax, nn
 from tinyjax.errors import (
     ArgumentError,
@@ -174,7 +175,7 @@ def test_equations_replace() -> None:
     ],
 )
 def test_texts_that_are_no_shapes(text: str, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ArgumentError, match=message):
+    with raises(ArgumentError, match=message):
         export.symbolic_shape(text, **options)
 
 
@@ -190,7 +191,7 @@ def test_sizes_by_name_are_no_numbers() -> None:
             wrong(a)
     (other,) = export.symbolic_shape("a")
     assert a != other
-    with pytest.raises(ArgumentError, match="different scopes"):
+    with raises(ArgumentError, match="different scopes"):
         a + other
 
 
@@ -309,7 +310,7 @@ def test_under_transformations() -> None:
 
     for way in (slope, jit(slope, static_argnums=0), curvature, mapped):
         close(way(there.call), way(model))
-    with pytest.raises(DifferentiationError, match="without its derivative"):
+    with raises(DifferentiationError, match="without its derivative"):
         slope(export.deserialize(here.serialize()).call)
 
 
@@ -332,11 +333,11 @@ def test_one_within_another() -> None:
     close(*[tinyjax.grad(lambda x, f=f: f(x).sum())(x) for f in (there.call, fun)])
     assert there.variables == ("n",)
     assert "tensor<12xf32>" in there.with_sizes({"n": 2}).mlir_module()
-    with pytest.raises(ExportError, match="with_sizes"):
+    with raises(ExportError, match="with_sizes"):
         there.mlir_module()
-    with pytest.raises(ArgumentError, match="none for 'n'"):
+    with raises(ArgumentError, match="none for 'n'"):
         there.with_sizes({"m": 2})
-    with pytest.raises(ExportError, match="less than 2\\*\\*31"):
+    with raises(ExportError, match="less than 2\\*\\*31"):
         there.with_sizes({"n": 2**31})
 
 
@@ -395,22 +396,22 @@ def test_errors_are_of_jaxs_kinds(name: str) -> None:
 def test_sizes_from_elsewhere() -> None:
     k, c = export.symbolic_shape("k, c", constraints=["k <= 10"])
     x = normal(4, 10)
-    with pytest.raises(ArgumentError, match="'k' is in the shape of no argument"):
+    with raises(ArgumentError, match="'k' is in the shape of no argument"):
         export.export(jit(lambda y: lax.top_k(x, k)[0] + y.sum()))(
             tinyjax.ShapeDtypeStruct((c,), F32)
         )
-    with pytest.raises(ArgumentError, match="none of its arguments has any"):
+    with raises(ArgumentError, match="none of its arguments has any"):
         export.export(jit(lambda y: jnp.ones((k,))))(x)
     empty: Any = tinyjax.ShapeDtypeStruct((0, k), F32)
     there = export.export(jit(lambda size, x: lax.top_k(x, size.shape[1])[0]))(empty, x)
     close(there.call(np.zeros((0, 3), F32), x), lax.top_k(x, 3)[0])
-    with pytest.raises(ArgumentError, match=r"the constraint 'k <= 10' does not hold"):
+    with raises(ArgumentError, match=r"the constraint 'k <= 10' does not hold"):
         there.call(np.zeros((0, 11), F32), x)
-    with pytest.raises(ArgumentError, match="different scopes"):
+    with raises(ArgumentError, match="different scopes"):
         export.export(jit(lambda x, y: x.sum() + y.sum()))(struct("a"), struct("a"))
-    with pytest.raises(InconclusiveDimensionOperation, match="so it is not compiled"):
+    with raises(InconclusiveDimensionOperation, match="so it is not compiled"):
         jit(jnp.sin).lower(struct("a")).compile()
-    with pytest.raises(ExportError, match="calls Python"):
+    with raises(ExportError, match="calls Python"):
         export.export(jit(lambda x: tinyjax.debug.print("{}", x)))(struct("a"))
 
 
@@ -464,7 +465,7 @@ def test_programs_that_are_nested_too_deep() -> None:
             "flags": [],
         }
         nest.append([inner[0], [[call, [0], params, [inner[1][-1][3][0]]]], [1]])
-    with pytest.raises(ValueError, match="nested too deep"):
+    with raises(ValueError, match="nested too deep"):
         jaxprs.decode_program(json.dumps(nest), SymbolicScope())
 
 
@@ -472,7 +473,7 @@ def test_functions_are_not_written() -> None:
     fun = tinyjax.custom_jvp(jnp.sin)
     fun.defjvps(lambda t, out, x: t * jnp.cos(x))
     jaxpr = jit(fun).lower(struct("b")).jaxpr
-    with pytest.raises(ExportError, match="cannot be written with"):
+    with raises(ExportError, match="cannot be written with"):
         jaxprs.encode_program(jaxpr)
     jaxprs.encode_program(symbolic_programs.closed(jaxpr))
 

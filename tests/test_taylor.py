@@ -14,6 +14,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import grad, jit, jvp, lax, make_jaxpr, nn, tree, vmap
 from tinyjax.autodiff import jet
 from tinyjax.core.values.array import Array
@@ -184,15 +185,15 @@ def test_containers_and_integers() -> None:
 
 
 def test_wrong_arguments() -> None:
-    with pytest.raises(ArgumentError, match=r"as many terms .* \[1, 2\]"):
+    with raises(ArgumentError, match=r"as many terms .* \[1, 2\]"):
         jet(jnp.add, (1.0, 2.0), ((1.0,), (1.0, 2.0)))
-    with pytest.raises(DifferentiationError, match="the term of order 2 of x of sin"):
+    with raises(DifferentiationError, match="the term of order 2 of x of sin"):
         jet(jnp.sin, (1.0,), ((1.0, np.ones(3)),))
 
 
 @pytest.mark.wrong_types
 def test_series_must_be_lists() -> None:
-    with pytest.raises(ArgumentError, match="must be tuples or lists"):
+    with raises(ArgumentError, match="must be tuples or lists"):
         jet(jnp.sin, unchecked(1.0), ((1.0,),))
 
 
@@ -268,5 +269,5 @@ def test_taylor_series_of_solutions_at_the_edges() -> None:
         looped, np.array(1.0), np.array([0.0, 1.0]), taylor_order=4, rtol=1e-5, atol=1e-5
     )
     np.testing.assert_allclose(by_series, odeint(looped, np.array(1.0), np.array([0.0, 1.0])), 1e-4)
-    with pytest.raises(ArgumentError, match="taylor_order of odeint must be at least two"):
+    with raises(ArgumentError, match="taylor_order of odeint must be at least two"):
         odeint(lambda y, t: y, 1.0, np.array([0.0, 1.0]), taylor_order=1)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tinyjax
+from raising import raises
 from tinyjax.core.primitives.broadcast import reduce_sum
 from tinyjax.core.primitives.elementwise import (
     abs_,
@@ -147,7 +148,7 @@ def test_the_first_derivative_may_be_right_and_the_second_wrong() -> None:
     fun = partial(apply, almost)
     check_grads(fun, (X,), 1)
     for mode in ("fwd", "rev"):
-        with pytest.raises(DerivativeMismatchError, match=f"order 2 .{mode} of {mode}.") as caught:
+        with raises(DerivativeMismatchError, match=f"order 2 .{mode} of {mode}.") as caught:
             check_grads(fun, (X,), 2, mode)
         assert caught.value.order == 2
 
@@ -161,7 +162,7 @@ def test_a_wrong_transpose_is_found_where_the_derivative_is_right() -> None:
 
     fun = partial(apply, twice)
     check_grads(fun, (X,), 1, "fwd")
-    with pytest.raises(DerivativeMismatchError, match=r"order 1 \(rev\) is off"):
+    with raises(DerivativeMismatchError, match=r"order 1 \(rev\) is off"):
         check_grads(fun, (X,), 1, "rev")
 
 
@@ -169,16 +170,16 @@ def test_a_value_that_changes_under_differentiation_is_found() -> None:
     def shifted(x: Array, t: Array) -> tuple[Array, Array]:
         return add(sin(x), full_like(x, 0.1)), mul(t, cos(x))
 
-    with pytest.raises(DerivativeMismatchError, match=r"^shifted: .* the value itself differs"):
+    with raises(DerivativeMismatchError, match=r"^shifted: .* the value itself differs"):
         check_jvp(sin, lambda xs, ts: shifted(*xs, *ts), (X,), err_msg="shifted")
 
 
 def test_functions_with_derivatives_given_by_hand() -> None:
     check_jvp(sin, lambda xs, ts: (sin(*xs), mul(cos(*xs), *ts)), (X,))
     check_vjp(sin, lambda x: (sin(x), lambda ct: (mul(cos(x), ct),)), (X,))
-    with pytest.raises(DerivativeMismatchError, match=r"^by hand: .*does not match the arguments"):
+    with raises(DerivativeMismatchError, match=r"^by hand: .*does not match the arguments"):
         check_vjp(sin, lambda x: (sin(x), lambda ct: ()), (X,), err_msg="by hand")
-    with pytest.raises(DerivativeMismatchError, match="the cotangent is float64"):
+    with raises(DerivativeMismatchError, match="the cotangent is float64"):
         check_vjp(sin, lambda x: (sin(x), lambda ct: (reduce_sum(ct, (0,)),)), (X,))
 
 
@@ -230,12 +231,12 @@ def test_one_large_result_hides_nothing_in_another() -> None:
     def fun(x: Array) -> tuple[Array, Array]:
         return add(x, full_like(x, 1e8)), apply(off, x)
 
-    with pytest.raises(DerivativeMismatchError, match=r"result\[1\]"):
+    with raises(DerivativeMismatchError, match=r"result\[1\]"):
         check_grads(fun, (X,), 1, "fwd")
 
 
 def test_an_unknown_mode_is_an_error() -> None:
-    with pytest.raises(ArgumentError, match="'fwd' and 'rev', but got 'forward'"):
+    with raises(ArgumentError, match="'fwd' and 'rev', but got 'forward'"):
         check_grads(sin, (X,), 1, modes=("forward",))
 
 

@@ -12,6 +12,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import lax
 from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitives import reduce
@@ -303,7 +304,7 @@ WRONG: dict[str, Wrong] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_rule_is_found_and_named(name: str) -> None:
     row = WRONG[name]
-    found = pytest.raises(CheckError, match=rf"^my_\w+: ({row.rule}).* on .*")
+    found = raises(CheckError, match=rf"^my_\w+: ({row.rule}).* on .*")
     with primitives_put_back(), found as e:
         check_primitive(row.make(), row.example, stacks=0)
     assert row.on in e.value.on
@@ -329,7 +330,7 @@ def test_what_is_right_passes(name: str) -> None:
 
 
 def test_a_wrong_reference_is_found() -> None:
-    with pytest.raises(CheckError, match=r"tanh: impl is wrong on \(bfloat16\[2, 3\]\)"):
+    with raises(CheckError, match=r"tanh: impl is wrong on \(bfloat16\[2, 3\]\)"):
         check_primitive(tanh, X, reference=np.sin, stacks=0)
 
 
@@ -346,9 +347,9 @@ def test_what_a_primitive_lacks_is_reported() -> None:
 
 
 def test_mistakes_in_the_call() -> None:
-    with pytest.raises(ArgumentError, match="needs operands"):
+    with raises(ArgumentError, match="needs operands"):
         check_primitive(tanh)
-    with pytest.raises(ArgumentError, match="no dtype of kind 'f'"):
+    with raises(ArgumentError, match="no dtype of kind 'f'"):
         check_primitive(reduce.reduce_prod_p, X)
 
 
@@ -395,7 +396,7 @@ def test_what_is_wrong_with_a_function_is_found(name: str) -> None:
 def test_a_function_of_trees_passes() -> None:
     report = check_function(loss, ({"w": X[0]}, Y), stacks=3)
     assert "derivatives" in report.checked
-    with pytest.raises(ArgumentError, match="tuple of arguments"):
+    with raises(ArgumentError, match="tuple of arguments"):
         check_function(loss, unchecked([X]))
     report = check_function(jnp.sign, (X,), order=0, vmap=False, stacks=1)
     assert {*report.left_out} == {"derivatives", "vmap"}
@@ -427,9 +428,9 @@ def test_transformations_of_our_own_pass() -> None:
     ways = ("jit", "checkpoint", "cond", "scan", "while")
     assert "through while" in check_transform(slope, jnp.sin, (X,), through=ways).checked
     assert "effects" in check_transform(tinyjax.checkpoint, jnp.cos, (X,)).checked
-    with pytest.raises(CheckError, match="through custom_jvp, it is wrong"):
+    with raises(CheckError, match="through custom_jvp, it is wrong"):
         check_transform(slope, jnp.sin, (X,), through=("custom_jvp",))
-    with pytest.raises(ArgumentError, match="no way called"):
+    with raises(ArgumentError, match="no way called"):
         check_transform(slope, jnp.sin, (X,), through=("pmap",))
 
 
@@ -455,10 +456,10 @@ def test_a_library_is_held_against_a_reference() -> None:
     names = ["negative", "transpose", "ravel", "isnan"]
     assert check_library(jnp, np, names, calls=4).checked == tuple(names)
     for wrong in (narrow, positive):
-        with pytest.raises(CheckError, match="reference: ") as error:
+        with raises(CheckError, match="reference: ") as error:
             check_library(library(negative=wrong), np)
         assert error.value.rule == "negative"
     everything = check_library(library(negative=narrow), np, known=lambda mismatch: True)
     assert everything.checked == ("negative",)
-    with pytest.raises(ArgumentError, match="do not both have"):
+    with raises(ArgumentError, match="do not both have"):
         check_library(jnp, np, ["no_such_function"])

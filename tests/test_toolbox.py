@@ -12,6 +12,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import Array, jit, lax, nn, tree, vmap
 from tinyjax._primitives.dot import dot_general_p
 from tinyjax.autodiff import (
@@ -308,17 +309,17 @@ def test_what_a_linear_function_closes_over_can_be_differentiated() -> None:
 
 
 def test_what_has_no_transpose() -> None:
-    with pytest.raises(DifferentiationError, match=r"applies 'sin' to what depends"):
+    with raises(DifferentiationError, match=r"applies 'sin' to what depends"):
         tinyjax.linear_transpose(lambda x: 2 * jnp.sin(x), 1.0)(1.0)
-    with pytest.raises(DifferentiationError, match="the divisor"):
+    with raises(DifferentiationError, match="the divisor"):
         tinyjax.linear_transpose(lambda x: 2 / x, 1.0)(1.0)
-    with pytest.raises(DifferentiationError, match="is int32"):
+    with raises(DifferentiationError, match="is int32"):
         tinyjax.linear_transpose(lambda n: n * 2.0, 1)
-    with pytest.raises(DifferentiationError, match=r"returned int32\[\] at result\['n'\]"):
+    with raises(DifferentiationError, match=r"returned int32\[\] at result\['n'\]"):
         tinyjax.linear_transpose(lambda x: {"n": x.astype(jnp.int32)}, 1.0)
     with pytest.raises(tree.TreeMismatchError):
         tinyjax.linear_transpose(lambda x: (x, x), 1.0)(1.0)
-    with pytest.raises(DifferentiationError, match="cotangent of result"):
+    with raises(DifferentiationError, match="cotangent of result"):
         tinyjax.linear_transpose(lambda x: 2 * x, 1.0)(normal(3))
 
 
@@ -367,9 +368,9 @@ def test_closure_convert_in_a_custom_rule() -> None:
 def test_closure_convert_says_what_does_not_fit() -> None:
     converted, closed_over = tinyjax.closure_convert(lambda x: x * 2, np.ones(3))
     assert closed_over == []
-    with pytest.raises(ArgumentError, match=r"takes 1 arguments and the 0 values"):
+    with raises(ArgumentError, match=r"takes 1 arguments and the 0 values"):
         converted()
-    with pytest.raises(ArgumentError, match=r"x of .*<lambda> .* for float64\[3\], is float64\["):
+    with raises(ArgumentError, match=r"x of .*<lambda> .* for float64\[3\], is float64\["):
         converted(np.ones(2))
 
 
@@ -691,7 +692,7 @@ def test_a_function_too_large_for_patterns_takes_a_mode() -> None:
     factors = np.linspace(0, 1, 5000)
     holomorphic = jacobian(lambda t: jnp.sin(t * factors), holomorphic=True)
     agree(holomorphic(np.array(0.5j)), factors * np.cos(0.5j * factors))
-    with pytest.raises(ArgumentError, match="more than the 16777216"):
+    with raises(ArgumentError, match="more than the 16777216"):
         multiplications(fun)(x)
 
 
@@ -714,9 +715,9 @@ def test_jacobians_of_and_in_nothing() -> None:
 
 
 def test_jacobian_says_what_it_cannot_differentiate() -> None:
-    with pytest.raises(DifferentiationError, match="which are floats, but x of"):
+    with raises(DifferentiationError, match="which are floats, but x of"):
         jacobian(lambda x: x * 1.0)(1)
-    with pytest.raises(DifferentiationError, match="jacobian requires real-valued outputs"):
+    with raises(DifferentiationError, match="jacobian requires real-valued outputs"):
         jacobian(lambda x: x * 1j)(1.0)
 
 

@@ -15,6 +15,7 @@ import tinyjax
 import tinyjax.lax
 import tinyjax.numpy as jnp
 import tinyjax.scipy
+from raising import raises
 from tinyjax import config, sharding
 from tinyjax._base.missing_names import ABSENT
 from tinyjax.core import xla
@@ -36,7 +37,7 @@ def test_devices() -> None:
     assert tinyjax.process_indices() == jax.process_indices()
     with tinyjax.default_device(tinyjax.devices()[0]):
         pass
-    with pytest.raises(PlatformError, match="'gpu'"), tinyjax.default_device("gpu"):
+    with raises(PlatformError, match="'gpu'"), tinyjax.default_device("gpu"):
         pass
     placed = sharding.SingleDeviceSharding(tinyjax.devices()[0])
     assert placed.device_set == {tinyjax.devices()[0]}
@@ -61,7 +62,7 @@ def test_programs_find_out_that_a_platform_is_not_there(ask: Callable[[Any], obj
     # libraries ask within try: ... except RuntimeError:
     with pytest.raises(RuntimeError):
         ask(jax)
-    with pytest.raises(PlatformError, match="'cpu'") as caught:
+    with raises(PlatformError, match="'cpu'") as caught:
         ask(tinyjax)
     assert isinstance(caught.value, RuntimeError)
     assert not isinstance(caught.value, ValueError)  # which other libraries catch apart
@@ -177,9 +178,9 @@ def test_scopes_change_no_values() -> None:
 @pytest.mark.wrong_types
 def test_scopes_say_what_they_take() -> None:
     wrong: Any = 3
-    with pytest.raises(ArgumentError, match="text"), tinyjax.named_scope(wrong):
+    with raises(ArgumentError, match="text"), tinyjax.named_scope(wrong):
         pass
-    with pytest.raises(ArgumentError, match="function"):
+    with raises(ArgumentError, match="function"):
         tinyjax.named_call(wrong)
 
 
@@ -211,7 +212,7 @@ def test_functions_run_operation_by_operation() -> None:
     with tinyjax.disable_jit():
         assert float(f(1.0)["y"]) == 2.0
         assert float(tinyjax.grad(lambda x: f(x)["y"])(1.0)) == 2.0
-        with pytest.raises(ArgumentError, match=r"<lambda> .* must return arrays"):
+        with raises(ArgumentError, match=r"<lambda> .* must return arrays"):
             tinyjax.jit(lambda x, n: n, static_argnums=1)(1.0, "text")
     with tinyjax.disable_jit(False):
         f(1.0)
@@ -248,11 +249,11 @@ def test_settings_by_the_names_of_jax() -> None:
         assert not getattr(config, name)
     config.update("jax_platform_name", "cpu")
     assert config.read("jax_numpy_rank_promotion") == "allow"
-    with pytest.raises(ArgumentError, match="tinyjax has no Pallas"):
+    with raises(ArgumentError, match="tinyjax has no Pallas"):
         unchecked(config.update)("jax_pallas_use_mosaic_gpu", True)
-    with pytest.raises(ArgumentError, match="cannot be 'gpu': it is an old name of jax_platforms"):
+    with raises(ArgumentError, match="cannot be 'gpu': it is an old name of jax_platforms"):
         config.update("jax_platform_name", "gpu")
-    with pytest.raises(ArgumentError, match="no setting 'speed'"):
+    with raises(ArgumentError, match="no setting 'speed'"):
         config.read("speed")
     with pytest.raises(AttributeError):
         getattr(config, name[:3])
@@ -290,7 +291,7 @@ def test_settings_that_have_one_value() -> None:
         assert config.settings().default_dtypes == "float64"
         assert config.settings().check_leaks
     assert config.settings() is before
-    with pytest.raises(ArgumentError, match="as good as typed"), tinyjax.legacy_prng_key("error"):
+    with raises(ArgumentError, match="as good as typed"), tinyjax.legacy_prng_key("error"):
         pass
 
 
@@ -322,7 +323,7 @@ def test_names_that_are_not_here_say_why() -> None:
     assert {*ABSENT} <= theirs
     assert theirs - {*dir(tinyjax), *ABSENT} <= modules  # of which some are found by accident
     for name, why in ABSENT.items():
-        with pytest.raises(AttributeError, match=f"'{name}'. It is JAX's, and not here: "):
+        with raises(AttributeError, match=f"'{name}'. It is JAX's, and not here: "):
             getattr(tinyjax, name)
         assert not why.endswith(".")
 
@@ -339,13 +340,11 @@ def test_names_that_are_not_here_say_why() -> None:
 def test_misspelled_names_are_answered_with_what_was_meant(
     module: ModuleType, name: str, meant: str
 ) -> None:
-    with pytest.raises(AttributeError, match=f"has no attribute '{name}'. Did you mean '{meant}'"):
+    with raises(AttributeError, match=f"has no attribute '{name}'. Did you mean '{meant}'"):
         getattr(module, name)
 
 
 def test_a_module_without_a_list_of_names_lacks_them_too() -> None:
     assert not hasattr(xla, "__all__")
-    with pytest.raises(
-        AttributeError, match=r"module 'tinyjax\.core\.xla' has no attribute 'nothing'\."
-    ):
+    with raises(AttributeError, match=r"module 'tinyjax\.core\.xla' has no attribute 'nothing'\."):
         getattr(xla, "noth" + "ing")

@@ -19,6 +19,7 @@ from IPython.utils.capture import capture_output
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import config, grad, jit, lax, make_jaxpr, vmap
 from tinyjax._base import tracebacks
 from tinyjax._base.frames import is_ours, run_text
@@ -154,7 +155,7 @@ def test_the_setting_has_a_name_of_jax() -> None:
         assert config.settings().tracebacks == "full"
     finally:
         config.update("jax_traceback_filtering", "auto")
-    with pytest.raises(ArgumentError, match="'folded' or 'full'"):
+    with raises(ArgumentError, match="'folded' or 'full'"):
         config.update("jax_traceback_filtering", "sometimes")
 
 
@@ -189,7 +190,7 @@ def test_tracers_show_the_values_they_hold(transformed: Any, spec: str, seen: st
 
 
 def test_a_format_wants_a_value() -> None:
-    with pytest.raises(TinyjaxError, match="a formatted number needs the data"):
+    with raises(TinyjaxError, match="a formatted number needs the data"):
         jit(lambda x: f"{x:.2f}")(1.0)
 
 
@@ -237,7 +238,7 @@ def test_staged_errors_tell_nothing_twice() -> None:
 
 
 def test_a_leaked_value_says_where_it_was_made() -> None:
-    with pytest.raises(TinyjaxError, match=r"created by exp on line .*test_tracebacks\.py:\d+"):
+    with raises(TinyjaxError, match=r"created by exp on line .*test_tracebacks\.py:\d+"):
         jnp.sin(KEPT[0])
 
 
@@ -325,7 +326,7 @@ def test_endless_tracing_is_told_after_work_that_grows_with_the_depth(
 
     monkeypatch.setattr(tracebacks, "is_ours", ask)
     for fun in (walk, jit(descend)):
-        with pytest.raises(RecursionError, match="calls itself without end") as caught:
+        with raises(RecursionError, match="calls itself without end") as caught:
             fun(1.0)
         assert len(asked) < 1_000_000  # 2,000 levels, of which each left several million before
         assert len(traceback.extract_tb(caught.tb)) < 200

@@ -14,6 +14,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import config
 from tinyjax._extensions.parallel import putting
 from tinyjax._extensions.parallel.xla import moving
@@ -66,7 +67,7 @@ def test_operations_are_told_of_as_in_jax() -> None:
 def test_an_error_names_what_would_be_transferred(
     operation: Callable[[], object], named: str
 ) -> None:
-    with tinyjax.transfer_guard("disallow"), pytest.raises(TransferError, match=named) as raised:
+    with tinyjax.transfer_guard("disallow"), raises(TransferError, match=named) as raised:
         operation()
     assert isinstance(raised.value, JaxRuntimeError)
 
@@ -90,7 +91,7 @@ def test_a_guard_holds_for_its_block_and_context() -> None:
     assert config.settings() is before
     assert current_trace() is EVAL
     double(N)
-    with pytest.raises(ArgumentError, match="transfers_to_device takes 'allow', 'log'"):
+    with raises(ArgumentError, match="transfers_to_device takes 'allow', 'log'"):
         unchecked(tinyjax.transfer_guard)("never").__enter__()
 
 

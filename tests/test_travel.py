@@ -18,6 +18,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import errors, lax
 from tinyjax._base import frames
 from tinyjax._base.pickling import home_of
@@ -79,7 +80,7 @@ def test_errors_reach_the_parent() -> None:
             came = future.exception(timeout=60)
             assert came is not None
             assert described(came) == described(error)
-        with pytest.raises(AxisError, match="axis 2 is out of bounds") as caught:
+        with raises(AxisError, match="axis 2 is out of bounds") as caught:
             pool.submit(jnp.sum, np.ones(3), axis=2).result(timeout=60)
         assert (caught.value.axis, caught.value.ndim) == (2, 1)
 

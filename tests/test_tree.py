@@ -20,6 +20,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import jit, tree
 from tinyjax._base import records
 from tinyjax.errors import ArgumentError, TinyjaxError
@@ -519,7 +520,7 @@ def test_walk_agrees_with_jax(given: Any) -> None:
 
 
 def test_transpose_without_leaves_cannot_infer() -> None:
-    with pytest.raises(ArgumentError, match="pass inner_treedef"):
+    with raises(ArgumentError, match="pass inner_treedef"):
         tree.transpose(tree.structure(()), None, ())
 
 
@@ -622,7 +623,7 @@ def test_none_in_a_prefix_is_a_value_where_is_leaf_says_so() -> None:
     assert tree.flatten_prefix((None, 0), structure, is_none) == [None, None, 0]
     assert tree.flatten_prefix(({"w": 1, "b": None}, 0), structure, is_none) == [None, 1, 0]
     assert tree.broadcast((None, 0), ([1, 2], 3), is_none) == ([None, None], 0)
-    with pytest.raises(tree.TreeMismatchError, match="None is a node without leaves"):
+    with raises(tree.TreeMismatchError, match="None is a node without leaves"):
         tree.flatten_prefix((None, 0), structure)
 
 
@@ -1120,7 +1121,7 @@ def test_mismatch(x: Any, y: Any, message: str) -> None:
     assert isinstance(error.value, ValueError)
     for part in (error.value.path, error.value.expected, error.value.got, error.value.hint):
         assert part in message
-    with pytest.raises(tree.TreeMismatchError, match="rest\\[1\\]"):
+    with raises(tree.TreeMismatchError, match="rest\\[1\\]"):
         tree.map_with_path(lambda p, a, b, c: a, x, x, y)
 
 
@@ -1187,7 +1188,7 @@ def test_leaf_count() -> None:
         "PyTreeDef((*, [*]))."
     )
     assert (error.value.expected, error.value.got) == (2, 1)
-    with pytest.raises(tree.LeafCountError, match="expected 1, but got 0"):
+    with raises(tree.LeafCountError, match="expected 1, but got 0"):
         tree.unflatten(tree.LEAF, [])
     with pytest.raises(tree.LeafCountError) as error:
         tree.unflatten(tree.structure([0] * 1000), [])
@@ -1214,13 +1215,13 @@ def test_unsortable_keys(is_leaf: Any) -> None:
         "with <, or a collections.OrderedDict, whose order is that of insertion."
     )
     assert error.value.keys == (1, "b")
-    with pytest.raises(tree.UnsortableKeysError, match="dict at tree have types"):
+    with raises(tree.UnsortableKeysError, match="dict at tree have types"):
         tree.flatten({1: 0, None: 0})
 
 
 def test_metadata_that_cannot_be_compared() -> None:
     a, b = (tree.structure(Layer(1, 2, np.arange(3))) for _ in range(2))
-    with pytest.raises(tree.MetadataError, match="the metadata of Layer nodes cannot be compared"):
+    with raises(tree.MetadataError, match="the metadata of Layer nodes cannot be compared"):
         assert a == b
     assert hash(a) == hash(b)
     assert a == a  # noqa: PLR0124
@@ -1322,7 +1323,7 @@ def test_a_flatten_function_that_returns_no_pair() -> None:
         pass
 
     tree.register_pytree_node(Wrong, unchecked(lambda x: [1, 2, 3]), lambda _, c: Wrong())
-    with pytest.raises(tree.RegistrationError, match=r"should return a .children, aux_data. tuple"):
+    with raises(tree.RegistrationError, match=r"should return a .children, aux_data. tuple"):
         tree.flatten(Wrong())
 
 
@@ -1331,7 +1332,7 @@ def test_a_flatten_function_whose_children_are_none() -> None:
         pass
 
     tree.register_pytree_node(Wrong, unchecked(lambda x: (7, None)), lambda _, c: Wrong())
-    with pytest.raises(tree.RegistrationError, match="the children that it returned are 7"):
+    with raises(tree.RegistrationError, match="the children that it returned are 7"):
         tree.flatten(Wrong())
 
 
@@ -1342,7 +1343,7 @@ def test_flatten_functions_that_disagree() -> None:
     tree.register_pytree_node(
         Wrong, lambda x: ((1, 2), None), lambda _, c: Wrong(), lambda x: ((("k", 1),), None)
     )
-    with pytest.raises(tree.RegistrationError, match="has 2 children but 1 keys"):
+    with raises(tree.RegistrationError, match="has 2 children but 1 keys"):
         tree.flatten_with_path(Wrong())
 
 
@@ -1353,7 +1354,7 @@ def test_a_flatten_function_that_changes_its_mind() -> None:
     counter = iter(range(100))
     tree.register_pytree_node(Moody, lambda x: ((), next(counter) == 1), lambda _, c: Moody())
     structure = tree.structure(Moody())
-    with pytest.raises(tree.RegistrationError, match="must give the same result"):
+    with raises(tree.RegistrationError, match="must give the same result"):
         structure.flatten_up_to(Moody())
 
 
@@ -1404,7 +1405,7 @@ def test_messages_make_no_object_of_a_class_with_keys() -> None:
                 names if key is tree.DictKey else ("a", "b")
             )  # names of attributes are a class's
             assert path == (key(known[1]), tree.SequenceKey(1))
-            with pytest.raises(ArgumentError, match=r"x(\.[bd]|\['[bd]'\])\[1\] of "):
+            with raises(ArgumentError, match=r"x(\.[bd]|\['[bd]'\])\[1\] of "):
                 tinyjax.grad(lambda x: x)(Own(names, (1.0, (2.0, "text"))))
     assert made == []
 

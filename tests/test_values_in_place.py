@@ -11,6 +11,7 @@ import pytest
 from jax._src.effects import Effect
 
 import tinyjax
+from raising import raises
 from tinyjax._jax import hijax as ours
 from tinyjax.errors import ArgumentError, RefError
 
@@ -240,6 +241,6 @@ def test_values_are_refused_where_they_cannot_be_kept() -> None:
         (lambda: tinyjax.jit(lambda a, b: a.get())(b, b), RefError, "given a Ref twice"),
         (lambda: ours.HiPrimitive("sin").bind(1.0), NotImplementedError, "defines neither"),
     ):
-        with pytest.raises(error, match=message):
+        with raises(error, match=message):
             run()
     assert b.get() == 1.0

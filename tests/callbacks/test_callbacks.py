@@ -20,6 +20,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import (
     ShapeDtypeStruct,
     debug,
@@ -186,7 +187,7 @@ def test_the_arguments_cannot_be_written_to(mode: Callable[..., Any]) -> None:
         x[0] = 1
         return x
 
-    with pytest.raises(ValueError, match="read-only"):
+    with raises(ValueError, match="read-only"):
         mode(lambda x: pure_callback(write, x, x))(x3())
 
 
@@ -325,15 +326,15 @@ def test_simplification_keeps_effects() -> None:
 
 
 def test_a_format_that_does_not_fit_is_an_error() -> None:
-    with pytest.raises(ArgumentError, match="does not use"):
+    with raises(ArgumentError, match="does not use"):
         debug.print("x = 3", 3)
-    with pytest.raises(ArgumentError, match="cannot fill in"):
+    with raises(ArgumentError, match="cannot fill in"):
         debug.print("{} {}", 3)
 
 
 @pytest.mark.wrong_types
 def test_a_format_must_be_a_string() -> None:
-    with pytest.raises(ArgumentError, match="takes a format string"):
+    with raises(ArgumentError, match="takes a format string"):
         debug.print(unchecked(3))
 
 
@@ -368,7 +369,7 @@ class HostError(Exception):
     pass
 
 
-def raises(*_: Any) -> Any:
+def failing(*_: Any) -> Any:
     raise HostError("from the callback")
 
 
@@ -376,20 +377,20 @@ def raises(*_: Any) -> Any:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda x: pure_callback(raises, x, x),
-        lambda x: io_callback(raises, None, x),
-        lambda x: debug.callback(raises, x, ordered=True),
+        lambda x: pure_callback(failing, x, x),
+        lambda x: io_callback(failing, None, x),
+        lambda x: debug.callback(failing, x, ordered=True),
     ],
 )
 def test_exceptions_reach_the_user_with_their_traceback(mode: Any, call: Any) -> None:
-    with pytest.raises(HostError, match="from the callback") as caught:
+    with raises(HostError, match="from the callback") as caught:
         mode(call)(x3())
-    assert caught.traceback[-1].name == "raises"
+    assert caught.traceback[-1].name == "failing"
 
 
 def test_a_program_works_again_after_an_error() -> None:
     fail = [True]
-    f = jit(lambda x: pure_callback(lambda x: raises() if fail.pop() else x, x, x))
+    f = jit(lambda x: pure_callback(lambda x: failing() if fail.pop() else x, x, x))
     with pytest.raises(HostError):
         f(1.0)
     fail.append(False)
@@ -490,7 +491,7 @@ def test_error_if_passes_values_and_derivatives_through(mode: Any) -> None:
     assert float(mode(grad(f))(3.0)) == 6
     np.testing.assert_array_equal(mode(vmap(grad(f)))(x3()), 2 * np.arange(3))
     for fun in (f, grad(f), grad(jit(f)), lambda x: vmap(f)(jnp.array([1.0, x]))):
-        with pytest.raises(CheckFailedError, match="too large"):
+        with raises(CheckFailedError, match="too large"):
             mode(fun)(11.0)
 
 
@@ -627,7 +628,7 @@ def test_derivatives_of_loops_with_callbacks(mode: Any) -> None:
 
     np.testing.assert_allclose(mode(grad(f))(x3()), np.cos([0, 1, 2]), rtol=1e-6)
     assert seen == [0, 1, 2]
-    with pytest.raises(CheckFailedError, match="too large"):
+    with raises(CheckFailedError, match="too large"):
         mode(grad(f))(20 * x3())
 
 
@@ -784,7 +785,7 @@ def test_a_region_that_loses_the_order_is_an_error() -> None:
 
         return b.emit("stablehlo.case", operands, b.results, {}, [b.region((), body)])
 
-    with pytest.raises(EffectOrderError, match=r"Return lowering\.token from the region"):
+    with raises(EffectOrderError, match=r"Return lowering\.token from the region"):
         jit(lambda x: bind1(quiet_p, (x,), NO_PARAMS))(jnp.array(0))
 
 
@@ -991,7 +992,7 @@ def test_too_deep_is_an_error() -> None:
     def f(x: Any) -> Any:
         return jit(lambda x: pure_callback(lambda y: np.asarray(f(jnp.asarray(y))), x, x))(x)
 
-    with pytest.raises(CallbackError, match="more than 16 deep"):
+    with raises(CallbackError, match="more than 16 deep"):
         f(1.0)
 
 
@@ -1027,7 +1028,7 @@ def test_a_checkpointed_function_with_a_callback(mode: Any) -> None:
     np.testing.assert_allclose(mode(grad(f))(1.0), np.cos(1.0), rtol=1e-6)
     assert seen == [1.0]
     np.testing.assert_allclose(mode(vmap(grad(f)))(x3()), np.cos([0, 1, 2]), rtol=1e-6)
-    with pytest.raises(CheckFailedError, match="too large"):
+    with raises(CheckFailedError, match="too large"):
         mode(grad(f))(11.0)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import error_if, jit, lax, vmap
 from tinyjax.errors import CheckFailedError
 
@@ -85,11 +86,9 @@ def test_only_examples_that_take_part_fail(body: str, partial: str) -> None:
         mapped(TAKEN, fine)
         mapped(np.zeros(5, bool), -np.abs(fine))
         # and are not counted
-        with pytest.raises(
-            CheckFailedError, match=r"negative \(in (2 of 5|6 of 15) places, the fi"
-        ):
+        with raises(CheckFailedError, match=r"negative \(in (2 of 5|6 of 15) places, the fi"):
             mapped(TAKEN, np.array([-1.0, 2.0, -3.0, -4.0, -5.0]))
-        with pytest.raises(CheckFailedError, match=r"the first at index (3|\(3, 0\))\)"):
+        with raises(CheckFailedError, match=r"the first at index (3|\(3, 0\))\)"):
             mapped(TAKEN, np.array([-1.0, 2.0, -3.0, -4.0, 5.0]))
 
 
@@ -112,9 +111,7 @@ def test_two_maps_count_all_examples() -> None:
     x = np.array([[1.0, -1.0], [-1.0, 1.0]])
     for transform in (lambda f: f, jit):
         twice = transform(vmap(vmap(fun)))
-        with pytest.raises(
-            CheckFailedError, match=r"in 1 of 4 places, the first at index \(1, 0\)"
-        ):
+        with raises(CheckFailedError, match=r"in 1 of 4 places, the first at index \(1, 0\)"):
             twice(p, x)
         np.testing.assert_array_equal(twice(x > 0, x), x)
 

@@ -14,6 +14,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import lax
 from tinyjax._extensions.checkpointing.loops import loop_tangent_p
 from tinyjax._extensions.checkpointing.schedule import advance, cost
@@ -688,11 +689,11 @@ print(tinyjax.jit(tinyjax.grad(f))(1.5))
 
 
 def test_errors() -> None:
-    with pytest.raises(ArgumentError, match="of while_loop must be at least 1, but it is 0"):
+    with raises(ArgumentError, match="of while_loop must be at least 1, but it is 0"):
         lax.while_loop(lambda x: x < 1, lambda x: x + 1, 0.0, checkpoints=0)
-    with pytest.raises(ArgumentError, match="of scan must be at least 1, but it is -3"):
+    with raises(ArgumentError, match="of scan must be at least 1, but it is -3"):
         lax.scan(lambda c, _: (c, None), 0.0, None, 4, checkpoints=-3)
-    with pytest.raises(ArgumentError, match="of fori_loop must be at least 1, but it is 0"):
+    with raises(ArgumentError, match="of fori_loop must be at least 1, but it is 0"):
         lax.fori_loop(0, 4, lambda _, c: c, 0.0, checkpoints=0)
 
     def record(x: Any) -> Any:
@@ -702,12 +703,12 @@ def test_errors() -> None:
     found = [eqn for eqn in jaxpr.eqns if eqn.primitive is loop_tangent_p]
     assert len(found) == 1
     params = found[0].params
-    with pytest.raises(ArgumentError, match="the tangent of a loop, of type"):
+    with raises(ArgumentError, match="the tangent of a loop, of type"):
         bind(loop_tangent_p, (jnp.ones(2),), params)
     values = [jnp.zeros(v.aval.shape, v.aval.dtype) for v in found[0].inputs]
 
     staged = stage(lambda x: bind(loop_tangent_p, (x, *values[1:]), params), [values[0].aval])
-    with pytest.raises(DifferentiationError, match="'loop_tangent' is not linear in the state"):
+    with raises(DifferentiationError, match="'loop_tangent' is not linear in the state"):
         backward_pass(staged.jaxpr, staged.consts, [values[-1]])
 
 

@@ -18,6 +18,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import lax, tree
 from tinyjax.core.control_flow.primitives import scan_p
 from tinyjax.core.tracing.jaxpr import typecheck_jaxpr
@@ -423,7 +424,7 @@ def test_what_every_branch_returns_alike_is_not_selected() -> None:
         return m.vmap(lambda p: m.lax.cond(p, lambda: 1.0, lambda: 2.0), out_axes=None)(xs > 0)
 
     for m in (tinyjax, jax):
-        with pytest.raises(ValueError, match="out_axes"):
+        with raises(ValueError, match="out_axes"):
             differ(m)
 
 
@@ -478,10 +479,10 @@ def test_a_branch_that_is_not_taken_must_return_the_same(case: str) -> None:
     for m in (jax, tinyjax):
         branches, *operands = DIFFERENT[case](m)
         for place in range(len(branches)):
-            with pytest.raises(TypeError, match="branch"):
+            with raises(TypeError, match="branch"):
                 m.lax.switch(place, branches, *operands)
         for pred in (True, np.bool_(0), m.numpy.float32(1.0)):
-            with pytest.raises(TypeError, match="cond"):
+            with raises(TypeError, match="cond"):
                 m.lax.cond(pred, branches[0], branches[-1], *operands)
     with pytest.raises(BranchTypeError):
         tinyjax.jit(lambda x: lax.switch(0, branches, *operands))(0.0)
@@ -1118,7 +1119,7 @@ def test_cond_takes_its_only_operand_by_name() -> None:
     np.testing.assert_allclose([f(4.0), f(-3.0)], [2.0, 3.0])
     assert lax.cond(True, lambda x: x, lambda x: x, operand=None) is None
     both_ways: Any = lax.cond
-    with pytest.raises(ArgumentError, match="got both"):
+    with raises(ArgumentError, match="got both"):
         both_ways(True, lambda x: x, lambda x: x, 1.0, operand=2.0)
 
 
@@ -1186,7 +1187,7 @@ def test_numpys_integers_and_bools_are_numbers_where_these_are_asked_for() -> No
         for found, other in zip(counted(tinyjax, *kinds), expected, strict=True):
             np.testing.assert_array_equal(found, other)
     wrong: Any = np.float32(3)
-    with pytest.raises(ArgumentError, match="length of scan must be int or None"):
+    with raises(ArgumentError, match="length of scan must be int or None"):
         tinyjax.lax.scan(lambda c, _: (c, None), 0, None, length=wrong)
 
 

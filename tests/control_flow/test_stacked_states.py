@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 import tinyjax
 import tinyjax.numpy as jnp
 from fuzz.forgetting import forget_sometimes
+from raising import raises
 from tinyjax import lax
 from tinyjax._extensions.checkpointing import schedule
 from tinyjax._extensions.checkpointing.schedule import integer, plus
@@ -169,5 +170,5 @@ def test_room_for_states(shape: tuple[int, ...], memory: int | None, room: int) 
 
 
 def test_no_negative_memory() -> None:
-    with pytest.raises(ArgumentError, match="memory of while_loop must not be negative"):
+    with raises(ArgumentError, match="memory of while_loop must not be negative"):
         lax.while_loop(lambda x: x < 1, lambda x: x + 1, 0.0, memory=-1)

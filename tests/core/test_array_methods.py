@@ -17,6 +17,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import dtypes
 from tinyjax.errors import (
     ArgumentError,
@@ -298,7 +299,7 @@ def test_the_address_of_an_array_is_that_of_its_elements() -> None:
         )
         np.testing.assert_array_equal(there, np.asarray(array))
         assert array.unsafe_buffer_pointer() == address
-    with pytest.raises(ConcretizationError, match="unsafe_buffer_pointer"):
+    with raises(ConcretizationError, match="unsafe_buffer_pointer"):
         tinyjax.jit(lambda x: x.unsafe_buffer_pointer())(x)
 
 
@@ -306,15 +307,15 @@ def test_the_address_of_an_array_is_that_of_its_elements() -> None:
 def test_what_methods_refuse() -> None:
     x = jnp.ones(3)
     wrong: Any = "tpu"
-    with pytest.raises(ArgumentError, match="takes a device"):
+    with raises(ArgumentError, match="takes a device"):
         x.to_device(wrong)
-    with pytest.raises(IndexingError, match="number 1"):
+    with raises(IndexingError, match="number 1"):
         x.addressable_data(1)
-    with pytest.raises(ArgumentError, match="version '1999'"):
+    with raises(ArgumentError, match="version '1999'"):
         x.__array_namespace__(api_version="1999")
-    with pytest.raises(ArgumentError, match="no type of array"):
+    with raises(ArgumentError, match="no type of array"):
         x.view(type=wrong)
-    with pytest.raises(ValueError, match="whole number of elements of 8 bytes"):
+    with raises(ValueError, match="whole number of elements of 8 bytes"):
         x.view("float64")
 
 
@@ -338,11 +339,11 @@ def test_operators_of_floats_at_hand_are_the_functions(symbol: str) -> None:
 
 def test_nothing_is_in_an_array_without_axes() -> None:
     for x in (jnp.array(1), tinyjax.ShapeDtypeStruct((), "int32")):
-        with pytest.raises(ValueError, match="0-d array"):
+        with raises(ValueError, match="0-d array"):
             tinyjax.eval_shape(lambda x: 1 in x, x)
-    with pytest.raises(ArgumentError, match="0-d array"):
+    with raises(ArgumentError, match="0-d array"):
         bool(1 in jnp.array(1))
-    with pytest.raises(TypeError, match="0-d array"):
+    with raises(TypeError, match="0-d array"):
         iter(jnp.array(1))
 
 
@@ -361,7 +362,7 @@ def test_arrays_and_traced_values_are_no_records() -> None:
     tinyjax.make_jaxpr(look)(x)
     assert len(kinds) == 4
     assert not any(map(attrs.has, kinds))
-    with pytest.raises(DifferentiationError, match="no derivative"):
+    with raises(DifferentiationError, match="no derivative"):
         tinyjax.source.grad(lambda x: x.sum())(jnp.arange(3))
 
 
@@ -379,5 +380,5 @@ def test_buffers_of_every_dtype() -> None:
         assert view.readonly
         assert bytes(view) == shown.tobytes()
         np.testing.assert_array_equal(np.asarray(view), shown)
-    with pytest.raises(BufferError, match="it is of keys"):
+    with raises(BufferError, match="it is of keys"):
         tinyjax.random.key(0).__buffer__(0)

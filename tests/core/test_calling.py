@@ -8,6 +8,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax.core.tracing.checking import checked
 from tinyjax.errors import ArgumentError
 
@@ -39,8 +40,8 @@ def test_an_argument_is_checked_as_the_parameter_that_takes_it() -> None:
 
     wrong: Any = "a"
     assert of_many(1, 2, 3, how="a") == of_one(1, how="a") == 1
-    with pytest.raises(ArgumentError, match=r"factors of .*of_many must be int, but got 'a'"):
+    with raises(ArgumentError, match=r"factors of .*of_many must be int, but got 'a'"):
         of_many(1, wrong)
     one_too_many: list[int] = [1, 2]
-    with pytest.raises(TypeError, match="takes 1 positional argument but 2 were given"):
+    with raises(TypeError, match="takes 1 positional argument but 2 were given"):
         of_one(*one_too_many)

@@ -14,6 +14,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import Array, jit, vmap
 from tinyjax.dtypes import HostArray
 
@@ -159,7 +160,7 @@ def test_a_copy_may_be_written() -> None:
     ):
         made[0] = 5
     assert x.tolist() == [0.0, 0.0, 0.0]
-    with pytest.raises(ValueError, match="copy"):
+    with raises(ValueError, match="copy"):
         np.asarray(x, np.float64, copy=False)
 
 
@@ -182,7 +183,7 @@ def test_a_consumer_that_knows_no_read_only_data_gets_a_copy() -> None:
         given: Any = x
         capsule = np.from_dlpack(OlderConsumer(given))
         assert not np.shares_memory(capsule, np.asarray(x))
-        with pytest.raises(BufferError, match="max_version"):
+        with raises(BufferError, match="max_version"):
             given.__dlpack__(copy=False)
         assert given.__dlpack_device__() == (1, 0)
 
@@ -211,7 +212,7 @@ def test_buffers_are_of_the_same_shape_and_read_only(make: Callable[..., Any]) -
 
 
 def test_keys_give_no_buffer() -> None:
-    with pytest.raises(BufferError, match="it is of keys"):
+    with raises(BufferError, match="it is of keys"):
         tinyjax.random.key(0).__buffer__(0)
 
 

@@ -18,6 +18,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import Array, P, config, grad, jit, jvp, lax, make_jaxpr, vmap
 from tinyjax._extensions.parallel.types import with_varying
 from tinyjax.core.primitives.broadcast import ReduceParams, reduce_sum_p
@@ -155,7 +156,7 @@ def test_an_ill_formed_jaxpr_is_rejected(name: str) -> None:
 
 def test_evaluation_wants_as_many_arguments_as_parameters() -> None:
     jaxpr = staged(lambda x, y: x + y, 1.0, 2.0)
-    with pytest.raises(ArgumentError, match=r"takes 2 arguments, but got 1: its type is \(float"):
+    with raises(ArgumentError, match=r"takes 2 arguments, but got 1: its type is \(float"):
         eval_jaxpr(jaxpr, [jnp.ones(())])
 
 
@@ -379,7 +380,7 @@ def test_encodings_of_parameters() -> None:
     assert len(set(encodings)) == len(values)
     assert encode(Record(1, "a")) == encode(Record(1, "b"))  # a name is no part of the value
     assert encode(len) == encode(len) != encode(abs)
-    with pytest.raises(ArgumentError, match="holds a list, which has no structural encoding"):
+    with raises(ArgumentError, match="holds a list, which has no structural encoding"):
         encode([1])
 
 

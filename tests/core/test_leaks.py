@@ -11,6 +11,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import config, grad, jit, jvp, linearize, make_jaxpr, value_and_grad, vjp, vmap
 from tinyjax.core.tracing.trace import EVAL, current_trace
 from tinyjax.errors import LeakedTracerError
@@ -77,7 +78,7 @@ def test_a_traced_value_in_an_attribute() -> None:
 
     model = Model()
     grad(model.loss)(X)
-    with pytest.raises(LeakedTracerError, match=r"grad of .*Model\.loss .*test_leaks\.py"):
+    with raises(LeakedTracerError, match=r"grad of .*Model\.loss .*test_leaks\.py"):
         model.cached + 1
 
 
@@ -92,10 +93,10 @@ def test_a_traced_value_of_an_inner_transformation() -> None:
         grad(inner)(2.0)
         return stored[0] * x
 
-    with pytest.raises(LeakedTracerError, match="is used after that transformation ended"):
+    with raises(LeakedTracerError, match="is used after that transformation ended"):
         jit(outer)(1.0)
     stored.clear()
-    with pytest.raises(LeakedTracerError, match="is used after that transformation ended"):
+    with raises(LeakedTracerError, match="is used after that transformation ended"):
         vmap(outer)(X)
 
 
@@ -114,7 +115,7 @@ def test_a_traced_value_that_is_still_alive_is_no_leak() -> None:
 def test_data_of_a_traced_value_after_its_end() -> None:
     stored: list[Any] = []
     jit(stored.append)(1.0)
-    with pytest.raises(LeakedTracerError, match="is used after that transformation ended"):
+    with raises(LeakedTracerError, match="is used after that transformation ended"):
         float(stored[0])
 
 

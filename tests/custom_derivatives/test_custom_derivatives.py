@@ -13,6 +13,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import (
     custom_batch,
     custom_derivative,
@@ -411,7 +412,7 @@ def test_rules_hold_under_any_order_of_transformations() -> None:
 def test_a_rule_that_is_nonlinear_in_the_tangents() -> None:
     f = custom_derivative(lambda x: x)
     f.defderivative(lambda x: (x, lambda t: t * t))
-    with pytest.raises(DifferentiationError, match="not linear"):
+    with raises(DifferentiationError, match="not linear"):
         grad(f)(1.0)
 
 
@@ -559,7 +560,7 @@ def test_custom_batch() -> None:
 def test_no_derivative_of_an_order_that_was_not_staged() -> None:
     f = jit(closing("custom_derivative"))
     close(grad(grad(f))(3.0, 5.0), 0.0)
-    with pytest.raises(DifferentiationError, match="derivatives up to order 3"):
+    with raises(DifferentiationError, match="derivatives up to order 3"):
         grad(grad(grad(grad(lambda x, c: f(x, c) ** 4))))(3.0, 5.0)
 
 
@@ -1054,7 +1055,7 @@ def test_a_rule_that_refuses_lets_no_result_vary() -> None:
     xs, y = np.arange(3.0), np.float64(2.0)
     for found, expected in zip(jit(mapped)(xs, y), (xs, y), strict=True):
         np.testing.assert_array_equal(found, expected)
-    with pytest.raises(RuntimeError, match="not differentiable"):
+    with raises(RuntimeError, match="not differentiable"):
         jit(lambda x: jvp(lambda x: mapped(xs, x)[1], (x,), (x,)))(y)
 
 
@@ -1105,7 +1106,7 @@ def test_a_rule_is_not_needed_to_map_a_function() -> None:
     xs = jnp.array([0.5, 0.6])
     found = jit(vmap(vmap(f, (0, None)), (None, 0)))(xs, xs)
     close(found[1], [[1.5, 1.5], [1.6, 1.6]])
-    with pytest.raises(NotImplementedError, match="not yet"):
+    with raises(NotImplementedError, match="not yet"):
         grad(lambda x: jit(vmap(f, (0, None)))(xs, x)[1].sum())(1.0)
 
 

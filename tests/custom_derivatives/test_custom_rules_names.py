@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tinyjax
+from raising import raises
 from tinyjax import custom_batching, custom_derivatives
 from tinyjax.errors import ArgumentError
 
@@ -240,17 +241,17 @@ def test_rules_do_what_they_do_in_jax(case: Case) -> None:
 
 
 def test_what_is_wrong_is_said() -> None:
-    with pytest.raises(ArgumentError, match=r"nondiff_argnames has 'z', but .* takes x"):
+    with raises(ArgumentError, match=r"nondiff_argnames has 'z', but .* takes x"):
         tinyjax.custom_jvp(lambda x: x, nondiff_argnames=["z"])
-    with pytest.raises(ArgumentError, match="expected a CustomVJPPrimal"):
+    with raises(ArgumentError, match="expected a CustomVJPPrimal"):
         custom_derivatives.custom_vjp_primal_tree_values((1.0,))
-    with pytest.raises(TypeError, match="transpose output pytree structure must match"):
+    with raises(TypeError, match="transpose output pytree structure must match"):
         custom_derivatives.linear_call(lambda r, x: x, lambda r, ct: (ct,), 1.0, {"x": 2.0})
     swapped = tinyjax.custom_vjp(lambda x, y: (x, y))
     swapped.defvjp(lambda x, y: ((x.value, y.value), None), lambda _, ct: ct[::-1], True)
-    with pytest.raises(
+    with raises(
         ValueError, match=r"output\[0\] .* of type float32\[3\] .*\[2\].*just returning a None"
     ):
         tinyjax.grad(lambda x: swapped(x, np.ones(3, np.float32))[0].sum())(np.ones(2, np.float32))
-    with pytest.raises(AttributeError, match=r"No .* defined for"):
+    with raises(AttributeError, match=r"No .* defined for"):
         custom_batching.custom_vmap(lambda x: x)(1.0)

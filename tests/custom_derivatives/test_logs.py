@@ -10,6 +10,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import ad, lax
 from tinyjax.errors import DifferentiationError
 from tinyjax.experimental.hijax import VJPHiPrimitive
@@ -245,7 +246,7 @@ ERRORS: list[tuple[Callable[[Any], Any], str]] = [
 
 @pytest.mark.parametrize(("fun", "message"), ERRORS)
 def test_errors(fun: Callable[[Any], Any], message: str) -> None:
-    with pytest.raises(DifferentiationError, match=message):
+    with raises(DifferentiationError, match=message):
         tinyjax.vjp(fun, 2.0)[1].with_logs(1.0)
 
 
@@ -254,6 +255,6 @@ def test_structured_residuals_need_the_rule_that_takes_them() -> None:
         vjp_bwd = VJPHiPrimitive.vjp_bwd
 
     x = jnp.float32(3.0)
-    with pytest.raises(DifferentiationError, match="structured residuals, which vjp_bwd takes"):
+    with raises(DifferentiationError, match="structured residuals, which vjp_bwd takes"):
         tinyjax.grad(lambda x: Lacking(tinyjax.typeof(x), "a")(x))(x)
     assert tinyjax.jvp(primitive, (x,), (x,)) == (9, 18)

@@ -13,6 +13,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import lax
 from tinyjax.errors import RefError
 
@@ -231,10 +232,10 @@ def test_what_differs_between_examples_is_not_written_for_all() -> None:
     x = jnp.arange(3.0)
     assert tinyjax.jit(mapped)(x).tolist() == [0.0, 1.0, 2.0]
     for f in (mapped, tinyjax.jit(mapped)):
-        with pytest.raises(RefError, match="vmap maps over, with a part for each example"):
+        with raises(RefError, match="vmap maps over, with a part for each example"):
             tinyjax.grad(lambda x, f=f: (f(x) ** 2).sum())(x)
-    with pytest.raises(RefError, match="depends on what is transformed"):
+    with raises(RefError, match="depends on what is transformed"):
         tinyjax.grad(tinyjax.grad(lambda x: use(ref, x) ** 3))(1.0)
     _, push = tinyjax.linearize(lambda x: use(ref, x) ** 3, 1.0)
-    with pytest.raises(RefError, match="nothing passes on what it writes"):
+    with raises(RefError, match="nothing passes on what it writes"):
         tinyjax.linear_transpose(push, 1.0)(1.0)

@@ -9,6 +9,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax.errors import ArgumentError
 from tinyjax.example_libraries import optimizers as ours
 from tinyjax.experimental import io_callback, ode
@@ -86,13 +87,13 @@ def test_norms() -> None:
     for limit in (1.0, 10.0):
         mine, other = ours.clip_grads(grads, limit), theirs.clip_grads(grads, limit)
         np.testing.assert_allclose(mine["a"], np.asarray(other["a"]), rtol=1e-6)
-    with pytest.raises(ValueError, match="one value more"):
+    with raises(ValueError, match="one value more"):
         ours.piecewise_constant([1.0], [1.0])
     untyped: Any = ours
-    with pytest.raises(ArgumentError, match="step size must be a function of the step or a scalar"):
+    with raises(ArgumentError, match="step size must be a function of the step or a scalar"):
         untyped.sgd(np.ones(2))
     init, update, _ = ours.sgd(0.1)
-    with pytest.raises(TreeMismatchError, match="gradient"):
+    with raises(TreeMismatchError, match="gradient"):
         update(0, {"c": 1.0}, init(grads))
 
 
@@ -110,7 +111,7 @@ def test_states_as_trees() -> None:
         found.append([*point.subtree, *optimizer.params_fn(after).values()])
     for mine, other in zip(*found, strict=True):
         np.testing.assert_allclose(mine, np.asarray(other), rtol=1e-6)
-    with pytest.raises(ArgumentError, match="JoinPoints"):
+    with raises(ArgumentError, match="JoinPoints"):
         ours.pack_optimizer_state(params)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import tinyjax
 import tinyjax.example_libraries.stax as ours
+from raising import raises
 from tinyjax.errors import ArgumentError
 
 IMAGE, ROW = (2, 8, 7, 3), (5, 4)
@@ -88,7 +89,7 @@ def test_networks_are_those_of_jax(name: str) -> None:
 
 def test_dropout_needs_a_key() -> None:
     _, apply = ours.Dropout(0.5)
-    with pytest.raises(ArgumentError, match="needs a key"):
+    with raises(ArgumentError, match="needs a key"):
         apply((), np.ones(3))
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import tinyjax
 import tinyjax.experimental.checkify as ours
+from raising import raises
 from tinyjax.errors import ArgumentError, CheckFailedError, ConcretizationError
 
 CHECKS = ("user", "nan", "index", "div", "float", "automatic", "all")
@@ -185,13 +186,13 @@ def test_checks_of_mapped_examples() -> None:
 def test_errors_outside_of_checkify() -> None:
     for m, c in ((tinyjax, ours), (jax, theirs)):
         x = m.numpy.float32(-1.0)
-        with pytest.raises(c.JaxRuntimeError, match="must be positive, but is"):
+        with raises(c.JaxRuntimeError, match="must be positive, but is"):
             log(m, c)(x)
-        with pytest.raises(c.JaxRuntimeError, match="must be positive"):
+        with raises(c.JaxRuntimeError, match="must be positive"):
             nested(m, c)(x)
-        with pytest.raises(c.JaxRuntimeError, match="must be positive"):
+        with raises(c.JaxRuntimeError, match="must be positive"):
             c.checkify(log(m, c))(x)[0].throw()
-        with pytest.raises(ValueError, match="check"):
+        with raises(ValueError, match="check"):
             m.jit(log(m, c))(x)
         c.debug_check(False, "nothing")
         c.init_error.throw()
@@ -224,7 +225,7 @@ def test_what_is_refused() -> None:
                 call()
         with pytest.raises((ConcretizationError, jax.errors.ConcretizationTypeError)):
             m.jit(partial(outcome, m, c))(1.0)
-    with pytest.raises(ArgumentError, match="errors"):
+    with raises(ArgumentError, match="errors"):
         ours.checkify(log(tinyjax, ours), errors=3)  # type: ignore[arg-type]
 
 
@@ -253,7 +254,7 @@ def test_checks_of_arrays_on_devices() -> None:
 
     error, _ = ours.checkify(tinyjax.jit(positive))(x)
     for refused in (partial(ours.check_error, error), partial(positive, x)):
-        with pytest.raises(CheckFailedError, match=r"\[ 1. -1.\] is not"):
+        with raises(CheckFailedError, match=r"\[ 1. -1.\] is not"):
             refused()
     positive(x[:1])
 
@@ -261,7 +262,7 @@ def test_checks_of_arrays_on_devices() -> None:
 def test_an_error_that_was_on_the_host_is_raised() -> None:
     error, _ = ours.checkify(lambda x: ours.check(x > 0, "x is {}", x))(-1.0)
     of_numpy = tinyjax.tree.map(np.asarray, error)
-    with pytest.raises(CheckFailedError, match="x is -1"):
+    with raises(CheckFailedError, match="x is -1"):
         ours.check_error(of_numpy)
 
 

@@ -13,6 +13,7 @@ from safetensors.numpy import load_file
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import Array, NamedSharding, P, ShapeDtypeStruct, random, tree
 from tinyjax.errors import CheckpointError, ShardingError
 from tinyjax.experimental import checkpoints
@@ -118,7 +119,7 @@ def test_saved_in_another_thread(tmp_path: Path) -> None:
         check_same(checkpoints.restore(tmp_path / str(i % 2), x), DATA + i)
     (tmp_path / "file").touch()
     failing = checkpoints.save_async(tmp_path / "file", x)
-    with pytest.raises(OSError, match="file"):
+    with raises(OSError, match="file"):
         failing.wait()
 
 
@@ -144,9 +145,9 @@ def test_several_processes(tmp_path: Path) -> None:
 def test_a_process_that_does_not_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "_LONGEST_WAIT", 0.0)
     content = files._snapshot(DATA, copy=False)
-    with pytest.raises(CheckpointError, match="process 1 did not write its part"):
+    with raises(CheckpointError, match="process 1 did not write its part"):
         files._write(tmp_path, *content, "0" * 16, 0, 2)
-    with pytest.raises(CheckpointError, match="there is no checkpoint"):
+    with raises(CheckpointError, match="there is no checkpoint"):
         checkpoints.restore(tmp_path)
 
 
@@ -210,20 +211,20 @@ def test_damaged_files(harm: str, tmp_path: Path) -> None:
 
 
 def test_mistakes(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="there is no checkpoint in"):
+    with raises(CheckpointError, match="there is no checkpoint in"):
         checkpoints.restore(tmp_path)
     checkpoints.save(os.fspath(tmp_path), {"w": DATA, "b": [1, 2]})
-    with pytest.raises(CheckpointError, match=r"lacks \['v'\]; it has also \['b'\]\[1\], \['w'\]"):
+    with raises(CheckpointError, match=r"lacks \['v'\]; it has also \['b'\]\[1\], \['w'\]"):
         checkpoints.restore(tmp_path, {"v": DATA, "b": [1]})
-    with pytest.raises(CheckpointError, match=r"float32\[8,9\] at \['w'\].*has float32\[8,8\]"):
+    with raises(CheckpointError, match=r"float32\[8,9\] at \['w'\].*has float32\[8,8\]"):
         checkpoints.restore(tmp_path, {"w": ShapeDtypeStruct((8, 9), "float32"), "b": [1, 2]})
-    with pytest.raises(CheckpointError, match=r"has int8\[8,8\] at"):
+    with raises(CheckpointError, match=r"has int8\[8,8\] at"):
         checkpoints.restore(tmp_path, {"w": DATA.astype(np.int8), "b": [1, 2]})
     three = NamedSharding(tinyjax.make_mesh((3,), ("i",)), P("i"))
-    with pytest.raises(ShardingError, match="8 is no multiple of 3"):
+    with raises(ShardingError, match="8 is no multiple of 3"):
         checkpoints.restore(tmp_path, {"w": three, "b": [1, 2]})
     checkpoints.save(tmp_path, np.arange(2.0))
-    with tinyjax.enable_x64(False), pytest.raises(CheckpointError, match="wide_dtypes"):
+    with tinyjax.enable_x64(False), raises(CheckpointError, match="wide_dtypes"):
         checkpoints.restore(tmp_path)
 
 
@@ -250,12 +251,12 @@ def test_shards_that_overlap_leave_a_gap(tmp_path: Path) -> None:
     told = json.loads(index.read_text(encoding="utf-8"))
     told["shards"][1]["start"] = [1]
     index.write_text(json.dumps(told), encoding="utf-8")
-    with pytest.raises(CheckpointError, match="it is damaged"):
+    with raises(CheckpointError, match="it is damaged"):
         checkpoints.restore(tmp_path)
 
 
 def test_indices_nested_too_deep(tmp_path: Path) -> None:
     checkpoints.save(tmp_path, {"x": jnp.arange(4.0)})
     (tmp_path / "manifest.json").write_text("[" * 200_000, encoding="utf-8")
-    with pytest.raises(CheckpointError, match="is damaged"):
+    with raises(CheckpointError, match="is damaged"):
         checkpoints.restore(tmp_path)

@@ -7,6 +7,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax.errors import ArgumentError, DifferentiationError, MissingMethodError
 from tinyjax.experimental.hijax import (
     VJPHiPrimitive,
@@ -95,7 +96,7 @@ def derivative(primitive: VJPHiPrimitive) -> Any:
 )
 @pytest.mark.wrong_types
 def test_errors(call: Any, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
+    with raises(error, match=message):
         call()
 
 
@@ -140,7 +141,7 @@ def test_derivatives_of_methods_that_vmap_batches() -> None:
         assert jnp.array_equal(tangent, 3.0 * (many + 1.0))
         (pulled,) = run(tinyjax.linear_transpose(tripled, many))(many)
         assert jnp.array_equal(pulled, 3.0 * many)
-    with pytest.raises(ArgumentError, match="same for all examples"):
+    with raises(ArgumentError, match="same for all examples"):
         tinyjax.vmap(Scaled(AVAL, same=True))(jnp.ones((3, 2)))
 
 
@@ -149,7 +150,7 @@ def test_derivatives_of_methods_that_vmap_batches() -> None:
 def test_methods_that_are_not_there_are_named(name: str) -> None:
     arguments = {"linearized": (X, X), "transpose": (X,)}.get(name, (X, X))
     method = getattr(Plain(AVAL), name)
-    with pytest.raises(MissingMethodError, match=name):
+    with raises(MissingMethodError, match=name):
         method(*arguments, *([0] if name == "batch" else []))
 
 

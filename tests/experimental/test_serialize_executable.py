@@ -15,6 +15,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import cache, config
 from tinyjax.core import xla
 from tinyjax.errors import ArgumentError, ExportError, PlatformError
@@ -192,12 +193,12 @@ def test_machine_code_is_loaded_with_the_right_seal_only(
     assert is_loaded(payload)
     secret.write_bytes(bytes(32))  # another user's
     assert not is_loaded(payload)
-    with pytest.raises(ExportError, match="not sealed with this key"):
+    with raises(ExportError, match="not sealed with this key"):
         is_loaded(payload, key=KEY)
     payload = serialize(compiled(tinyjax, "numbers"), key=KEY)[0]
     assert is_loaded(payload, key=KEY)
     assert not is_loaded(payload)
-    with pytest.raises(ExportError, match="not sealed with this key"):
+    with raises(ExportError, match="not sealed with this key"):
         is_loaded(payload[:-40] + other + payload[-39:], key=KEY)
 
 
@@ -220,32 +221,32 @@ def test_it_runs_on_the_devices_given() -> None:
     device = tinyjax.devices()[-1]
     loaded = deserialize_and_load(*payload, "cpu", [device])
     assert loaded(VECTOR).devices() == {device}
-    with pytest.raises(ArgumentError, match="runs on 1 devices, but got 0"):
+    with raises(ArgumentError, match="runs on 1 devices, but got 0"):
         deserialize_and_load(*payload, execution_devices=[])
 
 
 @pytest.mark.wrong_types
 def test_errors() -> None:
     payload, in_tree, out_tree = serialize(compiled(tinyjax, "numbers"))
-    with pytest.raises(ArgumentError, match=r"lower\(...\).compile\(\)"):
+    with raises(ArgumentError, match=r"lower\(...\).compile\(\)"):
         unchecked(serialize)(tinyjax.jit(jnp.sin))
     printing = tinyjax.jit(lambda x: tinyjax.debug.print("{}", x)).lower(1.0).compile()
-    with pytest.raises(ExportError, match="Python"):
+    with raises(ExportError, match="Python"):
         serialize(printing)
     for broken in (b"", b"TINYJAXM", payload[:20], b"x" * 100):
-        with pytest.raises(ExportError, match="no compiled program"):
+        with raises(ExportError, match="no compiled program"):
             deserialize_and_load(broken, in_tree, out_tree)
     for broken in (payload[:200], payload[:300] + b"x" + payload[301:]):
         with pytest.raises(ExportError):
             deserialize_and_load(broken, in_tree, out_tree)
-    with pytest.raises(ArgumentError, match="takes bytes"):
+    with raises(ArgumentError, match="takes bytes"):
         unchecked(deserialize_and_load)("text", in_tree, out_tree)
-    with pytest.raises(ArgumentError, match="in_tree has 2 leaves, but '<lambda>' has 1"):
+    with raises(ArgumentError, match="in_tree has 2 leaves, but '<lambda>' has 1"):
         deserialize_and_load(payload, tinyjax.tree.structure(((1, 2), {})), out_tree)
-    with pytest.raises(ArgumentError, match="out_tree has 0 leaves"):
+    with raises(ArgumentError, match="out_tree has 0 leaves"):
         deserialize_and_load(payload, in_tree, tinyjax.tree.structure(None))
-    with pytest.raises(PlatformError, match="for 'cpu'"):
+    with raises(PlatformError, match="for 'cpu'"):
         deserialize_and_load(payload, in_tree, out_tree, "tpu")
     loaded = deserialize_and_load(payload, in_tree, out_tree)
-    with pytest.raises(TypeError, match="was compiled for"):
+    with raises(TypeError, match="was compiled for"):
         loaded(np.ones(3, np.float32))

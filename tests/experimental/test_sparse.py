@@ -12,6 +12,7 @@ from jax.experimental import sparse as jax_sparse
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax.errors import ArgumentError, ShapeError, SparseRuleError
 from tinyjax.experimental import sparse
 from tinyjax.experimental.sparse import BCOO, BCSR
@@ -74,7 +75,7 @@ def test_vmap_returns_a_batch_of_sparse_arrays(form: Any) -> None:
     np.testing.assert_array_equal(twice.todense(), stack[None])
     slope = tinyjax.grad(lambda m: (m.todense() ** 2).sum(), allow_int=True)(m)
     np.testing.assert_array_equal(slope.data, 2 * m.data)
-    with pytest.raises(ArgumentError, match=r"n_batch=1\) is a batch of sparse arrays.*vmap"):
+    with raises(ArgumentError, match=r"n_batch=1\) is a batch of sparse arrays.*vmap"):
         m.transpose()
 
 
@@ -107,7 +108,7 @@ def test_products(form: Any) -> None:
             np.testing.assert_array_equal(found, expected, err_msg=name)
     both = BCOO.fromdense(DENSE) @ BCOO.fromdense(OTHER)
     np.testing.assert_array_equal(both.todense(), DENSE @ OTHER)
-    with pytest.raises(ShapeError, match="as many columns"):
+    with raises(ShapeError, match="as many columns"):
         m @ VECTOR
     np.testing.assert_array_equal(
         STACK.mT @ BCOO.fromdense(DENSE[0]), STACK.mT @ DENSE[0], err_msg="a vector"
@@ -343,17 +344,17 @@ def test_made_arrays(form: Any) -> None:
 
 @pytest.mark.wrong_types
 def test_mistakes_are_named() -> None:
-    with pytest.raises(ShapeError, match="BCOO takes data"):
+    with raises(ShapeError, match="BCOO takes data"):
         BCOO((np.ones(3), np.zeros((3, 1), int)), shape=(2, 2))
-    with pytest.raises(ShapeError, match="BCSR takes data"):
+    with raises(ShapeError, match="BCSR takes data"):
         BCSR((np.ones(3), np.zeros(3, int), np.zeros(2, int)), shape=(2, 2))
-    with pytest.raises(ShapeError, match="cannot take the shape"):
+    with raises(ShapeError, match="cannot take the shape"):
         REPEATED.reshape(5, -1)
-    with pytest.raises(ShapeError, match="different shapes"):
+    with raises(ShapeError, match="different shapes"):
         REPEATED + REPEATED.T
-    with pytest.raises(ArgumentError, match="an order of 2 axes"):
+    with raises(ArgumentError, match="an order of 2 axes"):
         REPEATED.transpose((0, 0))
-    with pytest.raises(ShapeError, match="holds matrices"):
+    with raises(ShapeError, match="holds matrices"):
         BCSR.from_bcoo(REPEATED.reshape(12))
     for refused in (
         lambda: REPEATED**-1,
@@ -364,23 +365,23 @@ def test_mistakes_are_named() -> None:
         lambda: sparse.sparsify(lambda x: jnp.concatenate([x, DENSE]))(REPEATED),
         lambda: sparse.sparsify(lambda x: tinyjax.lax.scan(lambda c, y: (c, y), 0, x))(REPEATED),
     ):
-        with pytest.raises(SparseRuleError, match="dense"):
+        with raises(SparseRuleError, match="dense"):
             refused()
-    with pytest.raises(ArgumentError, match="indexed by ints"):
+    with raises(ArgumentError, match="indexed by ints"):
         REPEATED[np.array([0, 1])]
-    with pytest.raises(IndexError, match="axis 1"):
+    with raises(IndexError, match="axis 1"):
         REPEATED[0, 4]
-    with pytest.raises(ArgumentError, match="n_dense of fromdense is 3"):
+    with raises(ArgumentError, match="n_dense of fromdense is 3"):
         sparse.bcoo_fromdense(DENSE, n_dense=3)
-    with pytest.raises(ShapeError, match="data before its dense axes"):
+    with raises(ShapeError, match="data before its dense axes"):
         BCOO((jnp.ones((2, 3)), jnp.zeros((2, 1), int)), shape=(5, 4))
-    with pytest.raises(ArgumentError, match="n_dense=1 would store zeros"):
+    with raises(ArgumentError, match="n_dense=1 would store zeros"):
         sparse.bcoo_update_layout(REPEATED, n_dense=1)
     with pytest.warns(UserWarning, match="n_batch=1 and n_dense=0 would store zeros"):
         sparse.bcoo_update_layout(REPEATED, n_batch=1, on_inefficient="warn")
-    with pytest.raises(ArgumentError, match="on_inefficient must be"):
+    with raises(ArgumentError, match="on_inefficient must be"):
         sparse.bcoo_update_layout(REPEATED, on_inefficient="stop")
-    with pytest.raises(ArgumentError, match="less elements"):
+    with raises(ArgumentError, match="less elements"):
         sparse.random_bcoo(tinyjax.random.key(0), (2, 2), nse=4)
     misfits: tuple[Callable[[], object], ...] = (
         lambda: REPEATED * REPEATED.T,
@@ -397,7 +398,7 @@ def test_mistakes_are_named() -> None:
         with pytest.raises(ShapeError):
             misfit()
     unknown: Any = "csc"
-    with pytest.raises(ArgumentError, match="formats"):
+    with raises(ArgumentError, match="formats"):
         sparse.empty((2,), sparse_format=unknown)
 
 
@@ -439,7 +440,7 @@ def test_systems_are_solved_as_dense_ones_are(dtype: str) -> None:
 def test_a_singular_system_has_no_solution() -> None:
     m = BCSR.fromdense(jnp.array([[1.0, 1.0], [1.0, 1.0]]))
     assert np.isnan(spsolve(m.data, m.indices, m.indptr, jnp.ones(2))).all()
-    with pytest.raises(ShapeError, match=r"spsolve takes b of shape \(n,\)"):
+    with raises(ShapeError, match=r"spsolve takes b of shape \(n,\)"):
         spsolve(m.data, m.indices, m.indptr, jnp.ones((2, 1)))
 
 
@@ -464,9 +465,9 @@ def test_the_largest_eigenvalues(dtype: str) -> None:
             np.testing.assert_allclose(dense @ vectors, vectors * values, atol=100 * close)
             assert 0 < int(count) < 100
     assert int(lobpcg_standard(dense, start, m=2)[2]) == 2
-    with pytest.raises(ShapeError, match="takes vectors X"):
+    with raises(ShapeError, match="takes vectors X"):
         lobpcg_standard(dense, start[:12])
-    with pytest.raises(ShapeError, match="takes a matrix A"):
+    with raises(ShapeError, match="takes a matrix A"):
         lobpcg_standard(np.eye(3, dtype=dtype), start)
 
 
@@ -511,7 +512,7 @@ def test_arrays_with_dense_axes_are_drawn_as_in_jax(n_batch: int, n_dense: int) 
     nothing = sparse.empty(shape, np.int32, **options)
     assert nothing.nse == jax_sparse.empty(shape, np.int32, **options).nse
     np.testing.assert_array_equal(nothing.todense(), np.zeros(shape))
-    with pytest.raises(ArgumentError, match=r"n_batch=5 and n_dense=2 .* has 6 axes"):
+    with raises(ArgumentError, match=r"n_batch=5 and n_dense=2 .* has 6 axes"):
         sparse.empty(shape, n_batch=5, n_dense=2)
 
 

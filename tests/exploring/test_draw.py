@@ -12,6 +12,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import lax
 from tinyjax.core.tracing.jaxpr import Jaxpr, subjaxprs
 from tinyjax.errors import ArgumentError
@@ -77,7 +78,7 @@ def test_a_drawing_without_graphviz(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
     drawing = tinyjax.draw(jnp.sin)(1.0)
     assert drawing._repr_svg_() is None
-    with pytest.raises(ArgumentError, match="Install Graphviz"):
+    with raises(ArgumentError, match="Install Graphviz"):
         drawing.svg()
 
 
@@ -87,5 +88,5 @@ def test_large_programs_are_not_drawn() -> None:
             x = jnp.sin(x) * float(i)
         return x
 
-    with pytest.raises(ArgumentError, match=r"more than 1,000 equations"):
+    with raises(ArgumentError, match=r"more than 1,000 equations"):
         tinyjax.draw(f)(1.0)

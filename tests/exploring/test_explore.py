@@ -21,6 +21,7 @@ from unchecked import unchecked
 import tinyjax
 import tinyjax.numpy as jnp
 from benchmarks.real_programs import PROGRAMS
+from raising import raises
 from tinyjax import lax
 from tinyjax._extensions.rematerialization.costs import Work
 from tinyjax._tools.exploring import Exploration, command
@@ -151,18 +152,18 @@ def test_times_are_measured(of_gradient: Exploration) -> None:
     assert sum(of_gradient.shares("xla_seconds").values()) == pytest.approx(1.0)
     unmeasured = tinyjax.explore(jnp.sin)(tinyjax.ShapeDtypeStruct((3,), "float32"))
     assert [timing.name for timing in unmeasured.timings] == names[:3]
-    with pytest.raises(ArgumentError, match="measured=True"):
+    with raises(ArgumentError, match="measured=True"):
         unmeasured.shares("seconds")
-    with pytest.raises(ArgumentError, match="measured=True"):
+    with raises(ArgumentError, match="measured=True"):
         unmeasured.shares("xla_seconds")
-    with pytest.raises(ArgumentError, match="an argument has no data"):
+    with raises(ArgumentError, match="an argument has no data"):
         tinyjax.explore(jnp.sin, measured=True)(tinyjax.ShapeDtypeStruct((3,), "float32"))
 
 
 @pytest.mark.wrong_types
 def test_a_measure_that_is_not_there() -> None:
     seen = tinyjax.explore(jnp.sin, runs=0)(1.0)
-    with pytest.raises(ArgumentError, match="measure is 'flops', 'bytes'"):
+    with raises(ArgumentError, match="measure is 'flops', 'bytes'"):
         seen.shares(unchecked("time"))
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import errors, lax
 from tinyjax._extensions.host.plans import ProgramEvaluation
 from tinyjax.core.tracing.jaxpr import Jaxpr, eval_jaxpr
@@ -80,7 +81,7 @@ def test_it_is_evaluated_in_the_body_of_a_loop(repeat_p: Primitive[_RepeatParams
 
 def test_the_debugger_finds_the_operation_in_it(repeat_p: Primitive[_RepeatParams]) -> None:
     fun = _repeated(repeat_p, lambda x: jnp.log(x - 1.0), 2)
-    with tinyjax.debug_nans(True), pytest.raises(errors.NanError, match="log"):
+    with tinyjax.debug_nans(True), raises(errors.NanError, match="log"):
         fun(X).tolist()
 
 

@@ -24,6 +24,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import Array, config, grad, jit, jvp, lax, vmap
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.xla.executable import cache_clear, cache_info
@@ -318,9 +319,9 @@ def test_static_values_in_the_shortest_way() -> None:
                 assert float(compiled(how=how, x=given)) == 2.0**n
     found = [float(compiled(x, how)) for _ in range(3) for how in power]
     assert found == [2.0**n for _ in range(3) for n in power.values()]
-    with pytest.raises(StaticArgumentError, match="is an array"):
+    with raises(StaticArgumentError, match="is an array"):
         compiled(x, jnp.asarray(2))
-    with pytest.raises(StaticArgumentError, match="not hashable"):
+    with raises(StaticArgumentError, match="not hashable"):
         compiled(x, [2])
 
 
@@ -378,11 +379,11 @@ def test_static_arguments_may_be_any_hashable_value() -> None:
 
 def test_static_arguments_that_cannot_be() -> None:
     fun = jit(lambda x, n: x, static_argnums=1)
-    with pytest.raises(StaticArgumentError, match=r"not hashable.*tuple"):
+    with raises(StaticArgumentError, match=r"not hashable.*tuple"):
         fun(1.0, [1, 2])
-    with pytest.raises(StaticArgumentError, match=r"static argument 1.*is an array of type int32"):
+    with raises(StaticArgumentError, match=r"static argument 1.*is an array of type int32"):
         fun(1.0, jnp.array(2))
-    with pytest.raises(StaticArgumentError, match="names argument 7"):
+    with raises(StaticArgumentError, match="names argument 7"):
         jit(lambda x: x, static_argnums=7)(1.0)
 
 
@@ -586,7 +587,7 @@ def test_tracing_can_be_forbidden() -> None:
     fast(jnp.ones(3))
     with tinyjax.no_tracing():
         fast(jnp.zeros(3))
-        with pytest.raises(TracingForbiddenError, match="no_tracing is in force"):
+        with raises(TracingForbiddenError, match="no_tracing is in force"):
             fast(jnp.zeros(4))
         with tinyjax.no_tracing(False):
             fast(jnp.zeros(4))
@@ -639,24 +640,22 @@ def test_lower_and_compile() -> None:
     assert "HloModule" in program.as_text()
     assert program.cost_analysis()
     assert program.memory_analysis() is not None
-    with pytest.raises(ArgumentError, match=r"compiled for .*float32\[3\].*float32\[4\]"):
+    with raises(ArgumentError, match=r"compiled for .*float32\[3\].*float32\[4\]"):
         program(2.0, jnp.zeros(4))
-    with pytest.raises(
+    with raises(
         ArgumentError, match="for tuple of length 2 at args, but was called with tuple of length 1"
     ):
         program((2.0, jnp.zeros(3)))
-    with pytest.raises(
-        ArgumentError, match=r"for a leaf at args\[1\], but was called with list of"
-    ):
+    with raises(ArgumentError, match=r"for a leaf at args\[1\], but was called with list of"):
         program(2.0, [jnp.zeros(3)])
 
 
 def test_a_compiled_program_says_which_argument_is_of_another_type() -> None:
     program = jit(lambda p, *, x: p["w"][0] * x).lower({"w": [1.0, 2.0]}, x=jnp.ones(2)).compile()
     np.testing.assert_array_equal(program({"w": [3.0, 4.0]}, x=jnp.ones(2)), [3.0, 3.0])
-    with pytest.raises(ArgumentError, match=r"float32\[\] at args\[0\]\['w'\]\[1\]"):
+    with raises(ArgumentError, match=r"float32\[\] at args\[0\]\['w'\]\[1\]"):
         program({"w": [3.0, 4]}, x=jnp.ones(2))
-    with pytest.raises(ArgumentError, match=r"float32\[2\] at kwargs\['x'\], but was called"):
+    with raises(ArgumentError, match=r"float32\[2\] at kwargs\['x'\], but was called"):
         program({"w": [3.0, 4.0]}, x=jnp.ones(3))
 
 
@@ -710,7 +709,7 @@ def test_a_donated_array_cannot_be_used() -> None:
         lambda: repr(x),
     ]
     for use in uses:
-        with pytest.raises(ArgumentError, match="was donated to a compiled function"):
+        with raises(ArgumentError, match="was donated to a compiled function"):
             use()
 
 
@@ -805,7 +804,7 @@ def test_a_numpy_array_closed_over_is_read_when_traced() -> None:
 
 def test_results_are_read_only() -> None:
     view = np.asarray(jit(lambda: jnp.zeros(3))())
-    with pytest.raises(ValueError, match="read-only"):
+    with raises(ValueError, match="read-only"):
         view[0] = 1
 
 
@@ -836,19 +835,19 @@ def test_an_exception_leaves_nothing_behind() -> None:
             raise RuntimeError("not now")
         return x + 1
 
-    with pytest.raises(RuntimeError, match="not now"):
+    with raises(RuntimeError, match="not now"):
         sometimes(1.0)
     assert float(jnp.add(1.0, 1.0)) == 2.0  # eager again
     assert float(sometimes(1.0)) == 2.0
 
 
 def test_python_control_flow_on_a_traced_value() -> None:
-    with pytest.raises(ConcretizationError, match=r"jnp.where or lax.cond"):
+    with raises(ConcretizationError, match=r"jnp.where or lax.cond"):
         jit(lambda x: x if x > 0 else -x)(1.0)
 
 
 def test_not_a_function() -> None:
-    with pytest.raises(ArgumentError, match="jit must be a function"):
+    with raises(ArgumentError, match="jit must be a function"):
         jit(unchecked(3))
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import tree
 
 X = jnp.asarray(np.linspace(0.1, 1.0, 10, dtype=np.float32))
@@ -169,9 +170,9 @@ def test_donations_in_the_shortest_way() -> None:
     assert x.is_deleted()
     y = X + 0
     assert short((y, y, X), {}) is NotImplemented
-    with pytest.raises(tinyjax.errors.DonatedArrayError, match="same array"):
+    with raises(tinyjax.errors.DonatedArrayError, match="same array"):
         f(y, y, X)
-    with pytest.raises(tinyjax.errors.DonatedArrayError, match="was donated"):
+    with raises(tinyjax.errors.DonatedArrayError, match="was donated"):
         f(x, X, X)
     np.testing.assert_allclose(f(HOST, X, X)[0], HOST * 2 + host * host, rtol=1e-6)
 
@@ -181,7 +182,7 @@ def test_what_is_closed_over_is_not_donated_later() -> None:
     f: Any = tinyjax.jit(lambda x: x * weights, donate_argnums=0)
     for _ in range(3):
         np.testing.assert_array_equal(f(X + 0), np.asarray(X) * np.asarray(X))
-    with pytest.raises(tinyjax.errors.DonatedArrayError, match="same array"):
+    with raises(tinyjax.errors.DonatedArrayError, match="same array"):
         f(weights)
     np.testing.assert_array_equal(weights, X)
 
@@ -224,5 +225,5 @@ def test_compiled_functions_are_called_in_the_shortest_way() -> None:
     assert refused == set(CALLS)
     compiled = tinyjax.jit(jnp.sum).lower(X).compile()
     compiled(X)
-    with pytest.raises(tinyjax.errors.ArgumentError, match="traced"):
+    with raises(tinyjax.errors.ArgumentError, match="traced"):
         tinyjax.grad(compiled)(X)

@@ -13,6 +13,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import core, lax, stages
 from tinyjax.errors import ArgumentError, PlatformError
 from tinyjax.extend.core import Literal, jaxpr_as_fun
@@ -58,7 +59,7 @@ def test_where_arguments_lie_is_told_of_each() -> None:
 def test_a_compiled_program_is_not_transformed(transformed: Any) -> None:
     compiled = tinyjax.jit(jnp.sin).lower(1.0).compile()
     x = jnp.ones(2) if transformed is tinyjax.vmap else 1.0
-    with pytest.raises(ArgumentError, match=r"'sin' is compiled, .* Call the jitted function"):
+    with raises(ArgumentError, match=r"'sin' is compiled, .* Call the jitted function"):
         transformed(compiled)(x)
 
 

@@ -16,6 +16,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import checkpoint, config, custom_jvp, debug, grad, jit, lax, pure_callback, vmap
 from tinyjax._base import blas
 from tinyjax._extensions.host import plans, simplify, tiers
@@ -227,7 +228,7 @@ def test_products_of_matrices_are_evaluated_in_one_thread() -> None:
         np.testing.assert_array_equal(fun(large), large)
         fun(large[:2, :2])  # small ones are not divided anyway
         assert threads == [1, 3]
-        with blas.one_thread(), pytest.raises(ValueError, match="inner"), blas.one_thread():
+        with blas.one_thread(), raises(ValueError, match="inner"), blas.one_thread():
             raise ValueError("inner")
         assert get() == 3
     finally:
@@ -325,7 +326,7 @@ def test_long_loops_check_the_types_that_rules_give() -> None:
         lambda x: lax.fori_loop(0, 100, lambda i, c: bind1(wide_p, (c,), NO_PARAMS), x),
         tier="first",
     )
-    with pytest.raises(JaxprTypeError, match=r"float64.* but its abstract_eval rule says float32"):
+    with raises(JaxprTypeError, match=r"float64.* but its abstract_eval rule says float32"):
         loop(X)
 
 
@@ -478,7 +479,7 @@ def test_an_impl_rule_that_gives_another_type_is_an_error() -> None:
     wide_p = Primitive("gives_another_type", NoParams)
     wide_p.def_abstract_eval(lambda avals, params: avals)
     wide_p.def_impl(lambda operands, params: (operands[0].astype("float64"),))
-    with pytest.raises(JaxprTypeError, match=r"float64.* but its abstract_eval rule says float32"):
+    with raises(JaxprTypeError, match=r"float64.* but its abstract_eval rule says float32"):
         jit(lambda x: bind1(wide_p, (x,), NO_PARAMS) * 2, tier="first")(X)
 
 
@@ -501,7 +502,7 @@ def test_callbacks_that_call_each_other_without_end_are_an_error() -> None:
     def f(x: Any) -> Any:
         return pure_callback(lambda v: np.asarray(f(v)), x, x)
 
-    with config.scoped(tier="first"), pytest.raises(CallbackError, match="deep"):
+    with config.scoped(tier="first"), raises(CallbackError, match="deep"):
         f(1.0).block_until_ready()
 
 
@@ -531,7 +532,7 @@ def test_exceptions_are_those_of_compiled_programs() -> None:
         return pure_callback(fails, x, x)
 
     for tier in ("compiled", "first"):
-        with pytest.raises(KeyError, match="no such thing"):
+        with raises(KeyError, match="no such thing"):
             jit(program, tier=tier)(1.0).block_until_ready()
 
 
@@ -544,7 +545,7 @@ def test_donated_arrays_are_given_up() -> None:
         assert x.is_deleted()
         np.testing.assert_array_equal(y, np.full(3, expected))
         for use in (lambda x=x: x + 1, lambda x=x, fun=fun: fun(x), lambda x=x: jit(jnp.sin)(x)):
-            with pytest.raises(DonatedArrayError, match="was donated"):
+            with raises(DonatedArrayError, match="was donated"):
                 use()
     assert compiled() == 1  # the sine's
 
@@ -586,7 +587,7 @@ def test_threads_with_programs_of_all_tiers(monkeypatch: pytest.MonkeyPatch) -> 
             if not all(np.allclose(one, expected, rtol=1e-4, atol=1e-5) for one in found):
                 wrong.append(f"{tier}: {found} instead of {expected}")
             failing = jit(program, compiler_options={"xla_none": k})
-            with pytest.raises(ArgumentError, match="No such compile option"):
+            with raises(ArgumentError, match="No such compile option"):
                 failing(X)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(16)]
@@ -606,10 +607,10 @@ def test_little_is_kept_of_many_programs() -> None:
 
 
 def test_unknown_tiers_are_refused() -> None:
-    with pytest.raises(ArgumentError, match="'compiled', 'first' or 'ready'"):
+    with raises(ArgumentError, match="'compiled', 'first' or 'ready'"):
         unchecked(config.update)("tier", "second")
     unknown: Any = "second"
-    with pytest.raises(ArgumentError, match="tier"):
+    with raises(ArgumentError, match="tier"):
         jit(chain, tier=unknown)
 
 
@@ -736,11 +737,11 @@ def test_small_loops_are_one_function(effort: Any) -> None:
     ],
 )
 def test_wrong_options_are_refused(options: Any, said: str) -> None:
-    with pytest.raises(ArgumentError, match=said):
+    with raises(ArgumentError, match=said):
         jit(chain, compiler_options=options)(X)
-    with pytest.raises(ArgumentError, match=said):
+    with raises(ArgumentError, match=said):
         jit(chain).lower(X).compile(options)
-    with pytest.raises(ArgumentError, match="'low', 'medium' or 'full'"):
+    with raises(ArgumentError, match="'low', 'medium' or 'full'"):
         unchecked(config.update)("effort", "none")
 
 
@@ -752,7 +753,7 @@ def test_many_programs_are_compiled_at_once() -> None:
         np.testing.assert_array_equal(program(X), fun(X))
         np.testing.assert_allclose(fun(X), chain(X) * k, rtol=1e-6)
     assert compiled() == 5
-    with pytest.raises(ArgumentError, match="No such compile option"):
+    with raises(ArgumentError, match="No such compile option"):
         tinyjax.precompile(funs[0].lower(X), jit(chain, compiler_options={"xla_no": 1}).lower(X))
 
 

@@ -13,6 +13,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax.core.jit import signatures
 
 Program = Callable[[Any, Callable[..., Any]], list[Callable[[], object]]]
@@ -219,5 +220,5 @@ def test_calls_in_short_outlive_the_object_that_made_them() -> None:
     for _ in range(3):
         tinyjax.jit(f)(x)
     x.delete()
-    with pytest.raises(RuntimeError, match="delete"):
+    with raises(RuntimeError, match="delete"):
         tinyjax.jit(f)(x)

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import tinyjax
+from raising import raises
 from tinyjax import lax
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import (
@@ -668,7 +669,7 @@ def test_rows_are_sorted_by_one_key_after_another() -> None:
 
 @pytest.mark.parametrize(("call", "error", "says"), ERRORS)
 def test_errors(call: Callable[[], Any], error: type[Exception], says: str) -> None:
-    with pytest.raises(error, match=says):
+    with raises(error, match=says):
         call()
 
 
@@ -690,5 +691,5 @@ def test_precisions_have_names() -> None:
         assert lax.Precision(name).name == jax.lax.Precision(name).name
     nothings: list[Any] = ["low", 7, []]
     for nothing in nothings:
-        with pytest.raises(ValueError, match="is not a valid Precision"):
+        with raises(ValueError, match="is not a valid Precision"):
             lax.Precision(nothing)

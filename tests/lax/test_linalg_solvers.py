@@ -8,6 +8,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import lax
 from tinyjax.errors import ShapeError
 
@@ -45,7 +46,7 @@ def test_reflections_that_are_none() -> None:
 
 def test_ormqr_needs_as_many_rows() -> None:
     packed, taus = jnp.linalg.qr(jnp.eye(3), mode="raw")
-    with pytest.raises(ShapeError, match="ormqr: Q is 3 by 3"):
+    with raises(ShapeError, match="ormqr: Q is 3 by 3"):
         lax.linalg.ormqr(packed.mT, taus, jnp.eye(2))
 
 
@@ -98,7 +99,7 @@ def test_tridiagonal_systems_with_small_pivots_moved(n: int) -> None:
 
 
 def test_tridiagonal_shapes_are_checked() -> None:
-    with pytest.raises(ShapeError, match="three diagonals that have the same shape"):
+    with raises(ShapeError, match="three diagonals that have the same shape"):
         lax.linalg.tridiagonal_solve(jnp.ones(3), jnp.ones(3), jnp.ones(2), jnp.ones((3, 1)))
 
 
@@ -121,5 +122,5 @@ def test_polar_factors_by_iteration(dtype: Any) -> None:
     np.testing.assert_allclose(
         part[0][:3, :2], lax.linalg.qdwh(sample(4, 4, dtype=dtype)[:3, :2])[0], atol=tolerance
     )
-    with pytest.raises(ShapeError, match="as many rows as columns"):
+    with raises(ShapeError, match="as many rows as columns"):
         lax.linalg.qdwh(sample(2, 3, dtype=dtype))

@@ -11,6 +11,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import lax
 from tinyjax.errors import ArgumentError, ShapeError
 
@@ -32,9 +33,9 @@ def test_loops_unrolled_whole(length: int) -> None:
     for size in (0, 2):
         found = lax.map(lambda x: 2 * x, xs, batch_size=size)
         np.testing.assert_allclose(found, 2 * xs)
-    with pytest.raises(ArgumentError, match="`unroll` must be"):
+    with raises(ArgumentError, match="`unroll` must be"):
         lax.scan(lambda c, x: (c, x), 0.0, xs, unroll=-1)
-    with pytest.raises(ArgumentError, match="batch_size of map"):
+    with raises(ArgumentError, match="batch_size of map"):
         lax.map(lambda x: x, xs, batch_size=-1)
 
 
@@ -67,7 +68,7 @@ def test_reductions_by_any_function() -> None:
     np.testing.assert_allclose(slope, tinyjax.nn.softmax(X.ravel()).reshape(X.shape), rtol=1e-5)
     empty = lax.reduce(np.zeros((0, 2), np.float32), np.float32(3), log_add, (0,))
     np.testing.assert_array_equal(empty, [3.0, 3.0])
-    with pytest.raises(ShapeError, match="operands of one shape"):
+    with raises(ShapeError, match="operands of one shape"):
         lax.reduce((X, N[0]), (0.0, 0), argmax, (0,))
 
 
@@ -75,7 +76,7 @@ def test_functions_by_platform() -> None:
     for lib in (lax, jax.lax):
         assert float(lib.platform_dependent(2.0, cpu=lambda x: x + 1, tpu=lambda x: x)) == 3.0
         assert float(lib.platform_dependent(2.0, default=lambda x: x * 5)) == 10.0
-    with pytest.raises(ArgumentError, match="for tpu, but none for 'cpu'"):
+    with raises(ArgumentError, match="for tpu, but none for 'cpu'"):
         lax.platform_dependent(1.0, tpu=lambda x: x)
 
 
@@ -195,9 +196,9 @@ def test_a_root_has_the_structure_of_the_guess(lib: Any) -> None:
     def root(f: Any, solve: Any) -> Any:
         return lib.lax.custom_root(f, 1.0, solve, lambda g, y: y)
 
-    with pytest.raises(TypeError, match="initial_guess"):
+    with raises(TypeError, match="initial_guess"):
         root(twice, lambda f, x: x)
-    with pytest.raises(TypeError, match="initial_guess"):
+    with raises(TypeError, match="initial_guess"):
         root(lambda x: x, lambda f, x: twice(x))
 
 

@@ -11,6 +11,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import lax
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
@@ -30,7 +31,7 @@ def test_an_equation_is_of_the_primitive_named() -> None:
 
 
 def test_a_name_that_is_none() -> None:
-    with pytest.raises(AttributeError, match="no attribute 'squeeze_p'"):
+    with raises(AttributeError, match="no attribute 'squeeze_p'"):
         getattr(lax, "squeeze_p")  # noqa: B009 (a type checker would find it)
 
 
@@ -255,7 +256,7 @@ def test_one_example_in_all() -> None:
 
     got = tinyjax.vmap(of_second(lax.pbroadcast), axis_name="i")(x)
     np.testing.assert_array_equal(got["a"], np.stack([x["a"][1]] * 3))
-    with pytest.raises(IndexError, match="source is 3"):
+    with raises(IndexError, match="source is 3"):
         tinyjax.vmap(lambda x: lax.pbroadcast(x, "i", 3), axis_name="i")(x["a"])
     gradient = tinyjax.grad(
         lambda x: tinyjax.vmap(of_second(lax.pbroadcast), axis_name="i")(x).sum()
@@ -271,7 +272,7 @@ def test_what_is_of_no_effect() -> None:
     assert {p.name for p in lax.DotAlgorithmPreset} == {p.name for p in jax.lax.DotAlgorithmPreset}
     assert lax.with_sharding_constraint(x, None) is x
     np.testing.assert_array_equal(lax.shape_as_value((2, 3)), jax.lax.shape_as_value((2, 3)))
-    with pytest.raises(OverflowError, match="shape holds 1099511627776"):
+    with raises(OverflowError, match="shape holds 1099511627776"):
         lax.shape_as_value((2**40,))
     assert lax.composite(jnp.sin, "sine") is jnp.sin
 
@@ -328,5 +329,5 @@ def test_arguments_are_checked() -> None:
         ),
     ]
     for call, error, message in calls:
-        with pytest.raises(error, match=message):
+        with raises(error, match=message):
             call()

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tinyjax
+from raising import raises
 from tinyjax import nn
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.nn import attention
@@ -117,17 +118,17 @@ def test_the_memory_of_a_gradient_is_linear_in_the_length() -> None:
 @pytest.mark.wrong_types
 def test_mistakes_are_named() -> None:
     attend: Any = nn.dot_product_attention
-    with pytest.raises(ShapeError, match="N is a multiple of K"):
+    with raises(ShapeError, match="N is a multiple of K"):
         attend(Q[:, :, :3], K, V)
-    with pytest.raises(DtypeError, match="one dtype"):
+    with raises(DtypeError, match="one dtype"):
         attend(Q, K, V.astype(np.float64))
-    with pytest.raises(DtypeError, match="mask of bools"):
+    with raises(DtypeError, match="mask of bools"):
         attend(Q, K, V, mask=np.ones((1, 1, 1, KEYS)))
-    with pytest.raises(ShapeError, match="a bias that broadcasts"):
+    with raises(ShapeError, match="a bias that broadcasts"):
         attend(Q, K, V, np.zeros((1, 3, 1, KEYS)))
-    with pytest.raises(ShapeError, match=r"key_value_seq_lengths of shape \(2,\)"):
+    with raises(ShapeError, match=r"key_value_seq_lengths of shape \(2,\)"):
         attend(Q, K, V, key_value_seq_lengths=np.array([3]))
-    with pytest.raises(DtypeError, match="integers as query_seq_lengths"):
+    with raises(DtypeError, match="integers as query_seq_lengths"):
         attend(Q, K, V, query_seq_lengths=np.array([3.0, 2.0]))
-    with pytest.raises(ArgumentError, match="cudnn"):
+    with raises(ArgumentError, match="cudnn"):
         attend(Q, K, V, implementation="cudnn")

@@ -11,6 +11,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import nn
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, AxisError, DtypeError, ShapeError
@@ -134,7 +135,7 @@ def test_activations_with_parameters() -> None:
     }.items():
         expected = getattr(jax.nn, name)(x, *args)
         np.testing.assert_allclose(getattr(nn, name)(x, *args), expected, 1e-5, 1e-6, err_msg=name)
-    with pytest.raises(ShapeError, match="odd"):
+    with raises(ShapeError, match="odd"):
         nn.glu(x[:3])
 
 
@@ -207,7 +208,7 @@ def test_standardize(keywords: dict[str, Any]) -> None:
 
 @pytest.mark.wrong_types
 def test_standardize_has_two_algorithms() -> None:
-    with pytest.raises(ArgumentError, match="'fast' or 'stable'"):
+    with raises(ArgumentError, match="'fast' or 'stable'"):
         nn.standardize(LOGITS, algorithm=unknown("slow"))
     # a large mean makes the difference of squares negative, and then 0
     x = np.array([1e4, 1e4 + 1e-3], np.float32)
@@ -231,7 +232,7 @@ def test_one_hot() -> None:
         np.testing.assert_array_equal(nn.one_hot(narrow, 300), expected)
     with pytest.raises(AxisError):
         nn.one_hot(places, 4, axis=3)
-    with pytest.raises(ArgumentError, match="at least 0"):
+    with raises(ArgumentError, match="at least 0"):
         nn.one_hot(places, -1)
 
 
@@ -289,28 +290,28 @@ def test_initial_weights_take_dtypes() -> None:
     assert initializers.he_normal()(KEY, (2, 3), np.float64).dtype == np.float64
     assert initializers.he_normal(dtype=np.float16)(KEY, (2, 3)).dtype == np.float16
     assert initializers.normal(dtype=np.complex64)(KEY, (2, 3)).dtype == np.complex64
-    with pytest.raises(DtypeError, match="draws floats"):
+    with raises(DtypeError, match="draws floats"):
         initializers.he_normal()(KEY, (2, 3), np.int32)
 
 
 @pytest.mark.wrong_types
 def test_weights_that_cannot_be_scaled() -> None:
-    with pytest.raises(ShapeError, match="at least two axes"):
+    with raises(ShapeError, match="at least two axes"):
         initializers.he_normal()(KEY, (3,))
-    with pytest.raises(ShapeError, match="no elements"):
+    with raises(ShapeError, match="no elements"):
         initializers.he_normal()(KEY, (0, 3))
-    with pytest.raises(ArgumentError, match="mode of variance_scaling"):
+    with raises(ArgumentError, match="mode of variance_scaling"):
         initializers.variance_scaling(1.0, unknown("fan"), "normal")
-    with pytest.raises(ArgumentError, match="distribution of variance_scaling"):
+    with raises(ArgumentError, match="distribution of variance_scaling"):
         initializers.variance_scaling(1.0, "fan_in", unknown("cauchy"))
 
 
 def test_shapes_that_are_not_orthogonal() -> None:
-    with pytest.raises(ShapeError, match="at least two axes"):
+    with raises(ShapeError, match="at least two axes"):
         initializers.orthogonal()(KEY, (3,))
-    with pytest.raises(ShapeError, match="one to three axes"):
+    with raises(ShapeError, match="one to three axes"):
         initializers.delta_orthogonal()(KEY, (3, 2))
-    with pytest.raises(ShapeError, match="in is at most out"):
+    with raises(ShapeError, match="in is at most out"):
         initializers.delta_orthogonal()(KEY, (3, 2, 1))
     assert initializers.orthogonal()(KEY, (0, 3)).shape == (0, 3)
 
@@ -358,7 +359,7 @@ def test_products_with_scales_of_blocks() -> None:
     np.testing.assert_allclose(
         nn.scaled_dot_general(x, y, numbers), jax.nn.scaled_dot_general(x, y, numbers), 1e-5, 1e-5
     )
-    with pytest.raises(ShapeError, match="scaled_matmul takes shapes"):
+    with raises(ShapeError, match="scaled_matmul takes shapes"):
         nn.scaled_matmul(x, y, a, a)
 
 
@@ -366,7 +367,7 @@ def test_products_with_scales_of_blocks() -> None:
 def test_formats_of_scales_are_refused() -> None:
     x, numbers = jnp.ones((1, 2, 3)), (((2,), (2,)), ((0,), (0,)))
     configs: Any = [None]
-    with pytest.raises(ArgumentError, match="takes no configs"):
+    with raises(ArgumentError, match="takes no configs"):
         nn.scaled_dot_general(x, x, numbers, configs=configs)
 
 

@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 
 import tinyjax
 import tinyjax.numpy.contraction as co
+from raising import raises
 from tinyjax import lax
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, AxisError, DtypeError, ShapeError
@@ -144,7 +145,7 @@ def test_preferred_element_type(name: str, dtype: str, preferred: str) -> None:
 
 def test_products_of_complex_numbers_are_complex() -> None:
     z = rand(2, 2, dtype=np.complex64)
-    with pytest.raises(DtypeError, match=r"complex64 has no result of int32.*imaginary part"):
+    with raises(DtypeError, match=r"complex64 has no result of int32.*imaginary part"):
         co.matmul(z, z, preferred_element_type="int32")
 
 
@@ -371,5 +372,5 @@ ERRORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
 @pytest.mark.parametrize(("call", "error", "says"), ERRORS)
 @pytest.mark.wrong_types
 def test_errors(call: Callable[[], Any], error: type[Exception], says: str) -> None:
-    with pytest.raises(error, match=says):
+    with raises(error, match=says):
         call()

@@ -12,6 +12,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import dtypes, lax
 from tinyjax.errors import (
     ArgumentError,
@@ -171,7 +172,7 @@ def test_scalar_types_read_text_as_jax_does(kind: str, text: str) -> None:
     try:
         wanted = getattr(jax.numpy, kind)(text)
     except ValueError:
-        with pytest.raises(ValueError, match="no text of such a number"):
+        with raises(ValueError, match="no text of such a number"):
             getattr(jnp, kind)(text)
     else:
         assert getattr(jnp, kind)(text) == np.asarray(wanted)
@@ -183,12 +184,12 @@ def test_texts_of_numbers_that_numpy_has_not(dtype: dtypes.DType) -> None:
     kind = getattr(jnp, dtype.name)
     assert kind("1") == 1
     for text in ("a", "", "1.5.5", "1e"):
-        with pytest.raises(ValueError, match="no text of such a number"):
+        with raises(ValueError, match="no text of such a number"):
             kind(text)
-        with pytest.raises(ValueError, match="array: a"):
+        with raises(ValueError, match="array: a"):
             jnp.array([text], kind)
     if dtype in dtypes.STORED:
-        with pytest.raises(OverflowError, match="300 does not fit"):
+        with raises(OverflowError, match="300 does not fit"):
             kind("300")
     else:
         assert kind("0.5") == jnp.array(["0.5"], kind)[0] == 0.5
@@ -269,46 +270,46 @@ def test_errors() -> None:
     for text in (["a"], ["1.5"], ["300"], "", ["1", None]):
         with pytest.raises(ArgumentError):
             untyped.array(text, dtype=jnp.int8)
-    with pytest.raises(ArgumentError, match="not read from text"):
+    with raises(ArgumentError, match="not read from text"):
         untyped.array(["False"], dtype=bool)
-    with pytest.raises(ShapeError, match="equal lengths"):
+    with raises(ShapeError, match="equal lengths"):
         untyped.array([["1"], ["2", "3"]], dtype=float)
-    with pytest.raises(ShapeError, match="equal lengths"):
+    with raises(ShapeError, match="equal lengths"):
         jnp.array([[1, 2], [3]])
-    with pytest.raises(ShapeError, match="equal lengths"):
+    with raises(ShapeError, match="equal lengths"):
         jnp.array([jnp.ones(2), jnp.ones(3)])
-    with pytest.raises(ArgumentError, match="does not fit in int32"):
+    with raises(ArgumentError, match="does not fit in int32"):
         jnp.array([2**40])
-    with pytest.raises(ArgumentError, match="does not fit in uint8"):
+    with raises(ArgumentError, match="does not fit in uint8"):
         jnp.array(300, dtype=jnp.uint8)
     for beside in (np.uint8(3), jnp.uint8(3)):
         for number in (-1, 300):
-            with pytest.raises(OverflowError, match=f"{number} does not fit in uint8"):
+            with raises(OverflowError, match=f"{number} does not fit in uint8"):
                 jnp.array([beside, number])
-    with pytest.raises(ArgumentError, match="str"):
+    with raises(ArgumentError, match="str"):
         untyped.array(["a"])
-    with pytest.raises(ArgumentError, match="NoneType"):
+    with raises(ArgumentError, match="NoneType"):
         untyped.array(None)
-    with pytest.raises(DtypeError, match="not a dtype"):
+    with raises(DtypeError, match="not a dtype"):
         jnp.zeros(2, dtype="nonsense")
     for make in (jnp.zeros, jnp.ones, jnp.eye, jnp.tri):
-        with pytest.raises(ShapeError, match="more elements than memory"):
+        with raises(ShapeError, match="more elements than memory"):
             make(2**50)
-    with pytest.raises(ShapeError, match="negative"):
+    with raises(ShapeError, match="negative"):
         jnp.zeros(-1)
-    with pytest.raises(ArgumentError, match=r"shape must be an int, but got 2\.5"):
+    with raises(ArgumentError, match=r"shape must be an int, but got 2\.5"):
         untyped.zeros(2.5)
-    with pytest.raises(ArgumentError, match="step"):
+    with raises(ArgumentError, match="step"):
         jnp.arange(0, 3, 0)
-    with pytest.raises(ConcretizationError, match="arange"):
+    with raises(ConcretizationError, match="arange"):
         tinyjax.jit(jnp.arange)(3)
-    with pytest.raises(ShapeError, match=r"\(3,\) does not broadcast to \(2, 2\)"):
+    with raises(ShapeError, match=r"\(3,\) does not broadcast to \(2, 2\)"):
         jnp.full((2, 2), jnp.ones(3))
-    with pytest.raises(ShapeError, match="one or two axes"):
+    with raises(ShapeError, match="one or two axes"):
         jnp.diag(jnp.ones((2, 2, 2)))
-    with pytest.raises(AxisError, match="axis2"):
+    with raises(AxisError, match="axis2"):
         jnp.diagonal(jnp.ones((2, 2)), 0, 0, 2)
-    with pytest.raises(ArgumentError, match="indexing"):
+    with raises(ArgumentError, match="indexing"):
         untyped.meshgrid(jnp.ones(2), indexing="yx")
 
 
@@ -488,7 +489,7 @@ def test_types_larger_than_memory_are_refused() -> None:
         return lax.pad(x, 0.0, [(2**62, 0, 0)])
 
     for f in (padded, padded, tinyjax.jit(padded)):
-        with pytest.raises(ShapeError, match="more elements than memory has addresses"):
+        with raises(ShapeError, match="more elements than memory has addresses"):
             f(jnp.ones(2))
 
 

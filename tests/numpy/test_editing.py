@@ -11,6 +11,7 @@ import pytest
 
 import tinyjax as tj
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax.errors import ArgumentError, ConcretizationError, ShapeError
 
 X: Final = np.sin(np.arange(24.0, dtype=np.float32)).reshape(2, 3, 4)
@@ -116,7 +117,7 @@ def test_unique_slices_without_elements(shape: tuple[int, ...], axis: int) -> No
 )
 def test_without_a_size_the_error_names_the_function(name: str, operands: int) -> None:
     called = "unique" if name == "union1d" else name
-    with pytest.raises(ConcretizationError, match=rf"jnp\.{called} returns \(or give size="):
+    with raises(ConcretizationError, match=rf"jnp\.{called} returns \(or give size="):
         tj.jit(getattr(jnp, name))(*[jnp.ones(2)] * operands)
 
 

@@ -16,6 +16,7 @@ import scipy.special
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import lax, nn
 from tinyjax.dtypes import ALL, FLOAT8, INTEGERS, bfloat16, kind
 from tinyjax.errors import ArgumentError
@@ -255,9 +256,9 @@ def test_lists_of_long_ints_keep_them(number: int, dtype: str) -> None:
             assert got.dtype == expected.dtype
             assert got.tolist() == expected.tolist()
         else:
-            with pytest.raises(ArgumentError, match=r"does not fit in|beyond the range of"):
+            with raises(ArgumentError, match=r"does not fit in|beyond the range of"):
                 jnp.array(given, dtype)
-        with pytest.raises(ArgumentError, match="does not fit in int32"):
+        with raises(ArgumentError, match="does not fit in int32"):
             jnp.array(given)
 
 
@@ -296,7 +297,7 @@ NARROW: Final[dict[str, Callable[[Any, Any], Any]]] = {
 def test_a_number_that_does_not_fit_raises_wherever_it_is_an_operand(name: str) -> None:
     x = jnp.arange(3).astype(jnp.uint8)
     for v in (-1, 300):
-        with pytest.raises(ArgumentError, match=f"{v} does not fit in .*uint8"):
+        with raises(ArgumentError, match=f"{v} does not fit in .*uint8"):
             NARROW[name](x, v)
     NARROW[name](x, 200)
 
@@ -313,7 +314,7 @@ def test_a_scalar_has_no_axes_to_be_found_along() -> None:
         assert jnp.argwhere(value).shape == np.argwhere(value).shape
         assert jnp.argwhere(value, size=2).shape == jax.numpy.argwhere(value, size=2).shape
         for fun in (jnp.nonzero, jnp.where):
-            with pytest.raises(ValueError, match="atleast_1d"):
+            with raises(ValueError, match="atleast_1d"):
                 fun(value)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import tinyjax as tj
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax.errors import ArgumentError, ShapeError
 
 CASES: list[tuple[str | None, Any, list[tuple[int, ...]]]] = [
@@ -59,5 +60,5 @@ def test_excluded_arguments_are_handed_on() -> None:
     ],
 )
 def test_what_does_not_fit_is_an_error(make: Any, error: type[Exception] | None) -> None:
-    with pytest.raises(error or ShapeError, match="vectorize"):
+    with raises(error or ShapeError, match="vectorize"):
         make()

@@ -13,6 +13,7 @@ from unchecked import unchecked
 
 import tinyjax as tj
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import (
     ArgumentError,
@@ -322,7 +323,7 @@ def test_update_gradients(case: Case, kind: str) -> None:
     update = updated(case, kind)
     places = np.arange(x.size).reshape(shape)[index]
     if len(np.unique(places)) < places.size and kind == "power":
-        with pytest.raises(DifferentiationError, match="unique_indices=True"):
+        with raises(DifferentiationError, match="unique_indices=True"):
             tj.grad(lambda v: update(x, v).sum())(value)
         check_direction(lambda x: (update(x, value) * weight).sum(), x)
         return
@@ -476,7 +477,7 @@ def test_negative_indices_need_not_wrap() -> None:
 @pytest.mark.wrong_types
 def test_whether_negative_indices_wrap_is_one_bool() -> None:
     x = jnp.arange(3)
-    with pytest.raises(ArgumentError, match=r"wrap_negative_indices .* must be a bool"):
+    with raises(ArgumentError, match=r"wrap_negative_indices .* must be a bool"):
         unchecked(x).at[0].get(wrap_negative_indices=np.ones(3))
 
 
@@ -549,9 +550,9 @@ def test_errors_of_indexing_are_index_errors(shape: tuple[int, ...]) -> None:
                 seen.add("clipped")
     assert "refused" in seen
     if 0 in shape:
-        with pytest.raises(IndexError, match="is empty"):
+        with raises(IndexError, match="is empty"):
             jnp.take(x, ints(0), axis=shape.index(0))
-        with pytest.raises(IndexError, match="is empty"):
+        with raises(IndexError, match="is empty"):
             jnp.take_along_axis(x, np.zeros((1,) * len(shape), int), shape.index(0))
 
 
@@ -561,7 +562,7 @@ def test_updates_keep_the_dtype() -> None:
     assert jnp.arange(3).at[0].divide(2).dtype == jnp.float32
     assert jnp.arange(3, dtype=jnp.uint8).at[0].subtract(1).tolist() == [255, 1, 2]
     for value in (1.5, np.float32(0.5), np.nan, 2.0**31, np.ones(3), jnp.float32(1.0)):
-        with pytest.raises(DtypeError, match="int32 cannot hold an update of float"):
+        with raises(DtypeError, match="int32 cannot hold an update of float"):
             jnp.arange(3).at[:].set(value)
     # numbers that integers have are no loss
     for number in (0.0, -0.0, 3.0, np.float32(2.0), np.float64(-(2.0**31))):
@@ -571,13 +572,13 @@ def test_updates_keep_the_dtype() -> None:
             assert (ours.dtype, ours.tolist()) == (theirs.dtype, theirs.tolist())
     assert tj.jit(lambda x, i: x.at[i].set(0.0))(jnp.ones(2, jnp.int4), 0).tolist() == [0, 1]
     assert jnp.zeros(2, jnp.bool_).at[0].set(1.0).tolist() == [True, False]
-    with pytest.raises(DtypeError, match="bool cannot hold an update of float32"):
+    with raises(DtypeError, match="bool cannot hold an update of float32"):
         jnp.zeros(2, jnp.bool_).at[0].set(2.0)
-    with pytest.raises(DtypeError, match="complex64"):
+    with raises(DtypeError, match="complex64"):
         jnp.zeros(3).at[0].add(1j)
-    with pytest.raises(ArgumentError, match="does not fit in int8"):
+    with raises(ArgumentError, match="does not fit in int8"):
         jnp.zeros(3, jnp.int8).at[0].set(300)
-    with pytest.raises(DtypeError, match="bools cannot add"):
+    with raises(DtypeError, match="bools cannot add"):
         jnp.zeros(3, bool).at[0].add(True)
     assert jnp.zeros(3, bool).at[1].max(True).tolist() == [False, True, False]
 
@@ -667,37 +668,37 @@ def test_positions_may_be_listed_in_a_tuple(index: Any) -> None:
 @pytest.mark.wrong_types
 def test_errors_say_what_to_do() -> None:
     x = jnp.arange(6.0).reshape(2, 3)
-    with pytest.raises(AxisError, match=r"too many indices: an array of shape \(2, 3\)"):
+    with raises(AxisError, match=r"too many indices: an array of shape \(2, 3\)"):
         x[0, 0, 0]
-    with pytest.raises(ArgumentError, match=r"only one '\.\.\.'"):
+    with raises(ArgumentError, match=r"only one '\.\.\.'"):
         x[..., ...]
-    with pytest.raises(ArgumentError, match="list cannot be the whole index"):
+    with raises(ArgumentError, match="list cannot be the whole index"):
         unchecked(x)[[0, 1]]
-    with pytest.raises(ArgumentError, match="must be made of integers"):
+    with raises(ArgumentError, match="must be made of integers"):
         unchecked(x)["a"]
-    with pytest.raises(ArgumentError, match="must be made of integers"):
+    with raises(ArgumentError, match="must be made of integers"):
         unchecked(x)[1.0]
-    with pytest.raises(IndexError, match=r"astype\(int\)"):
+    with raises(IndexError, match=r"astype\(int\)"):
         x[jnp.zeros(2)]
-    with pytest.raises(IndexError, match="mask must have the shape"):
+    with raises(IndexError, match="mask must have the shape"):
         x[jnp.asarray([True, False, True])]
-    with pytest.raises(IndexError, match="broadcast to one shape"):
+    with raises(IndexError, match="broadcast to one shape"):
         x[jnp.asarray(ints(0, 1)), jnp.asarray(ints(0, 1, 2))]
-    with pytest.raises(ArgumentError, match="step of a slice cannot be zero"):
+    with raises(ArgumentError, match="step of a slice cannot be zero"):
         x[::0]
-    with pytest.raises(ArgumentError, match="bounds of a slice must be integers"):
+    with raises(ArgumentError, match="bounds of a slice must be integers"):
         x[0.5:]
-    with pytest.raises(ConcretizationError, match=r"jnp\.where.*size=n"):
+    with raises(ConcretizationError, match=r"jnp\.where.*size=n"):
         tj.jit(lambda x: x[x > 0])(x)
-    with pytest.raises(ConcretizationError, match=r"lax\.dynamic_slice"):
+    with raises(ConcretizationError, match=r"lax\.dynamic_slice"):
         tj.jit(lambda x, i: x[i:])(x, 1)
-    with pytest.raises(ShapeError, match=r"\(4,\) does not broadcast to \(3,\)"):
+    with raises(ShapeError, match=r"\(4,\) does not broadcast to \(3,\)"):
         x.at[0].set(jnp.zeros(4))
-    with pytest.raises(ShapeError, match=r"\(1, 3\) does not broadcast to \(3,\)"):
+    with raises(ShapeError, match=r"\(1, 3\) does not broadcast to \(3,\)"):
         x.at[0].set(jnp.zeros((1, 3)))
-    with pytest.raises(IndexError, match="is empty"):
+    with raises(IndexError, match="is empty"):
         jnp.zeros(0)[0]
-    with pytest.raises(ArgumentError, match="expected a mode"):
+    with raises(ArgumentError, match="expected a mode"):
         x.at[0, jnp.asarray(ints(0))].get(mode="wrap")
 
 

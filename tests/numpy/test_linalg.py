@@ -26,6 +26,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import lax, tree
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, DifferentiationError, DtypeError, ShapeError
@@ -878,9 +879,9 @@ def test_norms_beside_infinity_have_the_slopes_that_are_documented(ord: Any, slo
 
 def test_what_is_not_determined_has_no_derivative() -> None:
     x = regular(4, 3)
-    with pytest.raises(DifferentiationError, match="last columns of Q are not determined"):
+    with raises(DifferentiationError, match="last columns of Q are not determined"):
         tinyjax.jvp(partial(la.qr, mode="complete"), (x,), (x,))
-    with pytest.raises(DifferentiationError, match="last vectors are not determined"):
+    with raises(DifferentiationError, match="last vectors are not determined"):
         tinyjax.jvp(la.svd, (x,), (x,))
 
 
@@ -1010,7 +1011,7 @@ def test_square_matrices_are_needed(fun: Callable[..., Any]) -> None:
     call = partial(fun, n=2) if fun is la.matrix_power else fun
     for shape in ((2, 3), (3,), ()):
         for program in (call, tinyjax.jit(call)):
-            with pytest.raises(
+            with raises(
                 ShapeError, match=r"takes (square )?matrices|must be (a )?square|at least two-dim"
             ):
                 program(np.ones(shape, np.float32))
@@ -1023,45 +1024,43 @@ def test_the_old_name_of_a_mode_of_qr() -> None:
 
 @pytest.mark.parametrize("fun", [la.qr, la.svd, la.pinv, la.svdvals, lax.linalg.lu])
 def test_matrices_are_needed(fun: Callable[..., Any]) -> None:
-    with pytest.raises(ShapeError, match=r"takes matrices.* must have rank at least 2"):
+    with raises(ShapeError, match=r"takes matrices.* must have rank at least 2"):
         fun(np.ones(3, np.float32))
 
 
 def test_types_that_lapack_does_not_know() -> None:
     for fun in (la.cholesky, la.inv, la.qr, la.eigh, la.svd, la.det):
-        with pytest.raises(
-            DtypeError, match=r"Unsupported dtype float16.*Convert the operand with"
-        ):
+        with raises(DtypeError, match=r"Unsupported dtype float16.*Convert the operand with"):
             fun(np.eye(2, dtype=np.float16))
-    with pytest.raises(DtypeError, match="needs operands of one dtype"):
+    with raises(DtypeError, match="needs operands of one dtype"):
         lax.linalg.triangular_solve(np.eye(2, dtype=np.float32), np.ones((2, 2)))
-    with pytest.raises(DtypeError, match="Unsupported dtype int64: cholesky takes"):
+    with raises(DtypeError, match="Unsupported dtype int64: cholesky takes"):
         lax.linalg.cholesky(np.eye(2, dtype=np.int64))
 
 
 def test_shapes_that_do_not_fit() -> None:
     square = np.eye(2)
-    with pytest.raises(ShapeError, match=r"there are 2 equations, and 3 numbers"):
+    with raises(ShapeError, match=r"there are 2 equations, and 3 numbers"):
         la.solve(square, np.ones(3))
-    with pytest.raises(ShapeError, match="incompatible shapes for broadcasting"):
+    with raises(ShapeError, match="incompatible shapes for broadcasting"):
         la.solve(np.ones((2, 2, 2)), np.ones((3, 2, 1)))
-    with pytest.raises(ShapeError, match="as many unknowns as equations"):
+    with raises(ShapeError, match="as many unknowns as equations"):
         lax.linalg.triangular_solve(square, np.ones((2, 3)))
-    with pytest.raises(ShapeError, match="leading dimensions must match"):
+    with raises(ShapeError, match="leading dimensions must match"):
         la.lstsq(square, np.ones(3))
-    with pytest.raises(ShapeError, match="takes one for vectors or two for matrices"):
+    with raises(ShapeError, match="takes one for vectors or two for matrices"):
         la.norm(np.ones((2, 2, 2)), 1)
-    with pytest.raises(ShapeError, match="arrays of multi_dot, two at least"):
+    with raises(ShapeError, match="arrays of multi_dot, two at least"):
         la.multi_dot([square])
-    with pytest.raises(ShapeError, match="tensorsolve needs"):
+    with raises(ShapeError, match="tensorsolve needs"):
         la.tensorsolve(np.ones((2, 3)), np.ones(2))
-    with pytest.raises(ShapeError, match="product of the first ind dimensions"):
+    with raises(ShapeError, match="product of the first ind dimensions"):
         la.tensorinv(np.ones((2, 3)), 1)
-    with pytest.raises(ShapeError, match="must be one-dimensional for outer"):
+    with raises(ShapeError, match="must be one-dimensional for outer"):
         la.outer(square, np.ones(2))
-    with pytest.raises(ShapeError, match="3-dimensional vectors"):
+    with raises(ShapeError, match="3-dimensional vectors"):
         la.cross(np.ones(2), np.ones(2))
-    with pytest.raises(ShapeError, match="at most as many pivots as there are rows"):
+    with raises(ShapeError, match="at most as many pivots as there are rows"):
         lax.linalg.lu_pivots_to_permutation(np.zeros(3, np.int32), 2)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax.errors import ArgumentError, AxisError, ConcretizationError, ShapeError
 
 
@@ -285,7 +286,7 @@ def test_what_is_traced_must_be_an_int() -> None:
             lambda s: jnp.nonzero(line(jnp), size=9, fill_value=(s,)),
             lambda s: jnp.unravel_index(line(jnp), (s, 2)),
         ):
-            with pytest.raises(ArgumentError, match="must be an int"):
+            with raises(ArgumentError, match="must be an int"):
                 tinyjax.jit(fun)(x)
 
 
@@ -360,7 +361,7 @@ def test_shifts_may_be_traced() -> None:
 def test_places_may_be_found_while_tracing() -> None:
     found = tinyjax.jit(lambda x: jnp.nonzero(x > 1, size=3, fill_value=9))(jnp.array([5, 0, 2]))
     assert found[0].tolist() == [0, 2, 9]
-    with pytest.raises(ConcretizationError, match="size="):
+    with raises(ConcretizationError, match="size="):
         tinyjax.jit(jnp.nonzero)(jnp.ones(3))
 
 
@@ -368,59 +369,59 @@ def test_places_may_be_found_while_tracing() -> None:
 def test_errors() -> None:
     untyped: Any = jnp
     x = jnp.ones((2, 3))
-    with pytest.raises(ShapeError, match=r"\(2, 3\) \(6 elements\) cannot become \(4, 2\)"):
+    with raises(ShapeError, match=r"\(2, 3\) \(6 elements\) cannot become \(4, 2\)"):
         jnp.reshape(x, (4, 2))
-    with pytest.raises(ShapeError, match="at most one"):
+    with raises(ShapeError, match="at most one"):
         jnp.reshape(x, (-1, -1))
-    with pytest.raises(ArgumentError, match="a size in reshape must be an int"):
+    with raises(ArgumentError, match="a size in reshape must be an int"):
         untyped.reshape(x, (2.0, 3.0))
-    with pytest.raises(AxisError, match="axis 3"):
+    with raises(AxisError, match="axis 3"):
         jnp.transpose(x, (0, 3))
-    with pytest.raises(ShapeError, match="each axis"):
+    with raises(ShapeError, match="each axis"):
         jnp.transpose(x, (0,))
-    with pytest.raises(AxisError, match="repeated"):
+    with raises(AxisError, match="repeated"):
         jnp.moveaxis(x, (0, 0), (0, 1))
-    with pytest.raises(ShapeError, match="size one"):
+    with raises(ShapeError, match="size one"):
         jnp.squeeze(x, 0)
-    with pytest.raises(AxisError, match="axis 5"):
+    with raises(AxisError, match="axis 5"):
         jnp.expand_dims(x, 5)
-    with pytest.raises(ShapeError, match="all other axes"):
+    with raises(ShapeError, match="all other axes"):
         jnp.concatenate([x, jnp.ones((2, 4))])
-    with pytest.raises(ShapeError, match="without axes"):
+    with raises(ShapeError, match="without axes"):
         jnp.concatenate([1, 2])
-    with pytest.raises(ArgumentError, match="at least one"):
+    with raises(ArgumentError, match="at least one"):
         jnp.concatenate([])
-    with pytest.raises(ArgumentError, match="sequence"):
+    with raises(ArgumentError, match="sequence"):
         untyped.stack(1)
-    with pytest.raises(ShapeError, match="one shape"):
+    with raises(ShapeError, match="one shape"):
         jnp.stack([jnp.ones(2), jnp.ones(3)])
-    with pytest.raises(ShapeError, match="array_split"):
+    with raises(ShapeError, match="array_split"):
         jnp.split(x, 2, axis=1)
-    with pytest.raises(ShapeError, match="one for each"):
+    with raises(ShapeError, match="one for each"):
         jnp.repeat(x, jnp.array([1, 2]), axis=1)
-    with pytest.raises(ArgumentError, match="mode"):
+    with raises(ArgumentError, match="mode"):
         jnp.pad(x, 1, "average")
-    with pytest.raises(ArgumentError, match="not for mode"):
+    with raises(ArgumentError, match="not for mode"):
         jnp.pad(x, 1, "mean", end_values=1)
-    with pytest.raises(ArgumentError, match="stat_length of 0"):
+    with raises(ArgumentError, match="stat_length of 0"):
         jnp.pad(x, 1, "mean", stat_length=0)
-    with pytest.raises(ArgumentError, match="'even' or 'odd'"):
+    with raises(ArgumentError, match="'even' or 'odd'"):
         untyped.pad(x, 1, "reflect", reflect_type="other")
-    with pytest.raises(ArgumentError, match="at least 0"):
+    with raises(ArgumentError, match="at least 0"):
         jnp.pad(x, -1)
-    with pytest.raises(ShapeError, match="widths"):
+    with raises(ShapeError, match="widths"):
         jnp.pad(x, (1, 2, 3))
-    with pytest.raises(ArgumentError, match="neither"):
+    with raises(ArgumentError, match="neither"):
         untyped.where(x, x)
-    with pytest.raises(ShapeError, match="incompatible shapes for broadcasting"):
+    with raises(ShapeError, match="incompatible shapes for broadcasting"):
         jnp.where(x > 0, x, jnp.ones(4))
-    with pytest.raises(ShapeError, match="incompatible shapes for broadcasting"):
+    with raises(ShapeError, match="incompatible shapes for broadcasting"):
         jnp.broadcast_arrays(jnp.ones(2), jnp.ones(3))
-    with pytest.raises(ArgumentError, match="one shift"):
+    with raises(ArgumentError, match="one shift"):
         jnp.roll(x, (1, 2, 3), axis=(0, 1))
-    with pytest.raises(ArgumentError, match="conditions"):
+    with raises(ArgumentError, match="conditions"):
         jnp.select([], [])
-    with pytest.raises(ShapeError, match="size 2 or 3"):
+    with raises(ShapeError, match="size 2 or 3"):
         jnp.cross(jnp.ones(4), jnp.ones(4))
 
 
@@ -430,7 +431,7 @@ def test_cuts_beyond_the_end_leave_nothing() -> None:
 
 def test_broadcast_shapes() -> None:
     assert jnp.broadcast_shapes((2, 1), 3, ()) == (2, 3)
-    with pytest.raises(ShapeError, match=r"\(2,\) and \(3,\)"):
+    with raises(ShapeError, match=r"\(2,\) and \(3,\)"):
         jnp.broadcast_shapes((2,), (3,))
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import tinyjax as tj
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 
 X: Final = np.sin(np.arange(12.0, dtype=np.float32)).reshape(3, 4)
@@ -156,7 +157,7 @@ def test_windows_are_those_of_numpy(name: str, n: int) -> None:
         np.testing.assert_allclose(
             np.asarray(getattr(jnp, name)(count)), getattr(np, name)(n), rtol=1e-6, atol=1e-6
         )
-    with pytest.raises(ArgumentError, match=r"M must be an int, but got 2\.5"):
+    with raises(ArgumentError, match=r"M must be an int, but got 2\.5"):
         getattr(jnp, name)(2.5)
     assert jnp.kaiser(float(n), 14.0).tolist() == jnp.kaiser(n, 14.0).tolist()
 
@@ -202,7 +203,7 @@ def test_integer_results_of_floats_are_made_at_the_end() -> None:
 def test_real_results_of_complex_products_are_refused() -> None:
     z = jnp.ones(3, np.complex64)
     for fun in (jnp.correlate, jnp.convolve, jnp.dot):
-        with pytest.raises(DtypeError, match="would lose the imaginary part"):
+        with raises(DtypeError, match="would lose the imaginary part"):
             fun(z, z, preferred_element_type=np.float32)
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy.sorting as so
+from raising import raises
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, AxisError, DtypeError, ShapeError
 from tinyjax.test_util import check_grads
@@ -190,7 +191,7 @@ def test_of_no_elements(axis: Any, keepdims: bool) -> None:
             same(found, np.asarray(expected, np.float32))
     assert so.nanquantile(x, QS[-1], axis).shape == (3, *np.nanquantile(x, 0.5, axis).shape)
     if axis != 1:
-        with pytest.raises(ShapeError, match="no element to choose"):
+        with raises(ShapeError, match="no element to choose"):
             so.quantile(x, 0.5, axis, keepdims=keepdims)
 
 
@@ -269,5 +270,5 @@ ERRORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
 @pytest.mark.parametrize(("call", "error", "says"), ERRORS)
 @pytest.mark.wrong_types
 def test_errors(call: Callable[[], Any], error: type[Exception], says: str) -> None:
-    with pytest.raises(error, match=says):
+    with raises(error, match=says):
         call()

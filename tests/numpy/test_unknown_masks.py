@@ -12,6 +12,7 @@ from hypothesis import given, settings, strategies as st
 import tinyjax as tj
 import tinyjax.numpy as jnp
 from fuzz.forgetting import forget_sometimes
+from raising import raises
 from tinyjax import errors
 
 #: NumPy's update of what an index takes, by method.
@@ -136,7 +137,7 @@ def test_where_the_number_of_elements_matters() -> None:
         lambda x, m: x.at[m].get(),
         lambda x, m: x.at[m].apply(jnp.sin),
     ):
-        with pytest.raises(errors.ConcreteIndexError, match=r"jnp\.where\(mask"):
+        with raises(errors.ConcreteIndexError, match=r"jnp\.where\(mask"):
             tj.jit(change)(x, mask)
 
 
@@ -156,9 +157,9 @@ def test_ints_out_of_bounds_are_filled() -> None:
 
 def test_shapes_that_do_not_fit() -> None:
     x = jnp.arange(6.0).reshape(2, 3)
-    with pytest.raises(errors.IndexingError, match="must have the shape of the axes"):
+    with raises(errors.IndexingError, match="must have the shape of the axes"):
         tj.jit(lambda x, m: x.at[m].set(0.0))(x, np.array([True, False, True]))
-    with pytest.raises(errors.ShapeError, match="does not broadcast"):
+    with raises(errors.ShapeError, match="does not broadcast"):
         tj.jit(lambda x, m: x.at[m].set(jnp.ones(2)))(x, np.array([True, False]))
     with pytest.raises(errors.AxisError):
         tj.jit(lambda x, m: x.at[0, 0, m].set(0.0))(x, np.array([True, False]))

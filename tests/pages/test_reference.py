@@ -13,6 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 import pytest
 
 import tinyjax
+from raising import raises
 from website import reference, topics
 from website.docstrings import docstring_of, items, written
 from website.name_pages import Name, Reference
@@ -73,12 +74,10 @@ def test_a_name_without_a_topic_is_an_error_that_says_what_to_write() -> None:
         for name in whole().names
     }
     assert topics.assigned(names)["tinyjax.lax.scan"].slug == "control-flow"
-    with pytest.raises(
-        topics.TopicError, match=r"tinyjax\.brandnew.*website/topics.py.*'tinyjax.'"
-    ):
+    with raises(topics.TopicError, match=r"tinyjax\.brandnew.*website/topics.py.*'tinyjax.'"):
         topics.assigned(names | {"tinyjax.brandnew": ["brandnew", "inside.brandnew"]})
     del names["tinyjax.scipy.cluster.vq.vq"]
-    with pytest.raises(topics.TopicError, match=r"no public name.*'scipy\.cluster'"):
+    with raises(topics.TopicError, match=r"no public name.*'scipy\.cluster'"):
         topics.assigned(names)
 
 

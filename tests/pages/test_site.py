@@ -23,6 +23,7 @@ import numpy as np
 import pytest
 
 import tinyjax
+from raising import raises
 from website import links, reference
 from website.blocks import BlockError, Shown, blocks_in, run
 from website.notebooks import cells_of, is_notebook, notebook, written
@@ -50,12 +51,12 @@ def test_a_block_shows_its_figures_by_their_titles() -> None:
     (picture,) = shown(plot + 'axes.set(title="A line")\naxes.plot([1, 2])').pictures
     assert picture.alt == "A line"
     assert "<svg" in picture.svg
-    with pytest.raises(BlockError, match="title"):
+    with raises(BlockError, match="title"):
         shown(plot)
 
 
 def test_a_block_is_compared_with_the_output_it_shows() -> None:
-    with pytest.raises(BlockError, match="Expected"):
+    with raises(BlockError, match="Expected"):
         shown(">>> 1 + 1\n3")
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tinyjax
+from raising import raises
 from tinyjax._extensions.parallel import collective
 from tinyjax.core.primitives.broadcast import reduce_sum
 from tinyjax.core.values.operands import as_array
@@ -109,7 +110,7 @@ def test_a_permutation_over_several_axes() -> None:
     np.testing.assert_array_equal(send(x, ["j", "i"]), turned.reshape(3, 2, 2).transpose(1, 0, 2))
     check_grads(send, (x,), 2)
     pairs = [(0, 6)]
-    with pytest.raises(ArgumentError, match="from 0 to 5"):
+    with raises(ArgumentError, match="from 0 to 5"):
         send(x)
 
 
@@ -263,9 +264,9 @@ def test_jit_of_what_is_not_mapped() -> None:
 
 def test_an_unbound_name_is_an_error() -> None:
     for fun in (collective.psum, collective.pmean, collective.pmax, collective.all_gather):
-        with pytest.raises(UnboundAxisError, match=r"the axis 'i', but no enclosing vmap"):
+        with raises(UnboundAxisError, match=r"the axis 'i', but no enclosing vmap"):
             fun(XS, "i")
-    with pytest.raises(UnboundAxisError, match="axis_name='k'"):
+    with raises(UnboundAxisError, match="axis_name='k'"):
         tinyjax.vmap(lambda x: collective.psum(x, "k"), axis_name="i")(XS)
     with pytest.raises(NameError):
         collective.axis_index("i")
@@ -298,5 +299,5 @@ ERRORS: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
 @pytest.mark.parametrize(("fun", "error", "says"), ERRORS)
 @pytest.mark.wrong_types
 def test_errors(fun: Callable[[Any], Any], error: type[Exception], says: str) -> None:
-    with pytest.raises(error, match=says):
+    with raises(error, match=says):
         tinyjax.jit(tinyjax.vmap(fun, axis_name="i"))(XS)

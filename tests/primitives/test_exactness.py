@@ -16,6 +16,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from specs import all_specs
 from tinyjax import config, export, lax
 from tinyjax.core.lowering import write_module
@@ -155,7 +156,7 @@ def test_convolutions_are_as_exact_as_those_of_jax(name: str) -> None:
         text = _ours(build(tinyjax, None), IMAGES, KERNEL)
     assert "HIGHEST" in text
     assert "DEFAULT" not in text
-    with pytest.raises(ArgumentError, match="algorithm of products of matrices: a convolution"):
+    with raises(ArgumentError, match="algorithm of products of matrices: a convolution"):
         lax.conv(IMAGES, KERNEL, (1,), "VALID", precision="F32_F32_F32")
 
 
@@ -201,7 +202,7 @@ def test_algorithms_of_float8() -> None:
     ((_, algorithm),) = _exactness(_ours(product, x))
     assert "lhs_precision_type = f8E4M3FN" in algorithm
     assert "allow_imprecise_accumulation = true" in algorithm
-    with pytest.raises(DtypeError, match="is for operands of one float8 dtype"):
+    with raises(DtypeError, match="is for operands of one float8 dtype"):
         product(X)
 
 
@@ -258,9 +259,9 @@ def test_the_setting() -> None:
     with tinyjax.default_matmul_precision(None):
         assert config.settings().default_matmul_precision is None
     for wrong in ("fast", 3):
-        with pytest.raises(ArgumentError, match="default_matmul_precision takes a name of"):
+        with raises(ArgumentError, match="default_matmul_precision takes a name of"):
             config.update("default_matmul_precision", wrong)
-        with pytest.raises(ArgumentError, match="or None, but got"):
+        with raises(ArgumentError, match="or None, but got"):
             unchecked(lax.dot)(X, X, precision=wrong)
 
 

@@ -13,6 +13,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import dtypes, lax
 from tinyjax._base import cores
 from tinyjax._primitives import compiled_formulas, convolution, sort, special
@@ -411,5 +412,5 @@ def test_an_error_on_another_core_is_raised(monkeypatch: pytest.MonkeyPatch) -> 
 
     for _ in range(2):
         met.clear()
-        with pytest.raises(OSError, match="elsewhere"):
+        with raises(OSError, match="elsewhere"):
             cores.over_blocks(1_000_000, 65_536, work)

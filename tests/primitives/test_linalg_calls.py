@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import tinyjax
+from raising import raises
 from tinyjax.core.lowering import write_module
 from tinyjax.errors import PlatformError
 
@@ -112,5 +113,5 @@ def test_a_conjugated_matrix_that_is_not_transposed() -> None:
 @pytest.mark.parametrize("name", ["hessenberg", "schur"])
 def test_what_gpus_do_not_compute_says_so(name: str) -> None:
     jaxpr = tinyjax.make_jaxpr(getattr(tinyjax.lax.linalg, name))(np.eye(3)).jaxpr
-    with pytest.raises(PlatformError, match=f"'{name}' is not computed on GPUs"):
+    with raises(PlatformError, match=f"'{name}' is not computed on GPUs"):
         write_module(jaxpr, "f", platform="cuda")

@@ -15,6 +15,7 @@ import pytest
 from refused_types import check_dtypes
 
 import tinyjax
+from raising import raises
 from specs import KINDS, ArraySpec, Spec, all_specs, elementwise as elementwise_rows
 from tinyjax import dtypes
 from tinyjax.core.primitives import elementwise, reduce
@@ -382,7 +383,7 @@ def test_every_primitive_has_a_row() -> None:
 
 
 def test_a_missing_rule_is_an_error_that_names_it() -> None:
-    with pytest.raises(MissingRuleError, match=r"primitive 'lonely' has no impl rule"):
+    with raises(MissingRuleError, match=r"primitive 'lonely' has no impl rule"):
         lonely().rules.impl((), None)
 
 

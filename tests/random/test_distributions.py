@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 import tinyjax
+from raising import raises
 from tinyjax import config, random
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.random import gammas
@@ -276,28 +277,28 @@ def test_counts_of_what_is_none() -> None:
 
 def test_mistakes_are_named() -> None:
     key = random.key(0)
-    with pytest.raises(DtypeError, match="poisson draws integers"):
+    with raises(DtypeError, match="poisson draws integers"):
         random.poisson(key, 2.0, dtype=np.float32)
-    with pytest.raises(ArgumentError, match="keys of threefry2x32"):
+    with raises(ArgumentError, match="keys of threefry2x32"):
         random.poisson(random.key(0, impl="rbg"), 2.0)
-    with pytest.raises(ShapeError, match="probabilities of several outcomes"):
+    with raises(ShapeError, match="probabilities of several outcomes"):
         random.multinomial(key, 3, 0.5)
-    with pytest.raises(ShapeError, match="multivariate_normal takes a mean"):
+    with raises(ShapeError, match="multivariate_normal takes a mean"):
         random.multivariate_normal(key, np.zeros(2), np.eye(3))
-    with pytest.raises(ArgumentError, match="ball takes a shape"):
+    with raises(ArgumentError, match="ball takes a shape"):
         random.ball(key, -1)
-    with pytest.raises(ArgumentError, match="orthogonal takes a shape"):
+    with raises(ArgumentError, match="orthogonal takes a shape"):
         random.orthogonal(key, 2, m=-1)
-    with pytest.raises(ShapeError, match="wald takes parameters"):
+    with raises(ShapeError, match="wald takes parameters"):
         random.wald(key, np.ones((2, 3), np.float32), (3,))
 
 
 @pytest.mark.wrong_types
 def test_methods_that_are_none() -> None:
     method: Any = "lu"
-    with pytest.raises(ArgumentError, match="method of gamma"):
+    with raises(ArgumentError, match="method of gamma"):
         random.loggamma(random.key(0), 1.0, method=method)
-    with pytest.raises(ArgumentError, match="method of multivariate_normal"):
+    with raises(ArgumentError, match="method of multivariate_normal"):
         random.multivariate_normal(random.key(0), np.zeros(2), np.eye(2), method=method)
 
 

@@ -12,6 +12,7 @@ from scipy import stats
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import config, dtypes, random
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
@@ -113,13 +114,13 @@ def test_a_negative_seed_fills_both_words_where_the_default_int_has_64_bits() ->
 
 
 def test_seeds_that_are_none() -> None:
-    with pytest.raises(ArgumentError, match="at most 64 bits"):
+    with raises(ArgumentError, match="at most 64 bits"):
         random.key(2**63)
-    with pytest.raises(DtypeError, match="a seed is an integer"):
+    with raises(DtypeError, match="a seed is an integer"):
         random.key(1.5)
-    with pytest.raises(ShapeError, match="vmap"):
+    with raises(ShapeError, match="vmap"):
         random.key(np.arange(3))
-    with pytest.raises(ArgumentError, match="threefry2x32"):
+    with raises(ArgumentError, match="threefry2x32"):
         random.key(0, impl="nope")
 
 
@@ -134,19 +135,19 @@ def test_seeds_that_are_none() -> None:
 )
 def test_a_key_that_is_none_is_named(key: Any, advice: str) -> None:
     for draw in (random.normal, random.split, random.bits):
-        with pytest.raises(ArgumentError, match=f"takes a key.*{advice}"):
+        with raises(ArgumentError, match=f"takes a key.*{advice}"):
             draw(key)
 
 
 @pytest.mark.parametrize("shape", [-1, (2, -3), 1.5, "ab"])
 @pytest.mark.wrong_types
 def test_a_shape_that_is_none(shape: Any) -> None:
-    with pytest.raises(ArgumentError, match="uniform takes a shape"):
+    with raises(ArgumentError, match="uniform takes a shape"):
         random.uniform(KEY, shape)
 
 
 def test_a_shape_that_is_traced() -> None:
-    with pytest.raises(ConcretizationError, match="static_argnums"):
+    with raises(ConcretizationError, match="static_argnums"):
         tinyjax.jit(lambda n: random.normal(KEY, (2, n)))(3)
 
 
@@ -168,11 +169,11 @@ def test_split_and_fold_in(partitionable: bool) -> None:
 
 
 def test_what_cannot_be_folded_in() -> None:
-    with pytest.raises(ArgumentError, match="does not fit in uint32"):
+    with raises(ArgumentError, match="does not fit in uint32"):
         random.fold_in(KEY, -1)
-    with pytest.raises(DtypeError, match="fold_in takes an integer"):
+    with raises(DtypeError, match="fold_in takes an integer"):
         random.fold_in(KEY, 1.5)
-    with pytest.raises(ShapeError, match="vmap"):
+    with raises(ShapeError, match="vmap"):
         random.fold_in(KEY, np.arange(3))
 
 
@@ -180,9 +181,9 @@ def test_raw_keys() -> None:
     np.testing.assert_array_equal(random.key_data(KEY), KEY)
     np.testing.assert_array_equal(random.key_data(random.key(3)), [0, 3])
     np.testing.assert_array_equal(random.clone(KEY), KEY)
-    with pytest.raises(DtypeError, match="uint32"):
+    with raises(DtypeError, match="uint32"):
         random.wrap_key_data(np.zeros(2))
-    with pytest.raises(ShapeError, match="2 for each"):
+    with raises(ShapeError, match="2 for each"):
         random.wrap_key_data(np.zeros(3, np.uint32))
 
 
@@ -215,14 +216,14 @@ def test_bits_are_as_wide_as_the_default_int() -> None:
     assert random.bits(KEY).dtype == np.uint32
     with tinyjax.default_dtypes(np.float64):
         assert random.bits(KEY).dtype == np.uint64
-    with pytest.raises(DtypeError, match="unsigned"):
+    with raises(DtypeError, match="unsigned"):
         random.bits(KEY, (), np.int32)
 
 
 def test_more_positions_than_32_bits_are_typed() -> None:
     found = tinyjax.eval_shape(lambda key: random.bits(key, (2**20, 2**13)), KEY)
     assert found.shape == (2**20, 2**13)
-    with config.scoped(threefry_partitionable=False), pytest.raises(ShapeError, match="at once"):
+    with config.scoped(threefry_partitionable=False), raises(ShapeError, match="at once"):
         tinyjax.eval_shape(lambda key: random.bits(key, (2**20, 2**13)), KEY)
 
 
@@ -277,9 +278,9 @@ def test_one_number_between_bounds_of_one_element(shapes: tuple[tuple[int, ...],
 
 
 def test_bounds_must_broadcast_to_the_shape() -> None:
-    with pytest.raises(ShapeError, match=r"broadcast to its shape \(3,\)"):
+    with raises(ShapeError, match=r"broadcast to its shape \(3,\)"):
         random.uniform(KEY, (3,), minval=np.zeros((2, 3), np.float32))
-    with pytest.raises(DtypeError, match="floats"):
+    with raises(DtypeError, match="floats"):
         random.uniform(KEY, (3,), np.int32)
 
 
@@ -313,7 +314,7 @@ def test_randint_of_python_numbers_of_any_size() -> None:
     assert found.max() > 2**62
     found = np.asarray(random.randint(KEY, (1000,), -5, 10**30, np.uint8))
     assert found.max() > 250
-    with pytest.raises(DtypeError, match="integers"):
+    with raises(DtypeError, match="integers"):
         random.randint(KEY, (), 0, 3, np.float32)
 
 
@@ -339,9 +340,9 @@ def test_bernoulli_and_rademacher(partitionable: bool) -> None:
 
 @pytest.mark.wrong_types
 def test_probabilities_that_are_none() -> None:
-    with pytest.raises(DtypeError, match="float p"):
+    with raises(DtypeError, match="float p"):
         random.bernoulli(KEY, 1)
-    with pytest.raises(ArgumentError, match="mode of bernoulli"):
+    with raises(ArgumentError, match="mode of bernoulli"):
         random.bernoulli(KEY, 0.5, (), unknown("middle"))
 
 
@@ -396,13 +397,13 @@ def test_choice(partitionable: bool) -> None:
 
 
 def test_choices_that_are_none() -> None:
-    with pytest.raises(ArgumentError, match="replace=True"):
+    with raises(ArgumentError, match="replace=True"):
         random.choice(KEY, 3, (4,), replace=False)
-    with pytest.raises(ArgumentError, match="at least one element"):
+    with raises(ArgumentError, match="at least one element"):
         random.choice(KEY, 0, (4,))
-    with pytest.raises(ShapeError, match=r"p of shape \(3,\)"):
+    with raises(ShapeError, match=r"p of shape \(3,\)"):
         random.choice(KEY, 3, (4,), p=np.ones(4))
-    with pytest.raises(ArgumentError, match="an array or an integer"):
+    with raises(ArgumentError, match="an array or an integer"):
         random.permutation(KEY, 1.5)
 
 
@@ -424,9 +425,9 @@ def test_categorical(partitionable: bool) -> None:
 
 
 def test_too_many_categories_are_asked_for() -> None:
-    with pytest.raises(ArgumentError, match="cannot draw 5 of 2"):
+    with raises(ArgumentError, match="cannot draw 5 of 2"):
         random.categorical(KEY, np.zeros(2, np.float32), shape=(5,), replace=False)
-    with pytest.raises(ShapeError, match="broadcast"):
+    with raises(ShapeError, match="broadcast"):
         random.categorical(KEY, np.zeros((2, 3), np.float32), shape=(5,))
 
 
@@ -550,13 +551,13 @@ def test_numbers_take_the_default_float() -> None:
         assert random.normal(KEY).dtype == np.float64
         assert random.randint(KEY, (), 0, 3).dtype == np.int64
     for name in NAMES:
-        with pytest.raises(DtypeError, match=name):
+        with raises(DtypeError, match=name):
             getattr(random, name)(KEY, (), np.int32)
 
 
 @pytest.mark.wrong_types
 def test_gumbel_has_two_modes() -> None:
-    with pytest.raises(ArgumentError, match="'low' or 'high'"):
+    with raises(ArgumentError, match="'low' or 'high'"):
         random.gumbel(KEY, (), None, unknown("highest"))
 
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import jax
 import numpy as np
-import pytest
 
 import tinyjax
+from raising import raises
 from tinyjax.errors import ArgumentError
 from tinyjax.experimental.random import stateful_rng
 
@@ -41,5 +41,5 @@ def test_draws_are_those_of_jax() -> None:
 
 def test_generators_without_seeds_differ() -> None:
     assert stateful_rng().random() != stateful_rng().random()
-    with pytest.raises(ArgumentError, match="map over it by vmap"):
+    with raises(ArgumentError, match="map over it by vmap"):
         stateful_rng(0).split(2).random()

@@ -10,6 +10,7 @@ from jax.scipy.stats import gaussian_kde as jax_kde
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.scipy.stats import gaussian_kde
 from tinyjax.test_util import check_grads
@@ -104,6 +105,6 @@ def test_what_is_no_estimate() -> None:
         (kde.set_bandwidth, ArgumentError, "make another"),
     ]
     for call, error, message in calls:
-        with pytest.raises(error, match=message):
+        with raises(error, match=message):
             call()
     assert kde(jnp.zeros(2)).shape == (1,)

@@ -11,6 +11,7 @@ import scipy.optimize
 
 import tinyjax
 import tinyjax.scipy.optimize as ours
+from raising import raises
 from tinyjax.errors import ArgumentError
 
 Make = Callable[[Any], Callable[[Any], Any]]
@@ -132,9 +133,9 @@ def test_minima_over_complex_numbers(method: str) -> None:
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="method is 'cg'"):
+    with raises(ArgumentError, match="method is 'cg'"):
         ours.minimize(lambda x: x @ x, np.ones(2), method="cg")
-    with pytest.raises(ArgumentError, match="vector of floats"):
+    with raises(ArgumentError, match="vector of floats"):
         ours.minimize(lambda x: x, np.ones((2, 2)), method="BFGS")
-    with pytest.raises(ArgumentError, match="disp"):
+    with raises(ArgumentError, match="disp"):
         ours.minimize(lambda x: x @ x, np.ones(2), method="BFGS", options={"disp": True})

@@ -10,6 +10,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import random, tree
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.scipy.spatial.transform import Rotation, Slerp
@@ -106,9 +107,9 @@ def test_fewer_euler_angles() -> None:
         ("", [], ArgumentError),
         ("xy", [1.0], ShapeError),
     ):
-        with pytest.raises(error, match=r"axes|angles"):
+        with raises(error, match=r"axes|angles"):
             Rotation.from_euler(seq, angles)
-    with pytest.raises(ArgumentError, match="three letters"):
+    with raises(ArgumentError, match="three letters"):
         Rotation.identity().as_euler("xy")
 
 
@@ -123,10 +124,10 @@ def test_algebra() -> None:
     few, few2 = both(QUATS[:6])
     same(few.mean(), few2.mean())
     same(few.mean(weights[:6]), few2.mean(weights[:6]))
-    with pytest.raises(ShapeError, match="6 weights"):
+    with raises(ShapeError, match="6 weights"):
         few.mean(weights)
     for wrong in (lambda: len(p[0]), lambda: p[0][0]):
-        with pytest.raises(ArgumentError, match="single"):
+        with raises(ArgumentError, match="single"):
             wrong()
 
 
@@ -144,13 +145,13 @@ def test_slerp() -> None:
         (lambda: Slerp.init(times[1:], ours), ShapeError),
         (lambda: Slerp.init(times, ours)(at[None]), ShapeError),
     ):
-        with pytest.raises(error, match="Slerp"):
+        with raises(error, match="Slerp"):
             make()
 
 
 @pytest.mark.wrong_types
 def test_slerp_takes_rotations() -> None:
-    with pytest.raises(ArgumentError, match="takes a Rotation"):
+    with raises(ArgumentError, match="takes a Rotation"):
         Slerp.init([0.0, 1.0], unchecked(np.eye(4)))
 
 

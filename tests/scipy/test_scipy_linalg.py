@@ -15,6 +15,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import tree
 from tinyjax._primitives import schur_forms
 from tinyjax.dtypes import HostArray
@@ -280,7 +281,7 @@ def test_complex_schur_form_of_a_real_one() -> None:
 
 def test_forms_have_no_derivative() -> None:
     for form in (linalg.schur, linalg.hessenberg, tinyjax.lax.linalg.tridiagonal):
-        with pytest.raises(DifferentiationError, match=r"has no derivative.*eig"):
+        with raises(DifferentiationError, match=r"has no derivative.*eig"):
             tinyjax.jvp(form, (np.eye(2),), (np.eye(2),))
 
 
@@ -367,7 +368,7 @@ def test_arguments_are_checked() -> None:
         (lambda: linalg.solve_sylvester(x, x, x, method="q"), ArgumentError, "method of "),
     ]
     for call, error, message in calls:
-        with pytest.raises(error, match=message):
+        with raises(error, match=message):
             call()
 
 
@@ -403,7 +404,7 @@ def test_generalised_eigenvalues_are_those_of_scipy(kind: int, dtype: str) -> No
     alone = linalg.eigh(a, b[:1], type=kind, eigvals_only=True)[0]
     np.testing.assert_allclose(alone, theirs.eigh(a[0], b[0], type=kind)[0], 1e-9)
     check_grads(lambda a, b: linalg.eigh(a, b, type=kind, eigvals_only=True), (a, b), 1)
-    with pytest.raises(ShapeError, match="of one size"):
+    with raises(ShapeError, match="of one size"):
         linalg.eigh(a, np.eye(3))
 
 

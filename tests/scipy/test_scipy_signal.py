@@ -17,6 +17,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import tree
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ShapeError
@@ -335,5 +336,5 @@ def test_arguments_are_checked() -> None:
         (lambda: vq(x, x[0]), ShapeError, "takes observations"),
     ]
     for call, error, message in calls:
-        with pytest.raises(error, match=message):
+        with raises(error, match=message):
             call()

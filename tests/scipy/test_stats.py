@@ -10,6 +10,7 @@ import scipy.stats
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.scipy import stats
@@ -186,7 +187,7 @@ def test_distributions_of_vectors() -> None:
     np.testing.assert_allclose(stats.dirichlet.logpdf(shares.T[:-1], alpha), expected, 1e-9)
     np.testing.assert_allclose(stats.dirichlet.pdf(shares.T, alpha), np.exp(expected), 1e-9)
     assert float(stats.dirichlet.pdf(np.array([0.5, 0.2]), np.ones(2))) == 0
-    with pytest.raises(ShapeError, match="as many entries as alpha"):
+    with raises(ShapeError, match="as many entries as alpha"):
         stats.dirichlet.logpdf(shares, alpha)
 
     counts = rng.multinomial(9, shares[0], 6)
@@ -195,7 +196,7 @@ def test_distributions_of_vectors() -> None:
         np.testing.assert_allclose(
             getattr(stats.multinomial, name)(counts, 9, shares[0]), reference, 1e-9
         )
-    with pytest.raises(DtypeError, match="counts in integers"):
+    with raises(DtypeError, match="counts in integers"):
         stats.multinomial.pmf(counts * 1.0, 9, shares[0])
 
     a = rng.normal(size=(3, 3))
@@ -206,7 +207,7 @@ def test_distributions_of_vectors() -> None:
         np.testing.assert_allclose(fun(x, mean, cov), reference(x, mean, cov), 1e-9)
         np.testing.assert_allclose(fun(x, mean, 2.0), reference(x, mean, 2.0 * np.eye(3)), 1e-9)
         np.testing.assert_allclose(fun(x[0, :, 0], 0.5, 2.0), reference(x[0, :, 0], 0.5, 2.0), 1e-9)
-    with pytest.raises(ShapeError, match="cov of multivariate_normal"):
+    with raises(ShapeError, match="cov of multivariate_normal"):
         stats.multivariate_normal.pdf(x, mean, np.eye(2))
 
 
@@ -227,7 +228,7 @@ def test_ranks(method: Any, axis: int | None) -> None:
 @pytest.mark.wrong_types
 def test_a_way_to_rank_that_there_is_not() -> None:
     unknown: Any = "first"
-    with pytest.raises(ArgumentError, match="method of rankdata must be"):
+    with raises(ArgumentError, match="method of rankdata must be"):
         stats.rankdata(X, unknown)
 
 
@@ -243,5 +244,5 @@ def test_the_most_frequent_value_and_the_error_of_a_mean(axis: int | None, keepd
         reference = scipy.stats.sem(holes, axis, nan_policy=policy, keepdims=keepdims)
         got = stats.sem(holes, axis, nan_policy=policy, keepdims=keepdims)
         np.testing.assert_allclose(got, np.asarray(reference), 1e-12)
-    with pytest.raises(ArgumentError, match="nan_policy of mode"):
+    with raises(ArgumentError, match="nan_policy of mode"):
         stats.mode(X, nan_policy="omit")

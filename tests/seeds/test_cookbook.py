@@ -10,6 +10,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import Array, config, grad, hessian, jacfwd, jacrev, jit, jvp, random, vjp, vmap
 from tinyjax.dtypes import HostArray
 from tinyjax.test_util import check_grads
@@ -317,7 +318,7 @@ def test_holomorphic_gradients() -> None:
     printed(slope, -27.034946 - 3.8511534j)
     # of the real part alone, since the conjugate is not holomorphic
     assert complex(grad(jnp.conjugate, holomorphic=True)(3.0 + 4j)) == 1
-    with pytest.raises(TypeError, match="holomorphic"):
+    with raises(TypeError, match="holomorphic"):
         grad(jnp.sin)(3.0 + 4j)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import NamedSharding, P, ShapeDtypeStruct, lax
 from tinyjax._extensions.parallel.communication import Collective, Communication, collectives_of
 from tinyjax.errors import ShardingError
@@ -184,7 +185,7 @@ def test_shard_map_on_meshes_without_devices() -> None:
         assert sizes == {4 * 4 * size}
     whole = np.ones((stages, size, size), np.float32)
     assert pipeline(whole, np.ones((4, size), np.float32)).shape == ()  # by NumPy, on the host
-    with pytest.raises(ShardingError, match="no devices to run it"):
+    with raises(ShardingError, match="no devices to run it"):
         tinyjax.jit(pipeline)(whole, np.ones((4, size), np.float32))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tinyjax
+from raising import raises
 from tinyjax import NamedSharding, P, source
 from tinyjax.core.tracing.jaxpr import ClosedJaxpr
 from tinyjax.errors import ArgumentError, BranchTypeError, CarryTypeError, ShardingError
@@ -573,7 +574,7 @@ def test_mistakes(message: str, call: Callable[[Any], Any]) -> None:
     with mesh_in_force(tinyjax):
         x = tinyjax.numpy.ones(B, out_sharding=P("x", "y"))
         for f in (call, tinyjax.jit(call)):
-            with pytest.raises((ShardingError, ArgumentError), match=message):
+            with raises((ShardingError, ArgumentError), match=message):
                 f(x)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tinyjax
+from raising import raises
 from tinyjax import NamedSharding, P, lax
 from tinyjax.errors import ArgumentError, ExportError
 from tinyjax.export import Exported, deserialize, export
@@ -142,18 +143,18 @@ def test_types() -> None:
 
 def test_refused() -> None:
     exported = exported_of(product(tinyjax), A, W)
-    with pytest.raises(ArgumentError, match="for 4 devices, but is called with arguments on 1"):
+    with raises(ArgumentError, match="for 4 devices, but is called with arguments on 1"):
         exported.call(A, W)
     pair = tinyjax.make_mesh((2,), ("z",), AxisType.Auto)
-    with pytest.raises(ArgumentError, match="for 4 devices, but is called with arguments on 2"):
+    with raises(ArgumentError, match="for 4 devices, but is called with arguments on 2"):
         exported.call(tinyjax.device_put(A, NamedSharding(pair, P("z"))), W)
-    with pytest.raises(ArgumentError, match="for 4 devices"):
+    with raises(ArgumentError, match="for 4 devices"):
         exported.in_shardings_jax(pair)
-    with pytest.raises(ExportError, match="for several devices"):
+    with raises(ExportError, match="for several devices"):
         exported_of(product(tinyjax), A, W, platforms=["cpu", "cuda"])
     calls = tinyjax.jit(
         lambda a: tinyjax.pure_callback(np.sin, tinyjax.ShapeDtypeStruct((8, 4), np.float32), a),
         in_shardings=by("x"),
     )
-    with pytest.raises(ExportError, match="calls Python functions"):
+    with raises(ExportError, match="calls Python functions"):
         exported_of(calls, A)

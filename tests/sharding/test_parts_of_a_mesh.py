@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tinyjax
+from raising import raises
 from tinyjax import NamedSharding, P, lax
 from tinyjax.errors import ShardingError
 from tinyjax.sharding import AxisType, reshard
@@ -499,6 +500,6 @@ def test_what_a_function_closes_over_is_a_copy_on_each_device() -> None:
 def test_mistakes(message: str, call: Callable[[Any], Any]) -> None:
     with (
         tinyjax.set_mesh(tinyjax.make_mesh((2, 2), SPEC)),
-        pytest.raises(ShardingError, match=message),
+        raises(ShardingError, match=message),
     ):
         call(DATA)

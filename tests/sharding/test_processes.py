@@ -26,6 +26,7 @@ from jax._src.clusters import ompi_cluster, slurm_cluster
 from process_programs import PROGRAMS, grid, results
 
 import tinyjax
+from raising import raises
 from tinyjax.distributed import launch
 from tinyjax.distributed.clusters import detected
 from tinyjax.distributed.gathering import Hello, approach, begin, gather, listener
@@ -317,9 +318,9 @@ def test_who_is_turned_away() -> None:
         connection, _ = other.accept()
         connection.sendall(b"HTTP/2 of another program\n")
         connection.close()
-        with pytest.raises(DistributedError, match=r"turned away.*begun without this process"):
+        with raises(DistributedError, match=r"turned away.*begun without this process"):
             late.result()
-        with pytest.raises(DistributedError, match=r"cannot listen.*another group uses the port"):
+        with raises(DistributedError, match=r"cannot listen.*another group uses the port"):
             listener(address)
 
 
@@ -357,20 +358,20 @@ def test_strangers_do_not_matter() -> None:
     ],
 )
 def test_arguments(given: dict[str, Any], said: str) -> None:
-    with pytest.raises(ArgumentError, match=said):
+    with raises(ArgumentError, match=said):
         tinyjax.distributed.initialize(**given)
 
 
 def test_it_is_the_first_call() -> None:
     tinyjax.devices()
-    with pytest.raises(DistributedError, match=r"before tinyjax\.devices\(\)"):
+    with raises(DistributedError, match=r"before tinyjax\.devices\(\)"):
         tinyjax.distributed.initialize(num_processes=1, process_id=0)
     assert not tinyjax.distributed.is_initialized()
     tinyjax.distributed.shutdown()
     alone = (tinyjax.process_index(), tinyjax.process_count(), tinyjax.process_indices())
     assert alone == (0, 1, [0])
     assert tinyjax.local_devices() == tinyjax.local_devices(0) == tinyjax.devices()
-    with pytest.raises(ArgumentError, match="no process 1"):
+    with raises(ArgumentError, match="no process 1"):
         tinyjax.local_devices(1)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import P
 from tinyjax._extensions.parallel.mesh_rule import MESH, MeshRule, same
 from tinyjax._extensions.parallel.table import TABLE, rule_of
@@ -43,7 +44,7 @@ def test_a_primitive_of_another_package_registers_a_rule() -> None:
         out = tinyjax.jit(lambda x: bind1(telling_p, (x,), NO_PARAMS))(x)
         assert str(tinyjax.typeof(out)) == "float32[4@x]"
         np.testing.assert_array_equal(out, [0.0, 2.0, 4.0, 6.0])
-        with pytest.raises(ShardingTypeError, match="no rule for operands that are divided"):
+        with raises(ShardingTypeError, match="no rule for operands that are divided"):
             tinyjax.jit(lambda x: bind1(silent_p, (x,), NO_PARAMS))(x)
 
 

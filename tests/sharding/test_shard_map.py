@@ -9,6 +9,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import NamedSharding, P, lax
 from tinyjax._extensions.parallel.program import _divided
 from tinyjax.errors import (
@@ -318,7 +319,7 @@ def test_what_differs_need_not_be_said() -> None:
 
     sums = over_x(f)(DATA)
     np.testing.assert_allclose(sums, DATA.reshape(4, 2, 8).sum(1), rtol=1e-5)
-    with pytest.raises(ArgumentError, match="varying"):
+    with raises(ArgumentError, match="varying"):
         over_x(lambda a: f(a, "invariant"))(DATA)
 
 
@@ -479,7 +480,7 @@ MISTAKES: list[tuple[type[Exception], str, Callable[[], Any]]] = [
 
 @pytest.mark.parametrize(("error", "message", "call"), MISTAKES, ids=range(len(MISTAKES)))
 def test_mistakes(error: type[Exception], message: str, call: Callable[[], Any]) -> None:
-    with pytest.raises(error, match=message):
+    with raises(error, match=message):
         call()
 
 

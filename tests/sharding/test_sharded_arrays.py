@@ -15,6 +15,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import Array, NamedSharding, P, lax, random
 from tinyjax._base.display import shown_grid
 from tinyjax.core.devices import PER_PROCESS, Device
@@ -86,9 +87,9 @@ def test_what_lies_where(spec: P) -> None:
         np.testing.assert_array_equal(ours.data + 1, DATA[ours.index] + 1)
         assert (ours.data + 1).devices() == {ours.device}
     np.testing.assert_array_equal(x.addressable_data(3), np.asarray(theirs.addressable_data(3)))
-    with pytest.raises(IndexingError, match="4 devices"):
+    with raises(IndexingError, match="4 devices"):
         x.addressable_data(4)
-    with pytest.raises(ShardingError, match="as many addresses"):
+    with raises(ShardingError, match="as many addresses"):
         x.unsafe_buffer_pointer()
     part = x.addressable_data(3)
     assert part.unsafe_buffer_pointer() == np.asarray(part).ctypes.data
@@ -165,7 +166,7 @@ def test_memories(kind: str) -> None:
             assert [y.sharding.memory_kind for y in host] == ["pinned_host"] * 2
     assert {s.name: s.value for s in Space} == {s.name: s.value for s in jax.memory.Space}
     assert tinyjax.jit(lambda x: tinyjax.device_put(x, Space.Host) + 1)(1.0) == 2
-    with pytest.raises(ShardingError, match="no other memories"):
+    with raises(ShardingError, match="no other memories"):
         on(0).with_memory_kind("disk")
 
 
@@ -183,7 +184,7 @@ def test_what_is_read_of_it_cannot_be_written_to() -> None:
     for spec in SPECS:
         x = tinyjax.device_put(DATA, NamedSharding(MESH, spec))
         assert not np.asarray(x).flags.writeable
-        with pytest.raises(ValueError, match="read-only"):
+        with raises(ValueError, match="read-only"):
             np.asarray(x)[0] = 1
 
 
@@ -332,7 +333,7 @@ def test_callbacks() -> None:
     x = tinyjax.device_put(np.ones(4, np.float32), by("x"))
     f = tinyjax.jit(lambda x: tinyjax.pure_callback(np.sin, x, x))
     np.testing.assert_allclose(f(x), np.sin(np.ones(4)), rtol=1e-6)
-    with pytest.raises(ArgumentError, match="calls Python functions"):
+    with raises(ArgumentError, match="calls Python functions"):
         f.lower(x).compile()
     np.testing.assert_allclose(tinyjax.pure_callback(np.sin, x, x), np.sin(np.ones(4)), rtol=1e-6)
 
@@ -414,9 +415,9 @@ def test_pictures(capsys: pytest.CaptureFixture[str]) -> None:
         *("┌───────┐", "│CPU 0,1│", "├───────┤", "│CPU 2,3│", "└───────┘"),
         *("┌───────┬───────┐", "│CPU 0,1│CPU 2,3│", "└───────┴───────┘"),
     ]
-    with pytest.raises(ShardingError, match="one axis or two"):
+    with raises(ShardingError, match="one axis or two"):
         tinyjax.debug.visualize_sharding((2, 2, 2), by())
-    with pytest.raises(ShardingError, match="is traced"):
+    with raises(ShardingError, match="is traced"):
         tinyjax.jit(tinyjax.debug.visualize_array_sharding)(x)
 
 
@@ -458,29 +459,29 @@ def test_meshes_without_devices() -> None:
     assert "all-reduce" in compiled.as_text()
     assert compiled.input_shardings == ((rows,), {})
     assert compiled.output_shardings.is_fully_replicated
-    with pytest.raises(ShardingError, match="no devices to run it"):
+    with raises(ShardingError, match="no devices to run it"):
         compiled(np.ones((128, 4), np.float32))
-    with pytest.raises(ShardingError, match="names no devices"):
+    with raises(ShardingError, match="names no devices"):
         tinyjax.device_put(np.ones((128, 4)), rows)
     with tinyjax.set_mesh(MESH):  # that of the mesh in force means it
         here = NamedSharding(MESH.abstract_mesh, P("x"))
         for put in (tinyjax.device_put, lax.with_sharding_constraint):
             assert put(jnp.ones(4), here).sharding == by("x")
         assert tinyjax.jit(jnp.sin, out_shardings=here)(np.ones(4)).sharding == by("x")
-    with pytest.raises(ShardingError, match="with devices and an AbstractMesh"):
+    with raises(ShardingError, match="with devices and an AbstractMesh"):
         tinyjax.jit(f, out_shardings=by()).lower(shape)
     huge = NamedSharding(AbstractMesh((4096,), "x"), P("x"))
-    with pytest.raises(ShardingError, match="for 2048 devices at most"):
+    with raises(ShardingError, match="for 2048 devices at most"):
         tinyjax.jit(jnp.sin, in_shardings=huge).lower(np.ones(4096)).compile()
     for sizes, names in [((2,), ("x", "y")), ((2, 2), ("x", "x")), ((0,), "x")]:
-        with pytest.raises(ShardingError, match="a positive size and a name"):
+        with raises(ShardingError, match="a positive size and a name"):
             AbstractMesh(sizes, names)
 
 
 def test_grids_of_devices() -> None:
     assert create_device_mesh((2, 2)).shape == (2, 2)
     assert [d.id for d in create_device_mesh((2,), tinyjax.devices()[2:])] == [2, 3]
-    with pytest.raises(ShardingError, match="takes 3 devices, but there are 4"):
+    with raises(ShardingError, match="takes 3 devices, but there are 4"):
         create_device_mesh((3,))
 
 
@@ -493,7 +494,7 @@ def test_grids_of_processes() -> None:
         expected = np.kron(np.reshape(numbers, outer), np.ones(inner, int))
         np.testing.assert_array_equal(processes, expected)
         assert {d.id for d in grid.flat} == {d.id for d in devices}
-    with pytest.raises(ShardingError, match="takes 3 processes, but the devices are of 2"):
+    with raises(ShardingError, match="takes 3 processes, but the devices are of 2"):
         create_hybrid_device_mesh((4,), (3,), devices)
-    with pytest.raises(ShardingError, match="same number of axes"):
+    with raises(ShardingError, match="same number of axes"):
         create_hybrid_device_mesh((4,), (2, 1), devices)

@@ -11,6 +11,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import Array, NamedSharding, P, cache, config, lax, scipy
 from tinyjax.errors import ArgumentError, DonatedArrayError, ShardingError
 from tinyjax.sharding import AxisType, SingleDeviceSharding
@@ -72,7 +73,7 @@ def test_prefixes() -> None:
     assert {leaf.sharding for leaf in tinyjax.tree.leaves(found["out"])} == {by("x", "y")}
     h = tinyjax.jit(lambda x, y, n: (x * n, y), in_shardings=by("x"), static_argnums=2)
     assert [out.sharding for out in h(DATA, DATA, 3)] == [by("x"), by("x")]
-    with pytest.raises(ValueError, match="shardings"):
+    with raises(ValueError, match="shardings"):
         tinyjax.jit(lambda x: x, in_shardings=(by("x"), by("y")))(DATA)
 
 
@@ -87,7 +88,7 @@ def test_another_device() -> None:
         found: Array = program(DATA)
         assert found.sharding == third
         np.testing.assert_array_equal(np.asarray(found), DATA + 1)
-    with pytest.raises(ArgumentError, match="not both"):
+    with raises(ArgumentError, match="not both"):
         tinyjax.jit(f, device=tinyjax.devices()[2], in_shardings=third)
 
 
@@ -158,7 +159,7 @@ def test_spmd_axis_name_divides_examples(spec: tuple[Any, ...] | None) -> None:
         outs = [call(x) for call in (g, lib.jit(g), lib.vmap(lib.jit(f), spmd_axis_name=("y",)))]
         outs.append(lib.jit(lib.grad(lambda x, g=g: g(x).sum()))(x))
         found.append([(np.asarray(x), x.sharding.shard_shape(x.shape)) for x in outs])
-        with pytest.raises(ValueError, match=r"spmd_axis_name|twice"):
+        with raises(ValueError, match=r"spmd_axis_name|twice"):
             lib.vmap(f, spmd_axis_name="x")(x)
     for (a, parts), (b, others) in zip(*found, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-7)
@@ -181,12 +182,12 @@ def test_spmd_axis_name_divides_examples_of_a_shard_map() -> None:
         ]
         outs.append(lib.jit(lib.grad(lambda x, f=index: (f(x) ** 2).sum()))(DATA))
         found.append([(np.asarray(x), x.sharding.shard_shape(x.shape)) for x in outs])
-        with pytest.raises(ValueError, match=r"spmd_axis_name .*cannot appear in"):
+        with raises(ValueError, match=r"spmd_axis_name .*cannot appear in"):
             over(lambda x: x, "y", "y", lib)(DATA)
     for i, ((a, parts), (b, others)) in enumerate(zip(*found, strict=True)):
         np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-6)
         assert parts == others or i > 2  # what is on the host is not divided by eager functions
-    with pytest.raises(ShardingError, match="divides 3 examples over y, of 2 devices"):
+    with raises(ShardingError, match="divides 3 examples over y, of 2 devices"):
         over(lambda x: x, "x")(DATA[:3])
 
 
@@ -232,7 +233,7 @@ def test_a_mesh_without_devices_means_that_of_the_arguments() -> None:
         found = call(lambda x: lax.with_sharding_constraint(x, rows) * 2)(x)
         assert found.sharding == by("x")
     for other in (DATA, put(DATA, None)):
-        with pytest.raises(ShardingError, match="names no devices"):
+        with raises(ShardingError, match="names no devices"):
             lax.with_sharding_constraint(other, rows)
 
 
@@ -285,7 +286,7 @@ def test_donation() -> None:
     np.testing.assert_array_equal(host, DATA)
     twice = tinyjax.jit(lambda a, b: (a + 1, b * 2), donate_argnums=1)
     for call in (twice, twice.lower(after, after).compile()):
-        with pytest.raises(DonatedArrayError, match=r"an argument of .* is the same array"):
+        with raises(DonatedArrayError, match=r"an argument of .* is the same array"):
             call(after, after)
     assert not after.is_deleted()
 
@@ -304,9 +305,9 @@ def test_ahead_of_time() -> None:
             np.testing.assert_array_equal(np.asarray(found), 2 * DATA)
     with tinyjax.set_mesh(MESH):
         assert tinyjax.ShapeDtypeStruct((4, 4), np.float32, sharding=P("x")) == like
-    with pytest.raises(ShardingError, match="no mesh is in force"):
+    with raises(ShardingError, match="no mesh is in force"):
         tinyjax.ShapeDtypeStruct((4, 4), np.float32, sharding=P("x"))
-    with pytest.raises(ArgumentError, match="compiled for one device"):
+    with raises(ArgumentError, match="compiled for one device"):
         g.lower(DATA).compile()(put(DATA, P("x")))
 
 
@@ -374,7 +375,7 @@ def test_calls_like_earlier_ones(donated: Any) -> None:
         assert not y.is_deleted()
         if donated == 0 and way is not None and way == other:  # others may not be of use
             assert params["w"].is_deleted()
-            with pytest.raises(DonatedArrayError, match="donated"):
+            with raises(DonatedArrayError, match="donated"):
                 f(params, y)
 
 
@@ -478,7 +479,7 @@ def test_what_is_no_multiple_is_padded_within_programs(name: str) -> None:
     leaves = map(tinyjax.tree.leaves, (on_devices, on_one))
     for found, expected in zip(*leaves, strict=True):
         np.testing.assert_allclose(found, expected, rtol=2e-4, atol=2e-5)
-    with pytest.raises(ShardingError, match="no multiple of 4"):
+    with raises(ShardingError, match="no multiple of 4"):
         lax.with_sharding_constraint(x, rows)
 
 

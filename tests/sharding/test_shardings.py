@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tinyjax
+from raising import raises
 from tinyjax import NamedSharding, P, config, sharding
 from tinyjax._extensions.parallel.meshes import Mesh
 from tinyjax.core.devices import own_device_count
@@ -137,25 +138,25 @@ def by(library: Any, *spec: Any) -> Any:
 @pytest.mark.wrong_types
 @pytest.mark.parametrize(("message", "call"), MISTAKES, ids=lambda x: x if type(x) is str else "")
 def test_mistakes(message: str, call: Callable[[Any], Any]) -> None:
-    with pytest.raises(ShardingError, match=message):
+    with raises(ShardingError, match=message):
         call(tinyjax)
     with pytest.raises(Exception):  # noqa: B017, PT011 (jax has a class for each)
         call(jax)
 
 
 def test_meshes_that_jax_takes() -> None:
-    with pytest.raises(ShardingError, match="a name of its own"):
+    with raises(ShardingError, match="a name of its own"):
         tinyjax.make_mesh((2, 2), ("x", "x"))
-    with pytest.raises(ShardingError, match="a mesh is made of"):
+    with raises(ShardingError, match="a mesh is made of"):
         Mesh(np.array([1, 2]), ("x",))
 
 
 def test_the_number_of_devices_is_read_once() -> None:
     assert len(tinyjax.devices()) == tinyjax.device_count() == jax.device_count() == 4
     config.update("num_cpu_devices", 4)
-    with pytest.raises(ArgumentError, match="TINYJAX_NUM_CPU_DEVICES=8"):
+    with raises(ArgumentError, match="TINYJAX_NUM_CPU_DEVICES=8"):
         config.update("num_cpu_devices", 8)
-    with pytest.raises(ArgumentError, match="number of devices"):
+    with raises(ArgumentError, match="number of devices"):
         config.update("num_cpu_devices", 0)
 
 
@@ -189,7 +190,7 @@ def test_specifications_are_sequences() -> None:
         one, other = spec("a"), spec("b")
         for joined in (one + other, one + other.partitions, one.partitions + other):
             assert joined == spec("a", "b")
-        with pytest.raises(ValueError, match="not in"):
+        with raises(ValueError, match="not in"):
             x.index("z")
     meshes = [
         tinyjax.sharding.AbstractMesh((1,) * len(types), tuple("xy"[: len(types)]), types)
@@ -240,7 +241,7 @@ def test_other_axes() -> None:
         found.append((shown, ids, kinds, str(rows.update(spec=lib.P("y")).spec[0])))
     assert found[0] == found[1]
     assert meshes()[0](sharding.get_mesh)() == meshes()[0]
-    with pytest.raises(ShardingError, match=r"types of \['q'\]"):
+    with raises(ShardingError, match=r"types of \['q'\]"):
         meshes()[0].abstract_mesh.update_axis_types({"q": sharding.AxisType.Auto})
 
 
@@ -270,13 +271,13 @@ def test_types_of_axes() -> None:
     assert pickle.loads(pickle.dumps(both)) == both != meshes()[0]
     assert encode(NamedSharding(both, P("x"))) != encode(NamedSharding(meshes()[0], P("x")))
     manual = both.update(axis_types=(kinds.Explicit, kinds.Manual))
-    with pytest.raises(ShardingError, match="Manual within shard_map alone"):
+    with raises(ShardingError, match="Manual within shard_map alone"):
         tinyjax.set_mesh(manual)
     wrongs: list[Any] = [(kinds.Explicit,), "Explicit"]
     for wrong in wrongs:
-        with pytest.raises(ArgumentError, match="axis_types"):
+        with raises(ArgumentError, match="axis_types"):
             tinyjax.make_mesh((2, 2), ("x", "y"), wrong)
-    with pytest.raises(AttributeError, match=r"'NamedShardin'.*Did you mean 'NamedSharding'"):
+    with raises(AttributeError, match=r"'NamedShardin'.*Did you mean 'NamedSharding'"):
         getattr(sharding, "NamedShardin")  # noqa: B009
 
 
@@ -303,7 +304,7 @@ def test_types_tell_what_devices_share_as_in_jax() -> None:
             [f"{[*map(sorted, (x.varying, x.unreduced, x.reduced))]} {x.empty}" for x in own]
         )
     assert told[0] == told[1]
-    with pytest.raises(ArgumentError, match="an axis is varying, unreduced or reduced"):
+    with raises(ArgumentError, match="an axis is varying, unreduced or reduced"):
         sharding.ManualAxisType(varying=frozenset("x"), reduced=frozenset("x"))
 
 

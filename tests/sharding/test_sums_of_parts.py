@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tinyjax
+from raising import raises
 from tinyjax import P
 from tinyjax.errors import CarryTypeError, ShardingError
 from tinyjax.experimental import checkpoints
@@ -573,7 +574,7 @@ def test_mistakes(parts: Any) -> None:
             "Make it one by lax.pcast",
         ),
     ):
-        with pytest.raises(ShardingError, match=message):
+        with raises(ShardingError, match=message):
             mistake()
-    with pytest.raises(CarryTypeError, match="U:x"):
+    with raises(CarryTypeError, match="U:x"):
         tinyjax.lax.fori_loop(0, 2, lambda i, c: whole(tinyjax, c), parts)

@@ -13,6 +13,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import source
 from tinyjax.errors import ArgumentError
 from tinyjax.source.adjoint.rules.registry import length, rules
@@ -235,13 +236,13 @@ def test_an_annotation_that_says_nothing() -> None:
     def f(x: Path) -> Path:
         return x
 
-    with pytest.raises(ArgumentError, match=r"annotation of 'x' of .*\.f .* does not tell"):
+    with raises(ArgumentError, match=r"annotation of 'x' of .*\.f .* does not tell"):
         source.adjoint_source(f)
 
 
 @pytest.mark.wrong_types
 def test_what_has_no_source() -> None:
-    with pytest.raises(ArgumentError, match="takes a Python function, but got builtin"):
+    with raises(ArgumentError, match="takes a Python function, but got builtin"):
         source.adjoint_source(math.sin)
-    with pytest.raises(ArgumentError, match="takes a Python function, but got float"):
+    with raises(ArgumentError, match="takes a Python function, but got float"):
         unchecked(source.adjoint_source)(1.0)

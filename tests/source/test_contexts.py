@@ -12,6 +12,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import source
 from tinyjax.errors import ArgumentError
 from tinyjax.source.contexts import CallTracer, OperationCounter
@@ -145,7 +146,7 @@ def test_conditions_loops_and_exceptions_work_as_ever() -> None:
 
     counted = source.with_context(OperationCounter(), fun)
     assert counted((0.5, -1.0, 2.0)) == fun((0.5, -1.0, 2.0))
-    with pytest.raises(ValueError, match="too many: 4"):
+    with raises(ValueError, match="too many: 4"):
         counted((1.0,) * 5)
 
 
@@ -240,11 +241,9 @@ def test_arrays_and_tracers() -> None:
 
 @pytest.mark.wrong_types
 def test_what_a_context_and_a_function_are() -> None:
-    with pytest.raises(ArgumentError, match="takes a Context first, but got function"):
+    with raises(ArgumentError, match="takes a Context first, but got function"):
         unchecked(source.with_context)(power, Plain())
-    with pytest.raises(
-        ArgumentError, match=r"must be a function \(callable\), but got .* \(float\)"
-    ):
+    with raises(ArgumentError, match=r"must be a function \(callable\), but got .* \(float\)"):
         unchecked(source.with_context)(Plain(), 1.0)
 
 
@@ -283,6 +282,6 @@ sqrt(25.0) -> 5.0"""
 
 def test_the_tree_shows_what_was_raised() -> None:
     tracer = CallTracer()
-    with pytest.raises(TypeError, match="must be real number"):
+    with raises(TypeError, match="must be real number"):
         source.with_context(tracer, norm)([1j])
     assert str(tracer.calls[-1]).startswith("sqrt((-1+0j)) raises TypeError('must")

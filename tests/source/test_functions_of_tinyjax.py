@@ -11,6 +11,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import lax, source
 from tinyjax.errors import SourceError
 
@@ -177,5 +178,5 @@ def test_functions_that_close_over_each_other() -> None:
 
         return jnp.sum(lax.map(lambda row: down(row, 3), ROWS))
 
-    with pytest.raises(SourceError, match="down closes over a function that closes over it"):
+    with raises(SourceError, match="down closes over a function that closes over it"):
         source.grad(even)(jnp.array(X))

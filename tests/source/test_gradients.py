@@ -19,6 +19,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import source
 from tinyjax.errors import ArgumentError, DifferentiationError, JaxprTypeError, SourceError
 from tinyjax.source.ir.assembly import verify
@@ -286,13 +287,13 @@ def of_a_pair(x: float) -> Any:
 
 
 def test_errors_of_gradients() -> None:
-    with pytest.raises(DifferentiationError, match="returned tuple"):
+    with raises(DifferentiationError, match="returned tuple"):
         source.grad(of_a_pair)(1.0)
-    with pytest.raises(DifferentiationError, match=r"argument 0 of .* is of type int"):
+    with raises(DifferentiationError, match=r"argument 0 of .* is of type int"):
         source.grad(power)(2)
-    with pytest.raises(DifferentiationError, match="is of type Walk"):
+    with raises(DifferentiationError, match="is of type Walk"):
         source.grad(lambda walk: walk.run(1.0))(Walk())
-    with pytest.raises(ArgumentError, match="with respect to argnums=1"):
+    with raises(ArgumentError, match="with respect to argnums=1"):
         source.grad(power, argnums=1)(2.0)
 
 
@@ -300,11 +301,11 @@ def test_errors_of_the_program_are_its_own() -> None:
     unbound = compiled(
         "def program(x):\n    for i in range(int(x)):\n        y = i * x\n    return y\n"
     )
-    with pytest.raises(UnboundLocalError, match="'y'"):
+    with raises(UnboundLocalError, match="'y'"):
         source.grad(unbound)(0.5)
-    with pytest.raises(AssertionError, match=r"-200\.0 is too small"):
+    with raises(AssertionError, match=r"-200\.0 is too small"):
         source.grad(guarded)(-200.0)
-    with pytest.raises(ValueError, match="too many values to unpack"):
+    with raises(ValueError, match="too many values to unpack"):
         source.evaluate(source.ir_of(lambda x: [a for a, b in unchecked([(x, x, x)])]), 1.0)
 
 
@@ -358,16 +359,16 @@ def test_ill_formed_programs_are_found() -> None:
         ((Block((x,), (), ()),), "does not end"),
         ((Block((x,), (), (Branch(0, (x,)),)),), "branches to no block"),
     ]:
-        with pytest.raises(JaxprTypeError, match=message):
+        with raises(JaxprTypeError, match=message):
             verify(of(*blocks))
 
 
 def test_what_has_no_program() -> None:
-    with pytest.raises(ArgumentError, match="ir_of takes a Python function"):
+    with raises(ArgumentError, match="ir_of takes a Python function"):
         source.ir_of(math.sin)
-    with pytest.raises(SourceError, match=r"no derivative is known of .*Converted"):
+    with raises(SourceError, match=r"no derivative is known of .*Converted"):
         source.grad(lambda x: Converted(x).value)(1.0)
-    with pytest.raises(SourceError, match=r"no derivative is known of _struct\.pack"):
+    with raises(SourceError, match=r"no derivative is known of _struct\.pack"):
         source.grad(lambda x: struct.unpack("d", struct.pack("d", x))[0])(1.0)
 
 

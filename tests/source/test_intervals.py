@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from intervals import Interval, IntervalArithmetic
+from raising import raises
 from tinyjax import source
 from tinyjax.errors import ArgumentError, SourceError
 from tinyjax.source.contexts import OperationCounter
@@ -185,13 +186,13 @@ def test_what_has_no_interval() -> None:
     def unknown(x: Any) -> Any:
         return math.gamma(x)
 
-    with pytest.raises(SourceError, match=r"log is not defined on all of \[-1.0, 1.0\]"):
+    with raises(SourceError, match=r"log is not defined on all of \[-1.0, 1.0\]"):
         source.with_context(IntervalArithmetic(), undefined)(Interval(-1.0, 1.0))
-    with pytest.raises(SourceError, match="no interval is known of what gamma gives"):
+    with raises(SourceError, match="no interval is known of what gamma gives"):
         source.with_context(IntervalArithmetic(), unknown)(X)
-    with pytest.raises(SourceError, match="no truth value"):
+    with raises(SourceError, match="no truth value"):
         bool(X)
-    with pytest.raises(ArgumentError, match="from its lower end up to its upper end"):
+    with raises(ArgumentError, match="from its lower end up to its upper end"):
         Interval(2.0, 1.0)
 
 

@@ -12,6 +12,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from specs import Spec, all_specs
 from tinyjax import lax, source
 from tinyjax.core.tracing.jaxpr import ClosedJaxpr, Jaxpr, typecheck_jaxpr
@@ -215,7 +216,7 @@ def test_functions_are_given_apart() -> None:
         return tinyjax.pure_callback(lambda v: v + 1, x, x)
 
     closed = tinyjax.make_jaxpr(printed)(1.0)
-    with pytest.raises(SourceError, match=r"callback of pure_callback .* cannot be written"):
+    with raises(SourceError, match=r"callback of pure_callback .* cannot be written"):
         source.jaxpr_source(closed)
     objects: dict[str, Any] = {}
     text = source.jaxpr_source(closed, objects)
@@ -227,16 +228,16 @@ def test_functions_are_given_apart() -> None:
 
 
 def test_what_is_no_text_of_a_jaxpr() -> None:
-    with pytest.raises(SourceError, match="defines no program called main"):
+    with raises(SourceError, match="defines no program called main"):
         source.jaxpr_of_source("x = 1\n")
-    with pytest.raises(AttributeError, match="no primitive 'sine'"):
+    with raises(AttributeError, match="no primitive 'sine'"):
         op.sine  # noqa: B018
     for text in ("float32", "float[3]", "float32[3"):
-        with pytest.raises(ArgumentError, match="a type is written as"):
+        with raises(ArgumentError, match="a type is written as"):
             aval(text)
 
 
 @pytest.mark.wrong_types
 def test_what_is_no_jaxpr() -> None:
-    with pytest.raises(ArgumentError, match="takes a jaxpr, but got function"):
+    with raises(ArgumentError, match="takes a jaxpr, but got function"):
         unchecked(source.jaxpr_source)(newton)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tinyjax
+from raising import raises
 from tinyjax import source
 
 
@@ -179,5 +180,5 @@ def test_items_of_python() -> None:
     staged = source.stage(lambda x: (np.array([[x, 2.0]]).item(1), np.array([x, 2.0]).tolist()))
     item, items = tinyjax.jit(staged)(1.5)
     assert (float(item), [float(x) for x in items]) == (2.0, [1.5, 2.0])
-    with pytest.raises(ValueError, match="can only convert an array of size 1"):
+    with raises(ValueError, match="can only convert an array of size 1"):
         tinyjax.jit(source.stage(lambda x: np.array([x, x]).item()))(1.0)

@@ -12,6 +12,7 @@ from semantics import F, check
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import source
 
 pytestmark = pytest.mark.usefixtures("double_precision")
@@ -283,7 +284,7 @@ def test_what_has_no_value_yet_raises(fun: Callable[..., Any], name: str) -> Non
     program = source.ir_of(fun)
     runs: list[Callable[..., Any]] = [fun, source.grad(fun), partial(source.evaluate, program)]
     for run in runs:
-        with pytest.raises(UnboundLocalError, match=f"'{name}'"):
+        with raises(UnboundLocalError, match=f"'{name}'"):
             run(0.5)
 
 

@@ -19,6 +19,7 @@ from random_programs import compiled
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import source
 from tinyjax.core.tracing.jaxpr import eval_jaxpr
 from tinyjax.errors import CheckFailedError, TinyjaxError
@@ -385,7 +386,7 @@ def test_integers_of_more_than_64_bits_are_errors(
     with tinyjax.default_dtypes("float64"):
         staged = tinyjax.jit(fun, control_flow="source")
         assert int(staged(*small)) == fun(*small)
-        with pytest.raises(CheckFailedError, match="more than 64 bits"):
+        with raises(CheckFailedError, match="more than 64 bits"):
             staged(*large)
 
 
@@ -399,6 +400,6 @@ def test_sums_of_a_loop_are_checked() -> None:
     with tinyjax.default_dtypes("float64"):
         staged = tinyjax.jit(doubled, control_flow="source")
         assert int(staged(62)) == 2**62
-        with pytest.raises(CheckFailedError, match="more than 64 bits") as caught:
+        with raises(CheckFailedError, match="more than 64 bits") as caught:
             staged(64)
     assert str(caught.value).endswith(": found += found")

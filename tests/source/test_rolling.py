@@ -9,6 +9,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import source
 from tinyjax.core.tracing.jaxpr import Jaxpr, subjaxprs
 from tinyjax.errors import CheckFailedError
@@ -348,7 +349,7 @@ def test_exceptions_and_prints_of_iterations(capsys: pytest.CaptureFixture[str])
         assert float(compiled(0.01)) == pytest.approx(program(0.01))
         lines = capsys.readouterr().out.splitlines()
         assert lines == ["iteration 9: 0.910"] or lines[:3] == lines[3:]
-        with pytest.raises(CheckFailedError, match="ValueError: too big in iteration <int64"):
+        with raises(CheckFailedError, match="ValueError: too big in iteration <int64"):
             compiled(2.0)
 
 
@@ -360,7 +361,7 @@ def test_an_index_out_of_bounds_is_an_error() -> None:
             x = x + weights[k] if x > k else x
         return x
 
-    with pytest.raises(CheckFailedError, match="IndexError"):
+    with raises(CheckFailedError, match="IndexError"):
         tinyjax.jit(program, control_flow="source")(100.0)
 
 

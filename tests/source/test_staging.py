@@ -11,6 +11,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import source
 from tinyjax.errors import CheckFailedError
 
@@ -508,5 +509,5 @@ def test_python_integers_stay_python_integers_when_they_are_mapped() -> None:
         ):
             found = mapped(jnp.array([-1.0, -0.5]))
             np.testing.assert_allclose(found, [2 + math.tanh(-1)] * 2)
-            with pytest.raises(CheckFailedError, match="more than 64 bits"):
+            with raises(CheckFailedError, match="more than 64 bits"):
                 mapped(jnp.array([-1.0, 1.0]))

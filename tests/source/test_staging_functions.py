@@ -11,6 +11,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import debug, lax, source
 from tinyjax.core.tracing.jaxpr import Jaxpr, subjaxprs
 from tinyjax.core.xla import cache_info
@@ -195,7 +196,7 @@ def test_a_helper_that_only_raises_is_a_check(fun: Callable[[Any], Any]) -> None
 
 
 def test_a_helper_that_raises_without_a_condition_raises_while_tracing() -> None:
-    with pytest.raises(ValueError, match="too large"):
+    with raises(ValueError, match="too large"):
         tinyjax.jit(lambda x: x + fail(), control_flow="source")(1.0)
 
 
@@ -209,7 +210,7 @@ def test_an_exception_that_python_meets_on_one_side_only() -> None:
 
     compiled = tinyjax.jit(guarded, control_flow="source")
     assert float(compiled(2.0)) == 3.0
-    with pytest.raises(CheckFailedError, match="IndexError"):
+    with raises(CheckFailedError, match="IndexError"):
         compiled(3.0)
 
 
@@ -225,7 +226,7 @@ def test_an_exception_where_a_loop_ends_without_break() -> None:
 
     compiled = tinyjax.jit(halved, control_flow="source")
     assert int(compiled(9.0)) == 3
-    with pytest.raises(CheckFailedError, match="RuntimeError: too big"):
+    with raises(CheckFailedError, match="RuntimeError: too big"):
         compiled(1e9)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import ad, tree
 from tinyjax.core.api import pullbacks
 from tinyjax.core.tracing.primitive import (
@@ -164,7 +165,7 @@ def test_what_is_not_saved_is_restored() -> None:
         y, light = run(params, x)
         assert len(tree.leaves(light)) == len(tree.leaves(whole)) - 1
         assert isinstance(light.args_res[0]["w"], pullbacks.NotSaveable)
-        with pytest.raises(ArgumentError, match=r"not saveable: params\['w'\]"):
+        with raises(ArgumentError, match=r"not saveable: params\['w'\]"):
             light(y)
 
         def backward(light: Any, params: Any, y: Any) -> Any:
@@ -175,7 +176,7 @@ def test_what_is_not_saved_is_restored() -> None:
         light.args_res[0]["w"] = params["w"]
         close(light(y), expected)
         light.args_res = [{**params, "w": params["w"][:1]}, x]
-        with pytest.raises(ArgumentError, match=r"params\['w'\] is of type float32\[2,2\]"):
+        with raises(ArgumentError, match=r"params\['w'\] is of type float32\[2,2\]"):
             light(y)
 
 
@@ -206,7 +207,7 @@ def test_arguments_that_are_not_read_are_named_so() -> None:
 def test_errors_name_the_argument(call: Any, message: str) -> None:
     params, x = _arguments()
     _, pull_back = tinyjax.vjp(_product, params, x)
-    with pytest.raises((TypeError, ValueError), match=message):
+    with raises((TypeError, ValueError), match=message):
         call(pull_back, x)
 
 

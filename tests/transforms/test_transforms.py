@@ -15,6 +15,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import (
     float0,
     grad,
@@ -182,7 +183,7 @@ def test_an_argument_is_differentiated_once(transformation: Fun, argnums: tuple[
             return transformation(fun, 1_000_000, argnums)(2.0, 3.0)
         return transformation(fun, argnums=argnums)(2.0, 3.0)
 
-    with pytest.raises(TypeError, match=r"argument '[xy]' twice: argnums is") as caught:
+    with raises(TypeError, match=r"argument '[xy]' twice: argnums is") as caught:
         applied()
     assert isinstance(caught.value, ArgumentError)
     with pytest.raises(TypeError):
@@ -309,7 +310,7 @@ def test_grad_with_allow_int() -> None:
 @pytest.mark.parametrize("transformation", [grad, value_and_grad])
 def test_axes_are_summed_over_by_the_function(transformation: Any) -> None:
     assert jax.tree.leaves(transformation(lambda x: x**2, reduce_axes=())(3.0))[-1] == 6.0
-    with pytest.raises(ArgumentError, match=r"lax\.psum"):
+    with raises(ArgumentError, match=r"lax\.psum"):
         transformation(lambda x: x**2, reduce_axes=("i",))
 
 
@@ -322,7 +323,7 @@ def test_integer_results_have_float0_tangents() -> None:
     np.testing.assert_array_equal(pull_back(np.zeros((), float0))[0], np.zeros(3))
     for whole in (value[0], True, 2.0):  # ignored, as in JAX
         np.testing.assert_array_equal(jit(pull_back)(whole)[0], np.zeros(3))
-    with pytest.raises(DifferentiationError, match="float0"):
+    with raises(DifferentiationError, match="float0"):
         pull_back(jnp.arange(2))
 
 
@@ -491,7 +492,7 @@ def test_vmap_in_chunks_without_examples_and_without_arguments() -> None:
 
 @pytest.mark.parametrize("options", [{"chunk_size": 0}, {"chunk_size": 2, "axis_name": "i"}])
 def test_chunks_that_cannot_be(options: dict[str, Any]) -> None:
-    with pytest.raises(ArgumentError, match="chunk_size"):
+    with raises(ArgumentError, match="chunk_size"):
         vmap(jnp.sin, **options)
 
 
@@ -589,7 +590,7 @@ def test_memory_of_jacobians_follows_the_chunks(name: str) -> None:
 
 @pytest.mark.parametrize("name", JACOBIANS)
 def test_chunks_of_jacobians_are_positive(name: str) -> None:
-    with pytest.raises(ArgumentError, match=f"chunk_size of {name} must be positive"):
+    with raises(ArgumentError, match=f"chunk_size of {name} must be positive"):
         JACOBIANS[name](jnp.sin, chunk_size=0)
 
 
@@ -799,7 +800,7 @@ def test_an_exception_inside_any_transformation_leaves_nothing_behind() -> None:
         lambda: vmap(lambda x: jvp(failing, (x,), (x,)))(jnp.ones(2)),
     ]
     for call in calls:
-        with pytest.raises(RuntimeError, match="inside"):
+        with raises(RuntimeError, match="inside"):
             call()
         assert current_trace() is EVAL
         assert float(jnp.sin(0.0)) == 0.0
@@ -977,16 +978,16 @@ def test_a_type_that_stood_for_an_array_is_not_computed_with() -> None:
     struct: Any = tinyjax.ShapeDtypeStruct((3,), np.float32)
     closed = tinyjax.jit(lambda: jnp.cos(struct))
     assert tinyjax.eval_shape(closed).shape == (3,)
-    with pytest.raises(TypeError, match="It has no data"):
+    with raises(TypeError, match="It has no data"):
         closed()
-    with pytest.raises(TypeError, match="traced"):
+    with raises(TypeError, match="traced"):
         tinyjax.eval_shape(lambda: jnp.ones(int(jnp.sum(struct))))
 
     def known() -> Any:
         with tinyjax.ensure_compile_time_eval():
             return jnp.cos(struct)
 
-    with pytest.raises(TypeError, match="has no data"):
+    with raises(TypeError, match="has no data"):
         tinyjax.eval_shape(known)
 
 

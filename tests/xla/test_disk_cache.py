@@ -23,6 +23,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import config
 from tinyjax.core import xla
 from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive, registry
@@ -241,13 +242,13 @@ def test_a_folder_is_an_absolute_path(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 @pytest.mark.parametrize("given", [3, None, b"folder", "a\0b"])
 def test_a_folder_that_is_no_path(given: object) -> None:
-    with pytest.raises(ArgumentError, match=r"cache_dir takes (the|a) path"):
+    with raises(ArgumentError, match=r"cache_dir takes (the|a) path"):
         unchecked(config.update)("cache_dir", given)
 
 
 @pytest.mark.parametrize("given", [-1, "many", 1.5, None])
 def test_a_size_that_is_none(given: object) -> None:
-    with pytest.raises(ArgumentError, match="cache_max_bytes takes a number of bytes"):
+    with raises(ArgumentError, match="cache_max_bytes takes a number of bytes"):
         unchecked(config.update)("cache_max_bytes", given)
 
 
@@ -456,7 +457,7 @@ def test_every_flipped_bit_is_found_out() -> None:
 
 
 def test_an_entry_under_another_programs_name_is_found_out() -> None:
-    with pytest.raises(disk_cache._DamagedError, match="header"):
+    with raises(disk_cache._DamagedError, match="header"):
         disk_cache._unseal(key(2), disk_cache._seal(key(1), code(1)))
 
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import attrs
 import numpy as np
-import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import config
 from tinyjax.errors import ArgumentError
 
@@ -88,7 +88,7 @@ def test_a_donated_argument_is_named() -> None:
         x = jnp.asarray(X) + 0
         f(x)
         give(x)
-        with pytest.raises(ArgumentError, match="donated"):
+        with raises(ArgumentError, match="donated"):
             f(x)
 
 
@@ -100,7 +100,7 @@ def test_numbers_of_each_type_are_arguments_of_their_own() -> None:
             assert out.dtype == kind
             assert out == value
     assert (f(2**40).dtype, int(f(2**40))) == ("int64", 2**40)
-    with pytest.raises(ArgumentError, match="64 bits"):
+    with raises(ArgumentError, match="64 bits"):
         f(2**70)
 
 

@@ -21,6 +21,7 @@ from unchecked import unchecked
 import tinyjax
 import tinyjax.export
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax import Array, NamedSharding, P, config, io_callback, lax, random
 from tinyjax._extensions.parallel.xla import plugins
 from tinyjax.core import discovery
@@ -199,7 +200,7 @@ def test_python_functions_are_called_from_programs_there(
     assert capfd.readouterr().out == "total 6\n" * 2
     text = tinyjax.jit(program).lower(tinyjax.device_put(x, SECOND)).compile().as_text()
     assert "xla_ffi_python_cpu_callback" in text
-    with pytest.raises(CheckFailedError, match="too much"):
+    with raises(CheckFailedError, match="too much"):
         jitted(tinyjax.device_put(x + 1, SECOND))
     # devices that compute together leave a program with callbacks to the host
     mesh = tinyjax.make_mesh((2,), "x", AxisType.Auto, devices=[FIRST, SECOND])
@@ -209,9 +210,9 @@ def test_python_functions_are_called_from_programs_there(
 def test_devices_that_do_not_go_together() -> None:
     x, y = (tinyjax.device_put(DATA, device) for device in (FIRST, SECOND))
     for add in (jnp.add, tinyjax.jit(jnp.add)):
-        with pytest.raises(ShardingError, match="on the devices stand_in:0 and on stand_in:1"):
+        with raises(ShardingError, match="on the devices stand_in:0 and on stand_in:1"):
             add(x, y)
-        with pytest.raises(ShardingError, match="on the devices cpu:1 and on stand_in:1"):
+        with raises(ShardingError, match="on the devices cpu:1 and on stand_in:1"):
             add(tinyjax.device_put(DATA, tinyjax.devices("cpu")[1]), y)
         # what was put nowhere goes with the others
         assert add(x, jnp.array(DATA)).devices() == {FIRST}
@@ -221,7 +222,7 @@ def test_devices_that_do_not_go_together() -> None:
             assert add(made, y).devices() == {SECOND}
         assert add(made, y).devices() == {SECOND}
         assert add(made, 1.0).devices() == {PROCESSOR}
-    with pytest.raises(ShardingError, match="'pinned_host'"):
+    with raises(ShardingError, match="'pinned_host'"):
         tinyjax.device_put(x, Space.Host)
 
 
@@ -235,9 +236,9 @@ def test_devices() -> None:
     assert tinyjax.local_devices(backend="stand_in") == [FIRST, SECOND]
     assert tinyjax.device_count("stand_in") == 2
     for name in ("gpu", "tpu", "foo"):
-        with pytest.raises(PlatformError, match=f"no devices of the platform '{name}'"):
+        with raises(PlatformError, match=f"no devices of the platform '{name}'"):
             tinyjax.devices(name)
-        with pytest.raises(PlatformError, match=name):
+        with raises(PlatformError, match=name):
             tinyjax.jit(jnp.sin, backend=name)
 
 
@@ -257,7 +258,7 @@ def test_the_plugin_is_found_without_running_it(
     found = discovery.installed()
     assert found == discovery.Plugin(library, "jax_cuda12_plugin", 12)
     # of its functions there is no package of jaxlib's version
-    with pytest.raises(PlatformError, match="jax-cuda12-plugin is not installed: pip install"):
+    with raises(PlatformError, match="jax-cuda12-plugin is not installed: pip install"):
         tinyjax.devices("cuda")
     monkeypatch.setenv("JAX_PLATFORMS", "cuda, CPU")
     before = config.Process.settings
@@ -306,15 +307,15 @@ def test_the_default() -> None:
         assert found(1.0).devices() == {FIRST}
         exported = tinyjax.export.export(tinyjax.jit(total))(jnp.array(DATA))
         check(tinyjax.grad(exported.call)(jnp.array(DATA)), PROGRAMS["grad"](DATA), FIRST)
-    with config.scoped(platforms="nowhere"), pytest.raises(PlatformError, match="'nowhere'"):
+    with config.scoped(platforms="nowhere"), raises(PlatformError, match="'nowhere'"):
         tinyjax.devices()
 
 
 @pytest.mark.wrong_types
 def test_what_is_no_default() -> None:
-    with pytest.raises(ArgumentError, match="default_device takes a device"):
+    with raises(ArgumentError, match="default_device takes a device"):
         unchecked(tinyjax.default_device)(3).__enter__()
-    with pytest.raises(ShardingError, match="the default device is to be CpuDevice"):
+    with raises(ShardingError, match="the default device is to be CpuDevice"):
         tinyjax.default_device(Device(id=99)).__enter__()
 
 
@@ -400,7 +401,7 @@ def test_what_is_written_otherwise_for_gpus(name: str) -> None:
 
 
 def test_convolutions_of_64_bits_are_refused() -> None:
-    with pytest.raises(PlatformError, match="of int64 are not computed on GPUs"):
+    with raises(PlatformError, match="of int64 are not computed on GPUs"):
         tinyjax.jit(convolved("int64"))(tinyjax.device_put(WHOLE, RULED), KERNEL)
 
 

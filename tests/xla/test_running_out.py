@@ -8,6 +8,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from raising import raises
 from tinyjax.errors import JaxRuntimeError
 
 
@@ -16,5 +17,5 @@ def test_there_is_not_enough_memory(read: Callable[[Any], object]) -> None:
     # 36 TB, of which one hears when the results are read
     large = tinyjax.jit(lambda x: jnp.sort(x[:, None] + x[None, :] * 2, 0) + 1)
     x = np.ones(3_000_000, np.float32)
-    with pytest.raises(JaxRuntimeError, match=r"(?s)RESOURCE_EXHAUSTED.*grad's memory_budget"):
+    with raises(JaxRuntimeError, match=r"(?s)RESOURCE_EXHAUSTED.*grad's memory_budget"):
         read(large(x))

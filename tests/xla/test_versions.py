@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from raising import raises
 from tinyjax.core.xla.versions import SUPPORTED, check, release_of
 from tinyjax.errors import UnsupportedVersionError
 
@@ -29,7 +30,7 @@ def test_releases_that_are_taken(version: str, release: tuple[int, ...]) -> None
 
 @pytest.mark.parametrize("version", ["0.9.2", "0.10.1", "0.13.0", "0.13.0.dev1", "1.0", "unknown"])
 def test_releases_that_are_refused(version: str) -> None:
-    with pytest.raises(UnsupportedVersionError, match=f"jaxlib {version} is installed.*pip") as at:
+    with raises(UnsupportedVersionError, match=f"jaxlib {version} is installed.*pip") as at:
         check(version)
     assert isinstance(at.value, ImportError)
 
