@@ -54,7 +54,7 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "derivatives",
             "Derivatives",
             "Gradients, Jacobians, Hessians, products with them, and Taylor series.",
-            "core.api ad autodiff laplacians sparsity fwd_and_bwd",
+            "core.api ad autodiff _library.laplacians _library.sparsity fwd_and_bwd",
             "grad value_and_grad vjp jvp linearize jacfwd jacrev jacobian hessian",
             guides="tutorials/derivatives toolbox",
         ),
@@ -72,7 +72,7 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "Functions compiled by XLA, ahead of time or at their first call, and what is kept.",
             "core.jit stages experimental.serialize_executable cache clear_caches "
             "eval_shape make_jaxpr core.values.avals.ShapeDtypeStruct typeof core.xla "
-            "named_call named_scope ensure_compile_time_eval parallel.communication "
+            "named_call named_scope ensure_compile_time_eval _extensions.parallel.communication "
             "lax.optimization_barrier lax.stage lax.dce_sink lax.platform_dependent lax.composite",
             "jit make_jaxpr eval_shape",
             guides="compilation how-it-works exploring",
@@ -81,7 +81,7 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "custom-rules",
             "Custom rules",
             "Functions with derivatives and batching rules of your own.",
-            "custom_derivatives custom_batching primitives.linear_maps lax.stop_gradient "
+            "custom_derivatives custom_batching _primitives.linear_maps lax.stop_gradient "
             "autodiff.transposition experimental.hijax",
             "custom_jvp custom_vjp",
             guides="new-primitive transformations derivations",
@@ -90,7 +90,7 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "checkpointing",
             "Memory of derivatives",
             "What reverse mode keeps, and what it computes again.",
-            "checkpointing ad_checkpoint checkpoint_name",
+            "_extensions.checkpointing ad_checkpoint checkpoint_name",
             "checkpoint",
             guides="toolbox",
         ),
@@ -126,8 +126,8 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "creation",
             "Creation",
             "Arrays from values, ranges, and of a given form.",
-            "numpy.creation numpy.fromfunction numpy.windows special.bessel lax.empty lax.full "
-            "lax.full_like lax.iota lax.broadcasted_iota",
+            "numpy.creation numpy.fromfunction numpy.windows _library.special.bessel lax.empty "
+            "lax.full lax.full_like lax.iota lax.broadcasted_iota",
         ),
         Topic(
             "manipulation",
@@ -139,8 +139,8 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "indexing",
             "Indexing",
             "Elements by index, by condition, and functional updates.",
-            "numpy.indexing numpy.index_tricks numpy.taking numpy.selection primitives.scatter "
-            "primitives.dynamic_slice primitives.gather_scatter primitives.modes ops "
+            "numpy.indexing numpy.index_tricks numpy.taking numpy.selection _primitives.scatter "
+            "_primitives.dynamic_slice _primitives.gather_scatter _primitives.modes ops "
             "lax.index_in_dim lax.index_take lax.slice lax.slice_in_dim",
             guides="tutorials/traps",
         ),
@@ -180,7 +180,7 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "convolution-and-fourier",
             "Convolutions, Fourier transforms and signals",
             "Convolutions, pooling windows, spectra and filters.",
-            "numpy.fft scipy.fft scipy.signal primitives.convolution numpy.convolve "
+            "numpy.fft scipy.fft scipy.signal _primitives.convolution numpy.convolve "
             "numpy.correlate lax.fft lax.FftType lax.reduce_window "
             "lax.reduce_window_shape_tuple lax.conv_general_dilated_local "
             "lax.conv_general_dilated_patches lax.conv_general_permutations "
@@ -252,8 +252,8 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "devices",
             "Devices and sharding",
             "Where arrays lie, and programs on several devices.",
-            "parallel sharding memory devices local_devices device_count local_device_count "
-            "default_backend default_device core.devices device_put device_get "
+            "_extensions.parallel sharding memory devices local_devices device_count "
+            "local_device_count default_backend default_device core.devices device_put device_get "
             "copy_to_host_async block_until_ready live_arrays experimental.mesh_utils "
             "experimental.shard_map lax.placement effects_barrier",
             "devices device_put make_mesh shard_map",
@@ -287,8 +287,8 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "debugging",
             "Debugging",
             "Values printed from compiled programs, drawings, checks and profiles.",
-            "debug exploring profiler monitoring print_environment_info experimental.checkify "
-            "callbacks.checks error_if",
+            "debug _tools.exploring profiler monitoring print_environment_info "
+            "experimental.checkify _extensions.callbacks.checks error_if",
             "debug.print debug.breakpoint debug_nans explore",
             guides="exploring interactive tutorials/traps",
         ),
@@ -296,10 +296,12 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "callbacks",
             "Callbacks and foreign functions",
             "Functions of the host, and of C, in compiled programs.",
-            "callbacks ffi",
+            "_extensions.callbacks ffi",
             guides="new-primitive",
         ),
-        Topic("references", "References", "Mutable arrays within a program.", "state ref"),
+        Topic(
+            "references", "References", "Mutable arrays within a program.", "_extensions.state ref"
+        ),
         Topic(
             "testing",
             "Testing",

@@ -16,8 +16,7 @@ from scipy.optimize import least_squares
 import tinyjax as jax
 import tinyjax.numpy as jnp
 from tinyjax import Array
-from tinyjax._library.sparsity.colouring import coloured
-from tinyjax.autodiff import SparsityPattern, jacobian_sparsity
+from tinyjax.autodiff import SparsityPattern, coloured, jacobian_sparsity
 
 WHEELS, SIGHT = np.array([0.05, 0.05, 0.02]), 0.1  # deviations of measurements
 REACH = 3.5

@@ -16,8 +16,7 @@ from scipy.integrate import solve_ivp
 import tinyjax as jax
 import tinyjax.numpy as jnp
 from tinyjax import Array
-from tinyjax._library.sparsity.colouring import coloured
-from tinyjax.autodiff import SparsityPattern, jacobian_sparsity
+from tinyjax.autodiff import SparsityPattern, coloured, jacobian_sparsity
 
 # %%
 # The Brusselator: a reaction that oscillates, in cells that exchange what they have with their

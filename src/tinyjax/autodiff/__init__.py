@@ -18,6 +18,7 @@ __all__, __getattr__, __dir__ = namespace(
         ),
         "tinyjax._extensions.rematerialization.planning": "MemoryPlan",
         "tinyjax._extensions.rematerialization.transformation": "memory_plan",
+        "tinyjax._library.sparsity.colouring": "Colouring coloured",
         "tinyjax._library.sparsity.detection": "hessian_sparsity jacobian_sparsity",
         "tinyjax._library.sparsity.pattern": "SparsityPattern",
     },

@@ -6,6 +6,8 @@ from tinyjax._library.laplacians.functions import Laplacian as Laplacian
 from tinyjax._library.laplacians.functions import directional_derivatives as directional_derivatives
 from tinyjax._library.laplacians.functions import divergence as divergence
 from tinyjax._library.laplacians.functions import laplacian as laplacian
+from tinyjax._library.sparsity.colouring import Colouring as Colouring
+from tinyjax._library.sparsity.colouring import coloured as coloured
 from tinyjax._library.sparsity.detection import hessian_sparsity as hessian_sparsity
 from tinyjax._library.sparsity.detection import jacobian_sparsity as jacobian_sparsity
 from tinyjax._library.sparsity.pattern import SparsityPattern as SparsityPattern
@@ -21,10 +23,12 @@ from tinyjax.autodiff.products import vjp_from_jvp as vjp_from_jvp
 from tinyjax.autodiff.taylor import jet as jet
 
 __all__ = [
+    'Colouring',
     'Laplacian',
     'MemoryPlan',
     'Order',
     'SparsityPattern',
+    'coloured',
     'directional_derivatives',
     'divergence',
     'gauss_newton_vp',

@@ -38,6 +38,13 @@ class Colouring:
         places: for each element of the pattern, in its order, where it stands among the elements of
             the products: first of those with columns, (width, rows), and then of those with rows,
             (height, columns).
+
+    Example:
+        >>> import numpy as np, tinyjax
+        >>> pattern = tinyjax.autodiff.jacobian_sparsity(lambda x: x[1:] * x[:-1], np.ones(5))
+        >>> colouring = tinyjax.autodiff.coloured(pattern)
+        >>> colouring.columns.tolist(), colouring.products
+        ([0, 1, 0, 1, 0], 2)
     """
 
     columns: HostArray
@@ -59,6 +66,12 @@ def coloured(pattern: SparsityPattern, forward: bool = True, reverse: bool = Tru
         pattern: the pattern.
         forward: whether matrix-vector products may be taken.
         reverse: whether vector-matrix products may be.
+
+    Example:
+        >>> import numpy as np, tinyjax
+        >>> pattern = tinyjax.autodiff.jacobian_sparsity(lambda x: x * x[0], np.ones(100))
+        >>> tinyjax.autodiff.coloured(pattern).products
+        2
     """
     transposed = pattern.T
     longest, tallest = pattern.counts.max(initial=0), transposed.counts.max(initial=0)
