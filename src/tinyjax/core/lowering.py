@@ -9,6 +9,7 @@ from tinyjax._base import frames
 from tinyjax.core.stablehlo.lowering import HostFunction, Lowering, Module, function_text
 from tinyjax.core.stablehlo.types import TensorType, Value, tensor
 from tinyjax.core.tracing import jaxpr as jx
+from tinyjax.core.updates import schedule
 from tinyjax.core.values import integers as ints
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.dtypes import HostArray
@@ -106,8 +107,17 @@ class LocatedLowering(Lowering):
             self.lines[-1] += f" loc({self.location})"
 
 
-def lower_jaxpr(b: Lowering, jaxpr: jx.Jaxpr, operands: Sequence[Value]) -> list[Value]:
-    """Write the equations of a jaxpr inline, and return its results."""
+def lower_jaxpr(
+    b: Lowering, jaxpr: jx.Jaxpr, operands: Sequence[Value], *, repeated: bool = False
+) -> list[Value]:
+    """Write the equations of a jaxpr inline, and return its results.
+
+    Args:
+        b: what to write with.
+        jaxpr: the program.
+        operands: its arguments.
+        repeated: whether it is the body of a loop, which is to update its state in place.
+    """
     env: dict[jx.Atom, Value] = dict(zip(jaxpr.in_binders, operands, strict=True))
 
     def read(atoms: Sequence[jx.Atom]) -> list[Value]:
@@ -118,10 +128,15 @@ def lower_jaxpr(b: Lowering, jaxpr: jx.Jaxpr, operands: Sequence[Value]) -> list
 
     outer = b.results
     divided = b.module.divided
+    eqns: Sequence[jx.JaxprEqn] = jaxpr.eqns
+    reads: Mapping[jx.Var, jx.Var] = {}
+    if repeated and divided is None and b.platform == "cpu":
+        scheduled = schedule(jaxpr)
+        eqns, reads = scheduled.eqns, scheduled.reads
     located = b if isinstance(b, LocatedLowering) else None
     outer_location = "" if located is None else located.location
     with frames.LEVEL:
-        for eqn in jaxpr.eqns:
+        for eqn in eqns:
             if located is not None:
                 located.location = located.locate(eqn) or outer_location
             rules = eqn.primitive.rules
@@ -132,7 +147,12 @@ def lower_jaxpr(b: Lowering, jaxpr: jx.Jaxpr, operands: Sequence[Value]) -> list
             else:
                 outs = divided.equation(b, eqn, values)
             if len(outs) == len(eqn.out_binders) == 1:
-                env[eqn.out_binders[0]] = outs[0]
+                (out,) = eqn.out_binders
+                if out in reads:
+                    array = env[reads[out]]
+                    outs = b.barrier([outs[0], array])
+                    env[reads[out]] = outs[1]
+                env[out] = outs[0]
             else:
                 env.update(zip(eqn.out_binders, outs, strict=True))
     b.results = outer

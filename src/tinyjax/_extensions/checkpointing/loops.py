@@ -32,7 +32,6 @@ from tinyjax.core.control_flow.bodies import (
     LoopBody,
     LoopOperands,
     LoopResults,
-    added,
     cotangents_of,
     first_tangents,
     grown,
@@ -360,9 +359,16 @@ class _Replay:
         places = prim.marked(range(len(needed)), needed)
         return self.halves.residuals(dict(zip(places, operands.flat, strict=True)), computed)
 
-    def pull_back(self, residuals: Arrays, cotangents: Arrays) -> LoopOperands[prim.Tangent]:
-        """Pull cotangents back through an iteration, whose residuals are these."""
-        return self.linear.like(backward_pass(self.tangent, residuals, cotangents))
+    def pull_back(
+        self, residuals: Arrays, cotangents: Arrays, sums: Arrays
+    ) -> LoopOperands[prim.Tangent]:
+        """Pull cotangents back through an iteration, whose residuals are these.
+
+        Those of constants are added to sums, in their place.
+        """
+        consts = self.tangent.in_binders[len(residuals) :][: len(sums)]
+        tangent = attrs.evolve(self.tangent, outs=(*self.tangent.outs, *consts))
+        return self.linear.like(backward_pass(tangent, residuals, [*cotangents, *sums]))
 
     def _run(
         self, operands: LoopOperands[Array], state: Sequence[bool], residuals: bool
@@ -535,8 +541,8 @@ def _pull_while(
 
     def pull(state: Arrays, sums: Arrays, cts: Arrays) -> tuple[Arrays, Arrays]:
         residuals = replay.residuals(LoopOperands(operands.consts, state))
-        into = replay.pull_back(residuals, cts)
-        return added(sums, into.consts), cotangents_of(into.carry, linear.carry)
+        into = replay.pull_back(residuals, cts, sums)
+        return cotangents_of(into.consts, linear.consts), cotangents_of(into.carry, linear.carry)
 
     zeros: Arrays = [sh.zero_cotangent(aval) for aval in linear.consts]
     n, kept, last = recorded.iterations, recorded.kept, cotangents.carry
@@ -697,9 +703,9 @@ def _pull_scan(
         totals, collected = sums
         place = _place(i, params)
         residuals = replay.residuals(at(place, carry))
-        into = replay.pull_back(residuals, [*cts, *_slices(cotangents.ys, place)])
+        into = replay.pull_back(residuals, [*cts, *_slices(cotangents.ys, place)], totals)
         parts = cotangents_of(into.xs, linear.xs)
-        totals = added(totals, into.consts)
+        totals = cotangents_of(into.consts, linear.consts)
         collected = write(collected, parts, place)
         return (totals, collected), cotangents_of(into.carry, linear.carry)
 

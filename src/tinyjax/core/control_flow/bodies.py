@@ -17,7 +17,6 @@ import attrs
 from tinyjax import tree
 from tinyjax.core.control_flow.common import at_front, convert_all
 from tinyjax.core.primitives import shape as sh
-from tinyjax.core.primitives.rules import add_arrays
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules, staging
 from tinyjax.core.transforms import batching
 from tinyjax.core.transforms.jvp import jvp_jaxpr
@@ -168,13 +167,6 @@ def cotangents_of(
     ]
 
 
-def added(sums: Sequence[Array], cotangents: Sequence[prim.Tangent]) -> list[Array]:
-    """Add cotangents, any of which may be ``ZERO``, to sums."""
-    return [
-        s if ct is prim.ZERO else add_arrays(s, ct) for s, ct in zip(sums, cotangents, strict=True)
-    ]
-
-
 @attrs.frozen(eq=False, repr=False)
 class LoopBody:
     """The program of an iteration: constants, the carry and slices to the new carry and outputs.
@@ -299,15 +291,18 @@ class LoopBody:
         """
         known, unknown = self.binders.partitioned(linear)
         known_avals, avals = self.in_avals.partitioned(linear)
-        jaxpr = jx.Jaxpr((*known.flat, *unknown.flat), self.jaxpr.eqns, self.jaxpr.outs)
+        # The sums are cotangents of constants, as of results: what is added is added in its place.
+        outs = (*self.jaxpr.outs, *unknown.consts)
+        jaxpr = jx.Jaxpr((*known.flat, *unknown.flat), self.jaxpr.eqns, outs)
         num_sums, num_slices = len(unknown.consts), len(known.carry) + len(known.xs)
 
         def iteration(args: LoopOperands[Array]) -> LoopResults[Array]:
             sums, state = args.carry[:num_sums], args.carry[num_sums:]
             slices, outputs = args.xs[:num_slices], args.xs[num_slices:]
             cotangents = prim.with_zeros((*linear.carry, *nonzero), (*state, *outputs))
+            cotangents = [*cotangents, *sums]
             into = unknown.like(backward_pass(jaxpr, [*args.consts, *slices], cotangents))
-            carry = [*added(sums, into.consts), *cotangents_of(into.carry, avals.carry)]
+            carry = cotangents_of((*into.consts, *into.carry), (*avals.consts, *avals.carry))
             return LoopResults(carry, cotangents_of(into.xs, avals.xs))
 
         outputs = [aval.cotangent() for aval in prim.marked(self.out_avals.ys, nonzero)]

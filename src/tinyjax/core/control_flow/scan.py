@@ -168,7 +168,7 @@ def _scan_lowering(b: Lowering, operands: hlo.Values, params: ScanParams) -> hlo
         i, args, ys = state[0], loop.operands(state[1:first_y]), state[first_y:]
         place = b.sub(index(length - 1), i) if params.reverse else i
         rows = [_read_row(b, x, place, aval) for x, aval in zip(args.xs, avals.xs, strict=True)]
-        outs = lower_jaxpr(b, params.jaxpr, [*args.consts, *args.carry, *rows])
+        outs = lower_jaxpr(b, params.jaxpr, [*args.consts, *args.carry, *rows], repeated=True)
         after = loop.results(outs)
         ys = [
             _write_row(b, y, row, place, aval)

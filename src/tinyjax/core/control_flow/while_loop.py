@@ -126,7 +126,7 @@ def _while_lowering(b: Lowering, operands: hlo.Values, params: WhileParams) -> h
 
     def body(values: hlo.Values) -> hlo.Values:
         values = all_as_parts(b, values, types)
-        after = lower_jaxpr(b, params.body, values[n:])
+        after = lower_jaxpr(b, params.body, values[n:], repeated=True)
         return all_as_parts(b, [*values[: n + m], *after], types)
 
     if not operands:  # no state: the loop ends at once or never

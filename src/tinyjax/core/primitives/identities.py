@@ -45,22 +45,10 @@ def _barrier_lowering(b: Lowering, operands: hlo.Values, params: prim.NoParams) 
 
 @optimization_barrier_p.def_lowering(platform="cpu")
 def _barrier_cpu(b: Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
-    # XLA drops the operation on CPU before it fuses; a call, which copies operands, it keeps.
     # Parameters of the program are not computed, and so not computed twice.
     if b.is_entry and all(x.name.startswith("%arg") for x in operands):
         return b.emit("stablehlo.optimization_barrier", operands, b.results)
-    # The call has its operands by rows, and what was transposed would be moved for it.
-    orders = [b.orders.get(x.name, ()) for x in operands]
-    backs = [sorted(range(len(order)), key=order.__getitem__) for order in orders]
-    rows = [b.transpose(x, back) if back else x for x, back in zip(operands, backs, strict=True)]
-    types = [x.type for x in rows]
-
-    def write(b: Lowering, operands: list[hlo.Value]) -> hlo.Values:
-        return b.emit("stablehlo.optimization_barrier", operands, types)
-
-    outs = b.outlined("optimization_barrier", rows, types, write)
-    pairs = zip(outs, orders, strict=True)
-    return [b.transpose(out, order) if order else out for out, order in pairs]
+    return b.barrier(operands)
 
 
 @optimization_barrier_p.def_jvp

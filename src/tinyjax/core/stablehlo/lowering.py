@@ -294,6 +294,24 @@ class Lowering(Builder):
         }
         return self.emit("func.call", operands, results, attributes)
 
+    def barrier(self, operands: Sequence[hlo.Value]) -> list[hlo.Value]:
+        """Write what keeps values apart from what reads them, for a CPU.
+
+        XLA drops the operation that is meant for it before it fuses; a call it keeps.
+        """
+        # The call has its operands by rows, and what was transposed would be moved for it.
+        orders = [self.orders.get(x.name, ()) for x in operands]
+        backs = [sorted(range(len(order)), key=order.__getitem__) for order in orders]
+        pairs = zip(operands, backs, strict=True)
+        rows = [self.transpose(x, back) if back else x for x, back in pairs]
+        types = [x.type for x in rows]
+
+        def write(b: Lowering, operands: list[hlo.Value]) -> Sequence[hlo.Value]:
+            return b.emit("stablehlo.optimization_barrier", operands, types)
+
+        outs = zip(self.outlined("optimization_barrier", rows, types, write), orders, strict=True)
+        return [self.transpose(out, order) if order else out for out, order in outs]
+
     def custom_call(  # noqa: PLR0913 (as StableHLO has it)
         self,
         target: str,

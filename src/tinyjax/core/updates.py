@@ -1,0 +1,113 @@
+"""Arrays that iterations of loops read and update, which XLA:CPU is to update in place.
+
+XLA updates an array in place where what stood there is not needed any more. But where it fuses
+operations, it computes anew in each fusion what is cheap: an element that was read before an update
+is read again behind it. Then the array is copied, twice in every iteration. Gradients of loops that
+read an array at some places are such loops, since cotangents are added there.
+
+A barrier behind such a read, through which the array and what was read go, puts the read before the
+updates, once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import attrs
+
+from tinyjax._base.records import Record
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim
+
+
+@attrs.frozen(eq=False, repr=False)
+class Schedule(Record):
+    """The equations of an iteration, with reads of arrays before updates of these.
+
+    Attributes:
+        eqns: the equations.
+        reads: what is read of an array that is updated, and of which; arrays of which only the next
+            update takes what is read are left out, since it is read there.
+    """
+
+    eqns: Sequence[jx.JaxprEqn]
+    reads: Mapping[jx.Var, jx.Var]
+
+
+def schedule(body: jx.Jaxpr) -> Schedule:
+    """Return the equations of a loop's body in the order in which they are written."""
+    return body.derive("schedule", lambda: _schedule(body))
+
+
+def _schedule(body: jx.Jaxpr) -> Schedule:
+    arrays = _updated_arrays(body)
+    reads = _early_reads(body, arrays) if arrays and not jx.effects(body).any else {}
+    by_array = defaultdict[jx.Var, set[jx.Atom]](set)
+    for read, array in reads.items():
+        by_array[array].add(read)
+    missing = set[jx.Atom]().union(*[eqn.out_binders for eqn in body.eqns])
+    written: list[jx.JaxprEqn] = []
+    left: Sequence[jx.JaxprEqn] = body.eqns
+    while left and reads:
+        postponed: list[jx.JaxprEqn] = []
+        for eqn in left:
+            needed = set(eqn.inputs).union(
+                *[by_array[arrays[v]] for v in eqn.out_binders if v in arrays]
+            )
+            if missing.isdisjoint(needed):
+                missing.difference_update(eqn.out_binders)
+                written.append(eqn)
+            else:
+                postponed.append(eqn)
+        if len(postponed) == len(left):  # what is read depends on updates of what it is read of
+            return Schedule(body.eqns, {})
+        left = postponed
+    return Schedule(written, reads) if reads else Schedule(body.eqns, {})
+
+
+def _early_reads(body: jx.Jaxpr, arrays: Mapping[jx.Var, jx.Var]) -> dict[jx.Var, jx.Var]:
+    updates = defaultdict[jx.Atom, set[jx.Var]](set)
+    for result, array in arrays.items():
+        updates[array].add(result)
+    reads: dict[jx.Var, jx.Var] = {}
+    read_twice = set[jx.Var]()
+    # What takes a value: updates by their results, and the body's result by None.
+    takers = defaultdict[jx.Atom, set[jx.Var | None]](set)
+    for x in body.outs:
+        takers[x].add(None)
+    for eqn in reversed(body.eqns):
+        taken = set[jx.Var | None]()
+        for out in eqn.out_binders:
+            taken |= {out} if out in arrays else takers[out]
+        for x in eqn.inputs:
+            takers[x] |= taken
+            if not isinstance(x, jx.Var) or x not in updates or len(eqn.out_binders) != 1:
+                continue
+            (out,) = eqn.out_binders
+            if out not in arrays and 2 * out.aval.size <= x.aval.size:
+                reads[out] = x
+                if not takers[out] <= updates[x]:
+                    read_twice.add(x)
+    return {out: x for out, x in reads.items() if x in read_twice}
+
+
+def _updated_arrays(body: jx.Jaxpr) -> dict[jx.Var, jx.Var]:
+    """Return the results of updates in place, and the arrays that they update."""
+    arrays: dict[jx.Var, jx.Var] = {}
+    mostly_zero: set[jx.Atom] = set()  # adding one is an update, as XLA knows
+    for eqn in body.eqns:
+        marks = eqn.primitive.rules.extensions
+        if len(eqn.out_binders) != 1 or not eqn.inputs:
+            continue
+        (out,), operand = eqn.out_binders, eqn.inputs[0]
+        others = [x for x in eqn.inputs if x not in mostly_zero]
+        if prim.MATERIALIZES in marks and eqn.primitive.rule(prim.MATERIALIZES)():
+            if isinstance(operand, jx.Lit):
+                mostly_zero.add(out)
+            elif not jx.subjaxprs(eqn.params):
+                arrays[out] = operand
+        elif prim.ELEMENTWISE in marks and len(eqn.inputs) == 2 and len(others) == 1:
+            (other,) = others
+            if isinstance(other, jx.Var):
+                arrays[out] = other
+    return arrays

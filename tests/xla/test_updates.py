@@ -1,0 +1,134 @@
+"""Loops that read and update arrays at several places: an iteration copies none of them."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax import lax
+from tinyjax.core import lowering, updates
+from tinyjax.core.tracing import jaxpr as jx
+
+N = 1000
+
+
+def swept(u: Any) -> Any:
+    """A sweep of Gauss and Seidel: each element is that of its new and its old neighbour."""
+    return lax.fori_loop(
+        1, N - 1, lambda i, u: u.at[i].set((u[i - 1] + u[i + 1]) / 2 + u[i] / 10), u
+    )
+
+
+def powers(a: Any) -> Any:
+    """Powers of a number, each from the one before, and from nothing else."""
+    start = jnp.zeros(N).at[0].set(1.0)
+    return lax.fori_loop(1, N, lambda i, y: y.at[i].set(y[i - 1] * a + 0 * y[i - 2]), start)
+
+
+def counted(x: Any) -> Any:
+    """Each element is exchanged for the one behind it."""
+    return lax.fori_loop(0, N - 1, lambda i, x: x.at[i].set(x[i + 1]).at[i + 1].set(x[i]), x)
+
+
+def gradient(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    slope: Callable[[Any], Any] = tinyjax.grad(lambda x: jnp.sum(fun(x) ** 2))
+    return slope
+
+
+ARRAY, NUMBER = jnp.linspace(0.0, 1.0, N), jnp.float32(0.99)
+
+
+def copies(fun: Callable[[Any], Any], x: Any) -> int:
+    """Count where iterations of a compiled program's loops copy an array of so many elements."""
+    text = tinyjax.jit(fun).lower(x).compile().as_text()
+    computations = [part for part in text.split("\n\n") if not part.lstrip().startswith("ENTRY")]
+    return sum(len(re.findall(rf"f32\[{N}\]\S* copy\(", part)) for part in computations)
+
+
+@pytest.mark.parametrize(
+    ("fun", "x"), [(gradient(swept), ARRAY), (gradient(powers), NUMBER), (counted, ARRAY)]
+)
+def test_an_iteration_copies_no_array(
+    fun: Callable[[Any], Any], x: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert copies(fun, x) == 0
+    monkeypatch.setattr(lowering, "schedule", lambda body: updates.Schedule(body.eqns, {}))
+    assert copies(lambda x: fun(x) + 0, x) > 0
+
+
+def test_what_is_read_by_what_an_update_gave_is_read_where_it_stands() -> None:
+    """Its place is known only behind the update, and it is of the array before."""
+
+    def step(i: Any, x: Any) -> Any:
+        new = x.at[i].set(x[i] + 1)
+        place = new[i].astype(int) % N
+        return new.at[place].set(x[i] + x[place])
+
+    x = np.arange(N, dtype=np.float32) * 7 % 50
+    expected = x.copy()
+    for i in range(N):
+        old = expected.copy()
+        expected[i] += 1
+        place = int(expected[i]) % N
+        expected[place] = old[i] + old[place]
+    result = tinyjax.jit(lambda x: lax.fori_loop(0, N, step, x))(x)
+    np.testing.assert_array_equal(result, expected)
+
+
+def test_values() -> None:
+    np.testing.assert_allclose(
+        tinyjax.jit(tinyjax.grad(lambda a: powers(a)[50]))(NUMBER), 50 * 0.99**49, rtol=1e-4
+    )
+    u = np.linspace(0, 1, N)
+    for i in range(1, N - 1):
+        u[i] = (u[i - 1] + u[i + 1]) / 2 + u[i] / 10
+    np.testing.assert_allclose(tinyjax.jit(swept)(ARRAY), u, rtol=1e-4)
+    # The sum is linear in what the sweep begins with: the gradient is the same everywhere.
+    with tinyjax.default_dtypes("float64"):
+        slopes = tinyjax.jit(tinyjax.grad(lambda u: jnp.sum(swept(u))))(np.linspace(0, 1, N))
+        other = np.linspace(1, 3, N) ** 2
+        total = tinyjax.jit(lambda u: jnp.sum(swept(u)))
+        np.testing.assert_allclose(total(other) - total(other - 1), slopes.sum(), rtol=1e-10)
+
+
+def equations(jaxpr: jx.Jaxpr) -> list[jx.JaxprEqn]:
+    inner = [x for eqn in jaxpr.eqns for x in jx.subjaxprs(eqn.params)]
+    return [*jaxpr.eqns, *[eqn for each in inner for eqn in equations(each)]]
+
+
+def test_cotangents_of_constants_of_loops_are_added_in_their_place() -> None:
+    """Of a matrix whose rows a loop reads, each iteration adds to two places of one sum."""
+    n = 30
+
+    def solved(matrix: Any, b: Any) -> Any:
+        def step(i: Any, x: Any) -> Any:
+            return x.at[i].set((b[i] - jnp.dot(matrix[i], x)) / matrix[i, i])
+
+        return lax.fori_loop(0, n, step, jnp.zeros(n))
+
+    fun = tinyjax.grad(lambda matrix, b: jnp.sum(solved(matrix, b)), argnums=(0, 1))
+    rng = np.random.default_rng(0)
+    matrix, b = np.tril(rng.uniform(size=(n, n))) + n * np.eye(n), rng.uniform(size=n)
+    eqns = equations(tinyjax.make_jaxpr(fun)(matrix, b).jaxpr)
+    zeros = {
+        eqn.out_binders[0]
+        for eqn in eqns
+        if eqn.primitive.name == "dynamic_update_slice" and isinstance(eqn.inputs[0], jx.Lit)
+    }
+    adding = [
+        eqn for eqn in eqns if eqn.primitive.name == "add" and not zeros.isdisjoint(eqn.inputs)
+    ]
+    whole = [eqn for eqn in adding if eqn.out_binders[0].aval.shape == (n, n)]
+    assert len(whole) == 2
+    assert not any(zeros.issuperset(eqn.inputs) for eqn in whole)
+    inverse = np.linalg.inv(np.asarray(matrix, np.float64))
+    into = inverse.T @ np.ones(n)
+    of_matrix, of_b = tinyjax.jit(fun)(matrix, b)
+    np.testing.assert_allclose(of_b, into, rtol=1e-4)
+    np.testing.assert_allclose(
+        of_matrix, -np.tril(np.outer(into, inverse @ b)), rtol=1e-3, atol=1e-6
+    )
