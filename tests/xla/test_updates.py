@@ -1,9 +1,11 @@
 """Loops that read and update arrays at several places: an iteration copies none of them."""
 
+import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 
@@ -40,6 +42,72 @@ def gradient(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 ARRAY, NUMBER = jnp.linspace(0.0, 1.0, N), jnp.float32(0.99)
+
+
+def orders() -> Iterator[str]:
+    """Orders of up to three reads and up to three updates: ``RUR`` is a read, an update, a read."""
+    for reads, writes in itertools.product(range(4), range(1, 4)):
+        for places in itertools.combinations(range(reads + writes), reads):
+            yield "".join("R" if i in places else "U" for i in range(reads + writes))
+
+
+@attrs.frozen
+class Pattern:
+    """A loop that reads and updates elements of an array in an order.
+
+    Attributes:
+        order: the order.
+        reads_old: whether reads are of the array as it was before the iteration.
+    """
+
+    order: str
+    reads_old: bool
+
+    def _iteration(self, i: Any, x: Any, updated: Callable[[Any, Any, Any], Any]) -> Any:
+        rng = np.random.default_rng(list(f"{self.order}{self.reads_old}".encode()))
+        first, values = x, []
+        for k, operation in enumerate(self.order):
+            place = i + int(rng.integers(4))
+            if operation == "R":
+                values.append((first if self.reads_old else x)[place])
+            else:
+                used = [value / 4 for value in values if rng.random() < 0.6]
+                x = updated(x, place, sum(used, np.float32(k)))
+        return x, sum(values, np.float32(0))
+
+    def run(self, x: Any) -> Any:
+        def step(x: Any, i: Any) -> Any:
+            return self._iteration(i, x, lambda x, place, value: x.at[place].set(value))
+
+        return lax.scan(step, x, jnp.arange(N - 4))
+
+    def run_with_numpy(self, x: Any) -> Any:
+        def updated(x: Any, place: Any, value: Any) -> Any:
+            x = x.copy()
+            x[place] = value
+            return x
+
+        sums = []
+        for i in range(N - 4):
+            x, total = self._iteration(i, x, updated)
+            sums.append(total)
+        return x, np.array(sums, np.float32)
+
+
+@pytest.mark.sampled(8)
+@pytest.mark.parametrize("reads_old", [False, True])
+@pytest.mark.parametrize("order", [*orders()])
+def test_no_order_of_reads_and_updates_copies_an_array(order: str, reads_old: bool) -> None:
+    """But in gradients of what reads an array as it was, behind an update, by functional style."""
+    pattern, x = Pattern(order, reads_old), np.linspace(-1, 1, N, dtype=np.float32)
+    for result, expected in zip(
+        tinyjax.jit(pattern.run)(x), pattern.run_with_numpy(x), strict=True
+    ):
+        np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5)
+    assert copies(pattern.run, x) == 0
+    if not reads_old:
+        sums = tinyjax.grad(lambda x: sum(jnp.sum(out**2) for out in pattern.run(x)))
+        assert copies(sums, x) == 0
 
 
 def copies(fun: Callable[[Any], Any], x: Any) -> int:

@@ -133,6 +133,7 @@ def lower_jaxpr(
     if repeated and divided is None and b.platform == "cpu":
         scheduled = schedule(jaxpr)
         eqns, reads = scheduled.eqns, scheduled.reads
+    arrays_read = {*reads.values()}
     located = b if isinstance(b, LocatedLowering) else None
     outer_location = "" if located is None else located.location
     with frames.LEVEL:
@@ -149,9 +150,10 @@ def lower_jaxpr(
             if len(outs) == len(eqn.out_binders) == 1:
                 (out,) = eqn.out_binders
                 if out in reads:
-                    array = env[reads[out]]
-                    outs = b.barrier([outs[0], array])
+                    outs = b.barrier([outs[0], env[reads[out]]])
                     env[reads[out]] = outs[1]
+                elif out in arrays_read:
+                    outs = b.barrier(outs)
                 env[out] = outs[0]
             else:
                 env.update(zip(eqn.out_binders, outs, strict=True))
