@@ -124,7 +124,7 @@ def test_an_iteration_copies_no_array(
     fun: Callable[[Any], Any], x: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert copies(fun, x) == 0
-    monkeypatch.setattr(lowering, "schedule", lambda body: updates.Schedule(body.eqns, {}))
+    monkeypatch.setattr(lowering, "schedule", lambda body: updates.Schedule(body.eqns, {}, ()))
     assert copies(lambda x: fun(x) + 0, x) > 0
 
 

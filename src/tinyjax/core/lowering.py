@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from tinyjax._base import frames
@@ -130,10 +130,10 @@ def lower_jaxpr(
     divided = b.module.divided
     eqns: Sequence[jx.JaxprEqn] = jaxpr.eqns
     reads: Mapping[jx.Var, jx.Var] = {}
+    updated: Collection[jx.Var] = ()
     if repeated and divided is None and b.platform == "cpu":
         scheduled = schedule(jaxpr)
-        eqns, reads = scheduled.eqns, scheduled.reads
-    arrays_read = {*reads.values()}
+        eqns, reads, updated = scheduled.eqns, scheduled.reads, scheduled.arrays
     located = b if isinstance(b, LocatedLowering) else None
     outer_location = "" if located is None else located.location
     with frames.LEVEL:
@@ -152,7 +152,7 @@ def lower_jaxpr(
                 if out in reads:
                     outs = b.barrier([outs[0], env[reads[out]]])
                     env[reads[out]] = outs[1]
-                elif out in arrays_read:
+                elif out in updated:
                     outs = b.barrier(outs)
                 env[out] = outs[0]
             else:

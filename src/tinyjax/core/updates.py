@@ -12,7 +12,7 @@ updates, once.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import attrs
 
@@ -28,10 +28,12 @@ class Schedule(Record):
         eqns: the equations.
         reads: what is read of an array that is updated, and of which; arrays of which only the next
             update takes what is read are left out, since it is read there.
+        arrays: those of them that the iteration makes, and what else it computes and then updates.
     """
 
     eqns: Sequence[jx.JaxprEqn]
     reads: Mapping[jx.Var, jx.Var]
+    arrays: Collection[jx.Var]
 
 
 def schedule(body: jx.Jaxpr) -> Schedule:
@@ -45,7 +47,8 @@ def _schedule(body: jx.Jaxpr) -> Schedule:
     by_array = defaultdict[jx.Var, set[jx.Atom]](set)
     for read, array in reads.items():
         by_array[array].add(read)
-    missing = set[jx.Atom]().union(*[eqn.out_binders for eqn in body.eqns])
+    missing = set[jx.Var]().union(*[eqn.out_binders for eqn in body.eqns])
+    computed = missing.intersection(arrays.values()).difference(arrays)
     written: list[jx.JaxprEqn] = []
     left: Sequence[jx.JaxprEqn] = body.eqns
     while left and reads:
@@ -60,9 +63,9 @@ def _schedule(body: jx.Jaxpr) -> Schedule:
             else:
                 postponed.append(eqn)
         if len(postponed) == len(left):  # what is read depends on updates of what it is read of
-            return Schedule(body.eqns, {})
+            return Schedule(body.eqns, {}, computed)
         left = postponed
-    return Schedule(written, reads) if reads else Schedule(body.eqns, {})
+    return Schedule(written if reads else body.eqns, reads, {*reads.values(), *computed})
 
 
 def _early_reads(body: jx.Jaxpr, arrays: Mapping[jx.Var, jx.Var]) -> dict[jx.Var, jx.Var]:

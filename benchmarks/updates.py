@@ -1,0 +1,266 @@
+"""``python -m benchmarks.updates``: gradients of loops that read and update arrays, beside JAX.
+
+Loops are written by elements and rows, as programs for NumPy are. Functions and gradients of both
+libraries are compiled, in float64, and take turns. Time is the clock's, the least of several calls.
+Where JAX refuses a gradient, as of loops whose bounds it does not know, there is none.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import jax
+import numpy as np
+from rich.progress import track
+
+import tinyjax
+from benchmarks.command import new_console, parser
+from benchmarks.report import any_missed, duration, insert, markdown, print_table, verdict
+
+#: A gradient may take so many times as long as its function.
+_MOST: Final = 8.0
+
+Function = Callable[..., Any]
+#: Makes a function of a library, and gives what it is called with.
+Kernel = Callable[[Any], tuple[Function, Sequence[Any]]]
+
+
+def _draw(*shape: int) -> Any:
+    return np.random.default_rng(0).normal(size=shape)
+
+
+def _sweep(lib: Any) -> tuple[Function, Sequence[Any]]:
+    n = 10_000
+
+    def fun(u: Any) -> Any:
+        return lib.lax.fori_loop(
+            1, n - 1, lambda i, u: u.at[i].set((u[i - 1] + u[i + 1]) / 2 + u[i] / 10), u
+        )
+
+    return fun, [np.linspace(0, 1, n)]
+
+
+def _sweeps(lib: Any) -> tuple[Function, Sequence[Any]]:
+    n, loop = 60, lib.lax.fori_loop
+
+    def fun(a: Any) -> Any:
+        def at(i: Any, j: Any, a: Any) -> Any:
+            near = sum(a[i + k, j + m] for k in (-1, 0, 1) for m in (-1, 0, 1))
+            return a.at[i, j].set(near / 9)
+
+        def sweep(_: Any, a: Any) -> Any:
+            row = lambda i, a: loop(1, n - 1, lambda j, a: at(i, j, a), a)  # noqa: E731
+            return loop(1, n - 1, row, a)
+
+        return loop(0, 4, sweep, a)
+
+    return fun, [_draw(n, n)]
+
+
+def _recurrence(lib: Any) -> tuple[Function, Sequence[Any]]:
+    n = 5_000
+
+    def fun(a: Any) -> Any:
+        start = lib.numpy.ones(n)
+        return lib.lax.fori_loop(
+            2, n, lambda i, y: y.at[i].set(y[i - 1] * a[i] + y[i - 2] / 2), start
+        )
+
+    return fun, [_draw(n) * 0.3]
+
+
+def _table(lib: Any) -> tuple[Function, Sequence[Any]]:
+    n, loop = 80, lib.lax.fori_loop
+
+    def fun(scores: Any) -> Any:
+        def at(i: Any, j: Any, d: Any) -> Any:
+            skipped = lib.numpy.logaddexp(d[i - 1, j], d[i, j - 1])
+            value = lib.numpy.logaddexp(skipped, d[i - 1, j - 1] + scores[i - 1, j - 1])
+            return d.at[i, j].set(value)
+
+        row = lambda i, d: loop(1, n + 1, lambda j, d: at(i, j, d), d)  # noqa: E731
+        return loop(1, n + 1, row, lib.numpy.zeros((n + 1, n + 1)))
+
+    return fun, [_draw(n, n)]
+
+
+def _deriche(lib: Any) -> tuple[Function, Sequence[Any]]:
+    n, m = 400, 200
+
+    def fun(x: Any) -> Any:
+        def column(j: Any, state: Any) -> Any:
+            y, before, second, last = state
+            value = 0.3 * x[:, j] + 0.2 * last + 0.5 * before - 0.1 * second
+            return y.at[:, j].set(value), value, before, x[:, j]
+
+        zeros = lib.numpy.zeros(n)
+        start = (lib.numpy.zeros((n, m)), zeros, zeros, zeros)
+        return lib.lax.fori_loop(0, m, column, start)[0]
+
+    return fun, [_draw(n, m)]
+
+
+def _triangular_system(lib: Any) -> tuple[Function, Sequence[Any]]:
+    n, jnp = 400, lib.numpy
+
+    def fun(matrix: Any, b: Any) -> Any:
+        def step(i: Any, x: Any) -> Any:
+            row = jnp.where(jnp.arange(n) < i, matrix[i], 0)
+            return x.at[i].set((b[i] - jnp.dot(row, x)) / matrix[i, i])
+
+        return lib.lax.fori_loop(0, n, step, jnp.zeros(n))
+
+    return fun, [np.tril(_draw(n, n)) / n + np.eye(n), _draw(n)]
+
+
+def _convolution(lib: Any) -> tuple[Function, Sequence[Any]]:
+    n, k, loop, jnp = 32, 3, lib.lax.fori_loop, lib.numpy
+
+    def fun(x: Any, w: Any) -> Any:
+        size = n - k + 1
+
+        def at(i: Any, j: Any, out: Any) -> Any:
+            window = lib.lax.dynamic_slice(x, (i, j, 0), (k, k, 3))
+            return out.at[i, j].set(jnp.sum(window[..., None] * w, axis=(0, 1, 2)))
+
+        row = lambda i, out: loop(0, size, lambda j, out: at(i, j, out), out)  # noqa: E731
+        return loop(0, size, row, jnp.zeros((size, size, 8)))
+
+    return fun, [_draw(n, n, 3), _draw(k, k, 3, 8)]
+
+
+def _lu(lib: Any) -> tuple[Function, Sequence[Any]]:
+    n, jnp = 60, lib.numpy
+
+    def fun(a: Any) -> Any:
+        def step(k: Any, a: Any) -> Any:
+            below = jnp.arange(n) > k
+            column = jnp.where(below, a[:, k] / a[k, k], 0)
+            a = a - jnp.outer(column, jnp.where(below, a[k], 0))
+            return a.at[:, k].set(jnp.where(below, column, a[:, k]))
+
+        return lib.lax.fori_loop(0, n, step, a)
+
+    return fun, [_draw(n, n) + n * np.eye(n)]
+
+
+def _stencil(lib: Any) -> tuple[Function, Sequence[Any]]:
+    n = 150
+
+    def fun(a: Any) -> Any:
+        def step(_: Any, a: Any) -> Any:
+            near = a[1:-1, :-2] + a[1:-1, 2:] + a[2:, 1:-1] + a[:-2, 1:-1]
+            return a.at[1:-1, 1:-1].set((a[1:-1, 1:-1] + near) / 5)
+
+        return lib.lax.fori_loop(0, 100, step, a)
+
+    return fun, [_draw(n, n)]
+
+
+def _cholesky(lib: Any) -> tuple[Function, Sequence[Any]]:
+    n, loop, jnp = 40, lib.lax.fori_loop, lib.numpy
+
+    def fun(a: Any) -> Any:
+        def dot(a: Any, i: Any, j: Any) -> Any:
+            return jnp.dot(jnp.where(jnp.arange(n) < j, a[i], 0), a[j])
+
+        def row(i: Any, a: Any) -> Any:
+            at = lambda j, a: a.at[i, j].set((a[i, j] - dot(a, i, j)) / a[j, j])  # noqa: E731
+            a = loop(0, i, at, a)
+            return a.at[i, i].set(jnp.sqrt(a[i, i] - dot(a, i, i)))
+
+        return jnp.tril(loop(0, n, row, a))
+
+    return fun, [_draw(n, n) @ _draw(n, n).T / n + n * np.eye(n)]
+
+
+KERNELS: Final[dict[str, Kernel]] = {
+    "a sweep over 10,000 numbers": _sweep,
+    "four sweeps over 60 x 60": _sweeps,
+    "a recurrence of 5,000 numbers": _recurrence,
+    "a table of 80 x 80, by soft maxima": _table,
+    "Deriche's filter, 400 x 200": _deriche,
+    "a triangular system, 400 x 400": _triangular_system,
+    "a convolution of 32 x 32, by pixels": _convolution,
+    "100 steps of a stencil on 150 x 150": _stencil,
+    "LU of 60 x 60, by columns": _lu,
+    "Cholesky of 40 x 40, by elements": _cholesky,
+}
+
+
+def _calls(lib: Any, kernel: Kernel) -> list[Callable[[], Any] | None]:
+    """Return calls of a function and of its gradient, which have been made once."""
+    fun, data = kernel(lib)
+    args = [lib.numpy.asarray(x) for x in data]
+
+    def loss(*args: Any) -> Any:
+        return lib.numpy.sum(fun(*args) ** 2)
+
+    calls: list[Callable[[], Any] | None] = []
+    for each in (fun, lib.grad(loss, argnums=tuple(range(len(args))))):
+        compiled = lib.jit(each)
+        try:
+            lib.block_until_ready(compiled(*args))
+        except ValueError:  # JAX's, of bounds that it does not know
+            calls.append(None)
+            continue
+        calls.append(lambda compiled=compiled: lib.block_until_ready(compiled(*args)))
+    return calls
+
+
+def _seconds(call: Callable[[], Any]) -> float:
+    begin = time.perf_counter()
+    call()
+    return time.perf_counter() - begin
+
+
+def main() -> int:
+    options = parser("benchmarks.updates", __doc__, "take a third of the turns").parse_args()
+    console = new_console()
+    jax.config.update("jax_enable_x64", True)
+    tinyjax.config.update("default_dtypes", "float64")
+    tinyjax.config.update("tier", "compiled")
+    rows: list[list[str]] = []
+    for name in track(KERNELS, "measuring", console=console, transient=True):
+        calls = [*_calls(tinyjax, KERNELS[name]), *_calls(jax, KERNELS[name])]
+        best: list[float | None] = [
+            None if call is None else min([_seconds(call) for _ in range(2)]) for call in calls
+        ]
+        for _ in range(5 if options.quick else 15):
+            for i, call in enumerate(calls):
+                if call is not None:
+                    best[i] = min(best[i], _seconds(call))
+        fun, gradient, theirs, their_gradient = best
+        rows.append(
+            [
+                name,
+                duration(fun),
+                duration(gradient),
+                f"{gradient / fun:.1f}",
+                duration(theirs),
+                "refused" if their_gradient is None else duration(their_gradient),
+                "" if their_gradient is None else f"{their_gradient / theirs:.1f}",
+                verdict(gradient <= _MOST * fun),
+            ]
+        )
+    headings = [
+        "",
+        "function",
+        "gradient",
+        "ratio",
+        "jax",
+        "gradient",
+        "ratio",
+        f"at most {_MOST:.0f}",
+    ]
+    caption = "Compiled, float64; the ratio is of the gradient to the function of the same library."
+    print_table(headings, rows, caption, console)
+    if options.docs is not None:
+        text = f"{markdown(headings, rows)}\n\n{caption}"
+        insert(options.docs / "performance.md", "updates", text)
+    return 1 if any_missed(rows) and options.strict else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
