@@ -210,9 +210,13 @@ def _calls(lib: Any, kernel: Kernel) -> list[Callable[[], Any] | None]:
 
 
 def _seconds(call: Callable[[], Any]) -> float:
-    begin = time.perf_counter()
-    call()
-    return time.perf_counter() - begin
+    """Return the least time of some calls one after another."""
+    times: list[float] = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - begin)
+    return min(times)
 
 
 def main() -> int:
@@ -224,9 +228,7 @@ def main() -> int:
     rows: list[list[str]] = []
     for name in track(KERNELS, "measuring", console=console, transient=True):
         calls = [*_calls(tinyjax, KERNELS[name]), *_calls(jax, KERNELS[name])]
-        best: list[float | None] = [
-            None if call is None else min([_seconds(call) for _ in range(2)]) for call in calls
-        ]
+        best: list[float | None] = [None if call is None else _seconds(call) for call in calls]
         for _ in range(5 if options.quick else 15):
             for i, call in enumerate(calls):
                 if call is not None:
