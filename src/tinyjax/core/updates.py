@@ -13,11 +13,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from typing import Final
 
 import attrs
 
 from tinyjax._base.records import Record
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim
+
+#: A loop whose state takes so many bytes is no more one function of machine code: a barrier is then
+#: a call, which takes as long as to copy so many bytes.
+_WHOLE_LOOP: Final = 16_384
+_COPIED: Final = 4_096
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -91,6 +97,8 @@ def _early_reads(body: jx.Jaxpr, arrays: Mapping[jx.Var, jx.Var]) -> dict[jx.Var
                 reads[out] = x
                 if not takers[out] <= updates[x]:
                     read_twice.add(x)
+    if sum([v.aval.nbytes for v in body.in_binders]) > _WHOLE_LOOP:
+        read_twice = {x for x in read_twice if x.aval.nbytes > _COPIED}
     return {out: x for out, x in reads.items() if x in read_twice}
 
 
