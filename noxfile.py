@@ -259,8 +259,8 @@ def processors(session: nox.Session, processor: str) -> None:
     python = str(PROGRAMS / "python")
     found = session.run(python, "-W", "ignore", "-c", ask, silent=True)
     # tests/conftest.py leaves flags alone that are in the environment
-    ask = "from tools import quick; print(quick.FLAGS)"
-    quick = session.run(python, "-c", ask, silent=True, env=TESTS)
+    flags = "from tools import quick; print(quick.FLAGS)"
+    quick = session.run(python, "-c", flags, silent=True, env=TESTS)
     run(
         session,
         *("pytest", "-n", "2", *session.posargs),

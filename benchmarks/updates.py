@@ -1,13 +1,13 @@
 """``python -m benchmarks.updates``: gradients of loops that read and update arrays, beside JAX.
 
 Loops are written by elements and rows, as programs for NumPy are. Functions and gradients of both
-libraries are compiled, in float64, and take turns. Time is the clock's, the least of several calls.
+libraries are compiled, in float64, and take turns. Time is the clock's, the median of the turns.
 Where JAX refuses a gradient, as of loops whose bounds it does not know, there is none.
 """
 
 import sys
-import time
 from collections.abc import Callable, Sequence
+from statistics import median
 from typing import Any, Final
 
 import jax
@@ -16,6 +16,7 @@ from rich.progress import track
 
 import tinyjax
 from benchmarks.command import new_console, parser
+from benchmarks.measure import QUICK, THOROUGH, Call, interleaved
 from benchmarks.report import any_missed, duration, insert, markdown, print_table, verdict
 
 #: A gradient may take so many times as long as its function.
@@ -189,63 +190,51 @@ KERNELS: Final[dict[str, Kernel]] = {
 }
 
 
-def _calls(lib: Any, kernel: Kernel) -> list[Callable[[], Any] | None]:
-    """Return calls of a function and of its gradient, which have been made once."""
+def _calls(lib: Any, kernel: Kernel) -> dict[str, Call]:
+    """Return calls of a function and of its gradient, if the library has one, by what they are."""
     fun, data = kernel(lib)
     args = [lib.numpy.asarray(x) for x in data]
 
     def loss(*args: Any) -> Any:
         return lib.numpy.sum(fun(*args) ** 2)
 
-    calls: list[Callable[[], Any] | None] = []
-    for each in (fun, lib.grad(loss, argnums=tuple(range(len(args))))):
+    calls: dict[str, Call] = {}
+    gradient = lib.grad(loss, argnums=tuple(range(len(args))))
+    for name, each in (("function", fun), ("gradient", gradient)):
         compiled = lib.jit(each)
         try:
-            lib.block_until_ready(compiled(*args))
+            compiled(*args)
         except ValueError:  # JAX's, of bounds that it does not know
-            calls.append(None)
             continue
-        calls.append(lambda compiled=compiled: lib.block_until_ready(compiled(*args)))
+        calls[f"{name} of {lib.__name__}"] = lambda compiled=compiled: lib.block_until_ready(
+            compiled(*args)
+        )
     return calls
 
 
-def _seconds(call: Callable[[], Any]) -> float:
-    """Return the least time of some calls one after another."""
-    times: list[float] = []
-    for _ in range(5):
-        begin = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - begin)
-    return min(times)
-
-
 def main() -> int:
-    options = parser("benchmarks.updates", __doc__, "take a third of the turns").parse_args()
+    options = parser("benchmarks.updates", __doc__, "take a tenth of the time").parse_args()
     console = new_console()
     jax.config.update("jax_enable_x64", True)
     tinyjax.config.update("default_dtypes", "float64")
     tinyjax.config.update("tier", "compiled")
     rows: list[list[str]] = []
     for name in track(KERNELS, "measuring", console=console, transient=True):
-        calls = [*_calls(tinyjax, KERNELS[name]), *_calls(jax, KERNELS[name])]
-        best: list[float | None] = [None if call is None else _seconds(call) for call in calls]
-        for _ in range(5 if options.quick else 15):
-            for i, call in enumerate(calls):
-                if call is not None:
-                    best[i] = min(best[i], _seconds(call))
-        fun, gradient, theirs, their_gradient = best
-        rows.append(
-            [
-                name,
-                duration(fun),
-                duration(gradient),
-                f"{gradient / fun:.1f}",
-                duration(theirs),
-                "refused" if their_gradient is None else duration(their_gradient),
-                "" if their_gradient is None else f"{their_gradient / theirs:.1f}",
-                verdict(gradient <= _MOST * fun),
-            ]
-        )
+        calls = _calls(tinyjax, KERNELS[name]) | _calls(jax, KERNELS[name])
+        samples = interleaved(calls, QUICK if options.quick else THOROUGH, False)
+        seconds = {call: median(times) for call, times in samples.items()}
+        cells = [name]
+        for library in ("tinyjax", "jax"):
+            function = seconds[f"function of {library}"]
+            gradient = seconds.get(f"gradient of {library}")
+            cells.append(duration(function))
+            cells += (
+                ["refused", ""]
+                if gradient is None
+                else [duration(gradient), f"{gradient / function:.1f}"]
+            )
+        reached = seconds["gradient of tinyjax"] <= _MOST * seconds["function of tinyjax"]
+        rows.append([*cells, verdict(reached)])
     headings = [
         "",
         "function",

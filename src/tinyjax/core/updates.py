@@ -49,7 +49,9 @@ def schedule(body: jx.Jaxpr) -> Schedule:
 
 def _schedule(body: jx.Jaxpr) -> Schedule:
     arrays = _updated_arrays(body)
-    reads = _early_reads(body, arrays) if arrays and not jx.effects(body).any else {}
+    if not arrays:
+        return Schedule(body.eqns, {}, ())
+    reads = {} if jx.effects(body).any else _early_reads(body, arrays)
     by_array = defaultdict[jx.Var, set[jx.Atom]](set)
     for read, array in reads.items():
         by_array[array].add(read)

@@ -134,7 +134,7 @@ class Body:
         if code:
             code = [_SILENCE, pycode.Try(code, final=(_RESTORE,))]
         made = pycode.Function(name, tuple(parameters), [*before, *code, *after])
-        frames.run_text("host", name, str(pycode.printed([made])), self.scope)
+        frames.run_text("_extensions/host", name, str(pycode.printed([made])), self.scope)
         function: Callable[..., Any] = self.scope[name]
         return function
 
