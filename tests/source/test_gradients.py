@@ -266,7 +266,7 @@ def test_a_refusal_at_run_time_names_the_line_of_the_program() -> None:
         return x
 
     def adds(x: Any) -> Any:
-        x += 1.0  # here
+        x += 1j  # here
         return x
 
     runs: list[tuple[Any, Any]] = [

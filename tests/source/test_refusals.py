@@ -301,8 +301,8 @@ def popped_entry(x: float) -> float:
 
 
 @refused(
-    "an assignment to an item is not taken by tinyjax.source. Instead, build a new array or "
-    "list (np.where, a comprehension, x.at[i].set(v) of a tinyjax array)."
+    "an assignment to an item of a list is not taken by tinyjax.source, which takes those of "
+    "NumPy arrays. Build a new list: [*xs[:i], x, *xs[i + 1:]]."
 )
 def item(x: float) -> float:
     xs = [x, x]
@@ -311,44 +311,13 @@ def item(x: float) -> float:
 
 
 @refused(
-    "an assignment to an item is not taken by tinyjax.source. Instead, build a new array or "
-    "list (np.where, a comprehension, x.at[i].set(v) of a tinyjax array)."
-)
-def item_of_an_array(x: float) -> Any:
-    a = np.zeros(2)
-    a[0] = x  # here
-    return a.sum()
-
-
-@refused(
-    "an assignment to an item is not taken by tinyjax.source. Instead, build a new array or "
-    "list (np.where, a comprehension, x.at[i].set(v) of a tinyjax array)."
-)
-def masked_items(x: float) -> Any:
-    a = np.array([x, 1.0])
-    a[a > 0.8] = 0.0  # here
-    return a.sum()
-
-
-@refused(
-    "an assignment to an item is not taken by tinyjax.source. Instead, build a new array or "
-    "list (np.where, a comprehension, x.at[i].set(v) of a tinyjax array)."
+    "an assignment to an item of a list is not taken by tinyjax.source, which takes those of "
+    "NumPy arrays. Build a new list: [*xs[:i], x, *xs[i + 1:]]."
 )
 def augmented_item(x: float) -> float:
     xs = [x, x]
     xs[0] += x  # here
     return sum(xs)
-
-
-@refused(
-    "an augmented assignment changes a value of type ndarray in place, which every other name"
-    " of it would see. Write x = x + y in place of x += y."
-)
-def augmented_array(x: float) -> Any:
-    a = np.array([x, x])
-    b = a
-    b += x  # here
-    return a.sum()
 
 
 @refused(
@@ -387,8 +356,8 @@ def attribute_by_name(x: float) -> float:
 
 
 @refused(
-    "an assignment to an item is not taken by tinyjax.source. Instead, build a new array or "
-    "list (np.where, a comprehension, x.at[i].set(v) of a tinyjax array)."
+    "an assignment to an item of a list is not taken by tinyjax.source, which takes those of "
+    "NumPy arrays. Build a new list: [*xs[:i], x, *xs[i + 1:]]."
 )
 def argument_changed_by_callee(x: float) -> float:
     def put(xs: list[float]) -> None:
@@ -400,28 +369,14 @@ def argument_changed_by_callee(x: float) -> float:
 
 
 @refused(
-    "an assignment to an item is not taken by tinyjax.source. Instead, build a new array or "
-    "list (np.where, a comprehension, x.at[i].set(v) of a tinyjax array)."
+    "an assignment to an item of a list is not taken by tinyjax.source, which takes those of "
+    "NumPy arrays. Build a new list: [*xs[:i], x, *xs[i + 1:]]."
 )
 def loop_target(x: float) -> float:
     xs = [0.0]
     for xs[0] in (x, x * x):  # here
         pass
     return xs[0]
-
-
-@refused("the keyword out is not taken by tinyjax.source. Instead, assign the result to a name.")
-def out_argument(x: float) -> Any:
-    a = np.zeros(1)
-    np.add(a, x, out=a)  # here
-    return a[0]
-
-
-@refused("copyto() is not taken by tinyjax.source. Instead, build a new array (np.where).")
-def copied_into(x: float) -> Any:
-    a = np.zeros(1)
-    np.copyto(a, x)  # here
-    return a[0]
 
 
 @refused(

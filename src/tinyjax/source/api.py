@@ -14,7 +14,7 @@ from tinyjax._base import frames
 from tinyjax.core.api import arguments, typed
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import ArrayLike
-from tinyjax.source.adjoint import codegen, pullbacks, standard_library
+from tinyjax.source.adjoint import codegen, pullbacks, shadows, standard_library
 from tinyjax.source.adjoint.cotangents import gradient_like, is_differentiable, is_record, one_like
 from tinyjax.source.adjoint.rules import arrays, containers, formulas, operators, registry
 from tinyjax.source.ir import find
@@ -55,7 +55,7 @@ def forward(
         >>> value, pullback(1.0)
         (6.0, (None, 3.0, 2.0))
     """
-    return pullbacks.pull(fun, *args, **kwargs)
+    return pullbacks.attempt(pullbacks.evaluated, fun, args, kwargs)
 
 
 def vjp(fun: Callable[..., R], *primals: Any) -> tuple[R, Callable[[Any], tuple[Any, ...]]]:
@@ -78,7 +78,7 @@ def vjp(fun: Callable[..., R], *primals: Any) -> tuple[R, Callable[[Any], tuple[
         >>> pull_back(1.0)
         (3.0, 2.0)
     """
-    value, back = standard_library.with_room(pullbacks.pull, fun, *primals)
+    value, back = pullbacks.attempt(pullbacks.evaluated, fun, primals, {})
     return value, Transpose(back, primals)
 
 
@@ -221,7 +221,7 @@ class Gradient:
     with_value: bool
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        value, gradient = standard_library.with_room(
+        value, gradient = pullbacks.attempt(
             value_and_gradient, self.fun, self.argnums, self.has_aux, args, kwargs
         )
         if self.with_value:
@@ -249,8 +249,10 @@ def value_and_gradient(
     """The value of a function and its gradient, as a program that can be differentiated."""
     check_arguments(fun, argnums, args)
     value, back = pullbacks.pull(fun, *args, **kwargs)
+    if pullbacks.written_count():
+        value = shadows.detached(value)
     ct = (one_like(value[0]), None) if has_aux else one_like(value)
-    parts = back(ct)[1:]
+    parts = shadows.swept(back, ct, (fun, *args))[1:]
     if isinstance(argnums, int):
         return value, gradient_like(parts[argnums], args[argnums])
     return value, tuple([gradient_like(parts[i], args[i]) for i in argnums])

@@ -21,7 +21,8 @@ import attrs
 from tinyjax import errors
 from tinyjax._base import frames
 from tinyjax.core.tracing import checking, trace as tr
-from tinyjax.source.adjoint import activity, pullbacks, standard_library
+from tinyjax.source.adjoint import pullbacks, standard_library
+from tinyjax.source.adjoint.kinds import kind_of
 from tinyjax.source.adjoint.rules import operators, registry
 from tinyjax.source.ir import find, read, runtime
 from tinyjax.source.ir.program import IR, RETURN, Atom, Statement, Variable
@@ -182,7 +183,7 @@ def in_context(
 
 @registry.adjoint_of(in_context)
 def _in_context_adjoint(ct: Any, y: Any, context: Any, fun: Any, args: Any, kwargs: Any) -> Any:
-    parts = pullbacks.pull(fun, *args, **kwargs)[1](ct)
+    parts = pullbacks.pulled_back(ct, fun, *args, **kwargs)
     return None, *pullbacks.of_call(parts, args, kwargs)
 
 
@@ -367,7 +368,7 @@ class Interpreter:
         if (
             self.own
             and not boxed
-            and (registry.is_inert(fun) or not any(activity.kind_of(x).active for x in args))
+            and (registry.is_inert(fun) or not any(kind_of(x).active for x in args))
         ):
             return fun(*args, **kwargs)
         if fun is getattr and is_own(args[0]):

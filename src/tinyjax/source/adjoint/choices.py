@@ -22,7 +22,8 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.values import Array
-from tinyjax.source.adjoint import activity, cotangents
+from tinyjax.source.adjoint import cotangents
+from tinyjax.source.adjoint.kinds import Kind, infer
 from tinyjax.source.adjoint.rules import arrays, registry
 from tinyjax.source.ir import analysis, assembly, program as ir, runtime
 
@@ -144,7 +145,7 @@ def _is_regular(x: ir.Atom) -> bool:
 Mask: TypeAlias = ir.Variable | None
 
 
-def with_harmless_operands(program: ir.IR, arguments: tuple[activity.Kind, ...]) -> ir.IR:
+def with_harmless_operands(program: ir.IR, arguments: tuple[Kind, ...]) -> ir.IR:
     """Let a program compute what its choices do not take of operands that are harmless.
 
     Args:
@@ -153,7 +154,7 @@ def with_harmless_operands(program: ir.IR, arguments: tuple[activity.Kind, ...])
     """
     if not any(_is_choice(s.call) for s in program.statements):
         return program
-    kinds = activity.infer(program, arguments)
+    kinds = infer(program, arguments)
     live = analysis.liveness(program.blocks).exit
     blocks = [_Chooser(*pair, kinds).written() for pair in zip(program.blocks, live, strict=True)]
     return assembly.assembled(program.name, tuple(blocks), program.filename)
@@ -169,7 +170,7 @@ class _Chooser:
     """
 
     def __init__(
-        self, block: ir.Block, live: Iterable[ir.Variable], kinds: dict[ir.Variable, activity.Kind]
+        self, block: ir.Block, live: Iterable[ir.Variable], kinds: dict[ir.Variable, Kind]
     ) -> None:
         self._block = block
         self._kinds = kinds
@@ -210,7 +211,7 @@ class _Chooser:
         return attrs.evolve(self._block, statements=tuple(statements[::-1]))
 
     def _active(self, x: ir.Atom) -> bool:
-        return isinstance(x, ir.Variable) and self._kinds.get(x, activity.Kind.INERT).active
+        return isinstance(x, ir.Variable) and self._kinds.get(x, Kind.INERT).active
 
     def _root(self, root: ir.Statement, before: Sequence[ir.Statement]) -> None:
         """Write a choice that counts wherever it is, with all that only choices depend on."""

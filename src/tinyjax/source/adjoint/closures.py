@@ -16,7 +16,8 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import tree
-from tinyjax.source.adjoint import activity, cotangents
+from tinyjax.source.adjoint import cotangents
+from tinyjax.source.adjoint.kinds import kind_of
 from tinyjax.source.ir import find, runtime
 
 _FUNCTIONS: Final = (FunctionType, MethodType, functools.partial)
@@ -25,7 +26,7 @@ _FUNCTIONS: Final = (FunctionType, MethodType, functools.partial)
 def is_closure(x: Any) -> bool:
     """Whether a value is a function, or an object with a call, that may have a derivative."""
     if isinstance(x, _FUNCTIONS):
-        return activity.kind_of(x).active
+        return kind_of(x).active
     return callable(x) and _is_record(x)
 
 

@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType, UnionType
 from typing import Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
 
+import attrs
 import numpy as np
 
 from tinyjax import errors
 from tinyjax._base import frames
 from tinyjax.core.values import Array, operands as opd
-from tinyjax.source.adjoint import activity, cotangents, differentiate
+from tinyjax.source.adjoint import cotangents, differentiate
+from tinyjax.source.adjoint.kinds import Kind, kind_of
 from tinyjax.source.adjoint.rules.registry import length, rule_of
 from tinyjax.source.ir import find, program as ir, runtime
 from tinyjax.source.text import names, structure
@@ -52,14 +54,23 @@ def scope_of(fun: FunctionType) -> Callable[[str], Any]:
 def compile_adjoint(adjoint: differentiate.Adjoint, fun: FunctionType) -> FunctionType:
     """Compile both halves of an adjoint; give the forward one."""
     name, pullback = adjoint.pullback.name, adjoint.pullback
-    back = _compiled(pullback, {}, fun, {})
-    return _compiled(adjoint.forward, {name: pullback}, fun, {name: back})
+    conventions = _conventions(adjoint)
+    back = _compiled(pullback, {}, fun, {}, conventions)
+    return _compiled(adjoint.forward, {name: pullback}, fun, {name: back}, conventions)
+
+
+def _conventions(adjoint: differentiate.Adjoint) -> names.Conventions:
+    return attrs.evolve(CONVENTIONS, is_ordered=adjoint.is_ordered)
 
 
 def _compiled(
-    program: ir.IR, names: dict[str, Any], fun: FunctionType, functions: dict[str, Any]
+    program: ir.IR,
+    names: dict[str, Any],
+    fun: FunctionType,
+    functions: dict[str, Any],
+    conventions: names.Conventions,
 ) -> FunctionType:
-    text, namespace, lines = structure.write(program, scope_of(fun), names, CONVENTIONS)
+    text, namespace, lines = structure.write(program, scope_of(fun), names, conventions)
     origin = find.Origin(fun.__code__.co_filename, fun.__code__.co_qualname, lines)
     function = find.run_text(program.name, text, {**namespace, **functions}, origin)[program.name]
     assert isinstance(function, FunctionType), f"{program.name} is no function in\n{text}"
@@ -74,11 +85,12 @@ def adjoint_text(adjoint: differentiate.Adjoint, fun: FunctionType, values: tupl
     )
     value = names.joined([kinds.of(items[0]) for items in _returned(kinds.ir)])
     result = _cotangents(adjoint, fun, values)
-    back = names.annotated(adjoint.pullback, [_stack_type(kinds), value], result, CONVENTIONS)
-    pullback, namespace, _ = structure.write(adjoint.pullback, scope, {}, CONVENTIONS, back)
+    conventions = _conventions(adjoint)
+    back = names.annotated(adjoint.pullback, [_stack_type(kinds), value], result, conventions)
+    pullback, namespace, _ = structure.write(adjoint.pullback, scope, {}, conventions, back)
     annotations = names.Annotations(kinds.ir, kinds.types, f"tuple[{value}, Pullback]")
     own = {adjoint.pullback.name: adjoint.pullback}
-    forward, more, _ = structure.write(adjoint.forward, scope, own, CONVENTIONS, annotations)
+    forward, more, _ = structure.write(adjoint.forward, scope, own, conventions, annotations)
     del more[adjoint.pullback.name]
     body = f"{pullback}\n\n{forward}"
     return f"{names.header({**namespace, **more}, body, fun)}\n\n\n{body}"
@@ -105,7 +117,7 @@ def _cotangent(atom: ir.Atom, argument: Any) -> str:
     """The type of the cotangent of an argument."""
     if isinstance(atom, ir.Constant) and atom.value is None:
         return "None"
-    if activity.kind_of(argument) is activity.Kind.FLOAT:
+    if kind_of(argument) is Kind.FLOAT:
         return "float"
     kind = names.type_of(argument)
     return names.ANY if kind == names.ANY else f"{kind} | None"

@@ -76,7 +76,7 @@ def is_complex(x: Any) -> bool:
 
 
 def _sum_to(ct: Any, shape: tuple[int, ...]) -> Any:
-    if np.ndim(ct) < len(shape) or np.size(ct) < np.prod(shape):
+    if np.ndim(ct) < len(shape) or 0 < np.size(ct) < np.prod(shape):
         return broadcast_like(ct, shape)
     extra = np.ndim(ct) - len(shape)
     leading = tuple(range(extra))

@@ -12,15 +12,18 @@ changes anything in place, so both can be differentiated in their turn.
 from __future__ import annotations
 
 import ast
+import functools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, TypeGuard
 
 import attrs
 
-from tinyjax.source.adjoint import activity as adjoint_activity, choices
-from tinyjax.source.adjoint.activity import Activity, Kind
+from tinyjax.source.adjoint import activity as adjoint_activity, choices, shadows
+from tinyjax.source.adjoint.activity import Activity
+from tinyjax.source.adjoint.aliases import WRITING
 from tinyjax.source.adjoint.cotangents import accumulate, number
+from tinyjax.source.adjoint.kinds import Kind
 from tinyjax.source.adjoint.rules import formulas, registry
 from tinyjax.source.ir import assembly, program as ir, runtime, syntax
 from tinyjax.source.text import names
@@ -34,22 +37,42 @@ class Adjoint:
         forward: gives the value and the pullback; its parameters are the program's.
         pullback: from the residuals and the result's cotangent to the cotangents of the program's
             parameters, the function's first.
+        writes_outside: whether they change arrays that they have not made.
+        is_ordered: whether their calls may change arrays.
     """
 
     forward: ir.IR
     pullback: ir.IR
+    writes_outside: bool
+    is_ordered: bool
 
 
 def differentiate(
-    program: ir.IR, arguments: tuple[adjoint_activity.Kind, ...], callees: adjoint_activity.Callees
+    program: ir.IR,
+    arguments: tuple[Kind, ...],
+    callees: adjoint_activity.Callees,
+    *,
+    is_cautious: bool = False,
 ) -> Adjoint:
-    """Write the adjoint of a program for arguments of given kinds, the function's first."""
+    """Write the adjoint of a program.
+
+    Args:
+        program: the program.
+        arguments: the kinds of its arguments, the function's first.
+        callees: what the adjoint calls.
+        is_cautious: whether functions that are called may change their arguments.
+    """
     activity = adjoint_activity.Activity(
-        choices.with_harmless_operands(program, arguments), arguments, callees
+        choices.with_harmless_operands(program, arguments),
+        arguments,
+        callees,
+        is_cautious=is_cautious,
     )
     name = program.name if program.name.isidentifier() else "function"
     pullback = Reversal(activity).program(f"pullback_of_{name}")
-    return Adjoint(_forward(activity, f"forward_of_{name}", pullback), pullback)
+    forward = _forward(activity, f"forward_of_{name}", pullback)
+    is_ordered = is_cautious or any(s.function in WRITING for s in program.statements)
+    return Adjoint(forward, pullback, activity.writes_outside, is_ordered)
 
 
 def _finished(name: str, writers: list[BlockWriter], filename: str) -> ir.IR:
@@ -102,6 +125,13 @@ def _pull(
 # The pullback, block by block: the statements of each last to first
 
 
+#: What gives what shares the memory of its arguments, or of their items.
+SHARING: Final = frozenset(
+    (getattr, runtime.make_tuple, runtime.make_list, runtime.make_dict, runtime.joined,
+     runtime.merged, runtime.unpacked, runtime.unpacked_star, runtime.collected, runtime.captured,
+     runtime.defined, runtime.items_of, runtime.make_functions, shadows.shadow_of, shadows.taken,
+     runtime.global_value, functools.partial, list, tuple, dict, zip, enumerate, reversed, sorted)
+)  # fmt: skip
 ZERO: Final = ir.literal(0.0)
 #: The stack at the beginning.
 EMPTY: Final = ir.literal(())
@@ -141,11 +171,13 @@ class Cotangents:
         activity: of the program.
         writer: writes the sums.
         found: what they are so far.
+        local: gives the value of a variable, where those of arrays go to their shadows.
     """
 
     activity: Activity
     writer: BlockWriter
     found: dict[ir.Variable, Cotangent] = attrs.field(factory=dict)
+    local: Callable[[ir.Atom], ir.Atom] | None = None
 
     def atom(self, v: ir.Variable) -> ir.Atom:
         """The cotangent of a variable: zero, if there was none."""
@@ -153,11 +185,20 @@ class Cotangents:
             return self.found[v].atom
         return ZERO if self.activity.kind(v) is Kind.FLOAT else ir.NONE
 
+    def give_rest(self, target: ir.Variable, atom: ir.Atom, definite: bool = False) -> None:
+        """Add to the cotangent of a variable what is not in shadows."""
+        Cotangents(self.activity, self.writer, self.found).give(target, atom, definite)
+
     def give(
         self, target: ir.Variable, atom: ir.Atom, definite: bool, negative: bool = False
     ) -> None:
         """Add to the cotangent of a variable, or subtract from it."""
         scalar, name = self.activity.kind(target) is Kind.FLOAT, cotangent_name(target)
+        if self.local is not None and target in self.activity.shadowed:
+            if negative:
+                atom, negative = self.writer.emit(operator.neg, atom, name=name), False
+            atom = self.writer.emit(shadows.deposit, self.local(target), atom, name=name)
+            definite = False
         if scalar and not definite:
             atom, definite = self.writer.emit(number, atom, name=name), True
         before = self.found.get(target)
@@ -189,29 +230,51 @@ class ReverseBlock:
         self.block: ir.Block = activity.ir.blocks[index]
         self.writer = writer
         self.stack: ir.Variable = ir.Variable(0, names.STACK)
-        self.cotangents: Cotangents = Cotangents(activity, writer)
+        self.cotangents: Cotangents = Cotangents(activity, writer, local=self.local)
         self.residuals: dict[ir.Variable, ir.Variable] = {}
+        #: The shadows of arrays, with how many calls of others there were before.
+        self.shadows: dict[ir.Atom, tuple[ir.Variable, int]] = {}
 
         writer.arguments = [self.stack]
         returns = self.block.returned is not None  # whose cotangent is given
         for v in activity.live_out[index]:
             writer.arguments.append(ct := ir.Variable(0, cotangent_name(v)))
-            definite = returns or activity.kind(v) is Kind.FLOAT
-            self.cotangents.found[v] = Cotangent(ct, definite)
+            definite = activity.kind(v) is Kind.FLOAT
+            if not returns:
+                self.cotangents.found[v] = Cotangent(ct, definite)
+                continue
+            if activity.is_cautious and v not in activity.shadowed and not definite:
+                ct = writer.emit(shadows.withdraw, ct, self.local(v), name=ct.name)
+            self.cotangents.give(v, ct, not activity.is_cautious)
 
     def write(self) -> ir.Atom:
         """Write the reverse but for its exits; give the rest of the stack."""
         for statement in reversed(self.block.statements):
+            self.writer.line = statement.line
             ct = self.cotangents.found.pop(statement.variable, None)
-            if ct is not None:
-                self.writer.line = statement.line
-                self.statement(statement, ct)
+            if ct is not None or self.activity.changes(statement):
+                self.statement(statement, ct or Cotangent(ir.NONE, definite=False))
+        arguments = self.block.arguments if self.index == 0 else ()
+        gradients = [self.gradient(v) for v in arguments]
         rest = self.unpack()
         if self.index == 0:
-            cts = self.cotangents.found
-            gradients = [cts[v].atom if v in cts else ir.NONE for v in self.block.arguments]
             self.writer.exits = (ir.returning(self.writer.emit(runtime.make_tuple, *gradients)),)
         return rest
+
+    def gradient(self, parameter: ir.Variable) -> ir.Atom:
+        """The cotangent of a parameter that the pullback returns."""
+        ct = self.cotangents.found.get(parameter)
+        if ct is None:
+            return ir.NONE
+        activity = self.activity
+        if (
+            not activity.is_cautious
+            or parameter in activity.shadowed
+            or activity.kind(parameter) is Kind.FLOAT
+        ):
+            return ct.atom
+        name = cotangent_name(parameter)
+        return self.writer.emit(shadows.deposit, self.local(parameter), ct.atom, name=name)
 
     def unpack(self) -> ir.Atom:
         """Read the residuals, before everything else."""
@@ -250,6 +313,21 @@ class ReverseBlock:
 
     def statement(self, statement: ir.Statement, ct: Cotangent) -> None:
         call = statement.call
+        if statement.function in WRITING:
+            self.written(statement, ct)
+            return
+        if not self.activity.depends(statement):
+            return
+        if statement.function is operator.getitem and self.shadowed(call.args[0]):
+            self.item(statement, ct)
+            return
+        if statement.variable in self.activity.shadowed:
+            if self.activity.is_cautious and self.activity.pulled(statement):
+                pass  # what is called finds it in the shadows
+            elif statement.function not in SHARING:
+                ct = self.withdrawn(statement, ct)
+            elif ct.atom is ir.NONE:
+                return
         if self.activity.pulled(statement):
             self.pulled(statement, ct)
             return
@@ -270,28 +348,123 @@ class ReverseBlock:
         parts = self.writer.emit_call(whole)
         named = zip(places, [v for _, v in call.keywords], strict=True)
         definite = rule.definite if ct.definite else ()
-        self.distribute(parts, [*enumerate(call.args), *named], definite)
+        is_rest = statement.function in SHARING
+        self.distribute(parts, [*enumerate(call.args), *named], definite, is_rest=is_rest)
 
     def distribute(
         self,
         parts: ir.Variable,
         targets: Sequence[tuple[int | None, ir.Atom]],
         definite: tuple[int, ...] = (),
+        *,
+        is_rest: bool = False,
+        is_undone: bool = False,
     ) -> None:
+        """Give targets their parts of the cotangents of a call.
+
+        Args:
+            parts: the cotangents.
+            targets: where those of each target is, if anywhere, and the target.
+            definite: which are certainly not None.
+            is_rest: whether they are without those of arrays that have shadows.
+            is_undone: whether the call has left those of all arrays in shadows.
+        """
         items = [
             (i, target, self.writer.emit_call(ir.item_of(parts, i), cotangent_name(target)))
             for i, target in targets
             if i is not None and self.activity.active(target)
         ]
         for i, target, item in items:
-            self.cotangents.give(target, item, definite=i in definite)
+            part = item
+            if is_undone and target not in self.activity.shadowed:
+                local = self.local(target)
+                part = self.writer.emit(shadows.withdraw, item, local, name=cotangent_name(target))
+            if is_rest or is_undone:
+                self.cotangents.give_rest(target, part, definite=i in definite)
+            else:
+                self.cotangents.give(target, part, definite=i in definite)
+
+    @property
+    def others(self) -> int:
+        """How many calls there are that may bring arrays other shadows."""
+        known = (runtime.replaced, runtime.increased, runtime.exchange, shadows.shadow_of)
+        return sum(
+            s.function not in known and registry.rule_of(s.function) is None
+            for s in self.writer.statements
+        )
+
+    def shadowed(self, atom: ir.Atom) -> TypeGuard[ir.Variable]:
+        return isinstance(atom, ir.Variable) and atom in self.activity.shadowed
+
+    def shadow(self, array: ir.Variable) -> ir.Variable:
+        """The shadow of an array, which is asked for once where nothing else happens in between."""
+        local = self.local(array)
+        count = self.others
+        if local not in self.shadows or self.shadows[local][1] != count:
+            shadow = self.writer.emit(shadows.shadow_of, local, name=cotangent_name(array))
+            self.shadows[local] = shadow, count
+        return self.shadows[local][0]
+
+    def written(self, statement: ir.Statement, ct: Cotangent) -> None:
+        """Take back what a statement wrote to an array, and the cotangent of what it wrote."""
+        array, index, value = statement.call.args
+        places = self.local(array), self.local(index)
+        before = self.local(statement.variable)
+        if not self.shadowed(array):
+            self.writer.emit(runtime.exchange, *places, before)
+            return
+        if statement.function is runtime.exchange and ct.atom is ir.NONE and self.simple(statement):
+            shadow = self.shadow(array)
+            zero = self.writer.emit(runtime.replaced, shadow, places[1], ZERO)
+            self.writer.emit(runtime.exchange, *places, before)
+            if self.activity.active(value):
+                self.cotangents.give(value, zero, definite=True)
+            return
+        if statement.variable in self.activity.shadowed:
+            ct = self.withdrawn(statement, ct)
+        rule = registry.rule_adjoint(statement.function)
+        call = ir.Call(ir.function(rule), (ct.atom, before, *places, self.local(value)))
+        parts = self.writer.emit_call(call)
+        self.distribute(parts, [(2, value)])
+
+    def simple(self, statement: ir.Statement) -> bool:
+        """Whether a number is written to one element of an array of real numbers."""
+        ranks, (_, index, value) = self.activity.ranks, statement.call.args
+        return (
+            ranks is not None
+            and ranks.of(statement.variable) == ranks.of(value) == 0
+            and ranks.is_basic(index)
+        )
+
+    def item(self, statement: ir.Statement, ct: Cotangent) -> None:
+        """Add the cotangent of an item to the shadow of its array."""
+        container, index = statement.call.args
+        ranks = self.activity.ranks
+        if not isinstance(container, ir.Variable) or ranks is None:
+            return
+        if ranks.of(statement.variable) == 0 and ranks.is_basic(index) and ct.definite:
+            shadow = self.shadow(container)
+            self.writer.emit(runtime.increased, shadow, self.local(index), ct.atom)
+            return
+        operands = map(self.local, (statement.variable, container, index))
+        parts = self.writer.emit(shadows.item_adjoint, ct.atom, *operands)
+        self.distribute(parts, [(0, container)], is_rest=True)
+        self.distribute(parts, [(1, index)])
+
+    def withdrawn(self, statement: ir.Statement, ct: Cotangent) -> Cotangent:
+        """The cotangent of a result, with what is in the shadows of its arrays."""
+        operands = [self.local(x) for x in statement.call.args if isinstance(x, ir.Variable)]
+        y, name = self.local(statement.variable), cotangent_name(statement.variable)
+        parts = (ir.function(shadows.withdraw), (ct.atom, y, *operands))
+        return Cotangent(self.writer.emit_call(ir.Call(*parts), name), definite=False)
 
     def pulled(self, statement: ir.Statement, ct: Cotangent) -> None:
         targets = statement.call.atoms
         back = self.local(self.activity.back_of(statement.variable))
-        count = ir.literal(len(targets))
-        parts = self.writer.emit(self.activity.callees.pull_back, back, ct.atom, count)
-        self.distribute(parts, [*enumerate(targets)])
+        count, callees = ir.literal(len(targets)), self.activity.callees
+        apply = callees.undo if self.activity.is_cautious else callees.pull_back
+        parts = self.writer.emit(apply, back, ct.atom, count)
+        self.distribute(parts, [*enumerate(targets)], is_undone=self.activity.is_cautious)
 
     def written_out(self, statement: ir.Statement, rule: registry.Rule, ct: Cotangent) -> bool:
         """Write the formulas of a rule themselves, where nothing can have been broadcast."""

@@ -7,8 +7,8 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Hashable
-from types import BuiltinFunctionType, FunctionType, MethodType, SimpleNamespace
-from typing import Any, Final, NoReturn, TypeAlias, get_args
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, SimpleNamespace
+from typing import Any, Final, NoReturn, TypeAlias, TypeVar, cast, get_args
 
 import attrs
 import numpy as np
@@ -17,7 +17,14 @@ from tinyjax import config, dtypes, errors, tree
 from tinyjax._base import frames
 from tinyjax.core import api
 from tinyjax.core.values import Array, ConcreteArray
-from tinyjax.source.adjoint import activity, closures, codegen, equivalents, standard_library
+from tinyjax.source.adjoint import (
+    activity,
+    closures,
+    codegen,
+    equivalents,
+    shadows,
+    standard_library,
+)
 from tinyjax.source.adjoint.cotangents import (
     accumulate,
     gradient_like,
@@ -25,6 +32,7 @@ from tinyjax.source.adjoint.cotangents import (
     like_sequence,
 )
 from tinyjax.source.adjoint.differentiate import Adjoint, differentiate
+from tinyjax.source.adjoint.kinds import kind_of
 from tinyjax.source.adjoint.rules import arrays, containers, registry
 from tinyjax.source.ir import find, read, runtime, syntax
 
@@ -60,6 +68,7 @@ def is_library(fun: Any) -> bool:
     return module.startswith("tinyjax.") and not own
 
 
+R = TypeVar("R")
 Forward: TypeAlias = Callable[..., tuple[Any, Any]]
 Route: TypeAlias = tuple[Forward, tuple[Any, ...], dict[str, Any]]
 
@@ -125,16 +134,21 @@ class LibraryTranspose:
 _OF_LIBRARY: Final = (LibraryTranspose, closures.Closing, closures.Transformed)
 
 
-def library_pullback(back: Any, transpose: Any, args: Any, kwargs: Any) -> Any:
+def library_pullback(y: Any, back: Any, transpose: Any, args: Any, kwargs: Any) -> Any:
     """The pullback of a call of a function of tinyjax or NumPy.
 
     Args:
+        y: the result.
         back: what ``tinyjax.vjp`` has given; None where the pullback is made when it is called.
         transpose: the same as a function of the cotangent and the arguments.
         args: the arguments of the call.
         kwargs: those by keyword.
     """
-    return lambda ct: in_order(transposed(back, transpose, ct, args, kwargs), kwargs)
+
+    def pullback(ct: Any) -> Any:
+        return in_order(transposed(back, transpose, ct, args, kwargs), kwargs)
+
+    return of_values(pullback, y, args, kwargs)
 
 
 def in_order(cotangents: Any, kwargs: Any) -> Any:
@@ -152,7 +166,7 @@ def transposed(back: Any, transpose: Any, ct: Any, args: Any, kwargs: Any) -> An
 def _transposed_adjoint(
     ct: Any, y: Any, back: Any, transpose: Any, inner: Any, args: Any, kwargs: Any
 ) -> Any:
-    parts = pull(transpose, inner, args, kwargs)[1](ct)
+    parts = pulled_back(ct, transpose, inner, args, kwargs)
     return None, None, parts[1], parts[2], parts[3]
 
 
@@ -197,7 +211,7 @@ def library_forward(fun: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         fun = closures.Closing(fun, args, kwargs)
         args, kwargs = tree.map(closures.opened, (args, kwargs))
     value, back = value_and_pullback(fun, args, kwargs)
-    return value, library_pullback(back, LibraryTranspose(fun), args, kwargs)
+    return value, library_pullback(value, back, LibraryTranspose(fun), args, kwargs)
 
 
 # Functions of NumPy
@@ -237,14 +251,19 @@ def numpy_forward(fun: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
             parameters = equivalents.signature_of(ours.fun).parameters.values()
             raise registry.unknown_arguments(fun, len(args), tuple(kwargs), parameters) from None
     value = fun(*args, **kwargs)
-    return value, library_pullback(None, OnHost(LibraryTranspose(ours)), args, kwargs)
+    return value, library_pullback(value, None, OnHost(LibraryTranspose(ours)), args, kwargs)
 
 
 @registry.adjoint_of(library_forward, numpy_forward)
 def _library_adjoint(ct: Any, pair: Any, fun: Any, *args: Any, **kwargs: Any) -> Any:
     parts = pull_back(pair[1], ct[0], 1 + len(args) + len(kwargs))
-    of_args = containers.entry(ct[1], "args") or [None for _ in args]
-    more = in_order((of_args, containers.entry(ct[1], "kwargs")), kwargs)
+    if is_cautious():
+        parts = shadows.gathered(parts, (fun, *args, *kwargs.values()))
+        own = accumulate(ct[1], containers.entry(ct[1], "back"))  # of_values holds both
+    else:
+        own = ct[1]
+    of_args = containers.entry(own, "args") or [None for _ in args]
+    more = in_order((of_args, containers.entry(own, "kwargs")), kwargs)
     return tuple([accumulate(a, b) for a, b in zip(parts, more, strict=True)])
 
 
@@ -290,7 +309,107 @@ def pull_back(back: Any, ct: Any, count: int, *values: Any, **kwargs: Any) -> An
     return (None,) * count if ct is None else back(ct, *values, **kwargs)
 
 
-CALLEES: Final = activity.Callees(pull, pull_back, Pullback)
+def undo(back: Any, ct: Any, count: int) -> Any:
+    """Apply a pullback, even to zero: it takes back what its function wrote to arrays."""
+    return back(ct)
+
+
+def pulled_back(ct: Any, fun: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """The cotangents of a function and its arguments, in a rule."""
+    parts = pull(fun, *args, **kwargs)[1](ct)
+    values = (fun, *args, *kwargs.values())
+    return shadows.gathered(parts, values) if is_cautious() else parts
+
+
+CALLEES: Final = activity.Callees(pull, pull_back, undo, Pullback)
+
+
+# Functions that change arrays
+
+
+_changing: Final[set[CodeType]] = set()
+
+
+def attempt(run: Callable[..., R], fun: Any, *args: Any) -> R:
+    """``run(fun, *args)``, once more with caution if a function that it calls changes arrays.
+
+    An error leaves all arrays as they were.
+    """
+    writes = runtime.writes
+    if writes.log is not None:  # inside of another one
+        return cast(R, standard_library.with_room(run, fun, *args))
+    code = getattr(fun, "__code__", None)
+    writes.log, writes.is_cautious = [], code in _changing
+    try:
+        try:
+            return cast(R, standard_library.with_room(run, fun, *args))
+        except runtime.InPlaceError:
+            writes.undo()
+            writes.is_cautious = True
+            if code is not None:
+                _changing.add(code)
+            return cast(R, standard_library.with_room(run, fun, *args))
+    except BaseException:
+        writes.undo()
+        raise
+    finally:
+        writes.log, writes.is_cautious = None, False
+
+
+standard_library.WRITTEN[attempt] = lambda run, fun, *args: run(fun, *args)
+
+
+def evaluated(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+    """A call's value and its pullback, which leave all arrays as they were."""
+    value, back = pull(fun, *args, **kwargs)
+    if not runtime.writes.log and not is_cautious():
+        return value, back
+    value = shadows.detached(value)
+    runtime.writes.undo()
+    return value, Repeated(fun, shadows.detached(args), shadows.detached(kwargs))
+
+
+def evaluated_within(fun: Any, args: Any, kwargs: Any) -> Any:
+    """The same in a function that is differentiated, which may change arrays in between."""
+    count = written_count()
+    value, back = pull(fun, *args, **kwargs)
+    if written_count() != count:
+        raise find.refusal(
+            "source.vjp of a function that changes arrays in place is not taken in a function that "
+            "is differentiated. Use source.grad there."
+        )
+    return value, back
+
+
+def written_count() -> int:
+    """How often arrays have been written to."""
+    return len(runtime.writes.log or ())
+
+
+def is_cautious() -> bool:
+    """Whether functions may change arrays that they are given."""
+    return runtime.writes.is_cautious
+
+
+registry.inert.update((written_count, is_cautious))
+standard_library.WRITTEN[evaluated] = evaluated_within
+
+
+@attrs.frozen(eq=False)
+class Repeated:
+    """The pullback of a function that changes arrays: it calls the function once more."""
+
+    fun: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def __call__(self, ct: Any) -> Any:
+        return attempt(self._pulled_back, self.fun, ct)
+
+    def _pulled_back(self, fun: Any, ct: Any) -> Any:
+        args, kwargs = shadows.detached(self.args), shadows.detached(self.kwargs)
+        _, back = pull(fun, *args, **kwargs)
+        return shadows.swept(back, ct, (fun, *args, *kwargs.values()))
 
 
 # What ``pull`` runs
@@ -307,7 +426,22 @@ def rule_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
             return (None, *parts)
         return (None, *parts[:count], *[None if i is None else parts[i] for i in places])
 
-    return y, pullback
+    return y, of_values(pullback, y, args, kwargs)
+
+
+def of_values(back: Any, y: Any, args: Any, kwargs: Any) -> Any:
+    """A pullback between cotangents as one between shadows, where functions may change arrays."""
+    if not is_cautious():
+        return back
+
+    def pullback(ct: Any) -> Any:
+        ct = shadows.withdraw(ct, y, *args)
+        if ct is None:
+            return (None,) * (1 + len(args) + len(kwargs))
+        parts, values = back(ct), (None, *args, *kwargs.values())
+        return [shadows.deposit(values[i], parts[i]) for i in range(len(values))]
+
+    return pullback
 
 
 def zero_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
@@ -475,6 +609,9 @@ def forward_of(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Forwa
     if isinstance(fun, MethodType):
         return method_forward
     if isinstance(fun, FunctionType):
+        of_library = is_cautious() and find.is_library(fun.__code__.co_filename)
+        if of_library and not _is_active(fun, *args, *kwargs.values()):
+            return zero_forward
         plain = not kwargs and find.is_plain(fun, args)
         return plan_of(fun, args).forward if plain else python_forward
     if isinstance(fun, functools.partial):
@@ -498,7 +635,7 @@ def forward_of(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Forwa
 
 
 def _is_active(*values: Any) -> bool:
-    return any(activity.kind_of(x).active for x in values)
+    return any(kind_of(x).active for x in values)
 
 
 def _has_method(owner: Any, name: str) -> bool:
@@ -573,21 +710,36 @@ def known_plan(fun: FunctionType, args: tuple[Any, ...]) -> Plan | None:
     program = read.known_program(fun)
     if program is None:
         return None
-    return program.derived.get((activity.kind_of(fun), *map(activity.kind_of, args)))
+    plan = program.derived.get((runtime.writes.is_cautious, kind_of(fun), *map(kind_of, args)))
+    return plan if plan is None else expected(plan)
+
+
+def expected(plan: Plan) -> Plan:
+    """A plan that may be run now.
+
+    Raises:
+        InPlaceError: it changes arrays, which the functions that call it do not expect.
+    """
+    if plan.adjoint.writes_outside and not runtime.writes.is_cautious:
+        raise runtime.InPlaceError
+    return plan
 
 
 def plan_of(fun: FunctionType, values: tuple[Any, ...]) -> Plan:
     """The adjoint of a Python function, generated when first asked for."""
-    kinds = (*map(activity.kind_of, (fun, *values)),)
+    kinds = (*map(kind_of, (fun, *values)),)
     try:
         program = read.program_of(fun)
     except errors.SourceError:
         if find.is_library(fun.__code__.co_filename):  # which nobody can write otherwise
             _refuse(fun, _INSTEAD)
         raise
-    key = kinds if find.is_plain(fun, values) else (None, *kinds)  # which is not asked for above
+    is_cautious = runtime.writes.is_cautious
+    key: tuple[Any, ...] = (is_cautious, *kinds)
+    if not find.is_plain(fun, values):
+        key = (None, *key)  # which is not asked for above
     plan: Plan | None = program.derived.get(key)
     if plan is None:
-        adjoint = differentiate(program, kinds, CALLEES)
+        adjoint = differentiate(program, kinds, CALLEES, is_cautious=is_cautious)
         plan = program.derived[key] = Plan(adjoint, codegen.compile_adjoint(adjoint, fun))
-    return plan
+    return expected(plan)

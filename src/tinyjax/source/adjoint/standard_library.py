@@ -49,13 +49,14 @@ def accumulated(items: Any, func: Any = None, *, initial: Any = None) -> Any:
 def with_room(fun: Any, *args: Any) -> Any:
     """``fun(*args)``, once more with a higher recursion limit if Python's is not enough.
 
-    A level of the user's recursion is three of its derivative, and programs have no effects.
+    A level of the user's recursion is three of its derivative. What was written is undone.
     """
     try:
         return fun(*args)
     except RecursionError:
         if _room.given:
             raise
+    runtime.writes.undo()
     _room.given = True
     frames.raise_limit(_FRAMES)
     try:

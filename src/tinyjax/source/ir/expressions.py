@@ -8,8 +8,18 @@ from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
+
 from tinyjax.source.ir import blocks, functions, runtime, syntax
-from tinyjax.source.ir.program import Atom, Branch, Call, Constant, Variable, literal
+from tinyjax.source.ir.program import (
+    Atom,
+    Branch,
+    Call,
+    Constant,
+    Variable,
+    function as function_named,
+    literal,
+)
 
 
 class Expressions(functions.Functions):
@@ -121,6 +131,8 @@ class Expressions(functions.Functions):
 
     def attribute(self, node: ast.Attribute) -> Atom:
         value = self.expression(node.value)
+        if isinstance(value, Constant) and value.value is np.add and node.attr == "at":
+            return function_named(runtime.accumulate_at)
         if isinstance(value, Constant) and isinstance(value.value, ModuleType):
             attribute = getattr(value.value, node.attr, runtime.UNDEFINED)
             if attribute is runtime.UNDEFINED or runtime.is_static(attribute):
@@ -163,10 +175,17 @@ class Expressions(functions.Functions):
             return self.call_shared(node, self.name_of(node.func.id))
         function = self.expression(node.func)
         name = function.text.split(".")[-1] if isinstance(function, Constant) else ""
+        if isinstance(function, Constant) and runtime.is_in(function.value, runtime.WRITERS):
+            return self.written(function, node)
         if isinstance(function, Constant) and runtime.is_in(function.value, syntax.REFUSED):
             self.fail(f"{name}()", syntax.REFUSED[function.value], node)
-        if any(keyword.arg == "out" for keyword in node.keywords):
-            self.fail("the keyword out", "assign the result to a name", node)
+        out = [keyword for keyword in node.keywords if keyword.arg == "out"]
+        if out and writes_result(function):
+            rest = [keyword for keyword in node.keywords if keyword.arg != "out"]
+            result = self.call(ast.copy_location(ast.Call(node.func, node.args, rest), node))
+            array = self.expression(out[0].value)
+            self.emit(runtime.exchange, array, literal(...), result)
+            return array
         first = node.args[0] if len(node.args) == 1 else None
         if isinstance(first, ast.GeneratorExp) and name in syntax.CONSUMERS:
             args: list[Atom] = [self.comprehension(first.elt, first.generators)]
@@ -177,6 +196,15 @@ class Expressions(functions.Functions):
         keywords = tuple([(k.arg or "", self.expression(k.value)) for k in node.keywords])
         self.line = node.lineno
         return self.emit_call(Call(function, tuple(args), keywords))
+
+    def written(self, function: Constant, node: ast.Call) -> Atom:
+        """Write a call of a function that writes its second argument to the first."""
+        if len(node.args) != 2 or node.keywords:
+            self.fail(f"{function.text}() with other arguments", "assign to items", node)
+        array, value = map(self.expression, node.args)
+        index = self.emit(runtime.WRITERS[function.value], array)
+        self.emit(runtime.exchange, array, index, value)
+        return literal(None)
 
     def argument(self, node: ast.expr, function: Atom) -> Atom:
         """An argument; of a built-in function that goes through an iterator, the items."""
@@ -260,7 +288,12 @@ class Expressions(functions.Functions):
                 self.write(self.name_of(target.id), value)
             case ast.Tuple() | ast.List():
                 self.unpack(target.elts, value)
-            case ast.Subscript() | ast.Attribute():
+            case ast.Subscript():
+                array, index = self.expression(target.value), self.expression(target.slice)
+                self.emit(runtime.exchange, array, index, value)
+            case ast.Attribute(attr=name) if name in syntax.VIEWS:
+                self.emit(runtime.exchange, self.expression(target), literal(...), value)
+            case ast.Attribute():
                 self.refuse(target, "")
             case _:
                 self.fail("this assignment", "assign to names", target)
@@ -344,6 +377,13 @@ class Expressions(functions.Functions):
             self.generate(chain, element, generators[1:])
 
         self.enter(self.for_each(items, first.target, body))
+
+
+def writes_result(function: Atom) -> bool:
+    """Whether a function writes its result to the array ``out``: one of NumPy's."""
+    value = function.value if isinstance(function, Constant) else None
+    module = getattr(value, "__module__", None) or ""
+    return isinstance(value, np.ufunc) or module.partition(".")[0] == "numpy"
 
 
 def name_in(target: ast.expr) -> str | None:

@@ -7,6 +7,7 @@ One walk over the syntax tree of a function writes the blocks of its program: it
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType, MethodType
 from typing import Any
@@ -189,6 +190,9 @@ class Builder(expressions.Expressions):
         match node.value:
             case ast.Constant():  # a docstring
                 pass
+            case ast.Call(func=ast.Attribute(value=array, attr="fill"), args=[value]):
+                places = self.expression(array), ir.literal(...)
+                self.emit(runtime.exchange, *places, self.expression(value))
             case ast.Call(func=ast.Attribute(attr=name)) if name in syntax.MUTATORS:
                 self.fail(
                     f".{name}(), which changes an object in place,",
@@ -199,14 +203,24 @@ class Builder(expressions.Expressions):
                 self.expression(node.value)
 
     def augmented(self, node: ast.AugAssign) -> None:
-        if not isinstance(node.target, ast.Name):
-            self.assign(node.target, UNDEFINED)
-            return
-        before = self.load(node.target.id)
-        by = self.expression(node.value)
         operation = syntax.BINARY[type(node.op)]
-        constant = ir.Constant(operation, f"operator.{operation.__name__}")
-        self.assign(node.target, self.emit(runtime.updated, constant, before, by))
+        match node.target:
+            case ast.Name(id=name):
+                before = self.load(name)
+                by = self.expression(node.value)
+                constant = ir.Constant(operation, f"operator.{operation.__name__}")
+                self.assign(node.target, self.emit(runtime.updated, constant, before, by))
+            case ast.Subscript(value=container, slice=place):
+                array, index = self.expression(container), self.expression(place)
+                before = self.emit(operator.getitem, array, index)
+                result = self.emit(operation, before, self.expression(node.value))
+                self.emit(runtime.exchange, array, index, self.emit(runtime.fitting, result, array))
+            case ast.Attribute(attr=name) if name in syntax.VIEWS:
+                view = self.expression(node.target)
+                constant = ir.Constant(operation, f"operator.{operation.__name__}")
+                self.emit(runtime.updated, constant, view, self.expression(node.value))
+            case _:
+                self.assign(node.target, UNDEFINED)
 
     # Loops
 

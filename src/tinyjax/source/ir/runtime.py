@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import itertools
 import math
+import threading
 from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import AbstractContextManager
 from types import CellType, CodeType, FunctionType, ModuleType
@@ -12,6 +13,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
+from tinyjax import errors
 from tinyjax.core.values import Array
 from tinyjax.source.ir.find import refusal
 
@@ -205,14 +207,153 @@ def optional_names(code: CodeType, count: int) -> tuple[str, ...]:
     return code.co_varnames[code.co_argcount - count : code.co_argcount]
 
 
-def updated(operation: Callable[[Any, Any], Any], value: Any, by: Any) -> Any:
-    """The result of ``value += by`` and its kin, for values that this does not change in place.
+def exchange(array: Any, index: Any, value: Any) -> Any:
+    """``array[index] = value``; give a copy of what was there.
 
     Raises:
-        SourceError: it would change the value in place.
+        SourceError: it is no array.
     """
+    if not isinstance(array, np.ndarray):
+        raise refusal(_assigned_to(array))
+    before = array[index]
+    if isinstance(before, np.ndarray) and before.base is not None:
+        before = before.copy()
+    array[index] = value
+    if (log := writes.log) is not None:
+        log.append((array, index, before))
+    return before
+
+
+def replaced(array: Any, index: Any, value: Any) -> Any:
+    """``array[index] = value``, of an array that only the program knows; as ``exchange``."""
+    before = array[index]
+    if isinstance(before, np.ndarray) and before.base is not None:
+        before = before.copy()
+    array[index] = value
+    return before
+
+
+def increased(array: Any, index: Any, value: Any) -> Any:
+    """``array[index] += value``, likewise; the index names no element twice."""
+    before = array[index]
+    if isinstance(before, np.ndarray):
+        if before.base is not None:
+            before = before.copy()
+        array[index] += value
+    else:
+        array[index] = before + value
+    return before
+
+
+def accumulate_at(array: Any, index: Any, value: Any) -> Any:
+    """``np.add.at(array, index, value)``; give a copy of what was there."""
+    before = array[index]
+    if isinstance(before, np.ndarray) and before.base is not None:
+        before = before.copy()
+    np.add.at(array, index, value)
+    if (log := writes.log) is not None:
+        log.append((array, index, before))
+    return before
+
+
+def diagonal(array: Any) -> Any:
+    """The index of the diagonal of an array."""
+    return (np.arange(min(array.shape)),) * array.ndim
+
+
+def everything(array: Any) -> Any:
+    """The index of a whole array."""
+    return ...
+
+
+#: Functions of NumPy that write their second argument to the first: the index to which they do.
+WRITERS: Final[dict[Any, Callable[[Any], Any]]] = {
+    np.fill_diagonal: diagonal,
+    np.copyto: everything,
+}
+
+
+class Writes(threading.local):
+    """What programs have written to arrays.
+
+    Attributes:
+        log: each array with the index and what was there before; None where nobody wants to know.
+        is_cautious: whether a function that is called may write to its arguments.
+    """
+
+    log: list[tuple[Any, Any, Any]] | None = None
+    is_cautious: bool = False
+
+    def undo(self) -> None:
+        """Give all arrays what was there before."""
+        while self.log:
+            array, index, before = self.log.pop()
+            array[index] = before
+
+
+writes: Final = Writes()
+
+
+class InPlaceError(Exception):
+    """An array is about to be changed by a function of which that was not expected."""
+
+
+def _assigned_to(value: Any) -> str:
+    """What is wrong with an assignment to an item of something that is no array of NumPy."""
+    name = errors.type_name(value)
+    if isinstance(value, (list, dict)):
+        instead = "[*xs[:i], x, *xs[i + 1:]]" if isinstance(value, list) else "{**d, k: v}"
+        return (
+            f"an assignment to an item of a {name} is not taken by tinyjax.source, which takes "
+            f"those of NumPy arrays. Build a new {name}: {instead}."
+        )
+    if isinstance(value, Array):
+        return (
+            "an assignment to an item of an array of tinyjax, which cannot be changed. Write "
+            "x = x.at[i].set(v), or give the function NumPy arrays."
+        )
+    return (
+        f"an assignment to an item of a {name} is not taken by tinyjax.source, which takes those "
+        "of NumPy arrays."
+    )
+
+
+def updated(operation: Callable[[Any, Any], Any], value: Any, by: Any) -> Any:
+    """``value += by`` and its kin.
+
+    Raises:
+        SourceError: it would change a list or an object in place.
+        InPlaceError: it would change an array where that was not expected.
+    """
+    if isinstance(value, np.ndarray) and writes.log is not None and not writes.is_cautious:
+        raise InPlaceError
+    return augmented(operation, value, by)
+
+
+def augmented(operation: Callable[[Any, Any], Any], value: Any, by: Any) -> Any:
+    """``value += by`` and its kin, of an array that is changed in place or of anything else."""
+    if isinstance(value, np.ndarray):
+        exchange(value, ..., fitting(operation(value, by), value))
+        return value
     check_in_place(operation, value)
     return operation(value, by)
+
+
+def fitting(result: Any, array: Any) -> Any:
+    """The result of an operation that is to be written to an array.
+
+    Raises:
+        SourceError: the array's dtype does not hold it.
+    """
+    if not isinstance(array, np.ndarray):
+        return result
+    dtype = np.result_type(result)
+    if not np.can_cast(dtype, array.dtype, "same_kind"):
+        raise refusal(
+            f"an augmented assignment writes {dtype} to an array of {array.dtype}, which NumPy "
+            "does not do. Convert the array first: x = x.astype(float)."
+        )
+    return result
 
 
 def changes(operation: Callable[[Any, Any], Any], value: Any) -> bool:

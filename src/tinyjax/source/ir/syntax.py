@@ -61,6 +61,8 @@ def is_spread(node: ast.Call) -> bool:
     return starred or any(keyword.arg is None for keyword in node.keywords)
 
 
+#: Attributes of arrays that are views of them.
+VIEWS: Final = frozenset(("T", "imag", "real"))
 #: Methods that change what they belong to, whatever it is.
 WRITING: Final = frozenset(
     ("__delattr__", "__delitem__", "__iadd__", "__iand__", "__imul__", "__ior__", "__isub__",
@@ -81,7 +83,6 @@ MUTATORS: Final = {
     "clear": "xs = []",
     "update": "d = {**d, **e}",
     "setdefault": "d = {**d, k: v}",
-    "fill": "a = np.full(a.shape, x)",
 }
 #: Calls that go through a generator to its end, so that a list does as well.
 CONSUMERS: Final = frozenset(
@@ -109,18 +110,14 @@ UNSUPPORTED: Final[dict[type[ast.AST], tuple[str, str]]] = {
     ast.Delete: ("del", "leave the variable as it is"),
     ast.Match: ("match", "write if and elif"),
     ast.TryStar: ("except*", "test for the case with if"),
-    ast.Subscript: (
-        "an assignment to an item",
-        "build a new array or list (np.where, a comprehension, x.at[i].set(v) of a tinyjax array)",
-    ),
     ast.Attribute: ("an assignment to an attribute", "build a new object (attrs.evolve)"),
     ast.GeneratorExp: ("a generator expression here", "write a list comprehension: [...]"),
 }
 #: Functions that are not taken, and what to write instead.
 REFUSED: Final[dict[Any, str]] = {
     **dict.fromkeys(
-        (np.fill_diagonal, np.copyto, np.put, np.place, np.putmask),
-        "build a new array (np.where)",
+        (np.put, np.place, np.putmask),
+        "assign to items: a[index] = value",
     ),
     random.shuffle: "index with a permutation",
     exec: "write the statements",

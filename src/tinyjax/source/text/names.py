@@ -183,11 +183,13 @@ class Conventions:
         is_scalar: whether a function gives a float of floats, and does nothing else.
         adds: the functions that add cotangents.
         count: how many items a call gives; None where that is not known.
+        is_ordered: whether calls may change arrays, so that what reads these stays where it is.
     """
 
     is_scalar: Callable[[Any], bool]
     adds: frozenset[Callable[..., Any]]
     count: Callable[[Call], int | None]
+    is_ordered: bool = False
 
     def is_pure(self, call: Call) -> bool:
         """Whether a call gives the same wherever in a block it stands."""
@@ -265,7 +267,33 @@ def choose_inlined(ir: IR, conventions: Conventions) -> dict[Variable, Call]:
                 and (v.name == TAG or not _takes_apart(call))
             ):
                 inlined[v] = call
+        if conventions.is_ordered:
+            _keep_order(block, inlined, conventions)
     return inlined
+
+
+def _keep_order(block: Block, inlined: dict[Variable, Call], conventions: Conventions) -> None:
+    """Let what would be written behind a call that may change an array have a name."""
+    written = len(block.statements)  # where the next statement before is written
+    places: dict[Variable, int] = dict.fromkeys(block.used_at_end, written)
+    changing = [
+        i for i, s in enumerate(block.statements)
+        if s.variable not in inlined and not conventions.is_pure(s.call)
+    ]  # fmt: skip
+    for i in range(len(block.statements) - 1, -1, -1):
+        statement = block.statements[i]
+        v = statement.variable
+        place = places.get(v, i) if v in inlined else i
+        if any(i < other < place for other in changing) and not is_fixed(statement.call):
+            del inlined[v]
+            place = i
+        for used in statement.call.variables:
+            places.setdefault(used, place)
+
+
+def is_fixed(call: Call) -> bool:
+    """Whether a call gives the same whatever arrays hold: a tuple, a slice, a range."""
+    return value_of(call.function) in (runtime.make_tuple, slice, range, len)
 
 
 def _takes_apart(call: Call) -> bool:

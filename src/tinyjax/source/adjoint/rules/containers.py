@@ -194,16 +194,17 @@ def placed_array(ct: Any, container: Any, index: Any) -> Any:
     if isinstance(ct, Array):
         return jnp.zeros(container.shape, ct.dtype).at[index].add(ct)
     cotangent = np.zeros(container.shape, np.result_type(container, ct))
-    if _is_basic(index):
+    if is_basic(index):
         cotangent[index] = ct
     else:
         np.add.at(cotangent, index, ct)
     return cotangent
 
 
-def _is_basic(index: Any) -> bool:
+def is_basic(index: Any) -> bool:
+    """Whether an index names no element twice, and gives a view."""
     if isinstance(index, tuple):
-        return all(_is_basic(part) for part in index)
+        return all(is_basic(part) for part in index)
     return index is None or index is Ellipsis or isinstance(index, (int, slice, np.integer))
 
 
@@ -320,7 +321,7 @@ _DEFINITE: Final[registry.Expressions] = {
 }
 registry.register(globals(), _EXPRESSIONS)
 registry.register(globals(), _DEFINITE, definite=(0,))
-registry.inert.update((place_of, ordering, is_method, runtime.free_names))
+registry.inert.update((place_of, ordering, is_method, is_basic, runtime.free_names))
 
 if TYPE_CHECKING:
 

@@ -28,8 +28,8 @@ def overloaded(fun: Function, ct: Any, *operands: Any) -> Any:
     """The cotangents of the operands of a method that an operator stands for."""
     method, swapped = method_of(fun, operands)
     if swapped:
-        return pullbacks.pull(method, operands[1], operands[0])[1](ct)[:0:-1]
-    return pullbacks.pull(method, *operands)[1](ct)[1:]
+        return pullbacks.pulled_back(ct, method, operands[1], operands[0])[:0:-1]
+    return pullbacks.pulled_back(ct, method, *operands)[1:]
 
 
 def method_of(fun: Function, operands: tuple[Any, ...]) -> tuple[Function, bool]:
@@ -104,6 +104,12 @@ def updated_adjoint(ct: Any, y: Any, operation: Any, value: Any, by: Any) -> Any
     return (None, *rule_adjoint(operation)(ct, y, value, by))
 
 
+@adjoint_of(runtime.fitting)
+def fitting_adjoint(ct: Any, y: Any, result: Any, array: Any) -> Any:
+    """The derivative of runtime.fitting."""
+    return ct, None
+
+
 @adjoint_of(operator.matmul)
 def matrix_product_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
     """The derivative of operator.matmul."""
@@ -154,7 +160,7 @@ def sum_adjoint(ct: Any, y: Any, items: Any, start: Any = 0) -> Any:
         parts = containers.joined_adjoint(ct, y, start, *items)
         return containers.like_items(parts[1:], items), parts[0]
     if formulas.is_overloaded(y):
-        parts = pullbacks.pull(summed, items, start)[1](ct)
+        parts = pullbacks.pulled_back(ct, summed, items, start)
         return parts[1], parts[2]
     parts = [cotangents.reduce_to(ct, items[i]) for i in range(len(items))]
     return containers.like_items(parts, items), cotangents.reduce_to(ct, start)
@@ -189,7 +195,7 @@ def getattr_adjoint(ct: Any, y: Any, value: Any, name: str, default: Any = None)
         return None, None, ct
     getter = getter_of(value, name)
     if getter is not None:
-        return pullbacks.pull(getter, value)[1](ct)[1], None, None
+        return pullbacks.pulled_back(ct, getter, value)[1], None, None
     if name in ("T", "mT") and isinstance(value, (np.ndarray, Array)):
         return getattr(ct, name), None, None
     if name == "real":
@@ -247,7 +253,8 @@ inert.update(
      operator.is_not, operator.not_, operator.floordiv, operator.invert, operator.lshift,
      operator.rshift, operator.and_, operator.xor,
      runtime.contains, runtime.lacks, runtime.formatted, runtime.text, runtime.thrown,
-     runtime.global_value, runtime.leave, AssertionError, ValueError, TypeError,
+     runtime.global_value, runtime.leave, runtime.diagonal, runtime.everything,
+     runtime.check_in_place, AssertionError, ValueError, TypeError,
      ZeroDivisionError, ArithmeticError, RuntimeError, IndexError, KeyError, OverflowError,
      NotImplementedError, StopIteration, Exception,
      math.floor, math.ceil, math.trunc, math.isnan, math.isinf, math.isfinite, math.isclose,

@@ -1,0 +1,174 @@
+"""Which variables of a program may share the memory of an array, and which of these it writes to.
+
+Two variables are of one class where one may be the other, a view of it, a part of it or a container
+of it (Steensgaard, "Points-to Analysis in Almost Linear Time", 1996). All that comes from outside
+of the function, its arguments and what it closes over, is of one class.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import Any, Final
+
+import numpy as np
+
+from tinyjax.source.adjoint.kinds import Kind
+from tinyjax.source.adjoint.rules import registry
+from tinyjax.source.ir import analysis, program as ir, runtime, syntax
+
+#: What writes to its first argument.
+WRITING: Final = frozenset(
+    (runtime.exchange, runtime.replaced, runtime.increased, runtime.accumulate_at)
+)
+#: What gives a part of its first argument, whatever the others are.
+_TAKING: Final = frozenset((operator.getitem, getattr, runtime.defined))
+_ARITHMETIC: Final = frozenset((*syntax.BINARY.values(), *syntax.UNARY.values(), abs))
+#: Operators that may put containers together, whose items are then shared.
+_JOINING: Final = frozenset((operator.add, operator.mul))
+#: Functions of NumPy that make arrays without any that they are made of.
+_MAKING: Final[frozenset[Any]] = frozenset(
+    (np.arange, np.empty, np.empty_like, np.eye, np.full, np.full_like, np.identity, np.linspace,
+     np.ones, np.ones_like, np.zeros, np.zeros_like)
+)  # fmt: skip
+#: Functions of NumPy whose results share no memory with their arguments.
+_COPYING: Final[frozenset[Any]] = frozenset(
+    (np.array, np.average, np.clip, np.concatenate, np.convolve, np.copy, np.correlate, np.cross,
+     np.cumprod, np.cumsum, np.diff, np.dot, np.hstack, np.inner, np.interp, np.kron, np.max,
+     np.mean, np.median, np.min, np.outer, np.pad, np.prod, np.repeat, np.roll, np.sort, np.stack,
+     np.std, np.sum, np.take, np.tensordot, np.tile, np.trace, np.tril, np.triu, np.var, np.vdot,
+     np.vstack, np.where, np.fft.fft, np.fft.ifft, np.fft.irfft, np.fft.rfft, np.linalg.cholesky,
+     np.linalg.det, np.linalg.inv, np.linalg.norm, np.linalg.solve, runtime.fitting)
+)  # fmt: skip
+#: Methods of arrays of which the same holds.
+_COPYING_METHODS: Final = frozenset(
+    ("all", "any", "argmax", "argmin", "argsort", "astype", "clip", "conj", "copy", "cumprod",
+     "cumsum", "dot", "flatten", "item", "max", "mean", "min", "prod", "repeat", "round", "std",
+     "sum", "take", "tolist", "trace", "var")
+)  # fmt: skip
+#: What of an array is an array.
+_PARTS: Final = frozenset(("T", "imag", "mT", "real"))
+
+
+class Aliases:
+    """The classes of a program's variables.
+
+    Attributes:
+        written: the variables of the classes that it writes to.
+        values: the arrays that it writes to, with what is written.
+        writes_outside: whether it writes to what comes from outside.
+    """
+
+    def __init__(
+        self, program: ir.IR, arguments: tuple[Kind, ...], *, is_cautious: bool = False
+    ) -> None:
+        self.values: list[tuple[ir.Variable, ir.Atom]] = []
+        self._parents: dict[ir.Variable, ir.Variable] = {}
+        self._arrays: dict[ir.Atom, bool] = _arrays(program, arguments)
+        self._is_cautious = is_cautious
+        self._outside: ir.Variable = program.blocks[0].arguments[0]
+        pairs = zip(program.blocks[0].arguments, arguments, strict=True)
+        self._join([self._outside, *[v for v, kind in pairs if not kind.numeric]])
+        for statement in program.statements:
+            self._enter(statement)
+        for block in program.blocks:
+            for branch in block.branches:
+                for pair in program.passed(branch):
+                    self._join(pair)
+        written = {self._class(array) for array, _ in self.values}
+        self.writes_outside: bool = self._class(self._outside) in written
+        variables = [v for block in program.blocks for v in block.defined]
+        self.written: frozenset[ir.Variable] = frozenset(
+            [v for v in variables if self._class(v) in written]
+        )
+
+    def members(self, variables: Iterable[ir.Variable]) -> set[ir.Variable]:
+        """The variables that are written to, or may be, where one of some is."""
+        classes = set(map(self._class, variables))
+        return {v for v in self.written if self._class(v) in classes}
+
+    def _enter(self, statement: ir.Statement) -> None:
+        """Join what one statement lets share memory, and note what it writes to."""
+        call, function, variable = statement.call, statement.function, statement.variable
+        if function in WRITING:
+            self._write(call.args[0], call.args[2])
+        elif function in (runtime.updated, runtime.augmented):
+            self._join([variable, call.args[1]])
+            if function is runtime.augmented:
+                self._write(call.args[1], call.args[2])
+        elif function in _TAKING:
+            self._join([variable, call.args[0]])
+        elif function in (runtime.captured, runtime.global_value):
+            self._join([variable, self._outside])
+        elif not self._copies(call):
+            self._join([variable, *call.atoms])
+            if self._is_cautious and _may_write(call):
+                self._join([variable, self._outside])
+                self._write(self._outside, variable)
+
+    def _write(self, array: ir.Atom, value: ir.Atom) -> None:
+        if isinstance(array, ir.Variable):
+            self.values.append((array, value))
+
+    def _class(self, variable: ir.Variable) -> ir.Variable:
+        while variable in self._parents:
+            variable = self._parents[variable]
+        return variable
+
+    def _join(self, atoms: Iterable[ir.Atom]) -> None:
+        """Let variables be of one class."""
+        classes = {self._class(x) for x in atoms if isinstance(x, ir.Variable)}
+        if classes:
+            first = classes.pop()
+            self._parents.update(dict.fromkeys(classes, first))
+
+    def _copies(self, call: ir.Call) -> bool:
+        """Whether the result of a call shares no memory with its arguments."""
+        function = ir.value_of(call.function)
+        if function is None:
+            return self._arrays.get(call.function, False) and not call.keywords
+        if function in _JOINING:
+            return all(_is_number(x) or self._arrays.get(x, False) for x in call.args)
+        return _copies(function) or registry.is_inert(function)
+
+
+def _may_write(call: ir.Call) -> bool:
+    """Whether a call may write to its arguments: one of a function that is not known."""
+    function = ir.value_of(call.function)
+    module = getattr(function, "__module__", None) or ""
+    is_numpy = isinstance(function, np.ufunc) or module.partition(".")[0] == "numpy"
+    return function is None or (registry.rule_of(function) is None and not is_numpy)
+
+
+def _is_number(atom: ir.Atom) -> bool:
+    return isinstance(ir.value_of(atom), (bool, int, float, complex))
+
+
+def _copies(function: Any) -> bool:
+    """Whether a function gives arrays or numbers that share no memory with its arguments."""
+    if any(runtime.is_in(function, known) for known in (_ARITHMETIC, _COPYING, _MAKING)):
+        return True
+    is_mathematical = getattr(function, "__module__", "") in ("math", "cmath")
+    return isinstance(function, np.ufunc) or is_mathematical
+
+
+def _arrays(program: ir.IR, arguments: tuple[Kind, ...]) -> dict[ir.Atom, bool]:
+    """The variables that are certainly arrays or numbers, or methods of these that copy."""
+
+    def of_call(call: ir.Call, operands: list[bool]) -> bool:
+        function, (of_function, *args) = ir.value_of(call.function), operands
+        if function is None:
+            return of_function
+        if function is getattr and len(call.args) == 2:
+            name = ir.value_of(call.args[1])
+            return args[0] and (name in _PARTS or name in _COPYING_METHODS)
+        if function in _TAKING:
+            return args[0]
+        if function in (runtime.updated, runtime.augmented):
+            return args[1]
+        return all(args) if function in _JOINING else _copies(function)
+
+    pairs = zip(program.blocks[0].arguments, arguments, strict=True)
+    known = {v: kind.numeric or kind.is_array for v, kind in pairs}
+    facts = analysis.propagate(program, known, _is_number, of_call, operator.and_)
+    return dict(facts.items())

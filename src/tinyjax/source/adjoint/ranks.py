@@ -1,0 +1,235 @@
+"""The ranks of a program's values: how many axes an array of real numbers has, as far as is known.
+
+A number has rank 0. An element of an array is known by it to be a number, whose cotangent is one.
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tinyjax.source.adjoint.aliases import WRITING
+from tinyjax.source.adjoint.kinds import Kind
+from tinyjax.source.adjoint.rules import registry
+from tinyjax.source.ir import analysis, program as ir, runtime, syntax
+
+UNKNOWN: Final = -1
+#: What a ``range`` has for a rank.
+_RANGE: Final = -2
+#: What a slice has, or an ellipsis.
+_SLICE: Final = -3
+#: What the shape of a scalar has; that of a vector has one less, and so on.
+_SHAPE: Final = -10
+#: What is added to the rank of an array of integers, or of an integer; it has no derivative.
+INTEGERS: Final = 20
+#: What numbers have: of any kind, and integers.
+_NUMBERS: Final = (0, INTEGERS)
+#: What is added for a method that gives an array like its own, and for one that gives a number.
+_LIKE: Final = 40
+_REDUCING: Final = 60
+
+_OF_KIND: Final[dict[Kind, int]] = {
+    Kind.NUMBER: 0,
+    Kind.FLOAT: 0,
+    Kind.VECTOR: 1,
+    Kind.MATRIX: 2,
+    Kind.TENSOR: 3,
+    Kind.INTEGERS: INTEGERS + 1,
+    Kind.INTEGER_MATRIX: INTEGERS + 2,
+}
+_OF_ATTRIBUTE: Final[dict[str, int]] = {
+    **dict.fromkeys(("copy", "clip", "round"), _LIKE),
+    **dict.fromkeys(("max", "mean", "min", "prod", "std", "sum", "var"), _REDUCING),
+}
+_BROADCASTING: Final = frozenset(
+    (operator.add, operator.sub, operator.mul, operator.truediv, operator.neg, operator.pos,
+     operator.mod, operator.floordiv, builtins.abs, np.where, np.clip)
+)  # fmt: skip
+_COMPARING: Final = frozenset(syntax.COMPARISONS.values())
+_PRODUCTS: Final = frozenset((operator.matmul, np.dot, np.matmul))
+_REDUCTIONS: Final = frozenset((np.sum, np.max, np.min, np.mean, np.prod, np.vdot))
+_LIKENESSES: Final[frozenset[Any]] = frozenset(
+    (np.zeros_like, np.ones_like, np.empty_like, np.copy)
+)
+_MAKERS: Final[frozenset[Any]] = frozenset((np.zeros, np.ones, np.empty))
+_REAL: Final = (float, np.float64, np.float32)
+
+
+def _of_constant(constant: ir.Constant) -> int:
+    value = constant.value
+    if isinstance(value, slice) or value is Ellipsis:
+        return _SLICE
+    return 0 if isinstance(value, (int, float)) and not isinstance(value, bool) else UNKNOWN
+
+
+def _join(x: int, y: int) -> int:
+    return x if x == y else UNKNOWN
+
+
+def _of_atom(atom: ir.Atom) -> int:
+    return _of_constant(atom) if isinstance(atom, ir.Constant) else UNKNOWN
+
+
+class Ranks:
+    """The ranks of a program's variables, found from the kinds of its arguments."""
+
+    def __init__(self, program: ir.IR, arguments: tuple[Kind, ...]) -> None:
+        self._tuples = {
+            s.variable: s.call.args for s in program.statements if s.function is runtime.make_tuple
+        }
+        pairs = zip(program.blocks[0].arguments, arguments, strict=True)
+        known = {v: _OF_KIND.get(kind, UNKNOWN) for v, kind in pairs}
+        self._ranks: dict[ir.Atom, int] = dict(known.items())
+        found = analysis.propagate(program, known, _of_constant, self._of_statement, _join)
+        self._ranks = dict(found.items())
+
+    def of(self, atom: ir.Atom) -> int:
+        """The rank of a value."""
+        return self._ranks.get(atom, _of_atom(atom))
+
+    def has_derivative(self, variable: ir.Variable) -> bool:
+        """Whether a variable may be or hold an array with a derivative, by its rank."""
+        rank = self.of(variable)
+        return rank == UNKNOWN or 0 < rank < INTEGERS or rank >= _LIKE
+
+    def kinds(self, variables: Iterable[ir.Variable]) -> dict[ir.Variable, Kind]:
+        """The kinds of variables, where they follow from the ranks."""
+        kinds: dict[ir.Variable, Kind] = {}
+        for v in variables:
+            rank = self.of(v)
+            if rank in _NUMBERS:
+                kinds[v] = Kind.FLOAT if rank == 0 else Kind.NUMBER
+            elif INTEGERS < rank < _LIKE or rank < UNKNOWN:
+                kinds[v] = Kind.INERT
+        return kinds
+
+    def _of_statement(self, call: ir.Call, operands: list[int]) -> int:
+        self._ranks.update(zip(call.atoms, operands, strict=True))
+        rank = self._of_call(call, operands[1:], operands[0])
+        return rank if rank >= UNKNOWN or rank in (_RANGE, _SLICE) or rank <= _SHAPE else UNKNOWN
+
+    def _of_call(self, call: ir.Call, args: list[int], method: int) -> int:
+        function = ir.value_of(call.function)
+        if function is None:
+            return _of_method(method, call)
+        if function is getattr and len(args) == 2:
+            return _of_attribute(args[0], ir.value_of(call.args[1]))
+        if function is operator.getitem or function in WRITING:
+            return self._of_item(args[0], call.args[1])
+        if function in (runtime.updated, runtime.augmented):
+            return _broadcast(args[1:]) if args[1] in _NUMBERS else args[1]
+        if function in (runtime.defined, runtime.fitting, runtime.items_of):
+            return args[0]
+        if function in (range, slice):
+            return _RANGE if function is range else _SLICE
+        if function is runtime.unpacked:
+            return args[0] if args[0] <= _SHAPE else UNKNOWN
+        if function in _LIKENESSES and not call.keywords:
+            return args[0] if len(args) == 1 else UNKNOWN
+        if function in _MAKERS:
+            return self._of_shape(args, call)
+        if call.keywords:
+            return UNKNOWN
+        return _of_function(function, call, args)
+
+    def _of_shape(self, args: list[int], call: ir.Call) -> int:
+        """The rank of an array of a shape."""
+        types = [ir.value_of(x) for name, x in call.keywords if name == "dtype"]
+        types += [ir.value_of(x) for x in call.args[1:2]]
+        if len(call.keywords) > len(types) or not all(kind in (*_REAL, int) for kind in types):
+            return UNKNOWN
+        if args[0] in _NUMBERS:
+            rank = 1
+        elif args[0] <= _SHAPE:
+            rank = _SHAPE - args[0]
+        else:
+            sizes = self._parts(call.args[0])
+            if sizes is None or any(size not in _NUMBERS for size in sizes):
+                return UNKNOWN
+            rank = len(sizes)
+        return rank + INTEGERS if int in types else rank
+
+    def _of_item(self, rank: int, index: ir.Atom) -> int:
+        """The rank of an item."""
+        if rank == _RANGE or rank <= _SHAPE:
+            return INTEGERS if self.of(index) in _NUMBERS else UNKNOWN
+        if not 0 < rank % INTEGERS <= 3 or rank >= _LIKE:
+            return UNKNOWN
+        parts = self._parts(index)
+        if parts is None:
+            parts = [self.of(index)]
+        if any(part not in (*_NUMBERS, _SLICE) for part in parts):
+            vectors = [part for part in parts if part in (1, INTEGERS + 1)]
+            return rank if len(parts) == len(vectors) == 1 else UNKNOWN
+        count = len(parts) - parts.count(_SLICE)
+        return rank - count if rank % INTEGERS >= count else UNKNOWN
+
+    def is_basic(self, index: ir.Atom) -> bool:
+        """Whether an index is made of integers and slices."""
+        parts = self._parts(index) or [self.of(index)]
+        return all(part in (*_NUMBERS, _SLICE) for part in parts)
+
+    def _parts(self, atom: ir.Atom) -> list[int] | None:
+        """The ranks of a tuple's items, if it is one that is known."""
+        if isinstance(atom, ir.Constant):
+            value = atom.value
+            literals = [ir.literal(item) for item in value] if isinstance(value, tuple) else None
+            return None if literals is None else [*map(_of_constant, literals)]
+        items = self._tuples.get(atom)
+        if items is None:
+            return None
+        return [*map(self.of, items)]
+
+
+def _of_method(method: int, call: ir.Call) -> int:
+    """The rank of what a method gives."""
+    if call.args or call.keywords or method < _LIKE:
+        return UNKNOWN
+    return method - _LIKE if method < _REDUCING else 0
+
+
+def _of_attribute(rank: int, name: Any) -> int:
+    if rank < 0 or rank >= _LIKE:
+        return UNKNOWN
+    if name in ("size", "ndim"):
+        return INTEGERS
+    if name == "shape":
+        return _SHAPE - rank % INTEGERS
+    if name in ("T", "real"):
+        return rank
+    return _OF_ATTRIBUTE[name] + rank % INTEGERS if name in _OF_ATTRIBUTE else UNKNOWN
+
+
+def _broadcast(ranks: Sequence[int]) -> int:
+    """The rank of an operation of several."""
+    if not ranks or any(not 0 <= rank < _LIKE for rank in ranks):
+        return UNKNOWN
+    return max(rank % INTEGERS for rank in ranks)
+
+
+def _of_function(function: Any, call: ir.Call, args: list[int]) -> int:
+    if runtime.is_in(function, _PRODUCTS):
+        known = all(1 <= rank <= 2 for rank in args) and len(args) == 2
+        return sum(args) - 2 if known else UNKNOWN
+    if runtime.is_in(function, _REDUCTIONS):
+        return 0 if args[:1] and len(args) == 1 + (function is np.vdot) else UNKNOWN
+    if function in (operator.pow, np.power):
+        is_whole = isinstance(ir.value_of(call.args[1]), int)
+        return _broadcast(args) if is_whole or args[0] % INTEGERS > 0 else UNKNOWN
+    if runtime.is_in(function, _COMPARING):
+        return UNKNOWN
+    if function in (len, int):
+        return INTEGERS
+    if function is float or getattr(function, "__module__", "") == "math":
+        return 0
+    if function in (min, max):
+        return 0 if len(args) > 1 and all(rank in _NUMBERS for rank in args) else UNKNOWN
+    rule = registry.rule_of(function)
+    is_elementwise = isinstance(function, np.ufunc) and function.nout == 1 and rule is not None
+    if is_elementwise and function.signature is None and rule is not None and rule.scalar:
+        return _broadcast(args)
+    return _broadcast(args) if runtime.is_in(function, _BROADCASTING) else UNKNOWN

@@ -1,0 +1,307 @@
+"""Shadows: arrays that hold the cotangents of arrays that a program changes in place.
+
+Each array has a shadow of its own, and a view of the array has the same view of the shadow (as in
+Moses and Churavy, "Instead of Rewriting Foreign Code for Machine Learning, Automatically Synthesize
+Fast Gradients", 2020). What an array is called, and what holds it, does not matter then. Pullbacks
+go back in time: they add to the shadows where the program read; where it wrote, they take what is
+there, leave zero, and give the array what it was before. All of it is Python that can be
+differentiated in its turn, where the shadows have shadows.
+"""
+
+from __future__ import annotations
+
+import operator
+import threading
+from types import FunctionType
+from typing import Any, Final
+
+import numpy as np
+
+from tinyjax.source.adjoint import cotangents
+from tinyjax.source.adjoint.rules import containers, registry
+from tinyjax.source.ir import find, runtime
+
+
+class _State(threading.local):
+    """The shadows of the pass that runs, by the identity of the arrays that own memory."""
+
+    shadows: dict[int, tuple[Any, Any]] | None = None
+
+
+_state: Final = _State()
+
+
+class Pass:
+    """A pass backwards through a program; its shadows are there as long as it is entered."""
+
+    def __init__(self) -> None:
+        self.outer: dict[int, tuple[Any, Any]] | None = None
+
+    def __enter__(self) -> None:
+        self.outer = _state.shadows
+        _state.shadows = {}
+
+    def __exit__(self, *_: object) -> None:
+        _state.shadows = self.outer
+
+
+def root_of(array: Any) -> Any:
+    """The array of whose shadow that of an array is a view: the one that owns its memory.
+
+    What cannot be written to, and may have elements that overlap, has a shadow of its own.
+    """
+    if array.base is None or 0 in array.strides or not array.flags.writeable:
+        return array
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def has_shadow(x: Any) -> bool:
+    """Whether a value is an array with cotangents."""
+    return isinstance(x, np.ndarray) and x.dtype.kind in "fc"
+
+
+def shadow_of(array: Any) -> Any:
+    """The shadow of an array, or the view of one that the array is of another."""
+    shadows = _state.shadows
+    assert shadows is not None, "shadows are asked for inside of a pass"
+    root = root_of(array)
+    entry = shadows.get(id(root))
+    if entry is None:
+        shadows[id(root)] = entry = root, np.zeros_like(root, subok=False)
+    whole = entry[1]
+    if root is array:
+        return whole
+    offset = _address(array) - _address(root)
+    if whole.strides != root.strides:
+        raise find.refusal(
+            "an array whose elements overlap or have gaps is not changed in place by "
+            "tinyjax.source. Copy it first: x = x.copy()."
+        )
+    return np.ndarray(array.shape, array.dtype, whole, offset, array.strides)
+
+
+def _address(array: Any) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+def taken(array: Any) -> Any:
+    """The shadow of an array whose life begins here; another is made if it is asked for again."""
+    shadows = _state.shadows
+    assert shadows is not None, "shadows are taken inside of a pass"
+    entry = shadows.pop(id(array), None)
+    return None if entry is None else entry[1]
+
+
+def is_shadowed(array: Any) -> bool:
+    """Whether an array has a shadow already."""
+    return _state.shadows is not None and id(root_of(array)) in _state.shadows
+
+
+def has_any() -> bool:
+    """Whether any array has a shadow."""
+    return bool(_state.shadows)
+
+
+def shares(x: Any, others: tuple[Any, ...]) -> bool:
+    """Whether an array is a view of one of some."""
+    root = root_of(x)
+    return any(isinstance(other, np.ndarray) and root_of(other) is root for other in others)
+
+
+def is_function(x: Any) -> bool:
+    """Whether a value is a Python function."""
+    return isinstance(x, FunctionType)
+
+
+def is_one_of(x: Any, others: tuple[Any, ...]) -> bool:
+    """Whether a value is one of some."""
+    return any(x is other for other in others)
+
+
+def captured_names(fun: Any) -> tuple[str, ...]:
+    """The names of what a function closes over."""
+    names: tuple[str, ...] = fun.__code__.co_freevars
+    return names
+
+
+registry.inert.update(
+    (Pass, root_of, has_shadow, has_any, is_shadowed, shares, is_function, captured_names)
+)
+
+
+@registry.adjoint_of(shadow_of, taken)
+def shadow_of_adjoint(ct: Any, y: Any, array: Any) -> Any:
+    """The derivative of shadow_of and taken, whose result is memory with a shadow of its own."""
+    return (None,)
+
+
+# Cotangents go to the shadows of arrays, and come from there
+
+
+def deposit(x: Any, ct: Any) -> Any:
+    """Add a cotangent to the shadows of the arrays in a value; give that of everything else."""
+    if ct is None or isinstance(x, (float, np.generic)):
+        return ct
+    if isinstance(x, np.ndarray):
+        if has_shadow(x):
+            runtime.increased(shadow_of(x), ..., conjugated(ct))
+        return None
+    if isinstance(x, (tuple, list)):
+        items = [deposit(x[i], ct[i]) for i in range(len(x))]
+        return items if isinstance(ct, list) else tuple(items)
+    if isinstance(x, dict) and isinstance(ct, dict):
+        return {key: deposit(x[key], ct[key]) for key in ct}
+    if isinstance(ct, dict) and is_function(x):
+        names = captured_names(x)
+        return {k: deposit(runtime.captured(x, k), ct[k]) if k in names else ct[k] for k in ct}
+    if isinstance(ct, dict):
+        return {name: deposit(getattr(x, name), ct[name]) for name in ct}
+    return ct
+
+
+def withdraw(ct: Any, y: Any, *operands: Any) -> Any:
+    """The cotangent of a result, with what is in the shadows of its arrays.
+
+    Arrays that are views of operands share their shadows, where it stays.
+    """
+    if isinstance(y, (float, np.generic)):
+        return ct
+    if isinstance(y, np.ndarray):
+        return ct if shares(y, operands) else cotangents.accumulate(ct, emptied(y))
+    if isinstance(y, (tuple, list)):
+        parts = [None] * len(y) if ct is None else ct
+        items = [withdraw(parts[i], y[i], *operands) for i in range(len(y))]
+        return items if isinstance(y, list) else tuple(items)
+    if isinstance(y, dict):
+        return {key: withdraw(part_of(ct, key), y[key], *operands) for key in y}
+    if is_function(y):
+        if is_one_of(y, operands):  # it closes over itself
+            return ct
+        own = {
+            k: withdraw(part_of(ct, k), runtime.captured(y, k), *operands, y)
+            for k in captured_names(y)
+        }
+        return own or None
+    if cotangents.is_record(y):
+        names = cotangents.field_names(type(y))
+        return {k: withdraw(part_of(ct, k), getattr(y, k), *operands) for k in names}
+    if containers.is_method(y):
+        return {"__self__": withdraw(part_of(ct, "__self__"), y.__self__, *operands)}
+    return ct
+
+
+def part_of(ct: Any, key: Any) -> Any:
+    """An entry of the cotangent of a dict or an object."""
+    return None if ct is None else ct.get(key)
+
+
+def emptied(array: Any) -> Any:
+    """What is in the shadow of an array, which is zero then; None where there is nothing."""
+    if not is_shadowed(array):
+        return None
+    if root_of(array) is array:
+        return conjugated(taken(array))
+    shadow = shadow_of(array)
+    return conjugated(runtime.replaced(shadow, ..., 0.0))
+
+
+def conjugated(ct: Any) -> Any:
+    """A cotangent as shadows hold it, or back: theirs are conjugate, so that parts are views."""
+    return np.conj(ct) if cotangents.is_complex(ct) else ct
+
+
+def swept(back: Any, ct: Any, values: Any) -> Any:
+    """Apply a pullback in a pass of its own; give the cotangents of what it was made for."""
+    with Pass():
+        parts = back(ct)
+        return gathered(parts, values) if has_any() else parts
+
+
+def gathered(parts: Any, values: Any) -> Any:
+    """The cotangents of values, with what is in the shadows of their arrays."""
+    return [withdraw(parts[i], values[i]) for i in range(len(values))]
+
+
+def detached(x: Any) -> Any:
+    """A value with copies of its arrays, which nothing changes any more."""
+    if isinstance(x, np.ndarray):
+        return x.copy()
+    if isinstance(x, (tuple, list)):
+        return cotangents.like_sequence([detached(item) for item in x], x)
+    if isinstance(x, dict):
+        return {key: detached(item) for key, item in x.items()}
+    if cotangents.is_record(x):
+        names = cotangents.field_names(type(x))
+        return cotangents.with_fields(x, {name: detached(getattr(x, name)) for name in names})
+    return x
+
+
+# Rules of what changes arrays
+
+
+@registry.adjoint_of(runtime.exchange, runtime.replaced)
+def exchange_adjoint(ct: Any, y: Any, array: Any, index: Any, value: Any) -> Any:
+    """The derivative of exchange: the exchange of the shadow; the array is as before."""
+    part = None
+    if has_shadow(array):
+        shadow = shadow_of(array)
+        part = conjugated(runtime.replaced(shadow, index, 0.0))
+        if not containers.is_basic(index):
+            part = part * is_last(array, index)
+        part = cotangents.reduce_to(part, value)
+        if ct is not None:
+            add_at(shadow, index, ct)
+    runtime.exchange(array, index, y)
+    return None, None, part
+
+
+@registry.adjoint_of(runtime.accumulate_at, runtime.increased)
+def accumulate_at_adjoint(ct: Any, y: Any, array: Any, index: Any, value: Any) -> Any:
+    """The derivative of accumulate_at."""
+    part = None
+    if has_shadow(array):
+        shadow = shadow_of(array)
+        part = cotangents.reduce_to(conjugated(shadow[index]), value)
+        if ct is not None:
+            add_at(shadow, index, ct)
+    runtime.exchange(array, index, y)
+    return None, None, part
+
+
+def is_last(array: Any, index: Any) -> Any:
+    """Which elements of an index are the last to name a place, whose values are kept."""
+    numbers = np.arange(array.size).reshape(array.shape)[index]
+    if numbers.ndim == 0:
+        return 1.0
+    marks = np.empty(array.size, int)
+    order = np.arange(numbers.size).reshape(numbers.shape)
+    marks[numbers] = order
+    return marks[numbers] == order
+
+
+def add_at(shadow: Any, index: Any, ct: Any) -> None:
+    """Add a cotangent to elements of a shadow."""
+    if containers.is_basic(index):
+        runtime.increased(shadow, index, conjugated(ct))
+    else:
+        runtime.accumulate_at(shadow, index, conjugated(ct))
+
+
+def item_adjoint(ct: Any, y: Any, container: Any, index: Any) -> Any:
+    """The derivative of an item: added to the shadow, if the container is an array."""
+    if not isinstance(container, np.ndarray):
+        rule = registry.rule_adjoint(operator.getitem)
+        return (None, None) if ct is None else rule(ct, y, container, index)
+    if isinstance(y, np.ndarray):
+        if shares(y, (container,)):
+            return None, None
+        ct = withdraw(ct, y)
+    if ct is not None and has_shadow(container):
+        add_at(shadow_of(container), index, ct)
+    return None, None
+
+
+registry.inert.add(is_last)

@@ -1,0 +1,330 @@
+"""Programs that change arrays in place: as NumPy does, and their derivatives by differences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import numpy_programs
+import pytest
+
+from raising import raises
+from tinyjax import source
+from tinyjax.errors import SourceError
+
+Array = npt.NDArray[Any]
+Function = Callable[[Any], Any]
+PROGRAMS: list[Any] = []
+POINT: Array = np.array([1.0, 2.0, 0.5, 1.5])
+WEIGHTS: Array = np.array([1.0, -0.5, 0.3, 0.2])
+PHASES: Array = np.exp(1j * np.arange(4))
+
+
+def program(fun: Function) -> Function:
+    PROGRAMS.append(pytest.param(fun, id=fun.__name__))
+    return fun
+
+
+@program
+def element(a: Any) -> Any:
+    u = np.zeros(2)
+    u[0] = a[0] * a[0]
+    return u[0] * u[0] * a[1]
+
+
+@program
+def overlapping_slices(a: Any) -> Any:
+    u = a.copy()
+    u[1:] = u[:-1] * u[1:]
+    return np.sum(u * u * u * a)
+
+
+@program
+def the_whole(a: Any) -> Any:
+    u = a * a
+    u[...] = u * a
+    return np.sum(u * u)
+
+
+@program
+def augmented(a: Any) -> Any:
+    u = a * a
+    v = u
+    v += a * a
+    v *= u[0]
+    v[1:3] -= v[0]
+    return np.sum(u * u)
+
+
+@program
+def read_before_it_is_overwritten(a: Any) -> Any:
+    u = a.copy()
+    s = u[0] * u[1]
+    t = u[:2]
+    u[0] = 3.0
+    r = u[0] * u[1]
+    u[1] = s
+    return s + r * t[0] + u[1]
+
+
+@program
+def row_of_a_matrix(a: Any) -> Any:
+    u = np.outer(a, a)
+    row = u[1]
+    row[0] = a[2] ** 3
+    u[1, 1:] *= row[:-1]
+    column = u.T[0]
+    column[...] = column * column
+    return np.sum(u * u)
+
+
+@program
+def views_of_views(a: Any) -> Any:
+    u = a * a
+    v = u.reshape(2, 2).T[::-1]
+    v[0, 1] = v[1, 0] * a[0]
+    u[::2] *= v[0]
+    return np.sum(u * u)
+
+
+@program
+def in_containers(a: Any) -> Any:
+    u = a * a
+    pair = (u, a[0])
+    pair[0][1] = pair[1] * 2
+    both = {"u": u, "pair": pair}
+    both["pair"][0][2:] *= 2
+    return np.sum(u * u)
+
+
+@program
+def closed_over(a: Any) -> Any:
+    u = a * a
+
+    def scaled(c: Any) -> Any:
+        u[0] = u[0] * c * u[1]
+        return u
+
+    v = scaled(a[0])
+    v[1] *= 2
+    return np.sum(u * u) + v[1]
+
+
+def remembers(u: Any, n: int = 2) -> Any:
+    def times(c: Any) -> Any:
+        return u[0] * c
+
+    u[0] = 3 * u[1] * n
+    return u[1] * u[0], times
+
+
+@program
+def function_that_remembers(a: Any) -> Any:
+    u = a * a
+    y, times = remembers(u, n=3)
+    u[1] = y
+    s = times(2.0)
+    u[0] *= 2
+    return s + times(y) + np.sum(u)
+
+
+def fill(u: Any, value: Any) -> None:
+    u[...] = value
+
+
+@program
+def argument_of_a_helper(a: Any) -> Any:
+    u = np.empty((3, 4))
+    for k in range(3):
+        fill(u[k], a * (k + 1))
+    return np.sum(u[0] * u[1] * u[2])
+
+
+@program
+def its_own_argument(a: Any) -> Any:
+    a[1] = a[0] * a[2]
+    a *= a[1]
+    return np.sum(a * a)
+
+
+@program
+def swapped(a: Any) -> Any:
+    u, v = a.copy(), np.empty_like(a)
+    for _ in range(3):
+        v[1:-1] = u[:-2] * u[2:]
+        v[0], v[-1] = u[-1], u[0]
+        u, v = v, u
+    return np.sum(u * u)
+
+
+@program
+def masked(a: Any) -> Any:
+    u = a * a
+    u[u > 1.1] *= 0.5
+    u[u < 0.5] = a[0]
+    return np.sum(u * u)
+
+
+@program
+def indices_that_repeat(a: Any) -> Any:
+    u = a.copy()
+    u[np.array([0, 1, 0])] = a[1:] * a[1:]  # the last is kept
+    np.add.at(u, [2, 2, 3], a[:3] * a[0])
+    return np.sum(u[[0, 0, 3]] * u[1:] ** 2)
+
+
+@program
+def written_by_functions(a: Any) -> Any:
+    u, v = np.empty(4), np.zeros((4, 4))
+    np.multiply(a, a, out=u)
+    np.copyto(v[1], u)
+    np.fill_diagonal(v, u[::-1] * a)
+    v[2].fill(a[0] ** 2)
+    return np.sum(v * v)
+
+
+@program
+def complex_parts(a: Any) -> Any:
+    u = a * PHASES
+    u[1] = u[0] * u[1]
+    u.imag[2] = a[0]
+    u.real *= u.imag
+    return np.sum(u.real * u.imag + np.abs(u) ** 2)
+
+
+@program
+def triangular_loops(a: Any) -> Any:
+    u = np.outer(a, a) + np.eye(4)
+    for i in range(4):
+        for j in range(i):
+            for k in range(j):
+                u[i, j] -= u[i, k] * u[j, k]
+            u[i, j] /= u[j, j]
+        u[i, i] = np.sqrt(u[i, i])
+    return np.sum(u * u)
+
+
+@program
+def indices_that_are_counted(a: Any) -> Any:
+    counts, sums = np.zeros(2, dtype=int), np.zeros(2)
+    for x in a:
+        k = int(x > 1.2)
+        counts[k] += 1
+        sums[k] += x * x
+    return np.sum(sums / counts)
+
+
+@program
+def left_early(a: Any) -> Any:
+    u = a.copy()
+    i = 0
+    while True:
+        u[i] = u[i] * u[i - 1]
+        if u[i] > 1.0 or i == 3:
+            return np.sum(u * u)
+        i += 1
+
+
+def differences(fun: Function, x: Array) -> Array:
+    """Approximate a gradient by central differences."""
+    gradient = np.zeros_like(x)
+    for index in np.ndindex(x.shape):
+        step = np.zeros_like(x)
+        step[index] = 1e-6
+        gradient[index] = (fun(x + step) - fun(x - step)) / 2e-6
+    return gradient
+
+
+def weighted_gradient(fun: Function) -> Function:
+    return lambda x: np.sum(source.grad(fun)(x) * WEIGHTS)
+
+
+@pytest.mark.parametrize("fun", PROGRAMS)
+def test_derivatives_of_both_orders(fun: Function) -> None:
+    x = POINT.copy()
+    value, gradient = source.value_and_grad(fun)(x)
+    assert np.array_equal(x, POINT)
+    assert value == pytest.approx(fun(POINT.copy()), rel=1e-14)
+    np.testing.assert_allclose(gradient, differences(fun, POINT), rtol=1e-6, atol=1e-7)
+    second = source.grad(weighted_gradient(fun))(x)
+    assert np.array_equal(x, POINT)
+    expected = differences(weighted_gradient(fun), POINT)
+    np.testing.assert_allclose(second, expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("entry", numpy_programs.PROGRAMS, ids=lambda entry: entry.name)
+def test_programs_of_scientists(entry: numpy_programs.Program) -> None:
+    inputs = entry.inputs(entry.sizes[0])
+    before = [x.copy() for x in inputs]
+    value, gradients = source.value_and_grad(entry.loss, argnums=entry.argnums)(*inputs)
+    assert all(map(np.array_equal, inputs, before))
+    assert value == pytest.approx(entry.loss(*before), rel=1e-12)
+    for i, gradient in zip(entry.argnums, gradients, strict=True):
+
+        def loss(x: Array, i: int = i) -> Any:
+            copies = [y.copy() for y in inputs]
+            return entry.loss(*copies[:i], x, *copies[i + 1 :])
+
+        expected = differences(loss, inputs[i])
+        scale = np.max(np.abs(expected))
+        np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-6 * scale)
+
+
+def test_pullbacks_leave_arrays_as_they_were_and_can_be_called_again() -> None:
+    x = POINT.copy()
+    value, pull_back = source.vjp(its_own_argument, x)
+    assert np.array_equal(x, POINT)
+    assert value == its_own_argument(POINT.copy())
+    x[...] = 0.0
+    expected = differences(its_own_argument, POINT)
+    for scale in (1.0, 2.0):
+        (gradient,) = pull_back(scale)
+        np.testing.assert_allclose(gradient, scale * expected, rtol=1e-6)
+
+
+def test_arrays_that_are_returned_are_not_changed_back() -> None:
+    def both(a: Any) -> Any:
+        a[1:] *= a[:-1]
+        return np.sum(a * a), a
+
+    x = POINT.copy()
+    _, aux = source.grad(both, has_aux=True)(x)
+    changed = POINT.copy()
+    changed[1:] *= changed[:-1]
+    np.testing.assert_allclose(aux, changed)
+    assert np.array_equal(x, POINT)
+
+
+def test_an_error_leaves_arrays_as_they_were() -> None:
+    def fails(a: Any) -> Any:
+        a[0] = 3.0
+        fill(a[1:], a[0])
+        raise ValueError("no")
+
+    x = POINT.copy()
+    with raises(ValueError, match="no"):
+        source.grad(fails)(x)
+    assert np.array_equal(x, POINT)
+
+
+def test_integers_do_not_hold_floats() -> None:
+    def adds(a: Any) -> Any:
+        counts = np.zeros(2, dtype=int)
+        counts += a[0]
+        return a[0] * counts[0]
+
+    message = (
+        "an augmented assignment writes float64 to an array of int64, which NumPy does not do. "
+        "Convert the array first: x = x.astype(float)."
+    )
+    with raises(SourceError, match=re.escape(message)):
+        source.grad(adds)(POINT)
+
+
+def test_evaluation_changes_arrays_as_a_call_does() -> None:
+    x, y = POINT.copy(), POINT.copy()
+    assert source.evaluate(source.ir_of(its_own_argument), x) == its_own_argument(y)
+    assert np.array_equal(x, y)
