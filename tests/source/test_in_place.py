@@ -11,6 +11,7 @@ import numpy.typing as npt
 import numpy_programs
 import pytest
 
+import tinyjax
 from raising import raises
 from tinyjax import source
 from tinyjax.errors import SourceError
@@ -271,6 +272,32 @@ def test_programs_of_scientists(entry: numpy_programs.Program) -> None:
         expected = differences(loss, inputs[i])
         scale = np.max(np.abs(expected))
         np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-6 * scale)
+
+
+@pytest.mark.parametrize("fun", PROGRAMS)
+def test_compiled_programs(fun: Function) -> None:
+    with tinyjax.default_dtypes("float64"):
+        x = POINT.copy()
+        compiled = tinyjax.jit(fun, control_flow="source")
+        assert float(compiled(x)) == pytest.approx(fun(POINT.copy()), rel=1e-12)
+        expected = source.grad(fun)(POINT)
+        np.testing.assert_allclose(tinyjax.grad(compiled)(x), expected, rtol=1e-9, atol=1e-12)
+        both = tinyjax.vmap(tinyjax.grad(source.stage(fun)))(np.stack([x, x[::-1]]))
+        np.testing.assert_allclose(both[0], expected, rtol=1e-9, atol=1e-12)
+        assert np.array_equal(x, POINT)
+
+
+@pytest.mark.parametrize("entry", numpy_programs.PROGRAMS, ids=lambda entry: entry.name)
+def test_compiled_programs_of_scientists(entry: numpy_programs.Program) -> None:
+    with tinyjax.default_dtypes("float64"):
+        inputs = entry.inputs(entry.sizes[0])
+        compiled = tinyjax.jit(entry.loss, control_flow="source")
+        value, gradients = tinyjax.value_and_grad(compiled, argnums=entry.argnums)(*inputs)
+        expected = source.value_and_grad(entry.loss, argnums=entry.argnums)(*inputs)
+    assert float(value) == pytest.approx(expected[0], rel=1e-12)
+    for gradient, by_source in zip(gradients, expected[1], strict=True):
+        scale = np.max(np.abs(by_source))
+        np.testing.assert_allclose(gradient, by_source, rtol=1e-9, atol=1e-12 * scale)
 
 
 def test_pullbacks_leave_arrays_as_they_were_and_can_be_called_again() -> None:

@@ -57,6 +57,7 @@ class Aliases:
         written: the variables of the classes that it writes to.
         values: the arrays that it writes to, with what is written.
         writes_outside: whether it writes to what comes from outside.
+        made: those of them that calls define whose results are arrays of their own.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Aliases:
     ) -> None:
         self.values: list[tuple[ir.Variable, ir.Atom]] = []
         self._parents: dict[ir.Variable, ir.Variable] = {}
+        self._made: set[ir.Variable] = set()
         self._arrays: dict[ir.Atom, bool] = _arrays(program, arguments)
         self._is_cautious = is_cautious
         self._outside: ir.Variable = program.blocks[0].arguments[0]
@@ -81,6 +83,7 @@ class Aliases:
         self.written: frozenset[ir.Variable] = frozenset(
             [v for v in variables if self._class(v) in written]
         )
+        self.made: frozenset[ir.Variable] = self.written & self._made
 
     def members(self, variables: Iterable[ir.Variable]) -> set[ir.Variable]:
         """The variables that are written to, or may be, where one of some is."""
@@ -100,9 +103,14 @@ class Aliases:
             self._join([variable, call.args[0]])
         elif function in (runtime.captured, runtime.global_value):
             self._join([variable, self._outside])
-        elif not self._copies(call):
+        elif self._copies(call):
+            self._made.add(variable)
+        else:
             self._join([variable, *call.atoms])
+            if function in _JOINING:  # what is an array, and no container, is its own
+                self._made.add(variable)
             if self._is_cautious and _may_write(call):
+                self._made.add(variable)
                 self._join([variable, self._outside])
                 self._write(self._outside, variable)
 
@@ -136,8 +144,10 @@ def _may_write(call: ir.Call) -> bool:
     """Whether a call may write to its arguments: one of a function that is not known."""
     function = ir.value_of(call.function)
     module = getattr(function, "__module__", None) or ""
-    is_numpy = isinstance(function, np.ufunc) or module.partition(".")[0] == "numpy"
-    return function is None or (registry.rule_of(function) is None and not is_numpy)
+    is_known = isinstance(function, np.ufunc) or module.partition(".")[0] == "numpy"
+    of_library = module.startswith("tinyjax.") and not module.startswith("tinyjax.source")
+    known = is_known or of_library or registry.rule_of(function) is not None
+    return function is None or not known
 
 
 def _is_number(atom: ir.Atom) -> bool:

@@ -20,6 +20,7 @@ from tinyjax.source.ir import runtime
 from tinyjax.source.staging import exits, operators
 from tinyjax.source.staging.graph import Loop
 from tinyjax.source.staging.run import Run
+from tinyjax.source.staging.session import Buffer
 from tinyjax.source.staging.values import (
     as_array,
     describe,
@@ -75,6 +76,7 @@ class Carry:
         values: what they are.
         fixed: the numbers that are not carried, and what they are: by the place of the variable
             among those carried, and that of the part in it.
+        buffers: the arrays that the loop changes in place, of which it carries what they hold.
     """
 
     run: Run
@@ -83,6 +85,7 @@ class Carry:
     iterates: bool
     values: tuple[exits.Value, ...] = ()
     fixed: Mapping[CarriedPart, Any] = attrs.field(factory=dict)
+    buffers: tuple[Buffer, ...] = ()
 
     @classmethod
     def of(
@@ -117,13 +120,17 @@ class Carry:
 
     def arrays(self) -> list[Array]:
         """The parts that may change from iteration to iteration."""
-        return [as_array(part) for place, part in self.parts().items() if self.varies(place)]
+        parts = [as_array(part) for place, part in self.parts().items() if self.varies(place)]
+        return [*parts, *[buffer.content for buffer in self.buffers]]
 
     def arrival(self, arrays: Sequence[Array], count: Any = None) -> exits.Arrival:
         """The values for the first block, with other arrays, and a count if it is not carried."""
         aliases = self.run.session.aliases
         for array, part in zip(arrays, self.arrays(), strict=False):
             aliases.follow(array, aliases.roots(part))
+        count_of_parts = len(arrays) - len(self.buffers)
+        for buffer, content in zip(self.buffers, arrays[count_of_parts:], strict=True):
+            buffer.content = content
         rest = iter(arrays)
         parts = self.parts().items()
         now = iter([next(rest) if self.varies(k) else self.fixed.get(k, x) for k, x in parts])
@@ -186,7 +193,11 @@ class Carry:
                     same = same and is_same(old, new)
             if not same:
                 raise RestructuredError(self._restructured(after, i))
-        return carry
+        more = [buffer for buffer in self.run.session.changes() if buffer not in self.buffers]
+        if more:
+            raise RepeatedError(attrs.evolve(self, buffers=(*self.buffers, *more)))
+        pairs = zip(self.buffers, before, strict=True)
+        return [*carry, *[_converted(buffer.content, x.aval) for buffer, x in pairs]]
 
     def match(
         self, iteration: Callable[..., list[Array]], rows: Sequence[av.ShapedArray] = ()

@@ -62,12 +62,17 @@ def check_effects(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> No
     reasons = [effect_with(fun, args), *map(effect_of_argument, handed)]
     reason = next(filter(None, reasons), None)
     if reason is not None:
-        raise SourceError(
-            f"{_name_of(fun)} depends on a traced condition, and {reason}: "
-            "it would do so once, when the program is staged, whatever the condition says and "
-            "however many iterations the loop runs. Return what changes, or let the program do it "
-            "when it runs (tinyjax.debug.callback)."
-        )
+        raise refusal(_name_of(fun), reason)
+
+
+def refusal(name: str, reason: str) -> SourceError:
+    """The error of a call under a traced condition that does more than compute."""
+    return SourceError(
+        f"{name} depends on a traced condition, and {reason}: it would do so once, when the "
+        "program is staged, whatever the condition says and however many iterations the loop "
+        "runs. Return what changes, or let the program do it when it runs "
+        "(tinyjax.debug.callback)."
+    )
 
 
 def check_manager(manager: Any) -> None:

@@ -35,10 +35,12 @@ class Outcome:
     Attributes:
         arrivals: by block; none where every path ends with an exception.
         exit_index: the block it is; None where there is no choice.
+        changes: what was written to arrays on the way, of a piece that was staged.
     """
 
     arrivals: dict[int, Arrival]
     exit_index: Array | None = None
+    changes: dict[session.Buffer, Array] = attrs.field(factory=dict, kw_only=True)
 
     def without(self, key: int) -> Outcome:
         """The same where it is known not to be one of the blocks."""
@@ -113,11 +115,13 @@ class Piece:
         values: what it leads to each block with.
         exit_part: the block it is.
         raised: the exception that all its paths end with, if they do.
+        changes: what it writes to arrays.
     """
 
     staged: staging.Staged
     values: dict[int, list[Value]]
     exit_part: Any
+    changes: dict[session.Buffer, Any] = attrs.field(factory=dict, kw_only=True)
     raised: session.RaisedError | None = None
 
     @property
@@ -201,7 +205,8 @@ def flatten_outcome(outcome: Outcome) -> tuple[list[Array], Callable[[staging.St
     values = {k: [*map(as_value, arrival)] for k, arrival in outcome.arrivals.items()}
     first = np.int32(next(iter(outcome.arrivals), 0))
     exit_part = first if outcome.exit_index is None else hold(outcome.exit_index)
-    return arrays, lambda staged: Piece(staged, values, exit_part)
+    changes = {buffer: hold(content) for buffer, content in outcome.changes.items()}
+    return arrays, lambda staged: Piece(staged, values, exit_part, changes=changes)
 
 
 def stage_piece(
@@ -266,7 +271,13 @@ def choose(pred: Array, first: Piece, second: Piece, places: Places, line: int) 
         exit_part = Slot(len(choices))
         aval = av.ShapedArray((), dtypes.int32, False)
         choices.append(Choice(first.exit_part, second.exit_part, aval))
+    changed = [*dict.fromkeys((*first.changes, *second.changes))]
+    for buffer in changed:
+        yes, no = [piece.changes.get(buffer, buffer.content) for piece in (first, second)]
+        choices.append(Choice(yes, no, buffer.content.aval))
     arrays = _take(pred, first, second, choices)
+    for buffer, content in zip(changed, arrays[len(arrays) - len(changed) :], strict=True):
+        buffer.content = content
     aliases = session.this_session().aliases
     for array, part in zip(arrays, choices, strict=False):
         aliases.follow(array, _roots(aliases, part.first) | _roots(aliases, part.second))

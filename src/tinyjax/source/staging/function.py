@@ -6,11 +6,12 @@ import functools
 import itertools
 import operator
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import CodeType, FunctionType, MethodType
 from typing import Any, Final, Generic, ParamSpec, TypeVar
 
 import attrs
+import numpy as np
 
 from tinyjax import errors, tree
 from tinyjax._base import frames
@@ -19,9 +20,13 @@ from tinyjax.core import jit
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array
 from tinyjax.custom_derivatives import closures
-from tinyjax.source.adjoint import standard_library
+from tinyjax.source.adjoint import cotangents, standard_library
+from tinyjax.source.adjoint.activity import with_changes
+from tinyjax.source.adjoint.aliases import Aliases
+from tinyjax.source.adjoint.kinds import Kind, kind_of
 from tinyjax.source.ir import find, program as ir, read, runtime
 from tinyjax.source.staging import (
+    arrays,
     effects,
     exits,
     loops,
@@ -113,7 +118,12 @@ def stage(fun: Callable[P, R]) -> StagedFunction[P, R]:
 def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Make a call, reading the function if it is the user's and is given something traced."""
     iterations = staging_values.current_iterations.get()
-    if (
+    if arrays.concerned(fun, args, kwargs):
+        args, kwargs = _without_known(args, kwargs)
+        result = arrays.call(fun, args, kwargs)
+        if result is not arrays.NOT_TAKEN:
+            return result
+    elif (
         iterations is not None
         and staging_values.holds_known((args, kwargs))
         and not _passes_on(fun)
@@ -229,6 +239,8 @@ def _is_conditional() -> bool:
 
 def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call what is no function of the user's, which may be an object of a class of the user's."""
+    if not arrays.passes(fun, args) and not _is_users(fun):
+        args, kwargs = arrays.at_now(args), arrays.at_now(kwargs)
     method = getattr(type(fun), "__call__", None)  # noqa: B004 - the class's own
     if is_read(method):
         return call(method, (fun, *args), kwargs)
@@ -242,6 +254,27 @@ def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     if _is_conditional():
         effects.check_effects(fun, args, kwargs)
     return fun(*opaque_calls.plain_arguments(args), **kwargs)
+
+
+def _is_users(fun: Any) -> bool:
+    """Whether it is a class that keeps what it is given, or an object of one with a call."""
+    kind = fun if isinstance(fun, type) else type(fun)
+    if is_read(getattr(kind, "__init__", None)) or cotangents.is_record(fun):
+        return True
+    return isinstance(fun, type) and (attrs.has(fun) or hasattr(fun, "__dataclass_fields__"))
+
+
+def _without_known(
+    args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments with arrays in place of what is known in each iteration of a loop."""
+    iterations = staging_values.current_iterations.get()
+    if iterations is None or not staging_values.holds_known((args, kwargs)):
+        return args, kwargs
+    replaced: tuple[tuple[Any, ...], dict[str, Any]] = staging_values.replaced(
+        (args, kwargs), iterations, staging_values.Known.array
+    )
+    return replaced
 
 
 def _staged(value: Any) -> Any:
@@ -276,23 +309,69 @@ def _run(fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
             return _run_plainly(fun, args, kwargs, error)
         graph: ControlFlowGraph = program.derived["graph"]
         values = (fun, *find.bound(fun, args, kwargs).values)
-        if not session.entered:
+        is_first = not session.entered
+        if is_first:
             values = tuple(map(operators.widened, values))
-        parts, _ = staging_values.take_apart((_closed_over(fun), values[1:]))
-        entered = Entered(fun.__code__, parts, session.conditions)
-        session.check_recursion(entered)
-        again = session.conditions and any(e.code is fun.__code__ for e in session.entered)
-        session.entered.append(entered)
-        managers = len(session.managers)
+        if not is_first:
+            return _enter(session, program, graph, values)
+        rewind = session.mark()
+        with suppress(runtime.InPlaceError):
+            return arrays.at_now(_enter(session, program, graph, values))
+        rewind()
+        session.is_cautious = True
         try:
-            if again and not _closes_over_tracers(fun, values):
-                outcome = _run_shared(session, program, graph, values)
-            else:
-                outcome = Run(session, program, graph).execute(0, values)
-        finally:
-            session.entered.pop()
-            session.leave_all(managers)
+            return arrays.at_now(_enter(session, program, graph, values))
+        except runtime.InPlaceError:
+            raise find.refusal(
+                "an array is changed in place that the program has not made: one that it closes "
+                "over, or one of a module. Give it as an argument, or copy it first."
+            ) from None
+
+
+def _enter(
+    session: Session, program: ir.IR, graph: ControlFlowGraph, values: tuple[Any, ...]
+) -> Any:
+    """Run a program on the values of its parameters, the function first."""
+    fun = values[0]
+    aliases = _aliases_in(session, program, values)
+    if not session.entered and aliases.writes_outside:
+        values = tuple(map(arrays.held, values))
+    parts, _ = staging_values.take_apart((_closed_over(fun), values[1:]))
+    entered = Entered(fun.__code__, parts, session.conditions)
+    session.check_recursion(entered)
+    again = session.conditions and any(e.code is fun.__code__ for e in session.entered)
+    session.entered.append(entered)
+    managers = len(session.managers)
+    try:
+        if (
+            again
+            and not aliases.written
+            and not arrays.holds(values)
+            and not _closes_over_tracers(fun, values)
+        ):
+            outcome = _run_shared(session, program, graph, values)
+        else:
+            outcome = Run(session, program, graph, aliases.made).execute(0, values)
+    finally:
+        session.entered.pop()
+        session.leave_all(managers)
     return outcome.arrivals[ir.RETURN][0] if outcome.arrivals else None
+
+
+def _aliases_in(session: Session, program: ir.IR, values: tuple[Any, ...]) -> Aliases:
+    """Which arrays of a program share memory, and which it changes in place."""
+    kinds = tuple(
+        [
+            Kind.ARRAY if isinstance(x, (Array, np.ndarray, arrays.StagedArray)) else kind_of(x)
+            for x in values
+        ]
+    )
+    key = ("aliases", session.is_cautious, kinds)
+    if key not in program.derived:
+        changing = with_changes(program) if session.is_cautious else program
+        program.derived[key] = Aliases(changing, kinds, is_cautious=session.is_cautious)
+    aliases: Aliases = program.derived[key]
+    return aliases
 
 
 def _closes_over_tracers(fun: FunctionType, values: tuple[Any, ...]) -> bool:

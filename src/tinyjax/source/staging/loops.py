@@ -22,7 +22,13 @@ from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import jaxpr as jx, staging, trace as tr
 from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.source.staging import operators, values as staging_values
-from tinyjax.source.staging.carry import CarriedPart, Carry, OnceError, RestructuredError
+from tinyjax.source.staging.carry import (
+    CarriedPart,
+    Carry,
+    OnceError,
+    RepeatedError,
+    RestructuredError,
+)
 from tinyjax.source.staging.exits import Arrival, Outcome, Piece, flatten_outcome, pruned
 from tinyjax.source.staging.graph import Counting, Loop, Test
 from tinyjax.source.staging.run import Run
@@ -35,6 +41,10 @@ _MOST_UNROLLED: Final = 64
 _CHEAP: Final = 12
 #: How many states the derivative of a loop keeps, as in ``lax.while_loop``.
 _CHECKPOINTS: Final = 32
+
+
+class WritingError(Exception):
+    """The condition of a loop changes an array in place, and so is part of the iteration."""
 
 
 @attrs.frozen(eq=False)
@@ -125,7 +135,10 @@ class LoopRun:
         test = self.loop.test
         if test is None:
             return None
-        jaxpr = self._stage_test(carry, test, [x.aval for x in carry.arrays()]).jaxpr
+        try:
+            jaxpr = self._stage_test(carry, test, [x.aval for x in carry.arrays()]).jaxpr
+        except WritingError:
+            return None
         costly = len(jaxpr.eqns) > _CHEAP or any(any(jx.subjaxprs(e.params)) for e in jaxpr.eqns)
         return None if jx.effects(jaxpr).any or (test.shares and costly) else test
 
@@ -133,23 +146,31 @@ class LoopRun:
         self, carry: Carry, test: Test, avals: Sequence[av.ShapedArray]
     ) -> staging.Staged:
         graph, out, inside = self.run.graph, test.out.target, test.inside.target
+        session = self.run.session
 
         def goes_on(*arrays: Array) -> list[Array]:
             aside = self.run.aside()
             start = carry.arrival(arrays)
+            before = session.contents()
+            held = condition(aside, start)
+            if any(buffer.content is not content for buffer, content in before.items()):
+                raise WritingError
+            return [held]
+
+        def condition(aside: Run, start: Arrival) -> Array:
             first, *others = graph.blocks[self.header].branches
             if {first.target, *[branch.target for branch in others]} == {out, inside}:
                 aside.enter(self.header, start)
                 aside.run_statements(self.header)
                 assert first.unless is not None, "a test is a conditional branch"
                 held = opd.as_array(aside.truth(first.unless))
-                return [ew.not_(held) if first.target == inside else held]
+                return ew.not_(held) if first.target == inside else held
             outcome = aside.execute(self.header, start, frozenset((out, inside)), within=True)
             if outcome.exit_index is None:
-                return [opd.as_array(outcome.only == inside)]
-            return [ew.eq(outcome.exit_index, opd.as_array(np.int32(inside)))]
+                return opd.as_array(outcome.only == inside)
+            return ew.eq(outcome.exit_index, opd.as_array(np.int32(inside)))
 
-        return pruned(staging.stage(self.run.session.conditional(goes_on), avals))
+        return pruned(staging.stage(session.conditional(goes_on), avals))
 
     def _after(self, last: Arrival, test: Test | None, left: Outcome) -> Outcome:
         """Where the loop leads to: by its condition, or because it was left."""
@@ -264,7 +285,10 @@ class LoopRun:
         counting = self.loop.counting
         assert counting is not None, "a loop over items counts"
         left = len(self.items) - after[counting.counter]
-        return bool(_cost(eqns) * left >= (_WORTH_IT if chooses else _WORTH_IT_WITHOUT_CHOICES))
+        worth_it = _WORTH_IT if chooses else _WORTH_IT_WITHOUT_CHOICES
+        if self.run.session.buffers:
+            worth_it = _WORTH_IT_WITH_WRITES
+        return bool(_cost(eqns) * left >= worth_it)
 
     def _rolled(self, after: Arrival) -> Arrival | None:
         """Roll up the iterations that follow; None where they are made in Python."""
@@ -339,6 +363,8 @@ _CONTROL_FLOW: Final = 40
 #: and if they do not: then unrolling is what makes its program fast.
 _WORTH_IT: Final = 600
 _WORTH_IT_WITHOUT_CHOICES: Final = 5000
+#: The same in a program that changes arrays in place.
+_WORTH_IT_WITH_WRITES: Final = 200
 #: How often an iteration is staged until it is known what it carries.
 _ATTEMPTS: Final = 6
 
@@ -398,8 +424,14 @@ class Rolled:
             NotUniformError: its iterations cannot be one program.
         """
         for _ in range(_ATTEMPTS):
-            with suppress(AgainError):
+            try:
                 return self._made()
+            except AgainError:
+                pass
+            except RepeatedError as again:
+                if again.carry.buffers == self.carry.buffers:
+                    raise
+                self.carry = attrs.evolve(self.carry, buffers=again.carry.buffers)
         raise staging_values.NotUniformError
 
     def _made(self) -> Arrival:

@@ -500,7 +500,12 @@ def changed(operation: Binary, value: Any, by: Any) -> Any:
     runtime.check_in_place(operation, value)
     session = this_session()
     if isinstance(value, Array) and value.shape:
-        session.aliases.check(value, session.frames)
+        try:
+            session.aliases.check(value, session.frames)
+        except errors.SourceError:
+            if session.is_cautious:
+                raise
+            raise runtime.InPlaceError from None
     return session.call(operation, (value, by), {})
 
 

@@ -21,7 +21,7 @@ from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array, operands as opd
 from tinyjax.errors import TinyjaxError
 from tinyjax.source.ir import find, program as ir, runtime
-from tinyjax.source.staging import graph, values
+from tinyjax.source.staging import arrays, graph, values
 from tinyjax.source.staging.exits import COLLECTED, Arrival, Outcome, Piece, choose, stage_piece
 from tinyjax.source.staging.session import Frame, RaisedError, Session, TracedEndError, raised_by
 
@@ -37,10 +37,18 @@ class Run:
         graph: its graph.
         env: the values of its variables.
         located: whether the function is the user's, so that errors are at its lines.
+        made: its variables that are arrays of their own which the program may change in place.
     """
 
-    def __init__(self, session: Session, program: ir.IR, graph: graph.ControlFlowGraph) -> None:
+    def __init__(
+        self,
+        session: Session,
+        program: ir.IR,
+        graph: graph.ControlFlowGraph,
+        made: frozenset[ir.Variable] = frozenset(),
+    ) -> None:
         self.session = session
+        self.made = made
         self.ir = program
         self.graph = graph
         self.env: dict[ir.Variable, Any] = {}
@@ -92,7 +100,7 @@ class Run:
 
     def aside(self) -> Run:
         """A run of the same function that goes on from here by itself."""
-        run = Run(self.session, self.ir, self.graph)
+        run = Run(self.session, self.ir, self.graph, self.made)
         run.env = {**self.env}
         return run
 
@@ -130,8 +138,9 @@ class Run:
             if function is runtime.apply:
                 function, args, kwargs = args
             result = self.session.call(function, args, kwargs)
-            return self.session.aliases.after(function, args, result)
-        except (RaisedError, TracedEndError):
+            result = self.session.aliases.after(function, args, result)
+            return arrays.held(result) if statement.variable in self.made else result
+        except (RaisedError, TracedEndError, runtime.InPlaceError):
             raise
         except Exception as error:
             here, where = self.at(statement.line), _raised_at(error)
@@ -243,7 +252,7 @@ class Run:
         def attempt() -> Outcome:
             managers = len(self.session.managers)
             try:
-                return go_on()
+                return attrs.evolve(go_on(), changes=self.session.changes())
             except RaisedError as error:
                 self.session.leave_all(managers)
                 raised.append(RaisedError(error.message, error.location))  # without its frames

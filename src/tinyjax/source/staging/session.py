@@ -58,6 +58,17 @@ class TracedEndError(Exception):
     """The end of a loop that is run in Python depends on a traced condition."""
 
 
+@attrs.define(eq=False)
+class Buffer:
+    """What an array of NumPy holds that the program changes in place.
+
+    Attributes:
+        content: the value, which is another one when it is written to.
+    """
+
+    content: Array
+
+
 @attrs.frozen(eq=False)
 class Entered:
     """A function that is being run.
@@ -76,7 +87,7 @@ class Entered:
 # Shared data
 
 #: Attributes, methods and functions that give views, if not the array itself.
-_VIEWS: Final = frozenset(
+VIEWS: Final = frozenset(
     ("T", "array_split", "asanyarray", "asarray", "ascontiguousarray", "atleast_1d", "atleast_2d",
      "atleast_3d", "broadcast_to", "diagonal", "dsplit", "expand_dims", "flip", "fliplr", "flipud",
      "getitem", "hsplit", "mT", "matrix_transpose", "moveaxis", "permute_dims", "ravel", "real",
@@ -140,7 +151,7 @@ class Aliases:
         if isinstance(result, Array):
             return self._noted(function, args, result) if result.shape else result
         name = _name_of(function, args)
-        if type(result) in (tuple, list) and name in _VIEWS and name != "getitem":
+        if type(result) in (tuple, list) and name in VIEWS and name != "getitem":
             for part in result:
                 if isinstance(part, Array) and part.shape:
                     self._noted(function, args, part)
@@ -156,7 +167,7 @@ class Aliases:
         elif function in _READING and not isinstance(owner, Array):
             self.kept.append(result)
             self.held |= self.roots(result)
-        elif name in _VIEWS and (name != "getitem" or not _is_advanced(args[1])):
+        elif name in VIEWS and (name != "getitem" or not _is_advanced(args[1])):
             self.follow(result, self._roots_within(owner))
         return result
 
@@ -224,6 +235,9 @@ class Session:
         shared: the programs of functions that call themselves.
         aliases: which arrays share data.
         frames: the statements that are being run, outermost first.
+        is_cautious: whether functions may change arrays that they are given.
+        buffers: what the arrays hold that are changed in place.
+        snapshots: what they held at the beginning of each piece that is being staged.
     """
 
     call: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
@@ -236,6 +250,18 @@ class Session:
     shared: list[Any] = attrs.field(factory=list)
     aliases: Aliases = attrs.field(factory=Aliases)
     frames: list[Frame] = attrs.field(factory=list)
+    is_cautious: bool = False
+    buffers: list[Buffer] = attrs.field(factory=list)
+    snapshots: list[dict[Buffer, Array]] = attrs.field(factory=list)
+
+    def contents(self) -> dict[Buffer, Array]:
+        """What arrays hold now."""
+        return {buffer: buffer.content for buffer in self.buffers}
+
+    def changes(self) -> dict[Buffer, Array]:
+        """What arrays hold that was written since the piece began that is being staged."""
+        before = self.snapshots[-1]
+        return {b: b.content for b, content in before.items() if b.content is not content}
 
     def conditional(self, run: Callable[P, T]) -> Callable[P, T]:
         """A function of which what it does may not be done in the end, or more than once."""
@@ -243,10 +269,12 @@ class Session:
         def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
             self.conditions += 1
             failures = len(self.failures)
+            self.snapshots.append(self.contents())
             try:
                 return run(*args, **kwargs)
             finally:
                 self.conditions -= 1
+                restore(self.snapshots.pop())
                 del self.failures[failures:]
 
         return wrapped
@@ -264,8 +292,10 @@ class Session:
         trace = tr.current_trace()
         recorded = trace.mark() if isinstance(trace, staging.Recorder) else None
         managers, failures = len(self.managers), len(self.failures)
+        contents = self.contents()
 
         def rewind() -> None:
+            restore(contents)
             if isinstance(trace, staging.Recorder) and recorded is not None:
                 trace.rewind(recorded)
             self.leave_all(managers)
@@ -311,6 +341,12 @@ class Session:
                 "argument (static_argnums, static_argnames) end it.",
                 find.place_of(code),
             )
+
+
+def restore(contents: dict[Buffer, Array]) -> None:
+    """Let arrays hold what they held before."""
+    for buffer, content in contents.items():
+        buffer.content = content
 
 
 def _is_alike(x: Any, y: Any) -> bool:

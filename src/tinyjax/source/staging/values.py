@@ -196,6 +196,8 @@ def describe(value: Any) -> str:
     """Say of what kind a value is, for messages."""
     if value is runtime.UNDEFINED:
         return NOTHING
+    if isinstance(value, Changing):
+        return "an array that is changed in place"
     if is_dynamic(value):
         return str(aval_of(value))
     if isinstance(value, (tuple, list)):
@@ -209,6 +211,10 @@ def describe(value: Any) -> str:
     return f"of type {errors.type_name(value)}"
 
 
+class Changing:
+    """An array that the program changes in place (``staging.arrays``)."""
+
+
 def holds_tracer(value: object, undecided: bool = False, seen: set[int] | None = None) -> bool:
     """Whether there is a tracer in a value, as far as it can be seen from outside.
 
@@ -219,7 +225,7 @@ def holds_tracer(value: object, undecided: bool = False, seen: set[int] | None =
     """
     if isinstance(value, tr.Tracer):
         return is_undecided(value) if undecided else True
-    if isinstance(value, Known):
+    if isinstance(value, (Known, Changing)):
         return True
     if isinstance(value, (Array, *_OPAQUE)) or value is runtime.UNDEFINED:
         return False

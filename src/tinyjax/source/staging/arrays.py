@@ -1,0 +1,413 @@
+"""Arrays of NumPy that a staged program changes in place, and views of them.
+
+The arrays of tinyjax are never changed. Where a program writes to an array, or may, something
+stands for it that holds another value after each write: loops carry what it holds, and conditions
+choose. A view writes through to what it is a view of.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+import tinyjax.numpy as jnp
+from tinyjax import lax
+from tinyjax.core.values import Array
+from tinyjax.source.adjoint.rules import registry
+from tinyjax.source.ir import find, runtime, syntax
+from tinyjax.source.staging import effects, session, values as staging_values
+
+#: Functions that have nothing to say about an array.
+NOT_TAKEN: Final = object()
+
+
+@attrs.frozen(eq=False)
+class View:
+    """How an array is seen by a view, and how what is written to that comes back.
+
+    Attributes:
+        read: what the view is of a value of the array.
+        write: the array's new value, from the old one and the view's.
+        index: the index that it is, if it is one of integers and whole axes.
+    """
+
+    read: Callable[[Array], Array]
+    write: Callable[[Array, Any], Array]
+    index: tuple[Any, ...] | None = None
+
+
+class StagedArray(staging_values.Changing):
+    """An array of NumPy that a staged program changes in place.
+
+    Attributes:
+        owner: what it holds, or the array that this is a view of.
+        view: how that is seen; None where it is no view.
+        maker: the function that made it, if it is a view for NumPy and a copy here.
+    """
+
+    def __init__(
+        self, owner: Any, view: View | None, shape: tuple[int, ...], dtype: Any, maker: str = ""
+    ) -> None:
+        self.maker = maker
+        self.owner = owner
+        self.view = view
+        self.shape = shape
+        self.dtype = dtype
+
+    @classmethod
+    def of(cls, value: Any) -> StagedArray:
+        """A new one, with what another array holds."""
+        content = jnp.asarray(value)
+        buffer = session.Buffer(content)
+        session.this_session().buffers.append(buffer)
+        return cls(buffer, None, content.shape, content.dtype)
+
+    @property
+    def ndim(self) -> int:
+        """How many axes it has."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """How many elements it has."""
+        return math.prod(self.shape)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @property
+    def value(self) -> Array:
+        """What it holds now."""
+        if self.view is None:
+            content: Array = self.owner.content
+            return content
+        return self.view.read(self.owner.value)
+
+    def assign(self, value: Any) -> None:
+        """Let it hold something else."""
+        if self.maker:
+            raise find.refusal(
+                f"what {self.maker} gives is changed, which for NumPy is a view of another array. "
+                "In a program that is staged, change the array itself, or a view that indexing, "
+                ".T, reshape or ravel gives."
+            )
+        value = jnp.broadcast_to(jnp.asarray(value), self.shape).astype(self.dtype)
+        if self.view is None:
+            self.owner.content = value
+        else:
+            self.owner.assign(self.view.write(self.owner.value, value))
+
+    def item(self, index: Any) -> Any:
+        """An item: a view, unless the index chooses elements one by one or names a number."""
+        if not _is_basic(index):
+            return session.this_session().call(operator.getitem, (self.value, index), {})
+        whole = index if isinstance(index, tuple) else (index,)
+        if self.view is not None and self.view.index is not None:
+            composed = _composed(self.view.index, whole, self.owner.ndim)
+            if composed is not None:
+                return self.owner.item(composed)
+        shape = np.empty(self.shape, bool)[_of_shape(whole)].shape
+        if not shape:
+            return self.value[whole]
+        return StagedArray(self, _indexed(whole, self.ndim), shape, self.dtype)
+
+    def exchange(self, index: Any, value: Any) -> None:
+        """Assign to an item."""
+        target = self.item(index) if _is_basic(index) else None
+        if isinstance(target, StagedArray):
+            target.assign(value)
+            return
+        if self.view is not None and self.view.index is not None and _is_basic(index):
+            whole = index if isinstance(index, tuple) else (index,)
+            composed = _composed(self.view.index, whole, self.owner.ndim)
+            if composed is not None:
+                self.owner.exchange(composed, value)
+                return
+        if isinstance(value, Selected):
+            if value.mask is not index:
+                raise find.refusal(
+                    "elements that one traced mask chooses are assigned to those of another. Write "
+                    "a[mask] = b[mask] with one mask."
+                )
+            value = value.whole
+        if _is_mask(index, self.shape):
+            self.assign(jnp.where(_spread(index, self.ndim), jnp.asarray(value), self.value))
+            return
+        self.assign(self.value.at[index].set(jnp.asarray(value).astype(self.dtype)))
+
+    def accumulate_at(self, index: Any, value: Any) -> None:
+        """As ``np.add.at``."""
+        self.assign(self.value.at[index].add(jnp.asarray(value).astype(self.dtype)))
+
+
+@attrs.frozen(eq=False)
+class Selected(staging_values.Changing):
+    """The elements of an array that a traced mask chooses: how many is not known.
+
+    Attributes:
+        mask: the mask.
+        whole: the array, of which the other elements do not matter.
+    """
+
+    mask: Array
+    whole: Array
+
+
+def _is_basic(index: Any) -> bool:
+    if isinstance(index, tuple):
+        return all(map(_is_basic, index))
+    if isinstance(index, Array):
+        return not index.shape and index.dtype.kind in "iu"
+    return index is None or index is Ellipsis or isinstance(index, (int, slice, np.integer))
+
+
+def _of_shape(index: tuple[Any, ...]) -> tuple[Any, ...]:
+    """An index that gives the same shape, with a place for each integer."""
+    return tuple([0 if isinstance(part, Array) else part for part in index])
+
+
+def _indexed(index: tuple[Any, ...], ndim: int) -> View:
+    simple = all(
+        isinstance(part, (int, np.integer, Array)) or part == slice(None) for part in index
+    )
+    return View(
+        lambda x: x[index],
+        lambda x, y: x.at[index].set(y),
+        index if simple and len(index) <= ndim else None,
+    )
+
+
+def _composed(first: tuple[Any, ...], second: tuple[Any, ...], ndim: int) -> tuple[Any, ...] | None:
+    """The index of an item of an item; None where it is not simply one."""
+    if any(part is None or part is Ellipsis for part in second):
+        return None
+    rest = list(second)
+    whole = [*first, *[slice(None)] * (ndim - len(first))]
+    return tuple([rest.pop(0) if isinstance(x, slice) and rest else x for x in whole])
+
+
+def _is_mask(index: Any, shape: tuple[int, ...]) -> bool:
+    dtype = getattr(index, "dtype", None)
+    return dtype is not None and dtype.kind == "b" and index.shape == shape[: index.ndim]
+
+
+def _spread(mask: Any, ndim: int) -> Any:
+    """A mask of the first axes as one of all."""
+    return mask.reshape(mask.shape + (1,) * (ndim - mask.ndim))
+
+
+_TRANSPOSED: Final = View(lambda x: x.T, lambda x, y: y.T)
+
+
+_REAL: Final = View(lambda x: x.real, lambda x, y: lax.complex(y, x.imag))
+_IMAGINARY: Final = View(lambda x: x.imag, lambda x, y: lax.complex(x.real, y))
+
+
+def _part(array: StagedArray, name: str) -> Any:
+    """The real or the imaginary part of an array."""
+    if array.dtype.kind != "c":
+        return array if name == "real" else getattr(array.value, name)
+    view = _REAL if name == "real" else _IMAGINARY
+    return StagedArray(array, view, array.shape, view.read(array.value).dtype)
+
+
+def _reshaped(array: StagedArray, shape: Any) -> StagedArray:
+    view = View(lambda x: x.reshape(shape), lambda x, y: y.reshape(x.shape))
+    shape = np.empty(array.shape, bool).reshape(shape).shape
+    return StagedArray(array, view, shape, array.dtype)
+
+
+#: Methods that give views of all of an array, and those of NumPy's functions.
+_VIEWS: Final[dict[str, Callable[..., StagedArray]]] = {
+    "T": lambda array: StagedArray(array, _TRANSPOSED, array.shape[::-1], array.dtype),
+    "reshape": lambda array, *shape: _reshaped(array, shape[0] if len(shape) == 1 else shape),
+    "ravel": lambda array: _reshaped(array, -1),
+}
+#: Functions that pass arrays on, or ask which these are.
+_PASSING: Final = frozenset(
+    (runtime.make_tuple, runtime.make_list, runtime.make_dict, runtime.joined, runtime.merged,
+     runtime.unpacked_star, runtime.collected, runtime.defined, runtime.captured,
+     runtime.make_functions, runtime.items_of, runtime.unpacked, operator.is_, operator.is_not,
+     list, tuple, dict, len, zip, enumerate, reversed, getattr)
+)  # fmt: skip
+
+
+def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Make a call that concerns arrays which are changed in place; else give ``NOT_TAKEN``."""
+    if fun is runtime.exchange or fun is runtime.accumulate_at:
+        return _write(fun, *args)
+    if fun in (runtime.updated, runtime.augmented) and isinstance(args[1], StagedArray):
+        operation, changed, by = args
+        changed.assign(session.this_session().call(operation, (changed.value, at_now(by)), {}))
+        return changed
+    if fun is runtime.fitting:
+        return _fitting(*args)
+    if any(isinstance(x, Selected) for x in args):
+        return _of_selected(fun, args, kwargs)
+    if fun is operator.getitem and not isinstance(args[0], (tuple, list, dict)):
+        container, index = args[0], at_now(args[1])
+        if _is_traced_mask(index) and _is_mask(index, container.shape):
+            return Selected(index, at_now(container))
+        return container.item(index) if isinstance(container, StagedArray) else NOT_TAKEN
+    if fun in _GOING_THROUGH:
+        parts = [_rows(x) if isinstance(x, StagedArray) else x for x in args]
+        return session.this_session().call(fun, tuple(parts), kwargs)
+    if not args or not isinstance(args[0], StagedArray):
+        return NOT_TAKEN
+    array, *rest = args
+    if fun is getattr:
+        name = rest[0]
+        if name in ("shape", "ndim", "size", "dtype"):
+            return getattr(array, name)
+        if name == "T":
+            return _VIEWS["T"](array)
+        if name in ("real", "imag"):
+            return _part(array, name)
+        return ViewMaker(array, name) if name in _VIEWS else NOT_TAKEN
+    if fun is np.reshape or fun is np.ravel or (fun is np.transpose and not rest):
+        return _VIEWS["T" if fun is np.transpose else fun.__name__](array, *rest)
+    if fun is runtime.items_of or fun is runtime.unpacked:
+        rows = _rows(array)
+        is_views = isinstance(rows, tuple)
+        return rows if is_views else session.this_session().call(fun, (rows, *rest), kwargs)
+    if fun is len:
+        return len(array)
+    if getattr(fun, "__name__", "") in session.VIEWS:
+        value = session.this_session().call(fun, (array.value, *rest), kwargs)
+        return _copy_of_view(value, fun.__name__)
+    return NOT_TAKEN
+
+
+def _copy_of_view(value: Any, maker: str) -> Any:
+    if isinstance(value, (tuple, list)):
+        return type(value)([_copy_of_view(part, maker) for part in value])
+    if not isinstance(value, Array) or not value.ndim:
+        return value
+    return StagedArray(session.Buffer(value), None, value.shape, value.dtype, maker)
+
+
+def _rows(array: StagedArray) -> Any:
+    """What going through an array gives: views, or numbers."""
+    if array.ndim == 1:
+        return array.value
+    return tuple([array.item(i) for i in range(array.shape[0])])
+
+
+def _fitting(result: Any, array: Any) -> Any:
+    """As ``runtime.fitting``."""
+    held = result.whole if isinstance(result, Selected) else at_now(result)
+    if isinstance(array, StagedArray) and array.dtype.kind in "biu":
+        runtime.fitting(np.empty(0, jnp.asarray(held).dtype), np.empty(0, array.dtype))
+    return result
+
+
+def _is_traced_mask(index: Any) -> bool:
+    is_mask = isinstance(index, Array) and index.dtype.kind == "b"
+    return is_mask and staging_values.is_undecided(index)
+
+
+def _of_selected(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Make a call with elements that a traced mask chooses."""
+    masks = [x.mask for x in args if isinstance(x, Selected)]
+    others = [x for x in map(at_now, args) if not isinstance(x, Selected)]
+    whole = tuple([x.whole if isinstance(x, Selected) else at_now(x) for x in args])
+    is_one = all(mask is masks[0] for mask in masks) and not any(map(np.ndim, others))
+    call = session.this_session().call
+    if is_one and (fun in _ARITHMETIC or registry.is_elementwise(fun)) and not kwargs:
+        return Selected(masks[0], call(fun, whole, kwargs))
+    if is_one and fun is np.sum and len(args) == 1 and not kwargs:
+        mask = _spread(masks[0], whole[0].ndim)
+        return jnp.sum(jnp.where(mask, whole[0], 0))
+    raise find.refusal(
+        "how many elements a traced mask chooses is not known when the program is staged. Compute "
+        "with them element by element and assign them to those of the same mask, or write "
+        "np.where(mask, x, y)."
+    )
+
+
+_ARITHMETIC: Final = frozenset((*syntax.BINARY.values(), *syntax.UNARY.values(), abs))
+#: What goes through arrays, whose rows are views then.
+_GOING_THROUGH: Final = frozenset((zip, enumerate, reversed))
+
+
+@attrs.frozen(eq=False)
+class ViewMaker:
+    """A method of an array that gives a view of it."""
+
+    array: StagedArray
+    name: str
+
+    def __call__(self, *args: Any) -> StagedArray:
+        return _VIEWS[self.name](self.array, *args)
+
+
+def passes(fun: Any, args: tuple[Any, ...]) -> bool:
+    """Whether a function passes arrays on as they are."""
+    if fun is operator.getitem:
+        return isinstance(args[0], (tuple, list, dict))
+    if fun is getattr:
+        return not isinstance(args[0], StagedArray)
+    return runtime.is_in(fun, _PASSING) or isinstance(fun, ViewMaker)
+
+
+def _write(fun: Any, array: Any, index: Any, value: Any) -> None:
+    """Write to an array, or refuse to."""
+    index, value = _without_lists(at_now(index)), at_now(value)
+    if isinstance(array, StagedArray):
+        (array.exchange if fun is runtime.exchange else array.accumulate_at)(index, value)
+        return
+    here = session.this_session()
+    conditions = here.conditions
+    if isinstance(array, np.ndarray) and not conditions and not staging_values.holds_tracer(value):
+        fun(array, index, value)
+        return
+    if isinstance(array, (Array, np.ndarray)) and not (here.is_cautious and conditions):
+        raise runtime.InPlaceError
+    if not conditions:
+        fun(array, index, value)  # which says what is wrong
+    name = here.entered[-1].code.co_qualname if here.entered else "an assignment"
+    raise effects.refusal(f"{name}()", "assigns an item")
+
+
+def _without_lists(index: Any) -> Any:
+    if isinstance(index, tuple):
+        return tuple(map(_without_lists, index))
+    return jnp.asarray(index) if isinstance(index, list) else index
+
+
+def at_now(value: Any) -> Any:
+    """A value with what its arrays hold now."""
+    if isinstance(value, StagedArray):
+        return value.value
+    if type(value) in (tuple, list):
+        return type(value)([at_now(part) for part in value])
+    if type(value) is dict:
+        return {key: at_now(part) for key, part in value.items()}
+    return value
+
+
+def concerned(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a call concerns arrays that are changed in place."""
+    if fun in (runtime.exchange, runtime.accumulate_at) or holds(args) or holds(kwargs):
+        return True
+    return fun is operator.getitem and isinstance(args[0], Array) and _is_traced_mask(args[1])
+
+
+def held(value: Any) -> Any:
+    """An array as one that may be changed in place; anything else as it is."""
+    is_array = isinstance(value, (Array, np.ndarray)) and value.ndim
+    return StagedArray.of(value) if is_array else value
+
+
+def holds(value: Any) -> bool:
+    """Whether there is such an array in a value."""
+    if type(value) in (tuple, list):
+        return any(map(holds, value))
+    if type(value) is dict:
+        return any(map(holds, value.values()))
+    return isinstance(value, staging_values.Changing)
