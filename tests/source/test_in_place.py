@@ -229,6 +229,57 @@ def left_early(a: Any) -> Any:
         i += 1
 
 
+LONG: Array = np.random.default_rng(3).uniform(0.1, 0.2, 40)
+ROLLED: list[Any] = []
+
+
+def rolled(fun: Function) -> Function:
+    """Add a program whose loops are rolled up, and whose slices have traced bounds then."""
+    ROLLED.append(pytest.param(fun, id=fun.__name__))
+    return fun
+
+
+@rolled
+def rows_so_far(a: Any) -> Any:
+    u = np.outer(a, a)
+    for i in range(1, a.size):
+        x = u[i, :i]
+        u[i, 0] = 5.0 * a[i]
+        u[i, i] = x @ u[:i, i] + x.sum() - x[0]
+        x *= 0.5
+        u[i, i:] = u[i - 1, i:] * 0.1 + np.max(u[i, :i])
+    return np.sum(u * u)
+
+
+@rolled
+def backwards_and_forwards(a: Any) -> Any:
+    y = np.zeros(a.size)
+    y[0] = -a[0]
+    for k in range(1, a.size):
+        alpha = -(a[k] + a[:k][::-1] @ y[:k]) / (1.0 + k)
+        y[:k] += alpha * y[:k][::-1]
+        y[k] = alpha
+    return np.sum(y * y)
+
+
+@rolled
+def windows(a: Any) -> Any:
+    u = np.outer(a, a)
+    for i in range(1, a.size - 1):
+        for j in range(1, a.size - 1):
+            u[i, j] = np.sum(u[i - 1 : i + 2, j - 1 : j + 2]) / 9.0
+    return np.sum(u * u)
+
+
+@rolled
+def triangles(a: Any) -> Any:
+    u = np.outer(a, a) + np.eye(a.size)
+    for j in range(a.size):
+        u[j:, j] -= u[j:, :j] @ u[j, :j]
+        u[j:, j] /= np.sqrt(u[j, j])
+    return np.sum(u * u)
+
+
 def differences(fun: Function, x: Array) -> Array:
     """Approximate a gradient by central differences."""
     gradient = np.zeros_like(x)
@@ -298,6 +349,18 @@ def test_compiled_programs_of_scientists(entry: numpy_programs.Program) -> None:
     for gradient, by_source in zip(gradients, expected[1], strict=True):
         scale = np.max(np.abs(by_source))
         np.testing.assert_allclose(gradient, by_source, rtol=1e-9, atol=1e-12 * scale)
+
+
+@pytest.mark.parametrize("fun", ROLLED)
+def test_slices_with_traced_bounds(fun: Function) -> None:
+    with tinyjax.default_dtypes("float64"):
+        compiled = tinyjax.jit(fun, control_flow="source")
+        assert float(compiled(LONG)) == pytest.approx(fun(LONG.copy()), rel=1e-12)
+        gradient, expected = tinyjax.grad(compiled)(LONG), source.grad(fun)(LONG)
+        scale = np.max(np.abs(expected))
+        np.testing.assert_allclose(gradient, expected, rtol=1e-9, atol=1e-12 * scale)
+        program = tinyjax.make_jaxpr(source.stage(fun))(LONG).jaxpr
+    assert len(program.eqns) < 200  # of 40 iterations each of which takes at least twelve
 
 
 def test_pullbacks_leave_arrays_as_they_were_and_can_be_called_again() -> None:

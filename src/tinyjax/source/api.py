@@ -329,4 +329,4 @@ def adjoint_source(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
     if not args and not kwargs:
         args = codegen.sample_arguments(fun)
     values = find.bound(fun, args, kwargs).values
-    return codegen.adjoint_text(pullbacks.plan_of(fun, values).adjoint, fun, values)
+    return codegen.adjoint_text(pullbacks.adjoint_of(fun, values), fun, values)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, TypeGuard
 
@@ -9,11 +11,11 @@ import attrs
 
 from tinyjax._base.frames import Location
 from tinyjax.source.adjoint import equivalents
-from tinyjax.source.adjoint.aliases import WRITING, Aliases
+from tinyjax.source.adjoint.aliases import TAKING, WRITING, Aliases
 from tinyjax.source.adjoint.kinds import Kind, infer
-from tinyjax.source.adjoint.ranks import Ranks
+from tinyjax.source.adjoint.ranks import INTEGERS, Ranks
 from tinyjax.source.adjoint.rules import registry
-from tinyjax.source.ir import analysis, program as ir, runtime
+from tinyjax.source.ir import analysis, assembly, program as ir, runtime
 
 
 @attrs.frozen(eq=False)
@@ -55,7 +57,7 @@ class Activity:
     def __init__(
         self, program: ir.IR, arguments: tuple[Kind, ...], callees: Callees, *, is_cautious: bool
     ) -> None:
-        self.ir: ir.IR = with_changes(program) if is_cautious else program
+        self.ir: ir.IR = with_changes(program, arguments, is_cautious=is_cautious)
         self.callees = callees
         self.is_cautious = is_cautious
         program = self.ir
@@ -69,6 +71,7 @@ class Activity:
         while more := self._to_shadow(aliases) - self.shadowed:
             self.shadowed |= more
             self.kinds = infer(program, arguments, self.shadowed, known)
+        self.shadowed -= self._read_at_once(aliases)
         blocks = program.blocks
         self.predecessors: list[list[int]] = analysis.predecessors(blocks)
         self.returns: list[int] = [i for i, b in enumerate(blocks) if b.returned is not None]
@@ -86,6 +89,39 @@ class Activity:
         active += [array for array, value in aliases.values if self.active(value)]
         members = aliases.members(active)
         return {v for v in members if self.ranks is not None and self.ranks.has_derivative(v)}
+
+    def _read_at_once(self, aliases: Aliases) -> set[ir.Variable]:
+        """The items of arrays that are only read, and before anything is changed.
+
+        They are values as others are, whether or not they are views.
+        """
+        elsewhere = Counter([v for block in self.ir.blocks for v in block.uses])
+        items: set[ir.Variable] = set()
+        for block in self.ir.blocks:
+            fresh: set[ir.Variable] = set()
+            here: Counter[ir.Variable] = Counter()
+            for statement in block.statements:
+                call, is_written = statement.call, statement.function in WRITING
+                if is_written or aliases.reads_only(call):
+                    operands = call.args[2:] if is_written else call.atoms
+                    here.update([x for x in operands if x in fresh])
+                if is_written or not (aliases.reads_only(call) or statement.function in TAKING):
+                    items |= {v for v in fresh if here[v] == elsewhere[v]}
+                    fresh = set()
+                elif self._is_taken(statement):
+                    fresh.add(statement.variable)
+            items |= {v for v in fresh if here[v] == elsewhere[v]}
+        return items
+
+    def _is_taken(self, statement: ir.Statement) -> bool:
+        """Whether a statement takes an item, of real numbers, out of an array."""
+        call, ranks = statement.call, self.ranks
+        return (
+            statement.function is operator.getitem
+            and ranks is not None
+            and 0 < ranks.of(statement.variable) < INTEGERS
+            and ranks.is_basic(call.args[1])
+        )
 
     def kind(self, variable: ir.Variable) -> Kind:
         return self.kinds.get(variable, Kind.INERT)
@@ -154,13 +190,48 @@ class Activity:
         return any(len(self.predecessors[branch.target]) > 1 for branch in block.branches)
 
 
-def with_changes(program: ir.IR) -> ir.IR:
-    """A program whose augmented assignments may change arrays in place."""
-    updated, augmented = ir.function(runtime.updated), ir.function(runtime.augmented)
+def with_changes(program: ir.IR, arguments: tuple[Kind, ...], *, is_cautious: bool) -> ir.IR:
+    """A program whose augmented assignments are written out, where they change arrays.
+
+    Args:
+        program: the program.
+        arguments: the kinds of its arguments.
+        is_cautious: whether those of which that is not known may change arrays, too.
+    """
+    if not any(statement.function is runtime.updated for statement in program.statements):
+        return program
+    ranks = Ranks(program, arguments)
+    arrays: dict[ir.Atom, ir.Atom] = {}
+    augmented = ir.function(runtime.augmented)
+    blocks: list[ir.Block] = []
+    for block in program.blocks:
+        statements: list[ir.Statement] = []
+        for statement in block.statements:
+            call = statement.call
+            if statement.function is not runtime.updated:
+                statements.append(statement)
+            elif 0 < ranks.of(call.args[1]) % INTEGERS <= 3:
+                arrays[statement.variable] = array = call.args[1]
+                result, fitting = ir.Variable(0), ir.Variable(0)
+                whole = (array, ir.literal(...), fitting)
+                calls = {
+                    result: ir.Call(call.args[0], call.args[1:]),
+                    fitting: ir.Call(ir.function(runtime.fitting), (result, array)),
+                    ir.Variable(0): ir.Call(ir.function(runtime.exchange), whole),
+                }
+                statements += [ir.Statement(v, c, statement.line) for v, c in calls.items()]
+            elif is_cautious:
+                statements.append(
+                    attrs.evolve(statement, call=attrs.evolve(call, function=augmented))
+                )
+            else:
+                statements.append(statement)
+        blocks.append(attrs.evolve(block, statements=tuple(statements)))
 
     def replace(atom: ir.Atom) -> ir.Atom:
-        return augmented if atom is updated else atom
+        while atom in arrays:
+            atom = arrays[atom]
+        return atom
 
-    if not any(statement.call.function is updated for statement in program.statements):
-        return program
-    return attrs.evolve(program, blocks=tuple([b.map(replace) for b in program.blocks]), derived={})
+    replaced = tuple([block.map(replace) for block in blocks])
+    return assembly.assembled(program.name, replaced, program.filename)

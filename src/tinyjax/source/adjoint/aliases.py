@@ -22,7 +22,7 @@ WRITING: Final = frozenset(
     (runtime.exchange, runtime.replaced, runtime.increased, runtime.accumulate_at)
 )
 #: What gives a part of its first argument, whatever the others are.
-_TAKING: Final = frozenset((operator.getitem, getattr, runtime.defined))
+TAKING: Final = frozenset((operator.getitem, getattr, runtime.defined))
 _ARITHMETIC: Final = frozenset((*syntax.BINARY.values(), *syntax.UNARY.values(), abs))
 #: Operators that may put containers together, whose items are then shared.
 _JOINING: Final = frozenset((operator.add, operator.mul))
@@ -85,6 +85,10 @@ class Aliases:
         )
         self.made: frozenset[ir.Variable] = self.written & self._made
 
+    def reads_only(self, call: ir.Call) -> bool:
+        """Whether a call reads its arguments, and neither keeps nor changes them."""
+        return ir.value_of(call.function) not in WRITING and self._copies(call)
+
     def members(self, variables: Iterable[ir.Variable]) -> set[ir.Variable]:
         """The variables that are written to, or may be, where one of some is."""
         classes = set(map(self._class, variables))
@@ -97,9 +101,9 @@ class Aliases:
             self._write(call.args[0], call.args[2])
         elif function in (runtime.updated, runtime.augmented):
             self._join([variable, call.args[1]])
-            if function is runtime.augmented:
+            if function is runtime.augmented or self._is_cautious:
                 self._write(call.args[1], call.args[2])
-        elif function in _TAKING:
+        elif function in TAKING:
             self._join([variable, call.args[0]])
         elif function in (runtime.captured, runtime.global_value):
             self._join([variable, self._outside])
@@ -172,7 +176,7 @@ def _arrays(program: ir.IR, arguments: tuple[Kind, ...]) -> dict[ir.Atom, bool]:
         if function is getattr and len(call.args) == 2:
             name = ir.value_of(call.args[1])
             return args[0] and (name in _PARTS or name in _COPYING_METHODS)
-        if function in _TAKING:
+        if function in TAKING:
             return args[0]
         if function in (runtime.updated, runtime.augmented):
             return args[1]

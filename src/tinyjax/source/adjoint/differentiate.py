@@ -22,8 +22,9 @@ import attrs
 from tinyjax.source.adjoint import activity as adjoint_activity, choices, shadows
 from tinyjax.source.adjoint.activity import Activity
 from tinyjax.source.adjoint.aliases import WRITING
-from tinyjax.source.adjoint.cotangents import accumulate, number
+from tinyjax.source.adjoint.cotangents import accumulate, number, reduce_to
 from tinyjax.source.adjoint.kinds import Kind
+from tinyjax.source.adjoint.ranks import INTEGERS
 from tinyjax.source.adjoint.rules import formulas, registry
 from tinyjax.source.ir import assembly, program as ir, runtime, syntax
 from tinyjax.source.text import names
@@ -415,10 +416,13 @@ class ReverseBlock:
             return
         if statement.function is runtime.exchange and ct.atom is ir.NONE and self.simple(statement):
             shadow = self.shadow(array)
-            zero = self.writer.emit(runtime.replaced, shadow, places[1], ZERO)
+            part = self.writer.emit(runtime.replaced, shadow, places[1], ZERO)
             self.writer.emit(runtime.exchange, *places, before)
             if self.activity.active(value):
-                self.cotangents.give(value, zero, definite=True)
+                ranks = self.activity.ranks
+                if ranks is None or ranks.of(value):
+                    part = self.writer.emit(reduce_to, part, self.local(value))
+                self.cotangents.give(value, part, definite=True)
             return
         if statement.variable in self.activity.shadowed:
             ct = self.withdrawn(statement, ct)
@@ -428,13 +432,11 @@ class ReverseBlock:
         self.distribute(parts, [(2, value)])
 
     def simple(self, statement: ir.Statement) -> bool:
-        """Whether a number is written to one element of an array of real numbers."""
+        """Whether real numbers are written to as many elements of an array of such."""
         ranks, (_, index, value) = self.activity.ranks, statement.call.args
-        return (
-            ranks is not None
-            and ranks.of(statement.variable) == ranks.of(value) == 0
-            and ranks.is_basic(index)
-        )
+        if ranks is None or not ranks.is_basic(index):
+            return False
+        return 0 <= ranks.of(statement.variable) == ranks.of(value) < INTEGERS
 
     def item(self, statement: ir.Statement, ct: Cotangent) -> None:
         """Add the cotangent of an item to the shadow of its array."""
@@ -442,9 +444,14 @@ class ReverseBlock:
         ranks = self.activity.ranks
         if not isinstance(container, ir.Variable) or ranks is None:
             return
-        if ranks.of(statement.variable) == 0 and ranks.is_basic(index) and ct.definite:
-            shadow = self.shadow(container)
-            self.writer.emit(runtime.increased, shadow, self.local(index), ct.atom)
+        is_view = statement.variable in self.activity.shadowed
+        if 0 <= ranks.of(statement.variable) < INTEGERS and ranks.is_basic(index) and not is_view:
+            if ct.definite:
+                shadow = self.shadow(container)
+                self.writer.emit(runtime.increased, shadow, self.local(index), ct.atom)
+            else:
+                places = self.local(container), self.local(index)
+                self.writer.emit(shadows.add_item, ct.atom, *places)
             return
         operands = map(self.local, (statement.variable, container, index))
         parts = self.writer.emit(shadows.item_adjoint, ct.atom, *operands)

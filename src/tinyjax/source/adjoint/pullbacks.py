@@ -714,6 +714,18 @@ def known_plan(fun: FunctionType, args: tuple[Any, ...]) -> Plan | None:
     return plan if plan is None else expected(plan)
 
 
+def adjoint_of(fun: FunctionType, values: tuple[Any, ...]) -> Adjoint:
+    """The adjoint of a function that may change arrays which it is given."""
+    writes = runtime.writes
+    try:
+        return plan_of(fun, values).adjoint
+    except runtime.InPlaceError:
+        writes.is_cautious = True
+        return plan_of(fun, values).adjoint
+    finally:
+        writes.is_cautious = False
+
+
 def expected(plan: Plan) -> Plan:
     """A plan that may be run now.
 

@@ -130,6 +130,9 @@ class Ranks:
             return args[0] if args[0] <= _SHAPE else UNKNOWN
         if function in _LIKENESSES and not call.keywords:
             return args[0] if len(args) == 1 else UNKNOWN
+        if function is np.full:
+            is_real = len(args) == 2 and args[1] in _NUMBERS and not call.keywords
+            return self._of_shape(args[:1], call) if is_real else UNKNOWN
         if function in _MAKERS:
             return self._of_shape(args, call)
         if call.keywords:
@@ -139,7 +142,7 @@ class Ranks:
     def _of_shape(self, args: list[int], call: ir.Call) -> int:
         """The rank of an array of a shape."""
         types = [ir.value_of(x) for name, x in call.keywords if name == "dtype"]
-        types += [ir.value_of(x) for x in call.args[1:2]]
+        types += [ir.value_of(x) for x in call.args[1 : len(args)]]
         if len(call.keywords) > len(types) or not all(kind in (*_REAL, int) for kind in types):
             return UNKNOWN
         if args[0] in _NUMBERS:

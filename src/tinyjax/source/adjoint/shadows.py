@@ -66,6 +66,9 @@ def shadow_of(array: Any) -> Any:
     """The shadow of an array, or the view of one that the array is of another."""
     shadows = _state.shadows
     assert shadows is not None, "shadows are asked for inside of a pass"
+    entry = shadows.get(id(array))
+    if entry is not None:  # as of most
+        return entry[1]
     root = root_of(array)
     entry = shadows.get(id(root))
     if entry is None:
@@ -288,6 +291,12 @@ def add_at(shadow: Any, index: Any, ct: Any) -> None:
         runtime.increased(shadow, index, conjugated(ct))
     else:
         runtime.accumulate_at(shadow, index, conjugated(ct))
+
+
+def add_item(ct: Any, container: Any, index: Any) -> None:
+    """Add the cotangent of an item of real numbers to the shadow of its array."""
+    if ct is not None:
+        runtime.increased(shadow_of(container), index, ct)
 
 
 def item_adjoint(ct: Any, y: Any, container: Any, index: Any) -> Any:

@@ -345,7 +345,7 @@ def fitting(result: Any, array: Any) -> Any:
     Raises:
         SourceError: the array's dtype does not hold it.
     """
-    if not isinstance(array, np.ndarray):
+    if not isinstance(array, np.ndarray) or getattr(result, "dtype", None) is array.dtype:
         return result
     dtype = np.result_type(result)
     if not np.can_cast(dtype, array.dtype, "same_kind"):

@@ -20,7 +20,7 @@ from tinyjax import lax
 from tinyjax.core.values import Array
 from tinyjax.source.adjoint.rules import registry
 from tinyjax.source.ir import find, runtime, syntax
-from tinyjax.source.staging import effects, session, values as staging_values
+from tinyjax.source.staging import effects, ragged, session, values as staging_values
 
 #: Functions that have nothing to say about an array.
 NOT_TAKEN: Final = object()
@@ -104,6 +104,12 @@ class StagedArray(staging_values.Changing):
 
     def item(self, index: Any) -> Any:
         """An item: a view, unless the index chooses elements one by one or names a number."""
+        if ragged.is_traced(index):
+            value = ragged.read(self.value, index)
+            if isinstance(value, ragged.Ragged):
+                return RaggedView(self, index)
+            view = View(lambda x: ragged.read(x, index), lambda x, y: ragged.written(x, index, y))
+            return StagedArray(self, view, value.shape, self.dtype)
         if not _is_basic(index):
             return session.this_session().call(operator.getitem, (self.value, index), {})
         whole = index if isinstance(index, tuple) else (index,)
@@ -118,6 +124,9 @@ class StagedArray(staging_values.Changing):
 
     def exchange(self, index: Any, value: Any) -> None:
         """Assign to an item."""
+        if ragged.is_traced(index):
+            self.assign(ragged.written(self.value, index, value))
+            return
         target = self.item(index) if _is_basic(index) else None
         if isinstance(target, StagedArray):
             target.assign(value)
@@ -143,6 +152,29 @@ class StagedArray(staging_values.Changing):
     def accumulate_at(self, index: Any, value: Any) -> None:
         """As ``np.add.at``."""
         self.assign(self.value.at[index].add(jnp.asarray(value).astype(self.dtype)))
+
+
+@attrs.frozen(eq=False)
+class RaggedView(staging_values.Changing):
+    """A view of an array by an index in which a slice has traced bounds.
+
+    Attributes:
+        owner: the array.
+        index: the index.
+    """
+
+    owner: StagedArray
+    index: Any
+
+    @property
+    def value(self) -> ragged.Ragged:
+        """What it holds now."""
+        value: ragged.Ragged = ragged.read(self.owner.value, self.index)
+        return value
+
+    def assign(self, value: Any) -> None:
+        """Let it hold something else."""
+        self.owner.exchange(self.index, value)
 
 
 @attrs.frozen(eq=False)
@@ -241,7 +273,7 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Make a call that concerns arrays which are changed in place; else give ``NOT_TAKEN``."""
     if fun is runtime.exchange or fun is runtime.accumulate_at:
         return _write(fun, *args)
-    if fun in (runtime.updated, runtime.augmented) and isinstance(args[1], StagedArray):
+    if fun in (runtime.updated, runtime.augmented) and isinstance(args[1], _VIEWED):
         operation, changed, by = args
         changed.assign(session.this_session().call(operation, (changed.value, at_now(by)), {}))
         return changed
@@ -249,8 +281,12 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _fitting(*args)
     if any(isinstance(x, Selected) for x in args):
         return _of_selected(fun, args, kwargs)
+    if any(isinstance(x, (ragged.Ragged, RaggedView)) for x in args) and not passes(fun, args):
+        return ragged.call(fun, tuple([at_now(x) for x in args]), kwargs)
     if fun is operator.getitem and not isinstance(args[0], (tuple, list, dict)):
         container, index = args[0], at_now(args[1])
+        if isinstance(container, Array) and ragged.is_traced(index):
+            return ragged.read(container, index)
         if _is_traced_mask(index) and _is_mask(index, container.shape):
             return Selected(index, at_now(container))
         return container.item(index) if isinstance(container, StagedArray) else NOT_TAKEN
@@ -300,7 +336,8 @@ def _rows(array: StagedArray) -> Any:
 
 def _fitting(result: Any, array: Any) -> Any:
     """As ``runtime.fitting``."""
-    held = result.whole if isinstance(result, Selected) else at_now(result)
+    is_partial = isinstance(result, (Selected, ragged.Ragged))
+    held = result.whole if is_partial else at_now(result)
     if isinstance(array, StagedArray) and array.dtype.kind in "biu":
         runtime.fitting(np.empty(0, jnp.asarray(held).dtype), np.empty(0, array.dtype))
     return result
@@ -335,6 +372,9 @@ _ARITHMETIC: Final = frozenset((*syntax.BINARY.values(), *syntax.UNARY.values(),
 _GOING_THROUGH: Final = frozenset((zip, enumerate, reversed))
 
 
+_VIEWED: Final = (StagedArray, RaggedView)
+
+
 @attrs.frozen(eq=False)
 class ViewMaker:
     """A method of an array that gives a view of it."""
@@ -350,14 +390,21 @@ def passes(fun: Any, args: tuple[Any, ...]) -> bool:
     """Whether a function passes arrays on as they are."""
     if fun is operator.getitem:
         return isinstance(args[0], (tuple, list, dict))
-    if fun is getattr:
-        return not isinstance(args[0], StagedArray)
+    if fun is getattr or fun is len:
+        return not isinstance(args[0], (*_VIEWED, ragged.Ragged))
     return runtime.is_in(fun, _PASSING) or isinstance(fun, ViewMaker)
 
 
 def _write(fun: Any, array: Any, index: Any, value: Any) -> None:
     """Write to an array, or refuse to."""
     index, value = _without_lists(at_now(index)), at_now(value)
+    if isinstance(array, RaggedView) and fun is runtime.exchange:
+        if index is Ellipsis or index == slice(None):
+            array.assign(value)
+            return
+        raise find.refusal(
+            "an item is assigned of a slice with traced bounds. Index the array that it is of."
+        )
     if isinstance(array, StagedArray):
         (array.exchange if fun is runtime.exchange else array.accumulate_at)(index, value)
         return
@@ -382,7 +429,7 @@ def _without_lists(index: Any) -> Any:
 
 def at_now(value: Any) -> Any:
     """A value with what its arrays hold now."""
-    if isinstance(value, StagedArray):
+    if isinstance(value, _VIEWED):
         return value.value
     if type(value) in (tuple, list):
         return type(value)([at_now(part) for part in value])
@@ -395,7 +442,9 @@ def concerned(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether a call concerns arrays that are changed in place."""
     if fun in (runtime.exchange, runtime.accumulate_at) or holds(args) or holds(kwargs):
         return True
-    return fun is operator.getitem and isinstance(args[0], Array) and _is_traced_mask(args[1])
+    if fun is not operator.getitem or not isinstance(args[0], Array):
+        return False
+    return _is_traced_mask(args[1]) or ragged.is_traced(args[1])
 
 
 def held(value: Any) -> Any:

@@ -21,7 +21,6 @@ from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array
 from tinyjax.custom_derivatives import closures
 from tinyjax.source.adjoint import cotangents, standard_library
-from tinyjax.source.adjoint.activity import with_changes
 from tinyjax.source.adjoint.aliases import Aliases
 from tinyjax.source.adjoint.kinds import Kind, kind_of
 from tinyjax.source.ir import find, program as ir, read, runtime
@@ -368,8 +367,7 @@ def _aliases_in(session: Session, program: ir.IR, values: tuple[Any, ...]) -> Al
     )
     key = ("aliases", session.is_cautious, kinds)
     if key not in program.derived:
-        changing = with_changes(program) if session.is_cautious else program
-        program.derived[key] = Aliases(changing, kinds, is_cautious=session.is_cautious)
+        program.derived[key] = Aliases(program, kinds, is_cautious=session.is_cautious)
     aliases: Aliases = program.derived[key]
     return aliases
 

@@ -21,7 +21,7 @@ from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array, operands as opd
 from tinyjax.errors import TinyjaxError
 from tinyjax.source.ir import find, program as ir, runtime
-from tinyjax.source.staging import arrays, graph, values
+from tinyjax.source.staging import arrays, graph, ragged, values
 from tinyjax.source.staging.exits import COLLECTED, Arrival, Outcome, Piece, choose, stage_piece
 from tinyjax.source.staging.session import Frame, RaisedError, Session, TracedEndError, raised_by
 
@@ -139,6 +139,7 @@ class Run:
                 function, args, kwargs = args
             result = self.session.call(function, args, kwargs)
             result = self.session.aliases.after(function, args, result)
+            ragged.note_offset(function, args, result)
             return arrays.held(result) if statement.variable in self.made else result
         except (RaisedError, TracedEndError, runtime.InPlaceError):
             raise

@@ -238,6 +238,7 @@ class Session:
         is_cautious: whether functions may change arrays that they are given.
         buffers: what the arrays hold that are changed in place.
         snapshots: what they held at the beginning of each piece that is being staged.
+        offsets: by identity, integers that are others and a number more; they, these, the number.
     """
 
     call: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
@@ -253,6 +254,7 @@ class Session:
     is_cautious: bool = False
     buffers: list[Buffer] = attrs.field(factory=list)
     snapshots: list[dict[Buffer, Array]] = attrs.field(factory=list)
+    offsets: dict[int, tuple[Array, Array, int]] = attrs.field(factory=dict)
 
     def contents(self) -> dict[Buffer, Array]:
         """What arrays hold now."""

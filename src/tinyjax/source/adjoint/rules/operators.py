@@ -104,7 +104,13 @@ def updated_adjoint(ct: Any, y: Any, operation: Any, value: Any, by: Any) -> Any
     return (None, *rule_adjoint(operation)(ct, y, value, by))
 
 
-@adjoint_of(runtime.fitting)
+@adjoint_of(
+    runtime.fitting,
+    parameters=("result", "array"),
+    formulas=("ct", None),
+    scalar=True,
+    definite=(0,),
+)
 def fitting_adjoint(ct: Any, y: Any, result: Any, array: Any) -> Any:
     """The derivative of runtime.fitting."""
     return ct, None

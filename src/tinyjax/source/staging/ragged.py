@@ -1,0 +1,321 @@
+"""Slices of arrays whose bounds are traced: as long as they can be, and where their elements are.
+
+How long ``a[i, :j]`` is, is not known when a program is staged. So its elements are looked up in as
+many places as there may be, and what is computed of them is computed of all; sums and products of
+matrices leave out those that are not there, and assignments drop them.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+import tinyjax.numpy as jnp
+from tinyjax.core.values import Array
+from tinyjax.source.adjoint.rules import registry
+from tinyjax.source.ir import find, runtime, syntax
+from tinyjax.source.staging import session, values as staging_values
+
+
+@attrs.frozen(eq=False)
+class Ragged(staging_values.Changing):
+    """An array of which only the first elements along some axes are there.
+
+    Attributes:
+        whole: all elements, of which the others have any value.
+        masks: for each axis, which elements are there; None where all are.
+    """
+
+    whole: Array
+    masks: tuple[Array | None, ...]
+
+    def filled(self, value: Any) -> Array:
+        """All elements, with a value in place of those that are not there."""
+        whole = self.whole
+        for axis, mask in enumerate(self.masks):
+            if mask is not None:
+                whole = jnp.where(_along(mask, axis, whole.ndim), whole, value)
+        return whole
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """How long it is along each axis, which may be traced."""
+        pairs = zip(self.whole.shape, self.masks, strict=True)
+        return tuple([n if mask is None else jnp.sum(mask) for n, mask in pairs])
+
+
+def _along(mask: Array, axis: int, ndim: int) -> Array:
+    return mask.reshape([-1 if i == axis else 1 for i in range(ndim)])
+
+
+def made(whole: Array, masks: Sequence[Array | None]) -> Any:
+    """An array with these masks, which is one as others are if there are none."""
+    return Ragged(whole, tuple(masks)) if any(mask is not None for mask in masks) else whole
+
+
+# Indices
+
+
+def is_traced(index: Any) -> bool:
+    """Whether an index has a slice with traced bounds."""
+    if isinstance(index, tuple):
+        return any(map(is_traced, index))
+    return isinstance(index, slice) and any(
+        map(staging_values.is_undecided, (index.start, index.stop, index.step))
+    )
+
+
+@attrs.frozen(eq=False)
+class Places:
+    """The places that an index names, along each axis.
+
+    Attributes:
+        arrays: the index as arrays of integers, which are there or not.
+        masks: for each axis of what is indexed by them, which of them are there.
+    """
+
+    arrays: tuple[Any, ...]
+    masks: tuple[Array | None, ...]
+
+
+def places_of(index: Any, shape: Sequence[int]) -> Places:
+    """The places that an index of integers and slices names, of which some have traced bounds."""
+    parts = list(index) if isinstance(index, tuple) else [index]
+    if any(part is Ellipsis for part in parts):
+        at = [part is Ellipsis for part in parts].index(True)
+        parts[at : at + 1] = [slice(None)] * (len(shape) - len(parts) + 1)
+    parts += [slice(None)] * (len(shape) - len(parts))
+    if any(not (isinstance(part, slice) or _is_integer(part)) for part in parts):
+        raise find.refusal(
+            "a slice with traced bounds stands beside an index that is no integer and no slice. "
+            "Write one after the other."
+        )
+    count = sum([isinstance(part, slice) for part in parts])
+    arrays: list[Any] = []
+    masks: list[Array | None] = []
+    for part, n in zip(parts, shape, strict=True):
+        if not isinstance(part, slice):
+            arrays.append(part)
+            continue
+        places, mask = _of_slice(part, n)
+        arrays.append(_along(places, len(masks), count))
+        masks.append(mask)
+    return Places(tuple(arrays), tuple(masks))
+
+
+def _is_integer(part: Any) -> bool:
+    if isinstance(part, Array):
+        return not part.shape and part.dtype.kind in "iu"
+    return isinstance(part, (int, np.integer))
+
+
+def _of_slice(part: slice, n: int) -> tuple[Array, Array | None]:
+    """The places of a slice, and which of them are there."""
+    step = 1 if part.step is None else part.step
+    if not isinstance(step, int) or step < 1:
+        if part == slice(None, None, -1):
+            return jnp.arange(n)[::-1], None
+        raise find.refusal(
+            "a slice with traced bounds and a step that is negative or traced. Write x[a:b][::-1]."
+        )
+    start = _bound(part.start, 0, n)
+    stop = _bound(part.stop, n, n)
+    length = _difference(start, stop)
+    if isinstance(length, int):
+        count = max(-(-length // step), 0)
+        return start + step * jnp.arange(count), None
+    count = -(-n // step)
+    places = start + step * jnp.arange(count)
+    return places, places < stop
+
+
+def _bound(bound: Any, default: int, n: int) -> Any:
+    if bound is None:
+        return default
+    if isinstance(bound, (int, np.integer)):
+        return min(max(int(bound) + n if bound < 0 else int(bound), 0), n)
+    return bound
+
+
+def _difference(start: Any, stop: Any) -> int | None:
+    """By how much one bound is behind the other, if that is known."""
+    if isinstance(start, int) and isinstance(stop, int):
+        return stop - start
+    offsets = session.this_session().offsets
+    (_, base, first), (_, other, last) = [
+        offsets.get(id(bound), (bound, bound, 0)) for bound in (start, stop)
+    ]
+    return last - first if base is other and isinstance(base, Array) else None
+
+
+def note_offset(function: Any, args: tuple[Any, ...], result: Any) -> None:
+    """Write down that an integer is another one and a number more."""
+    if function not in (operator.add, operator.sub) or not isinstance(result, Array):
+        return
+    if result.shape or result.dtype.kind not in "iu":
+        return
+    x, by = args if isinstance(args[1], int) else args[::-1]
+    if (
+        not isinstance(by, int)
+        or not isinstance(x, Array)
+        or (x is args[1] and function is operator.sub)
+    ):
+        return
+    offsets = session.this_session().offsets
+    _, base, offset = offsets.get(id(x), (x, x, 0))
+    offsets[id(result)] = result, base, offset + (by if function is operator.add else -by)
+
+
+def read(x: Array, index: Any) -> Any:
+    """``x[index]``, where a slice has traced bounds."""
+    places = places_of(index, x.shape)
+    limits = [
+        None if np.ndim(p) == 0 else n - 1 for p, n in zip(places.arrays, x.shape, strict=True)
+    ]
+    clipped = [
+        p if limit is None else jnp.clip(p, 0, limit)
+        for p, limit in zip(places.arrays, limits, strict=True)
+    ]
+    return made(x[tuple(clipped)], places.masks)
+
+
+def written(x: Array, index: Any, value: Any) -> Array:
+    """``x``, with something else at an index in which a slice has traced bounds."""
+    places = places_of(index, x.shape)
+    masks = iter(places.masks)
+    arrays = []
+    for part, n in zip(places.arrays, x.shape, strict=True):
+        if np.ndim(part) == 0:
+            arrays.append(part)
+            continue
+        mask = next(masks)
+        flat = part if mask is None else jnp.where(mask.reshape(part.shape), part, n)
+        arrays.append(flat)
+    whole = value.whole if isinstance(value, Ragged) else jnp.asarray(value)
+    return x.at[tuple(arrays)].set(whole.astype(x.dtype), mode="drop")
+
+
+# Calls
+
+
+_ARITHMETIC: Final = frozenset((*syntax.BINARY.values(), *syntax.UNARY.values(), abs))
+_PRODUCTS: Final = frozenset((operator.matmul, np.matmul, np.dot))
+#: What a reduction takes in place of what is not there.
+_NEUTRAL: Final[dict[Any, float]] = {np.sum: 0, np.prod: 1, np.max: -np.inf, np.min: np.inf}
+_METHODS: Final[dict[str, Any]] = {"sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min}
+_REDUCED: Final[dict[Any, Callable[..., Any]]] = {
+    np.sum: jnp.sum, np.prod: jnp.prod, np.max: jnp.max, np.min: jnp.min
+}  # fmt: skip
+
+
+def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Make a call of arrays of which some are ragged."""
+    first = args[0]
+    if fun is getattr and isinstance(first, Ragged):
+        return _attribute(first, args[1])
+    if fun is operator.getitem and isinstance(first, Ragged):
+        return _item(first, args[1])
+    if fun is len:
+        return first.shape[0]
+    if fun is runtime.fitting:
+        return first
+    if fun in _PRODUCTS and len(args) == 2:
+        return _product(*args)
+    if fun is np.outer and len(args) == 2:
+        return call(operator.mul, (_with_axis(args[0], 1), _with_axis(args[1], 0)), {})
+    if fun in _NEUTRAL and isinstance(first, Ragged) and len(args) <= 2 and {*kwargs} <= {"axis"}:
+        return _reduced(fun, first, args[1] if len(args) == 2 else kwargs.get("axis"))
+    if (fun in _ARITHMETIC or registry.is_elementwise(fun)) and not kwargs:
+        return _elementwise(fun, args)
+    raise find.refusal(
+        "how long a slice with traced bounds is, is not known when the program is staged, and "
+        f"{getattr(fun, '__name__', fun)} is not taken of one. Take what works element by element, "
+        "sums, extrema and products of matrices, or give the bounds as static values."
+    )
+
+
+def _elementwise(fun: Any, args: tuple[Any, ...]) -> Any:
+    wholes = [x.whole if isinstance(x, Ragged) else x for x in args]
+    result = session.this_session().call(fun, tuple(wholes), {})
+    masks: list[Array | None] = [None] * result.ndim
+    for x in args:
+        if isinstance(x, Ragged):
+            for place, mask in enumerate(reversed(x.masks), 1):
+                if mask is not None and masks[-place] is None:
+                    masks[-place] = mask
+    return made(result, masks)
+
+
+def _product(x: Any, y: Any) -> Any:
+    a = x.filled(0) if isinstance(x, Ragged) else jnp.asarray(x)
+    b = y.filled(0) if isinstance(y, Ragged) else jnp.asarray(y)
+    left = x.masks if isinstance(x, Ragged) else (None,) * a.ndim
+    right = y.masks if isinstance(y, Ragged) else (None,) * b.ndim
+    size = min(a.shape[-1], b.shape[-2 if b.ndim > 1 else 0])  # what is longer is not there
+    a = a[..., :size]
+    b = b[..., :size, :] if b.ndim > 1 else b[:size]
+    masks = (*left[:-1], *((*right[:-2], right[-1]) if b.ndim > 1 else ()))
+    return made(a @ b, masks)
+
+
+def _reduced(fun: Any, x: Ragged, axis: Any) -> Any:
+    result = _REDUCED[fun](x.filled(_NEUTRAL[fun]), axis)
+    if axis is None:
+        return result
+    axes = [i % x.whole.ndim for i in (axis if isinstance(axis, tuple) else (axis,))]
+    return made(result, [mask for i, mask in enumerate(x.masks) if i not in axes])
+
+
+def _attribute(x: Ragged, name: str) -> Any:
+    if name == "T":
+        return Ragged(x.whole.T, x.masks[::-1])
+    if name in ("shape", "ndim", "dtype"):
+        return x.shape if name == "shape" else getattr(x.whole, name)
+    if name == "size":
+        return x.shape[0] if x.whole.ndim == 1 else jnp.prod(jnp.array(x.shape))
+    if name == "copy":
+        return lambda: x
+    if name in _METHODS:
+        return lambda axis=None: _reduced(_METHODS[name], x, axis)
+    raise find.refusal(f".{name} is not taken of a slice with traced bounds.")
+
+
+def _with_axis(x: Any, axis: int) -> Any:
+    if not isinstance(x, Ragged):
+        return jnp.expand_dims(jnp.asarray(x), axis)
+    masks = [*x.masks]
+    masks.insert(axis, None)
+    return Ragged(jnp.expand_dims(x.whole, axis), tuple(masks))
+
+
+def _item(x: Ragged, index: Any) -> Any:
+    """An item, by integers and slices from the beginning; the whole backwards."""
+    parts = list(index) if isinstance(index, tuple) else [index]
+    parts += [slice(None)] * (x.whole.ndim - len(parts))
+    whole, masks = x.whole, []
+    at: list[Any] = []
+    for axis, (part, mask) in enumerate(zip(parts, x.masks, strict=True)):
+        if mask is None or part == slice(None):
+            at.append(part)
+            if isinstance(part, slice):
+                masks.append(mask)
+        elif part == slice(None, None, -1):
+            places = jnp.sum(mask) - 1 - jnp.arange(mask.shape[0])
+            whole = jnp.take(whole, jnp.clip(places, 0, mask.shape[0] - 1), axis)
+            at.append(slice(None))
+            masks.append(mask)
+        elif isinstance(part, int):
+            at.append(part if part >= 0 else jnp.sum(mask) + part)
+        elif isinstance(part, slice) and isinstance(part.start, int) and part.stop is None:
+            at.append(part)
+            masks.append(mask[part])
+        elif part == slice(None, -1, None):
+            at.append(part)
+            masks.append(mask[1:])
+        else:
+            raise find.refusal("an item of a slice with traced bounds. Index the array itself.")
+    return made(whole[tuple(at)], masks)
