@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 import tinyjax.numpy as jnp
 
 
@@ -51,6 +53,15 @@ def summing_chosen(xs: Any) -> Any:
 
 def summing_all(xs: Any) -> Any:
     return sum([x if x > 0 else -x for x in xs])
+
+
+TABLE = np.zeros(2)
+
+
+def squared_in_place(x: Any) -> Any:
+    """Change what is given."""
+    x[...] = x * x
+    return np.sum(x)
 
 
 def down(c: Any, n: int, x: Any) -> Any:

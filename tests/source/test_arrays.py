@@ -343,6 +343,7 @@ CHOICES: Final[dict[str, Choice]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CHOICES)
 def test_what_is_not_taken_does_not_count(name: str) -> None:
     case = CHOICES[name]

@@ -294,6 +294,7 @@ def weighted_gradient(fun: Function) -> Function:
     return lambda x: np.sum(source.grad(fun)(x) * WEIGHTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fun", PROGRAMS)
 def test_derivatives_of_both_orders(fun: Function) -> None:
     x = POINT.copy()
@@ -307,6 +308,7 @@ def test_derivatives_of_both_orders(fun: Function) -> None:
     np.testing.assert_allclose(second, expected, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("entry", numpy_programs.PROGRAMS, ids=lambda entry: entry.name)
 def test_programs_of_scientists(entry: numpy_programs.Program) -> None:
     inputs = entry.inputs(entry.sizes[0])
@@ -325,6 +327,25 @@ def test_programs_of_scientists(entry: numpy_programs.Program) -> None:
         np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-6 * scale)
 
 
+@pytest.mark.slow
+@pytest.mark.sampled(6, 2)
+@pytest.mark.parametrize("entry", numpy_programs.PROGRAMS, ids=lambda entry: entry.name)
+def test_second_derivatives_of_programs_of_scientists(entry: numpy_programs.Program) -> None:
+    inputs = entry.inputs(entry.sizes[0])
+    i = entry.argnums[0]
+    weights = np.cos(np.arange(inputs[i].size)).reshape(inputs[i].shape)
+
+    def slope(x: Array) -> Any:
+        copies = [y.copy() for y in inputs]
+        gradient = source.grad(entry.loss, argnums=i)(*copies[:i], x, *copies[i + 1 :])
+        return np.sum(weights * gradient)
+
+    expected = differences(slope, inputs[i])
+    scale = np.max(np.abs(expected))
+    gradient = source.grad(slope)(inputs[i])
+    np.testing.assert_allclose(gradient, expected, rtol=1e-4, atol=1e-5 * scale)
+
+
 @pytest.mark.parametrize("fun", PROGRAMS)
 def test_compiled_programs(fun: Function) -> None:
     with tinyjax.default_dtypes("float64"):
@@ -338,6 +359,7 @@ def test_compiled_programs(fun: Function) -> None:
         assert np.array_equal(x, POINT)
 
 
+@pytest.mark.sampled(3, 1)
 @pytest.mark.parametrize("entry", numpy_programs.PROGRAMS, ids=lambda entry: entry.name)
 def test_compiled_programs_of_scientists(entry: numpy_programs.Program) -> None:
     with tinyjax.default_dtypes("float64"):
@@ -361,6 +383,19 @@ def test_slices_with_traced_bounds(fun: Function) -> None:
         np.testing.assert_allclose(gradient, expected, rtol=1e-9, atol=1e-12 * scale)
         program = tinyjax.make_jaxpr(source.stage(fun))(LONG).jaxpr
     assert len(program.eqns) < 200  # of 40 iterations each of which takes at least twelve
+
+
+def test_an_argument_that_is_closed_over_is_another_array() -> None:
+    x = POINT.copy()
+
+    def scaled(a: Any, b: Any) -> Any:
+        a[0] *= a[1]
+        fill(a[2:], a[0] * x[0])
+        return np.sum(a * x * b)
+
+    gradient = source.grad(scaled)(x, x)
+    expected = differences(lambda a: scaled(a, POINT), POINT)
+    np.testing.assert_allclose(gradient, expected, rtol=1e-6)
 
 
 def test_pullbacks_leave_arrays_as_they_were_and_can_be_called_again() -> None:

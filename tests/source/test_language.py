@@ -319,6 +319,7 @@ def test_second_derivatives(fun: Callable[[float], float]) -> None:
     assert found == pytest.approx(slope_at(first, 0.8), rel=1e-6, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_third_derivatives() -> None:
     third = source.grad(source.grad(source.grad(power)))
     assert third(2.0) == pytest.approx(60 * 2.0**2, rel=1e-14)

@@ -248,6 +248,8 @@ def value_and_gradient(
 ) -> Any:
     """The value of a function and its gradient, as a program that can be differentiated."""
     check_arguments(fun, argnums, args)
+    if pullbacks.is_cautious():  # an array that the function closes over, too, is another one
+        args = shadows.detached(args)
     value, back = pullbacks.pull(fun, *args, **kwargs)
     if pullbacks.written_count():
         value = shadows.detached(value)

@@ -61,17 +61,12 @@ class Activity:
         self.callees = callees
         self.is_cautious = is_cautious
         program = self.ir
-        aliases = Aliases(program, arguments, is_cautious=is_cautious)
-        self.writes_outside: bool = aliases.writes_outside
+        self.writes_outside: bool = False
         self.shadowed: set[ir.Variable] = set()
-        variables = [v for block in program.blocks for v in block.defined]
-        self.ranks = Ranks(program, arguments) if aliases.written else None
-        known = {} if self.ranks is None else self.ranks.kinds(variables)
-        self.kinds: dict[ir.Variable, Kind] = infer(program, arguments, known=known)
-        while more := self._to_shadow(aliases) - self.shadowed:
-            self.shadowed |= more
-            self.kinds = infer(program, arguments, self.shadowed, known)
-        self.shadowed -= self._read_at_once(aliases)
+        self.ranks: Ranks | None = None
+        self.kinds: dict[ir.Variable, Kind] = infer(program, arguments)
+        if is_cautious or any(s.function in WRITING for s in program.statements):
+            self._find_shadowed(arguments)
         blocks = program.blocks
         self.predecessors: list[list[int]] = analysis.predecessors(blocks)
         self.returns: list[int] = [i for i, b in enumerate(blocks) if b.returned is not None]
@@ -82,6 +77,18 @@ class Activity:
         out = [v.union(self._used_at_end(b)) for v, b in zip(live.exit, blocks, strict=True)]
         self.live_in: list[list[ir.Variable]] = list(map(ir.in_order, live.entry))
         self.live_out: list[list[ir.Variable]] = list(map(ir.in_order, out))
+
+    def _find_shadowed(self, arguments: tuple[Kind, ...]) -> None:
+        """Find the variables whose cotangents are in shadows."""
+        aliases = Aliases(self.ir, arguments, is_cautious=self.is_cautious)
+        self.writes_outside = aliases.writes_outside
+        self.ranks = Ranks(self.ir, arguments)
+        known = self.ranks.kinds([v for block in self.ir.blocks for v in block.defined])
+        self.kinds = infer(self.ir, arguments, known=known)
+        while more := self._to_shadow(aliases) - self.shadowed:
+            self.shadowed |= more
+            self.kinds = infer(self.ir, arguments, self.shadowed, known)
+        self.shadowed -= self._read_at_once(aliases)
 
     def _to_shadow(self, aliases: Aliases) -> set[ir.Variable]:
         """The variables of the classes that are written to and in which something is active."""

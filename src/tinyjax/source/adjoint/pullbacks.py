@@ -90,8 +90,8 @@ def _modes_of(fun: Callable[..., Any]) -> frozenset[str]:
         return frozenset()
     modes: set[str] = set()
     for i, parameter in enumerate(parameters):
-        kinds = set(get_args(parameter.annotation))
-        if str in kinds and kinds <= _WORDS:
+        kinds = get_args(parameter.annotation)
+        if str in kinds and all(isinstance(kind, type) and kind in _WORDS for kind in kinds):
             modes |= {str(i), parameter.name}
     return frozenset(modes)
 
@@ -361,6 +361,8 @@ standard_library.WRITTEN[attempt] = lambda run, fun, *args: run(fun, *args)
 
 def evaluated(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
     """A call's value and its pullback, which leave all arrays as they were."""
+    if is_cautious():
+        args, kwargs = shadows.detached(args), shadows.detached(kwargs)
     value, back = pull(fun, *args, **kwargs)
     if not runtime.writes.log and not is_cautious():
         return value, back

@@ -19,7 +19,7 @@ import numpy as np
 
 from tinyjax.source.adjoint import cotangents
 from tinyjax.source.adjoint.rules import containers, registry
-from tinyjax.source.ir import find, runtime
+from tinyjax.source.ir import runtime
 
 
 class _State(threading.local):
@@ -72,17 +72,23 @@ def shadow_of(array: Any) -> Any:
     root = root_of(array)
     entry = shadows.get(id(root))
     if entry is None:
-        shadows[id(root)] = entry = root, np.zeros_like(root, subok=False)
+        shadows[id(root)] = entry = root, _zeros(root)
     whole = entry[1]
     if root is array:
         return whole
     offset = _address(array) - _address(root)
-    if whole.strides != root.strides:
-        raise find.refusal(
-            "an array whose elements overlap or have gaps is not changed in place by "
-            "tinyjax.source. Copy it first: x = x.copy()."
-        )
     return np.ndarray(array.shape, array.dtype, whole, offset, array.strides)
+
+
+def _zeros(root: Any) -> Any:
+    """Zeros that lie in memory as the elements of an array do, unless these overlap."""
+    zeros = np.zeros_like(root, subok=False)
+    is_alone = 0 in root.strides or not root.flags.writeable
+    if is_alone or zeros.strides == root.strides:
+        return zeros
+    ends = [(n - 1) * abs(step) for n, step in zip(root.shape, root.strides, strict=True)]
+    memory = np.zeros(sum(ends) + root.itemsize, np.uint8)
+    return np.ndarray(root.shape, root.dtype, memory, 0, root.strides)
 
 
 def _address(array: Any) -> int:
