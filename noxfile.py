@@ -22,13 +22,19 @@ FOLDER = "Scripts" if os.name == "nt" else "bin"
 PROGRAMS = ENVIRONMENT / FOLDER
 FUZZ_EXAMPLES = "2000"
 TESTS = {"PYTHONPATH": "tests"}
+#: Bytecode is kept in .nox, of tests too, whatever the environment says: else each process of the
+#: many that tests start would compile the package again.
+BYTECODE = {
+    "PYTHONDONTWRITEBYTECODE": "",
+    "PYTHONPYCACHEPREFIX": str(Path(".nox", "bytecode").absolute()),
+}
 #: A test that takes longer than this, in seconds, fails, and says where it was.
 SUITE = ("pytest", "-n", "2", "--timeout", "300", "--timeout-method", "thread")
 
 
 def run(session: nox.Session, program: str, *args: str, env: dict[str, str] | None = None) -> None:
     """Run a program of the shared environment."""
-    session.run(str(PROGRAMS / program), *args, env=env)
+    session.run(str(PROGRAMS / program), *args, env=BYTECODE | (env or {}))
 
 
 def pip(session: nox.Session, python: str, *args: str) -> None:
@@ -137,7 +143,8 @@ def lint(session: nox.Session) -> None:
 def typeguard(session: nox.Session) -> None:
     """Run the quick tests with runtime type checks in every function of the package.
 
-    One test in four is taken, and of a test with many cases one in 24 (tests/conftest.py).
+    The examples in docstrings are taken, which call every public function, one test in ten, and of
+    a test with many cases one in 50 (tests/conftest.py).
     """
     install(session, ".", "test", "examples")
     marked = ("-m", "not fuzz and not browser and not slow and not wrong_types and not counts")
@@ -170,6 +177,7 @@ def browser(session: nox.Session) -> None:
 def fuzz(session: nox.Session) -> None:
     """Search random programs: ``nox -s fuzz -- 5000`` tries 5000 of them in each test.
 
+    Cases that plain runs leave out of tables, of which they take a sample, are run too.
     Without a number, TINYJAX_FUZZ_EXAMPLES is taken. ``--write`` adds them to docs/searches.md,
     where runs add up. Further arguments go to pytest.
     """

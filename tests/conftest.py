@@ -2,6 +2,7 @@
 
 import gc
 import os
+from collections import defaultdict
 from collections.abc import Iterator
 from itertools import count
 from zlib import crc32
@@ -46,31 +47,41 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("suite")
 
-#: The run with runtime type checks takes one test in so many, and of a test with many cases one
-#: case in so many: what a function takes and gives is of the same types in most of them.
-_TESTS_PER_TYPE_CHECK, _CASES_PER_TYPE_CHECK = 4, 24
+#: The run with runtime type checks takes the examples in docstrings, which call every public
+#: function. Of other tests it takes one in so many, and of a test with many cases one case in so
+#: many: what a function takes and gives is of the same types in most of them.
+_EXAMPLES = "tests/test_docs.py::test_docstrings"
+_TESTS_PER_TYPE_CHECK, _CASES_PER_TYPE_CHECK = 10, 50
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Choose among the cases of tests with many: the same ones in every run, and spread evenly.
 
-    Of a test marked ``sampled(n)`` plain runs take one case in n; the others become searches, which
-    ``nox -s fuzz`` makes. ``sampled(n, turn)`` takes other cases than tests with other turns, and
-    ``always`` names cases that no other test stands in for. With TINYJAX_SAMPLE=n one test in n is
-    run, of all that would be.
+    Of a test marked ``sampled(n)`` plain runs take one case in n, and at least one; the others
+    become searches, which ``nox -s fuzz`` makes. ``sampled(n, turn)`` takes other cases than tests
+    with other turns, and ``always`` names cases that no other test stands in for. With
+    TINYJAX_SAMPLE=n one test in n is run, of all that would be.
     """
+    cases_of: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        mark = item.get_closest_marker("sampled")
-        if mark and not _sampled(item, *mark.args, **mark.kwargs):
+        if item.get_closest_marker("sampled"):
+            cases_of[item.nodeid.partition("[")[0]].append(item)
+    for test in cases_of.values():
+        mark = test[0].get_closest_marker("sampled")
+        sampled = [item for item in test if mark and _sampled(item, *mark.args, **mark.kwargs)]
+        sampled = sampled or [min(test, key=lambda item: crc32(item.nodeid.encode()))]
+        for item in {*test} - {*sampled}:
             item.add_marker(pytest.mark.fuzz)
-    sample, cases = int(os.environ.get("TINYJAX_SAMPLE") or 1), 1
+    sample = cases = int(os.environ.get("TINYJAX_SAMPLE") or 1)
+    examples = sample
     if os.environ.get("TINYJAX_TYPECHECK"):
-        sample, cases = _TESTS_PER_TYPE_CHECK * sample, _CASES_PER_TYPE_CHECK
+        sample, cases = _TESTS_PER_TYPE_CHECK * sample, _CASES_PER_TYPE_CHECK * sample
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:
-        taken = _chosen(item, sample) and ("[" not in item.nodeid or _chosen(item, cases))
+        one_in = cases if "[" in item.nodeid else sample
+        taken = _chosen(item, examples if item.nodeid.startswith(_EXAMPLES) else one_in)
         (kept if taken else left_out).append(item)
     if left_out:
         config.hook.pytest_deselected(items=left_out)

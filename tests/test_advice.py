@@ -631,6 +631,7 @@ def advice_of(program: str) -> frozenset[str]:
     return frozenset(x for x, pattern in sentences().items() if pattern.search(text))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("refused", "advised"), PROGRAMS, ids=[x[:60] for x, _ in PROGRAMS])
 def test_who_follows_advice_succeeds(

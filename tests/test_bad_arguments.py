@@ -117,6 +117,7 @@ def is_own(error: Exception) -> bool:
     return frame.filename in ("<string>", __file__)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.wrong_types
 @pytest.mark.parametrize("call", CALLS.strip().split("\n"))
 def test_bad_arguments(call: str) -> None:

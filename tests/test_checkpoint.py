@@ -259,6 +259,7 @@ def compiled_bytes(f: Function, *args: Any) -> int:
     return int(compiled.memory_analysis().output_size_in_bytes)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_residuals_agree_with_jax_and_with_xla(policy: str) -> None:
     args = mlp_arguments()
@@ -982,7 +983,7 @@ def test_residuals_inside_loops_and_branches_agree_with_jax(program: str) -> Non
             assert kept == wanted, policy
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("program", INSIDE)
 def test_derivatives_inside_loops_and_branches_agree_with_jax(program: str) -> None:

@@ -95,6 +95,7 @@ def refuses(call: Callable[[], Any]) -> OutOfBoundsError:
     return caught.value
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_that_indexes(name: str) -> None:
     fun, last = FUNCTIONS[name]
@@ -202,6 +203,7 @@ COMPOSED: Final[dict[str, tuple[Function, int]]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", COMPOSED)
 def test_within_transformations(name: str) -> None:
     fun, last = COMPOSED[name]

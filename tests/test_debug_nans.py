@@ -539,6 +539,7 @@ QUIET: dict[str, Quiet] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", QUIET)
 def test_quiet(name: str) -> None:
     row = QUIET[name]

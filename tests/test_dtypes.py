@@ -329,6 +329,7 @@ def test_what_names_a_dtype(given: Any, expected: Any) -> None:
     assert dtypes.check(given) == np.dtype(expected)
 
 
+@pytest.mark.wrong_types
 @pytest.mark.parametrize("given", ["float33", object, "datetime64[s]", str, np.float128, [1]])
 def test_what_names_none(given: Any) -> None:
     with raises(DtypeError, match=r"is not a dtype|cannot have dtype"):
@@ -563,6 +564,7 @@ def test_wide_integers_keep_their_values(fun: Callable[[], Any], expected: Any) 
     np.testing.assert_allclose(fun(), expected, 1e-6)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint32", "int32", "int64", "uint64"])
 def test_integers_are_compared_with_numbers_by_value(dtype: str) -> None:
     ends = np.iinfo(dtype)
@@ -585,6 +587,7 @@ def test_integers_are_compared_with_numbers_by_value(dtype: str) -> None:
             jnp.clip(mine, *bounds)
 
 
+@pytest.mark.wrong_types
 @pytest.mark.parametrize("n", [2**31, 2**40, 2**62, -(2**31) - 1])
 def test_integers_are_refused_only_where_the_result_cannot_hold_them(n: Any) -> None:
     for fun in HOLDING:

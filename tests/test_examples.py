@@ -99,6 +99,7 @@ def test_derivatives_in_a_quantized_matrix_are_those_at_its_numbers() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(9, always=("600-0",))
 @pytest.mark.parametrize(("steps", "status"), [(2, 1), (600, 0)])
 def test_digits(steps: int, status: int, tmp_path: Path) -> None:
     picture = tmp_path / "made" / "digits.png"
@@ -111,6 +112,7 @@ def test_digits(steps: int, status: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(9, always=("400-0",))
 @pytest.mark.parametrize(("steps", "status"), [(1, 1), (400, 0)])
 def test_neural_ode(steps: int, status: int) -> None:
     done = run("neural_ode.py", "--steps", str(steps))
@@ -121,6 +123,7 @@ def test_neural_ode(steps: int, status: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(9, always=("60-0",))
 @pytest.mark.parametrize(("steps", "status"), [(1, 1), (60, 0)])
 def test_deep_equilibrium(steps: int, status: int) -> None:
     done = run("deep_equilibrium.py", "--steps", str(steps))

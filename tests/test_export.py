@@ -411,6 +411,7 @@ WAYS: Final[dict[str, Callable[[Callable[..., Any]], Any]]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("way", list(WAYS))
 def test_transformed_it_is_as_the_function_itself(way: str) -> None:
     close(WAYS[way](THERE.call), WAYS[way](network))

@@ -1,7 +1,9 @@
 """Every public name is exported by one line, and type checkers see what ``import`` gives."""
 
+import ast
 import re
 import sys
+from collections import defaultdict
 from importlib import import_module
 
 import pytest
@@ -17,6 +19,7 @@ from tools.exports import (
     stub,
     stub_of_functions,
 )
+from website import reference
 
 NAMESPACES = namespaces()
 #: Public modules that define their names themselves, or by families of functions.
@@ -74,3 +77,88 @@ def test_completion_shows_public_names_alone(name: str) -> None:
     shown = dir(module)
     assert shown == sorted(module.__all__)
     assert not [public for public in shown if public.startswith("_") and public[:2] != "__"]
+
+
+#: Modules with names in common that jax has in one of them only, or in none, by the reason.
+IN_COMMON = {
+    "programs use them most by their names in tinyjax": (
+        "tinyjax tinyjax.ad_checkpoint",
+        "tinyjax tinyjax.autodiff",
+        "tinyjax tinyjax.config",
+        "tinyjax tinyjax.custom_derivatives",
+        "tinyjax tinyjax.experimental",
+    ),
+    "where jax has them, and where they belong": (
+        "tinyjax.autodiff tinyjax.experimental.jet",
+        "tinyjax.dtypes tinyjax.numpy",
+        "tinyjax.experimental.ode tinyjax.implicit",
+        "tinyjax.implicit tinyjax.lax",
+        "tinyjax.tree tinyjax.tree_util",
+    ),
+    "annotations name them": (
+        "tinyjax tinyjax.extend tinyjax.typing",
+        "tinyjax.tree tinyjax.typing",
+    ),
+    "the core's, with which extensions are written": (
+        "tinyjax.core tinyjax.experimental.hijax tinyjax.extend",
+        "tinyjax.core tinyjax.extend",
+        "tinyjax.core tinyjax.extend tinyjax.extend.core",
+        "tinyjax.core tinyjax.extend.core",
+        "tinyjax.extend tinyjax.extend.core",
+    ),
+    "what the package is asked for most": ("tinyjax.source tinyjax.source.staging",),
+}
+
+
+def is_in_jax(module: str, name: str) -> bool:
+    try:
+        return hasattr(import_module(module.replace("tinyjax", "jax", 1)), name)
+    except ModuleNotFoundError:
+        return False
+
+
+def test_a_name_is_in_one_public_module() -> None:
+    """Or in those where jax has it too, or for a reason."""
+    homes: dict[tuple[str, int], list[str]] = defaultdict(list)
+    for module in reference.public_modules():
+        for name in reference.public_names(module):
+            homes[name, id(reference.value_of(module, name))].append(module.__name__)
+    common: dict[str, list[str]] = defaultdict(list)
+    for (name, _), modules in homes.items():
+        if len(modules) > 1 and not all(is_in_jax(module, name) for module in modules):
+            common[" ".join(modules)].append(name)
+    known = {modules for group in IN_COMMON.values() for modules in group}
+    assert {modules: common[modules] for modules in common.keys() - known} == {}
+    assert known - common.keys() == set(), "these have nothing in common any longer"
+
+
+def seen_by_checkers(module: str) -> set[str]:
+    """Read from a module's text, or its stub, which names a type checker lets others import."""
+    path = SOURCES[module]
+    stub = path.with_suffix(".pyi")
+    names: set[str] = set()
+    for node in ast.parse((stub if stub.exists() else path).read_text("utf-8")).body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                names.add(name)
+            case ast.Assign(targets=[ast.Name(id="__all__")], value=ast.List(elts=listed)):
+                names |= {ast.literal_eval(entry) for entry in listed}
+            case ast.Assign(targets=targets):
+                inner = (x for target in targets for x in ast.walk(target))
+                names |= {x.id for x in inner if isinstance(x, ast.Name)}
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                names.add(name)
+            case ast.ImportFrom(names=aliases):
+                names |= {alias.name for alias in aliases if alias.asname == alias.name}
+            case _:
+                pass
+    return names
+
+
+def test_type_checkers_see_what_modules_show() -> None:
+    unseen = {
+        module.__name__: shown - seen_by_checkers(module.__name__)
+        for module in reference.public_modules()
+        for shown in [{*getattr(module, "__all__", reference.public_names(module))}]
+    }
+    assert {module: names for module, names in unseen.items() if names} == {}

@@ -359,6 +359,7 @@ def scaling(m: Any) -> Any:
     return scaled
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("size", [1, 4])
 @pytest.mark.parametrize(
     ("in_axes", "out_axes"),

@@ -52,7 +52,7 @@ def bounded_memory() -> Iterator[None]:
 
 
 @pytest.mark.slow
-@settings(max_examples=25)
+@settings(max_examples=15)
 @example(ROUNDED_TWICE)
 @given(CASES)
 def test_transformations_commute(case: Case) -> None:

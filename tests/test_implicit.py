@@ -65,6 +65,7 @@ SYSTEMS: Final = [
 # Linear systems
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(("method", "matrix"), SYSTEMS)
 def test_linear_systems(method: Any, matrix: Any) -> None:
@@ -90,6 +91,7 @@ def test_linear_systems(method: Any, matrix: Any) -> None:
     close(second, -np.einsum("ij,kl->ijkl", inverse, inverse))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["gmres", "bicgstab", "dense"])
 def test_many_linear_systems(method: Any) -> None:
@@ -304,6 +306,7 @@ KEPLER: Final = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("f", KEPLER)
 def test_one_equation_solved_in_many_ways(f: Fun) -> None:
@@ -601,6 +604,7 @@ def test_derivatives_of_states(gradient: Any) -> None:
     close(jit(vmap(one))(many), [one(row) for row in many], 1e-7)
 
 
+@pytest.mark.sampled(9, always=("adjoint",))
 @pytest.mark.slow
 @pytest.mark.parametrize("gradient", ["adjoint", "checkpointed"])
 def test_second_derivatives_of_states(gradient: Any) -> None:
@@ -989,6 +993,7 @@ SOLVED: Final[dict[str, Callable[[Any, Any], Any]]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [*BEGUN, *SOLVED])
 def test_a_number_that_begins_follows_the_dtype_of_what_it_meets(name: str) -> None:
     fun = BEGUN.get(name) or SOLVED[name]

@@ -89,6 +89,7 @@ def succeeds(program: str, **environment: str) -> str:
     return done.stdout
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("x64", [False, True], ids=["x64 off", "x64 on"])
 @pytest.mark.parametrize("order", BOTH_ORDERS)

@@ -70,7 +70,7 @@ def check_message(program: str) -> Exception:
     return error
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(8)
 @pytest.mark.wrong_types
 @pytest.mark.parametrize("program", REFUSED)
 def test_errors_are_of_the_builtin_classes_of_jax(program: str) -> None:

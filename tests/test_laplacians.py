@@ -129,6 +129,7 @@ def dense(fun: Callable[[Array], Any], x: Any) -> Any:
     return real + 1j * imag if jnp.iscomplexobj(fun(jnp.asarray(x))) else real
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("sparse", [True, False])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_laplacian_is_the_trace_of_the_hessian(name: str, sparse: bool) -> None:
@@ -149,6 +150,7 @@ def cases() -> list[Any]:
     return [pytest.param(spec, id=spec.name) for spec in rows]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("spec", cases())
 def test_every_primitive_with_second_derivatives(spec: Spec) -> None:
     """By rules derived from those of jvp: against jacfwd of jacfwd."""

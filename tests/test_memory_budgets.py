@@ -132,6 +132,7 @@ def budgets(program: Program) -> list[int]:
     return [plan.least, (plan.least + plan.peak) // 2, plan.peak]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_is_predicted_is_what_xla_needs(name: str) -> None:
     program = PROGRAMS[name]
@@ -144,6 +145,7 @@ def test_what_is_predicted_is_what_xla_needs(name: str) -> None:
         same(tinyjax.jit(fun)(*program.args), expected)
 
 
+@pytest.mark.slow
 def test_convolutions_need_no_more_than_predicted() -> None:
     """With the copies that XLA makes of them in another order of axes."""
     program = PROGRAMS["convolutions"]
@@ -161,6 +163,7 @@ def test_what_is_a_result_twice_needs_memory_twice() -> None:
     assert peak(tinyjax.grad(loss, both), *args) == pytest.approx(expected, rel=1e-3)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_less_memory_is_more_work(name: str) -> None:
     program = PROGRAMS[name]
@@ -326,6 +329,7 @@ def within(fun: Function, budget: int = BUDGET) -> Any:
     return tinyjax.grad(fun, memory_budget=budget)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", OTHERS)
 def test_gradients_of_other_programs(name: str) -> None:
     expected = tinyjax.grad(OTHERS[name])(W, X)
@@ -335,6 +339,7 @@ def test_gradients_of_other_programs(name: str) -> None:
         same(tinyjax.jit(within(OTHERS[name], budget))(W, X), expected)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("transformation", TRANSFORMATIONS)
 @pytest.mark.parametrize("name", ["scan", "nothing else", "custom_jvp"])
 def test_transformations(name: str, transformation: str) -> None:
@@ -415,6 +420,7 @@ def test_wrong_budgets() -> None:
         autodiff.memory_plan(mlp, BUDGET, argnums=2)(W, X)
 
 
+@pytest.mark.slow
 def test_a_plan_says_what_is_computed_again() -> None:
     program = PROGRAMS["mlp"]
     plan = autodiff.memory_plan(program.loss, 400_000)(*program.args)

@@ -176,6 +176,7 @@ def test_unravel_goes_through_jit_and_grad() -> None:
 IDS = np.array([0, 2, -1, 2, 5, 0])
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", dir(ops))
 @pytest.mark.parametrize("dtype", ["int32", "float32", "bool"])
 @pytest.mark.parametrize(

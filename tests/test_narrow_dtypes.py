@@ -112,6 +112,7 @@ ANSWERS: dict[str, Callable[[Any], Any]] = {
 REQUESTS = pytest.mark.filterwarnings("ignore:.*is asked for", "ignore:Explicitly requested")
 
 
+@pytest.mark.sampled(4)
 @REQUESTS
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_as_in_jax(name: str) -> None:

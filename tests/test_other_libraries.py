@@ -528,6 +528,7 @@ def agree(found: Any, wanted: Any) -> None:
         assert found == wanted
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.filterwarnings("ignore")
 def test_results_are_those_on_arrays_of_numpy(name: str) -> None:

@@ -274,6 +274,7 @@ def same(actual: Any, expected: Any) -> None:
         np.testing.assert_allclose(x, y, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ROWS)
 def test_results_are_those_of_the_function(name: str) -> None:
     padded = tinyjax.jit(ROWS[name], pad_to=8)
@@ -282,6 +283,7 @@ def test_results_are_those_of_the_function(name: str) -> None:
         same(padded(x), ROWS[name](x))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", LINES)
 def test_results_of_vectors_are_those_of_the_function(name: str) -> None:
     padded = tinyjax.jit(LINES[name], pad_to=8)
@@ -300,6 +302,7 @@ def sum_of(f: Callable[[Array], Any]) -> Callable[[Array], Array]:
     return total
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [name for name in ROWS if name != "products"])
 def test_gradients_are_those_of_the_function(name: str) -> None:
     x = jnp.asarray(data(5, 3))
@@ -362,6 +365,7 @@ OUTER: dict[str, Callable[[Callable[..., Array]], Callable[..., Any]]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", OUTER)
 def test_transformations_of_it_are_those_of_the_function(name: str) -> None:
     padded = tinyjax.jit(loss, pad_to={"x": 4, "y": 4})

@@ -51,7 +51,7 @@ def renamed(program: Path, folder: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
 def test_it_computes_what_it_does_on_jax(program: Path, tmp_path: Path) -> None:
     wanted, tolerance = results(program)

@@ -62,6 +62,7 @@ def arguments(examples: int = 7) -> tuple[Any, Any]:
     return RNG.normal(size=(3, examples)), {"a": RNG.normal(size=3)}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("threads", [1, 2, 3, 7, 9])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_examples_in_threads(name: str, threads: int) -> None:
@@ -76,6 +77,7 @@ def test_examples_in_threads(name: str, threads: int) -> None:
         agree(threaded(*args), expected)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "a loop"])
 def test_derivatives_of_examples_in_threads(name: str) -> None:
     fun, axes = FUNCTIONS[name]

@@ -211,7 +211,7 @@ def test_values(program: Any) -> None:
         same(program(tinyjax, x), expected)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @programs
 def test_derivatives(program: Any) -> None:
     def total(x: Any) -> Any:

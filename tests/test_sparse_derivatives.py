@@ -37,6 +37,7 @@ def differentiable(row: Spec) -> bool:
     return bool(row.grad or row.linear)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "row", [row for row in all_specs() if differentiable(row)], ids=lambda row: row.name
 )
@@ -150,6 +151,7 @@ EXACT: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", EXACT)
 def test_patterns_are_exact(name: str) -> None:
     fun = EXACT[name]
@@ -231,6 +233,7 @@ def shrunk(x: Any, then: Any = jnp.sin, checkpoints: int | None = None) -> Any:
     )
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", HESSIANS)
 def test_patterns_of_hessians_are_exact(name: str) -> None:
     fun = HESSIANS[name]
@@ -275,7 +278,7 @@ def test_hessians_of_contradicting_rules_are_whole(name: str) -> None:
 def test_the_pattern_of_random_programs_covers_their_jacobians() -> None:
     """A few; ``nox -s fuzz`` searches."""
 
-    @settings(max_examples=15, deadline=None)
+    @settings(max_examples=8, deadline=None)
     @given(CASES)
     def search(case: Case) -> None:
         check_program(case)

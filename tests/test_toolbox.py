@@ -498,6 +498,7 @@ ORDERS: Final[tuple[Order, ...]] = ("auto", "forward", "reverse")
 examples = pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
 
 
+@pytest.mark.sampled(4)
 @examples
 def test_every_order_gives_the_jacobian(example: Example) -> None:
     expected = tinyjax.jacfwd(example.fun)(example.x)
@@ -557,6 +558,7 @@ def work_of(jaxpr: Jaxpr) -> int:
     return found
 
 
+@pytest.mark.sampled(3)
 @examples
 def test_the_count_is_what_the_program_multiplies(example: Example) -> None:
     """Orders differ in their programs' multiplications as they differ in the count."""
@@ -628,6 +630,7 @@ CONTROL: Final[dict[str, Fun]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CONTROL)
 def test_jacobians_of_programs_with_programs_inside(name: str) -> None:
     fun, x = CONTROL[name], np.array([0.5, 1.25, -0.75, 2.0])

@@ -39,19 +39,25 @@ DIFFERENT = {
 }
 
 
-def outcomes(library: str) -> dict[str, list[str]]:
-    run = [sys.executable, str(PROGRAM), library]
+#: Into how many parts the operations are divided.
+PARTS = 4
+
+
+def outcomes(library: str, part: int) -> dict[str, list[str]]:
+    run = [sys.executable, str(PROGRAM), library, f"{part}/{PARTS}"]
     done = subprocess.run(run, capture_output=True, text=True, check=True, cwd=PROGRAM.parent)
     found: dict[str, list[str]] = json.loads(done.stdout)
     return found
 
 
-def test_operations_are_told_of_as_in_jax() -> None:
-    theirs, ours = outcomes("jax"), outcomes("tinyjax")
+@pytest.mark.sampled(PARTS)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_operations_are_told_of_as_in_jax(part: int) -> None:
+    theirs, ours = outcomes("jax", part), outcomes("tinyjax", part)
     different = {name for name in theirs if theirs[name] != ours[name]}
-    assert different == set(DIFFERENT)
+    assert different == ours.keys() & DIFFERENT.keys()
     refused = [name for name in ours if ours[name][0]]
-    assert len(ours) > 350
+    assert len(ours) > 350 / PARTS - 1
     assert len(ours) / 3 < len(refused) < len(ours) * 2 / 3
 
 

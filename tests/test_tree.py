@@ -937,6 +937,7 @@ def nest(depth: int, wrap: Callable[[Any], Any]) -> Any:
     return x
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "wrap",
     [

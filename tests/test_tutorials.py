@@ -10,6 +10,7 @@ PROGRAMS = programs_of(tutorials)
 WRONG_TYPES = {"sharp_bits-non_array_inputs"}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "name",
     [

@@ -1,7 +1,7 @@
 """Run operations under the guards of transfers, and print what became of each, as JSON.
 
-``python transfer_operations.py jax`` does it in JAX, with ``tinyjax`` here: each in a process of
-its own, since both have four devices.
+``python transfer_operations.py jax 0/4`` does it in JAX, with ``tinyjax`` here, with the first of
+every four operations: each in a process of its own, since both have four devices.
 """
 
 import contextlib
@@ -198,8 +198,9 @@ if __name__ == "__main__":
     os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
     logging.basicConfig(format="%(message)s")
     known = names(sys.argv[1])
+    part, parts = map(int, sys.argv[2].split("/"))
     outcomes = {
         text: [outcome(text, level, known) for level in LEVELS[: 2 if place % LOGGED else 4]]
-        for place, text in enumerate(operations())
+        for place, text in enumerate(operations()[part::parts])
     }
     print(json.dumps(outcomes))

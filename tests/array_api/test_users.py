@@ -67,6 +67,7 @@ def test_array_api_compat_finds_the_namespace() -> None:
     assert array_api_compat.to_device(x, array_api_compat.device(x)) is x
 
 
+@pytest.mark.sampled(9, always=("tinyjax",))
 @pytest.mark.parametrize("name", ["tinyjax", "as jax"])
 def test_scipy_and_sklearn_compute_with_our_arrays(name: str) -> None:
     environment = os.environ | {"SCIPY_ARRAY_API": "1"}

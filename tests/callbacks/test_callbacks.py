@@ -591,6 +591,7 @@ def _scanned(note: Any, n: Any) -> Any:
     return lax.cond(n == 2, lambda: lax.scan(step, 0, jnp.arange(3))[0], lambda: 0 * n)
 
 
+@pytest.mark.sampled(4)
 @both
 @pytest.mark.parametrize("kind", ["debug", "ordered", "io"])
 @pytest.mark.parametrize("program", [_counted, _chosen, _nested, _scanned])
@@ -1047,6 +1048,7 @@ OF_A_RULE: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("way", OF_A_RULE)
 @pytest.mark.parametrize("place", ["function", "forward", "backward", "jvp"])
 def test_callbacks_in_custom_rules_are_called_as_in_jax(place: str, way: str) -> None:

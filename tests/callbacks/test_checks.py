@@ -72,6 +72,7 @@ TRANSFORMED: Final[dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]]
 TAKEN: Final = np.array([False, True, False, True, True])
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("partial", PARTIAL)
 @pytest.mark.parametrize("body", BODIES)
 def test_only_examples_that_take_part_fail(body: str, partial: str) -> None:

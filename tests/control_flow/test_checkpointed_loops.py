@@ -41,6 +41,7 @@ def root(power: int, a: Any) -> Any:
     return lax.while_loop(goes_on, iteration, (a, 0))[0]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("power", [2, 3])
 def test_newtons_iteration(power: int) -> None:
@@ -91,6 +92,7 @@ def theirs(x: Any, w: Any, n: int) -> Any:
     return chaotic(jax.numpy, loop, x, w, n)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("checkpoints", [1, 2, 3, 4, 32])
 def test_fewer_checkpoints_than_iterations(checkpoints: int) -> None:
     both = tinyjax.jit(tinyjax.grad(ours(checkpoints), (0, 1)))
@@ -272,6 +274,7 @@ def inputs(iterations: int) -> tuple[Any, Any]:
     return rng.normal(size=iterations), rng.normal(size=(iterations, 2))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize(("iterations", "checkpoints"), [(1, 1), (6, 1), (9, 2), (17, 3), (17, 40)])
 def test_scan_agrees_with_jax(iterations: int, checkpoints: int, reverse: bool) -> None:
@@ -712,6 +715,7 @@ def test_errors() -> None:
         backward_pass(staged.jaxpr, staged.consts, [values[-1]])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("reverse", [False, True])
 def test_a_scan_keeps_only_what_derivatives_need(reverse: bool) -> None:
     """No sum on the way and no counter; derivatives of the way back keep none either."""

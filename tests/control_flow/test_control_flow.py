@@ -194,7 +194,7 @@ def stacks(m: Any, f: Any, xs: Any, many: Any) -> dict[str, Any]:
 EAGER = (cond_in_scan,)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("program", "eager"), [*((p, False) for p in SMOOTH), *((p, True) for p in EAGER)]
 )
@@ -576,6 +576,7 @@ CLOSERS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("place", CLOSERS)
 def test_a_closed_over_tracer_in_every_position(place: str) -> None:
     fun = CLOSERS[place]
@@ -866,6 +867,7 @@ WORK = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("nest", "name"), WORK)
 def test_work_is_linear_in_depth(nest: Any, name: str, recorded: Callable[..., int]) -> None:
     transform = (FIRST_ORDER | SECOND_ORDER)[name]

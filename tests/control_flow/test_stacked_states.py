@@ -111,19 +111,29 @@ def test_which_states_are_kept(n: int, stride: int) -> None:
     np.testing.assert_array_equal(kept.rows[0][: -(-n // stride)], np.arange(0, n, stride))
 
 
-def test_derivatives_of_higher_order_and_loops_in_loops() -> None:
-    def inner(x: Any, n: Any) -> Any:
-        return lax.while_loop(lambda s: s[1] < n, lambda s: (s[0] * x, s[1] + 1), (x, 0))[0]
+def power(x: Any, n: Any) -> Any:
+    return lax.while_loop(lambda s: s[1] < n, lambda s: (s[0] * x, s[1] + 1), (x, 0))[0]
 
+
+#: Three derivatives in reverse take XLA ten seconds.
+@pytest.mark.sampled(9, always=("jacfwd-grad", "grad-jacfwd"))
+@pytest.mark.parametrize("inner", ["grad", "jacfwd"])
+@pytest.mark.parametrize("outer", ["grad", "jacfwd"])
+def test_derivatives_of_the_third_order(outer: str, inner: str) -> None:
+    slope = tinyjax.grad(tinyjax.jit(lambda x: power(x, 6)))
+    third = getattr(tinyjax, outer)(getattr(tinyjax, inner)(slope))
+    np.testing.assert_allclose(third(np.float64(1.1)), 210 * 1.1**4)
+
+
+def test_derivatives_of_higher_order_and_loops_in_loops() -> None:
     def outer(x: Any, _: Any) -> Any:
-        return inner(x, 2) * 0.5, None
+        return power(x, 2) * 0.5, None
 
     x = np.float64(1.1)
-    power = tinyjax.jit(lambda x: inner(x, 6))
-    slope = tinyjax.grad(power)
+    seventh = tinyjax.jit(lambda x: power(x, 6))
+    slope = tinyjax.grad(seventh)
     np.testing.assert_allclose(slope(x), 7 * x**6)
     np.testing.assert_allclose(tinyjax.grad(slope)(x), 42 * x**5)
-    np.testing.assert_allclose(tinyjax.grad(tinyjax.grad(slope))(x), 210 * x**4)
     np.testing.assert_allclose(tinyjax.jacfwd(slope)(x), 42 * x**5)
     cubes = tinyjax.grad(lambda x: lax.scan(outer, x, None, 2)[0])
     np.testing.assert_allclose(cubes(x), 9 * x**8 / 2**4, 1e-12)

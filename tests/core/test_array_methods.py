@@ -183,6 +183,7 @@ MORE_THAN_JAX = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", DATA)
 @pytest.mark.parametrize("name", OF_NUMPY)
 def test_functions_of_numpy(name: str, kind: str) -> None:
@@ -201,6 +202,7 @@ def test_functions_of_numpy(name: str, kind: str) -> None:
         assert getattr(a, "dtype", None) == getattr(b, "dtype", None)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", DATA)
 @pytest.mark.parametrize("name", OF_ARRAYS)
 def test_methods(name: str, kind: str) -> None:

@@ -180,6 +180,7 @@ def stacks(f: Fun, name: str, x: Any, c: Any, xs: Any, cs: Any) -> dict[str, Any
     return found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", POSITIONS)
 def test_a_closed_over_tracer_in_every_position(name: str) -> None:
     f = POSITIONS[name]

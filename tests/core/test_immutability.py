@@ -106,6 +106,7 @@ def openings(view: Any) -> list[HostArray]:
     return found
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("way", VIEWS)
 @pytest.mark.parametrize("kind", ARRAYS)
 def test_no_array_can_be_written(kind: str, way: str) -> None:

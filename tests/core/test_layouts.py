@@ -227,6 +227,7 @@ def test_data_is_read_whole_at_length(case: Case) -> None:
     forget_sometimes()
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("way", ["compiled", "in a tree"])
 def test_data_of_every_dtype_is_read_in_every_call(way: str, dtype: DType) -> None:

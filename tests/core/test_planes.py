@@ -113,6 +113,7 @@ def test_the_core_works_with_nothing_upon_it() -> None:
     assert without(*PLANES, *TOOLS) == "agrees\n"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("plane", PLANES)
 def test_the_core_works_without_a_plane(plane: str) -> None:

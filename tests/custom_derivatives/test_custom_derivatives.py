@@ -126,6 +126,7 @@ def orders(lib: Any, fun: Fun) -> list[Fun]:
     ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", OURS)
 def test_as_jax_does(name: str) -> None:
     x, y = np.float32(0.7), np.float32(-0.4)
@@ -190,6 +191,7 @@ def programs_without_cotangents(lib: Any, asked: list[str]) -> dict[str, Fun]:
     }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", programs_without_cotangents(tinyjax, []))
 def test_rules_are_asked_where_a_later_one_returned_none(name: str) -> None:
     ours: list[str] = []
@@ -362,6 +364,7 @@ def test_a_rule_may_return_what_it_closes_over_as_the_tangent() -> None:
         close(derivative(2.5), 2.0)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["custom_derivative", "custom_jvp", "custom_vjp"])
 @pytest.mark.parametrize("inner", [lambda f: f, jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("outer", [lambda f: f, jit], ids=["eager", "jit"])
@@ -784,6 +787,7 @@ NESTED_PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("closed_over", [False, True])
 @pytest.mark.parametrize("name", NESTED_PROGRAMS)
 def test_a_rule_that_takes_the_jvp_of_a_program(name: str, closed_over: bool) -> None:
@@ -854,6 +858,7 @@ TOGETHER: dict[str, Fun] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", TOGETHER)
 def test_a_rule_that_is_one_program(name: str) -> None:
     f = together(TOGETHER[name])
@@ -1004,6 +1009,7 @@ def test_a_rule_may_differ_between_examples_where_the_result_does_not(
     close(outer(vmap(grad(mapped)))(jnp.ones(2)), [424.0, 424.0])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["jvp", "derivative", "vjp"])
 @pytest.mark.parametrize("inner", [lambda f: f, jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("outer", [lambda f: f, jit], ids=["eager", "jit"])
@@ -1215,6 +1221,7 @@ FORWARD_OVER_REVERSE: list[Callable[[Any, Fun], Any]] = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("nested", FORWARD_OVER_REVERSE)
 def test_forward_over_reverse_of_a_rule_for_reverse_mode(nested: Callable[[Any, Fun], Any]) -> None:
     """Inside a function with a rule for vmap as without: JAX refuses the former, not the latter."""

@@ -135,6 +135,7 @@ def check(found: Any, case: Case) -> None:
         np.testing.assert_allclose(logs[name]["cotangent"], cotangent, 1e-5)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("rule", [square, primitive])
 @pytest.mark.parametrize("name", CASES)
 def test_logs(name: str, rule: Any) -> None:

@@ -215,7 +215,7 @@ def close(got: Any, expected: Any) -> None:
         np.testing.assert_allclose(a, b, 1e-7, 1e-7)
 
 
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(60, 12)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("rule", RULES)
 def test_rules_tell_every_derivative_everywhere(rule: str, place: str) -> None:
@@ -351,7 +351,7 @@ def nested(f: Fun) -> tuple[Any, list[Any], Any]:
     return laplacian, [g(X) for g in orders], sum(d(X)[i] for i, d in enumerate(firsts))
 
 
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(60, 14)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("equation", EQUATIONS)
 def test_equations_have_every_derivative_everywhere(equation: str, place: str) -> None:

@@ -47,6 +47,7 @@ def losses(optimizer: Any, np_: Any) -> list[Any]:
     return found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_optimizers(name: str) -> None:
     arguments = OPTIMIZERS[name]

@@ -69,6 +69,7 @@ NETWORKS: dict[str, tuple[tuple[int, ...], Any]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_networks_are_those_of_jax(name: str) -> None:
     shape, make = NETWORKS[name]

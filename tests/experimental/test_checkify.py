@@ -123,7 +123,7 @@ def flat(value: Any) -> Any:
     return np.concatenate([np.ravel(x) for x in jax.tree.leaves(value)])
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_errors_are_those_of_jax(program: str, way: str) -> None:
@@ -141,6 +141,7 @@ def test_errors_are_those_of_jax(program: str, way: str) -> None:
             np.testing.assert_allclose(flat(got[1]), flat(expected[1]), rtol=1e-5)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("program", [p for p in PROGRAMS if p not in NOT_DIFFERENTIABLE])
 def test_what_is_checked_is_differentiable(program: str) -> None:
     def total(m: Any, c: Any) -> Any:

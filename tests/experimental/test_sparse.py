@@ -235,6 +235,7 @@ SPARSIFIED: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SPARSIFIED)
 def test_functions_of_dense_arrays_take_sparse_ones(name: str) -> None:
     f = SPARSIFIED[name]
@@ -471,6 +472,7 @@ def test_the_largest_eigenvalues(dtype: str) -> None:
         lobpcg_standard(np.eye(3, dtype=dtype), start)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("n_batch", [0, 1, 2])
 @pytest.mark.parametrize("n_dense", [0, 1, 2])
 def test_dense_axes_are_taken(n_batch: int, n_dense: int) -> None:
@@ -500,6 +502,7 @@ def test_dense_axes_are_taken(n_batch: int, n_dense: int) -> None:
     np.testing.assert_allclose(slopes, gathered, rtol=1e-6)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("n_batch", [0, 1, 2])
 @pytest.mark.parametrize("n_dense", [0, 1, 2])
 def test_arrays_with_dense_axes_are_drawn_as_in_jax(n_batch: int, n_dense: int) -> None:
@@ -584,6 +587,7 @@ OF_DENSE_AXES: dict[str, Callable[..., Any]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", OF_DENSE_AXES)
 def test_functions_take_dense_axes(name: str) -> None:
     """As JAX's do; what these refuse is as without dense axes."""

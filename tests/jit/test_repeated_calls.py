@@ -17,6 +17,7 @@ from tinyjax.core.xla.backend import backend
 _MOST_BLOCKS = 700
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.counts
 @pytest.mark.parametrize("path", PATHS)
 def test_calls_leave_nothing_behind(path: str) -> None:

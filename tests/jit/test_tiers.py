@@ -98,6 +98,7 @@ assert not any(name in sys.modules for name in ("difflib", "jaxlib", "tinyjax.co
     assert subprocess.check_output(command, env=environment, text=True) == "True True\n"
 
 
+@pytest.mark.slow
 def test_equal_programs_are_counted_together() -> None:
     for _ in range(evaluations(lambda x: chain(+x), X) + 1):
         jit(lambda x: chain(+x), tier="first")(X)

@@ -116,6 +116,7 @@ def told() -> dict[str, Any]:
     return said
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", EVALUATED)
 def test_programs_are_evaluated(name: str, told: dict[str, Any]) -> None:
     names = {"jax": jax, "jnp": jax.numpy, "np": np, "x": jax.numpy.arange(5.0)}

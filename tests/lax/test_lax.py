@@ -279,6 +279,7 @@ def test_every_function_is_tested() -> None:
     assert set(FUNCTIONS) == set(CALLS) | set(INTEGER_CALLS) | ELSEWHERE
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", sorted({**CALLS, **INTEGER_CALLS}))
 def test_agrees_with_jax(name: str) -> None:
     ours, theirs = getattr(lax, name), getattr(jax.lax, name)

@@ -239,6 +239,7 @@ OF_OTHER_DTYPES |= {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", OF_OTHER_DTYPES)
 def test_other_dtypes_than_the_primitive_takes(name: str) -> None:
     program = OF_OTHER_DTYPES[name]

@@ -54,7 +54,7 @@ options = pytest.mark.parametrize("name", OPTIONS)
 blocks = pytest.mark.parametrize("block", [512, 3], ids=["whole", "blocks"])
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @blocks
 @options
 def test_attention_is_that_of_jax(name: str, block: int, monkeypatch: pytest.MonkeyPatch) -> None:

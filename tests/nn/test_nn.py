@@ -151,6 +151,7 @@ INFINITE[3, 1] = -np.inf
 WEIGHTS = RNG.normal(size=(4, 5)).astype(np.float32)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("where", [None, MASK], ids=["all", "masked"])
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp", "logmeanexp"])
 def test_a_normalisation_and_its_derivative_are_those_of_jax(
@@ -266,6 +267,7 @@ MAKERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", MAKERS)
 def test_initial_weights_are_those_of_jax(name: str) -> None:
     shape = (3, 4, 5)

@@ -7,7 +7,7 @@ from numerics.accuracy import FUNCTIONS, measured, summary
 from numerics.accuracy_page import DOCUMENT, data, text
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_errors_are_no_greater_than_was_measured(name: str) -> None:
     """Within a factor, since processors round some functions otherwise."""

@@ -142,6 +142,7 @@ def _all_wrong(way: str, rows: tuple[Row, ...]) -> dict[str, list[str]]:
     }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("way", ["eager", "jit(grad)"])
 @pytest.mark.parametrize("section", SECTIONS)
 def test_values_and_derivatives_are_those_of_the_table(section: str, way: str) -> None:

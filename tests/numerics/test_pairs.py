@@ -125,6 +125,7 @@ def _check(seed: int, dtype: np.dtype[Any]) -> None:
                 np.testing.assert_array_equal(other, one, f"{form} {name} of {x} and {y}")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", [*INTEGERS, *FLOATS], ids=str)
 def test_pairs_of_numbers(dtype: np.dtype[Any]) -> None:
     for seed in range(2):

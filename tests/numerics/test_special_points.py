@@ -114,7 +114,7 @@ def curvatures(fun: Callable[[Any], Any], at: HostArray, step: float) -> HostArr
     return np.array(columns) / (2 * step)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", CASES)
 def test_derivatives_where_rules_have_cases(name: str) -> None:
     fun, place = CASES[name]

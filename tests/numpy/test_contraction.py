@@ -83,6 +83,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("dtype", ["float32", "int32", "complex64", "bool"])
 @pytest.mark.parametrize(("name", "a", "b"), PAIRS)
 def test_products_agree_with_jax(

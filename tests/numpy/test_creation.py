@@ -149,6 +149,7 @@ CALLS: list[tuple[str, Callable[[Any], Any]]] = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "call"), CALLS, ids=[c[0] for c in CALLS])
 def test_arrays_are_those_of_jax(name: str, call: Callable[[Any], Any]) -> None:
     same(call(jnp), call(oracle))

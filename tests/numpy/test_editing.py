@@ -43,6 +43,7 @@ CASES: Final[dict[str, Any]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CASES)
 def test_values_are_those_of_jax_eagerly_and_compiled(name: str) -> None:
     wanted = CASES[name](jax_numpy, jax_numpy.asarray(X))

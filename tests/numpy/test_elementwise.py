@@ -65,7 +65,7 @@ ANY = ["square", "positive", "abs", "isnan", "isfinite", "isinf", "real", "imag"
 ANY += ["logical_not", "isreal", "iscomplex"]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", [*ROUNDING, *FLOAT_ONLY, *EXPONENTIAL, *TRIGONOMETRIC, *ANY])
 def test_unary_functions_are_those_of_jax(name: str) -> None:
     inputs: list[Any] = [FLOATS, SPECIAL, HALF, INTS, BYTES, 2, 0.5]
@@ -125,6 +125,7 @@ PAIRS: list[tuple[Any, Any]] = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [*ARITHMETIC, *COMPARISON, *LOGICAL, *FLOATING])
 def test_binary_functions_promote_as_in_jax(name: str) -> None:
     for x, y in PAIRS:
@@ -383,6 +384,7 @@ GRADIENTS: list[tuple[str, Callable[[Any, Any], Any], tuple[float, ...]]] = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "fun", "points"), GRADIENTS, ids=[g[0] for g in GRADIENTS])
 def test_gradients_are_those_of_jax(
     name: str, fun: Callable[[Any, Any], Any], points: tuple[float, ...]

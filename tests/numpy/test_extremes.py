@@ -49,6 +49,7 @@ def slopes(fun: Callable[[Any], Any], x: Any) -> Any:
 DIVISIONS: Final = ("floor_divide", "remainder", "fmod", "divmod")
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", DIVISIONS)
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
 def test_integers_divided_by_zero_and_at_the_ends(name: str, dtype: Any) -> None:
@@ -418,6 +419,7 @@ def test_logsumexp_has_its_derivative_where_a_factor_is_zero(where: Any) -> None
             np.testing.assert_allclose(of_values, factors * np.exp(present) / total, 1e-10)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("a", [[1.0, inf, 3.0], [1.0, nan, 3.0], [1.0, 1e5, 3.0], [-inf, 1.0, 2.0]])
 @pytest.mark.parametrize("b", [[1.0, inf, 3.0], [1.0, nan, 3.0], [1.0, 0.0, 3.0], [1.0, 2.0, 3.0]])
 def test_what_logsumexp_masks_does_not_get_into_it(a: list[float], b: list[float]) -> None:
@@ -516,6 +518,7 @@ ROUNDED_TWICE: Final[dict[str, Callable[[Any], Any]]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("twice", [lambda x: x[::-1] * 0.61, lambda x: jnp.arange(x.size) * x])
 @pytest.mark.parametrize("name", ROUNDED_TWICE)
 def test_extrema_of_what_is_computed_twice(name: str, twice: Callable[[Any], Any]) -> None:
@@ -576,6 +579,7 @@ COUNTED: Final[dict[str, Callable[[Any, Any], Any]]] = {
 }
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", COUNTED)
 @pytest.mark.parametrize(
     ("dtype", "size"), [("int8", 300), ("uint8", 1000), ("float16", 70000), ("bfloat16", 3000)]

@@ -601,6 +601,7 @@ UPDATES_OF_WEAK: list[Callable[[Any, Any], Any]] = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("update", UPDATES_OF_WEAK)
 def test_updates_are_as_weak_as_in_jax(update: Callable[[Any, Any], Any]) -> None:
     with jax.enable_x64(False):

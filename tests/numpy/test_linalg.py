@@ -222,7 +222,7 @@ VALUES = [
 ]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("row", VALUES)
 def test_values_are_those_of_jax(row: Row, dtype: str) -> None:
@@ -520,6 +520,7 @@ SMOOTH = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 @pytest.mark.parametrize("name", SMOOTH)
@@ -549,7 +550,7 @@ def second_order(fun: Callable[..., Any], operands: Any, directions: Any) -> lis
     ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(8)
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 @pytest.mark.parametrize("name", SMOOTH)
@@ -563,6 +564,7 @@ def test_compiled_derivatives(name: str, dtype: str) -> None:
     close(expected[2], tree.map(np.asarray, expected[3]), 1e4)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 @pytest.mark.parametrize("name", ["cholesky", "solve", "inv", "det", "slogdet", "qr", "eigh"])
 def test_gradients_are_those_of_jax(name: str, dtype: str) -> None:
@@ -696,6 +698,7 @@ def test_differences_at_an_ill_conditioned_matrix(kind: str, name: str, order: i
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OF_ONE_MATRIX)
 @pytest.mark.parametrize("kind", ["float64", "complex128"])

@@ -103,6 +103,7 @@ def refusals(name: str) -> list[tuple[Any, ...]]:
     return refused
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_number_of_any_size_is_taken_where_the_result_holds_it(name: str) -> None:
     assert not refusals(name) or any(map(name.startswith, REFUSED))

@@ -242,6 +242,7 @@ CALLS = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "call"), CALLS, ids=[c[0] for c in CALLS])
 def test_results_are_those_of_jax(name: str, call: Callable[[Any], Any]) -> None:
     same(call(jnp), call(oracle))
@@ -265,6 +266,7 @@ OF_TRACED_INTS: list[tuple[str, Callable[[Any, Any], Any]]] = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "call"), OF_TRACED_INTS, ids=[c[0] for c in OF_TRACED_INTS])
 def test_ints_may_be_traced(name: str, call: Callable[[Any, Any], Any]) -> None:
     def ours(s: Any) -> Any:
@@ -333,6 +335,7 @@ TRACED: list[tuple[str, Callable[[Any, Any], Any]]] = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "fun"), TRACED, ids=[t[0] for t in TRACED])
 def test_derivatives_and_transformations(name: str, fun: Callable[[Any, Any], Any]) -> None:
     x = np.array([[1.0, 2.5, 3.0], [4.5, 5.0, 6.0]], np.float32)

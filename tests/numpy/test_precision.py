@@ -157,7 +157,7 @@ def of_arrays(fun: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, list
 WIDE: Final = {"float32": "float64", "complex64": "complex128"}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
 def test_64_bit_integers_become_float64(name: str) -> None:
     fun = FUNCTIONS[name]

@@ -61,6 +61,7 @@ def same(got: Any, expected: Any, rtol: float = 1e-5) -> None:
 NAMES = ["sum", "prod", "max", "min", "mean", "var", "std", "any", "all", "ptp", "count_nonzero"]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("dtype", INPUTS)
 @pytest.mark.parametrize("name", [*NAMES, "argmax", "argmin", "nansum", "nanprod", "average"])
 def test_results_and_their_types_are_those_of_jax(name: str, dtype: str) -> None:

@@ -66,6 +66,7 @@ OF_INTEGERS: Final[dict[str, Any]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [*OF_FLOATS, *OF_INTEGERS])
 def test_values_are_those_of_jax_eagerly_compiled_and_mapped(name: str) -> None:
     fun = (OF_FLOATS | OF_INTEGERS)[name]
@@ -80,6 +81,7 @@ def test_values_are_those_of_jax_eagerly_compiled_and_mapped(name: str) -> None:
         np.testing.assert_allclose(np.asarray(got), wanted, rtol=2e-4, atol=1e-5)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", OF_FLOATS)
 def test_derivatives_are_those_of_jax(name: str) -> None:
     fun = OF_FLOATS[name]
@@ -150,6 +152,7 @@ def test_indices_of_parts() -> None:
         np.testing.assert_array_equal(np.asarray(got), like)
 
 
+@pytest.mark.wrong_types
 @pytest.mark.parametrize("n", [0, 1, 2, 7])
 @pytest.mark.parametrize("name", ["bartlett", "blackman", "hamming", "hanning"])
 def test_windows_are_those_of_numpy(name: str, n: int) -> None:

@@ -43,6 +43,7 @@ DTYPES = ["float32", "int32", "uint8", "bool", "complex64", "bfloat16"]
 WITH_NAN = np.array([[3.0, np.nan, 1.0, -0.0], [0.0, 2.0, np.inf, -np.inf]], np.float32)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("axis", [None, 0, 1, -1])
@@ -96,6 +97,7 @@ def test_derivatives_of_sort() -> None:
 CUMULATIVE = ["cumsum", "cumprod", "nancumsum", "cumulative_sum", "cumulative_prod"]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", CUMULATIVE)
 def test_running_sums_and_products(name: str, dtype: str) -> None:

@@ -47,6 +47,7 @@ def everywhere(fun: Callable[..., Any], *args: Any) -> list[Any]:
     ]
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("mode", [None, "fill", "clip", "wrap"])
 @pytest.mark.parametrize("axis", [None, 0, 1, -1])
 @pytest.mark.parametrize("indices", [1, -1, 9, -30, ints(0, -1), ints([0, 25], [-99, -2])])
@@ -90,6 +91,7 @@ ALONG = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("mode", [None, "clip"])
 @pytest.mark.parametrize(("shape", "indices", "axis"), ALONG)
 def test_take_along_axis(shape: tuple[int, ...], indices: Any, axis: int, mode: str | None) -> None:

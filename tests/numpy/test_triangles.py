@@ -196,6 +196,7 @@ def test_derivatives_are_of_one_triangle(case: Case) -> None:
     np.testing.assert_allclose(compiled(spoilt(a, case.lower, np.nan)), gradient, 1e-10, 1e-12)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
 @pytest.mark.parametrize("case", [c for c in CASES if c.name not in NOT_HERMITIAN], ids=str)
 def test_derivatives_along_hermitian_matrices_are_those_of_jax(case: Case, dtype: Any) -> None:

@@ -128,6 +128,7 @@ def _exactness(text: str) -> set[tuple[str, str]]:
     }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", PRODUCTS)
 @pytest.mark.parametrize("precision", ["default", ("high", "highest"), "BF16_BF16_F32_X3"])
 def test_products_are_as_exact_as_those_of_jax(name: str, precision: Any) -> None:
@@ -160,6 +161,7 @@ def test_convolutions_are_as_exact_as_those_of_jax(name: str) -> None:
         lax.conv(IMAGES, KERNEL, (1,), "VALID", precision="F32_F32_F32")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("preset", _PRESETS, ids=lambda p: p.name)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_algorithms_are_written_as_by_jax(preset: lax.DotAlgorithmPreset, dtype: str) -> None:

@@ -39,6 +39,7 @@ def integers(dtype: str, shape: tuple[int, ...], bits: int, seed: int) -> HostAr
     return x
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("bits", [3, 11, 16, 31, 63])
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_products_of_integers_are_exact(dtype: str, bits: int) -> None:
@@ -90,6 +91,7 @@ KEYS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], HostArray]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("shape", "k"), [((50_000,), 7), ((3, 40, 200), 1), ((900, 97), 6)])
 @pytest.mark.parametrize("name", KEYS)
 def test_the_greatest_elements_are_those_of_small_arrays(
@@ -152,7 +154,7 @@ def operands_of(name: str, dtype: dtypes.DType, layout: str) -> list[HostArray]:
     return [generator.random(SIZE) < 0.5, x, y] if name == "select" else [x, y]
 
 
-@pytest.mark.sampled(3, always=("float32-in order", "float32-transposed", "complex64-in order"))
+@pytest.mark.sampled(6, always=("float32-in order", "float32-transposed", "complex64-in order"))
 @pytest.mark.parametrize("layout", ["in order", "transposed", "one number", "one number before"])
 @pytest.mark.parametrize(
     "dtype",
@@ -216,6 +218,7 @@ CONVOLUTIONS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]]
 }
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32", "complex64"])
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 @pytest.mark.parametrize("in_cache", [1, 1000, 1 << 20])
@@ -351,6 +354,7 @@ def test_formulas_are_numpys_until_compiling_pays(
     assert rule([ShapedArray((70_000,), dtypes.float64)], NO_PARAMS) is None
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("shape", [(262_143,), (262_144,), (300_001,), (700, 600), (3, 200, 500)])
 @pytest.mark.parametrize("dtype", ["float32", "complex64", "float64", "complex128"])
 def test_large_fourier_transforms(shape: tuple[int, ...], dtype: str) -> None:

@@ -421,6 +421,7 @@ WIDE: dict[str, tuple[HostArray, ...]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", WIDE)
 def test_compiled_functions_are_those_of_scipy(name: str) -> None:
     args = WIDE[name]

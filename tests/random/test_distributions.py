@@ -156,7 +156,7 @@ def stream(partitionable: bool) -> Iterator[None]:
         yield
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     ("partitionable", "dtype"),
     [(True, np.float32), (False, np.float64)],
@@ -180,6 +180,7 @@ def test_draws_are_those_of_jax(name: str, dtype: Any, partitionable: bool) -> N
                 np.testing.assert_allclose(x, y, 30 * np.finfo(dtype).eps, 30 * np.finfo(dtype).eps)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [name for name, row in ROWS.items() if row.law is not None])
 def test_draws_have_their_law(name: str) -> None:
     row, kind = ROWS[name], np.dtype(np.float32)
@@ -253,6 +254,7 @@ def test_quantiles_of_approximate_numbers() -> None:
         np.testing.assert_allclose(found, stats.gamma(a + 4).ppf(shares), 1e-3)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["gamma", "t", "wald", "poisson", "binomial", "multinomial"])
 def test_draws_under_vmap_are_those_of_each_key(name: str) -> None:
     row, kind = ROWS[name], np.dtype(np.float32)

@@ -208,6 +208,7 @@ SAMPLERS: dict[str, tuple[Any, ...]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_every_sampler_uses_its_key_once(name: str) -> None:
     sampler, key = getattr(random, name), random.key(1)

@@ -206,7 +206,7 @@ def assert_same(got: Any, expected: Any) -> None:
         np.testing.assert_equal(plain(a), plain(b))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     ("name", "impl"),
     # in a vmapped loop the others draw for all examples at once, and do not go on when one is done
@@ -286,6 +286,7 @@ GAMMAS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", GAMMAS)
 def test_each_example_of_the_gamma_family_draws_by_itself(name: str) -> None:
     """With keys of every generator, as in jax, eagerly and compiled."""

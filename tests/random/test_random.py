@@ -449,6 +449,7 @@ def continuous(*names: str, dtype: Any = np.float32) -> Draws:
 
 
 # One at a time: what XLA fuses with what decides which sums are rounded once, in jax as well.
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_compiled_draws_are_those_of_jax_to_the_last_bit(name: str) -> None:
     with stream(True):

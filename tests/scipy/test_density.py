@@ -61,6 +61,7 @@ def test_integrals(data: Any, options: Any) -> None:
         )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("data", [LINE, PLANE])
 @pytest.mark.parametrize("shape", [(), (4,)])
 def test_draws_are_those_of_jax(data: Any, shape: tuple[int, ...]) -> None:

@@ -41,6 +41,7 @@ FUNCTIONS: dict[str, tuple[Make, list[float]]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_minima_are_those_of_jax(name: str) -> None:
     make, start = FUNCTIONS[name]

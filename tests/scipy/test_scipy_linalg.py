@@ -210,6 +210,7 @@ def test_compiled_values_are_those_of_eager_evaluation(dtype: str) -> None:
         close(got, expected)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("row", [row for row in ROWS if row.grad], ids=lambda row: row.name)
 def test_derivatives(row: Row) -> None:
     dtype = DTYPES[len(row.name) % 2]
@@ -411,6 +412,7 @@ def test_generalised_eigenvalues_are_those_of_scipy(kind: int, dtype: str) -> No
 SHAPES = [(), (1,), (2,), (1, 2), (3, 1)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["solve", "solve_triangular", "cho_solve", "lu_solve"])
 def test_axes_in_front_of_systems_broadcast(name: str) -> None:
     """Those of matrices and of vectors, or columns, as jax's."""

@@ -161,6 +161,7 @@ def test_map_coordinates_takes_lists_of_places() -> None:
     close(ndimage.map_coordinates(x, at, 1), scipy.ndimage.map_coordinates(x, at, order=1))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("order", [0, 1])
 @pytest.mark.parametrize("dtype", ["float64", "int32"])

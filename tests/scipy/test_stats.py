@@ -56,7 +56,7 @@ def drawn(distribution: str, argument: str, rng: np.random.Generator) -> HostArr
     return rng.uniform(low, high, COUNT)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4, 0)
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_a_distribution_is_that_of_scipy(name: str) -> None:
     ours, theirs = getattr(stats, name), getattr(scipy.stats, name)
@@ -87,7 +87,7 @@ def eager_and_compiled(fun: Callable[..., Any], args: Sequence[HostArray]) -> li
     return [np.asarray(fun(*args)), np.asarray(tinyjax.jit(fun)(*args))]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4, 2)
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_a_distribution_at_its_ends(name: str) -> None:
     """At infinities, at ends and far in the tails values are SciPy's."""
@@ -111,7 +111,7 @@ def test_a_distribution_at_its_ends(name: str) -> None:
             np.testing.assert_allclose(found[defined], expected[defined], 1e-9, 1e-15, err_msg=what)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4, 1)
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_a_distribution_of_what_is_no_number_is_none(name: str) -> None:
     """A NaN is answered with NaN, in each argument, inside the range of others and outside."""
@@ -161,7 +161,7 @@ def hold_derivatives(fun: Callable[..., Any], args: list[HostArray], place: int,
     np.testing.assert_allclose(np.asarray(slope)[known], expected[known], 1e-5, 1e-7, err_msg=what)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4, 3)
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_a_distribution_has_the_derivatives_of_its_values(name: str) -> None:
     rng = np.random.default_rng(len(name) + 1)

@@ -163,6 +163,7 @@ def agree(found: Any, expected: Any, rtol: float = 1e-5) -> None:
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=rtol, atol=1e-5)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", BODIES)
 def test_bodies(name: str) -> None:
     make, mesh, in_specs, out_specs, in_theirs = BODIES[name]
@@ -259,7 +260,7 @@ DERIVATIVES: dict[str, Callable[[Any], Callable[..., Any]]] = {
 
 @pytest.mark.parametrize("where", ["host", "compiled", "devices"])
 @pytest.mark.parametrize("name", DERIVATIVES)
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 def test_derivatives_are_those_of_the_whole(name: str, where: str) -> None:
     transformed = DERIVATIVES[name]
     expected = transformed(plain)(*map(jnp.asarray, ARGS))

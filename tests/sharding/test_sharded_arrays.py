@@ -60,6 +60,7 @@ BESIDE: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", BESIDE)
 def test_results_lie_on_the_device_of_their_operand(name: str) -> None:
     x = tinyjax.device_put(DATA[0, :4], tinyjax.devices()[1])
@@ -366,6 +367,7 @@ MADE: dict[str, Callable[..., Array]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", MADE)
 def test_results_are_made_where_they_are_wanted(name: str) -> None:
     make, rows = MADE[name], by("x")

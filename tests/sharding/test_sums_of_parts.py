@@ -289,7 +289,7 @@ def found(lib: Any, program: Program, how: str) -> Found:
         return inside + [(str(lib.typeof(x)), np.asarray(lib.reshard(x, lib.P()))) for x in outs]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("how", ["eager", "jit"])
 @pytest.mark.parametrize("name", ROWS)
 def test_types_and_values(name: str, how: str) -> None:

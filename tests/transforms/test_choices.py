@@ -328,7 +328,7 @@ def agree(values: Sequence[Any], expected: Sequence[float | None]) -> None:
     assert not wrong
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
 @pytest.mark.parametrize("way", [*WAYS, *SECOND])
 def test_derivatives_are_those_of_what_is_taken(way: str, compiled: bool) -> None:
@@ -478,7 +478,7 @@ BACKWARD: Final[dict[str, Fun]] = {
 }
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("made", [ruled, divided, lambda fun: divided(ruled(fun))])
 @pytest.mark.parametrize("way", BACKWARD)
 @pytest.mark.parametrize("name", OF_VECTORS)
@@ -595,6 +595,7 @@ LAYERS: Final[dict[str, Fun]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", LAYERS)
 @pytest.mark.parametrize("spoilt", [None, math.inf, nan])
 def test_a_loss_that_is_not_taken_has_no_gradient(name: str, spoilt: float | None) -> None:
@@ -713,7 +714,7 @@ def check_tree(tree: Tree, at: int) -> None:
     np.testing.assert_allclose(jit(grad(tree.fun))(x), grad(tree.taken)(x), 1e-9, 1e-9)
 
 
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(st.data(), st.integers(-2, 2))
 def test_random_choices(data: st.DataObject, at: int) -> None:
     check_tree(data.draw(trees(at, 2)), at)

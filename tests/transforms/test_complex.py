@@ -81,7 +81,7 @@ def of_inexact(
     return chosen
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("row", complex_rows(), ids=lambda row: row.name)
 def test_complex_derivatives(row: Spec) -> None:
     rng = row.rng("complex")

@@ -118,6 +118,7 @@ QUADRATIC = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("transformation", TRANSFORMATIONS)
 @pytest.mark.parametrize("name", NESTS)
@@ -155,6 +156,7 @@ DEEP: dict[str, Transformation] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("transformation", DEEP)
 @pytest.mark.parametrize("name", ["jit", "cond", "scan", "while_loop", "checkpoint"])

@@ -59,6 +59,7 @@ def _others(x: HostArray, special: bool) -> list[HostArray]:
 ROWS: Final = [row for row in all_specs() if steps.Steps(row.primitive).repeatable]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
 def test_steps_repeat_rules(row: Spec, monkeypatch: pytest.MonkeyPatch) -> None:
     """With other values than those that the step was made at."""
@@ -81,6 +82,7 @@ def test_steps_repeat_rules(row: Spec, monkeypatch: pytest.MonkeyPatch) -> None:
             assert found == expected
 
 
+@pytest.mark.slow
 def test_most_rules_become_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replay, "CALLS", (1,))
     made = set()

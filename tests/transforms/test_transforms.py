@@ -529,6 +529,7 @@ JACOBIANS: dict[str, Fun] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("chunk_size", [1, 4, 5, 100])
 @pytest.mark.parametrize("name", JACOBIANS)
 def test_jacobians_in_chunks(x64: None, name: str, chunk_size: int) -> None:
@@ -634,6 +635,7 @@ COMPOSITIONS: dict[str, Callable[[Any, Fun], Fun]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", COMPOSITIONS)
 def test_compositions_agree_with_jax(x64: None, name: str) -> None:
     compose = COMPOSITIONS[name]

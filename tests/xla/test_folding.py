@@ -62,7 +62,7 @@ def constant_programs(row: Spec) -> list[tuple[Callable[[], Any], Any]]:
 
 
 #: Into how many processes the rows are divided.
-PARTS = 4
+PARTS = 8
 
 
 def compile_all(part: int) -> None:
@@ -86,7 +86,7 @@ def check_whole(row: Spec, got: Any, expected: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_constants_are_folded_by_a_process_that_survives(part: int) -> None:
     run = subprocess.run(

@@ -83,6 +83,7 @@ def check(found: Any, expected: Any, device: Device) -> None:
         np.testing.assert_allclose(np.asarray(x, np.float64), np.asarray(y, np.float64), 1e-5, 1e-6)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_is_computed_there_is_there(name: str) -> None:
     fun = PROGRAMS[name]

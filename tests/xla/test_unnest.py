@@ -143,7 +143,7 @@ def size(jaxpr: Jaxpr) -> int:
 # What is computed
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("transformation", TRANSFORMATIONS)
 @pytest.mark.parametrize("name", NESTS)
 def test_values_are_those_of_plain_python(
@@ -162,7 +162,7 @@ def test_values_are_those_of_plain_python(
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("transformation", ["as it is", "jvp", "grad", "vmap"])
 @pytest.mark.parametrize("name", ["cond", "else", "scan", "mixed", "call"])
 def test_nests_that_are_deep(name: str, transformation: str, double_precision: None) -> None:
@@ -262,6 +262,7 @@ def _guarded(f: Function) -> Function:
 # The size of programs
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("transformation", ["as it is", "jvp", "grad", "vmap"])
 @pytest.mark.parametrize("name", ["cond", "else", "scan", "call", "mixed"])
 def test_size_is_linear_in_depth(name: str, transformation: str) -> None:

@@ -94,7 +94,7 @@ class Pattern:
         return x, np.array(sums, np.float32)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("reads_old", [False, True])
 @pytest.mark.parametrize("order", [*orders()])
 def test_no_order_of_reads_and_updates_copies_an_array(order: str, reads_old: bool) -> None:
