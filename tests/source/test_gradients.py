@@ -258,6 +258,21 @@ def test_globals_are_those_of_the_time_of_the_call(monkeypatch: pytest.MonkeyPat
     assert source.grad(uses_globals)(3.0) == 30.0
 
 
+def test_imports_inside_functions() -> None:
+    def program(x: Any) -> Any:
+        import math as m
+        import os.path
+
+        from numpy import sin
+
+        return m.exp(x) * sin(x) if os.path.exists(os.sep) else x
+
+    slope = math.exp(0.5) * (math.sin(0.5) + math.cos(0.5))
+    assert source.grad(program)(0.5) == pytest.approx(slope, rel=1e-14)
+    compiled = tinyjax.grad(tinyjax.jit(program, control_flow="source"))(0.5)
+    assert float(compiled) == pytest.approx(slope, rel=1e-6)
+
+
 def test_a_refusal_at_run_time_names_the_line_of_the_program() -> None:
     def program(x: float) -> float:
         for _ in range(2):

@@ -430,11 +430,14 @@ def class_inside(x: float) -> float:
     return Scale.factor * x
 
 
-@refused("an import in a function is not taken by tinyjax.source. Instead, import in the module.")
-def import_inside(x: float) -> float:
-    import math as m  # here
+@refused(
+    "an import of what is no module, class or function is not taken by tinyjax.source. Instead, "
+    "name it in its module: module.name."
+)
+def import_of_a_number(x: float) -> float:
+    from math import pi  # here
 
-    return m.sin(x)
+    return x * pi
 
 
 @refused(

@@ -5,8 +5,8 @@ call's pullback; and a program with several blocks pushes, at the end of each bl
 that the reverse of the block reads, as ``(block, value, ..., rest)`` on a stack that is a chain of
 tuples; which block it was only where that is not known. The pullback goes the way back: for each
 block there is one that goes through its statements last to first, and then where the stack says the
-program came from. Its arguments are the cotangents of the variables that are live there. Both can be
-differentiated in their turn.
+program came from. Its arguments are the cotangents of the variables that are live there. Both can
+be differentiated in their turn.
 """
 
 from __future__ import annotations

@@ -7,7 +7,9 @@ One walk over the syntax tree of a function writes the blocks of its program: it
 from __future__ import annotations
 
 import ast
+import importlib
 import operator
+import sys
 from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType, MethodType
 from typing import Any
@@ -147,6 +149,8 @@ class Builder(expressions.Expressions):
                 self.guarded(node)
             case ast.FunctionDef():
                 self.nested([node])
+            case ast.Import() | ast.ImportFrom():
+                self.imported(node)
             case ast.Nonlocal(names=names) if all(map(self.is_local, names)):
                 pass
             case ast.Pass():
@@ -167,6 +171,22 @@ class Builder(expressions.Expressions):
     def is_local(self, name: str) -> bool:
         """Whether a name is one of the program's variables."""
         return (variable := self.name_of(name)) in self.locals or "." in variable
+
+    def imported(self, node: ast.Import | ast.ImportFrom) -> None:
+        """Import what a function imports, once for all when it is read."""
+        for alias in node.names:
+            name = alias.asname or alias.name.partition(".")[0]
+            if isinstance(node, ast.Import):
+                value: Any = importlib.import_module(alias.name)
+                if alias.asname is None:
+                    value = sys.modules[name]
+            else:
+                package = self.fun.__globals__.get("__package__")
+                module = importlib.import_module("." * node.level + (node.module or ""), package)
+                value = getattr(module, alias.name)
+            if not runtime.is_static(value):
+                self.refuse(node, "")
+            self.write(name, ir.Constant(value, name))
 
     def assignment(self, node: ast.Assign) -> None:
         match node:

@@ -218,7 +218,15 @@ def exchange(array: Any, index: Any, value: Any) -> Any:
     before = array[index]
     if isinstance(before, np.ndarray) and before.base is not None:
         before = before.copy()
-    array[index] = value
+    try:
+        array[index] = value
+    except (TypeError, ValueError):
+        if not isinstance(value, Array):
+            raise
+        raise refusal(
+            "a traced value is written to an array of NumPy. Compile the function itself, and "
+            'differentiate that: tinyjax.grad(tinyjax.jit(f, control_flow="source")).'
+        ) from None
     if (log := writes.log) is not None:
         log.append((array, index, before))
     return before

@@ -105,8 +105,10 @@ UNSUPPORTED: Final[dict[type[ast.AST], tuple[str, str]]] = {
     ast.AsyncFor: ("async for", "loop outside the function that is differentiated"),
     ast.AsyncWith: ("async with", "enter outside the function that is differentiated"),
     ast.ClassDef: ("a class defined in a function", "define the class in the module"),
-    ast.Import: ("an import in a function", "import in the module"),
-    ast.ImportFrom: ("an import in a function", "import in the module"),
+    ast.ImportFrom: (
+        "an import of what is no module, class or function",
+        "name it in its module: module.name",
+    ),
     ast.Delete: ("del", "leave the variable as it is"),
     ast.Match: ("match", "write if and elif"),
     ast.TryStar: ("except*", "test for the case with if"),
