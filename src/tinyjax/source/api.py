@@ -248,13 +248,16 @@ def value_and_gradient(
 ) -> Any:
     """The value of a function and its gradient, as a program that can be differentiated."""
     check_arguments(fun, argnums, args)
-    if pullbacks.is_cautious():  # an array that the function closes over, too, is another one
+    is_cautious = pullbacks.is_cautious()
+    if is_cautious:  # an array that the function closes over, too, is another one
         args = shadows.detached(args)
     value, back = pullbacks.pull(fun, *args, **kwargs)
-    if pullbacks.written_count():
-        value = shadows.detached(value)
     ct = (one_like(value[0]), None) if has_aux else one_like(value)
-    parts = shadows.swept(back, ct, (fun, *args))[1:]
+    if is_cautious or pullbacks.written_count():
+        value = shadows.detached(value)
+        parts = shadows.swept(back, ct, (fun, *args))[1:]
+    else:
+        parts = back(ct)[1:]
     if isinstance(argnums, int):
         return value, gradient_like(parts[argnums], args[argnums])
     return value, tuple([gradient_like(parts[i], args[i]) for i in argnums])

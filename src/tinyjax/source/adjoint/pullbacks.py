@@ -339,9 +339,14 @@ def attempt(run: Callable[..., R], fun: Any, *args: Any) -> R:
     if writes.log is not None:  # inside of another one
         return cast(R, standard_library.with_room(run, fun, *args))
     code = getattr(fun, "__code__", None)
-    writes.log, writes.is_cautious = [], code in _changing
+    writes.log = []
+    if code in _changing:
+        writes.is_cautious = True
     try:
         try:
+            return run(fun, *args)
+        except RecursionError:
+            writes.undo()
             return cast(R, standard_library.with_room(run, fun, *args))
         except runtime.InPlaceError:
             writes.undo()
@@ -353,7 +358,9 @@ def attempt(run: Callable[..., R], fun: Any, *args: Any) -> R:
         writes.undo()
         raise
     finally:
-        writes.log, writes.is_cautious = None, False
+        writes.log = None
+        if writes.is_cautious:
+            writes.is_cautious = False
 
 
 standard_library.WRITTEN[attempt] = lambda run, fun, *args: run(fun, *args)
@@ -712,8 +719,7 @@ def known_plan(fun: FunctionType, args: tuple[Any, ...]) -> Plan | None:
     program = read.known_program(fun)
     if program is None:
         return None
-    plan = program.derived.get((runtime.writes.is_cautious, kind_of(fun), *map(kind_of, args)))
-    return plan if plan is None else expected(plan)
+    return program.derived.get((runtime.writes.is_cautious, kind_of(fun), *map(kind_of, args)))
 
 
 def adjoint_of(fun: FunctionType, values: tuple[Any, ...]) -> Adjoint:
@@ -728,19 +734,12 @@ def adjoint_of(fun: FunctionType, values: tuple[Any, ...]) -> Adjoint:
         writes.is_cautious = False
 
 
-def expected(plan: Plan) -> Plan:
-    """A plan that may be run now.
+def plan_of(fun: FunctionType, values: tuple[Any, ...]) -> Plan:
+    """The adjoint of a Python function, generated when first asked for.
 
     Raises:
         InPlaceError: it changes arrays, which the functions that call it do not expect.
     """
-    if plan.adjoint.writes_outside and not runtime.writes.is_cautious:
-        raise runtime.InPlaceError
-    return plan
-
-
-def plan_of(fun: FunctionType, values: tuple[Any, ...]) -> Plan:
-    """The adjoint of a Python function, generated when first asked for."""
     kinds = (*map(kind_of, (fun, *values)),)
     try:
         program = read.program_of(fun)
@@ -755,5 +754,7 @@ def plan_of(fun: FunctionType, values: tuple[Any, ...]) -> Plan:
     plan: Plan | None = program.derived.get(key)
     if plan is None:
         adjoint = differentiate(program, kinds, CALLEES, is_cautious=is_cautious)
+        if adjoint.writes_outside and not is_cautious:
+            raise runtime.InPlaceError
         plan = program.derived[key] = Plan(adjoint, codegen.compile_adjoint(adjoint, fun))
-    return expected(plan)
+    return plan
