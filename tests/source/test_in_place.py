@@ -272,6 +272,30 @@ def windows(a: Any) -> Any:
 
 
 @rolled
+def two_that_change_places(a: Any) -> Any:
+    u, v = a.copy(), a * 2.0
+
+    def relaxed(p: Any, q: Any) -> Any:
+        for _ in range(41):
+            q[1:-1] = 0.3 * (p[:-2] + p[1:-1] + p[2:])
+            p, q = q, p
+        return p
+
+    last = relaxed(u, v)
+    last[0] = 5.0
+    return np.sum(u * a + v * v - last)
+
+
+@rolled
+def three_that_change_places(a: Any) -> Any:
+    u, v, w = a.copy(), a * 2.0, a * a
+    for _ in range(61):
+        w[1:] = u[:-1] + 0.1 * v[1:]
+        u, v, w = v, w, u
+    return np.sum(u * a + v * v - w)
+
+
+@rolled
 def triangles(a: Any) -> Any:
     u = np.outer(a, a) + np.eye(a.size)
     for j in range(a.size):

@@ -453,6 +453,13 @@ def held(value: Any) -> Any:
     return StagedArray.of(value) if is_array else value
 
 
+def are_whole(x: Any, y: Any) -> bool:
+    """Whether two values are arrays of one type, and no views."""
+    if not isinstance(x, StagedArray) or not isinstance(y, StagedArray):
+        return False
+    return x.view is None and y.view is None and (x.shape, x.dtype) == (y.shape, y.dtype)
+
+
 def holds(value: Any) -> bool:
     """Whether there is such an array in a value."""
     if type(value) in (tuple, list):

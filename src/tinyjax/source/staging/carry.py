@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
@@ -18,9 +19,10 @@ from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.errors import CarryTypeError
 from tinyjax.source.ir import runtime
 from tinyjax.source.staging import exits, operators
+from tinyjax.source.staging.arrays import StagedArray, are_whole, holds
 from tinyjax.source.staging.graph import Loop
 from tinyjax.source.staging.run import Run
-from tinyjax.source.staging.session import Buffer
+from tinyjax.source.staging.session import Buffer, restore
 from tinyjax.source.staging.values import (
     as_array,
     describe,
@@ -77,6 +79,8 @@ class Carry:
         fixed: the numbers that are not carried, and what they are: by the place of the variable
             among those carried, and that of the part in it.
         buffers: the arrays that the loop changes in place, of which it carries what they hold.
+        is_counted: whether it is known how many iterations there are.
+        swaps: which array takes the place of which in each iteration.
     """
 
     run: Run
@@ -86,6 +90,8 @@ class Carry:
     values: tuple[exits.Value, ...] = ()
     fixed: Mapping[CarriedPart, Any] = attrs.field(factory=dict)
     buffers: tuple[Buffer, ...] = ()
+    is_counted: bool = False
+    swaps: dict[Buffer, StagedArray] = attrs.field(factory=dict)
 
     @classmethod
     def of(
@@ -182,6 +188,7 @@ class Carry:
         after = self.following(again)
         carry: list[Array] = []
         before = iter(arrays)
+        swaps: dict[Buffer, StagedArray] = {}
         for i, (value, other) in enumerate(zip(self.values, after.values, strict=True)):
             if _is_undefined(value) and not _is_undefined(other):
                 raise self._with_first_value(after, i)
@@ -189,15 +196,52 @@ class Carry:
             for j, (old, new) in enumerate(zip(value.parts, other.parts, strict=same)):
                 if self.varies((i, j)) and is_dynamic(new):
                     carry.append(_converted(as_array(new), next(before).aval))
+                elif self.is_counted and are_whole(old, new):
+                    swaps[old.owner] = new
                 elif (i, j) not in self.fixed:
                     same = same and is_same(old, new)
             if not same:
                 raise RestructuredError(self._restructured(after, i))
+        self._swap(swaps, after)
         more = [buffer for buffer in self.run.session.changes() if buffer not in self.buffers]
         if more:
             raise RepeatedError(attrs.evolve(self, buffers=(*self.buffers, *more)))
         pairs = zip(self.buffers, before, strict=True)
         return [*carry, *[_converted(buffer.content, x.aval) for buffer, x in pairs]]
+
+    def _swap(self, swaps: dict[Buffer, StagedArray], after: Carry) -> None:
+        """Let arrays hold what those hold that take their places.
+
+        Raises:
+            RestructuredError: they do not change places among each other, or are seen elsewhere.
+        """
+        if all(array.owner is buffer for buffer, array in swaps.items()):
+            return
+        graph, header = self.run.graph, self.loop.header
+        others = graph.live_in[header][len(graph.blocks[header].arguments) :]
+        seen = [self.run.env.get(v) for v in others]
+        among = {array.owner for array in swaps.values()} == {*swaps}
+        if not among or any(map(holds, seen)) or (self.swaps and self.swaps != swaps):
+            raise RestructuredError(self._restructured(after, 0))
+        self.swaps.update(swaps)
+        restore({buffer: array.owner.content for buffer, array in swaps.items()})
+
+    def last_arrival(self, contents: Sequence[Array], count: Any, times: int) -> exits.Arrival:
+        """The values after the last iteration, with each array in its place."""
+        values = self.arrival(contents, count)
+        if not self.swaps:
+            return values
+        places = {buffer: buffer for buffer in self.swaps}
+        for _ in range(times % _order(self.swaps)):
+            places = {buffer: self.swaps[at].owner for buffer, at in places.items()}
+        restore({places[buffer]: buffer.content for buffer in places})
+        whole = {array.owner: array for array in self.swaps.values()}
+
+        def placed(part: Any) -> Any:
+            is_moved = isinstance(part, StagedArray) and part.owner in places
+            return whole[places[part.owner]] if is_moved else part
+
+        return tuple([tree.map(placed, value) for value in values])
 
     def match(
         self, iteration: Callable[..., list[Array]], rows: Sequence[av.ShapedArray] = ()
@@ -291,6 +335,17 @@ class Carry:
         first = exits.Value(parts, after.values[i].structure)
         carried = (*self.values[:i], first, *self.values[i + 1 :])
         return RepeatedError(attrs.evolve(self, values=carried))
+
+
+def _order(swaps: Mapping[Buffer, StagedArray]) -> int:
+    """After how many times everything is in its place again."""
+    order = 1
+    for buffer in swaps:
+        length, at = 1, swaps[buffer].owner
+        while at is not buffer:
+            length, at = length + 1, swaps[at].owner
+        order = math.lcm(order, length)
+    return order
 
 
 def _converted(x: Array, aval: av.ShapedArray) -> Array:

@@ -195,6 +195,7 @@ class LoopRun:
         counting = self.loop.counting
         assert counting is not None, "a loop over items counts"
         carry = Carry.of(self.run, self.loop, arrival, counting.counter, True)
+        carry = attrs.evolve(carry, is_counted=True)
         return carry.with_first_values(partial(self._scan, counting))
 
     def _scan(self, counting: Counting, carry: Carry) -> Outcome:
@@ -218,7 +219,7 @@ class LoopRun:
         state, body = carry.match(iteration, [x.aval.row() for x in rows])
         outs = carry.scan(body, state, rows, items.length)
         run = self.run.aside()
-        run.enter(self.header, carry.arrival(outs, items.length))
+        run.enter(self.header, carry.last_arrival(outs, items.length, items.length))
         run.run_statements(self.header)
         out = counting.out.target
         return Outcome({out: run.complete(out, run.arrival(counting.out.args))})
@@ -297,6 +298,7 @@ class LoopRun:
         rewind = self.run.session.mark()
         try:
             carry = Carry.of(self.run, self.loop, after, counting.counter, True)
+            carry = attrs.evolve(carry, is_counted=True)
             rest = items[after[counting.counter] :]
             return Rolled(carry, self.inner, rest, len(items)).made()
         except Exception:  # Python meets it too, or does without
@@ -456,7 +458,7 @@ class Rolled:
         outs = carry.scan(body, state, [index], self.count)
         ends = {place: values[-1] for place, values in self.changing.items() if values is not None}
         done = attrs.evolve(carry, fixed={**carry.fixed, **ends})
-        return done.arrival(outs, self.end)
+        return done.last_arrival(outs, self.end, self.count)
 
     def _leaf(
         self, place: CarriedPart, iterations: staging_values.Iterations
