@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import numpy_programs
 import pytest
 
 import tinyjax
+from benchmarks import numpy_programs
 from raising import raises
 from tinyjax import source
 from tinyjax.errors import SourceError
