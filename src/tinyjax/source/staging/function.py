@@ -31,6 +31,7 @@ from tinyjax.source.staging import (
     loops,
     opaque_calls,
     operators,
+    ragged,
     values as staging_values,
 )
 from tinyjax.source.staging.graph import ControlFlowGraph
@@ -226,8 +227,26 @@ def _call_known(
         result = staging_values.in_each_iteration(iterations, fun, args, kwargs)
         if result is not staging_values.NOT_KNOWN:
             return result, args, kwargs
+    if fun is slice and len(args) == 3 and args[2] is None:
+        window = _window(iterations, args[0], args[1])
+        if window is not None:
+            return window, args, kwargs
     traced = staging_values.replaced((args, kwargs), iterations, staging_values.Known.array)
     return staging_values.NOT_KNOWN, *traced
+
+
+def _window(iterations: staging_values.Iterations, start: Any, stop: Any) -> slice | None:
+    """A slice that is as long in each iteration of a loop as in any other."""
+    bounds = (start, stop)
+    if not all(isinstance(x, staging_values.Known) and x.complete for x in bounds):
+        return None
+    lengths = {stop.at(i) - start.at(i) for i in range(iterations.count)}
+    if len(lengths) != 1 or any(start.at(i) < 0 for i in range(iterations.count)):
+        return None
+    first, length = start.array(), lengths.pop()
+    end = call(operator.add, (first, length), {})
+    ragged.note_offset(operator.add, (first, length), end)
+    return slice(first, end)
 
 
 def _is_conditional() -> bool:
