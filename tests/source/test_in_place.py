@@ -29,6 +29,10 @@ def program(fun: Function) -> Function:
     return fun
 
 
+def fill(u: Any, value: Any) -> None:
+    u[...] = value
+
+
 @program
 def element(a: Any) -> Any:
     u = np.zeros(2)
@@ -132,10 +136,6 @@ def function_that_remembers(a: Any) -> Any:
     return s + times(y) + np.sum(u)
 
 
-def fill(u: Any, value: Any) -> None:
-    u[...] = value
-
-
 @program
 def argument_of_a_helper(a: Any) -> Any:
     u = np.empty((3, 4))
@@ -167,6 +167,30 @@ def masked(a: Any) -> Any:
     u[u > 1.1] *= 0.5
     u[u < 0.5] = a[0]
     return np.sum(u * u)
+
+
+@program
+def chosen_after_a_change(a: Any) -> Any:
+    u = a.copy()
+    roots = np.sqrt(u[:2])
+    u[0] = 9.0
+    return np.sum(np.where(a[:2] > 1.2, roots, 0.0)) + u[1]
+
+
+@program
+def chosen_after_an_augmented_assignment(a: Any) -> Any:
+    u = a * 1.0
+    roots = np.sqrt(u)
+    u *= a
+    return np.sum(np.where(a > 1.2, roots, u))
+
+
+@program
+def chosen_after_a_helper(a: Any) -> Any:
+    u = a * 1.0
+    roots = np.sqrt(u)
+    fill(u[1:], a[0])
+    return np.sum(np.where(a > 1.2, roots, u * u))
 
 
 @program
@@ -456,6 +480,15 @@ def test_an_error_leaves_arrays_as_they_were() -> None:
     x = POINT.copy()
     with raises(ValueError, match="no"):
         source.grad(fails)(x)
+    assert np.array_equal(x, POINT)
+
+
+@pytest.mark.parametrize("fun", [overlapping_slices, the_whole, swapped, indices_that_repeat])
+def test_gradients_in_contexts(fun: Function) -> None:
+    x = POINT.copy()
+    value, gradient = source.with_context(source.Context(), source.value_and_grad(fun))(x)
+    assert value == pytest.approx(fun(POINT.copy()), rel=1e-14)
+    np.testing.assert_allclose(gradient, differences(fun, POINT), rtol=1e-6, atol=1e-7)
     assert np.array_equal(x, POINT)
 
 

@@ -253,7 +253,7 @@ def value_and_gradient(
         args = shadows.detached(args)
     value, back = pullbacks.pull(fun, *args, **kwargs)
     ct = (one_like(value[0]), None) if has_aux else one_like(value)
-    if is_cautious or pullbacks.written_count():
+    if is_cautious or pullbacks.may_have_written():
         value = shadows.detached(value)
         parts = shadows.swept(back, ct, (fun, *args))[1:]
     else:

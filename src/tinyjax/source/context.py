@@ -178,7 +178,13 @@ def in_context(
 ) -> Any:
     """Call a function in a context that no other is around."""
     layer = Layer(context, None)
-    return ask(layer, fun, args, kwargs) if is_leaf(fun) else enter(layer, fun, args, kwargs)
+    try:
+        return ask(layer, fun, args, kwargs) if is_leaf(fun) else enter(layer, fun, args, kwargs)
+    except runtime.InPlaceError:
+        raise find.refusal(
+            "the derivative of a function that changes arrays which it may not have made is not "
+            "taken in a context. Change arrays in the function that makes them."
+        ) from None
 
 
 @registry.adjoint_of(in_context)

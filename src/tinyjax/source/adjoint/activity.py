@@ -57,16 +57,17 @@ class Activity:
     def __init__(
         self, program: ir.IR, arguments: tuple[Kind, ...], callees: Callees, *, is_cautious: bool
     ) -> None:
-        self.ir: ir.IR = with_changes(program, arguments, is_cautious=is_cautious)
+        self.ir = program
         self.callees = callees
         self.is_cautious = is_cautious
-        program = self.ir
         self.writes_outside: bool = False
         self.shadowed: set[ir.Variable] = set()
         self.ranks: Ranks | None = None
-        self.kinds: dict[ir.Variable, Kind] = infer(program, arguments)
+        self.kinds: dict[ir.Variable, Kind] = {}
         if is_cautious or any(s.function in WRITING for s in program.statements):
             self._find_shadowed(arguments)
+        else:
+            self.kinds = infer(program, arguments)
         blocks = program.blocks
         self.predecessors: list[list[int]] = analysis.predecessors(blocks)
         self.returns: list[int] = [i for i, b in enumerate(blocks) if b.returned is not None]

@@ -144,6 +144,15 @@ class Aliases:
         return _copies(function) or registry.is_inert(function)
 
 
+def may_change(call: ir.Call, *, is_cautious: bool) -> bool:
+    """Whether a call may change an array."""
+    function = ir.value_of(call.function)
+    if function in WRITING or function is runtime.augmented:
+        return True
+    known = _copies(function) or registry.is_inert(function) or function in TAKING
+    return is_cautious and not known and _may_write(call)
+
+
 def _may_write(call: ir.Call) -> bool:
     """Whether a call may write to its arguments: one of a function that is not known."""
     function = ir.value_of(call.function)

@@ -3,7 +3,8 @@
 Of ``np.where(x > 0, np.sqrt(x), 0.0)`` the root is not taken at 0, where its slope is infinite. So
 the program becomes ``np.where(x > 0, np.sqrt(chosen(x, x > 0, 0.5)), 0.0)``. Its value is the same,
 and its derivatives of all orders are those of what is taken. Such operands get all functions that
-work element by element, from a choice back to the beginning of its block, unless something else is
+work element by element, from a choice back to the beginning of its block, or to where an array was
+changed, unless something else is
 computed of their results, too.
 """
 
@@ -22,7 +23,7 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.values import Array
-from tinyjax.source.adjoint import cotangents
+from tinyjax.source.adjoint import aliases, cotangents
 from tinyjax.source.adjoint.kinds import Kind, infer
 from tinyjax.source.adjoint.rules import arrays, registry
 from tinyjax.source.ir import analysis, assembly, program as ir, runtime
@@ -145,19 +146,45 @@ def _is_regular(x: ir.Atom) -> bool:
 Mask: TypeAlias = ir.Variable | None
 
 
-def with_harmless_operands(program: ir.IR, arguments: tuple[Kind, ...]) -> ir.IR:
+def with_harmless_operands(
+    program: ir.IR, arguments: tuple[Kind, ...], *, is_cautious: bool = False
+) -> ir.IR:
     """Let a program compute what its choices do not take of operands that are harmless.
 
     Args:
         program: the program.
         arguments: the kinds of its arguments.
+        is_cautious: whether functions that are called may change their arguments.
     """
     if not any(_is_choice(s.call) for s in program.statements):
         return program
     kinds = infer(program, arguments)
     live = analysis.liveness(program.blocks).exit
-    blocks = [_Chooser(*pair, kinds).written() for pair in zip(program.blocks, live, strict=True)]
+    blocks: list[ir.Block] = []
+    for block, after in zip(program.blocks, live, strict=True):
+        statements: list[ir.Statement] = []
+        for part, needed in _parts(block, after, is_cautious=is_cautious):
+            statements += _Chooser(part, needed, kinds).written().statements
+        blocks.append(attrs.evolve(block, statements=tuple(statements)))
     return assembly.assembled(program.name, tuple(blocks), program.filename)
+
+
+def _parts(
+    block: ir.Block, live: Iterable[ir.Variable], *, is_cautious: bool
+) -> list[tuple[ir.Block, set[ir.Variable]]]:
+    """Take a block apart where it may change arrays: what was computed before would be another.
+
+    Returns:
+        The parts, with the variables that what comes after each uses.
+    """
+    parts: list[tuple[ir.Block, set[ir.Variable]]] = []
+    needed, end, exits = {*live}, len(block.statements), block.exits
+    for place in range(end - 1, -1, -1):
+        if place == 0 or aliases.may_change(block.statements[place].call, is_cautious=is_cautious):
+            part = ir.Block((), block.statements[place:end], exits)
+            parts.append((part, needed))
+            needed, end, exits = needed.union(part.uses), place, ()
+    return parts[::-1]
 
 
 class _Chooser:

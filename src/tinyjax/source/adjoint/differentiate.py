@@ -63,12 +63,9 @@ def differentiate(
         callees: what the adjoint calls.
         is_cautious: whether functions that are called may change their arguments.
     """
-    activity = adjoint_activity.Activity(
-        choices.with_harmless_operands(program, arguments),
-        arguments,
-        callees,
-        is_cautious=is_cautious,
-    )
+    program = adjoint_activity.with_changes(program, arguments, is_cautious=is_cautious)
+    program = choices.with_harmless_operands(program, arguments, is_cautious=is_cautious)
+    activity = adjoint_activity.Activity(program, arguments, callees, is_cautious=is_cautious)
     name = program.name if program.name.isidentifier() else "function"
     pullback = Reversal(activity).program(f"pullback_of_{name}")
     forward = _forward(activity, f"forward_of_{name}", pullback)

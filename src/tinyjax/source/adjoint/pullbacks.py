@@ -395,12 +395,17 @@ def written_count() -> int:
     return len(runtime.writes.log or ())
 
 
+def may_have_written() -> bool:
+    """Whether arrays may have been written to: nobody knows where there is no log."""
+    return runtime.writes.log is None or bool(runtime.writes.log)
+
+
 def is_cautious() -> bool:
     """Whether functions may change arrays that they are given."""
     return runtime.writes.is_cautious
 
 
-registry.inert.update((written_count, is_cautious))
+registry.inert.update((written_count, may_have_written, is_cautious))
 standard_library.WRITTEN[evaluated] = evaluated_within
 
 

@@ -248,6 +248,11 @@ def detached(x: Any) -> Any:
     return x
 
 
+@registry.adjoint_of(detached)
+def _detached_adjoint(ct: Any, y: Any, x: Any) -> Any:
+    return (ct,)
+
+
 # Rules of what changes arrays
 
 
