@@ -23,7 +23,6 @@ WRITING: Final = frozenset(
 )
 #: What gives a part of its first argument, whatever the others are.
 TAKING: Final = frozenset((operator.getitem, getattr, runtime.defined))
-_ARITHMETIC: Final = frozenset((*syntax.BINARY.values(), *syntax.UNARY.values(), abs))
 #: Operators that may put containers together, whose items are then shared.
 _JOINING: Final = frozenset((operator.add, operator.mul))
 #: Functions of NumPy that make arrays without any that they are made of.
@@ -169,7 +168,7 @@ def _is_number(atom: ir.Atom) -> bool:
 
 def _copies(function: Any) -> bool:
     """Whether a function gives arrays or numbers that share no memory with its arguments."""
-    if any(runtime.is_in(function, known) for known in (_ARITHMETIC, _COPYING, _MAKING)):
+    if any(runtime.is_in(function, known) for known in (syntax.ARITHMETIC, _COPYING, _MAKING)):
         return True
     is_mathematical = getattr(function, "__module__", "") in ("math", "cmath")
     return isinstance(function, np.ufunc) or is_mathematical

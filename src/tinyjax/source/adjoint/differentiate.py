@@ -230,7 +230,7 @@ class ReverseBlock:
         self.stack: ir.Variable = ir.Variable(0, names.STACK)
         self.cotangents: Cotangents = Cotangents(activity, writer, local=self.local)
         self.residuals: dict[ir.Variable, ir.Variable] = {}
-        #: The shadows of arrays, with how many calls of others there were before.
+        #: The shadows of arrays, with how many statements there were when they were asked for.
         self.shadows: dict[ir.Atom, tuple[ir.Variable, int]] = {}
 
         writer.arguments = [self.stack]
@@ -382,26 +382,17 @@ class ReverseBlock:
             else:
                 self.cotangents.give(target, part, definite=i in definite)
 
-    @property
-    def others(self) -> int:
-        """How many calls there are that may bring arrays other shadows."""
-        known = (runtime.replaced, runtime.increased, runtime.exchange, shadows.shadow_of)
-        return sum(
-            s.function not in known and registry.rule_of(s.function) is None
-            for s in self.writer.statements
-        )
-
     def shadowed(self, atom: ir.Atom) -> TypeGuard[ir.Variable]:
         return isinstance(atom, ir.Variable) and atom in self.activity.shadowed
 
     def shadow(self, array: ir.Variable) -> ir.Variable:
         """The shadow of an array, which is asked for once where nothing else happens in between."""
-        local = self.local(array)
-        count = self.others
-        if local not in self.shadows or self.shadows[local][1] != count:
+        local, statements = self.local(array), self.writer.statements
+        shadow, count = self.shadows.get(local, (None, 0))
+        if shadow is None or not all(map(_keeps_shadows, statements[count:])):
             shadow = self.writer.emit(shadows.shadow_of, local, name=cotangent_name(array))
-            self.shadows[local] = shadow, count
-        return self.shadows[local][0]
+        self.shadows[local] = shadow, len(statements)
+        return shadow
 
     def written(self, statement: ir.Statement, ct: Cotangent) -> None:
         """Take back what a statement wrote to an array, and the cotangent of what it wrote."""
@@ -521,6 +512,12 @@ class ReverseBlock:
                 return self.writer.emit_call(ir.Call(function, tuple(map(write, args))))
             case _:
                 raise AssertionError(f"a formula does not contain {ast.dump(node)}")
+
+
+def _keeps_shadows(statement: ir.Statement) -> bool:
+    """Whether a call certainly brings no array another shadow."""
+    known = (runtime.replaced, runtime.increased, runtime.exchange, shadows.shadow_of)
+    return statement.function in known or registry.rule_of(statement.function) is not None
 
 
 def cotangent_name(target: ir.Atom) -> str:

@@ -397,7 +397,8 @@ def written_count() -> int:
 
 def may_have_written() -> bool:
     """Whether arrays may have been written to: nobody knows where there is no log."""
-    return runtime.writes.log is None or bool(runtime.writes.log)
+    log = runtime.writes.log
+    return log is None or bool(log)
 
 
 def is_cautious() -> bool:

@@ -137,7 +137,17 @@ def captured_names(fun: Any) -> tuple[str, ...]:
 
 
 registry.inert.update(
-    (Pass, root_of, has_shadow, has_any, is_shadowed, shares, is_function, captured_names)
+    (
+        Pass,
+        root_of,
+        has_shadow,
+        has_any,
+        is_shadowed,
+        shares,
+        is_function,
+        is_one_of,
+        captured_names,
+    )
 )
 
 
@@ -185,26 +195,21 @@ def withdraw(ct: Any, y: Any, *operands: Any) -> Any:
         items = [withdraw(parts[i], y[i], *operands) for i in range(len(y))]
         return items if isinstance(y, list) else tuple(items)
     if isinstance(y, dict):
-        return {key: withdraw(part_of(ct, key), y[key], *operands) for key in y}
+        return {key: withdraw(containers.entry(ct, key), y[key], *operands) for key in y}
     if is_function(y):
         if is_one_of(y, operands):  # it closes over itself
             return ct
         own = {
-            k: withdraw(part_of(ct, k), runtime.captured(y, k), *operands, y)
+            k: withdraw(containers.entry(ct, k), runtime.captured(y, k), *operands, y)
             for k in captured_names(y)
         }
         return own or None
     if cotangents.is_record(y):
         names = cotangents.field_names(type(y))
-        return {k: withdraw(part_of(ct, k), getattr(y, k), *operands) for k in names}
+        return {k: withdraw(containers.entry(ct, k), getattr(y, k), *operands) for k in names}
     if containers.is_method(y):
-        return {"__self__": withdraw(part_of(ct, "__self__"), y.__self__, *operands)}
+        return {"__self__": withdraw(containers.entry(ct, "__self__"), y.__self__, *operands)}
     return ct
-
-
-def part_of(ct: Any, key: Any) -> Any:
-    """An entry of the cotangent of a dict or an object."""
-    return None if ct is None else ct.get(key)
 
 
 def emptied(array: Any) -> Any:

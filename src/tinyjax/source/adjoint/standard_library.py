@@ -49,14 +49,15 @@ def accumulated(items: Any, func: Any = None, *, initial: Any = None) -> Any:
 def with_room(fun: Any, *args: Any) -> Any:
     """``fun(*args)``, once more with a higher recursion limit if Python's is not enough.
 
-    A level of the user's recursion is three of its derivative. What was written is undone.
+    A level of the user's recursion is three of its derivative. What it wrote is undone.
     """
+    count = len(runtime.writes.log or ())
     try:
         return fun(*args)
     except RecursionError:
         if _room.given:
             raise
-    runtime.writes.undo()
+    runtime.writes.undo(count)
     _room.given = True
     frames.raise_limit(_FRAMES)
     try:

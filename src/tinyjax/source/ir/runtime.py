@@ -292,9 +292,9 @@ class Writes(threading.local):
     log: list[tuple[Any, Any, Any]] | None = None
     is_cautious: bool = False
 
-    def undo(self) -> None:
-        """Give all arrays what was there before."""
-        while self.log:
+    def undo(self, count: int = 0) -> None:
+        """Give all arrays what was there before, but for so many writes."""
+        while self.log and len(self.log) > count:
             array, index, before = self.log.pop()
             array[index] = before
 

@@ -53,6 +53,8 @@ UNARY: Final = {node: function for node, function, _ in _UNARY}
 #: How the calls of these functions are written.
 INFIX: Final = {function: text for _, function, text in (*_BINARY, *_COMPARISONS)}
 PREFIX: Final = {function: text for _, function, text in _UNARY}
+#: Operators that give numbers for numbers.
+ARITHMETIC: Final = frozenset((*BINARY.values(), *UNARY.values(), abs))
 
 
 def is_spread(node: ast.Call) -> bool:

@@ -18,8 +18,7 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import lax
 from tinyjax.core.values import Array
-from tinyjax.source.adjoint.rules import registry
-from tinyjax.source.ir import find, runtime, syntax
+from tinyjax.source.ir import find, runtime
 from tinyjax.source.staging import effects, ragged, session, values as staging_values
 
 #: Functions that have nothing to say about an array.
@@ -112,11 +111,10 @@ class StagedArray(staging_values.Changing):
             return StagedArray(self, view, value.shape, self.dtype)
         if not _is_basic(index):
             return session.this_session().call(operator.getitem, (self.value, index), {})
+        composed = self._composed(index)
+        if composed is not None:
+            return self.owner.item(composed)
         whole = index if isinstance(index, tuple) else (index,)
-        if self.view is not None and self.view.index is not None:
-            composed = _composed(self.view.index, whole, self.owner.ndim)
-            if composed is not None:
-                return self.owner.item(composed)
         shape = np.empty(self.shape, bool)[_of_shape(whole)].shape
         if not shape:
             return self.value[whole]
@@ -131,12 +129,10 @@ class StagedArray(staging_values.Changing):
         if isinstance(target, StagedArray):
             target.assign(value)
             return
-        if self.view is not None and self.view.index is not None and _is_basic(index):
-            whole = index if isinstance(index, tuple) else (index,)
-            composed = _composed(self.view.index, whole, self.owner.ndim)
-            if composed is not None:
-                self.owner.exchange(composed, value)
-                return
+        composed = self._composed(index)
+        if composed is not None:
+            self.owner.exchange(composed, value)
+            return
         if isinstance(value, Selected):
             if value.mask is not index:
                 raise find.refusal(
@@ -148,6 +144,17 @@ class StagedArray(staging_values.Changing):
             self.assign(jnp.where(_spread(index, self.ndim), jnp.asarray(value), self.value))
             return
         self.assign(self.value.at[index].set(jnp.asarray(value).astype(self.dtype)))
+
+    def _composed(self, index: Any) -> tuple[Any, ...] | None:
+        """The index into the owner of an item of a view; None where it is not simply one."""
+        if self.view is None or self.view.index is None or not _is_basic(index):
+            return None
+        second = index if isinstance(index, tuple) else (index,)
+        if any(part is None or part is Ellipsis for part in second):
+            return None
+        rest = list(second)
+        whole = [*self.view.index, *[slice(None)] * (self.owner.ndim - len(self.view.index))]
+        return tuple([rest.pop(0) if isinstance(x, slice) and rest else x for x in whole])
 
     def accumulate_at(self, index: Any, value: Any) -> None:
         """As ``np.add.at``."""
@@ -212,15 +219,6 @@ def _indexed(index: tuple[Any, ...], ndim: int) -> View:
         lambda x, y: x.at[index].set(y),
         index if simple and len(index) <= ndim else None,
     )
-
-
-def _composed(first: tuple[Any, ...], second: tuple[Any, ...], ndim: int) -> tuple[Any, ...] | None:
-    """The index of an item of an item; None where it is not simply one."""
-    if any(part is None or part is Ellipsis for part in second):
-        return None
-    rest = list(second)
-    whole = [*first, *[slice(None)] * (ndim - len(first))]
-    return tuple([rest.pop(0) if isinstance(x, slice) and rest else x for x in whole])
 
 
 def _is_mask(index: Any, shape: tuple[int, ...]) -> bool:
@@ -355,7 +353,7 @@ def _of_selected(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     whole = tuple([x.whole if isinstance(x, Selected) else at_now(x) for x in args])
     is_one = all(mask is masks[0] for mask in masks) and not any(map(np.ndim, others))
     call = session.this_session().call
-    if is_one and (fun in _ARITHMETIC or registry.is_elementwise(fun)) and not kwargs:
+    if is_one and ragged.is_elementwise(fun) and not kwargs:
         return Selected(masks[0], call(fun, whole, kwargs))
     if is_one and fun is np.sum and len(args) == 1 and not kwargs:
         mask = _spread(masks[0], whole[0].ndim)
@@ -367,7 +365,6 @@ def _of_selected(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     )
 
 
-_ARITHMETIC: Final = frozenset((*syntax.BINARY.values(), *syntax.UNARY.values(), abs))
 #: What goes through arrays, whose rows are views then.
 _GOING_THROUGH: Final = frozenset((zip, enumerate, reversed))
 

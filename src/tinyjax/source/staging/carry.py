@@ -108,7 +108,8 @@ class Carry:
         """
         count = len(run.graph.blocks[loop.header].arguments)
         places = tuple([i for i in range(count) if i != counter])
-        return cls(run, loop, places, iterates).following(arrival)
+        is_counted = counter is not None
+        return cls(run, loop, places, iterates, is_counted=is_counted).following(arrival)
 
     def following(self, arrival: exits.Arrival) -> Carry:
         """What is carried on from another arrival at the loop."""

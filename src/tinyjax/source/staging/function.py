@@ -231,8 +231,7 @@ def _call_known(
         window = _window(iterations, args[0], args[1])
         if window is not None:
             return window, args, kwargs
-    traced = staging_values.replaced((args, kwargs), iterations, staging_values.Known.array)
-    return staging_values.NOT_KNOWN, *traced
+    return staging_values.NOT_KNOWN, *_without_known(args, kwargs)
 
 
 def _window(iterations: staging_values.Iterations, start: Any, stop: Any) -> slice | None:

@@ -195,7 +195,6 @@ class LoopRun:
         counting = self.loop.counting
         assert counting is not None, "a loop over items counts"
         carry = Carry.of(self.run, self.loop, arrival, counting.counter, True)
-        carry = attrs.evolve(carry, is_counted=True)
         return carry.with_first_values(partial(self._scan, counting))
 
     def _scan(self, counting: Counting, carry: Carry) -> Outcome:
@@ -298,7 +297,6 @@ class LoopRun:
         rewind = self.run.session.mark()
         try:
             carry = Carry.of(self.run, self.loop, after, counting.counter, True)
-            carry = attrs.evolve(carry, is_counted=True)
             rest = items[after[counting.counter] :]
             return Rolled(carry, self.inner, rest, len(items)).made()
         except Exception:  # Python meets it too, or does without

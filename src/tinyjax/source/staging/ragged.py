@@ -202,7 +202,6 @@ def written(x: Array, index: Any, value: Any) -> Array:
 # Calls
 
 
-_ARITHMETIC: Final = frozenset((*syntax.BINARY.values(), *syntax.UNARY.values(), abs))
 _PRODUCTS: Final = frozenset((operator.matmul, np.matmul, np.dot))
 #: What a reduction takes in place of what is not there.
 _NEUTRAL: Final[dict[Any, float]] = {np.sum: 0, np.prod: 1, np.max: -np.inf, np.min: np.inf}
@@ -229,13 +228,18 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return call(operator.mul, (_with_axis(args[0], 1), _with_axis(args[1], 0)), {})
     if fun in _NEUTRAL and isinstance(first, Ragged) and len(args) <= 2 and {*kwargs} <= {"axis"}:
         return _reduced(fun, first, args[1] if len(args) == 2 else kwargs.get("axis"))
-    if (fun in _ARITHMETIC or registry.is_elementwise(fun)) and not kwargs:
+    if is_elementwise(fun) and not kwargs:
         return _elementwise(fun, args)
     raise find.refusal(
         "how long a slice with traced bounds is, is not known when the program is staged, and "
         f"{getattr(fun, '__name__', fun)} is not taken of one. Take what works element by element, "
         "sums, extrema and products of matrices, or give the bounds as static values."
     )
+
+
+def is_elementwise(fun: Any) -> bool:
+    """Whether a function of arrays, or an operator, works element by element."""
+    return fun in syntax.ARITHMETIC or registry.is_elementwise(fun)
 
 
 def _elementwise(fun: Any, args: tuple[Any, ...]) -> Any:

@@ -154,7 +154,7 @@ def evolve_adjoint(ct: Any, y: Any, record: Any, **changes: Any) -> Any:
     return {k: ct.get(k) for k in ct if k not in changes}, *[ct.get(name) for name in changes]
 
 
-def entry(ct: Any, name: str) -> Any:
+def entry(ct: Any, name: Any) -> Any:
     """An entry of a cotangent that is a dict or zero."""
     return None if ct is None else ct.get(name)
 
