@@ -22,7 +22,10 @@ def follow(
         rule: applies the rules of equations; None where the primitives' own do.
     """
     choices = Choices(transposer, totals, rule or _by_primitive)
-    return choices if choices.matters else None
+    if not choices.matters:
+        return None
+    choices.enter_seeds(transposer.eqns)
+    return choices
 
 
 class Choices:
@@ -66,6 +69,21 @@ class Choices:
             carried = choices_masks.carries(eqn) or (self._solves and self._is_of_system(eqn))
             if crossed or (carried and (after or self._multiplies(eqn))):
                 self._multiplied.update(eqn.out_binders)
+
+    def enter_seeds(self, eqns: Sequence[jx.JaxprEqn]) -> None:
+        """Begin with the sums that parameters of a program have from outside, where it enters.
+
+        What the program adds is then added to them in place, and not to an array of its own.
+        """
+        for eqn in eqns:
+            if eqn.primitive is not programs.enter_p:
+                continue
+            (outer, number), (var,) = eqn.inputs, eqn.out_binders
+            if outer in self._totals and number in self._totals and var not in self._totals:
+                self._totals[var] = self._totals.pop(outer)
+                mask = choices_masks.as_mask(self._totals.pop(number))
+                assert mask is not None, "a total is an array"
+                self._masks[var] = mask
 
     def _multiplies_numbers(self, eqns: Sequence[jx.JaxprEqn]) -> bool:
         """Say whether the cotangent of a number is multiplied further back, after it was chosen."""

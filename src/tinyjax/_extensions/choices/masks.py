@@ -14,7 +14,8 @@ from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 from tinyjax.core.transforms import batching
 from tinyjax.core.values import Array, operands as opd
 
-#: Says which elements of a cotangent were chosen: a bool for each, computed when first asked for.
+#: Says which elements of a cotangent were chosen, computed when first asked for: a bool for each,
+#: or a number, how often it was. Numbers are added, in place where cotangents are.
 Mask: TypeAlias = Callable[[], Array]
 
 
@@ -50,7 +51,7 @@ class Bounded:
             return self.whole(shape)
         if isinstance(mask, Bounded):
             return mask
-        return Bounded(cache(lambda: ew.and_(self.whole(shape)(), mask())), self)
+        return Bounded(both(self.whole(shape), mask), self)
 
     def is_whole(self, eqn: jx.JaxprEqn, masks: Sequence[Mask | None]) -> bool:
         """Say whether this is all that there is in the masks of an equation's results."""
@@ -64,8 +65,15 @@ def is_elementwise(eqn: jx.JaxprEqn) -> bool:
 
 
 def keeps_places(eqn: jx.JaxprEqn) -> bool:
-    """Say whether each element that is pulled back comes of one element of a cotangent."""
-    return is_elementwise(eqn) or _repeats(eqn) is False
+    """Say whether each element that is pulled back comes of one element of a cotangent.
+
+    That of a slice of a larger array does not: it is pulled back among zeros, and a loop may do so
+    in place, which must not take an array for an element.
+    """
+    if is_elementwise(eqn):
+        return True
+    sizes = [var.aval.size for var in eqn.out_binders]
+    return _repeats(eqn) is False and all(x.aval.size <= max(sizes) for x in eqn.inputs)
 
 
 def _repeats(eqn: jx.JaxprEqn) -> bool | None:
@@ -144,19 +152,30 @@ def choose(ct: prim.Tangent, mask: Mask | None) -> Array:
     """Return a cotangent that is zero where it was not chosen."""
     assert isinstance(ct, Array), "there is a cotangent"
     assert mask is not None, "what was not multiplied after a choice is as it is"
-    return ew.select(mask(), ct, opd.splat(0, ct.aval))
+    return ew.select(as_bools(mask()), ct, opd.splat(0, ct.aval))
 
 
 def either(x: Mask, y: Mask) -> Mask:
     """Return where one of two holds."""
     number = _common_bound((x, y))
-    some: Mask = cache(lambda: ew.or_(x(), y()))
+    some: Mask = cache(lambda: _combined(x(), y(), ew.or_, ew.add))
     return some if number is None else Bounded(some, number)
 
 
 def both(x: Mask, y: Mask) -> Mask:
     """Return where both of two hold."""
-    return cache(lambda: ew.and_(x(), y()))
+    return cache(lambda: _combined(x(), y(), ew.and_, ew.min_))
+
+
+def _combined(
+    x: Array,
+    y: Array,
+    of_bools: Callable[[Array, Array], Array],
+    of_numbers: Callable[[Array, Array], Array],
+) -> Array:
+    if x.dtype == y.dtype == dtypes.bool_:
+        return of_bools(x, y)
+    return of_numbers(*[ew.convert_element_type(z, dtypes.float32) for z in (x, y)])
 
 
 def as_number(mask: Mask | None, like: Array, dtype: dtypes.DType = dtypes.float32) -> Array:
@@ -170,7 +189,10 @@ def as_mask(number: prim.Tangent | None) -> Mask | None:
     """Return the mask that numbers stand for; None where there are none."""
     if not isinstance(number, Array):
         return None
-    mask: Mask = cache(lambda: as_bools(number))
+
+    def mask() -> Array:
+        return number
+
     return mask if number.shape else Bounded(mask)
 
 
@@ -199,9 +221,8 @@ def pulled_back(
     if is_elementwise(eqn):
         return [mask] * len(operands)
     if repeats is not None or _is_of_vectors(eqn):
-        dtype = dtypes.bool_ if repeats is False else dtypes.float32
-        moved = cache(lambda: _transposed(eqn, cotangents, operands, masks, dtype))
-        return [cache(lambda i=i: as_bools(moved()[i])) for i in range(len(operands))]
+        moved = cache(lambda: _transposed(eqn, cotangents, operands, masks, repeats is False))
+        return [cache(lambda i=i: _array(moved()[i])) for i in range(len(operands))]
     linear = [isinstance(x, prim.UndefinedPrimal) for x in operands]
     present = [m for m, ct in zip(masks, cotangents, strict=True) if ct is not prim.ZERO]
     solves = prim.SOLVES in eqn.primitive.rules.extensions
@@ -244,7 +265,7 @@ def _whole(mask: Mask, shape: tuple[int, ...], stack: tuple[int, ...]) -> Mask:
     """
 
     def of_operand() -> Array:
-        some = mask()
+        some = as_bools(mask())
         axes = tuple(range(len(stack), some.ndim))
         return broadcast_in_dim(reduce_or(some, axes), shape, stack)
 
@@ -256,8 +277,7 @@ def _of_cases(predicate: Array | prim.UndefinedPrimal, mask: Mask | None) -> Seq
     taken = _array(predicate)
     cases: list[Mask] = [lambda: taken, cache(lambda: ew.not_(taken))]
     if mask is not None:
-        outer = mask
-        cases = [cache(lambda case=case: ew.and_(outer(), case())) for case in cases]
+        cases = [both(mask, case) for case in cases]
     if not taken.shape:
         return [Bounded(case) for case in cases]
     number = _common_bound((mask,))
@@ -269,9 +289,12 @@ def _transposed(
     cotangents: prim.Tangents,
     operands: prim.Operands,
     masks: Sequence[Mask | None],
-    dtype: dtypes.DType,
+    moves_alone: bool,
 ) -> prim.Cotangents:
-    """Apply a transpose rule to masks, as numbers of a dtype."""
+    """Apply a transpose rule to masks: to bools if it moves them alone, or else to numbers."""
+    values = [None if mask is None else mask() for mask in masks]
+    are_bools = all(value is None or value.dtype == dtypes.bool_ for value in values)
+    dtype = dtypes.bool_ if moves_alone and are_bools else dtypes.float32
     numbers = [
         opd.splat(0, var.aval.with_dtype(dtype))
         if isinstance(ct, prim.Zero)
