@@ -21,10 +21,12 @@ from tinyjax._primitives.wrap_index import (
     same_dtype,
     wrap_index,
 )
+from tinyjax.core import updates
 from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
 from tinyjax.core.primitives.rules import def_linear, def_transposes
 from tinyjax.core.stablehlo import Lowering, Values, types as hlo
 from tinyjax.core.tracing import Primitive, checking, primitive as prim, trace as tr
+from tinyjax.core.tracing.jaxpr import Atom, JaxprEqn, Lit, Var
 from tinyjax.core.values import Array, ArrayLike, ShapedArray, integers as ints, operands as opd
 from tinyjax.errors import DtypeError, ShapeError
 
@@ -233,6 +235,42 @@ def _into_update(ct: Array, x: object, update: prim.UndefinedPrimal, *starts: Ar
 
 
 def_transposes(dynamic_update_slice_p, _into_operand, _into_update)
+
+
+@dynamic_update_slice_p.def_rule(updates.ADDED)
+def _dynamic_update_added(eqn: JaxprEqn, array: Atom, out: Var) -> Sequence[JaxprEqn]:
+    before, update, *starts = eqn.inputs
+    if not updates.is_zero(before):
+        return ()
+    return _added_at(eqn, array, update, starts, out)
+
+
+@slicing.pad_p.def_rule(updates.ADDED)
+def _padded_added(eqn: JaxprEqn, array: Atom, out: Var) -> Sequence[JaxprEqn]:
+    update, value = eqn.inputs
+    config = eqn.params.config
+    if not updates.is_zero(value) or any(
+        min(low, high) < 0 or inside for low, high, inside in config
+    ):
+        return ()
+    aval = ShapedArray((), dtypes.int32)
+    starts = [Lit(opd.splat(low, aval), aval) for low, _, _ in config]
+    return _added_at(eqn, array, update, starts, out)
+
+
+def _added_at(
+    eqn: JaxprEqn, array: Atom, update: Atom, starts: Sequence[Atom], out: Var
+) -> Sequence[JaxprEqn]:
+    """Return equations that add to a part of an array."""
+    before, after = Var(update.aval), Var(update.aval)
+    params = DynamicSliceParams(update.aval.shape)
+    return [
+        JaxprEqn(dynamic_slice_p, (array, *starts), params, (before,), eqn.source),
+        JaxprEqn(ew.add, (before, update), prim.NO_PARAMS, (after,), eqn.source),
+        JaxprEqn(
+            dynamic_update_slice_p, (array, after, *starts), prim.NO_PARAMS, (out,), eqn.source
+        ),
+    ]
 
 
 @dynamic_update_slice_p.def_batch

@@ -12,6 +12,7 @@ on CPU that is the last.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from math import prod
 from operator import attrgetter
@@ -23,11 +24,13 @@ import numpy as np
 from tinyjax import dtypes, errors
 from tinyjax._base import records
 from tinyjax._primitives import modes, windows as primitives_windows
+from tinyjax.core import updates
 from tinyjax.core.primitives import elementwise as ew, families, identities, rules, shape as sh
 from tinyjax.core.primitives.broadcast import Combine
 from tinyjax.core.primitives.reduce import highest, lowest
 from tinyjax.core.stablehlo import Lowering, types as hlo
 from tinyjax.core.tracing import Primitive, bind, bind1, primitive as prim
+from tinyjax.core.tracing.jaxpr import Atom, JaxprEqn, Var
 from tinyjax.core.values import Array, ShapedArray, concrete, integers as ints, operands as opd
 
 Scalar = bool | int | float | complex
@@ -566,6 +569,13 @@ def windows_distinct(
 # scatter_add
 
 scatter_add_p: Primitive[ScatterParams] = declare("scatter_add", np.add, Lowering.add, "iufc")
+
+
+@scatter_add_p.def_rule(updates.ADDED)
+def _scatter_added(eqn: JaxprEqn, array: Atom, out: Var) -> Sequence[JaxprEqn]:
+    if not updates.is_zero(eqn.inputs[0]):
+        return ()
+    return [attrs.evolve(eqn, inputs=(array, *eqn.inputs[1:]), out_binders=(out,))]
 
 
 def _def_accumulating_jvp(primitive: Primitive[ScatterParams]) -> None:

@@ -7,12 +7,16 @@ read an array at some places are such loops, since cotangents are added there.
 
 A barrier behind such a read, through which the array and what was read go, puts the read before the
 updates, once.
+
+A backward pass adds an array that is zero but where something was read. XLA adds in place where it
+sees one such array alone, so what is added is written as an update of the sum (``ADDED``).
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import chain
 from typing import Final
 
 import attrs
@@ -24,6 +28,17 @@ from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 #: a call, which takes as long as to copy so many bytes.
 _WHOLE_LOOP: Final = 16_384
 _COPIED: Final = 4_096
+
+
+#: The rule of a primitive that puts values into an array: takes an equation, an array, and a
+#: variable; returns equations that add what is put among zeros to the array, and give the variable,
+#: or none where it is not put among zeros.
+ADDED: Final[prim.RuleKey[Callable[[jx.JaxprEqn, jx.Atom, jx.Var], Sequence[jx.JaxprEqn]]]] = (
+    prim.RuleKey("added")
+)
+
+#: Marks the primitive that adds two arrays.
+SUM: Final[prim.RuleKey[Callable[[], bool]]] = prim.RuleKey("sum")
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -48,6 +63,7 @@ def schedule(body: jx.Jaxpr) -> Schedule:
 
 
 def _schedule(body: jx.Jaxpr) -> Schedule:
+    body = _with_sums_in_place(body)
     arrays = _updated_arrays(body)
     if not arrays:
         return Schedule(body.eqns, {}, ())
@@ -74,6 +90,59 @@ def _schedule(body: jx.Jaxpr) -> Schedule:
             return Schedule(body.eqns, {}, computed)
         left = postponed
     return Schedule(written if reads else body.eqns, reads, {*reads.values(), *computed})
+
+
+def is_zero(atom: jx.Atom) -> bool:
+    """Say whether it is a constant array of zeros."""
+    return isinstance(atom, jx.Lit) and not atom.value.host.any()
+
+
+def _with_sums_in_place(body: jx.Jaxpr) -> jx.Jaxpr:
+    """Add in place what a program adds among zeros, one after the other."""
+    #: Arrays that are zero but at some places: the equations that put values there.
+    parts: dict[jx.Atom, Sequence[jx.JaxprEqn]] = {}
+    for eqn in body.eqns:
+        if ADDED in eqn.primitive.rules.extensions and any(map(is_zero, eqn.inputs)):
+            parts[eqn.out_binders[0]] = (eqn,)
+    if not parts:
+        return body
+    uses = Counter([*chain.from_iterable([eqn.inputs for eqn in body.eqns]), *body.outs])
+    written: dict[jx.Var, Sequence[jx.JaxprEqn]] = {}
+    sums: dict[jx.Atom, Sequence[jx.Var]] = {}  # that parts have been added to, and are of others
+    for eqn in body.eqns:
+        if SUM not in eqn.primitive.rules.extensions:
+            continue
+        (out,), (x, y) = eqn.out_binders, eqn.inputs
+        if x in parts:
+            x, y = y, x
+        if y not in parts or uses[y] > 1 or isinstance(x, jx.Lit):
+            continue
+        if x in parts:
+            if uses[x] == 1:
+                parts[out] = (*parts[x], *parts[y])
+                sums[out] = (*sums.get(x, ()), *sums.get(y, ()), out)
+        elif added := _added(parts[y], x, out):
+            inside = [*[part.out_binders[0] for part in parts[y]], *sums.get(y, ())]
+            written |= {out: added, **dict.fromkeys(inside, ())}
+    eqns = [
+        written.get(eqn.out_binders[0], (eqn,)) if eqn.out_binders else (eqn,) for eqn in body.eqns
+    ]
+    return attrs.evolve(body, eqns=tuple(chain.from_iterable(eqns)))
+
+
+def _added(parts: Sequence[jx.JaxprEqn], array: jx.Var, out: jx.Var) -> Sequence[jx.JaxprEqn]:
+    """Return the equations that add parts to an array; none if there are no such for one."""
+    if array.aval != out.aval:
+        return ()
+    eqns: list[jx.JaxprEqn] = []
+    for i, part in enumerate(parts):
+        after = out if i == len(parts) - 1 else jx.Var(out.aval)
+        added = part.primitive.rule(ADDED)(part, array, after)
+        if not added:
+            return ()
+        eqns += added
+        array = after
+    return eqns
 
 
 def _early_reads(body: jx.Jaxpr, arrays: Mapping[jx.Var, jx.Var]) -> dict[jx.Var, jx.Var]:
