@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import inf
 from typing import Final, TypeVar
 
 import attrs
@@ -37,7 +38,11 @@ from tinyjax.core.control_flow.bodies import (
     grown,
 )
 from tinyjax.core.control_flow.common import Observer, def_loop, in_phase
-from tinyjax.core.control_flow.scan import linearize_stacking
+from tinyjax.core.control_flow.scan import (
+    Residuals,
+    linearize_stacking,
+    repeated_residuals,
+)
 from tinyjax.core.control_flow.while_loop import while_p
 from tinyjax.core.jit import program
 from tinyjax.core.lowering import lower_jaxpr
@@ -126,6 +131,9 @@ Step = Callable[[Array, Arrays], Arrays]
 #: Pulls cotangents back through an iteration: takes its number, the state before it, what has been
 #: summed or collected so far, and the cotangents of the state after it; returns the latter two.
 Pull = Callable[[Array, Arrays, S, Arrays], tuple[S, Arrays]]
+#: How often a loop has run, the residuals that are the same in every iteration, and the stacks of
+#: the others, by their numbers.
+_Residuals = tuple[Array, dict[int, Array], dict[int, Array]]
 #: What a body of a loop computes: takes its operands; returns its results.
 _Body = Callable[[LoopOperands[Array]], list[Array]]
 
@@ -400,18 +408,13 @@ def linearize_while(
     nonzero_in = body.tangents(params.operands(nonzero)[1])
     if not any(nonzero_in.carry):
         return tr.bind(while_p, primals, params), nonzero_in.carry, lambda _: ()
-    stacks = _stacks_states(params)
     programs = params.body.derive(
         (
             "reverse",
-            params.condition,
-            params.num_condition,
-            params.checkpoints,
-            params.observer,
-            stacks,
-            tuple(nonzero),
+            *(params.condition, params.num_condition, params.checkpoints, params.observer),
+            *(params.memory, params.most, settings().debugging, tuple(nonzero)),
         ),
-        lambda: _while_programs(params, nonzero_in, stacks),
+        lambda: _while_programs(params, nonzero_in),
     )
     args = params.operands(primals)[1]
     outs, push = programs.run(primals, len(args.carry))
@@ -423,21 +426,123 @@ def linearize_while(
     return outs, nonzero_in.carry, tangent_map
 
 
-def _while_programs(
-    params: primitives.WhileParams, nonzero: LoopOperands[bool], stacks: bool
-) -> _Programs:
+def _while_programs(params: primitives.WhileParams, nonzero: LoopOperands[bool]) -> _Programs:
     body = params.loop_body
     replay = _Replay.of(body, nonzero, tuple(nonzero.carry))
     fixed = params.condition.in_avals[: params.num_condition]
-    record = _record_stacked if stacks else _record_while
+    operands, linear = [*fixed, *params.body.in_avals], replay.linear
+    may_stack = _may_stack(params)
+    if may_stack and params.most is not None and _bytes_kept(replay, params.most) <= params.memory:
+        residuals = _WhileResiduals(params, params.most, replay.halves)
+        return _Programs.of(
+            operands, linear, residuals.record, residuals.push, residuals.pull, replay
+        )
+    record = _record_stacked if may_stack and params.checkpoints >= MANY else _record_while
     return _Programs.of(
-        [*fixed, *params.body.in_avals],
-        replay.linear,
+        operands,
+        linear,
         lambda args: record(args, params, replay),
         lambda kept, tangents: _push_while(kept, tangents, params, replay),
         lambda kept, cotangents, replay: _pull_while(kept, cotangents, params, replay),
         replay,
     )
+
+
+def _may_stack(params: primitives.WhileParams) -> bool:
+    """Return whether an iteration may be run once: nobody counts them, and none has effects."""
+    effects = effects_of_program(params.condition).any or effects_of_program(params.body).any
+    return params.observer is None and not effects and not settings().debugging
+
+
+def _bytes_kept(replay: _Replay, iterations: int) -> float:
+    """Return how many bytes the residuals of so many iterations take."""
+    residuals = replay.halves.tangent.in_avals[: len(replay.halves.forwarded)]
+    sizes = [aval.nbytes for aval in residuals]
+    return iterations * sum(sizes) if all(type(size) is int for size in sizes) else inf
+
+
+@attrs.frozen(eq=False, repr=False)
+class _WhileResiduals:
+    """The derivatives of a loop that stacks residuals, since it is known how often it runs at most.
+
+    Attributes:
+        params: of the loop.
+        most: how often it runs at most.
+        halves: its body, linearized.
+    """
+
+    params: primitives.WhileParams
+    most: int
+    halves: LinearizedJaxpr
+
+    def record(self, args: Arrays) -> tuple[Arrays, _Residuals]:
+        """Run the loop; return its last state, and what its derivatives need."""
+        fixed, operands = self.params.operands(args)
+        m = len(operands.carry)
+        kept = Residuals.of(self.halves, operands, m)
+        body = kept.body
+        stacks: Arrays = [
+            sh.full((self.most, *aval.shape), 0, aval.dtype) for aval in body.out_avals.ys
+        ]
+
+        def goes_on(now: tuple[Arrays, Array, Arrays]) -> Array:
+            return eval_jaxpr(self.params.condition, [*fixed, *now[0]])[0]
+
+        def iteration(now: tuple[Arrays, Array, Arrays]) -> tuple[Arrays, Array, Arrays]:
+            state, n, stacks = now
+            outs = eval_jaxpr(body.jaxpr, [*body.closed, *operands.consts, *state])
+            return outs[:m], plus(n, 1), write(stacks, outs[m:], n)
+
+        state, n, stacks = self._loop(goes_on, iteration, (operands.carry, integer(0), stacks))
+        values = dict(zip(kept.constant, kept.values, strict=True))
+        return state, (n, values, dict(zip(kept.stacked, stacks, strict=True)))
+
+    def push(self, recorded: _Residuals, tangents: LoopOperands[Array]) -> Arrays:
+        """Apply the tangent maps of the iterations, one after the other."""
+        n = recorded[0]
+
+        def iteration(now: tuple[Array, Arrays]) -> tuple[Array, Arrays]:
+            i, state = now
+            residuals = self._at(i, recorded)
+            after = eval_jaxpr(self.halves.tangent, [*residuals, *tangents.consts, *state])
+            return plus(i, 1), after
+
+        start = (integer(0), tangents.carry)
+        return self._loop(lambda now: lt(now[0], n), iteration, start)[1]
+
+    def pull(
+        self, recorded: _Residuals, cotangents: LoopResults[Array], replay: _Replay
+    ) -> LoopOperands[Array]:
+        """Pull cotangents of the last state back to the constants and the first state."""
+        linear = replay.linear
+
+        def iteration(now: tuple[Array, Arrays, Arrays]) -> tuple[Array, Arrays, Arrays]:
+            i, sums, state = now
+            i = plus(i, -1)
+            into = replay.pull_back(self._at(i, recorded), state, sums)
+            sums = cotangents_of(into.consts, linear.consts)
+            return i, sums, cotangents_of(into.carry, linear.carry)
+
+        zeros: Arrays = [sh.zero_cotangent(aval) for aval in linear.consts]
+        start = (recorded[0], zeros, cotangents.carry)
+        _, sums, first = self._loop(lambda now: gt(now[0], integer(0)), iteration, start)
+        return LoopOperands(sums, first)
+
+    def _loop(self, goes_on: Callable[[S], Array], iteration: Callable[[S], S], start: S) -> S:
+        checkpoints, memory = self.params.checkpoints, self.params.memory
+        return primitives.run_while(
+            goes_on, iteration, start, checkpoints, memory=memory, most=self.most
+        )
+
+    def _at(self, i: Array, recorded: _Residuals) -> list[Array]:
+        """Return the residuals of an iteration."""
+        _, values, stacks = recorded
+        avals = [self.halves.tangent.in_avals[number] for number in stacks]
+        rows = schedule.read([*stacks.values()], i, avals)
+        residuals = {**values, **dict(zip(stacks, rows, strict=True))}
+        repeated = repeated_residuals(self.halves, len(self.halves.nonzero_out))
+        numbers = range(len(self.halves.forwarded))
+        return [residuals[repeated.get(number, number)] for number in numbers]
 
 
 @tree.register_dataclass
@@ -475,17 +580,6 @@ def _record_while(
     start = (init, integer(0), Online.start(replay.part(init), size))
     state, n, online = primitives.run_while(goes_on, iteration, start, size, params.observer)
     return state, _Recorded(operands.marked(replay.needed), n, online.kept)
-
-
-def _stacks_states(params: primitives.WhileParams) -> bool:
-    """Return whether to stack states: there is room for many, and none is to be counted."""
-    effects = effects_of_program(params.condition).any or effects_of_program(params.body).any
-    return (
-        params.checkpoints >= MANY
-        and params.observer is None
-        and not effects
-        and not settings().debugging
-    )
 
 
 def _record_stacked(

@@ -464,6 +464,7 @@ def _while(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]
         LoopOperands(p.lengths, ()) + operands,
         params.checkpoints,
         params.observer,
+        params.memory,
     )
 
 

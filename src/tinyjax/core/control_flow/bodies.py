@@ -407,11 +407,7 @@ class LoopBody:
         if not computed:
             return self, values
         names: dict[jx.Atom, jx.Var] = {x: jx.Var(x.aval) for x in computed}
-        eqns = [
-            attrs.evolve(eqn, inputs=tuple([names.get(x, x) for x in eqn.inputs]))
-            for eqn in jaxpr.eqns
-        ]
-        outs = tuple([names.get(x, x) for x in jaxpr.outs])
-        given = program_rules.dce(jx.Jaxpr((*names.values(), *jaxpr.in_binders), tuple(eqns), outs))
+        eqns, outs = program_rules.renamed(jaxpr, names)
+        given = program_rules.dce(jx.Jaxpr((*names.values(), *jaxpr.in_binders), eqns, outs))
         closed = (*computed.values(), *self.closed)
         return LoopBody(given, len(names) + self.num_consts, self.num_carry, closed), values

@@ -97,6 +97,8 @@ class WhileParams(prim.Params):
         num_body: how many the body has; they come next, and then the state.
         checkpoints: how many states reverse mode keeps.
         observer: who looks on while it runs.
+        memory: how many bytes reverse mode may take to keep the residuals of all iterations.
+        most: how often it runs at most; None where that is not known (``trip_counts``).
     """
 
     condition: jx.Jaxpr
@@ -105,6 +107,8 @@ class WhileParams(prim.Params):
     num_body: int
     checkpoints: int
     observer: Observer | None = None
+    memory: int = 0
+    most: int | None = None
 
     @property
     def loop_body(self) -> LoopBody:
@@ -132,6 +136,8 @@ def bind_while(
     operands: LoopOperands[Array],
     checkpoints: int,
     observer: Observer | None = None,
+    memory: int = 0,
+    most: int | None = None,
 ) -> Sequence[Array]:
     """Bind a loop whose body may change the weakness of its state.
 
@@ -142,12 +148,13 @@ def bind_while(
         operands: these.
         checkpoints: how many states reverse mode keeps.
         observer: who looks on while it runs.
+        memory: how many bytes reverse mode may take to keep the residuals of all iterations.
+        most: how often it runs at most, where that is known.
     """
     body = body.stabilised()
     consts = (*condition.consts, *fixed)
-    params = WhileParams(
-        condition.jaxpr, body.jaxpr, len(consts), body.num_consts, checkpoints, observer
-    )
+    sizes = len(consts), body.num_consts
+    params = WhileParams(condition.jaxpr, body.jaxpr, *sizes, checkpoints, observer, memory, most)
     return bind(while_p, (*consts, *body.closed, *operands.flat), params)
 
 
@@ -157,6 +164,8 @@ def run_while(
     state: T,
     checkpoints: int,
     observer: Observer | None = None,
+    memory: int = 0,
+    most: int | None = None,
 ) -> T:
     """Bind a loop of functions of a tree, which may close over tracers."""
     leaves, structure = tree.flatten(state)
@@ -166,7 +175,8 @@ def run_while(
     body = stage(lambda *args: tree.leaves(iteration(unflatten(args))), avals)
     operands: LoopOperands[Array] = LoopOperands((), leaves)
     loop_body = LoopBody.closing_over(body, operands)
-    return unflatten(bind_while(condition, (), loop_body, operands, checkpoints, observer))
+    last = bind_while(condition, (), loop_body, operands, checkpoints, observer, memory, most)
+    return unflatten(last)
 
 
 # What is needed of loops

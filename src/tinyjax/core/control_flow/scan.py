@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar, overload
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from tinyjax import dtypes, errors, tree
 from tinyjax._base.frames import describe_function, imitate
-from tinyjax.core.control_flow import common
+from tinyjax.core.control_flow import common, trip_counts
 from tinyjax.core.control_flow.bodies import (
     LoopBody,
     LoopOperands,
@@ -263,40 +263,93 @@ def linearize_stacking(
     body, num_outs = params.loop_body, len(params.jaxpr.outs)
     args = body.operands(primals)
     nonzero_in, lin = body.linearized(body.operands(nonzero))
-    primal = LoopBody.closing_over(lin.primal, args)
-    varying = primal.varying()
-    inputs: dict[Atom, Array] = dict(zip(primal.binders.xs, args.xs, strict=True))
-    residuals = _residuals(lin, num_outs)
-    of_inputs: list[int] = []
-    of_consts: list[int] = []
-    stacked: Sequence[int] = range(len(residuals))
-    # in a nest there may be many, which most often are all stacked
-    if not (varying.issuperset(residuals) and inputs.keys().isdisjoint(residuals)):
-        rest: list[int] = []
-        for i, x in enumerate(residuals):
-            (of_inputs if x in inputs else rest if x in varying else of_consts).append(i)
-        stacked = rest
-    at, binders = residuals.__getitem__, lin.tangent.in_binders
-    results = (*primal.jaxpr.outs[:num_outs], *map(at, stacked))
-    stacking = attrs.evolve(primal, jaxpr=attrs.evolve(primal.jaxpr, outs=results))
-    stacking, fixed = stacking.hoisted(varying, [*map(at, of_consts)], args.consts)
-    outs = bind_scan(stacking, args, params).flat
-    stacks = [*map(inputs.__getitem__, map(at, of_inputs)), *outs[num_outs:]]
+    kept = Residuals.of(lin, args, num_outs)
+    outs = bind_scan(kept.body, args, params).flat
+    at, binders = args.xs.__getitem__, lin.tangent.in_binders
+    stacks = [*map(at, kept.inputs.values()), *outs[num_outs:]]
 
     read = binders.__getitem__
-    reading = LoopOperands([*map(read, of_consts)], (), [*map(read, (*of_inputs, *stacked))])
-    reading += nonzero_in.cut(binders[len(residuals) :])
-    tangent = LoopBody.of(reading, lin.tangent.eqns, lin.tangent.outs)
+    rows = [*map(read, (*kept.inputs, *kept.stacked))]
+    reading = LoopOperands([*map(read, kept.constant)], (), rows)
+    reading += nonzero_in.cut(binders[len(lin.forwarded) :])
+    same: dict[Atom, Var] = {binders[i]: binders[number] for i, number in kept.repeated.items()}
+    eqns, tangent_outs = program_rules.renamed(lin.tangent, same)
+    tangent = LoopBody.of(reading, eqns, tangent_outs)
 
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
         given = body.operands(prim.with_zeros(nonzero, tangents))
         return bind_scan(
             tangent,
-            LoopOperands(fixed, (), stacks) + first_tangents(args, given, nonzero_in),
+            LoopOperands(kept.values, (), stacks) + first_tangents(args, given, nonzero_in),
             attrs.evolve(params, observer=common.in_phase(params.observer, "tangent")),
         ).flat
 
     return outs[:num_outs], lin.nonzero_out, tangent_map
+
+
+@attrs.frozen(eq=False, repr=False)
+class Residuals:
+    """What the tangent map of a loop's body reads of its iterations, and where it is found.
+
+    Attributes:
+        body: the primal half of the body; after its results it returns the residuals to stack.
+        constant: the numbers of the residuals that are the same in every iteration.
+        values: these residuals.
+        inputs: of each residual that is a slice of an input, the input's number.
+        stacked: the numbers of those that the body returns.
+        repeated: of each residual that is equal to one before it, such as an index that is used
+            twice, the number of that one. It is in none of the others.
+    """
+
+    body: LoopBody
+    constant: Sequence[int]
+    values: Sequence[Array]
+    inputs: Mapping[int, int]
+    stacked: Sequence[int]
+    repeated: Mapping[int, int]
+
+    @classmethod
+    def of(cls, lin: LinearizedJaxpr, args: LoopOperands[Array], num_outs: int) -> Residuals:
+        """Find them, of a body that was linearized, and the operands of the loop."""
+        primal = LoopBody.closing_over(lin.primal, args)
+        varying = primal.varying()
+        slices: dict[Atom, int] = {x: i for i, x in enumerate(primal.binders.xs)}
+        residuals, repeated = _residuals(lin, num_outs), repeated_residuals(lin, num_outs)
+        inputs: dict[int, int] = {}
+        constant: list[int] = []
+        stacked: Sequence[int] = range(len(residuals))
+        # in a nest there may be many, which most often are all stacked
+        if repeated or not (varying.issuperset(residuals) and slices.keys().isdisjoint(residuals)):
+            rest: list[int] = []
+            for i, x in enumerate(residuals):
+                if i in repeated:
+                    continue
+                if x in slices:
+                    inputs[i] = slices[x]
+                else:
+                    (rest if x in varying else constant).append(i)
+            stacked = rest
+        at = residuals.__getitem__
+        results = (*primal.jaxpr.outs[:num_outs], *map(at, stacked))
+        stacking = attrs.evolve(primal, jaxpr=attrs.evolve(primal.jaxpr, outs=results))
+        body, values = stacking.hoisted(varying, [*map(at, constant)], args.consts)
+        return cls(body, constant, values, inputs, stacked, repeated)
+
+
+def repeated_residuals(lin: LinearizedJaxpr, num_outs: int) -> Mapping[int, int]:
+    """Return of each residual that is equal to one before it that one's number."""
+
+    def find() -> dict[int, int]:
+        residuals = _residuals(lin, num_outs)
+        if len(residuals) < 2:
+            return {}
+        same = program_rules.equal_values(lin.primal.jaxpr)
+        first: dict[Atom, int] = {}
+        numbers = [first.setdefault(same.get(x, x), i) for i, x in enumerate(residuals)]
+        return {i: number for i, number in enumerate(numbers) if number < i}
+
+    found: dict[int, int] = lin.primal.jaxpr.derive(("repeated residuals", num_outs), find)
+    return found
 
 
 def _residuals(lin: LinearizedJaxpr, num_outs: int) -> Sequence[Atom]:
@@ -313,6 +366,7 @@ def _residuals(lin: LinearizedJaxpr, num_outs: int) -> Sequence[Atom]:
 def _scan_linearize(
     primals: prim.Arrays, nonzero: Sequence[bool], params: ScanParams
 ) -> prim.LinearizeResult:
+    params = trip_counts.of_scan(params, primals)
     if params.checkpoints is None or not params.length:
         return linearize_stacking(primals, nonzero, params)
     return scan_p.rule(program_rules.CHECKPOINTED)(primals, nonzero, params)

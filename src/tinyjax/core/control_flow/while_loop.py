@@ -12,7 +12,7 @@ import attrs
 from tinyjax import dtypes, errors, tree
 from tinyjax._base.frames import describe_function
 from tinyjax._primitives.dynamic_slice import dynamic_index_in_dim
-from tinyjax.core.control_flow import common
+from tinyjax.core.control_flow import common, trip_counts
 from tinyjax.core.control_flow.bodies import (
     LoopBody,
     LoopOperands,
@@ -54,7 +54,7 @@ S = TypeVar("S")
 
 #: How many states reverse mode keeps, where the user says nothing: as many as these bytes have room
 #: for, twice, but no fewer and no more.
-_MEMORY: Final = 1 << 20
+MEMORY: Final = 1 << 20
 _FEWEST: Final = 32
 _MOST: Final = 256
 
@@ -170,6 +170,8 @@ def _while_jvp(
         args + first_tangents(args, given, nonzero),
         params.checkpoints,
         params.observer,
+        params.memory,
+        params.most,
     )
     return outs[:n], prim.with_zeros(nonzero_out, outs[n:])
 
@@ -178,7 +180,8 @@ def _while_jvp(
 def _while_linearize(
     primals: prim.Arrays, nonzero: Sequence[bool], params: WhileParams
 ) -> prim.LinearizeResult:
-    return while_p.rule(program_rules.CHECKPOINTED)(primals, nonzero, params)
+    counted = trip_counts.of_while(params, primals)
+    return while_p.rule(program_rules.CHECKPOINTED)(primals, nonzero, counted)
 
 
 @while_p.def_batch
@@ -219,8 +222,8 @@ def _while_batch(
         outs = _bind_masked(mapped, params, programs, fixed, operands, batched)
     else:
         body, _ = of_body(batched.carry)
-        kept, observer = params.checkpoints, params.observer
-        outs = bind_while(condition, fixed, body, operands, kept, observer)
+        kept, options = params.checkpoints, (params.observer, params.memory, params.most)
+        outs = bind_while(condition, fixed, body, operands, kept, *options)
     return outs, common.at_front(batched.carry)
 
 
@@ -287,6 +290,8 @@ def _bind_masked(
         masked,
         params.checkpoints,
         params.observer,
+        params.memory,
+        params.most,
     )
     return outs[1:]
 
@@ -338,6 +343,10 @@ def while_loop(
     second is kept, then every fourth, and so on, and each iteration is run again, once: for the
     square of their number, and a little more often beyond that.
 
+    Where the program says how often the loop runs at most, as where it counts up to the counter of
+    a loop around it, no iteration is run again: what the derivative of each reads is kept, if there
+    is room in ``memory`` for so many.
+
     With room for fewer states the body is run again from those kept, ``checkpoints`` at a time, the
     first included. While the loop runs its length is unknown; the states to keep are those that
     would be cheapest if the loop ended one iteration later. After the end the length is known, and
@@ -354,8 +363,8 @@ def while_loop(
         init_val: the first state, a tree of arrays.
         checkpoints: how many states reverse mode keeps, at least one; None for as many as
             ``memory`` has room for, but at least 32.
-        memory: how many bytes reverse mode takes for states; by default 1 MiB, and no more than 256
-            states take.
+        memory: how many bytes reverse mode takes for states, or for what it keeps of iterations; by
+            default 1 MiB, and no more than 256 states take.
 
     Returns:
         The first state for which the condition does not hold.
@@ -419,15 +428,16 @@ def while_loop(
         loop.body.jaxpr,
         len(test.consts),
         len(loop.body.consts),
-        _states_kept(loop.carry, memory) if checkpoints is None else checkpoints,
+        states_kept(loop.carry, memory) if checkpoints is None else checkpoints,
         loop.observer,
+        0 if checkpoints is not None else MEMORY if memory is None else memory,
     )
     last, _ = loop.run(lambda operands: tr.bind(while_p, (*test.consts, *operands), params))
     result: S = tree.unflatten(state_tree, last)
     return result
 
 
-def _states_kept(state: Sequence[Array], memory: int | None) -> int:
+def states_kept(state: Sequence[Array], memory: int | None = None) -> int:
     """Return how many states like this one reverse mode keeps.
 
     Args:
@@ -437,5 +447,5 @@ def _states_kept(state: Sequence[Array], memory: int | None) -> int:
     size = sum([x.aval.nbytes for x in state])
     if type(size) is not int:  # symbolic
         return _FEWEST
-    most = (_MEMORY if memory is None else memory) // max(2 * size, 1)
+    most = (MEMORY if memory is None else memory) // max(2 * size, 1)
     return max(_FEWEST, most if memory is not None else min(most, _MOST))

@@ -6,7 +6,7 @@ depend on which operands, and what it can do without. So programs lose what noth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence, Set
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence, Set
 from operator import is_
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
@@ -129,6 +129,46 @@ COMPOSITION: Final[RuleKey[Callable[[prim.Avals, Any], jx.Jaxpr | None]]] = Rule
 
 
 T = TypeVar("T")
+
+
+# What is the same
+
+
+def equal_values(jaxpr: jx.Jaxpr) -> dict[jx.Atom, jx.Var]:
+    """Return of each variable that is computed as another one before it is, that one."""
+    same: dict[jx.Atom, jx.Var] = {}
+    computed: dict[object, jx.Var] = {}
+    for eqn in jaxpr.eqns:
+        if len(eqn.out_binders) != 1 or eqn.primitive.effectful or jx.subjaxprs(eqn.params):
+            continue
+        (out,) = eqn.out_binders
+        operands = [_identity(same.get(x, x)) for x in eqn.inputs]
+        try:
+            first = computed.setdefault((eqn.primitive, eqn.params, out.aval, *operands), out)
+        except TypeError:  # parameters that have no hash
+            continue
+        if first is not out:
+            same[out] = first
+    return same
+
+
+def _identity(x: jx.Atom) -> object:
+    if isinstance(x, jx.Var):
+        return x
+    host = x.value.host
+    return x.aval, host[(0,) * host.ndim].tobytes() if host.size else b""
+
+
+def renamed(
+    jaxpr: jx.Jaxpr, names: Mapping[jx.Atom, jx.Var]
+) -> tuple[tuple[jx.JaxprEqn, ...], tuple[jx.Atom, ...]]:
+    """Return the equations and the results of a program that reads variables for others."""
+    if not names:
+        return jaxpr.eqns, jaxpr.outs
+    eqns = [
+        attrs.evolve(eqn, inputs=tuple([names.get(x, x) for x in eqn.inputs])) for eqn in jaxpr.eqns
+    ]
+    return tuple(eqns), tuple([names.get(x, x) for x in jaxpr.outs])
 
 
 # What depends on what

@@ -544,6 +544,7 @@ def _run_while(
         LoopBody.stage(iteration, avals),
         all_operands,
         params.checkpoints,
+        memory=params.memory,
     )
     last, (code, *values) = outs[: len(operands.carry)], outs[len(operands.carry) :]
     outcome.extend(sites, code, values)

@@ -17,7 +17,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax.core.control_flow.bodies import LoopBody, LoopOperands
-from tinyjax.core.control_flow.while_loop import bind_while
+from tinyjax.core.control_flow.while_loop import MEMORY, bind_while, states_kept
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import jaxpr as jx, staging, trace as tr
 from tinyjax.core.values import Array, avals as av, operands as opd
@@ -39,8 +39,6 @@ _MOST_UNROLLED: Final = 64
 #: A condition of so many equations is computed twice an iteration, if the body uses what it
 #: computes.
 _CHEAP: Final = 12
-#: How many states the derivative of a loop keeps, as in ``lax.while_loop``.
-_CHECKPOINTS: Final = 32
 
 
 class WritingError(Exception):
@@ -127,7 +125,7 @@ class LoopRun:
         whole = jx.Jaxpr(binders, body.jaxpr.eqns, body.jaxpr.outs)
         operands = LoopOperands((), state)
         loop_body = LoopBody(whole, len(body.consts), len(state), body.consts)
-        outs = bind_while(cond, (), loop_body, operands, _CHECKPOINTS)
+        outs = bind_while(cond, (), loop_body, operands, states_kept(state), memory=MEMORY)
         return self._after(carry.arrival(outs[:m]), test, exits.outcome(outs[m:]))
 
     def _cheap_test(self, carry: Carry) -> Test | None:

@@ -665,8 +665,11 @@ def traced_range(*bounds: Any) -> Steps:
             raise TypeError(f"range() takes integers, but got {shown}")
     start, stop, step = {1: (0, *bounds, 1), 2: (*bounds, 1)}.get(len(bounds), bounds)
     start, stop, step = [as_number(bound) for bound in (start, stop, step)]
-    check(staging_values.as_array(step) == 0, ValueError("range() arg 3 must not be zero"))
-    iterations = -((start - stop) // step)
+    check(step == 0, ValueError("range() arg 3 must not be zero"))
+    if type(step) is int and abs(step) == 1:
+        iterations = step * (stop - start)
+    else:
+        iterations = -((start - stop) // step)
     return Steps(start, step, jnp.maximum(iterations, 0))
 
 

@@ -16,6 +16,7 @@ import operator
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import lru_cache, partial, reduce
+from itertools import pairwise
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, NoReturn, TypeAlias
 
@@ -314,6 +315,9 @@ class Known:
         """
         numbers = self.values if self.complete else self.values[:1] * self.iterations.count
         dtype, weak = _type_of(numbers)
+        if self.complete and _is_progression(numbers):
+            start, step = numbers[0], numbers[1] - numbers[0]
+            return opd.as_array(start + step * self.iterations.index)
         try:
             host = np.array(numbers, dtype)
         except OverflowError:
@@ -356,6 +360,14 @@ def _type_of(values: Sequence[Any]) -> tuple[dtypes.DType, bool]:
     if kinds <= {bool, int}:
         return dtypes.int64, True
     return dtypes.default_complex() if complex in kinds else dtypes.default_float(), True
+
+
+def _is_progression(numbers: Sequence[Any]) -> bool:
+    """Whether numbers are Python's integers, each as much more than the one before."""
+    if len(numbers) < 2 or not all(type(n) is int and abs(n) < 2**31 for n in numbers):
+        return False
+    step = numbers[1] - numbers[0]
+    return all(y - x == step for x, y in pairwise(numbers))
 
 
 def known_of(values: Sequence[Any], iterations: Iterations) -> Any:

@@ -1,0 +1,369 @@
+"""How often loops run at most, by intervals of the integers that they count with.
+
+Reverse mode stacks what the iterations of a loop keep, and stacks have static lengths. A
+``while_loop`` inside another loop often counts up to that one's counter: it does not say how often
+it runs, but its program does. So programs are gone through before they are differentiated, with an
+interval for each integer, and ``WhileParams.most`` is filled in.
+
+An interval holds whatever the program is given. It never depends on data, so that calls with other
+arguments are differentiated by the same program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, TypeAlias
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.control_flow.bodies import LoopOperands
+from tinyjax.core.control_flow.primitives import (
+    CondParams,
+    ScanParams,
+    WhileParams,
+    cond_p,
+    scan_p,
+    while_p,
+)
+from tinyjax.core.primitives import elementwise as ew, identities, shape as sh
+from tinyjax.core.primitives.broadcast import broadcast_in_dim_p
+from tinyjax.core.primitives.slicing import slice_p
+from tinyjax.core.tracing import jaxpr as jx, program_rules
+from tinyjax.core.tracing.primitive import RuleKey
+from tinyjax.core.tracing.staging import StagingTracer
+from tinyjax.core.values import Array, ShapedArray, operands as opd
+
+#: The least and the greatest value that the elements of an array of integers may have.
+Interval: TypeAlias = tuple[int, int]
+_Env: TypeAlias = dict[jx.Var, Interval]
+
+#: The rule of a primitive with one result for intervals: of an equation, and the intervals of its
+#: operands. Where integers would overflow, the result may be any.
+INTERVAL: Final[RuleKey[Callable[[jx.JaxprEqn, Sequence[Interval]], Interval]]] = RuleKey(
+    "interval"
+)
+#: A loop that may run more often is not known to end.
+_MOST: Final = 2**24
+#: Further than any integer.
+_FAR: Final = 2**65
+#: Names what a program says of itself: that it was gone through, in the program around it if any.
+_COUNTED: Final = "has trip counts"
+
+
+def with_trip_counts(jaxpr: jx.Jaxpr) -> jx.Jaxpr:
+    """Return a program whose loops say how often they run at most, where that is known."""
+    if not _has_while(jaxpr) or jaxpr.derived(_COUNTED):
+        return jaxpr
+    unknown = [*map(_any, jaxpr.in_avals)]
+    counted: jx.Jaxpr = jaxpr.derive("trip counts", lambda: _analysed(jaxpr, unknown)[0])
+    return counted
+
+
+def of_scan(params: ScanParams, operands: Sequence[Array]) -> ScanParams:
+    """Return a ``scan`` with trip counts of the loops in its body; these are its operands."""
+    if not _has_while(params.jaxpr) or params.jaxpr.derived(_COUNTED):
+        return params
+    given = _of_operands(operands)
+    key = ("trip counts", params.num_consts, params.num_carry, params.length, *given)
+    counted = params.jaxpr.derive(key, lambda: _scan(params, given)[0])
+    return attrs.evolve(params, jaxpr=counted.jaxpr)
+
+
+def of_while(params: WhileParams, operands: Sequence[Array]) -> WhileParams:
+    """Return a ``while_loop`` with trip counts, its own too; these are its operands."""
+    if not params.memory or params.body.derived(_COUNTED):
+        return params
+    given = _of_operands(operands)
+    key = ("trip counts", params.condition, params.num_condition, params.most, *given)
+    counted = params.body.derive(key, lambda: _while(params, given)[0])
+    return attrs.evolve(params, body=counted.body, most=counted.most)
+
+
+def _of_operands(operands: Sequence[Array]) -> list[Interval]:
+    """Return the intervals of operands; only in programs are constants among them literals."""
+    is_staged = any(isinstance(x, StagingTracer) for x in operands)
+    return [
+        _of_values(x.host) if is_staged and opd.is_splat(x) and x.size else _any(x.aval)
+        for x in operands
+    ]
+
+
+def _has_while(jaxpr: jx.Jaxpr) -> bool:
+    def find() -> bool:
+        return any(
+            eqn.primitive is while_p or any(map(_has_while, jx.subjaxprs(eqn.params)))
+            for eqn in jaxpr.eqns
+        )
+
+    has: bool = jaxpr.derive("has while", find)
+    return has
+
+
+def _any(aval: ShapedArray) -> Interval:
+    """Return the interval of all values of a type; of what is no integer it says nothing."""
+    if not dtypes.is_integer(aval.dtype):
+        return 0, 0
+    limits = np.iinfo(aval.dtype)
+    return int(limits.min), int(limits.max)
+
+
+def _of_values(values: np.ndarray) -> Interval:
+    if values.dtype.kind not in "iu":
+        return 0, 0
+    return int(values.min()), int(values.max())
+
+
+def _of(atom: jx.Atom, env: _Env) -> Interval:
+    if isinstance(atom, jx.Var):
+        return env.get(atom) or _any(atom.aval)
+    return _of_values(atom.value.host) if atom.value.size else _any(atom.aval)
+
+
+def _joined(intervals: Sequence[Interval]) -> Interval:
+    return min(low for low, _ in intervals), max(high for _, high in intervals)
+
+
+def _within(interval: Interval, aval: ShapedArray) -> Interval:
+    """Return an interval, or that of all values where some of it cannot be represented."""
+    low, high = _any(aval)
+    return interval if low <= interval[0] and interval[1] <= high else (low, high)
+
+
+def _analysed(
+    jaxpr: jx.Jaxpr, intervals: Sequence[Interval]
+) -> tuple[jx.Jaxpr, tuple[Interval, ...]]:
+    """Return a program with trip counts, and the intervals of its results."""
+    env: _Env = dict(zip(jaxpr.in_binders, intervals, strict=True))
+    eqns: list[jx.JaxprEqn] = []
+    for eqn in jaxpr.eqns:
+        given = [_of(x, env) for x in eqn.inputs]
+        after, outs = _step(eqn, given)
+        eqns.append(after)
+        env.update(zip(eqn.out_binders, outs, strict=True))
+    counted = jaxpr
+    if _has_while(jaxpr):
+        counted = attrs.evolve(jaxpr, eqns=tuple(eqns))
+        counted.derive(_COUNTED, lambda: True)
+    return counted, tuple([_of(x, env) for x in jaxpr.outs])
+
+
+def _step(eqn: jx.JaxprEqn, given: Sequence[Interval]) -> tuple[jx.JaxprEqn, Sequence[Interval]]:
+    primitive, params = eqn.primitive, eqn.params
+    if primitive is scan_p:
+        params, outs = _scan(params, given)
+    elif primitive is while_p:
+        params, outs = _while(params, given)
+    elif primitive is cond_p:
+        programs = [_analysed(branch, given[1:]) for branch in params.branches]
+        params = CondParams(tuple([branch for branch, _ in programs]))
+        outs = [_joined(column) for column in zip(*[out for _, out in programs], strict=True)]
+    elif program_rules.CALLED in primitive.rules.extensions:
+        ((called, outs),) = [_analysed(j, given) for j in jx.subjaxprs(params)]
+        params = primitive.rule(program_rules.CALLED)(params, called)
+    else:
+        avals = [binder.aval for binder in eqn.out_binders]
+        if INTERVAL not in primitive.rules.extensions or not dtypes.is_integer(avals[0].dtype):
+            return eqn, [*map(_any, avals)]
+        return eqn, [_within(primitive.rule(INTERVAL)(eqn, given), avals[0])]
+    return attrs.evolve(eqn, params=params), outs
+
+
+# Loops
+
+
+def _scan(params: ScanParams, given: Sequence[Interval]) -> tuple[ScanParams, Sequence[Interval]]:
+    body = params.loop_body
+    operands = body.operands(given)
+    steps = _steps_of(params.jaxpr, params.num_consts, params.num_carry)
+    avals = body.in_avals.carry
+
+    def carried(iterations: int) -> list[Interval]:
+        """Return what the carry may be until so many iterations have been made."""
+        return [
+            _any(aval) if step is None else _moved(start, step * iterations, aval)
+            for start, step, aval in zip(operands.carry, steps, avals, strict=True)
+        ]
+
+    inside = LoopOperands(operands.consts, carried(max(params.length - 1, 0)), operands.xs)
+    counted, outs = _analysed(params.jaxpr, inside.flat)
+    after = carried(params.length)
+    return attrs.evolve(params, jaxpr=counted), (*after, *outs[params.num_carry :])
+
+
+def _while(
+    params: WhileParams, given: Sequence[Interval]
+) -> tuple[WhileParams, Sequence[Interval]]:
+    fixed, operands = params.operands(given)
+    body = params.loop_body
+    steps = _steps_of(params.body, params.num_body, len(operands.carry))
+    avals = body.in_avals.carry
+    # what holds in all iterations: of what stays as it is
+    during = [
+        start if step == 0 else _any(aval)
+        for start, step, aval in zip(operands.carry, steps, avals, strict=True)
+    ]
+    after, most = [*during], params.most
+    for place, low, high in _tests(params, fixed, during):
+        step, (first, last) = steps[place], operands.carry[place]
+        if not step:
+            continue
+        distance = high - first if step > 0 else last - low
+        count = max(0, -(-distance // abs(step)))
+        end = (first, high - 1 + step) if step > 0 else (low + 1 + step, last)
+        if count > _MOST or _within(end, avals[place]) != end:
+            continue
+        most = count if most is None else min(most, count)
+        if step > 0:
+            during[place] = first, max(first, high - 1)
+            after[place] = first, max(last, high - 1 + step)
+        else:
+            during[place] = min(last, low + 1), last
+            after[place] = min(first, low + 1 + step), last
+    inside = LoopOperands(operands.consts, during)
+    counted, _ = _analysed(params.body, inside.flat)
+    return attrs.evolve(params, body=counted, most=most), after
+
+
+def _moved(start: Interval, distance: int, aval: ShapedArray) -> Interval:
+    low, high = start[0] + min(0, distance), start[1] + max(0, distance)
+    return _within((low, high), aval)
+
+
+def _steps_of(jaxpr: jx.Jaxpr, num_consts: int, num_carry: int) -> list[int | None]:
+    """Return by how much an iteration changes what it carries, where that is a constant."""
+    makers = {eqn.out_binders[0]: eqn for eqn in jaxpr.eqns if eqn.primitive in (ew.add, ew.sub)}
+
+    def step(binder: jx.Var, out: jx.Atom) -> int | None:
+        if out is binder:
+            return 0
+        eqn = makers.get(out) if isinstance(out, jx.Var) else None
+        if eqn is None or not dtypes.is_integer(binder.aval.dtype):
+            return None
+        x, y = eqn.inputs
+        if eqn.primitive is ew.add and y is binder:
+            x, y = y, x
+        if x is not binder or isinstance(y, jx.Var) or y.aval.shape:
+            return None
+        by = int(opd.first_element(y.value.host))
+        return by if eqn.primitive is ew.add else -by
+
+    binders = jaxpr.in_binders[num_consts : num_consts + num_carry]
+    return [step(binder, out) for binder, out in zip(binders, jaxpr.outs, strict=False)]
+
+
+def _tests(
+    params: WhileParams, fixed: Sequence[Interval], state: Sequence[Interval]
+) -> Iterator[tuple[int, int, int]]:
+    """Yield what the condition of a loop asks of its state, one comparison after the other.
+
+    Yields:
+        Which part of the state it compares, above what it is then, and below what.
+    """
+    jaxpr = params.condition
+    env: _Env = dict(zip(jaxpr.in_binders, (*fixed, *state), strict=True))
+    makers: dict[jx.Var, jx.JaxprEqn] = {}
+    for eqn in jaxpr.eqns:
+        makers.update(dict.fromkeys(eqn.out_binders, eqn))
+        env.update(
+            zip(eqn.out_binders, _step(eqn, [_of(x, env) for x in eqn.inputs])[1], strict=True)
+        )
+    places: dict[jx.Atom, int] = {
+        binder: i for i, binder in enumerate(jaxpr.in_binders[len(fixed) :])
+    }
+    pending = [jaxpr.outs[0]]
+    while pending:
+        out = pending.pop()
+        made = makers.get(out) if isinstance(out, jx.Var) else None
+        if made is None:
+            continue
+        match made.primitive:
+            case ew.and_:
+                pending += made.inputs
+                continue
+            case ew.lt | ew.le:
+                less, more = made.inputs
+            case ew.gt | ew.ge:
+                more, less = made.inputs
+            case _:
+                continue
+        slack = int(made.primitive in (ew.le, ew.ge))
+        for atom, other, is_below in ((less, more, True), (more, less, False)):
+            place = places.get(_unconverted(atom, makers))
+            if place is not None and dtypes.is_integer(atom.aval.dtype):
+                low, high = _of(other, env)
+                yield (place, -_FAR, high + slack) if is_below else (place, low - slack, _FAR)
+
+
+def _unconverted(atom: jx.Atom, makers: dict[jx.Var, jx.JaxprEqn]) -> jx.Atom:
+    """Return what was converted to a value, if no conversion can have changed it."""
+    while isinstance(atom, jx.Var) and atom in makers:
+        eqn = makers[atom]
+        (x, *_) = eqn.inputs
+        if eqn.primitive is not ew.convert_element_type_p or not (
+            dtypes.is_integer(x.aval.dtype) and np.can_cast(x.aval.dtype, atom.aval.dtype)
+        ):
+            break
+        atom = x
+    return atom
+
+
+# Rules
+
+
+def _products(eqn: jx.JaxprEqn, given: Sequence[Interval]) -> Interval:
+    x, y = given
+    products = [a * b for a in x for b in y]
+    return min(products), max(products)
+
+
+def _quotients(eqn: jx.JaxprEqn, given: Sequence[Interval]) -> Interval:
+    (low, high), (least, greatest) = given
+    if least <= 0 <= greatest:
+        return -_FAR, _FAR
+    quotients = [
+        int(np.sign(a) * np.sign(b)) * (abs(a) // abs(b)) for a in (low, high) for b in given[1]
+    ]
+    return _joined([(0, 0)] * (low <= 0 <= high) + [(q, q) for q in quotients])
+
+
+def _remainders(eqn: jx.JaxprEqn, given: Sequence[Interval]) -> Interval:
+    (low, high), divisor = given
+    most = max(0, max(map(abs, divisor)) - 1)
+    return (-most if low < 0 else 0), (most if high > 0 else 0)
+
+
+def _converted(eqn: jx.JaxprEqn, given: Sequence[Interval]) -> Interval:
+    dtype = eqn.inputs[0].aval.dtype
+    if dtypes.is_integer(dtype):
+        return given[0]
+    return (0, 1) if dtype == dtypes.bool_ else (-_FAR, _FAR)
+
+
+def _same(eqn: jx.JaxprEqn, given: Sequence[Interval]) -> Interval:
+    return given[0]
+
+
+ew.add.def_rule(INTERVAL)(lambda eqn, given: (given[0][0] + given[1][0], given[0][1] + given[1][1]))
+ew.sub.def_rule(INTERVAL)(lambda eqn, given: (given[0][0] - given[1][1], given[0][1] - given[1][0]))
+ew.neg.def_rule(INTERVAL)(lambda eqn, given: (-given[0][1], -given[0][0]))
+ew.mul.def_rule(INTERVAL)(_products)
+ew.div.def_rule(INTERVAL)(_quotients)
+ew.rem.def_rule(INTERVAL)(_remainders)
+ew.max_.def_rule(INTERVAL)(lambda eqn, given: tuple(map(max, *given)))
+ew.min_.def_rule(INTERVAL)(lambda eqn, given: tuple(map(min, *given)))
+ew.select_p.def_rule(INTERVAL)(lambda eqn, given: _joined(given[1:]))
+ew.convert_element_type_p.def_rule(INTERVAL)(_converted)
+sh.iota_p.def_rule(INTERVAL)(
+    lambda eqn, given: (0, max(eqn.out_binders[0].aval.shape[eqn.params.axis] - 1, 0))
+)
+for _primitive in (
+    broadcast_in_dim_p,
+    identities.copy_p,
+    sh.reshape_p,
+    sh.rev_p,
+    sh.transpose_p,
+    slice_p,
+):
+    _primitive.def_rule(INTERVAL)(_same)
