@@ -864,8 +864,9 @@ def range_under_jit() -> object:
 @case(
     ConcretizationError,
     "a Python float needs the data of an array, but float32[] is traced by vmap of <lambda> "
-    "(HERE). Keep the array: functions of tinyjax.numpy take it. Make it an argument that all "
-    "examples share (in_axes=None), or compute this outside of the function.",
+    "(HERE). Keep the array: NumPy's functions and tinyjax.numpy's take it. Make it an argument "
+    "that all examples share (in_axes=None), or compute this outside of the function. "
+    "tinyjax.source.stage takes programs that use math, or write into NumPy's arrays.",
 )
 def float_under_vmap() -> object:
     return vmap(lambda x: float(x) + 1)(B)  # here
@@ -874,8 +875,9 @@ def float_under_vmap() -> object:
 @case(
     ConcretizationError,
     "a Python float has no derivative, but float32[] is differentiated by grad of "
-    "<lambda> (HERE). Use a function of tinyjax.numpy instead of one of math. For a constant, "
-    "write float(tinyjax.lax.stop_gradient(x)).",
+    "<lambda> (HERE). Use NumPy's function, or tinyjax.numpy's, instead of one of math. For a "
+    "constant, write float(tinyjax.lax.stop_gradient(x)). tinyjax.source.grad takes programs that "
+    "use math, or write into NumPy's arrays.",
 )
 def function_of_math_under_grad() -> object:
     return grad(lambda x: 2 * math.sin(x))(0.5)  # here
@@ -884,8 +886,9 @@ def function_of_math_under_grad() -> object:
 @case(
     ConcretizationError,
     "a Python complex has no derivative, but complex64[] is differentiated by jvp of "
-    "<lambda> (HERE). Use a function of tinyjax.numpy instead of one of math. For a constant, "
-    "write complex(tinyjax.lax.stop_gradient(x)).",
+    "<lambda> (HERE). Use NumPy's function, or tinyjax.numpy's, instead of one of math. For a "
+    "constant, write complex(tinyjax.lax.stop_gradient(x)). tinyjax.source.grad takes programs "
+    "that use math, or write into NumPy's arrays.",
 )
 def function_of_cmath_under_jvp() -> object:
     return jvp(lambda x: 2 * cmath.sin(x), (1j,), (1j,))  # here
@@ -894,20 +897,20 @@ def function_of_cmath_under_jvp() -> object:
 @case(
     ConcretizationError,
     "a NumPy array needs the data of an array, but float32[5] is traced by jit of <lambda> "
-    "(HERE), and depends on the value of the argument x. Use the function of the same "
-    "name in tinyjax.numpy instead of NumPy's.",
+    "(HERE), and depends on the value of the argument x. Write jnp.asarray in place of "
+    "np.asarray.",
 )
-def numpy_function_under_jit() -> object:
-    return jit(lambda x: np.sin(x) + 1)(B)  # here
+def numpy_array_under_jit() -> object:
+    return jit(lambda x: np.asarray(x) + 1)(B)  # here
 
 
 @case(
     ConcretizationError,
     "a NumPy array needs the data of an array, but float32[5] is traced by grad of "
-    "<lambda> (HERE). Use the function of the same name in tinyjax.numpy instead of NumPy's.",
+    "<lambda> (HERE). Use tinyjax.random, whose functions take a key.",
 )
-def numpy_function_under_grad() -> object:
-    return grad(lambda x: np.sum(np.sin(x)))(B)  # here
+def numpy_random_under_grad() -> object:
+    return grad(lambda x: np.sum(np.random.default_rng(0).normal(x)))(B)  # here
 
 
 @case(

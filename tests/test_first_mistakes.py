@@ -69,11 +69,11 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "if": (lambda: jit(lambda x: 1 if x > 0 else 2)(1.0), r"jnp\.where or lax\.cond"),
     "for": (lambda: jit(lambda n: [*range(n)])(3), r"lax\.fori_loop"),
     "int": (lambda: jit(lambda x: int(x))(1.0), r"x\.astype\(int\)"),
-    "float": (lambda: vmap(lambda x: float(x))(x), "Keep the array: functions of tinyjax"),
+    "float": (lambda: vmap(lambda x: float(x))(x), "Keep the array: NumPy's functions and tinyjax"),
     "a shape of traced numbers": (lambda: jit(lambda n: jnp.zeros(n))(3), r"static_argnums"),
     "a traced slice": (lambda: jit(lambda n: x[:n])(2), r"lax\.dynamic_slice"),
     "a traced mask": (lambda: jit(lambda x: x[x > 0])(x), r"jnp\.where\(mask, x, y\)"),
-    "np under jit": (lambda: jit(lambda x: np.sin(x))(1.0), r"in tinyjax\.numpy instead"),
+    "np.array under jit": (lambda: jit(lambda x: np.array([x]))(1.0), r"Write jnp\.array"),
     "a format": (lambda: jit(lambda x: f"{x:.2f}")(1.0), r"tinyjax\.debug\.print"),
     "a leak": (lambda: (jit(keeps)(1.0), kept[0] + 1), "return it from the function"),
     "a list for a static argument": (

@@ -23,6 +23,8 @@ lazy.ROOMS.update(
     # options of vmap, and what explain says of earlier calls
     portions="tinyjax._extensions.portions",
     explaining="tinyjax._extensions.explaining",
+    # what computes NumPy's own functions of traced arrays
+    numpy_protocols="tinyjax.numpy.protocols",
     # what applies primitives, for their own method
     bind="tinyjax.core.tracing.trace",
     # how a notebook shows arrays and programs

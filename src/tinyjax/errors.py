@@ -501,9 +501,10 @@ class JAXTypeError(TinyjaxError, TypeError):
         ... except tinyjax.errors.JAXTypeError as error:
         ...     print(error.message)
         a Python float needs the data of an array, but float32[] is traced by jit of <lambda>
-        (...), and depends on the value of the argument x. Keep the array: functions of
-        tinyjax.numpy take it. Make the argument static (static_argnums=...), or compute this
-        outside of the function.
+        (...), and depends on the value of the argument x. Keep the array: NumPy's functions and
+        tinyjax.numpy's take it. Make the argument static (static_argnums=...), or compute this
+        outside of the function. tinyjax.source.stage takes programs that use math, or write into
+        NumPy's arrays.
 
         Stay with arrays, which functions of ``tinyjax.numpy`` take:
 
@@ -548,9 +549,10 @@ class ConcretizationError(JAXTypeError):
         ... except tinyjax.errors.ConcretizationError as error:
         ...     print(error.message)
         a Python float needs the data of an array, but float32[] is traced by jit of <lambda>
-        (...), and depends on the value of the argument x. Keep the array: functions of
-        tinyjax.numpy take it. Make the argument static (static_argnums=...), or compute this
-        outside of the function.
+        (...), and depends on the value of the argument x. Keep the array: NumPy's functions and
+        tinyjax.numpy's take it. Make the argument static (static_argnums=...), or compute this
+        outside of the function. tinyjax.source.stage takes programs that use math, or write into
+        NumPy's arrays.
 
         Leave the array an array; convert its dtype, if that was meant:
 
@@ -587,24 +589,25 @@ class TracedArgumentError(ArgumentError, ConcretizationError):
 class TracerArrayConversionError(ConcretizationError):
     """A traced value was to be a NumPy array.
 
-    NumPy's functions compute at once, with data; those of ``tinyjax.numpy`` have the same names,
-    and can be recorded.
+    NumPy's functions take traced values, and call those of ``tinyjax.numpy``. But what makes an
+    array of NumPy's, or writes into one, needs data at once: ``np.array``, ``np.asarray``,
+    ``out=``, ``table[x]`` and ``np.random``.
 
     Example:
         >>> import numpy as np
         >>> import tinyjax, tinyjax.numpy as jnp
         >>> try:
-        ...     tinyjax.jit(lambda x: np.linalg.norm(x))(jnp.ones(4))
+        ...     tinyjax.jit(lambda x: np.array([x[0], x[1]]))(jnp.ones(4))
         ... except tinyjax.errors.TracerArrayConversionError as error:
         ...     print(error.message)
-        a NumPy array needs the data of an array, but float32[4] is traced by jit of <lambda>
-        (...), and depends on the value of the argument x. Use the function of the same name in
-        tinyjax.numpy instead of NumPy's.
+        a NumPy array needs the data of an array, but float32[] is traced by jit of <lambda>
+        (...), and depends on the value of the argument x. Write jnp.array in place of np.array.
 
-        Call the function of ``tinyjax.numpy``. For one that it lacks there is ``pure_callback``.
+        Call the function of ``tinyjax.numpy``; with ``like=x``, NumPy's calls it itself. For a
+        function that there is not, there is ``pure_callback``.
 
-        >>> tinyjax.jit(lambda x: jnp.linalg.norm(x))(jnp.ones(4))
-        Array(2., dtype=float32)
+        >>> tinyjax.jit(lambda x: jnp.array([x[0], x[1]]))(jnp.ones(4))
+        Array([1., 1.], dtype=float32)
     """
 
 

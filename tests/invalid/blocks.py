@@ -203,7 +203,7 @@ f(3)
 ---
 @jax.jit
 def f(x):
-    return np.linalg.inv(x)
+    return np.linalg.inv(np.array(x))
 f(np.eye(2, dtype=np.float32))
 ---
 @jax.jit

@@ -20,6 +20,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _NOTE: Final = "tinyjax's frames are hidden: tinyjax.config.update('tracebacks', 'full')"
+#: What NumPy says of a number that it could not convert, whatever the reason.
+_STORED: Final = "setting an array element with a sequence."
 #: Of a traceback of more than twice as many entries, so many are kept at each end.
 _ENDS: Final = 50
 # What IPython and pytest look for among the variables of a frame.
@@ -51,7 +53,10 @@ def fold(error: BaseException, boundary: FrameType) -> None:
         boundary: the frame that it is going to be raised again from.
     """
     shorten(error, boundary)
-    if not _whole() and _NOTE not in getattr(error, "__notes__", ()):
+    cause, notes = error.__cause__, getattr(error, "__notes__", ())
+    if str(error) == _STORED and hasattr(cause, "message") and str(cause) not in notes:
+        error.add_note(str(cause))
+    if not _whole() and _NOTE not in notes:
         error.add_note(_NOTE)
 
 

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, Token, copy_context
-from types import FrameType
+from types import FrameType, MethodType
 from typing import Any, ClassVar, Final, NoReturn, Self, TypeAlias, TypeVar
 from weakref import ref
 
@@ -321,6 +321,24 @@ class CustomCall(ABC):
         return self.within(lambda: on_top(trace))
 
 
+class _Protocol:
+    """One of NumPy's protocols, whose implementation is loaded when NumPy first asks for it.
+
+    NumPy looks it up on the class at each operation, so that it replaces itself.
+
+    Args:
+        name: the attribute's.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, tracer: Tracer | None, owner: type) -> Callable[..., Any]:
+        method = getattr(lazy.room("numpy_protocols"), self._name.strip("_"))
+        setattr(Tracer, self._name, method)
+        return method if tracer is None else MethodType(method, tracer)
+
+
 class Tracer(Array):
     """A value that stands for data while a trace runs.
 
@@ -337,6 +355,9 @@ class Tracer(Array):
     _host: HostArray | None = None
     _aval: ShapedArray | None = None
     _buffer: DeviceBuffer | None = None
+
+    __array_ufunc__ = _Protocol("__array_ufunc__")
+    __array_function__ = _Protocol("__array_function__")
 
     def concrete(self, purpose: str) -> HostArray:
         if not self._trace.live:
@@ -399,11 +420,11 @@ class Tracer(Array):
     def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> HostArray:
         if not self._trace.live:
             raise_leaked(self)
+        advice, location = lazy.room("numpy_protocols").advise()
         raise TracerArrayConversionError(
             f"a NumPy array needs the data of an array, but {self.aval} is traced by "
-            f"{self.describe_trace()}. Use the function of the same name in tinyjax.numpy instead "
-            "of NumPy's."
-        )
+            f"{self.describe_trace()}. {advice}"
+        ).at(location)
 
     def __reduce__(self) -> NoReturn:
         raise ConcretizationError(
@@ -485,7 +506,10 @@ _ADVICE: Final[dict[str, Callable[[Tracer], str]]] = {
     "a Python bool": _choose_by_value,
     "a Python index": _know_sizes,
     "a Python int": lambda x: f"Keep an array: x.astype(int). {x.advise()}",
-    "a Python float": lambda x: f"Keep the array: functions of tinyjax.numpy take it. {x.advise()}",
+    "a Python float": lambda x: (
+        f"Keep the array: NumPy's functions and tinyjax.numpy's take it. {x.advise()} "
+        "tinyjax.source.stage takes programs that use math, or write into NumPy's arrays."
+    ),
     "a formatted number": (
         lambda _: "Print it when there is data: tinyjax.debug.print('{x:.2f}', x=x)."
     ),

@@ -77,8 +77,9 @@ class JVPTracer(Tracer):
     def _lost(self, kind: str) -> ConcretizationError:
         return ConcretizationError(
             f"a Python {kind} has no derivative, but {self.aval} is differentiated by "
-            f"{self._trace.describe()}. Use a function of tinyjax.numpy instead of one of math. "
-            f"For a constant, write {kind}(tinyjax.lax.stop_gradient(x))."
+            f"{self._trace.describe()}. Use NumPy's function, or tinyjax.numpy's, instead "
+            f"of one of math. For a constant, write {kind}(tinyjax.lax.stop_gradient(x)). "
+            "tinyjax.source.grad takes programs that use math, or write into NumPy's arrays."
         )
 
 
