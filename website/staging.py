@@ -49,6 +49,7 @@ NAVIGATION: Final[dict[str, tuple[str, ...]]] = {
     ),
     "Guides": (
         "docs/guides",
+        "docs/numpy",
         "docs/toolbox",
         "docs/implicit",
         "docs/source",
