@@ -29,8 +29,17 @@ EPS: Final = 2.0**-52
 
 
 def scipy_special() -> Any:
-    """Import SciPy's special functions, which takes long, when they are first needed."""
-    return import_module("scipy.special")
+    """Import SciPy's special functions, which takes long, when they are first needed.
+
+    Raises:
+        PlatformError: SciPy is not installed.
+    """
+    try:
+        return import_module("scipy.special")
+    except ModuleNotFoundError as error:
+        raise errors.PlatformError(
+            "special functions are evaluated by SciPy, which is not installed: pip install scipy."
+        ) from error
 
 
 def _wide(dtype: DType) -> DType:

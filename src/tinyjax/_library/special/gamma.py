@@ -440,7 +440,7 @@ def _rows(*operands: Array) -> Array:
     return out
 
 
-def _power(a: Array, b: Array, x: Array) -> Array:
+def beta_power(a: Array, b: Array, x: Array) -> Array:
     """``x^a (1 - x)^b / beta(a, b)`` for a and b above 0 and x in (0, 1)."""
     # (a + b) (x - a / (a + b)), with its digits however small x or 1 - x is
     offset = b * x - a * (1 - x)
@@ -484,12 +484,12 @@ def _beta_fraction(a: Array, b: Array, x: Array, inside: Array) -> Array:
     return declaring.iterate(lambda s: goes_on(s) & (s[0] < 20000), step, start, together=True)[3]
 
 
-def _betainc(a: Array, b: Array, x: Array) -> Array:
+def betainc(a: Array, b: Array, x: Array) -> Array:
     inside = (a > 0) & (b > 0) & (x > 0) & (x < 1) & (a < math.inf) & (b < math.inf)
     swapped = x > (a + 1) / (a + b + 2)
     p, q = jnp.where(swapped, b, a), jnp.where(swapped, a, b)
     y = jnp.where(swapped, 1 - x, x)
-    part = _power(a, b, x) * _beta_fraction(p, q, y, inside) / p
+    part = beta_power(a, b, x) * _beta_fraction(p, q, y, inside) / p
     value = jnp.where(swapped, 1 - part, part)
     wrong = ~((a >= 0) & (b >= 0) & (x >= 0) & (x <= 1))
     wrong = wrong | ((a == 0) & (b == 0)) | ((a == math.inf) & (b == math.inf))
@@ -508,7 +508,7 @@ def _beta_density(a: Array, b: Array, x: Array) -> Array:
 regularized_incomplete_beta: families.Elementwise = declaring.special(
     "regularized_incomplete_beta",
     declaring.by_scipy("betainc"),
-    _betainc,
+    betainc,
     declaring.no_derivative("betainc", "first parameter"),
     declaring.no_derivative("betainc", "second parameter"),
     lambda t, z, a, b, x: t * _beta_density(a, b, x),

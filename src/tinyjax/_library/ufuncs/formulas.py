@@ -1,0 +1,430 @@
+"""What derivatives of SciPy's functions are written with, and the rule that evaluates them."""
+
+from __future__ import annotations
+
+import math
+from collections import ChainMap
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from types import CodeType
+from typing import Any, Final
+
+import tinyjax.numpy as jnp
+from tinyjax import dtypes, errors
+from tinyjax._library.special import gamma
+from tinyjax._library.ufuncs import host
+from tinyjax._library.ufuncs.table import TABLE
+from tinyjax.core.primitives import elementwise as ew, rules
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.transforms.jvp import jvp_flat
+from tinyjax.core.values import Array, ArrayLike
+from tinyjax.numpy import promotion as pm
+from tinyjax.scipy import special
+
+abs_, exp, log, sqrt, where = jnp.abs, jnp.exp, jnp.log, jnp.sqrt, jnp.where
+pi: Final = math.pi
+
+
+def call(name: str, *values: ArrayLike) -> Any:
+    """Evaluate a function of the table: an array, or a tuple of several."""
+    row = TABLE[name]
+    labels = [f"{parameter} of {name}" for parameter in row.parameters]
+    if row.program:
+        xs = pm.promote_inexact(*map(pm.array_of, labels, values))
+        if "z" not in row.complex:
+            xs = list(map(pm.real, labels, xs))
+        return _evaluate(
+            row.program, dict(zip(row.parameters, pm.broadcast(xs, name), strict=True))
+        )
+    outs = host.apply(name, labels, values)
+    return outs[0] if len(outs) == 1 else tuple(outs)
+
+
+_F: Final[dict[str, Callable[..., Array]]] = {name: partial(call, name) for name in TABLE}
+
+
+# Quotients, and the kinds of rows that functions of one family share
+
+
+def over(a: Array, x: Array, limit: complex = 0.0) -> Array:
+    """``a / x``, where x is 0 the limit."""
+    zero = x == 0
+    return where(zero, limit, a / where(zero, 1.0, x))
+
+
+def from_one(n: Array, slope: Array) -> Array:
+    """The derivative of a polynomial of degree n, which is 0 for a constant."""
+    return where(n == 0, 0.0, slope)
+
+
+def below(n: Array) -> Array:
+    """The degree below, where there is one."""
+    return jnp.maximum(n - 1, 0)
+
+
+def scaled(v: Array, z: Array, turn: complex, out: Array, slope: Array) -> Array:
+    """The derivative of a scaled Bessel function; far out by DLMF 10.17 and 10.40, term by term.
+
+    There the differences of such functions cancel. They are ``z^(-1/2)`` times a series in
+    ``turn / z``.
+    """
+    size = abs_(z)
+    far = (size > 25) & (v * v < size)
+    at = where(far, z, 100.0)
+    u = turn / (at if dtypes.is_complex(z.dtype) else abs_(at))
+    term = total = jnp.ones_like(u)
+    rest = jnp.zeros_like(u)
+    for k in range(1, 21):
+        term = term * ((4 * v * v - (2 * k - 1) ** 2) / (8 * k)) * u
+        total, rest = total + term, rest + k * term
+    return where(far, -(0.5 + rest / total) / at * out, slope)
+
+
+def bessel0m1(q: Array, value: Array) -> Array:
+    """The Bessel function of order 0, less 1: a power series in q where that is small."""
+    near = abs_(q) < 0.5
+    small, series = where(near, q, 0.0), jnp.zeros_like(q)
+    for k in range(10, 0, -1):
+        series = (series + 1) * small / k**2
+    return where(near, series, value - 1)
+
+
+def airye_slopes(x: Array, out: Sequence[Array]) -> tuple[Array, ...]:
+    """The derivatives of ``airye``: those of ``airy``, and of the exponentials."""
+    root = sqrt(jnp.maximum(x, 0.0))
+    signs = (1, 1, -1, -1)
+    plain = (out[1], x * out[0], out[3], x * out[2])
+    return tuple([p + s * root * y for p, s, y in zip(plain, signs, out, strict=True)])
+
+
+def struve_power(v: Array, x: Array) -> Array:
+    return (x / 2) ** v * _F["rgamma"](v + 1.5) / sqrt(pi)
+
+
+def legendre_slope(m: Array, v: Array, x: Array, out: Array) -> Array:
+    """DLMF 14.10.1 with 14.10.2, which do not cancel near the ends."""
+    root = sqrt(1 - x * x)
+    return -(_F["lpmv"](m + 1, v, x) + m * x * out / root) / root
+
+
+def mathieu_slope(function: Callable[..., Any], m: Array, q: Array) -> Array:
+    """The mean of ``2 f(x)^2 cos(2 x)`` over that of ``f(x)^2``, by the trapezoidal rule."""
+    nodes = jnp.arange(128, dtype=q.dtype) * (180 / 128)
+    values, _ = function(m[..., None], q[..., None], nodes)
+    return 4 * jnp.mean(values * values * jnp.cos(nodes * (pi / 90)), -1)
+
+
+def spheroidal(
+    sign: int, m: Array, cv: Array, c2: Array, x: Array, out: Array, slope: Array
+) -> Array:
+    """The second derivative, by the equation DLMF 30.2.1, which they satisfy."""
+    w = x * x - sign
+    return ((cv + c2 * x * x + sign * m * m / w) * out - 2 * x * slope) / w
+
+
+# Elliptic integrals
+
+
+def ellipkinc_m(phi: Array, m: Array) -> Array:
+    return _incomplete(phi, m, False)
+
+
+def ellipeinc_m(phi: Array, m: Array) -> Array:
+    return _incomplete(phi, m, True)
+
+
+def _incomplete(phi: Array, m: Array, second: bool) -> Array:
+    """DLMF 19.25.5 and 19.25.9, differentiated, at the angle less whole periods."""
+    turns = jnp.rint(phi / pi)
+    sine, cosine = jnp.sin(phi - turns * pi), jnp.cos(phi - turns * pi)
+    inner = 1 - m * sine * sine
+    ends = (inner, 1.0) if second else (1.0, inner)
+    complete = (1 - m, 1.0) if second else (1.0, 1 - m)
+    part = sine**3 * _F["elliprd"](cosine * cosine, *ends)
+    whole = where(turns == 0, 0.0, 2 * turns * _F["elliprd"](0.0, *complete))
+    return (-1 if second else 1) * (part + whole) / 6
+
+
+def jacobi_m(m: Array, sn: Array, cn: Array, dn: Array, ph: Array) -> tuple[Array, ...]:
+    """Through the amplitude, which keeps ``ellipkinc(ph, m)``."""
+    angle = -dn * ellipkinc_m(ph, m)
+    return cn * angle, -sn * angle, -sn * (sn / 2 + m * cn * angle) / dn, angle
+
+
+def carlson_c(x: Array, y: Array, out: Array) -> tuple[Array, Array]:
+    """DLMF 19.18.4, or for a principal value by the closed form."""
+    principal = (jnp.imag(y) == 0) & (jnp.real(y) < 0)
+    p, q = where(principal, -1.0, y), where(principal, y, x - 1.0)
+    in_x = (out - 1 / sqrt(x)) / (2 * (q - x))
+    rd = _F["elliprd"]
+    return (
+        where(principal, in_x, -rd(p, p, x) / 6),
+        where(principal, -(out / 2 + x * in_x) / q, -rd(x, p, p) / 3),
+    )
+
+
+def carlson_j(x: Array, y: Array, z: Array, p: Array) -> Array:
+    """RJ by duplication: B. C. Carlson, Numerical Algorithms 10 (1995); for its derivatives."""
+    mean, factor = (x + y + z + 2 * p) / 5, 1.0
+    delta = (p - x) * (p - y) * (p - z)
+    weights, arguments = [], []
+    for _ in range(12):
+        a, b, c, d = map(sqrt, (x, y, z, p))
+        step, product = a * b + a * c + b * c, (d + a) * (d + b) * (d + c)
+        weights.append(factor / product)
+        arguments.append(factor**3 * delta / (product * product))
+        x, y, z, p, mean = [(value + step) / 4 for value in (x, y, z, p, mean)]
+        factor /= 4
+    X, Y, Z = [1 - value / mean for value in (x, y, z)]
+    P = -(X + Y + Z) / 2
+    xyz, e2 = X * Y * Z, X * Y + X * Z + Y * Z - 3 * P * P
+    e3, e4 = xyz + 2 * e2 * P + 4 * P**3, (2 * xyz + e2 * P + 3 * P**3) * P
+    series = 1 - 3 * e2 / 14 + e3 / 6 + 9 * e2 * e2 / 88 - 3 * e4 / 22
+    series = series - 9 * e2 * e3 / 52 + 3 * xyz * P * P / 26
+    total = jnp.sum(jnp.stack(weights) * _carlson_c(jnp.stack(arguments)), 0)
+    return factor * series / (mean * sqrt(mean)) + 6 * total
+
+
+def _carlson_c(e: Array) -> Array:
+    """RC of 1 and ``1 + e``."""
+    x, y, mean = jnp.ones_like(e), 1 + e, 1 + 2 * e / 3
+    for _ in range(8):
+        step = 2 * sqrt(x) * sqrt(y) + y
+        x, y, mean = [(value + step) / 4 for value in (x, y, mean)]
+    s = y / mean - 1
+    powers = (9 / 8, 159 / 208, 9 / 22, 3 / 8, 1 / 7, 3 / 10)
+    series = jnp.zeros_like(s)
+    for c in powers:
+        series = (series + c) * s
+    return (1 + series * s) / sqrt(mean)
+
+
+# Elementary and gamma functions
+
+
+def huber_loss(delta: Array, r: Array) -> Array:
+    size = abs_(r)
+    inside = where(size <= delta, r * r / 2, delta * (size - delta / 2))
+    return where(delta < 0, math.inf, inside)
+
+
+def pseudo_huber_slopes(delta: Array, r: Array) -> tuple[Array, Array]:
+    u = r / delta
+    root = sqrt(1 + u * u)
+    return delta * (u * u / (1 + root)) ** 2 / root, r / root
+
+
+def power_slope(u: Array) -> Array:
+    """``(u / (1 + u) - log(1 + u)) / u^2``."""
+    near = abs_(u) < 0.06
+    small, other = where(near, u, 0.0), where(near, 1.0, u)
+    series = jnp.zeros_like(u)
+    for k in range(13, -1, -1):
+        series = (k + 1) / (k + 2) - small * series
+    return where(near, -series, (other / (1 + other) - jnp.log1p(other)) / (other * other))
+
+
+def rgamma_slope(z: Array, out: Array) -> Array:
+    """By DLMF 5.5.3 on the left, where the gamma function has poles."""
+    psi = _F["psi"] if dtypes.is_complex(z.dtype) else special.digamma
+    left = jnp.real(z) < 0.5
+    low, high = where(left, z, 0.25), where(left, 1.0, z)
+    reflected = jnp.cos(pi * low) / _F["rgamma"](1 - low) - psi(1 - low) * out
+    return where(left, reflected, -psi(high) * out)
+
+
+# Distributions
+
+
+def _of_pairs(function: Callable[..., Array]) -> Callable[..., Array]:
+    """Let a function of arrays of one type broadcast."""
+
+    def broadcast(*xs: ArrayLike) -> Array:
+        return function(*pm.broadcast(pm.floats("a derivative", *xs)))
+
+    return broadcast
+
+
+gamma_density: Final = _of_pairs(gamma.gamma_density)
+gamma_a: Final = _of_pairs(gamma.igamma_grad_a)
+gamma_sample_a: Final = _of_pairs(gamma.random_gamma_grad)
+
+
+@_of_pairs
+def beta_density(a: Array, b: Array, x: Array) -> Array:
+    inside = (x > 0) & (x < 1)
+    y = where(inside, x, 0.5)
+    end = where(x == 1, b, a)
+    flat = where(x == 1, a, b)
+    ends = where(end < 1, math.inf, where(end == 1, flat, where(end > 1, 0.0, math.nan)))
+    return where(inside, gamma.beta_power(a, b, y) / (y * (1 - y)), ends)
+
+
+@_of_pairs
+def beta_a(a: Array, b: Array, x: Array) -> Array:
+    """The derivative of ``betainc`` in a: that of its continued fraction, step by step."""
+    wide = [ew.convert_element_type(y, dtypes.float64) for y in (a, b, x)]
+    one = (jnp.ones_like(wide[0]), prim.ZERO, prim.ZERO)
+    _, (slope,) = jvp_flat(lambda *xs: [gamma.betainc(*xs)], wide, one)
+    return ew.convert_element_type(rules.instantiate(slope, wide[0]), a.dtype)
+
+
+def beta_b(a: Array, b: Array, x: Array) -> Array:
+    return -beta_a(b, a, 1 - x)
+
+
+def bdtr_k(k: Array, n: Array, p: Array) -> Array:
+    return beta_b(n - k, k + 1, 1 - p) - beta_a(n - k, k + 1, 1 - p)
+
+
+def f_density(dfn: Array, dfd: Array, x: Array) -> Array:
+    total = dfn * x + dfd
+    return beta_density(dfn / 2, dfd / 2, dfn * x / total) * (dfn / total) * (dfd / total)
+
+
+def f_dfn(dfn: Array, dfd: Array, x: Array) -> Array:
+    w = dfn * x / (dfn * x + dfd)
+    return beta_a(dfn / 2, dfd / 2, w) / 2 + f_density(dfn, dfd, x) * x / dfn
+
+
+def f_dfd(dfn: Array, dfd: Array, x: Array) -> Array:
+    w = dfn * x / (dfn * x + dfd)
+    return beta_b(dfn / 2, dfd / 2, w) / 2 - f_density(dfn, dfd, x) * x / dfd
+
+
+def normal_density(x: Array) -> Array:
+    return exp(-x * x / 2) / sqrt(2 * pi)
+
+
+def t_density(df: Array, t: Array) -> Array:
+    normal = df == math.inf
+    n = where(normal, 1.0, df)
+    value = exp(-(n + 1) / 2 * jnp.log1p(t * t / n)) / (sqrt(n) * special.beta(n / 2, 0.5))
+    return where(normal, normal_density(t), value)
+
+
+def t_df(df: Array, t: Array) -> Array:
+    """By ``stdtr(df, -t) = betainc(df / 2, 1 / 2, df / (df + t^2)) / 2`` for positive t."""
+    w = df / (df + t * t)
+    slope = beta_a(df / 2, 0.5, w) / 2 + t_density(df, t) * abs_(t) / df
+    return where(t == 0, 0.0, -jnp.sign(t) / 2 * slope)
+
+
+def noncentral_chi(x: Array, df: Array, nc: Array) -> Array:
+    """The density of the noncentral chi-square distribution, by Bessel functions."""
+    near = nc * x < 1
+    low = gamma_density(df / 2, x / 2) / 2 * exp(-nc / 2) * _F["hyp0f1"](df / 2, nc * x / 4)
+    u, v = where(near, 1.0, x), where(near, 1.0, nc)
+    power = (u / v) ** (df / 4 - 0.5) * _F["ive"](df / 2 - 1, sqrt(u * v))
+    return where(near, low, exp(-((sqrt(u) - sqrt(v)) ** 2) / 2) * power / 2)
+
+
+def noncentral_f(dfn: Array, dfd: Array, nc: Array, x: Array) -> tuple[Array, Array]:
+    """The derivatives of ``ncfdtr`` in x and nc: sums over Poisson weights are Kummer's M."""
+    a, b, half = dfn / 2, dfd / 2, nc / 2
+    w = dfn * x / (dfn * x + dfd)
+    rest = exp(-half * (1 - w))
+    density = f_density(dfn, dfd, x) * rest * special.hyp1f1(-b, a, -half * w)
+    power = f_density(dfn, dfd, x) * x / a
+    return density, -power / 2 * rest * special.hyp1f1(1 - b, a + 1, -half * w)
+
+
+def noncentral_t(k: int, df: Array, nc: Array, t: Array) -> Array:
+    """The mean of ``s^k phi(t s - nc)``, where ``df s^2`` has the chi-square distribution.
+
+    The integral is a parabolic cylinder function, DLMF 12.5.1.
+    """
+    root = sqrt(df + t * t)
+    c, half = t * nc / root, df / 2
+    logs = half * log(half) - special.gammaln(half) + special.gammaln(df + k)
+    power = logs - (df + k) * log(root) - nc * nc / 2 + c * c / 4
+    return exp(power) * sqrt(2 / pi) * _F["pbdv"](-df - k, -c)[0]
+
+
+def kolmogorov_slope(x: Array) -> Array:
+    """Term by term, of the two series that DLMF 20.7.32 turns into each other."""
+    low = x < 1
+    small, large = where(low, jnp.maximum(x, 0.02), 1.0), where(low, 1.0, x)
+    near, far = jnp.zeros_like(x), jnp.zeros_like(x)
+    for k in range(1, 6):
+        g = ((2 * k - 1) * pi / small) ** 2 / 8
+        near = near + exp(-g) * (2 * g - 1) / (small * small)
+        far = far + (-1) ** (k - 1) * k * k * exp(-2 * (k * large) ** 2)
+    return where(x <= 0, 0.0, where(low, -sqrt(2 * pi) * near, -8 * large * far))
+
+
+def tukey_density(lmbda: Array, p: Array) -> Array:
+    """One over the derivative of the quantile; 0 outside of the support."""
+    inside = (p > 0) & (p < 1)
+    q = where(inside, p, 0.5)
+    return where(inside, 1 / (q ** (lmbda - 1) + (1 - q) ** (lmbda - 1)), 0.0)
+
+
+# The rule
+
+_SPECIAL: Final = ("digamma", "polygamma", "i0", "hyp1f1", "erfcx", "wofz", "ndtri")
+_NUMPY: Final = ("exp", "log", "sqrt", "sin", "cos", "sinh", "cosh", "abs", "sign", "floor", "real")
+#: What formulas may name.
+_NAMES: Final[dict[str, Any]] = {
+    **{name: getattr(special, name) for name in _SPECIAL},
+    **{name: getattr(jnp, name) for name in _NUMPY},
+    **{name: f for name, f in globals().items() if getattr(f, "__module__", "") == __name__},
+    **_F,
+    "jnp": jnp,
+    "pi": pi,
+}
+
+
+@lru_cache(maxsize=1024)
+def _compiled(formula: str) -> CodeType:
+    return compile(formula, "<derivative>", "eval")
+
+
+def _evaluate(formula: str, operands: dict[str, Any]) -> Any:
+    return eval(_compiled(formula), {}, ChainMap(operands, _NAMES))
+
+
+def derivative(
+    name: str, position: int, primals: Sequence[Array], outs: Sequence[Array]
+) -> Sequence[ArrayLike]:
+    """Evaluate the derivatives of a function's results in one operand.
+
+    Raises:
+        DifferentiationError: there is none.
+    """
+    row = TABLE[name]
+    parameter = row.parameters[position]
+    formula, real_only = row.derivatives.get(parameter, ("", False))
+    is_complex = dtypes.is_complex(primals[position].dtype)
+    if not formula or (real_only and is_complex):
+        of = f"complex {parameter}" if formula else parameter
+        raise errors.DifferentiationError(
+            f"{name} has no derivative in its argument {of}. Use tinyjax.lax.stop_gradient on it, "
+            "or a function with a rule of yours, by tinyjax.custom_jvp."
+        )
+    operands: dict[str, Any] = dict(zip(row.parameters, primals, strict=True))
+    operands["out"] = outs[0] if len(outs) == 1 else tuple(outs)
+    found = _evaluate(formula, operands)
+    return found if isinstance(found, tuple) else (found,)
+
+
+@host.host_ufunc_p.def_jvp
+def _jvp(
+    primals: prim.Arrays, tangents: prim.Tangents, params: host.HostUfuncParams
+) -> prim.JvpResult:
+    outs = tr.bind(host.host_ufunc_p, primals, params)
+    row = TABLE[params.name]
+    if row.like:  # the derivative is that of a program
+        names = row.parameters
+        _, found = jvp_flat(
+            lambda *xs: [_evaluate(row.like, dict(zip(names, xs, strict=True)))], primals, tangents
+        )
+        return outs, found
+    totals: list[prim.Tangent] = [prim.ZERO] * len(outs)
+    for i, t in enumerate(tangents):
+        if t is not prim.ZERO:
+            for j, slope in enumerate(derivative(params.name, i, primals, outs)):
+                part = jnp.multiply(t, slope)
+                part = ew.convert_element_type(part, outs[j].dtype, outs[j].weak_type)
+                totals[j] = rules.add_tangents(totals[j], part)
+    return outs, totals
