@@ -137,3 +137,207 @@ def differences(name: str, xs: list[HostArray], position: int) -> list[HostArray
             for r, s in zip(rows, rows[1:], strict=False)
         ]
     return rows[0]
+
+
+NAMES: Final = [name for name in TABLE if hasattr(special, name)]
+#: What SciPy's specfun does far out ends the process, or takes gigabytes.
+_NEAR_ONLY: Final = ("mathieu", "pro_", "obl_", "pb")
+EDGES: Final = (0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 30.0, -30.0, np.inf, -np.inf, np.nan)
+#: Programs of tinyjax's own: rounding differs.
+_ULPS: Final = 4
+
+
+def arrays(xs: list[HostArray]) -> list[Any]:
+    return [jnp.asarray(x) for x in xs]
+
+
+def with_edges(name: str, count: int) -> list[HostArray]:
+    xs = points(name, count)
+    if not name.startswith(_NEAR_ONLY) and np.issubdtype(xs[-1].dtype, np.inexact):
+        xs[-1][: len(EDGES)] = EDGES
+    return xs
+
+
+def check_values(name: str, found: Any, expected: Any) -> None:
+    for ours, theirs in zip(tuple_of(found), tuple_of(expected), strict=True):
+        assert ours.dtype == theirs.dtype, name
+        if TABLE[name].program:
+            eps = float(np.finfo(theirs.dtype).eps)
+            np.testing.assert_allclose(ours, theirs, _ULPS * eps, err_msg=name)
+        else:
+            np.testing.assert_array_equal(np.asarray(ours), theirs, name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_values(name: str) -> None:
+    xs = with_edges(name, 200)
+    fun = getattr(special, name)
+    with np.errstate(all="ignore"):
+        expected = reference(name)(*xs)
+    check_values(name, fun(*arrays(xs)), expected)
+
+
+@pytest.mark.sampled(8)
+@pytest.mark.parametrize("name", NAMES)
+def test_compiled_and_mapped(name: str) -> None:
+    xs = with_edges(name, 24)
+    fun = getattr(special, name)
+    expected = tuple_of(fun(*arrays(xs)))
+    for way in (tinyjax.jit(fun), tinyjax.vmap(fun), tinyjax.jit(tinyjax.vmap(fun))):
+        for ours, theirs in zip(tuple_of(way(*arrays(xs))), expected, strict=True):
+            np.testing.assert_allclose(ours, theirs, 1e-14, 1e-300)
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("name", NAMES)
+def test_single_precision(name: str) -> None:
+    """It stays, by SciPy's own loop where that has one, or else by rounding once."""
+    types = getattr(reference(name), "types", ["ld->d"])
+    xs = points(name, 40)
+    for i, x in enumerate(xs):
+        if x.dtype == np.float64 or not any(loop[i] == "l" for loop in types):
+            xs[i] = x.astype(np.float32)
+    found = tuple_of(getattr(special, name)(*arrays(xs)))
+    if name.startswith(("mathieu", "obl", "pro")):  # SciPy's loops of float32 may not end
+        xs = [x.astype(np.float64) for x in xs]
+    with np.errstate(all="ignore"):
+        expected = tuple_of(reference(name)(*xs))
+    for ours, theirs in zip(found, expected, strict=True):
+        single = np.complex64 if np.iscomplexobj(theirs) else np.float32
+        assert ours.dtype == single
+        np.testing.assert_allclose(np.asarray(ours), theirs.astype(single), 1e-6)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if TABLE[name].complex])
+def test_complex_numbers(name: str) -> None:
+    """Values are SciPy's, and derivatives those along the real axis: functions are holomorphic."""
+    row = TABLE[name]
+    xs = points(name)
+    if name.startswith("ellipr"):
+        xs = [x + 0j for x in xs]
+    for i, parameter in enumerate(row.parameters):
+        if parameter in row.complex:
+            xs[i] = xs[i] + 1j * np.linspace(0.3, 1.1, xs[i].size)
+    fun = getattr(special, name)
+    check_values(name, fun(*arrays(xs)), reference(name)(*xs))
+    for i, parameter in enumerate(row.parameters):
+        known = row.derivatives.get(parameter)
+        if known and not known[1]:
+            check_derivative(name, xs, i)
+
+
+#: Functions that SciPy finds by iterations or series of few digits: the tolerance of differences.
+TOLERANCES: Final[dict[str, float]] = {
+    "itairy": 1e-2,  # SciPy's values have some six digits
+    "pro_rad2": 1e-2,
+    "ncfdtrinc": 0.1,
+    "smirnovi": 1e-3,  # smooth piece by piece
+}
+
+
+def derivative_of(name: str, xs: list[HostArray], position: int) -> Callable[[Any], Any]:
+    """The function's derivative in one argument, by forward mode."""
+
+    def of_one(x: Any) -> Any:
+        operands = arrays(xs)
+        operands[position] = x
+        return getattr(special, name)(*operands)
+
+    return lambda x: tinyjax.jvp(of_one, (x,), (jnp.ones_like(x),))[1]
+
+
+def check_derivative(name: str, xs: list[HostArray], position: int) -> None:
+    found = derivative_of(name, xs, position)(jnp.asarray(xs[position]))
+    expected = differences(name, xs, position)
+    for ours, theirs in zip(tuple_of(found), expected, strict=True):
+        tolerance = TOLERANCES.get(name, 1e-6)
+        least = 1e-3 * tolerance * float(np.abs(theirs).max())
+        message = f"{name} in {TABLE[name].parameters[position]}"
+        np.testing.assert_allclose(np.asarray(ours), theirs, tolerance, least, err_msg=message)
+
+
+def positions(name: str) -> list[int]:
+    """The arguments in which there is a derivative, for the points that are drawn."""
+    row, xs = TABLE[name], points(name, 1)
+    return [
+        i
+        for i, parameter in enumerate(row.parameters)
+        if row.program or row.like or parameter in row.derivatives
+        if xs[i].dtype == np.float64
+    ]
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if positions(name)])
+def test_derivatives(name: str) -> None:
+    for i in positions(name):
+        check_derivative(name, points(name), i)
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("name", [name for name in NAMES if positions(name)])
+def test_gradients_are_those_of_forward_mode(name: str) -> None:
+    xs = points(name, 3)
+    fun = getattr(special, name)
+    for i in positions(name):
+        forward = derivative_of(name, xs, i)(jnp.asarray(xs[i]))
+        expected = sum(np.real(x) for x in tuple_of(forward))
+
+        def total(*args: Any) -> Any:
+            return sum(jnp.sum(jnp.real(x)) for x in tuple_of(fun(*args)))
+
+        gradient = tinyjax.grad(total, i)
+        for way in (gradient, tinyjax.jit(gradient), tinyjax.vmap(gradient)):
+            np.testing.assert_allclose(way(*arrays(xs)), expected, 1e-9, 1e-12)
+
+
+#: Functions whose derivatives have none of their own everywhere, by the reason.
+ONCE: Final[dict[str, str]] = {}
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("name", [name for name in NAMES if positions(name)])
+def test_second_derivatives(name: str) -> None:
+    """Against differences of first ones; or refused, by name."""
+    for i in positions(name):
+        xs = points(name, 4)
+        first = derivative_of(name, xs, i)
+        x = jnp.asarray(xs[i])
+        try:
+            second = tinyjax.jvp(first, (x,), (jnp.ones_like(x),))[1]
+        except errors.DifferentiationError:
+            assert name in ONCE, f"{name} in {TABLE[name].parameters[i]} has no second derivative"
+            continue
+        step = 1e-3
+        ends = [tuple_of(first(x + k * step)) for k in (-2, -1, 1, 2)]
+        for ours, a, b, c, d in zip(tuple_of(second), *ends, strict=True):
+            expected = np.asarray((a - d + 8 * (c - b)) / (12 * step))
+            least = 1e-4 * float(np.abs(expected).max()) + 1e-9
+            np.testing.assert_allclose(ours, expected, 1e-4, least, err_msg=name)
+
+
+@pytest.mark.filterwarnings("ignore:.*non-integer arg n:DeprecationWarning")
+@pytest.mark.parametrize("name", NAMES)
+def test_what_has_no_derivative_is_refused_by_name(name: str) -> None:
+    row = TABLE[name]
+    xs = [x.astype(np.float64) for x in points(name, 2)]
+    for i, parameter in enumerate(row.parameters):
+        if not (row.program or row.like or parameter in row.derivatives):
+            types = getattr(reference(name), "types", ["ld->d"])
+            refused = f"{name} has no .* argument {parameter}"
+            if all(loop[i] == "l" for loop in types):
+                refused = f"{name} of SciPy takes"
+            with raises((errors.DifferentiationError, errors.DtypeError), match=refused):
+                derivative_of(name, xs, i)(jnp.asarray(xs[i]))
+
+
+def test_every_ufunc_of_scipy_is_there() -> None:
+    ufuncs = {name for name, f in vars(scipy.special).items() if isinstance(f, np.ufunc)}
+    assert ufuncs - {*special.__all__} == set()
+
+
+def test_the_table_says_which_arguments_may_be_complex() -> None:
+    for name in NAMES:
+        types = getattr(reference(name), "types", ["lD->D"])
+        for i, parameter in enumerate(TABLE[name].parameters):
+            is_complex = any(loop[i] == "D" for loop in types)
+            assert (parameter in TABLE[name].complex) == is_complex, (name, parameter)

@@ -125,6 +125,24 @@ def spheroidal(
 # Elliptic integrals
 
 
+def ellipk_m(m: Array, out: Array) -> Array:
+    """DLMF 19.4.1, and near 0, where that cancels, term by term."""
+    return _complete(m, 0, lambda m: (_F["ellipe"](m) / (1 - m) - out) / (2 * m))
+
+
+def ellipe_m(m: Array, out: Array) -> Array:
+    return _complete(m, 1, lambda m: (out - _F["ellipk"](m)) / (2 * m))
+
+
+def _complete(m: Array, kind: int, far: Callable[[Array], Array]) -> Array:
+    near = abs_(m) < 0.1
+    small, series = where(near, m, 0.0), jnp.zeros_like(m)
+    for j in range(18, 0, -1):
+        term = j * (math.comb(2 * j, j) / 4**j) ** 2
+        series = series * small + (term / (1 - 2 * j) if kind else term)
+    return where(near, pi / 2 * series, far(where(near, 1.0 / 2, m)))
+
+
 def ellipkinc_m(phi: Array, m: Array) -> Array:
     return _incomplete(phi, m, False)
 

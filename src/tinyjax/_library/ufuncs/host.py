@@ -33,6 +33,8 @@ host_ufunc_p: Primitive[HostUfuncParams] = Primitive(
 
 #: The loops of functions that are universal functions inside only.
 _OF_FUNCTIONS: Final = ("ld->d", "lD->D")
+#: SciPy's loops in single precision of these lose digits, and may not end.
+_IN_DOUBLE: Final = ("mathieu", "obl", "pro")
 #: Their letters in SciPy, by the dtype of an operand; narrower floats are computed in float32.
 _LETTERS: Final = {
     dtypes.float64: "d",
@@ -80,14 +82,12 @@ class _Loop:
 @lru_cache(maxsize=1024)
 def _loop(name: str, operands: tuple[DType, ...]) -> _Loop:
     """Choose SciPy's loop: the one of the operands' dtypes, or of those in double precision."""
-    letters = "".join([
-        "l" if dtypes.is_integer(x) else _LETTERS.get(x, "f") for x in operands
-    ])  # fmt: skip
     loops = _loops(name)
-    wide = letters.replace("f", "d").replace("F", "D")
-    chosen = next(
-        (loop for wanted in (letters, wide) for loop in loops if loop.startswith(f"{wanted}->")), ""
-    )
+    letters = "".join(["l" if dtypes.is_integer(x) else _LETTERS.get(x, "f") for x in operands])
+    wide = letters.translate(str.maketrans("fF", "dD"))
+    wanted = (letters, wide, wide.replace("l", "d"))[name.startswith(_IN_DOUBLE) :]
+    fitting = [loop for inputs in wanted for loop in loops if loop.startswith(f"{inputs}->")]
+    chosen = fitting[0] if fitting else ""
     if not chosen:
         shown = ", ".join([x.name for x in operands])
         raise errors.DtypeError(f"{name} of SciPy takes {', '.join(loops)}, but got {shown}.")
@@ -104,8 +104,9 @@ def _loop(name: str, operands: tuple[DType, ...]) -> _Loop:
     def evaluate(*hosts: HostArray) -> Any:
         cast = [x.astype(named[c], copy=False) for x, c in zip(hosts, inputs, strict=True)]
         outs = fun(*cast)
-        several = outs if isinstance(outs, tuple) else (outs,)
-        return [np.asarray(x).astype(d, copy=False) for x, d in zip(several, results, strict=True)]
+        if len(results) == 1:
+            return np.asarray(outs).astype(results[0], copy=False)
+        return [np.asarray(x).astype(d, copy=False) for x, d in zip(outs, results, strict=True)]
 
     return _Loop(evaluate, results)
 

@@ -168,11 +168,11 @@ lpmv(m, v, x) at 1.0, 2.0, 0.3 is -0.8585:
 Elliptic integrals and functions: DLMF 19.18, 22.13
 
 ellipk(m) at 0.5 is 1.8541: the complete elliptic integral of the first kind
-  m: elliprd(0.0, 1.0, 1 - m) / 6
+  m: ellipk_m(m, out)
 ellipkm1(p) at 0.5 is 1.8541: ``ellipk(1 - p)``, accurate for small p
-  p: -elliprd(0.0, 1.0, p) / 6
+  p: -ellipk_m(1 - p, out)
 ellipe(m) at 0.5 is 1.3506: the complete elliptic integral of the second kind
-  m: -elliprd(0.0, 1 - m, 1.0) / 6
+  m: ellipe_m(m, out)
 ellipkinc(phi, m) at 1.0, 0.5 is 1.0832: the incomplete elliptic integral of the first kind
   phi: 1 / sqrt(1 - m * sin(phi) ** 2)
   m: ellipkinc_m(phi, m)
