@@ -45,7 +45,7 @@ _LETTERS: Final = {
 
 def _function(name: str) -> Any:
     special = scipy_special()
-    found = getattr(special, name, None) or getattr(special._ufuncs, name, None)
+    found = getattr(special._ufuncs if name.startswith("_") else special, name, None)
     if found is None:
         raise errors.PlatformError(
             f"this SciPy has no {name}. Install a newer one: pip install --upgrade scipy."
