@@ -87,12 +87,13 @@ def _loop(name: str, operands: tuple[DType, ...]) -> _Loop:
     wide = letters.translate(str.maketrans("fF", "dD"))
     wanted = (letters, wide, wide.replace("l", "d"))[name.startswith(_IN_DOUBLE) :]
     fitting = [loop for inputs in wanted for loop in loops if loop.startswith(f"{inputs}->")]
-    chosen = fitting[0] if fitting else ""
+    floats = [x for x in operands if dtypes.is_inexact(x)]
+    numbers = len(floats) + letters.count("l") == len(operands)
+    chosen = fitting[0] if fitting and floats and numbers else ""
     if not chosen:
         shown = ", ".join([x.name for x in operands])
         raise errors.DtypeError(f"{name} of SciPy takes {', '.join(loops)}, but got {shown}.")
     inputs, _, outputs = chosen.partition("->")
-    floats = [x for x in operands if not dtypes.is_integer(x)]
     real = dtypes.real_part(floats[0])
     results = tuple([dtypes.to_complex(real) if c in "FD" else real for c in outputs])
     fun = _function(name)
