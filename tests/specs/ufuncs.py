@@ -32,6 +32,6 @@ SPECS = [
     for name, operands in (
         ("k0", (SMALL,)),
         ("ellipe", (UNIT,)),
-        ("ellipkinc", (SMALL, UNIT)),
+        ("agm", (SMALL, SMALL)),
     )
 ]

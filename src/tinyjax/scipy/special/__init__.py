@@ -39,7 +39,7 @@ __all__, __getattr__, __dir__ = namespace(
             "nrdtrimn nrdtrisd obl_ang1 obl_ang1_cv obl_cv obl_rad1 obl_rad1_cv obl_rad2 "
             "obl_rad2_cv pbdv pbvv pbwa pdtr pdtrc pdtri pdtrik perm powm1 pro_ang1 pro_ang1_cv "
             "pro_cv pro_rad1 pro_rad1_cv pro_rad2 pro_rad2_cv pseudo_huber psi radian rgamma "
-            "round shichi sindg smirnov smirnovi spherical_in spherical_jn spherical_kn "
+            "round=round_ shichi sindg smirnov smirnovi spherical_in spherical_jn spherical_kn "
             "spherical_yn stdtr stdtridf stdtrit struve tandg tklmbda voigt_profile wright_bessel "
             "wrightomega y0 y1 yn yv yve zetac"
         ),

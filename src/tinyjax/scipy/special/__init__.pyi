@@ -225,7 +225,7 @@ from tinyjax.scipy.special.ufuncs import pseudo_huber as pseudo_huber
 from tinyjax.scipy.special.ufuncs import psi as psi
 from tinyjax.scipy.special.ufuncs import radian as radian
 from tinyjax.scipy.special.ufuncs import rgamma as rgamma
-from tinyjax.scipy.special.ufuncs import round as round
+from tinyjax.scipy.special.ufuncs import round_ as round
 from tinyjax.scipy.special.ufuncs import shichi as shichi
 from tinyjax.scipy.special.ufuncs import sindg as sindg
 from tinyjax.scipy.special.ufuncs import smirnov as smirnov

@@ -127,7 +127,7 @@ it2struve0, itmodstruve0, ellipk, ellipkm1, ellipe, psi, rgamma, zetac, exprel =
 wrightomega, erfi, erfcinv, ndtri_exp, cbrt, exp2, exp10, expm1, log1p, log_expit, cosm1 = _single(
     _one, "wrightomega erfi erfcinv ndtri_exp cbrt exp2 exp10 expm1 log1p log_expit cosm1"
 )
-round, sindg, cosdg, tandg, cotdg, kolmogorov, kolmogi = _single(
+round_, sindg, cosdg, tandg, cotdg, kolmogorov, kolmogi = _single(
     _one, "round sindg cosdg tandg cotdg kolmogorov kolmogi"
 )
 jv, jn, yv, yn, kn, iv, kv, jve, yve, ive, kve, hankel1, hankel2, hankel1e, hankel2e = _single(
