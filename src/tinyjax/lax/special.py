@@ -24,8 +24,8 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Return the regularized incomplete beta function.
 
     Args:
-        a: floats, at least 0; it has no derivative.
-        b: floats, at least 0; it has no derivative.
+        a: floats, at least 0.
+        b: floats, at least 0.
         x: floats in [0, 1].
 
     Raises:

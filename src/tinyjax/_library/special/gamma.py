@@ -12,7 +12,9 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax._library.special import declaring
 from tinyjax._primitives import special
-from tinyjax.core.primitives import elementwise as ew, families, shape as sh
+from tinyjax.core.primitives import elementwise as ew, families, rules, shape as sh
+from tinyjax.core.tracing import primitive as prim
+from tinyjax.core.transforms.jvp import jvp_flat
 from tinyjax.core.values import Array
 
 # The incomplete gamma functions P and Q, and their derivatives in the parameter.
@@ -500,6 +502,14 @@ def betainc(a: Array, b: Array, x: Array) -> Array:
     return jnp.where(inside, value, jnp.where(wrong, math.nan, ends))
 
 
+def betainc_slope(a: Array, b: Array, x: Array) -> Array:
+    """The derivative of ``betainc`` in a: that of its continued fraction, step by step."""
+    wide = [ew.convert_element_type(y, dtypes.float64) for y in (a, b, x)]
+    tangents = (jnp.ones_like(wide[0]), prim.ZERO, prim.ZERO)
+    _, (slope,) = jvp_flat(lambda *xs: [betainc(*xs)], wide, tangents)
+    return ew.convert_element_type(rules.instantiate(slope, wide[0]), a.dtype)
+
+
 def _beta_density(a: Array, b: Array, x: Array) -> Array:
     log = (a - 1.0) * ew.log(x) + (b - 1.0) * ew.log1p(-x)
     return ew.exp(log - (special.lgamma(a) + special.lgamma(b) - special.lgamma(a + b)))
@@ -509,7 +519,7 @@ regularized_incomplete_beta: families.Elementwise = declaring.special(
     "regularized_incomplete_beta",
     declaring.by_scipy("betainc"),
     betainc,
-    declaring.no_derivative("betainc", "first parameter"),
-    declaring.no_derivative("betainc", "second parameter"),
+    lambda t, z, a, b, x: t * betainc_slope(a, b, x),
+    lambda t, z, a, b, x: -(t * betainc_slope(b, a, 1 - x)),
     lambda t, z, a, b, x: t * _beta_density(a, b, x),
 )

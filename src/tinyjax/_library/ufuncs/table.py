@@ -48,6 +48,7 @@ kn(n, x) at 2, 1.0 is 1.6248: the modified Bessel function of the second kind, o
 iv(v, z*) at 2.0, 1.0 is 0.1357: the modified Bessel function of the first kind, of real order
   z: (iv(v - 1, z) + iv(v + 1, z)) / 2
 kv(v, z*) at 2.0, 1.0 is 1.6248: the modified Bessel function of the second kind, of real order
+  v if real: kv_order(v, z, 0.0)
   z: -(kv(v - 1, z) + kv(v + 1, z)) / 2
 jve(v, z*) at 2.0, 1.0 is 0.1149: ``exp(-abs(z.imag)) jv(v, z)``
   z if real: (jve(v - 1, z) - jve(v + 1, z)) / 2
@@ -56,6 +57,7 @@ yve(v, z*) at 2.0, 1.0 is -1.6507: ``exp(-abs(z.imag)) yv(v, z)``
 ive(v, z*) at 2.0, 1.0 is 0.0499: ``exp(-abs(z.real)) iv(v, z)``
   z if real: scaled(v, z, -1.0, out, (ive(v - 1, z) + ive(v + 1, z)) / 2 - sign(z) * out)
 kve(v, z*) at 2.0, 1.0 is 4.4168: ``exp(z) kv(v, z)``
+  v if real: kv_order(v, z, 1.0)
   z: scaled(v, z, 1.0, out, out - (kve(v - 1, z) + kve(v + 1, z)) / 2)
 hankel1(v, z*) at 2.0, 1.0 is 0.1149-1.6507j: Hankel's function of the first kind
   z: (hankel1(v - 1, z) - hankel1(v + 1, z)) / 2

@@ -136,8 +136,8 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Return the regularized incomplete beta function.
 
     Args:
-        a: real, at least 0; there is no derivative in it.
-        b: real, at least 0; nor in it.
+        a: real, at least 0.
+        b: real, at least 0.
         x: real, in [0, 1]. All three broadcast.
 
     Example:

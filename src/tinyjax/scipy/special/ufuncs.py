@@ -47,7 +47,7 @@ def _documentation(name: str, row: Row) -> str:
     arguments = [f"{x}: {kind}" for x, kind in zip(row.parameters, kinds, strict=True)]
     lacking = [f"``{x}``" for x in row.parameters if x not in row.derivatives]
     known = [
-        f"The derivative in {'real ' * real_only}``{x}`` is ``{formula}``."
+        f"The derivative in ``{x}``{', of real numbers,' * real_only} is ``{formula}``."
         for x, (formula, real_only) in row.derivatives.items()
     ]
     if row.program or row.like:
