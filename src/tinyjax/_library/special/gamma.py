@@ -503,7 +503,7 @@ def betainc(a: Array, b: Array, x: Array) -> Array:
 
 
 def betainc_slope(a: Array, b: Array, x: Array) -> Array:
-    """The derivative of ``betainc`` in a: that of its continued fraction, step by step."""
+    """Return the derivative of ``betainc`` in a, by that of each step of the fraction."""
     wide = [ew.convert_element_type(y, dtypes.float64) for y in (a, b, x)]
     tangents = (jnp.ones_like(wide[0]), prim.ZERO, prim.ZERO)
     _, (slope,) = jvp_flat(lambda *xs: [betainc(*xs)], wide, tangents)

@@ -1,4 +1,4 @@
-"""What derivatives of SciPy's functions are written with, and the rule that evaluates them."""
+"""Functions that derivatives of SciPy's functions are written with, and the jvp rule."""
 
 from __future__ import annotations
 
@@ -47,26 +47,26 @@ _F: Final[dict[str, Callable[..., Array]]] = {name: partial(call, name) for name
 
 
 def over(a: Array, x: Array, limit: complex = 0.0) -> Array:
-    """``a / x``, where x is 0 the limit."""
+    """Return ``a / x``, and the limit where x is 0."""
     zero = x == 0
     return where(zero, limit, a / where(zero, 1.0, x))
 
 
 def from_one(n: Array, slope: Array) -> Array:
-    """The derivative of a polynomial of degree n, which is 0 for a constant."""
+    """Return the derivative of a polynomial of degree n: 0 for a constant."""
     return where(n == 0, 0.0, slope)
 
 
 def below(n: Array) -> Array:
-    """The degree below, where there is one."""
+    """Return the degree below, or 0."""
     return jnp.maximum(n - 1, 0)
 
 
 def scaled(v: Array, z: Array, turn: complex, out: Array, slope: Array) -> Array:
-    """The derivative of a scaled Bessel function; far out by DLMF 10.17 and 10.40, term by term.
+    """Return the derivative of a scaled Bessel function, far out by DLMF 10.17 and 10.40.
 
-    There the differences of such functions cancel. They are ``z^(-1/2)`` times a series in
-    ``turn / z``.
+    Differences of such functions cancel there. The function is ``z^(-1/2)`` times a series in
+    ``turn / z``, which is differentiated term by term.
     """
     size = abs_(z)
     far = (size > 25) & (v * v < size)
@@ -81,10 +81,10 @@ def scaled(v: Array, z: Array, turn: complex, out: Array, slope: Array) -> Array
 
 
 def kv_order(v: Array, x: Array, scale: float) -> Array:
-    """The derivative of ``kv`` in the order; that of ``exp(x) kv(v, x)`` for a scale of 1.
+    """Return the derivative of ``kv`` in the order, or of ``exp(x) kv(v, x)`` for a scale of 1.
 
-    By DLMF 10.32.9 it is an integral without cancellation, for which the trapezoidal rule converges
-    exponentially. It extends to where the integrand is ``exp(-40)`` of what it is at most.
+    DLMF 10.32.9 gives it as an integral without cancellation, and the trapezoidal rule converges
+    exponentially. The nodes end where the integrand is ``exp(-40)`` of its maximum.
     """
     order, at = identities.stop_gradient(abs_(v)), identities.stop_gradient(x)
     size = jnp.hypot(order, at)
@@ -98,7 +98,7 @@ def kv_order(v: Array, x: Array, scale: float) -> Array:
 
 
 def bessel0m1(q: Array, value: Array) -> Array:
-    """The Bessel function of order 0, less 1: a power series in q where that is small."""
+    """Return the Bessel function of order 0 less 1, by its power series in q where q is small."""
     near = abs_(q) < 0.5
     small, series = where(near, q, 0.0), jnp.zeros_like(q)
     for k in range(10, 0, -1):
@@ -107,7 +107,7 @@ def bessel0m1(q: Array, value: Array) -> Array:
 
 
 def airye_slopes(x: Array, out: Sequence[Array]) -> tuple[Array, ...]:
-    """The derivatives of ``airye``: those of ``airy``, and of the exponentials."""
+    """Return the derivatives of ``airye``, by those of ``airy`` and of the exponentials."""
     root = sqrt(jnp.maximum(x, 0.0))
     signs = (1, 1, -1, -1)
     plain = (out[1], x * out[0], out[3], x * out[2])
@@ -115,17 +115,18 @@ def airye_slopes(x: Array, out: Sequence[Array]) -> tuple[Array, ...]:
 
 
 def struve_power(v: Array, x: Array) -> Array:
+    """Return the power of x in DLMF 11.4.25 and 11.4.29."""
     return (x / 2) ** v * _F["rgamma"](v + 1.5) / sqrt(pi)
 
 
 def legendre_slope(m: Array, v: Array, x: Array, out: Array) -> Array:
-    """DLMF 14.10.1 with 14.10.2, which do not cancel near the ends."""
+    """Apply DLMF 14.10.1 and 14.10.2, which do not cancel near the ends."""
     root = sqrt(1 - x * x)
     return -(_F["lpmv"](m + 1, v, x) + m * x * out / root) / root
 
 
 def mathieu_slope(function: Callable[..., Any], m: Array, q: Array) -> Array:
-    """The mean of ``2 f(x)^2 cos(2 x)`` over that of ``f(x)^2``, by the trapezoidal rule."""
+    """Divide the mean of ``2 f(x)^2 cos(2 x)`` by that of ``f(x)^2``, by the trapezoidal rule."""
     nodes = jnp.arange(128, dtype=q.dtype) * (180 / 128)
     values, _ = function(m[..., None], q[..., None], nodes)
     return 4 * jnp.mean(values * values * jnp.cos(nodes * (pi / 90)), -1)
@@ -134,7 +135,7 @@ def mathieu_slope(function: Callable[..., Any], m: Array, q: Array) -> Array:
 def spheroidal(
     sign: int, m: Array, cv: Array, c2: Array, x: Array, out: Array, slope: Array
 ) -> Array:
-    """The second derivative, by the equation DLMF 30.2.1, which they satisfy."""
+    """Solve the differential equation DLMF 30.2.1 for the second derivative."""
     w = x * x - sign
     return ((cv + c2 * x * x + sign * m * m / w) * out - 2 * x * slope) / w
 
@@ -143,11 +144,12 @@ def spheroidal(
 
 
 def ellipk_m(m: Array, out: Array) -> Array:
-    """DLMF 19.4.1, and near 0, where that cancels, term by term."""
+    """Apply DLMF 19.4.1, and near 0, where that cancels, the power series."""
     return _complete(m, 0, lambda m: (_F["ellipe"](m) / (1 - m) - out) / (2 * m))
 
 
 def ellipe_m(m: Array, out: Array) -> Array:
+    """Do the same for the integral of the second kind."""
     return _complete(m, 1, lambda m: (out - _F["ellipk"](m)) / (2 * m))
 
 
@@ -161,15 +163,17 @@ def _complete(m: Array, kind: int, far: Callable[[Array], Array]) -> Array:
 
 
 def ellipkinc_m(phi: Array, m: Array) -> Array:
+    """Return the derivative of ``ellipkinc`` in m."""
     return _incomplete(phi, m, False)
 
 
 def ellipeinc_m(phi: Array, m: Array) -> Array:
+    """Return the derivative of ``ellipeinc`` in m."""
     return _incomplete(phi, m, True)
 
 
 def _incomplete(phi: Array, m: Array, second: bool) -> Array:
-    """DLMF 19.25.5 and 19.25.9, differentiated, at the angle less whole periods."""
+    """Differentiate DLMF 19.25.5 or 19.25.9, at the angle less whole periods."""
     turns = jnp.rint(phi / pi)
     sine, cosine = jnp.sin(phi - turns * pi), jnp.cos(phi - turns * pi)
     inner = 1 - m * sine * sine
@@ -181,13 +185,13 @@ def _incomplete(phi: Array, m: Array, second: bool) -> Array:
 
 
 def jacobi_m(m: Array, sn: Array, cn: Array, dn: Array, ph: Array) -> tuple[Array, ...]:
-    """Through the amplitude, which keeps ``ellipkinc(ph, m)``."""
+    """Differentiate in m by the amplitude, since ``ellipkinc(ph, m)`` stays u."""
     angle = -dn * ellipkinc_m(ph, m)
     return cn * angle, -sn * angle, -sn * (sn / 2 + m * cn * angle) / dn, angle
 
 
 def carlson_c(x: Array, y: Array, out: Array) -> tuple[Array, Array]:
-    """DLMF 19.18.4, or for a principal value by the closed form."""
+    """Apply DLMF 19.18.4, or the closed form for a principal value."""
     principal = (jnp.imag(y) == 0) & (jnp.real(y) < 0)
     p, q = where(principal, -1.0, y), where(principal, y, x - 1.0)
     in_x = (out - 1 / sqrt(x)) / (2 * (q - x))
@@ -199,7 +203,7 @@ def carlson_c(x: Array, y: Array, out: Array) -> tuple[Array, Array]:
 
 
 def carlson_j(x: Array, y: Array, z: Array, p: Array) -> Array:
-    """RJ by duplication: B. C. Carlson, Numerical Algorithms 10 (1995); for its derivatives."""
+    """Compute RJ by duplication, as B. C. Carlson in Numerical Algorithms 10 (1995)."""
     mean, factor = (x + y + z + 2 * p) / 5, 1.0
     delta = (p - x) * (p - y) * (p - z)
     weights, arguments = [], []
@@ -221,7 +225,7 @@ def carlson_j(x: Array, y: Array, z: Array, p: Array) -> Array:
 
 
 def _carlson_c(e: Array) -> Array:
-    """RC of 1 and ``1 + e``."""
+    """Compute RC of 1 and ``1 + e``."""
     x, y, mean = jnp.ones_like(e), 1 + e, 1 + 2 * e / 3
     for _ in range(8):
         step = 2 * sqrt(x) * sqrt(y) + y
@@ -238,19 +242,21 @@ def _carlson_c(e: Array) -> Array:
 
 
 def huber_loss(delta: Array, r: Array) -> Array:
+    """Return Huber's loss, infinite for a negative delta."""
     size = abs_(r)
     inside = where(size <= delta, r * r / 2, delta * (size - delta / 2))
     return where(delta < 0, math.inf, inside)
 
 
 def pseudo_huber_slopes(delta: Array, r: Array) -> tuple[Array, Array]:
+    """Return the derivatives of ``pseudo_huber``, without cancellation."""
     u = r / delta
     root = sqrt(1 + u * u)
     return delta * (u * u / (1 + root)) ** 2 / root, r / root
 
 
 def power_slope(u: Array) -> Array:
-    """``(u / (1 + u) - log(1 + u)) / u^2``."""
+    """Return ``(u / (1 + u) - log(1 + u)) / u^2``."""
     near = abs_(u) < 0.06
     small, other = where(near, u, 0.0), where(near, 1.0, u)
     series = jnp.zeros_like(u)
@@ -260,7 +266,7 @@ def power_slope(u: Array) -> Array:
 
 
 def rgamma_slope(z: Array, out: Array) -> Array:
-    """By DLMF 5.5.3 on the left, where the gamma function has poles."""
+    """Apply DLMF 5.5.3 on the left, where the gamma function has poles."""
     psi = _F["psi"] if dtypes.is_complex(z.dtype) else special.digamma
     left = jnp.real(z) < 0.5
     low, high = where(left, z, 0.25), where(left, 1.0, z)
@@ -272,7 +278,7 @@ def rgamma_slope(z: Array, out: Array) -> Array:
 
 
 def _of_pairs(function: Callable[..., Array]) -> Callable[..., Array]:
-    """Let a function of arrays of one type broadcast."""
+    """Let a function of arrays of one type promote and broadcast."""
 
     def broadcast(*xs: ArrayLike) -> Array:
         return function(*pm.broadcast(pm.floats("a derivative", *xs)))
@@ -288,6 +294,7 @@ beta_a: Final = _of_pairs(gamma.betainc_slope)
 
 @_of_pairs
 def beta_density(a: Array, b: Array, x: Array) -> Array:
+    """Return the derivative of ``betainc`` in x, also at the ends."""
     inside = (x > 0) & (x < 1)
     y = where(inside, x, 0.5)
     end = where(x == 1, b, a)
@@ -297,33 +304,40 @@ def beta_density(a: Array, b: Array, x: Array) -> Array:
 
 
 def beta_b(a: Array, b: Array, x: Array) -> Array:
+    """Return the derivative of ``betainc`` in b."""
     return -beta_a(b, a, 1 - x)
 
 
 def bdtr_k(k: Array, n: Array, p: Array) -> Array:
+    """Return the derivative of ``bdtr`` in k, continued to real numbers."""
     return beta_b(n - k, k + 1, 1 - p) - beta_a(n - k, k + 1, 1 - p)
 
 
 def f_density(dfn: Array, dfd: Array, x: Array) -> Array:
+    """Return the density of the F distribution."""
     total = dfn * x + dfd
     return beta_density(dfn / 2, dfd / 2, dfn * x / total) * (dfn / total) * (dfd / total)
 
 
 def f_dfn(dfn: Array, dfd: Array, x: Array) -> Array:
+    """Return the derivative of ``fdtr`` in dfn."""
     w = dfn * x / (dfn * x + dfd)
     return beta_a(dfn / 2, dfd / 2, w) / 2 + f_density(dfn, dfd, x) * x / dfn
 
 
 def f_dfd(dfn: Array, dfd: Array, x: Array) -> Array:
+    """Return the derivative of ``fdtr`` in dfd."""
     w = dfn * x / (dfn * x + dfd)
     return beta_b(dfn / 2, dfd / 2, w) / 2 - f_density(dfn, dfd, x) * x / dfd
 
 
 def normal_density(x: Array) -> Array:
+    """Return the density of the normal distribution."""
     return exp(-x * x / 2) / sqrt(2 * pi)
 
 
 def t_density(df: Array, t: Array) -> Array:
+    """Return the density of Student's distribution."""
     normal = df == math.inf
     n = where(normal, 1.0, df)
     value = exp(-(n + 1) / 2 * jnp.log1p(t * t / n)) / (sqrt(n) * special.beta(n / 2, 0.5))
@@ -331,14 +345,14 @@ def t_density(df: Array, t: Array) -> Array:
 
 
 def t_df(df: Array, t: Array) -> Array:
-    """By ``stdtr(df, -t) = betainc(df / 2, 1 / 2, df / (df + t^2)) / 2`` for positive t."""
+    """Differentiate ``stdtr(df, -t) = betainc(df / 2, 1 / 2, df / (df + t^2)) / 2`` in df."""
     w = df / (df + t * t)
     slope = beta_a(df / 2, 0.5, w) / 2 + t_density(df, t) * abs_(t) / df
     return where(t == 0, 0.0, -jnp.sign(t) / 2 * slope)
 
 
 def noncentral_chi(x: Array, df: Array, nc: Array) -> Array:
-    """The density of the noncentral chi-square distribution, by Bessel functions."""
+    """Return the density of the noncentral chi-square distribution, by Bessel functions."""
     near = nc * x < 1
     low = gamma_density(df / 2, x / 2) / 2 * exp(-nc / 2) * _F["hyp0f1"](df / 2, nc * x / 4)
     u, v = where(near, 1.0, x), where(near, 1.0, nc)
@@ -347,7 +361,7 @@ def noncentral_chi(x: Array, df: Array, nc: Array) -> Array:
 
 
 def noncentral_f(dfn: Array, dfd: Array, nc: Array, x: Array) -> tuple[Array, Array]:
-    """The derivatives of ``ncfdtr`` in x and nc: sums over Poisson weights are Kummer's M."""
+    """Return the derivatives of ``ncfdtr`` in x and nc, whose Poisson sums are Kummer's M."""
     a, b, half = dfn / 2, dfd / 2, nc / 2
     w = dfn * x / (dfn * x + dfd)
     rest = exp(-half * (1 - w))
@@ -357,7 +371,7 @@ def noncentral_f(dfn: Array, dfd: Array, nc: Array, x: Array) -> tuple[Array, Ar
 
 
 def noncentral_t(k: int, df: Array, nc: Array, t: Array) -> Array:
-    """The mean of ``s^k phi(t s - nc)``, where ``df s^2`` has the chi-square distribution.
+    """Return the mean of ``s^k phi(t s - nc)``, where ``df s^2`` is chi-square distributed.
 
     The integral is a parabolic cylinder function, DLMF 12.5.1.
     """
@@ -369,7 +383,7 @@ def noncentral_t(k: int, df: Array, nc: Array, t: Array) -> Array:
 
 
 def kolmogorov_slope(x: Array) -> Array:
-    """Term by term, of the two series that DLMF 20.7.32 turns into each other."""
+    """Differentiate the two series that DLMF 20.7.32 turns into each other."""
     low = x < 1
     small, large = where(low, jnp.maximum(x, 0.02), 1.0), where(low, 1.0, x)
     near, far = jnp.zeros_like(x), jnp.zeros_like(x)
@@ -381,7 +395,7 @@ def kolmogorov_slope(x: Array) -> Array:
 
 
 def tukey_density(lmbda: Array, p: Array) -> Array:
-    """One over the derivative of the quantile; 0 outside of the support."""
+    """Return one over the derivative of the quantile; 0 outside of the support."""
     inside = (p > 0) & (p < 1)
     q = where(inside, p, 0.5)
     return where(inside, 1 / (q ** (lmbda - 1) + (1 - q) ** (lmbda - 1)), 0.0)
