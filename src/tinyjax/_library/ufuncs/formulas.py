@@ -28,15 +28,14 @@ pi: Final = math.pi
 def call(name: str, *values: ArrayLike) -> Any:
     """Evaluate a function of the table: an array, or a tuple of several."""
     row = TABLE[name]
-    labels = [f"{parameter} of {name}" for parameter in row.parameters]
     if row.program:
+        labels = [f"{parameter} of {name}" for parameter in row.parameters]
         xs = pm.promote_inexact(*map(pm.array_of, labels, values))
-        if "z" not in row.complex:
+        if not row.complex:
             xs = list(map(pm.real, labels, xs))
-        return _evaluate(
-            row.program, dict(zip(row.parameters, pm.broadcast(xs, name), strict=True))
-        )
-    outs = host.apply(name, labels, values)
+        operands = dict(zip(row.parameters, pm.broadcast(xs, name), strict=True))
+        return _evaluate(row.program, operands)
+    outs = host.apply(name, row.parameters, values)
     return outs[0] if len(outs) == 1 else tuple(outs)
 
 

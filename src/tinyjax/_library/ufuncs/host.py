@@ -15,7 +15,7 @@ from tinyjax.core.primitives import elementwise as ew, families
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.tracing import Primitive, primitive as prim, trace as tr
-from tinyjax.core.values import Array, ArrayLike, avals as av
+from tinyjax.core.values import Array, ArrayLike, ConcreteArray, avals as av
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.numpy import promotion as pm
 
@@ -33,6 +33,8 @@ host_ufunc_p: Primitive[HostUfuncParams] = Primitive(
 
 #: The loops of functions that are universal functions inside only.
 _OF_FUNCTIONS: Final = ("ld->d", "lD->D")
+#: The dtypes of most operands.
+_PLAIN: Final = (dtypes.float32, dtypes.float64)
 #: SciPy's loops in single precision of these lose digits, and may not end.
 _IN_DOUBLE: Final = ("mathieu", "obl", "pro")
 #: Their letters in SciPy, by the dtype of an operand; narrower floats are computed in float32.
@@ -150,18 +152,30 @@ families.def_elementwise_batch(host_ufunc_p)
 prim.mark(prim.TRANSCENDENTAL, 5000.0, host_ufunc_p)
 
 
-def apply(name: str, labels: Sequence[str], values: Sequence[ArrayLike]) -> list[Array]:
+@lru_cache(maxsize=1024)
+def _params(name: str) -> HostUfuncParams:
+    return HostUfuncParams(name)
+
+
+def apply(name: str, parameters: Sequence[str], values: Sequence[ArrayLike]) -> Sequence[Array]:
     """Promote and broadcast operands, and evaluate a function.
 
     Args:
         name: the function's name.
-        labels: what errors call the operands.
+        parameters: their names.
         values: the operands.
 
     Raises:
         DtypeError: an operand is complex where the function takes real numbers.
     """
     takes = kinds(name)
+    first = values[0]
+    aval = first._aval if type(first) is ConcreteArray else None
+    is_plain = aval is not None and aval.dtype in _PLAIN and "C" not in takes
+    if is_plain and all(type(x) is ConcreteArray and x._aval is aval for x in values):
+        plain: Any = values  # nothing is to be done, which is most often so
+        return tr.bind(host_ufunc_p, plain, _params(name))
+    labels = [f"{parameter} of {name}" for parameter in parameters]
     xs = [pm.array_of(label, x) for label, x in zip(labels, values, strict=True)]
     floats = [i for i, x in enumerate(xs) if takes[i] != "i" or not dtypes.is_integer(x.dtype)]
     promoted = pm.promote_inexact(*[xs[i] for i in floats])
@@ -175,4 +189,4 @@ def apply(name: str, labels: Sequence[str], values: Sequence[ArrayLike]) -> list
             xs[i] = ew.convert_element_type(x, dtypes.to_complex(dtype), x.weak_type)
         else:
             xs[i] = x
-    return [*tr.bind(host_ufunc_p, pm.broadcast(xs, name), HostUfuncParams(name))]
+    return tr.bind(host_ufunc_p, pm.broadcast(xs, name), _params(name))
