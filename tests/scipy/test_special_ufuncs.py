@@ -196,21 +196,20 @@ def test_compiled_and_mapped(name: str) -> None:
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_single_precision(name: str) -> None:
-    """It stays, by SciPy's own loop where that has one, or else by rounding once."""
+    """It stays: results are those of double precision, rounded, or of SciPy's loop where good."""
     types = getattr(reference(name), "types", ["ld->d"])
     xs = points(name, 40)
     for i, x in enumerate(xs):
         if x.dtype == np.float64 or not any(loop[i] == "l" for loop in types):
             xs[i] = x.astype(np.float32)
     found = tuple_of(getattr(special, name)(*arrays(xs)))
-    if name.startswith(("mathieu", "obl", "pro")):  # SciPy's loops of float32 may not end
-        xs = [x.astype(np.float64) for x in xs]
-    with np.errstate(all="ignore"):
-        expected = tuple_of(reference(name)(*xs))
+    wide = [x.astype(np.float64) if x.dtype == np.float32 else x for x in xs]
+    expected = tuple_of(reference(name)(*wide))
     for ours, theirs in zip(found, expected, strict=True):
         single = np.complex64 if np.iscomplexobj(theirs) else np.float32
         assert ours.dtype == single
-        np.testing.assert_allclose(np.asarray(ours), theirs.astype(single), 1e-6)
+        with np.errstate(over="ignore", under="ignore"):  # bounds of a search are 1e100
+            np.testing.assert_allclose(np.asarray(ours), theirs.astype(single), 1e-5, 1e-37)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if TABLE[name].complex])

@@ -35,8 +35,11 @@ host_ufunc_p: Primitive[HostUfuncParams] = Primitive(
 _OF_FUNCTIONS: Final = ("ld->d", "lD->D")
 #: The dtypes of most operands.
 _PLAIN: Final = (dtypes.float32, dtypes.float64)
-#: SciPy's loops in single precision of these lose digits, and may not end.
-_IN_DOUBLE: Final = ("mathieu", "obl", "pro")
+#: How names begin of functions whose loops in single precision lose digits in SciPy, or do not end.
+_IN_DOUBLE: Final = (
+    *("ber", "bei", "betainc", "btdtri", "fdtr", "it", "kei", "kelvin", "ker", "mathieu"),
+    *("modfresnel", "ncfdtr", "nctdtr", "obl", "pb", "pro"),
+)
 #: Their letters in SciPy, by the dtype of an operand; narrower floats are computed in float32.
 _LETTERS: Final = {
     dtypes.float64: "d",
