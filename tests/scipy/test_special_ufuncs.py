@@ -92,6 +92,7 @@ OWN: Final[dict[str, dict[str, tuple[float, float]]]] = {
     "chndtridf": {"x": (4.0, 9.0), "p": (0.1, 0.5)},
     "chndtrinc": {"x": (5.0, 9.0), "df": (1.5, 3.0), "p": (0.1, 0.5)},
     "ncfdtrinc": {"p": (0.1, 0.4), "f": (2.0, 4.0)},
+    "tklmbda": {"x": (-0.45, 0.45)},
     "cbrt": {"x": (-3.0, 3.0)},
     "radian": {"d": (-90.0, 90.0), "m": (0.0, 60.0)},
     "eval_hermite": {"x": (-3.0, 3.0)},

@@ -400,6 +400,24 @@ def tukey_density(lmbda: Array, p: Array) -> Array:
     return where(inside, 1 / (q ** (lmbda - 1) + (1 - q) ** (lmbda - 1)), 0.0)
 
 
+def tukey_lmbda(lmbda: Array, p: Array) -> Array:
+    """Return the derivative of ``tklmbda`` in lmbda, by that of the quantile."""
+    inside = (p > 0) & (p < 1)
+    q = where(inside, p, 0.5)
+
+    def part(t: Array) -> Array:
+        """Return the derivative of ``expm1(lmbda t) / lmbda``."""
+        u = lmbda * t
+        near = abs_(u) < 0.3
+        small, other = where(near, u, 0.0), where(near, 1.0, u)
+        series = jnp.zeros_like(u)
+        for k in range(14, -1, -1):
+            series = series * small + (k + 1) / math.factorial(k + 2)
+        return t * t * where(near, series, (other * exp(other) - jnp.expm1(other)) / other**2)
+
+    return where(inside, (part(jnp.log1p(-q)) - part(log(q))) * tukey_density(lmbda, q), 0.0)
+
+
 # The rule
 
 _SPECIAL: Final = ("digamma", "polygamma", "i0", "hyp1f1", "erfcx", "wofz", "ndtri")

@@ -534,6 +534,7 @@ smirnovi(n, p) at 5, 0.3 is 0.3192: the inverse of ``smirnov`` in d
 _smirnovp(n, d) at 5, 0.3 is -2.286: the derivative of ``smirnov``
 tklmbda(x, lmbda) at 0.5, 1.5 is 0.8625: the share of Tukey's lambda distribution below x
   x: tukey_density(lmbda, out)
+  lmbda: tukey_lmbda(lmbda, out)
 """
 
 
