@@ -37,9 +37,6 @@ ADDED: Final[prim.RuleKey[Callable[[jx.JaxprEqn, jx.Atom, jx.Var], Sequence[jx.J
     prim.RuleKey("added")
 )
 
-#: Marks the primitive that adds two arrays.
-SUM: Final[prim.RuleKey[Callable[[], bool]]] = prim.RuleKey("sum")
-
 
 @attrs.frozen(eq=False, repr=False)
 class Schedule(Record):
@@ -110,7 +107,7 @@ def _with_sums_in_place(body: jx.Jaxpr) -> jx.Jaxpr:
     written: dict[jx.Var, Sequence[jx.JaxprEqn]] = {}
     sums: dict[jx.Atom, Sequence[jx.Var]] = {}  # that parts have been added to, and are of others
     for eqn in body.eqns:
-        if SUM not in eqn.primitive.rules.extensions:
+        if prim.SUM not in eqn.primitive.rules.extensions:
             continue
         (out,), (x, y) = eqn.out_binders, eqn.inputs
         if x in parts:

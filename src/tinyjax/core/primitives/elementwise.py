@@ -39,7 +39,6 @@ from tinyjax.core.tracing.primitive import (
     mark,
 )
 from tinyjax.core.tracing.trace import IGNORE, RAISE_INVALID, bind1, reset_errors, set_errors
-from tinyjax.core.updates import SUM
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array, followed
 from tinyjax.core.values.avals import ShapedArray
@@ -227,7 +226,7 @@ def _by_rows(
     return apply
 
 
-prim.mark(SUM, True, add)
+prim.mark(prim.SUM, True, add)
 add.def_host(partial(_by_rows, np.add, "{0} + {1}"))
 sub.def_host(partial(_by_rows, np.subtract, "{0} - {1}"))
 mul.def_host(partial(_by_rows, np.multiply, "{0} * {1}"))

@@ -423,6 +423,9 @@ FUSES: Final[RuleKey[Callable[[], bool]]] = RuleKey("fuses")
 #: ends there.
 MATERIALIZES: Final[RuleKey[Callable[[], bool]]] = RuleKey("materializes")
 
+#: Marks the primitive that adds two arrays.
+SUM: Final[RuleKey[Callable[[], bool]]] = RuleKey("sum")
+
 
 class Rules(Generic[P]):
     """The rules of one primitive; each field is a rule, or one that raises ``MissingRuleError``."""
