@@ -372,7 +372,7 @@ def lines() -> dict[str, list[str]]:
     for line in CALLS.strip().splitlines():
         name, _, calls = line.partition(": ")
         table[name] = calls.split("; ") if calls != "-" else []
-    for name in public(np):
+    for name in sorted(public(np)):  # NumPy lists its names in the order of a set
         ufunc = getattr(np, name)
         if isinstance(ufunc, np.ufunc):
             takes_floats = any("d" in types.split("->")[0] for types in ufunc.types)
