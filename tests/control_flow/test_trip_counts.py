@@ -243,3 +243,49 @@ def test_memory_is_kept_to() -> None:
     x = jnp.linspace(0.1, 1, 1000)
     few, many = [tinyjax.grad(lambda x, m=m: fun(x, m))(x) for m in (100_000, None)]
     np.testing.assert_allclose(few, many, rtol=1e-6)
+
+
+def test_indices_are_computed_again() -> None:
+    """Of what counters say, loops keep nothing, forwards or backwards, up or down."""
+
+    def kept(jaxpr: jx.Jaxpr) -> Iterator[Any]:
+        for eqn in jaxpr.eqns:
+            if eqn.primitive.name in ("scan", "while"):
+                yield from (x.aval for x in eqn.out_binders if x.aval.shape)
+            for inner in jx.subjaxprs(eqn.params):
+                yield from kept(inner)
+
+    def down(x: Any) -> Any:
+        def step(carry: Any, row: Any) -> Any:
+            i, j, x = carry
+            return (i - 2, j + 1, x.at[i].set(x[i - 1] * x[j] * x[row + 1])), jnp.sin(x[j])
+
+        first = jnp.int32(8), jnp.int8(1), x
+        (_, _, x), ys = lax.scan(step, first, jnp.arange(3), reverse=True)
+        return jnp.sum(x**2) + jnp.sum(ys)
+
+    def down_unrolled(x: Any) -> Any:
+        total = 0.0
+        for n, row in enumerate((2, 1, 0)):
+            i, j = 8 - 2 * n, 1 + n
+            total += jnp.sin(x[j])
+            x = x.at[i].set(x[i - 1] * x[j] * x[row + 1])
+        return jnp.sum(x**2) + total
+
+    with tinyjax.default_dtypes("float64"):
+        x = np.linspace(0.5, 1.5, 9)
+        # of loops in a loop it is kept how often each ran
+        for fun, args, numbers in ((total, (A, B), 1), (down, (x,), 0)):
+            gradient = tinyjax.jit(tinyjax.grad(fun))
+            avals = kept(tinyjax.make_jaxpr(gradient)(*args).jaxpr)
+            assert sum(aval.dtype.kind == "i" for aval in avals) == numbers
+        np.testing.assert_allclose(
+            tinyjax.jit(tinyjax.grad(down))(x), tinyjax.grad(down_unrolled)(x)
+        )
+        np.testing.assert_allclose(
+            tinyjax.jit(tinyjax.hessian(down))(x), tinyjax.hessian(down_unrolled)(x), rtol=1e-9
+        )
+        np.testing.assert_allclose(
+            tinyjax.vmap(tinyjax.grad(down))(np.stack([x, 2 * x])),
+            [tinyjax.grad(down_unrolled)(x), tinyjax.grad(down_unrolled)(2 * x)],
+        )

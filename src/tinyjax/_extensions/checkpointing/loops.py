@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import chain
 from math import inf
 from typing import Final, TypeVar
 
@@ -41,6 +42,7 @@ from tinyjax.core.control_flow.common import Observer, def_loop, in_phase
 from tinyjax.core.control_flow.scan import (
     Residuals,
     linearize_stacking,
+    recipe_of,
     repeated_residuals,
 )
 from tinyjax.core.control_flow.while_loop import while_p
@@ -132,8 +134,8 @@ Step = Callable[[Array, Arrays], Arrays]
 #: summed or collected so far, and the cotangents of the state after it; returns the latter two.
 Pull = Callable[[Array, Arrays, S, Arrays], tuple[S, Arrays]]
 #: How often a loop has run, the residuals that are the same in every iteration, and the stacks of
-#: the others, by their numbers.
-_Residuals = tuple[Array, dict[int, Array], dict[int, Array]]
+#: the others, by their numbers, and what those are computed of that are not kept.
+_Residuals = tuple[Array, dict[int, Array], dict[int, Array], list[Array]]
 #: What a body of a loop computes: takes its operands; returns its results.
 _Body = Callable[[LoopOperands[Array]], list[Array]]
 
@@ -495,7 +497,8 @@ class _WhileResiduals:
 
         state, n, stacks = self._loop(goes_on, iteration, (operands.carry, integer(0), stacks))
         values = dict(zip(kept.constant, kept.values, strict=True))
-        return state, (n, values, dict(zip(kept.stacked, stacks, strict=True)))
+        rows = dict(zip(kept.stacked, stacks, strict=True))
+        return state, (n, values, rows, [*chain.from_iterable(kept.recipe_values)])
 
     def push(self, recorded: _Residuals, tangents: LoopOperands[Array]) -> Arrays:
         """Apply the tangent maps of the iterations, one after the other."""
@@ -528,6 +531,11 @@ class _WhileResiduals:
         _, sums, first = self._loop(lambda now: gt(now[0], integer(0)), iteration, start)
         return LoopOperands(sums, first)
 
+    @property
+    def _primal(self) -> LoopBody:
+        body = self.params.loop_body
+        return LoopBody.closing_over(self.halves.primal, body.operands(body.jaxpr.in_binders))
+
     def _loop(self, goes_on: Callable[[S], Array], iteration: Callable[[S], S], start: S) -> S:
         checkpoints, memory = self.params.checkpoints, self.params.memory
         return primitives.run_while(
@@ -536,11 +544,18 @@ class _WhileResiduals:
 
     def _at(self, i: Array, recorded: _Residuals) -> list[Array]:
         """Return the residuals of an iteration."""
-        _, values, stacks = recorded
+        _, values, stacks, operands = recorded
         avals = [self.halves.tangent.in_avals[number] for number in stacks]
         rows = schedule.read([*stacks.values()], i, avals)
         residuals = {**values, **dict(zip(stacks, rows, strict=True))}
-        repeated = repeated_residuals(self.halves, len(self.halves.nonzero_out))
+        m = len(self.halves.nonzero_out)
+        recipe = recipe_of(self.halves, self._primal, m)
+        if recipe is not None:
+            n = len(recipe.consts)
+            counters = recipe.counted(operands[n:], i)
+            again = eval_jaxpr(recipe.program, [*operands[:n], *counters])
+            residuals |= dict(zip(recipe.numbers, again, strict=True))
+        repeated = repeated_residuals(self.halves, m)
         numbers = range(len(self.halves.forwarded))
         return [residuals[repeated.get(number, number)] for number in numbers]
 

@@ -176,7 +176,7 @@ def _step(eqn: jx.JaxprEqn, given: Sequence[Interval]) -> tuple[jx.JaxprEqn, Seq
 def _scan(params: ScanParams, given: Sequence[Interval]) -> tuple[ScanParams, Sequence[Interval]]:
     body = params.loop_body
     operands = body.operands(given)
-    steps = _steps_of(params.jaxpr, params.num_consts, params.num_carry)
+    steps = steps_of(params.jaxpr, params.num_consts, params.num_carry)
     avals = body.in_avals.carry
 
     def carried(iterations: int) -> list[Interval]:
@@ -197,7 +197,7 @@ def _while(
 ) -> tuple[WhileParams, Sequence[Interval]]:
     fixed, operands = params.operands(given)
     body = params.loop_body
-    steps = _steps_of(params.body, params.num_body, len(operands.carry))
+    steps = steps_of(params.body, params.num_body, len(operands.carry))
     avals = body.in_avals.carry
     # what holds in all iterations: of what stays as it is
     during = [
@@ -231,7 +231,7 @@ def _moved(start: Interval, distance: int, aval: ShapedArray) -> Interval:
     return _within((low, high), aval)
 
 
-def _steps_of(jaxpr: jx.Jaxpr, num_consts: int, num_carry: int) -> list[int | None]:
+def steps_of(jaxpr: jx.Jaxpr, num_consts: int, num_carry: int) -> list[int | None]:
     """Return by how much an iteration changes what it carries, where that is a constant."""
     makers = {eqn.out_binders[0]: eqn for eqn in jaxpr.eqns if eqn.primitive in (ew.add, ew.sub)}
 

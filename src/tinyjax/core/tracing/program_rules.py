@@ -160,7 +160,7 @@ def _identity(x: jx.Atom) -> object:
 
 
 def renamed(
-    jaxpr: jx.Jaxpr, names: Mapping[jx.Atom, jx.Var]
+    jaxpr: jx.Jaxpr, names: Mapping[Any, jx.Atom]
 ) -> tuple[tuple[jx.JaxprEqn, ...], tuple[jx.Atom, ...]]:
     """Return the equations and the results of a program that reads variables for others."""
     if not names:
