@@ -180,3 +180,36 @@ def test_functions_that_close_over_each_other() -> None:
 
     with raises(SourceError, match="down closes over a function that closes over it"):
         source.grad(even)(jnp.array(X))
+
+
+UPDATES: dict[str, Callable[[Any, Any], Any]] = {
+    "set": lambda x, v: x.at[0].set(v),
+    "add": lambda x, v: x.at[jnp.array([1, 1])].add(v * x[2]),
+    "subtract": lambda x, v: x.at[1:].subtract(v, mode="clip"),
+    "multiply": lambda x, v: x.at[-1].multiply(x[0] * v),
+    "divide": lambda x, v: x.at[1].divide(v),
+    "power": lambda x, v: x.at[1].power(v),
+    "min": lambda x, v: x.at[:].min(v),
+    "max": lambda x, v: x.at[:].max(v),
+    "apply": lambda x, v: x.at[1].apply(jnp.sin),
+    "get": lambda x, v: x.at[jnp.array([0, 2])].get() * v,
+}
+
+
+@pytest.mark.parametrize("name", UPDATES)
+def test_updates_of_arrays(name: str) -> None:
+    """Of ``x.at[index]``, in the array and in what it is updated with, to the second order."""
+
+    def loss(x: Any, v: Any) -> Any:
+        return jnp.sum(
+            jnp.sin(UPDATES[name](x, v)) * jnp.arange(1.0, 4.0)[: len(UPDATES[name](x, v))]
+        )
+
+    x, v = jnp.array([0.3, 0.5, 0.9]), 0.7
+    for gradient, other in zip(
+        source.grad(loss, argnums=(0, 1))(x, v), tinyjax.grad(loss, (0, 1))(x, v), strict=True
+    ):
+        np.testing.assert_allclose(gradient, other, rtol=1e-5, atol=1e-6)
+    second = source.grad(lambda x: jnp.sum(source.grad(loss)(x, v) ** 2))(x)
+    expected = tinyjax.grad(lambda x: jnp.sum(tinyjax.grad(loss)(x, v) ** 2))(x)
+    np.testing.assert_allclose(second, expected, rtol=1e-5, atol=1e-6)

@@ -17,6 +17,7 @@ from tinyjax import config, dtypes, errors, tree
 from tinyjax._base import frames
 from tinyjax.core import api
 from tinyjax.core.values import Array, ConcreteArray
+from tinyjax.core.values.array import IndexUpdate
 from tinyjax.source.adjoint import (
     activity,
     closures,
@@ -534,6 +535,24 @@ def method_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
     return y, pullback
 
 
+def _updated(array: Array, index: Any, method: str, *args: Any, **options: Any) -> Any:
+    """Call a method of ``array.at[index]``."""
+    return getattr(array.at[index], method)(*args, **options)
+
+
+def update_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call a method of ``x.at[index]``, whose cotangent is that of ``x``."""
+    update = fun.__self__
+    operands = update._array, update._index, fun.__name__
+    y, back = library_forward(_updated, *operands, *args, **kwargs)
+
+    def pullback(ct: Any) -> Any:
+        parts = back(ct)
+        return ({"__self__": parts[1]}, *parts[1 + len(operands) :])
+
+    return y, pullback
+
+
 def instance_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
     """Call an object."""
     y, back = pull(call_of(fun), fun, *args, **kwargs)
@@ -622,7 +641,7 @@ def forward_of(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Forwa
     if is_library(fun):
         return library_forward
     if isinstance(fun, MethodType):
-        return method_forward
+        return update_forward if isinstance(fun.__self__, IndexUpdate) else method_forward
     if isinstance(fun, FunctionType):
         of_library = is_cautious() and find.is_library(fun.__code__.co_filename)
         if of_library and not _is_active(fun, *args, *kwargs.values()):

@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyjax.core.values import Array
+from tinyjax.core.values.array import IndexUpdate, IndexUpdater
 from tinyjax.source.adjoint import cotangents, pullbacks
 from tinyjax.source.adjoint.rules import containers, formulas
 from tinyjax.source.adjoint.rules.registry import Function, adjoint_of, inert, rule_adjoint
@@ -144,6 +145,8 @@ def index_adjoint(ct: Any, y: Any, container: Any, index: Any) -> Any:
 @adjoint_of(operator.getitem, of_rest=index_adjoint)
 def getitem_adjoint(ct: Any, y: Any, container: Any, index: Any) -> Any:
     """The derivative of operator.getitem."""
+    if isinstance(container, IndexUpdater):
+        return ct, None
     if formulas.is_foreign(container):
         return overloaded(operator.getitem, ct, container, index)
     return containers.placed(ct, container, index), None
@@ -199,6 +202,11 @@ def getattr_adjoint(ct: Any, y: Any, value: Any, name: str, default: Any = None)
         return ct["__self__"], None, None
     if not hasattr(value, name):
         return None, None, ct
+    # the cotangent of ``x.at``, and of ``x.at[index]``, is that of ``x``
+    if name == "at" and isinstance(value, Array):
+        return ct, None, None
+    if isinstance(value, (IndexUpdate, IndexUpdater)):
+        return ct if name == "_array" else None, None, None
     getter = getter_of(value, name)
     if getter is not None:
         return pullbacks.pulled_back(ct, getter, value)[1], None, None
@@ -230,7 +238,7 @@ def is_plain_attribute(value: Any, name: str) -> bool:
         SourceError: it has one, but it is not known.
     """
     known = isinstance(value, (int, float, complex, np.ndarray, np.generic, Array))
-    if known and name in ("flat", "at"):
+    if known and name == "flat":
         raise find.refusal(f"the derivative of .{name} is not taken. Use a function in its place.")
     kind = type(value)
     if (
