@@ -433,9 +433,9 @@ def _while_programs(params: primitives.WhileParams, nonzero: LoopOperands[bool])
     replay = _Replay.of(body, nonzero, tuple(nonzero.carry))
     fixed = params.condition.in_avals[: params.num_condition]
     operands, linear = [*fixed, *params.body.in_avals], replay.linear
-    may_stack = _may_stack(params)
-    if may_stack and params.most is not None and _bytes_kept(replay, params.most) <= params.memory:
-        residuals = _WhileResiduals(params, params.most, replay.halves)
+    may_stack, most = _may_stack(params), params.most
+    if may_stack and most is not None and _bytes_kept(replay, most) <= params.memory:
+        residuals = _WhileResiduals(params, most, replay.halves)
         return _Programs.of(
             operands, linear, residuals.record, residuals.push, residuals.pull, replay
         )
@@ -457,10 +457,11 @@ def _may_stack(params: primitives.WhileParams) -> bool:
 
 
 def _bytes_kept(replay: _Replay, iterations: int) -> float:
-    """Return how many bytes the residuals of so many iterations take."""
+    """Return how many bytes the residuals of so many iterations take, on one device."""
     residuals = replay.halves.tangent.in_avals[: len(replay.halves.forwarded)]
     sizes = [aval.nbytes for aval in residuals]
-    return iterations * sum(sizes) if all(type(size) is int for size in sizes) else inf
+    is_plain = all(aval.where is None for aval in residuals)
+    return iterations * sum(sizes) if is_plain and all(type(n) is int for n in sizes) else inf
 
 
 @attrs.frozen(eq=False, repr=False)
