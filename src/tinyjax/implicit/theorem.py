@@ -8,38 +8,40 @@ made of ``x`` again, so that it can be differentiated itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
-from tinyjax import tree
+from tinyjax import numpy as jnp, tree
 from tinyjax.core import api
 from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.values import Array
 from tinyjax.custom_derivatives import SymbolicZero, custom_derivative
 from tinyjax.implicit import linear_systems, vectors
-from tinyjax.implicit.krylov import Info
 
+#: How a search ended, a tree of arrays.
+Info = TypeVar("Info")
 #: A tangent, which may be known to be zero.
 Direction: TypeAlias = Array | SymbolicZero
 Directions: TypeAlias = list[Direction]
-#: Constants and a first guess to the solution.
-Search = Callable[[Sequence[Array], Array], tuple[Array, Info]]
 
 
 def solve_implicitly(
     problem: vectors.Equation,
-    search: Search,
+    search: Callable[[Sequence[Array], Array], tuple[Array, Info]],
     linear_solver: linear_systems.LinearSolver,
     equations: vectors.VectorFunction | None = None,
     start: Array | None = None,
+    is_solved: Callable[[Info], Array] | None = None,
 ) -> tuple[Array, Info]:
     """Find the ``x`` with ``equations(consts, x) = 0``, as a differentiable function of ``consts``.
 
     Args:
         problem: the user's function, with what it closes over and the first guess.
-        search: finds the solution, and is never differentiated; it closes over nothing traced.
+        search: finds the solution from constants and a first guess, and says how it ended. It is
+            never differentiated, and closes over nothing traced.
         linear_solver: solves the systems of the derivatives.
         equations: is differentiated; nor does it close over such. By default the function's values.
         start: what the search begins with, if not the first guess; no solution depends on it.
+        is_solved: tells a solution; without one the derivative is NaN. By default all are.
     """
     of_unknown = problem.values if equations is None else equations
 
@@ -58,6 +60,8 @@ def solve_implicitly(
             if all(isinstance(t, SymbolicZero) for t in of_consts):
                 return prim.ZERO, tree.map(lambda _: prim.ZERO, info)
             change = change_along(lambda *cs: of_unknown(cs, x), consts, of_consts)
+            if is_solved is not None:
+                change = change * jnp.where(is_solved(info), 1.0, jnp.nan)
             return solve(-change), tree.map(lambda _: prim.ZERO, info)
 
         return (x, info), tangent_map

@@ -1,8 +1,4 @@
-"""Minimisation as in SciPy: ``minimize`` by BFGS, or by L-BFGS for many unknowns.
-
-For a minimum that is differentiable in what it depends on, or of a tree of unknowns, see
-``tinyjax.implicit.minimize``.
-"""
+"""``minimize`` by BFGS, or by L-BFGS for many unknowns, as a traced computation."""
 
 from __future__ import annotations
 
@@ -12,18 +8,15 @@ from typing import Any, Final, NamedTuple
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
-from tinyjax._base import frames, lazy
+from tinyjax._base import frames
 from tinyjax.core import api
 from tinyjax.core.control_flow.while_loop import while_loop
 from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike, operands as opd
 from tinyjax.implicit.minima import StepMemory
 
-lazy.answer_for(__name__, "OptimizeResults minimize")
-
 #: The options that each method knows.
-_OPTIONS: Final = {
+OPTIONS: Final = {
     "bfgs": ("gtol", "maxiter", "norm", "line_search_maxiter"),
     "l-bfgs-experimental-do-not-rely-on-this": (
         *("gtol", "ftol", "maxiter", "norm", "maxcor", "maxfun", "maxgrad", "maxls"),
@@ -67,52 +60,20 @@ class OptimizeResults(NamedTuple):
     nit: Array
 
 
-@checking.explained
 def minimize(
     fun: frames.Function[ArrayLike],
     x0: ArrayLike,
-    args: tuple[Any, ...] = (),
-    *,
+    args: tuple[Any, ...],
     method: str,
-    tol: float | None = None,
-    options: Mapping[str, Any] | None = None,
+    tol: float | None,
+    options: Mapping[str, Any] | None,
 ) -> OptimizeResults:
-    """Find a local minimum of ``fun(x, *args)`` by BFGS or L-BFGS.
+    """Minimise by a method that has ``OPTIONS``.
 
-    Works under ``jit`` and ``vmap``. Steps fulfil the strong Wolfe conditions (Nocedal and Wright,
-    "Numerical Optimization", algorithms 3.5, 3.6, 6.1 and 7.5).
-
-    Args:
-        fun: takes a vector and ``args``; returns a real scalar.
-        x0: the first guess: a vector of floats, or of complex numbers, of which the real and the
-            imaginary parts are the unknowns; ``hess_inv`` is theirs.
-        args: further arguments.
-        method: ``"BFGS"``; or L-BFGS, which has JAX's name for it,
-            ``"l-bfgs-experimental-do-not-rely-on-this"``, and needs memory for a few vectors only.
-        tol: how long the gradient may be; the option ``gtol``, 1e-5 by default.
-        options: ``gtol``; ``norm``, the order of the gradient's norm (infinity by default; 2 for
-            L-BFGS); ``maxiter`` (200 for each unknown); ``line_search_maxiter`` (10). L-BFGS has
-            ``maxls`` (20) for the last one, ``maxcor``, how many steps are remembered (10),
-            ``ftol``, by how much the value has to fall (2e-9), ``maxfun`` and ``maxgrad``.
-
-    Raises:
-        ArgumentError: the method or an option is another one, or ``x0`` is not a vector of floats.
-
-    Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.optimize import minimize
-        >>> def rosenbrock(x):
-        ...     return 100 * (x[1] - x[0] ** 2) ** 2 + (1 - x[0]) ** 2
-        >>> found = minimize(rosenbrock, jnp.zeros(2), method="BFGS", tol=1e-3)
-        >>> bool(found.success), found.x.round(2)
-        (True, Array([1., 1.], dtype=float32))
+    Steps fulfil the strong Wolfe conditions (Nocedal and Wright, "Numerical Optimization",
+    algorithms 3.5, 3.6, 6.1 and 7.5).
     """
-    known = _OPTIONS.get(method.lower())
-    if known is None:
-        raise errors.ArgumentError(
-            "minimize knows the methods 'BFGS' and 'l-bfgs-experimental-do-not-rely-on-this', but "
-            f"method is {method!r}."
-        )
+    known = OPTIONS[method.lower()]
     settings = dict(options or {})
     unknown = [name for name in settings if name not in known]
     if unknown:
@@ -128,9 +89,10 @@ def minimize(
         result = minimize(
             lambda parts: fun(joined(parts), *args),
             jnp.concatenate([x.real, x.imag]),
-            method=method,
-            tol=tol,
-            options=options,
+            (),
+            method,
+            tol,
+            options,
         )
         return result._replace(x=joined(result.x), jac=jnp.conj(joined(result.jac)))
     if x.ndim != 1 or not dtypes.is_float(x.dtype):

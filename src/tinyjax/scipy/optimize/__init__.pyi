@@ -1,0 +1,19 @@
+# Written by `python -m tools.exports` in tests/, from the table of the module beside it.
+
+from tinyjax.scipy.optimize.bfgs import OptimizeResults as OptimizeResults
+from tinyjax.scipy.optimize.minima import minimize as minimize
+from tinyjax.scipy.optimize.minima import minimize_scalar as minimize_scalar
+from tinyjax.scipy.optimize.roots import RootResult as RootResult
+from tinyjax.scipy.optimize.roots import RootResults as RootResults
+from tinyjax.scipy.optimize.roots import root as root
+from tinyjax.scipy.optimize.roots import root_scalar as root_scalar
+
+__all__ = [
+    'OptimizeResults',
+    'RootResult',
+    'RootResults',
+    'minimize',
+    'minimize_scalar',
+    'root',
+    'root_scalar',
+]

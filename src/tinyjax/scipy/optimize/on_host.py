@@ -1,0 +1,122 @@
+"""Solutions that SciPy finds on the host, differentiated by the equations that they fulfil."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+import tinyjax.numpy as jnp
+from tinyjax import dtypes, errors, tree
+from tinyjax._extensions.callbacks.pure import pure_callback
+from tinyjax.core.values import Array, avals as av, operands as opd
+from tinyjax.dtypes import HostArray
+from tinyjax.implicit import theorem, vectors
+
+#: Calls SciPy, with constants and a first guess; returns the solution and SciPy's result.
+Search: TypeAlias = Callable[[Sequence[Array], HostArray], tuple[HostArray, Any]]
+
+
+class Report(NamedTuple):
+    """SciPy's account of a search; what a method does not count is 0."""
+
+    success: Any
+    status: Any
+    nfev: Any
+    njev: Any
+    nit: Any
+
+
+def scipy_optimize() -> Any:
+    """Import SciPy's optimisers, which takes long, when they are first needed.
+
+    Raises:
+        PlatformError: SciPy is not installed.
+    """
+    try:
+        return import_module("scipy.optimize")
+    except ModuleNotFoundError as error:
+        raise errors.PlatformError(
+            "this is solved by SciPy, which is not installed: pip install scipy."
+        ) from error
+
+
+def first_guess(name: str, x0: Any) -> tuple[Array, dtypes.DType]:
+    """Return a first guess in double precision, as SciPy computes, and the result's dtype.
+
+    Raises:
+        ArgumentError: the guess is not real.
+    """
+    x = opd.as_array(x0)
+    if dtypes.is_complex(x.dtype):
+        raise errors.ArgumentError(
+            f"SciPy's {name} takes real numbers, but x0 is {x.aval}. Take the real and the "
+            "imaginary part as unknowns."
+        )
+    wide = dtypes.allowed(dtypes.float64)
+    return x.astype(wide), x.dtype if dtypes.is_float(x.dtype) else wide
+
+
+def caller(compiled: Callable[..., Any], consts: Sequence[Array]) -> Callable[..., Any]:
+    """Make a function that SciPy calls of a compiled one, whose first argument are constants."""
+    return lambda *xs: tree.map(np.asarray, compiled(consts, *[np.asarray(x, float) for x in xs]))
+
+
+def solve(
+    name: str,
+    problem: vectors.Equation,
+    search: Search,
+    equations: vectors.VectorFunction,
+) -> tuple[Array, Report]:
+    """Let SciPy find a solution, as a differentiable function of the problem's constants.
+
+    Args:
+        name: the function that the user called.
+        problem: what the search begins with, and what the user's functions close over.
+        search: calls SciPy, and closes over nothing traced.
+        equations: are zero at the solution. They close over nothing traced either.
+
+    Raises:
+        PlatformError: SciPy is not installed.
+        ArgumentError: SciPy refuses an argument.
+    """
+    scipy_optimize()
+    number = av.ShapeDtypeStruct((), dtypes.default_int())
+    declared = (
+        av.ShapeDtypeStruct((problem.space.size,), problem.space.dtype),
+        Report(av.ShapeDtypeStruct((), dtypes.bool_), *[number] * 4),
+    )
+
+    def run(start: HostArray, *consts: HostArray) -> tuple[HostArray, Report]:
+        try:
+            x, found = search([jnp.asarray(c) for c in consts], np.array(start, np.float64))
+        except errors.TinyjaxError:
+            raise
+        except (TypeError, ValueError) as error:
+            raise errors.ArgumentError(f"SciPy refuses what {name} was given: {error}") from error
+        except ArithmeticError:  # as of an iteration that diverges
+            x, found = np.full(problem.space.size, np.nan), {"success": False}
+        counts = [number.dtype.type(found.get(key) or 0) for key in Report._fields[1:]]
+        return x.astype(problem.space.dtype), Report(np.bool_(found["success"]), *counts)
+
+    def find(consts: Sequence[Array], start: Array) -> tuple[Array, Any]:
+        result: tuple[Array, Any] = pure_callback(
+            run, declared, start, *consts, vmap_method="sequential"
+        )
+        return result
+
+    return theorem.solve_implicitly(
+        problem, find, "dense", equations, is_solved=lambda report: report.success
+    )
+
+
+def within_bounds(x: Array, slope: Array, low: Array, high: Array) -> Array:
+    """Return what is zero at a minimum between bounds.
+
+    It is the gradient; where this pushes an unknown to a bound, it is the distance to that.
+    """
+    pushed = x - slope
+    at_ends = jnp.where(pushed <= low, x - low, x - high)
+    return jnp.where((pushed > low) & (pushed < high), slope, at_ends)

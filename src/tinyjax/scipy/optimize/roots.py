@@ -1,0 +1,229 @@
+"""``root`` and ``root_scalar``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+import tinyjax.numpy as jnp
+from tinyjax._base import frames
+from tinyjax.core import api
+from tinyjax.core.jit.decorator import jit
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import Array, ArrayLike
+from tinyjax.dtypes import HostArray
+from tinyjax.errors import ArgumentError
+from tinyjax.implicit import vectors
+from tinyjax.numpy.promotion import check_option
+from tinyjax.scipy.optimize import on_host
+
+#: SciPy's methods for systems, and whether they take the Jacobian.
+_METHODS: Final = {
+    "hybr": True,
+    "lm": True,
+    **dict.fromkeys(
+        ("broyden1", "broyden2", "anderson", "linearmixing", "diagbroyden", "excitingmixing"), False
+    ),
+    **dict.fromkeys(("krylov", "df-sane"), False),
+}
+#: SciPy's methods for scalars, and how many derivatives they take.
+_SCALAR_METHODS: Final = {
+    **dict.fromkeys(("bisect", "brentq", "brenth", "ridder", "toms748", "secant"), 0),
+    "newton": 1,
+    "halley": 2,
+}
+
+
+class RootResult(NamedTuple):
+    """The root that ``root`` found.
+
+    Attributes:
+        x: the root.
+        success: whether SciPy's method says that it is one.
+        status: SciPy's code of how the search ended.
+        fun: the function's value there.
+        nfev: the number of evaluations of the function.
+        njev: the number of evaluations of the Jacobian.
+        nit: the number of iterations, where the method counts them.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.optimize import root
+        >>> found = root(lambda x: x**3 - 8.0, jnp.ones(1))
+        >>> found.x.round(3), bool(found.success)
+        (Array([2.], dtype=float32), True)
+    """
+
+    x: Array
+    success: Array
+    status: Array
+    fun: Array
+    nfev: Array
+    njev: Array
+    nit: Array
+
+
+class RootResults(NamedTuple):
+    """The root that ``root_scalar`` found.
+
+    Attributes:
+        root: the root.
+        converged: whether SciPy's method says that it is one.
+        iterations: the number of iterations.
+        function_calls: the number of evaluations of the function and its derivatives.
+
+    Example:
+        >>> from tinyjax.scipy.optimize import root_scalar
+        >>> found = root_scalar(lambda x: x**3 - 8.0, bracket=(0.0, 3.0))
+        >>> round(float(found.root), 3), bool(found.converged)
+        (2.0, True)
+    """
+
+    root: Array
+    converged: Array
+    iterations: Array
+    function_calls: Array
+
+
+@checking.explained
+def root(
+    fun: frames.Function[ArrayLike],
+    x0: ArrayLike,
+    args: tuple[Any, ...] = (),
+    method: str = "hybr",
+    *,
+    tol: float | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> RootResult:
+    """Find a root of a system of equations, by ``scipy.optimize.root``.
+
+    It runs on the host, in double precision, under ``vmap`` for one example after the other. The
+    root is differentiable in ``args`` and in all that ``fun`` closes over, by the implicit function
+    theorem; its derivative in ``x0`` is zero, and that of a search without success NaN.
+
+    Args:
+        fun: takes an array like ``x0`` and ``args``; returns an array of its shape.
+        x0: the first guess: an array of real numbers, of any shape.
+        args: further arguments.
+        method: ``"hybr"`` or ``"lm"``, which get the compiled Jacobian; or ``"broyden1"``,
+            ``"broyden2"``, ``"anderson"``, ``"linearmixing"``, ``"diagbroyden"``,
+            ``"excitingmixing"``, ``"krylov"`` or ``"df-sane"``.
+        tol: how exact the root must be.
+        options: those of the method.
+
+    Raises:
+        ArgumentError: the method is another one, ``fun`` returns what is not like ``x0``, or SciPy
+            refuses an argument.
+        PlatformError: SciPy is not installed.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.optimize import root
+        >>> def crossing(r):  # of a circle and a line
+        ...     return root(lambda x: jnp.stack([x @ x - r**2, x[0] - x[1]]), jnp.ones(2)).x
+        >>> crossing(2.0).round(3), tinyjax.jacobian(crossing)(2.0).round(3)
+        (Array([1.414, 1.414], dtype=float32), Array([0.707, 0.707], dtype=float32))
+    """
+    check_option("root", "method", method, _METHODS)
+    x, dtype = on_host.first_guess("root", x0)
+    problem = vectors.equation("root", fun, x, args)
+    values, slopes = jit(problem.values), jit(_slopes(problem.values))
+
+    def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
+        jac = on_host.caller(slopes, consts) if _METHODS[method] else None
+        found = on_host.scipy_optimize().root(
+            on_host.caller(values, consts), start, method=method, jac=jac, tol=tol, options=options
+        )
+        return found.x, found
+
+    solution, report = on_host.solve("root", problem, search, problem.values)
+    value = values(problem.consts, solution)
+    at, fun_at = (v.reshape(x.shape).astype(dtype) for v in (solution, value))
+    return RootResult(at, report.success, report.status, fun_at, *report[2:])
+
+
+@checking.explained
+def root_scalar(  # noqa: PLR0913
+    f: frames.Function[ArrayLike],
+    args: tuple[Any, ...] = (),
+    method: str | None = None,
+    bracket: tuple[float, float] | None = None,
+    *,
+    x0: float | None = None,
+    x1: float | None = None,
+    xtol: float | None = None,
+    rtol: float | None = None,
+    maxiter: int | None = None,
+) -> RootResults:
+    """Find a root of a function of a scalar, by ``scipy.optimize.root_scalar``.
+
+    It is differentiable as that of ``root`` is.
+
+    Args:
+        f: takes a scalar and ``args``; returns a real scalar.
+        args: further arguments.
+        method: ``"brentq"`` (the default with a bracket), ``"brenth"``, ``"bisect"``, ``"ridder"``
+            or ``"toms748"``; or ``"newton"`` (the default without one), ``"halley"`` or
+            ``"secant"``, which need ``x0``. Newton's and Halley's get compiled derivatives.
+        bracket: two numbers where ``f`` differs in sign.
+        x0: the first guess.
+        x1: the second one, for ``"secant"``.
+        xtol: how exact the root must be.
+        rtol: the same, relative to the root.
+        maxiter: the most iterations.
+
+    Raises:
+        ArgumentError: the method is another one, ``f`` returns no scalar, or SciPy refuses an
+            argument, such as a bracket where the sign does not change.
+        PlatformError: SciPy is not installed.
+
+    Example:
+        >>> import tinyjax
+        >>> from tinyjax.scipy.optimize import root_scalar
+        >>> sqrt = lambda a: root_scalar(lambda x: x * x - a, bracket=(0.0, 10.0)).root
+        >>> round(float(sqrt(2.0)), 4), round(float(tinyjax.grad(sqrt)(4.0)), 4)
+        (1.4142, 0.25)
+    """
+    chosen = method or ("newton" if bracket is None else "brentq")
+    check_option("root_scalar", "method", chosen, _SCALAR_METHODS)
+    if bracket is None and x0 is None:
+        raise ArgumentError("root_scalar needs a bracket, or x0, a first guess.")
+    x, dtype = on_host.first_guess("root_scalar", np.zeros(1) if x0 is None else np.ones(1) * x0)
+    problem = vectors.equation(
+        "root_scalar", lambda x, *args: jnp.reshape(f(x[0], *args), 1), x, args
+    )
+    functions: list[Callable[..., Any]] = [problem.values]
+    for _ in range(_SCALAR_METHODS[chosen]):
+        functions.append(_slopes(functions[-1]))
+    compiled = [jit(fun) for fun in functions]
+
+    def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
+        calls = [on_host.caller(fun, consts) for fun in compiled]
+        scalars = [lambda x, call=call: float(call(np.reshape(x, 1)).ravel()[0]) for call in calls]
+        found = on_host.scipy_optimize().root_scalar(
+            scalars[0],
+            method=chosen,
+            bracket=bracket,
+            fprime=scalars[1] if scalars[1:] else None,
+            fprime2=scalars[2] if scalars[2:] else None,
+            x0=None if x0 is None else float(start[0]),
+            x1=x1,
+            xtol=xtol,
+            rtol=rtol,
+            maxiter=maxiter,
+        )
+        counts = {"success": found.converged, "nfev": found.function_calls, "nit": found.iterations}
+        return np.reshape(found.root, 1), counts
+
+    at, report = on_host.solve("root_scalar", problem, search, problem.values)
+    return RootResults(at[0].astype(dtype), report.success, report.nit, report.nfev)
+
+
+def _slopes(fun: vectors.VectorFunction) -> vectors.VectorFunction:
+    def slopes(consts: Sequence[Array], x: Array) -> Array:
+        matrix: Array = api.jacfwd(lambda x: fun(consts, x))(x)
+        return matrix
+
+    return slopes

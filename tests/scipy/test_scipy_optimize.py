@@ -1,0 +1,274 @@
+"""SciPy's optimisers: their results beside SciPy's own, and the derivatives of these.
+
+Derivatives are held against closed forms, or against differences of problems solved again.
+"""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.optimize as theirs
+
+import tinyjax
+import tinyjax.numpy as jnp
+import tinyjax.scipy.optimize as ours
+from raising import raises
+from tinyjax.errors import ArgumentError, PlatformError
+
+H = np.array([[3.0, 1.0, 0.0], [1.0, 2.0, 0.5], [0.0, 0.5, 1.0]])
+A = np.array([4.0, -1.0, 0.5])
+BOX = [(0.0, 1.0), (0.0, None), (None, 1.0)]
+#: On a plane, above a floor that holds the minimum, and above one that does not.
+CONSTRAINTS = (
+    {"type": "eq", "fun": lambda x: x.sum() - 1},
+    {"type": "ineq", "fun": lambda x: x[1] + 0.3},
+    {"type": "ineq", "fun": lambda x: x[0] + 5},
+)
+FREE = ("CG", "Newton-CG", "trust-ncg", "trust-krylov", "trust-exact", "dogleg")
+BOUNDED = ("L-BFGS-B", "TNC", "Nelder-Mead", "Powell")
+CONSTRAINED = ("SLSQP", "trust-constr", "COBYLA", "COBYQA")
+NO_DERIVATIVE = ("Nelder-Mead", "Powell", "COBYLA", "COBYQA")
+
+
+def quadratic(x: Any, a: Any) -> Any:
+    return x @ H @ x / 2 - a @ x
+
+
+def differences(f: Callable[[Any], Any], x: Any, step: float = 1e-4) -> Any:
+    """The Jacobian by central differences."""
+    columns = [(f(x + d) - f(x - d)) / (2 * step) for d in step * np.eye(len(x))]
+    return np.stack(columns, -1)
+
+
+def close(found: Any, expected: Any, tol: float = 1e-6) -> None:
+    np.testing.assert_allclose(found, expected, tol, tol)
+
+
+def in_all_modes(solution: Callable[[Any], Any], a: Any, jacobian: Any, tol: float = 1e-6) -> None:
+    """Hold derivatives of a solution against a Jacobian, in both modes, compiled and mapped."""
+    for derivative in (tinyjax.jacfwd, tinyjax.jacrev):
+        close(derivative(solution)(a), jacobian, tol)
+    weights = np.arange(1.0, 1 + len(solution(a)))
+    slope = tinyjax.grad(lambda a: weights @ solution(a))
+    close(tinyjax.jit(slope)(a), weights @ jacobian, tol)
+    mapped = tinyjax.jit(tinyjax.vmap(slope))(np.stack([a, a]))
+    close(mapped, [weights @ jacobian] * 2, tol)
+    close(tinyjax.vmap(tinyjax.jit(solution))(np.stack([a, a])), [solution(a)] * 2, tol)
+
+
+@pytest.mark.parametrize("method", FREE)
+def test_minima(method: str) -> None:
+    found = ours.minimize(quadratic, np.zeros(3), (A,), method=method)
+    expected = theirs.minimize(
+        lambda x: quadratic(x, A),
+        np.zeros(3),
+        method=method,
+        jac=lambda x: H @ x - A,
+        hess=None if method == "CG" else lambda x: H,
+    )
+    close(found.x, expected.x)
+    close(found.fun, expected.fun)
+    assert bool(found.success)
+    in_all_modes(
+        lambda a: ours.minimize(quadratic, np.zeros(3), (a,), method=method).x, A, np.linalg.inv(H)
+    )
+
+
+@pytest.mark.parametrize("method", [*BOUNDED, *CONSTRAINED])
+def test_bounds_that_hold_a_minimum(method: str) -> None:
+    def solution(a: Any) -> Any:  # closes over the argument
+        start = np.full(3, 0.5)
+        fun = lambda x: quadratic(x, a)  # noqa: E731
+        return ours.minimize(fun, start, method=method, bounds=BOX, tol=1e-10).x
+
+    jac = None if method in NO_DERIVATIVE else lambda x: H @ x - A
+    expected = theirs.minimize(
+        lambda x: quadratic(x, A), np.full(3, 0.5), method=method, bounds=BOX, jac=jac, tol=1e-10
+    )
+    close(solution(A), expected.x, 1e-5)
+    close(solution(A), [1, 0, 0.5], 1e-5)
+    in_all_modes(solution, A, np.diag([0.0, 0, 1]), 1e-5)
+
+
+def test_derivatives_in_bounds() -> None:
+    def solution(ends: Any) -> Any:
+        bounds = [(None, ends[0]), (ends[1], None), (-5, ends[2])]
+        return ours.minimize(quadratic, np.zeros(3), (A,), method="L-BFGS-B", bounds=bounds).x
+
+    in_all_modes(solution, np.array([1.0, 0, 3]), np.array([[1.0, 0, 0], [0, 1, 0], [0, -0.5, 0]]))
+
+
+@pytest.mark.parametrize("method", CONSTRAINED)
+def test_constraints_that_hold_a_minimum(method: str) -> None:
+    def solution(a: Any) -> Any:
+        return ours.minimize(
+            quadratic, np.zeros(3), (a,), method=method, constraints=CONSTRAINTS, tol=1e-8
+        ).x
+
+    close(solution(A), [1.2375, -0.3, 0.0625], 2e-3)
+    free = np.array([1.0, 0, -1])  # the direction that is left
+    in_all_modes(solution, A, np.outer(free, free) / (free @ H @ free), 1e-5)
+
+
+@pytest.mark.parametrize("radius", [1.0, 3.0])
+def test_a_constraint_that_holds_or_does_not(radius: float) -> None:
+    """The nearest point of a disk; the constraint has the radius, and its multiplier."""
+
+    def solution(v: Any) -> Any:
+        disk = {"type": "ineq", "fun": lambda x, r: r**2 - x @ x, "args": (v[2],)}
+        nearest = lambda x: ((x - v[:2]) ** 2).sum()  # noqa: E731
+        return ours.minimize(nearest, np.zeros(2), method="SLSQP", constraints=disk, tol=1e-12).x
+
+    def closed(v: Any) -> Any:
+        length = np.sqrt(v[0] ** 2 + v[1] ** 2)
+        return v[:2] * min(1, v[2] / length)
+
+    v = np.array([1.0, 2.0, radius])
+    close(solution(v), closed(v))
+    in_all_modes(solution, v, differences(closed, v))
+    curved = tinyjax.jacfwd(tinyjax.jacrev(solution))(v)
+    close(curved, differences(lambda v: differences(closed, v), v), 1e-4)
+
+
+def test_constraints_as_objects() -> None:
+    constraints = [
+        theirs.NonlinearConstraint(lambda x: jnp.stack([x[0] * x[1], x[2]]), [0.5, 0.1], [2, 0.1]),
+        theirs.LinearConstraint([[1, 1, 1]], -np.inf, 3),
+    ]
+    for method in ("SLSQP", "trust-constr"):
+        found = ours.minimize(
+            quadratic,
+            np.ones(3),
+            (A,),
+            method=method,
+            bounds=theirs.Bounds(0.0, np.array([np.inf, 2.0, 1.0])),
+            constraints=constraints,
+        )
+        close(found.x[0] * found.x[1], 0.5, 1e-3)
+        close(found.x[2], 0.1, 1e-3)
+        assert bool(found.success)
+
+
+def test_searches_that_fail() -> None:
+    """They say so, and their derivatives are NaN; the other examples are as they are alone."""
+
+    def place(a: Any) -> Any:
+        found = ours.minimize(
+            lambda x: (a * x**2 - x).sum(), np.ones(2), method="CG", options={"maxiter": 20}
+        )
+        return found.x[0], found.success
+
+    with np.errstate(all="ignore"):
+        slopes, success = tinyjax.vmap(tinyjax.grad(place, has_aux=True))(np.array([1.0, -1.0]))
+        _, tangent, _ = tinyjax.jvp(place, (-1.0,), (1.0,), has_aux=True)
+    assert success.tolist() == [True, False]
+    close(slopes[0], -0.5)
+    assert np.isnan(slopes[1])
+    assert np.isnan(tangent)
+
+
+def test_precision_is_double_inside() -> None:
+    found = ours.minimize(lambda x: ((x - 0.1) ** 4).sum(), jnp.zeros(2), method="CG", tol=1e-12)
+    assert {str(v.dtype) for v in (found.x, found.fun, found.jac)} == {"float32"}
+    close(found.x, [0.1] * 2, 1e-3)
+    assert ours.minimize(lambda x: x @ x, np.ones(2, int), method="CG").x.dtype == np.float64
+
+
+def test_minima_of_scalars() -> None:
+    def lowest(a: Any, **options: Any) -> Any:
+        return ours.minimize_scalar(lambda x, a: x**4 / 4 - a * x, args=(a,), **options)
+
+    for options in ({}, {"method": "golden"}, {"bounds": (0, 5)}, {"bracket": (1, 2)}):
+        found = lowest(8.0, **options)
+        expected = theirs.minimize_scalar(lambda x: x**4 / 4 - 8 * x, **options)
+        close(found.x, expected.x)
+        assert (int(found.nfev), bool(found.success)) == (expected.nfev, True)
+        close(tinyjax.jit(tinyjax.grad(lambda a, o=options: lowest(a, **o).x))(8.0), 1 / 12)
+    at_end = tinyjax.grad(lambda end: lowest(8.0, bounds=(0, end)).x)
+    close(at_end(1.0), 1)
+
+
+@pytest.mark.parametrize("method", ["hybr", "lm", "broyden1", "krylov", "df-sane"])
+def test_roots(method: str) -> None:
+    def found(a: Any) -> Any:
+        equations = lambda x, b: x + 0.1 * jnp.sin(x[::-1]) - a * b  # noqa: E731
+        return ours.root(equations, np.zeros(2), (np.ones(2),), method, tol=1e-10)
+
+    a = np.array([1.0, 2.0])
+    expected = theirs.root(lambda x: x + 0.1 * np.sin(x[::-1]) - a, np.zeros(2), tol=1e-10)
+    close(found(a).x, expected.x)
+    assert bool(found(a).success)
+    close(found(a).fun, 0)
+    slope = np.eye(2) + 0.1 * np.diag(np.cos(expected.x[::-1]))[:, ::-1]
+    in_all_modes(lambda a: found(a).x, a, np.linalg.inv(slope))
+
+
+def test_roots_that_are_none() -> None:
+    found = ours.root(lambda x: x**2 + 1, np.ones((1, 1)))
+    assert (bool(found.success), found.x.shape) == (False, (1, 1))
+    assert np.isnan(tinyjax.grad(lambda a: ours.root(lambda x: x**2 + a, np.ones(1)).x[0])(1.0))
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        *((m, {"bracket": (0.0, 3.0)}) for m in ("bisect", "brentq", "brenth", "ridder")),
+        (None, {"bracket": (0.0, 3.0)}),
+        ("toms748", {"bracket": (0.0, 3.0)}),
+        (None, {"x0": 1.0}),
+        ("newton", {"x0": 1.0}),
+        ("halley", {"x0": 1.0}),
+        ("secant", {"x0": 1.0, "x1": 1.5}),
+    ],
+)
+def test_roots_of_scalars(method: str | None, options: dict[str, Any]) -> None:
+    def found(a: Any) -> Any:
+        return ours.root_scalar(lambda x: x**3 - a, method=method, **options)
+
+    derivatives = {"fprime": lambda x: 3 * x**2, "fprime2": lambda x: 6 * x}
+    chosen = method or ("newton" if "x0" in options else "brentq")
+    expected = theirs.root_scalar(lambda x: x**3 - 8, method=chosen, **options, **derivatives)
+    close(found(8.0).root, 2)
+    assert (int(found(8.0).iterations), bool(found(8.0).converged)) == (expected.iterations, True)
+    second = tinyjax.jit(tinyjax.vmap(tinyjax.grad(tinyjax.grad(lambda a: found(a).root))))
+    values = np.array([8.0, 3.0])
+    close(second(values), -2 / 9 * values ** (-5 / 3))
+
+
+def test_what_is_refused() -> None:
+    square = lambda x: x @ x  # noqa: E731
+    refused: list[tuple[str, Callable[[], object]]] = [
+        ("takes no bounds", lambda: ours.minimize(square, np.ones(2), method="CG", bounds=BOX)),
+        (
+            "takes no constraints.*slsqp",
+            lambda: ours.minimize(square, np.ones(2), method="BFGS", constraints=CONSTRAINTS),
+        ),
+        ("2 pairs", lambda: ours.minimize(square, np.ones(2), method="TNC", bounds=BOX)),
+        (
+            "'type', 'eq' or 'ineq'",
+            lambda: ours.minimize(square, np.ones(2), method="SLSQP", constraints={"fun": square}),
+        ),
+        ("vector", lambda: ours.minimize(square, np.ones((2, 2)), method="CG")),
+        ("real numbers", lambda: ours.minimize(square, np.ones(2) * 1j, method="CG")),
+        ("must return a real scalar", lambda: ours.minimize(lambda x: x, np.ones(2), method="CG")),
+        (
+            "SciPy refuses what minimize.*bound",
+            lambda: ours.minimize(square, np.ones(1), method="TNC", bounds=[(2, 1)]),
+        ),
+        ("needs a bracket", lambda: ours.root_scalar(lambda x: x)),
+        ("different signs", lambda: ours.root_scalar(lambda x: x + 9, bracket=(1, 2))),
+        ("must be 'hybr'", lambda: ours.root(lambda x: x, np.ones(2), method="newton")),
+        ("as many equations", lambda: ours.root(lambda x: x[:1], np.ones(2))),
+    ]
+    for message, call in refused:
+        with raises(ArgumentError, match=message):
+            call()
+
+
+def test_without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "scipy.optimize", None)
+    with raises(PlatformError, match="pip install scipy"):
+        ours.root(lambda x: x, np.ones(2))
+    assert bool(ours.minimize(lambda x: x @ x, np.ones(2), method="BFGS").success)
