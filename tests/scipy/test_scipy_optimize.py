@@ -15,7 +15,7 @@ import tinyjax
 import tinyjax.numpy as jnp
 import tinyjax.scipy.optimize as ours
 from raising import raises
-from tinyjax.errors import ArgumentError, PlatformError
+from tinyjax.errors import ArgumentError, PlatformError, ShapeError
 
 H = np.array([[3.0, 1.0, 0.0], [1.0, 2.0, 0.5], [0.0, 0.5, 1.0]])
 A = np.array([4.0, -1.0, 0.5])
@@ -237,6 +237,125 @@ def test_roots_of_scalars(method: str | None, options: dict[str, Any]) -> None:
     close(second(values), -2 / 9 * values ** (-5 / 3))
 
 
+TIMES = np.linspace(0, 4, 30)
+DATA = 2.5 * np.exp(-1.3 * TIMES) + 0.5 + 0.05 * np.cos(17 * TIMES)
+
+
+def decay(m: Any) -> Callable[..., Any]:
+    return lambda x, a, b, c: a * m.exp(-b * x) + c
+
+
+FITS: dict[str, dict[str, Any]] = {
+    "free": {},
+    "trf": {"method": "trf", "p0": np.array([2.0, 1, 0])},
+    "deviations": {"sigma": 0.1 + TIMES},
+    "covariance": {"sigma": np.diag(0.1 + TIMES) + 0.01, "absolute_sigma": True},
+    "bounds": {"bounds": (0.0, [3.0, 1.2, 0.6])},
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_fits(name: str) -> None:
+    options = FITS[name]
+
+    def solved_again(y: Any) -> Any:
+        exact = {"ftol": 1e-14, "xtol": 1e-14, "gtol": 1e-14}
+        return theirs.curve_fit(decay(np), TIMES, y, **options, **exact)[0]
+
+    found, covariance = ours.curve_fit(decay(jnp), TIMES, DATA, **options)
+    expected, their_covariance = theirs.curve_fit(decay(np), TIMES, DATA, **options)
+    close(found, expected, 1e-5)
+    close(covariance, their_covariance, 1e-4)
+    slopes = tinyjax.jacrev(lambda y: ours.curve_fit(decay(jnp), TIMES, y, **options)[0])(DATA)
+    for i in (0, 7):
+        step = 1e-3 * np.eye(len(TIMES))[i]
+        change = (solved_again(DATA + step) - solved_again(DATA - step)) / 2e-3
+        close(slopes[:, i], change, 1e-3)
+
+
+def test_a_line_has_a_closed_form() -> None:
+    def fit(y: Any) -> Any:
+        return ours.curve_fit(lambda x, slope, level: slope * x + level, TIMES, y)[0]
+
+    matrix = np.stack([TIMES, np.ones_like(TIMES)], 1)
+    in_all_modes(fit, DATA, np.linalg.pinv(matrix))
+
+    def variances(y: Any) -> Any:
+        line = lambda x, slope, level: slope * x + level  # noqa: E731
+        return jnp.diag(ours.curve_fit(line, TIMES, y)[1])
+
+    def closed(y: Any) -> Any:
+        rest = y - matrix @ np.linalg.lstsq(matrix, y)[0]
+        return np.diag(np.linalg.inv(matrix.T @ matrix)) * (rest @ rest) / (len(y) - 2)
+
+    in_all_modes(variances, DATA, differences(closed, DATA))
+
+
+def test_fits_without_a_result() -> None:
+    parameters, covariance = ours.curve_fit(decay(jnp), TIMES, DATA, max_nfev=2)
+    assert np.isnan(parameters).all()
+    assert np.isnan(covariance).all()
+    _, covariance = ours.curve_fit(lambda x, a, b: (a + b) * x, TIMES, DATA, np.ones(2))
+    assert float(abs(covariance).min()) > 1e6  # the data determine the sum alone
+
+
+@pytest.mark.parametrize("loss", ["linear", "soft_l1", "huber", "cauchy", "arctan"])
+def test_losses(loss: Any) -> None:
+    data = DATA + np.where(np.arange(30) % 10 == 3, 1.0, 0)  # has outliers
+
+    def solution(y: Any, **exact: Any) -> Any:
+        residuals = lambda p, y: decay(jnp)(TIMES, *p) - y  # noqa: E731
+        return ours.least_squares(residuals, np.ones(3), loss=loss, f_scale=0.1, args=(y,), **exact)
+
+    found = solution(data)
+    expected = theirs.least_squares(
+        lambda p: decay(np)(TIMES, *p) - data, np.ones(3), "3-point", loss=loss, f_scale=0.1
+    )
+    close(found.x, expected.x, 1e-3)
+    close(found.cost, expected.cost, 1e-5)
+    close(found.fun, expected.fun, 1e-3)
+    assert bool(found.success)
+    exact = {"ftol": 1e-15, "xtol": 1e-15, "gtol": 1e-12}
+    slopes = tinyjax.jacfwd(lambda y: solution(y, **exact).x)(data)
+    step = 1e-4 * np.eye(30)[4]
+    change = (solution(data + step, **exact).x - solution(data - step, **exact).x) / 2e-4
+    close(slopes[:, 4], change, 1e-3)
+
+
+def test_bounds_that_hold_a_fit() -> None:
+    def solution(ends: Any) -> Any:
+        return ours.least_squares(lambda x: H @ x - A, np.zeros(3), bounds=(-9, ends)).x
+
+    ends = np.array([1.0, 5.0, 5.0])
+    close(
+        solution(ends), theirs.least_squares(lambda x: H @ x - A, np.zeros(3), bounds=(-9, ends)).x
+    )
+    free = H[:, 1:]
+    slope = np.concatenate([[1.0], -np.linalg.pinv(free) @ H[:, 0]])
+    in_all_modes(solution, ends, np.stack([slope, 0 * slope, 0 * slope], 1))
+
+
+def test_unknowns_without_negative_ones() -> None:
+    generator = np.random.default_rng(0)
+    matrix, right = generator.normal(size=(6, 4)), generator.normal(size=6)
+    found, norm = ours.nnls(matrix, right)
+    expected, their_norm = theirs.nnls(matrix, right)
+    close(found, expected)
+    close(norm, their_norm)
+    in_all_modes(
+        lambda b: ours.nnls(matrix, b)[0],
+        right,
+        differences(lambda b: theirs.nnls(matrix, b)[0], right),
+    )
+
+    def of_row(nnls: Any, a: Any) -> Any:
+        return nnls(np.eye(6)[0][:, None] * a + matrix, right)[0]
+
+    slopes = tinyjax.jacrev(lambda a: of_row(ours.nnls, a))(np.zeros(4))
+    close(slopes, differences(lambda a: of_row(theirs.nnls, a), np.zeros(4)))
+    assert np.isnan(ours.nnls(matrix, right, maxiter=1)[0]).all()
+
+
 def test_what_is_refused() -> None:
     square = lambda x: x @ x  # noqa: E731
     refused: list[tuple[str, Callable[[], object]]] = [
@@ -260,8 +379,18 @@ def test_what_is_refused() -> None:
         ("needs a bracket", lambda: ours.root_scalar(lambda x: x)),
         ("different signs", lambda: ours.root_scalar(lambda x: x + 9, bracket=(1, 2))),
         ("must be 'hybr'", lambda: ours.root(lambda x: x, np.ones(2), method="newton")),
+        ("how many parameters", lambda: ours.curve_fit(lambda *args: args[0], DATA, DATA)),
+        ("like ydata", lambda: ours.curve_fit(lambda x, a: a, DATA, DATA)),
+        ("sigma of curve_fit", lambda: ours.curve_fit(decay(jnp), DATA, DATA, sigma=np.ones(2))),
+        ("and return a vector", lambda: ours.least_squares(square, np.ones(2))),
+        (
+            "outside of provided bounds",
+            lambda: ours.least_squares(jnp.sin, np.ones(1), bounds=(2, 3)),
+        ),
         ("as many equations", lambda: ours.root(lambda x: x[:1], np.ones(2))),
     ]
+    with raises(ShapeError, match="as many rows"):
+        ours.nnls(np.ones((2, 3)), np.ones(3))
     for message, call in refused:
         with raises(ArgumentError, match=message):
             call()

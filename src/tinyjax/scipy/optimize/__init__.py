@@ -14,6 +14,7 @@ __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
         "bfgs": "OptimizeResults",
+        "fits": "LeastSquaresResult curve_fit least_squares nnls",
         "minima": "minimize minimize_scalar",
         "roots": "RootResult RootResults root root_scalar",
     },

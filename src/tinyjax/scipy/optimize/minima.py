@@ -109,9 +109,9 @@ def minimize(
         ...     on_line = {"type": "eq", "fun": lambda x: x.sum() - 1}
         ...     distance = lambda x: jnp.sum((x - p) ** 2)
         ...     return minimize(distance, jnp.zeros(2), method="SLSQP", constraints=on_line).x
-        >>> nearest(jnp.array([1.0, 2.0])).round(3)
-        Array([0., 1.], dtype=float32)
-        >>> tinyjax.jacobian(nearest)(jnp.array([1.0, 2.0])).round(3)
+        >>> nearest(jnp.array([2.0, 2.0])).round(3)
+        Array([0.5, 0.5], dtype=float32)
+        >>> tinyjax.jacobian(nearest)(jnp.array([2.0, 2.0])).round(3)
         Array([[ 0.5, -0.5],
                [-0.5,  0.5]], dtype=float32)
     """

@@ -123,7 +123,7 @@ def root(
         >>> from tinyjax.scipy.optimize import root
         >>> def crossing(r):  # of a circle and a line
         ...     return root(lambda x: jnp.stack([x @ x - r**2, x[0] - x[1]]), jnp.ones(2)).x
-        >>> crossing(2.0).round(3), tinyjax.jacobian(crossing)(2.0).round(3)
+        >>> crossing(2.0).round(3), tinyjax.jacobian(crossing)(jnp.float32(2.0)).round(3)
         (Array([1.414, 1.414], dtype=float32), Array([0.707, 0.707], dtype=float32))
     """
     check_option("root", "method", method, _METHODS)

@@ -1,0 +1,377 @@
+"""``least_squares``, ``curve_fit`` and ``nnls``."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
+
+import tinyjax.numpy as jnp
+from tinyjax import dtypes, tree
+from tinyjax._base import frames
+from tinyjax.core import api
+from tinyjax.core.jit.decorator import jit
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import Array, ArrayLike
+from tinyjax.dtypes import HostArray
+from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.implicit import vectors
+from tinyjax.numpy.promotion import check_option
+from tinyjax.scipy.linalg.factors import cholesky, solve_triangular
+from tinyjax.scipy.optimize import on_host
+
+#: Functions of squared residuals, as SciPy defines them.
+_LOSSES: Final[Mapping[str, Callable[[Array], Array]]] = {
+    "linear": lambda z: z,
+    "soft_l1": lambda z: 2 * (jnp.sqrt(1 + z) - 1),
+    "huber": lambda z: jnp.where(z <= 1, z, 2 * jnp.sqrt(jnp.where(z <= 1, 1, z)) - 1),
+    "cauchy": jnp.log1p,
+    "arctan": jnp.arctan,
+}
+
+
+class LeastSquaresResult(NamedTuple):
+    """The minimum that ``least_squares`` found.
+
+    Attributes:
+        x: the minimum.
+        cost: half the sum of the losses of the squared residuals there.
+        fun: the residuals there.
+        jac: their Jacobian.
+        grad: the gradient of the cost.
+        success: whether SciPy's method says that it is a minimum.
+        status: SciPy's code of how the search ended.
+        nfev: the number of evaluations of the residuals.
+        njev: the number of evaluations of the Jacobian.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.optimize import least_squares
+        >>> found = least_squares(lambda x: jnp.stack([x[0] - 1, x[0] - 3]), jnp.zeros(1))
+        >>> found.x.round(3), round(float(found.cost), 3)
+        (Array([2.], dtype=float32), 1.0)
+    """
+
+    x: Array
+    cost: Array
+    fun: Array
+    jac: Array
+    grad: Array
+    success: Array
+    status: Array
+    nfev: Array
+    njev: Array
+
+
+@checking.explained
+def least_squares(  # noqa: PLR0913
+    fun: frames.Function[ArrayLike],
+    x0: ArrayLike,
+    *,
+    bounds: Any = (-np.inf, np.inf),
+    method: Literal["trf", "dogbox", "lm"] = "trf",
+    ftol: float | None = 1e-8,
+    xtol: float | None = 1e-8,
+    gtol: float | None = 1e-8,
+    x_scale: Any = None,
+    loss: Literal["linear", "soft_l1", "huber", "cauchy", "arctan"] = "linear",
+    f_scale: float = 1.0,
+    max_nfev: int | None = None,
+    args: tuple[Any, ...] = (),
+) -> LeastSquaresResult:
+    """Minimise a sum of squares between bounds, by ``scipy.optimize.least_squares``.
+
+    It runs on the host, in double precision, with the compiled Jacobian, under ``vmap`` for one
+    example after the other. The minimum is differentiable in ``args``, in bounds that are arrays,
+    and in all that ``fun`` closes over: the cost's gradient is zero there, in unknowns that no
+    bound holds. Its derivative in ``x0`` is zero, and that of a search without success NaN.
+
+    Args:
+        fun: takes a vector of ``n`` unknowns and ``args``; returns a vector of ``m`` residuals.
+        x0: the first guess, of shape ``(n,)``.
+        bounds: a pair of lower and upper ends, each a number or of shape ``(n,)``; or SciPy's
+            ``Bounds``.
+        method: ``"trf"``, ``"dogbox"``, or, without bounds, ``"lm"``.
+        ftol: by how much the cost has to fall, relative to it.
+        xtol: how long the steps must be, relative to the unknowns.
+        gtol: how long the gradient may be.
+        x_scale: the sizes of the unknowns, or ``"jac"``; SciPy's default where it is None.
+        loss: a function of squared residuals: ``"linear"``, ``"soft_l1"``, ``"huber"``,
+            ``"cauchy"`` or ``"arctan"``.
+        f_scale: the residual from which on a loss other than ``"linear"`` grows more slowly.
+        max_nfev: the most evaluations.
+        args: further arguments.
+
+    Returns:
+        The minimum, with the residuals and derivatives there.
+
+    Raises:
+        ArgumentError: ``fun`` returns no vector, or SciPy refuses an argument.
+        PlatformError: SciPy is not installed.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.optimize import least_squares
+        >>> times = jnp.array([0.25, 0.5, 1.0])
+        >>> def rate(noise):
+        ...     data = jnp.exp(-2 * times) + noise
+        ...     return least_squares(lambda k: jnp.exp(-k * times) - data, jnp.ones(1)).x[0]
+        >>> rate(jnp.zeros(3)).round(3), tinyjax.grad(rate)(jnp.zeros(3)).round(2)
+        (Array(2., dtype=float32), Array([-2.02, -2.45, -1.8 ], dtype=float32))
+    """
+    x, dtype = on_host.first_guess("least_squares", x0)
+    check_option("least_squares", "loss", loss, _LOSSES)
+    residuals, consts = vectors.close(lambda x: fun(x, *args), x)
+    count = residuals.jaxpr.out_avals
+    if x.ndim != 1 or len(count) != 1 or count[0].ndim != 1:
+        raise ArgumentError(
+            f"{frames.describe_function(fun)}, the function of least_squares, must take and return "
+            f"a vector, but x0 is {x.aval} and it returned {', '.join(map(str, count))}."
+        )
+
+    def values(consts: Sequence[Array], x: Array) -> Array:
+        (value,) = residuals.flat(consts[:-2], x)
+        return value.astype(x.dtype)
+
+    def slopes(consts: Sequence[Array], x: Array) -> Array:
+        matrix: Array = api.jacfwd(lambda x: values(consts, x))(x)
+        return matrix
+
+    def cost(consts: Sequence[Array], x: Array) -> Array:
+        size = 1.0 if loss == "linear" else f_scale
+        return 0.5 * size**2 * _LOSSES[loss]((values(consts, x) / size) ** 2).sum()
+
+    def equations(consts: Sequence[Array], x: Array) -> Array:
+        slope = api.grad(lambda x: cost(consts, x))(x)
+        return on_host.within_bounds(x, slope, *consts[-2:])
+
+    ends = [jnp.broadcast_to(jnp.asarray(end, x.dtype), x.shape) for end in _ends(bounds)]
+    treedef = tree.structure(x)
+    space = vectors.space_of(treedef, [x.aval], "x0 of least_squares")
+    problem = vectors.Equation(residuals, space, [*consts, *ends], x)
+    at_x, slopes_at_x = jit(values), jit(slopes)
+
+    def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
+        scale = {} if x_scale is None else {"x_scale": x_scale}
+        found = on_host.scipy_optimize().least_squares(
+            on_host.caller(at_x, consts),
+            start,
+            on_host.caller(slopes_at_x, consts),
+            (-np.inf, np.inf) if _is_free(_ends(bounds)) else tuple(map(np.asarray, consts[-2:])),
+            method,
+            ftol=ftol,
+            xtol=xtol,
+            gtol=gtol,
+            loss=loss,
+            f_scale=f_scale,
+            max_nfev=max_nfev,
+            **scale,
+        )
+        return found.x, found
+
+    x, report = on_host.solve("least_squares", problem, search, equations)
+    fun_at, jac_at = at_x(problem.consts, x), slopes_at_x(problem.consts, x)
+    cost_at, grad_at = jit(lambda cs, x: api.value_and_grad(lambda x: cost(cs, x))(x))(
+        problem.consts, x
+    )
+    return LeastSquaresResult(
+        x.astype(dtype),
+        cost_at.astype(dtype),
+        fun_at.astype(dtype),
+        jac_at.astype(dtype),
+        grad_at.astype(dtype),
+        report.success,
+        report.status,
+        report.nfev,
+        report.njev,
+    )
+
+
+def _ends(bounds: Any) -> Sequence[Any]:
+    return (bounds.lb, bounds.ub) if hasattr(bounds, "lb") else bounds
+
+
+def _is_free(ends: Sequence[Any]) -> bool:
+    return all(isinstance(end, float | np.ndarray) and np.isinf(end).all() for end in ends)
+
+
+@checking.explained
+def curve_fit(  # noqa: PLR0913
+    f: frames.Function[ArrayLike],
+    xdata: ArrayLike,
+    ydata: ArrayLike,
+    p0: ArrayLike | None = None,
+    sigma: ArrayLike | None = None,
+    absolute_sigma: bool = False,
+    *,
+    bounds: Any = (-np.inf, np.inf),
+    method: Literal["lm", "trf", "dogbox"] | None = None,
+    max_nfev: int | None = None,
+) -> tuple[Array, Array]:
+    """Fit a function's parameters to data, by least squares, as ``scipy.optimize.curve_fit``.
+
+    Parameters and covariance are differentiable in the data, in ``sigma``, and in all that ``f``
+    closes over, as the minimum of ``least_squares`` is. They are NaN where SciPy finds no fit, for
+    which its own function raises an error.
+
+    Args:
+        f: takes ``xdata`` and ``n`` parameters, each a scalar; returns an array like ``ydata``.
+        xdata: whatever ``f`` takes: an array of any shape.
+        ydata: the values to fit, of shape ``(m,)``.
+        p0: the first guess, of shape ``(n,)``; by default ones for all parameters that ``f`` has,
+            or what is between their bounds.
+        sigma: the standard deviations of ``ydata``, of shape ``()`` or ``(m,)``; or their
+            covariance, ``(m, m)``.
+        absolute_sigma: whether ``sigma`` is what it says; by default the covariance is scaled by
+            the residuals, and only the ratios within ``sigma`` count.
+        bounds: as ``least_squares`` takes them.
+        method: ``"lm"``, the default without bounds, ``"trf"``, the default with bounds, or
+            ``"dogbox"``.
+        max_nfev: the most evaluations.
+
+    Returns:
+        ``(popt, pcov)``: the parameters, of shape ``(n,)``, and their covariance, ``(n, n)``, which
+        is infinite where the data do not determine them.
+
+    Raises:
+        ArgumentError: the number of parameters is not known, ``f`` returns what is not like
+            ``ydata``, or SciPy refuses an argument.
+        PlatformError: SciPy is not installed.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.optimize import curve_fit
+        >>> x, y = jnp.arange(4.0), jnp.array([1.0, 3.0, 4.0, 6.0])
+        >>> line = lambda x, slope, level: slope * x + level
+        >>> parameters, covariance = curve_fit(line, x, y)
+        >>> parameters.round(3), jnp.sqrt(jnp.diag(covariance)).round(3)
+        (Array([1.6, 1.1], dtype=float32), Array([0.141, 0.265], dtype=float32))
+        >>> tinyjax.jacobian(lambda y: curve_fit(line, x, y)[0][0])(y).round(3)
+        Array([-0.3, -0.1,  0.1,  0.3], dtype=float32)
+    """
+    y, dtype = on_host.first_guess("curve_fit", ydata)
+    start = _start(_ends(bounds), _parameters(f)) if p0 is None else jnp.atleast_1d(p0)
+    weigh = _weigher(sigma, y)
+
+    def residuals(parameters: Array) -> Array:
+        value = jnp.asarray(f(xdata, *parameters))
+        if value.shape != y.shape or y.ndim != 1:
+            raise ArgumentError(
+                f"{frames.describe_function(f)}, the function of curve_fit, must return a vector "
+                f"like ydata, {y.aval}, but returned {value.aval}."
+            )
+        return weigh(value - y)
+
+    chosen = method or ("lm" if _is_free(_ends(bounds)) else "trf")
+    wide, _ = on_host.first_guess("curve_fit", start)
+    found = least_squares(residuals, wide, bounds=bounds, method=chosen, max_nfev=max_nfev)
+    m, n = y.size, wide.size
+    scale = 1.0 if absolute_sigma else 2 * found.cost / (m - n) if m > n else jnp.inf
+    if m < n:
+        covariance = jnp.full((n, n), jnp.inf)
+    else:
+        triangle = jnp.linalg.qr(found.jac, mode="r")
+        inverse = solve_triangular(triangle, jnp.eye(n, dtype=triangle.dtype))
+        covariance = inverse @ inverse.T * scale
+        covariance = jnp.where(jnp.isfinite(covariance).all(), covariance, jnp.inf)
+    result = [jnp.where(found.success, v, jnp.nan).astype(dtype) for v in (found.x, covariance)]
+    return result[0], result[1]
+
+
+def _start(ends: Sequence[Any], count: int) -> Array:
+    low, high = (jnp.broadcast_to(jnp.asarray(end, float), count) for end in ends)
+    is_low, is_high = jnp.isfinite(low), jnp.isfinite(high)
+    one_sided = jnp.where(is_low, low + 1, jnp.where(is_high, high - 1, 1.0))
+    return jnp.where(is_low & is_high, (low + high) / 2, one_sided)
+
+
+def _parameters(f: Callable[..., Any]) -> int:
+    try:
+        parameters = inspect.signature(f).parameters.values()
+    except (TypeError, ValueError):
+        parameters = {}.values()
+    if not parameters or any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
+        raise ArgumentError(
+            f"curve_fit cannot tell how many parameters {frames.describe_function(f)} has. Give "
+            "p0, a first guess of each."
+        )
+    return len(parameters) - 1
+
+
+def _weigher(sigma: ArrayLike | None, y: Array) -> Callable[[Array], Array]:
+    """Return what divides residuals by their standard deviations."""
+    if sigma is None:
+        return lambda residuals: residuals
+    deviations, _ = on_host.first_guess("curve_fit", sigma)
+    if deviations.shape in ((), y.shape):
+        return lambda residuals: residuals / deviations
+    if deviations.shape != (y.size, y.size):
+        raise ArgumentError(
+            f"sigma of curve_fit must be of shape (), {y.shape} or {(y.size, y.size)}, but it is "
+            f"{deviations.aval}."
+        )
+    factor = cholesky(deviations, lower=True)
+    return lambda residuals: solve_triangular(factor, residuals, lower=True)
+
+
+@checking.explained
+def nnls(A: ArrayLike, b: ArrayLike, *, maxiter: int | None = None) -> tuple[Array, Array]:
+    """Solve a least squares problem without negative unknowns, by ``scipy.optimize.nnls``.
+
+    It is differentiable in both arguments, with the unknowns that are zero held there.
+
+    Args:
+        A: a matrix of shape ``(m, n)``.
+        b: a vector of shape ``(m,)``.
+        maxiter: the most iterations, ``3 * n`` by default.
+
+    Returns:
+        ``(x, rnorm)``: the unknowns, of shape ``(n,)``, and the Euclidean norm of ``A @ x - b``.
+        After too many iterations they are NaN.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+        PlatformError: SciPy is not installed.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.optimize import nnls
+        >>> A = jnp.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+        >>> nnls(A, jnp.array([2.0, 1.0, -1.0]))[0]
+        Array([1.5, 0. ], dtype=float32)
+        >>> tinyjax.jacobian(lambda b: nnls(A, b)[0])(jnp.array([2.0, 1.0, -1.0])) + 0.0
+        Array([[0.5, 0.5, 0. ],
+               [0. , 0. , 0. ]], dtype=float32)
+    """
+    (matrix, dtype), (right, other) = (on_host.first_guess("nnls", v) for v in (A, b))
+    if matrix.ndim != 2 or matrix.shape[:1] != right.shape:
+        raise ShapeError(
+            f"nnls takes a matrix and a vector of as many rows, but got {matrix.aval} and "
+            f"{right.aval}."
+        )
+    start = jnp.zeros(matrix.shape[1], matrix.dtype)
+
+    def equations(consts: Sequence[Array], x: Array) -> Array:
+        matrix, right = consts
+        slope = matrix.T @ (matrix @ x - right)
+        return on_host.within_bounds(x, slope, jnp.zeros_like(x), jnp.full_like(x, jnp.inf))
+
+    def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
+        try:
+            x, _ = on_host.scipy_optimize().nnls(*map(np.asarray, consts), maxiter=maxiter)
+        except RuntimeError:  # too many iterations
+            return np.full_like(start, np.nan), {"success": False}
+        return x, {"success": True}
+
+    closed, _ = vectors.close(lambda x: x, start)
+    space = vectors.space_of(closed.out_tree, [start.aval], "x of nnls")
+    x, _ = on_host.solve(
+        "nnls", vectors.Equation(closed, space, [matrix, right], start), search, equations
+    )
+    residual = matrix @ x - right
+    square = residual @ residual
+    norm = jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1)), square)
+    dtype = dtypes.promote([(dtype, False), (other, False)])[0]
+    return x.astype(dtype), norm.astype(dtype)
