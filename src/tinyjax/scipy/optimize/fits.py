@@ -152,6 +152,7 @@ def least_squares(  # noqa: PLR0913
     space = vectors.space_of(treedef, [x.aval], "x0 of least_squares")
     problem = vectors.Equation(residuals, space, [*consts, *ends], x)
     at_x, slopes_at_x = jit(values), jit(slopes)
+    is_free = _is_free(_ends(bounds))
 
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
         scale = {} if x_scale is None else {"x_scale": x_scale}
@@ -159,7 +160,7 @@ def least_squares(  # noqa: PLR0913
             on_host.caller(at_x, consts),
             start,
             on_host.caller(slopes_at_x, consts),
-            (-np.inf, np.inf) if _is_free(_ends(bounds)) else tuple(map(np.asarray, consts[-2:])),
+            (-np.inf, np.inf) if is_free else tuple(map(np.asarray, consts[-2:])),
             method,
             ftol=ftol,
             xtol=xtol,

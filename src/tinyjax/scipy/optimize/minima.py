@@ -134,7 +134,8 @@ def minimize(
             "minimize starts from a vector of floats or complex numbers, but x0 is "
             f"{x.aval}. Flatten trees with tinyjax.flatten_util.ravel_pytree."
         )
-    staged = program("minimize", fun, x, args, bounds, several)
+    problem, staged = program("minimize", fun, x, args, bounds, several)
+    is_bounded = bounds is not None
     call = jit(staged.both if "jac" in takes else staged.value)
     curvature = jit(staged.hessp if "hessp" in takes else staged.hess)
 
@@ -145,15 +146,15 @@ def minimize(
         if "hess" in takes:
             key = "hessp" if "hessp" in takes else "hess"
             given[key] = on_host.caller(curvature, consts)
-        if bounds is not None:
+        if is_bounded:
             given["bounds"] = on_host.scipy_optimize().Bounds(*map(np.asarray, consts[-2:]))
-        if several:
+        if staged.held is not None:
             given["constraints"] = staged.host_constraints(consts, "hess" in takes)
         start = start[: staged.size]
         found = on_host.scipy_optimize().minimize(on_host.caller(call, consts), start, **given)
         return staged.with_multipliers(consts, found.x), found
 
-    return staged.result("minimize", search, dtype)
+    return staged.result("minimize", problem, search, dtype)
 
 
 @checking.explained
@@ -195,22 +196,22 @@ def minimize_scalar(
     """
     x, dtype = on_host.first_guess("minimize_scalar", np.zeros(1))
     pairs = None if bounds is None else [bounds]
-    staged = program("minimize_scalar", lambda x, *args: fun(x[0], *args), x, args, pairs)
-    call = jit(staged.value)
+    problem, staged = program("minimize_scalar", lambda x, *args: fun(x[0], *args), x, args, pairs)
+    call, is_bounded = jit(staged.value), bounds is not None
 
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
         value = on_host.caller(call, consts)
         found = on_host.scipy_optimize().minimize_scalar(
             lambda x: float(value(np.reshape(x, 1))),
             bracket,
-            None if bounds is None else [float(end[0]) for end in consts[-2:]],
+            [float(end[0]) for end in consts[-2:]] if is_bounded else None,
             method=method,
             tol=tol,
             options=options,
         )
         return np.reshape(found.x, 1), found
 
-    found = staged.result("minimize_scalar", search, dtype)
+    found = staged.result("minimize_scalar", problem, search, dtype)
     return found._replace(x=found.x[0], jac=found.jac[0])
 
 
@@ -270,8 +271,9 @@ class Program:
     """A function to be minimised and its constraints, as functions of constants and a vector.
 
     Attributes:
-        problem: the function. Its constants are those of the function, those of the constraints,
-            and the bounds; its unknowns those of the function, and the constraints' multipliers.
+        problem: the function, without values. Its constants are those of the function, those of the
+            constraints, and the bounds; its unknowns those of the function, and the constraints'
+            multipliers.
         size: the number of the function's unknowns.
         consts: how many constants the function has.
         held: the staged constraints, first those that are to be zero.
@@ -389,12 +391,16 @@ class Program:
         return np.concatenate([x, multipliers])
 
     def result(
-        self, name: str, search: on_host.Search, dtype: dtypes.DType
+        self,
+        name: str,
+        problem: vectors.Equation,
+        search: on_host.Search,
+        dtype: dtypes.DType,
     ) -> bfgs.OptimizeResults:
         """Search, and return the minimum."""
-        unknowns, report = on_host.solve(name, self.problem, search, self.equations)
+        unknowns, report = on_host.solve(name, problem, search, self.equations)
         x = unknowns[: self.size]
-        value, slope = jit(self.both)(self.problem.consts, x)
+        value, slope = jit(self.both)(problem.consts, x)
         return bfgs.OptimizeResults(
             x.astype(dtype),
             report.success,
@@ -415,7 +421,7 @@ def program(
     args: tuple[Any, ...],
     bounds: Bounds,
     constraints: Sequence[Any] = (),
-) -> Program:
+) -> tuple[vectors.Equation, Program]:
     """Stage a function to be minimised, and its constraints.
 
     Args:
@@ -432,7 +438,8 @@ def program(
     zero, positive = ([fun for kind in kinds for fun in kind[i]] for i in (0, 1))
     if not constraints:
         problem = attrs.evolve(problem, consts=[*problem.consts, low, high])
-        return Program(problem, x.size, len(problem.consts) - 2)
+        bare = on_host.without_values(problem)
+        return problem, Program(bare, x.size, len(problem.consts) - 2)
 
     def values(functions: Sequence[Callable[[Array], Any]], x: Array) -> Array:
         parts = [jnp.ravel(jnp.asarray(fun(x), x.dtype)) for fun in functions]
@@ -445,4 +452,5 @@ def program(
     space = vectors.space_of(problem.space.treedef, [start.aval], f"x0 of {name}")
     full = [*problem.consts, *consts, low, high]
     whole = vectors.Equation(problem.fun, space, full, start)
-    return Program(whole, x.size, len(problem.consts), held, count)
+    bare = on_host.without_values(whole)
+    return whole, Program(bare, x.size, len(problem.consts), held, count)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple, TypeAlias
 
+import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
@@ -64,6 +65,11 @@ def caller(compiled: Callable[..., Any], consts: Sequence[Array]) -> Callable[..
     return lambda *xs: tree.map(np.asarray, compiled(consts, *[np.asarray(x, float) for x in xs]))
 
 
+def without_values(problem: vectors.Equation) -> vectors.Equation:
+    """Return a problem for functions that outlive it in compiled programs, without its arrays."""
+    return attrs.evolve(problem, consts=[], start=jnp.zeros(0))
+
+
 def solve(
     name: str,
     problem: vectors.Equation,
@@ -83,9 +89,10 @@ def solve(
         ArgumentError: SciPy refuses an argument.
     """
     scipy_optimize()
+    space = problem.space  # the callback outlives the problem's arrays
     number = av.ShapeDtypeStruct((), dtypes.default_int())
     declared = (
-        av.ShapeDtypeStruct((problem.space.size,), problem.space.dtype),
+        av.ShapeDtypeStruct((space.size,), space.dtype),
         Report(av.ShapeDtypeStruct((), dtypes.bool_), *[number] * 4),
     )
 
@@ -97,9 +104,9 @@ def solve(
         except (TypeError, ValueError) as error:
             raise errors.ArgumentError(f"SciPy refuses what {name} was given: {error}") from error
         except ArithmeticError:  # as of an iteration that diverges
-            x, found = np.full(problem.space.size, np.nan), {"success": False}
+            x, found = np.full(space.size, np.nan), {"success": False}
         counts = [number.dtype.type(found.get(key) or 0) for key in Report._fields[1:]]
-        return x.astype(problem.space.dtype), Report(np.bool_(found["success"]), *counts)
+        return x.astype(space.dtype), Report(np.bool_(found["success"]), *counts)
 
     def find(consts: Sequence[Array], start: Array) -> tuple[Array, Any]:
         result: tuple[Array, Any] = pure_callback(

@@ -129,7 +129,8 @@ def root(
     check_option("root", "method", method, _METHODS)
     x, dtype = on_host.first_guess("root", x0)
     problem = vectors.equation("root", fun, x, args)
-    values, slopes = jit(problem.values), jit(_slopes(problem.values))
+    equations = on_host.without_values(problem).values
+    values, slopes = jit(equations), jit(_slopes(equations))
 
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
         jac = on_host.caller(slopes, consts) if _METHODS[method] else None
@@ -138,7 +139,7 @@ def root(
         )
         return found.x, found
 
-    solution, report = on_host.solve("root", problem, search, problem.values)
+    solution, report = on_host.solve("root", problem, search, equations)
     value = values(problem.consts, solution)
     at, fun_at = (v.reshape(x.shape).astype(dtype) for v in (solution, value))
     return RootResult(at, report.success, report.status, fun_at, *report[2:])
@@ -194,10 +195,10 @@ def root_scalar(  # noqa: PLR0913
     problem = vectors.equation(
         "root_scalar", lambda x, *args: jnp.reshape(f(x[0], *args), 1), x, args
     )
-    functions: list[Callable[..., Any]] = [problem.values]
+    functions: list[Callable[..., Any]] = [on_host.without_values(problem).values]
     for _ in range(_SCALAR_METHODS[chosen]):
         functions.append(_slopes(functions[-1]))
-    compiled = [jit(fun) for fun in functions]
+    compiled, has_guess = [jit(fun) for fun in functions], x0 is not None
 
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
         calls = [on_host.caller(fun, consts) for fun in compiled]
@@ -208,7 +209,7 @@ def root_scalar(  # noqa: PLR0913
             bracket=bracket,
             fprime=scalars[1] if scalars[1:] else None,
             fprime2=scalars[2] if scalars[2:] else None,
-            x0=None if x0 is None else float(start[0]),
+            x0=float(start[0]) if has_guess else None,
             x1=x1,
             xtol=xtol,
             rtol=rtol,
@@ -217,7 +218,7 @@ def root_scalar(  # noqa: PLR0913
         counts = {"success": found.converged, "nfev": found.function_calls, "nit": found.iterations}
         return np.reshape(found.root, 1), counts
 
-    at, report = on_host.solve("root_scalar", problem, search, problem.values)
+    at, report = on_host.solve("root_scalar", problem, search, functions[0])
     return RootResults(at[0].astype(dtype), report.success, report.nit, report.nfev)
 
 
