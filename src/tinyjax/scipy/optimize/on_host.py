@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, errors, tree
+from tinyjax import dtypes, errors
 from tinyjax._extensions.callbacks.pure import pure_callback
 from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.dtypes import HostArray
@@ -62,7 +62,12 @@ def first_guess(name: str, x0: Any) -> tuple[Array, dtypes.DType]:
 
 def caller(compiled: Callable[..., Any], consts: Sequence[Array]) -> Callable[..., Any]:
     """Make a function that SciPy calls of a compiled one, whose first argument are constants."""
-    return lambda *xs: tree.map(np.asarray, compiled(consts, *[np.asarray(x, float) for x in xs]))
+
+    def call(*xs: HostArray) -> Any:
+        out = compiled(consts, *[np.asarray(x, float) for x in xs])
+        return tuple(map(np.asarray, out)) if isinstance(out, tuple) else np.asarray(out)
+
+    return call
 
 
 def without_values(problem: vectors.Equation) -> vectors.Equation:
