@@ -94,6 +94,14 @@ def total(held: Held, x: Any) -> Any:
     return jnp.sum(jnp.sin(x) * held.factor)
 
 
+def _apart(held: Held, x: Any) -> Any:
+    return (x - 1) * held.factor
+
+
+def _distance(held: Held, x: Any) -> Any:
+    return jnp.sum(_apart(held, x) ** 2)
+
+
 def linear(held: Held, x: Any) -> Any:
     return x * held.factor
 
@@ -406,6 +414,27 @@ ROWS: Final[dict[str, Callable[[Holding], Fun]]] = {
             tinyjax.scipy.optimize.minimize(
                 k(lambda held, y: jnp.sum(y**2) * held.factor), x, method="BFGS"
             ).x
+        )
+    ),
+    "tinyjax.scipy.optimize.minimize by SciPy": lambda k: (
+        lambda x: tinyjax.scipy.optimize.minimize(k(_distance), x, method="SLSQP").x
+    ),
+    "tinyjax.scipy.optimize.minimize_scalar": lambda k: (
+        lambda x: tinyjax.scipy.optimize.minimize_scalar(k(_distance)).x * x
+    ),
+    "tinyjax.scipy.optimize.root": lambda k: lambda x: tinyjax.scipy.optimize.root(k(_apart), x).x,
+    "tinyjax.scipy.optimize.root_scalar": lambda k: (
+        lambda x: tinyjax.scipy.optimize.root_scalar(k(_apart), bracket=(0.0, 3.0)).root * x
+    ),
+    "tinyjax.scipy.optimize.least_squares": lambda k: (
+        lambda x: tinyjax.scipy.optimize.least_squares(k(_apart), x).x
+    ),
+    "tinyjax.scipy.optimize.curve_fit": lambda k: (
+        lambda x: (
+            x
+            * tinyjax.scipy.optimize.curve_fit(
+                k(lambda held, t, a: a * t * held.factor), X, X, p0=jnp.ones(1)
+            )[0]
         )
     ),
     **{

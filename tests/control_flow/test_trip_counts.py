@@ -265,7 +265,7 @@ def test_indices_are_computed_again() -> None:
         return jnp.sum(x**2) + jnp.sum(ys)
 
     def down_unrolled(x: Any) -> Any:
-        total = 0.0
+        total: Any = 0.0
         for n, row in enumerate((2, 1, 0)):
             i, j = 8 - 2 * n, 1 + n
             total += jnp.sin(x[j])

@@ -92,7 +92,9 @@ def _documentation(name: str, row: Row) -> str:
 def _function(signature: Callable[P, Any], name: str) -> Callable[P, Any]:
     assert isinstance(signature, FunctionType), "a function to copy"
     row = TABLE[name]
-    code = signature.__code__.replace(co_name=name, co_varnames=row.parameters)
+    code = signature.__code__
+    names = (*row.parameters, *code.co_varnames[len(row.parameters) :])
+    code = code.replace(co_name=name, co_varnames=names)
     bind = FunctionType(code, signature.__globals__, name)
     bind.__qualname__, bind.__module__, bind.__doc__ = name, __name__, _documentation(name, row)
     result = "tuple[Array, ...]" if row.value.startswith("[") else "Array"
