@@ -23,6 +23,7 @@ import attrs
 
 from tinyjax._base.records import Record
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim
+from tinyjax.core.values import operands as opd
 
 #: A loop whose state takes so many bytes is no more one function of machine code: a barrier is then
 #: a call, which takes as long as to copy so many bytes.
@@ -91,7 +92,9 @@ def _schedule(body: jx.Jaxpr) -> Schedule:
 
 def is_zero(atom: jx.Atom) -> bool:
     """Say whether it is a constant array of zeros."""
-    return isinstance(atom, jx.Lit) and not atom.value.host.any()
+    return (
+        isinstance(atom, jx.Lit) and bool(atom.aval.size) and not opd.first_element(atom.value.host)
+    )
 
 
 def _with_sums_in_place(body: jx.Jaxpr) -> jx.Jaxpr:

@@ -39,12 +39,8 @@ from tinyjax.core.control_flow.bodies import (
     grown,
 )
 from tinyjax.core.control_flow.common import Observer, def_loop, in_phase
-from tinyjax.core.control_flow.scan import (
-    Residuals,
-    linearize_stacking,
-    recipe_of,
-    repeated_residuals,
-)
+from tinyjax.core.control_flow.residuals import Residuals, recipe_of, repeated_residuals
+from tinyjax.core.control_flow.scan import linearize_stacking
 from tinyjax.core.control_flow.while_loop import while_p
 from tinyjax.core.jit import program
 from tinyjax.core.lowering import lower_jaxpr

@@ -478,12 +478,7 @@ def _varying(jaxpr: jx.Jaxpr, over: Sequence[str]) -> jx.Jaxpr:
     for eqn in jaxpr.eqns:
         if eqn.primitive is unvary_p and eqn.params.axis_name in over:
             same[eqn.out_binders[0]] = same.get(eqn.inputs[0], eqn.inputs[0])
-    if not same:
-        return jaxpr
-    eqns = [
-        attrs.evolve(eqn, inputs=tuple([same.get(x, x) for x in eqn.inputs])) for eqn in jaxpr.eqns
-    ]
-    return jx.Jaxpr(jaxpr.in_binders, tuple(eqns), tuple([same.get(x, x) for x in jaxpr.outs]))
+    return jx.Jaxpr(jaxpr.in_binders, *program_rules.renamed(jaxpr, same))
 
 
 @primitive.shard_map_p.def_batch

@@ -462,9 +462,7 @@ def _while(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]
         (*p.lengths, *fixed),
         LoopBody(p.program(params.body), n, m),
         LoopOperands(p.lengths, ()) + operands,
-        params.checkpoints,
-        params.observer,
-        params.memory,
+        attrs.evolve(params, most=None),
     )
 
 

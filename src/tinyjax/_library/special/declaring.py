@@ -28,18 +28,27 @@ from tinyjax.dtypes import DType, HostArray
 EPS: Final = 2.0**-52
 
 
-def scipy_special() -> Any:
-    """Import SciPy's special functions, which takes long, when they are first needed.
+def of_scipy(module: str, what: str) -> Any:
+    """Import a module of SciPy's, which takes long, when it is first needed.
+
+    Args:
+        module: its name within SciPy.
+        what: what SciPy does there, for the message.
 
     Raises:
         PlatformError: SciPy is not installed.
     """
     try:
-        return import_module("scipy.special")
+        return import_module(f"scipy.{module}")
     except ModuleNotFoundError as error:
         raise errors.PlatformError(
-            "special functions are evaluated by SciPy, which is not installed: pip install scipy."
+            f"{what} by SciPy, which is not installed: pip install scipy."
         ) from error
+
+
+def scipy_special() -> Any:
+    """Import SciPy's special functions, as ``of_scipy`` does."""
+    return of_scipy("special", "special functions are evaluated")
 
 
 def _wide(dtype: DType) -> DType:

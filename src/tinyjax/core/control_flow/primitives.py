@@ -134,27 +134,26 @@ def bind_while(
     fixed: Sequence[Array],
     body: LoopBody,
     operands: LoopOperands[Array],
-    checkpoints: int,
-    observer: Observer | None = None,
-    memory: int = 0,
-    most: int | None = None,
+    params: WhileParams,
 ) -> Sequence[Array]:
-    """Bind a loop whose body may change the weakness of its state.
+    """Bind a loop like another with these programs; the body may change the state's weakness.
 
     Args:
         condition: takes its constants and the state.
         fixed: those constants.
         body: takes its constants and the state.
         operands: these.
-        checkpoints: how many states reverse mode keeps.
-        observer: who looks on while it runs.
-        memory: how many bytes reverse mode may take to keep the residuals of all iterations.
-        most: how often it runs at most, where that is known.
+        params: of the other loop.
     """
     body = body.stabilised()
     consts = (*condition.consts, *fixed)
-    sizes = len(consts), body.num_consts
-    params = WhileParams(condition.jaxpr, body.jaxpr, *sizes, checkpoints, observer, memory, most)
+    params = attrs.evolve(
+        params,
+        condition=condition.jaxpr,
+        body=body.jaxpr,
+        num_condition=len(consts),
+        num_body=body.num_consts,
+    )
     return bind(while_p, (*consts, *body.closed, *operands.flat), params)
 
 
@@ -175,8 +174,9 @@ def run_while(
     body = stage(lambda *args: tree.leaves(iteration(unflatten(args))), avals)
     operands: LoopOperands[Array] = LoopOperands((), leaves)
     loop_body = LoopBody.closing_over(body, operands)
-    last = bind_while(condition, (), loop_body, operands, checkpoints, observer, memory, most)
-    return unflatten(last)
+    programs = condition.jaxpr, loop_body.jaxpr, 0, 0
+    params = WhileParams(*programs, checkpoints, observer, memory, most)
+    return unflatten(bind_while(condition, (), loop_body, operands, params))
 
 
 # What is needed of loops

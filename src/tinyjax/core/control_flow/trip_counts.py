@@ -33,7 +33,7 @@ from tinyjax.core.primitives.slicing import slice_p
 from tinyjax.core.tracing import jaxpr as jx, program_rules
 from tinyjax.core.tracing.primitive import RuleKey
 from tinyjax.core.tracing.staging import StagingTracer
-from tinyjax.core.values import Array, ShapedArray, operands as opd
+from tinyjax.core.values import Array, ConcreteArray, ShapedArray, operands as opd
 
 #: The least and the greatest value that the elements of an array of integers may have.
 Interval: TypeAlias = tuple[int, int]
@@ -84,10 +84,7 @@ def of_while(params: WhileParams, operands: Sequence[Array]) -> WhileParams:
 def _of_operands(operands: Sequence[Array]) -> list[Interval]:
     """Return the intervals of operands; only in programs are constants among them literals."""
     is_staged = any(isinstance(x, StagingTracer) for x in operands)
-    return [
-        _of_values(x.host) if is_staged and opd.is_splat(x) and x.size else _any(x.aval)
-        for x in operands
-    ]
+    return [_of_splat(x) if is_staged and opd.is_splat(x) else _any(x.aval) for x in operands]
 
 
 def _has_while(jaxpr: jx.Jaxpr) -> bool:
@@ -109,16 +106,18 @@ def _any(aval: ShapedArray) -> Interval:
     return int(limits.min), int(limits.max)
 
 
-def _of_values(values: np.ndarray) -> Interval:
-    if values.dtype.kind not in "iu":
-        return 0, 0
-    return int(values.min()), int(values.max())
+def _of_splat(x: ConcreteArray) -> Interval:
+    """Return the interval of an array that holds one value everywhere."""
+    if not x.size or not dtypes.is_integer(x.dtype):
+        return _any(x.aval)
+    value = int(opd.first_element(x.host))
+    return value, value
 
 
 def _of(atom: jx.Atom, env: _Env) -> Interval:
     if isinstance(atom, jx.Var):
         return env.get(atom) or _any(atom.aval)
-    return _of_values(atom.value.host) if atom.value.size else _any(atom.aval)
+    return _of_splat(atom.value)
 
 
 def _joined(intervals: Sequence[Interval]) -> Interval:

@@ -168,10 +168,7 @@ def _while_jvp(
         fixed,
         with_tangents,
         args + first_tangents(args, given, nonzero),
-        params.checkpoints,
-        params.observer,
-        params.memory,
-        params.most,
+        params,
     )
     return outs[:n], prim.with_zeros(nonzero_out, outs[n:])
 
@@ -222,8 +219,7 @@ def _while_batch(
         outs = _bind_masked(mapped, params, programs, fixed, operands, batched)
     else:
         body, _ = of_body(batched.carry)
-        kept, options = params.checkpoints, (params.observer, params.memory, params.most)
-        outs = bind_while(condition, fixed, body, operands, kept, *options)
+        outs = bind_while(condition, fixed, body, operands, params)
     return outs, common.at_front(batched.carry)
 
 
@@ -288,10 +284,7 @@ def _bind_masked(
         (),
         LoopBody.stage(iteration, avals),
         masked,
-        params.checkpoints,
-        params.observer,
-        params.memory,
-        params.most,
+        params,
     )
     return outs[1:]
 

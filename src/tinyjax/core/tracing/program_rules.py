@@ -14,8 +14,8 @@ import attrs
 
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 from tinyjax.core.tracing.primitive import RuleKey
+from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.operands import as_array
 
 P = TypeVar("P")
 
@@ -95,7 +95,7 @@ def evaluate_stepwise(
         params: its parameters.
         run: evaluates its programs.
     """
-    return [as_array(x) for x in primitive.rule(PROGRAM)(args, params, run)]
+    return [opd.as_array(x) for x in primitive.rule(PROGRAM)(args, params, run)]
 
 
 def def_program(primitive: prim.Primitive[P], rule: ProgramRule[P]) -> None:
@@ -156,7 +156,7 @@ def _identity(x: jx.Atom) -> object:
     if isinstance(x, jx.Var):
         return x
     host = x.value.host
-    return x.aval, host[(0,) * host.ndim].tobytes() if host.size else b""
+    return x.aval, opd.first_element(host).tobytes() if host.size else b""
 
 
 def renamed(

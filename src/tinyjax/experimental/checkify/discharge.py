@@ -543,8 +543,7 @@ def _run_while(
         fixed,
         LoopBody.stage(iteration, avals),
         all_operands,
-        params.checkpoints,
-        memory=params.memory,
+        attrs.evolve(params, observer=None, most=None),
     )
     last, (code, *values) = outs[: len(operands.carry)], outs[len(operands.carry) :]
     outcome.extend(sites, code, values)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any, NamedTuple, TypeAlias
 
 import attrs
@@ -12,6 +11,7 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
 from tinyjax._extensions.callbacks.pure import pure_callback
+from tinyjax._library.special.declaring import of_scipy
 from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.dtypes import HostArray
 from tinyjax.implicit import theorem, vectors
@@ -31,17 +31,8 @@ class Report(NamedTuple):
 
 
 def scipy_optimize() -> Any:
-    """Import SciPy's optimisers, which takes long, when they are first needed.
-
-    Raises:
-        PlatformError: SciPy is not installed.
-    """
-    try:
-        return import_module("scipy.optimize")
-    except ModuleNotFoundError as error:
-        raise errors.PlatformError(
-            "this is solved by SciPy, which is not installed: pip install scipy."
-        ) from error
+    """Import SciPy's optimisers, as ``of_scipy`` does."""
+    return of_scipy("optimize", "this is solved")
 
 
 def first_guess(name: str, x0: Any) -> tuple[Array, dtypes.DType]:

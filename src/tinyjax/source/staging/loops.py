@@ -17,6 +17,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax.core.control_flow.bodies import LoopBody, LoopOperands
+from tinyjax.core.control_flow.primitives import WhileParams
 from tinyjax.core.control_flow.while_loop import MEMORY, bind_while, states_kept
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import jaxpr as jx, staging, trace as tr
@@ -125,7 +126,8 @@ class LoopRun:
         whole = jx.Jaxpr(binders, body.jaxpr.eqns, body.jaxpr.outs)
         operands = LoopOperands((), state)
         loop_body = LoopBody(whole, len(body.consts), len(state), body.consts)
-        outs = bind_while(cond, (), loop_body, operands, states_kept(state), memory=MEMORY)
+        params = WhileParams(cond.jaxpr, whole, 0, 0, states_kept(state), memory=MEMORY)
+        outs = bind_while(cond, (), loop_body, operands, params)
         return self._after(carry.arrival(outs[:m]), test, exits.outcome(outs[m:]))
 
     def _cheap_test(self, carry: Carry) -> Test | None:

@@ -1,0 +1,251 @@
+"""What the tangent map of a loop's body reads of its iterations, and what of it is kept.
+
+The residuals of all iterations are stacked, but those that need not be: constants, slices of
+inputs, what is equal to another residual, and indices that are computed of counters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import attrs
+
+from tinyjax import dtypes
+from tinyjax.core.control_flow import common, trip_counts
+from tinyjax.core.control_flow.bodies import LoopBody, LoopOperands
+from tinyjax.core.control_flow.primitives import ScanParams
+from tinyjax.core.primitives import elementwise as ew, shape as sh
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.tracing import primitive as prim, program_rules
+from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, subjaxprs
+from tinyjax.core.transforms.linearize import LinearizedJaxpr
+from tinyjax.core.values.array import Array
+
+#: In this dtype iterations are counted.
+_COUNT: Final = dtypes.int32
+#: Indices of so many elements are computed again.
+_FEW: Final = 16
+
+
+@attrs.frozen(eq=False, repr=False)
+class Residuals:
+    """What the tangent map of a loop's body reads of its iterations, and where it is found.
+
+    Attributes:
+        body: the primal half of the body; after its results it returns the residuals to stack.
+        constant: the numbers of the residuals that are the same in every iteration.
+        values: these residuals.
+        inputs: of each residual that is a slice of an input, the input's number.
+        stacked: the numbers of those that the body returns.
+        repeated: of each residual that is equal to one before it, such as an index that is used
+            twice, the number of that one. It is in none of the others.
+        recipe: computes those that depend on counters alone.
+        recipe_values: the operands of the loop that it takes: constants, and what counters begin
+            with.
+    """
+
+    body: LoopBody
+    constant: Sequence[int]
+    values: Sequence[Array]
+    inputs: Mapping[int, int]
+    stacked: Sequence[int]
+    repeated: Mapping[int, int]
+    recipe: Recipe | None
+    recipe_values: tuple[Sequence[Array], Sequence[Array]]
+
+    @classmethod
+    def of(cls, lin: LinearizedJaxpr, args: LoopOperands[Array], num_outs: int) -> Residuals:
+        """Find them, of a body that was linearized, and the operands of the loop."""
+        primal = LoopBody.closing_over(lin.primal, args)
+        varying = primal.varying()
+        slices: dict[Atom, int] = {x: i for i, x in enumerate(primal.binders.xs)}
+        residuals, repeated = _residuals(lin, num_outs), repeated_residuals(lin, num_outs)
+        recipe = recipe_of(lin, primal, num_outs)
+        again = set(recipe.numbers) if recipe else set[int]()
+        inputs: dict[int, int] = {}
+        constant: list[int] = []
+        stacked: Sequence[int] = range(len(residuals))
+        # in a nest there may be many, which most often are all stacked
+        if (
+            repeated
+            or again
+            or not (varying.issuperset(residuals) and slices.keys().isdisjoint(residuals))
+        ):
+            rest: list[int] = []
+            for i, x in enumerate(residuals):
+                if i in repeated or i in again:
+                    continue
+                if x in slices:
+                    inputs[i] = slices[x]
+                else:
+                    (rest if x in varying else constant).append(i)
+            stacked = rest
+        at = residuals.__getitem__
+        results = (*primal.jaxpr.outs[:num_outs], *map(at, stacked))
+        stacking = attrs.evolve(primal, jaxpr=attrs.evolve(primal.jaxpr, outs=results))
+        body, values = stacking.hoisted(varying, [*map(at, constant)], args.consts)
+        operands = recipe.values(primal.closed, args) if recipe else ((), ())
+        return cls(body, constant, values, inputs, stacked, repeated, recipe, operands)
+
+    def read(
+        self,
+        lin: LinearizedJaxpr,
+        args: LoopOperands[Array],
+        stacks: Sequence[Array],
+        params: ScanParams,
+    ) -> tuple[LoopOperands[Var], LoopOperands[Array], Sequence[JaxprEqn], Mapping[Atom, Atom]]:
+        """Say how an iteration of the tangent loop comes by the residuals.
+
+        Args:
+            lin: the body, linearized.
+            args: the operands of the loop.
+            stacks: what its body returned besides its results.
+            params: of the loop.
+
+        Returns:
+            Parameters of the tangent body; what they stand for in the tangent loop; equations that
+            come first; and what takes the place of residuals that are no parameters.
+        """
+        binder, at = lin.tangent.in_binders.__getitem__, args.xs.__getitem__
+        rows = [*map(binder, (*self.inputs, *self.stacked))]
+        reading = LoopOperands([*map(binder, self.constant)], (), rows)
+        values = LoopOperands(self.values, (), [*map(at, self.inputs.values()), *stacks])
+        names: dict[Atom, Atom] = {binder(i): binder(first) for i, first in self.repeated.items()}
+        recipe = self.recipe
+        if recipe is None:
+            return reading, values, (), names
+        places = sh.iota((params.length,), _COUNT, 0)
+        if params.reverse:
+            places = ew.sub(sh.full_like(places, params.length - 1), places)
+        fixed, starts = self.recipe_values
+        varied = [*recipe.counted(starts, places), *map(at, recipe.inputs)]
+        program, n = recipe.program, len(fixed)
+        own = LoopOperands(program.in_binders[:n], (), program.in_binders[n:])
+        again: dict[Atom, Atom] = dict(zip(map(binder, recipe.numbers), program.outs, strict=True))
+        names = again | {x: again.get(first, first) for x, first in names.items()}
+        return own + reading, LoopOperands(fixed, (), varied) + values, program.eqns, names
+
+
+@attrs.frozen(eq=False, repr=False)
+class Recipe:
+    """Computes residuals of an iteration again, from constants, counters and slices of inputs.
+
+    Attributes:
+        numbers: those of the residuals.
+        program: takes constants, counters, and slices.
+        consts: which constants, those that the body closes over first.
+        counters: of which parts of the carry, and what an iteration adds to each.
+        inputs: which inputs.
+    """
+
+    numbers: Sequence[int]
+    program: Jaxpr
+    consts: Sequence[int]
+    counters: Mapping[int, int]
+    inputs: Sequence[int]
+
+    def values(
+        self, closed: Sequence[Array], args: LoopOperands[Array]
+    ) -> tuple[Sequence[Array], Sequence[Array]]:
+        """Return of a loop's operands the constants, and what the counters begin with."""
+        consts = [*closed, *args.consts]
+        return [consts[i] for i in self.consts], [args.carry[i] for i in self.counters]
+
+    def counted(self, starts: Sequence[Array], iterations: Array) -> list[Array]:
+        """Return the counters after so many iterations."""
+        counters: list[Array] = []
+        for start, step in zip(starts, self.counters.values(), strict=True):
+            (made,) = common.convert_all([iterations], [start.aval])
+            distance = ew.mul(made, sh.full_like(made, step))
+            counters.append(ew.add(broadcast_in_dim(start, made.shape, ()), distance))
+        return counters
+
+
+def recipe_of(lin: LinearizedJaxpr, primal: LoopBody, num_outs: int) -> Recipe | None:
+    """Find which integers among the residuals need not be kept; None if there are none such."""
+    sizes = primal.num_consts, primal.num_carry
+    found: Recipe | None = lin.primal.jaxpr.derive(
+        ("recipe", num_outs, *sizes), lambda: _recipe(lin, primal, num_outs)
+    )
+    return found
+
+
+def _recipe(lin: LinearizedJaxpr, primal: LoopBody, num_outs: int) -> Recipe | None:
+    jaxpr, binders = primal.jaxpr, primal.binders
+    constants = jaxpr.in_binders[: primal.num_consts]  # first those that it closes over
+    steps = trip_counts.steps_of(jaxpr, primal.num_consts, primal.num_carry)
+    counters = {x: step for x, step in zip(binders.carry, steps, strict=True) if step}
+    known: set[Atom] = {x for x in (*constants, *counters) if _is_index(x) and not x.aval.shape}
+    known |= {x for x in binders.xs if _is_index(x)}
+    eqns: list[JaxprEqn] = []
+    for eqn in jaxpr.eqns:
+        if _is_cheap(eqn) and all(isinstance(x, Lit) or x in known for x in eqn.inputs):
+            known.update(eqn.out_binders)
+            eqns.append(eqn)
+    repeated, residuals = repeated_residuals(lin, num_outs), _residuals(lin, num_outs)
+    computed = known.intersection(primal.varying()).difference(binders.xs)
+    numbers = [i for i, x in enumerate(residuals) if x in computed and i not in repeated]
+    if not numbers:
+        return None
+    outs = [residuals[i] for i in numbers]
+    needed = program_rules.dce(Jaxpr(jaxpr.in_binders, tuple(eqns), tuple(outs)))
+    used = {x for eqn in needed.eqns for x in eqn.inputs}.union(outs)
+    consts, carry, xs = [
+        [i for i, x in enumerate(part) if x in used]
+        for part in (constants, binders.carry, binders.xs)
+    ]
+    taken = [
+        *[constants[i] for i in consts],
+        *[binders.carry[i] for i in carry],
+        *[binders.xs[i] for i in xs],
+    ]
+    program = Jaxpr(tuple(taken), needed.eqns, tuple(outs))
+    return Recipe(numbers, program, consts, {i: counters[binders.carry[i]] for i in carry}, xs)
+
+
+def _is_index(x: Var) -> bool:
+    return dtypes.is_integer(x.aval.dtype)
+
+
+def _is_cheap(eqn: JaxprEqn) -> bool:
+    """Whether it computes a few integers or truth values, of nothing but its operands."""
+    marks = eqn.primitive.rules.extensions
+    dear = prim.MATERIALIZES in marks or prim.FLOPS in marks or eqn.primitive.effectful
+    return (
+        not dear
+        and not subjaxprs(eqn.params)
+        and all(
+            (_is_index(out) or out.aval.dtype == dtypes.bool_)
+            and type(out.aval.size) is int
+            and out.aval.size <= _FEW
+            for out in eqn.out_binders
+        )
+        and bool(eqn.out_binders)
+    )
+
+
+def repeated_residuals(lin: LinearizedJaxpr, num_outs: int) -> Mapping[int, int]:
+    """Return of each residual that is equal to one before it that one's number."""
+
+    def find() -> dict[int, int]:
+        residuals = _residuals(lin, num_outs)
+        if len(residuals) < 2:
+            return {}
+        same = program_rules.equal_values(lin.primal.jaxpr)
+        first: dict[Atom, int] = {}
+        numbers = [first.setdefault(same.get(x, x), i) for i, x in enumerate(residuals)]
+        return {i: number for i, number in enumerate(numbers) if number < i}
+
+    found: dict[int, int] = lin.primal.jaxpr.derive(("repeated residuals", num_outs), find)
+    return found
+
+
+def _residuals(lin: LinearizedJaxpr, num_outs: int) -> Sequence[Atom]:
+    """Find what the tangent map of a body reads of its primal half."""
+    primal, new = lin.primal.jaxpr, len(lin.primal.consts)
+    computed = primal.outs[num_outs:]
+    if len(computed) == len(lin.forwarded):
+        return computed
+    rest = iter(computed)
+    return [next(rest) if i is None else primal.in_binders[new + i] for i in lin.forwarded]
