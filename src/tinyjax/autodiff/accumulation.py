@@ -8,7 +8,7 @@ products only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any, Final, Literal, Never, ParamSpec, TypeAlias
@@ -42,6 +42,8 @@ _MOST_ELEMENTS: Final = 2**24
 #: so few of these no compiled program takes long.
 _OVERHEAD: Final = 8
 _FEW: Final = 2**16
+#: The signatures that one function's ``jacobian`` remembers the mode of.
+_MOST_SIGNATURES: Final = 64
 
 
 def _with_order(
@@ -117,21 +119,38 @@ def jacobian(
             )
         return sparse_derivative("jacobian", fun, argnums, has_aux, holomorphic, chunk_size, sparse)
     choice = Choice("jacobian", fun, argnums, holomorphic)
+    columns = jacobians.jacfwd(choice.applied, argnums, has_aux, chunk_size=chunk_size)
+    rows = jacobians.jacrev(
+        choice.applied, argnums, has_aux, holomorphic, allow_int, chunk_size=chunk_size
+    )
+    reverse_calls: set[Hashable] = set()  # signatures of calls that take reverse mode
+    forward_calls: set[Hashable] = set()
 
     @partial(watched, named=fun)
     def computed(*args: Any, **kwargs: Any) -> Any:
+        signature = _signature(args, kwargs)
+        if signature is not None and signature in reverse_calls:
+            return rows(*args, **kwargs)
+        if signature is not None and signature in forward_calls:
+            try:
+                result = columns(*args, **kwargs)
+            except errors.DifferentiationError:
+                pass  # the function took a branch that has no derivative in forward mode
+            else:
+                dtypes = {x.dtype for x in tree.leaves(result[0] if has_aux else result)}
+                if dtypes <= {aval.dtype for aval in signature[1]}:
+                    return result
         call = _linearize(choice, args, kwargs, has_aux, allow_int)
         found = _elimination(call, order) if chunk_size is None else None
         if found is None:
             forward = call.is_better_forward
             del call  # and what it keeps of the function's values
-            if forward:
-                columns = jacobians.jacfwd(choice.applied, argnums, has_aux, chunk_size=chunk_size)
-                return columns(*args, **kwargs)
-            rows = jacobians.jacrev(
-                choice.applied, argnums, has_aux, holomorphic, allow_int, chunk_size=chunk_size
-            )
-            return rows(*args, **kwargs)
+            if signature is not None:
+                calls = forward_calls if forward else reverse_calls
+                if len(calls) == _MOST_SIGNATURES:
+                    calls.clear()
+                calls.add(signature)
+            return (columns if forward else rows)(*args, **kwargs)
         remaining = _accumulate(*found)
         jacobian = tree.unflatten(
             call.out_tree,
@@ -389,6 +408,16 @@ class _Call:
             tuple([_result(i) for i, v in enumerate(self.outputs) if v is not None]),
             {ends: block.pattern for ends, block in blocks.items()},
         )
+
+
+def _signature(
+    args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tree.PyTreeDef, tuple[av.ShapedArray, ...]] | None:
+    """Return the structure and the types of the arguments; None unless all are arrays with data."""
+    leaves, treedef = tree.flatten((args, kwargs))
+    if not all(type(x) is concrete.ConcreteArray for x in leaves):
+        return None
+    return treedef, tuple([x.aval for x in leaves])
 
 
 def _result(i: int) -> int:
