@@ -27,7 +27,7 @@ CONTENTS: Final = ROOT / "tests" / "release" / "contents.txt"
 SBOM: Final = ROOT / "sbom.cdx.json"
 PYPROJECT: Final[dict[str, Any]] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 #: Bytes of a wheel, at most.
-MOST_BYTES: Final = 2_000_000
+MOST_BYTES: Final = 2 << 20
 #: Files of a wheel that tell of it; its version is left out.
 METADATA: Final = "METADATA RECORD WHEEL entry_points.txt licenses/LICENSE"
 SDIST: Final = {*PYPROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["only-include"]}
@@ -44,7 +44,7 @@ SCHEMAS: Final = {
 def version() -> str:
     """Return the version of the package, which is not imported."""
     text = (ROOT / "src" / "tinyjax" / "version.py").read_text("utf-8")
-    return re.findall(r'^__version__ = "(.+)"$', text, re.MULTILINE)[0]
+    return str(re.findall(r'^__version__ = "(.+)"$', text, re.MULTILINE)[0])
 
 
 def listing(names: Iterable[str]) -> str:
