@@ -130,7 +130,7 @@ def types(folder: Path) -> None:
     """Ask two type checkers about a right program and a wrong one."""
     (folder / "right.py").write_text(GRADIENT, encoding="utf-8")
     (folder / "wrong.py").write_text(WRONG, encoding="utf-8")
-    for checker in (("mypy", "--strict"), ("pyright",)):
+    for checker in (("mypy", "--strict"), ("pyright", "--pythonpath", sys.executable)):
         said(folder, "-m", *checker, "right.py")
         done = run(folder, "-m", *checker, "wrong.py")
         line = WRONG.count("\n")
