@@ -3,6 +3,11 @@
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tinyjax._base import blas
 
 PROGRAM = """
 import os, sys, warnings
@@ -37,3 +42,10 @@ def test_programs_are_compiled_without_forks_and_private_folders(tmp_path: Path)
     assert warning.count("cannot be used: this system does not tell") == 1
     assert "compiled, as without a cache" in warning
     assert result == "6.0"
+
+
+def test_a_library_that_cannot_be_opened_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("linked")
+    module.__file__ = "nowhere.so"
+    monkeypatch.setitem(sys.modules, "linked", module)
+    assert blas._control("linked") is None
