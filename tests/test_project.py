@@ -93,6 +93,7 @@ def test_dependencies_are_those_that_are_imported() -> None:
     extras = PYPROJECT["project"]["optional-dependencies"]
     assert {*extras} == {"cuda12", "cuda13", "checkpoints", "explore", "all"}
     releases = jaxlib.removeprefix("jaxlib")
+    assert {*extras["all"]} >= {*extras["checkpoints"], *extras["explore"]}
     for name, packages in extras.items():
         if not name.startswith("cuda"):
             continue
