@@ -503,24 +503,23 @@ def release(session: nox.Session) -> None:
 def released(
     session: nox.Session, folder: Path, name: str, maker: str, wanted: tuple[str, ...]
 ) -> None:
-    """Install the wheel and then the sdist in a fresh environment, and run each."""
+    """Install the wheel, and then the sdist, in a fresh environment, and run each."""
     environment = Path(".nox", "release").absolute()
-    session.run_install(sys.executable, "-m", "virtualenv", "--clear", "-p", maker, environment)
     python = str(environment / FOLDER / "python")
     tools = nox.project.dependency_groups(PROJECT, "released")
-    (wheel,), (sdist,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
     check = (python, "-P", "tests/release/installed.py")
     jaxlib, _ = wanted
-    pip(session, python, str(wheel), jaxlib)
-    session.run(*check, "modules")
-    pip(session, python, *wanted, *tools)
-    session.run(*check, "programs", "types")
-    if name == "current":
-        pip(session, python, *nox.project.dependency_groups(PROJECT, "frozen"))
-        session.run(python, "tests/tools/frozen.py")
-    pip(session, python, "--force-reinstall", "--no-deps", str(sdist))
-    session.run(*check, "modules", "programs")
-    session.log(f"{name}: the wheel and the sdist run")
+    for pattern, kinds in (("*.whl", ("programs", "types")), ("*.tar.gz", ("programs",))):
+        (built,) = folder.glob(pattern)
+        session.run_install(sys.executable, "-m", "virtualenv", "--clear", "-p", maker, environment)
+        pip(session, python, str(built), jaxlib)
+        session.run(*check, "modules")
+        pip(session, python, *wanted, *tools)
+        session.run(*check, *kinds)
+        if name == "current" and pattern == "*.whl":
+            pip(session, python, *nox.project.dependency_groups(PROJECT, "frozen"))
+            session.run(python, "tests/tools/frozen.py")
+        session.log(f"{name}: {built.name} runs")
     shutil.rmtree(environment)
 
 
