@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from threading import Event, Thread
@@ -291,6 +292,21 @@ VERSIONS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
+def interpreter(name: str) -> str | None:
+    """Return the path of a Python that runs; version managers put names there of those that do not.
+
+    Args:
+        name: such as "python3.12".
+    """
+    ask = "import sys; print(sys.executable)"
+    done = (
+        subprocess.run([name, "-c", ask], capture_output=True, text=True, check=False)
+        if (shutil.which(name))
+        else None
+    )
+    return None if done is None or done.returncode else done.stdout.strip()
+
+
 @nox.session
 @nox.parametrize("environment", list(VERSIONS), ids=list(VERSIONS))
 def versions(session: nox.Session, environment: str) -> None:
@@ -300,7 +316,7 @@ def versions(session: nox.Session, environment: str) -> None:
     ``nox -s "versions(python3.13-jaxlib0.12.0)"`` runs one. Arguments go to pytest.
     """
     name, wanted = VERSIONS[environment]
-    found = shutil.which(name)
+    found = interpreter(name)
     if found is None:
         session.skip(f"{name} is not on the path")
     tools = nox.project.dependency_groups(PROJECT, "tools", "examples")
@@ -459,6 +475,52 @@ def frozen(session: nox.Session) -> None:
     """Freeze a program by PyInstaller, and run it. Arguments go to PyInstaller."""
     python = apart(session, "frozen", *nox.project.dependency_groups(PROJECT, "frozen"))
     session.run(python, "tests/tools/frozen.py", *session.posargs)
+
+
+@nox.session
+def release(session: nox.Session) -> None:
+    """Build the package twice, look at it, and run it on every Python and jaxlib of ``versions``.
+
+    What is built is the last commit, into build/release. Pythons that are not on the path are
+    named. Arguments name some environments, such as python3.12-jaxlib0.10.2.
+    """
+    install(session, "release")
+    folder = Path("build", "release").absolute()
+    run(session, "python", "-m", "release.build", str(folder), env=TESTS)
+    missing = []
+    (jax,) = (x for x in nox.project.dependency_groups(PROJECT, "test") if x.startswith("jax=="))
+    table = {"current": (sys.executable, (jax.replace("jax", "jaxlib"), jax))}
+    for name, (maker, wanted) in (table | VERSIONS).items():
+        found = interpreter(maker)
+        if found is None:
+            missing.append(name)
+        elif not session.posargs or name in session.posargs:
+            released(session, folder, name, found, wanted)
+    if missing:
+        session.warn(f"left out, since their Pythons are not on the path: {', '.join(missing)}")
+
+
+def released(
+    session: nox.Session, folder: Path, name: str, maker: str, wanted: tuple[str, ...]
+) -> None:
+    """Install the wheel, and then the sdist, in a fresh environment, and run each."""
+    environment = Path(".nox", "release").absolute()
+    python = str(environment / FOLDER / "python")
+    tools = nox.project.dependency_groups(PROJECT, "released")
+    check = (python, "-P", "tests/release/installed.py")
+    jaxlib, _ = wanted
+    for pattern, kinds in (("*.whl", ("programs", "types")), ("*.tar.gz", ("programs",))):
+        (built,) = folder.glob(pattern)
+        session.run_install(sys.executable, "-m", "virtualenv", "--clear", "-p", maker, environment)
+        pip(session, python, str(built), jaxlib)
+        session.run(*check, "modules")
+        pip(session, python, *wanted, *tools)
+        session.run(*check, *kinds)
+        if name == "current" and pattern == "*.whl":
+            pip(session, python, *nox.project.dependency_groups(PROJECT, "frozen"))
+            session.run(python, "tests/tools/frozen.py")
+        session.log(f"{name}: {built.name} runs")
+    shutil.rmtree(environment)
 
 
 @nox.session

@@ -26,15 +26,21 @@ PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(en
 
 TOP_LEVEL = {
     ".ci",
+    ".github",
     ".gitignore",
+    ".pre-commit-config.yaml",
+    "CHANGELOG.md",
+    "CITATION.cff",
     "LICENSE",
     "README.md",
+    "SECURITY.md",
     "benchmarks",
     "docs",
     "examples",
     "mypy.ini",
     "noxfile.py",
     "pyproject.toml",
+    "sbom.cdx.json",
     "src",
     "tests",
     "typings",
@@ -85,9 +91,12 @@ def test_dependencies_are_those_that_are_imported() -> None:
     # plugins of XLA's, which jaxlib loads, of its releases
     (jaxlib,) = [d for d in PYPROJECT["project"]["dependencies"] if d.startswith("jaxlib")]
     extras = PYPROJECT["project"]["optional-dependencies"]
-    assert {*extras} == {"cuda12", "cuda13"}
+    assert {*extras} == {"cuda12", "cuda13", "checkpoints", "explore", "all"}
+    releases = jaxlib.removeprefix("jaxlib")
+    assert {*extras["all"]} >= {*extras["checkpoints"], *extras["explore"]}
     for name, packages in extras.items():
-        releases = jaxlib.removeprefix("jaxlib")
+        if not name.startswith("cuda"):
+            continue
         assert packages == [
             *(f"jax-{name}-pjrt{releases}", f"jax-{name}-plugin[with-cuda]{releases}"),
         ]

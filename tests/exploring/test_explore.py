@@ -589,3 +589,13 @@ def test_the_module_is_called_like_the_function() -> None:
     import tinyjax.explore
 
     assert tinyjax.explore(jnp.sin, runs=0)(1.0).equations[0].primitive == "sin"
+
+
+def test_names_and_sources_in_a_page_are_text() -> None:
+    def sine(x: Any) -> Any:
+        return jnp.sin(x)  # </script><script>harm()</script><img src=x onerror=harm()>
+
+    sine.__name__ = sine.__qualname__ = "<img src=x onerror=harm()>"
+    page = tinyjax.explore(sine)(1.0).html()
+    assert "onerror=harm()" in page
+    assert re.findall("<img|<script>harm", page) == []

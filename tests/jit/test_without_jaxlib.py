@@ -56,7 +56,7 @@ SAID = {
     "cleared": "jax.clear_caches() is None and jax.cache.clear() is None",
 }
 PROGRAM = """
-import json, sys, threading, warnings
+import json, os, sys, threading, warnings
 from importlib import import_module
 import numpy as np
 
@@ -71,6 +71,8 @@ def start(thread):
 sys.meta_path.insert(0, Finder())
 sys.platform = "emscripten"
 threading.Thread.start = start
+for name in ("fork", "forkpty", "geteuid", "register_at_fork", "sched_getaffinity"):
+    delattr(os, name)
 import tinyjax as jax, tinyjax.numpy as jnp
 from tinyjax.errors import MissingJaxlibError
 

@@ -42,7 +42,10 @@ _before: Final[dict[str, int]] = {}
 
 
 def _control(module: str) -> _Control | None:
-    library = ctypes.CDLL(sys.modules[module].__file__)
+    try:
+        library = ctypes.CDLL(getattr(sys.modules[module], "__file__", None))
+    except (OSError, TypeError):  # linked into Python, or a system without dynamic loading
+        return None
     for name in _NAMES:
         if hasattr(library, name.format("set")):
             return getattr(library, name.format("get")), getattr(library, name.format("set"))

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from typing import Final, TypeVar
 
+from tinyjax._base import forks
+
 T = TypeVar("T")
 
 #: How many cores there are; not all systems tell a process its own.
@@ -19,7 +21,7 @@ _MANY: Final = 1 << 17
 
 #: Threads that wait for work, by their number. Starting two takes 0.2 ms.
 _idle: Final[defaultdict[int, list[ThreadPoolExecutor]]] = defaultdict(list)
-os.register_at_fork(after_in_child=_idle.clear)  # a new process does not have them
+forks.register(after_in_child=_idle.clear)  # a new process does not have them
 
 
 @contextmanager

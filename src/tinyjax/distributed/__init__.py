@@ -16,6 +16,7 @@ from functools import partial
 from types import TracebackType
 from typing import Final
 
+from tinyjax._base import forks
 from tinyjax._base.lazy import answer_for
 from tinyjax.core import devices
 from tinyjax.core.values.integers import integer
@@ -227,4 +228,4 @@ def _after_fork() -> None:
         atexit.unregister(_at_exit)
 
 
-os.register_at_fork(after_in_child=_after_fork)
+forks.register(after_in_child=_after_fork)

@@ -20,7 +20,7 @@ from weakref import WeakValueDictionary
 import attrs
 
 from tinyjax import config
-from tinyjax._base import blas, records
+from tinyjax._base import blas, forks, records
 from tinyjax._extensions.host.costs import cost_of
 from tinyjax.core import devices, xla
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
@@ -137,7 +137,7 @@ def _begin_anew() -> None:
 
 
 atexit.register(_workers.end)
-os.register_at_fork(after_in_child=_begin_anew)
+forks.register(after_in_child=_begin_anew)
 
 
 # Which tier computes a call: NumPy while a program is new, or what XLA has compiled.

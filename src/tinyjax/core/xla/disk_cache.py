@@ -51,7 +51,10 @@ _OTHERS_MAY_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 _OTHERS_MAY_READ: Final = stat.S_IRGRP | stat.S_IROTH
 _SECRET: Final = "secret"
 _SECRET_BYTES: Final = 32
-_FILE: Final = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # a pipe's writer is not waited for
+#: Whether the system says whose a folder is, and opens files relative to it: Windows does not.
+SUPPORTED: Final = hasattr(os, "geteuid") and os.open in os.supports_dir_fd
+_FLAGS: Final = ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK")  # a pipe's writer is not waited for
+_FILE: Final[int] = sum(getattr(os, name, 0) for name in _FLAGS)
 #: What differs between the cores of a processor, or from moment to moment.
 _ONE_CORE: Final = frozenset(
     ("processor", "cpu MHz", "bogomips", "BogoMIPS", "apicid", "initial apicid", "core id")
@@ -223,6 +226,8 @@ class DiskCache(records.Record):
 
     @contextmanager
     def _opened(self) -> Iterator[int]:
+        if not SUPPORTED:
+            raise _UnsafeError("this system does not tell whether others may write there")
         folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             _check_private("the folder", os.fstat(folder))

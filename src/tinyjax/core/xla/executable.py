@@ -36,7 +36,7 @@ from jaxlib._jax import collect_garbage
 from jaxlib.xla_client import ArrayImpl, CompileOptions, DeviceList, LoadedExecutable
 
 from tinyjax import config
-from tinyjax._base import lazy
+from tinyjax._base import forks, lazy
 from tinyjax._base.records import Record
 from tinyjax.core import xla
 from tinyjax.core.devices import plane
@@ -291,7 +291,7 @@ def _look_up(jaxpr: jx.Jaxpr, key: CompileKey) -> Executable | None:
 
 
 threads.hold_at_forks(_lock)
-os.register_at_fork(after_in_child=_turns.clear)  # of threads that the new process does not have
+forks.register(after_in_child=_turns.clear)  # of threads that the new process does not have
 
 
 def compile_anew(request: Compilation, locate: Locate | None = None) -> Executable:

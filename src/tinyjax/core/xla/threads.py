@@ -20,7 +20,6 @@ hold nothing. It does not wait for XLA, which compiles without Python.
 from __future__ import annotations
 
 import logging  # noqa: F401 (what it does before a fork is done after what is done here)
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,6 +30,7 @@ from threading import Condition, Event, Lock, Thread, current_thread, get_ident,
 from time import perf_counter
 from typing import Any, Final, TypeVar
 
+from tinyjax._base import forks
 from tinyjax.config import settings
 from tinyjax.core.tracing.jaxpr import Jaxpr, subjaxprs
 from tinyjax.core.xla.compilation import Compilation, span
@@ -115,7 +115,7 @@ def _after_fork() -> None:
         _inherited.extend(_clients)
 
 
-os.register_at_fork(before=_before_fork, after_in_parent=_let_go, after_in_child=_after_fork)
+forks.register(before=_before_fork, after_in_parent=_let_go, after_in_child=_after_fork)
 
 
 T = TypeVar("T")

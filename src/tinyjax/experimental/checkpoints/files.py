@@ -22,6 +22,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, tree
+from tinyjax._base import forks
 from tinyjax._extensions.parallel import named_sharding, sharded_array, xla
 from tinyjax._extensions.parallel.sharding import Part, Sharding, on_first
 from tinyjax.core import devices
@@ -531,7 +532,7 @@ def _after_fork() -> None:
     _writing.release()
 
 
-os.register_at_fork(
+forks.register(
     before=_writing.acquire, after_in_parent=_writing.release, after_in_child=_after_fork
 )
 

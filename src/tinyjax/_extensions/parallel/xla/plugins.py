@@ -83,8 +83,9 @@ def load(name: str) -> str:
     plugin = discovery.installed()
     if plugin is None:
         return (
-            "GPUs by Nvidia are used by XLA's plugin. In the repository's directory: "
-            "pip install '.[cuda12]', or '.[cuda13]'."
+            "GPUs by Nvidia are used by XLA's plugin: "
+            f"pip install 'jax-cuda12-plugin[with-cuda]=={versions.VERSION}' (or cuda13), "
+            "or, from a clone of tinyjax, pip install 'path-of-clone[cuda12]'."
         )
     if devices.group().size > 1:
         return "GPUs are used by one process alone: leave out tinyjax.distributed.initialize."

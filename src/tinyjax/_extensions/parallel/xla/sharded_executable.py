@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -17,7 +16,7 @@ from jaxlib import xla_client
 from jaxlib.xla_client import CompileOptions, DeviceAssignment, HloSharding, LoadedExecutable
 
 from tinyjax import config, errors
-from tinyjax._base import records
+from tinyjax._base import forks, records
 from tinyjax._extensions.callbacks.xla import programs
 from tinyjax._extensions.host.xla import call_writer
 from tinyjax._extensions.parallel import named_sharding, sharded_array
@@ -67,7 +66,7 @@ _lock: Final = Lock()
 
 
 threads.hold_at_forks(_lock)
-os.register_at_fork(after_in_child=_under_way.clear)  # they run in the other process
+forks.register(after_in_child=_under_way.clear)  # they run in the other process
 
 
 class ShardedExecutable(Executable):

@@ -1,0 +1,1 @@
+"""What is released: built twice, looked at, and run where nothing else of it is."""
