@@ -101,7 +101,7 @@ def quad(
         >>> from tinyjax.scipy.integrate import quad
         >>> area = lambda k: quad(lambda x: jnp.exp(-k * x), 0.0, jnp.inf)[0]
         >>> area(2.0).round(4), tinyjax.grad(area)(2.0).round(4)
-        (Array(0.5, dtype=float32), Array(-0.25, dtype=float32))
+        (Array(0.5, dtype=float32), Array(-0.25, dtype=float32, weak_type=True))
     """
     low, high = (pm.strong(x) for x in pm.floats("quad", a, b))
     ends = [isinstance(x, float | np.floating) and math.isinf(x) for x in (a, b)]
@@ -351,7 +351,7 @@ class OdeResult(NamedTuple):
 
 
 @checking.explained
-def solve_ivp(
+def solve_ivp(  # noqa: PLR0913
     fun: frames.Function[ArrayLike],
     t_span: tuple[ArrayLike, ArrayLike],
     y0: ArrayLike,
