@@ -15,7 +15,7 @@ from tinyjax._base.lazy import answer_for
 from tinyjax.core import api
 from tinyjax.core.control_flow.while_loop import while_loop
 from tinyjax.core.tracing import checking
-from tinyjax.core.values import Array, ArrayLike, integers as ints
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.implicit.ode import odeint
 from tinyjax.numpy import promotion as pm, trapezoid
@@ -23,28 +23,24 @@ from tinyjax.numpy import promotion as pm, trapezoid
 __all__ = ["odeint", "trapezoid"]
 answer_for(
     __name__,
-    "OdeResult cumulative_simpson cumulative_trapezoid dblquad fixed_quad quad simpson solve_ivp",
+    "OdeResult cumulative_simpson cumulative_trapezoid dblquad quad simpson solve_ivp",
 )
 
 #: Nodes above zero of Kronrod's formula of 21 points, and their weights; every other node is one of
 #: Gauss's formula of ten points, whose weights are computed.
-_KRONROD: Final = np.array(
-    [
-        (0.995657163025808080735527280689003, 0.011694638867371874278064396062192),
-        (0.973906528517171720077964012084452, 0.032558162307964727478818972459390),
-        (0.930157491355708226001207180059508, 0.054755896574351996031381300244580),
-        (0.865063366688984510732096688423493, 0.075039674810919952767043140916190),
-        (0.780817726586416897063717578345042, 0.093125454583697605535065465083366),
-        (0.679409568299024406234327365114874, 0.109387158802297641899210590325805),
-        (0.562757134668604683339000099272694, 0.123491976262065851077958109585166),
-        (0.433395394129247190799265943165784, 0.134709217311473325928054001771707),
-        (0.294392862701460198131126603103866, 0.142775938577060080797094273138717),
-        (0.148874338981631210884826001129720, 0.147739104901338491374841515972068),
-    ]
-)
-_NODES: Final = np.concatenate([-_KRONROD[:, 0], [0.0], _KRONROD[::-1, 0]])
+# fmt: off
+_KRONROD: Final = np.array([
+    [0.995657163025808, 0.9739065285171717, 0.9301574913557082, 0.8650633666889845,
+     0.7808177265864168, 0.6794095682990244, 0.5627571346686046, 0.4333953941292471,
+     0.2943928627014601, 0.1488743389816312],
+    [0.011694638867371874, 0.032558162307964725, 0.054755896574351995, 0.07503967481091996,
+     0.0931254545836976, 0.10938715880229764, 0.12349197626206584, 0.1347092173114733,
+     0.14277593857706009, 0.14773910490133849],
+])
+# fmt: on
+_NODES: Final = np.concatenate([-_KRONROD[0], [0.0], _KRONROD[0, ::-1]])
 _WEIGHTS: Final = np.concatenate(
-    [_KRONROD[:, 1], [0.149445554002916905664936468389821], _KRONROD[::-1, 1]]
+    [_KRONROD[1], [0.149445554002916905664936468389821], _KRONROD[1, ::-1]]
 )
 _GAUSS: Final = np.zeros(21)
 _GAUSS[1::2] = np.polynomial.legendre.leggauss(10)[1]
@@ -196,29 +192,6 @@ def dblquad(
         return quad(lambda y: func(y, x, *args), low, high, epsabs=epsabs, epsrel=epsrel)[0]
 
     return quad(inner, a, b, epsabs=epsabs, epsrel=epsrel)
-
-
-def fixed_quad(
-    func: frames.Function[ArrayLike],
-    a: ArrayLike,
-    b: ArrayLike,
-    args: tuple[Any, ...] = (),
-    n: int = 5,
-) -> tuple[Array, None]:
-    """Integrate a function of a vector by Gauss's formula of ``n`` points.
-
-    Returns:
-        ``(integral, None)``, the sum over the last axis of what ``func`` returns.
-
-    Example:
-        >>> from tinyjax.scipy.integrate import fixed_quad
-        >>> fixed_quad(lambda x: x**8, 0.0, 1.0)[0].round(4)
-        Array(0.1111, dtype=float32)
-    """
-    low, high = pm.floats("fixed_quad", a, b)
-    nodes, weights = np.polynomial.legendre.leggauss(ints.integer(n, "n of fixed_quad"))
-    values = func((high - low) * (nodes.astype(low.dtype) + 1) / 2 + low, *args)
-    return (high - low) / 2 * jnp.sum(values * jnp.asarray(weights, low.dtype), -1), None
 
 
 def _areas(

@@ -11,7 +11,6 @@ __all__, __getattr__, __dir__ = namespace(
         "piecewise": (
             "Akima1DInterpolator CubicHermiteSpline CubicSpline PPoly PchipInterpolator interp1d"
         ),
-        "scattered": "BarycentricInterpolator RBFInterpolator",
-        "splines": "BSpline make_interp_spline",
+        "splines": "BSpline BarycentricInterpolator make_interp_spline",
     },
 )

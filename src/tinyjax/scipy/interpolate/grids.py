@@ -9,17 +9,15 @@ from typing import Final, Literal, get_args
 import tinyjax.numpy as jnp
 from tinyjax import errors
 from tinyjax._base import lazy
-from tinyjax.core import api
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.core.values.integers import listed
 from tinyjax.numpy.promotion import array_of, check_option, inexact, strong
 from tinyjax.scipy.interpolate import splines
-from tinyjax.scipy.interpolate.piecewise import PchipInterpolator
 
 lazy.answer_for(__name__, "RegularGridInterpolator")
 
-Method = Literal["linear", "nearest", "slinear", "cubic", "quintic", "pchip"]
+Method = Literal["linear", "nearest", "slinear", "cubic", "quintic"]
 #: The methods that are tensor products of splines, and their degrees.
 _DEGREES: Final = {"slinear": 1, "cubic": 3, "quintic": 5}
 
@@ -31,7 +29,7 @@ class RegularGridInterpolator:
         points: for each axis the coordinates of the grid's lines, ascending, at least two.
         values: at the grid's points; may have more axes, which results have too.
         method: ``"linear"``, in each axis, or ``"nearest"``; splines of degree 1, 3 or 5 by
-            ``"slinear"``, ``"cubic"``, ``"quintic"``, which need more lines than that; ``"pchip"``.
+            ``"slinear"``, ``"cubic"``, ``"quintic"``, which need more lines than that.
         bounds_error: must be False.
         fill_value: what is outside the grid; None to extrapolate.
 
@@ -111,7 +109,7 @@ class RegularGridInterpolator:
             shares.append((x - line[cell]) / (line[cell + 1] - line[cell]))
             outside = outside | (x < line[0]) | (x > line[-1])
         further = (1,) * (self.values.ndim - len(self.grid))
-        if kind in _DEGREES or kind == "pchip":
+        if kind in _DEGREES:
             values = self._smooth(kind, [x.ravel() for x in columns])
             values = values.reshape(*shape, *self.values.shape[len(self.grid) :])
         elif kind == "nearest":
@@ -131,15 +129,6 @@ class RegularGridInterpolator:
 
     def _smooth(self, kind: Method, columns: list[Array]) -> Array:
         """Interpolate along one axis after the other at each point."""
-        if kind == "pchip":
-
-            def at_point(*point: Array) -> Array:
-                values = self.values
-                for line, x in zip(self.grid, point, strict=True):
-                    values = PchipInterpolator(line, values)(x)
-                return values
-
-            return api.vmap(at_point)(*columns)
         for line in self.grid:
             if line.size <= _DEGREES[kind]:
                 raise errors.ShapeError.got(

@@ -72,7 +72,15 @@ class PPoly:
         return _moved(value, at.ndim, self.axis)
 
     def derivative(self, nu: int = 1) -> PPoly:
-        """Return the derivative of this order; a negative order is that of the antiderivative."""
+        """Return the derivative of this order; a negative order is that of the antiderivative.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.scipy.interpolate import PPoly
+            >>> line = PPoly(jnp.array([[2.0], [0.0]]), jnp.array([0.0, 1.0]))
+            >>> line.derivative()(0.5)
+            Array(2., dtype=float32)
+        """
         c = self.c
         if nu < 0:
             return self.antiderivative(-nu)
@@ -82,7 +90,15 @@ class PPoly:
         return PPoly(c, self.x, self.extrapolate, self.axis)
 
     def antiderivative(self, nu: int = 1) -> PPoly:
-        """Return the antiderivative of this order that is zero at the left end."""
+        """Return the antiderivative of this order that is zero at the left end.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.scipy.interpolate import PPoly
+            >>> line = PPoly(jnp.array([[2.0], [0.0]]), jnp.array([0.0, 1.0]))
+            >>> line.antiderivative()(0.5)
+            Array(0.25, dtype=float32)
+        """
         c, widths = self.c, jnp.diff(self.x).reshape(-1, *[1] * (self.c.ndim - 2))
         for _ in range(nu):
             powers = jnp.arange(len(c), 0, -1, dtype=c.dtype)
@@ -93,7 +109,15 @@ class PPoly:
         return PPoly(c, self.x, self.extrapolate is True, self.axis)
 
     def integrate(self, a: ArrayLike, b: ArrayLike) -> Array:
-        """Return the integral from ``a`` to ``b``, which lie within the pieces or beyond."""
+        """Return the integral from ``a`` to ``b``, which lie within the pieces or beyond.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.scipy.interpolate import PPoly
+            >>> line = PPoly(jnp.array([[2.0], [0.0]]), jnp.array([0.0, 1.0]))
+            >>> line.integrate(0.0, 1.0)
+            Array(1., dtype=float32)
+        """
         whole = self.antiderivative()
         return whole(b) - whole(a)
 

@@ -1,4 +1,4 @@
-"""B-splines."""
+"""B-splines, and polynomials through all points."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy import promotion as pm
 from tinyjax.scipy.interpolate.piecewise import samples
 
-lazy.answer_for(__name__, "BSpline make_interp_spline")
+lazy.answer_for(__name__, "BarycentricInterpolator BSpline make_interp_spline")
 
 
 class BSpline:
@@ -67,7 +67,14 @@ class BSpline:
         return jnp.where(inside.reshape(*at.shape, *further), d[k], jnp.nan)
 
     def derivative(self, nu: int = 1) -> BSpline:
-        """Return the derivative of this order, a spline of lower degree."""
+        """Return the derivative of this order, a spline of lower degree.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.scipy.interpolate import BSpline
+            >>> BSpline(jnp.arange(5.0), jnp.array([0.0, 2.0, 3.0]), 1).derivative()(1.5)
+            Array(2., dtype=float32)
+        """
         t, c, k = self.t, self.c[: self.t.size - self.k - 1], self.k
         for _ in range(nu):
             if not k:
@@ -135,3 +142,35 @@ def weights(at: Array, k: int, points: Array) -> Array:
     knots = _knots(at, k)
     basis = collocation(at, knots, k, at)
     return jnp.linalg.solve(basis.T, collocation(at, knots, k, points).T).T
+
+
+class BarycentricInterpolator:
+    """Interpolate values by the polynomial through all of them.
+
+    It is evaluated by Lagrange's products, whose derivatives exist at the points, too.
+
+    Args:
+        xi: the points, all different.
+        yi: the values, with as many along ``axis``.
+        axis: the axis of the points, which comes first in results.
+
+    Raises:
+        ShapeError: the values do not fit the points.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.interpolate import BarycentricInterpolator
+        >>> BarycentricInterpolator(jnp.arange(3.0), jnp.array([0.0, 1.0, 4.0]))(1.5)
+        Array(2.25, dtype=float32)
+    """
+
+    def __init__(self, xi: ArrayLike, yi: ArrayLike, axis: int = 0) -> None:
+        self.xi, self.yi = samples("BarycentricInterpolator", xi, yi, axis, 1)
+
+    def __call__(self, x: ArrayLike) -> Array:
+        """Interpolate at points of any shape."""
+        (at,) = pm.floats("BarycentricInterpolator", x)
+        eye = jnp.eye(self.xi.size, dtype=bool)
+        above = jnp.where(eye, 1, (at[..., None] - self.xi)[..., None, :])
+        below = jnp.where(eye, 1, self.xi[:, None] - self.xi)
+        return jnp.tensordot(jnp.prod(above / below, -1), self.yi, 1)

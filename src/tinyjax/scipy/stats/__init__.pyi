@@ -8,7 +8,6 @@ from tinyjax.scipy.stats import cauchy as cauchy
 from tinyjax.scipy.stats import chi2 as chi2
 from tinyjax.scipy.stats import dirichlet as dirichlet
 from tinyjax.scipy.stats import expon as expon
-from tinyjax.scipy.stats import f as f
 from tinyjax.scipy.stats import gamma as gamma
 from tinyjax.scipy.stats import gennorm as gennorm
 from tinyjax.scipy.stats import geom as geom
@@ -16,7 +15,6 @@ from tinyjax.scipy.stats import gumbel_l as gumbel_l
 from tinyjax.scipy.stats import gumbel_r as gumbel_r
 from tinyjax.scipy.stats import laplace as laplace
 from tinyjax.scipy.stats import logistic as logistic
-from tinyjax.scipy.stats import lognorm as lognorm
 from tinyjax.scipy.stats import multinomial as multinomial
 from tinyjax.scipy.stats import multivariate_normal as multivariate_normal
 from tinyjax.scipy.stats import nbinom as nbinom
@@ -27,14 +25,12 @@ from tinyjax.scipy.stats import t as t
 from tinyjax.scipy.stats import truncnorm as truncnorm
 from tinyjax.scipy.stats import uniform as uniform
 from tinyjax.scipy.stats import vonmises as vonmises
-from tinyjax.scipy.stats import weibull_min as weibull_min
 from tinyjax.scipy.stats import wrapcauchy as wrapcauchy
 from tinyjax.scipy.stats.density import gaussian_kde as gaussian_kde
 from tinyjax.scipy.stats.ranking import mode as mode
 from tinyjax.scipy.stats.ranking import rankdata as rankdata
 from tinyjax.scipy.stats.ranking import sem as sem
 from tinyjax.scipy.stats.summaries import SignificanceResult as SignificanceResult
-from tinyjax.scipy.stats.summaries import describe as describe
 from tinyjax.scipy.stats.summaries import entropy as entropy
 from tinyjax.scipy.stats.summaries import f_oneway as f_oneway
 from tinyjax.scipy.stats.summaries import gmean as gmean
@@ -58,11 +54,9 @@ __all__ = [
     'binom',
     'cauchy',
     'chi2',
-    'describe',
     'dirichlet',
     'entropy',
     'expon',
-    'f',
     'f_oneway',
     'gamma',
     'gaussian_kde',
@@ -77,7 +71,6 @@ __all__ = [
     'laplace',
     'linregress',
     'logistic',
-    'lognorm',
     'mode',
     'multinomial',
     'multivariate_normal',
@@ -97,7 +90,6 @@ __all__ = [
     'ttest_rel',
     'uniform',
     'vonmises',
-    'weibull_min',
     'wrapcauchy',
     'zscore',
 ]

@@ -17,7 +17,7 @@ from tinyjax.scipy.stats.ranking import rankdata
 
 lazy.answer_for(
     __name__,
-    "SignificanceResult describe entropy f_oneway gmean iqr ks_2samp kurtosis linregress pearsonr "
+    "SignificanceResult entropy f_oneway gmean iqr ks_2samp kurtosis linregress pearsonr "
     "skew spearmanr ttest_1samp ttest_ind ttest_rel zscore",
 )
 
@@ -33,17 +33,6 @@ class SignificanceResult(NamedTuple):
 
     statistic: Array
     pvalue: Array
-
-
-class DescribeResult(NamedTuple):
-    """What ``describe`` returns."""
-
-    nobs: int
-    minmax: tuple[Array, Array]
-    mean: Array
-    variance: Array
-    skewness: Array
-    kurtosis: Array
 
 
 class LinregressResult(NamedTuple):
@@ -112,23 +101,6 @@ def kurtosis(a: ArrayLike, axis: int | None = 0, fisher: bool = True, bias: bool
         Array(-1.5, dtype=float32)
     """
     return _moment(_rows("kurtosis", a, axis), 4, bias) - 3 * fisher
-
-
-def describe(
-    a: ArrayLike, axis: int | None = 0, ddof: int = 1, bias: bool = True
-) -> DescribeResult:
-    """Return size, extremes, mean, variance, skewness and kurtosis of values.
-
-    Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
-        >>> result = stats.describe(jnp.array([1.0, 2.0, 3.0]))
-        >>> result.nobs, result.mean, result.variance
-        (3, Array(2., dtype=float32), Array(1., dtype=float32))
-    """
-    x = _rows("describe", a, axis)
-    moments = x.mean(-1), x.var(-1, ddof=ddof), _moment(x, 3, bias), _moment(x, 4, bias) - 3
-    return DescribeResult(x.shape[-1], (x.min(-1), x.max(-1)), *moments)
 
 
 def gmean(a: ArrayLike, axis: int | None = 0) -> Array:
