@@ -208,15 +208,36 @@ ROWS: Final = dict(
 #: Calls of functions that are not here.
 MISSING: Final = {
     name.strip()
-    for name in """
-    cluster.vq.whiten, integrate.fixed_quad, integrate.solve_ivp (Radau),
-    integrate.solve_ivp (event), interpolate.RBFInterpolator, interpolate.UnivariateSpline,
-    interpolate.griddata, linalg.null_space, ndimage.median_filter, ndimage.rotate, ndimage.shift,
-    ndimage.zoom, optimize.leastsq, optimize.lsq_linear, signal.butter, signal.firwin, signal.freqz,
-    signal.medfilt, signal.resample_poly, signal.windows, sparse.linalg.spsolve, spatial.KDTree,
-    spatial.procrustes, stats.describe, stats.f.sf, stats.lognorm.pdf, stats.weibull_min.cdf,
-    fft.dst
-    """.split(",")
+    for name in [
+        "\n    cluster.vq.whiten",
+        " integrate.fixed_quad",
+        " integrate.solve_ivp (Radau)",
+        "\n    integrate.solve_ivp (event)",
+        " interpolate.RBFInterpolator",
+        " interpolate.UnivariateSpline",
+        "\n    interpolate.griddata",
+        " linalg.null_space",
+        " ndimage.median_filter",
+        " ndimage.rotate",
+        " ndimage.shift",
+        "\n    ndimage.zoom",
+        " optimize.leastsq",
+        " optimize.lsq_linear",
+        " signal.butter",
+        " signal.firwin",
+        " signal.freqz",
+        "\n    signal.medfilt",
+        " signal.resample_poly",
+        " signal.windows",
+        " sparse.linalg.spsolve",
+        " spatial.KDTree",
+        "\n    spatial.procrustes",
+        " stats.describe",
+        " stats.f.sf",
+        " stats.lognorm.pdf",
+        " stats.weibull_min.cdf",
+        "\n    fft.dst\n    ",
+    ]
 }
 #: Of iterations that end by a tolerance.
 LOOSE: Final = 2e-5
@@ -243,7 +264,10 @@ def outcomes(
     expected = np.asarray(reference(V))
     weights = np.cos(np.arange(expected.size)).reshape(expected.shape)
     step = 1e-2 if "minimize" in name else 1e-3 if "optimize" in name else 1e-5
-    scale = lambda v: float(np.sum(weights * np.asarray(reference(v))))  # noqa: E731
+
+    def scale(v: Any) -> float:
+        return float(np.sum(weights * np.asarray(reference(v))))
+
     slopes = [(scale(V + d) - scale(V - d)) / (2 * step) for d in step * np.eye(len(V))]
     gradient = api.grad(lambda v: arrays.sum(weights * fun(v)))
     checks: dict[str, tuple[Callable[[], Any], Any]] = {

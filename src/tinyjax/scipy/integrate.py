@@ -47,14 +47,14 @@ _GAUSS[1::2] = np.polynomial.legendre.leggauss(10)[1]
 
 
 class _Pieces(NamedTuple):
-    """The unit interval in pieces, of which the first ``count`` are in use."""
+    """The unit interval in pieces, of which the first ``used`` are in use."""
 
     low: Array
     high: Array
     value: Array
     error: Array
     size: Array
-    count: Array
+    used: Array
 
 
 @checking.explained
@@ -139,34 +139,34 @@ def quad(
     starts = jnp.concatenate([edges[:-1], rest]), jnp.concatenate([edges[1:], rest])
     n = len(inner) + 1
     measured = api.vmap(lambda i: sums(starts[0][i], starts[1][i]))(jnp.arange(n))
-    first = [jnp.zeros(limit, low.dtype).at[:n].set(m) for m in measured]
+    value, error, size = (jnp.zeros(limit, low.dtype).at[:n].set(m) for m in measured)
 
     def going(s: _Pieces) -> Array:
         rounding = 50 * float(np.finfo(low.dtype).eps)
         allowed = jnp.maximum(epsabs, epsrel * jnp.abs(s.value.sum()))
-        return (s.error.sum() > jnp.maximum(allowed, rounding * s.size.sum())) & (s.count < limit)
+        return (s.error.sum() > jnp.maximum(allowed, rounding * s.size.sum())) & (s.used < limit)
 
     def halve(s: _Pieces) -> _Pieces:
-        i, n = jnp.argmax(s.error), s.count
+        i, n = jnp.argmax(s.error), s.used
         middle = (s.low[i] + s.high[i]) / 2
         left, right = lax.stop_gradient((sums(s.low[i], middle), sums(middle, s.high[i])))
-        measured = [
+        value, error, size = (
             x.at[i].set(p).at[n].set(q) for x, p, q in zip(s[2:5], left, right, strict=True)
-        ]
+        )
         ends = s.low.at[n].set(middle), s.high.at[n].set(s.high[i]).at[i].set(middle)
-        return _Pieces(*ends, *measured, n + 1)
+        return _Pieces(*ends, value, error, size, n + 1)
 
-    state = _Pieces(*starts, *first, jnp.asarray(n))
+    state = _Pieces(*starts, value, error, size, jnp.asarray(n))
     last = while_loop(going, halve, lax.stop_gradient(state))
 
     def add(i: Array, total: Array) -> Array:
         return total + sums(last.low[i], last.high[i])[0]
 
-    return lax.fori_loop(0, last.count, add, jnp.zeros_like(low)), last.error.sum()
+    return lax.fori_loop(0, last.used, add, jnp.zeros_like(low)), last.error.sum()
 
 
 def dblquad(
-    func: frames.Function[ArrayLike],
+    func: Callable[..., ArrayLike],
     a: ArrayLike,
     b: ArrayLike,
     gfun: Callable[[Array], ArrayLike] | float,
@@ -325,7 +325,7 @@ class OdeResult(NamedTuple):
 
 @checking.explained
 def solve_ivp(  # noqa: PLR0913
-    fun: frames.Function[ArrayLike],
+    fun: Callable[..., ArrayLike],
     t_span: tuple[ArrayLike, ArrayLike],
     y0: ArrayLike,
     method: Literal["RK45"] = "RK45",

@@ -54,8 +54,8 @@ def _shifted(
         raise ShapeError.got(f"{name} takes a neighbourhood of {len(sizes)} axes, so has to", x)
     before = [(n - late) // 2 for n in sizes]
     widths = [(b, n - 1 - b) for b, n in zip(before, sizes, strict=True)]
-    value = {"constant_values": outside.get("cval", 0.0)} if mode == "constant" else {}
-    padded = jnp.pad(x, widths, _MODES[mode], **value)
+    value: dict[str, Any] = {"constant_values": outside.get("cval", 0.0)}
+    padded = jnp.pad(x, widths, _MODES[mode], **(value if mode == "constant" else {}))
     for start in product(*map(range, sizes)):
         yield lax.slice(padded, start, [i + n for i, n in zip(start, x.shape, strict=True)])
 
@@ -161,7 +161,7 @@ def gaussian_filter1d(
         raise ArgumentError(f"order of gaussian_filter1d must not be negative, but it is {order}.")
     x, width = pm.floats("gaussian_filter1d", input, sigma)
     reach = int(truncate * float(width) + 0.5) if radius is None else radius
-    at = np.arange(-reach, reach + 1).astype(width.dtype)
+    at = jnp.arange(-reach, reach + 1, dtype=width.dtype)
     weights = jnp.exp(-((at / width) ** 2) / 2)
     weights = weights / weights.sum()
     before, hermite = jnp.zeros_like(weights), jnp.ones_like(weights)
@@ -170,9 +170,7 @@ def gaussian_filter1d(
     return convolve1d(x, weights * hermite, axis, **outside)
 
 
-def gaussian_filter(
-    input: ArrayLike, sigma: ArrayLike | Sequence[float], order: int = 0, **options: Any
-) -> Array:
+def gaussian_filter(input: ArrayLike, sigma: Any, order: int = 0, **options: Any) -> Array:
     """Apply ``gaussian_filter1d`` along all axes; ``sigma`` may be a vector, one for each.
 
     Options and errors are those of ``gaussian_filter1d``.
@@ -185,7 +183,8 @@ def gaussian_filter(
                [0.46, 0.54]], dtype=float32)
     """
     x = jnp.asarray(input)
-    for axis, width in enumerate(sigma if np.ndim(sigma) else [sigma] * x.ndim):
+    widths: Sequence[Any] = [sigma] * x.ndim if not np.ndim(sigma) else [*sigma]
+    for axis, width in enumerate(widths):
         x = gaussian_filter1d(x, width, axis, order, **options)
     return x
 

@@ -65,9 +65,12 @@ def linprog(
     """
     optimize, (cost,) = on_host.scipy_optimize(), pm.floats("linprog", c)
     n = cost.size
-    empty = jnp.zeros((0, n)), jnp.zeros(0)
-    pairs = [(A_ub, b_ub), (A_eq, b_eq)]
-    a, b, e, d = pm.floats("linprog", *(x for p in pairs for x in (empty if p[0] is None else p)))
+    given = (A_ub, b_ub, A_eq, b_eq)
+    shapes = ((0, n), (0,), (0, n), (0,))
+    a, b, e, d = (
+        jnp.zeros(shape, cost.dtype) if x is None else pm.floats("linprog", x)[0]
+        for x, shape in zip(given, shapes, strict=True)
+    )
     if cost.ndim != 1 or a.shape != (b.size, n) or e.shape != (d.size, n):
         raise ShapeError.got("linprog takes c of (n,), and matrices of n columns", cost, a, b, e, d)
     ends = np.array(np.broadcast_to(np.array(bounds, float), (n, 2)))

@@ -258,7 +258,7 @@ def newton(func: frames.Function[ArrayLike], x0: float, args: tuple[Any, ...] = 
     return jnp.where(result.converged, result.root, jnp.nan)
 
 
-def fixed_point(func: frames.Function[ArrayLike], x0: ArrayLike) -> Array:
+def fixed_point(func: Callable[[Array], Array], x0: ArrayLike) -> Array:
     """Return a point that ``func`` maps to itself, by ``fsolve``.
 
     Example:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
 import tinyjax.numpy as jnp
 from tinyjax._base import lazy
 from tinyjax.core.values import Array, ArrayLike
@@ -58,7 +60,9 @@ def zscore(a: ArrayLike, axis: int | None = 0, ddof: int = 0) -> Array:
     """Return the distances of values from their mean, in standard deviations.
 
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import numpy as np
+
+    import tinyjax.numpy as jnp
         >>> from tinyjax.scipy import stats
         >>> stats.zscore(jnp.array([1.0, 2.0, 2.0, 3.0])).round(3)
         Array([-1.414,  0.   ,  0.   ,  1.414], dtype=float32)
@@ -71,11 +75,11 @@ def zscore(a: ArrayLike, axis: int | None = 0, ddof: int = 0) -> Array:
 def _moment(x: Array, order: int, bias: bool) -> Array:
     """Return the third or fourth moment, standardised; corrected for the sample's size."""
     n, centred = x.shape[-1], x - x.mean(-1, keepdims=True)
-    value = jnp.mean(centred**order, -1) / jnp.mean(centred**2, -1) ** (order / 2)
+    value: Array = jnp.mean(centred**order, -1) / jnp.mean(centred**2, -1) ** (order / 2)
     if bias or n < order:
         return value
     if order == 3:
-        return value * ((n - 1) * n) ** 0.5 / (n - 2)
+        return value * float(np.sqrt((n - 1) * n)) / (n - 2)
     return ((n**2 - 1) * value - 3 * (n - 1) ** 2) / (n - 2) / (n - 3) + 3
 
 
@@ -83,7 +87,9 @@ def skew(a: ArrayLike, axis: int | None = 0, bias: bool = True) -> Array:
     """Return the third standardised moment; ``bias`` False corrects for the sample's size.
 
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import numpy as np
+
+    import tinyjax.numpy as jnp
         >>> from tinyjax.scipy import stats
         >>> stats.skew(jnp.array([1.0, 1.0, 4.0])).round(3)
         Array(0.707, dtype=float32)
@@ -95,7 +101,9 @@ def kurtosis(a: ArrayLike, axis: int | None = 0, fisher: bool = True, bias: bool
     """Return the fourth standardised moment, less that of a normal distribution if ``fisher``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import numpy as np
+
+    import tinyjax.numpy as jnp
         >>> from tinyjax.scipy import stats
         >>> stats.kurtosis(jnp.array([1.0, 2.0, 3.0])).round(3)
         Array(-1.5, dtype=float32)
@@ -107,7 +115,9 @@ def gmean(a: ArrayLike, axis: int | None = 0) -> Array:
     """Return the geometric mean of values.
 
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import numpy as np
+
+    import tinyjax.numpy as jnp
         >>> from tinyjax.scipy import stats
         >>> stats.gmean(jnp.array([1.0, 4.0])).round(3)
         Array(2., dtype=float32)
@@ -119,7 +129,9 @@ def iqr(a: ArrayLike, axis: int | None = None, rng: tuple[float, float] = (25, 7
     """Return the distance between two percentiles of values.
 
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import numpy as np
+
+    import tinyjax.numpy as jnp
         >>> from tinyjax.scipy import stats
         >>> stats.iqr(jnp.arange(5.0))
         Array(2., dtype=float32)
@@ -134,7 +146,9 @@ def entropy(
     """Return the entropy of shares, which are normalised, or that relative to other ones.
 
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import numpy as np
+
+    import tinyjax.numpy as jnp
         >>> from tinyjax.scipy import stats
         >>> stats.entropy(jnp.array([1.0, 1.0]), base=2)
         Array(1., dtype=float32)
@@ -170,7 +184,9 @@ def pearsonr(x: ArrayLike, y: ArrayLike, *, axis: int | None = 0) -> Significanc
         ShapeError: the samples differ in size.
 
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import numpy as np
+
+    import tinyjax.numpy as jnp
         >>> from tinyjax.scipy import stats
         >>> stats.pearsonr(jnp.arange(3.0), jnp.array([0.0, 1.0, 1.0])).statistic.round(3)
         Array(0.866, dtype=float32)
@@ -184,7 +200,9 @@ def spearmanr(a: ArrayLike, b: ArrayLike) -> SignificanceResult:
     Errors are those of ``pearsonr``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import numpy as np
+
+    import tinyjax.numpy as jnp
         >>> from tinyjax.scipy import stats
         >>> stats.spearmanr(jnp.arange(3.0), jnp.array([1.0, 9.0, 2.0])).statistic.round(3)
         Array(0.5, dtype=float32)
@@ -198,7 +216,9 @@ def linregress(x: ArrayLike, y: ArrayLike) -> LinregressResult:
     Errors are those of ``pearsonr``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import numpy as np
+
+    import tinyjax.numpy as jnp
         >>> from tinyjax.scipy import stats
         >>> line = stats.linregress(jnp.arange(3.0), jnp.array([1.0, 3.0, 5.5]))
         >>> line.slope, line.intercept.round(3)
@@ -215,7 +235,9 @@ def ttest_1samp(a: ArrayLike, popmean: ArrayLike, axis: int | None = 0) -> Signi
     """Test whether the mean of a sample is ``popmean`` (two-sided).
 
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import numpy as np
+
+    import tinyjax.numpy as jnp
         >>> from tinyjax.scipy import stats
         >>> stats.ttest_1samp(jnp.array([1.0, 2.0, 3.0]), 1.0).statistic.round(3)
         Array(1.732, dtype=float32)
@@ -229,7 +251,9 @@ def ttest_rel(a: ArrayLike, b: ArrayLike, axis: int | None = 0) -> SignificanceR
     """Test whether paired samples have the same mean (two-sided).
 
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import numpy as np
+
+    import tinyjax.numpy as jnp
         >>> from tinyjax.scipy import stats
         >>> stats.ttest_rel(jnp.array([1.0, 2.0, 3.0]), jnp.zeros(3)).statistic.round(3)
         Array(3.464, dtype=float32)
@@ -244,7 +268,9 @@ def ttest_ind(
     """Test whether two samples have the same mean (two-sided), of the same variance or by Welch.
 
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import numpy as np
+
+    import tinyjax.numpy as jnp
         >>> from tinyjax.scipy import stats
         >>> stats.ttest_ind(jnp.array([1.0, 2.0, 3.0]), jnp.array([2.0, 4.0])).statistic.round(3)
         Array(-0.949, dtype=float32)
@@ -263,7 +289,9 @@ def f_oneway(*samples: ArrayLike, axis: int = 0) -> SignificanceResult:
     """Test whether several samples have the same mean, by the analysis of variance.
 
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import numpy as np
+
+    import tinyjax.numpy as jnp
         >>> from tinyjax.scipy import stats
         >>> stats.f_oneway(jnp.array([1.0, 2.0]), jnp.array([3.0, 5.0])).statistic.round(3)
         Array(5., dtype=float32)
@@ -287,7 +315,9 @@ def ks_2samp(
     The p-value is the asymptotic one, which is the only ``method``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import numpy as np
+
+    import tinyjax.numpy as jnp
         >>> from tinyjax.scipy import stats
         >>> stats.ks_2samp(jnp.arange(4.0), jnp.arange(4.0) + 2.0).statistic
         Array(0.5, dtype=float32)
