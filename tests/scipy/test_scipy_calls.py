@@ -206,39 +206,36 @@ ROWS: Final = dict(
     for line in CALLS.strip().replace("\n    ", " ").splitlines()
 )
 #: Calls of functions that are not here.
-MISSING: Final = {
-    name.strip()
-    for name in [
-        "\n    cluster.vq.whiten",
-        " integrate.fixed_quad",
-        " integrate.solve_ivp (Radau)",
-        "\n    integrate.solve_ivp (event)",
-        " interpolate.RBFInterpolator",
-        " interpolate.UnivariateSpline",
-        "\n    interpolate.griddata",
-        " linalg.null_space",
-        " ndimage.median_filter",
-        " ndimage.rotate",
-        " ndimage.shift",
-        "\n    ndimage.zoom",
-        " optimize.leastsq",
-        " optimize.lsq_linear",
-        " signal.butter",
-        " signal.firwin",
-        " signal.freqz",
-        "\n    signal.medfilt",
-        " signal.resample_poly",
-        " signal.windows",
-        " sparse.linalg.spsolve",
-        " spatial.KDTree",
-        "\n    spatial.procrustes",
-        " stats.describe",
-        " stats.f.sf",
-        " stats.lognorm.pdf",
-        " stats.weibull_min.cdf",
-        "\n    fft.dst\n    ",
-    ]
-}
+MISSING: Final = (
+    "cluster.vq.whiten",
+    "integrate.fixed_quad",
+    "integrate.solve_ivp (Radau)",
+    "integrate.solve_ivp (event)",
+    "interpolate.RBFInterpolator",
+    "interpolate.UnivariateSpline",
+    "interpolate.griddata",
+    "linalg.null_space",
+    "ndimage.median_filter",
+    "ndimage.rotate",
+    "ndimage.shift",
+    "ndimage.zoom",
+    "optimize.leastsq",
+    "optimize.lsq_linear",
+    "signal.butter",
+    "signal.firwin",
+    "signal.freqz",
+    "signal.medfilt",
+    "signal.resample_poly",
+    "signal.windows",
+    "sparse.linalg.spsolve",
+    "spatial.KDTree",
+    "spatial.procrustes",
+    "stats.describe",
+    "stats.f.sf",
+    "stats.lognorm.pdf",
+    "stats.weibull_min.cdf",
+    "fft.dst",
+)
 #: Of iterations that end by a tolerance.
 LOOSE: Final = 2e-5
 

@@ -325,8 +325,8 @@ def ks_2samp(
     pm.check_option("ks_2samp", "method", method, ("asymp",))
     x, y = (jnp.sort(a) for a in pm.floats("ks_2samp", data1, data2))
     both = jnp.concatenate([x, y])
-    below = [jnp.searchsorted(a, both, "right") / a.size for a in (x, y)]
-    distance = jnp.max(jnp.abs(below[0] - below[1])).astype(x.dtype)
+    below = [jnp.searchsorted(a, both, "right").astype(a.dtype) / a.size for a in (x, y)]
+    distance = jnp.max(jnp.abs(below[0] - below[1]))
     return SignificanceResult(
         distance, kolmogorov(distance * (x.size * y.size / (x.size + y.size)) ** 0.5)
     )
