@@ -64,7 +64,7 @@ def test_a_misspelt_name_is_answered_with_the_public_one(name: str) -> None:
 
 
 def test_single_files_answer_misspelt_names() -> None:
-    assert {"tinyjax.monitoring", "tinyjax.scipy.signal", "tinyjax.debug"} <= {*MODULES}
+    assert {"tinyjax.monitoring", "tinyjax.scipy.fft", "tinyjax.debug"} <= {*MODULES}
     with raises(AttributeError, match="Did you mean 'tree_map'"):
         vars(import_module("tinyjax.tree_util"))["__getattr__"]("tree_mpa")
 
@@ -91,9 +91,13 @@ IN_COMMON = {
     "where jax has them, and where they belong": (
         "tinyjax.autodiff tinyjax.experimental.jet",
         "tinyjax.dtypes tinyjax.numpy",
-        "tinyjax.experimental.ode tinyjax.implicit",
+        "tinyjax.experimental.ode tinyjax.implicit tinyjax.scipy.integrate",
         "tinyjax.implicit tinyjax.lax",
         "tinyjax.tree tinyjax.tree_util",
+    ),
+    "SciPy has them, too": (
+        "tinyjax.numpy.fft tinyjax.scipy.fft",
+        "tinyjax.numpy.linalg tinyjax.scipy.linalg",
     ),
     "annotations name them": (
         "tinyjax tinyjax.extend tinyjax.typing",

@@ -426,6 +426,40 @@ ROWS: Final[dict[str, Callable[[Holding], Fun]]] = {
     "tinyjax.scipy.optimize.root_scalar": lambda k: (
         lambda x: tinyjax.scipy.optimize.root_scalar(k(_apart), bracket=(0.0, 3.0)).root * x
     ),
+    "tinyjax.scipy.optimize.fsolve": lambda k: (
+        lambda x: tinyjax.scipy.optimize.fsolve(k(_apart), x)
+    ),
+    "tinyjax.scipy.optimize.fixed_point": lambda k: (
+        lambda x: tinyjax.scipy.optimize.fixed_point(k(_apart), x)
+    ),
+    "tinyjax.scipy.optimize.brentq": lambda k: (
+        lambda x: tinyjax.scipy.optimize.brentq(k(_apart), 0.0, 3.0) * x
+    ),
+    "tinyjax.scipy.optimize.newton": lambda k: (
+        lambda x: tinyjax.scipy.optimize.newton(k(_apart), 0.5) * x
+    ),
+    "tinyjax.scipy.optimize.fmin": lambda k: lambda x: tinyjax.scipy.optimize.fmin(k(_distance), x),
+    "tinyjax.scipy.optimize.differential_evolution": lambda k: (
+        lambda x: (
+            tinyjax.scipy.optimize.differential_evolution(k(_distance), [(0.0, 3.0)], seed=0).x * x
+        )
+    ),
+    "tinyjax.scipy.integrate.quad": lambda k: (
+        lambda x: tinyjax.scipy.integrate.quad(k(_apart), 0.0, 1.0)[0] * x
+    ),
+    "tinyjax.scipy.integrate.dblquad": lambda k: (
+        lambda x: (
+            tinyjax.scipy.integrate.dblquad(
+                k(lambda held, y, x: x * y * held.factor), 0.0, 1.0, 0.0, 1.0
+            )[0]
+            * x
+        )
+    ),
+    "tinyjax.scipy.integrate.solve_ivp": lambda k: (
+        lambda x: tinyjax.scipy.integrate.solve_ivp(
+            k(lambda held, t, y: -y * held.factor), (0.0, 1.0), x
+        ).y[:, -1]
+    ),
     "tinyjax.scipy.optimize.least_squares": lambda k: (
         lambda x: tinyjax.scipy.optimize.least_squares(k(_apart), x).x
     ),
@@ -500,7 +534,7 @@ LEFT_OUT: Final = {
         "tinyjax.core.Trace tinyjax.example_libraries.optimizers.Optimizer tinyjax.export.Exported "
         "tinyjax.extend.CustomCall tinyjax.source.IR tinyjax.source.contexts.TracedCall "
         "tinyjax.source.staging.StagedFunction tinyjax.testing.Spec tinyjax.extend.MeshRule "
-        "tinyjax.extend.Machine"
+        "tinyjax.extend.Machine tinyjax.scipy.integrate.OdeResult"
     ),
     "registries, which keep what they are given for good": (
         "tinyjax.export.register_pytree_node_serialization tinyjax.extend.composed "

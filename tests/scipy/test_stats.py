@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
@@ -42,9 +43,8 @@ RANGES: Final = {
 DISTRIBUTIONS: Final = [
     name
     for name in stats.__all__
-    if name
-    not in ("dirichlet", "gaussian_kde", "mode", "multinomial", "multivariate_normal", "rankdata")
-    and name != "sem"
+    if isinstance(getattr(stats, name), ModuleType)
+    and name not in ("dirichlet", "multinomial", "multivariate_normal")
 ]
 
 

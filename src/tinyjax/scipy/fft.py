@@ -1,4 +1,4 @@
-"""Cosine transforms by SciPy's names, of all four types, by Fourier transforms of the same length.
+"""Cosine transforms by SciPy's names, of all four types, by Fourier transforms.
 
 They are linear: derivatives and transposes are those of ``tinyjax.numpy.fft``.
 """
@@ -18,7 +18,15 @@ from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy.promotion import check_option, inexact, strong
 
-lazy.answer_for(__name__, "dct dctn idct idctn")
+fft, ifft, rfft, irfft = jnp.fft.fft, jnp.fft.ifft, jnp.fft.rfft, jnp.fft.irfft
+fft2, ifft2, fftn, ifftn = jnp.fft.fft2, jnp.fft.ifft2, jnp.fft.fftn, jnp.fft.ifftn
+rfftn, irfftn, fftfreq, rfftfreq = jnp.fft.rfftn, jnp.fft.irfftn, jnp.fft.fftfreq, jnp.fft.rfftfreq
+fftshift, ifftshift = jnp.fft.fftshift, jnp.fft.ifftshift
+lazy.answer_for(
+    __name__,
+    "fft fft2 fftfreq fftn fftshift ifft ifft2 ifftn ifftshift irfft irfftn rfft rfftfreq rfftn "
+    "dct dctn idct idctn",
+)
 
 Type = Literal[1, 2, 3, 4]
 Norm = Literal["backward", "ortho", "forward"] | None

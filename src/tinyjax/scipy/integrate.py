@@ -1,9 +1,386 @@
-"""Integrals of samples, by SciPy's name."""
+"""Integrals of functions and of samples, and differential equations, by SciPy's names."""
 
 from __future__ import annotations
 
-from tinyjax._base.lazy import answer_for
-from tinyjax.numpy import trapezoid
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Literal, NamedTuple
 
-__all__ = ["trapezoid"]
-answer_for(__name__)
+import numpy as np
+
+import tinyjax.numpy as jnp
+from tinyjax import dtypes, lax
+from tinyjax._base import frames
+from tinyjax._base.lazy import answer_for
+from tinyjax.core import api
+from tinyjax.core.control_flow.while_loop import while_loop
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import Array, ArrayLike
+from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.implicit.ode import odeint
+from tinyjax.numpy import promotion as pm, trapezoid
+
+__all__ = ["odeint", "trapezoid"]
+answer_for(
+    __name__,
+    "OdeResult cumulative_simpson cumulative_trapezoid dblquad quad simpson solve_ivp",
+)
+
+#: Nodes above zero of Kronrod's formula of 21 points, and their weights; every other node is one of
+#: Gauss's formula of ten points, whose weights are computed.
+# fmt: off
+_KRONROD: Final = np.array([
+    [0.995657163025808, 0.9739065285171717, 0.9301574913557082, 0.8650633666889845,
+     0.7808177265864168, 0.6794095682990244, 0.5627571346686046, 0.4333953941292471,
+     0.2943928627014601, 0.1488743389816312],
+    [0.011694638867371874, 0.032558162307964725, 0.054755896574351995, 0.07503967481091996,
+     0.0931254545836976, 0.10938715880229764, 0.12349197626206584, 0.1347092173114733,
+     0.14277593857706009, 0.14773910490133849],
+])
+# fmt: on
+_NODES: Final = np.concatenate([-_KRONROD[0], [0.0], _KRONROD[0, ::-1]])
+_WEIGHTS: Final = np.concatenate(
+    [_KRONROD[1], [0.149445554002916905664936468389821], _KRONROD[1, ::-1]]
+)
+_GAUSS: Final = np.zeros(21)
+_GAUSS[1::2] = np.polynomial.legendre.leggauss(10)[1]
+
+
+class _Pieces(NamedTuple):
+    """The unit interval in pieces, of which the first ``used`` are in use."""
+
+    low: Array
+    high: Array
+    value: Array
+    error: Array
+    size: Array
+    used: Array
+
+
+@checking.explained
+def quad(
+    func: frames.Function[ArrayLike],
+    a: ArrayLike,
+    b: ArrayLike,
+    args: tuple[Any, ...] = (),
+    *,
+    epsabs: float = 1.49e-8,
+    epsrel: float = 1.49e-8,
+    limit: int = 50,
+    points: Sequence[float] | None = None,
+) -> tuple[Array, Array]:
+    """Integrate a function between two limits, by Gauss and Kronrod's formula of 21 points.
+
+    The piece of the largest error is halved until the sum of errors is small. The integral is
+    differentiable in the limits, ``args``, and all that ``func`` closes over, any number of times:
+    as the sum over the same points.
+
+    Args:
+        func: takes a real scalar and ``args``; returns a real scalar.
+        a: the lower limit: a number that may be ``-inf``, or an array of shape ``()``.
+        b: the upper limit, which may be ``inf``.
+        args: further arguments.
+        epsabs: the error allowed.
+        epsrel: the same, relative to the integral.
+        limit: the most pieces.
+        points: where between the limits ``func`` has kinks or jumps: numbers, as are the limits.
+
+    Returns:
+        ``(integral, error)``, of shape ``()``; the error is above what is allowed if ``limit`` was
+        reached.
+
+    Raises:
+        ArgumentError: ``func`` returns no scalar, or points lie beside infinite limits.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.integrate import quad
+        >>> area = lambda k: quad(lambda x: jnp.exp(-k * x), 0.0, jnp.inf)[0]
+        >>> area(2.0).round(4), tinyjax.grad(area)(2.0).round(4)
+        (Array(0.5, dtype=float32), Array(-0.25, dtype=float32, weak_type=True))
+    """
+    low, high = (pm.strong(x) for x in pm.floats("quad", a, b))
+    ends = [isinstance(x, float | np.floating) and math.isinf(x) for x in (a, b)]
+    if points is not None and (any(ends) or len(points) >= limit):
+        raise ArgumentError("points of quad must be fewer than limit, between finite limits.")
+
+    def plain(x: Array) -> Array:
+        value = jnp.asarray(func(x, *args))
+        if value.shape or not (dtypes.is_float(value.dtype) or value.weak_type):
+            raise ArgumentError(
+                f"{frames.describe_function(func)}, the function of quad, must return a real "
+                f"scalar, but returned {value.aval}."
+            )
+        return value.astype(low.dtype)
+
+    def on_unit(u: Array) -> Array:
+        if all(ends):
+            x = jnp.sign(high) * (1 - u) / u
+            return (plain(x) + plain(-x)) * jnp.sign(high) / u**2
+        if any(ends):
+            end, sign = (low, jnp.sign(high)) if ends[1] else (high, -jnp.sign(low))
+            direction = sign if ends[1] else -sign
+            return plain(end + direction * (1 - u) / u) * sign / u**2
+        return plain(low + (high - low) * u) * (high - low)
+
+    def sums(low: Array, high: Array) -> tuple[Array, Array, Array]:
+        """Return the integral over a piece, the estimate of its error, and that of its size."""
+        half = (high - low) / 2
+        values = api.vmap(on_unit)((low + high) / 2 + half * _NODES.astype(half.dtype))
+        value, gauss = (
+            half * jnp.dot(jnp.asarray(w, half.dtype), values) for w in (_WEIGHTS, _GAUSS)
+        )
+        return value, jnp.abs(value - gauss), half * jnp.abs(values).mean() * 2
+
+    inner = [] if points is None else [(jnp.asarray(p) - low) / (high - low) for p in points]
+    edges = jnp.stack([low * 0, *inner, low * 0 + 1]) if inner else jnp.array([0.0, 1.0], low.dtype)
+    edges = jnp.sort(lax.stop_gradient(jnp.where(jnp.isfinite(edges), edges, 1)))
+    rest = jnp.full(limit - len(inner) - 1, 0.5, low.dtype)
+    starts = jnp.concatenate([edges[:-1], rest]), jnp.concatenate([edges[1:], rest])
+    n = len(inner) + 1
+    measured = api.vmap(lambda i: sums(starts[0][i], starts[1][i]))(jnp.arange(n))
+    value, error, size = (jnp.zeros(limit, low.dtype).at[:n].set(m) for m in measured)
+
+    def going(s: _Pieces) -> Array:
+        rounding = 50 * float(np.finfo(low.dtype).eps)
+        allowed = jnp.maximum(epsabs, epsrel * jnp.abs(s.value.sum()))
+        return (s.error.sum() > jnp.maximum(allowed, rounding * s.size.sum())) & (s.used < limit)
+
+    def halve(s: _Pieces) -> _Pieces:
+        i, n = jnp.argmax(s.error), s.used
+        middle = (s.low[i] + s.high[i]) / 2
+        left, right = lax.stop_gradient((sums(s.low[i], middle), sums(middle, s.high[i])))
+        value, error, size = (
+            x.at[i].set(p).at[n].set(q) for x, p, q in zip(s[2:5], left, right, strict=True)
+        )
+        ends = s.low.at[n].set(middle), s.high.at[n].set(s.high[i]).at[i].set(middle)
+        return _Pieces(*ends, value, error, size, n + 1)
+
+    state = _Pieces(*starts, value, error, size, jnp.asarray(n))
+    last = while_loop(going, halve, lax.stop_gradient(state))
+
+    def add(i: Array, total: Array) -> Array:
+        return total + sums(last.low[i], last.high[i])[0]
+
+    return lax.fori_loop(0, last.used, add, jnp.zeros_like(low)), last.error.sum()
+
+
+def dblquad(
+    func: Callable[..., ArrayLike],
+    a: ArrayLike,
+    b: ArrayLike,
+    gfun: Callable[[Array], ArrayLike] | float,
+    hfun: Callable[[Array], ArrayLike] | float,
+    args: tuple[Any, ...] = (),
+    *,
+    epsabs: float = 1.49e-8,
+    epsrel: float = 1.49e-8,
+) -> tuple[Array, Array]:
+    """Integrate ``func(y, x, *args)`` over ``x`` in ``[a, b]``, ``y`` in ``[gfun(x), hfun(x)]``.
+
+    Settings, derivatives and errors are those of ``quad``, of which one is within the other;
+    ``gfun`` and ``hfun`` may be numbers. The error is that of the outer integral.
+
+    Example:
+        >>> from tinyjax.scipy.integrate import dblquad
+        >>> dblquad(lambda y, x: x * y**2, 0.0, 2.0, 0.0, 1.0)[0].round(3)
+        Array(0.667, dtype=float32)
+    """
+
+    def inner(x: Array) -> Array:
+        low, high = (end(x) if callable(end) else end for end in (gfun, hfun))
+        return quad(lambda y: func(y, x, *args), low, high, epsabs=epsabs, epsrel=epsrel)[0]
+
+    return quad(inner, a, b, epsabs=epsabs, epsrel=epsrel)
+
+
+def _areas(
+    name: str, y: ArrayLike, x: ArrayLike | None, dx: ArrayLike, axis: int, curved: bool
+) -> Array:
+    """Return the integrals between samples, with their axis last."""
+    (values,) = pm.floats(name, y)
+    values = jnp.moveaxis(values, axis, -1)
+    if x is None:
+        h = jnp.broadcast_to(jnp.asarray(dx, values.dtype), values.shape[-1] - 1)
+    else:
+        points = jnp.asarray(x)
+        h = jnp.diff(points if points.ndim == 1 else jnp.moveaxis(points, axis, -1))
+    if h.shape[-1] + 1 != values.shape[-1]:
+        raise ShapeError.got(f"{name} takes as many points x as values y along the axis", values, h)
+    if not curved or values.shape[-1] < 3:
+        return h * (values[..., 1:] + values[..., :-1]) / 2
+    first = _left_areas(values, h)
+    second = _left_areas(values[..., ::-1], h[..., ::-1])[..., ::-1]
+    i = np.arange(values.shape[-1] - 1)
+    at = np.minimum(i - i % 2, first.shape[-1] - 1)  # parabolas begin at every other sample
+    is_first = (i % 2 == 0) & (i < first.shape[-1])
+    return jnp.where(is_first, first[..., at], second[..., at])
+
+
+def _left_areas(y: Array, h: Array) -> Array:
+    """Return integrals over the left halves of parabolas through three samples."""
+    left, right = h[..., :-1], h[..., 1:]
+    p, q = left / (left + right), left / right
+    weighted = (3 - p) * y[..., :-2] + (3 + p * q + p) * y[..., 1:-1] - p * q * y[..., 2:]
+    return left / 6 * weighted
+
+
+def simpson(
+    y: ArrayLike, x: ArrayLike | None = None, *, dx: ArrayLike = 1.0, axis: int = -1
+) -> Array:
+    """Integrate samples by Simpson's rule, with a parabola over the last interval of an odd number.
+
+    Args:
+        y: the values.
+        x: the points, a vector or like ``y``.
+        dx: the distance of the points, where there is no ``x``.
+        axis: along which axis.
+
+    Raises:
+        ShapeError: there are not as many points as values.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.integrate import simpson
+        >>> simpson(jnp.arange(4.0) ** 2)
+        Array(9., dtype=float32)
+    """
+    return _areas("simpson", y, x, dx, axis, True).sum(-1)
+
+
+def cumulative_simpson(
+    y: ArrayLike,
+    *,
+    x: ArrayLike | None = None,
+    dx: ArrayLike = 1.0,
+    axis: int = -1,
+    initial: ArrayLike | None = None,
+) -> Array:
+    """Return integrals of samples from the first to each other one, by parabolas.
+
+    The arguments and errors are those of ``simpson``; ``initial`` is put before the integrals, and
+    added to them.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.integrate import cumulative_simpson
+        >>> cumulative_simpson(3 * jnp.arange(4.0) ** 2, initial=0.0).round(3)
+        Array([ 0.,  1.,  8., 27.], dtype=float32)
+    """
+    return _running(_areas("cumulative_simpson", y, x, dx, axis, True), axis, initial)
+
+
+def cumulative_trapezoid(
+    y: ArrayLike,
+    x: ArrayLike | None = None,
+    dx: ArrayLike = 1.0,
+    axis: int = -1,
+    initial: ArrayLike | None = None,
+) -> Array:
+    """Return integrals of samples from the first to each other one, by straight lines.
+
+    The arguments and errors are those of ``cumulative_simpson``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.integrate import cumulative_trapezoid
+        >>> cumulative_trapezoid(jnp.arange(4.0), initial=0.0)
+        Array([0. , 0.5, 2. , 4.5], dtype=float32)
+    """
+    return _running(_areas("cumulative_trapezoid", y, x, dx, axis, False), axis, initial)
+
+
+def _running(areas: Array, axis: int, initial: ArrayLike | None) -> Array:
+    sums = jnp.cumsum(areas, -1)
+    if initial is not None:
+        start = jnp.broadcast_to(jnp.asarray(initial, sums.dtype), (*sums.shape[:-1], 1))
+        sums = jnp.concatenate([start, sums + start], -1)
+    return jnp.moveaxis(sums, -1, axis)
+
+
+class OdeResult(NamedTuple):
+    """The solution that ``solve_ivp`` computed.
+
+    Attributes:
+        t: the times.
+        y: the states there, of shape ``(n, len(t))``.
+        sol: a function of times that gives the states there; None without ``dense_output``.
+        success: whether the solver arrived at the last time; if not, states are NaN.
+        nsteps: the number of steps that were tried.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.integrate import solve_ivp
+        >>> result = solve_ivp(lambda t, y: -y, (0.0, 1.0), jnp.ones(1), dense_output=True)
+        >>> bool(result.success), result.sol(jnp.array([0.0, 0.5])).round(2)
+        (True, Array([[1.  , 0.61]], dtype=float32))
+    """
+
+    t: Array
+    y: Array
+    sol: Callable[[ArrayLike], Array] | None
+    success: Array
+    nsteps: Array
+
+
+@checking.explained
+def solve_ivp(  # noqa: PLR0913
+    fun: Callable[..., ArrayLike],
+    t_span: tuple[ArrayLike, ArrayLike],
+    y0: ArrayLike,
+    method: Literal["RK45"] = "RK45",
+    t_eval: ArrayLike | None = None,
+    dense_output: bool = False,
+    *,
+    args: tuple[Any, ...] = (),
+    rtol: float = 1e-3,
+    atol: float = 1e-6,
+    max_step: float = math.inf,
+) -> OdeResult:
+    """Solve ``dy/dt = fun(t, y, *args)`` by ``odeint``, which also differentiates the solution.
+
+    Args:
+        fun: takes a time, a state and ``args``; returns the state's derivative.
+        t_span: the first time and the last one, which may be the smaller one.
+        y0: the first state, a vector.
+        method: ``"RK45"``.
+        t_eval: the times of the result, in the order in which they are passed; by default both of
+            ``t_span``, since the solver's own steps depend on the data.
+        dense_output: whether ``sol`` is a function of times, which solves the equation once more.
+        args: further arguments.
+        rtol: the error allowed in a step, relative to the state.
+        atol: the error allowed in any case.
+        max_step: the longest step.
+
+    Raises:
+        ArgumentError: ``y0`` is not a vector, the method is another one, or ``odeint`` refuses an
+            argument.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.integrate import solve_ivp
+        >>> decayed = lambda k: solve_ivp(lambda t, y: -k * y, (0.0, 1.0), jnp.ones(1)).y[0, -1]
+        >>> decayed(1.0).round(3), tinyjax.grad(decayed)(1.0).round(3)
+        (Array(0.368, dtype=float32), Array(-0.368, dtype=float32))
+    """
+    pm.check_option("solve_ivp", "method", method, ("RK45",))
+    start = jnp.asarray(y0)
+    if start.ndim != 1:
+        raise ArgumentError(f"y0 of solve_ivp must be a vector, but it is {start.aval}.")
+    begin, end = pm.floats("solve_ivp", *t_span)
+
+    def at(times: Array) -> Any:
+        steps: dict[str, Any] = {"rtol": rtol, "atol": atol, "hmax": max_step, "has_aux": True}
+        both = jnp.concatenate([begin[None], times])
+        states, info = odeint(lambda y, t, *args: fun(t, y, *args), start, both, *args, **steps)
+        return states[1:].T, info
+
+    def sol(t: ArrayLike) -> Array:
+        times = jnp.ravel(jnp.asarray(t))
+        order = jnp.argsort(jnp.where(end < begin, -times, times))
+        states: Array = at(times[order])[0][:, jnp.argsort(order)]
+        return states.reshape(start.size, *jnp.shape(t))
+
+    points = jnp.stack([begin, end]) if t_eval is None else jnp.asarray(t_eval, begin.dtype)
+    y, info = at(points)
+    return OdeResult(points, y, sol if dense_output else None, info.converged, info.iterations)

@@ -1,5 +1,12 @@
 # Written by `python -m tools.exports` in tests/, from the table of the module beside it.
 
+from tinyjax.numpy.linalg import eig as eig
+from tinyjax.numpy.linalg import eigvals as eigvals
+from tinyjax.numpy.linalg import eigvalsh as eigvalsh
+from tinyjax.numpy.linalg import lstsq as lstsq
+from tinyjax.numpy.linalg import norm as norm
+from tinyjax.numpy.linalg import pinv as pinv
+from tinyjax.numpy.linalg import svdvals as svdvals
 from tinyjax.scipy.linalg.factors import block_diag as block_diag
 from tinyjax.scipy.linalg.factors import cho_factor as cho_factor
 from tinyjax.scipy.linalg.factors import cho_solve as cho_solve
@@ -33,10 +40,13 @@ from tinyjax.scipy.linalg.functions import hilbert as hilbert
 from tinyjax.scipy.linalg.functions import invhilbert as invhilbert
 from tinyjax.scipy.linalg.functions import invpascal as invpascal
 from tinyjax.scipy.linalg.functions import leslie as leslie
+from tinyjax.scipy.linalg.functions import logm as logm
 from tinyjax.scipy.linalg.functions import pascal as pascal
 from tinyjax.scipy.linalg.functions import polar as polar
 from tinyjax.scipy.linalg.functions import rsf2csf as rsf2csf
 from tinyjax.scipy.linalg.functions import schur as schur
+from tinyjax.scipy.linalg.functions import solve_banded as solve_banded
+from tinyjax.scipy.linalg.functions import solve_continuous_lyapunov as solve_continuous_lyapunov
 from tinyjax.scipy.linalg.functions import solve_sylvester as solve_sylvester
 from tinyjax.scipy.linalg.functions import sqrtm as sqrtm
 from tinyjax.scipy.linalg.functions import toeplitz as toeplitz
@@ -51,8 +61,11 @@ __all__ = [
     'convolution_matrix',
     'det',
     'dft',
+    'eig',
     'eigh',
     'eigh_tridiagonal',
+    'eigvals',
+    'eigvalsh',
     'expm',
     'expm_frechet',
     'fiedler',
@@ -67,19 +80,26 @@ __all__ = [
     'invhilbert',
     'invpascal',
     'leslie',
+    'logm',
+    'lstsq',
     'lu',
     'lu_factor',
     'lu_solve',
+    'norm',
     'pascal',
+    'pinv',
     'polar',
     'qr',
     'qr_multiply',
     'rsf2csf',
     'schur',
     'solve',
+    'solve_banded',
+    'solve_continuous_lyapunov',
     'solve_sylvester',
     'solve_triangular',
     'sqrtm',
     'svd',
+    'svdvals',
     'toeplitz',
 ]

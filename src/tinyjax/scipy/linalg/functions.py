@@ -272,6 +272,21 @@ def funm(
     return out if disp else (out, error)
 
 
+def logm(A: ArrayLike) -> Array:
+    """Return the principal logarithm of a matrix, by ``funm``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import linalg
+        >>> linalg.logm(jnp.diag(jnp.exp(jnp.array([1.0, 2.0])))).round(3)
+        Array([[1., 0.],
+               [0., 2.]], dtype=float32)
+    """
+    value: Array = funm(A, jnp.log)
+    is_real = not dtypes.is_complex(pm.array_of("logm", A).dtype)
+    return value.real if is_real else value
+
+
 # Forms
 
 
@@ -497,6 +512,45 @@ def solve_sylvester(
     sums = of_a[..., :, None] + of_b[..., None, :]
     unsolvable = jnp.any(jnp.abs(sums) < tol, axis=(-2, -1), keepdims=True)
     return jnp.where(unsolvable, jnp.nan, solution)
+
+
+def solve_continuous_lyapunov(a: ArrayLike, q: ArrayLike) -> Array:
+    """Solve ``A X + X A^H = Q``, by ``solve_sylvester``, whose errors these are.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import linalg
+        >>> linalg.solve_continuous_lyapunov(jnp.eye(2), 2 * jnp.eye(2))
+        Array([[1., 0.],
+               [0., 1.]], dtype=float32)
+    """
+    return solve_sylvester(a, ma.mH(jnp.asarray(a)), q)
+
+
+def solve_banded(l_and_u: tuple[int, int], ab: ArrayLike, b: ArrayLike) -> Array:
+    """Solve a system whose matrix is zero but for some diagonals, as a dense one.
+
+    Args:
+        l_and_u: how many diagonals are below, and above, the main one.
+        ab: the diagonals, from the highest on, in rows: element ``(i, j)`` of the matrix is
+            ``ab[u + i - j, j]``.
+        b: the right side, of shape ``(n,)`` or ``(n, k)``.
+
+    Raises:
+        ShapeError: ``ab`` has not as many rows as diagonals.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import linalg
+        >>> linalg.solve_banded((0, 1), jnp.array([[0.0, 1.0], [2.0, 2.0]]), jnp.array([4.0, 4.0]))
+        Array([1., 2.], dtype=float32)
+    """
+    (low, high), rows = l_and_u, pm.floats("solve_banded", ab)[0]
+    if rows.ndim != 2 or len(rows) != low + high + 1:
+        raise ShapeError.got(f"solve_banded takes ab of shape ({low + high + 1}, n)", rows)
+    i, j = np.indices((rows.shape[1],) * 2)
+    inside = (i - j <= low) & (j - i <= high)
+    return jnp.linalg.solve(jnp.where(inside, rows[np.where(inside, high + i - j, 0), j], 0), b)
 
 
 class Options(TypedDict, total=False):

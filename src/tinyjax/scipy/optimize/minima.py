@@ -215,6 +215,70 @@ def minimize_scalar(
     return found._replace(x=found.x[0], jac=found.jac[0])
 
 
+def fmin(
+    func: frames.Function[ArrayLike],
+    x0: ArrayLike,
+    args: tuple[Any, ...] = (),
+    xtol: float = 1e-4,
+    ftol: float = 1e-4,
+    *,
+    disp: bool = False,
+) -> Array:
+    """Return the minimum of ``minimize`` by Nelder and Mead's method; ``disp`` must be false.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.optimize import fmin
+        >>> fmin(lambda x: jnp.sum((x - 1.0) ** 2), jnp.zeros(2)).round(2)
+        Array([1., 1.], dtype=float32)
+    """
+    if disp:
+        raise ArgumentError("fmin of compiled programs prints nothing: say disp=False.")
+    options = {"xatol": xtol, "fatol": ftol}
+    return minimize(func, x0, args, method="Nelder-Mead", options=options).x
+
+
+def differential_evolution(
+    func: frames.Function[ArrayLike], bounds: Bounds, args: tuple[Any, ...] = (), **options: Any
+) -> bfgs.OptimizeResults:
+    """Find the least minimum between bounds, by ``scipy.optimize.differential_evolution``.
+
+    Args:
+        func: takes a vector and ``args``; returns a real scalar.
+        bounds: as ``minimize`` takes them.
+        args: further arguments.
+        **options: SciPy's; a ``seed`` gives the same result each time.
+
+    Returns:
+        The minimum, differentiable as that of ``minimize`` is.
+
+    Raises:
+        ArgumentError: ``func`` returns no scalar, or SciPy refuses an argument.
+        PlatformError: SciPy is not installed.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.optimize import differential_evolution
+        >>> wave = lambda x: jnp.sum(x**2 - jnp.cos(9 * x))
+        >>> differential_evolution(wave, [(-4.0, 5.0)], seed=0).x.round(3) + 0.0
+        Array([0.], dtype=float32)
+    """
+    size = np.size(bounds.lb) if hasattr(bounds, "lb") else len(bounds)
+    name, (x, dtype) = "differential_evolution", on_host.first_guess("", jnp.zeros(size))
+    problem, staged = program(name, func, x, args, bounds, [])
+    value = jit(staged.value)
+
+    def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
+        ends = on_host.scipy_optimize().Bounds(*map(np.asarray, consts[-2:]))
+        at = on_host.caller(value, consts)
+        found = on_host.scipy_optimize().differential_evolution(
+            lambda x: float(at(x)), ends, **options
+        )
+        return found.x, found
+
+    return staged.result(name, problem, search, dtype)
+
+
 def _is_constraint(given: Any) -> bool:
     return isinstance(given, Mapping) or hasattr(given, "lb")
 

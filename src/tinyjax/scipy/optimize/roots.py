@@ -222,6 +222,54 @@ def root_scalar(  # noqa: PLR0913
     return RootResults(at[0].astype(dtype), report.success, report.nit, report.nfev)
 
 
+def fsolve(func: frames.Function[ArrayLike], x0: ArrayLike, args: tuple[Any, ...] = ()) -> Array:
+    """Return the ``x`` of ``root``; NaN where SciPy finds none.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.optimize import fsolve
+        >>> fsolve(lambda x: x**2 - 4.0, jnp.ones(1)).round(3)
+        Array([2.], dtype=float32)
+    """
+    result = root(func, x0, args)
+    return jnp.where(result.success, result.x, jnp.nan)
+
+
+def brentq(f: frames.Function[ArrayLike], a: float, b: float, args: tuple[Any, ...] = ()) -> Array:
+    """Return the root between ``a`` and ``b``, where ``f`` differs in sign; see ``root_scalar``.
+
+    Example:
+        >>> from tinyjax.scipy.optimize import brentq
+        >>> round(float(brentq(lambda x: x**2 - 4.0, 0.0, 5.0)), 3)
+        2.0
+    """
+    return root_scalar(f, args, "brentq", (a, b)).root
+
+
+def newton(func: frames.Function[ArrayLike], x0: float, args: tuple[Any, ...] = ()) -> Array:
+    """Return a root near ``x0``; NaN where Newton's method finds none; see ``root_scalar``.
+
+    Example:
+        >>> from tinyjax.scipy.optimize import newton
+        >>> round(float(newton(lambda x: x**2 - 4.0, 1.0)), 3)
+        2.0
+    """
+    result = root_scalar(func, args, "newton", x0=x0)
+    return jnp.where(result.converged, result.root, jnp.nan)
+
+
+def fixed_point(func: Callable[[Array], Array], x0: ArrayLike) -> Array:
+    """Return a point that ``func`` maps to itself, by ``fsolve``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.optimize import fixed_point
+        >>> fixed_point(jnp.cos, 1.0).round(3)
+        Array(0.739, dtype=float32)
+    """
+    return fsolve(lambda x: func(x) - x, x0)
+
+
 def _slopes(fun: vectors.VectorFunction) -> vectors.VectorFunction:
     def slopes(consts: Sequence[Array], x: Array) -> Array:
         matrix: Array = api.jacfwd(lambda x: fun(consts, x))(x)

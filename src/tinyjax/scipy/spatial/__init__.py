@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tinyjax.scipy.spatial import transform
+from tinyjax.scipy.spatial import distance, transform
 
-__all__ = ["transform"]
+__all__ = ["distance", "transform"]

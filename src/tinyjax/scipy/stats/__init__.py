@@ -9,10 +9,14 @@ __all__, __getattr__, __dir__ = namespace(
     {
         "density": "gaussian_kde",
         "ranking": "mode rankdata sem",
+        "summaries": (
+            "SignificanceResult entropy f_oneway gmean iqr ks_2samp kurtosis linregress "
+            "pearsonr skew spearmanr ttest_1samp ttest_ind ttest_rel zscore"
+        ),
         "": (
             "bernoulli beta betabinom binom cauchy chi2 dirichlet expon gamma gennorm geom "
-            "gumbel_l gumbel_r laplace logistic multinomial multivariate_normal nbinom norm "
-            "pareto poisson t truncnorm uniform vonmises wrapcauchy"
+            "gumbel_l gumbel_r laplace logistic multinomial multivariate_normal nbinom "
+            "norm pareto poisson t truncnorm uniform vonmises wrapcauchy"
         ),
     },
 )

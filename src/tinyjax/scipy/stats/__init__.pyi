@@ -30,8 +30,24 @@ from tinyjax.scipy.stats.density import gaussian_kde as gaussian_kde
 from tinyjax.scipy.stats.ranking import mode as mode
 from tinyjax.scipy.stats.ranking import rankdata as rankdata
 from tinyjax.scipy.stats.ranking import sem as sem
+from tinyjax.scipy.stats.summaries import SignificanceResult as SignificanceResult
+from tinyjax.scipy.stats.summaries import entropy as entropy
+from tinyjax.scipy.stats.summaries import f_oneway as f_oneway
+from tinyjax.scipy.stats.summaries import gmean as gmean
+from tinyjax.scipy.stats.summaries import iqr as iqr
+from tinyjax.scipy.stats.summaries import ks_2samp as ks_2samp
+from tinyjax.scipy.stats.summaries import kurtosis as kurtosis
+from tinyjax.scipy.stats.summaries import linregress as linregress
+from tinyjax.scipy.stats.summaries import pearsonr as pearsonr
+from tinyjax.scipy.stats.summaries import skew as skew
+from tinyjax.scipy.stats.summaries import spearmanr as spearmanr
+from tinyjax.scipy.stats.summaries import ttest_1samp as ttest_1samp
+from tinyjax.scipy.stats.summaries import ttest_ind as ttest_ind
+from tinyjax.scipy.stats.summaries import ttest_rel as ttest_rel
+from tinyjax.scipy.stats.summaries import zscore as zscore
 
 __all__ = [
+    'SignificanceResult',
     'bernoulli',
     'beta',
     'betabinom',
@@ -39,14 +55,21 @@ __all__ = [
     'cauchy',
     'chi2',
     'dirichlet',
+    'entropy',
     'expon',
+    'f_oneway',
     'gamma',
     'gaussian_kde',
     'gennorm',
     'geom',
+    'gmean',
     'gumbel_l',
     'gumbel_r',
+    'iqr',
+    'ks_2samp',
+    'kurtosis',
     'laplace',
+    'linregress',
     'logistic',
     'mode',
     'multinomial',
@@ -54,12 +77,19 @@ __all__ = [
     'nbinom',
     'norm',
     'pareto',
+    'pearsonr',
     'poisson',
     'rankdata',
     'sem',
+    'skew',
+    'spearmanr',
     't',
     'truncnorm',
+    'ttest_1samp',
+    'ttest_ind',
+    'ttest_rel',
     'uniform',
     'vonmises',
     'wrapcauchy',
+    'zscore',
 ]

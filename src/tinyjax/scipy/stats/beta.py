@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tinyjax.scipy.special import betainc, betaln, xlog1py, xlogy
-from tinyjax.scipy.stats.distribution import Array, Family, ew, pick, x_a_b
+from tinyjax.scipy.special import betainc, betainccinv, betaincinv, betaln, xlog1py, xlogy
+from tinyjax.scipy.stats.distribution import Array, Family, ew, pick, q_a_b, x_a_b
 
 _at: Final = Family(
     __name__, x_a_b, "0.3, 2.0, 3.0", keeps_nan=True, a="real, above 0", b="real, above 0"
 )
+_quantile: Final = Family(__name__, q_a_b, "0.3, 2.0, 3.0", a="real, above 0", b="real, above 0")
 
 
 def _unit(x: Array, loc: Array, scale: Array) -> tuple[Array, Array]:
@@ -42,3 +43,9 @@ cdf: Final = _at.define("cdf", _cdf, 0.3483)
 logcdf: Final = _at.log("logcdf", -1.0547)
 sf: Final = _at.define("sf", _sf, 0.6517)
 logsf: Final = _at.log("logsf", -0.4282)
+ppf: Final = _quantile.define(
+    "ppf", lambda q, a, b, loc, scale: loc + scale * betaincinv(a, b, q), 0.2724
+)
+isf: Final = _quantile.define(
+    "isf", lambda q, a, b, loc, scale: loc + scale * betainccinv(a, b, q), 0.5084
+)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tinyjax.scipy.special import gammaln, xlog1py, xlogy
-from tinyjax.scipy.stats.distribution import Array, Family, k_n_p, pick
+from tinyjax.scipy.special import betainc, gammaln, xlog1py, xlogy
+from tinyjax.scipy.stats.distribution import Array, Family, ew, k_n_p, pick
 
 _at: Final = Family(
     __name__,
@@ -27,5 +27,14 @@ def _logpmf(k: Array, n: Array, p: Array, loc: Array) -> Array:
     return pick((y >= 0) & (y < n + 1), value, -math.inf)
 
 
+def _cdf(k: Array, n: Array, p: Array, loc: Array) -> Array:
+    y = ew.floor(k - loc)
+    inside = (y >= 0) & (y < n)
+    value = betainc(pick(inside, n - y, 1.0), pick(inside, y + 1, 1.0), 1 - p)
+    return pick(inside, value, pick(y < 0, 0.0, 1.0))
+
+
 logpmf: Final = _at.define("logpmf", _logpmf, -1.1754)
 pmf: Final = _at.exp("pmf", 0.3087)
+cdf: Final = _at.define("cdf", _cdf, 0.8369)
+logcdf: Final = _at.log("logcdf", -0.178)

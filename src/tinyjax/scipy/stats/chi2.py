@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from tinyjax.scipy.stats import gamma
-from tinyjax.scipy.stats.distribution import Array, Family, Formula, x_df
+from tinyjax.scipy.stats.distribution import Array, Family, Formula, q_df, x_df
 
 _at: Final = Family(
     __name__, x_df, "1.5, 3.0", keeps_nan=True, df="real, above 0: the degrees of freedom"
 )
+_quantile: Final = Family(__name__, q_df, "0.3, 3.0", df="real, above 0: the degrees of freedom")
 
 
 def _of_gamma(formula: Formula) -> Formula:
@@ -25,3 +26,5 @@ cdf: Final = _at.define("cdf", _of_gamma(gamma.below), 0.3177)
 logcdf: Final = _at.log("logcdf", -1.1466)
 sf: Final = _at.define("sf", _of_gamma(gamma.above), 0.6823)
 logsf: Final = _at.log("logsf", -0.3823)
+ppf: Final = _quantile.define("ppf", _of_gamma(gamma.quantile), 1.4237)
+isf: Final = _quantile.define("isf", _of_gamma(gamma.upper_quantile), 3.6649)

@@ -41,6 +41,9 @@ _RETURNS: Final = {
     "ppf": "the value below which a share ``{}`` of the probability lies",
     "entropy": "the entropy, in natural units",
     "isf": "the value above which a share ``{}`` of the probability lies",
+    "mean": "the mean",
+    "var": "the variance",
+    "std": "the standard deviation",
 }
 #: What becomes of it at the edges.
 _EDGES: Final = {
@@ -53,7 +56,8 @@ _EDGES: Final = {
     "logsf": "It is 0 below the support, and -inf above.",
     "sf": "It is 1 below the support, and 0 above: what ``cdf`` leaves, without its rounding to 1.",
     "ppf": "It undoes ``cdf``: the ends of the support for 0 and 1, NaN for what is no share.",
-    "entropy": "It is the expected value of ``-logpmf``.",
+    "entropy": "It is the expected value of ``-logpmf``, or of ``-logpdf``.",
+    **dict.fromkeys(("mean", "var", "std"), "It is NaN or infinite where there is none."),
     "isf": "It undoes ``sf``: the ends of the support for 1 and 0, NaN for what is no share.",
 }
 #: What arguments are of which a family does not say it.
@@ -79,6 +83,23 @@ def q_loc_scale(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Opera
 def p_loc_scale(p: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Operands:
     """Take those of a quantile by the name ``p``."""
     return p, loc, scale
+
+
+def loc_scale(loc: ArrayLike = 0, scale: ArrayLike = 1) -> Operands:
+    """Take those of a whole distribution."""
+    return loc, scale
+
+
+def q_df(q: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Operands:
+    """Take those of a quantile with degrees of freedom."""
+    return q, df, loc, scale
+
+
+def q_a_b(
+    q: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Operands:
+    """Take those of a quantile with two parameters."""
+    return q, a, b, loc, scale
 
 
 def x_df(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Operands:
@@ -150,8 +171,9 @@ class Family(Generic[P]):
         def evaluate(*operands: Array) -> Array:
             if self._standard:
                 x, *shapes, loc, scale = operands
-                return formula(ew.div(ew.sub(x, loc), scale), *shapes, scale)
-            result = formula(*operands)
+                result = formula(ew.div(ew.sub(x, loc), scale), *shapes, scale)
+            else:
+                result = formula(*operands)
             return unless_nan(result, *operands) if self._keeps_nan else result
 
         self._formulas[name] = evaluate

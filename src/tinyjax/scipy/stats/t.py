@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tinyjax.scipy.special import gammaln
-from tinyjax.scipy.stats.distribution import Array, Family, ew, pick, x_df
+from tinyjax.scipy.special import gammaln, stdtr, stdtrit
+from tinyjax.scipy.stats.distribution import Array, Family, ew, pick, q_df, x_df
 
 _at: Final = Family(
     __name__, x_df, "0.5, 3.0", standard=True, df="real, above 0: the degrees of freedom"
 )
+_quantile: Final = Family(__name__, q_df, "0.975, 3.0", df="real, above 0: the degrees of freedom")
 
 
 def _logpdf(z: Array, df: Array, scale: Array) -> Array:
@@ -24,3 +25,11 @@ def _logpdf(z: Array, df: Array, scale: Array) -> Array:
 
 logpdf: Final = _at.define("logpdf", _logpdf, -1.161)
 pdf: Final = _at.exp("pdf", 0.3132)
+cdf: Final = _at.define("cdf", lambda z, df, scale: stdtr(df, z), 0.6743)
+logcdf: Final = _at.log("logcdf", -0.3941)
+sf: Final = _at.define("sf", lambda z, df, scale: stdtr(df, -z), 0.3257)
+logsf: Final = _at.log("logsf", -1.1217)
+ppf: Final = _quantile.define("ppf", lambda q, df, loc, scale: loc + scale * stdtrit(df, q), 3.1824)
+isf: Final = _quantile.define(
+    "isf", lambda q, df, loc, scale: loc - scale * stdtrit(df, q), 3.1824, at="0.025, 3.0"
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import Literal
+from typing import Final, Literal, get_args
 
 import tinyjax.numpy as jnp
 from tinyjax import errors
@@ -13,10 +13,13 @@ from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.core.values.integers import listed
 from tinyjax.numpy.promotion import array_of, check_option, inexact, strong
+from tinyjax.scipy.interpolate import splines
 
 lazy.answer_for(__name__, "RegularGridInterpolator")
 
-Method = Literal["linear", "nearest"]
+Method = Literal["linear", "nearest", "slinear", "cubic", "quintic"]
+#: The methods that are tensor products of splines, and their degrees.
+_DEGREES: Final = {"slinear": 1, "cubic": 3, "quintic": 5}
 
 
 class RegularGridInterpolator:
@@ -25,7 +28,8 @@ class RegularGridInterpolator:
     Args:
         points: for each axis the coordinates of the grid's lines, ascending, at least two.
         values: at the grid's points; may have more axes, which results have too.
-        method: ``"linear"``, in each axis, or ``"nearest"``.
+        method: ``"linear"``, in each axis, or ``"nearest"``; splines of degree 1, 3 or 5 by
+            ``"slinear"``, ``"cubic"``, ``"quintic"``, which need more lines than that.
         bounds_error: must be False.
         fill_value: what is outside the grid; None to extrapolate.
 
@@ -105,7 +109,10 @@ class RegularGridInterpolator:
             shares.append((x - line[cell]) / (line[cell + 1] - line[cell]))
             outside = outside | (x < line[0]) | (x > line[-1])
         further = (1,) * (self.values.ndim - len(self.grid))
-        if kind == "nearest":
+        if kind in _DEGREES:
+            values = self._smooth(kind, [x.ravel() for x in columns])
+            values = values.reshape(*shape, *self.values.shape[len(self.grid) :])
+        elif kind == "nearest":
             nearest = [jnp.where(s <= 0.5, i, i + 1) for i, s in zip(cells, shares, strict=True)]
             values = self.values[tuple(nearest)]
         else:
@@ -120,6 +127,24 @@ class RegularGridInterpolator:
             return values
         return jnp.where(outside.reshape(*shape, *further), self.fill_value, values)
 
+    def _smooth(self, kind: Method, columns: list[Array]) -> Array:
+        """Interpolate along one axis after the other at each point."""
+        for line in self.grid:
+            if line.size <= _DEGREES[kind]:
+                raise errors.ShapeError.got(
+                    f"RegularGridInterpolator by {kind!r} needs more than {_DEGREES[kind]} lines "
+                    "along each axis",
+                    line,
+                )
+        first, *others = (
+            splines.weights(line, _DEGREES[kind], x)
+            for line, x in zip(self.grid, columns, strict=True)
+        )
+        values = jnp.tensordot(first, self.values, 1)
+        for weights in others:
+            values = jnp.einsum("pi,pi...->p...", weights, values)
+        return values
+
     def _places(self, xi: ArrayLike | tuple[ArrayLike, ...]) -> Array:
         name = "RegularGridInterpolator"
         if isinstance(xi, tuple):
@@ -132,5 +157,5 @@ class RegularGridInterpolator:
 
 
 def _checked(method: Method) -> Method:
-    check_option("RegularGridInterpolator", "method", method, ("linear", "nearest"))
+    check_option("RegularGridInterpolator", "method", method, get_args(Method))
     return method

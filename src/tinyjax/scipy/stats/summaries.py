@@ -1,0 +1,332 @@
+"""Moments, correlations and tests of samples.
+
+``a`` is real, along ``axis``, or the whole array where that is None.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+import tinyjax.numpy as jnp
+from tinyjax._base import lazy
+from tinyjax.core.values import Array, ArrayLike
+from tinyjax.errors import ShapeError
+from tinyjax.numpy import promotion as pm
+from tinyjax.scipy.special import betaincc, kolmogorov, rel_entr, stdtr
+from tinyjax.scipy.stats.ranking import rankdata
+
+lazy.answer_for(
+    __name__,
+    "SignificanceResult entropy f_oneway gmean iqr ks_2samp kurtosis linregress pearsonr "
+    "skew spearmanr ttest_1samp ttest_ind ttest_rel zscore",
+)
+
+
+class SignificanceResult(NamedTuple):
+    """A test's statistic and its p-value.
+
+    Example:
+        >>> from tinyjax.scipy import stats
+        >>> stats.ttest_1samp([1.0, 2.0, 3.0], 2.0).pvalue
+        Array(1., dtype=float32)
+    """
+
+    statistic: Array
+    pvalue: Array
+
+
+class LinregressResult(NamedTuple):
+    """What ``linregress`` returns."""
+
+    slope: Array
+    intercept: Array
+    rvalue: Array
+    pvalue: Array
+    stderr: Array
+
+
+def _rows(name: str, a: Any, axis: int | None) -> Array:
+    """Return samples with their axis last."""
+    x = pm.strong(jnp.asarray(a) * 1.0) if isinstance(a, list) else pm.floats(name, a)[0]
+    x = jnp.ravel(x) if axis is None else jnp.moveaxis(x, axis, -1)
+    if not x.shape[-1]:
+        raise ShapeError.got(f"{name} takes at least one value along the axis", x)
+    return x
+
+
+def zscore(a: ArrayLike, axis: int | None = 0, ddof: int = 0) -> Array:
+    """Return the distances of values from their mean, in standard deviations.
+
+    Example:
+        >>> import numpy as np
+
+    import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import stats
+        >>> stats.zscore(jnp.array([1.0, 2.0, 2.0, 3.0])).round(3)
+        Array([-1.414,  0.   ,  0.   ,  1.414], dtype=float32)
+    """
+    (x,) = pm.floats("zscore", a)
+    spread = jnp.std(x, axis, ddof=ddof, keepdims=True)
+    return (x - jnp.mean(x, axis, keepdims=True)) / spread
+
+
+def _moment(x: Array, order: int, bias: bool) -> Array:
+    """Return the third or fourth moment, standardised; corrected for the sample's size."""
+    n, centred = x.shape[-1], x - x.mean(-1, keepdims=True)
+    value: Array = jnp.mean(centred**order, -1) / jnp.mean(centred**2, -1) ** (order / 2)
+    if bias or n < order:
+        return value
+    if order == 3:
+        return value * float(np.sqrt((n - 1) * n)) / (n - 2)
+    return ((n**2 - 1) * value - 3 * (n - 1) ** 2) / (n - 2) / (n - 3) + 3
+
+
+def skew(a: ArrayLike, axis: int | None = 0, bias: bool = True) -> Array:
+    """Return the third standardised moment; ``bias`` False corrects for the sample's size.
+
+    Example:
+        >>> import numpy as np
+
+    import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import stats
+        >>> stats.skew(jnp.array([1.0, 1.0, 4.0])).round(3)
+        Array(0.707, dtype=float32)
+    """
+    return _moment(_rows("skew", a, axis), 3, bias)
+
+
+def kurtosis(a: ArrayLike, axis: int | None = 0, fisher: bool = True, bias: bool = True) -> Array:
+    """Return the fourth standardised moment, less that of a normal distribution if ``fisher``.
+
+    Example:
+        >>> import numpy as np
+
+    import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import stats
+        >>> stats.kurtosis(jnp.array([1.0, 2.0, 3.0])).round(3)
+        Array(-1.5, dtype=float32)
+    """
+    return _moment(_rows("kurtosis", a, axis), 4, bias) - 3 * fisher
+
+
+def gmean(a: ArrayLike, axis: int | None = 0) -> Array:
+    """Return the geometric mean of values.
+
+    Example:
+        >>> import numpy as np
+
+    import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import stats
+        >>> stats.gmean(jnp.array([1.0, 4.0])).round(3)
+        Array(2., dtype=float32)
+    """
+    return jnp.exp(jnp.mean(jnp.log(_rows("gmean", a, axis)), -1))
+
+
+def iqr(a: ArrayLike, axis: int | None = None, rng: tuple[float, float] = (25, 75)) -> Array:
+    """Return the distance between two percentiles of values.
+
+    Example:
+        >>> import numpy as np
+
+    import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import stats
+        >>> stats.iqr(jnp.arange(5.0))
+        Array(2., dtype=float32)
+    """
+    low, high = jnp.percentile(_rows("iqr", a, axis), jnp.asarray(rng), -1)
+    return high - low
+
+
+def entropy(
+    pk: ArrayLike, qk: ArrayLike | None = None, base: float | None = None, axis: int = 0
+) -> Array:
+    """Return the entropy of shares, which are normalised, or that relative to other ones.
+
+    Example:
+        >>> import numpy as np
+
+    import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import stats
+        >>> stats.entropy(jnp.array([1.0, 1.0]), base=2)
+        Array(1., dtype=float32)
+    """
+    p = _rows("entropy", pk, axis)
+    p = p / p.sum(-1, keepdims=True)
+    q = jnp.ones(()) if qk is None else _rows("entropy", qk, axis)
+    q = q if qk is None else q / q.sum(-1, keepdims=True)
+    value = rel_entr(p, q).sum(-1) * (-1 if qk is None else 1)
+    return value if base is None else value / jnp.log(jnp.asarray(base, value.dtype))
+
+
+def _of_t(t: Array, df: ArrayLike) -> SignificanceResult:
+    return SignificanceResult(t, 2 * stdtr(jnp.asarray(df, t.dtype), -jnp.abs(t)))
+
+
+def _correlation(x: Array, y: Array) -> SignificanceResult:
+    if x.shape != y.shape or x.shape[-1] < 2:
+        raise ShapeError.got("a correlation takes samples of one size, at least two", x, y)
+    x, y = (z - z.mean(-1, keepdims=True) for z in (x, y))
+    squares = (x * x).sum(-1) * (y * y).sum(-1)
+    r, df = (x * y).sum(-1) / jnp.sqrt(squares), x.shape[-1] - 2
+    below = jnp.abs(r) < 1
+    t = r * jnp.sqrt(df / jnp.where(below, 1 - r * r, 1))
+    pvalue = _of_t(t, df).pvalue if df else jnp.ones_like(r)
+    return SignificanceResult(r, jnp.where(below, pvalue, 1.0 * (df == 0)))
+
+
+def pearsonr(x: ArrayLike, y: ArrayLike, *, axis: int | None = 0) -> SignificanceResult:
+    """Return the linear correlation of two samples, with the p-value of none (two-sided).
+
+    Raises:
+        ShapeError: the samples differ in size.
+
+    Example:
+        >>> import numpy as np
+
+    import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import stats
+        >>> stats.pearsonr(jnp.arange(3.0), jnp.array([0.0, 1.0, 1.0])).statistic.round(3)
+        Array(0.866, dtype=float32)
+    """
+    return _correlation(_rows("pearsonr", x, axis), _rows("pearsonr", y, axis))
+
+
+def spearmanr(a: ArrayLike, b: ArrayLike) -> SignificanceResult:
+    """Return the correlation of the ranks of two vectors, whose derivative is zero.
+
+    Errors are those of ``pearsonr``.
+
+    Example:
+        >>> import numpy as np
+
+    import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import stats
+        >>> stats.spearmanr(jnp.arange(3.0), jnp.array([1.0, 9.0, 2.0])).statistic.round(3)
+        Array(0.5, dtype=float32)
+    """
+    return _correlation(rankdata(a), rankdata(b))
+
+
+def linregress(x: ArrayLike, y: ArrayLike) -> LinregressResult:
+    """Fit a line to two vectors; the p-value is that of no slope.
+
+    Errors are those of ``pearsonr``.
+
+    Example:
+        >>> import numpy as np
+
+    import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import stats
+        >>> line = stats.linregress(jnp.arange(3.0), jnp.array([1.0, 3.0, 5.5]))
+        >>> line.slope, line.intercept.round(3)
+        (Array(2.2499998, dtype=float32), Array(0.917, dtype=float32))
+    """
+    at, values = pm.floats("linregress", x, y)
+    r, pvalue = _correlation(at, values)
+    slope = r * jnp.std(values) / jnp.std(at)
+    error = jnp.sqrt((1 - r * r) / max(at.size - 2, 1)) * jnp.std(values) / jnp.std(at)
+    return LinregressResult(slope, values.mean() - slope * at.mean(), r, pvalue, error)
+
+
+def ttest_1samp(a: ArrayLike, popmean: ArrayLike, axis: int | None = 0) -> SignificanceResult:
+    """Test whether the mean of a sample is ``popmean`` (two-sided).
+
+    Example:
+        >>> import numpy as np
+
+    import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import stats
+        >>> stats.ttest_1samp(jnp.array([1.0, 2.0, 3.0]), 1.0).statistic.round(3)
+        Array(1.732, dtype=float32)
+    """
+    x = _rows("ttest_1samp", a, axis)
+    n = x.shape[-1]
+    return _of_t((x.mean(-1) - popmean) / jnp.sqrt(x.var(-1, ddof=1) / n), n - 1)
+
+
+def ttest_rel(a: ArrayLike, b: ArrayLike, axis: int | None = 0) -> SignificanceResult:
+    """Test whether paired samples have the same mean (two-sided).
+
+    Example:
+        >>> import numpy as np
+
+    import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import stats
+        >>> stats.ttest_rel(jnp.array([1.0, 2.0, 3.0]), jnp.zeros(3)).statistic.round(3)
+        Array(3.464, dtype=float32)
+    """
+    x, y = pm.floats("ttest_rel", a, b)
+    return ttest_1samp(x - y, 0.0, axis)
+
+
+def ttest_ind(
+    a: ArrayLike, b: ArrayLike, *, axis: int | None = 0, equal_var: bool = True
+) -> SignificanceResult:
+    """Test whether two samples have the same mean (two-sided), of the same variance or by Welch.
+
+    Example:
+        >>> import numpy as np
+
+    import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import stats
+        >>> stats.ttest_ind(jnp.array([1.0, 2.0, 3.0]), jnp.array([2.0, 4.0])).statistic.round(3)
+        Array(-0.949, dtype=float32)
+    """
+    x, y = _rows("ttest_ind", a, axis), _rows("ttest_ind", b, axis)
+    n, m = x.shape[-1], y.shape[-1]
+    p, q = x.var(-1, ddof=1) / n, y.var(-1, ddof=1) / m
+    df: ArrayLike = n + m - 2
+    square = (p * n * (n - 1) + q * m * (m - 1)) / (n + m - 2) * (1 / n + 1 / m)
+    if not equal_var:
+        square, df = p + q, (p + q) ** 2 / (p**2 / (n - 1) + q**2 / (m - 1))
+    return _of_t((x.mean(-1) - y.mean(-1)) / jnp.sqrt(square), df)
+
+
+def f_oneway(*samples: ArrayLike, axis: int = 0) -> SignificanceResult:
+    """Test whether several samples have the same mean, by the analysis of variance.
+
+    Example:
+        >>> import numpy as np
+
+    import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import stats
+        >>> stats.f_oneway(jnp.array([1.0, 2.0]), jnp.array([3.0, 5.0])).statistic.round(3)
+        Array(5., dtype=float32)
+    """
+    groups = [_rows("f_oneway", a, axis) for a in samples]
+    whole = jnp.concatenate(groups, -1)
+    mean, between = whole.mean(-1), len(groups) - 1
+    within = whole.shape[-1] - len(groups)
+    spread = sum(g.shape[-1] * (g.mean(-1) - mean) ** 2 for g in groups) / between
+    rest = sum(((g - g.mean(-1, keepdims=True)) ** 2).sum(-1) for g in groups) / within
+    ratio = jnp.asarray(spread / rest)
+    share = between * ratio / (between * ratio + within)
+    return SignificanceResult(ratio, betaincc(between / 2, within / 2, share))
+
+
+def ks_2samp(
+    data1: ArrayLike, data2: ArrayLike, *, method: Literal["asymp"] = "asymp"
+) -> SignificanceResult:
+    """Test by Kolmogorov and Smirnov whether two vectors have one distribution (two-sided).
+
+    The p-value is the asymptotic one, which is the only ``method``.
+
+    Example:
+        >>> import numpy as np
+
+    import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import stats
+        >>> stats.ks_2samp(jnp.arange(4.0), jnp.arange(4.0) + 2.0).statistic
+        Array(0.5, dtype=float32)
+    """
+    pm.check_option("ks_2samp", "method", method, ("asymp",))
+    x, y = (jnp.sort(a) for a in pm.floats("ks_2samp", data1, data2))
+    both = jnp.concatenate([x, y])
+    below = [jnp.searchsorted(a, both, "right").astype(a.dtype) / a.size for a in (x, y)]
+    distance = jnp.max(jnp.abs(below[0] - below[1]))
+    return SignificanceResult(
+        distance, kolmogorov(distance * (x.size * y.size / (x.size + y.size)) ** 0.5)
+    )

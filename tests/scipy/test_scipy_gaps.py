@@ -1,0 +1,217 @@
+"""Interpolants, integrals, filters and programs beside SciPy's: their options, and their errors."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.integrate
+import scipy.interpolate
+import scipy.ndimage
+import scipy.optimize
+import scipy.signal
+import scipy.spatial.distance
+import scipy.stats
+
+import tinyjax
+import tinyjax.numpy as jnp
+from raising import raises
+from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.scipy import integrate, interpolate, ndimage, optimize, signal, spatial, stats
+
+X = np.array([0.0, 1.0, 2.5, 3.0, 4.5, 6.0])
+Y = np.array([[0.5, 1.0], [1.2, -1.0], [2.3, 0.3], [1.7, 0.0], [0.9, 2.0], [0.5, 1.0]])
+AT = np.array([[-0.5, 0.0, 0.7], [2.5, 6.0, 7.0]])
+IMAGE = np.sin(np.arange(42.0).reshape(6, 7) ** 1.3)
+
+
+def close(ours: Any, theirs: Any, tol: float = 1e-9) -> None:
+    np.testing.assert_allclose(np.asarray(ours), theirs, tol, tol)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 6])
+@pytest.mark.parametrize(
+    "bc_type",
+    ["not-a-knot", "natural", "clamped", "periodic", ("natural", (1, 0.5)), ((2, 1.0), "clamped")],
+    ids=str,
+)
+def test_boundary_conditions(n: int, bc_type: Any) -> None:
+    y = np.concatenate([Y[: n - 1], Y[:1]]) if bc_type == "periodic" else Y[:n]
+    if isinstance(bc_type, tuple):
+        y = y[:, 0]
+    ours = interpolate.CubicSpline(X[:n], y, bc_type=bc_type)
+    theirs = scipy.interpolate.CubicSpline(X[:n], y, bc_type=bc_type)
+    for nu in (0, 1, 2):
+        close(ours(AT, nu), theirs(AT, nu), 1e-8)
+    close(ours.integrate(0.2, 0.9), theirs.integrate(0.2, 0.9))
+
+
+@pytest.mark.parametrize("n", [2, 3, 6])
+@pytest.mark.parametrize("name", ["PchipInterpolator", "Akima1DInterpolator"])
+def test_local_interpolants(name: str, n: int) -> None:
+    values = Y[:n].T
+    ours = getattr(interpolate, name)(X[:n], values, axis=1)
+    theirs = getattr(scipy.interpolate, name)(X[:n], values, axis=1)
+    close(ours(AT), theirs(AT))
+    close(ours.derivative()(AT), theirs(AT, 1))
+
+
+def test_makima() -> None:
+    theirs = scipy.interpolate.Akima1DInterpolator(X, Y, method="makima")
+    close(interpolate.Akima1DInterpolator(X, Y, method="makima")(AT), theirs(AT))
+
+
+@pytest.mark.parametrize("kind", ["linear", "cubic", "nearest", "previous"])
+def test_kinds_of_interp1d(kind: str) -> None:
+    at = np.array([0.0, 0.4, 0.6, 2.5, 5.9, 6.0])
+    close(interpolate.interp1d(X, Y.T, kind)(at), scipy.interpolate.interp1d(X, Y.T, kind)(at))
+
+
+@pytest.mark.parametrize("k", [0, 1, 2, 3, 5])
+def test_splines(k: int) -> None:
+    ours = interpolate.make_interp_spline(X, Y, k)
+    theirs = scipy.interpolate.make_interp_spline(X, Y, k)
+    close(ours.t, theirs.t)
+    close(ours(AT[1]), theirs(AT[1]), 1e-7)
+    if k > 1:
+        close(ours(AT[1], 2), theirs(AT[1], 2), 1e-7)
+
+
+@pytest.mark.parametrize("method", ["slinear", "cubic", "quintic"])
+def test_splines_on_grids(method: Any) -> None:
+    axes, at = (X, np.arange(7.0)), np.array([[0.3, 1.2], [4.4, 5.5], [6.0, 0.0]])
+    theirs = scipy.interpolate.RegularGridInterpolator(axes, IMAGE, method)
+    close(interpolate.RegularGridInterpolator(axes, IMAGE, method)(at), theirs(at), 1e-4)
+
+
+INTEGRALS: list[tuple[Callable[[Any, Any], Any], float, float, dict[str, Any]]] = [
+    (lambda m, x: m.log(x), 0.0, 1.0, {}),
+    (lambda m, x: m.exp(-x * x), -np.inf, np.inf, {}),
+    (lambda m, x: m.exp(x), 1.0, -np.inf, {}),
+    (lambda m, x: m.exp(-x), np.inf, 0.5, {}),
+    (lambda m, x: m.sin(1 / x), 0.01, 1.0, {"limit": 99}),
+    (lambda m, x: m.where(x < 0.3, 0.0, 1.0), 0.0, 1.0, {"points": [0.3]}),
+]
+
+
+@pytest.mark.parametrize("row", INTEGRALS, ids=range(len(INTEGRALS)))
+def test_integrals(row: Any) -> None:
+    fun, a, b, options = row
+    value, error = integrate.quad(lambda x: fun(jnp, x), np.float64(a), np.float64(b), **options)
+    theirs = scipy.integrate.quad(lambda x: fun(np, x), a, b, **options)[0]
+    assert abs(value - theirs) <= max(1.5e-8, 2 * error)
+    assert error < 1e-7
+
+
+def test_an_integral_that_does_not_converge_says_so() -> None:
+    value, error = integrate.quad(lambda x: jnp.abs(x - 0.3) ** -0.9, 0.0, 1.0, limit=10)
+    assert error > 1e-3
+    mapped = tinyjax.vmap(tinyjax.grad(lambda k: integrate.quad(lambda x: k * x**2, 0.0, k)[0]))
+    close(tinyjax.jit(mapped)(np.array([1.0, 2.0])), [4 / 3, 32 / 3])
+    with raises(ArgumentError, match="must return a real scalar"):
+        integrate.quad(lambda x: jnp.ones(2) * x, 0.0, 1.0)
+    assert np.isfinite(float(value))
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 7, 8])
+def test_integrals_of_samples(n: int) -> None:
+    x, y = np.cumsum(np.arange(1.0, n + 1) ** 0.5), np.sin(np.arange(2.0 * n).reshape(2, n))
+    close(integrate.simpson(y, x), scipy.integrate.simpson(y, x=x))
+    close(integrate.simpson(y.T, dx=0.5, axis=0), scipy.integrate.simpson(y, dx=0.5))
+    if n > 2:
+        theirs = scipy.integrate.cumulative_simpson(y, x=x, initial=1.0)
+        close(integrate.cumulative_simpson(y, x=x, initial=1.0), theirs)
+
+
+def test_solutions_backwards() -> None:
+    def fun(t: Any, y: Any) -> Any:
+        return -0.5 * y
+
+    times = np.array([1.5, 0.2, 0.0])
+    result = integrate.solve_ivp(fun, (2.0, 0.0), np.ones(1), t_eval=times, dense_output=True)
+    close(result.y[0], np.exp(1 - times / 2), 2e-3)
+    assert result.sol is not None
+    close(result.sol(np.array([0.2, 1.5])), result.y[:, 1::-1], 2e-3)
+    with raises(ArgumentError, match="must be a vector"):
+        integrate.solve_ivp(fun, (0.0, 1.0), 1.0)
+
+
+@pytest.mark.parametrize("mode", ["reflect", "mirror", "nearest", "wrap", "constant"])
+def test_modes(mode: str) -> None:
+    for size in ((3, 2), (4, 5)):
+        w = np.cos(np.arange(np.prod(size))).reshape(size)
+        for name in ("correlate", "convolve"):
+            ours = getattr(ndimage, name)(IMAGE, w, mode=mode, cval=0.5)
+            close(ours, getattr(scipy.ndimage, name)(IMAGE, w, mode=mode, cval=0.5))
+    for order in (0, 1, 2, 3):
+        theirs = scipy.ndimage.gaussian_filter(IMAGE, 0.6, order, mode=mode)
+        close(ndimage.gaussian_filter(IMAGE, 0.6, order, mode=mode), theirs)
+    for name, args in (("laplace", ()), ("sobel", (0,)), ("uniform_filter", (4,))):
+        ours, theirs = (getattr(m, name)(IMAGE, *args, mode=mode) for m in (ndimage, scipy.ndimage))
+        close(ours, theirs)
+
+
+def test_filters_of_signals() -> None:
+    b, a = scipy.signal.butter(3, 0.3)
+    close(signal.lfilter(b, a, IMAGE, axis=0), scipy.signal.lfilter(b, a, IMAGE, axis=0))
+    close(signal.lfilter(b, a[:1], IMAGE), scipy.signal.lfilter(b, a[:1], IMAGE))
+    long = np.sin(np.arange(60.0) ** 1.1)
+    close(signal.filtfilt(b, a, long), scipy.signal.filtfilt(b, a, long))
+    for order in (3, 4):
+        sos = scipy.signal.butter(order, 0.3, output="sos")
+        close(signal.sosfilt(sos, IMAGE), scipy.signal.sosfilt(sos, IMAGE))
+        close(signal.sosfiltfilt(sos, long), scipy.signal.sosfiltfilt(sos, long))
+    for num in (3, 4, 6, 7, 12, 13):
+        close(signal.resample(IMAGE, num), scipy.signal.resample(IMAGE, num, axis=-1))
+    for deriv in (0, 1, 2):
+        theirs = scipy.signal.savgol_filter(IMAGE, 5, 3, deriv, 0.5)
+        close(signal.savgol_filter(IMAGE, 5, 3, deriv, 0.5), theirs)
+    close(signal.hilbert(IMAGE, axis=0), scipy.signal.hilbert(IMAGE, axis=0))
+    with raises(ArgumentError, match="set padlen"):
+        signal.filtfilt(b, a, IMAGE)
+    with raises(ArgumentError, match="window_length"):
+        signal.savgol_filter(IMAGE, 4, 2)
+
+
+@pytest.mark.parametrize("metric", [*spatial.distance._METRICS])
+def test_metrics(metric: str) -> None:
+    theirs = scipy.spatial.distance
+    close(spatial.distance.cdist(IMAGE, IMAGE[:2], metric), theirs.cdist(IMAGE, IMAGE[:2], metric))
+    close(spatial.distance.pdist(IMAGE, metric), theirs.pdist(IMAGE, metric))
+
+
+def test_linear_programs() -> None:
+    A, b = np.array([[1.0, 2, 1], [3, 1, 0]]), np.array([4.0, 5])
+    options: dict[str, Any] = {
+        "A_eq": np.ones((1, 3)),
+        "b_eq": np.array([2.5]),
+        "bounds": [(0, 2)] * 3,
+    }
+    for c in ([-1.0, -2, 0.5], [1.0, 0.2, -3]):
+        ours = optimize.linprog(np.array(c), A, b, **options)
+        theirs = scipy.optimize.linprog(c, A, b, **options)
+        close(ours.x, theirs.x)
+        close(ours.fun, theirs.fun)
+    infeasible = optimize.linprog(np.ones(1), np.ones((1, 1)), -np.ones(1))
+    assert not bool(infeasible.success)
+    assert int(infeasible.status) == 2
+    assert np.isnan(np.asarray(infeasible.x)).all()
+    with raises(ShapeError, match="matrices of n columns"):
+        optimize.linprog(np.ones(2), A, b)
+
+
+def test_statistics_along_axes() -> None:
+    for name in ("zscore", "skew", "kurtosis", "gmean"):
+        data = np.exp(IMAGE)
+        for axis in (0, 1):
+            ours, theirs = (getattr(m, name)(data, axis=axis) for m in (stats, scipy.stats))
+            close(ours, theirs)
+    for bias in (False, True):
+        close(stats.kurtosis(IMAGE, bias=bias), scipy.stats.kurtosis(IMAGE, bias=bias))
+        close(stats.skew(IMAGE, bias=bias), scipy.stats.skew(IMAGE, bias=bias))
+    ours = stats.ttest_ind(IMAGE, IMAGE[:4] + 0.1, equal_var=False)
+    close(ours.pvalue, scipy.stats.ttest_ind(IMAGE, IMAGE[:4] + 0.1, equal_var=False).pvalue)
+    theirs = scipy.stats.ks_2samp(IMAGE[0], IMAGE.ravel(), method="asymp")
+    close(stats.ks_2samp(IMAGE[0], IMAGE.ravel()).statistic, theirs.statistic)
+    with raises(ShapeError, match="samples of one size"):
+        stats.pearsonr(X, X[:2])
