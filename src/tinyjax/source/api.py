@@ -1,4 +1,4 @@
-"""What users call."""
+"""The public functions of ``tinyjax.source``."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def vjp(fun: Callable[..., R], *primals: Any) -> tuple[R, Callable[[Any], tuple[
 
 @attrs.frozen(eq=False)
 class Transpose:
-    """What ``vjp`` gives: a pullback without the function's own cotangent."""
+    """The result of ``vjp``: a pullback without the function's own cotangent."""
 
     back: Callable[[Any], tuple[Any, ...]]
     primals: tuple[Any, ...]
@@ -213,7 +213,7 @@ def grad(
 
 @attrs.frozen(eq=False)
 class Gradient:
-    """What ``grad`` and ``value_and_grad`` give."""
+    """The result of ``grad`` and ``value_and_grad``."""
 
     fun: Callable[..., Any]
     argnums: int | tuple[int, ...]

@@ -1,9 +1,9 @@
 """Functions given to functions of tinyjax, as the values that they close over.
 
 ``lax.scan(step, ...)`` is pulled through ``tinyjax.vjp``, which takes derivatives of arrays. So a
-function among the arguments is *opened* into what it closes over, by name, and *closed* again over
-what ``vjp`` puts in its place. The cotangent of a function is a dict of those names, and so is what
-``vjp`` gives for what was opened.
+function among the arguments is *opened* into its closed-over values, by name. It is *closed* again
+over the values that ``vjp`` puts in their place. The cotangent of a function is a dict of those
+names, which is also the cotangent that ``vjp`` returns for an opened function.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FUNCTIONS: Final = (FunctionType, MethodType, functools.partial)
 
 
 def is_closure(x: Any) -> bool:
-    """Whether a value is a function, or an object with a call, that may have a derivative."""
+    """Return whether a value is a function or callable object that may have a derivative."""
     if isinstance(x, _FUNCTIONS):
         return kind_of(x).active
     return callable(x) and _is_record(x)
@@ -80,7 +80,7 @@ def closed(x: Any, values: Any) -> Any:
 
 
 def _values(x: Any) -> dict[str, Any]:
-    """What a function or an object holds, by the names of its cotangent."""
+    """Return the values that a function or an object holds, by the names in its cotangent."""
     if isinstance(x, MethodType):
         return {"__self__": x.__self__}
     if isinstance(x, functools.partial):

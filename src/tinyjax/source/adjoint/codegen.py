@@ -28,7 +28,7 @@ def _is_scalar(function: Any) -> bool:
 
 
 def _count(call: ir.Call) -> int | None:
-    """How many items a call of one of tinyjax's own functions gives, if that is known."""
+    """Return the number of results of a call to one of tinyjax's own functions, if known."""
     function = ir.value_of(call.function)
     home, name = getattr(function, "__module__", None) or "", getattr(function, "__name__", "")
     if home == _CALLEES and name == "pull":
@@ -47,7 +47,7 @@ CONVENTIONS: Final = names.Conventions(_is_scalar, _ADDS, _count)
 
 
 def scope_of(fun: FunctionType) -> Callable[[str], Any]:
-    """What a name is where a function was written."""
+    """Return a lookup of names in the module where a function was defined."""
     return lambda name: fun.__globals__.get(name, getattr(builtins, name, None))
 
 
@@ -146,7 +146,7 @@ def _tuple_of(types: Sequence[str]) -> str:
     return text if len(text) <= _LONGEST else "tuple[Any, ...]"
 
 
-# Arguments that stand for others of their kind
+# Representative arguments of each kind
 
 _OF_TYPE: Final[dict[Any, Any]] = {
     float: 1.0, int: 1, bool: True, complex: 1j, str: "", type(None): None,

@@ -1,8 +1,9 @@
-"""Cotangents: what they look like, and how they are added.
+"""The form of cotangents, and their addition.
 
-The cotangent of a number or an array is one of its kind; of a tuple or list, the cotangents of its
-items; of a dict, or of an object with fields, a dict of those of its entries; of a function, a dict
-of those of the variables that it closes over. ``None`` is zero, of whatever type.
+The cotangent of a number or an array is one of its kind. That of a tuple or list holds the
+cotangents of its items. That of a dict, or of an object with fields, is a dict of those of its
+entries. That of a function is a dict of those of the variables that it closes over. ``None`` is
+zero, of whatever type.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def accumulate(x: Any, y: Any) -> Any:
 
 
 def number(ct: Any) -> Any:
-    """The cotangent of a number, zero written out."""
+    """Return the cotangent of a number, with zero as a float."""
     return 0.0 if ct is None else ct
 
 
@@ -53,7 +54,7 @@ def reduce_to(ct: Any, like: Any) -> Any:
 
 
 def taken(ct: Any, like: Any, mask: Any) -> Any:
-    """The cotangent of an operand, zero where a choice did not take what was computed of it."""
+    """Return the cotangent of an operand, set to zero where the mask did not select it."""
     if ct is None or not is_differentiable(like):
         return ct
     if type(ct) is float and isinstance(mask, (bool, np.bool_)):
@@ -71,7 +72,7 @@ def fitted(mask: Any, shape: tuple[int, ...]) -> Any:
 
 
 def is_complex(x: Any) -> bool:
-    """Whether a number or an array is complex."""
+    """Return whether a number or an array is complex."""
     return isinstance(x, complex) or getattr(getattr(x, "dtype", None), "kind", "f") == "c"
 
 
@@ -118,14 +119,14 @@ def _describe(y: Any) -> str:
 
 
 def is_differentiable(x: Any) -> bool:
-    """Whether a value has a derivative by its own type: a float, or an array of floats."""
+    """Return whether a value's own type has a derivative: a float, or an array of floats."""
     if isinstance(x, (np.ndarray, np.generic, Array)):
         return dtypes.is_inexact(x.dtype)
     return isinstance(x, (float, complex))
 
 
 def is_record(x: Any) -> bool:
-    """Whether a value is an object with declared fields."""
+    """Return whether a value is an object with declared fields."""
     return not isinstance(x, type) and (
         records.has_fields(type(x)) or hasattr(type(x), "__dataclass_fields__")
     )

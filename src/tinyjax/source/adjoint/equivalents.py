@@ -1,4 +1,4 @@
-"""What is taken in the place of functions without a derivative of their own.
+"""Differentiable replacements for functions without a derivative of their own.
 
 Methods are written in Python, so that they can be differentiated. Functions of NumPy,
 ``scipy.special`` and some of ``math`` have counterparts in tinyjax.

@@ -1,4 +1,4 @@
-"""How calls are pulled: those of functions of tinyjax, and those known only when they run."""
+"""Pullbacks of calls: of functions of tinyjax, and of functions known only at run time."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _OWN = f"{frames.PACKAGE_DIRECTORY}source"
 
 
 def name_of(fun: Any) -> str:
-    """What a function is called in a message."""
+    """Return the name of a function for a message."""
     module = getattr(fun, "__module__", None)
     name = getattr(fun, "__qualname__", None) or repr(fun)
     owner = getattr(fun, "__self__", None)
@@ -58,7 +58,7 @@ def name_of(fun: Any) -> str:
 
 
 def is_library(fun: Any) -> bool:
-    """Whether a function or a callable object is one of tinyjax, whose rules are known there."""
+    """Return whether a function or callable object belongs to tinyjax and has its rules there."""
     if isinstance(fun, type) or inspect.ismodule(fun):
         return False
     if isinstance(fun, FunctionType):
@@ -81,9 +81,10 @@ _WORDS: Final = frozenset((int, float, bool, str, type(None)))
 
 @functools.lru_cache(maxsize=1024)
 def _modes_of(fun: Callable[..., Any]) -> frozenset[str]:
-    """Which parameters, by position and by name, may be texts: they say which function is meant.
+    """Return the parameters, by position and by name, whose strings select a mode.
 
-    A number in such a place, as the order of a norm, has no derivative, and is not an array.
+    A number passed for such a parameter, as the order of a norm, has no derivative and is not an
+    array.
     """
     try:
         parameters = inspect.signature(fun, eval_str=True).parameters.values()
@@ -392,18 +393,18 @@ def evaluated_within(fun: Any, args: Any, kwargs: Any) -> Any:
 
 
 def written_count() -> int:
-    """How often arrays have been written to."""
+    """Return the number of writes to arrays so far."""
     return len(runtime.writes.log or ())
 
 
 def may_have_written() -> bool:
-    """Whether arrays may have been written to: nobody knows where there is no log."""
+    """Return whether arrays may have been written to, which is unknown without a log."""
     log = runtime.writes.log
     return log is None or bool(log)
 
 
 def is_cautious() -> bool:
-    """Whether functions may change arrays that they are given."""
+    """Return whether functions may change arrays that they are given."""
     return runtime.writes.is_cautious
 
 
@@ -609,11 +610,11 @@ _COUNTING: Final = frozenset(
 
 
 def route(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Route:
-    """Find out how a call is pulled.
+    """Return the function to call for a call's value and pullback.
 
     Returns:
-        The function that is called in its place and gives a value and a pullback; its arguments,
-        of which the first stands for the function called; those by keyword.
+        The function to call in its place, which returns a value and a pullback; its arguments, of
+        which the first represents the original function; its keyword arguments.
 
     Raises:
         SourceError: no derivative of the function is known.
@@ -673,7 +674,7 @@ def _is_active(*values: Any) -> bool:
 
 
 def _has_method(owner: Any, name: str) -> bool:
-    """Whether the derivative of a method of a container or a NumPy array is known."""
+    """Return whether the derivative of a method of a container or a NumPy array is known."""
     if isinstance(owner, (np.ndarray, np.generic)):
         known = equivalents.counterpart(getattr(np, name, None))
         return name in arrays.METHODS or known is not None
@@ -690,7 +691,7 @@ def constructor_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def constructed(kind: Any, count: int, names: tuple[str, ...]) -> tuple[str | int, ...]:
-    """Which field, or item, each argument of a constructor becomes."""
+    """Return the field name or item index that each argument of a constructor becomes."""
     parameters = (*([*inspect.signature(kind).parameters][:count] if count else ()), *names)
     if issubclass(kind, tuple):
         return tuple([kind._fields.index(name) for name in parameters])
@@ -699,13 +700,13 @@ def constructed(kind: Any, count: int, names: tuple[str, ...]) -> tuple[str | in
 
 
 def is_written_class(kind: type) -> bool:
-    """Whether a class is the user's own: made by a class statement, and not of the library."""
+    """Return whether a class is the user's own: made by a class statement, outside the library."""
     own = kind.__module__.partition(".")[0] not in sys.stdlib_module_names
     return bool(kind.__flags__ & (1 << 9)) and own
 
 
 def is_record_class(kind: Any) -> bool:
-    """Whether the constructor of a class only keeps its arguments."""
+    """Return whether the constructor of a class only stores its arguments."""
     if issubclass(kind, tuple):
         return hasattr(kind, "_fields")
     if kind in (contextlib.nullcontext, SimpleNamespace):
@@ -760,7 +761,7 @@ def adjoint_of(fun: FunctionType, values: tuple[Any, ...]) -> Adjoint:
 
 
 def plan_of(fun: FunctionType, values: tuple[Any, ...]) -> Plan:
-    """The adjoint of a Python function, generated when first asked for.
+    """Return the adjoint of a Python function, generating it on first use.
 
     Raises:
         InPlaceError: it changes arrays, which the functions that call it do not expect.
@@ -775,7 +776,7 @@ def plan_of(fun: FunctionType, values: tuple[Any, ...]) -> Plan:
     is_cautious = runtime.writes.is_cautious
     key: tuple[Any, ...] = (is_cautious, *kinds)
     if not find.is_plain(fun, values):
-        key = (None, *key)  # which is not asked for above
+        key = (None, *key)  # a key that nothing above looks up
     plan: Plan | None = program.derived.get(key)
     if plan is None:
         adjoint = differentiate(program, kinds, CALLEES, is_cautious=is_cautious)

@@ -1,6 +1,6 @@
-"""The ranks of a program's values: how many axes an array of real numbers has, as far as is known.
+"""The ranks of a program's values: the number of axes of real arrays, as far as it is known.
 
-A number has rank 0. An element of an array is known by it to be a number, whose cotangent is one.
+A number has rank 0. The rank shows that an element of an array is a number, whose cotangent is one.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Ranks:
         return self._ranks.get(atom, _of_atom(atom))
 
     def has_derivative(self, variable: ir.Variable) -> bool:
-        """Whether a variable may be or hold an array with a derivative, by its rank."""
+        """Return whether, by its rank, a variable may be or hold an array with a derivative."""
         rank = self.of(variable)
         return rank == UNKNOWN or 0 < rank < INTEGERS or rank >= _LIKE
 
@@ -172,7 +172,7 @@ class Ranks:
         return rank - count if rank % INTEGERS >= count else UNKNOWN
 
     def is_basic(self, index: ir.Atom) -> bool:
-        """Whether an index is made of integers and slices."""
+        """Return whether an index is made of integers and slices."""
         parts = self._parts(index) or [self.of(index)]
         return all(part in (*_NUMBERS, _SLICE) for part in parts)
 

@@ -2,10 +2,11 @@
 
 Each array has a shadow of its own, and a view of the array has the same view of the shadow (as in
 Moses and Churavy, "Instead of Rewriting Foreign Code for Machine Learning, Automatically Synthesize
-Fast Gradients", 2020). What an array is called, and what holds it, does not matter then. Pullbacks
-go back in time: they add to the shadows where the program read; where it wrote, they take what is
-there, leave zero, and give the array what it was before. All of it is Python that can be
-differentiated in its turn, where the shadows have shadows.
+Fast Gradients", 2020). The names and containers of an array do not matter then.
+
+Pullbacks go back in time. Where the program read, they add to the shadow. Where it wrote, they take
+the shadow's value, set it to zero, and restore the array's old value. All of it is Python that can
+be differentiated in its turn, where the shadows have shadows.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ class Pass:
 
 
 def root_of(array: Any) -> Any:
-    """The array of whose shadow that of an array is a view: the one that owns its memory.
+    """Return the array that owns the memory of an array, whose shadow theirs is a view of.
 
-    What cannot be written to, and may have elements that overlap, has a shadow of its own.
+    An array that cannot be written to, or may have elements that overlap, has a shadow of its own.
     """
     if array.base is None or 0 in array.strides or not array.flags.writeable:
         return array
@@ -58,7 +59,7 @@ def root_of(array: Any) -> Any:
 
 
 def has_shadow(x: Any) -> bool:
-    """Whether a value is an array with cotangents."""
+    """Return whether a value is an array with cotangents."""
     return isinstance(x, np.ndarray) and x.dtype.kind in "fc"
 
 
@@ -97,7 +98,7 @@ def _address(array: Any) -> int:
 
 
 def taken(array: Any) -> Any:
-    """The shadow of an array whose life begins here; another is made if it is asked for again."""
+    """Return and remove the shadow of an array whose life begins here."""
     shadows = _state.shadows
     assert shadows is not None, "shadows are taken inside of a pass"
     entry = shadows.pop(id(array), None)
@@ -105,28 +106,28 @@ def taken(array: Any) -> Any:
 
 
 def is_shadowed(array: Any) -> bool:
-    """Whether an array has a shadow already."""
+    """Return whether an array has a shadow already."""
     return _state.shadows is not None and id(root_of(array)) in _state.shadows
 
 
 def has_any() -> bool:
-    """Whether any array has a shadow."""
+    """Return whether any array has a shadow."""
     return bool(_state.shadows)
 
 
 def shares(x: Any, others: tuple[Any, ...]) -> bool:
-    """Whether an array is a view of one of some."""
+    """Return whether an array is a view of one of the others."""
     root = root_of(x)
     return any(isinstance(other, np.ndarray) and root_of(other) is root for other in others)
 
 
 def is_function(x: Any) -> bool:
-    """Whether a value is a Python function."""
+    """Return whether a value is a Python function."""
     return isinstance(x, FunctionType)
 
 
 def is_one_of(x: Any, others: tuple[Any, ...]) -> bool:
-    """Whether a value is one of some."""
+    """Return whether a value is identical to one of the others."""
     return any(x is other for other in others)
 
 
@@ -213,7 +214,7 @@ def withdraw(ct: Any, y: Any, *operands: Any) -> Any:
 
 
 def emptied(array: Any) -> Any:
-    """What is in the shadow of an array, which is zero then; None where there is nothing."""
+    """Return the value of an array's shadow and set it to zero; None where there is none."""
     if not is_shadowed(array):
         return None
     if root_of(array) is array:
@@ -291,7 +292,7 @@ def accumulate_at_adjoint(ct: Any, y: Any, array: Any, index: Any, value: Any) -
 
 
 def is_last(array: Any, index: Any) -> Any:
-    """Which elements of an index are the last to name a place, whose values are kept."""
+    """Return the mask of the elements of an index that are the last to name a place."""
     numbers = np.arange(array.size).reshape(array.shape)[index]
     if numbers.ndim == 0:
         return 1.0

@@ -1,6 +1,6 @@
-"""Functions of Python's library, written in Python so that they can be differentiated and staged.
+"""Functions of Python's library, rewritten in Python so that they can be differentiated and staged.
 
-Iterators give all their items at once, in a list.
+Iterators return all their items at once, in a list.
 """
 
 from __future__ import annotations
@@ -273,7 +273,7 @@ for _name in ("add", "sub", "mul", "truediv", "mod", "pow", "matmul"):
 
 
 def equivalent(fun: Any) -> Any:
-    """The function written in Python that does what one of Python's library does; None: none."""
+    """Return the Python implementation of a function of the standard library, or None."""
     match fun:
         case operator.itemgetter():
             return functools.partial(items_at, fun.__reduce__()[1])

@@ -71,7 +71,7 @@ def natural_loops(blocks: tuple[Block, ...]) -> dict[int, frozenset[int]]:
 
 @attrs.frozen(eq=False)
 class Liveness:
-    """Which variables are live where.
+    """The live variables at the entry and the exit of each block.
 
     Attributes:
         entry: for each block its live-in variables, without its arguments.

@@ -1,8 +1,9 @@
-"""Programs of blocks: simplified, so that chains become one and no block only jumps, and verified.
+"""Simplification and verification of programs of blocks.
 
-In a program each variable is defined once; each use is dominated by its definition; each branch
-gives as many values as its target has parameters; each block ends with a return, with a branch, or
-with a conditional branch and one that is taken otherwise; and nothing branches to the first block.
+Simplification merges chains of blocks and removes blocks that only jump. Verification checks these
+invariants. Each variable is defined once, and its definition dominates each use. Each branch passes
+as many values as its target has parameters. Each block ends with a return, with a branch, or with a
+conditional branch and an unconditional one. Nothing branches to the first block.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Expressions, and what they are assigned to."""
+"""Expressions, and the targets that they are assigned to."""
 
 from __future__ import annotations
 
@@ -214,12 +214,12 @@ class Expressions(functions.Functions):
         return self.expression(node)
 
     def makes_iterator(self, node: ast.Call) -> bool:
-        """Whether it is a call of zip() or its like, whose result can be gone through once only."""
+        """Return whether a node calls zip() or its like, whose result is exhausted once."""
         function = self.known(node.func)
         return any(function is kind for kind in syntax.ITERATORS)
 
     def known(self, node: ast.expr) -> Any:
-        """A global function or module that an expression names, before it is written."""
+        """Return the global function or module that an expression names, before translation."""
         match node:
             case ast.Name(id=name) if self.name_of(name) == name and name not in self.locals:
                 static = None if name in self.code.co_freevars else functions.lookup(self.fun, name)
@@ -380,7 +380,7 @@ class Expressions(functions.Functions):
 
 
 def writes_result(function: Atom) -> bool:
-    """Whether a function writes its result to the array ``out``: one of NumPy's."""
+    """Return whether a function of NumPy writes its result to the array ``out``."""
     value = function.value if isinstance(function, Constant) else None
     module = getattr(value, "__module__", None) or ""
     return isinstance(value, np.ufunc) or module.partition(".")[0] == "numpy"

@@ -26,7 +26,7 @@ from tinyjax._base import frames
 
 @attrs.frozen
 class Origin:
-    """Where a generated function came from.
+    """The user's source of a generated function.
 
     Attributes:
         filename: the file of the user's function.
@@ -75,7 +75,7 @@ def program_location() -> frames.Location | None:
 
 
 def is_library(filename: str) -> bool:
-    """Whether a file is of Python's own library or of one that is installed."""
+    """Return whether a file belongs to Python's own library or to an installed one."""
     return filename.startswith(_LIBRARIES)
 
 
@@ -99,7 +99,7 @@ FunctionNode = ast.FunctionDef | ast.Lambda
 
 
 def place_of(code: CodeType) -> frames.Location:
-    """Where a function begins."""
+    """Return the location of a function's first line."""
     return frames.Location(code.co_filename, code.co_firstlineno, code.co_qualname)
 
 
@@ -285,7 +285,7 @@ def parameters_of(code: CodeType) -> tuple[str, ...]:
 
 
 def is_plain(fun: FunctionType, args: tuple[Any, ...]) -> bool:
-    """Whether arguments by position are exactly the values of a function's parameters."""
+    """Return whether positional arguments are exactly the values of a function's parameters."""
     code = fun.__code__
     return (
         len(args) == code.co_argcount

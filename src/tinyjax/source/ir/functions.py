@@ -1,10 +1,10 @@
 """Names, and functions defined in functions.
 
-Programs have no variables that are shared. So a nested function that assigns variables of the
-function around it (``nonlocal``) is written out where it is called: its statements then read and
-assign the variables of the program around it, as in Python. That holds for every function that uses
-such a variable, or a function that does. It must be called by its name: what would become of the
-variable is not known where the function is handed on.
+Programs have no shared variables. So a nested function that assigns variables of the function
+around it (``nonlocal``) is inlined where it is called: its statements then read and assign the
+variables of the program around it, as in Python. The same holds for every function that uses such a
+variable, or that uses such a function. It must be called by its name, since the variable's value is
+not known where the function is handed on.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ def lookup(fun: FunctionType, name: str) -> Any:
 
 @attrs.frozen(eq=False)
 class WrittenOut:
-    """A function that is written out where it is called.
+    """A function that is inlined where it is called.
 
     Attributes:
         node: its definition.
         code: its code.
-        renamed: what names stand for where it is defined.
+        renamed: the variables of renamed names where it is defined.
         signature: its signature, whose defaults are the names under which their values are kept.
     """
 
@@ -50,7 +50,7 @@ class WrittenOut:
 
 
 class Functions(blocks.BlocksBuilder):
-    """Writes what names stand for, and the functions that a function defines."""
+    """Translation of names, and of the functions that a function defines."""
 
     def __init__(self, fun: FunctionType, node: find.FunctionNode) -> None:
         super().__init__(fun, node)
@@ -83,7 +83,7 @@ class Functions(blocks.BlocksBuilder):
         return self.emit(runtime.global_value, self.self_variable, ir.literal(name), name=name)
 
     def shares(self, node: find.FunctionNode) -> bool:
-        """Whether a nested function assigns variables outside, or uses one that such a one does."""
+        """Return whether a nested function uses variables that nested functions assign."""
         return any(self.name_of(name) in self.shared for name in self.code_of(node).co_freevars)
 
     def defined(self, value: ir.Atom, name: str) -> ir.Variable:
@@ -204,7 +204,7 @@ class Functions(blocks.BlocksBuilder):
                 )
 
     def assignments(self, name: str) -> Iterator[ast.Name | ast.FunctionDef]:
-        """Where the function assigns a variable, or defines a function of this name."""
+        """Yield the nodes that assign a variable or define a function of this name."""
         for node in ast.walk(self.scope.node):
             match node:
                 case ast.Name(id=bound, ctx=ast.Store()) | ast.FunctionDef(name=bound):
@@ -214,13 +214,13 @@ class Functions(blocks.BlocksBuilder):
                     pass
 
     def assigned_before(self, name: str, node: find.FunctionNode) -> bool:
-        """Whether a variable has a value before a function is defined that closes over it."""
+        """Return whether a variable has a value before a function closes over it."""
         here = node.lineno, node.col_offset
         names = [other for other in self.assignments(name) if isinstance(other, ast.Name)]
         earlier = any((other.lineno, other.col_offset) < here for other in names)
         return earlier or name in find.parameters_of(self.scope.code)
 
-    # Functions that are written out where they are called
+    # Functions that are inlined where they are called
 
     def find_shared(self, code: CodeType) -> None:
         """Find out what of a function's own must be known where its nested functions are called."""
@@ -228,7 +228,7 @@ class Functions(blocks.BlocksBuilder):
         self.shared.update(self.name_of(name) for name in variables | functions)
 
     def fail_shared(self, name: str, node: ast.AST | None = None) -> NoReturn:
-        """Refuse a use of a shared variable or function that cannot be written out."""
+        """Refuse a use of a shared variable or function that cannot be inlined."""
         function = self.written_out.get(self.name_of(name))
         self.fail(
             f"{name.partition('.')[0]!r}, a function that uses variables assigned by nested "
@@ -243,7 +243,7 @@ class Functions(blocks.BlocksBuilder):
         )
 
     def shared_function(self, node: ast.FunctionDef) -> None:
-        """Define a function that is written out where it is called."""
+        """Define a function that is inlined where it is called."""
         if node.decorator_list:
             self.fail(
                 f"a decorated function ({node.name}) with nonlocal", "leave out the decorator", node
@@ -373,7 +373,7 @@ def assigned_outside(code: CodeType) -> set[str]:
 
 
 def shared_names(code: CodeType, is_shared: Callable[[str], bool]) -> tuple[set[str], set[str]]:
-    """What of a function's own must be known where its nested functions are called.
+    """Return a function's own names that must be known where its nested functions are called.
 
     Args:
         code: the function.

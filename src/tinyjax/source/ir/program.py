@@ -1,10 +1,10 @@
 """Programs in static single assignment form: blocks with arguments, statements, branches.
 
-Every variable is defined once: as an argument of a block, or by a statement, which is always a call
-(operators, attributes, subscripts and displays are calls of functions). Control flow is branches
-between blocks, and what a variable is after two paths have met is an argument of the block where
-they meet. The first argument of the first block is the function itself, which is where the values
-that it closes over are read from.
+Every variable is defined once: as an argument of a block, or by a statement, which is always a
+call. (Operators, attributes, subscripts and displays are calls of functions.) Control flow consists
+of branches between blocks. The value of a variable after two paths have met is an argument of the
+block where they meet. The first argument of the first block is the function itself, from which its
+closed-over values are read.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ Atom: TypeAlias = Variable | Constant
 
 
 def literal(value: Any) -> Constant:
-    """A value as it is written."""
+    """Return a constant that is printed as its repr."""
     return Constant(value, repr(value))
 
 
@@ -122,10 +122,10 @@ class Statement:
 
 
 class StatementWriter:
-    """Writes statements one after the other.
+    """A builder that appends statements one after the other.
 
     Attributes:
-        statements: those that are written.
+        statements: the statements so far.
         line: the user's line that the next ones come from.
     """
 
@@ -295,7 +295,7 @@ def in_order(variables: Iterable[Variable]) -> list[Variable]:
 
 
 def is_attribute(call: Call) -> bool:
-    """Whether a call reads an attribute of a known name."""
+    """Return whether a call reads an attribute of a known name."""
     if value_of(call.function) is not getattr or len(call.args) != 2:
         return False
     name = value_of(call.args[1])
@@ -305,13 +305,13 @@ def is_attribute(call: Call) -> bool:
 def as_expression(
     call: Call, function: Expression, args: Sequence[Expression], keywords: Sequence[Expression]
 ) -> Expression:
-    """Return a call as Python writes it.
+    """Return a call as an expression of Python.
 
     Args:
         call: the call.
-        function: how its function is written.
-        args: how the arguments are.
-        keywords: how those by name are.
+        function: the expression of its function.
+        args: the expressions of its arguments.
+        keywords: the expressions of its keyword arguments.
     """
     operation = value_of(call.function)
     if operation in syntax.INFIX and len(args) == 2:

@@ -1,7 +1,7 @@
 """From Python to static single assignment form.
 
-One walk over the syntax tree of a function writes the blocks of its program: its statements here,
-``expressions``, ``functions``; what its variables are is found on the way (``blocks``).
+One walk over the syntax tree of a function writes the blocks of its program. Statements are here,
+other nodes in ``expressions`` and ``functions``. Variables are resolved on the way (``blocks``).
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class Builder(expressions.Expressions):
                 self.refuse(node, type(node).__name__.lower())
 
     def return_(self, value: ir.Atom) -> None:
-        """Write the end of the function, or of one that is written out."""
+        """Emit the end of the function, or of an inlined one."""
         if self.scope.after is not None:
             self.write(self.scope.result, value)
         self.clean_up(0)
@@ -169,7 +169,7 @@ class Builder(expressions.Expressions):
             self.jump(self.scope.after)
 
     def is_local(self, name: str) -> bool:
-        """Whether a name is one of the program's variables."""
+        """Return whether a name is one of the program's variables."""
         return (variable := self.name_of(name)) in self.locals or "." in variable
 
     def imported(self, node: ast.Import | ast.ImportFrom) -> None:
@@ -335,6 +335,6 @@ class Builder(expressions.Expressions):
 
 
 def _fit(targets: Sequence[ast.expr], values: Sequence[ast.expr]) -> bool:
-    """Whether a tuple is assigned item by item."""
+    """Return whether a tuple is assigned item by item."""
     starred = any(isinstance(part, ast.Starred) for part in (*targets, *values))
     return len(targets) == len(values) and not starred

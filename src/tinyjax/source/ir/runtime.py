@@ -1,4 +1,4 @@
-"""The functions that programs call for what Python has syntax for."""
+"""The functions that programs call in place of Python's syntax."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def by_columns(index: Any) -> Any:
 
 
 def items_of(iterable: Any) -> Any:
-    """What a loop goes over, as something with a length and an index."""
+    """Return the items of an iterable as an object with a length and an index."""
     if isinstance(iterable, (range, tuple, np.ndarray, Array)):
         return iterable
     if isinstance(iterable, _ENDLESS):
@@ -196,7 +196,7 @@ def make_functions(
 
 
 def free_names(codes: tuple[CodeType, ...]) -> tuple[str, ...]:
-    """What several functions that call each other close over, themselves aside."""
+    """Return the names that functions which call each other close over, without their own."""
     own = {code.co_name for code in codes}
     names = [name for code in codes for name in code.co_freevars if name not in own]
     return tuple(dict.fromkeys(names))
@@ -282,10 +282,10 @@ WRITERS: Final[dict[Any, Callable[[Any], Any]]] = {
 
 
 class Writes(threading.local):
-    """What programs have written to arrays.
+    """The writes of programs to arrays.
 
     Attributes:
-        log: each array with the index and what was there before; None where nobody wants to know.
+        log: each array with the index and the overwritten value; None where nothing is recorded.
         is_cautious: whether a function that is called may write to its arguments.
     """
 
@@ -307,7 +307,7 @@ class InPlaceError(Exception):
 
 
 def _assigned_to(value: Any) -> str:
-    """What is wrong with an assignment to an item of something that is no array of NumPy."""
+    """Return the error message for an assignment to an item of a value that is no NumPy array."""
     name = errors.type_name(value)
     if isinstance(value, (list, dict)):
         instead = "[*xs[:i], x, *xs[i + 1:]]" if isinstance(value, list) else "{**d, k: v}"
@@ -348,7 +348,7 @@ def augmented(operation: Callable[[Any, Any], Any], value: Any, by: Any) -> Any:
 
 
 def fitting(result: Any, array: Any) -> Any:
-    """The result of an operation that is to be written to an array.
+    """Return the result of an operation if its dtype can be written to an array.
 
     Raises:
         SourceError: the array's dtype does not hold it.
@@ -365,7 +365,7 @@ def fitting(result: Any, array: Any) -> Any:
 
 
 def changes(operation: Callable[[Any, Any], Any], value: Any) -> bool:
-    """Whether an augmented assignment may change a value in place."""
+    """Return whether an augmented assignment may change a value in place."""
     return hasattr(type(value), f"__i{operation.__name__.strip('_')}__")
 
 
@@ -403,7 +403,7 @@ def thrown(error: BaseException | type[BaseException], cause: BaseException | No
 
 
 def enter(manager: AbstractContextManager[Any]) -> Any:
-    """What a ``with`` statement binds."""
+    """Return the value that a ``with`` statement binds."""
     return type(manager).__enter__(manager)
 
 
@@ -417,7 +417,7 @@ WHOLE: Final = frozenset((len, int, ord, math.floor, math.ceil, math.factorial, 
 
 
 def is_in(value: object, several: Container[Any]) -> bool:
-    """Whether a function is one of several."""
+    """Return whether a value is one of several, and hashable."""
     try:
         return value in several
     except TypeError:  # it cannot be hashed
@@ -429,5 +429,5 @@ JOINING: Final[dict[Any, Callable[[Any], Any]]] = {np.r_: by_rows, np.c_: by_col
 
 
 def is_static(value: object) -> bool:
-    """Whether a global is taken as it is when a program is read: functions, classes, modules."""
+    """Return whether a global is resolved when a program is read: functions, classes, modules."""
     return isinstance(value, ModuleType) or callable(value) or is_in(value, JOINING)

@@ -1,7 +1,7 @@
-"""What the texts of jaxprs are written with (``jaxpr_source``).
+"""The functions that texts of jaxprs use (``jaxpr_source``).
 
 A text calls primitives by name, on arrays, with their parameters as keyword arguments. It runs as
-it stands; run on the types that it declares, it gives the jaxpr back that it was written from.
+it stands. Run on the types that it declares, it returns the original jaxpr.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def array(kind: str | av.ShapedArray, values: str) -> Array:
 
 @attrs.frozen(eq=False, repr=False)
 class TypedFunction:
-    """A function of arrays with its types: a jaxpr, as a text writes it.
+    """A function of arrays with its types: the text of a jaxpr.
 
     Attributes:
         fun: takes the constants and the arguments, and returns a tuple of arrays.

@@ -83,16 +83,16 @@ def jaxpr_source(
 def jaxpr_of_source(
     text: str, objects: MutableMapping[str, Any] | None = None
 ) -> jx.Jaxpr | jx.ClosedJaxpr:
-    """Read a jaxpr from the text that ``jaxpr_source`` has written, perhaps edited.
+    """Return the jaxpr of a text by ``jaxpr_source``, which may have been edited.
 
     The text is run: do not read one from somebody you do not trust.
 
     Args:
         text: the text.
-        objects: what the text only names, as ``jaxpr_source`` has given it.
+        objects: the objects that the text only names, as returned by ``jaxpr_source``.
 
     Returns:
-        A jaxpr equal to the one that was written; a ``ClosedJaxpr`` where that was one.
+        A jaxpr equal to the original; a ``ClosedJaxpr`` where that was one.
 
     Raises:
         SourceError: the text defines no program.
@@ -252,7 +252,7 @@ class Scope:
 
 @attrs.frozen(eq=False)
 class Parameter:
-    """The value of a parameter being written.
+    """The value of a parameter while its text is generated.
 
     Attributes:
         scope: of the function.
@@ -419,12 +419,12 @@ def _letters() -> Iterator[str]:
 
 
 def _is_default(default: object, value: object) -> bool:
-    """Whether a field of this default need not be given this value."""
+    """Return whether a field's value is its default, and need not be given."""
     return type(default) is type(value) and bool(default == value)
 
 
 def _is_plain(value: object) -> bool:
-    """Whether a value prints as it is written."""
+    """Return whether the repr of a value is its source."""
     if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
         return all(map(_is_plain, value))
     if type(value) is dict:

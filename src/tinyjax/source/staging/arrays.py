@@ -1,8 +1,8 @@
-"""Arrays of NumPy that a staged program changes in place, and views of them.
+"""NumPy arrays that a staged program changes in place, and views of them.
 
-The arrays of tinyjax are never changed. Where a program writes to an array, or may, something
-stands for it that holds another value after each write: loops carry what it holds, and conditions
-choose. A view writes through to what it is a view of.
+The arrays of tinyjax are never changed. An array that a program writes to, or may write to, is
+replaced by a mutable cell, whose value is another after each write. Loops carry the cell's value,
+and conditions choose between values. A view writes through to the array that it is a view of.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ NOT_TAKEN: Final = object()
 
 @attrs.frozen(eq=False)
 class View:
-    """How an array is seen by a view, and how what is written to that comes back.
+    """A view of an array: how to read it, and how a write to it changes the array.
 
     Attributes:
-        read: what the view is of a value of the array.
+        read: returns the view of a value of the array.
         write: the array's new value, from the old one and the view's.
-        index: the index that it is, if it is one of integers and whole axes.
+        index: its index, if that consists of integers and whole axes.
     """
 
     read: Callable[[Array], Array]
@@ -68,12 +68,12 @@ class StagedArray(staging_values.Changing):
 
     @property
     def ndim(self) -> int:
-        """How many axes it has."""
+        """The number of axes."""
         return len(self.shape)
 
     @property
     def size(self) -> int:
-        """How many elements it has."""
+        """The number of elements."""
         return math.prod(self.shape)
 
     def __len__(self) -> int:
@@ -81,7 +81,7 @@ class StagedArray(staging_values.Changing):
 
     @property
     def value(self) -> Array:
-        """What it holds now."""
+        """The current value."""
         if self.view is None:
             content: Array = self.owner.content
             return content
@@ -175,7 +175,7 @@ class RaggedView(staging_values.Changing):
 
     @property
     def value(self) -> ragged.Ragged:
-        """What it holds now."""
+        """The current value."""
         value: ragged.Ragged = ragged.read(self.owner.value, self.index)
         return value
 
@@ -326,7 +326,7 @@ def _copy_of_view(value: Any, maker: str) -> Any:
 
 
 def _rows(array: StagedArray) -> Any:
-    """What going through an array gives: views, or numbers."""
+    """Return the items of an iteration over an array: views, or numbers."""
     if array.ndim == 1:
         return array.value
     return tuple([array.item(i) for i in range(array.shape[0])])
@@ -384,7 +384,7 @@ class ViewMaker:
 
 
 def passes(fun: Any, args: tuple[Any, ...]) -> bool:
-    """Whether a function passes arrays on as they are."""
+    """Return whether a function passes arrays on as they are."""
     if fun is operator.getitem:
         return isinstance(args[0], (tuple, list, dict))
     if fun is getattr or fun is len:
@@ -436,7 +436,7 @@ def at_now(value: Any) -> Any:
 
 
 def concerned(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether a call concerns arrays that are changed in place."""
+    """Return whether a call involves arrays that are changed in place."""
     if fun in (runtime.exchange, runtime.accumulate_at) or holds(args) or holds(kwargs):
         return True
     if fun is not operator.getitem or not isinstance(args[0], Array):
@@ -451,14 +451,14 @@ def held(value: Any) -> Any:
 
 
 def are_whole(x: Any, y: Any) -> bool:
-    """Whether two values are arrays of one type, and no views."""
+    """Return whether two values are arrays of one type, and no views."""
     if not isinstance(x, StagedArray) or not isinstance(y, StagedArray):
         return False
     return x.view is None and y.view is None and (x.shape, x.dtype) == (y.shape, y.dtype)
 
 
 def holds(value: Any) -> bool:
-    """Whether there is such an array in a value."""
+    """Return whether a value contains an array that is changed in place."""
     if type(value) in (tuple, list):
         return any(map(holds, value))
     if type(value) is dict:

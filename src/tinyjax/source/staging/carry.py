@@ -1,4 +1,4 @@
-"""What a loop carries from iteration to iteration."""
+"""The values that a loop carries from iteration to iteration."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CarriedPart: TypeAlias = tuple[int, int]
 
 
 class RestructuredError(Exception):
-    """What a loop carries has another structure after an iteration, or is not an array and changes.
+    """A carry whose structure changes in an iteration, or a changing part that is no array.
 
     Attributes:
         error: what to tell the user, unless the loop is unrolled.
@@ -68,7 +68,7 @@ class OnceError(Exception):
 
 @attrs.frozen(eq=False)
 class Carry:
-    """What a loop carries, as it was before the first iteration.
+    """The carry of a loop, with its values before the first iteration.
 
     Attributes:
         run: the run that comes to the loop.
@@ -76,9 +76,9 @@ class Carry:
         places: which parameters of its first block are carried.
         iterates: whether it is known that there is an iteration.
         values: what they are.
-        fixed: the numbers that are not carried, and what they are: by the place of the variable
-            among those carried, and that of the part in it.
-        buffers: the arrays that the loop changes in place, of which it carries what they hold.
+        fixed: the values of the numbers that are not carried, by the index of the variable among
+            those carried and the index of the part in it.
+        buffers: the arrays that the loop changes in place, whose contents it carries.
         is_counted: whether it is known how many iterations there are.
         swaps: which array takes the place of which in each iteration.
     """
@@ -97,7 +97,7 @@ class Carry:
     def of(
         cls, run: Run, loop: Loop, arrival: exits.Arrival, counter: int | None, iterates: bool
     ) -> Carry:
-        """What is carried by a loop that is come to so.
+        """Return the carry of a loop for the values of one arrival at it.
 
         Args:
             run: the run that comes to it.
@@ -112,7 +112,7 @@ class Carry:
         return cls(run, loop, places, iterates, is_counted=is_counted).following(arrival)
 
     def following(self, arrival: exits.Arrival) -> Carry:
-        """What is carried on from another arrival at the loop."""
+        """Return the carry with the values of another arrival at the loop."""
         values = tuple([exits.Value(*take_apart(arrival[i])) for i in self.places])
         return attrs.evolve(self, values=values)
 
@@ -121,7 +121,7 @@ class Carry:
         return {(i, j): x for i, v in enumerate(self.values) for j, x in enumerate(v.parts)}
 
     def varies(self, place: CarriedPart) -> bool:
-        """Whether a part may change from iteration to iteration."""
+        """Return whether a part may change from iteration to iteration."""
         i, j = place
         return is_dynamic(self.values[i].parts[j]) and place not in self.fixed
 
@@ -283,7 +283,7 @@ class Carry:
     # Errors
 
     def name_of(self, i: int) -> str:
-        """What the program calls a value that is carried."""
+        """Return the program's name of a carried value."""
         return self.run.name_of(self.loop.header, self.places[i])
 
     def _retyped(

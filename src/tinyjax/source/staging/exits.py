@@ -1,7 +1,8 @@
-"""Where a piece of a program may end, and with which values; and the choice between two pieces.
+"""The exits of a piece of a program, with their values; and the choice between two pieces.
 
-A piece of a program is run until it comes to one of several blocks. Which it will be may depend on
-traced conditions, so an outcome holds the values for each, and a traced number that says which.
+A piece of a program is run until it reaches one of several blocks. Which block it reaches may
+depend on traced conditions. So an outcome holds the values for each block, and a traced number that
+selects one.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ Arrival: TypeAlias = tuple[Any, ...]
 
 @attrs.frozen(eq=False)
 class Outcome:
-    """Where a piece of a program may end.
+    """The possible exits of a piece of a program.
 
     Attributes:
         arrivals: by block; none where every path ends with an exception.
-        exit_index: the block it is; None where there is no choice.
+        exit_index: the index of the block; None where there is no choice.
         changes: what was written to arrays on the way, of a piece that was staged.
     """
 
@@ -54,7 +55,7 @@ class Outcome:
 
 
 class Places(Protocol):
-    """What an outcome's values are called in the program, for messages."""
+    """The program's names for an outcome's values, for messages."""
 
     def name_of(self, block: int, position: int) -> str: ...
 
@@ -85,7 +86,7 @@ _COMPUTED: Final = object()
 
 @attrs.frozen(eq=False)
 class Value:
-    """The parts of a value with which a block is come to.
+    """The parts of a value with which a block is entered.
 
     Attributes:
         parts: its parts; slots where a staged piece computes them.
@@ -108,11 +109,11 @@ class Value:
 
 @attrs.frozen(eq=False)
 class Piece:
-    """A piece of a program that was staged.
+    """A staged piece of a program.
 
     Attributes:
         staged: its program.
-        values: what it leads to each block with.
+        values: the values that it passes to each block.
         exit_part: the block it is.
         raised: the exception that all its paths end with, if they do.
         changes: what it writes to arrays.
@@ -126,7 +127,7 @@ class Piece:
 
     @property
     def exit_slot(self) -> int | None:
-        """Which of its results says which block it is; None where there is no choice."""
+        """The index of the result that selects the block; None where there is no choice."""
         return self.exit_part.index if isinstance(self.exit_part, Slot) else None
 
     def outcome(self, arrays: Sequence[Array]) -> Outcome:

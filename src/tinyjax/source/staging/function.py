@@ -201,7 +201,7 @@ def _run_written(fun: Any, written: Any, args: tuple[Any, ...], kwargs: dict[str
 
 
 def _passes_on(fun: Any) -> bool:
-    """Whether a call only passes on what is known in each iteration of a loop."""
+    """Return whether a call only passes on values that are known in each iteration of a loop."""
     if isinstance(fun, functools.partial):
         return _passes_on(fun.func)
     if isinstance(fun, type):
@@ -249,7 +249,7 @@ def _window(iterations: staging_values.Iterations, start: Any, stop: Any) -> sli
 
 
 def _is_conditional() -> bool:
-    """Whether it depends on a traced condition whether the program comes here, or how often."""
+    """Return whether the current call is under a traced condition or loop."""
     session = current_session.get()
     return session is not None and session.conditions > 0
 
@@ -274,7 +274,7 @@ def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
 
 def _is_users(fun: Any) -> bool:
-    """Whether it is a class that keeps what it is given, or an object of one with a call."""
+    """Return whether it is a class that stores its arguments, or a callable instance of one."""
     kind = fun if isinstance(fun, type) else type(fun)
     if is_read(getattr(kind, "__init__", None)) or cotangents.is_record(fun):
         return True
@@ -376,7 +376,7 @@ def _enter(
 
 
 def _aliases_in(session: Session, program: ir.IR, values: tuple[Any, ...]) -> Aliases:
-    """Which arrays of a program share memory, and which it changes in place."""
+    """Return the arrays of a program that share memory, and those that it changes in place."""
     kinds = tuple(
         [
             Kind.ARRAY if isinstance(x, (Array, np.ndarray, arrays.StagedArray)) else kind_of(x)
@@ -391,7 +391,7 @@ def _aliases_in(session: Session, program: ir.IR, values: tuple[Any, ...]) -> Al
 
 
 def _closes_over_tracers(fun: FunctionType, values: tuple[Any, ...]) -> bool:
-    """Whether tracers come to a call in another way than as parts of its arguments."""
+    """Return whether a call uses tracers that are not parts of its arguments."""
     parts, _ = staging_values.take_apart(values[1:])
     return staging_values.holds_tracer(
         [_closed_over(fun), [p for p in parts if not isinstance(p, Array)]]
@@ -400,7 +400,7 @@ def _closes_over_tracers(fun: FunctionType, values: tuple[Any, ...]) -> bool:
 
 @attrs.frozen(eq=False)
 class Shared:
-    """The program of a function that calls itself, for calls that differ in arrays only.
+    """The program of a recursive function, for calls that differ in arrays only.
 
     Attributes:
         code: the function.
@@ -416,7 +416,7 @@ class Shared:
     piece: exits.Piece
 
     def serves(self, code: CodeType, structure: tree.PyTreeDef, parts: list[Any]) -> bool:
-        """Whether a call may use the program."""
+        """Return whether a call may use the program."""
         same = self.code is code and self.structure == structure and len(self.parts) == len(parts)
         return same and all(map(staging_values.is_same, self.parts, parts))
 

@@ -1,4 +1,4 @@
-"""What staging asks of a program's graph of blocks: where paths meet, and what its loops are."""
+"""The graph of a program's blocks for staging: where paths meet, and its loops."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tinyjax.source.ir import analysis, program as ir, runtime
 
 @attrs.frozen(eq=False)
 class Counting:
-    """How a ``for`` loop counts.
+    """The counter of a ``for`` loop.
 
     Attributes:
-        items: what it goes over.
+        items: the variable that it iterates over.
         counter: the place of the counter among the parameters of the loop's first block.
-        out: where it goes when the items are through.
+        out: the branch after the last item.
         inside: where its body begins.
     """
 
@@ -118,7 +118,7 @@ class ControlFlowGraph:
         return next((s.line for s in self.blocks[index].statements if s.line), 0)
 
     def raises(self, index: int) -> bool:
-        """Whether a block ends with an exception."""
+        """Return whether a block ends with an exception."""
         return any(s.function is runtime.thrown for s in self.blocks[index].statements)
 
     def _reach(self, start: int, stops: frozenset[int]) -> frozenset[int]:
@@ -173,12 +173,12 @@ class ControlFlowGraph:
         return [i for i in next_to if any(b.target not in body for b in self.blocks[i].branches)]
 
     def _is_mere_test(self, index: int) -> bool:
-        """Whether what a block computes is used in no other."""
+        """Return whether no other block uses a block's results."""
         own = {s.variable for s in self.blocks[index].statements}
         return not self.blocks[index].arguments and not own & self._used_outside({index}, ())
 
     def _used_outside(self, region: set[int], but: Iterable[ir.Branch]) -> set[ir.Atom]:
-        """What is used outside some blocks, and by the branches out of them but for those given."""
+        """Return the atoms used outside some blocks, and by branches out of them but some."""
         skipped = set(map(id, but))
         used: set[ir.Atom] = set()
         for index, block in enumerate(self.blocks):
@@ -191,12 +191,12 @@ class ControlFlowGraph:
 
 
 def gone_through(program: ir.IR) -> set[ir.Atom]:
-    """What the ``for`` loops of a program go over."""
+    """Return the variables that the ``for`` loops of a program iterate over."""
     return {s.variable for s in program.statements if s.function is runtime.items_of}
 
 
 def counting(block: ir.Block, snapshots: Container[ir.Atom]) -> Counting | None:
-    """How the loop counts that begins with a block, if it goes over one of some snapshots."""
+    """Return the counter of the loop that begins with a block, if it iterates over a snapshot."""
     match block:
         case ir.Block(
             statements=(length, test), exits=(ir.Branch() as out, ir.Branch() as inside)

@@ -1,8 +1,8 @@
 """Loops: in Python as long as their end is static, else ``while_loop`` and ``scan``.
 
-What a loop carries are the parameters of its first block. If it has other ends than its condition
-(``break``, ``return``), it also carries the number of the block it has left for, and the values it
-has left with. The program of an iteration says of which types those are.
+A loop carries the parameters of its first block. If it has other exits than its condition
+(``break``, ``return``), it also carries the number of the block that it exits to, and the values it
+exits with. The program of an iteration determines their types.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ class LoopRun:
         return pruned(staging.stage(session.conditional(goes_on), avals))
 
     def _after(self, last: Arrival, test: Test | None, left: Outcome) -> Outcome:
-        """Where the loop leads to: by its condition, or because it was left."""
+        """Return the outcome of the loop: its condition ended it, or it was left."""
         if test is None:
             return left.without(self.header)
         aside = self.run.aside()
@@ -224,7 +224,7 @@ class LoopRun:
         return Outcome({out: run.complete(out, run.arrival(counting.out.args))})
 
     def _iterates(self) -> bool:
-        """Whether it is known that the loop makes an iteration."""
+        """Return whether the loop is known to make an iteration."""
         branches = self.run.graph.blocks[self.header].branches
         return bool(self.static_length) or all(
             branch.target in self.loop.blocks for branch in branches
@@ -232,7 +232,7 @@ class LoopRun:
 
     @property
     def static_length(self) -> int | None:
-        """How often a ``for`` loop would be run to its end, if that is known."""
+        """The number of iterations of a ``for`` loop that runs to its end, if it is known."""
         if self.items is None:
             return None
         of_program = isinstance(self.items, operators.Items)
@@ -281,7 +281,7 @@ class LoopRun:
             return self._unrolled(arrival) if result is None else result
 
     def _is_worth_rolling(self, eqns: Sequence[jx.JaxprEqn], chooses: bool, after: Arrival) -> bool:
-        """Whether the iterations after one of these equations are better one program."""
+        """Return whether rolling the iterations after these equations saves enough time."""
         counting = self.loop.counting
         assert counting is not None, "a loop over items counts"
         left = len(self.items) - after[counting.counter]
@@ -333,7 +333,7 @@ class LoopRun:
 
 
 def _counts(items: operators.Items) -> bool:
-    """Whether the items depend on their places."""
+    """Return whether the items depend on their indices."""
     if isinstance(items, operators.Together):
         return any(map(_counts, items.parts))
     return isinstance(items, operators.Steps)
@@ -357,9 +357,9 @@ def run_loop(run: Run, header: int, arrival: Arrival, stops: frozenset[int]) -> 
 # the loop goes on in Python.
 
 
-#: An equation takes a millisecond to compile, and a choice or a loop as long as so many.
+#: An equation takes a millisecond to compile. A conditional or a loop takes as long as this many.
 _CONTROL_FLOW: Final = 40
-#: Milliseconds of compilation from which on a loop is rolled up, if its iterations make choices,
+#: Milliseconds of compilation from which on a loop is rolled up, if its iterations have conditions,
 #: and if they do not: then unrolling is what makes its program fast.
 _WORTH_IT: Final = 600
 _WORTH_IT_WITHOUT_CHOICES: Final = 5000
@@ -380,7 +380,7 @@ def _recording() -> staging.StagingTrace | None:
 
 
 def _cost(eqns: Sequence[jx.JaxprEqn]) -> int:
-    """How long equations take to compile, in milliseconds."""
+    """Return an estimate of the time to compile equations, in milliseconds."""
     cost = len(eqns)
     for eqn in eqns:
         inner = [_cost(jaxpr.eqns) for jaxpr in jx.subjaxprs(eqn.params)]
@@ -393,12 +393,12 @@ class AgainError(Exception):
 
 
 class Rolled:
-    """A loop that is rolled up.
+    """A rolled loop.
 
     Attributes:
         fixed: the numbers that Python knows in each iteration.
-        changing: those that do not stay what they are, and what they are at the beginning of each
-            iteration and after the last, if that is found out.
+        changing: those that vary, with their values at the beginning of each iteration and after
+            the last, if these were computed.
     """
 
     def __init__(self, carry: Carry, inner: frozenset[int], items: Any, end: int) -> None:
@@ -508,7 +508,7 @@ class Rolled:
             raise AgainError
 
     def _simulated(self) -> dict[CarriedPart, list[Any]]:
-        """What Python carries: for each place the values at the beginning of each iteration.
+        """Return the values that Python carries, at the beginning of each iteration, by place.
 
         Raises:
             NotUniformError: an exception is raised.

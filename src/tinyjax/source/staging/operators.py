@@ -1,4 +1,4 @@
-"""What operators, questions and iteration mean for traced values."""
+"""Operators, type tests and iteration on traced values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tinyjax.source.ir import runtime
 from tinyjax.source.staging import values as staging_values
 from tinyjax.source.staging.session import current_session, raised_by, this_session
 
-# What is asked of traced values: comparisons, truth values, and classes.
+# Queries on traced values: comparisons, truth values, and classes.
 #
 # A traced scalar is a Python number, and of the class of one.
 
@@ -287,12 +287,12 @@ METHODS: Final[dict[str, Callable[..., Any]]] = {
 
 
 def is_scalar(x: object) -> TypeGuard[Array]:
-    """Whether a value is an array without axes: traced, a Python number."""
+    """Return whether a value is an array without axes: a traced Python number."""
     return isinstance(x, Array) and not x.shape
 
 
 def is_integer(x: Any) -> bool:
-    """Whether a number is a Python int or bool, or an array of such."""
+    """Return whether a number is a Python int or bool, or an array of integers or booleans."""
     if isinstance(x, (Array, np.generic, np.ndarray)):
         return x.dtype.kind in "biu"
     return isinstance(x, int)
@@ -330,7 +330,7 @@ def widened(x: Any) -> Any:
 
 
 def is_numeric(x: object, y: object) -> bool:
-    """Whether two operands are numbers, of which one is traced."""
+    """Return whether two operands are numbers, at least one of them traced."""
     return (is_scalar(x) and _is_number(y)) or (is_scalar(y) and _is_number(x))
 
 
@@ -380,7 +380,7 @@ _SUMS: Final = (operator.add, operator.sub)
 
 
 def _is_small(x: Any) -> bool:
-    """Whether a number is a step of a count: static, a truth value, or of few bits."""
+    """Return whether a number may be the step of a counter: static, boolean, or of few bits."""
     if isinstance(x, Array):
         return x.dtype.kind in "bu" or x.dtype.itemsize < 4
     return isinstance(x, (int, np.integer)) and abs(int(x)) < 2**31
@@ -533,7 +533,7 @@ def to_integer(rounding: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 class Items:
-    """What a loop goes over: so many items, made of rows of arrays and their places."""
+    """The items of a loop: a number of them, made of rows of arrays and their indices."""
 
     length: Any
 
@@ -610,7 +610,7 @@ class Current:
 
 
 def is_scanned(value: object) -> TypeGuard[Items]:
-    """Whether a loop over a value becomes a scan: some of it is traced, and its length is known."""
+    """Return whether a loop over a value becomes a scan: partly traced, and of known length."""
     if (
         not isinstance(value, Items)
         or staging_values.is_undecided(value.length)
@@ -621,7 +621,7 @@ def is_scanned(value: object) -> TypeGuard[Items]:
 
 
 def items_of(value: Any) -> Any:
-    """What a loop goes over, with a length and an index."""
+    """Return the items of a value as an object with a length and an index."""
     if isinstance(value, Array) and value.shape:
         return Rows((value,), value.shape[0], tree.LEAF)
     return value if isinstance(value, Items) else runtime.items_of(value)

@@ -1,8 +1,8 @@
-"""Slices of arrays whose bounds are traced: as long as they can be, and where their elements are.
+"""Slices of arrays whose bounds are traced: of maximal length, with a mask of their elements.
 
-How long ``a[i, :j]`` is, is not known when a program is staged. So its elements are looked up in as
-many places as there may be, and what is computed of them is computed of all; sums and products of
-matrices leave out those that are not there, and assignments drop them.
+The length of ``a[i, :j]`` is not known when a program is staged. So its elements are gathered from
+as many places as there may be, and all of them are computed with. Sums and products of matrices
+leave out the masked elements, and assignments drop them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Ragged(staging_values.Changing):
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """How long it is along each axis, which may be traced."""
+        """The length along each axis, which may be traced."""
         pairs = zip(self.whole.shape, self.masks, strict=True)
         return tuple([n if mask is None else jnp.sum(mask) for n, mask in pairs])
 
@@ -61,7 +61,7 @@ def made(whole: Array, masks: Sequence[Array | None]) -> Any:
 
 
 def is_traced(index: Any) -> bool:
-    """Whether an index has a slice with traced bounds."""
+    """Return whether an index has a slice with traced bounds."""
     if isinstance(index, tuple):
         return any(map(is_traced, index))
     return isinstance(index, slice) and any(
@@ -238,7 +238,7 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def is_elementwise(fun: Any) -> bool:
-    """Whether a function of arrays, or an operator, works element by element."""
+    """Return whether a function of arrays, or an operator, works element by element."""
     return fun in syntax.ARITHMETIC or registry.is_elementwise(fun)
 
 

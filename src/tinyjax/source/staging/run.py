@@ -1,8 +1,8 @@
-"""Running a program with traced values: what depends on them becomes part of the traced program.
+"""Running programs on traced values: operations on them become part of the traced program.
 
-Statements run in Python, on tracers. Where a condition is traced, both ways are staged up to the
-blocks where they meet, and one ``cond`` chooses; where a loop's end is traced, the loop becomes a
-``while_loop`` (``staging.loops``).
+Statements run in Python, on tracers. Where a condition is traced, both paths are staged up to the
+blocks where they meet, and one ``cond`` chooses between them. Where a loop's end is traced, the
+loop becomes a ``while_loop`` (``staging.loops``).
 """
 
 from __future__ import annotations
@@ -301,7 +301,7 @@ class Run:
         return self.choose(self.chosen(outcome, key), yes, no, self.graph.first_line(key))
 
     def chosen(self, outcome: Outcome, key: int) -> Array:
-        """Whether it is this block that an outcome comes to."""
+        """Return whether an outcome reaches this block."""
         assert outcome.exit_index is not None, "there are several"
         return ew.eq(outcome.exit_index, opd.as_array(np.int32(key)))
 

@@ -1,9 +1,9 @@
-"""What a staging knows of itself: the functions that are being run, and what is around them.
+"""The state of a staging: the functions that are running, and the conditions around them.
 
 It also knows which arrays are one array of NumPy, or views of one. NumPy changes an array in place
-where a program says ``b *= 2``, and so does every other name of it and every view; the arrays of
-tinyjax are never changed. What a program was given is not known when it is staged, so an augmented
-assignment is taken where both give the same: where nothing that is used afterwards shares its data.
+for ``b *= 2``, which every other name and every view of it sees; the arrays of tinyjax are never
+changed. The arguments of a program are not known when it is staged. So an augmented assignment is
+accepted only where both give the same: where nothing that is used afterwards shares its data.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class RaisedError(Exception):
 
 
 def raised_by(error: BaseException | type[BaseException], location: Location) -> RaisedError:
-    """What stands for an exception that the program raises."""
+    """Return the representation of an exception that the program raises."""
     if isinstance(error, type):
         return RaisedError(error.__name__, location)
     text, name = str(error), type(error).__name__
@@ -60,10 +60,10 @@ class TracedEndError(Exception):
 
 @attrs.define(eq=False)
 class Buffer:
-    """What an array of NumPy holds that the program changes in place.
+    """The content of a NumPy array that the program changes in place.
 
     Attributes:
-        content: the value, which is another one when it is written to.
+        content: the value, which each write replaces.
     """
 
     content: Array
@@ -121,7 +121,7 @@ class Frame:
 
 @attrs.define(eq=False)
 class Aliases:
-    """What is known of shared data.
+    """The arrays that share data.
 
     Attributes:
         views: by identity, each array that shares data with others, and those, by identity too.
@@ -207,7 +207,7 @@ def _name_of(function: Any, args: Sequence[Any]) -> str:
 
 
 def _is_advanced(index: Any) -> bool:
-    """Whether indexing copies: by arrays and lists."""
+    """Return whether indexing copies: by arrays and lists."""
     parts = index if isinstance(index, tuple) else (index,)
     return any(isinstance(part, (list, np.ndarray)) or _has_axes(part) for part in parts)
 
@@ -221,24 +221,25 @@ def _has_axes(part: Any) -> bool:
 
 @attrs.define(eq=False)
 class Session:
-    """What is being staged.
+    """The state of one staging.
 
     Attributes:
         call: makes the calls of the programs.
         run_loop: runs their loops.
         entered: the functions that are being run, outermost first.
-        conditions: how many traced conditions and loops there are around.
-        choices: how often a traced condition has chosen.
-        failures: where the checks so far failed, of which the first is to be told.
-        managers: the context managers that were entered and not left, each with how many traced
-            conditions there were around its ``with``.
+        conditions: the number of traced conditions and loops around the current statement.
+        choices: the number of conditionals that were staged.
+        failures: the locations of the failed checks so far, of which the first is reported.
+        managers: the context managers that are entered, each with the number of traced conditions
+            around its ``with``.
         shared: the programs of functions that call themselves.
         aliases: which arrays share data.
         frames: the statements that are being run, outermost first.
         is_cautious: whether functions may change arrays that they are given.
-        buffers: what the arrays hold that are changed in place.
-        snapshots: what they held at the beginning of each piece that is being staged.
-        offsets: by identity, integers that are others and a number more; they, these, the number.
+        buffers: the contents of the arrays that are changed in place.
+        snapshots: their contents at the beginning of each piece that is being staged.
+        offsets: by identity, integers that are another plus a number: the sum, the other, the
+            number.
     """
 
     call: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
@@ -257,11 +258,11 @@ class Session:
     offsets: dict[int, tuple[Array, Array, int]] = attrs.field(factory=dict)
 
     def contents(self) -> dict[Buffer, Array]:
-        """What arrays hold now."""
+        """Return the current contents of the arrays."""
         return {buffer: buffer.content for buffer in self.buffers}
 
     def changes(self) -> dict[Buffer, Array]:
-        """What arrays hold that was written since the piece began that is being staged."""
+        """Return the contents of the arrays that were written to since the current piece began."""
         before = self.snapshots[-1]
         return {b: b.content for b, content in before.items() if b.content is not content}
 
@@ -372,7 +373,7 @@ _MOST_CALLS: Final = 100
 
 
 def is_read(fun: object) -> TypeGuard[FunctionType]:
-    """Whether calls of a function are looked into: it is the user's, and none of a library."""
+    """Return whether a function's calls are staged: it is the user's, and not a library's."""
     return isinstance(fun, FunctionType) and _is_users_file(fun.__code__.co_filename)
 
 

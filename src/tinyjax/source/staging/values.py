@@ -4,10 +4,10 @@ A value's parts are the leaves of its tree, where objects of attrs classes and d
 trees even if they are not registered. Arrays and numbers can depend on a traced condition; every
 other part must be the same whatever the condition.
 
-Some values are known in each iteration of a loop that is rolled up. One program stands for all its
-iterations, yet a counter, and what is computed of it and of constants alone, is known: Python
-computes it for every iteration, with integers as large as they get and floats of double precision.
-Only where it meets a traced value does it become one, looked up by the number of the iteration.
+Some values are known in each iteration of a rolled loop. One program represents all iterations. Yet
+a counter is known, and so is a value computed from it and constants alone: Python computes it for
+every iteration, with unbounded integers and floats of double precision. Only where it meets a
+traced value does it become traced, and is looked up by the number of the iteration.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ tree.register_pytree_with_keys(Opened, Opened.fields, Shell.filled)
 
 
 def is_opened(leaf: Any) -> bool:
-    """Whether a leaf is an object with fields of its own."""
+    """Return whether a leaf is an object with fields of its own."""
     return cotangents.is_record(leaf) and not isinstance(leaf, tree.PyTreeDef)
 
 
@@ -94,7 +94,7 @@ def paths_of(structure: tree.PyTreeDef, name: str) -> list[str]:
 
 
 def is_dynamic(part: Any) -> bool:
-    """Whether a part is an array or a number, and so can depend on a traced condition."""
+    """Return whether a part is an array or a number, and so can depend on a traced condition."""
     if isinstance(part, (Array, *_NUMBERS)):
         return True
     if isinstance(part, Known):
@@ -103,7 +103,7 @@ def is_dynamic(part: Any) -> bool:
 
 
 def is_same(x: Any, y: Any) -> bool:
-    """Whether two parts are one value, so that it does not matter which is taken."""
+    """Return whether two parts are the same value, so that either may be used."""
     if x is y:
         return True
     if type(x) is not type(y) or not isinstance(x, _COMPARED):
@@ -164,14 +164,14 @@ def common_aval(avals: Sequence[av.ShapedArray]) -> av.ShapedArray | None:
 
 
 def is_undecided(x: object) -> bool:
-    """Whether a value is an array whose data is not known yet."""
+    """Return whether a value is an array whose data is not known yet."""
     while isinstance(x, JVPTracer):
         x = x.primal
     return isinstance(x, Array) and not isinstance(x, concrete.ConcreteArray)
 
 
 def truth(value: Any) -> bool | Array:
-    """What a condition says: a bool, or a traced one.
+    """Return the truth value of a condition: a bool, or a traced one.
 
     Raises:
         ArgumentError: it is an array with axes.
@@ -217,11 +217,11 @@ class Changing:
 
 
 def holds_tracer(value: object, undecided: bool = False, seen: set[int] | None = None) -> bool:
-    """Whether there is a tracer in a value, as far as it can be seen from outside.
+    """Return whether a value contains a tracer, as far as its contents can be inspected.
 
     Args:
         value: anything.
-        undecided: whether only those count whose data is not known.
+        undecided: whether to count only tracers whose data is not known.
         seen: what was looked at already, by identity.
     """
     if isinstance(value, tr.Tracer):
@@ -279,12 +279,12 @@ class Iterations:
 
 
 class Known:
-    """A value that Python knows in each iteration of a loop; no attrs class, which is opened.
+    """A value that Python knows in each iteration of a loop; no attrs class, which would be opened.
 
     Attributes:
         iterations: the iterations.
-        values: what it is in the first iteration, and in others as far as that is found out.
-        recipe: how it is computed in the others: a function and its arguments. None where it is
+        values: its value in the first iteration, and in others as far as it was computed.
+        recipe: a function and its arguments that compute it in the others. None where it is
             carried from iteration to iteration.
     """
 
@@ -299,7 +299,7 @@ class Known:
 
     @property
     def complete(self) -> bool:
-        """Whether it is found out in all iterations."""
+        """Return whether it was computed in all iterations."""
         return len(self.values) >= self.iterations.count
 
     @property
@@ -363,7 +363,7 @@ def _type_of(values: Sequence[Any]) -> tuple[dtypes.DType, bool]:
 
 
 def _is_progression(numbers: Sequence[Any]) -> bool:
-    """Whether numbers are Python's integers, each as much more than the one before."""
+    """Return whether numbers are an arithmetic progression of Python integers."""
     if len(numbers) < 2 or not all(type(n) is int and abs(n) < 2**31 for n in numbers):
         return False
     step = numbers[1] - numbers[0]
@@ -371,7 +371,7 @@ def _is_progression(numbers: Sequence[Any]) -> bool:
 
 
 def known_of(values: Sequence[Any], iterations: Iterations) -> Any:
-    """What has these values in the iterations: a constant where they are the same in all.
+    """Return the value that has these values in the iterations, a constant if all are equal.
 
     Returns:
         The constant, a ``Known``, a tuple of such; ``NOT_KNOWN`` for objects of other classes.
@@ -398,7 +398,7 @@ def replaced(value: Any, iterations: Iterations, of: Callable[[Known], Any]) -> 
 
 
 def holds_known(value: Any) -> bool:
-    """Whether there is something in a value that is known in each iteration."""
+    """Return whether a value contains one that is known in each iteration."""
     if isinstance(value, Known):
         return True
     if type(value) in (tuple, list):
@@ -409,7 +409,7 @@ def holds_known(value: Any) -> bool:
 def in_each_iteration(
     iterations: Iterations, fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """What a function of known values gives in each iteration.
+    """Return the result of a function of known values in each iteration.
 
     Raises:
         NotUniformError: it raises an exception in one.
@@ -455,7 +455,7 @@ class TracedText:
         return self.function(*args, **kwargs)
 
     def __str__(self) -> str:
-        """What messages say: types in place of values."""
+        """Return the text for messages, with types in place of values."""
         try:
             return self.with_values(lambda value: Placeholder(f"<{value.aval}>"))
         except (TypeError, ValueError):  # of "%.2f" % x and its like
@@ -490,7 +490,7 @@ def _refused() -> errors.SourceError:
 
 
 class Placeholder(str):
-    """Stands for a traced value in the text of an exception, whatever the format asked for."""
+    """A substitute for a traced value in the text of an exception, for any format."""
 
     __slots__ = ()
 

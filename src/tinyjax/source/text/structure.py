@@ -28,12 +28,12 @@ from tinyjax.source.text.names import (
 
 @attrs.frozen(eq=False)
 class ExpressionWriter:
-    """Writes the values of one program.
+    """The expressions of one program.
 
     Attributes:
         names: of the text.
-        called: what variables are called.
-        inlined: the calls of those that have no name, and are written where they are used.
+        called: the names of variables.
+        inlined: the calls of variables without a name, which are inlined where they are used.
     """
 
     names: Names
@@ -57,7 +57,7 @@ class ExpressionWriter:
         return ir.as_expression(call, function, args, [self.atom(x) for _, x in call.keywords])
 
     def _shown(self, call: ir.Call) -> ir.Call:
-        """Return what a call is written as: a range is gone through as it is."""
+        """Return the call to print: a loop over a range iterates over the range itself."""
         if ir.value_of(call.function) is runtime.items_of and isinstance(call.args[0], ir.Variable):
             inlined_call = self.inlined.get(call.args[0])
             if inlined_call is not None and ir.value_of(inlined_call.function) is range:
@@ -73,7 +73,7 @@ class ExpressionWriter:
 
 
 def is_syntax(call: ir.Call) -> bool:
-    """Return whether a call is written without the name of its function."""
+    """Return whether a call is printed without the name of its function."""
     function = ir.value_of(call.function)
     displays = (operator.getitem, runtime.make_tuple, runtime.make_list)
     is_operation = function in INFIX or function in PREFIX
@@ -86,7 +86,7 @@ def is_syntax(call: ir.Call) -> bool:
 # a variable holds.
 
 
-#: How deeply blocks are written into blocks: Python takes 20 loops in each other.
+#: The maximal nesting of blocks: Python accepts 20 nested loops.
 _DEEPEST: Final = 15
 #: Holds the number of the block that comes next.
 LABEL: Final = "block"
@@ -149,7 +149,7 @@ class Text:
         return pycode.Function(self.ir.name, typed, body, annotations.result)
 
     def block(self, write: Callable[[], bool]) -> tuple[list[Statement], bool]:
-        """Write statements one level deeper; say whether they go on behind what is written."""
+        """Write statements one level deeper; return whether control falls through."""
         outer, self.code = self.code, []
         self.depth += 1
         falls = write()
@@ -231,7 +231,7 @@ class Text:
             self.put(names, pycode.tuple_of([values[name] for name in names]))
 
     def _read(self, atom: ir.Atom) -> set[str]:
-        """Return the names that the value of an atom is written with."""
+        """Return the names in the expression of an atom."""
         variables = [atom] if isinstance(atom, ir.Variable) else []
         return {self.called[v] for v in self.coalescing.used(variables)}
 
@@ -252,7 +252,7 @@ class Text:
         return [p for p in self.predecessors[index] if index not in self.dominating[p]]
 
     def structured(self, index: int, follow: Follow, loop: Around) -> bool:
-        """Write a block and those it dominates; say whether it goes on behind what is written."""
+        """Write a block and those it dominates; return whether control falls through."""
         if self.depth > _DEEPEST:
             raise NotStructuredError
         merges = self.merges.get(index, [])

@@ -17,7 +17,7 @@ from tinyjax.source.adjoint.rules.formulas import nested_like
 
 
 def is_inexact_value(x: Any) -> bool:
-    """Whether a number or an array has a derivative."""
+    """Return whether a number or an array has a derivative."""
     return np.asarray(x).dtype.kind in "fcO" if not isinstance(x, Array) else True
 
 

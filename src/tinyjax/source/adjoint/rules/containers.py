@@ -1,4 +1,4 @@
-"""Rules of what makes containers, takes them apart and goes through them."""
+"""Rules of functions that build containers, take them apart and iterate over them."""
 
 from __future__ import annotations
 
@@ -202,14 +202,14 @@ def placed_array(ct: Any, container: Any, index: Any) -> Any:
 
 
 def is_basic(index: Any) -> bool:
-    """Whether an index names no element twice, and gives a view."""
+    """Return whether an index names no element twice, and gives a view."""
     if isinstance(index, tuple):
         return all(is_basic(part) for part in index)
     return index is None or index is Ellipsis or isinstance(index, (int, slice, np.integer))
 
 
 def is_method(value: Any) -> bool:
-    """Whether a value is a function bound to an object, whose cotangent is then the object's."""
+    """Return whether a value is a bound method, whose cotangent is then the object's."""
     return isinstance(value, (MethodType, BuiltinFunctionType))
 
 
@@ -235,7 +235,7 @@ def chosen_among(ct: Any, best: Any, items: Any) -> Any:
 
 
 def place_of(best: Any, items: Any) -> int:
-    """Which item it is, or the first that equals it."""
+    """Return the index of an item, or else of the first item that equals it."""
     for i in range(len(items)):
         if items[i] is best:
             return i
@@ -273,7 +273,7 @@ def sorted_adjoint(ct: Any, y: Any, items: Any, *, key: Any = None, reverse: Any
 
 
 def ordering(items: Any, key: Any, reverse: bool) -> list[int]:
-    """Which items those of the sorted sequence are."""
+    """Return the indices that sort a sequence."""
     measured = [item if key is None else key(item) for item in items]
     return sorted(range(len(items)), key=lambda i: measured[i], reverse=reverse)
 

@@ -1,7 +1,6 @@
 """Rules that are formulas: those of operators, of ``math``, ``cmath`` and NumPy's ufuncs.
 
-A formula is an expression for the cotangent of each argument, which a pullback has written out
-where it can.
+A formula is an expression for the cotangent of each argument. A pullback inlines it where it can.
 """
 
 from __future__ import annotations
@@ -64,12 +63,12 @@ _OWN: Final = (*_NATIVE, np.generic, Array, runtime.Box)
 
 
 def is_overloaded(*operands: Any) -> bool:
-    """Whether an operator may be a method that is written in Python."""
+    """Return whether an operator may be a method that is written in Python."""
     return not _KNOWN.issuperset(map(type, operands)) and any(map(is_foreign, operands))
 
 
 def is_foreign(x: Any) -> bool:
-    """Whether an object is neither a number, nor an array, nor a container of Python's."""
+    """Return whether an object is neither a number, nor an array, nor a container of Python's."""
     return not isinstance(x, _OWN)
 
 
@@ -110,7 +109,7 @@ def slope_of_copysign(x: Any, sign: Any) -> Any:
 
 
 def share(y: Any, x: Any, other: Any) -> Any:
-    """How much of the greater, or the smaller, of two numbers is the first: a half if they tie."""
+    """Return the derivative of max or min by its first operand: one half if the two tie."""
     if isinstance(y, (Array, np.ndarray)):
         where: Any = jnp.where if isinstance(y, Array) else np.where
         return where(y == x, where(y == other, 0.5, 1.0), 0.0)

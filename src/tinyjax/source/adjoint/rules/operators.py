@@ -26,7 +26,7 @@ _METHODS: Final = {abs: "__abs__", float: "__float__"}
 
 
 def overloaded(fun: Function, ct: Any, *operands: Any) -> Any:
-    """The cotangents of the operands of a method that an operator stands for."""
+    """Return the cotangents of the operands of a method that an operator calls."""
     method, swapped = method_of(fun, operands)
     if swapped:
         return pullbacks.pulled_back(ct, method, operands[1], operands[0])[:0:-1]
@@ -34,7 +34,7 @@ def overloaded(fun: Function, ct: Any, *operands: Any) -> Any:
 
 
 def method_of(fun: Function, operands: tuple[Any, ...]) -> tuple[Function, bool]:
-    """The method that an operator stands for, and whether it is the second operand's.
+    """Return the method that an operator calls, and whether it is the second operand's.
 
     Raises:
         SourceError: it is not one that is written in Python.
@@ -153,7 +153,7 @@ def getitem_adjoint(ct: Any, y: Any, container: Any, index: Any) -> Any:
 
 
 def holds_float(index: Any) -> bool:
-    """Whether some of an index has a derivative; an integer, a text or a slice only chooses."""
+    """Return whether part of an index has a derivative: integers, strings and slices have none."""
     if isinstance(index, (tuple, list)):
         return any(map(holds_float, index))
     return cotangents.is_differentiable(index)
@@ -232,7 +232,7 @@ def getter_of(value: Any, name: str) -> Callable[[Any], Any] | None:
 
 
 def is_plain_attribute(value: Any, name: str) -> bool:
-    """Whether an attribute of a number or an array has no derivative, as its shape.
+    """Return whether an attribute of a number or an array has no derivative, as its shape.
 
     Raises:
         SourceError: it has one, but it is not known.
