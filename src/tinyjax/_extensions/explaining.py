@@ -1,4 +1,4 @@
-"""How a call of a jitted function differs from earlier ones."""
+"""Differences between a call of a jitted function and earlier ones."""
 
 from __future__ import annotations
 

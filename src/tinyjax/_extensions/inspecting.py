@@ -1,4 +1,4 @@
-"""Programs that print what each of the user's lines computes."""
+"""Programs that print the values computed on each of the user's lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all callbacks have in common: their parameters, the call itself, and their rules."""
+"""The common part of all callbacks: their parameters, the call itself, and their rules."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, CallbackError, DifferentiationError, shortened, type_name
 from tinyjax.tree.treedef import leaf_paths
 
-#: What is told apart by identity, as long as something holds it.
+#: Objects that are compared by identity, as long as something holds them.
 _known: WeakValueDictionary[tuple[object, ...], Identity] = WeakValueDictionary()
 
 
 class Identity:
     """An object as a parameter of a program: the same parameter only where it is the same object.
 
-    Bound methods are made anew whenever they are asked for, and are told apart by what they bind;
-    numbers and strings are told apart by value.
+    Bound methods are created anew on every access, so they are compared by the object and the
+    function that they bind. Numbers and strings are compared by value.
     """
 
     __slots__ = ("__weakref__", "key", "value")
@@ -77,7 +77,7 @@ class Identity:
 
 
 class VmapMethod(Enum):
-    """What a callback, or a foreign function, is given under ``vmap``."""
+    """The treatment of batch axes of a callback, or a foreign function, under ``vmap``."""
 
     SEQUENTIAL = "sequential"
     SEQUENTIAL_UNROLLED = "sequential_unrolled"
@@ -120,16 +120,16 @@ class CallbackParams(prim.Params):
     Attributes:
         callback: the function, of containers.
         in_tree: the structure of its ``(args, kwargs)``.
-        static: those of its leaves that are no operands, with their positions.
+        static: the leaves of its arguments that are not operands, with their positions.
         out_tree: the structure of its result.
         out_avals: the types of that result's leaves, without the mapped axes; None where the
             result is thrown away.
         leading_axes: the mapped axes, the outermost first; they lead the operands' axes.
-        method: how they are dealt with; None where there may be none.
+        method: the treatment of mapped axes; None where there may be none.
         ordered: whether calls keep the order of the program.
-        derivative: the function that was declared as its derivative; what it closes over is among
+        derivative: the function declared as its derivative, whose closed-over values are among
             the operands, after those of the callback. Without one, operands after those of the
-            callback are bools: an example of which one is false takes no part.
+            callback are masks: an example with a false one is inactive.
         location: the user's line, for messages; two programs that differ in it are the same.
     """
 

@@ -1,7 +1,7 @@
-"""The tangent of a loop whose way back is not the transpose of its way forward.
+"""The tangent of a loop whose backward pass is not the transpose of its forward pass.
 
-Reverse mode that runs iterations again is no transposition of a recorded program. So the tangent
-map is one equation, which holds both directions.
+Reverse mode that runs iterations again is not the transposition of a recorded program. So the
+tangent map is one equation, which holds both directions.
 """
 
 from __future__ import annotations
@@ -138,10 +138,11 @@ _Body = Callable[[LoopOperands[Array]], list[Array]]
 
 @attrs.frozen(eq=False, repr=False)
 class _Programs:
-    """What becomes of a loop.
+    """The programs that replace a loop.
 
     Attributes:
-        recording: takes the loop's operands; returns its results and what the way back needs.
+        recording: takes the loop's operands; returns its results and the inputs of the backward
+            pass.
         params: the tangent map. Its residuals are ``consts``, operands of the loop, and what
             ``recording`` returns for it.
         consts: arrays that the body's derivatives close over.
@@ -289,15 +290,16 @@ def _primal_half(body: LoopBody, nonzero: LoopOperands[bool]) -> _Body:
 
 @attrs.frozen(eq=False, repr=False)
 class _Replay:
-    """What derivatives run again of the body of a loop.
+    """The part of a loop's body that derivatives run again.
 
-    They need no state that neither a residual nor another state they need depends on: a counter, or
-    a stack that is only written to. So a derivative of the way back keeps no stacks of stacks.
+    A state is left out if no residual depends on it, and no other state that is needed: a counter,
+    or a stack that is only written to. So a derivative of the backward pass keeps no stacks of
+    stacks.
 
     Attributes:
         halves: the body, split in its primal half and its tangent map.
         nonzero: which operands of the body have tangents.
-        needed: which operands residuals depend on, in this iteration or in a later one.
+        needed: the operands that residuals depend on, in this iteration or in a later one.
         avals: the types of these.
         tangent: the tangent map, which may take masks.
         linear: the types of its linear operands.
@@ -560,10 +562,10 @@ class _WhileResiduals:
 @tree.register_dataclass
 @attrs.frozen(eq=False, repr=False)
 class _Recorded:
-    """What derivatives need of a loop that was run.
+    """The record of a loop that was run, for its derivatives.
 
     Attributes:
-        operands: those that they run the body again with.
+        operands: the operands for running the body again.
         iterations: how many there were.
         kept: the states kept, which ``schedule`` knows in two forms.
     """

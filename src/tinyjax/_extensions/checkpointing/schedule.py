@@ -1,14 +1,13 @@
-"""Which states of a loop reverse mode keeps, and how many iterations it runs again.
+"""The schedule of checkpoints: which states of a loop reverse mode keeps, and what it runs again.
 
-With ``s`` states kept at a time, the one at the start of a segment of ``n`` iterations among them,
-the iterations can be gone through backwards by ``t(n, s) = r n - C(s + r, r - 1)`` further
-evaluations at least, where ``r`` is the least number with ``C(s + r, r) >= n`` (Griewank and
-Walther, "Algorithm
-799: revolve", ACM Transactions on Mathematical Software 26(1), 2000). ``advance`` places states so
-that it takes no more, wherever the end of a segment is known.
+With ``s`` states kept at a time, among them the one at the start of a segment of ``n`` iterations,
+the backward pass of the segment takes at least ``t(n, s) = r n - C(s + r, r - 1)`` further
+evaluations. Here ``r`` is the least number with ``C(s + r, r) >= n`` (Griewank and Walther,
+"Algorithm 799: revolve", ACM Transactions on Mathematical Software 26(1), 2000). ``advance`` places
+states so that it takes no more, wherever the end of a segment is known.
 
-Where it is not known, ``Online`` places states as they pass. When all places are taken it keeps
-those states that would make the way back cheapest if the loop ended after one iteration more.
+Where the end is not known, ``Online`` places states as they pass. When all slots are used, it keeps
+those states that would make the backward pass cheapest if the loop ended after one more iteration.
 
 The arithmetic is part of the compiled program, whose size does not depend on the number of
 iterations.
@@ -110,13 +109,13 @@ def advance(iterations: Array, slots: Array) -> Array:
 class Kept:
     """The states of a loop that are kept, in the order of their iterations.
 
-    The state before the first iteration is always known, so the place that is its own, the first,
-    holds the state before the last iteration once the loop has ended, and nothing of use later.
+    The state before the first iteration is always known, so the first slot is free for another one.
+    It holds the state before the last iteration once the loop has ended, and nothing of use later.
 
     Attributes:
-        positions: before which iteration each state lies, in ascending order.
-        places: where in ``slots`` it lies; a permutation.
-        depth: how many are kept, the first included. What comes after is free.
+        positions: the iteration that follows each state, in ascending order.
+        places: its index in ``slots``; a permutation.
+        depth: the number of kept states, the first included. The slots after them are free.
         slots: an array of states for every part of the state.
     """
 
@@ -228,7 +227,7 @@ def write(stacked: Arrays, state: Arrays, place: Array) -> list[Array]:
 @tree.register_dataclass
 @attrs.frozen(eq=False, repr=False)
 class Online:
-    """The states kept of a loop that goes on, and which of them can best be spared.
+    """The kept states of a running loop, and the one that can best be spared.
 
     Attributes:
         victim: of the states, without the first and the latest, the one that is cheapest to spare.
@@ -393,8 +392,8 @@ def record(
         goes_on: the condition, of the state.
         step: the body.
         init: the first state.
-        part: takes a state; returns what of it is kept.
-        size: for how many states there is room.
+        part: takes a state; returns the part of it to keep.
+        size: the capacity, in states.
     """
     room = integer(size)
 
@@ -446,14 +445,14 @@ def go_back(
     """Pull cotangents back through the iterations of a loop, the last one first.
 
     Args:
-        iterations: how many ``record`` made.
+        iterations: the number of iterations that ``record`` made.
         kept: the states that it kept.
-        avals: the types of what is kept of a state.
-        step: the body, of that.
+        avals: the types of the kept part of a state.
+        step: the body, on that part.
         pull: goes back through one iteration.
         sums: what ``pull`` sums up, at the start.
         cotangents: of the last state.
-        size: for how many states ``record`` had room.
+        size: the capacity of ``record``, in states.
 
     Returns:
         The sums and the cotangents of the first state.

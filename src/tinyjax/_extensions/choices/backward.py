@@ -14,7 +14,7 @@ from tinyjax.core.values import Array
 def follow(
     transposer: Transposer, totals: dict[jx.Atom, Array], rule: ApplyTranspose | None
 ) -> Choices | None:
-    """Return what follows the choices in a backward pass; None where nothing depends on it.
+    """Return the tracker of selections in a backward pass; None where nothing depends on it.
 
     Args:
         transposer: makes the pass.
@@ -29,7 +29,7 @@ def follow(
 
 
 class Choices:
-    """Which elements of the cotangents in a backward pass were chosen.
+    """The masks of the cotangents in a backward pass.
 
     Args:
         transposer: makes the pass.
@@ -37,7 +37,7 @@ class Choices:
         rule: applies the rules of equations.
 
     Attributes:
-        matters: whether a cotangent is multiplied after it was chosen.
+        matters: whether a cotangent is multiplied after it was selected.
     """
 
     def __init__(

@@ -1,13 +1,13 @@
 """Masks that go forward, through the operations of a user's rule for reverse mode.
 
 The rule of a ``custom_vjp`` function computes the cotangents of its operands by operations of its
-own. So their masks are found as the rule runs: an element of a result was chosen if one of those
-that it is computed of was. What the function itself does is of no account, for the rule need not
-do the same: it may reverse the order of elements, and clip or scale them.
+own. So their masks are found as the rule runs: an element of a result was selected if one of the
+elements that it is computed from was. The operations of the function itself do not matter, for the
+rule need not match them: it may reverse the order of elements, and clip or scale them.
 
-A mask goes through what is linear, so that a zero which was not chosen stays zero, or becomes NaN
-if the other factor is infinite. What is not linear keeps the mask where its result is zero. A
-value that does not come of cotangents counts, as where a rule adds some number.
+A mask goes through linear operations, so that an unselected zero stays zero, or becomes NaN if the
+other factor is infinite. A nonlinear operation keeps the mask where its result is zero. A value
+that does not depend on cotangents counts as selected, as where a rule adds some number.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ P = TypeVar("P")
 
 @attrs.frozen(eq=False)
 class _Masked:
-    """A value, and which of its elements were chosen.
+    """A value, and the mask of its selected elements.
 
     Attributes:
-        value: it is kept, as its identity stands for it.
+        value: the value, kept alive since its identity is the key.
         mask: its mask.
-        is_raw: whether it may be infinite or NaN where it was not chosen.
+        is_raw: whether it may be infinite or NaN where it was not selected.
     """
 
     value: Array

@@ -1,4 +1,4 @@
-"""Masks, and how they go back through equations."""
+"""Masks, and their propagation back through equations."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ def is_elementwise(eqn: jx.JaxprEqn) -> bool:
 
 
 def keeps_places(eqn: jx.JaxprEqn) -> bool:
-    """Say whether each element that is pulled back comes of one element of a cotangent.
+    """Return whether each element of an operand's cotangent comes from one element of the result's.
 
-    That of a slice of a larger array does not: it is pulled back among zeros, and a loop may do so
-    in place, which must not take an array for an element.
+    This is not so for a slice of a larger array: its cotangent is padded with zeros. A loop may do
+    that in place, and must not treat an array as an element.
     """
     if is_elementwise(eqn):
         return True
@@ -186,7 +186,7 @@ def as_number(mask: Mask | None, like: Array, dtype: dtypes.DType = dtypes.float
 
 
 def as_mask(number: prim.Tangent | None) -> Mask | None:
-    """Return the mask that numbers stand for; None where there are none."""
+    """Return the mask that numbers represent; None where there are none."""
     if not isinstance(number, Array):
         return None
 
@@ -197,7 +197,7 @@ def as_mask(number: prim.Tangent | None) -> Mask | None:
 
 
 def as_bools(numbers: object) -> Array:
-    """Return numbers, of which those that are not 0 stand for chosen elements, as bools."""
+    """Return numbers as bools, where every nonzero number marks a selected element."""
     return ew.convert_element_type(_array(numbers), dtypes.bool_)
 
 
@@ -273,7 +273,7 @@ def _whole(mask: Mask, shape: tuple[int, ...], stack: tuple[int, ...]) -> Mask:
 
 
 def _of_cases(predicate: Array | prim.UndefinedPrimal, mask: Mask | None) -> Sequence[Mask]:
-    """Return where the first and where the second case of a choice was chosen."""
+    """Return the masks of the first and the second case of a selection."""
     taken = _array(predicate)
     cases: list[Mask] = [lambda: taken, cache(lambda: ew.not_(taken))]
     if mask is not None:

@@ -1,8 +1,9 @@
-"""Masks that cross the borders of programs: of calls, loops and choices among programs.
+"""Masks that cross the borders of programs: of calls, loops and conditionals.
 
-The program is changed at its borders: beside each linear operand it takes another, beside each
-linear result it gives another, and the transpose rule of the primitive, which knows nothing of
-masks, hands on their cotangents. These are the masks, as numbers: zero where nothing was chosen.
+The program is changed at its borders: it takes a second operand beside each linear operand, and
+returns a second result beside each linear result. The transpose rule of the primitive, which knows
+nothing of masks, passes on their cotangents. These are the masks, as numbers: zero where nothing
+was selected.
 """
 
 from __future__ import annotations

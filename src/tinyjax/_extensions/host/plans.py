@@ -30,7 +30,7 @@ from tinyjax.core.tracing.primitive import Hosts, Kernel, P, on_replaced
 from tinyjax.core.values import Array, ConcreteArray, avals as av, operands as opd
 from tinyjax.dtypes import HostArray
 
-# Programs as Python functions of NumPy arrays, written from equations.
+# Programs as Python functions of NumPy arrays, generated from equations.
 #
 # Most readers of a value that only repeats elements take these as they are, in a shape from which
 # NumPy broadcasts. A value of one element is kept as what computed it gave, an array or a number
@@ -61,12 +61,12 @@ class Body:
     """A program as Python code, which computes with NumPy arrays named ``a0``, ``a1``, ...
 
     Attributes:
-        code: is to run where NumPy's warnings are off.
+        code: the statements, to run with NumPy's warnings off.
         results: the results, which are arrays.
         constant_results: the values of those that depend on no argument.
-        scope: what the names in these stand for.
+        scope: the values of the names in these.
         constants: the arrays in it.
-        large: the names of values that take much memory.
+        large: the names of large values.
     """
 
     def __init__(self, jaxpr: jx.Jaxpr, consts: Sequence[Array] = (), run: str = "") -> None:
@@ -354,7 +354,7 @@ def _evaluation(eqn: jx.JaxprEqn, fixed: Sequence[Array | None]) -> Callable[...
 # operation looks them up, and none wraps its results: a plan, made once, says for each equation
 # which NumPy function to call and in which places of a list its operands lie. What no later
 # equation reads is dropped, so that its memory serves again while it is in the processor's cache.
-# The body of a loop with many iterations is written as a Python function, which takes a quarter of
+# The body of a loop with many iterations is compiled to a Python function, which takes a quarter of
 # a microsecond less for each equation.
 
 
@@ -369,16 +369,16 @@ _Step: TypeAlias = tuple[int, Callable[..., Any], Any, int, tuple[int, ...], jx.
 
 @attrs.define(eq=False, repr=False)
 class _Plan:
-    """How a program is evaluated: its values lie in a list, each in a place of its own.
+    """A plan of a program's evaluation: its values are in a list, each at an index of its own.
 
     Attributes:
         steps: the equations.
-        places: the list at the start, which holds the literals behind room for the operands.
+        places: the initial list, which holds the literals after slots for the operands.
         outs: the places of the results.
-        seconds: how many it takes, as they are estimated, without the programs that it runs.
-        runs: how often it has been followed.
-        is_settled: whether it has been decided if it is written.
-        written: the program as a Python function of what runs programs in it, and the operands.
+        seconds: the estimated time without the programs that it runs.
+        runs: the number of its runs.
+        is_settled: whether it is decided if the program is compiled to Python.
+        written: the program as a Python function of the runner of inner programs, and the operands.
         unwritten: why there is no such function though the program runs often.
     """
 
@@ -496,7 +496,7 @@ class ProgramEvaluation(jx.ProgramTrace):
 
 
 def unwritten(jaxpr: jx.Jaxpr) -> str:
-    """Return why a program, or one that it runs, is not written though it runs often, if it is."""
+    """Return why a program, or one that it runs, has no Python function though it runs often."""
     plan: _Plan | None = jaxpr.derived(_rules[0])
     if plan is None:
         return ""

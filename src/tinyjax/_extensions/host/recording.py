@@ -1,4 +1,4 @@
-"""Eager calls that are repeated, and steps of a linearization: recorded, written, compared."""
+"""Repeated eager calls, and steps of a linearization: recorded, compared, compiled to Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of the library that are replayed, and operators as they are on the host."""
+"""Functions of the library that are replayed, and the operators on the host."""
 
 from __future__ import annotations
 
@@ -274,7 +274,7 @@ def replay_functions(module: dict[str, Any], plain: str = "") -> None:
     """Replay the public functions that a module defines, as ``replayed`` does one.
 
     Args:
-        module: what the module's names stand for; its last line says ``globals()``.
+        module: the module's namespace; its last line passes ``globals()``.
         plain: the functions that are not replayed, with spaces between. A function that is one
             primitive gains nothing by it.
     """

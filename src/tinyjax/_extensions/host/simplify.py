@@ -1,7 +1,8 @@
-"""Programs made simpler before they are written for NumPy.
+"""Simplification of programs before they are compiled for NumPy.
 
-What nothing reads is dropped, what undoes an equation takes that one's operand, equal equations are
-computed once, what depends on no argument is computed now, and what that chooses is taken.
+Dead equations are dropped. An equation that undoes another takes that one's operand. Equal
+equations are computed once. Equations that depend on no argument are evaluated now, and a selection
+by such a value is replaced by the selected operand.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Simplified:
     _calls: dict[int, prim.HostCall | None]
 
     def call_of(self, eqn: jx.JaxprEqn) -> prim.HostCall | None:
-        """Return what NumPy does for one of the equations, asked for once."""
+        """Return NumPy's call for one of the equations, with a cache."""
         return self._calls[id(eqn)] if id(eqn) in self._calls else host_call(eqn)
 
 
@@ -102,7 +103,7 @@ def simplify(jaxpr: jx.Jaxpr, consts: Sequence[Array] = ()) -> Simplified:
                 outs = tr.EVAL.process(primitive, operands, eqn.params)
                 known.update(zip(eqn.out_binders, outs, strict=True))
                 continue
-            # without a host rule parameters that are equal, such as 0.0 and -0.0, may be told apart
+            # without a host rule, parameters that are equal, such as 0.0 and -0.0, may differ
             params = eqn.params, repr(eqn.params) if call is None else ""
             key = primitive, *params, *map(key_of, eqn.inputs)
             before = met.setdefault(key, eqn.out_binders)
@@ -180,16 +181,16 @@ def reused_operands(
     reads: Sequence[Sequence[jx.Var]],
     call_of: Callable[[jx.JaxprEqn], prim.HostCall | None] = host_call,
 ) -> list[jx.Var | None]:
-    """Find for each equation the operand in whose memory the result is put, if there is one.
+    """Return for each equation the operand whose memory its result reuses, if there is one.
 
-    It is the result of an equation before. What computed it gave new memory, and so did all that
-    read it, so there are no views; nothing reads it later; and a function of NumPy's that works
-    element by element reads it now.
+    It is the result of an earlier equation. That equation and all that read it so far gave new
+    memory, so there are no views. Nothing reads it later. An elementwise function of NumPy reads it
+    now.
 
     Args:
         eqns: the equations.
         reads: the variables that nothing reads after each, as ``last_reads`` says.
-        call_of: gives what NumPy does for an equation.
+        call_of: returns NumPy's call for an equation.
     """
     calls = [
         call_of(eqn) if any(map(is_large, (*eqn.inputs, *eqn.out_binders))) else None

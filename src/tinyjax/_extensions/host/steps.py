@@ -1,4 +1,4 @@
-"""Steps of a linearization, and the backward pass that they are written as."""
+"""Steps of a linearization, and the program of their backward pass."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tinyjax.core.values import Array, ConcreteArray
 # Steps of a linearization that are repeated: what a primitive's jvp rule does, without asking it.
 #
 # A jvp rule composes primitives, and each of them finds its trace, looks up types and wraps its
-# result. The types of operands and tangents decide all of that. So where a rule has been asked
+# result. The types of operands and tangents decide all of that. So where a rule has been called
 # several times about the same types, under the linearization of values at hand, it is staged: what
 # it computes of the primals becomes a function of NumPy arrays, and what it does to tangents
 # equations that are written down as they are.
@@ -116,12 +116,12 @@ _programs: Final = replay.Programs()
 
 
 class EagerTransposer(Transposer):
-    """Pulls back values at hand by a program, if it has often been done through such equations.
+    """Transposition of concrete values by a cached program, once such equations were repeated.
 
-    What a backward pass does depends on the equations and on the types of the values in them. Those
-    that are computed follow from the equations, so the types of the others are the program's key,
-    of linear inputs, known values and cotangents; the values are its arguments, literals among
-    them. The user's rules, and programs, are not replayed: they may do other things each time.
+    A backward pass depends on the equations and on the types of the values in them. The types of
+    computed values follow from the equations. So the types of the others are the program's key:
+    linear inputs, known values and cotangents. The values are its arguments, literals among them.
+    The user's rules, and programs, are not replayed: they may act differently each time.
     """
 
     def pull_back(self, cotangents: Sequence[Tangent]) -> list[Tangent]:

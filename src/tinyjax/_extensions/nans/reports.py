@@ -1,4 +1,4 @@
-"""The alarms of the setting ``debug_nans``: what is said of a NaN that leaves."""
+"""The errors of the setting ``debug_nans``: the message for a NaN that leaves."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What the transformations note for the setting ``debug_nans``: lines, directions and examples.
+"""Traces for the setting ``debug_nans``, which record lines, directions and examples.
 
-With the setting on, ``vmap`` runs a ``LaneTrace`` and says of every result which of its axes is
-the batch; a linearization records the user's lines; and a transposition says of each equation it
-applies that it belongs to a backward pass. What is staged carries this in its equations' sources,
-what is evaluated in the births of its NaNs (``tinyjax._extensions.nans.trace``).
+With the setting on, ``vmap`` runs a ``LaneTrace``, which records the batch axes of every result. A
+linearization records the user's lines. A transposition marks each equation that it applies as part
+of a backward pass. Staged programs carry this in their equations' sources, evaluated ones in the
+origins of their NaNs.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ EvaluateProgram: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
 
 @attrs.frozen(eq=False)
 class _Moment:
-    """What there was before a rule ran: births, and the equations of each recorder."""
+    """The state before a rule runs: the last origin, and the equations of each recorder."""
 
     serial: int
     recorded: dict[staging.Recorder, int]
@@ -220,10 +220,10 @@ class SourcedTransposer(Transposer):
 #
 # A NaN is born where an operation gives one at an element that depends on no NaN among its
 # operands. ``NanTrace`` evaluates as ``EvalTrace`` does and remembers, for each array with NaNs,
-# which births they come from; NaNs that came in as data have none. A NaN that nothing depends on,
+# their origins; NaNs that came in as data have none. A NaN that nothing depends on,
 # such as one in the branch that a ``where`` does not take, is in no result and raises nothing. The
-# alarm is raised where a NaN with a birth leaves: in what a transformed function returns, or where
-# Python reads the data.
+# error is raised where a NaN with an origin leaves: in the result of a transformed function, or
+# where Python reads the data.
 #
 # A compiled program is run as always. Only if a result holds a NaN it is evaluated once more, one
 # equation at a time, by the ``PROGRAM`` rules of the primitives that are programs. A program with
@@ -243,7 +243,7 @@ _reversed: ContextVar[bool] = ContextVar("tinyjax_reversed_loop", default=False)
 
 
 def direction_here() -> Direction:
-    """Which computation of the user's lines is being run."""
+    """Return the pass of the user's lines that is running."""
     return "backward" if _backward.get() else "forward"
 
 
@@ -340,7 +340,7 @@ def _iterate(name: str, length: int | None) -> Iterator[program_rules.Run]:
         yield run
     finally:
         if backward:  # it goes through the iterations of the forward loop, the last one first
-            # where the length is not known, the condition has been asked once more
+            # where the length is not known, the condition has been evaluated once more
             total = len(iterations) - 1 if length is None else length
             for one in iterations:
                 one.index = total - 1 - one.index
@@ -418,7 +418,7 @@ def _compare(
     outs: Sequence[Array],
     replayed: Sequence[Array],
 ) -> None:
-    """Give a compiled program's results the births that a replay of it found."""
+    """Give a compiled program's results the origins that a replay of it found."""
     dirty = any(origins.wanted_in(x) is not None for x in args)
     for out, again in zip(outs, replayed, strict=True):
         mask = origins.wanted_in(out)
@@ -440,7 +440,7 @@ def _compare(
 def _track(
     primitive: Primitive[P], args: Sequence[Array], params: P, outs: Sequence[Array]
 ) -> None:
-    """Remember the births of the NaNs in an operation's results."""
+    """Remember the origins of the NaNs in an operation's results."""
     masks = [origins.wanted_in(x) for x in args]
     known = [
         None if mask is None else origins.marks_of(x) for x, mask in zip(args, masks, strict=True)
@@ -480,12 +480,12 @@ def _track(
 
 
 def _has_data(mask: HostArray | None, marks: origins.Marks | None) -> bool:
-    """Whether some of an operand's NaNs have no birth."""
+    """Return whether some of an operand's NaNs have no origin."""
     return mask is not None and (marks is None or bool((mask & (marks.where == 0)).any()))
 
 
 def _of_birth(marks: origins.Marks | None, birth: origins.Birth) -> HostArray | None:
-    """Where an operand's NaNs come from one birth."""
+    """Return the mask of an operand's NaNs that come from one origin."""
     if marks is None or birth not in marks.births:
         return None
     return np.asarray(marks.where == marks.births.index(birth) + 1)
@@ -499,10 +499,10 @@ def _depends(
     position: int,
     shape: tuple[int, ...],
 ) -> HostArray:
-    """Which elements of a result depend on the elements of the operands that are marked.
+    """Return the mask of a result's elements that depend on the marked elements of the operands.
 
-    The operation says so itself: it is applied to NaNs where the marks are and to harmless numbers
-    elsewhere. Where two such numbers both give a NaN, the element depends on a mark.
+    The operation itself determines it: it is applied to NaNs where the marks are, and to harmless
+    numbers elsewhere. Where two such numbers both give a NaN, the element depends on a mark.
     """
     everything = np.ones(shape, bool)
     if primitive.rules.evaluate is not None or primitive.orders:

@@ -2,15 +2,16 @@
 
 Inside ``shard_map`` they go across the devices along an axis of its mesh, and are XLA's.
 
-Each names one axis; the trace that maps over it applies the ``collective`` rule, which turns the
-operation into an ordinary one along the batch axis. Every other trace treats it as elementwise.
-What the examples share after a collective (a sum, say) is computed once, and no longer batched.
+Each names one axis. The trace that maps over it applies the ``collective`` rule, which turns the
+operation into an ordinary one along the batch axis. Every other trace treats it as elementwise. A
+value that all examples share after a collective (a sum, say) is computed once, and is no longer
+batched.
 
 A derivative inside the ``vmap`` is that of the sum of all the examples' outputs, so ``psum``
-transposes to ``psum``. Inside ``shard_map`` types say which values vary between devices, and a
-derivative is that of one device's output, or of the one that all have: the sum that ``psum`` gives
-is one value, so ``psum`` transposes to ``pvary``, by which all devices get it, and ``pvary`` to
-``psum``.
+transposes to ``psum``. Inside ``shard_map`` types record which values vary between devices. A
+derivative there is that of one device's output, or of the output that all devices share. The sum
+that ``psum`` returns is one value, so ``psum`` transposes to ``pvary``, by which all devices get
+it, and ``pvary`` to ``psum``.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def _size(name: str, axis_name: Hashable) -> int:
 
 
 def _is_of_devices(axis_name: Hashable) -> bool:
-    """Whether the innermost axis of this name is one of the mesh of a ``shard_map``."""
+    """Return whether the innermost axis of this name belongs to the mesh of a ``shard_map``."""
     axes = [axis for axis in tr.enclosing_axes() if axis.name == axis_name]
     return bool(axes) and isinstance(axes[0], types.DeviceAxis)
 
@@ -257,7 +258,7 @@ _OF_EXAMPLES = "of the examples"
 
 
 def _with_entry(entries: Entries, axis: int) -> Entries:
-    """How an array is divided with one more axis, which is not."""
+    """Return the entries of an array with one more axis, which is not divided."""
     return (*entries[:axis], (), *entries[axis:])
 
 
@@ -411,7 +412,7 @@ _SHARED = {
 
 
 def shared_along(axes: types.Axes, name: Hashable) -> str:
-    """What devices along an axis share of a value, by its letter."""
+    """Return the letter of the way in which devices along an axis share a value."""
     if name in axes:
         return "V"
     return next((letter for letter in "UR" if types.Share(letter, name) in axes), "I")
@@ -1230,7 +1231,7 @@ def all_to_all(
 
 @attrs.frozen(eq=False, repr=False)
 class PermuteParams(prim.Params):
-    """Which example each one's value goes to, as (from, to); those that get none have zeros."""
+    """The pairs (from, to) of examples; those that receive no value have zeros."""
 
     axis_name: Hashable
     perm: tuple[tuple[int, int], ...]

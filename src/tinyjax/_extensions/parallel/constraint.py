@@ -1,4 +1,4 @@
-"""Where a value lies, said inside a program, and which axes of the mesh types speak of."""
+"""Sharding constraints inside a program, and the axes of the mesh that types track."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from tinyjax.errors import ArgumentError, ShardingError, check_function, describ
 
 @attrs.frozen(eq=False, repr=False)
 class ConstraintParams(prim.Params):
-    """Where the operand lies.
+    """The sharding of the operand.
 
     Attributes:
         sharding: where.
-        source: where it lay before, if on other devices: a cotangent goes back there.
+        source: the sharding before, if on other devices: a cotangent goes back there.
     """
 
     sharding: Sharding
@@ -254,7 +254,7 @@ T = TypeVar("T")
 
 @attrs.frozen(eq=False, repr=False)
 class PlacedCall:
-    """Where the arguments and the results of a function that ``jit`` is given are to lie.
+    """The shardings that ``jit`` is given for a function's arguments and results.
 
     Attributes:
         ins: of the positional arguments that are not static, a prefix of their tuple.
@@ -275,7 +275,7 @@ class PlacedCall:
 
     @property
     def options(self) -> Hashable:
-        """What tells them from others."""
+        """The key that distinguishes them from others."""
         leaves, structure = tree.flatten((self.ins, self.outs), is_place)
         return tuple(leaves), structure
 
@@ -291,15 +291,16 @@ def placed_call(ins: Any, outs: Any) -> PlacedCall | None:
 
 
 def with_sharding_constraint(x: T, shardings: Any) -> T:
-    """Return arrays that lie on devices as asked for; within programs, XLA is told so.
+    """Return arrays with the given shardings; within programs, these are constraints for XLA.
 
     Args:
         x: arrays in any containers.
         shardings: a sharding, a device, or a ``PartitionSpec`` of the mesh in force
-            (``tinyjax.set_mesh``), or a tree of these, each of which speaks for all that is below
-            it. None leaves arrays as they are, and ``PartitionSpec.UNCONSTRAINED`` leaves it to XLA
-            how an axis is divided. Where the types of arrays say how they lie, along axes of a mesh
-            that are ``Explicit``, nothing is moved: it must be what they say.
+            (``tinyjax.set_mesh``), or a tree of these, each of which applies to all leaves below
+            it. None leaves arrays as they are, and ``PartitionSpec.UNCONSTRAINED`` leaves the
+            division of an axis to XLA. Along axes of a mesh that are ``Explicit`` the types of
+            arrays determine their shardings: nothing is moved, and the sharding must be that of the
+            type.
 
     Raises:
         ShardingError: an axis of an array cannot be divided so, or no mesh is in force.
@@ -320,15 +321,15 @@ def with_sharding_constraint(x: T, shardings: Any) -> T:
 
 
 def reshard(xs: T, out_shardings: Any) -> T:
-    """Return arrays that lie on devices as asked for, and whose types say so.
+    """Return arrays with the given shardings, which are also recorded in their types.
 
-    In programs and outside of them, and in derivatives: a cotangent of the result lies as that, and
-    is moved to where the argument lies.
+    This works in programs, outside of them and in derivatives: a cotangent of the result has the
+    result's sharding, and is moved to that of the argument.
 
     Args:
         xs: arrays in any containers.
         out_shardings: a sharding, or a ``PartitionSpec`` of the mesh in force, or a tree of these,
-            each of which speaks for all that is below it. None leaves arrays as they are.
+            each of which applies to all leaves below it. None leaves arrays as they are.
 
     Raises:
         ShardingError: an axis of an array cannot be divided so, or no mesh is in force.
@@ -353,16 +354,16 @@ def constrained(
     checks: bool = False,
     written: str = "given",
 ) -> T:
-    """Return a tree whose arrays lie as a prefix of it says.
+    """Return a tree whose arrays have the shardings of a prefix tree.
 
     Args:
         x: arrays in any containers.
         shardings: the prefix.
         function: the function that takes it, for messages.
         what: what messages call the tree.
-        checks: whether arrays whose types say how they lie must lie so.
-        written: how specifications are written that results have: as ``given``; as XLA or types
-            tell them within programs, ``staged``; or as types do everywhere, ``typed``.
+        checks: whether the shardings in the types of arrays must be the given ones.
+        written: the form of the results' specifications: as ``given``; as XLA or types print them
+            within programs, ``staged``; or as types do everywhere, ``typed``.
 
     Raises:
         ShardingTypeError: one does not.

@@ -1,7 +1,7 @@
 """Programs for operands that vary between devices, or that these share.
 
-Programs in the parameters of a primitive are staged again for such operands, where they are for
-others (``refit``); how far that goes, in a loop for instance, the primitive's rule says.
+Programs in the parameters of a primitive are staged again for such operands (``refit``). The
+primitive's rule determines how far that goes, in a loop for instance.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def refit(jaxpr: jx.Jaxpr, ins: Sequence[Axes], outs: Sequence[Axes] = ()) -> jx
         staged = staging.stage(run, avals)
         assert not staged.consts, "a program is closed"
         program = staged.jaxpr
-        # numbers are written with the types that they must have
+        # numbers are printed with the types that they must have
         typed = tuple([varied(x, axes) for x, axes in zip(program.outs, least, strict=True)])
         return jx.Jaxpr(program.in_binders, program.eqns, typed)
 
@@ -51,7 +51,7 @@ def refit(jaxpr: jx.Jaxpr, ins: Sequence[Axes], outs: Sequence[Axes] = ()) -> jx
 
 
 def lifted(x: Array, axes: Axes) -> Array:
-    """Let a value vary along axes. A number stays as it is, to be written with its type."""
+    """Return a value that varies along axes; a number stays as it is, printed with its type."""
     return x if opd.is_splat(x) else collective.sharing(x, axes)
 
 

@@ -1,14 +1,14 @@
 """Programs that each device of a mesh runs on its own, and derivatives taken in them.
 
-Within the function given to ``shard_map`` the types of values say along which axes of the mesh
-they vary. Where an operation takes values of which some vary along an axis and others do not, the
-others are made to, by ``pvary``: devices that had one value then have one each. So a derivative in
-the one value is the sum of all devices' parts, since ``pvary`` transposes to ``psum``; and the
-other way round, what ``psum`` gives is one value, whose cotangent ``pvary`` hands to the devices.
+Within the function given to ``shard_map`` the types of values record the axes of the mesh along
+which they vary. An operation may take values of which some vary along an axis and others do not.
+Then ``pvary`` makes the others vary: each device has its own copy. So a derivative in the shared
+value is the sum over all devices, since ``pvary`` transposes to ``psum``. Conversely, the result of
+``psum`` is one value, whose cotangent ``pvary`` copies to the devices.
 
-Recorders see to this as they write equations down, and nothing else does: transformations are made
-of the classes here in place of the core's (``trace.Machine``). To run a program, what its types say
-is taken off again (``erased``).
+Only recorders do this, as they record equations: transformations are made of the classes here in
+place of the core's (``trace.Machine``). To run a program, these types are removed again
+(``erased``).
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ P = TypeVar("P")
 
 
 def part_type(aval: ShapedArray, names: Sequence[str], told: Sequence[str] | None) -> ShapedArray:
-    """The type, in a program that devices run along axes of a mesh, of what has a type outside.
+    """Return the type of a device's part of a value, in a program along axes of a mesh.
 
-    It says how values lie along the other axes, if the type does.
+    It records the sharding along the other axes, if the type does.
 
     Args:
         aval: the type.
         names: the axes along which devices run the program.
-        told: the axes of which types tell in it; None for those that they tell of outside.
+        told: the axes that types track in it; None for those that they track outside.
     """
     if aval.told is None:
         return aval
@@ -130,8 +130,8 @@ def erased(jaxpr: jx.Jaxpr, on_host: bool = False) -> jx.Jaxpr:
 class _VaryingRecorder(staging.Recorder):
     """A recorder that makes operands vary along the same axes.
 
-    What a function closes over is a copy on each device here, whatever its type says of how it lies
-    outside; along the axes of the mesh that are left it lies as there.
+    A closed-over value is a copy on each device here, whatever its type says of its sharding
+    outside; along the remaining axes of the mesh it keeps its sharding.
     """
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""Programs for several devices as StableHLO, and sums of which each device keeps its part."""
+"""Programs for several devices as StableHLO, and partial sums on devices."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from tinyjax.dtypes import is_complex, real_part
 
 # Programs for several devices, as StableHLO: the types of values are constraints for Shardy.
 #
-# This module is what a ``Module`` of StableHLO holds as ``divided``: its functions are asked where
-# equations, loops and conditionals are written (``core.lowering``).
+# This module is what a ``Module`` of StableHLO holds as ``divided``: its functions are called where
+# equations, loops and conditionals are lowered (``core.lowering``).
 
 
 def equation(b: Lowering, eqn: jx.JaxprEqn, values: Sequence[Value]) -> Sequence[Value]:
@@ -47,15 +47,15 @@ def _is_summed(x: jx.Atom) -> bool:
     return x.aval.where is not None and bool(x.aval.sharding.summed)
 
 
-#: Operations that stand for several.
+#: Operations that expand to several.
 _SEVERAL: Final = ("chlo.", "func.call", "stablehlo.while", "stablehlo.custom_call")
 
 
 def _are_parts_kept(b: Lowering, eqn: jx.JaxprEqn, values: Sequence[Value]) -> bool:
-    """Whether XLA computes sums of which each device has a part from the devices' parts.
+    """Return whether XLA computes partial sums from the devices' partial sums.
 
-    It does where an equation is written as one operation. Of what lies between several it makes
-    whole values, which it would then take for parts.
+    It does where an equation lowers to one operation. Of several operations it makes the
+    intermediate values whole, and would then treat them as partial sums.
     """
     rules = eqn.primitive.rules
     if rules.evaluate is not None:  # what it calls has types of its own, if it is no constraint
@@ -77,7 +77,7 @@ def whole(b: Lowering, x: Value, aval: ShapedArray) -> Value:
 
 
 class _Declared:
-    """What a module declares: meshes, by their texts; and how many collectives it has so far."""
+    """The declarations of a module: meshes, by their texts; and the number of collectives."""
 
     def __init__(self) -> None:
         self.meshes: dict[str, str] = {}
@@ -111,12 +111,12 @@ Axes: TypeAlias = tuple[tuple[str, int], ...]
 
 @attrs.frozen(eq=False, repr=False)
 class Part(Record):
-    """Where each device runs a function on values of its own.
+    """The region in which each device runs a function on values of its own.
 
     Attributes:
         axes: those of its mesh, with their sizes.
         partly: whether it is one program of the devices along other axes of the mesh.
-        free: these axes, but for those along which a program around it is of one device.
+        free: the axes of the rest, but for those along which an outer program is of one device.
         mesh: the mesh as Shardy writes it.
     """
 
@@ -127,7 +127,7 @@ class Part(Record):
 
 
 def _divided_mesh(b: Lowering) -> str | None:
-    """Return the name of a mesh over which XLA divides what is written; None if it does not."""
+    """Return the name of a mesh over which XLA divides the operations; None if it does not."""
     part: Part | None = b.part
     is_divided = part is None or part.partly
     return next(iter(_declared(b.module).meshes.values()), None) if is_divided else None
@@ -190,7 +190,7 @@ def as_parts(b: Lowering, x: Value, aval: ShapedArray) -> Value:
 
 
 def _may_differ(b: Lowering, avals: Sequence[ShapedArray]) -> bool:
-    """Whether XLA may find that results of an operation differ in being sums: it gives up then."""
+    """Return whether XLA may find that results of an operation differ in being sums, and fail."""
     return len(avals) > 1 and any(a.sharding.summed for a in avals)
 
 

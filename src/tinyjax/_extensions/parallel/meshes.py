@@ -94,7 +94,7 @@ def mesh_of_ids(
 
 
 def _types(axis_types: object, names: Sequence[str]) -> tuple[AxisType, ...]:
-    """The types of a mesh's axes, of which one may stand for all."""
+    """Return the types of a mesh's axes, where one type may be given for all."""
     if axis_types is None or isinstance(axis_types, AxisType):
         types: tuple[object, ...] = (axis_types or AxisType.Auto,) * len(names)
     else:
@@ -109,7 +109,7 @@ def _types(axis_types: object, names: Sequence[str]) -> tuple[AxisType, ...]:
 
 
 class _Grid:
-    """What meshes have in common, with devices and without: a grid whose axes have names."""
+    """The common part of meshes with devices and without: a grid whose axes have names."""
 
     __slots__ = ()
 
@@ -129,7 +129,7 @@ class _Grid:
 
     @property
     def empty(self) -> bool:
-        """Whether this is no mesh: what ``get_mesh`` gives where none is set."""
+        """Return whether this is the empty mesh, which ``get_mesh`` returns where none is set."""
         return not self.axis_names
 
     @property
@@ -163,17 +163,17 @@ class _Grid:
 
     @property
     def are_all_axes_auto(self) -> bool:
-        """Whether XLA chooses along every axis, and there are axes."""
+        """Return whether XLA chooses along every axis, and there are axes."""
         return {*self.axis_types} == {AxisType.Auto}
 
     @property
     def are_all_axes_explicit(self) -> bool:
-        """Whether types say how values lie along every axis, and there are axes."""
+        """Return whether types determine shardings along every axis, and there are axes."""
         return {*self.axis_types} == {AxisType.Explicit}
 
     @property
     def are_all_axes_manual(self) -> bool:
-        """Whether a program says what each device does along every axis, and there are axes."""
+        """Return whether programs are per device along every axis, and there are axes."""
         return {*self.axis_types} == {AxisType.Manual}
 
     def types_with(self, types: Mapping[str, AxisType]) -> list[AxisType]:
@@ -322,7 +322,7 @@ class Mesh(_Grid, ContextDecorator):
 
     @property
     def is_multi_process(self) -> bool:
-        """Whether some devices belong to other processes."""
+        """Return whether some devices belong to other processes."""
         return len(self._local_places) != len(self.ids)
 
     @property

@@ -1,4 +1,4 @@
-"""How the axes of an array are divided over the axes of a mesh."""
+"""Shardings that divide the axes of an array over the axes of a mesh."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class NamedSharding(Sharding):
         return self.mesh.size_of(names)
 
     def factor(self, axis: int) -> int:
-        """How many parts an axis of the array is divided into.
+        """Return the number of parts that an axis of the array is divided into.
 
         Example:
             >>> import tinyjax

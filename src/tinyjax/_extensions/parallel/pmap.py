@@ -23,13 +23,13 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class PmapFunction(Protocol[P, R_co]):
-    """What ``pmap`` returns."""
+    """The result of ``pmap``."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
 
     @property
     def lower(self) -> Callable[P, stages.Lowered]:
-        """What stages and lowers the function for arguments, as that of ``jit`` does."""
+        """The function that stages and lowers for arguments, as that of ``jit`` does."""
 
 
 #: The axis where the caller does not name it.
@@ -51,8 +51,8 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
 ) -> PmapFunction[P, R]:
     """Map a function over an axis of its arguments, of which each device takes one element.
 
-    In programs that are new, ``jit`` of arrays that are divided over a mesh does the same for axes
-    of any length, and ``shard_map`` says what each device does with its part.
+    In new programs, ``jit`` of arrays that are divided over a mesh does the same for axes of any
+    length, and ``shard_map`` specifies the work of each device.
 
     Args:
         fun: the function. Arguments given by name are mapped over their first axis.

@@ -26,10 +26,10 @@ class ShardMapParams(prim.Params):
     Attributes:
         jaxpr: the program, of the parts that one device has.
         mesh: the devices.
-        in_specs: how the operands are divided.
-        out_specs: how the results are joined.
+        in_specs: the specifications of the operands.
+        out_specs: the specifications of the results.
         axes: the axes of the mesh along which devices run it. Along the others it is one program.
-        checks: whether it is checked that devices have the same where they have to.
+        checks: whether devices are checked to have the same values where they must.
     """
 
     jaxpr: jx.Jaxpr
@@ -46,7 +46,7 @@ class ShardMapParams(prim.Params):
 
     @property
     def is_partial(self) -> bool:
-        """Whether it is one program along some axes of the mesh."""
+        """Return whether it is one program along some axes of the mesh."""
         return len(self.axes) < len(self.mesh.axis_names)
 
 

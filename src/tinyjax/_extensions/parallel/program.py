@@ -177,7 +177,7 @@ def _on_axes(params: primitive.ShardMapParams) -> AbstractContextManager[None]:
 
 
 def _axes(specs: Sequence[PartitionSpec], across: Sequence[Axes] | None = None) -> list[Axes]:
-    """What differs between devices in parts, of what varies along other axes already."""
+    """Return the axes along which parts differ, given those along which they vary already."""
     before = [av.NOWHERE] * len(specs) if across is None else across
     return [along(spec) | axes for spec, axes in zip(specs, before, strict=True)]
 
@@ -352,7 +352,7 @@ def _jvp(
 
 
 def _within(across: Axes, axes: tuple[str, ...]) -> PartitionSpec:
-    """How parts are joined, with an axis in front if they vary, that differ so between devices."""
+    """Return the specification of joined parts, with an axis in front if they vary."""
     varies = tuple([name for name in axes if name in across])
     unreduced, reduced = [[n for n in axes if Share(x, n) in across] for x in "UR"]
     return PartitionSpec(*[varies] if varies else [], unreduced={*unreduced}, reduced={*reduced})
@@ -444,7 +444,7 @@ def _transpose(
 
 
 def _transposed(specs: Sequence[PartitionSpec]) -> list[PartitionSpec]:
-    """How the cotangents of what lies so lie."""
+    """Return the specifications of cotangents of such values."""
     return [spec.transposed for spec in specs]
 
 

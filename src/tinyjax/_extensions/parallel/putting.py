@@ -1,4 +1,4 @@
-"""Arrays that are put somewhere: on a device, over several, by one process or by each."""
+"""Placing arrays: on a device, over several, by one process or by each."""
 
 from __future__ import annotations
 
@@ -102,14 +102,14 @@ def put_made(made: Array | HostArray) -> Array:
 def put_like(
     array: Array, aval: ShapedArray, told: Sharding | None, where: devices.Placement, function: str
 ) -> Array:
-    """Return an array where it is wanted: by default as another lies, if it can lie so.
+    """Return an array with a given placement: by default that of another, if it fits.
 
     Args:
         array: the array.
         aval: the type of the other.
-        told: how the other lies, if that was said.
-        where: where it is wanted; None for as the other lies.
-        function: what the user called, for messages.
+        told: the sharding of the other, if it has one.
+        where: the placement; None for that of the other.
+        function: the name of the user's function, for messages.
     """
     if across(aval):
         array = sharing(array, across(aval))
@@ -266,9 +266,9 @@ def make_array_from_process_local_data(
 ) -> Any:
     """Return arrays over several devices, of which each process has a part.
 
-    So a batch is made of what each process has read. Along an axis that is divided over the
-    processes, data is that of this process's devices, one after the other; along the others it is
-    whole, and the same in all processes.
+    So a batch is assembled from the data that each process has read. Along an axis that is divided
+    over the processes, the data is that of this process's devices, one after the other. Along the
+    other axes it is whole, and the same in all processes.
 
     Args:
         sharding: how each array lies, a tree that may end above the leaves of ``local_data``.
@@ -329,7 +329,7 @@ def _check_no_sum(name: str, sharding: Sharding) -> None:
 
 
 class _Axis:
-    """How one axis of an array is divided over processes."""
+    """The division of one axis of an array over processes."""
 
     def __init__(self, sharding: Sharding, axis: int, ndim: int) -> None:
         self._axis = axis
@@ -346,7 +346,7 @@ class _Axis:
 
     @property
     def _is_uniform(self) -> bool:
-        """Whether processes have as many parts, which are the same or others."""
+        """Return whether processes have as many parts each, either the same or disjoint ones."""
         every = [{*numbers} for numbers in self._by_process.values()]
         own = {*self._own}
         return all(len(x) == len(own) and (x == own or not x & own) for x in every)

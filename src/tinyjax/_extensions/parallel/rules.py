@@ -1,9 +1,9 @@
-"""Rules of primitives as they are applied where types say where values lie.
+"""Rules of primitives, applied where types record shardings.
 
-What a rule computes is not written by the user, who could be asked how it lies; but it is known how
-the results of the rule lie. A cotangent lies as what it is the cotangent of, a tangent as its
-primal. So where the types within a rule do not say it, XLA chooses: the operands' types do not tell
-of the mesh there, and those of the results do again.
+The user does not write the operations of a rule, and cannot be asked for their shardings. But the
+shardings of the rule's results are known. A cotangent has the sharding of its primal value, and so
+has a tangent. So where the types within a rule do not determine it, XLA chooses: the operands'
+types do not mention the mesh there, and those of the results do again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``shard_map`` as users call it."""
+"""``shard_map``: the public function."""
 
 from __future__ import annotations
 
@@ -113,10 +113,10 @@ def shard_map(
 
 @attrs.frozen
 class _Divided:
-    """How arguments and results are divided, and what the caller calls that.
+    """The specifications of arguments and results, and the caller's names for them.
 
     Attributes:
-        ins: a prefix of the tuple of arguments with specs; None for what types say.
+        ins: a prefix of the tuple of arguments with specs; None for those of the types.
         outs: a prefix of the result's tree with specs.
         names: of the two.
     """
@@ -162,16 +162,16 @@ def smap(
 def smap(
     f: Callable[P, R] | None = None, /, *, out_axes: Any, axis_name: str, in_axes: Any = _INFERRED
 ) -> Callable[P, R] | Callable[[Callable[P, R]], Callable[P, R]]:
-    """Run a function on each device along one axis of the mesh in force, as ``vmap`` is written.
+    """Run a function on each device along one axis of the mesh in force, with the axes of ``vmap``.
 
     Args:
         f: as for ``shard_map``, which this is with ``axis_names={axis_name}``. Without it, a
             decorator is returned.
-        out_axes: along which axis the results are joined, an int, or None where all devices have
-            the same; or a prefix of the result's tree with these.
+        out_axes: the axis along which the results are joined, an int, or None where all devices
+            have the same; or a prefix of the result's tree with these.
         axis_name: the axis of the mesh.
-        in_axes: along which axis the arguments are divided, likewise, one for all or a tuple with
-            one for each; by default what their types say, on a mesh with an ``Explicit`` axis.
+        in_axes: the axis along which the arguments are divided, likewise, one for all or a tuple
+            with one for each; by default that of their types, on a mesh with an ``Explicit`` axis.
 
     Raises:
         ArgumentError: an axis is neither None nor an int from 0 on, or there is not one name.
@@ -319,7 +319,7 @@ def _with_kept(
 
 
 def _told(aval: av.ShapedArray, axes: tuple[str, ...]) -> PartitionSpec:
-    """How the type of an argument says that it is divided along axes of the mesh."""
+    """Return the specification in an argument's type along axes of the mesh."""
     entries = [[name for name in names if name in axes] for names in types.entries(aval)]
     spec = aval.sharding.spec if aval.told is not None else PartitionSpec()
     here = frozenset(axes)

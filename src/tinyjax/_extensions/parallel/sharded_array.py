@@ -32,7 +32,7 @@ from tinyjax.dtypes import DTypeLike, HostArray
 
 
 class ShardedBuffer(DeviceBuffer, Protocol):
-    """What holds the parts of an array: a buffer on each device, each such a buffer itself."""
+    """The parts of an array: a buffer on each device, each such a buffer itself."""
 
     @property
     def _arrays(self) -> Sequence[ShardedBuffer]: ...
@@ -45,8 +45,8 @@ class Shard:
 
     Attributes:
         device: the device.
-        index: which part of the array it is.
-        replica_id: which of the copies of this part, counted from 0.
+        index: the slices of the array that it is.
+        replica_id: the number of this copy of the part, counted from 0.
         data: the part, as an array on that device.
 
     Example:
@@ -69,9 +69,9 @@ class Shard:
 
 
 class ShardedArray(PlacedArray):
-    """An array whose data lies on devices as a sharding says.
+    """An array whose data lies on devices by a sharding.
 
-    Its data is on the host once it was asked for, and never else.
+    Its data is copied to the host only on request, and kept there then.
     """
 
     __slots__ = ("__weakref__", "_gathered", "shards")
@@ -97,7 +97,7 @@ class ShardedArray(PlacedArray):
 
     @property
     def device(self) -> Any:
-        """Where the array is: the device, or if there are several the sharding."""
+        """The array's device, or its sharding if there are several."""
         sharding = self._sharding
         return sharding.device if isinstance(sharding, SingleDeviceSharding) else sharding
 
@@ -220,7 +220,7 @@ class ShardedArray(PlacedArray):
 
     @property
     def _is_readable(self) -> bool:
-        """Whether this process has all of the data."""
+        """Return whether this process has all of the data."""
         return self.is_fully_replicated or self.is_fully_addressable
 
     def concrete(self, purpose: str) -> HostArray:

@@ -1,7 +1,7 @@
 """The rules of tinyjax's own primitives for several devices, a row for each or for a family.
 
-They are known by the module and the name of the primitive, so that modules which a program does not
-need are not loaded for them. Primitives without a row have what follows from what they are
+The key is the module and the name of the primitive, so that modules which a program does not need
+are not loaded. Primitives without a row have defaults that follow from their other rules
 (``mesh_rule``), and others register a rule by ``MESH``.
 """
 
@@ -153,7 +153,7 @@ def _scatter(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sharding.
 
 
 def _whole_windows(x: ShapedArray, windows: Any) -> list[mesh_rule.Names]:
-    """How the axes of windows are divided, which must be whole where the array is divided."""
+    """Return the entries of windows, which must be whole along the divided axes of the array."""
     entries, read = types.entries(x), [i for i, n in enumerate(windows.sizes) if n != x.shape[i]]
     mesh_rule.whole(
         entries, [i for i in read if i not in windows.batching], "of which parts are taken"
@@ -162,7 +162,7 @@ def _whole_windows(x: ShapedArray, windows: Any) -> list[mesh_rule.Names]:
 
 
 def _places(x: ShapedArray, indices: ShapedArray, windows: Any) -> sharding.Entries:
-    """How the index vectors are divided, along their own axes."""
+    """Return the entries of the index vectors, along their own axes."""
     mesh_rule.whole(types.entries(indices), (indices.ndim - 1,), "that of the index vectors")
     entries = [*types.entries(indices)[:-1]]
     for i, j in zip(windows.batching, windows.indices_batching, strict=True):
@@ -186,7 +186,7 @@ def _random_bits(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[shard
 
 
 def _keys_of(words: ShapedArray) -> sharding.Entries:
-    """How keys are divided, by how their words are."""
+    """Return the entries of keys, from those of their words."""
     return mesh_rule.whole(types.entries(words), (words.ndim - 1,), "of the words of keys")[:-1]
 
 
@@ -316,7 +316,7 @@ def rule_of(primitive: Primitive[P]) -> mesh_rule.MeshRule:
     """Return what a primitive says of several devices, with what follows from what it is."""
     extensions = primitive.rules.extensions
     rule: mesh_rule.MeshRule | None = extensions.get(mesh_rule.MESH)
-    if rule is None or not rule.is_whole:  # asked for the first time
+    if rule is None or not rule.is_whole:  # looked up for the first time
         rule = extensions[mesh_rule.MESH] = _whole(rule or row_of(primitive), primitive)
     return rule
 
@@ -342,7 +342,7 @@ def _whole(rule: mesh_rule.MeshRule, primitive: Primitive[P]) -> mesh_rule.MeshR
 
 
 def is_alike(rule: mesh_rule.MeshRule, primitive: Primitive[P]) -> bool:
-    """Whether operands and results vary alike between devices: the primitive has no programs."""
+    """Return whether operands and results vary alike: the primitive has no programs."""
     return rule.fits is None and rule.varies is None and primitive.rules.evaluate is None
 
 

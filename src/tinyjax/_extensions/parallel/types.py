@@ -1,8 +1,8 @@
-"""Types that say where values lie on a mesh, and what its devices share of them.
+"""Types that record shardings on a mesh, and which values the devices share.
 
-Of values on a mesh with axes that are ``Explicit`` a type says over which of these axes each axis
-of the array is divided (``told``). Inside ``shard_map`` every device computes with its own part,
-and a type says along which axes of the mesh values may vary, or are shared (``across``).
+On a mesh with ``Explicit`` axes, a type records over which of these axes each axis of the array is
+divided (``told``). Inside ``shard_map`` every device computes with its own part, and a type records
+the axes of the mesh along which values may vary, or are shared (``across``).
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class DeviceAxis(prim.MappedAxis):
 
     Attributes:
         partly: whether along another axis of that mesh it is one program.
-        checks: whether it is checked what differs between devices; or if not, whether ``shard_map``
-            was told that the function sees to it.
-        shares: whether types say along it of sums of which devices have parts.
+        checks: whether differences between devices are checked; if not, ``shard_map`` was called
+            with ``check_vma=False``.
+        shares: whether types track partial sums along it.
     """
 
     partly: bool = False
@@ -51,11 +51,11 @@ def manual_axes() -> tuple[str, ...]:
 
 @attrs.frozen(cache_hash=True, repr=False)
 class Share:
-    """An axis of a mesh along which devices share a value, or what it is the derivative of.
+    """An axis of a mesh along which devices share a value, or its cotangent.
 
     Attributes:
-        letter: ``U`` of a value that is the sum of what devices have (``unreduced``), ``R`` of one
-            that all devices have and whose cotangent is such a sum (``reduced``).
+        letter: ``U`` for a value that is the sum of the devices' parts (``unreduced``), ``R`` for
+            one that all devices have and whose cotangent is such a sum (``reduced``).
         name: the axis.
     """
 
@@ -76,7 +76,7 @@ def _names(axes: Iterable[Hashable]) -> frozenset[Hashable]:
 
 @attrs.frozen(kw_only=True)
 class ManualAxisType:
-    """What devices share of a value inside ``shard_map``: axes of the mesh, by name.
+    """The axes of the mesh along which devices vary or share a value inside ``shard_map``, by name.
 
     Attributes:
         varying: those along which each device may have its own.
@@ -103,7 +103,7 @@ class ManualAxisType:
 
     @property
     def empty(self) -> bool:
-        """Whether all devices have the same."""
+        """Return whether all devices have the same value."""
         return not self.vur
 
     @property
@@ -147,7 +147,7 @@ SHARING: Final[set[Axes]] = set()
 
 
 def transposed(axes: Axes) -> Axes:
-    """What differs between devices of cotangents of values of which this does."""
+    """Return the axes along which the cotangents of such values differ between devices."""
     if axes not in SHARING:
         return axes
     return frozenset([x.transposed() if isinstance(x, Share) else x for x in axes])
@@ -155,12 +155,12 @@ def transposed(axes: Axes) -> Axes:
 
 @attrs.frozen(cache_hash=True, repr=False)
 class OnMesh(av.Where):
-    """What a type says of the devices of a mesh.
+    """The part of a type that is about the devices of a mesh.
 
     Attributes:
-        sharding: how values lie along its axes that are ``Explicit``, with an entry for each axis
-            of the array; None where that is not said.
-        across: along which axes devices may have different values, or share one.
+        sharding: the sharding along its axes that are ``Explicit``, with an entry for each axis of
+            the array; None where there is none.
+        across: the axes along which devices may have different values, or share one.
     """
 
     sharding: Sharding | None
@@ -269,7 +269,7 @@ def _of(sharding: Sharding | None, across: Axes) -> OnMesh | None:
 
 
 def _division(where: av.Where | None) -> tuple[object, ...]:
-    """What tells how values lie from how others do."""
+    """Return a key of the sharding in a type."""
     if where is None or where.sharding is None:
         return (), frozenset(), frozenset()
     spec = where.sharding.spec
@@ -321,7 +321,7 @@ def with_varying(aval: ShapedArray, axes: Axes) -> ShapedArray:
 
 
 def is_summed(aval: ShapedArray) -> bool:
-    """Whether devices have parts of a sum, or of a sum that is the cotangent, as the type says."""
+    """Return whether, by the type, devices have partial sums of the value or of its cotangent."""
     return aval.told is not None and aval.told.settled is not aval.told
 
 
@@ -331,7 +331,7 @@ def settled(aval: ShapedArray) -> ShapedArray:
 
 
 def is_hidden(aval: ShapedArray) -> bool:
-    """Whether XLA chooses how values lie, along all axes of the mesh (``auto_axes``)."""
+    """Return whether XLA chooses the sharding along all axes of the mesh (``auto_axes``)."""
     return aval.told is not None and aval.told.in_types(aval.ndim) is None
 
 

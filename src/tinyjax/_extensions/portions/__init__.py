@@ -1,4 +1,4 @@
-"""Portions of the examples of ``vmap``: some after others, or some in each of several threads."""
+"""Chunks of the examples of ``vmap``: one after the other, or in several threads."""
 
 from __future__ import annotations
 

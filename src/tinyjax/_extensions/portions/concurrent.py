@@ -1,9 +1,9 @@
 """The primitive ``concurrent``: a program whose compiled parts are run at the same time.
 
-It holds calls of compiled programs (``jit``), what prepares their operands, and what joins their
-results. When it is evaluated, each call that waits for no other gets a thread; XLA releases
-Python's lock while it runs. As a part of a compiled program it is written in place. A transformed
-``concurrent`` is one of the transformed program, whose calls depend on each other as little.
+It holds calls of compiled programs (``jit``), the preparation of their operands, and the joining of
+their results. When it is evaluated, each call that waits for no other gets a thread; XLA releases
+Python's lock while it runs. In a compiled program it is inlined. A transformed ``concurrent`` is
+one of the transformed program, whose calls depend on each other as little.
 """
 
 from __future__ import annotations

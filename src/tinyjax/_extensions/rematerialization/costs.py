@@ -1,4 +1,4 @@
-"""What programs take: operations, functions and bytes of equations, and an estimate of the time.
+"""The work of programs: operations, functions and bytes of equations, and an estimate of the time.
 
 The planner chooses by it, and the explorer shows it.
 """
@@ -19,7 +19,7 @@ from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 
 @attrs.frozen
 class Work:
-    """What something costs.
+    """The work of an operation or a program.
 
     Attributes:
         flops: arithmetic operations, as XLA counts them: one for each element of a result, and

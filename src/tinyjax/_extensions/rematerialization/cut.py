@@ -1,10 +1,10 @@
-"""The cheapest values from which a backward pass can compute again all that it reads.
+"""The cheapest values from which a backward pass can recompute all that it reads.
 
-To compute a value again takes its operands, or values further back, down to what must not be
-computed again. Values that lie on every path from there to what the backward pass reads are a cut,
-and a cut of the fewest bytes is the dual of a maximal flow (L. R. Ford and D. R. Fulkerson,
-"Maximal flow through a network", Canadian Journal of Mathematics 8, 1956), found here along
-shortest paths. PyTorch chooses what to keep by such a cut, too
+To recompute a value takes its operands, or values further back, down to values that must not be
+recomputed. A set of values that lies on every path from those to the values that the backward pass
+reads is a cut. A cut of the fewest bytes is the dual of a maximal flow (L. R. Ford and D. R.
+Fulkerson, "Maximal flow through a network", Canadian Journal of Mathematics 8, 1956), found here
+along shortest paths. PyTorch chooses residuals by such a cut, too
 (``min_cut_rematerialization_partition``).
 """
 

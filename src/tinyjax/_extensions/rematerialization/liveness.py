@@ -1,8 +1,8 @@
-"""How much memory a program needs at its peak, as XLA lays it out on CPU.
+"""The peak memory of a program, as XLA allocates it on CPU.
 
-Values live from the equation that computes them to the last one that reads them. What XLA fuses
-into the loops that read it is never in memory. An elementwise operation writes over an operand that
-ends with it. The branches of a conditional and the body of a loop bring their own peak.
+Values live from the equation that computes them to the last one that reads them. Values that XLA
+fuses into their readers are never in memory. An elementwise operation writes over an operand that
+ends with it. The branches of a conditional and the body of a loop have their own peak.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tinyjax.core.tracing import jaxpr as jx, program_rules, staging
 
 
 def _same(eqn: jx.JaxprEqn) -> Hashable | None:
-    """What equations that XLA computes once have in common."""
+    """Return a key that is common to equations which XLA computes once; None if it has none."""
     if programs_run(eqn) or jx.effects_of(eqn).any:
         return None
     return (eqn.primitive, eqn.params, *map(_key, eqn.inputs))
@@ -55,9 +55,9 @@ def _bytes_of_loop(body: LoopBody) -> int:
 
 
 def needed_bytes(jaxpr: jx.Jaxpr) -> int:
-    """Predict the peak of what a program holds besides its parameters.
+    """Predict the peak memory of a program besides its parameters.
 
-    XLA has results in memory of their own, where other values are as long as there is room.
+    XLA gives results memory of their own, which other values use as long as they fit.
     """
     program = _Program(jaxpr)
     buffers = program.buffers(inner=False)
@@ -69,7 +69,7 @@ def needed_bytes(jaxpr: jx.Jaxpr) -> int:
                 taken.append(buffer)
                 apart.remove(buffer)
                 break
-    # what is a result twice is written twice
+    # a value that is a result twice is stored twice
     outs, origin = program.outs, program.fusions.origin
     results = [_size(x) for i, x in enumerate(outs) if x not in origin or x in outs[:i]]
     results += [taken[0].size for taken in taking]
@@ -207,7 +207,7 @@ class _Program:
         return peak + sum(_size(x) for x in eqn.inputs if x in self.turned)
 
     def _steps(self) -> list[_Step]:
-        """What XLA does one after the other: first come the operations that can, first served."""
+        """Return XLA's steps in order: ready operations, first come, first served."""
         steps: list[_Step] = []
         readers: defaultdict[jx.Var, list[_Step]] = defaultdict(list)
         for eqn in self.eqns:
@@ -255,10 +255,10 @@ class _Program:
     def _overwritten(
         self, step: _Step, ending: Sequence[jx.Var], inner: bool
     ) -> dict[jx.Var, jx.Var]:
-        """Which results take the memory of which operands that end with them.
+        """Return the results that take the memory of operands ending with them.
 
-        What loops and conditionals return is written over by none but loops that go on with it. In
-        the program of an equation that holds for its results, too; and loops go on with parameters.
+        Only loops that go on with a result of a loop or conditional write over it. In the program
+        of an equation that holds for its results, too; and loops go on with parameters.
         """
         eqn, loop = step.eqn, step.eqn.params
         if isinstance(loop, ScanParams | WhileParams):
@@ -276,9 +276,9 @@ class _Program:
         return {v: by_size.pop(_size(v)) for v in made if _size(v) in by_size}
 
     def buffers(self, inner: bool = True) -> list[_Buffer]:
-        """What is in memory, and when: large ones come first.
+        """Return the buffers in memory with their lifetimes, large ones first.
 
-        Of a loop's body they are those that are not among the loop's operands and results.
+        Of a loop's body these are the ones that are not among the loop's operands and results.
 
         Args:
             inner: whether it is the program of an equation, whose results write over nothing.

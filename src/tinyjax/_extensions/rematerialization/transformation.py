@@ -1,4 +1,4 @@
-"""``memory_budget``: a function whose derivative keeps as much as there is room for."""
+"""``memory_budget``: a function whose derivative keeps as much as fits into the budget."""
 
 from __future__ import annotations
 

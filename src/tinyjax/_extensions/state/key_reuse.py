@@ -1,8 +1,8 @@
-"""Keys of random numbers are to be used once: which have been, and where.
+"""Detection of keys of random numbers that are used more than once.
 
-A use is noted of an array, by its identity. In a function that is staged it is noted of what
-stands for the array there, and told with the program (``Uses``); where the program is called, its
-operands are used. Nothing here is asked unless the setting ``debug_key_reuse`` is on.
+A use is recorded by the identity of the key's array. In a staged function it is recorded for the
+tracer, and stored with the program (``Uses``). Where the program is called, its operands are used.
+Nothing here runs unless the setting ``debug_key_reuse`` is on.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from tinyjax.core.values import Array, ConcreteArray
 
 @attrs.frozen(eq=False, repr=False)
 class Use(records.Record):
-    """What used a key.
+    """The use of a key.
 
     Attributes:
-        name: the function that was given it.
+        name: the function that received it.
         location: the user's line.
     """
 
@@ -37,9 +37,9 @@ class Use(records.Record):
 
 
 class Uses(staging.Note):
-    """What used which keys in a program that is staged.
+    """The uses of keys in a program that is staged.
 
-    A key is known by its variable, or where it stands as a literal by itself.
+    The identity of a key is its variable, or the literal itself.
     """
 
     __slots__ = ("_found",)
@@ -156,7 +156,7 @@ def note(value: Array, used: Use) -> None:
 
 
 def _roots(value: Array) -> Iterator[tuple[Array, staging.StagingTrace | None]]:
-    """What a value is of, for who stages here, with its trace; or for all where nobody does."""
+    """Yield the arrays that a value depends on, with the staging trace they belong to, if any."""
     inner: list[tr.Trace] = []
     trace = tr.current_trace()
     while not isinstance(trace, staging.StagingTrace) and trace.parent is not trace:

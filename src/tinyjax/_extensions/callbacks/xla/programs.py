@@ -1,14 +1,14 @@
 """Compiled programs that call Python functions on the host.
 
-XLA reports a failed callback as text, from whatever thread it ran on. So an exception is kept under
-a number, the number travels through XLA's error, and the call that meets the error raises the
+XLA reports a failed callback as text, from whatever thread it ran on. So an exception is stored
+under a number, which travels through XLA's error. The call that meets the error raises the
 exception itself: each call its own, however many threads run the program.
 
 A callback may itself run compiled programs, and wait for them. XLA calls it on one of the threads
-that a client's programs share; were these programs the same client's, a few callbacks would occupy
-all its threads, and what they wait for would never run. So programs with callbacks have a client of
-their own, and those that run inside their callbacks another, and so on: a callback waits only for
-clients none of whose threads wait for its own.
+that a client's programs share. If these programs belonged to the same client, a few callbacks would
+occupy all its threads, and the programs that they wait for would never run. So programs with
+callbacks have a client of their own, and programs inside their callbacks another, and so on: a
+callback waits only for clients none of whose threads wait for its own.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _depth: ContextVar[int] = ContextVar("tinyjax_callback_depth", default=0)
 
 
 class _FailedError(Exception):
-    """What XLA is told of an exception."""
+    """The exception that XLA gets in place of the original one."""
 
 
 def compile_with(

@@ -1,7 +1,7 @@
-"""What calls like an earlier one are found by: the structure and the types of their arguments.
+"""Fast dispatch of repeated calls, by the structure and the types of their arguments.
 
-The usual way finds this in Python. Here jaxlib's own tree functions, in C++, take the arguments
-apart; what they do not know is left to the usual way.
+The slow path flattens arguments in Python. Here jaxlib's own tree functions, in C++, do it.
+Arguments that they do not know are left to the slow path.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _registered: Final[set[type]] = set()
 def call_key(
     args: tree.PyTree, kwargs: tree.PyTree, in_tree: tree.PyTreeDef | None
 ) -> tuple[list[Any], tuple[Hashable, ...]] | None:
-    """Return the leaves of a call's arguments, and what the call is found by.
+    """Return the leaves of a call's arguments, and the key of its specialization.
 
     None where a leaf is not an array of ours, a NumPy array or a number, or where the structure is
     not one that jaxlib knows.
@@ -46,7 +46,7 @@ def call_key(
     Args:
         args: the positional arguments.
         kwargs: the others.
-        in_tree: the structure of both, of whose nodes jaxlib is told; None where that was done.
+        in_tree: the structure of both, whose nodes are registered with jaxlib; None where they are.
     """
     if in_tree is not None and not _register_nodes(in_tree, _DEEPEST):
         return None
@@ -121,9 +121,9 @@ class ArgumentMemory:
 
     Attributes:
         free: sets that no program reads: of each piece the host's view, then the device's.
-        in_use: sets that programs may still read, with what says that these have ended; the
+        in_use: sets that programs may still read, with tokens of the programs' ends; the
             earliest first.
-        notes: whether calls note when their programs end. Those of small programs do not, which
+        notes: whether calls record the end of their programs. Those of small programs do not, which
             have ended when the call returns; a token takes 0.5 us.
     """
 
@@ -190,11 +190,11 @@ def _spend(nbytes: int, by: ArgumentMemory) -> None:
                 memory.clear()
 
 
-# Calls of compiled programs that are written out in Python for one signature.
+# Calls of compiled programs that are specialized in Python to one signature.
 #
 # A call in the usual way loops over its arguments, looks their types up, and puts its result
-# together. For a signature that has been called, a function is written and compiled, as attrs does
-# with ``__init__``: it takes apart containers of this structure, compares the types of the
+# together. For a signature that has been called, a function is generated and compiled, as attrs
+# does with ``__init__``: it takes apart containers of this structure, compares the types of the
 # arguments by identity, runs the program, and builds containers of the result's structure. A text
 # is compiled once for all programs of equal structure, and debuggers find it by ``linecache``.
 #
@@ -210,7 +210,7 @@ _ARRAY: Final = frozenset((ConcreteArray,))
 
 
 class Operand(Enum):
-    """How an argument becomes an operand."""
+    """The conversion of an argument to an operand."""
 
     BUFFER = "the buffer of an array that has one"
     TAKEN = "the buffer of an array that is donated"
@@ -233,7 +233,7 @@ class Operand(Enum):
 
 
 class Argument(Enum):
-    """What an argument is, as later ones are compared with it."""
+    """The properties of an argument that later ones are compared with."""
 
     ARRAY = "an array on the host"
     ARRAY_HERE = "one that may be met by arrays elsewhere"
@@ -264,13 +264,13 @@ def _is_another(x: pycode.Expression, than: Name) -> pycode.Expression:
     return pycode.Operation("and", (x.binary("is not", than), x.binary("!=", than)))
 
 
-#: What a written call needs of a compiled program: how the arguments become operands; and what
-#: names in the call stand for. ``run`` runs it, and ``finish`` makes results of what it returns and
-#: of ``u0``, ... ``c0``, ... are the constants, and ``m0``, ... make operands of arguments. On one
-#: device there are ``memory``, what NumPy arguments are copied into; ``run_noted``, which tells
-#: when a run has ended, too; ``lend``, which makes the buffers that arrays lack, and says whether
-#: there were any such; and ``is_twice``: whether one of the arrays that are donated, which are the
-#: first of these, is another of them, or closed over.
+#: The parts of a compiled program in a specialized call: the conversions of arguments to operands;
+#: and what names in the call stand for. ``run`` runs it, and ``finish`` makes results of what it
+#: returns and of ``u0``, ... ``c0``, ... are the constants, and ``m0``, ... make operands of
+#: arguments. On one device there are ``memory``, what NumPy arguments are copied into;
+#: ``run_noted``, which tells when a run has ended, too; ``lend``, which makes the buffers that
+#: arrays lack, and says whether there were any such; and ``is_twice``: whether one of the arrays
+#: that are donated, which are the first of these, is another of them, or closed over.
 Parts: TypeAlias = tuple[tuple[Operand, ...], dict[str, Any]]
 
 
@@ -393,9 +393,9 @@ _IMMUTABLE: Final = frozenset((bool, int, str, bytes, float, complex, NoneType))
 
 
 def _is_itself(value: object) -> bool:
-    """Whether one object is the same value in every call.
+    """Return whether one object is the same value in every call.
 
-    An object whose hash is the user's may be changed, and then it is another.
+    An object with a hash defined by the user may be changed, and then it is another value.
     """
     kind = type(value)
     if type(value) is tuple:
@@ -424,11 +424,11 @@ _REFUSED: Final = pycode.returned(_NO_RESULT)
 
 
 class _Writer:
-    """Code that takes containers apart and puts others together.
+    """A writer of code that flattens and rebuilds containers.
 
     Attributes:
         code: binds the leaves of the arguments, and leaves calls of other structures.
-        scope: what names in the code stand for.
+        scope: the values of the names in the code.
     """
 
     def __init__(self) -> None:
@@ -566,9 +566,10 @@ def _written(
     static: tuple[tuple[int | str, bool], ...],
     names: tuple[str, ...],
 ) -> Callable[..., ShortCall] | None:
-    """Write what makes calls of these structures, given what the names stand for.
+    """Return a maker of calls of these structures, given the values of the names.
 
-    Of static arguments it is told where they are, and whether one object is always the same.
+    Each static argument comes with its position, and with whether one object is always the same
+    value.
     """
     writer = _Writer()
     size = out_tree.num_leaves

@@ -1,4 +1,4 @@
-"""Arrays on several devices of XLA's: their shardings, put there, moved, and sent to processes."""
+"""Arrays on several devices of XLA's: their shardings, placement, and moves between processes."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def lent(host: dtypes.HostArray, sharding: SingleDeviceSharding) -> sharded_arra
     return x
 
 
-#: Arrays of one value that have as many bytes are written where they lie. Less is sent sooner than
+#: Arrays of one value that have as many bytes are filled on their device. Less is sent sooner than
 #: the program for it is compiled.
 _LEAST_FILLED: Final = 1 << 24
 
@@ -311,15 +311,15 @@ _Cut: TypeAlias = tuple[tuple[int, ...], tuple[tuple[Part, int, Part], ...]]
 def _cuts(
     source: Sharding, target: Sharding, shape: tuple[int, ...]
 ) -> tuple[Sequence[_Cut], Sequence[int]]:
-    """How an array that is divided in one way is divided in another.
+    """Return the pieces by which an array changes from one division to another.
 
     Args:
-        source: how it lies.
-        target: how it is to lie.
+        source: its sharding.
+        target: the new sharding.
         shape: its shape.
 
     Returns:
-        What the target's parts are made of, each once; and which of them each device has.
+        The pieces of the target's distinct parts, and the index of each device's part.
     """
 
     def bounds(sharding: Sharding) -> list[tuple[tuple[int, int], ...]]:
@@ -427,7 +427,7 @@ def check_same(array: Array, sharding: Sharding) -> None:
     """
     processes = sorted({device_at(i).process_index for i in sharding.ids})
     if group().process_index not in processes:
-        return  # it is told so when it puts its part
+        return  # the error arrives when it puts its part
     rows = exchanged(np.frombuffer(digest_of(array), np.uint8), processes)
     others = [p for p, row in zip(processes, rows, strict=True) if (row != rows[0]).any()]
     if others:

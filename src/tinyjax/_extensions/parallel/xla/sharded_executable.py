@@ -79,8 +79,8 @@ class ShardedExecutable(Executable):
         in_avals: the types of its parameters.
         out_avals: the types of its results.
         donated: the parameters whose memory may be given up, by position.
-        placement: how parameters and results lie.
-        results: the types of the results, and how they lie; None on the first device.
+        placement: the shardings of parameters and results.
+        results: the types of the results, and their shardings; None on the first device.
     """
 
     def __init__(
@@ -113,9 +113,10 @@ class ShardedExecutable(Executable):
         self.results: list[tuple[ShapedArray, Sharding | None]] = self._typed(lie)
 
     def as_requested(self, request: compilation.Compilation) -> ShardedExecutable:
-        """Return the same program, whose results say where they lie as arguments and programs do.
+        """Return the same program with the results' shardings in the form that the request uses.
 
-        What was not said is written like the first argument, where it lies so, as in JAX.
+        A result without a specification has the form of the first argument's, if they are
+        equivalent, as in JAX.
         """
         outs = _as_written(self.placement.outs, request)
         if all(x is y for x, y in zip(outs, self.placement.outs, strict=True)):
@@ -145,7 +146,7 @@ class ShardedExecutable(Executable):
         return [result_of(how, out) for how, out in zip(self.results, outs, strict=True)]
 
     def moves(self, lie: Sequence[object]) -> list[Sharding | None]:
-        """Where each argument is to be moved first, given how the last ones lie; None if nowhere.
+        """Return the sharding that each argument must first be moved to; None if it is there.
 
         Args:
             lie: the shardings of the last arguments; something else for those on the host.
@@ -209,7 +210,7 @@ def _as_written(outs: Sequence[Sharding | None], request: Compilation) -> Sequen
 def _written(
     x: Sharding | None, said: Sharding | None, how: Written, aval: ShapedArray
 ) -> Sharding | None:
-    """How a result is said to lie that lies as ``x`` says."""
+    """Return the sharding ``x`` of a result in the form that the program or its arguments use."""
     if not isinstance(x, named_sharding.NamedSharding):
         return x
     if isinstance(said, named_sharding.NamedSharding) and said.stripped() is not said:
@@ -282,7 +283,7 @@ def placed_options(flags: compilation.Flags, placement: Placement) -> CompileOpt
 def _read_back(
     loaded: LoadedExecutable, jaxpr: jx.Jaxpr, placement: Placement
 ) -> list[Sharding | None]:
-    """How a program's results lie; None where no axes of a mesh express what XLA has chosen."""
+    """Return the shardings of a program's results; None where no axes express XLA's choice."""
     if None not in placement.outs:
         return [*placement.outs]
     if len(placement.ids) == 1:
@@ -308,7 +309,7 @@ def _read_back(
 def call_parts(
     program: ShardedExecutable, consts: Sequence[Array], leaves: Sequence[Any]
 ) -> call_writer.Parts:
-    """Return what a written call needs of a program."""
+    """Return the parts of a program for a specialized call."""
 
     def sender(to: Any) -> Callable[[object], Array]:
         return lambda x: moving.moved(opd.as_array(x), to)
@@ -331,7 +332,7 @@ def call_parts(
 
 @attrs.frozen(eq=False, repr=False)
 class Plan(records.Record):
-    """What XLA tells of a compiled program."""
+    """XLA's description of a compiled program."""
 
     _hlo: str
     _costs: dict[str, Any]
@@ -435,7 +436,7 @@ def _for_devices(request: Compilation) -> Executable | None:
 
 
 def _calls_python(jaxpr: jx.Jaxpr) -> list[bool]:
-    """What is known of whether a program calls Python functions: not empty where it does."""
+    """Return a record of whether a program calls Python functions: not empty where it does."""
     return jaxpr.derive("calls Python", list)
 
 
@@ -485,7 +486,7 @@ _MOST_OPERATIONS: Final = 1024
 def evaluate(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
     """Apply a primitive where its operands lie, by a program that is compiled once for the like."""
     avals = [x.aval for x in args]
-    # What is one number everywhere goes to the devices as that number: True stands for such.
+    # An array of one number goes to the devices as that number: True marks such an array.
     lie = [
         x._sharding
         if type(x) is sharded_array.ShardedArray
