@@ -1,14 +1,15 @@
-"""Devices and their platforms, which is the default one, and who answers for other places.
+"""Devices and their platforms, the default device, and the hooks for other devices.
 
 The processor is always there. Other platforms come with a client of XLA's, which
-``tinyjax.core.xla`` makes when they are first asked for. All devices of a process are told apart by
-one number each, which compiled programs, and places of arrays, name them by. XLA numbers the
-devices of each client from 0. So the number of a device is that, and a multiple of
-``PER_PLATFORM`` for its platform, which is 0 for the processor.
+``tinyjax.core.xla`` makes on first use. Every device of a process has a number of its own, which
+compiled programs and shardings refer to. XLA numbers the devices of each client from 0. So the
+number of a device is XLA's, plus a multiple of ``PER_PLATFORM`` for its platform, which is 0 for
+the processor.
 
-A plane may put arrays on other devices than the first, whole or in parts. The core asks it where a
-user names a place or asks for one, and where an array is a ``PlacedArray``. What the answers mean
-is the plane's alone: ``tinyjax._extensions.parallel``, which ``tinyjax._startup`` names.
+An extension may put arrays on other devices than the first, whole or in parts. The core calls its
+hooks where a user names or requests a device or sharding, and where an array is a ``PlacedArray``.
+Only the extension interprets the results: ``tinyjax._extensions.parallel``, registered in
+``tinyjax._startup``.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ _DRIVERS: Final = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")
 
 @cache
 def is_accelerated() -> bool:
-    """Say whether this machine shows a GPU for which a plugin is installed; neither is loaded.
+    """Return whether this machine shows a GPU for which a plugin is installed; neither is loaded.
 
-    The trace where threads begin depends on it, so that it is asked while the core is imported.
+    The trace in which threads begin depends on it, so it is called while the core is imported.
     """
     if not any(map(os.path.exists, _DRIVERS)):
         return False
@@ -58,14 +59,14 @@ def _nothing_known(number: int) -> None:
 
 
 class Platform:
-    """A kind of device; not of attrs, which every import would wait for.
+    """A kind of device; not an attrs class, which every import would wait for.
 
     Attributes:
-        name: what devices call it, such as "gpu".
-        maker: what it is called besides, by who makes it, such as "cuda".
+        name: the name that devices show, such as "gpu".
+        maker: its other name, that of its vendor's interface, such as "cuda".
         rules: the platform for which lowering rules are taken (``def_lowering(platform=...)``).
-        kinds: what each device calls itself, by its number in XLA.
-        stats: returns what is known of the memory of a device, by its number in XLA.
+        kinds: the kind that each device reports, by its number in XLA.
+        stats: returns the memory statistics of a device, by its number in XLA.
     """
 
     __slots__ = ("kinds", "maker", "name", "rules", "stats")
@@ -115,10 +116,10 @@ def known_platforms() -> tuple[Platform, ...]:
 
 
 def platform_named(name: str) -> Platform:
-    """Return a platform, whose devices are looked for when they are first asked for.
+    """Return a platform, whose devices are looked up on first use.
 
     Args:
-        name: its name, such as "gpu", or that of who makes it, such as "cuda".
+        name: its name, such as "gpu", or its vendor's, such as "cuda".
 
     Raises:
         PlatformError: this process has no devices of it.
@@ -166,7 +167,7 @@ PER_PROCESS: Final = 2048
 
 
 class Place:
-    """What says where an array lies: a device, or what a plane knows (``plane``)."""
+    """The location of an array: a device, or one that the extension knows (``plane``)."""
 
     __slots__ = ()
 
@@ -208,7 +209,7 @@ class Device(Place, records.Record):
 
     @property
     def device_kind(self) -> str:
-        """What the device calls itself."""
+        """The kind that the device reports."""
         kinds = self._platform.kinds
         return kinds[self.id] if self.id < len(kinds) else self.platform
 
@@ -291,7 +292,7 @@ class Memory(records.Record):
 
     @property
     def platform(self) -> str:
-        """What kind of device it belongs to."""
+        """The kind of device that it belongs to."""
         return self.device.platform
 
     @property
@@ -329,14 +330,14 @@ def group() -> Group:
 
 
 def join(group: Group) -> None:
-    """Make this process one of several, before it has asked for devices."""
+    """Make this process one of several, before it has listed devices."""
     assert not devices_are_known(), "what was asked for would be wrong now"
     _group[0] = group
     _first[0] = Device(id=group.process_index * PER_PROCESS)
 
 
 def devices_are_known() -> bool:
-    """Say whether this process has asked for devices, so that others cannot be added."""
+    """Return whether this process has listed devices, so that others cannot be added."""
     return all_devices.cache_info().currsize > 0
 
 
@@ -510,33 +511,33 @@ def is_place(x: object) -> bool:
     return x is None or isinstance(x, Place)
 
 
-# Who answers for other places
+# The hooks for other devices
 
 
 T = TypeVar("T")
 
 
 class PlacedCall(Protocol):
-    """Where a function's arguments and results are to lie."""
+    """The shardings of a function's arguments and results."""
 
     def around(self, fun: Callable[..., Any]) -> Callable[..., Any]:
         """Return the function with its arguments and results put there."""
 
     @property
     def options(self) -> Hashable:
-        """What tells it from others."""
+        """The key that distinguishes it from others."""
 
 
 class Plane(Protocol):
-    """What the core asks of the plane."""
+    """Operations on arrays that are not on the default device."""
 
     def evaluate(self, primitive: Any, args: Sequence[Any], params: Any) -> Sequence[Any]:
         """Apply a primitive to arrays with data, where they lie."""
 
     def put(self, leaf: Any, where: Placement, function: str) -> Any:
-        """Return an array or a number as an array that lies where an argument of a function says.
+        """Return an array or a number as an array with the sharding of a function's argument.
 
-        None stands for where it lies, and for data of the host for the default device.
+        None keeps the array where it is, and puts data of the host on the default device.
         """
 
     def put_made(self, made: Any) -> Any:
@@ -660,21 +661,21 @@ class Plane(Protocol):
         """Return the module of a program that has a placement."""
 
     def call_parts(self, program: Any, consts: Sequence[Any], leaves: Sequence[Any]) -> Any:
-        """Return what a written call needs of a compiled program that has a placement."""
+        """Return the parts of a compiled program with a placement for a specialized call."""
 
 
 class Default:
-    """Where arrays lie that are put nowhere.
+    """The default location of arrays.
 
     Attributes:
-        moved: whether that has ever been elsewhere.
+        moved: whether it has ever been changed.
     """
 
     moved: bool = False
 
 
 def plane() -> Plane:
-    """Return the plane.
+    """Return the extension for several devices.
 
     Raises:
         ShardingError: there is none.

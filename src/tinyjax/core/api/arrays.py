@@ -26,12 +26,12 @@ def device_put(
 def device_put(
     x: Any, device: Any = None, *, donate: bool = False, may_alias: bool | None = None
 ) -> Any:
-    """Return a tree with its leaves as arrays that lie on devices as asked for.
+    """Return a tree with its leaves as arrays on the given devices.
 
     Args:
         x: a tree of arrays, NumPy arrays or numbers; NumPy data is copied.
         device: a device, a sharding, a ``PartitionSpec`` of the mesh in force (``set_mesh``), or a
-            ``tinyjax.memory.Space``; or a tree of these, each of which speaks for all that is below
+            ``tinyjax.memory.Space``; or a tree of these, each of which applies to all leaves below
             it. None leaves arrays where they are, and puts data of the host on the default device.
             Over several processes, all of them call this with the same data.
         donate: of no effect: arrays that are moved are still there.

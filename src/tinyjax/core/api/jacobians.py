@@ -172,7 +172,7 @@ def jacrev(
 class _Constants:
     """Auxiliary data of a function that is mapped: the same for all directions.
 
-    Arrays are returned from the function, since a loop may stage it; the rest is noted here.
+    Arrays are returned from the function, since a loop may stage it; the rest is stored here.
     """
 
     __slots__ = ("leaves", "treedef")
@@ -181,7 +181,7 @@ class _Constants:
     treedef: tree.PyTreeDef
 
     def take(self, aux: Any) -> list[Array]:
-        """Return the arrays, and note the rest."""
+        """Return the arrays, and store the rest."""
         leaves, self.treedef = tree.flatten(aux)
         self.leaves = [None if isinstance(x, Array) else x for x in leaves]
         return [x for x in leaves if isinstance(x, Array)]

@@ -1,8 +1,8 @@
-"""First-class pull-backs: what ``vjp`` returns, as a value to inspect, to pass on and to direct.
+"""First-class pull-backs: the results of ``vjp``, as values to inspect, to pass on and to direct.
 
 A pull-back is a program and the residuals that it reads. Some residuals are arguments as they were,
-the others were computed from them. So arguments can be left out, and restored before the
-pull-back is applied; and each gradient can be returned, added to a reference, or not computed.
+the others were computed from them. So arguments can be left out, and restored before the pull-back
+is applied. Each gradient can be returned, added to a reference, or not computed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Saveable: TypeAlias = bool | Sequence[Any]
 
 
 class _Mark:
-    """An empty node of a tree, which stands for a value that is not there."""
+    """An empty node of a tree, which marks an absent value."""
 
     __slots__ = ()
 
@@ -132,7 +132,7 @@ def _is_mark(x: object) -> bool:
 
 @attrs.frozen(eq=False, repr=False)
 class Structure(records.Record):
-    """What a map of tangents or cotangents is besides its residuals; equal for equal programs."""
+    """The part of a linear map without its residuals; equal for equal programs."""
 
     jaxpr: jx.Jaxpr
     nonzero_in: tuple[bool, ...]
@@ -454,7 +454,7 @@ class PullBack(Generic[R, *Ts]):
 
 
 def _direct(ct: Tangent, direction: Any, aval: av.ShapedArray) -> Any:
-    """Return a gradient or what stands for it."""
+    """Return a gradient, or the mark that replaces it."""
     if isinstance(direction, DontWant):
         return DidntWant()
     if isinstance(direction, GradValue):

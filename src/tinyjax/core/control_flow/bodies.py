@@ -1,8 +1,8 @@
-"""Bodies of loops: programs of constants, a carry and slices that give a new carry and outputs.
+"""Bodies of loops: programs from constants, a carry and slices to a new carry and outputs.
 
-A transformation of a loop transforms its body part by part: what belongs to a constant is constant,
-what belongs to the carry is carried. So operands, results and programs name their parts here, and a
-loop is flat only where it is bound and lowered.
+A transformation of a loop transforms its body part by part: a transformed constant is constant, and
+a transformed carry is carried. So operands, results and programs name their parts here, and a loop
+is flat only where it is bound and lowered.
 """
 
 from __future__ import annotations
@@ -173,9 +173,9 @@ class LoopBody:
 
     Attributes:
         jaxpr: the program.
-        num_consts: how many parameters are constants.
-        num_carry: how many parameters, and how many results, are the carry.
-        closed: the values of its first constants, which are no operands.
+        num_consts: the number of parameters that are constants.
+        num_carry: the number of parameters, and of results, that are the carry.
+        closed: the values of its first constants, which are not operands.
     """
 
     jaxpr: jx.Jaxpr
@@ -219,7 +219,7 @@ class LoopBody:
 
     @property
     def binders(self) -> LoopOperands[jx.Var]:
-        """The parameters that stand for operands."""
+        """The parameters that correspond to operands."""
         return self.operands(self.jaxpr.in_binders[len(self.closed) :])
 
     @property
@@ -279,11 +279,11 @@ class LoopBody:
         return nonzero, halves(nonzero)
 
     def transposed(self, linear: LoopOperands[bool], nonzero: Sequence[bool]) -> LoopBody:
-        """Make an iteration of the way back.
+        """Make an iteration of the backward pass.
 
-        Its constants are the known ones. Its carry is sums of the cotangents of linear constants,
-        and the cotangents of the linear carry; its slices are the known carry, known slices, and
-        cotangents of outputs; and its outputs are cotangents of linear slices.
+        Its constants are the known ones. Its carry consists of the sums of the cotangents of linear
+        constants, and the cotangents of the linear carry. Its slices are the known carry, known
+        slices, and cotangents of outputs. Its outputs are cotangents of linear slices.
 
         Args:
             linear: the operands in which the body is linear.

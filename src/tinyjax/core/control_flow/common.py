@@ -1,6 +1,6 @@
-"""What the control-flow primitives share: staging functions of trees, reshaping jaxprs, observers.
+"""The common part of the control-flow primitives: staging of trees, reshaping of jaxprs, observers.
 
-A room observes loops by a rule under ``OBSERVER``, which is asked where a loop is staged.
+An extension observes loops by a rule under ``OBSERVER``, which is called where a loop is staged.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ T = TypeVar("T")
 P = TypeVar("P")
 
 
-# The classes of this module are written out, since the first loop of a process waits for them:
+# The classes of this module are spelled out, since the first loop of a process waits for them:
 # attrs would have to compile each.
 
 
@@ -186,9 +186,9 @@ def with_mask(mapped: MappedAxis, mask: Array, program: Jaxpr) -> MappedAxis:
 
 
 def meets_others(mapped: MappedAxis, program: Jaxpr) -> bool:
-    """Return whether a collective combines values of examples, of this ``vmap`` or an outer.
+    """Return whether a collective combines values of examples, of this ``vmap`` or an outer one.
 
-    What is in step need not be asked about.
+    Axes in step need no check.
     """
     names, axes = communicating(program), (mapped, *tr.enclosing_axes())
     return bool(names) and any(axis.name in names and not axis.in_step for axis in axes)
@@ -226,10 +226,10 @@ W = TypeVar("W", bound="Observer")
 
 
 class Observer:
-    """What looks on while a loop runs. It is a parameter of the loop, and so a frozen attrs class.
+    """An observer of a running loop. It is a parameter of the loop, and so a frozen attrs class.
 
     Attributes:
-        place: which value of a ``while`` loop's state tells how many iterations were made; None
+        place: the index of the iteration count in a ``while`` loop's state; None
             where they are counted.
     """
 
@@ -272,7 +272,7 @@ class Observer:
         raise NotImplementedError
 
     def reading(self, place: int) -> Self:
-        """Return the observer of a ``while`` loop that is told how far it is by its state."""
+        """Return the observer of a ``while`` loop that reads its progress from the state."""
         raise NotImplementedError
 
 

@@ -1,8 +1,8 @@
-"""The results of the branches of ``cond`` and ``switch``, which are to be of one type.
+"""A comparison of the results of the branches of ``cond`` and ``switch``, which must have one type.
 
-Where the choice is known only one branch is called. The others are staged for the types of their
-results, once for branches that look alike: fresh lambdas of one line, that close over values of the
-same types, are compared once.
+Where the index is known, only one branch is called. The others are staged for the types of their
+results, once for branches that look alike: fresh lambdas of one line that close over values of the
+same types are compared once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tinyjax.tree.treedef import first_difference
 
 T = TypeVar("T")
 
-#: Whether a branch is being staged only for its types. A choice within it is not compared: a
+#: Whether a branch is being staged only for its types. A conditional within it is not compared: a
 #: function that calls itself in a branch would never end.
 _staging: Final[ContextVar[bool]] = ContextVar("staging", default=False)
 #: The types that results are given, where they are others than they have, by what decides them.

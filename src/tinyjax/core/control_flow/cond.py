@@ -120,7 +120,7 @@ def _cond_lowering(b: Lowering, operands: hlo.Values, params: CondParams) -> hlo
 def bind_branches(
     index: Array, branches: Sequence[Staged], operands: Sequence[Array]
 ) -> Sequence[Array]:
-    """Bind the choice between transformed branches, which may have brought constants along."""
+    """Bind the conditional of transformed branches, which may have added constants."""
     jaxprs, consts = close_over(branches)
     avals = jaxprs[0].out_avals
     if not all(av.alike(j.out_avals, avals) for j in jaxprs):
@@ -171,7 +171,8 @@ def _cond_linearize(
 ) -> prim.LinearizeResult:
     """Choose among the primal halves, and later among the tangent maps.
 
-    Residuals that branches compute share slots; those that are operands of the choice stay these.
+    Residuals that branches compute share slots; residuals that are operands of the conditional
+    remain operands.
     """
     (index, *operands), chosen = primals, tuple(nonzero[1:])
     halves, nonzero_out = _transformed(
@@ -318,10 +319,10 @@ def _run_branch_masked(
 ) -> Sequence[Array]:
     """Apply a branch to many examples, some of which take it; results of others are discarded.
 
-    The others come along as copies of the first who does, which keeps the infinities and NaNs that
-    they would get out of the derivatives, and ends a ``while_loop`` that might not end for them.
-    Where nobody takes the branch there is nobody to copy, and it is not run. But a collective in it
-    is over all examples as they are.
+    The others run as copies of the first one that takes it. So their infinities and NaNs stay out
+    of the derivatives, and a ``while_loop`` ends that might not end for them. If no example takes
+    the branch, there is none to copy, and it is not run. But a collective in it is over all
+    examples as they are.
     """
     used = {x for eqn in branch.eqns for x in eqn.inputs}
     marks = [mark and var in used for mark, var in zip(batched, branch.in_binders, strict=True)]

@@ -1,4 +1,4 @@
-"""Staging bodies of loops: the carry comes out as it went in, and has what planes keep in place."""
+"""Staging of loop bodies: the carry keeps its type, and includes the state of extensions."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def stage_loop(
 
 
 class Loop:
-    """A loop whose carry has, behind the user's, what planes keep in place and the body changes.
+    """A loop whose carry ends with the state of extensions that the body changes.
 
     Attributes:
         body: the program, of constants, carry and inputs.
         carry: the first carry.
-        observer: who looks on while it runs.
+        observer: the observer of its run.
     """
 
     __slots__ = ("_kept", "_name", "_num_carry", "body", "carry", "observer")
@@ -165,8 +165,8 @@ class _CarryTypes:
     """The types of one loop's carry.
 
     Attributes:
-        first: those that it was given.
-        settled: those that it keeps.
+        first: its initial types.
+        settled: its fixed point.
         inside: the same for the loops in its body, in order.
     """
 
@@ -184,15 +184,15 @@ class _CarryTypes:
 class _StagingPass:
     """One staging of a loop's body.
 
-    The body of a loop whose carry starts from a Python number may have to be staged twice, and for
-    a nest of such loops that would be two to the depth. So the first staging is only for types: in
+    The body of a loop whose carry starts from a Python number may have to be staged twice. For a
+    nest of such loops that would be two to the depth. So the first staging is only for types: in
     it, a loop whose carry changes is not staged again, and has a placeholder of the right types for
     its body. The second staging starts each loop with the types that the first one found.
 
     Attributes:
         only_types: whether only the types of the results matter.
-        previous: what the loops in the body found in the staging before.
-        found: what they found in this one.
+        previous: the types of the loops in the body by the staging before.
+        found: their types by this one.
         used_placeholder: whether one of them has a placeholder.
     """
 

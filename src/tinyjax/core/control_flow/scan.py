@@ -90,7 +90,7 @@ def _row(x: Any, i: int) -> Any:
 
 
 def _room(y: Any, length: int) -> Any:
-    """Make room for a result of each iteration: a NumPy array, or a list of arrays."""
+    """Return storage for a result of each iteration: a NumPy array, or a list of arrays."""
     return [y] * length if isinstance(y, Array) else np.empty((length, *y.shape), y.dtype)
 
 
@@ -257,8 +257,8 @@ def linearize_stacking(
     """Run a loop that stacks the residuals of every iteration, for a loop over those.
 
     A residual that is the same in every iteration (a constant, or computed from constants alone) is
-    a constant of the tangent loop; a slice of an input is the input; an index that is computed from
-    counters is computed again; the carry, and what an iteration computes, are stacked.
+    a constant of the tangent loop. A slice of an input is read from the input. An index that is
+    computed from counters is recomputed. The carry, and other computed values, are stacked.
     """
     body, num_outs = params.loop_body, len(params.jaxpr.outs)
     args = body.operands(primals)
@@ -443,10 +443,10 @@ def scan(
         xs: a tree of arrays whose first axes have the same size; None for no input.
         length: the number of iterations; needed only where ``xs`` is None.
         reverse: whether to go from the last slice to the first; outputs stay with their slices.
-        unroll: how many iterations one step of the compiled loop does; True or 0 for all, False
+        unroll: the number of iterations in one step of the compiled loop; True or 0 for all, False
             for one.
-        checkpoints: how many carries reverse mode keeps at a time, at least one; None to keep the
-            residuals of every iteration.
+        checkpoints: the number of carries that reverse mode keeps at a time, at least one; None to
+            keep the residuals of every iteration.
 
     Returns:
         The last carry, and the outputs stacked along a new first axis.

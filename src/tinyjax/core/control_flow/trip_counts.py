@@ -1,9 +1,9 @@
-"""How often loops run at most, by intervals of the integers that they count with.
+"""Bounds on the lengths of loops, by intervals of the integers that they count with.
 
-Reverse mode stacks what the iterations of a loop keep, and stacks have static lengths. A
-``while_loop`` inside another loop often counts up to that one's counter: it does not say how often
-it runs, but its program does. So programs are gone through before they are differentiated, with an
-interval for each integer, and ``WhileParams.most`` is filled in.
+Reverse mode stacks the residuals of a loop's iterations, and stacks have static lengths. A
+``while_loop`` inside another loop often counts up to that one's counter. The user gives no bound on
+its length, but the program determines one. So programs are analyzed before they are differentiated,
+with an interval for each integer, and ``WhileParams.most`` is filled in.
 
 An interval holds whatever the program is given. It never depends on data, so that calls with other
 arguments are differentiated by the same program.

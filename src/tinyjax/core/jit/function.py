@@ -112,13 +112,13 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
         arrays: Sequence[Array],
         objects: Sequence[Any],
     ) -> R:
-        """Call a program of which planes have noted something.
+        """Call a program with hooks of extensions.
 
         Args:
-            signature: what it was staged for.
+            signature: the signature that it was staged for.
             entry: the program.
             arrays: the arguments.
-            objects: those that hold arrays in place.
+            objects: the arguments that hold arrays in place.
         """
         entry = self._serving(signature, entry, objects)
         trace = tr.current_trace()
@@ -157,7 +157,7 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
         return result
 
     def _find(self) -> Traces:
-        """What calls have become, for this object and others that are made of the same."""
+        """Return the programs of earlier calls, of this object and of its equivalents."""
         if self._traces is NO_TRACES:
             self._traces = traces_of(self._fun, (self._name, self._parameters.options))
         return self._traces
@@ -307,7 +307,7 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
         return signatures.make_signature(in_tree, avals, static)
 
     def _cache_size(self) -> int:
-        """Count the signatures that have a program, by the name that tests written for JAX use."""
+        """Count the signatures that have a program; tests written for JAX use the name."""
         return len(self._find().entries)
 
     def clear_cache(self) -> None:
@@ -402,13 +402,13 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
     def _entry_of(
         self, staged: Staged, out_tree: tree.PyTreeDef, donated: tuple[int, ...], before: int
     ) -> tuple[Entry, bool]:
-        """Make the entry of a program; tell also whether it is good for later calls.
+        """Return the entry of a program, and whether later calls may use it.
 
         Args:
             staged: the program.
             out_tree: the structure of its result.
             donated: the parameters whose memory may be reused.
-            before: how many stand-ins there were before it was staged.
+            before: the number of placeholders before it was staged.
         """
         tier, flags = self._parameters.tier, self._parameters.flags
         params = JitParams(staged.jaxpr, self._name, donated, tier, flags)

@@ -224,7 +224,7 @@ def reducer(
         shifted = tuple(a + (a >= axis) for a in params.axes)
         out_axis = axis - sum(a < axis for a in shifted)
         moved = over(shifted)
-        if type(params) is not ReduceParams:  # a plane says more of it
+        if type(params) is not ReduceParams:  # an extension has more rules for it
             moved = attrs.evolve(params, axes=shifted)
         return (tr.bind1(primitive, (x,), moved),), (out_axis,)
 
@@ -247,7 +247,7 @@ def lower_reduce(
 
 
 def _is_known_to_xla(combine: Combine, dtype: dtypes.DType) -> bool:
-    """Whether XLA recognises the reduction, so that devices can reduce parts."""
+    """Return whether XLA recognises the reduction, so that devices can reduce parts."""
     if combine in (Lowering.max, Lowering.min):
         return not dtypes.is_complex(dtype)
     if combine in (Lowering.and_, Lowering.or_):

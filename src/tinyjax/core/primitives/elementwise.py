@@ -1,7 +1,7 @@
 """Elementwise primitives: arithmetic, powers, exponentials, trigonometry, comparison, selection.
 
-Each is one declaration in the table of its section, with its derivative, and is applied by a call.
-Formulas are the textbook ones; where a form is chosen for accuracy a comment says so.
+Each is one declaration in the table of its section, with its derivative. Formulas are the textbook
+ones; where a form is chosen for accuracy a comment says so.
 """
 
 from __future__ import annotations
@@ -88,10 +88,10 @@ def _lower_add(b: Lowering, x: Value, y: Value) -> Value:
 
 
 def _signed(b: Lowering, write: Callable[[Value, Value], Value], x: Value, y: Value) -> Value:
-    """Write a sum or difference of uint64 scalars as one of int64, whose bits are the same.
+    """Emit a sum or difference of uint64 scalars as one of int64, whose bits are the same.
 
-    XLA dies where it asks how often a loop runs whose counter of uint64 changes by a constant of
-    64 bits. (It makes a sum with such a constant of a difference.)
+    XLA crashes when it computes the trip count of a loop whose counter of uint64 changes by a
+    constant of 64 bits. (It turns a difference into a sum with such a constant.)
     """
     if x.shape or x.dtype != dtypes.uint64 or (b.known(x) is None and b.known(y) is None):
         return write(x, y)
@@ -132,7 +132,7 @@ mul: Elementwise = declared(
 def _divide(x: HostArray, y: HostArray) -> HostArray:
     if dtypes.kind(x.dtype) not in "iu":
         return np.asarray(np.true_divide(x, y)).astype(x.dtype, copy=False)
-    # Toward zero, with XLA's answers where C has none: x / 0 is -1 and min / -1 is min.
+    # Toward zero, with XLA's results where C defines none: x / 0 is -1 and min / -1 is min.
     zero = y == 0
     safe = np.where(zero, np.ones_like(y), y)
     quotient = np.floor_divide(x, safe)
@@ -284,7 +284,7 @@ def _truncate(x: Array) -> Array:
 
 # Functions of complex numbers. XLA computes some of them by exponentials, in which small parts are
 # lost, and takes an imaginary part of -0.0 for 0.0, which is the other side of a cut. So the former
-# are written by functions of the parts, and the signs of the latter are those of the operand.
+# are expressed by functions of the parts, and the signs of the latter are those of the operand.
 
 
 def _by_parts(
@@ -851,7 +851,7 @@ def _integer_pow_host(avals: Avals, params: IntegerPowParams) -> prim.HostCall |
     return prim.HostCall(call, numbers=text, fresh=True)
 
 
-#: As many factors are written out for numbers.
+#: The largest number of factors that is expanded for numbers.
 _LARGEST_WRITTEN_POWER: Final = 8
 
 
@@ -1012,11 +1012,12 @@ def select(predicate: Array, on_true: Array, on_false: Array) -> Array:
 
 
 def _share(beats: Elementwise, t: Array, z: Array, x: Array, y: Array) -> Array:
-    """The tangent of an extremum: all to the winner, half to each where they tie.
+    """Return the tangent of an extremum: all to the winner, half to each where they tie.
 
-    The operands are compared with each other, since compilers round what they compute twice in two
-    ways, and then neither equals the result; where both have tangents, each is computed once, for
-    the shares to add up. Complex numbers have no other order than the result's.
+    The operands are compared with each other, not with the result. Compilers may compute a value
+    twice with different rounding, and then neither operand equals the result. Where both have
+    tangents, each is computed once, so that the shares add up. Complex numbers have no other order
+    than the result's.
     """
     half = mul(t, _constant(t, 0.5))
     won = eq(z, x) if dtypes.is_complex(x.dtype) else beats(x, y)

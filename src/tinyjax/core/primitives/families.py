@@ -1,6 +1,6 @@
 """Elementwise primitives, each one declaration.
 
-It says how NumPy computes it, what StableHLO calls it, the kinds of dtype it takes (``b`` bool,
+A declaration has NumPy's implementation, StableHLO's name, the accepted kinds of dtype (``b`` bool,
 ``i`` and ``u`` integers, ``f`` floats, ``c`` complex), and the derivatives. Operands have equal
 shapes and dtypes; broadcasting and promotion happen before.
 """
@@ -45,7 +45,7 @@ class Elementwise(prim.Primitive[Any]):
 
     @property
     def multiple_results(self) -> bool:
-        """Whether ``bind`` returns a list: it returns the one result."""
+        """Return whether ``bind`` returns a list: it returns the one result."""
         return False
 
     @property

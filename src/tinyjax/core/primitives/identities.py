@@ -1,7 +1,7 @@
-"""Identities that mark a value for those who read a program, or keep a compiler from looking on.
+"""Identities that mark a value for readers of a program, or are opaque to a compiler.
 
-So does the sink that keeps a value, and the barrier, before which the compiler must have all of
-some values.
+Also the sink that keeps a value alive, and the barrier, before which the compiler must have
+computed all of some values.
 """
 
 from __future__ import annotations

@@ -233,7 +233,7 @@ def _pad_lowering(b: Lowering, operands: Values, params: PadParams) -> Values:
 
 
 def _inside(shape: tuple[int, ...], config: tuple[tuple[int, int, int], ...]) -> Array:
-    """Where, after padding an array of this shape, its own elements are."""
+    """Return the mask of an array's own elements after padding."""
     return pad(full(shape, True, dtypes.bool_), full((), False, dtypes.bool_), config)
 
 

@@ -1,11 +1,11 @@
 """Calling user functions: from nested containers to flat lists of arrays and back.
 
 Transformations know functions of arrays only. ``FlatFunction`` makes one of a user's function: it
-rebuilds the containers, calls, and takes the result apart again, remembering its structure.
+rebuilds the containers, calls the function, and flattens the result, remembering its structure.
 
-An argument may be no array, but hold arrays in place. Where a function is staged or mapped, it
-becomes a node of the arguments' tree, whose leaves are the arrays: so the function is given another
-object, of the same form.
+An argument need not be an array, but may hold arrays in place. Where a function is staged or
+mapped, such an argument becomes a node of the arguments' tree, whose leaves are the arrays. So the
+function gets another object, of the same form.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class FlatFunction:
         fun: the function to call.
         user_fun: the function to name in messages, where that is another.
         in_tree: the structure of ``(args, kwargs)``.
-        static: the positional arguments that are no leaves.
+        static: the positional arguments that are not leaves.
         out_tree: the structure of the result of the last call; there is none before it.
         aux: where ``has_aux``, the second part of that result.
     """
@@ -231,7 +231,7 @@ def as_avals(
 ) -> list[av.ShapedArray]:
     """Return the types of the leaves of ``(args, kwargs)``, less the static ones.
 
-    A ``ShapeDtypeStruct``, a type itself, or anything with a shape and a dtype may stand for an
+    A ``ShapeDtypeStruct``, a type itself, or any object with a shape and a dtype may replace an
     array.
 
     Raises:
@@ -266,11 +266,11 @@ def _aval_of_other(
 
 
 class Form(Hashable, Protocol):
-    """What is known of an object that holds arrays in place, but for these."""
+    """The structure of an object that holds arrays in place, without the arrays."""
 
     @property
     def is_one(self) -> bool:
-        """Whether it holds one array, and paths name it by the object's own."""
+        """Return whether it holds one array, whose path is the object's own."""
         ...
 
     def make(self, place: int, contents: Sequence[Array]) -> object:
@@ -290,12 +290,12 @@ class Parts(Protocol):
         ...
 
     def left(self, own: Sequence[Any]) -> list[Array]:
-        """Return what an example has left, in the order of ``written``."""
+        """Return the final contents of an example's references, in the order of ``written``."""
         ...
 
     @property
     def written(self) -> list[int]:
-        """Which leaves the function has written to, when it last ran."""
+        """The indices of the leaves that the function has written to in its last run."""
         ...
 
     def keep(self, values: Sequence[Array]) -> None:
@@ -308,7 +308,7 @@ class Parts(Protocol):
 
 
 class Holder:
-    """How objects of one class are dealt with.
+    """The protocol of objects of one class that hold arrays in place.
 
     Attributes:
         is_one: whether each holds one array, and is a part of a larger whole as that is.
@@ -355,9 +355,9 @@ class Opened(records.Printed):
     """A node of a tree: an object that holds arrays in place, as these.
 
     Attributes:
-        form: what else is known of it.
-        place: which one among the arguments it is.
-        contents: the arrays, or what stands for them.
+        form: its structure without the arrays.
+        place: its index among the arguments.
+        contents: the arrays, or their placeholders.
     """
 
     form: Form

@@ -1,11 +1,11 @@
 """Runtime checks of the signatures of public entry points.
 
-The check of a call is derived from the function's annotations. What a cheap test accepts is
-accepted; what it does not is put to typeguard, which decides and says what was
-expected. So typeguard, whose import takes longer than all of ours, is loaded only for a mistake.
+The check of a call is derived from the function's annotations. A cheap test accepts most values;
+the others are passed to typeguard, which decides and reports the expected type. So typeguard, whose
+import takes longer than all of ours, is loaded only for a mistake.
 
 Functions that are quicker than that are not checked. Where one of them fails by an error of
-Python's own, its arguments are looked at afterwards (``explained``).
+Python's own, its arguments are checked afterwards (``explained``).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def checked(fun: Callable[P, R]) -> Callable[P, R]:
         if test(value):
             return value
         if isinstance(value, (np.generic, np.ndarray, ConcreteArray)) and not value.shape:
-            number = value.item()  # NumPy's numbers are Python's where these are asked for
+            number = value.item()  # NumPy's numbers are accepted for Python's
             if test(number):
                 return number
         is_array = isinstance(value, (np.ndarray, ConcreteArray)) and value.shape
@@ -265,7 +265,7 @@ _TAKEN: Final = {int: (int, SymbolicSize), MakesScalars: (MakesScalars,), Plane:
 
 
 def instruct_typeguard() -> None:
-    """Have typeguard take for ints, for dtypes and for a plane what is taken for them here."""
+    """Have typeguard accept the same values for ints, dtypes and planes as the cheap test."""
     import typeguard  # noqa: PLC0415, it takes long to load
 
     def check(value: object, origin: Any, args: object, memo: object) -> None:
@@ -281,7 +281,7 @@ def instruct_typeguard() -> None:
 def _judge(fun: Callable[..., object], name: str, value: object, expected: Any) -> None:
     import typeguard  # noqa: PLC0415, it takes long to load
 
-    # Version 2, which jaxtyping asks for, is told the name, and raises TypeError.
+    # Version 2, which jaxtyping requires, takes the name, and raises TypeError.
     failure: type[Exception] = getattr(typeguard, "TypeCheckError", TypeError)
     check: Callable[..., object] = typeguard.check_type
     try:
@@ -309,7 +309,7 @@ def _readable(hint: Any) -> str:
     """An annotation as a user reads it."""
     origin = get_origin(hint)
     if origin in (Union, UnionType):
-        # the ellipsis stands for an argument that is not given
+        # the ellipsis represents an argument that is not given
         parts = [_readable(arg) for arg in get_args(hint) if arg is not EllipsisType]
         rest = [part for part in parts if part not in _ARRAY_LIKE]
         if len(parts) - len(rest) == len(_ARRAY_LIKE):

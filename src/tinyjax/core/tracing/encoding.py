@@ -1,7 +1,7 @@
-"""Encodings of parameters, from which structural digests are made: the same in every process.
+"""Encodings of parameters, for structural digests: the same in every process.
 
 Parameters are encoded field by field from their attrs class; a field declared with ``eq=False`` (a
-name, for instance) is left out. Every encoding starts with a tag and ends where its length says, so
+name, for instance) is left out. Every encoding starts with a tag and has a known length, so
 different values have different encodings.
 """
 
@@ -39,7 +39,7 @@ class Digested:
 
 
 class _AvalEncodings(dict[av.ShapedArray, bytes]):
-    """The encodings of types, each made when it is first asked for."""
+    """The encodings of types, each made on first use."""
 
     def __missing__(self, aval: av.ShapedArray) -> bytes:
         name = f"{dtypes.dtype_name(aval.dtype)}{_sizes(aval)}{'w' if aval.weak_type else ''}"
@@ -128,7 +128,7 @@ def _array(value: ConcreteArray) -> bytes:
 
 
 def _structure(treedef: tree.PyTreeDef) -> object:
-    """What tells a structure from others; metadata is known by its text."""
+    """Return the key of a structure, with metadata as text."""
     data = treedef.node_data()
     if data is None:
         return None

@@ -1,7 +1,7 @@
-"""Programs in equations: the rules by which primitives describe them, and what depends on what.
+"""Programs in equations: the rules by which primitives describe them, and dependence analysis.
 
-A primitive whose parameters hold programs says by rules what it does with them, which results
-depend on which operands, and what it can do without. So programs lose what nothing depends on.
+A primitive whose parameters hold programs has rules for them: how it runs them, which results
+depend on which operands, and how to drop unused ones. So dead code in programs is eliminated.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from tinyjax.core.values.array import Array
 
 P = TypeVar("P")
 
-#: The inlining of a primitive that stands for a program: returns it, of the parameters, or None
-#: where it must not be written in the equation's place. It has the equation's operands and results.
+#: The inlining of a primitive that represents a program: returns it, given the parameters, or None
+#: #: where it must not be inlined. It has the equation's operands and results.
 INLINING: Final[RuleKey[Callable[[Any], jx.Jaxpr | None]]] = RuleKey("inlining")
 
 #: The rule of a primitive that runs one of several programs, by its first operand, and hands them
@@ -68,7 +68,7 @@ ITERATIONS: Final[RuleKey[Callable[[Any], int | None]]] = RuleKey("iterations")
 
 
 class Run(Protocol):
-    """Evaluates a program, and is told how often it will be asked to, where that is known."""
+    """An evaluator of a program, which gets the number of its evaluations where it is known."""
 
     def __call__(self, jaxpr: jx.Jaxpr, args: Sequence[Any], times: int = 1, /) -> list[Any]: ...
 
@@ -175,7 +175,7 @@ def renamed(
 
 
 def depends(jaxpr: jx.Jaxpr, marks: Sequence[bool]) -> tuple[bool, ...]:
-    """Which results depend on the parameters that are marked."""
+    """Return the mask of the results that depend on the marked parameters."""
 
     def make() -> tuple[bool, ...]:
         atoms = dependents(jaxpr.eqns, prim.marked(jaxpr.in_binders, marks))
@@ -206,10 +206,10 @@ def dependents(
 
 
 def independent_part(eqn: jx.JaxprEqn, atoms: Set[jx.Atom]) -> jx.JaxprEqn | None:
-    """What of an equation does not depend on atoms, given all that does (``dependents``).
+    """Return the part of an equation that does not depend on atoms, given all dependents.
 
-    A call, a loop or a choice can have results of both kinds: those that do not depend on them are
-    given by one that gives no others.
+    A call, a loop or a conditional can have results of both kinds. The independent ones are
+    computed by an equation without the others.
     """
     if atoms.isdisjoint(eqn.inputs):
         return eqn
@@ -230,9 +230,9 @@ def dependent_results(eqn: jx.JaxprEqn, on: Collection[jx.Atom]) -> Sequence[jx.
 
 
 def forwarded_parameters(jaxpr: jx.Jaxpr) -> tuple[int | None, ...]:
-    """Find the results that are parameters: for each its number, or None where it is computed.
+    """Return for each result the number of the parameter that it is, or None where it is computed.
 
-    Calls, loops and choices that forward a value are looked through.
+    This includes values that are forwarded by calls, loops and conditionals.
     """
 
     def make() -> tuple[int | None, ...]:
@@ -273,7 +273,7 @@ def contains_live_root(jaxpr: jx.Jaxpr) -> bool:
 
 
 def chooses(eqn: jx.JaxprEqn) -> bool:
-    """Whether an equation, or one in the programs in it, chooses among its operands' elements."""
+    """Return whether an equation, or one in its programs, selects among its operands' elements."""
     return eqn.primitive.chooses or any(map(chooses_within, jx.subjaxprs(eqn.params)))
 
 
@@ -287,12 +287,12 @@ def inlined(
     called: Callable[[jx.JaxprEqn], jx.Jaxpr | None],
     key: Callable[[jx.JaxprEqn], Hashable | None] = lambda eqn: None,
 ) -> jx.Jaxpr:
-    """Write programs in the places of equations, with variables of their own.
+    """Inline programs in the places of equations, with variables of their own.
 
     Args:
         jaxpr: the program.
-        called: of an equation, the program that it stands for; None for one that stays.
-        key: what equations that compute the same have in common, which become one; None for an
+        called: returns the program to inline for an equation; None for one that stays.
+        key: returns a common key for equations that compute the same, which are merged; None for an
             equation that stays.
     """
     eqns: list[jx.JaxprEqn] = []
@@ -320,7 +320,7 @@ def inlined(
 
 
 def same_eqns(a: Sequence[jx.JaxprEqn], b: Sequence[jx.JaxprEqn]) -> bool:
-    """Whether two lists hold the same equations, and not just equal ones."""
+    """Return whether two lists hold the same equations, and not just equal ones."""
     return len(a) == len(b) and all(map(is_, a, b))
 
 

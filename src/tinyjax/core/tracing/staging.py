@@ -1,14 +1,14 @@
-"""Staging: running a function on types to record the jaxpr it stands for, and calling that.
+"""Staging: running a function on types to record its jaxpr, and calling that.
 
-A recorder writes down the equations it is asked to process. ``StagingTrace`` hands nothing to its
-parent (it knows it only for the names of the axes around it) and records everything, operations on
-constants too; the trace behind ``linearize`` records only what depends on its own tracers
+A recorder records the equations that it processes. ``StagingTrace`` passes nothing to its parent
+(it knows it only for the names of the axes around it) and records everything, operations on
+constants too. The trace behind ``linearize`` records only operations that depend on its own tracers
 (``core.transforms.linearize``).
 
-``jit``, loops and their kin record a user's function by ``stage_call`` and call its program by
-``call_staged``. Planes attach there by notes (``Note``): what they keep in place is passed to the
-program and taken back from it, and they look at its operands and results. With the setting
-``disable_jit`` functions are called themselves, as far as it can be.
+``jit``, loops and the like record a user's function by ``stage_call`` and call its program by
+``call_staged``. Extensions attach there by hooks (``Note``). Their state is passed to the program
+and returned from it, and they see its operands and results. With the setting ``disable_jit``
+functions are called themselves, as far as possible.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ P = TypeVar("P")
 
 
 class Kept(Hashable, Protocol):
-    """Where an array is kept in place, outside of the functions that read and write it."""
+    """A cell of mutable state, outside of the functions that read and write it."""
 
     @property
     def aval(self) -> ShapedArray:
@@ -74,14 +74,13 @@ class Kept(Hashable, Protocol):
 
 
 class Note:
-    """What a plane notes of a program while it is staged, and does where it is called.
+    """A hook of an extension around staging and calling one program.
 
-    A recorder has at most one note of each class, which the plane makes when it needs one. What is
-    kept in place outside, the program takes after its arguments, and what it leaves of that it
-    returns after its results.
+    A recorder has at most one hook of each class, which the extension makes when it needs one. The
+    program takes the outer state after its arguments, and returns the new state after its results.
 
     Attributes:
-        lasting: whether the program is of use for later calls.
+        lasting: whether later calls may use the program.
     """
 
     __slots__ = ()
@@ -89,7 +88,7 @@ class Note:
     lasting: bool = True
 
     def taken(self) -> Sequence[tuple[Kept, Var]]:
-        """Return what the program takes, with the parameters that stand for it."""
+        """Return the cells that the program reads, with their parameters."""
         return ()
 
     def left(self) -> Sequence[tuple[Hashable, Array]]:
@@ -115,7 +114,7 @@ class Note:
 
     @classmethod
     def before(cls, calls: Sequence[tuple[Note, Jaxpr, Sequence[Array]]]) -> None:
-        """Act before one of some programs runs, of notes of this class, on its operands."""
+        """Act on the operands before one of some programs runs, for hooks of this class."""
 
     def repeats(self, loop: str, constants: Sequence[Var], carried: Sequence[Atom]) -> None:
         """Act before the program runs many times.
@@ -142,11 +141,11 @@ class Note:
 
 
 class Irrevocable:
-    """What planes have done that forgetting a recording does not undo.
+    """The effects of extensions that are not undone when a recording is discarded.
 
     Attributes:
-        count: how often.
-        error: makes what is to be raised of the last of these.
+        count: their number.
+        error: makes the exception for the last of these.
     """
 
     count: int = 0
@@ -244,15 +243,15 @@ class StagingTracer(Tracer):
 
 
 class Recorder(Trace):
-    """A trace that writes equations down.
+    """A trace that records equations.
 
     Attributes:
         in_binders: the parameters made with ``new_inputs``.
         eqns: the equations so far.
         consts: by identity, every array from outside that they mention, with its variable.
-        literals: by identity, every array that stands in them as a literal.
-        notes: what planes note of the program, by class.
-        outside: what is known here of what is kept in place outside.
+        literals: by identity, every array that is a literal in them.
+        notes: the hooks of extensions for the program, by class.
+        outside: the available knowledge of state outside.
         argument: names a parameter by its position, as the user knows it.
     """
 
@@ -281,7 +280,7 @@ class Recorder(Trace):
         return StagingTracer(self, var, aval)
 
     def atom(self, value: Array) -> Atom:
-        """Return what stands for a value: its variable, a literal, or a constant's variable."""
+        """Return the atom of a value: its variable, a literal, or a constant's variable."""
         if type(value) is StagingTracer and value._trace is self:
             return value.binder
         if type(value) is ConcreteArray:
@@ -495,14 +494,14 @@ stand_ins: ContextVar[int] = ContextVar("tinyjax_stand_ins", default=0)
 
 @attrs.frozen(eq=False, repr=False)
 class Staged:
-    """A jaxpr, and the values of its first parameters: what the function closed over.
+    """A jaxpr, and the values of its first parameters, which the function closed over.
 
     Attributes:
         jaxpr: the program.
         consts: the values.
-        notes: what planes note of it.
-        taken: what it takes after its arguments.
-        left: what it leaves after its results.
+        notes: the hooks of extensions.
+        taken: the cells that it takes after its arguments.
+        left: the cells that it returns after its results.
     """
 
     jaxpr: Jaxpr
@@ -536,11 +535,12 @@ def stage(
         fun: takes one array per type, positionally, and returns a sequence of arrays.
         avals: the types of its arguments.
         user_fun: the function to name in messages.
-        outside: what is known in it of what is kept in place outside.
-        notes: what planes know of it before.
+        outside: the available knowledge of state outside.
+        notes: the hooks of extensions that exist before.
 
     Returns:
-        The jaxpr, whose first parameters stand for the arrays that ``fun`` closed over, and those.
+        The jaxpr, whose first parameters are for the arrays that ``fun`` closed over, and those
+        arrays.
     """
     parent, current = current_trace(), settings()
     trace: StagingTrace = (parent.machine.stage or StagingTrace)(parent, user_fun)

@@ -66,7 +66,7 @@ class BatchTracer(Tracer):
             example = self._example = unbatched_aval(self.value.aval, self.axis)
         return example
 
-    # asked for at every operation, so answered without going through aval
+    # read at every operation, so computed without going through aval
     @property
     def shape(self) -> tuple[int, ...]:
         example = self._example
@@ -176,12 +176,12 @@ class BatchTrace(Trace):
         return results
 
     def collects(self, primitive: Primitive[P], params: P) -> bool:
-        """Whether a primitive is a collective over this trace's axis."""
+        """Return whether a primitive is a collective over this trace's axis."""
         is_over = getattr(params, "axis_name", None) == self.mapped.name
         return is_over and primitive.rules.collective is not None
 
     def _named_in(self, primitive: Primitive[P], params: P) -> bool:
-        """Whether a program in the parameters has a collective over this trace's axis."""
+        """Return whether a program in the parameters has a collective over this trace's axis."""
         name = self.mapped.name
         if name is None or primitive.rules.evaluate is None:
             return False

@@ -101,9 +101,10 @@ class Linearized:
         jaxpr: the tangent map; its first parameters are the residuals, the others the tangents of
             the arguments that have one, and what ``notes`` take.
         residuals: the values of those first parameters.
-        nonzero_in: which arguments have a tangent: the floats and complexes asked for.
-        nonzero_out: which results have one; the jaxpr returns only these, and what ``notes`` leave.
-        notes: what planes pass on beside tangents, or as a rule nothing.
+        nonzero_in: the mask of arguments with a tangent: the floats and complexes differentiated.
+        nonzero_out: the mask of results with one; the jaxpr returns only these, and the state of
+            ``notes``.
+        notes: the hooks of extensions, usually none.
     """
 
     primals_out: list[Array]

@@ -1,11 +1,11 @@
 """Arrays: the values that programs compute with.
 
-``Array`` is what user code is written against: a shape, a dtype, operators and methods. A
-``ConcreteArray`` (``core.values.concrete``) holds data, on the host, on a device, or both; a tracer
-(``core.tracing.trace``) stands for data while a transformation runs. Both are immutable.
+``Array`` is the interface for user code: a shape, a dtype, operators and methods. A
+``ConcreteArray`` (``core.values.concrete``) holds data, on the host, on a device, or both. A tracer
+(``core.tracing.trace``) represents data while a transformation runs. Both are immutable.
 
-The operators and methods do what the function of the same name in ``tinyjax.numpy`` does. That
-package is built on this one, so it is handed in (``install_namespace``) rather than imported.
+The operators and methods do the same as the function of the same name in ``tinyjax.numpy``. That
+package is built on this one, so it is passed in (``install_namespace``) rather than imported.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tinyjax.dtypes import STORED, DType, DTypeLike, HostArray, is_key
 from tinyjax.errors import ArgumentError, IndexingError, RefError
 
 if TYPE_CHECKING:
-    # a stub, written from the functions that are handed in, of which some are methods
+    # a stub, generated from the functions that are passed in, some of which are methods
     import tinyjax.core.values.functions as _numpy
     from tinyjax.core import answers
 
@@ -129,7 +129,7 @@ def _reflected(name: str) -> Callable[[Any], Callable[..., Any]]:
 
 
 def _as_method(function: Any, name: str) -> Callable[..., Any]:
-    """Name a function as if it had been written in the class, for tracebacks and messages."""
+    """Name a function as if it had been defined in the class, for tracebacks and messages."""
     qualified = f"Array.{name}"
     function.__name__, function.__qualname__ = name, qualified
     function.__code__ = function.__code__.replace(co_name=name, co_qualname=qualified)
@@ -178,7 +178,7 @@ class _OfOtherLibraries:
 
 
 class Array(_Methods):
-    """An immutable n-dimensional array: data, or a tracer that stands for it.
+    """An immutable n-dimensional array: data, or a tracer that represents it.
 
     Annotate with this class; make arrays with ``tinyjax.numpy``.
 
@@ -231,7 +231,7 @@ class Array(_Methods):
 
     @property
     def weak_type(self) -> bool:
-        """Whether the dtype gives way to that of another operand, as a Python number's does."""
+        """Return whether the dtype gives way to that of another operand, as a Python number's."""
         return self.aval.weak_type
 
     @property
@@ -246,12 +246,12 @@ class Array(_Methods):
 
     @property
     def itemsize(self) -> int:
-        """How many bytes an element takes."""
+        """The bytes of one element."""
         return self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
-        """How many bytes the elements take."""
+        """The bytes of all elements."""
         return self.size * self.itemsize
 
     @property
@@ -281,29 +281,29 @@ class Array(_Methods):
 
     @property
     def device(self) -> Device:
-        """Where the array is."""
+        """The device of the array."""
         return first_device()
 
     @property
     def sharding(self) -> answers.Sharding:
-        """How the array lies on devices: whole on the first, unless it was put elsewhere."""
+        """The sharding of the array: whole on the first device, unless it was put elsewhere."""
         lies: answers.Sharding = plane().on_first()
         return lies
 
     @property
     def format(self) -> answers.Format:
-        """How the array lies in memory: with the last axis' elements side by side, and where."""
+        """The layout and sharding of the array, with the last axis' elements side by side."""
         lies: answers.Format = plane().format_of(self)
         return lies
 
     @property
     def committed(self) -> bool:
-        """Whether the array was put elsewhere than on the first device."""
+        """Return whether the array was put elsewhere than on the first device."""
         return False
 
     @property
     def is_fully_addressable(self) -> bool:
-        """Whether all of the array lies on devices of this process."""
+        """Return whether all of the array lies on devices of this process."""
         return True
 
     @property
@@ -319,7 +319,7 @@ class Array(_Methods):
 
     @property
     def is_fully_replicated(self) -> bool:
-        """Whether each device that holds a part of the array holds all of it."""
+        """Return whether each device that holds a part of the array holds all of it."""
         return True
 
     def devices(self) -> set[Device]:
@@ -371,10 +371,10 @@ class Array(_Methods):
         return bool(_numpy.any(_numpy.equal(self, x)))
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        """The module of functions on arrays, by the standard of array libraries.
+        """Return the module of functions on arrays, by the standard of array libraries.
 
         Raises:
-            ArgumentError: it is of another version than the one asked for.
+            ArgumentError: it is of another version than the requested one.
         """
         if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"):
             raise ArgumentError(f"there is no array namespace of the version {api_version!r}.")
@@ -626,8 +626,8 @@ class Array(_Methods):
     def to_numpy(self) -> HostArray:
         """Return the elements as a NumPy array that cannot be written to, as ``np.asarray`` does.
 
-        matplotlib asks an object for this method, which pandas' have: without it a matrix is
-        a sequence of rows to ``plt.hist`` and ``plt.boxplot``, which draw its columns.
+        matplotlib looks for this method, which pandas' objects have. Without it a matrix is a
+        sequence of rows to ``plt.hist`` and ``plt.boxplot``, which draw its columns.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -1080,7 +1080,7 @@ _ARRAY_LIKE = (Array, np.ndarray, np.generic, bool, int, float, complex)
 
 
 def _equality(compare: Callable[[Any, Any], Array], x: Array, other: object) -> Any:
-    """Compare with an object of another's class, which may stand for an array."""
+    """Compare with an object of another class, which may represent an array."""
     if hasattr(type(other), "__jax_array__"):
         try:
             return compare(x, other)

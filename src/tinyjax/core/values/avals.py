@@ -1,4 +1,4 @@
-"""Abstract values: what is known of an array before its data is."""
+"""Abstract values: the known properties of an array before its data is known."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ T = TypeVar("T")
 
 
 class Where(ABC):
-    """Where the values of a type lie on several devices, and what these share of them.
+    """The placement of a type's values on several devices, and their sharing by these.
 
-    The core hands it on, from types of operands to those of results, and knows no more of it than
-    what is here: ``tinyjax._extensions.parallel`` gives it its meaning. It is immutable, and
-    compared by value.
+    The core passes it from types of operands to those of results, and knows no more of it than this
+    interface: ``tinyjax._extensions.parallel`` interprets it. It is immutable, and compared by
+    value.
     """
 
     __slots__ = ()
@@ -59,7 +59,7 @@ class Where(ABC):
     @property
     @abstractmethod
     def plain(self) -> Where | None:
-        """What holds for values of any shape."""
+        """The part that applies to values of any shape."""
 
     @abstractmethod
     def inserted(self, axis: int, ndim: int, names: tuple[str, ...]) -> Where:
@@ -103,11 +103,11 @@ class Where(ABC):
     @property
     @abstractmethod
     def is_partial(self) -> bool:
-        """Whether values are sums of what lies apart."""
+        """Return whether values are sums of the devices' parts."""
 
     @abstractmethod
     def lies_as(self, other: Where | None) -> bool:
-        """Whether both say the same of how values lie, or one nothing and one "undivided"."""
+        """Return whether both have the same sharding, where none is equal to "undivided"."""
 
     @abstractmethod
     def shown(self, dtype: str, lengths: Sequence[str]) -> str:
@@ -116,7 +116,7 @@ class Where(ABC):
     @property
     @abstractmethod
     def identity(self) -> tuple[object, ...]:
-        """What tells it from others, to be encoded."""
+        """The key that distinguishes it from others, to be encoded."""
 
 
 _Key = tuple[tuple[int, ...], DType, bool] | tuple[tuple[int, ...], DType, bool, Where]
@@ -199,12 +199,12 @@ class ShapedArray:
 
     @property
     def told(self) -> answers.Sharding | None:
-        """How the type says that values lie; None where it does not."""
+        """The sharding in the type; None where it has none."""
         return None if self.where is None else self.where.sharding
 
     @property
     def sharding(self) -> answers.Sharding:
-        """How values lie: whole, on the first device, if they are put nowhere else."""
+        """The sharding of values: whole, on the first device, by default."""
         return self.told or devices.plane().on_first()
 
     @property
@@ -427,7 +427,7 @@ class ShapedArray:
         return [self]
 
     def lower_val(self, hi_val: T) -> list[T]:
-        """What a value of this type is made of: itself.
+        """Return the parts of a value of this type: itself.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -525,7 +525,7 @@ def where_of(avals: Iterable[ShapedArray]) -> Where | None:
 
 
 class Typed:
-    """What is said of an array that is known by its type."""
+    """An object with a type."""
 
     __slots__ = ()
 
@@ -556,20 +556,20 @@ class Typed:
 
 
 def same_types(a: Sequence[ShapedArray], b: Sequence[ShapedArray]) -> bool:
-    """Whether two lists of types are equal but for weakness, and for what varies."""
+    """Return whether two lists of types are equal but for weakness and varying axes."""
     # types are compared by identity, and are mostly the same
     return list(a) == list(b) or [(x.shape, x.dtype) for x in a] == [(x.shape, x.dtype) for x in b]
 
 
 def alike(a: Sequence[ShapedArray], b: Sequence[ShapedArray]) -> bool:
-    """Whether two lists of types are equal, but that some do not say that values are undivided."""
+    """Return whether two lists of types are equal, where no sharding is equal to "undivided"."""
     return list(a) == list(b) or all(
         x is y or (x.plain is y.plain and lie_alike(x, y)) for x, y in zip(a, b, strict=True)
     )
 
 
 def lie_alike(x: ShapedArray, y: ShapedArray) -> bool:
-    """Whether types say the same of where values lie, or one says nothing and one "undivided"."""
+    """Return whether types have the same sharding, where none is equal to "undivided"."""
     if x.where is None:
         return y.where is None or y.where.lies_as(None)
     return x.where.lies_as(y.where)
@@ -598,7 +598,7 @@ class ShapeDtypeStruct(Record):
         shape: the shape.
         dtype: the dtype.
         weak_type: whether the dtype is weak.
-        sharding: how such an array lies on devices, where that is said; a ``PartitionSpec`` is of
+        sharding: the sharding of such an array, if it has one; a ``PartitionSpec`` is of
             the mesh in force.
 
     Example:

@@ -1,4 +1,4 @@
-"""Ints and axes as functions take them: what Python takes for an int, sizes, sequences of these.
+"""Ints and axes as arguments of functions: Python's ints, sizes, and sequences of these.
 
 An axis is counted from the front or, negative, from the end.
 """
@@ -29,7 +29,7 @@ else:
 #: Python prints no int of more than 4300 digits, so that messages could not say what came.
 _GREATEST: Final = 1 << 4096
 _LEAST: Final = -_GREATEST
-#: What holds as many items, or never ends, stands for no sizes, axes or places.
+#: A sequence of this many items, or an endless one, cannot be sizes, axes or indices.
 _MOST_ITEMS: Final = 1_000_001
 
 
@@ -179,7 +179,7 @@ def holds_items(values: object) -> bool:
     """Say whether a value can be iterated over, and is no array, text or mapping."""
     if isinstance(values, (str, bytes, Mapping)) or hasattr(type(values), "ndim"):
         return False
-    # asked of the value: a class of enumerated ints can be iterated over, but none of these.
+    # looked up on the value: a class of enumerated ints can be iterated over, but none of these.
     # Shapes of other libraries count and index their sizes, and have no iterator of their own.
     return hasattr(values, "__iter__") or (
         hasattr(values, "__len__") and hasattr(values, "__getitem__")

@@ -1,4 +1,4 @@
-"""What operations take as arrays, and the arrays made of numbers."""
+"""Operands of operations: arrays, and values converted to arrays."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _ALL = frozenset((*ALL, *STORED))
 _INT32, _INT64 = np.iinfo(np.int32), np.iinfo(np.int64)
 
 #: Operations that round each element by itself, so that NumPy may broadcast their operands, and a
-#: number stand for an array of it, which is faster.
+#: number represent an array of it, which is faster.
 EXACT: Final = frozenset(
     (
         *(np.add, np.subtract, np.multiply, np.true_divide, np.maximum, np.minimum, np.where),
@@ -137,7 +137,7 @@ def remember_splat(key: object, kind: type, splat: Array) -> Array:
 
 
 def splat_key(value: bool | int | float | complex) -> object:
-    """What a number stands by in ``met_splats``: itself, with its signs where it has a zero."""
+    """Return the key of a number in ``met_splats``: itself, with its signs where it has a zero."""
     if value and (type(value) is not complex or (value.real and value.imag)):
         return value
     return value, copysign(1.0, value.real), copysign(1.0, value.imag)
@@ -149,7 +149,7 @@ opaque: Final[dict[int, ConcreteArray]] = {}
 
 
 def is_constant(x: Array) -> TypeGuard[ConcreteArray]:
-    """Say whether a program may be written for the data that an array holds."""
+    """Return whether a program may depend on the data that an array holds."""
     return type(x) is ConcreteArray and (not opaque or id(x) not in opaque)
 
 
@@ -217,7 +217,7 @@ def may_be_lent(host: HostArray) -> bool:
     )
 
 
-#: Where only types are asked for (``eval_shape``), makes what stands for an array of a type.
+#: Where only types matter (``eval_shape``), makes a placeholder for an array of a type.
 of_type: Final[ContextVar[Callable[[ShapedArray], Array] | None]] = ContextVar(
     "tinyjax_of_type", default=None
 )
@@ -397,7 +397,7 @@ def is_weak(x: Array) -> bool:
 
 
 def raw_host(x: ConcreteArray) -> HostArray:
-    """The data as evaluation reads it: not to be written to, nor given out."""
+    """Return the data as evaluation reads it: not to be written to, nor passed on."""
     host = x._host
     return x.host if host is None else host
 

@@ -89,12 +89,12 @@ class Backend:
 
     @property
     def identity(self) -> str:
-        """What a compiled program depends on besides its text."""
+        """The key of all that a compiled program depends on besides its text."""
         return f"{self.client.platform}:{self.client.platform_version}:{self.device.id}"
 
     @property
     def compiler(self) -> str:
-        """Which compiler this is: programs may be kept for others of the same only."""
+        """The identity of the compiler: programs may be kept for the same one only."""
         return f"{self.identity}:{versions.COMPILER}"
 
     def put(self, host: dtypes.HostArray, aval: av.ShapedArray) -> ArrayImpl:

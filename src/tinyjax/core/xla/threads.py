@@ -1,20 +1,19 @@
-"""Threads that work for XLA: Ctrl-C is heard while they do, and forks wait for what they hold.
+"""Threads for XLA: they keep Ctrl-C responsive, and forks wait for their locks.
 
-XLA runs a program in the thread that calls it and cannot be stopped, so Python hears no signal
-before the program ends. While it compiles it does hear one, and then frees what it still reads:
-the process crashes. Here either is done in a thread of its own (a run where the setting
-``interruptible`` asks for it), and the main thread, where signals arrive, waits for it in Python.
-An exception of a signal's handler, such as ``KeyboardInterrupt``, is raised at once; what XLA still
-does is lost.
+XLA runs a program in the thread that calls it and cannot be stopped, so Python handles no signal
+before the program ends. While it compiles, Python does handle one, and then frees memory that XLA
+still reads: the process crashes. Here either is done in a thread of its own (a run where the
+setting ``interruptible`` is on). The main thread, where signals arrive, waits for it in Python. An
+exception of a signal's handler, such as ``KeyboardInterrupt``, is raised at once; the rest of XLA's
+work is lost.
 
-While it waits, the main thread looks for signals several times a second, and tells what it waits
-for when it has waited for long. So a compilation that is quick does nothing for it, and none needs
-another thread.
+While it waits, the main thread checks for signals several times a second, and reports a long wait.
+So a quick compilation costs it nothing, and none needs another thread.
 
-Processes that were forked from one that runs XLA have its clients, and not its threads. Nor have
-they the threads that compile in the background. What these hold at the moment of a fork, a lock or
-a module that is half imported, nobody lets go of in the new process; so a fork waits until they
-hold nothing. It does not wait for XLA, which compiles without Python.
+A process that was forked from one that runs XLA has its clients, but not its threads, nor the
+threads that compile in the background. These may hold a lock or a half imported module at the
+moment of a fork, which nobody releases in the new process. So a fork waits until they hold nothing.
+It does not wait for XLA, which compiles without Python.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ def note_client(client: object) -> None:
 
 
 def lacks_threads() -> bool:
-    """Whether this process was forked from one that runs XLA, whose threads it does not have."""
+    """Return whether this process was forked from one that runs XLA, without its threads."""
     return bool(_inherited)
 
 
