@@ -1,4 +1,4 @@
-"""What ``import tinyjax`` does besides naming things: rooms attach to the core, settings apply."""
+"""Side effects of ``import tinyjax``: extensions attach to the core, settings apply."""
 
 from __future__ import annotations
 

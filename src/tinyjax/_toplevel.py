@@ -1,4 +1,4 @@
-"""What JAX has at its top level besides transformations: devices, scopes, and what is alive."""
+"""The names of JAX's top level besides transformations: devices, scopes, and live arrays."""
 
 from __future__ import annotations
 

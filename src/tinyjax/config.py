@@ -180,13 +180,13 @@ class Settings(Printed):
         explain: tell the logger ``tinyjax`` why a call of a jitted function traces or compiles.
         cache_dir: the folder in which compiled programs are kept for other processes; ``""`` where
             they are not.
-        cache_max_bytes: what the programs in that folder may take.
+        cache_max_bytes: the bound on the size of the programs in that folder.
         disable_jit: run jitted functions operation by operation, so that prints and debuggers see
             data.
         disable_bwd_checks: take cotangents of any type from backward rules of ``custom_vjp``.
         interruptible: run compiled programs so that Ctrl-C is heard while they run; a call takes
             0.1 ms more.
-        tier: what computes the first calls of a jitted function: ``"first"``, so that NumPy
+        tier: the evaluator of the first calls of a jitted function: ``"first"``, so that NumPy
             evaluates as many calls as cost a quarter of compiling; ``"compiled"``, so that they
             wait for the compiler, and all calls round alike; or ``"ready"``, so that NumPy goes on
             until the compiled program is there.
@@ -194,25 +194,25 @@ class Settings(Printed):
             ``tinyjax.debug.progress``.
         announce: say on a terminal (standard error) what is compiled, and for how long, once that
             takes over two seconds.
-        effort: what the compiler does for a program: ``"full"``, all; ``"medium"``, in about half
-            the time, what makes nearly as fast a program; ``"low"``, in a tenth of the time, a
-            program that takes two or three times as long.
+        effort: the compiler's effort: ``"full"``; ``"medium"``, which compiles a nearly as fast
+            program in about half the time; ``"low"``, which takes a tenth of the time for a program
+            that takes two or three times as long.
         locations: write your lines into programs when they are compiled, so that XLA's dumps and
             profiles name them; programs that the process has compiled stay as they are.
         tracebacks: ``"folded"``, so that tracebacks show the user's frames, or ``"full"``, so that
             they show this package's too.
         typecheck: instrument the whole package with runtime type checks when it is imported.
-        num_cpu_devices: how many devices the processor is divided into; -1 for as many as
+        num_cpu_devices: the number of devices that the processor is divided into; -1 for as many as
             ``--xla_force_host_platform_device_count`` in ``XLA_FLAGS`` says, or one. It is read
             when the devices are first asked for.
-        default_device: where arrays lie, and programs run, that are put nowhere else: a device, or
+        default_device: the device of arrays and programs that are put nowhere else: a device, or
             the name of a platform, for its first one; None for the first device of the first of
             ``platforms``.
         platforms: the platforms of devices, with commas between them, the default one first. Where
             it is ``""``, that is a GPU, if there are one and the plugin for it, or else the
             processor.
-        transfers_to_device: what becomes of data of NumPy's or Python's that is made an array
-            without ``device_put`` having been asked for it; see ``transfer_guard``.
+        transfers_to_device: the treatment of data of NumPy's or Python's that becomes an array
+            without ``device_put``; see ``transfer_guard``.
         transfers_between_devices: the same of arrays that are moved.
         transfers_to_host: the same of reading arrays, which on the CPU moves nothing.
         user_contexts: the values of contexts of ``make_user_context``, by their numbers.
@@ -276,7 +276,7 @@ _NAMES = tuple(field.name for field in attrs.fields(Settings) if field.init)
 
 
 class Process:
-    """What holds for the whole process, where no block and no thread has its own.
+    """The settings of the whole process, which no block and no thread overrides.
 
     Example:
         >>> import tinyjax
@@ -1164,12 +1164,13 @@ def thread_guard(new_val: bool = False) -> AbstractContextManager[None]:
 
 
 def transfer_guard(new_val: Transfers | None) -> AbstractContextManager[None]:
-    """Say what becomes, in a block, of transfers of data to devices and between them.
+    """Set the treatment of transfers of data to devices and between them, in a block.
 
-    A transfer is implicit where a function is given data of NumPy's or Python's in the place of an
-    array, or arrays that it has to move to several devices; or where it needs numbers of its own to
-    be there in JAX, as indexing and ``jnp.zeros`` do. It is explicit by ``device_put``. Within
-    jitted functions there are none. Under a guard functions are traced again, and run more slowly.
+    A transfer is implicit where a function receives data of NumPy's or Python's in place of an
+    array, or arrays that it has to move to several devices. It is also implicit where a function
+    needs constants of its own on the device in JAX, as indexing and ``jnp.zeros`` do. It is
+    explicit by ``device_put``. Within jitted functions there are none. Under a guard functions are
+    traced again, and run more slowly.
 
     Args:
         new_val: "allow"; "log", so that the logger ``tinyjax`` is told of implicit ones;

@@ -16,7 +16,7 @@ from tinyjax._base import frames, tracebacks
 
 
 class _Typed(Protocol):
-    """What has a type of its own, as arrays do."""
+    """An object with a type of its own, as arrays have."""
 
     @property
     def aval(self) -> object: ...
@@ -375,7 +375,7 @@ class ShapeError(TinyjaxError, TypeError, ValueError):
 
 
 class IndexingError(ArgumentError, IndexError):
-    """What is given as an index, in ``x[...]`` for instance, does not index the array.
+    """An object in an index, in ``x[...]`` for instance, does not index the array.
 
     An index is made of integers, slices, ``None``, ``...``, and arrays of integers or bools.
 
@@ -1053,7 +1053,7 @@ class TransferError(JaxRuntimeError):
 
 
 class CheckFailedError(JaxRuntimeError, ValueError):
-    """What ``error_if`` or ``checkify`` was told to watch for has happened.
+    """A check of ``error_if`` or ``checkify`` has failed.
 
     The message is the program's own.
 
@@ -1075,13 +1075,13 @@ class CheckFailedError(JaxRuntimeError, ValueError):
 
 
 class NanError(TinyjaxError, FloatingPointError):
-    """A NaN that an operation gave birth to has reached a result (setting ``debug_nans``).
+    """A NaN that originates in an operation has reached a result (setting ``debug_nans``).
 
     Attributes:
         primitive: the operation.
-        direction: "forward", "tangent" or "backward": which computation of the line it belongs to.
-        iterations: in which iteration of each loop around it, the outermost first, counted from 0.
-        examples: in which example of each ``vmap`` around it, the outermost first.
+        direction: "forward", "tangent" or "backward": the pass of the line's computation.
+        iterations: the iteration of each loop around it, the outermost first, counted from 0.
+        examples: the example of each ``vmap`` around it, the outermost first.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -1351,7 +1351,7 @@ class KeyReuseError(JAXTypeError):
 
 
 class InconclusiveDimensionOperation(TinyjaxError, TypeError, ValueError):  # noqa: N818 (JAX's name)
-    """What is asked of a symbolic size depends on the size.
+    """A comparison of a symbolic size depends on the size.
 
     Example:
         >>> from tinyjax.errors import InconclusiveDimensionOperation
@@ -1394,9 +1394,9 @@ class UnsupportedVersionError(TinyjaxError, ImportError):
 
 
 class MissingJaxlibError(PlatformError, ImportError):
-    """What only compiled programs can do was asked for, and jaxlib cannot be loaded.
+    """A request needs compiled programs, and jaxlib cannot be loaded.
 
-    NumPy evaluates all programs then. The message says which cannot do without jaxlib.
+    NumPy evaluates all programs then. The message names the one that needs jaxlib.
 
     Example:
         In a process that cannot load it:

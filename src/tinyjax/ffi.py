@@ -48,11 +48,11 @@ class ForeignParams(prim.Params):
     Attributes:
         target: the name it is registered under.
         out_avals: the types of its results.
-        attributes: what it is given besides arrays: names, and values as MLIR writes them.
+        attributes: its further arguments: names, and values in MLIR's syntax.
         in_layouts: the axes of each operand in memory, the one whose elements are neighbours first.
         out_layouts: those of the results.
         aliases: pairs of an operand and a result that share memory.
-        method: what becomes of it under ``vmap``; None where that is an error.
+        method: its treatment under ``vmap``; None where that is an error.
         version: of the interface.
         legacy_config: the text that a function of an older version is given in place of attributes.
         location: the user's line, for messages; two programs that differ in it are the same.

@@ -1,15 +1,14 @@
-"""Where in the user's program we are, and room on Python's stack for programs within programs.
+"""Locations in the user's program, and space on Python's stack for nested programs.
 
 A frame belongs to the user when its file lies outside this package. Errors and staged equations
-name that frame, so that what a reader sees is a line they wrote.
+name that frame, so that readers see a line they wrote.
 
-A program inside a program is staged, transformed, lowered and printed by functions that call
-themselves, at up to 25 frames of Python's a level: its limit of 1,000 would be reached at a depth
-of 40. Each level but the outermost ones therefore brings room for its own frames and takes it away
-again. Those outermost ones, which nearly all programs are, cost an addition. The limit is one for
-all threads, so the levels of all of them add up. What recurs without end still ends in a
-``RecursionError``, before the stack of the process does: staging takes 2.3 KB of that a level,
-where 8 MB are usual.
+A program inside a program is staged, transformed, lowered and printed by recursive functions, at up
+to 25 frames of Python's a level. Python's limit of 1,000 frames would be reached at a depth of 40.
+So each level but the outermost ones raises the limit for its own frames and lowers it again. The
+outermost levels, which suffice for nearly all programs, cost an addition. The limit is one for all
+threads, so the levels of all of them add up. Endless recursion still ends in a ``RecursionError``
+before the stack of the process overflows: staging takes 2.3 KB of it a level, where 8 MB are usual.
 """
 
 from __future__ import annotations
@@ -116,7 +115,7 @@ def user_frame(depth: int = 1) -> FrameType | None:
 
 
 def is_ours(frame: FrameType) -> bool:
-    """Whether a frame is this package's, or lies between the user's and ours."""
+    """Return whether a frame is this package's, or lies between the user's and ours."""
     return frame.f_code.co_filename.startswith(_PASSED_OVER)
 
 
@@ -157,10 +156,10 @@ _texts: Final = count()
 
 
 def is_inner_arithmetic() -> bool:
-    """Whether the arithmetic that is being prepared is that of another function of this package.
+    """Return whether the current arithmetic belongs to another function of this package.
 
-    What a function computes with is its own affair: settings that refuse to mix shapes or dtypes
-    are meant for what its caller mixes.
+    Settings that refuse to mix shapes or dtypes are meant for the user's operands, not for the
+    operands inside a function.
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and _role_of(frame) == "prepares":
@@ -299,9 +298,9 @@ named_scopes: Final[ContextVar[tuple[str, ...]]] = ContextVar("tinyjax_named_sco
 
 @attrs.define(eq=False, repr=False)  # not frozen, which would double the cost of making one
 class Source:
-    """Where an equation was staged, kept as code and instruction so that staging stays cheap.
+    """The location where an equation was staged: code and instruction, so that staging stays cheap.
 
-    The line number is found only when somebody asks.
+    The line number is computed on request.
     """
 
     code: CodeType
@@ -399,11 +398,11 @@ Direction = Literal["forward", "tangent", "backward"]
 
 @attrs.frozen(eq=False, repr=False)
 class ExampleAxis:
-    """Which axis of a result is the batch of a ``vmap``.
+    """The batch axis of a ``vmap`` in a result.
 
     Attributes:
         axis: the axis.
-        size: how many examples there are.
+        size: the number of examples.
         of: the ``vmap``, by identity.
     """
 
@@ -418,12 +417,12 @@ class ExampleAxis:
 
 @attrs.define(eq=False, repr=False)
 class TracedSource(Source):
-    """What the setting ``debug_nans`` wants to know of an equation besides.
+    """The further properties of an equation for the setting ``debug_nans``.
 
     Attributes:
-        direction: which computation of the line the equation is.
+        direction: the pass of the line's computation that the equation belongs to.
         examples: the batch axes of its results, the outermost ``vmap`` first.
-        transposed: whether the loops of the line are gone through from their ends.
+        transposed: whether the loops of the line run from their ends.
     """
 
     direction: Direction = "forward"

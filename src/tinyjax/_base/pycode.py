@@ -106,7 +106,7 @@ class Expression(Node):
 
     @property
     def brackets(self) -> Brackets | None:
-        """Where a long line is broken, if it can be."""
+        """The brackets where a long line is broken, or None."""
         return None
 
     def text(self, binding: float = 0.0) -> str:

@@ -1,7 +1,7 @@
-"""Base class of attrs classes that are compared, hashed and printed by their fields.
+"""The base class of attrs classes that are compared, hashed and printed by their fields.
 
-attrs writes these methods as source for each class, and compiles it when the class is made, which
-is most of what loading a small module takes. Here a class has them from its fields' getter.
+attrs generates these methods as source for each class, and compiles it when the class is made,
+which is most of the time to load a small module. Here a class uses its fields' getter for them.
 """
 
 from __future__ import annotations

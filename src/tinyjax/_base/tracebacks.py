@@ -1,10 +1,10 @@
 """Tracebacks that show the user's lines: this package's own frames are folded.
 
 An exception that leaves a transformed function loses the frames of this package that it came
-through (``fold``), and a note says how to see them; one that leaves a function of arrays loses them
-too (``shorten``). An error of ours also marks the frames that it is raised under (``hide``), as
-IPython and pytest want to have it, since not every function of ours is left through a place that
-folds. Nothing is done for a call that raises nothing.
+through (``fold``), and a note on it explains how to see them. One that leaves a function of arrays
+loses them too (``shorten``). An error of ours also marks the frames that it is raised under
+(``hide``), as IPython and pytest want to have it, since not every function of ours has an exit that
+folds. A call that raises nothing costs nothing.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""``jax.experimental.hijax``: values of classes of one's own that hold arrays in place.
+"""``jax.experimental.hijax``: values of the user's own classes that hold arrays in place.
 
 A library declares such a class with its type (``register_hitype``), and primitives that make, read
 and write its values (``HiPrimitive``). A primitive is applied by its ``to_lojax`` or ``impl``, to
-arrays as they are in each transformation. Where a function that is staged closes over a value, or
-is given one, its contents are references (``tinyjax.new_ref``), so that what holds for these holds
-for it: the structure and the types of its contents stay, and it may be used in ``jit``, ``scan``,
-``while_loop``, ``fori_loop``, ``map``, ``cond``, ``switch`` and ``checkpoint``. An argument of
-``jit`` may get another structure.
+arrays as they are in each transformation.
+
+Where a staged function closes over a value, or receives one, its contents are references
+(``tinyjax.new_ref``). So the rules of references apply. The structure and the types of its contents
+stay. It may be used in ``jit``, ``scan``, ``while_loop``, ``fori_loop``, ``map``, ``cond``,
+``switch`` and ``checkpoint``. An argument of ``jit`` may get another structure.
 
 Values that do not change, and primitives of arrays alone, are not in tinyjax: for the first there
 are trees, for the second ``tinyjax.experimental.hijax.VJPHiPrimitive``.
@@ -99,7 +100,7 @@ def _alike(state: Any, other: Any) -> bool:
 
 @attrs.frozen
 class _Form:
-    """What is known of a value of one's own, but for its arrays."""
+    """The structure of a value of the user's own class, without its arrays."""
 
     aval: Any
     state: Any

@@ -1,4 +1,4 @@
-"""What libraries read of JAX's inside, where it has a meaning here."""
+"""The internals of JAX that libraries use, where they have a counterpart here."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ jit_p: Final = primitives.Primitive("pjit")
 
 
 class SupportsDType(Protocol):
-    """What has a dtype."""
+    """An object with a dtype."""
 
     @property
     def dtype(self) -> Any:
@@ -58,7 +58,7 @@ class SupportsDType(Protocol):
 
 
 class _GlobalState:
-    """What is known of the processes that this is one of."""
+    """The state of the group of processes that this one belongs to."""
 
     @property
     def process_id(self) -> int:
@@ -137,7 +137,7 @@ def promote_dtypes_complex(*args: ArrayLike) -> list[Array]:
 
 @attrs.frozen
 class _Entry:
-    """How nodes of a class are taken apart, to children and metadata, and put together."""
+    """The functions that flatten nodes of a class, to children and metadata, and rebuild them."""
 
     to_iter: Callable[[Any], tuple[Sequence[Any], Any]]
     from_iter: Callable[[Any, Iterable[Any]], Any]

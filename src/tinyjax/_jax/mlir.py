@@ -34,10 +34,10 @@ class ModuleContext:
 
 @attrs.frozen(eq=False)
 class LoweringRuleContext:
-    """What a lowering rule is given beside the operands.
+    """The context of a lowering rule, besides its operands.
 
     Attributes:
-        builder: writes StableHLO.
+        builder: the builder of StableHLO.
         avals_in: the types of the operands.
         avals_out: the types of the results.
         module_context: the module.

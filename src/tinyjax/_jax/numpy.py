@@ -1,8 +1,8 @@
-"""What ``jax.numpy`` takes or gives otherwise than ``tinyjax.numpy``.
+"""The differences of ``jax.numpy`` to ``tinyjax.numpy``.
 
-It still takes what ``tinyjax.numpy`` refuses as later versions of JAX will, and some results are of
-32 bits where the array API standard wants the default dtype. A number becomes a traced array where
-a function is staged: so libraries ask whether they are traced.
+It still accepts arguments that ``tinyjax.numpy`` refuses as later versions of JAX will. Some
+results are of 32 bits where the array API standard wants the default dtype. A number becomes a
+traced array where a function is staged: libraries detect tracing by it.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def tri(N: int, M: int | None = None, k: int | Array = 0, dtype: dtypes.DTypeLik
 
 
 def _taken(a: Any) -> Any:
-    """What ``tinyjax.numpy`` takes: an array for a list, and a number for None."""
+    """Return an argument for ``tinyjax.numpy``: an array for a list, and a number for None."""
     if a is None:
         return 0
     return jnp.array(a) if isinstance(a, (list, tuple)) else a

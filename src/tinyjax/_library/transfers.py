@@ -1,12 +1,12 @@
-"""Transfers of data to devices and between them: what the settings of ``transfer_guard`` look at.
+"""Transfers of data to devices and between them, under the settings of ``transfer_guard``.
 
-A transfer to the device is implicit where a function is given data of NumPy's or Python's in the
-place of an array: what it converts is, by identity, among the arguments of the function that the
-user called. It is explicit where that function is ``device_put``. In programs, and where types
-alone are asked for, nothing is transferred.
+A transfer to the device is implicit where a function receives data of NumPy's or Python's in place
+of an array: the converted data is, by identity, among the arguments of the user's call. It is
+explicit where that function is ``device_put``. In programs, and where only types matter, nothing is
+transferred.
 
-It is loaded when a guard is first set. One table says what stands in for the functions by which
-data becomes an array, or arrays are moved; where no guard is in force, in any thread, nothing does.
+It is loaded when a guard is first set. One table has the replacements of the functions by which
+data becomes an array, or arrays are moved. Without a guard in any thread, nothing is replaced.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _name(frame: FrameType | None) -> str:
 
 
 def _is_argument(value: object, frame: FrameType) -> bool:
-    """Whether a value is, by identity, among the arguments that a frame was called with."""
+    """Return whether a value is, by identity, among the arguments that a frame was called with."""
     arguments = [frame.f_locals.get(name) for name in _parameters(frame.f_code)]
     return any(value is leaf for leaf in tree.leaves(arguments, lambda x: x is value))
 
@@ -99,7 +99,7 @@ def _parameters(code: CodeType) -> Sequence[str]:
 
 
 def _is_idle() -> bool:
-    """Whether nothing is looked at here."""
+    """Return whether transfers are not checked here."""
     return not settings().guarding or tr.is_in_program() or opd.of_type.get() is not None
 
 
@@ -244,14 +244,14 @@ def _table() -> Iterator[tuple[Any, str, Stand]]:
 
 @attrs.define(eq=False)
 class _Attachment:
-    """Whether the stand-ins are in the places of the functions: only where a guard is set.
+    """The state of the replacements: they are attached only while a guard is set.
 
     Attributes:
-        pairs: the functions and the stand-ins, by the functions' names.
-        scopes: how many blocks there are that set a guard, in all threads.
-        is_attached: whether the stand-ins are there.
-        places: the names of modules that stand for the functions.
-        loaded: how many modules there were when these were found.
+        pairs: the functions and their replacements, by the functions' names.
+        scopes: the number of blocks that set a guard, in all threads.
+        is_attached: whether the replacements are attached.
+        places: the names of modules that refer to the functions.
+        loaded: the number of modules when these were found.
         lock: is held while blocks are counted.
     """
 

@@ -159,7 +159,7 @@ def bitcast_convert_type(x: Array, dtype: dtypes.DType) -> Array:
 
 @attrs.frozen(eq=False, repr=False)
 class PrecisionParams(prim.Params):
-    """How many bits the exponent has, and the significand after its point."""
+    """The number of bits of the exponent, and of the significand after its point."""
 
     exponent_bits: int
     mantissa_bits: int

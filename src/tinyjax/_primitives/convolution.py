@@ -42,7 +42,7 @@ def _axes(axes: Sequence[int]) -> Axes:
 
 @attrs.frozen(eq=False, repr=False)
 class ConvDimensionNumbers(records.Record):
-    """Which axis is which.
+    """The roles of the axes of operands and result.
 
     Attributes:
         lhs_spec: the left operand's axes of batch, features, and space.
@@ -68,7 +68,7 @@ class ConvDimensionNumbers(records.Record):
 
 @attrs.frozen(eq=False, repr=False)
 class ConvParams(prim.Params):
-    """How the window moves, the axes' layout and groups, the result's dtype, the precision."""
+    """The movement of the window, the layout of axes, groups, the result's dtype, the precision."""
 
     strides: Axes
     padding: tuple[tuple[int, int], ...]
@@ -230,9 +230,9 @@ _IN_CACHE: Final = 1 << 19
 def _by_pieces(windows: dtypes.HostArray, kernels: dtypes.HostArray) -> dtypes.HostArray:
     """Multiply kernels with the elements under some windows at a time, on several cores.
 
-    To write these elements takes little beside the products then. For 64 features of 125 x 125 and
-    3 x 3 places it takes 21 ms of processor time on one core, as one product of the whole matrix
-    does; a sum of products for each place takes 38.
+    Compared with the products, gathering these elements takes little time then. For 64 features of
+    125 x 125 and 3 x 3 places it takes 21 ms of processor time on one core, as one product of the
+    whole matrix does; a sum of products for each place takes 38.
 
     Args:
         windows: of axes groups, batch, those of space, inputs and those of the kernels.

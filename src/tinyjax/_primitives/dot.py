@@ -34,7 +34,7 @@ Axes = tuple[int, ...]
 
 @attrs.frozen(cache_hash=True, repr=False)
 class DotParams(prim.Params):
-    """Which axes are contracted and which are batched, pairwise, the result's dtype, the precision.
+    """The contracted and the batch axes, in pairs, the result's dtype, and the precision.
 
     The result's axes are the batch axes in order, the left operand's other axes, the right's.
     """

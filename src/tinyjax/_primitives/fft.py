@@ -23,10 +23,10 @@ from tinyjax.dtypes import HostArray
 
 
 class FftKind(Enum):
-    """Which transform, by XLA's names.
+    """The kind of a transform, by XLA's names.
 
-    ``FFT`` is ``y[k] = sum_j x[j] exp(-2 pi i j k / n)``, and ``IFFT`` its inverse; ``RFFT`` is
-    that of real numbers, of which the first half says all, and ``IRFFT`` its inverse.
+    ``FFT`` is ``y[k] = sum_j x[j] exp(-2 pi i j k / n)``, and ``IFFT`` its inverse. ``RFFT`` is
+    that of real numbers, whose first half determines the rest, and ``IRFFT`` its inverse.
     """
 
     FFT = "FFT"

@@ -1,12 +1,12 @@
-"""gather and scatter: windows of one array, read and written at places that are data.
+"""gather and scatter: windows of one array, read and written at indices that are data.
 
-The last axis of the indices holds index vectors. Each says where a slice (a window) of fixed size
-starts, by giving a coordinate for some of the operand's axes; the windows are the offset axes of
-the result or of the updates, the index vectors' own axes the batch axes. The dimension numbers are
-XLA's (StableHLO specification, "gather" and "scatter"), but for the index vectors, which are always
-last. Each is the other's transpose.
+The last axis of the indices holds index vectors. Each gives the start of a slice (a window) of
+fixed size, by a coordinate for some of the operand's axes. The windows are the offset axes of the
+result or of the updates, and the index vectors' own axes are the batch axes. The dimension numbers
+are XLA's (StableHLO specification, "gather" and "scatter"), but for the index vectors, which are
+always last. Each is the other's transpose.
 
-Where windows overlap, ``scatter_add`` and its kin apply every update; of ``scatter`` one wins, and
+Where windows overlap, ``scatter_add`` and its like apply every update; of ``scatter`` one wins, and
 on CPU that is the last.
 """
 
@@ -38,7 +38,7 @@ Scalar = bool | int | float | complex
 
 @attrs.frozen(eq=False, repr=False)
 class GatherDimensionNumbers(records.Record):
-    """How the axes of operand, indices and result of a gather belong together.
+    """The roles of the axes of operand, indices and result of a gather.
 
     Attributes:
         offset_dims: the result's axes that run within a window; the others are the index vectors'.
@@ -311,7 +311,7 @@ Operand = Array | prim.UndefinedPrimal
 
 @attrs.frozen(eq=False, repr=False)
 class ScatterDimensionNumbers(records.Record):
-    """How the axes of operand, indices and updates of a scatter belong together.
+    """The roles of the axes of operand, indices and updates of a scatter.
 
     Attributes:
         update_window_dims: the updates' axes that run within a window; the others are the index
@@ -550,7 +550,7 @@ def no_tangent(*_: object) -> prim.Tangent:
 def windows_distinct(
     indices: Array, windows: primitives_windows.Windows, params: ScatterParams
 ) -> bool:
-    """Whether it is known that no two windows overlap."""
+    """Return whether it is known that no two windows overlap."""
     if params.unique_indices or prod(indices.shape[:-1]) <= 1:
         return True
     if type(indices) is not concrete.ConcreteArray or opd.is_splat(indices):

@@ -137,7 +137,7 @@ def householder_product(a: Array, taus: Array) -> Array:
 
 @attrs.frozen(eq=False, repr=False)
 class OrmqrParams(prim.Params):
-    """Whether ``Q`` is on the left, and whether it is ``Q^H``."""
+    """The side of ``Q``, and whether it is ``Q^H``."""
 
     left: bool
     transpose: bool
@@ -311,7 +311,7 @@ def hessenberg(x: Array) -> tuple[Array, Array]:
 
 @attrs.frozen(eq=False, repr=False)
 class TridiagonalParams(prim.Params):
-    """Which triangle is looked at."""
+    """The triangle that is read."""
 
     lower: bool
 

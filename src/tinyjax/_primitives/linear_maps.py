@@ -29,7 +29,7 @@ from tinyjax.tree.treedef import in_words
 
 @attrs.frozen(eq=False, repr=False)
 class MaskedPullBack:
-    """Pull cotangents back with masks of what was chosen of them, as numbers.
+    """A pull-back of cotangents with masks of their selected elements, as numbers.
 
     Attributes:
         body: the linear program that the map runs again and again.
@@ -51,7 +51,7 @@ class LinearMapParams(prim.Params):
     Attributes:
         forward: residuals and operands, in which it is linear, to results.
         backward: residuals and the results' cotangents to the operands'.
-        num_residuals: how many residuals there are.
+        num_residuals: the number of residuals.
         masked: the transpose with masks, if it has such a form.
     """
 

@@ -124,7 +124,7 @@ def lu(x: Array) -> tuple[Array, Array, Array]:
 
 @attrs.frozen(eq=False, repr=False)
 class PermutationParams(prim.Params):
-    """How many rows are permuted."""
+    """The number of permuted rows."""
 
     size: int
 
@@ -268,7 +268,7 @@ def rows(x: Array, order: Array) -> Array:
 
 @attrs.frozen(eq=False, repr=False)
 class SolveParams(prim.Params):
-    """Whether the matrices are transposed."""
+    """The flag for transposed matrices."""
 
     transpose_a: bool
 

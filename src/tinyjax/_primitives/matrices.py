@@ -1,8 +1,8 @@
-"""What the primitives of linear algebra share: stacks of matrices, their parts, and LAPACK.
+"""The common part of the primitives of linear algebra: stacks of matrices, their parts, and LAPACK.
 
-A stack of matrices is an array whose last two axes are the matrices'; the axes in front of them
-are the batch's. Every primitive works on stacks, so that batching brings the mapped axis to the
-front. Types are those of LAPACK: single and double precision, real and complex.
+A stack of matrices is an array whose last two axes are the matrices'; the axes in front of them are
+the batch's. Every primitive works on stacks, so that batching brings the mapped axis to the front.
+Types are those of LAPACK: single and double precision, real and complex.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def mm(x: Array, y: Array) -> Array:
 
 
 def _mask(x: Array, compare: Callable[[Array, Array], Array]) -> Array:
-    """Where the indices of row and column compare so, as bools of the shape of ``x``."""
+    """Return the mask where row and column indices compare so, of the shape of ``x``."""
     shape = x.shape[-2:]
     mask = compare(sh.iota(shape, dtypes.int32, 0), sh.iota(shape, dtypes.int32, 1))
     return broadcast_in_dim(mask, x.shape, (x.ndim - 2, x.ndim - 1))
@@ -654,7 +654,7 @@ def refuse_on_cuda(name: str) -> Callable[..., NoReturn]:
 
 
 def _option(option: str | int) -> str:
-    """How the attributes of a call say an option."""
+    """Return an option as an attribute of a call."""
     match option:
         case bool():
             return hlo.boolean(option)
@@ -667,7 +667,7 @@ def _option(option: str | int) -> str:
 
 
 def status(of: hlo.TensorType) -> Stack:
-    """What a routine says of each matrix of a stack: zero where it was successful."""
+    """Return the type and the initial value of a routine's status: zero for success."""
     return hlo.tensor(of.shape[:-2], dtypes.int32), 0
 
 
@@ -688,7 +688,7 @@ def nan_where_failed(b: Lowering, info: hlo.Value, results: hlo.Values) -> hlo.V
 
 
 def nothing_to_do(operands: hlo.Values) -> bool:
-    """Whether the operands are such that LAPACK has nothing to do."""
+    """Return whether the operands are empty, so that LAPACK has nothing to do."""
     return any(not x.size for x in operands)
 
 

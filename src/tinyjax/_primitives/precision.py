@@ -1,7 +1,7 @@
-"""How exactly products are computed: precisions, algorithms, and how programs write them.
+"""The precision of products: precisions, algorithms, and their notation in programs.
 
 A product has a pair of precisions, an algorithm, or neither. Neither means the full precision of
-the operands' dtype, on every platform. NumPy computes in full precision whatever is asked for.
+the operands' dtype, on every platform. NumPy computes in full precision in any case.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tinyjax.dtypes import DType
 
 
 class Precision(Enum):
-    """How exactly a GPU or a TPU multiplies numbers of single precision.
+    """The precision in which a GPU or a TPU multiplies numbers of single precision.
 
     A pair of them, or of their names, is for the left and the right operand. Without one, and
     without the setting ``default_matmul_precision``, products are computed as with ``HIGHEST``. On
@@ -269,7 +269,7 @@ _STORED: Final[Mapping[str, DType]] = {
 
 @attrs.frozen
 class Written:
-    """How a product is written that follows an algorithm.
+    """The notation of a product that follows an algorithm.
 
     Attributes:
         dtypes: those that the operands are converted to, and that of the result before conversion.

@@ -19,7 +19,7 @@ from tinyjax.core.values import Array, avals as av
 
 @attrs.frozen(eq=False, repr=False)
 class QrParams(prim.Params):
-    """Whether ``Q`` is square, with columns beyond those that ``x`` determines; and pivoting."""
+    """The flags for a square ``Q``, beyond the columns that ``x`` determines, and for pivoting."""
 
     full_matrices: bool
     pivoting: bool = False

@@ -345,7 +345,7 @@ def _permuted(x: Array, order: Array, axis: int) -> Array:
 
 @attrs.frozen(eq=False, repr=False)
 class TopKParams(prim.Params):
-    """How many elements are wanted."""
+    """The number of elements to return."""
 
     k: int
 

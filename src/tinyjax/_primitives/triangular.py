@@ -24,9 +24,9 @@ from tinyjax.dtypes import DType, HostArray
 
 @attrs.frozen(eq=False, repr=False)
 class TriangularSolveParams(prim.Params):
-    """Which system: ``op(a) x = b`` or ``x op(a) = b``, and which half of ``a`` is looked at.
+    """The kind of system: ``op(a) x = b`` or ``x op(a) = b``, and the half of ``a`` that is read.
 
-    ``op`` transposes, conjugates, both or neither; ``unit_diagonal`` takes the diagonal for ones.
+    ``op`` transposes, conjugates, both or neither; ``unit_diagonal`` treats the diagonal as ones.
     """
 
     left_side: bool

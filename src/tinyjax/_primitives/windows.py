@@ -32,7 +32,7 @@ def as_axes(axes: Sequence[int]) -> Axes:
 
 @attrs.frozen(eq=False, repr=False)
 class Windows(records.Record):
-    """Where windows of an array lie: what gather and scatter share.
+    """The windows of an array: the common part of gather and scatter.
 
     Attributes:
         shape: of the array.
@@ -177,7 +177,7 @@ class Windows(records.Record):
         return numbers
 
     def order(self, inner: Axes, batch: int, offset_dims: Axes, ndim: int) -> list[int]:
-        """How to permute axes ordered as batch, ``inner``, rest into those of a gather's result."""
+        """Return the permutation from axes batch, ``inner``, rest to those of a gather's result."""
         window = self.window_axes
         whole = [i for i in window if i not in inner]
         places = {axis: batch + k for k, axis in enumerate((*inner, *whole))}

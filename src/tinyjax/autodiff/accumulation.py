@@ -72,10 +72,12 @@ def jacobian(
     through few values in between (``multiplications`` counts them).
 
     The first call chooses the order, and every call finds the zeros; both take time. Use it under
-    ``jit``, where a compiled program does neither again. If the derivatives of single operations
-    have more than 2**24 elements, or ``chunk_size`` is given, or ``order`` is ``"auto"`` and the
-    products would take longer than whole arrays do, ``jacfwd`` or ``jacrev`` differentiates,
-    whichever has fewer directions. Outside ``jit`` that is most often so.
+    ``jit``, where a compiled program does neither again.
+
+    In three cases ``jacfwd`` or ``jacrev`` differentiates, whichever has fewer directions: if the
+    derivatives of single operations have more than 2**24 elements, if ``chunk_size`` is given, or
+    if ``order`` is ``"auto"`` and the products would take longer than whole arrays do. Outside
+    ``jit`` that is most often so.
 
     Args:
         fun: takes and returns arrays in any containers.
@@ -272,15 +274,16 @@ def _order(graph: Graph, order: Order) -> Iterable[int]:
 
 @attrs.frozen(eq=False)
 class _Call:
-    """A function at a point, taken apart.
+    """A function at a point, decomposed into vertices and equations.
 
     Attributes:
-        chosen: the call, and which of its arguments are differentiated.
+        chosen: the call, and its differentiated arguments.
         linearized: the results, and the tangent map.
         out_tree: the structure of the results.
         aux: the auxiliary data.
         types: the types of the vertices.
-        equations: which equation gives a vertex, and as which of its results; None for others.
+        equations: the equation that computes a vertex, and the index of the result; None for
+            others.
         inputs: the vertices of the arguments; None for one without a derivative.
         outputs: the vertices of the results; None for one without a derivative.
     """
@@ -307,12 +310,12 @@ class _Call:
 
     @property
     def directions_in(self) -> int:
-        """How many directions forward mode has."""
+        """The number of directions of forward mode."""
         return sum(x.size for x in self.chosen.primals)
 
     @property
     def directions_out(self) -> int:
-        """How many directions reverse mode has."""
+        """The number of directions of reverse mode."""
         return sum(x.size for x in self.linearized.primals_out)
 
     def _edges(self) -> list[tuple[int, int]]:
@@ -325,12 +328,12 @@ class _Call:
 
     @property
     def elements(self) -> int:
-        """How many elements the local derivatives have, zeros included."""
+        """The number of elements of the local derivatives, zeros included."""
         return sum(flat_size(self.types[u]) * flat_size(self.types[v]) for u, v in self._edges())
 
     @property
     def is_better_forward(self) -> bool:
-        """Whether forward mode has no more directions, and gives what reverse mode would."""
+        """Return whether forward mode has no more directions, and the result of reverse mode."""
         types = {
             (x.dtype, x.weak_type) for x in (*self.chosen.primals, *self.linearized.primals_out)
         }
@@ -342,13 +345,13 @@ class _Call:
 
     @property
     def elements_of_modes(self) -> int:
-        """How many elements forward or reverse mode computes, whichever has fewer directions."""
+        """The number of elements that the mode with fewer directions computes."""
         directions = min(self.directions_in, self.directions_out)
         return directions * sum(map(flat_size, self.types))
 
     @property
     def may_pay(self) -> bool:
-        """Whether elimination may be faster than the modes, as far as sizes tell.
+        """Return whether elimination may be faster than the modes, as far as sizes determine it.
 
         Evaluation finds the zeros at each call. The derivatives of a loop are computed by running
         it for as many directions as it has operands, or results.

@@ -42,10 +42,10 @@ Ends = tuple[int, int]
 
 @attrs.frozen(eq=False)
 class Pattern:
-    """What is known of a matrix before its elements are.
+    """The known properties of a matrix before its elements are known.
 
     Attributes:
-        nonzero: where elements may differ from zero.
+        nonzero: the mask of elements that may differ from zero.
         sign: 1 or -1 where all of these are that number; 0 where nothing is known.
     """
 
@@ -54,17 +54,17 @@ class Pattern:
 
     @property
     def size(self) -> int:
-        """How many elements may differ from zero."""
+        """The number of elements that may differ from zero."""
         return int(np.count_nonzero(self.nonzero))
 
     @property
     def full(self) -> bool:
-        """Whether all of them may."""
+        """Return whether all elements may differ from zero."""
         return bool(self.nonzero.all())
 
     @property
     def single(self) -> bool:
-        """Whether no row has more than one element that may differ from zero."""
+        """Return whether no row has more than one element that may differ from zero."""
         return bool((np.count_nonzero(self.nonzero, axis=1) <= 1).all())
 
 
@@ -94,7 +94,7 @@ def total(left: Pattern, right: Pattern) -> Pattern:
 
 
 def multiplications_of(left: Pattern, right: Pattern) -> int:
-    """How many multiplications of numbers a product of matrices takes."""
+    """Return the number of multiplications of a product of matrices."""
     if left.sign or right.sign:
         return 0
     columns = np.count_nonzero(left.nonzero, axis=0)
@@ -188,7 +188,7 @@ class _Plan(Elimination[Pattern]):
         super().__init__(graph.edges, product, total)
 
     def price(self, v: int) -> int:
-        """How many multiplications the elimination of a vertex takes now."""
+        """Return the number of multiplications for the elimination of a vertex now."""
         return sum(
             multiplications_of(self.edges[v, w], self.edges[u, v])
             for w in self.after(v)
@@ -213,7 +213,7 @@ def _weight(pattern: Pattern) -> int:
 
 
 def count(graph: Graph, order: Iterable[int]) -> int:
-    """How many multiplications an order of the inner vertices takes."""
+    """Return the number of multiplications for an order of the inner vertices."""
     plan, multiplications = _Plan(graph), 0
     for v in order:
         multiplications += plan.price(v)
@@ -243,7 +243,7 @@ def _greedy(graph: Graph, score: Score, last_first: bool) -> tuple[int, ...]:
 
 
 def _last_prices(graph: Graph) -> dict[int, int]:
-    """What each vertex costs if all others went before it."""
+    """Return the price of each vertex if all others were eliminated before it."""
     plan = _Plan(graph)
     into = _starts(graph, graph.inputs, axis=1)  # from all arguments to the vertex
     out_of = _starts(graph, graph.outputs, axis=0)  # from the vertex to all results

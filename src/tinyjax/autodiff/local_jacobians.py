@@ -47,7 +47,7 @@ class Block:
 
 
 def flat_size(aval: av.ShapedArray) -> int:
-    """How many real numbers a value consists of."""
+    """Return the number of real numbers in a value."""
     return aval.size * 2 if is_complex(aval.dtype) else aval.size
 
 
@@ -139,7 +139,7 @@ class Tangents:
         return mapping.over_basis(pull)(directions)
 
     def _pattern(self, v: int, position: int) -> tuple[Pattern, HostArray | None]:
-        """Where the elements are, and what they are if that is the same whatever the values."""
+        """Return the mask of possible nonzeros, and their value if it is one for all data."""
         aval, out = self._type(v), self.eqn.out_binders[position].aval
         shape = flat_size(out), flat_size(aval)
         if self.eqn.primitive in BACKWARD_ONLY or jx.subjaxprs(self.eqn.params):
@@ -176,7 +176,7 @@ class Tangents:
         return Pattern(nonzero), matrix
 
     def _detected(self, v: int, position: int) -> Pattern:
-        """Where the elements are by the rules for sparsity, whatever the floats are."""
+        """Return the mask of possible nonzeros by the rules for sparsity, for all floats."""
         depends: Callable[..., HostArray] = import_module(
             "tinyjax._library.sparsity.detection"
         ).depends

@@ -97,12 +97,12 @@ class NeedsAllTermsError(Exception):
 
 
 class SeriesTrace(tr.Trace):
-    """Computes series of what depends on its tracers.
+    """A trace that computes Taylor series of values that depend on its tracers.
 
     Attributes:
-        order: how many derivatives of each value are wanted.
+        order: the number of derivatives to compute for each value.
         operations: while the terms of a result are computed, the operations in the rules.
-        unknown: whether terms of arguments are found on the way, so that none is asked for before.
+        unknown: whether terms of arguments are computed on the way, so that none is read before.
     """
 
     __slots__ = ("operations", "order", "unknown")
@@ -239,7 +239,7 @@ class SeriesTrace(tr.Trace):
 
 
 def _identity(params: object) -> Hashable:
-    """What tells parameters from others, though they have no hash."""
+    """Return a key that distinguishes parameters, even if they have no hash."""
     try:
         hash(params)
     except TypeError:
@@ -274,7 +274,7 @@ def _product(of: Operation, x: Terms, y: Terms, _: Terms, k: int) -> Array:
 
 
 def _quotient(of: Operation, x: Terms, y: Terms, z: Terms, k: int) -> Array:
-    """What makes the product of quotient and divisor the dividend."""
+    """Return the term of a quotient for which its product with the divisor is the dividend."""
     top, divisor = x[k], y[0]
     assert divisor is not None, "a value has a first term"
     less = _leibniz(ew.mul, z, y, range(k), k)
@@ -431,7 +431,7 @@ def jet(
 ) -> tuple[Any, Any]:
     """Compute higher derivatives along a curve: Taylor mode.
 
-    The arguments are curves ``x(t)``, known by their derivatives at ``t = 0``. Returned are the
+    The arguments are curves ``x(t)``, given by their derivatives at ``t = 0``. The result is the
     derivatives of ``fun(x(t))``. With ``series=((v, 0, 0),)`` these are the first three derivatives
     of ``fun`` at ``x`` in the direction ``v``, at a cost that grows with the square of their number
     and not exponentially, as that of nested ``jvp`` does.

@@ -1,4 +1,4 @@
-"""What functions close over: which arrays there are among it, and whether any is traced."""
+"""The closed-over values of functions: the arrays among them, and whether any is traced."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def each_searched_once() -> Iterator[None]:
 
 
 def holds_tracer(value: object) -> bool:
-    """Whether what the user wrote closes over a live tracer, as far as is seen from outside."""
+    """Return whether a user's object closes over a live tracer, as far as it can be inspected."""
     found_free = _found_free.get()
     seen: Seen = {}
     if any(tracer._trace.live for tracer in tracers_in(value, seen, found_free or {})):
@@ -107,7 +107,7 @@ def held_in(value: object, kinds: Collection[type], seen: Seen) -> Iterator[Any]
 
 
 def parts_of(value: object) -> list[Any] | None:
-    """What a container of Python's or a function of the user's holds; None for what is neither."""
+    """Return the parts of a Python container or a user's function; None for other objects."""
     match value:
         case FunctionType():
             return [*closed_over(value), value.__defaults__, value.__kwdefaults__]

@@ -224,12 +224,12 @@ class PullBackParams(prim.Params):
 
     Attributes:
         backward: the transpose.
-        num_residuals: how many operands come first in which it is not linear.
+        num_residuals: the number of the first operands, in which it is not linear.
         out_avals: the types of its results.
         name: the function whose derivative it is.
-        logs: the structure of what the rule logs, if it does.
-        num_states: how many operands, and results, come last that are backward states: what the
-            rule keeps in references, which adds up over no examples.
+        logs: the structure of the rule's logs, if it has any.
+        num_states: the number of the last operands, and results, that are backward states. These
+            are the rule's state in references, which is not summed over examples.
         fills_zeros: whether the rule takes cotangents that are known to be zero as arrays.
     """
 
@@ -463,7 +463,7 @@ class StagedRule:
 
     Attributes:
         reopen: makes the call with callables again, of its function and of what is closed over.
-        has_jvp: whether it says what the derivative is, and not how to batch.
+        has_jvp: whether it defines the derivative, and not the batched form.
         reverse: as in ``Call``.
         holds: as in ``Call``; nothing where it was staged itself.
     """

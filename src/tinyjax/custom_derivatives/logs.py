@@ -1,8 +1,8 @@
-"""What rules log in a backward pass: collected as cotangents of arguments that nobody gives.
+"""Logs of rules in a backward pass: collected as cotangents of additional arguments.
 
-A rule that logs returns its logs behind the cotangents of its operands. To collect them, the
-equation of its tangent map gets an operand for each, whose cotangent the log then is, and the
-programs that it stands in get parameters for these: a loop one with a slice for each iteration. The
+A rule that logs returns its logs after the cotangents of its operands. To collect them, the
+equation of its tangent map gets an operand for each, whose cotangent then is the log. The programs
+around it get parameters for these operands: a loop gets one with a slice for each iteration. The
 backward pass itself knows nothing of logs.
 """
 

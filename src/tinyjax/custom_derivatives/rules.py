@@ -1019,7 +1019,7 @@ def custom_gradient(fun: Callable[P, tuple[R, Callable[..., Any]]]) -> custom_vj
 
 @attrs.frozen
 class _PullBack:
-    """What a ``custom_gradient`` function returned beside its value, staged."""
+    """The staged pull-back that a ``custom_gradient`` function returned beside its value."""
 
     jaxpr: jx.Jaxpr
     in_tree: tree.PyTreeDef

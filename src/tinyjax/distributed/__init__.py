@@ -101,7 +101,7 @@ def initialize(  # noqa: PLR0913, PLR0917 (JAX's signature)
 def _identity(
     address: str | None, size: int | None, number: int | None, method: str | None
 ) -> clusters.Cluster:
-    """What group this is and which of its processes, as given or as the environment says.
+    """Return the group and the number of this process, as given or as the environment has it.
 
     Raises:
         ArgumentError: something is missing or wrong.

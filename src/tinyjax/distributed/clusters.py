@@ -1,4 +1,4 @@
-"""What the environment says of a group of processes: the launcher's here, Slurm's, Open MPI's."""
+"""Groups of processes in the environment: of the launcher here, of Slurm, of Open MPI."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ tree.register_dataclass(OptimizerState, ["states"], ["treedef"])
 
 
 class Optimizer(NamedTuple):
-    """What an optimizer consists of.
+    """The functions of an optimizer.
 
     Example:
         >>> from tinyjax.example_libraries import optimizers
@@ -547,7 +547,7 @@ def clip_grads(grad_tree: tree.PyTree, max_norm: ArrayLike) -> tree.PyTree:
 
 @attrs.frozen
 class JoinPoint:
-    """What an optimizer keeps of one array, as a leaf of a tree like that of the parameters.
+    """An optimizer's state for one array, as a leaf of a tree like that of the parameters.
 
     Attributes:
         subtree: the tree that it keeps: the array first, in the optimizers of this module.

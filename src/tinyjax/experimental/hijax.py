@@ -470,7 +470,7 @@ class _Own(_Flat):
 
     @property
     def has_pull_back(self) -> bool:
-        """Whether reverse mode has a rule, and is not the transpose of forward mode's."""
+        """Return whether reverse mode has a rule, and is not the transpose of forward mode's."""
         has = self.primitive._has
         return has("vjp_fwd") or not (has("jvp") or has("lin"))
 

@@ -1,4 +1,4 @@
-"""What programs of several processes tell each other; in one process, that is nothing.
+"""Communication between the processes of a program; one process communicates with nobody.
 
 All processes make these calls, in the same order among their programs.
 """

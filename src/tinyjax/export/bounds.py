@@ -1,10 +1,10 @@
-"""What is known of a polynomial in sizes: its least and its greatest value.
+"""Bounds on a polynomial in sizes: its least and its greatest value.
 
-Each fact that is known (a size is at least one; a remainder is less than what divides) is a
-polynomial that is nowhere negative. A number ``n`` bounds a polynomial ``p`` from below if
-``p - n`` is a sum of facts times numbers that are not negative, where each term counts as a
-variable of its own. The best such bound is the optimum of a linear program, which is solved
-exactly, by the simplex method. So bounds are right, but the tightest are not always found.
+Each known fact (a size is at least one; a remainder is less than the divisor) is a polynomial that
+is nowhere negative. A number ``n`` bounds a polynomial ``p`` from below if ``p - n`` is a sum of
+facts with nonnegative factors, where each term counts as a variable of its own. The best such bound
+is the optimum of a linear program, which is solved exactly, by the simplex method. So bounds are
+right, but the tightest are not always found.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST_STEPS: Final = 200
 
 
 class Knowledge:
-    """What is known of sizes that are at least one.
+    """The known facts about sizes that are at least one.
 
     Args:
         premises: polynomials that are not negative.

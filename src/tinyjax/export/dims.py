@@ -90,7 +90,7 @@ class SymbolicScope:
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
-        """What is known of the sizes, but that they are at least one."""
+        """The known facts about the sizes, besides that they are at least one."""
         return tuple(self._constraints)
 
     def _add(self, text: str, left: Polynomial, comparison: str, right: Polynomial) -> None:

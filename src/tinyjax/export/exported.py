@@ -363,7 +363,7 @@ class Exported(format.Description):
         return (*(const.aval for const in self.consts), *self.in_avals)
 
     def has_vjp(self) -> bool:
-        """Whether the derivative is there: it is unless the program was loaded without.
+        """Return whether the derivative is there: it is unless the program was loaded without.
 
         Example:
             >>> import tinyjax, tinyjax.numpy as jnp
@@ -377,9 +377,9 @@ class Exported(format.Description):
     def vjp(self) -> Exported:
         """Return the program of the derivative, for reverse mode.
 
-        It takes, as positional arguments, the leaves of the arguments and a cotangent for each leaf
-        of the result that is a float or complex; it returns a tuple with a cotangent for each leaf
-        of the arguments that is.
+        Its positional arguments are the leaves of the arguments, and a cotangent for each leaf of
+        the result that is a float or complex. It returns a tuple with a cotangent for each leaf of
+        the arguments that is a float or complex.
 
         Raises:
             ExportError: it is not there.

@@ -303,13 +303,13 @@ def family_of(name: str, jaxpr: Jaxpr, in_tree: tree.PyTreeDef, num_consts: int)
 
 @attrs.frozen
 class Place:
-    """Where a size stands among the arguments.
+    """The position of a size among the arguments.
 
     Attributes:
         name: as a user writes it: ``args[0].shape[1]``.
         argument: the argument, counted by leaves.
         axis: the axis.
-        dim: the size that the exported function says.
+        dim: the size in the exported function.
     """
 
     name: str
@@ -343,11 +343,11 @@ def scope_of(avals: Sequence[ShapedArray], name: str) -> SymbolicScope:
 
 @attrs.frozen
 class Step:
-    """How a variable is found: ``size = factor * variable + rest``.
+    """The solution for one variable: ``size = factor * variable + rest``.
 
     Attributes:
         variable: its name.
-        place: where the size stands.
+        place: the position of the size.
         factor: a number.
         rest: a polynomial in variables found before.
     """
@@ -360,13 +360,13 @@ class Step:
 
 @attrs.frozen
 class Solution:
-    """How the sizes of a call are found from the shapes of its arguments.
+    """The solution for the sizes of a call from the shapes of its arguments.
 
     Attributes:
         name: the function's name.
-        scope: what is known of the sizes.
+        scope: the scope of the sizes.
         places: the places of all symbolic sizes.
-        steps: how the variables are found, one after another.
+        steps: the solutions for the variables, one after another.
     """
 
     name: str

@@ -396,7 +396,7 @@ class DisabledSafetyCheck:
 
 @attrs.frozen(eq=False, repr=False)
 class Description:
-    """What is known of every exported program.
+    """The common description of every exported program.
 
     Attributes:
         fun_name: the function's name.
@@ -439,13 +439,13 @@ class Description:
 
 @attrs.frozen(eq=False, repr=False)
 class Content(Description):
-    """What the bytes of an exported program consist of.
+    """The contents of the bytes of an exported program.
 
     Attributes:
         vjp: the exported program of the derivative.
-        scope: what the sizes of a program for many sizes belong to.
+        scope: the scope of the sizes of a program for many sizes.
         jaxpr: a program for many sizes, or for several devices, in place of one in portable form.
-        shardings: how the operands and the results of a program for several devices lie.
+        shardings: the shardings of operands and results of a program for several devices.
     """
 
     vjp: bytes | None = None

@@ -1,11 +1,13 @@
 """Programs for many sizes, or for several devices, as JSON, and back.
 
-The programs are a list, those in parameters of equations before the programs with these equations.
-Each is a list of parameters, equations and results. Variables are numbered in the order of their
-binding. A primitive is known by the module of this package that defines it. What parameters may
-hold is known from their classes: a value that does not fit its field is refused on both ways, so
-functions and other things of a process are never written, and nothing is called when a program is
-read but the classes of parameters. At the end the types of all programs are checked.
+The programs are a list; those in parameters of equations come before the programs with these
+equations. Each is a list of parameters, equations and results. Variables are numbered in the order
+of their binding. The key of a primitive is the module of this package that defines it.
+
+The classes of parameters determine the allowed values: a value that does not fit its field is
+refused on both ways. So functions and other objects of a process are never written, and reading a
+program calls nothing but the classes of parameters. At the end the types of all programs are
+checked.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from tinyjax.export import polynomials
 
 
 class Scope(Protocol):
-    """What sizes belong to: it makes them of polynomials."""
+    """The scope of sizes, which makes them from polynomials."""
 
     def dim(self, p: polynomials.Polynomial) -> int:
         """Return a polynomial as a size."""

@@ -1,8 +1,8 @@
 """Programs for many sizes: jaxprs whose types and parameters hold symbolic sizes.
 
-Such a program is never compiled. ``with_sizes`` puts sizes in place of its variables, wherever they
-stand, and checks the types of the result anew; that is an ordinary program, or, where the sizes
-belong to another exported function, one for many sizes again.
+Such a program is never compiled. ``with_sizes`` substitutes sizes for its variables everywhere, and
+checks the types of the result anew. That is an ordinary program, or, if the sizes belong to another
+exported function, one for many sizes again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LARGEST: Final = 2**31
 
 @attrs.frozen(repr=False)
 class Program:
-    """An exported program, as the primitive that calls it knows it.
+    """An exported program, as the primitive that calls it sees it.
 
     Attributes:
         name: the function's name; programs that differ in name only are the same.

@@ -1,4 +1,4 @@
-"""What interpreters of jaxprs read, by the names of ``jax.extend.core``."""
+"""The interface for interpreters of jaxprs, by the names of ``jax.extend.core``."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class DropVar(Var):
 
 
 class DebugInfo(NamedTuple):
-    """What a function is, for signatures: messages find that out themselves.
+    """The description of a function, for signatures: messages find it themselves.
 
     Attributes:
         traced_for: the transformation.
@@ -110,7 +110,7 @@ class DebugInfo(NamedTuple):
 
 
 class TraceTag:
-    """What a trace of one's own may be told from others by; all are equal.
+    """A tag for the user's own traces; all are equal.
 
     Example:
         >>> from tinyjax.extend import core

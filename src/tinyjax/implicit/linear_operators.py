@@ -44,7 +44,7 @@ class LinearSolveParams(prim.Params):
         matvec: constants and a vector to a vector: the matrix.
         solve: constants and a right side to the solution, and perhaps more.
         transpose_solve: the same for the transposed system, if there is one.
-        num_consts: how many constants there are.
+        num_consts: the number of constants.
     """
 
     matvec: jx.Jaxpr
@@ -54,7 +54,7 @@ class LinearSolveParams(prim.Params):
 
     @property
     def size(self) -> int:
-        """How many arrays the solution is."""
+        """The number of arrays in the solution."""
         return len(self.matvec.outs)
 
 

@@ -170,7 +170,7 @@ def _guess(x0: Any, space: Space) -> Array:
 
 @attrs.frozen(eq=False)
 class Settings:
-    """How a linear system is solved; the fields are the arguments of ``linear_solve``."""
+    """The options for solving a linear system; the fields are the arguments of ``linear_solve``."""
 
     method: Method = "dense"
     preconditioner: Callable[[Any], Any] | None = None

@@ -235,7 +235,7 @@ class StepMemory:
     def learn(
         self, memory: tuple[Array, ...], moved: Array, turned: Array, curvature: Array
     ) -> tuple[Array, ...]:
-        """What is remembered after a step, and how the gradient changed by it."""
+        """Return the memory after a step, and the change of the gradient by it."""
         usable = curvature > float(np.finfo(moved.dtype).eps) * jnp.dot(turned, turned)
         safe = jnp.where(usable, curvature, 1)
         size = safe / jnp.where(usable, jnp.dot(turned, turned), 1)

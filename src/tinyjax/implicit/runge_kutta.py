@@ -66,14 +66,15 @@ _DENSE: Final = np.array(
 
 @attrs.frozen
 class Steps:
-    """How the steps are chosen.
+    """The rules for choosing steps.
 
     Attributes:
         rtol: the error allowed in a step, relative to the state.
         atol: the error allowed in any case.
-        mxstep: the most steps between two of the times asked for.
+        mxstep: the most steps between two of the requested times.
         hmax: the longest step.
-        checkpoints: how many states reverse mode keeps at a time between two of the times.
+        checkpoints: the number of states that reverse mode keeps at a time between two of the
+            times.
         taylor_order: the order of Taylor's method; None for Dormand and Prince's.
     """
 

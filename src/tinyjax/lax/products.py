@@ -306,7 +306,7 @@ def _ragged_pairs(numbers: Any) -> tuple[tuple[Axes, Axes], tuple[Axes, Axes]]:
 
 @attrs.frozen
 class RaggedDotDimensionNumbers:
-    """How the axes of a product along groups belong together.
+    """The roles of the axes of a product along groups.
 
     Attributes:
         dot_dimension_numbers: those of ``dot_general``.

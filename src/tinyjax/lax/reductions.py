@@ -485,7 +485,7 @@ def _windows(x: Array, start: Array, params: primitives_reduce_window.WindowPara
 def _inside(
     counts: tuple[int, ...], sizes: tuple[int, ...], params: primitives_reduce_window.WindowParams
 ) -> HostArray:
-    """Which of ``_windows`` are elements of the array, and not of the padding or between them."""
+    """Return the mask of ``_windows`` that are elements of the array, not padding or gaps."""
     if not all(counts):
         return np.ones((1, *counts), bool)
     mask = np.ones((*params.window, *counts), bool)

@@ -20,7 +20,7 @@ BitOrder = Literal["big", "little"]
 
 
 def _places(name: str, bitorder: str) -> Array:
-    """How far each of eight bits is shifted."""
+    """Return the shift of each of eight bits."""
     pm.check_option(name, "bitorder", bitorder, ("big", "little"))
     up = sh.iota((8,), dtypes.uint8, 0)
     return up if bitorder == "little" else ew.sub(sh.full_like(up, 7), up)

@@ -778,7 +778,7 @@ def _cheapest(
 
 @attrs.frozen(eq=False, repr=False)
 class _Product(records.Record):
-    """How two operands are multiplied: which axes are summed and aligned, and the rest."""
+    """A product of two operands: the axes that are summed and aligned, and the rest."""
 
     sums: tuple[Axes, Axes]
     batch: tuple[Axes, Axes]

@@ -48,7 +48,7 @@ Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 
 @runtime_checkable
 class ConvertibleToNumpy(Protocol):
-    """What ``np.asarray`` takes: data of another array library."""
+    """An object that ``np.asarray`` takes: data of another array library."""
 
     def __array__(self) -> HostArray: ...
 
@@ -82,7 +82,7 @@ def canonical_shape(shape: Shape, name: str = "shape") -> tuple[int, ...]:
 
 
 def _wanted(device: devices.Placement, out_sharding: devices.Placement) -> devices.Placement:
-    """Where a result is to lie, which JAX calls by two names."""
+    """Return the placement of a result, for which JAX has two names."""
     return device if out_sharding is None else out_sharding
 
 

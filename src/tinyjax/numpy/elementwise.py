@@ -1,8 +1,8 @@
 """Elementwise functions, with NumPy's broadcasting and JAX's promotion.
 
 A function promotes and broadcasts its operands, and applies primitives. Where a formula divides by
-zero or meets infinity at some point, the operands are replaced there before, not the result after:
-the derivative of what is not chosen must be finite too, since zero times infinity is NaN.
+zero or meets infinity at some point, the operands are replaced there before, not the result after.
+The derivative of an unselected value must be finite too, since zero times infinity is NaN.
 """
 
 from __future__ import annotations

@@ -406,7 +406,7 @@ def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 (the standard's n
 
 
 class _Importing:
-    """What NumPy imports in place of the user's object."""
+    """The object that NumPy imports in place of the user's."""
 
     def __init__(self, x: Any) -> None:
         self._x = x

@@ -205,7 +205,7 @@ def conj_of(a: ArrayLike) -> Array:
 
 
 def _sizes(x: Array, s: Sizes, axes: Sizes, name: str) -> tuple[list[int | None], list[int]]:
-    """How many values to take along which axes."""
+    """Return the number of values to take along each axis, and the axes."""
     if axes is None:
         axes = range(x.ndim) if s is None else range(x.ndim - len(s), x.ndim)
     places = [ints.canonical_axis(axis, x.ndim) for axis in axes]

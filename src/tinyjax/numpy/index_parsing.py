@@ -1,4 +1,4 @@
-"""Taking an index apart: what becomes of each axis, and where the arrays' axes go.
+"""Parsing of indices: the treatment of each axis, and the position of the arrays' axes.
 
 An index is first brought to one entry per axis of the array, or per new axis: a slice that is known
 (``Keep``), an int that is known (``Pick``), or an array of integers (``Look``), to which masks are
@@ -170,11 +170,11 @@ class Masked:
 
     Attributes:
         index: with whole slices in place of the mask.
-        mask: it broadcasts to what ``index`` takes.
-        rank: the number of axes of what ``index`` takes.
-        axes: how many of them the mask stands for.
-        behind: how many come after those.
-        at: which axis of ``x[mask]`` has the elements that the mask takes.
+        mask: it broadcasts to the result of ``index``.
+        rank: the number of axes of the result of ``index``.
+        axes: the number of them that the mask covers.
+        behind: the number of axes after those.
+        at: the axis of ``x[mask]`` with the elements that the mask selects.
     """
 
     __slots__ = ("at", "axes", "behind", "index", "mask", "rank")
@@ -252,7 +252,7 @@ def _is_array(entry: object) -> bool:
 
 
 def _is_int(entry: object) -> bool:
-    """Whether an entry takes one place of an axis."""
+    """Return whether an entry takes one place of an axis."""
     if isinstance(entry, (Array, np.ndarray, np.generic)):
         return not entry.shape and not _is_mask(entry)
     return isinstance(entry, int) and not isinstance(entry, bool)
@@ -265,7 +265,7 @@ def _is_mask(entry: object) -> bool:
 
 
 def _consumed(entry: object) -> int:
-    """How many of the array's axes an entry stands for; an Ellipsis for those that are left."""
+    """Return the number of the array's axes that an entry uses; an Ellipsis uses the rest."""
     if entry is None or entry is Ellipsis or isinstance(entry, bool):
         return 0
     if isinstance(entry, (Array, np.ndarray, np.generic)) and _is_mask(entry):
@@ -415,7 +415,7 @@ def _symbolic_slice(entry: slice, axis: int, n: int) -> Keep:
 
 
 class Lookup(NamedTuple):
-    """The arrays of an index, brought to one shape, and where their axes stand in the result.
+    """The arrays of an index, brought to one shape, and the positions of their axes in the result.
 
     Attributes:
         indices: index vectors in the last axis; one entry for each of ``axes``.

@@ -24,7 +24,7 @@ def _points(part: slice) -> Array:
 
 
 class _Indexed:
-    """What is indexed like an array, under its name in the namespace."""
+    """An object that is indexed like an array, under its name in the namespace."""
 
     __slots__ = ("_name",)
 
@@ -36,7 +36,7 @@ class _Indexed:
 
 
 class _Grid(_Indexed):
-    """What ``mgrid`` and ``ogrid`` are."""
+    """The class of ``mgrid`` and ``ogrid``."""
 
     __slots__ = ()
 
@@ -79,7 +79,7 @@ ogrid: Final = _OpenGrid("ogrid")
 
 
 class _Joined(_Indexed):
-    """What ``r_`` and ``c_`` are."""
+    """The class of ``r_`` and ``c_``."""
 
     __slots__ = ("_axis", "_ndmin", "_place")
 

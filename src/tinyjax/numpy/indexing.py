@@ -437,7 +437,7 @@ def _reshaped(update: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _is_constant(x: Array) -> TypeGuard[ConcreteArray]:
-    """Whether it is one known value, which stays a literal in any shape."""
+    """Return whether it is one known value, which stays a literal in any shape."""
     return opd.is_splat(x) and bool(x.size) and id(x) not in followed
 
 

@@ -354,11 +354,12 @@ class _Counterpart:
         name: NumPy's, with its module.
         function: what computes.
         names: NumPy's positional parameters.
-        agreeing: how many of them have the same places in both.
+        agreeing: the number of them that have the same positions in both.
         accepted: the parameters of the function.
         direct: those that mean the same in both.
         widens: whether bools and narrow integers are computed in 64 bits.
-        simple: for how many positional arguments, and no others, the result is NumPy's.
+        simple: the numbers of positional arguments for which, without others, the result is
+            NumPy's.
     """
 
     name: str

@@ -56,7 +56,7 @@ def _masked(name: str, x: Array, where: ArrayLike | None, instead: ArrayLike) ->
 
 @attrs.frozen(eq=False, repr=False)
 class _Reduction(records.Record):
-    """What a reduction of some name does: over axes, to two values, and to none at all."""
+    """A reduction of some name: over axes, of two values, and of none at all."""
 
     name: str
     reduce: Callable[[Array, tuple[int, ...]], Array]

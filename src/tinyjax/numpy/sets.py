@@ -26,7 +26,7 @@ _FEW = 32
 
 
 class UniqueAllResult(NamedTuple):
-    """What ``unique_all`` returns."""
+    """The result of ``unique_all``."""
 
     values: Array
     indices: Array
@@ -35,14 +35,14 @@ class UniqueAllResult(NamedTuple):
 
 
 class UniqueCountsResult(NamedTuple):
-    """What ``unique_counts`` returns."""
+    """The result of ``unique_counts``."""
 
     values: Array
     counts: Array
 
 
 class UniqueInverseResult(NamedTuple):
-    """What ``unique_inverse`` returns."""
+    """The result of ``unique_inverse``."""
 
     values: Array
     inverse_indices: Array
@@ -566,7 +566,7 @@ def intersect1d(
 
 
 def _first_places(values: Array, among: Array) -> Array:
-    """Where each of some values is first found in a vector that has them all."""
+    """Return the first index of each value in a vector that has them all."""
     n, k = values.size, among.size
     in_order = _ordered(manipulation.concatenate([among, values]), False, True)
     assert in_order.order is not None, "asked for"

@@ -523,7 +523,7 @@ def _counting(line: Array) -> DType:
 
 
 def _goes_before(x: Array, values: Array, side: str) -> Array:
-    """Whether a value is to be inserted behind ``x``; NaN is the greatest."""
+    """Return whether a value is to be inserted after ``x``; NaN is the greatest."""
     if dtypes.is_complex(x.dtype):
         raise DtypeError("searchsorted does not order complex numbers.")
     if side == "left":

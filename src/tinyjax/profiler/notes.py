@@ -1,4 +1,4 @@
-"""What is noted while a profile is recorded: the programs that ran, and spans."""
+"""The record of a running profile: the programs that ran, and spans."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ SPANS: Final = ("trace", "transform", "lower", "compile", "load", "execute", "tr
 
 @attrs.frozen(eq=False)
 class Notes:
-    """Which programs ran, and the functions that they are of.
+    """The programs that ran, and their functions.
 
     Attributes:
-        programs: what was compiled, by digest.
+        programs: the compiled programs, by digest.
         functions: jitted functions that were called, by identity.
     """
 

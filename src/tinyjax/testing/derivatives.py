@@ -29,11 +29,11 @@ class DerivativeMismatchError(errors.TinyjaxError, AssertionError):
     """A derivative and a finite difference disagree.
 
     Attributes:
-        mode: which derivative: ``"fwd"``, or ``"rev"``; ``"rev of fwd"`` at order two.
-        order: how many times the function had been differentiated.
+        mode: the mode: ``"fwd"``, or ``"rev"``; ``"rev of fwd"`` at order two.
+        order: the number of times that the function had been differentiated.
         place: the path of the result (fwd) or of the argument (rev) that is off.
-        derivative: what the derivative says.
-        difference: what the finite difference says.
+        derivative: the value of the derivative.
+        difference: the finite difference.
 
     Example:
         >>> import tinyjax
@@ -68,7 +68,7 @@ class DerivativeMismatchError(errors.TinyjaxError, AssertionError):
 
 @attrs.frozen
 class _Check:
-    """What is being checked, and how closely.
+    """The function under a check, and the tolerances.
 
     Attributes:
         fun: the user's function, for messages.
@@ -100,11 +100,11 @@ class _Check:
     def tolerances(
         self, dtypes: Sequence[DType], values: Sequence[HostArray]
     ) -> tuple[float, float]:
-        """Absolute and relative tolerance; by default a few times the error to be expected.
+        """Return absolute and relative tolerance; by default a few times the error to be expected.
 
-        A value is rounded by the precision times its size, which the step divides: with the
-        default step this is the precision to the power 2/3 times the size, and truncation is of
-        the same order.
+        A value is rounded by the precision times its size, which the step divides. With the default
+        step this is the precision to the power 2/3 times the size, and truncation is of the same
+        order.
         """
         default = 10.0 * max((specs.epsilon(d) for d in dtypes), default=1e-16) ** (2 / 3)
         # each derivative taken adds intermediate values that a difference rounds

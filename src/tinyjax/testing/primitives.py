@@ -60,7 +60,7 @@ _OF_DERIVATIVES: Final = (
 
 @attrs.frozen
 class Report:
-    """What was checked, and what was not.
+    """The checks that were made, and those that were not.
 
     Attributes:
         subject: the name of what was checked.
@@ -100,14 +100,14 @@ def check_primitive(
     stacks: int | None = None,
     tol: float = 1.0,
 ) -> Report:
-    """Hold every rule of a primitive against the others, and against stacks of transformations.
+    """Check every rule of a primitive against the others, and against stacks of transformations.
 
-    It is evaluated and compared with the reference; its types are compared with its values, weak
-    types and arrays without elements among them; it is compiled, and mapped over every choice of
-    operands and axes; its derivatives are compared with finite differences and, where it is
-    holomorphic, with complex steps; its transpose with inner products, for the
-    operands in which it is found to be linear. Last, it is put under every
-    stack of ``jit``, ``vmap``, ``jvp`` and ``vjp``.
+    It is evaluated and compared with the reference. Its types are compared with its values, weak
+    types and arrays without elements among them. It is compiled, and mapped over every choice of
+    operands and axes. Its derivatives are compared with finite differences and, where it is
+    holomorphic, with complex steps. Its transpose is compared with inner products, for the operands
+    in which it is found to be linear. Last, it is put under every stack of ``jit``, ``vmap``,
+    ``jvp`` and ``vjp``.
 
     Args:
         primitive: the primitive.

@@ -392,7 +392,7 @@ def _assert_same(got: Sequence[Array], expected: Sequence[Array], what: str) -> 
 
 
 def _calls_compiled(jaxpr: jx.Jaxpr) -> bool:
-    """Whether evaluating a program runs a part of it that is compiled, and may not be once flat."""
+    """Return whether evaluation runs a compiled part, which may not be compiled once flat."""
     inner = [other for eqn in jaxpr.eqns for other in jx.subjaxprs(eqn.params)]
     return any(eqn.primitive is jit_p for eqn in jaxpr.eqns) or any(map(_calls_compiled, inner))
 
@@ -437,6 +437,6 @@ def _moved(args: Sequence[Array], turn: int) -> list[Array]:
 
 
 def _epsilon(jaxpr: jx.Jaxpr) -> float:
-    """What roundings of the narrowest type in a program may add up to."""
+    """Return a bound on the sum of roundings in a program, by its narrowest type."""
     avals = [*jaxpr.in_avals, *[a for eqn in jaxpr.eqns for a in eqn.out_avals]]
     return 200 * max([specs.epsilon(a.dtype) for a in avals], default=0.0)

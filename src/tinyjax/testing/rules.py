@@ -230,7 +230,7 @@ def check_sizes(spec: specs.Spec) -> None:
 
 
 def subsets(n: int) -> list[tuple[int, ...]]:
-    """Which of so many operands: each alone, all, and of few operands every subset."""
+    """Return sets of operands to test: each alone, all, and of few operands every subset."""
     if n <= 3:
         return [c for k in range(1, n + 1) for c in combinations(range(n), k)]
     return [tuple(range(n)), *((i,) for i in range(n))]

@@ -1,4 +1,4 @@
-"""What a primitive is held to: specs, comparisons, and what the checks raise."""
+"""The specifications of primitives: specs, comparisons, and the errors of checks."""
 
 from __future__ import annotations
 
@@ -383,7 +383,7 @@ class ArraySpec:
 
     Attributes:
         shape: its shape.
-        dtype: its dtype; None stands for each of the row's in turn.
+        dtype: its dtype; None for each of the row's in turn.
         low: the least value drawn (for complex numbers, of either part).
         high: the greatest.
         special: values put in besides the random ones, except where derivatives are checked.
@@ -522,7 +522,7 @@ class Case:
 
     @property
     def generic(self) -> bool:
-        """Whether an operand takes the row's dtypes."""
+        """Return whether an operand takes the row's dtypes."""
         return any(not isinstance(x, np.ndarray) and x.dtype is None for x in self.operands)
 
 
@@ -547,17 +547,16 @@ class Spec:
 
     Attributes:
         name: of the row; the primitive's, or that and how it is used.
-        primitive: what the row is about.
+        primitive: the primitive that the row is about.
         fun: takes the operands (and a case's keyword arguments); returns an array or several.
-        cases: what to try it on.
+        cases: the operands to try it on.
         numpy: an independent reference on NumPy arrays, called as ``fun`` is.
-        dtypes: what operands without a dtype of their own are tried in: letters of ``KINDS``, or
-            dtypes.
-        grad: to which order derivatives are checked; 0 where there are none.
-        grad_dtypes: in which of the row's dtypes.
-        grad_cases: which cases (by number) derivatives are checked on; all by default.
+        dtypes: the dtypes for operands without one of their own: letters of ``KINDS``, or dtypes.
+        grad: the order to which derivatives are checked; 0 where there are none.
+        grad_dtypes: the row's dtypes in which they are checked.
+        grad_cases: the cases (by number) on which derivatives are checked; all by default.
         linear: the operands in which, jointly, it is linear; those that a case has.
-        tol: by how much the tolerances are widened, where rounding errors pile up.
+        tol: the factor by which tolerances are widened, where rounding errors accumulate.
         skip: checks not made, with the reason.
 
     Example:

@@ -116,7 +116,7 @@ def pulled_by_columns(fun: Function, outs: int) -> Function:
 
 
 def axes_for(args: Sequence[dtypes.HostArray], k: int) -> list[int | None]:
-    """Which arguments to map over (at least one), and along their first or their last axis."""
+    """Return the axes to map over: of at least one argument, the first or the last axis."""
     n = len(args)
     chosen = [bool((k + 1) >> (i % 4) & 1) for i in range(n)]
     if not any(chosen):
@@ -184,7 +184,7 @@ Applied: TypeAlias = Callable[[Side, Side, int, int], tuple[Side, Side, int]]
 
 
 def of_calls(change: Callable[[Function], Function]) -> Applied:
-    """What changes how a function is called, and none of its values."""
+    """Return a layer that changes how a function is called, and none of its values."""
     return lambda ours, reference, k, columns: (
         attrs.evolve(ours, fun=change(ours.fun)),
         reference,
@@ -277,7 +277,7 @@ def check_stack(
 
 
 def _rounding(side: Side, i: int) -> float:
-    """How much a result changes where the arguments change by their last digit."""
+    """Return the change of a result when the arguments change by their last digit."""
 
     def result(args: Sequence[dtypes.HostArray]) -> dtypes.HostArray:
         return np.asarray(side.fun(*map(opd.as_array, args))[i])

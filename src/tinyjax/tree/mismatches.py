@@ -1,6 +1,6 @@
-"""How a tree differs from a structure, in words.
+"""The differences between a tree and a structure, in words.
 
-The first sentence has JAX's words, so that who searches for them finds the users of both.
+The first sentence has JAX's words, so that a search for them finds the users of both.
 """
 
 from __future__ import annotations

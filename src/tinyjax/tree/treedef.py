@@ -73,7 +73,7 @@ class PyTreeDef:
 
     @property
     def has_custom_nodes(self) -> bool:
-        """Whether there are nodes of other classes than tuples, lists, dictionaries and None."""
+        """Return whether there are nodes other than tuples, lists, dictionaries and None."""
         return any(
             node.kind is not None and not issubclass(node.kind.node_type, _CONTAINERS)
             for node in self._postorder()
@@ -213,7 +213,7 @@ class PyTreeDef:
         return self._fold(repeat(inner), make_treedef)
 
     def same_node(self, other: PyTreeDef) -> bool:
-        """Whether the outermost nodes agree, whatever their children are.
+        """Return whether the outermost nodes agree, whatever their children are.
 
         Example:
             >>> from tinyjax import tree
@@ -408,7 +408,7 @@ _sentinels: Final = _Sentinels()
 
 
 def _is_plain(metadata: Any) -> bool:
-    """Whether metadata is safe to keep: immutable, cheap to compare, and holding nothing alive."""
+    """Return whether metadata is safe to keep: immutable, cheap to compare, without references."""
     cls = type(metadata)
     if cls is not tuple:
         return cls in _PLAIN
@@ -418,7 +418,7 @@ def _is_plain(metadata: Any) -> bool:
 
 
 def _interchangeable(a: Any, b: Any) -> bool:
-    """Whether equal plain metadata is the same in type as well: ``1 == True``, but they differ."""
+    """Return whether equal plain metadata also agrees in type: ``1 == True``, but they differ."""
     return a is b or (
         type(a) is type(b) and (type(a) is not tuple or [*map(type, a)] == [*map(type, b)])
     )

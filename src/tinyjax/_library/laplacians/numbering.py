@@ -1,14 +1,15 @@
-"""Which inputs the elements of a value depend on, and what a primitive makes of that.
+"""The inputs that the elements of a value depend on, and their propagation by primitives.
 
 The inputs of a function are the elements of its arguments, numbered. A value of shape ``s`` that
 carries ``k`` derivatives of each element has an array of numbers ``(k, *s)``: derivative ``i`` of
-an element is that in the input of number ``numbers[i]`` there. ``NONE`` stands where an element
-depends on fewer inputs than others. An axis along which all numbers agree has the size 1, so that
-a value whose elements depend on the same inputs has a column.
+an element is taken in the input with the number ``numbers[i]`` there. ``NONE`` fills up where an
+element depends on fewer inputs than others. An axis along which all numbers agree has the size 1,
+so that a value whose elements depend on the same inputs has a column.
 
-Where rows of derivatives of one number meet, a rule is applied to all rows at once. So a primitive
-is asked along which axes it mixes elements: there the numbers must agree, and are joined. What
-moves elements moves their numbers. Before another primitive all elements get the same numbers.
+Where rows of derivatives of one number meet, a rule is applied to all rows at once. So the axes
+along which a primitive mixes elements are determined: there the numbers must agree, and are joined.
+A primitive that moves elements moves their numbers. Before another primitive all elements get the
+same numbers.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _MOST: Final = 2**22
 
 @attrs.frozen(eq=False)
 class Plan:
-    """What a primitive needs, and gives.
+    """The numbers that a primitive needs, and those of its results.
 
     Attributes:
         operands: the numbers that the rows of each operand must have; None for a constant.
@@ -53,7 +54,7 @@ class Plan:
 
 @attrs.frozen(eq=False)
 class Call:
-    """What a primitive is applied to.
+    """The operands of a primitive, with their numbers.
 
     Attributes:
         primals: the operands.

@@ -1,4 +1,4 @@
-"""What a value carries: its Laplacian term, and its derivatives in the inputs it depends on."""
+"""The derivatives of a value: its Laplacian term, and its derivatives in the inputs."""
 
 from __future__ import annotations
 

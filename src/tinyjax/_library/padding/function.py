@@ -43,7 +43,7 @@ def _variables(count: int) -> tuple[int, ...]:
 
 @attrs.frozen
 class Lengths:
-    """Which axes vary in length, and how their lengths are rounded up.
+    """The axes that vary in length, and the rules that round up their lengths.
 
     Attributes:
         everywhere: the rule for the first axes of all arrays; None where arguments are named.
@@ -146,7 +146,7 @@ def _bucket(rule: Rounding, length: int, path: str) -> int:
 
 @attrs.frozen
 class Call:
-    """What a call is padded to.
+    """The padding of a call.
 
     Attributes:
         signature: the signature of all calls of such arguments, whatever their lengths.

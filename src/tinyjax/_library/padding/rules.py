@@ -107,7 +107,7 @@ def _dot(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
 
 
 def _sort(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
-    """What is no element comes last: that is the first key."""
+    """Sort with padding last, by a first key that is 1 for padding."""
     params: SortParams = eqn.params
     inside = p.inside(eqn.inputs[0].aval, (params.axis,))
     if inside is None:

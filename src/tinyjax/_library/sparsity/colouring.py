@@ -27,14 +27,14 @@ _SAMPLE: Final = 200
 
 @attrs.frozen(eq=False)
 class Colouring:
-    """Products that give all elements of a matrix, and where each element is in them.
+    """Products that give all elements of a matrix, and the position of each element in them.
 
     Attributes:
         columns: the colour of each column, of which matrix-vector products give the sums; -1 for
             one of which nothing is read.
-        width: how many colours columns have.
+        width: the number of colours of columns.
         rows: the colour of each row, of which vector-matrix products give the sums, likewise.
-        height: how many colours rows have.
+        height: the number of colours of rows.
         places: for each element of the pattern, in its order, where it stands among the elements of
             the products: first of those with columns, (width, rows), and then of those with rows,
             (height, columns).
@@ -55,7 +55,7 @@ class Colouring:
 
     @property
     def products(self) -> int:
-        """How many products there are."""
+        """The number of products."""
         return self.width + self.height
 
 
@@ -203,7 +203,7 @@ def _by_places(pattern: SparsityPattern, least: int, below: int) -> Iterator[Hos
 
 
 def _is_proper(rows: HostArray, columns: HostArray, colours: HostArray, width: int) -> bool:
-    """Whether no two columns of one colour have a nonzero row in common."""
+    """Return whether no two columns of one colour have a nonzero row in common."""
     keys = rows * width + colours[columns]
     return not keys.size or int(np.bincount(keys).max()) == 1
 

@@ -108,7 +108,7 @@ def _depending(
 
 
 def _without_arguments(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> list[Operand]:
-    """What is known of results that depend on no argument."""
+    """Return the known values of results that depend on no argument."""
     unknown = [Operand(out) for out in eqn.out_avals]
     rules = eqn.primitive.rules
     if jx.effects_of(eqn).any or (rules.evaluate and program_rules.PROGRAM not in rules.extensions):
@@ -138,7 +138,7 @@ def _without_arguments(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> list[Op
 def depends(
     eqn: jx.JaxprEqn, active: Sequence[int], known: Sequence[Array | None], position: int
 ) -> HostArray:
-    """Which elements of a result of a linear equation depend on which of one of its operands.
+    """Return the pattern of dependences of a linear equation's result on one of its operands.
 
     Args:
         eqn: the equation.
@@ -157,7 +157,7 @@ def depends(
 
 
 def _local(jaxpr: jx.Jaxpr, operands: Sequence[Operand]) -> list[Operand]:
-    """How the results of a program depend on the elements of its active operands, in order."""
+    """Return the dependences of a program's results on its active operands' elements, in order."""
     n = sum(x.aval.size for x in operands if x.active)
     identity, first, own = sparsity_pattern.identity(n), 0, []
     for x in operands:
@@ -194,7 +194,7 @@ def _either(outs: Sequence[Operand]) -> Operand:
 
 
 def _at_iteration(x: Operand, t: int) -> Operand:
-    """What is known of a slice along the first axis."""
+    """Return the slice of an operand along the first axis."""
     aval = av.ShapedArray(x.aval.shape[1:], x.aval.dtype, x.aval.weak_type)
     value = None if x.value is None else x.value[t]
     depends = None
@@ -276,7 +276,7 @@ class _Body:
         )
 
     def local(self, operands: Sequence[Operand]) -> list[Operand]:
-        """How the results depend on the elements of the active operands, in order."""
+        """Return the dependences of the results on the active operands' elements, in order."""
         key = tuple([x.active for x in operands])
         if key not in self._locals:
             self._locals[key] = _local(self._jaxpr, operands)
@@ -310,7 +310,7 @@ def _while(eqn: jx.JaxprEqn, operands: Sequence[Operand], n: int) -> list[Operan
 def _any_number_of_times(
     body: _Body, consts: Sequence[Operand], state: Sequence[Operand]
 ) -> list[Operand]:
-    """What a state depends on after some iterations: it may be any number."""
+    """Return the dependences of a state after any number of iterations."""
     now = [Operand(x.aval, None, x.depends) for x in state]
     for times in count(1):
         outs = body(consts, now, [])
@@ -330,7 +330,7 @@ def _any_number_of_times(
 
 
 def _linked(pattern: sparsity_pattern.SparsityPattern) -> sparsity_pattern.SparsityPattern:
-    """Which columns of a pattern are in one row, or in rows that others lead to."""
+    """Return the pattern of columns that share a row, directly or through other rows."""
     linked = pattern.T.times(pattern)
     while not linked.equals(more := linked.times(linked)):
         linked = more
@@ -377,7 +377,7 @@ def _as_cotangent(ct: prim.Tangent, aval: av.ShapedArray) -> Array:
 
 
 def _known(x: Array) -> Operand:
-    """What is known of an array that a program closes over."""
+    """Return the operand of an array that a program closes over."""
     return Operand(x.aval, x.host if type(x) is concrete.ConcreteArray else None)
 
 
@@ -675,7 +675,7 @@ def detect_hessian(
 
 
 def _has_rules(jaxpr: jx.Jaxpr) -> bool:
-    """Whether a program has functions with rules of their own for derivatives."""
+    """Return whether a program has functions with their own rules for derivatives."""
     return any(
         (eqn.primitive is custom_call_p and eqn.params.rule.has_jvp)
         or any(map(_has_rules, jx.subjaxprs(eqn.params)))

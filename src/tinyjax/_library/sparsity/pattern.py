@@ -19,7 +19,7 @@ _MOST_ELEMENTS: Final = 2**26
 
 @attrs.frozen(eq=False, repr=False)
 class SparsityPattern:
-    """Where a matrix may differ from zero.
+    """The positions where a matrix may differ from zero.
 
     Attributes:
         shape: the numbers of rows and of columns.
@@ -102,7 +102,7 @@ class SparsityPattern:
     # What patterns are put together with
 
     def equals(self, other: SparsityPattern) -> bool:
-        """Whether two patterns of one shape are the same.
+        """Return whether two patterns of one shape are the same.
 
         Example:
             >>> import tinyjax, tinyjax.numpy as jnp
@@ -276,7 +276,7 @@ def of_scipy(name: str) -> Callable[..., Any]:
 
 
 def starts_of(rows: HostArray, m: int) -> HostArray:
-    """Where each row starts among elements in order, by their rows, in whatever order."""
+    """Return the start of each row among elements in order, from their rows in any order."""
     return np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=m))])
 
 

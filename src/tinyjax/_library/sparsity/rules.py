@@ -38,7 +38,7 @@ from tinyjax.dtypes import HostArray, is_inexact
 
 @attrs.frozen(eq=False, repr=False)
 class Operand:
-    """What is known of a value.
+    """The abstract value of an operand.
 
     Attributes:
         aval: its type.
@@ -52,7 +52,7 @@ class Operand:
 
     @property
     def active(self) -> bool:
-        """Whether it depends on an argument."""
+        """Return whether it depends on an argument."""
         return self.depends is not None
 
     @property
@@ -148,7 +148,7 @@ def _select(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[
 
 
 def _along(shape: Sequence[int], to: Sequence[int], whole: Iterable[int]) -> Factors:
-    """How elements depend on those of an array with whose axes theirs belong together.
+    """Return the dependences on the elements of an array whose axes correspond to the result's.
 
     Args:
         shape: of the array.
@@ -413,7 +413,7 @@ def _batch_free_contracted(
 
 
 def _factor(own: HostArray, other: Operand, places: HostArray, out: HostArray) -> Factors:
-    """How products depend on one factor.
+    """Return the dependences of products on one factor.
 
     Args:
         own: the numbers of its elements: batch, free, contracted.

@@ -1,4 +1,4 @@
-"""How a special function is declared: SciPy's function, a formula to compile, derivatives."""
+"""Declarations of special functions: SciPy's function, a formula to compile, derivatives."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def iterate(
 
 
 def wanted_precision() -> float:
-    """How precise the formula that is written has to be: less where it is rounded to float32."""
+    """Return the precision that the formula needs: less where it is rounded to float32."""
     return _precision.get()
 
 

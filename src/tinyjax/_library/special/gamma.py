@@ -286,7 +286,7 @@ def _upper_of_small(a: Array, x: Array) -> Array:
 
 @attrs.frozen
 class _Regions:
-    """Where which formula stands."""
+    """The regions of the formulas."""
 
     inside: Array
     expansion: Array

@@ -78,7 +78,7 @@ def kinds(name: str) -> str:
 
 @attrs.frozen
 class _Loop:
-    """What evaluates operands of given dtypes, and the dtypes of its results."""
+    """The evaluator for operands of given dtypes, and the dtypes of its results."""
 
     call: Callable[..., Any]
     results: tuple[DType, ...]

@@ -1,4 +1,4 @@
-"""What a program became: StableHLO by equation, and compiled HLO by line of StableHLO."""
+"""The compiled form of a program: StableHLO by equation, and compiled HLO by line of StableHLO."""
 
 from __future__ import annotations
 

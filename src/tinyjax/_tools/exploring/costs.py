@@ -1,4 +1,4 @@
-"""What a program costs: operations counted, memory, and calls as a profile has them."""
+"""The costs of a program: operations, memory, and the times of calls from a profile."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_MOMENTS: Final = 50_000
 
 
 def direction_of(eqn: jx.JaxprEqn) -> frames.Direction:
-    """Whether an equation belongs to a value, to a tangent, or to a backward pass."""
+    """Return whether an equation belongs to a value, to a tangent, or to a backward pass."""
     return eqn.source.direction if isinstance(eqn.source, frames.TracedSource) else "forward"
 
 
@@ -126,12 +126,12 @@ def waiting(programs: Programs, lines: Lines) -> tuple[Waiting, ...]:
 
 @attrs.frozen
 class CompiledTimes:
-    """How long the pieces of a program take in one run.
+    """The times of a program's pieces in one run.
 
     Attributes:
         instructions: for each instruction that runs by itself, by name, the seconds.
         equations: for each equation, by number, the seconds.
-        untold: seconds of instructions of which it is not known where they come from.
+        untold: seconds of instructions of unknown origin.
     """
 
     instructions: dict[str, float]
@@ -176,7 +176,7 @@ def compiled_times(
 
 
 def _is_made_of_others(instruction: Instruction) -> bool:
-    """Whether an instruction stands for those of the computation that it calls."""
+    """Return whether an instruction consists of those of the computation that it calls."""
     return " fusion(" in instruction.text or " call(" in instruction.text
 
 
@@ -222,7 +222,7 @@ def runs_of(events: Sequence[OpEvent]) -> dict[int, list[OpEvent]]:
 
 
 def _seconds(events: Sequence[OpEvent], within: Mapping[str, frozenset[str]]) -> dict[str, float]:
-    """How long each instruction takes in one run, without those that run within it."""
+    """Return the time of each instruction in one run, without those that run within it."""
     runs = runs_of(events)
     totals: defaultdict[str, float] = defaultdict(float)
     for run in runs.values():

@@ -76,8 +76,8 @@ class Programs:
 
     Attributes:
         jaxprs: the programs; those that run another come before it.
-        times: how often each runs.
-        bounded: whether all loops run as often as is known.
+        times: the number of runs of each.
+        bounded: whether the lengths of all loops are known.
         first: the number of each program's first equation; the others follow.
         of_jaxpr: the number of each program, by identity.
         of_eqn: the numbers of each equation, by identity: programs may share equations.
@@ -102,7 +102,7 @@ class Programs:
 
 
 def unused(jaxpr: jx.Jaxpr) -> list[bool]:
-    """Which equations of a program compute what it does not need, and have no effects."""
+    """Return the mask of a program's dead equations, which have no effects."""
     read = {x for x in jaxpr.outs if isinstance(x, jx.Var)}
     idle_eqns: list[bool] = []
     for eqn in reversed(jaxpr.eqns):
@@ -308,7 +308,7 @@ def _thinned(moments: Sequence[Moment]) -> list[Moment]:
 
 
 def _waiting(seen: Explored) -> list[list[Any]]:
-    """What waits for a backward pass, by the line that made it, the most first."""
+    """Return the rows of values that wait for a backward pass, by their line, the largest first."""
     by_line: defaultdict[int, list[int]] = defaultdict(list)
     for value in seen.waiting:
         by_line[-1 if value.line is None else value.line].append(value.nbytes)

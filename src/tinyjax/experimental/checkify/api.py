@@ -37,7 +37,7 @@ _SETS: Final = (
 
 @attrs.frozen(eq=False)
 class Error:
-    """What failed first in a function, if anything did: a tree of arrays.
+    """The first failure in a function, if there was one: a tree of arrays.
 
     Attributes:
         code: int32; 0, or the number of the site that failed. Under ``vmap`` one for each example.

@@ -1,4 +1,4 @@
-"""What can fail in a program, and the primitive that says so."""
+"""The checks in a program, and the primitive that reports their failures."""
 
 from __future__ import annotations
 

@@ -82,11 +82,11 @@ class Shard:
 
 @attrs.frozen
 class Manifest:
-    """What a checkpoint holds.
+    """The description of a checkpoint's contents.
 
     Attributes:
-        version: which folder has the data.
-        processes: how many processes wrote it.
+        version: the folder that has the data.
+        processes: the number of processes that wrote it.
         types: the type of each array, by its path in the tree.
     """
 
@@ -366,13 +366,13 @@ class Reader:
 
 @attrs.frozen
 class Piece:
-    """What a shard has of a part of an array.
+    """The overlap of a shard and a part of an array.
 
     Attributes:
         reader: of the file that it is in.
-        shard: which.
-        here: where in the part it is.
-        there: where in the shard it is.
+        shard: the name of the shard.
+        here: its slices in the part.
+        there: its slices in the shard.
     """
 
     reader: Reader
@@ -386,7 +386,7 @@ class Piece:
         return math.prod([s.stop - s.start for s in self.here])
 
     def overlaps(self, other: Piece) -> bool:
-        """Whether it has elements that another has, too."""
+        """Return whether two pieces have common elements."""
         both = zip(self.here, other.here, strict=True)
         return all(a.start < b.stop and b.start < a.stop for a, b in both)
 
@@ -450,7 +450,7 @@ class Saving:
 
     @property
     def done(self) -> bool:
-        """Whether the checkpoint is written, or has failed."""
+        """Return whether the checkpoint is complete, or has failed."""
         return self._future.done()
 
 
@@ -699,7 +699,7 @@ def _check_paths(folder: Path, manifest: Manifest, requested: Sequence[str]) -> 
 
 
 def _sharding(path: str, saved: av.ShapeDtypeStruct, leaf: Any) -> Sharding:
-    """Where an array is wanted that ``like`` has a leaf for."""
+    """Return the sharding of an array for its leaf of ``like``."""
     if devices.is_place(leaf):
         return named_sharding.checked(leaf, saved.shape, "restore", f"the array {path}")
     kind = leaf if isinstance(leaf, av.ShapeDtypeStruct) else opd.as_array(leaf)

@@ -1,4 +1,4 @@
-"""What sparse arrays of all kinds have in common."""
+"""The common part of all kinds of sparse arrays."""
 
 from __future__ import annotations
 

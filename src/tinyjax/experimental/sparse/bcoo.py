@@ -23,13 +23,13 @@ from tinyjax.experimental.sparse.base import JAXSparse, arrays_of, of_each
 @records.leaf
 @attrs.frozen(init=False, eq=False, repr=False)
 class BCOO(JAXSparse):
-    """A sparse array: elements, and where they are.
+    """A sparse array: elements, and their indices.
 
-    Elements at one place are added up. Those out of bounds, by which arrays of one size hold fewer
-    elements, count as none.
+    Elements at one index are added up. Elements out of bounds count as none; they fill up arrays of
+    one size that hold fewer elements.
 
-    The last axes may be dense, as rows of a matrix with their numbers are: data of shape
-    (nse, width) and indices of shape (nse, 1). What finds no places for dense axes gives an array
+    The last axes may be dense, as rows of a matrix with their numbers are: data of shape (nse,
+    width) and indices of shape (nse, 1). Functions that do not support dense axes return an array
     without them.
 
     Attributes:

@@ -185,7 +185,7 @@ def _check_each(module: ir.Module, check: Callable[[ir.Operation], None]) -> Non
 
 
 def _has_axes(op: ir.Operation) -> bool:
-    """Whether a convolution in portable form says of each axis of its arrays once what it is."""
+    """Return whether a convolution in portable form gives each axis of its arrays one role."""
     if len(op.operands) < 2 or len(op.results) != 1:
         return False
     arrays = (op.operands[0].type, op.operands[1].type, op.results[0].type)

@@ -55,11 +55,11 @@ class SpanEvent(Record):
 
 @attrs.frozen(eq=False, repr=False)
 class Profile(Record):
-    """What was read of a profile.
+    """The contents of a profile.
 
     Attributes:
         ops: the instructions that ran, in the order in which they began.
-        spans: the spans asked for.
+        spans: the requested spans.
     """
 
     ops: tuple[OpEvent, ...]

@@ -1,7 +1,8 @@
-"""What calls give, and whether two of them give the same.
+"""The results of calls, and their comparison.
 
-Numbers are equal up to the rounding of their type, and up to what the result moves when its
-operands are rounded: a difference that a change of the operands in the last place explains is none.
+Numbers are equal up to the rounding of their type, and up to the change of the result when its
+operands are rounded. A difference that a change of the operands in the last place explains does not
+count.
 """
 
 from __future__ import annotations
@@ -47,12 +48,12 @@ class Leaf:
 
 @attrs.frozen(eq=False)
 class Outcome:
-    """What came of a call: a tree of leaves, or an error.
+    """The outcome of a call: a tree of leaves, or an error.
 
     Attributes:
         leaves: in order.
-        structure: how tuples and lists are nested.
-        error: what was raised.
+        structure: the nesting of tuples and lists.
+        error: the exception that was raised.
     """
 
     leaves: tuple[Leaf, ...] = ()
@@ -190,7 +191,7 @@ def unequal(
     scaled: bool = False,
     loose: bool = False,
 ) -> HostArray:
-    """Where two arrays of one type differ by more than rounding and slack explain."""
+    """Return the mask of elements that differ by more than rounding and slack explain."""
     if not dtypes.is_inexact(x.dtype):
         if slack is None or not dtypes.is_integer(x.dtype):
             return np.asarray(x != y)

@@ -13,7 +13,7 @@ from tinyjax.dtypes import HostArray
 
 @attrs.frozen(eq=False)
 class Library:
-    """What a call needs of a library.
+    """The interface of a library for calls.
 
     Attributes:
         name: of its package.
@@ -73,15 +73,15 @@ class FromLibrary:
 
 @attrs.frozen(eq=False)
 class Call:
-    """A call: where the function is found, and what it is given.
+    """A call: the path of the function, and its arguments.
 
     Attributes:
-        path: where to find it, as ``numpy.linalg.norm``.
+        path: its path, as ``numpy.linalg.norm``.
         args: its positional arguments: trees of operands, library objects and Python values.
         kwargs: those by name.
-        then: what is done with the function before it is called; by default nothing.
+        then: the transformation of the function before it is called; by default none.
         wide: whether defaults are 64 bits wide.
-        smooth: whether derivatives are to be looked at.
+        smooth: whether derivatives are to be checked.
     """
 
     path: str

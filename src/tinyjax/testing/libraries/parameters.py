@@ -1,7 +1,7 @@
-"""What to give a parameter: by function and name, by name, or by annotation.
+"""Arguments for a parameter: by function and name, by name, or by annotation.
 
-A strategy takes what has been drawn of the call so far, and returns the argument, or ``UNSET`` to
-leave the parameter at its default.
+A strategy takes the arguments drawn so far, and returns the argument, or ``UNSET`` to leave the
+parameter at its default.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Drawn:
 
     @property
     def strict(self) -> bool:
-        """Whether the function neither broadcasts nor promotes."""
+        """Return whether the function neither broadcasts nor promotes."""
         return self.path.startswith("lax.")
 
     @property

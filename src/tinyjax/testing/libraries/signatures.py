@@ -31,13 +31,13 @@ class Function:
 
 @attrs.frozen(eq=False)
 class Catalogue:
-    """Which functions are called, and with what.
+    """The functions to call, and their arguments.
 
     Attributes:
-        modules: where public functions are; nothing stands for the package itself.
+        modules: the modules of public functions; an empty text is the package itself.
         not_called: names of functions to leave out, with the reason.
-        by_function: what to give the parameters of single functions, by path and name.
-        recipes: make whole calls of functions whose arguments hang together.
+        by_function: the arguments for parameters of single functions, by path and name.
+        recipes: make whole calls of functions whose arguments depend on each other.
     """
 
     modules: Sequence[str] = ("",)
