@@ -62,7 +62,7 @@ def _read(name: str, value: object, read: Callable[[Any], _T], takes: str) -> _T
 
 
 def _setting(default: _T, read: Callable[[Any], _T], takes: str) -> _T:
-    """A setting: its default, what reads a value or raises an error, and the words for a value."""
+    """Return a setting: its default, the parser of its values, and its description."""
 
     def convert(value: object, field: attrs.Attribute[Any]) -> _T:
         return _read(field.name, value, read, takes)
@@ -85,7 +85,7 @@ def _switch(default: bool) -> bool:
 
 
 def _choice(kind: object, default: _T) -> _T:
-    """A setting that takes one of the texts of a ``Literal``, or a type of that name."""
+    """Return a setting that takes one of the texts of a ``Literal``, or a type of that name."""
     *others, last = choices = get_args(kind)
     takes = f"{', '.join(map(repr, others))} or {last!r}"
     return _setting(default, lambda value: choices[choices.index(value)], takes)

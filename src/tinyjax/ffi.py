@@ -147,7 +147,7 @@ _declare(ffi_effect_p)
 
 
 def _with_front(layout: hlo.Layout) -> hlo.Layout:
-    """The layout of several such arrays, one after the other."""
+    """Return the layout of several such arrays, one after the other."""
     return (*[axis + 1 for axis in layout], 0)
 
 
@@ -331,7 +331,7 @@ def _declared(declaration: object, position: int) -> av.ShapedArray:
 def layouts(
     name: str, avals: Sequence[av.ShapedArray], requested: Sequence[LayoutLike] | None
 ) -> tuple[hlo.Layout, ...]:
-    """The layouts of arrays, the axis whose elements are neighbours first."""
+    """Return the layouts of arrays, the axis whose elements are neighbours first."""
     if requested is None:
         return tuple([row_major(aval.shape) for aval in avals])
     if len(requested) != len(avals):
@@ -419,7 +419,7 @@ def attribute(name: str, value: object) -> str:
 
 
 def _spelled(name: str) -> str:
-    """A name, if it is a text that C++ can read."""
+    """Return a name, if it is a text that C++ can read."""
     try:
         name.encode()
     except UnicodeEncodeError:

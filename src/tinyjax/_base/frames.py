@@ -387,7 +387,7 @@ NO_SOURCE: Final = Source(compile("", "<unknown>", "exec"), 0)
 
 
 def user_source() -> Source | None:
-    """The user's innermost line as a source, or None when no frame is the user's."""
+    """Return the user's innermost line as a source, or None when no frame is the user's."""
     frame = user_frame(2)
     return None if frame is None else Source(frame.f_code, frame.f_lasti)
 
@@ -411,7 +411,7 @@ class ExampleAxis:
     of: object
 
     def shifted(self, axis: int) -> ExampleAxis:
-        """The same where the result has one more axis."""
+        """Return the same where the result has one more axis."""
         return attrs.evolve(self, axis=self.axis + 1) if self.axis >= axis else self
 
 
@@ -433,7 +433,7 @@ class TracedSource(Source):
 def traced_source(
     source: Source | None, direction: Direction = "forward", depth: int = 2
 ) -> TracedSource | None:
-    """A source with its direction; None stands for the user's line that is being run.
+    """Return a source with its direction; None stands for the user's line that is being run.
 
     What belongs to a backward pass stays there, and what to a tangent is not forward again.
     """

@@ -93,7 +93,7 @@ def folded(call: Callable[P, R], named: Callable[..., object] | None = None) -> 
 
 
 def _without_ours(entry: TracebackType | None) -> TracebackType | None:
-    """The entries of a traceback whose frames are not this package's; of many, both ends."""
+    """Return the entries of a traceback whose frames are not this package's; of many, both ends."""
     theirs: list[TracebackType] = []
     while entry is not None:
         if not is_ours(entry.tb_frame):

@@ -99,7 +99,7 @@ _Arguments = dict[str, tree.PyTreeDef]
 
 
 def _arguments(fun: Callable[..., Any], signature: Signature) -> tuple[_Arguments, _Arguments]:
-    """The structures of the dynamic arguments, by name."""
+    """Return the structures of the dynamic arguments, by name."""
     treedef = signature.in_tree
     arg_defs, kwarg_defs = treedef.children()
     positions = signature.static.positions

@@ -65,13 +65,13 @@ def _line_of(eqn: jx.JaxprEqn) -> Location | None:
 
 
 def _results(eqns: Sequence[jx.JaxprEqn]) -> list[jx.Var]:
-    """The results of a line's equations that these do not use themselves."""
+    """Return the results of a line's equations that these do not use themselves."""
     used = {x for eqn in eqns for x in eqn.inputs if isinstance(x, jx.Var)}
     return [v for eqn in eqns for v in eqn.out_binders if v not in used]
 
 
 def _printing(eqn: jx.JaxprEqn, printer: Printer) -> Any:
-    """The parameters of an equation whose programs, if they are the user's, print too."""
+    """Return the parameters of an equation whose programs, if they are the user's, print too."""
     own = _line_of(eqn)
     params = eqn.params
     if all(_line_of(inner) in (own, None) for p in jx.subjaxprs(params) for inner in p.eqns):

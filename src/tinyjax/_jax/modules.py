@@ -234,7 +234,7 @@ class JaxModule(ModuleType):
         ]
 
     def _names(self) -> dict[str, None]:
-        """The public names, in order and once each."""
+        """Return the public names, in order and once each."""
         names: dict[str, None] = {}
         for source in self._sources():
             names.update(dict.fromkeys(vars(source).get("__all__", ())))

@@ -69,7 +69,7 @@ _WITHOUT_INDICES: Final = frozenset(("reshape", "broadcast_in_dim", "rev", "sque
 
 
 def _frames() -> list[FrameType]:
-    """The frames of this package up to the user's, that of the function called first."""
+    """Return the frames of this package up to the user's, that of the function called first."""
     frames: list[FrameType] = []
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and is_ours(frame):
@@ -79,7 +79,7 @@ def _frames() -> list[FrameType]:
 
 
 def _called(frames: Sequence[FrameType]) -> FrameType | None:
-    """The frame of the function called, inside of its wrappers."""
+    """Return the frame of the function called, inside of its wrappers."""
     return next((frame for frame in frames if _name(frame) not in _WRAPPERS), None)
 
 

@@ -407,13 +407,13 @@ def _conv_lowering(b: Lowering, operands: hlo.Values, params: ConvParams) -> hlo
 
 
 def _features_last(space: int) -> ConvDimensionNumbers:
-    """The layout that XLA's fast convolutions on CPU take; ``space`` is the number of its axes."""
+    """Return the layout of XLA's fast convolutions on CPU, for so many axes of space."""
     last = (0, 1 + space, *range(1, 1 + space))
     return ConvDimensionNumbers(last, (1 + space, space, *range(space)), last)
 
 
 def with_features_last(params: ConvParams) -> Callable[..., prim.Arrays] | None:
-    """A convolution with its axes in the order of XLA's fast ones; None where they have it."""
+    """Return a convolution with its axes in the order of XLA's fast ones; None if they are."""
     numbers = _features_last(len(params.strides))
     if params.numbers == numbers:
         return None
@@ -1025,7 +1025,7 @@ def conv_transpose(  # noqa: PLR0913, PLR0917 (JAX's signature)
 
 
 def _fraction_pads(k: int, stride: int, padding: str) -> tuple[int, int]:
-    """The padding that undoes what a strided convolution with this padding did to the size."""
+    """Return the padding that undoes the change of size by a strided convolution."""
     match padding.upper():
         case "SAME":
             total = k + stride - 2

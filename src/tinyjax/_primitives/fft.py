@@ -134,7 +134,7 @@ def _fft_lowering(b: Lowering, operands: hlo.Values, params: FftParams) -> hlo.V
 
 
 def _transposed(ct: Array, _: object, params: FftParams) -> Array:
-    """The matrices of ``FFT`` and ``IFFT`` are symmetric.
+    """Transpose by the same transform: the matrices of ``FFT`` and ``IFFT`` are symmetric.
 
     ``RFFT`` is that of real numbers less some results; those of ``IRFFT`` are real, and sums with
     the conjugates of all but the first number and, where there is one, that of half the frequency.

@@ -99,7 +99,7 @@ prim.mark(prim.MATERIALIZES, False, gather_p)
 
 
 def gather_windows(shape: tuple[int, ...], params: GatherParams) -> primitives_windows.Windows:
-    """The windows of a gather from an array of the given shape."""
+    """Return the windows of a gather from an array of the given shape."""
     return primitives_windows.Windows(
         shape, params.slice_sizes, *_of_gather(params.dimension_numbers)[1:]
     )
@@ -364,7 +364,7 @@ class ScatterParams(prim.Params):
 def scatter_windows(
     shape: tuple[int, ...], updates: tuple[int, ...], params: ScatterParams
 ) -> primitives_windows.Windows:
-    """The windows of a scatter into an array of the given shape."""
+    """Return the windows of a scatter into an array of the given shape."""
     numbers = params.dimension_numbers
     left_out = (*numbers.inserted_window_dims, *numbers.operand_batching_dims)
     rest = iter([updates[i] for i in numbers.update_window_dims if i < len(updates)])
@@ -373,7 +373,7 @@ def scatter_windows(
 
 
 def as_gather(params: ScatterParams, windows: primitives_windows.Windows) -> GatherParams:
-    """The gather that reads the windows that a scatter writes; zero where it drops them."""
+    """Return the gather that reads the windows that a scatter writes; zero where it drops them."""
     return GatherParams(
         GatherDimensionNumbers(*_of_scatter(params.dimension_numbers)),
         windows.sizes,
@@ -520,7 +520,7 @@ def _scatter_batch(
 
 
 def _of_one_more_axis(params: ScatterParams) -> ScatterParams:
-    """A scatter at the start, as one that says so along a leading axis of size one."""
+    """Return a scatter at the start, as one that says so along a leading axis of size one."""
     numbers = params.dimension_numbers
     return attrs.evolve(
         params,

@@ -140,23 +140,23 @@ def check_one_dtype(name: str, *avals: av.ShapedArray) -> None:
 
 
 def mT(x: Array) -> Array:
-    """The transposes of matrices."""
+    """Return the transposes of matrices."""
     n = x.ndim
     return sh.transpose(x, (*range(n - 2), n - 1, n - 2))
 
 
 def mH(x: Array) -> Array:
-    """The conjugate transposes of matrices."""
+    """Return the conjugate transposes of matrices."""
     return conjugated(mT(x))
 
 
 def conjugated(x: Array) -> Array:
-    """The complex conjugate, also of real arrays."""
+    """Return the complex conjugate, also of real arrays."""
     return ew.conj(x) if dtypes.is_complex(x.dtype) else x
 
 
 def mm(x: Array, y: Array) -> Array:
-    """The products of matrices, pairwise."""
+    """Return the products of matrices, pairwise."""
     n = x.ndim
     batch = tuple(range(n - 2))
     return dot.dot_general(x, y, ((n - 1,), (n - 2,)), (batch, batch))
@@ -170,17 +170,17 @@ def _mask(x: Array, compare: Callable[[Array, Array], Array]) -> Array:
 
 
 def lower_part(x: Array, strict: bool = False) -> Array:
-    """The matrices with zeros above the diagonal; ``strict``: and on it."""
+    """Return the matrices with zeros above the diagonal; ``strict``: and on it."""
     return ew.select(_mask(x, ew.gt if strict else ew.ge), x, sh.zeros_like(x))
 
 
 def upper_part(x: Array) -> Array:
-    """The matrices with zeros below the diagonal."""
+    """Return the matrices with zeros below the diagonal."""
     return ew.select(_mask(x, ew.gt), sh.zeros_like(x), x)
 
 
 def on_diagonal(x: Array, y: Array) -> Array:
-    """The matrices ``x`` on the diagonal, and ``y`` off it."""
+    """Return the matrices ``x`` on the diagonal, and ``y`` off it."""
     return ew.select(_mask(x, ew.eq), x, y)
 
 
@@ -190,18 +190,18 @@ def identity_like(x: Array) -> Array:
 
 
 def identities(shape: tuple[int, ...], dtype: DType) -> Array:
-    """A stack of identity matrices; rectangular ones have ones on the diagonal."""
+    """Return a stack of identity matrices; rectangular ones have ones on the diagonal."""
     return identity_like(sh.full(shape, 0, dtype))
 
 
 def diagonal_of(x: Array) -> Array:
-    """The diagonals of square matrices."""
+    """Return the diagonals of square matrices."""
     *batch, n, _ = x.shape
     return slicing.slice_in_dim(sh.reshape(x, (*batch, n * n)), 0, n * n, n + 1, len(batch))
 
 
 def trace_of(x: Array) -> Array:
-    """The traces of square matrices."""
+    """Return the traces of square matrices."""
     return reduce_sum(on_diagonal(x, sh.zeros_like(x)), (x.ndim - 2, x.ndim - 1))
 
 
@@ -227,7 +227,7 @@ def same_kind(x: Array, like: Array) -> Array:
 
 
 def real_part(x: Array) -> Array:
-    """The real part, also of real arrays."""
+    """Return the real part, also of real arrays."""
     return ew.real(x) if dtypes.is_complex(x.dtype) else x
 
 
@@ -238,7 +238,7 @@ def hermitian_part(x: Array) -> Array:
 
 
 def from_lower(x: Array) -> Array:
-    """The Hermitian matrices whose lower triangles are those of ``x``."""
+    """Return the Hermitian matrices whose lower triangles are those of ``x``."""
     flipped = mH(x)
     diagonal = x
     if dtypes.is_complex(x.dtype):
@@ -282,17 +282,17 @@ def inverse_differences(v: Array) -> Array:
 
 
 def off_diagonal(x: Array) -> Array:
-    """The matrices with zeros on the diagonal."""
+    """Return the matrices with zeros on the diagonal."""
     return on_diagonal(sh.zeros_like(x), x)
 
 
 def column_of(x: Array, j: Array) -> Array:
-    """The columns of matrices whose index is a traced number, shape ``(..., m, 1)``."""
+    """Return the columns of matrices whose index is a traced number, shape ``(..., m, 1)``."""
     return dynamic_slice.dynamic_slice_in_dim(x, j, 1, x.ndim - 1, allow_negative_indices=False)
 
 
 def with_column(x: Array, j: Array, column: Array) -> Array:
-    """The matrices with a column replaced, whose index is a traced number."""
+    """Return the matrices with a column replaced, whose index is a traced number."""
     return dynamic_slice.dynamic_update_slice_in_dim(
         x, column, j, x.ndim - 1, allow_negative_indices=False
     )
@@ -408,7 +408,7 @@ _KEPT: Final = 64
 
 @lru_cache(maxsize=256)
 def _triangle(shape: tuple[int, ...], k: int, dtype: DType) -> tuple[HostArray, HostArray]:
-    """A mask of what is on and below a diagonal, and a zero of a dtype."""
+    """Return a mask of what is on and below a diagonal, and a zero of a dtype."""
     rows, columns = shape
     return np.tri(rows, columns, k, dtype=np.bool_), np.zeros((), dtype)
 
@@ -556,7 +556,7 @@ _OF_COMPLEX: Final = {"orgqr": "ungqr", "ormqr": "unmqr", "sytrd": "hetrd", "sye
 
 
 def _typed(routine: str, dtype: DType) -> str:
-    """The name of a routine for matrices of a type."""
+    """Return the name of a routine for matrices of a type."""
     name = _OF_COMPLEX.get(routine, routine) if dtypes.is_complex(dtype) else routine
     return _PREFIXES[dtype] + name
 
@@ -567,12 +567,12 @@ Stack: TypeAlias = tuple[hlo.TensorType, int]
 
 
 def matrices(x: hlo.Value) -> tuple[hlo.Value, int]:
-    """An operand that holds matrices."""
+    """Return an operand that holds matrices."""
     return x, 2
 
 
 def _layout(of: hlo.TensorType, axes: int) -> hlo.Layout:
-    """The axes, the one whose elements lie next to each other first."""
+    """Return the axes, the one whose elements lie next to each other first."""
     n = len(of.shape)
     return (*range(n - axes, n), *reversed(range(n - axes)))
 

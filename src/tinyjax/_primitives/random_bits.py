@@ -236,7 +236,7 @@ def _hash(k1: HostArray, k2: HostArray, x1: HostArray, x2: HostArray) -> None:
 
 
 def _key_words(k: HostArray) -> HostArray:
-    """One key for all counters, as it mostly is, comes as a broadcast scalar and becomes one."""
+    """Return the words of a key, as a scalar where one key is broadcast over all counters."""
     flat = k.reshape(-1)
     return flat[:1].reshape(()) if not any(k.strides) else flat
 

@@ -49,7 +49,7 @@ sort_p: Final = prim.Primitive("sort", SortParams, orders=True, repeatable=True)
 
 
 def _comparable(x: dtypes.HostArray) -> list[dtypes.HostArray]:
-    """The real arrays that NumPy compares in place of a key, most significant first."""
+    """Return the real arrays that NumPy compares in place of a key, most significant first."""
     if dtypes.is_complex(x.dtype):
         return [x.real, x.imag]
     if dtypes.is_extended(x.dtype):
@@ -63,7 +63,7 @@ _NATIVE: Final = frozenset("?bhilqBHILQefd")
 
 
 def _order(keys: Sequence[dtypes.HostArray], axis: int) -> dtypes.HostArray:
-    """The indices that sort the keys, first key first, keeping the order of what is equal."""
+    """Return the indices that sort the keys, first key first, stably."""
     parts = [part for key in keys for part in _comparable(key)]
     if len(parts) > 1:
         return np.asarray(np.lexsort(parts[::-1], axis))
@@ -370,7 +370,7 @@ def _as_integers(x: dtypes.HostArray) -> dtypes.HostArray:
 
 
 def _greatest(x: dtypes.HostArray, k: int) -> dtypes.HostArray | None:
-    """The indices of the greatest numbers along the last axis, greatest first, then in their order.
+    """Return the indices of the greatest numbers along the last axis, in descending order, stably.
 
     Returns:
         None where to sort all is as fast: k is not small, or very many are equal.

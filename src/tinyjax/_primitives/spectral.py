@@ -132,7 +132,7 @@ def _eig_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: EigParams) -
 
 
 def _turned(values: Array, vectors: Array, inner: Array) -> Array:
-    """The tangents of eigenvectors, given ``V^-1 A' V``."""
+    """Return the tangents of eigenvectors, given ``V^-1 A' V``."""
     axis = vectors.ndim - 2
     change = ma.mm(vectors, ew.mul(inner, ma.inverse_differences(values)))
     size = ew.abs_(vectors)

@@ -371,7 +371,7 @@ class _Call:
         return modes <= _FEW or multiplications * _OVERHEAD <= modes
 
     def blocks(self) -> dict[Ends, Block]:
-        """The edges of the graph, with one to a vertex of its own for each result."""
+        """Return the edges of the graph, with one to a vertex of its own for each result."""
         edges: dict[Ends, Block] = {}
         for u, v in self._edges():
             equation = self.equations[v]
@@ -385,7 +385,7 @@ class _Call:
         return edges
 
     def graph(self, blocks: Mapping[Ends, Block]) -> Graph:
-        """The patterns of the edges."""
+        """Return the patterns of the edges."""
         return Graph(
             tuple([v for v in self.inputs if v is not None]),
             tuple([v for v, equation in enumerate(self.equations) if equation is not None]),
@@ -395,7 +395,7 @@ class _Call:
 
 
 def _result(i: int) -> int:
-    """The vertex of a result: not those of values, which are counted from 0."""
+    """Return the vertex of a result: not those of values, which are counted from 0."""
     return -1 - i
 
 
@@ -454,7 +454,7 @@ def _walk(
 
 
 def _elimination(call: _Call, order: Order) -> tuple[dict[Ends, Block], tuple[int, ...]] | None:
-    """The single operations' derivatives, and the order; None if the modes are faster."""
+    """Return the single operations' derivatives, and the order; None if the modes are faster."""
     is_auto = order == "auto"
     if call.elements > _MOST_ELEMENTS or (is_auto and not call.may_pay):
         return None
@@ -471,7 +471,7 @@ def _between(blocks: Mapping[Ends, Block], u: int | None, w: int | None) -> Bloc
 
 
 def _placed(block: Block | None, x: Array, out: Array) -> Array:
-    """The derivative of a result in an argument, of the shape and type that the user gets."""
+    """Return the derivative of a result in an argument, in the user's shape and type."""
     shape = out.shape + x.shape
     if not is_inexact(x.dtype):
         return concrete.ConcreteArray(np.zeros(shape, float0))
@@ -550,7 +550,7 @@ def _numbers(pattern: Pattern) -> HostArray:
 
 
 def _terms(a: Pattern, b: Pattern, pattern: Pattern) -> tuple[HostArray, HostArray, HostArray]:
-    """The products of numbers that a product of matrices consists of.
+    """Return the products of numbers that a product of matrices consists of.
 
     Returns:
         For each product, which nonzero elements are multiplied, and which element of the result it

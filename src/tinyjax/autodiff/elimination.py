@@ -69,12 +69,12 @@ class Pattern:
 
 
 def identity(n: int) -> Pattern:
-    """The pattern of an identity matrix."""
+    """Return the pattern of an identity matrix."""
     return Pattern(np.eye(n, dtype=np.bool_), 1)
 
 
 def product(left: Pattern, right: Pattern) -> Pattern:
-    """The pattern of a product of matrices."""
+    """Return the pattern of a product of matrices."""
     if left.full and right.full and left.nonzero.shape[1] > 1:
         return Pattern(np.ones((left.nonzero.shape[0], right.nonzero.shape[1]), np.bool_))
     if left.single and left.nonzero.shape[1]:  # each row is one of the other matrix, or zero
@@ -87,7 +87,7 @@ def product(left: Pattern, right: Pattern) -> Pattern:
 
 
 def total(left: Pattern, right: Pattern) -> Pattern:
-    """The pattern of a sum of matrices."""
+    """Return the pattern of a sum of matrices."""
     disjoint = not (left.nonzero & right.nonzero).any()
     sign = left.sign if disjoint and left.sign == right.sign else 0
     return Pattern(left.nonzero | right.nonzero, sign)
@@ -119,7 +119,7 @@ class Graph:
     edges: Mapping[Ends, Pattern]
 
     def digest(self) -> bytes:
-        """A hash of the vertices and of the patterns between them."""
+        """Return a hash of the vertices and of the patterns between them."""
         state = blake2b(repr((self.inputs, self.inner, self.outputs)).encode(), digest_size=32)
         for ends, pattern in self.edges.items():
             state.update(repr((ends, pattern.nonzero.shape, pattern.sign)).encode())
@@ -152,11 +152,11 @@ class Elimination(Generic[E]):
         self.into.setdefault(w, []).append(u)
 
     def before(self, v: int) -> Sequence[int]:
-        """The vertices with an edge into one."""
+        """Return the vertices with an edge into one."""
         return self.into.get(v, ())
 
     def after(self, v: int) -> Sequence[int]:
-        """The vertices with an edge out of one."""
+        """Return the vertices with an edge out of one."""
         return self.out_of.get(v, ())
 
     def eliminate(self, v: int) -> None:
@@ -226,7 +226,7 @@ Score = Callable[[_Plan, int], int]
 
 
 def _greedy(graph: Graph, score: Score, last_first: bool) -> tuple[int, ...]:
-    """The order that takes the vertex of the least score next; ties go to the first or the last."""
+    """Return the order that takes the vertex of the least score next, with ties to one side."""
     plan = _Plan(graph)
     places = {v: -i if last_first else i for i, v in enumerate(graph.inner)}
     keys = {v: (score(plan, v), places[v]) for v in graph.inner}
@@ -290,7 +290,7 @@ def _candidates(graph: Graph) -> list[tuple[int, ...]]:
 
 
 def cheapest(graph: Graph) -> tuple[int, ...]:
-    """An order that needs few multiplications: no more than forward and reverse mode.
+    """Return an order that needs few multiplications: no more than forward and reverse mode.
 
     The best of several, with vertices moved about at random for as long as that helps. The same
     graph has the same order, always.

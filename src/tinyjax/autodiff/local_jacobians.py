@@ -52,7 +52,7 @@ def flat_size(aval: av.ShapedArray) -> int:
 
 
 def _pack(x: Array) -> Array:
-    """A value as a vector of real numbers."""
+    """Return a value as a vector of real numbers."""
     if is_complex(x.dtype):
         return jnp.concatenate([jnp.ravel(jnp.real(x)), jnp.ravel(jnp.imag(x))])
     return jnp.ravel(x)
@@ -66,7 +66,7 @@ def _unpack(flat: Array, aval: av.ShapedArray) -> Array:
 
 
 def _conjugate(x: Array) -> Array:
-    """A cotangent as a vector to be multiplied, or back: ``Re(ct t)`` has a minus sign in it."""
+    """Return a cotangent as a vector of real numbers, or back: the imaginary part is negated."""
     return jnp.conj(x) if is_complex(x.dtype) else x
 
 
@@ -78,7 +78,7 @@ class Tangents:
     operands: tuple[Array | int, ...]
 
     def block(self, v: int, position: int) -> Block:
-        """The derivative of one of its results in one of its vertices."""
+        """Return the derivative of one of its results in one of its vertices."""
         out = self.eqn.out_binders[position].aval
         pattern, constant = self._pattern(v, position)
         if pattern.sign:
@@ -100,7 +100,7 @@ class Tangents:
         )
 
     def _along(self, v: int, position: int, directions: Array) -> Array:
-        """The tangents of a result along directions of a vertex, stacked."""
+        """Return the tangents of a result along directions of a vertex, stacked."""
         aval = self._type(v)
 
         def push(direction: Array) -> Array:
@@ -118,7 +118,7 @@ class Tangents:
         return mapping.over_basis(push)(directions)
 
     def _against(self, v: int, position: int, directions: Array) -> Array:
-        """The cotangents of a vertex that directions of a result are pulled back to, stacked."""
+        """Return the cotangents of a vertex for stacked directions of a result."""
         eqn = self.eqn
         out = eqn.out_binders[position].aval
         operands = [

@@ -76,7 +76,7 @@ class SeriesTracer(tr.Tracer):
         return self.terms
 
     def term(self, k: int) -> Array:
-        """The derivative of order ``k``."""
+        """Return the derivative of order ``k``."""
         while len(self.terms) <= k:
             assert self._later is not None, "no rule asks for more terms than were given"
             self.terms.append(self._later(self, len(self.terms)))
@@ -254,7 +254,7 @@ Terms: TypeAlias = Sequence[Array | None]
 
 
 def _leibniz(of: Operation, x: Terms, y: Terms, orders: Sequence[int], k: int) -> Array | None:
-    """The sum of the parts of the ``k``-th derivative of a product, of these orders of ``x``."""
+    """Return the sum of Leibniz's terms of the ``k``-th derivative, for these orders of ``x``."""
     total: Array | None = None
     for j in orders:
         a, b = x[j], y[k - j]
@@ -293,7 +293,7 @@ _DIRECT: Final[dict[Primitive[Any], Callable[[Operation, Terms, Terms, Terms, in
 
 
 def _instantiated(series: Series, order: int) -> list[Array]:
-    """The terms of a value, zeros of a constant as well; of a value without derivatives, one."""
+    """Return the terms of a value, with zeros for a constant; one term without derivatives."""
     first = series[0]
     if not is_inexact(first.dtype) or len(series) > order:
         return list(series)
@@ -471,7 +471,7 @@ def jet(
     args = calling.as_arrays(leaves, fun, in_tree)
 
     def column(k: int) -> list[Tangent]:
-        """The terms of one order."""
+        """Return the terms of one order."""
         return as_tangents(
             tuple(terms[k] for terms in series),
             in_tree.children()[0],

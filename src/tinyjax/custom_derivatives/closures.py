@@ -51,7 +51,7 @@ def holds_tracer(value: object) -> bool:
 def tracers_in(
     value: object, seen: Seen | None = None, left_out: Seen | None = None
 ) -> Iterator[tr.Tracer]:
-    """The tracers that what the user wrote closes over, as far as is seen from outside.
+    """Yield the tracers that what the user wrote closes over, as far as is seen from outside.
 
     Args:
         value: what the user wrote.
@@ -64,12 +64,12 @@ def tracers_in(
 
 
 def arrays_in(value: object) -> Iterator[Array]:
-    """The arrays that what the user wrote closes over, as ``tracers_in``, and in any tree."""
+    """Return the arrays that a user's object closes over, as ``tracers_in``, and in any tree."""
     return _arrays_in(value, {}, {}, nodes=True)
 
 
 def _arrays_in(value: object, seen: Seen, left_out: Seen, nodes: bool) -> Iterator[Array]:
-    """The arrays in a value, by identity once; ``nodes`` says whether to look into any tree."""
+    """Yield the distinct arrays in a value; ``nodes`` is whether to look into any tree."""
     if id(value) in seen or id(value) in left_out:
         return
     seen[id(value)] = value
@@ -90,7 +90,7 @@ def _inside(value: object, nodes: bool = False) -> Sequence[Any]:
 
 
 def held_in(value: object, kinds: Collection[type], seen: Seen) -> Iterator[Any]:
-    """The objects of some classes that what the user wrote closes over, or knows as globals."""
+    """Yield the objects of some classes that a user's function closes over, or has as globals."""
     if id(value) in seen:
         return
     seen[id(value)] = value
@@ -161,7 +161,7 @@ def kept_as_parameters(arrays: Iterable[Array]) -> Iterator[None]:
 
 
 def closed_over(fun: FunctionType) -> list[Any]:
-    """The values of the variables that a function closes over, but of those without one yet."""
+    """Return the values of the variables that a function closes over, if they have one."""
     values = []
     for cell in fun.__closure__ or ():
         try:

@@ -59,7 +59,7 @@ class SymbolicZero(av.Typed):
 
     @staticmethod
     def from_primal_value(val: Any) -> SymbolicZero:
-        """The zero tangent of a value.
+        """Return the zero tangent of a value.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -91,7 +91,7 @@ class Zero:
 
     @staticmethod
     def from_primal_value(val: Any) -> Zero:
-        """The zero tangent of a value.
+        """Return the zero tangent of a value.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -604,7 +604,7 @@ def _closed_rule(
 
 
 def _failed(error: Exception) -> _ClosedJvp:
-    """A rule that could not be staged: it raises when it is applied."""
+    """Return a rule that could not be staged: it raises when it is applied."""
     error.__traceback__ = error.__context__ = error.__cause__ = None  # whose frames hold tracers
 
     def rule(consts: prim.Arrays, primals: prim.Arrays, tangents: prim.Tangents) -> prim.JvpResult:

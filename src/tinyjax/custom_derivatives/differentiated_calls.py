@@ -92,7 +92,7 @@ def _linearized(trace: JVPTrace, call: tr.CustomCall, args: Sequence[Array]) -> 
 
 
 def _applying_rules(call: tr.CustomCall) -> tr.CustomCall:
-    """The call whose results are those that a linearization computes."""
+    """Return the call whose results are those that a linearization computes."""
 
     def batch(
         mapped: prim.MappedAxis, args: Sequence[Array], batched: Sequence[bool]
@@ -446,7 +446,7 @@ class _PlacedResults:
         ]
 
     def results(self, outs: Sequence[Array]) -> list[Array]:
-        """The results of the call below, as this trace's."""
+        """Return the results of the call below, as this trace's."""
         assert self.axes is not None, "the function or its rule has run"
         results: list[Array] = []
         alike = self.alike or [False] * len(outs)

@@ -41,7 +41,7 @@ def _launched(environment: Mapping[str, str]) -> Cluster | None:
 
 
 def _port(environment: Mapping[str, str], job: int) -> str:
-    """A port that all processes of a job find by its number, among the last 4096."""
+    """Return a port that all processes of a job find by its number, among the last 4096."""
     return environment.get(_THEIR_PORT) or str(job % 4096 + 65536 - 4096)
 
 

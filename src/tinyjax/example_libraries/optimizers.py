@@ -121,7 +121,7 @@ def optimizer(
 def _keeping(
     step_size: float | Schedule, moments: int, update: Update
 ) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
-    """An optimizer that keeps so many arrays beside each array of parameters."""
+    """Return an optimizer that keeps so many arrays beside each array of parameters."""
 
     def init(x: Array) -> Arrays:
         return (x, *[jnp.zeros_like(x) for _ in range(moments)])

@@ -30,7 +30,7 @@ lazy.answer_for(
 
 
 def _array_of(content: dtypes.HostArray, like: Array, shape: tuple[int, ...]) -> Array:
-    """An array of bytes that came from another process, or from several."""
+    """Return an array of bytes that came from another process, or from several."""
     kind = dtypes.PHYSICAL.get(like.dtype, like.dtype)
     host = np.frombuffer(content.tobytes(), kind).reshape(shape)
     host = dtypes.of_physical(host, like.dtype) if like.dtype in dtypes.PHYSICAL else host
@@ -38,7 +38,7 @@ def _array_of(content: dtypes.HostArray, like: Array, shape: tuple[int, ...]) ->
 
 
 def _exchanged(data: dtypes.HostArray) -> dtypes.HostArray:
-    """The bytes of all processes, a row for each."""
+    """Return the bytes of all processes, a row for each."""
     return xla.moving.exchanged(data, [*range(devices.group().size)])
 
 

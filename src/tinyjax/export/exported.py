@@ -158,7 +158,7 @@ class Exported(format.Description):
         )
 
     def _portables(self) -> dict[str, str]:
-        """The program in portable form, by platform."""
+        """Return the program in portable form, by platform."""
         main, *others = families.main_first(self.platforms)
         texts = self.others or ("",) * len(others)  # of a program for many sizes
         return {main: self.portable, **dict(zip(others, texts, strict=True))}

@@ -241,7 +241,7 @@ def _names_of_primitives() -> dict[prim.Primitive[Any], tuple[str, str]]:
 
 
 def _differing(name: Any) -> str | Share:
-    """An axis along which devices have different values, or share one."""
+    """Return an axis along which devices have different values, or share one."""
     match name:
         case ["U" | "R" as letter, axis]:
             return Share(letter, of_type(str, axis))

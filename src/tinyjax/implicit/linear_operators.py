@@ -164,7 +164,7 @@ def _solve_linearize(
 
 
 def transposed(matvec: jx.Jaxpr, num_consts: int) -> staging.Staged:
-    """The transpose of a program of constants and of a vector, in which it is linear."""
+    """Return the transpose of a program of constants and of a vector, in which it is linear."""
 
     def make() -> staging.Staged:
         size = len(matvec.outs)

@@ -217,7 +217,7 @@ class StepMemory:
         self.start = vectors, vectors, numbers, jnp.ones((), dtype)
 
     def times(self, memory: tuple[Array, ...], slope: Array) -> Array:
-        """The inverse Hessian times a vector."""
+        """Return the inverse Hessian times a vector."""
         *pairs, size = memory
 
         def back(rest: Array, pair: tuple[Array, ...]) -> tuple[Array, Array]:

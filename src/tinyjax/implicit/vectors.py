@@ -70,7 +70,7 @@ class Space:
 
 
 def space_of(treedef: tree.PyTreeDef, avals: Sequence[av.ShapedArray], what: str) -> Space:
-    """The vectors for a tree's type.
+    """Return the vectors for a tree's type.
 
     Raises:
         ArgumentError: there are no leaves, or real ones beside complex ones.
@@ -111,7 +111,7 @@ def close(fun: Callable[..., Any], *args: Any) -> tuple[Closed, list[Array]]:
 
 
 def strong(x: Array) -> Array:
-    """The array, with a dtype that it keeps; an integer becomes a float."""
+    """Return the array, with a dtype that it keeps; an integer becomes a float."""
     if not dtypes.is_inexact(x.dtype):
         x = jnp.asarray(x) * 1.0
     return ew.convert_element_type(x, x.dtype)
@@ -169,11 +169,11 @@ class Equation:
     start: Array
 
     def values(self, consts: Sequence[Array], x: Array) -> Array:
-        """The function's value, a vector like the unknown."""
+        """Return the function's value, a vector like the unknown."""
         return self.space.join(self.fun.flat(consts, *self.space.split(x)))
 
     def scalar(self, consts: Sequence[Array], x: Array) -> Array:
-        """The function's value, a scalar."""
+        """Return the function's value, a scalar."""
         (value,) = self.fun.flat(consts, *self.space.split(x))
         return value
 

@@ -81,7 +81,7 @@ def dot_general(
 
 
 def _pairs(name: str, dimension_numbers: DotDimensionNumbers) -> DotDimensionNumbers:
-    """The contracted axes of both operands, and the batch axes of both."""
+    """Return the contracted axes of both operands, and the batch axes of both."""
     try:
         (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
     except (TypeError, ValueError):

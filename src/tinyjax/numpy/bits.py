@@ -27,7 +27,7 @@ def _places(name: str, bitorder: str) -> Array:
 
 
 def _last(name: str, a: ArrayLike, axis: int | None) -> tuple[Array, int]:
-    """The array with the axis moved to the end, and where it was."""
+    """Return the array with the axis moved to the end, and where it was."""
     x = pm.array_of(name, a)
     if axis is None:
         return sh.reshape(x, (x.size,)), 0
@@ -204,7 +204,7 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
 
 
 def _exponent(a: Array) -> Array:
-    """The exponent of ``frexp``, from the bits; what is not normal is made so first."""
+    """Return the exponent of ``frexp``, from the bits; what is not normal is made so first."""
     wide = dtypes.float32 if dtypes.is_narrow_float(a.dtype) else a.dtype
     limits = dtypes.finfo(wide)
     integers = dtypes.int64 if wide == dtypes.float64 else dtypes.int32

@@ -16,7 +16,7 @@ from tinyjax.numpy.taking import searchsorted
 
 
 def _at(x: Array, start: int, limit: int, axis: int) -> Array:
-    """A slice along an axis, counted from the front or (below zero) from the back."""
+    """Return a slice along an axis, counted from the front or (below zero) from the back."""
     n = x.shape[axis]
     return slicing.slice_in_dim(
         x, start if start >= 0 else start + n, limit if limit > 0 else limit + n, 1, axis

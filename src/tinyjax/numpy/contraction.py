@@ -669,7 +669,7 @@ def _parse(subscripts: str, ndims: tuple[int, ...]) -> tuple[tuple[str, ...], st
 
 
 def _sizes(what: str, terms: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
-    """The size of each name; 1 gives way to any other."""
+    """Return the size of each name; 1 gives way to any other."""
     sizes: dict[str, int] = {}
     for term, shape in zip(terms, shapes, strict=True):
         for name, n in zip(term, shape, strict=True):
@@ -746,7 +746,7 @@ def _simplify(x: Array, names: str, sizes: dict[str, int]) -> tuple[Array, str]:
 
 
 def _wanted(x_names: str, y_names: str, others: Sequence[str], out: str) -> str:
-    """The names of a product that are still needed, those of the output first."""
+    """Return the names of a product that are still needed, those of the output first."""
     later = set(out).union(*others)
     first = [n for n in out if n in x_names or n in y_names]
     return "".join(
@@ -758,7 +758,7 @@ def _wanted(x_names: str, y_names: str, others: Sequence[str], out: str) -> str:
 def _cheapest(
     names: tuple[str, ...], out: str, sizes: tuple[tuple[str, int], ...]
 ) -> tuple[int, int]:
-    """The pair of operands to multiply next: the one whose product needs the least work.
+    """Return the pair of operands to multiply next: the one whose product needs the least work.
 
     Among equals that which leaves the least to do: the smallest result against its operands.
     """

@@ -285,7 +285,7 @@ def _is_nested(x: object) -> bool:
 
 
 def _kind(number: type) -> tuple[DType, bool]:
-    """The dtype of a Python number, and whether it is weak."""
+    """Return the dtype of a Python number, and whether it is weak."""
     return dtypes.scalar_dtype(number), number is not bool
 
 
@@ -749,7 +749,7 @@ _GREATEST: Final = sys.float_info.max
 
 
 def _known(x: ArrayLike) -> Any:
-    """The value of a scalar argument that must be known while tracing, as a Python number."""
+    """Return the value of a scalar argument, known while tracing, as a Python number."""
     if isinstance(x, (bool, int, float, ints.SymbolicSize)) and not isinstance(x, np.generic):
         return x
     a = pm.array_of("arange", x)
@@ -851,7 +851,7 @@ def linspace(
 def _ends(
     name: str, start: ArrayLike, stop: ArrayLike, dtype: DTypeLike, *others: ArrayLike
 ) -> list[Array]:
-    """The ends of a range, of one shape, and other operands, in the type to compute with.
+    """Return the ends of a range, of one shape, and other operands, in the type to compute with.
 
     It is as precise as the type of the result, and complex if that is.
     """

@@ -237,7 +237,7 @@ def _float_divmod(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def _towards_zero(a: Array, b: Array) -> Array:
-    """The remainder with the sign of the dividend; 0 where an integer is divided by 0."""
+    """Return the remainder with the sign of the dividend; 0 where an integer is divided by 0."""
     rest = ew.rem(a, b)
     if not dtypes.is_integer(a.dtype) or _is_known_nonzero(b):
         return rest
@@ -257,7 +257,7 @@ def _has_other_sign(rest: Array, b: Array) -> Array:
 
 
 def _floor_remainder(a: Array, b: Array) -> Array:
-    """The remainder with the sign of the divisor, from that with the sign of the dividend."""
+    """Return the remainder with the divisor's sign, from that with the dividend's."""
     towards_zero = _towards_zero(a, b)
     other_side = _has_other_sign(towards_zero, b)
     return ew.select(other_side, ew.add(towards_zero, b), towards_zero)
@@ -734,7 +734,7 @@ _FAR: Final = 2200
 
 
 def _bounded_exponent(x: Array) -> Array:
-    """The exponents as int32, those that are too large or small for any float cut off."""
+    """Return the exponents as int32, those that are too large or small for any float cut off."""
     x = _integers(x)
     ends = np.iinfo(x.dtype)
     low, high = builtins.max(-_FAR, int(ends.min)), builtins.min(_FAR, int(ends.max))
@@ -1530,7 +1530,7 @@ def pick(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def unless_nan(value: Array, *operands: Array) -> Array:
-    """The value, and NaN where an operand is NaN, which no comparison tells from others."""
+    """Return the value, and NaN where an operand is NaN, which no comparison tells from others."""
     worst = reduce(ew.max_, operands)  # the greater of two is NaN where one of them is
     return pick(isnan(worst), math.nan, value)
 

@@ -37,7 +37,7 @@ lazy.answer_for(
 
 
 def _resized(x: Array, count: int, axis: int) -> Array:
-    """The first values along an axis, or those and zeros."""
+    """Return the first values along an axis, or those and zeros."""
     if x.shape[axis] >= count:
         return slicing.slice_in_dim(x, 0, count, axis=axis)
     config = [(0, count - size if i == axis else 0, 0) for i, size in enumerate(x.shape)]
@@ -199,7 +199,7 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None)
 
 
 def conj_of(a: ArrayLike) -> Array:
-    """The conjugates of numbers of any dtype."""
+    """Return the conjugates of numbers of any dtype."""
     x = pm.inexact(a, "hfft")
     return ew.conj(x) if dtypes.is_complex(x.dtype) else x
 

@@ -284,7 +284,7 @@ def _check_mask(mask: tuple[int, ...], shape: tuple[int, ...], axis: int) -> Non
 
 
 def _mask_positions(entry: object, shape: tuple[int, ...], axis: int) -> list[Index | ScalarBool]:
-    """The arrays of positions that a mask stands for: one for each of its axes."""
+    """Return the arrays of positions that a mask stands for: one for each of its axes."""
     if isinstance(entry, tr.Tracer):
         raise errors.ConcreteIndexError(
             f"a mask whose values are not known, {entry.aval}, cannot be an index: the shape of "
@@ -476,7 +476,7 @@ def look_up(parsed: Parsed, starts: Sequence[Keep] = ()) -> Lookup:
 
 
 def sizes_of(entries: Sequence[Entry]) -> list[int]:
-    """The result's axes that do not come from arrays."""
+    """Return the result's axes that do not come from arrays."""
     return [1 if e is None else e.size for e in entries if e is None or isinstance(e, Keep)]
 
 

@@ -16,7 +16,7 @@ from tinyjax.numpy.selection import nonzero
 
 
 def _points(part: slice) -> Array:
-    """The numbers that a slice stands for; an imaginary step is how many, with both ends."""
+    """Return the numbers that a slice stands for; an imaginary step is how many, with both ends."""
     start, stop = [0 if end is None else end for end in (part.start, part.stop)]
     if isinstance(part.step, complex):
         return linspace(start, stop, int(abs(part.step)))

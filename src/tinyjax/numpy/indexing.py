@@ -49,7 +49,7 @@ _EAGER: Final = frozenset((*_BASIC, bool, np.ndarray, np.bool_, np.int32, np.int
 
 
 def _host_index(index: Indices) -> tuple[_HostIndex, ...] | None:
-    """The index as NumPy takes it, or None where it may mean something else there."""
+    """Return the index as NumPy takes it, or None where it may mean something else there."""
     entries: list[_HostIndex] = []
     for entry in index if isinstance(index, tuple) else (index,):
         if type(entry) in _EAGER:
@@ -197,7 +197,7 @@ def _sliced(x: Array, bounds: Sequence[tuple[int, int, int, bool]]) -> Array:
 
 
 def _bounds(parsed: index_parsing.Parsed) -> list[tuple[int, int, int, bool]]:
-    """The slice of each axis, for an index that holds no array."""
+    """Return the slice of each axis, for an index that holds no array."""
     bounds = []
     for entry in parsed.entries:
         if isinstance(entry, index_parsing.Keep):

@@ -457,7 +457,7 @@ concat = concatenate
 
 
 def _parts(name: str, operands: Sequence[ArrayLike] | Array, dtype: DTypeLike) -> list[Array]:
-    """The arrays to be joined, of one dtype."""
+    """Return the arrays to be joined, of one dtype."""
     if isinstance(operands, (Array, np.ndarray)):
         x = pm.array_of(name, operands)
         if not x.shape:
@@ -1144,7 +1144,7 @@ def ravel_multi_index(
 
 
 def _within(index: Array, n: int, mode: str) -> Array:
-    """An index into an axis of this size, as the mode has it."""
+    """Return an index into an axis of this size, as the mode has it."""
     pm.whole("ravel_multi_index", index)
     if index.dtype.itemsize < dtypes.default_int().itemsize:  # which may not hold the size
         index = pm.convert(index, dtypes.default_int())

@@ -218,7 +218,7 @@ def broadcast_to_shape(x: Array, shape: tuple[int, ...]) -> Array:
 def _broadcast_plan(
     old: tuple[int, ...], new: tuple[int, ...]
 ) -> tuple[tuple[int, ...], BroadcastParams]:
-    """The shape without the axes that are stretched, and how it is put into the new one."""
+    """Return the shape without the axes that are stretched, and how it is put into the new one."""
     offset = len(new) - len(old)
     own = [i for i, n in enumerate(old) if n == new[offset + i]]
     places = BroadcastParams(new, tuple([offset + i for i in own]))
@@ -372,7 +372,7 @@ def _check_ranks(name: str, first: tuple[int, ...], second: tuple[int, ...]) -> 
 
 
 def inexact_operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
-    """The same, with integers converted to floats."""
+    """Return the same, with integers converted to floats."""
     try:
         a, b = operands(name, x, y)
     except NumberRangeError:  # a number need not fit integers: they become floats

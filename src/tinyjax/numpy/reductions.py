@@ -32,7 +32,7 @@ def _keep(out: Array, x: Array, axes: tuple[int, ...]) -> Array:
 
 
 def _accumulator(dtype: dtypes.DType) -> dtypes.DType:
-    """The type in which sums and products of bools or integers are returned: no small integers."""
+    """Return the type of sums and products of bools or integers: no small integers."""
     default = dtypes.default_int()
     if dtype.kind not in "biu" or dtype.itemsize >= default.itemsize:
         return dtype
@@ -65,7 +65,7 @@ class _Reduction(records.Record):
     skips_nan: bool = False
 
     def operand(self, a: ArrayLike) -> tuple[Array, Array | None]:
-        """The array to reduce, and where it has NaN that is left out, if it may."""
+        """Return the array to reduce, and where it has NaN that is left out, if it may."""
         if self.skips_nan:
             return _without_nan(self.name, a, self.identity)
         return pm.array_of(self.name, a), None
@@ -462,7 +462,7 @@ def _computation_type(dtype: dtypes.DType) -> dtypes.DType:
 
 
 def _result_type(dtype: dtypes.DTypeLike, x: Array) -> dtypes.DType:
-    """The type of a mean: the one given, or the array's where that is inexact."""
+    """Return the type of a mean: the one given, or the array's where that is inexact."""
     return dtypes.to_inexact(x.dtype, x.weak_type) if dtype is None else dtypes.check(dtype)
 
 
@@ -849,7 +849,7 @@ def nanmin(*args: Any, **kwargs: Any) -> Array:
 
 
 def _numbers(name: str, a: ArrayLike, where: ArrayLike | None) -> tuple[Array, ArrayLike | None]:
-    """The array without NaN, and a mask of what takes part."""
+    """Return the array without NaN, and a mask of what takes part."""
     x, nan = _without_nan(name, a, lambda _: 0)
     if nan is None:
         return x, where

@@ -57,7 +57,7 @@ class ScalarType(_Class):
         return creation.array(self._number(x) if isinstance(x, str) else x, dtype=self.dtype)
 
     def _number(self, text: str) -> int | float | np.generic:
-        """The number that a text expresses."""
+        """Return the number that a text expresses."""
         try:
             if dtypes.is_whole(self.dtype):
                 return int(text)

@@ -629,7 +629,7 @@ def _quantile(  # noqa: PLR0913 (the signature of quantile)
 
 
 def _weights(name: str, weights: ArrayLike, x: Array, axes: tuple[int, ...]) -> Array:
-    """The weight of every element."""
+    """Return the weight of every element."""
     result = pm.array_of(name, weights)
     if dtypes.is_complex(result.dtype):
         raise errors.DtypeError(f"{name} needs real weights, but got {result.aval}.")

@@ -38,7 +38,7 @@ Extreme = Literal["largest", "smallest"]
 
 
 def _integers(name: str, indices: ArrayLike, bools: bool = False) -> Array:
-    """The indices; bools, where they are taken, are the numbers 0 and 1."""
+    """Return the indices; bools, where they are taken, are the numbers 0 and 1."""
     places = pm.array_of(name, indices)
     if not dtypes.is_integer(places.dtype):
         if bools and places.dtype == dtypes.bool_:
@@ -518,7 +518,7 @@ _MANY: Final = 1 << 31
 
 
 def _counting(line: Array) -> DType:
-    """The integers in which places of a vector are told."""
+    """Return the integers in which places of a vector are told."""
     return default_int() if fit_int32((line.size,)) else dtypes.int64
 
 

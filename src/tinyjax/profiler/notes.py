@@ -34,7 +34,7 @@ class Notes:
         self.programs.setdefault(compilation.jaxpr.digest, compilation)
 
     def sourced(self) -> dict[bytes, jx.Jaxpr]:
-        """The programs, by digest, whose equations know their lines.
+        """Return the programs, by digest, whose equations know their lines.
 
         Those of a backward pass know the line that they differentiate if the function is traced
         with the bookkeeping of ``debug_nans``. That is done once more here; where it gives another

@@ -84,7 +84,7 @@ def _wide(high: Array, low: Array) -> Array:
 
 
 def _bits_of_old(words: Words, dtype: dtypes.DType, shape: tuple[int, ...]) -> Array:
-    """The stream that JAX had before ``threefry_partitionable``: whole words, cut up or joined."""
+    """Return JAX's stream before ``threefry_partitionable``: whole words, split or joined."""
     width, size = dtype.itemsize * 8, math.prod(shape)
     count = -(-width * size // 32)
     if count >= _WORD:

@@ -246,7 +246,7 @@ standard_library.WRITTEN[value_and_grad] = _value_and_gradient_of
 def value_and_gradient(
     fun: Any, argnums: Any, has_aux: bool, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """The value of a function and its gradient, as a program that can be differentiated."""
+    """Return the value of a function and its gradient, as a program that can be differentiated."""
     check_arguments(fun, argnums, args)
     is_cautious = pullbacks.is_cautious()
     if is_cautious:  # an array that the function closes over, too, is another one

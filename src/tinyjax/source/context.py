@@ -389,7 +389,7 @@ class Interpreter:
 
 
 def counting(ir: IR) -> frozenset[Variable]:
-    """The variables of a program that only go through the iterations of its ``for`` loops."""
+    """Return the variables of a program that only count iterations of its ``for`` loops."""
     variables: set[Variable] = set()
     for block in ir.blocks:
         loop = graph.counting(block, graph.gone_through(ir))

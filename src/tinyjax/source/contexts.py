@@ -59,7 +59,7 @@ class TracedCall:
         return "\n".join(self.lines())
 
     def lines(self) -> list[str]:
-        """The call and those below it, indented.
+        """Return the call and those below it, indented.
 
         Example:
             >>> from tinyjax import source
@@ -97,7 +97,7 @@ class TracedCall:
 
 
 def shown(value: Any) -> str:
-    """A value in a few words."""
+    """Return a value in a few words."""
     if isinstance(value, (np.ndarray, Array)) and value.size > _FEW:
         return f"{value.dtype}[{','.join(map(str, value.shape))}]"
     if isinstance(value, FunctionType):

@@ -92,7 +92,7 @@ class _Check:
         return attrs.evolve(self, history=(mode, *self.history))
 
     def step(self, dtypes: Sequence[DType]) -> float:
-        """The step that balances rounding against truncation: the cube root of the precision."""
+        """Return the step that balances rounding and truncation: the cube root of the precision."""
         if self.eps is not None:
             return self.eps
         return float(max((specs.epsilon(d) for d in dtypes), default=1e-16) ** (1 / 3))
@@ -116,7 +116,7 @@ class _Check:
 
 
 def _size(values: Sequence[HostArray]) -> float:
-    """The greatest absolute value among the finite elements."""
+    """Return the greatest absolute value among the finite elements."""
     sizes = [np.abs(specs.wide(x)) for x in values if is_inexact(x.dtype)]
     return max((float(np.max(x, initial=0.0, where=np.isfinite(x))) for x in sizes), default=0.0)
 
@@ -147,7 +147,7 @@ class _Point:
     def differences(
         self, directions: Sequence[HostArray]
     ) -> tuple[list[HostArray], tree.PyTreeDef, float]:
-        """The central difference of every result along a direction, and the step used."""
+        """Return the central difference of every result along a direction, and the step used."""
         hosts = self.hosts
         inexact = [x.dtype for x in hosts if is_inexact(x.dtype)]
         eps = self.check.step(inexact)
@@ -183,7 +183,7 @@ def _point(check: _Check, fun: Callable[..., Any], args: Sequence[Any]) -> _Poin
 
 
 def _direction(rng: np.random.Generator, like: HostArray) -> HostArray:
-    """A random tangent of the type of a primal."""
+    """Return a random tangent of the type of a primal."""
     return specs.tangent_like(rng, like) if is_inexact(like.dtype) else np.zeros(like.shape, float0)
 
 
@@ -210,7 +210,7 @@ def _fail(
 def _pushed(
     point: _Point, f_jvp: Callable[..., tuple[Any, Any]], directions: Sequence[HostArray]
 ) -> tuple[list[HostArray], list[HostArray]]:
-    """The results and their tangents, as a forward derivative gives them."""
+    """Return the results and their tangents, as a forward derivative gives them."""
     tangents = point.args([ConcreteArray(t) for t in directions])
     value, tangent = f_jvp(point.args(point.arrays), tangents)
     return _hosts(point.fun, value)[0], _hosts(point.fun, tangent)[0]
@@ -241,7 +241,7 @@ def _check_fwd(
 
 
 def _worst(path: str, got: HostArray, expected: HostArray) -> tuple[str, Any, Any]:
-    """The element that is off by most: its path, and both values."""
+    """Return the element that is off by most: its path, and both values."""
     error = np.abs(got - expected)
     place = np.unravel_index(np.argmax(np.where(np.isnan(error), np.inf, error)), error.shape)
     index = f"[{', '.join(str(int(i)) for i in place)}]" if place else ""
@@ -461,5 +461,5 @@ def _recurse(
 
 
 def _inexact_leaves(value: Any) -> list[Any]:
-    """The derivatives that hold something: float0 stands for none."""
+    """Return the derivatives that hold something: float0 stands for none."""
     return [leaf for leaf in tree.leaves(value) if leaf.dtype != float0]

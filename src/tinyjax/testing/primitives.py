@@ -205,7 +205,7 @@ def bound(primitive: prim.Primitive[Any], *operands: Array, **params: Any) -> An
 
 
 def as_case(example: Any) -> Case:
-    """An example as a case, whose floats are tried in several dtypes."""
+    """Return an example as a case, whose floats are tried in several dtypes."""
     if isinstance(example, Case):
         return Case(*map(_operand, example.operands), **example.params)
     operands = example if isinstance(example, tuple) else (example,)
@@ -220,13 +220,13 @@ def _operand(x: Any) -> Operand:
 
 
 def _fixed(case: Case) -> Case:
-    """The case with the values that it was given, in their own dtypes."""
+    """Return the case with the values that it was given, in their own dtypes."""
     operands = [x.values if isinstance(x, Values) else x for x in case.operands]
     return Case(*operands, **case.params)
 
 
 def accepted(fun: Callable[..., Any], cases: Sequence[Case]) -> tuple[dtypes.DType, ...]:
-    """The dtypes that a function takes, of the kind of the examples; by their types alone.
+    """Return the dtypes that a function takes, of the kind of the examples; by their types alone.
 
     There are none if the examples give values of several dtypes, which have to go together.
     """
@@ -254,7 +254,7 @@ def accepted(fun: Callable[..., Any], cases: Sequence[Case]) -> tuple[dtypes.DTy
 
 
 def _in_wide(reference: Callable[..., Any]) -> Callable[..., Any]:
-    """A reference for all precisions: computed in the widest one, and rounded once."""
+    """Return a reference for all precisions: computed in the widest one, and rounded once."""
 
     def rounded(*operands: dtypes.HostArray, **params: Any) -> Any:
         dtype = next((x.dtype for x in operands if dtypes.is_inexact(x.dtype)), None)
@@ -432,7 +432,7 @@ def _in_scan(fun: Function) -> Function:
 
 
 def _in_while(fun: Function) -> Function:
-    """A loop that goes round once; what it starts with are the results, at other places."""
+    """Return a loop that goes round once; what it starts with are the results, at other places."""
 
     def looped(*args: Any) -> Any:
         start = tree.map(lambda y: 0 * y, fun(*args))

@@ -67,7 +67,7 @@ class Step:
 
 
 def like(x: Array, y: Array) -> Array:
-    """A value with the shape and the dtype of another."""
+    """Return a value with the shape and the dtype of another."""
     x = converted(x, y.dtype)
     if x.shape == y.shape:
         return x
@@ -79,7 +79,7 @@ def like(x: Array, y: Array) -> Array:
 
 
 def converted(x: Array, dtype: dtypes.DType) -> Array:
-    """A value in another dtype; of a complex number the real part."""
+    """Return a value in another dtype; of a complex number the real part."""
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(dtype):
         x = ew.real(x)
     if dtypes.is_complex(dtype) and not dtypes.is_complex(x.dtype):
@@ -273,7 +273,7 @@ def _body_of(steps: Sequence[Step]) -> Body:
 
 
 def run(steps: Sequence[Step], values: Sequence[Array]) -> list[Array]:
-    """The values, and what each step makes of them."""
+    """Return the values, and what each step makes of them."""
     results = list(values)
     for step in steps:
         a, b = results[-1 - step.a % len(results)], results[-1 - step.b % len(results)]
@@ -423,7 +423,7 @@ def _values(arrays: Sequence[Array]) -> list[Any]:
 
 
 def _moved(args: Sequence[Array], turn: int) -> list[Array]:
-    """The arguments, but for their last digits."""
+    """Return the arguments, but for their last digits."""
     rng = np.random.default_rng(turn)
     result = []
     for x in args:

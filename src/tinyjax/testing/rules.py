@@ -94,7 +94,7 @@ def check_values(spec: specs.Spec) -> None:
 
 
 def type_of_data(x: Array) -> tuple[tuple[int, ...], dtypes.DType]:
-    """The type that the data of an array has, whatever it says."""
+    """Return the type that the data of an array has, whatever it says."""
     if dtypes.is_key(x.dtype):
         return x.shape, x.dtype
     host = np.asarray(x)
@@ -156,7 +156,7 @@ def check_weak_types(spec: specs.Spec) -> None:
 
 
 def weakened(x: dtypes.HostArray) -> Array:
-    """An array of the same type, weakly typed, of one value."""
+    """Return an array of the same type, weakly typed, of one value."""
     value = specs.wide(x).reshape(-1)[0].item() if x.size else 0
     return splat(value, ShapedArray(x.shape, x.dtype, True))
 
@@ -165,7 +165,7 @@ def weakened(x: dtypes.HostArray) -> Array:
 
 
 def refusal(fun: Function, *operands: Any) -> str:
-    """The error that a call ends in; nothing where it does not."""
+    """Return the error that a call ends in; nothing where it does not."""
     try:
         fun(*operands)
     except errors.TinyjaxError as error:
@@ -237,12 +237,12 @@ def subsets(n: int) -> list[tuple[int, ...]]:
 
 
 def inexact(operands: Sequence[dtypes.HostArray]) -> list[int]:
-    """The places of the operands that have derivatives."""
+    """Return the places of the operands that have derivatives."""
     return [i for i, x in enumerate(operands) if dtypes.is_inexact(x.dtype)]
 
 
 def of_some(fun: Function, operands: Sequence[Any], chosen: Sequence[int]) -> Function:
-    """A function of some of the operands, the others being given; it returns what has tangents."""
+    """Return a function of some operands, the others fixed, to the results with tangents."""
 
     def of_chosen(*xs: Any) -> Any:
         args: list[Any] = list(operands)
@@ -372,7 +372,7 @@ def no_complex_step(moved: Callable[[complex], list[dtypes.HostArray]]) -> str:
 
 
 def linear_sets(spec: specs.Spec, case: specs.Case, operands: Arrays) -> list[tuple[int, ...]]:
-    """The operands in which, jointly, a function is linear: as the spec says, or by trial."""
+    """Return the sets of operands in which a function is jointly linear, by spec or trial."""
     if spec.linear or not spec.primitive.has_rule("transpose"):
         chosen = tuple([i for i in spec.linear if i < len(operands)])
         return [chosen] if chosen else []
@@ -601,6 +601,6 @@ def check_jaxpr(spec: specs.Spec) -> None:
 
 
 def nested(jaxpr: jx.Jaxpr) -> list[jx.Jaxpr]:
-    """A jaxpr and those inside it."""
+    """Return a jaxpr and those inside it."""
     inside = [j for eqn in jaxpr.eqns for sub in jx.subjaxprs(eqn.params) for j in nested(sub)]
     return [jaxpr, *inside]

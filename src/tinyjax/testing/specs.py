@@ -102,14 +102,14 @@ def tolerance(dtype: dtypes.DType, tol: float) -> float:
 
 
 def epsilon(dtype: DType) -> float:
-    """The distance from 1 to the next number of a type; 0 for integers."""
+    """Return the distance from 1 to the next number of a type; 0 for integers."""
     if not dtypes.is_inexact(dtype):
         return 0.0
     return float(dtypes.finfo(dtypes.real_part(dtype)).eps)
 
 
 def wide(x: dtypes.HostArray) -> dtypes.HostArray:
-    """The same numbers in NumPy's own widest type, with which NumPy computes."""
+    """Return the same numbers in NumPy's own widest type, with which NumPy computes."""
     kind = dtypes.kind(x.dtype)
     if kind == "f":
         return x.astype(np.float64)
@@ -150,7 +150,7 @@ def atol_of(expected: dtypes.HostArray, rtol: float) -> float:
 
 
 def hosts(value: Any) -> list[dtypes.HostArray]:
-    """The arrays of a result, which may be an array or a tree of them."""
+    """Return the arrays of a result, which may be an array or a tree of them."""
     return [x if isinstance(x, np.ndarray) else np.asarray(x) for x in tree.leaves(value)]
 
 
@@ -201,7 +201,7 @@ def assert_types(got: Any, expected: Any, what: str) -> None:
 
 
 def type_text(x: Any) -> str:
-    """The type of an array or of a description of one: ``float32[3], weak``."""
+    """Return the type of an array or of a description of one: ``float32[3], weak``."""
     x = x if hasattr(x, "weak_type") else opd.as_array(x)
     return f"{x.dtype}{list(x.shape)}" + (", weak" if x.weak_type else "")
 
@@ -216,7 +216,7 @@ def describe(params: Mapping[str, Any], operands: Sequence[Any]) -> str:
 
 
 def tangent_like(rng: np.random.Generator, x: dtypes.HostArray) -> dtypes.HostArray:
-    """A random tangent of the type of an array."""
+    """Return a random tangent of the type of an array."""
     direction: dtypes.HostArray = np.asarray(rng.standard_normal(x.shape))
     if dtypes.is_complex(x.dtype):
         direction = np.asarray(direction + 1j * rng.standard_normal(x.shape))
@@ -226,7 +226,7 @@ def tangent_like(rng: np.random.Generator, x: dtypes.HostArray) -> dtypes.HostAr
 def rounded(
     hosts: Sequence[dtypes.HostArray], relative: float, turn: int
 ) -> list[dtypes.HostArray]:
-    """The operands, each element moved by about so much in a direction of its own."""
+    """Return the operands, each element moved by about so much in a direction of its own."""
     rng = np.random.default_rng(turn)
     result: list[dtypes.HostArray] = []
     for x in hosts:
@@ -300,7 +300,7 @@ def loop(
 
 
 def axes_to_map(ndims: Sequence[int], most: int, rng: np.random.Generator) -> list[Axes]:
-    """The ways to map over operands: which of them, and along which axes.
+    """Return the ways to map over operands: which of them, and along which axes.
 
     Args:
         ndims: how many axes each operand has before it is mapped.
@@ -594,7 +594,7 @@ class Spec:
             )
 
     def applied(self, params: dict[str, Any]) -> Callable[..., Any]:
-        """The function on Arrays, which NumPy operands are made into first.
+        """Return the function on Arrays, which NumPy operands are made into first.
 
         Example:
             >>> import numpy as np
@@ -612,7 +612,7 @@ class Spec:
         return fun
 
     def rng(self, purpose: str = "") -> np.random.Generator:
-        """The row's own random numbers: the same in every run, whatever other rows there are.
+        """Return the row's own random numbers: the same in every run, whatever the other rows.
 
         Example:
             >>> import numpy as np

@@ -245,7 +245,7 @@ _KINDS: Final = "bsiufc"
 
 
 def _as_declared(leaf: object, dtype: DType) -> HostArray:
-    """A result as an array; a Python number takes the declared type if that can hold its kind.
+    """Return a result as an array; a Python number takes the declared type if its kind fits.
 
     Without 64-bit types the result has 32 bits, as all data have that come from NumPy.
     """
@@ -316,7 +316,7 @@ def declare(
 
 
 def not_differentiable(name: str, params: CallbackParams) -> DifferentiationError:
-    """The error of a derivative that nobody declared."""
+    """Return the error of a derivative that nobody declared."""
     return DifferentiationError(
         f"{name} of {params.callback!r} has no derivative: Python code cannot be differentiated. "
         "Declare one with pure_callback(..., derivative=...), wrap the function that makes the "
@@ -333,7 +333,7 @@ def declared_type(declaration: object) -> av.ShapedArray | None:
 
 
 def declared_results(declared: object) -> tuple[tree.PyTreeDef, tuple[av.ShapedArray, ...]]:
-    """The structure and the types that the user says a callback returns."""
+    """Return the structure and the types that the user says a callback returns."""
     leaves, out_tree = tree.flatten(declared)
     avals: list[av.ShapedArray] = []
     for leaf in leaves:

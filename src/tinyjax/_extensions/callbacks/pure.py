@@ -55,7 +55,7 @@ def _pure_callback_jvp(
 def _declared_derivative(
     params: common.CallbackParams, derivative: common.Identity
 ) -> Callable[..., Sequence[Array]]:
-    """The declared derivative as a function of flat primals and tangents, its results checked."""
+    """Return the declared derivative as a function of flat primals and tangents, with checks."""
     n = params.in_tree.num_leaves
 
     def fun(*flat: Array) -> Sequence[Array]:

@@ -145,7 +145,7 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Residua
 
 
 def origin_of(jaxpr: jx.Jaxpr, var: jx.Var) -> tuple[str | None, str | None, Location | None]:
-    """The name of a computed value, and the operation and the line that computed it.
+    """Return the name of a computed value, and the operation and the line that computed it.
 
     A value from a called program, a loop or a conditional is looked for inside it.
     """

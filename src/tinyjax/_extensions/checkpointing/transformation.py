@@ -392,7 +392,7 @@ class _Checkpointed(Generic[P, R]):
 
 
 def _places_of(names: set[str], fun: Callable[..., Any]) -> list[int]:
-    """The places of parameters that are known by name."""
+    """Return the places of parameters that are known by name."""
     parameters = [*inspect.signature(fun).parameters]
     unknown = sorted(names.difference(parameters))
     if unknown:
@@ -404,7 +404,7 @@ def _places_of(names: set[str], fun: Callable[..., Any]) -> list[int]:
 
 
 def _of_both(call: Callable[..., R]) -> Callable[[Sequence[Any], dict[str, Any]], R]:
-    """A function of its positional and of its keyword arguments."""
+    """Return a function of its positional and of its keyword arguments."""
     return lambda args, kwargs: call(*args, **kwargs)
 
 

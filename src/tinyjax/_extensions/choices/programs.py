@@ -266,7 +266,7 @@ def bordered(
 
 
 def _number(aval: av.ShapedArray) -> av.ShapedArray:
-    """The type of a mask as numbers."""
+    """Return the type of a mask as numbers."""
     return aval.with_dtype(dtypes.float32)
 
 

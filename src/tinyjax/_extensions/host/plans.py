@@ -330,7 +330,7 @@ def _is_number(x: jx.Atom) -> bool:
 
 
 def _evaluation(eqn: jx.JaxprEqn, fixed: Sequence[Array | None]) -> Callable[..., list[HostArray]]:
-    """An equation of a primitive that is a program, as a function of NumPy arrays.
+    """Return an equation of a primitive that is a program, as a function of NumPy arrays.
 
     Args:
         eqn: the equation.

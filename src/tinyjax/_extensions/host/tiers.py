@@ -215,7 +215,7 @@ def _decide(jaxpr: jx.Jaxpr) -> Decision:
 
 
 def _without_rule(jaxpr: jx.Jaxpr) -> prim.Primitive[Any] | None:
-    """A primitive in a program that cannot be evaluated, if there is one."""
+    """Return a primitive in a program that cannot be evaluated, if there is one."""
 
     def find() -> prim.Primitive[Any] | None:
         own = [eqn.primitive for eqn in jaxpr.eqns]

@@ -151,7 +151,7 @@ class SourcedJVPTrace(JVPTrace):
 
 
 def _grounds(value: Array) -> Iterator[Array]:
-    """The arrays, and the recorded values, that a value is made of."""
+    """Yield the arrays, and the recorded values, that a value is made of."""
     match value:
         case batching.BatchTracer():
             yield from _grounds(value.value)

@@ -90,7 +90,7 @@ def _is_of_devices(axis_name: Hashable) -> bool:
 
 
 def _names(axis_name: AxisName | Sequence[AxisName]) -> tuple[Hashable, ...]:
-    """The axes meant: a tuple or list names several, of which the first varies slowest."""
+    """Return the axes meant: a tuple or list names several, of which the first varies slowest."""
     return tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
 
 
@@ -121,7 +121,7 @@ class _Line(records.Record):
         return _Line(sizes[place], prod(sizes[place + 1 :]), lines)
 
     def divided(self, groups: Groups) -> _Line:
-        """The groups of its devices; those shorter than others end with -1, as in StableHLO."""
+        """Return the groups of its devices, padded with -1 as in StableHLO."""
         size = max(map(len, groups))
         rows = [
             [*line[[*group]], *[-1] * (size - len(group))]
@@ -503,7 +503,7 @@ unvary_p: prim.Primitive[CollectiveParams] = _cast(
 
 
 def _shared(ct: Array, x: prim.UndefinedPrimal, params: CollectiveParams) -> Array:
-    """Each device has its share of the cotangent."""
+    """Return each device's share of the cotangent."""
     own = bind1(pvary_p, (ct,), params)
     return ew.div(own, sh.full_like(own, _size("unvary", params.axis_name)))
 

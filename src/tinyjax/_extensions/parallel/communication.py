@@ -256,7 +256,7 @@ def _groups(line: str, devices: int) -> Groups:
 
 
 def _of_axes(sizes: Mapping[str, int], parts: Sequence[tuple[str, str, str]]) -> Groups:
-    """The groups of devices that differ along axes of a mesh, or along parts of axes."""
+    """Return the groups of devices that differ along axes of a mesh, or along parts of axes."""
     shape: list[int] = []
     chosen: list[int] = []
     for name, size in sizes.items():
@@ -273,7 +273,7 @@ def _of_axes(sizes: Mapping[str, int], parts: Sequence[tuple[str, str, str]]) ->
 
 
 def _axes_of_groups(groups: Groups, mesh: Mapping[str, int]) -> tuple[str, ...] | None:
-    """The axes of the mesh along which the devices of each group differ, if it has all of these."""
+    """Return the axes of the mesh along which the devices of each group differ, if complete."""
     target = _as_set(groups)
     names, grid = [*mesh], np.arange(prod(mesh.values())).reshape(tuple(mesh.values()))
     for count in range(len(names) + 1):

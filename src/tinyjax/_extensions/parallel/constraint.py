@@ -120,7 +120,7 @@ def _batch(
 
 
 def as_typed(sharding: Sharding, ndim: int) -> Sharding:
-    """The same sharding with an entry for each axis, if types tell how values lie."""
+    """Return the same sharding with an entry for each axis, if types tell how values lie."""
     typed = sharding.in_types(ndim) if sharding.is_explicit else None
     return typed if typed is not None and typed.memory_kind == sharding.memory_kind else sharding
 
@@ -265,7 +265,7 @@ class PlacedCall:
     outs: Any
 
     def around(self, fun: Callable[..., R]) -> Callable[..., R]:
-        """The function with its arguments and results constrained."""
+        """Return the function with its arguments and results constrained."""
 
         def placed(*args: Any, **kwargs: Any) -> R:
             operands = constrained(args, self.ins, "jit's in_shardings", "args")
@@ -579,7 +579,7 @@ def _names(axes: str | Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def _types(mesh: Mesh, names: tuple[str, ...] | None, of: AxisType) -> list[AxisType]:
-    """The types of a mesh's axes, where some of them, or all, are to be of one type."""
+    """Return the types of a mesh's axes, where some of them, or all, are to be of one type."""
     for name in names or ():
         if name not in mesh.axis_names and not mesh.empty:
             raise ShardingError(f"the mesh in force, {mesh}, has no axis {name!r}.")
@@ -589,7 +589,7 @@ def _types(mesh: Mesh, names: tuple[str, ...] | None, of: AxisType) -> list[Axis
 
 
 def _hidden(x: Any, names: tuple[str, ...] | None) -> Any:
-    """An array whose type does not tell how it lies along some axes of the mesh, or all."""
+    """Return an array whose type does not tell how it lies along some axes of the mesh, or all."""
     if not isinstance(x, Array):
         return x
     return unsaid(x) if names is None else hide(x, names)

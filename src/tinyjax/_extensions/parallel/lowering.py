@@ -166,7 +166,7 @@ def _batched_rule(types: Sequence[TensorType], operands: int, batch: int) -> str
 
 
 def _factor(number: int) -> str:
-    """The name of an axis in a rule of Shardy's: i to z, then z_1 and so on."""
+    """Return the name of an axis in a rule of Shardy's: i to z, then z_1 and so on."""
     return chr(ord("i") + number) if number < 18 else f"z_{number - 17}"
 
 

@@ -191,7 +191,7 @@ def reduced_over(avals: Avals) -> frozenset[str]:
 
 
 def whole_sums(_params: Any, avals: Avals, outs: Avals) -> list[Sums]:
-    """The rule of primitives that are not linear: devices must have added before.
+    """Return the rule of primitives that are not linear: devices must have added before.
 
     Raises:
         AmbiguousError: they have not.
@@ -253,7 +253,7 @@ def factors(*places: int) -> SumsRule:
 
 
 def each_sum(_params: Any, avals: Avals, outs: Avals) -> list[Sums]:
-    """The rule of primitives that give each operand back."""
+    """Return the rule of primitives that give each operand back."""
     said = [_said(aval) or PartitionSpec() for aval in avals]
     return [(spec.unreduced, spec.reduced) for spec in said]
 
@@ -295,7 +295,7 @@ def _shown(names: Iterable[str]) -> str:
 
 
 def same(_params: Any, avals: Avals, outs: Avals) -> list[Entries]:
-    """The rule of primitives whose results have the axes of operands, if not their lengths."""
+    """Return the rule of primitives whose results have the operands' axes, of any length."""
     entries: list[Entries] = []
     for out in outs:
         fitting = [parallel_types.entries(aval) for aval in avals if aval.ndim == out.ndim]
@@ -340,12 +340,12 @@ def kept(aval: ShapedArray, axes: Iterable[int]) -> Entries:
 
 
 def each(_params: Any, avals: Avals, outs: Avals) -> list[Entries]:
-    """The rule of primitives that give each operand back."""
+    """Return the rule of primitives that give each operand back."""
     return [parallel_types.entries(aval) for aval in avals]
 
 
 def of_stacks(_params: Any, avals: Avals, outs: Avals) -> list[Entries]:
-    """The rule of primitives that compute with whole matrices, the last two axes of operands.
+    """Return the rule of primitives on whole matrices, which are the last two axes of operands.
 
     The axes in front, as many for all, are those of the results.
     """

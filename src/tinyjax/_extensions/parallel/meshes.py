@@ -177,7 +177,7 @@ class _Grid:
         return {*self.axis_types} == {AxisType.Manual}
 
     def types_with(self, types: Mapping[str, AxisType]) -> list[AxisType]:
-        """The types of the axes, some of which are others.
+        """Return the types of the axes, some of which are others.
 
         Example:
             >>> from tinyjax.sharding import AbstractMesh, AxisType
@@ -188,7 +188,7 @@ class _Grid:
         return [types.get(name, before) for name, before in pairs]
 
     def size_of(self, names: Sequence[str]) -> int:
-        """The product of the sizes of some axes.
+        """Return the product of the sizes of some axes.
 
         Example:
             >>> from tinyjax.sharding import AbstractMesh
@@ -285,7 +285,7 @@ class Mesh(_Grid, ContextDecorator):
         )
 
     def of_types(self, axis_types: Sequence[AxisType] | AxisType) -> Mesh:
-        """The same devices on axes of other types.
+        """Return the same devices on axes of other types.
 
         Example:
             >>> import tinyjax
@@ -485,7 +485,7 @@ class AbstractMesh(_Grid):
         return self.of_types(self.types_with(name_to_type))
 
     def of_types(self, axis_types: Sequence[AxisType] | AxisType) -> AbstractMesh:
-        """The same grid with axes of other types.
+        """Return the same grid with axes of other types.
 
         Example:
             >>> from tinyjax.sharding import AbstractMesh, AxisType

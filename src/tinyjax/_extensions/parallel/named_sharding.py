@@ -204,7 +204,7 @@ class NamedSharding(Sharding):
         return self.update(memory_kind=kind)
 
     def stripped(self) -> NamedSharding:
-        """The same without what says nothing at the end of the specification.
+        """Return the same without what says nothing at the end of the specification.
 
         Example:
             >>> import tinyjax
@@ -257,7 +257,7 @@ class NamedSharding(Sharding):
         return self._with_types(told, AxisType.Auto) if told else self
 
     def _with_types(self, names: Sequence[str], kind: AxisType) -> NamedSharding:
-        """The same with axes of the mesh that types do not tell of any more."""
+        """Return the same with axes of the mesh that types do not tell of any more."""
         spec = self.spec
         changed = spec.update(
             unreduced=spec.unreduced.difference(names), reduced=spec.reduced.difference(names)
@@ -319,7 +319,7 @@ class NamedSharding(Sharding):
         return self._text(ndim, mesh_name, "")
 
     def _text(self, ndim: int, mesh_name: str, more: str) -> str:
-        """The sharding as Shardy writes it; ``more`` allows axes to be divided further."""
+        """Return the sharding as Shardy writes it; ``more`` allows axes to be divided further."""
         entries = [*self.spec, *[None] * (ndim - len(self.spec))]
         axes = [
             ["?"]

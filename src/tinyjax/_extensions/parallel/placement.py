@@ -263,7 +263,7 @@ def placement_by(jaxpr: jx.Jaxpr, shardings: Sequence[Sharding | None]) -> Place
 
 
 def _with_devices(sharding: Sharding, meshes: Mapping[Any, Any]) -> Sharding:
-    """The same sharding, of devices where a mesh of that form is named with its devices."""
+    """Return the same sharding, of devices where a mesh of that form is named with its devices."""
     if not isinstance(sharding, named_sharding.NamedSharding) or not sharding.is_abstract:
         return sharding
     mesh = meshes.get(sharding.mesh.abstract_mesh)

@@ -137,7 +137,7 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
 
 
 def _mesh_of(devices: Sequence[Device], size: int, name: str) -> meshes.Mesh:
-    """The mesh of the first devices."""
+    """Return the mesh of the first devices."""
     if size > len(devices):
         raise errors.ShardingError(
             f"pmap maps over an axis of {size} elements, but there are {len(devices)} devices for "
@@ -147,7 +147,7 @@ def _mesh_of(devices: Sequence[Device], size: int, name: str) -> meshes.Mesh:
 
 
 def _length(arguments: Sequence[tuple[Any, int | None]], axis_size: int | None) -> int:
-    """The length of the axis that arguments are mapped over."""
+    """Return the length of the axis that arguments are mapped over."""
     for x, axis in arguments:
         shape = () if axis is None else _shape(x)
         if shape:

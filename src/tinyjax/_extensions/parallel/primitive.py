@@ -56,7 +56,7 @@ shard_map_p: prim.Primitive[ShardMapParams] = prim.Primitive("shard_map", ShardM
 def local_type(
     aval: av.ShapedArray, mesh: meshes.AnyMesh, axes: tuple[str, ...], spec: PartitionSpec
 ) -> av.ShapedArray:
-    """The type of a device's part of an array, which varies along the axes that divide it, too.
+    """Return the type of a device's part of an array, which also varies along the dividing axes.
 
     Along other axes it lies as the array.
 
@@ -77,7 +77,7 @@ def local_type(
 
 
 def global_type(aval: av.ShapedArray, mesh: meshes.AnyMesh, spec: PartitionSpec) -> av.ShapedArray:
-    """The type of an array of which devices have parts of a type.
+    """Return the type of an array of which devices have parts of a type.
 
     Args:
         aval: the type of the parts.

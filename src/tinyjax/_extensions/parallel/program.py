@@ -93,7 +93,7 @@ def _along(
 
 
 def _rows(mesh: meshes.AnyMesh, spec: sharding.PartitionSpec) -> list[str]:
-    """The axes of the mesh along which devices have different parts, in the order of the mesh."""
+    """Return the axes along which devices have different parts, in the order of the mesh."""
     return [name for name in mesh.axis_names if name in spec.names or name in spec.unreduced]
 
 

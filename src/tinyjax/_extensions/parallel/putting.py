@@ -352,7 +352,7 @@ class _Axis:
         return all(len(x) == len(own) and (x == own or not x & own) for x in every)
 
     def size(self, local: int, expected: int | None, name: str) -> int:
-        """The length of the axis where this process has so much of it.
+        """Return the length of the axis where this process has so much of it.
 
         Args:
             local: the length of this process's data.
@@ -376,7 +376,7 @@ class _Axis:
         )
 
     def own(self, part: slice, size: int) -> slice:
-        """The same part of this process's data."""
+        """Return the same part of this process's data."""
         if self._whole or part.start is None:
             return part
         length = size // self._count
@@ -400,7 +400,7 @@ def _on_host(data: object, name: str) -> concrete.ConcreteArray:
 
 
 def _contiguous(host: HostArray, part: Any) -> HostArray:
-    """A part of data as XLA holds it, which nobody writes to."""
+    """Return a part of data as XLA holds it, which nobody writes to."""
     piece = host[part]
     return np.asarray(to_physical(piece) if piece.dtype in PHYSICAL else piece, order="C")
 

@@ -228,7 +228,7 @@ def _mesh(mesh: meshes.AnyMesh | None) -> meshes.AnyMesh:
 
 
 def _axes(mesh: meshes.AnyMesh, axis_names: Collection[str]) -> tuple[str, ...]:
-    """The axes of a mesh along which each device is to run a function, in the mesh's order."""
+    """Return the axes of a mesh along which each device runs a function, in the mesh's order."""
     outside = types.manual_axes()
     names = {*axis_names} or {*mesh.axis_names} - {*outside}
     wrong = names - {*mesh.axis_names}
@@ -368,7 +368,7 @@ def _taken_as_parts(staged: staging.Staged, out_specs: Sequence[PartitionSpec]) 
 
 @lru_cache(maxsize=256)
 def _manual(mesh: M, axes: tuple[str, ...]) -> M:
-    """The mesh as it is within the function: each device runs it along some axes."""
+    """Return the mesh as it is within the function: each device runs it along some axes."""
     return mesh.of_types(mesh.types_with(dict.fromkeys(axes, meshes.AxisType.Manual)))
 
 

@@ -155,7 +155,7 @@ class ShardedArray(PlacedArray):
         return self.shards._arrays[0].unsafe_buffer_pointer()
 
     def _part(self, number: int) -> Array:
-        """The part on one of this process's devices, by its place among them."""
+        """Return the part on one of this process's devices, by its place among them."""
         device = device_at(self._sharding.ids[self._sharding.addressable_places[number]])
         aval = self.aval.plain.with_shape(self._sharding.shard_shape(self.shape))
         buffer = self.shards._arrays[number]

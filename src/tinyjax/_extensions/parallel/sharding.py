@@ -159,7 +159,7 @@ class PartitionSpec(devices.Place, records.Record):
         return self.with_partitions((*other, *self))
 
     def with_partitions(self, partitions: Iterable[object]) -> PartitionSpec:
-        """The same of an array that is divided otherwise.
+        """Return the same of an array that is divided otherwise.
 
         Example:
             >>> from tinyjax import P
@@ -225,7 +225,7 @@ class PartitionSpec(devices.Place, records.Record):
         return f"P({', '.join(shown)})"
 
     def axes(self, axis: int) -> tuple[str, ...]:
-        """The axes of the mesh over which an axis of the array is divided.
+        """Return the axes of the mesh over which an axis of the array is divided.
 
         Axes that are not mentioned are not divided.
 
@@ -250,7 +250,7 @@ class PartitionSpec(devices.Place, records.Record):
         return tuple([name for i in range(len(self)) for name in self.axes(i)])
 
     def stripped(self) -> PartitionSpec:
-        """The same without what says nothing at the end.
+        """Return the same without what says nothing at the end.
 
         Example:
             >>> from tinyjax import P
@@ -263,7 +263,7 @@ class PartitionSpec(devices.Place, records.Record):
         return self if n == len(self) else self.with_partitions(self.partitions[:n])
 
     def inserted(self, axis: int, entry: Entry = None) -> PartitionSpec:
-        """The specification of arrays with one more axis.
+        """Return the specification of arrays with one more axis.
 
         Example:
             >>> from tinyjax import P
@@ -401,7 +401,7 @@ class Sharding(devices.Place):
         return True
 
     def parts(self, shape: Sequence[int]) -> tuple[Part, ...]:
-        """The part of an array that each of the devices holds, in their order.
+        """Return the part of an array that each of the devices holds, in their order.
 
         Example:
             >>> import tinyjax
@@ -484,7 +484,7 @@ class Sharding(devices.Place):
         raise NotImplementedError
 
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
-        """The shape of each part of an array.
+        """Return the shape of each part of an array.
 
         Raises:
             ShardingError: an array of this shape cannot lie so.
@@ -500,7 +500,7 @@ class Sharding(devices.Place):
         return tuple([len(range(n)[s]) for n, s in zip(global_shape, part, strict=True)])
 
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Part]:
-        """The part of an array that each device holds.
+        """Return the part of an array that each device holds.
 
         Raises:
             ShardingError: an array of this shape cannot lie so.
@@ -516,7 +516,7 @@ class Sharding(devices.Place):
         return dict(zip(devices, self.parts(global_shape), strict=True))
 
     def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Part]:
-        """The same of the devices of this process alone.
+        """Return the same of the devices of this process alone.
 
         Example:
             >>> import tinyjax
@@ -564,7 +564,7 @@ class Sharding(devices.Place):
         return ()
 
     def size_of(self, names: Sequence[str]) -> int:
-        """The number of parts into which some axes of the mesh divide.
+        """Return the number of parts into which some axes of the mesh divide.
 
         Example:
             >>> import tinyjax
@@ -581,7 +581,7 @@ class Sharding(devices.Place):
         return False
 
     def hidden(self, names: Sequence[str]) -> Sharding:
-        """The same, with axes of the mesh that types do not tell of: they are ``Auto``.
+        """Return the same, with axes of the mesh that types do not tell of: they are ``Auto``.
 
         Example:
             >>> import tinyjax
@@ -631,7 +631,7 @@ class Sharding(devices.Place):
         return self.text(ndim, mesh_name)
 
     def stripped(self) -> Sharding:
-        """The same, without what says nothing at the end of its specification.
+        """Return the same, without what says nothing at the end of its specification.
 
         Example:
             >>> import tinyjax
@@ -658,7 +658,7 @@ class Sharding(devices.Place):
         return None
 
     def typed(self, aval: ShapedArray) -> ShapedArray:
-        """The type of values of a type that lie so.
+        """Return the type of values of a type that lie so.
 
         Example:
             >>> import tinyjax
@@ -690,7 +690,7 @@ class Sharding(devices.Place):
         return self
 
     def beside(self, entries: Entries) -> Sharding:
-        """The same, of an array whose type says how it lies, if this says it of other axes alone.
+        """Return the sharding combined with that of an array's type, if their axes are disjoint.
 
         Args:
             entries: for each axis of the array the axes of the mesh of which the type tells.
@@ -707,7 +707,7 @@ class Sharding(devices.Place):
         return self
 
     def decided(self, now: Sharding) -> Sharding:
-        """The same with nothing left to XLA: an array that lies so stays as it is there.
+        """Return the same with nothing left to XLA: an array that lies so stays as it is there.
 
         Example:
             >>> import tinyjax
@@ -724,7 +724,7 @@ class Sharding(devices.Place):
         return None
 
     def text(self, ndim: int, mesh_name: str) -> str:
-        """The sharding of an array of so many axes as Shardy writes it, on a mesh of that name.
+        """Return the sharding of an array of this rank in Shardy's syntax, on a mesh of that name.
 
         Example:
             >>> import tinyjax

@@ -65,7 +65,7 @@ def _reduce_sums(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[mesh_
 
 
 def _left_to_devices(params: Any) -> frozenset[str]:
-    """The axes of the mesh over which devices do not add."""
+    """Return the axes of the mesh over which devices do not add."""
     return frozenset(getattr(params, "unreduced", mesh_rule.NO_NAMES))
 
 

@@ -63,7 +63,7 @@ class Share:
     name: Hashable
 
     def transposed(self) -> Share:
-        """The same of the cotangent."""
+        """Return the same of the cotangent."""
         return Share("R" if self.letter == "U" else "U", self.name)
 
     def __repr__(self) -> str:
@@ -188,7 +188,7 @@ class OnMesh(av.Where):
         return self if self.sharding is None else _of(None, self.across)
 
     def divided(self, entries: Entries) -> OnMesh:
-        """The same of values that are divided otherwise over the same mesh."""
+        """Return the same of values that are divided otherwise over the same mesh."""
         if self.sharding is None:
             return self
         spec = self.sharding.spec.with_partitions(entries)
@@ -259,7 +259,7 @@ def entries(aval: ShapedArray) -> Entries:
 
 
 def across(aval: ShapedArray) -> Axes:
-    """The axes of a mesh along which values of a type may vary, or are shared by devices."""
+    """Return the axes of a mesh along which values of a type may vary, or are shared by devices."""
     where = aval.where
     return where.across if type(where) is OnMesh else av.NOWHERE
 
@@ -303,7 +303,7 @@ def _differing(across: Axes, sharding: Sharding | None = None) -> str:
 
 
 def typed(aval: ShapedArray, sharding: Sharding) -> ShapedArray:
-    """The type of values that lie as is said, with an entry for each axis.
+    """Return the type of values that lie as is said, with an entry for each axis.
 
     Raises:
         ShardingError: they are sums of which each device has a part, and of a dtype without sums.
@@ -316,7 +316,7 @@ def typed(aval: ShapedArray, sharding: Sharding) -> ShapedArray:
 
 
 def with_varying(aval: ShapedArray, axes: Axes) -> ShapedArray:
-    """The type of values that vary along just these axes of the mesh, or are shared there."""
+    """Return the type of values that vary, or are shared, along just these axes of the mesh."""
     return aval if axes == across(aval) else aval.at(_of(aval.told, axes))
 
 
@@ -326,7 +326,7 @@ def is_summed(aval: ShapedArray) -> bool:
 
 
 def settled(aval: ShapedArray) -> ShapedArray:
-    """The type of values that lie alike and of whose parts none is of a sum."""
+    """Return the type of values that lie alike and of whose parts none is of a sum."""
     return aval if aval.told is None else aval.at(_of(aval.told.settled, across(aval)))
 
 
@@ -336,12 +336,12 @@ def is_hidden(aval: ShapedArray) -> bool:
 
 
 def divided(aval: ShapedArray, entries: Entries) -> ShapedArray:
-    """The type of values that are divided otherwise over the same mesh."""
+    """Return the type of values that are divided otherwise over the same mesh."""
     return aval.at(aval.where.divided(entries)) if isinstance(aval.where, OnMesh) else aval
 
 
 def hidden(aval: ShapedArray, names: Sequence[str]) -> ShapedArray:
-    """The type of values of which XLA chooses how they lie along some axes of the mesh."""
+    """Return the type of values of which XLA chooses how they lie along some axes of the mesh."""
     if aval.told is None:
         return aval
     left = [tuple([n for n in entry if n not in names]) for entry in entries(aval)]

@@ -92,7 +92,7 @@ def least_room(pieces: Sequence[Piece], num_blocks: int, enough: int) -> int:
 
 
 def _levels(room: int) -> tuple[int, int]:
-    """The unit that bytes are counted in, and how many numbers of these there are."""
+    """Return the unit that bytes are counted in, and how many numbers of these there are."""
     unit = max(1, ceil(room / _LEVELS))
     return unit, room // unit + 1 if room >= 0 else 0
 

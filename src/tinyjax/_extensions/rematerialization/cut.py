@@ -67,7 +67,7 @@ def cut(jaxpr: jx.Jaxpr, outs: Iterable[jx.Var]) -> frozenset[jx.Var]:
 
 
 def _path(capacities: _Capacities) -> list[tuple[_Place, _Place]]:
-    """A shortest path on which more can flow; empty where there is none."""
+    """Return a shortest path on which more can flow; empty where there is none."""
     before: dict[_Place, _Place] = {_SOURCE: _SOURCE}
     queue = deque((_SOURCE,))
     while queue:
@@ -86,7 +86,7 @@ def _path(capacities: _Capacities) -> list[tuple[_Place, _Place]]:
 
 
 def _reaching_sink(capacities: _Capacities) -> set[_Place]:
-    """The places from which more could flow to the sink."""
+    """Return the places from which more could flow to the sink."""
     into: defaultdict[_Place, list[_Place]] = defaultdict(list)
     for place, following in capacities.items():
         for other, capacity in following.items():

@@ -106,7 +106,7 @@ class Fusions:
             self._times[eqn] = self._times[eqn] if homes else 1
 
     def source(self, x: jx.Atom) -> tuple[jx.Var, ...]:
-        """The variable whose memory an atom is in."""
+        """Return the variable whose memory an atom is in."""
         while isinstance(x, jx.Var):
             eqn = self.origin.get(x)
             if eqn is None or not _aliases(eqn):
@@ -134,7 +134,7 @@ class Fusions:
         return any(o.primitive.name == "dot_general" for o in self._operands(eqn))
 
     def _homes_of_readers(self, eqn: jx.JaxprEqn) -> frozenset[jx.JaxprEqn]:
-        """The operations whose loops can compute another; none if its results are in memory."""
+        """Return the operations whose loops can compute another; none if it is in memory."""
         none, readers = frozenset[jx.JaxprEqn](), self.readers[eqn]
         homes = none.union(*[self._homes[reader] for reader in readers])
         # where loops have an index of their own, and how often an element is computed for these
@@ -156,7 +156,7 @@ class Fusions:
         return homes if fits else none
 
     def _end_of_library(self, eqn: jx.JaxprEqn) -> jx.JaxprEqn:
-        """The last operation that YNNPACK does with a reduction."""
+        """Return the last operation that YNNPACK does with a reduction."""
         while len(self.readers[eqn]) == 1:
             (reader,) = self.readers[eqn]
             large = reader.inputs[0].aval.size >= _LARGE and _is_of_library(reader)

@@ -77,7 +77,7 @@ def needed_bytes(jaxpr: jx.Jaxpr) -> int:
 
 
 def _room(buffers: Iterable[_Buffer]) -> int:
-    """The bytes that buffers take if each in turn is placed where it fits best."""
+    """Return the bytes that buffers take if each in turn is placed where it fits best."""
     placed: list[
         tuple[int, int, int, int]
     ] = []  # where each begins and ends, and from when to when
@@ -109,7 +109,7 @@ def _inlined(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
 
 
 def _size(x: jx.Atom) -> int:
-    """The bytes of an array in memory, where it begins at a multiple of 64."""
+    """Return the bytes of an array in memory, where it begins at a multiple of 64."""
     return -(-x.aval.nbytes // 64) * 64
 
 
@@ -148,7 +148,7 @@ class _Step:
 
 
 def _of_convolution(node: jx.Var | _Step) -> int:
-    """The bytes of a convolution's result; nothing for what is none."""
+    """Return the bytes of a convolution's result; nothing for what is none."""
     if not isinstance(node, _Step) or not isinstance(node.eqn.params, ConvParams):
         return 0
     return _size(node.made[0])
@@ -179,7 +179,7 @@ class _Program:
         self.read: dict[jx.Var, tuple[frozenset[jx.Var], frozenset[jx.Var]]] = {}
 
     def _reading(self, x: jx.Atom) -> tuple[frozenset[jx.Var], frozenset[jx.Var]]:
-        """The values in memory that reading an atom reads, and those of which elements move."""
+        """Return the values in memory read through an atom, and those whose elements move."""
         read = moved = frozenset[jx.Var]()
         for var in self.fusions.source(x):
             own = self.read.get(var) or (frozenset((var,)), frozenset())  # of a parameter
@@ -187,7 +187,7 @@ class _Program:
         return read, moved
 
     def _read_by(self, eqn: jx.JaxprEqn) -> tuple[frozenset[jx.Var], frozenset[jx.Var]]:
-        """The values in memory that an equation reads, and those of which it moves elements."""
+        """Return the values in memory that an equation reads, and those whose elements move."""
         none = frozenset[jx.Var]()
         pairs = [self._reading(x) for x in eqn.inputs]
         read = none.union(*[read for read, _ in pairs])
@@ -198,7 +198,7 @@ class _Program:
         return sorted(values, key=self._places.__getitem__)
 
     def _inside(self, eqn: jx.JaxprEqn) -> int:
-        """The peak of what an operation holds besides its operands and its results."""
+        """Return the peak of what an operation holds besides its operands and its results."""
         params = eqn.params
         if isinstance(params, ScanParams | WhileParams):
             return _bytes_of_loop(params.loop_body)

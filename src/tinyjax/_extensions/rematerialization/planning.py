@@ -201,7 +201,7 @@ def _cost(jaxpr: jx.Jaxpr) -> float:
 
 
 def _divided(jaxpr: jx.Jaxpr) -> list[int]:
-    """The places at which a program is divided: before which equation each block begins."""
+    """Return the places at which a program is divided: before which equation each block begins."""
     eqns = jaxpr.eqns
     last: dict[jx.Atom, int] = {x: i for i, eqn in enumerate(eqns) for x in eqn.inputs}
     last.update(dict.fromkeys(jaxpr.outs, len(eqns)))
@@ -286,7 +286,7 @@ def _iterations_again(length: int, states: int) -> int:
 
 
 def _iteration(body: jx.Jaxpr, policy: policies.Policy) -> jx.Jaxpr:
-    """A body of a loop that keeps what a policy says."""
+    """Return a body of a loop that keeps what a policy says."""
     outs = [jx.Var(x.aval) for x in body.outs]
     eqn = _checkpoint(body.in_binders, body, policy, outs, prevent_cse=False)
     return jx.Jaxpr(body.in_binders, (eqn,), eqn.out_binders)
@@ -343,13 +343,13 @@ class BudgetParams(prim.Params):
 
 
 def _called(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
-    """The program of a call that says nothing of its derivative, and of a budget inside."""
+    """Return the program of a call that says nothing of its derivative, and of a budget inside."""
     params = eqn.params
     return params.jaxpr if isinstance(params, program.JitParams | BudgetParams) else None
 
 
 def _in_parts(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
-    """A loop as several, one after the other; None for what is none, or has inputs or outputs."""
+    """Return a loop split into consecutive parts; None for other equations, or with slices."""
     params = eqn.params
     if not isinstance(params, ScanParams) or params.observer or params.checkpoints:
         return None
@@ -372,7 +372,7 @@ def _in_parts(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
 
 
 def chains(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], value: bool) -> list[Chain]:
-    """The chains that a program can be taken as: loops whole and, if there are any, in parts."""
+    """Return the chains of a program: with loops whole and, if there are any, in parts."""
     whole = Chain(jaxpr, nonzero, value)
     own = frozenset(whole.jaxpr.eqns)
     divided = program_rules.inlined(whole.jaxpr, lambda eqn: _in_parts(eqn) if eqn in own else None)
@@ -567,7 +567,7 @@ class Chain:
 
 
 def _variants(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...]) -> tuple[_Variant, ...]:
-    """The ways of doing with a block."""
+    """Return the ways of doing with a block."""
 
     def find() -> tuple[_Variant, ...]:
         first = _variant(jaxpr, nonzero)
@@ -577,7 +577,7 @@ def _variants(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...]) -> tuple[_Variant, ...
 
 
 def _derivative(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], value: bool) -> jx.Jaxpr:
-    """A program of the results, the first if it is read, and of the parameters' cotangents."""
+    """Return a program of the results, the first if it is read, and the parameters' cotangents."""
 
     def run(*args: Array) -> list[Array]:
         primals, cotangents = prim.split_list(args, len(nonzero))

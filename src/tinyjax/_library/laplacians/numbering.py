@@ -258,7 +258,7 @@ def _filled(numbers: Numbers, size: int) -> Numbers:
 
 
 def _numbers_at(x: Array, numbers: Numbers | None, i: int) -> Array:
-    """The numbers of an operand in one row, as an operand; of places, these."""
+    """Return the numbers of an operand in one row, as an operand; of places, these."""
     if not is_inexact(x.dtype):
         return x
     row = np.full(x.shape, NONE) if numbers is None else np.broadcast_to(numbers[i], x.shape)
@@ -266,7 +266,7 @@ def _numbers_at(x: Array, numbers: Numbers | None, i: int) -> Array:
 
 
 def _kept(moved: Numbers, numbers: Sequence[Numbers | None]) -> Numbers:
-    """The numbers of a result: what is none of the operands', such as a filling, is none."""
+    """Return the numbers of a result: what is none of the operands', such as a filling, is none."""
     present = np.unique(np.concatenate([n.reshape(-1) for n in numbers if n is not None]))
     return np.where(np.isin(moved, present), moved, NONE)
 

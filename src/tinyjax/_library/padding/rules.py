@@ -91,7 +91,7 @@ def _filling(
 
 
 def _least(dtype: dtypes.DType) -> Scalar:
-    """The least number in the total order of floats, in which NaN has a sign."""
+    """Return the least number in the total order of floats, in which NaN has a sign."""
     return -math.nan if dtypes.is_float(dtype) else reduce.lowest(dtype)
 
 

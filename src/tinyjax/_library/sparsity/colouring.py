@@ -102,7 +102,7 @@ def _of_columns(pattern: SparsityPattern, colours: HostArray) -> Colouring:
 
 
 def _flipped(own: Colouring, pattern: SparsityPattern, transposed: SparsityPattern) -> Colouring:
-    """The colouring of a matrix by that of its transpose."""
+    """Return the colouring of a matrix by that of its transpose."""
     m, n = pattern.shape
     order = np.argsort(transposed.columns, kind="stable")
     places = own.places[order]  # of the transpose's elements in the order of the matrix's

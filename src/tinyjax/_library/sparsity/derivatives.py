@@ -110,7 +110,7 @@ def _elements(
     colouring: Colouring,
     chunk_size: int | None,
 ) -> Array:
-    """The products, flat: sums of columns, (width, rows), and of rows, (height, columns)."""
+    """Return the products, flat: sums of columns, (width, rows), and of rows, (height, columns)."""
     outs = linearized.primals_out
     parts: list[Array] = []
     if colouring.width:

@@ -338,7 +338,7 @@ def _linked(pattern: sparsity_pattern.SparsityPattern) -> sparsity_pattern.Spars
 
 
 def _pulled_back(eqn: jx.JaxprEqn, operands: Sequence[Operand], n: int) -> list[Operand]:
-    """A map that is given by its transpose alone: its pattern is that of this one, transposed."""
+    """Return the operand of a map given by its transpose, with that one's pattern transposed."""
     params = eqn.params
     n = params.num_residuals
     residuals, tangents = operands[:n], operands[n:]
@@ -426,18 +426,18 @@ class Detected:
         return [x.aval for x in self.chosen.primals]
 
     def blocks(self) -> Any:
-        """The patterns of results by arguments, as trees of them."""
+        """Return the patterns of results by arguments, as trees of them."""
         return self.tree_of(self.block)
 
     def block(self, i: int, j: int) -> sparsity_pattern.SparsityPattern:
-        """The pattern of a result by an argument, by their numbers."""
+        """Return the pattern of a result by an argument, by their numbers."""
         row = sum(x.size for x in self.outs[:i])
         column = sum(x.size for x in self.ins[:j])
         rows = self.pattern.taken(np.arange(row, row + self.outs[i].size))
         return rows.between(column, column + self.ins[j].size)
 
     def tree_of(self, block: Callable[[int, int], Any]) -> Any:
-        """The tree of a Jacobian, with what is made of the numbers of a result and an argument."""
+        """Return the tree of a Jacobian, built from the numbers of each result and argument."""
         columns = range(len(self.ins))
         return tree.unflatten(
             self.out_tree,
@@ -525,7 +525,7 @@ def _digest(jaxprs: Sequence[jx.Jaxpr], consts: Sequence[Array]) -> bytes:
 def _chosen(
     choice: Choice, args: tuple[Any, ...], kwargs: dict[str, Any], at_point: bool
 ) -> Chosen:
-    """The call; outside of a point types stand for arrays."""
+    """Return the call; outside of a point types stand for arrays."""
     if at_point:
         chosen = Chosen(choice, args, kwargs)
         for x in chosen.primals:
@@ -538,7 +538,7 @@ def _chosen(
 def _pattern(
     linearized: Linearized, residuals: Sequence[Operand], avals: Sequence[av.ShapedArray]
 ) -> sparsity_pattern.SparsityPattern:
-    """The pattern of a tangent map, of all its results by all its arguments."""
+    """Return the pattern of a tangent map, of all its results by all its arguments."""
     n = sum(aval.size for aval in avals)
     identity, first, tangents = sparsity_pattern.identity(n), 0, []
     for aval, has in zip(avals, linearized.nonzero_in, strict=True):

@@ -282,24 +282,24 @@ def starts_of(rows: HostArray, m: int) -> HostArray:
 
 @lru_cache(maxsize=64)
 def identity(n: int) -> SparsityPattern:
-    """The pattern of an identity matrix."""
+    """Return the pattern of an identity matrix."""
     return SparsityPattern((n, n), np.arange(n + 1), np.arange(n))
 
 
 def triangle(n: int) -> SparsityPattern:
-    """The pattern of a lower triangular matrix."""
+    """Return the pattern of a lower triangular matrix."""
     starts = np.cumsum(np.arange(n + 1))
     columns = np.arange(starts[-1]) - np.repeat(starts[:-1], np.arange(1, n + 1))
     return SparsityPattern((n, n), starts, columns)
 
 
 def none(m: int, n: int) -> SparsityPattern:
-    """The pattern of zeros."""
+    """Return the pattern of zeros."""
     return SparsityPattern((m, n), np.zeros(m + 1, np.int64), np.zeros(0, np.int64))
 
 
 def of_pairs(rows: HostArray, columns: HostArray, shape: tuple[int, int]) -> SparsityPattern:
-    """The pattern of elements in any order, which may be repeated."""
+    """Return the pattern of elements in any order, which may be repeated."""
     if rows.size > 1 and (np.diff(rows) < 0).any():
         order = np.argsort(rows, kind="stable")
         columns = columns[order]
@@ -308,7 +308,7 @@ def of_pairs(rows: HostArray, columns: HostArray, shape: tuple[int, int]) -> Spa
 
 
 def picked(sources: HostArray, n: int) -> SparsityPattern:
-    """The pattern that has, in each row, one element at most: in this column, of n; -1 for none."""
+    """Return the pattern with one element at most in each row: its column, or -1 for none."""
     flat = np.ravel(sources)
     if flat.size == n and np.array_equal(flat, np.arange(n)):
         return identity(n)
@@ -317,19 +317,19 @@ def picked(sources: HostArray, n: int) -> SparsityPattern:
 
 
 def grouping(groups: HostArray, m: int) -> SparsityPattern:
-    """The pattern that adds up elements by groups, of which each has the number of its own."""
+    """Return the pattern that adds up elements by groups, given the group of each."""
     flat = np.ravel(groups)
     order = np.argsort(flat, kind="stable")
     return SparsityPattern((m, flat.size), starts_of(flat, m), order)
 
 
 def full(m: int, n: int) -> tuple[SparsityPattern, SparsityPattern]:
-    """The pattern of a matrix without zeros, as a product of two with few elements."""
+    """Return the pattern of a matrix without zeros, as a product of two with few elements."""
     return picked(np.zeros(m, np.intp), 1), grouping(np.zeros(n, np.intp), 1)
 
 
 def stacked(parts: Sequence[SparsityPattern], columns: int) -> SparsityPattern:
-    """The pattern of matrices with as many columns, one below the other."""
+    """Return the pattern of matrices with as many columns, one below the other."""
     if len(parts) == 1:
         return parts[0]
     starts, nnz = [np.zeros(1, np.intp)], 0

@@ -268,7 +268,7 @@ def _last(axes: Callable[[Any], int]) -> SparsityRule:
 
 
 def _solve(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Factors]]:
-    """Each column of the solution depends on that column of what is on the right, and on no other.
+    """Return the dependences of a solution: each column depends on that of the right side.
 
     It comes last, or from the left where ``left_side`` is false.
     """
@@ -405,7 +405,7 @@ def _dot(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Fac
 def _batch_free_contracted(
     x: Operand, batch: Sequence[int], contracted: Sequence[int]
 ) -> HostArray:
-    """The numbers of elements, with the batch axes, the free and the contracted as one each."""
+    """Return the numbers of elements with three axes: batch, free and contracted."""
     free = [i for i in range(x.aval.ndim) if i not in (*batch, *contracted)]
     shape = x.aval.shape
     sizes = [prod([shape[i] for i in axes]) for axes in (batch, free, contracted)]

@@ -37,7 +37,7 @@ class Marks:
         self._programs = programs
 
     def __call__(self, eqn: JaxprEqn) -> str:
-        """The mark of an equation; nothing for one that a rule has made up."""
+        """Return the mark of an equation; nothing for one that a rule has made up."""
         numbers = self._programs.of_eqn.get(id(eqn))
         return "" if numbers is None else f'"{numbers[0]}"'
 
@@ -173,5 +173,5 @@ def changed(
 
 
 def _size(shape: Sequence[str]) -> tuple[int, ...]:
-    """The lengths of axes, in no order and without those of one element."""
+    """Return the lengths of axes, in no order and without those of one element."""
     return tuple(sorted(int(n) for n in shape if n not in ("", "1")))

@@ -181,7 +181,7 @@ def _is_made_of_others(instruction: Instruction) -> bool:
 
 
 def _sources(instruction: Instruction, hlo: Sequence[Computation]) -> Iterator[int]:
-    """The lines of StableHLO that an instruction comes from."""
+    """Yield the lines of StableHLO that an instruction comes from."""
     has_lines = False
     if _is_made_of_others(instruction) or instruction.stablehlo is None:
         for number in instruction.calls:
@@ -214,7 +214,7 @@ def _within(hlo: Sequence[Computation]) -> dict[str, frozenset[str]]:
 
 
 def runs_of(events: Sequence[OpEvent]) -> dict[int, list[OpEvent]]:
-    """The runs of programs, by number, each with its instructions'."""
+    """Return the runs of programs, by number, each with its instructions'."""
     runs: defaultdict[int, list[OpEvent]] = defaultdict(list)
     for event in events:
         runs[event.run].append(event)
@@ -243,7 +243,7 @@ def _seconds(events: Sequence[OpEvent], within: Mapping[str, frozenset[str]]) ->
 
 
 def with_times(hlo: Sequence[Computation], times: CompiledTimes) -> tuple[Computation, ...]:
-    """The compiled program with what its instructions take."""
+    """Return the compiled program with what its instructions take."""
     seconds = times.instructions
     return compiled.changed(hlo, lambda one: attrs.evolve(one, seconds=seconds.get(one.name)))
 

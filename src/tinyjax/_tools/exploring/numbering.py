@@ -91,11 +91,11 @@ class Programs:
     of_eqn: dict[int, list[int]]
 
     def nested(self, eqn: jx.JaxprEqn) -> tuple[int, ...]:
-        """The numbers of the programs that an equation runs."""
+        """Return the numbers of the programs that an equation runs."""
         return tuple([self.of_jaxpr[id(jaxpr)] for jaxpr in programs_run(eqn)])
 
     def equations(self) -> Iterator[tuple[int, jx.JaxprEqn]]:
-        """All equations in the order of their numbers, each with its program's number."""
+        """Yield all equations in the order of their numbers, each with its program's number."""
         for i, jaxpr in enumerate(self.jaxprs):
             for eqn in jaxpr.eqns:
                 yield i, eqn
@@ -138,7 +138,7 @@ def programs_of(jaxpr: jx.Jaxpr) -> Programs:
 
 
 def _in_order(jaxpr: jx.Jaxpr) -> list[jx.Jaxpr]:
-    """A program and those nested in it, each once and before those that it runs."""
+    """Return a program and those nested in it, each once and before those that it runs."""
     ordered: list[jx.Jaxpr] = []
     seen: set[int] = {id(jaxpr)}
     pending: list[tuple[jx.Jaxpr, Iterator[jx.Jaxpr]]] = [(jaxpr, _nested(jaxpr))]
@@ -168,7 +168,7 @@ class Lines:
         self._numbers: dict[tuple[str, int], int] = {}
 
     def number(self, location: frames.Location | None) -> int | None:
-        """The number of a line; None where there is no line."""
+        """Return the number of a line; None where there is no line."""
         if location is None:
             return None
         key = (location.filename, location.lineno)
@@ -324,7 +324,7 @@ def _waiting(seen: Explored) -> list[list[Any]]:
 
 
 def _files(lines: Sequence[Line]) -> list[dict[str, Any]]:
-    """The files that lines are in: for each these lines and those around them."""
+    """Return the files that lines are in: for each these lines and those around them."""
     by_file: defaultdict[str, dict[int, int]] = defaultdict(dict)
     for i, line in enumerate(lines):
         by_file[line.file][line.number] = i

@@ -162,7 +162,7 @@ class Chosen:
         return self.unflatten(self.primals)
 
     def unflatten(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
-        """A tuple with a tree for each chosen argument."""
+        """Return a tuple with a tree for each chosen argument."""
         return tree.unflatten_arguments(self.in_tree, leaves)[0]
 
     def result(self, leaves: Sequence[Any]) -> Any:
@@ -171,14 +171,14 @@ class Chosen:
         return chosen if self.choice.several else chosen[0]
 
     def __call__(self, *values: Any) -> Any:
-        """The user's function of the chosen arguments alone."""
+        """Return the user's function of the chosen arguments alone."""
         full: list[Any] = list(self.args)
         for i, value in zip(self.choice.numbers, values, strict=True):
             full[i] = value
         return self.choice.fun(*full, **self.kwargs)
 
     def within(self, memory_budget: int) -> Callable[..., Any]:
-        """The same, whose derivative needs so many bytes at most."""
+        """Return the same, whose derivative needs so many bytes at most."""
         return within_budget(self.function, memory_budget, self.choice.name != "grad")
 
     @property

@@ -299,7 +299,7 @@ def _gradient(
     has_aux: bool,
     allow_int: bool,
 ) -> tuple[Array, Any, Any]:
-    """The value, the gradient, and the auxiliary data."""
+    """Return the value, the gradient, and the auxiliary data."""
     chosen = arguments.Chosen(choice, args, kwargs)
     chosen.check(allow_int)
     primals, budget = chosen.primals, choice.memory_budget

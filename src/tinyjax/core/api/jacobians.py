@@ -257,7 +257,7 @@ def _sums_crosswise(eqns: Sequence[jx.JaxprEqn]) -> bool:
 
 
 def _basis(arrays: Sequence[Array], total: int, last: bool) -> list[Array]:
-    """The standard basis of a list of arrays: as many directions as there are elements, stacked."""
+    """Return the standard basis of a list of arrays, stacked: a direction for each element."""
     parts: list[Array] = []
     start = 0
     for x in arrays:
@@ -272,7 +272,7 @@ def _basis(arrays: Sequence[Array], total: int, last: bool) -> list[Array]:
 
 
 def _direction(arrays: Sequence[Array], place: Array) -> list[Array]:
-    """The direction of the standard basis whose one has this place among the elements."""
+    """Return the direction of the standard basis whose one has this place among the elements."""
     parts: list[Array] = []
     start = 0
     for x in arrays:

@@ -224,7 +224,7 @@ def _mapped(
 
 
 def _argument(x: object, fun: Callable[..., Any], in_tree: tree.PyTreeDef, i: int) -> Array:
-    """An argument as an array: of what holds one in place, that."""
+    """Return an argument as an array: of what holds one in place, that."""
     holder = HOLDERS.get(type(x))
     if holder is not None and holder.is_one:
         return holder.opened(x)[0][0]

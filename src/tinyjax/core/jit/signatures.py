@@ -81,7 +81,7 @@ class StaticArguments:
         )
 
     def bind(self, fun: Callable[..., Any]) -> Callable[..., Any]:
-        """The function of the other arguments alone; itself where none is static."""
+        """Return the function of the other arguments alone; itself where none is static."""
         if not (self.positional or self.keywords):
             return fun
         static, keywords = dict(self.positional), dict(self.keywords)
@@ -133,7 +133,7 @@ _WRITTEN: Final = ("<string>", "<attrs generated", records.__file__)
 
 
 def _compared(kind: type[Any]) -> tuple[str, ...]:
-    """The fields that ``==`` compares, unless it is the user's own."""
+    """Return the fields that ``==`` compares, unless it is the user's own."""
     names = _known.get(kind)
     if names is None:
         code = getattr(kind.__eq__, "__code__", None)
@@ -176,7 +176,7 @@ class Signature:
 def make_signature(
     in_tree: tree.PyTreeDef, avals: Iterable[av.ShapedArray], static: StaticArguments
 ) -> Signature:
-    """The signature of a call that is made here."""
+    """Return the signature of a call that is made here."""
     return Signature(in_tree, tuple(avals), static, config.settings(), tr.enclosing_axes())
 
 
@@ -260,7 +260,7 @@ class Parameters:
                 )
 
     def _named(self, numbers: tuple[int, ...], names: tuple[str, ...]) -> set[str]:
-        """The names of the parameters that are meant, where they have some."""
+        """Return the names of the parameters that are meant, where they have some."""
         count = len(self._names)
         kinds = {p.kind for p in self._parameters or ()}
         least = 0 if inspect.Parameter.VAR_POSITIONAL in kinds else -count

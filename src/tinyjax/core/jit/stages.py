@@ -336,7 +336,7 @@ class Lowered(_Stage):
         return (*self.consts, *arrays, *[kept.contents for kept in self.staged.taken])
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The program's text.
+        """Return the program's text.
 
         Args:
             dialect: "stablehlo", or None for that; or "hlo": the same program as HLO, before XLA's
@@ -555,7 +555,7 @@ class Compiled(signatures.Called[..., Any], _Stage):
         return self._executable.loaded
 
     def as_text(self, *, debug_info: bool = False) -> str:
-        """The optimised HLO.
+        """Return the optimised HLO.
 
         Args:
             debug_info: whether its metadata names your lines (``source_file``, ``source_line``).

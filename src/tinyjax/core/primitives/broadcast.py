@@ -165,12 +165,12 @@ over: Final = lru_cache(maxsize=256)(ReduceParams)
 
 
 def kept_axes(ndim: int, axes: tuple[int, ...]) -> tuple[int, ...]:
-    """The axes that are not among the given ones."""
+    """Return the axes that are not among the given ones."""
     return tuple(i for i in range(ndim) if i not in axes)
 
 
 def reduced_shape(name: str, x: av.ShapedArray, axes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape without the given axes, which must be increasing."""
+    """Return the shape without the given axes, which must be increasing."""
     if any(not 0 <= a < x.ndim for a in axes) or tuple(sorted(set(axes))) != axes:
         raise errors.ShapeError(f"{name} needs increasing axes of {x.shape}, but got {axes}.")
     return tuple(n for i, n in enumerate(x.shape) if i not in axes)
@@ -256,7 +256,7 @@ def _is_known_to_xla(combine: Combine, dtype: dtypes.DType) -> bool:
 
 
 def accumulator(dtype: dtypes.DType) -> dtypes.DType:
-    """The type in which sums of a type are kept."""
+    """Return the type in which sums of a type are kept."""
     return dtypes.float32 if dtypes.is_narrow_float(dtype) else dtype
 
 
@@ -309,7 +309,7 @@ def _may_be_long(x: dtypes.HostArray | av.ShapedArray, axes: tuple[int, ...]) ->
 
 
 def _long_axis(x: dtypes.HostArray, axes: tuple[int, ...]) -> int | None:
-    """The longest axis along which NumPy would add up floats one by one.
+    """Return the longest axis along which NumPy would add up floats one by one.
 
     It adds them up in pairs, with rounding errors that hardly grow with their number, along the
     axis that lies densest in memory, and along no other.

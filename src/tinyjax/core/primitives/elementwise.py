@@ -57,7 +57,7 @@ T = TypeVar("T")
 
 
 def _constant(x: Array, value: float) -> Array:
-    """An operand of a formula; zeros, which may be all there is of a derivative, are made anew."""
+    """Return an operand of a formula; zeros are made anew, since they may be a whole derivative."""
     entry = met_splats.get((value, type(value), x.aval))
     if entry is not None:
         return entry
@@ -148,7 +148,7 @@ def _remainder(x: HostArray, y: HostArray) -> HostArray:
 
 
 def _by_safe_divisor(hlo: str, of_zero: Callable[[Lowering, Value], Value]) -> families.HloFormula:
-    """A division that divides no integer by zero: XLA dies where it folds one of constants.
+    """Return a division that divides no integer by zero: XLA dies where it folds one of constants.
 
     Args:
         hlo: the operation.
@@ -296,7 +296,7 @@ def _by_parts(
 
 
 def _times_zero(x: Array, zero: Array) -> Array:
-    """A product with zero, whose sign counts; it is zero though ``x`` may be infinite."""
+    """Return a product with zero, whose sign counts; it is zero though ``x`` may be infinite."""
     return mul(sign(x), zero)
 
 
@@ -940,7 +940,7 @@ def _ordered(x: HostArray) -> HostArray:
 
 
 def _total(direction: str, impl: Callable[[HostArray, HostArray], HostArray]) -> Elementwise:
-    """A comparison in the total order of floats, in which -0.0 is before 0.0 and NaN is equal."""
+    """Return a comparison in the total order of floats: -0.0 is before 0.0, NaN equals NaN."""
 
     def compare(b: Lowering, x: Value, y: Value) -> Value:
         is_narrow = dtypes.kind(x.dtype) == "f" and x.dtype.itemsize == 1

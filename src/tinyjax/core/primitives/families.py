@@ -163,7 +163,7 @@ def type_rule(
 
 
 def elementwise_type(name: str, avals: prim.Avals, kinds: str) -> ShapedArray:
-    """The common type of operands that must have one shape and dtype.
+    """Return the common type of operands that must have one shape and dtype.
 
     Raises:
         ShapeError: the shapes differ.

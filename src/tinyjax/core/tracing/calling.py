@@ -172,7 +172,7 @@ def _argument_at(fun: Callable[..., Any], path: tree.KeyPath, static: Collection
 
 
 def parameter_name(fun: Callable[..., Any], index: int) -> str:
-    """The name of a function's positional parameter, or its number where it has no name."""
+    """Return the name of a function's positional parameter, or its number where it has no name."""
     try:
         parameters = list(inspect.signature(fun).parameters.values())
     except (TypeError, ValueError, RecursionError):  # the last of what it would show as none
@@ -250,7 +250,7 @@ def as_avals(
 def _aval_of_other(
     x: Any, fun: Callable[..., Any], in_tree: PyTreeDef, position: int, static: Collection[int]
 ) -> av.ShapedArray:
-    """The type of a leaf of another class; to have a shape and a dtype is enough."""
+    """Return the type of a leaf of another class; to have a shape and a dtype is enough."""
     if (
         not isinstance(x, np.ndarray | np.generic)
         and type(x) not in HOLDERS

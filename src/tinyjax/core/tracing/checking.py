@@ -109,7 +109,7 @@ def _suggest_argument(
 
 
 def _items(values: Any, what: str) -> tuple[object, ...]:
-    """The items of what is no tuple, such as a set or the values of a dict; NumPy's as Python's."""
+    """Return the items of a container other than a tuple, with NumPy's numbers as Python's."""
     numbers = (np.generic, ConcreteArray)
     items = items_of(values, what)
     return tuple([x.item() if isinstance(x, numbers) and not x.shape else x for x in items])
@@ -121,7 +121,7 @@ def _asks_for_sequence(hint: Any) -> bool:
 
 
 def _positional(code: CodeType) -> tuple[str, ...]:
-    """The names of positional parameters; ``inspect.signature`` takes ten times as long."""
+    """Return the names of positional parameters; ``inspect.signature`` takes ten times as long."""
     has_rest = code.co_flags & inspect.CO_VARARGS
     rest = code.co_argcount + code.co_kwonlyargcount
     return (*code.co_varnames[: code.co_argcount], *code.co_varnames[rest : rest + bool(has_rest)])
@@ -200,7 +200,7 @@ def explain(
 def _given(
     fun: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]
 ) -> Iterator[tuple[str, object]]:
-    """The arguments of a call by name; none where the call does not fit the function."""
+    """Yield the arguments of a call by name; none where the call does not fit the function."""
     signature = inspect.signature(fun)
     try:
         bound = signature.bind(*args, **kwargs)
@@ -234,7 +234,7 @@ def _is_deep(value: object) -> bool:
 
 
 def _test_of(hint: Any) -> Test:
-    """A cheap test that accepts nothing of another type; it may reject what typeguard accepts."""
+    """Return a cheap sufficient test of a type; typeguard may accept what it rejects."""
     origin = get_origin(hint)
     if hint is Any or isinstance(hint, TypeVar):
         return lambda _: True
@@ -306,7 +306,7 @@ _ARRAY_LIKE: Final = ("Array", "ndarray", "generic", "bool", "int", "float", "co
 
 
 def _readable(hint: Any) -> str:
-    """An annotation as a user reads it."""
+    """Return an annotation as a user reads it."""
     origin = get_origin(hint)
     if origin in (Union, UnionType):
         # the ellipsis represents an argument that is not given

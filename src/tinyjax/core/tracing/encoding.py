@@ -142,7 +142,7 @@ def _text(tag: bytes, text: str) -> bytes:
 
 
 def _token(value: object) -> bytes:
-    """A function has no structure to encode: it is itself, and only in this process."""
+    """Return the identity of a function, which has no structure to encode, in this process."""
     if not callable(value):
         raise errors.ArgumentError(
             f"a primitive's parameter holds a {type(value).__name__}, which has no structural "

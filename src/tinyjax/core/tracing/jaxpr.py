@@ -783,7 +783,7 @@ _NO_EFFECTS: Final = Effects(any=False, ordered=False)
 
 
 def effects_of(eqn: JaxprEqn) -> Effects:
-    """The effects of an equation, those of the programs in its parameters included."""
+    """Return the effects of an equation, those of the programs in its parameters included."""
     own, programs = eqn.primitive.effectful, subjaxprs(eqn.params)
     if not (own or programs):
         return _NO_EFFECTS
@@ -795,7 +795,7 @@ def effects_of(eqn: JaxprEqn) -> Effects:
 
 
 def effects(jaxpr: Jaxpr) -> Effects:
-    """The effects of a program."""
+    """Return the effects of a program."""
 
     def find() -> Effects:
         effects = [effects_of(eqn) for eqn in jaxpr.eqns]
@@ -944,7 +944,7 @@ def _eqn_lines(eqn: JaxprEqn, names: _Names, style: _Style) -> list[str]:
 
 
 def _programs(eqn: JaxprEqn) -> Iterator[tuple[str, Jaxpr]]:
-    """The programs in an equation's parameters, with their names."""
+    """Yield the programs in an equation's parameters, with their names."""
     for name in records.field_names(type(eqn.params)):
         value = getattr(eqn.params, name)
         if isinstance(value, Jaxpr):
@@ -959,7 +959,7 @@ def _are_programs(value: object) -> bool:
 
 
 def _eqn_head(eqn: JaxprEqn, names: _Names, style: _Style) -> str:
-    """An equation without the programs in its parameters."""
+    """Return an equation without the programs in its parameters."""
     inputs = " ".join(_atom(names, x) for x in eqn.inputs)
     binders = " ".join(_binder(names, v, style) for v in eqn.out_binders)
     fields = [field for field in records.fields(type(eqn.params)) if field.repr]

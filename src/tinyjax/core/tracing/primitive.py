@@ -238,7 +238,7 @@ class Params(records.Record):
     # as a dict work; an abstract class for it would slow down the loading of each class.
 
     def keys(self) -> tuple[str, ...]:
-        """The names of the parameters.
+        """Return the names of the parameters.
 
         Example:
             >>> import attrs
@@ -252,7 +252,7 @@ class Params(records.Record):
         return records.field_names(type(self))
 
     def values(self) -> tuple[Any, ...]:
-        """The values of the parameters, in the order of their names.
+        """Return the values of the parameters, in the order of their names.
 
         Example:
             >>> import attrs
@@ -266,7 +266,7 @@ class Params(records.Record):
         return tuple([self[name] for name in self.keys()])
 
     def items(self) -> tuple[tuple[str, Any], ...]:
-        """The names with the values.
+        """Return the names with the values.
 
         Example:
             >>> import attrs
@@ -1052,7 +1052,7 @@ def nonzeros(tangents: Tangents) -> tuple[bool, ...]:
 
 
 def present(tangents: Tangents) -> list[Array]:
-    """The tangents that are there."""
+    """Return the tangents that are there."""
     return [*filter(_is_there, tangents)]
 
 
@@ -1081,7 +1081,7 @@ def are_undefined(operands: Operands) -> tuple[bool, ...]:
 
 
 def defined(operands: Operands) -> list[Array]:
-    """The operands of a transposition that have a value."""
+    """Return the operands of a transposition that have a value."""
     return [x for x in operands if not isinstance(x, UndefinedPrimal)]
 
 

@@ -218,7 +218,7 @@ def independent_part(eqn: jx.JaxprEqn, atoms: Set[jx.Atom]) -> jx.JaxprEqn | Non
 
 
 def dependent_results(eqn: jx.JaxprEqn, on: Collection[jx.Atom]) -> Sequence[jx.Var]:
-    """The results of an equation that depend on some atoms, of which it has one as an operand."""
+    """Return the results of an equation that depend on some of its operands."""
     rules, results = eqn.primitive.rules.extensions, eqn.out_binders
     if len(results) == 1 or not (DEPENDENCE in rules or CALLED in rules):
         return results
@@ -355,7 +355,7 @@ def dce(jaxpr: jx.Jaxpr, used: Sequence[bool] | None = None) -> jx.Jaxpr:
 
 
 def prune_eqn(eqn: jx.JaxprEqn, used: tuple[bool, ...]) -> jx.JaxprEqn:
-    """An equation without the results not used, where it can do without; others may need them."""
+    """Return an equation without unused results, where its primitive can drop them."""
     rules = eqn.primitive.rules.extensions
     if PRUNE in rules:
         return eqn.primitive.rule(PRUNE)(eqn, used)
@@ -372,7 +372,7 @@ def prune_eqn(eqn: jx.JaxprEqn, used: tuple[bool, ...]) -> jx.JaxprEqn:
 
 
 def prune_results(jaxpr: jx.Jaxpr, used: tuple[bool, ...]) -> tuple[jx.Jaxpr, tuple[bool, ...]]:
-    """A program without the results not used; and which of its parameters, all there, it needs."""
+    """Return a program without unused results, and the mask of the parameters that it needs."""
 
     def make() -> tuple[jx.Jaxpr, tuple[bool, ...]]:
         pruned = dce(jx.Jaxpr(jaxpr.in_binders, jaxpr.eqns, prim.marked(jaxpr.outs, used)))
@@ -383,7 +383,7 @@ def prune_results(jaxpr: jx.Jaxpr, used: tuple[bool, ...]) -> tuple[jx.Jaxpr, tu
 
 
 def shorten(jaxpr: jx.Jaxpr, used: tuple[bool, ...], needed: tuple[bool, ...]) -> jx.Jaxpr:
-    """The program of ``prune_results`` with some of its parameters, those it needs among them."""
+    """Return the program of ``prune_results`` with these parameters, which include all it needs."""
 
     def make() -> jx.Jaxpr:
         pruned, _ = prune_results(jaxpr, used)

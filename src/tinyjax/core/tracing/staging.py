@@ -461,7 +461,7 @@ def transposed_source(source: Source | None, line: Source | None) -> Source | No
 
 
 def extend(jaxpr: Jaxpr, fun: Callable[..., Sequence[Array]]) -> Jaxpr:
-    """A program followed by a function of its results, which closes over nothing but scalars.
+    """Return a program followed by a function of its results, which may close over scalars only.
 
     Only the function is recorded; the program's equations are taken as they are.
     """

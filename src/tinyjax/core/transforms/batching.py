@@ -94,7 +94,7 @@ class BatchTracer(Tracer):
 
 
 def unbatched_aval(aval: ShapedArray, axis: int) -> ShapedArray:
-    """The type without its batch axis."""
+    """Return the type without its batch axis."""
     if axis == 0:  # nearly always
         return aval.row()
     return aval.removed(axis)
@@ -103,7 +103,7 @@ def unbatched_aval(aval: ShapedArray, axis: int) -> ShapedArray:
 def batched_aval(
     aval: ShapedArray, axis: BatchAxis, size: int, divided: tuple[str, ...] = ()
 ) -> ShapedArray:
-    """The type with a batch axis inserted; without one for None."""
+    """Return the type with a batch axis inserted; without one for None."""
     return aval if axis is None else aval.inserted(axis, size, divided)
 
 
@@ -298,12 +298,12 @@ def batch_jaxpr(
 
 
 def of_all(mapped: MappedAxis) -> MappedAxis:
-    """The axis, with all its examples."""
+    """Return the axis, with all its examples."""
     return mapped if mapped.taking_part is None else attrs.evolve(mapped, taking_part=None)
 
 
 def axis_names(jaxpr: Jaxpr) -> frozenset[Hashable]:
-    """The names of the axes that the collectives in a jaxpr are over."""
+    """Return the names of the axes that the collectives in a jaxpr are over."""
 
     def find() -> frozenset[Hashable]:
         names: set[Hashable] = set()

@@ -77,7 +77,7 @@ class LinearTrace(Recorder):
 
 
 def linear_trace(fun: Callable[..., object] | None = None) -> LinearTrace:
-    """A recorder of tangents under the current trace."""
+    """Return a recorder of tangents under the current trace."""
     parent = current_trace()
     trace: LinearTrace = (parent.machine.linear or LinearTrace)(parent, fun)
     return trace

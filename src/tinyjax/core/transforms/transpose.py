@@ -222,7 +222,7 @@ def _choices(transposer: Transposer, totals: dict[Atom, Array], rule: ApplyTrans
 def _seeds(
     outs: Sequence[Atom], known: Mapping[Var, Array], cotangents: Sequence[Tangent]
 ) -> tuple[dict[Atom, Array], set[Atom]]:
-    """The cotangents of linear variables that are results, and those variables that have none."""
+    """Return the cotangents of linear variables among the results, and the variables without."""
     totals: dict[Atom, Array] = {}
     unreached: set[Atom] = set()
     for atom, cotangent in zip(outs, cotangents, strict=True):

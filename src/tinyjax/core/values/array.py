@@ -205,7 +205,7 @@ class Array(_Methods):
         raise NotImplementedError
 
     def concrete(self, purpose: str) -> HostArray:
-        """The data on the host; raises where only the type is known. ``purpose`` says what for.
+        """Return the data on the host; raise where only the type is known, naming ``purpose``.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -323,7 +323,7 @@ class Array(_Methods):
         return True
 
     def devices(self) -> set[Device]:
-        """The devices that hold the array.
+        """Return the devices that hold the array.
 
         Example:
             >>> import tinyjax, tinyjax.numpy as jnp
@@ -333,7 +333,7 @@ class Array(_Methods):
         return {first_device()}
 
     def platform(self) -> str:
-        """The platform of these devices: "cpu" or "gpu".
+        """Return the platform of these devices: "cpu" or "gpu".
 
         Example:
             >>> import tinyjax.numpy as jnp

@@ -63,19 +63,19 @@ class Where(ABC):
 
     @abstractmethod
     def inserted(self, axis: int, ndim: int, names: tuple[str, ...]) -> Where:
-        """The same with one more axis of the array, divided over some axes of the mesh."""
+        """Return the same with one more axis of the array, divided over some axes of the mesh."""
 
     @abstractmethod
     def removed(self, axis: int, ndim: int) -> Where:
-        """The same without an axis of the array."""
+        """Return the same without an axis of the array."""
 
     @abstractmethod
     def cotangent(self) -> Where:
-        """The same of a cotangent of the value."""
+        """Return the same of a cotangent of the value."""
 
     @abstractmethod
     def of_number(self) -> Where | None:
-        """The same of one number, other than zero, in all places of an array."""
+        """Return the same of one number, other than zero, in all places of an array."""
 
     @property
     @abstractmethod
@@ -84,7 +84,7 @@ class Where(ABC):
 
     @abstractmethod
     def mapped_over(self, args: Sequence[Any], axes: Sequence[int | None]) -> tuple[str, ...]:
-        """The axes of the mesh over which an axis of arguments is divided that is mapped over.
+        """Return the axes of the mesh that divide the mapped axis of arguments.
 
         Args:
             args: the arguments, of whose types one has this.
@@ -111,7 +111,7 @@ class Where(ABC):
 
     @abstractmethod
     def shown(self, dtype: str, lengths: Sequence[str]) -> str:
-        """The type as text, of the dtype's name and the lengths of the axes."""
+        """Return the type as text, of the dtype's name and the lengths of the axes."""
 
     @property
     @abstractmethod
@@ -220,7 +220,7 @@ class ShapedArray:
     manual_axis_type = mat
 
     def at(self, where: Where | None) -> ShapedArray:
-        """The same type that says something else of several devices.
+        """Return the same type that says something else of several devices.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -260,7 +260,7 @@ class ShapedArray:
     # Types made of it
 
     def strip_weak(self) -> ShapedArray:
-        """The same type without weakness.
+        """Return the same type without weakness.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -273,7 +273,7 @@ class ShapedArray:
         return ShapedArray(self.shape, self.dtype, False, self.where)
 
     def with_shape(self, shape: tuple[int, ...]) -> ShapedArray:
-        """The type of values of another shape, of which it does not say how they lie.
+        """Return the type of values of another shape, of which it does not say how they lie.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -305,7 +305,7 @@ class ShapedArray:
         return shaped.with_dtype(self.dtype if dtype is None else dtype, weak)
 
     def inserted(self, axis: int, length: int, names: tuple[str, ...] = ()) -> ShapedArray:
-        """The type of so many values of this type along a new axis.
+        """Return the type of so many values of this type along a new axis.
 
         Args:
             axis: where it comes.
@@ -324,7 +324,7 @@ class ShapedArray:
         return ShapedArray(shape, self.dtype, self.weak_type, where)
 
     def removed(self, axis: int) -> ShapedArray:
-        """The type of what an axis counts.
+        """Return the type of what an axis counts.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -337,7 +337,7 @@ class ShapedArray:
         return ShapedArray(shape, self.dtype, self.weak_type, where)
 
     def stacked(self, length: int) -> ShapedArray:
-        """The type of so many values of this type along a new first axis.
+        """Return the type of so many values of this type along a new first axis.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -348,7 +348,7 @@ class ShapedArray:
         return _stacked(self, length)
 
     def row(self) -> ShapedArray:
-        """The type of what the first axis counts.
+        """Return the type of what the first axis counts.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -370,7 +370,7 @@ class ShapedArray:
         return ShapedArray(self.shape, dtype, weak_type, self.where)
 
     def tangent(self) -> ShapedArray:
-        """The type of a tangent of this value: itself, or float0 where there is no derivative.
+        """Return the type of a tangent: itself, or float0 where there is no derivative.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -383,7 +383,7 @@ class ShapedArray:
         return ShapedArray(self.shape, float0, False, self.where)
 
     def cotangent(self) -> ShapedArray:
-        """The type of a cotangent of this value, which is of an inexact dtype.
+        """Return the type of a cotangent of this value, which is of an inexact dtype.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -394,7 +394,7 @@ class ShapedArray:
         return self if self.where is None else self.at(self.where.cotangent())
 
     def to_tangent_aval(self) -> ShapedArray:
-        """The same as ``tangent``, by JAX's name.
+        """Return the same as ``tangent``, by JAX's name.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -405,7 +405,7 @@ class ShapedArray:
         return self.tangent()
 
     def at_least_vspace(self) -> ShapedArray:
-        """The same as ``tangent``, by an older name of JAX's.
+        """Return the same as ``tangent``, by an older name of JAX's.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -416,7 +416,7 @@ class ShapedArray:
         return self.tangent()
 
     def lo_ty(self) -> list[ShapedArray]:
-        """The types of what values of this type are made of: itself, as it is an array's.
+        """Return the types of what values of this type are made of: itself, as it is an array's.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -438,7 +438,7 @@ class ShapedArray:
         return [hi_val]
 
     def raise_val(self, lo_val: T) -> T:
-        """A value of this type, of what it is made of.
+        """Return a value of this type, of what it is made of.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -449,7 +449,7 @@ class ShapedArray:
         return lo_val
 
     def normalize(self) -> ShapedArray:
-        """The same as ``strip_weak``, by JAX's name.
+        """Return the same as ``strip_weak``, by JAX's name.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -459,7 +459,7 @@ class ShapedArray:
         return self.strip_weak()
 
     def str_short(self, short_dtypes: bool = False) -> str:
-        """The type as text, ``float32[3]``; as ``f32[3]`` with short names of dtypes.
+        """Return the type as text, ``float32[3]``; as ``f32[3]`` with short names of dtypes.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -507,12 +507,12 @@ def _row(aval: ShapedArray) -> ShapedArray:
 
 
 def stacked(avals: Iterable[ShapedArray], length: int) -> list[ShapedArray]:
-    """The types of so many values of each type along a new first axis."""
+    """Return the types of so many values of each type along a new first axis."""
     return [*map(_stacked, avals, repeat(length))]
 
 
 def rows(avals: Iterable[ShapedArray]) -> list[ShapedArray]:
-    """The types of what the first axes count."""
+    """Return the types of what the first axes count."""
     return [*map(_row, avals)]
 
 

@@ -408,7 +408,7 @@ def as_number(x: HostArray) -> HostArray:
 
 
 def given_number(x: ConcreteArray) -> HostArray:
-    """The data of an array; where it was made of a Python number, that number before rounding.
+    """Return the data of an array, or the Python number before rounding that it was made of.
 
     ``0.1`` beside a float64 is float64's 0.1, and not what is left of it in the default float.
     """

@@ -123,7 +123,7 @@ def result_handler(aval: av.ShapedArray, sharding: XlaSharding) -> ResultHandler
 
 
 def physical(aval: av.ShapedArray) -> av.ShapedArray:
-    """The type as which XLA holds values of a type."""
+    """Return the type as which XLA holds values of a type."""
     dtype = dtypes.PHYSICAL.get(aval.dtype)
     return aval if dtype is None else aval.with_dtype(dtype, aval.weak_type)
 

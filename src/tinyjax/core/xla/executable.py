@@ -171,7 +171,7 @@ class DeviceExecutable(Executable):
         return buffer
 
     def executing(self) -> Execute:
-        """The function that runs the program under the settings in force."""
+        """Return the function that runs the program under the settings in force."""
         if not config.settings().interruptible:
             return self.execute
         return threads.interruptible(self.execute)

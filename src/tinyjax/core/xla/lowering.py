@@ -232,7 +232,7 @@ class _Flattening:
         return atoms
 
     def _number(self, x: jx.Atom) -> int:
-        """The number of a variable, or of what a view shows; -1 for what has none."""
+        """Return the number of a variable, or of what a view shows; -1 for what has none."""
         view = self._views.get(x)
         return self._numbers.get(x if view is None else view.inputs[0], -1)
 
@@ -323,7 +323,7 @@ def _list_choice(
 
 
 def _written(steps: Sequence[jx.JaxprEqn | _Step], outs: Iterable[jx.Atom]) -> list[jx.JaxprEqn]:
-    """The equations for steps, without what is not used; every step returns what later ones use."""
+    """Return the equations for live steps; every step passes on the values that later ones use."""
     live = {x for x in outs if isinstance(x, jx.Var)}
     eqns: list[jx.JaxprEqn] = []
     for step in reversed(steps):

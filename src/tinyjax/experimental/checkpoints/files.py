@@ -113,12 +113,12 @@ def safetensors() -> ModuleType:
 
 
 def data_folder(folder: Path, version: str) -> Path:
-    """The folder of a version."""
+    """Return the folder of a version."""
     return folder / f"data-{version}"
 
 
 def other_versions(folder: Path, version: str) -> list[Path]:
-    """The folders of all versions but one: older ones, and those that were never finished."""
+    """Return the folders of all versions but one: older and unfinished ones."""
     matches = [(_DATA.fullmatch(other.name), other) for other in folder.iterdir()]
     return [other for match, other in matches if match and match[1] != version]
 
@@ -558,7 +558,7 @@ def _snapshot(saved: Any, *, copy: bool) -> tuple[dict[str, av.ShapeDtypeStruct]
 
 
 def _parts(array: Array) -> Iterator[tuple[Start, dtypes.HostArray]]:
-    """The parts of an array that this process writes: of several copies the first."""
+    """Yield the parts of an array that this process writes: of several copies the first."""
     if array.is_fully_addressable and devices.group().process_index:
         return  # all processes have the same
     if not isinstance(array, sharded_array.ShardedArray):

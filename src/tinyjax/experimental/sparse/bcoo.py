@@ -647,7 +647,7 @@ class BCOO(JAXSparse):
         return product if self.ndim == 1 else jnp.moveaxis(product, 0, -1)
 
     def _contracted(self, dense: Array) -> Array:
-        """The sum over the last axis of this, and the first of the other."""
+        """Return the sum over the last axis of this, and the first of the other."""
         rows, columns = self.indices[:, :-1], self.indices[:, -1]
         column = self.data.reshape(self.nse, *(1,) * (dense.ndim - 1))
         terms = column * dense.at[columns].get(mode="fill", fill_value=0)

@@ -99,7 +99,7 @@ class Activity:
         return {v for v in members if self.ranks is not None and self.ranks.has_derivative(v)}
 
     def _read_at_once(self, aliases: Aliases) -> set[ir.Variable]:
-        """The items of arrays that are only read, and before anything is changed.
+        """Return the items of arrays that are only read, and before anything is changed.
 
         They are values as others are, whether or not they are views.
         """
@@ -150,7 +150,7 @@ class Activity:
         return self._active([atom for argument, atom in passed if self.active(argument)])
 
     def rule(self, call: ir.Call) -> registry.Rule | None:
-        """The rule of a call, if its function has one that takes these arguments."""
+        """Return the rule of a call, if its function has one that takes these arguments."""
         if not isinstance(call.function, ir.Constant):
             return None
         names = tuple([name for name, _ in call.keywords])
@@ -180,7 +180,7 @@ class Activity:
         return registry.places(statement.function, len(call.args), names, here)
 
     def back_of(self, variable: ir.Variable) -> ir.Variable:
-        """The variable that holds the pullback of the call that defines another one."""
+        """Return the variable that holds the pullback of the call that defines another one."""
         if variable not in self._backs:
             name = f"back_of_{variable.name}" if variable.name else "back"
             self._backs[variable] = ir.Variable(0, name)

@@ -175,7 +175,7 @@ def _copies(function: Any) -> bool:
 
 
 def _arrays(program: ir.IR, arguments: tuple[Kind, ...]) -> dict[ir.Atom, bool]:
-    """The variables that are certainly arrays or numbers, or methods of these that copy."""
+    """Return the variables that are certainly arrays or numbers, or methods of these that copy."""
 
     def of_call(call: ir.Call, operands: list[bool]) -> bool:
         function, (of_function, *args) = ir.value_of(call.function), operands

@@ -50,7 +50,7 @@ def chosen(x: Any, mask: Any, other: Any) -> Any:
 
 @registry.adjoint_of(chosen)
 def chosen_adjoint(ct: Any, y: Any, x: Any, mask: Any, other: Any) -> Any:
-    """The derivative of chosen."""
+    """Return the cotangents of the arguments of chosen."""
     return cotangents.reduce_to(cotangents.taken(ct, y, mask), x), None, None
 
 

@@ -35,7 +35,7 @@ def _is_record(x: Any) -> bool:
 
 
 def opened(x: Any, outer: tuple[Any, ...] = ()) -> Any:
-    """The values that a function closes over, by name; anything without derivatives as it is.
+    """Return the closed-over values of a function by name; return other values unchanged.
 
     Args:
         x: a function, or any other value.
@@ -58,7 +58,7 @@ def opened(x: Any, outer: tuple[Any, ...] = ()) -> Any:
 
 
 def closed(x: Any, values: Any) -> Any:
-    """A function like ``x`` that closes over ``values``, which ``opened`` has made of it."""
+    """Return a function like ``x`` that closes over ``values``, which ``opened`` has made of it."""
     if not (isinstance(values, dict) and (is_closure(x) or _is_record(x))):
         return values
     inner = {name: tree.map(closed, value, values[name]) for name, value in _values(x).items()}
@@ -101,7 +101,7 @@ def _content(cell: CellType) -> Any:
 
 
 def _defaults(fun: FunctionType) -> dict[str, Any]:
-    """The defaults of parameters, those by keyword only aside."""
+    """Return the defaults of parameters, those by keyword only aside."""
     defaults = fun.__defaults__ or ()
     return dict(zip(runtime.optional_names(fun.__code__, len(defaults)), defaults, strict=True))
 

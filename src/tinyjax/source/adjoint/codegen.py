@@ -97,7 +97,7 @@ def adjoint_text(adjoint: differentiate.Adjoint, fun: FunctionType, values: tupl
 
 
 def _returned(program: ir.IR) -> list[tuple[ir.Atom, ...]]:
-    """The items of the tuples that a program returns."""
+    """Return the items of the tuples that a program returns."""
     statements = program.statements
     tuples = {s.variable: s.call.args for s in statements if s.function is runtime.make_tuple}
     values = [block.returned for block in program.blocks]
@@ -105,7 +105,7 @@ def _returned(program: ir.IR) -> list[tuple[ir.Atom, ...]]:
 
 
 def _cotangents(adjoint: differentiate.Adjoint, fun: FunctionType, values: tuple[Any, ...]) -> str:
-    """The type of what the pullback returns."""
+    """Return the type of what the pullback returns."""
     returned = _returned(adjoint.pullback)
     if len(returned) != 1:
         return names.ANY
@@ -114,7 +114,7 @@ def _cotangents(adjoint: differentiate.Adjoint, fun: FunctionType, values: tuple
 
 
 def _cotangent(atom: ir.Atom, argument: Any) -> str:
-    """The type of the cotangent of an argument."""
+    """Return the type of the cotangent of an argument."""
     if isinstance(atom, ir.Constant) and atom.value is None:
         return "None"
     if kind_of(argument) is Kind.FLOAT:
@@ -124,7 +124,7 @@ def _cotangent(atom: ir.Atom, argument: Any) -> str:
 
 
 def _stack_type(forward: names.Annotations) -> str:
-    """The type of what a program without branches keeps."""
+    """Return the type of what a program without branches keeps."""
     if len(forward.ir.blocks) > 1:
         return names.ANY
     calls = {s.variable: s.call for s in forward.ir.blocks[0].statements}
@@ -141,7 +141,7 @@ _LONGEST: Final = 80
 
 
 def _tuple_of(types: Sequence[str]) -> str:
-    """The type of a tuple, in short where it has many items."""
+    """Return the type of a tuple, in short where it has many items."""
     text = f"tuple[{', '.join(types)}]"
     return text if len(text) <= _LONGEST else "tuple[Any, ...]"
 

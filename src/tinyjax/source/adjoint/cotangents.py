@@ -21,7 +21,7 @@ from tinyjax.core.values import Array
 
 
 def accumulate(x: Any, y: Any) -> Any:
-    """The sum of two cotangents of one value."""
+    """Return the sum of two cotangents of one value."""
     if x is None:
         return y
     if y is None:
@@ -64,7 +64,7 @@ def taken(ct: Any, like: Any, mask: Any) -> Any:
 
 
 def fitted(mask: Any, shape: tuple[int, ...]) -> Any:
-    """A mask of elements of a shape, of those that are repeated if it holds for one of them."""
+    """Return a mask for a shape; a broadcast element is selected if one of its copies is."""
     if np.shape(mask) == shape:
         return mask
     whole = broadcast_like(mask, np.broadcast_shapes(np.shape(mask), shape))
@@ -96,7 +96,7 @@ _ONE: Final = np.float64(1)
 
 
 def one_like(y: Any) -> Any:
-    """The cotangent to start from: one, of the type of a scalar result.
+    """Return the cotangent to start from: one, of the type of a scalar result.
 
     Raises:
         DifferentiationError: the result is not a real scalar.
@@ -133,14 +133,14 @@ def is_record(x: Any) -> bool:
 
 
 def field_names(kind: type) -> tuple[str, ...]:
-    """The names of the fields of an attrs class or a dataclass."""
+    """Return the names of the fields of an attrs class or a dataclass."""
     if records.has_fields(kind):
         return records.field_names(kind)
     return tuple(getattr(kind, "__dataclass_fields__"))  # noqa: B009 - typeshed's is an instance's
 
 
 def with_fields(x: Any, values: dict[str, Any]) -> Any:
-    """A copy of an object that has other values in its fields, and is not constructed anew."""
+    """Return a copy of an object with other values in its fields, without its constructor."""
     record = copy.copy(x)
     for name, value in values.items():
         object.__setattr__(record, name, value)
@@ -148,7 +148,7 @@ def with_fields(x: Any, values: dict[str, Any]) -> Any:
 
 
 def gradient_like(ct: Any, x: Any) -> Any:
-    """A cotangent as the user gets it: of the structure and the type of the argument."""
+    """Return a cotangent as the user gets it: of the structure and the type of the argument."""
     if type(ct) is type(x) is np.ndarray and ct.shape == x.shape and ct.dtype == x.dtype:
         return ct.copy()  # it may be a view, or the cotangent of something else too
     if isinstance(x, (np.ndarray, np.generic, Array)) and not dtypes.is_inexact(x.dtype):

@@ -180,7 +180,7 @@ class Cotangents:
     local: Callable[[ir.Atom], ir.Atom] | None = None
 
     def atom(self, v: ir.Variable) -> ir.Atom:
-        """The cotangent of a variable: zero, if there was none."""
+        """Return the cotangent of a variable: zero, if there was none."""
         if v in self.found:
             return self.found[v].atom
         return ZERO if self.activity.kind(v) is Kind.FLOAT else ir.NONE
@@ -262,7 +262,7 @@ class ReverseBlock:
         return rest
 
     def gradient(self, parameter: ir.Variable) -> ir.Atom:
-        """The cotangent of a parameter that the pullback returns."""
+        """Return the cotangent of a parameter that the pullback returns."""
         ct = self.cotangents.found.get(parameter)
         if ct is None:
             return ir.NONE
@@ -291,7 +291,7 @@ class ReverseBlock:
         return rest
 
     def handed_back(self, writer: BlockWriter, source: int) -> list[ir.Atom]:
-        """The cotangents that the reverse of a block before this one takes."""
+        """Return the cotangents that the reverse of a block before this one takes."""
         activity, found = self.activity, self.cotangents.found
         branches = activity.ir.blocks[source].branches
         passed = activity.ir.passed(next(b for b in branches if b.target == self.index))
@@ -304,7 +304,7 @@ class ReverseBlock:
     # One statement
 
     def local(self, atom: ir.Atom) -> ir.Atom:
-        """A value of the forward program, which is kept for here."""
+        """Return a value of the forward program, which is kept for here."""
         if isinstance(atom, ir.Constant):
             return atom
         if atom not in self.residuals:
@@ -449,7 +449,7 @@ class ReverseBlock:
         self.distribute(parts, [(1, index)])
 
     def withdrawn(self, statement: ir.Statement, ct: Cotangent) -> Cotangent:
-        """The cotangent of a result, with what is in the shadows of its arrays."""
+        """Return the cotangent of a result, with what is in the shadows of its arrays."""
         operands = [self.local(x) for x in statement.call.args if isinstance(x, ir.Variable)]
         y, name = self.local(statement.variable), cotangent_name(statement.variable)
         parts = (ir.function(shadows.withdraw), (ct.atom, y, *operands))

@@ -127,7 +127,7 @@ def _of_dtype(dtype: np.dtype[Any]) -> Kind:
 
 
 def _of_function(fun: FunctionType) -> Kind:
-    """A function has a derivative where it closes over anything, or has defaults that have one."""
+    """Return the kind of a function: active if it has closed-over values or active defaults."""
     if not fun.__closure__ and fun.__defaults__ is None and fun.__kwdefaults__ is None:
         return _INERT
     defaults = (*(fun.__defaults__ or ()), *(fun.__kwdefaults__ or {}).values())
@@ -141,7 +141,7 @@ _FEW: Final = 8
 
 
 def literal_kind(value: Any) -> Kind:
-    """The kind of a constant of a program, which has no derivative."""
+    """Return the kind of a constant of a program, which has no derivative."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return Kind.NUMBER if number else Kind.INERT
 
@@ -184,7 +184,7 @@ def infer(
 
 
 def _of_call(call: ir.Call, kinds: list[Kind]) -> Kind:
-    """The kind of a result, from the kinds of the function and the arguments."""
+    """Return the kind of a result, from the kinds of the function and the arguments."""
     function = ir.value_of(call.function)
     args = kinds[1:]
     if function in (runtime.updated, runtime.augmented) and isinstance(call.args[0], ir.Constant):

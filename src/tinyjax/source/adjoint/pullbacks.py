@@ -101,7 +101,7 @@ def _modes_of(fun: Callable[..., Any]) -> frozenset[str]:
 def value_and_pullback(
     fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
-    """A call's value, and a map from its cotangent to those of ``args`` and ``kwargs``."""
+    """Return a call's value, and a map from its cotangent to those of ``args`` and ``kwargs``."""
     leaves, treedef = tree.flatten_arguments(args, kwargs)
     places = [i for i, leaf in enumerate(leaves) if is_differentiable(leaf)]
     if isinstance(fun, Hashable) and not isinstance(fun, _OF_LIBRARY) and (modes := _modes_of(fun)):
@@ -137,7 +137,7 @@ _OF_LIBRARY: Final = (LibraryTranspose, closures.Closing, closures.Transformed)
 
 
 def library_pullback(y: Any, back: Any, transpose: Any, args: Any, kwargs: Any) -> Any:
-    """The pullback of a call of a function of tinyjax or NumPy.
+    """Return the pullback of a call of a function of tinyjax or NumPy.
 
     Args:
         y: the result.
@@ -154,13 +154,13 @@ def library_pullback(y: Any, back: Any, transpose: Any, args: Any, kwargs: Any) 
 
 
 def in_order(cotangents: Any, kwargs: Any) -> Any:
-    """The cotangents of a function without one, of its arguments, and of those by keyword."""
+    """Return the cotangents of a function, its arguments, and its keyword arguments, in order."""
     of_args, of_kwargs = cotangents
     return (None, *of_args, *[containers.entry(of_kwargs, name) for name in kwargs])
 
 
 def transposed(back: Any, transpose: Any, ct: Any, args: Any, kwargs: Any) -> Any:
-    """The cotangents of arguments, and of those by keyword."""
+    """Return the cotangents of arguments, and of those by keyword."""
     return transpose(ct, args, kwargs) if back is None else back(ct)
 
 
@@ -173,7 +173,7 @@ def _transposed_adjoint(
 
 
 def _conforming(ct: Any, value: Any) -> Any:
-    """A cotangent as ``tinyjax.vjp`` takes it: of the result's type."""
+    """Return a cotangent as ``tinyjax.vjp`` takes it: of the result's type."""
     if isinstance(value, Array):
         if not dtypes.is_inexact(value.dtype):
             return np.zeros(value.shape, dtypes.float0)
@@ -290,7 +290,7 @@ class Pullback:
 
 
 def pull(fun: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-    """A call's value and its pullback."""
+    """Return a call's value and its pullback."""
     if type(fun) is FunctionType and not kwargs:  # as route does, in a third of the time
         plan = known_plan(fun, args)
         if plan is not None:
@@ -302,7 +302,7 @@ def pull(fun: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
 
 
 def of_pull(back: Any) -> Any:
-    """The pullback of a call of ``pull``, which has one argument more than what it runs."""
+    """Return the pullback of a call of ``pull``, which has one argument more than what it runs."""
     return lambda ct: (None, *back(ct)[1:])
 
 
@@ -317,7 +317,7 @@ def undo(back: Any, ct: Any, count: int) -> Any:
 
 
 def pulled_back(ct: Any, fun: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """The cotangents of a function and its arguments, in a rule."""
+    """Return the cotangents of a function and its arguments, in a rule."""
     parts = pull(fun, *args, **kwargs)[1](ct)
     values = (fun, *args, *kwargs.values())
     return shadows.gathered(parts, values) if is_cautious() else parts
@@ -369,7 +369,7 @@ standard_library.WRITTEN[attempt] = lambda run, fun, *args: run(fun, *args)
 
 
 def evaluated(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-    """A call's value and its pullback, which leave all arrays as they were."""
+    """Return a call's value and its pullback, which leave all arrays as they were."""
     if is_cautious():
         args, kwargs = shadows.detached(args), shadows.detached(kwargs)
     value, back = pull(fun, *args, **kwargs)
@@ -381,7 +381,7 @@ def evaluated(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[
 
 
 def evaluated_within(fun: Any, args: Any, kwargs: Any) -> Any:
-    """The same in a function that is differentiated, which may change arrays in between."""
+    """Return the same in a function that is differentiated, which may change arrays in between."""
     count = written_count()
     value, back = pull(fun, *args, **kwargs)
     if written_count() != count:
@@ -447,7 +447,7 @@ def rule_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def of_values(back: Any, y: Any, args: Any, kwargs: Any) -> Any:
-    """A pullback between cotangents as one between shadows, where functions may change arrays."""
+    """Return a pullback of cotangents as one of shadows, where functions may change arrays."""
     if not is_cautious():
         return back
 
@@ -483,7 +483,7 @@ def python_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def bound_values(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """The values of a function's parameters in a call."""
+    """Return the values of a function's parameters in a call."""
     return find.bound(fun, args, kwargs).values
 
 
@@ -502,14 +502,14 @@ def unbound(parts: Any, bound: Any) -> Any:
 
 
 def item_of(ct: Any, key: Any) -> Any:
-    """An item of the cotangent of a parameter; all of it where there is no key."""
+    """Return an item of the cotangent of a parameter; all of it where there is no key."""
     if key is None or ct is None:
         return ct
     return ct.get(key) if isinstance(ct, dict) else ct[key]
 
 
 def generated(fun: FunctionType, values: tuple[Any, ...]) -> Callable[..., Any]:
-    """The function that gives a function's value and pullback."""
+    """Return the function that gives a function's value and pullback."""
     return plan_of(fun, values).forward
 
 
@@ -520,7 +520,7 @@ def apply_forward(fun: Any, called: Any, args: Any, kwargs: Any) -> Any:
 
 
 def of_call(parts: Any, args: Any, kwargs: Any) -> Any:
-    """The cotangents of a function, of its arguments in a tuple, and of the others in a dict."""
+    """Return the cotangents of a function, of its arguments, and of its keyword arguments."""
     end = 1 + len(args)
     return parts[0], tuple(parts[1:end]), {name: parts[end + i] for i, name in enumerate(kwargs)}
 
@@ -576,7 +576,7 @@ def partial_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def call_of(instance: Any) -> Any:
-    """The function that runs when an object is called."""
+    """Return the function that runs when an object is called."""
     return type(instance).__call__
 
 
@@ -630,7 +630,7 @@ def route(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Route:
 
 
 def forward_of(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Forward:
-    """The function that gives the value and the pullback of a call."""
+    """Return the function that gives the value and the pullback of a call."""
     if fun is runtime.apply:
         return apply_forward
     if equivalents.rule_of_call(fun, len(args), (*kwargs,)) is not None:
@@ -741,7 +741,7 @@ class Plan:
 
 
 def known_plan(fun: FunctionType, args: tuple[Any, ...]) -> Plan | None:
-    """The adjoint of a function if it is there already, for arguments that are its parameters."""
+    """Return the adjoint of a function if it is cached, for arguments that are its parameters."""
     program = read.known_program(fun)
     if program is None:
         return None
@@ -749,7 +749,7 @@ def known_plan(fun: FunctionType, args: tuple[Any, ...]) -> Plan | None:
 
 
 def adjoint_of(fun: FunctionType, values: tuple[Any, ...]) -> Adjoint:
-    """The adjoint of a function that may change arrays which it is given."""
+    """Return the adjoint of a function that may change arrays which it is given."""
     writes = runtime.writes
     try:
         return plan_of(fun, values).adjoint

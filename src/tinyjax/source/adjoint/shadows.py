@@ -64,7 +64,7 @@ def has_shadow(x: Any) -> bool:
 
 
 def shadow_of(array: Any) -> Any:
-    """The shadow of an array, or the view of one that the array is of another."""
+    """Return the shadow of an array, or the view of one that the array is of another."""
     shadows = _state.shadows
     assert shadows is not None, "shadows are asked for inside of a pass"
     entry = shadows.get(id(array))
@@ -132,7 +132,7 @@ def is_one_of(x: Any, others: tuple[Any, ...]) -> bool:
 
 
 def captured_names(fun: Any) -> tuple[str, ...]:
-    """The names of what a function closes over."""
+    """Return the names of what a function closes over."""
     names: tuple[str, ...] = fun.__code__.co_freevars
     return names
 
@@ -154,7 +154,7 @@ registry.inert.update(
 
 @registry.adjoint_of(shadow_of, taken)
 def shadow_of_adjoint(ct: Any, y: Any, array: Any) -> Any:
-    """The derivative of shadow_of and taken, whose result is memory with a shadow of its own."""
+    """Return the cotangents for shadow_of and taken, whose result has a shadow of its own."""
     return (None,)
 
 
@@ -183,7 +183,7 @@ def deposit(x: Any, ct: Any) -> Any:
 
 
 def withdraw(ct: Any, y: Any, *operands: Any) -> Any:
-    """The cotangent of a result, with what is in the shadows of its arrays.
+    """Return the cotangent of a result, with what is in the shadows of its arrays.
 
     Arrays that are views of operands share their shadows, where it stays.
     """
@@ -224,7 +224,7 @@ def emptied(array: Any) -> Any:
 
 
 def conjugated(ct: Any) -> Any:
-    """A cotangent as shadows hold it, or back: theirs are conjugate, so that parts are views."""
+    """Return a cotangent as shadows hold it, or back: conjugate, so that parts are views."""
     return np.conj(ct) if cotangents.is_complex(ct) else ct
 
 
@@ -236,12 +236,12 @@ def swept(back: Any, ct: Any, values: Any) -> Any:
 
 
 def gathered(parts: Any, values: Any) -> Any:
-    """The cotangents of values, with what is in the shadows of their arrays."""
+    """Return the cotangents of values, with what is in the shadows of their arrays."""
     return [withdraw(parts[i], values[i]) for i in range(len(values))]
 
 
 def detached(x: Any) -> Any:
-    """A value with copies of its arrays, which nothing changes any more."""
+    """Return a value with copies of its arrays, which nothing changes any more."""
     if isinstance(x, np.ndarray):
         return x.copy()
     if isinstance(x, (tuple, list)):
@@ -264,7 +264,7 @@ def _detached_adjoint(ct: Any, y: Any, x: Any) -> Any:
 
 @registry.adjoint_of(runtime.exchange, runtime.replaced)
 def exchange_adjoint(ct: Any, y: Any, array: Any, index: Any, value: Any) -> Any:
-    """The derivative of exchange: the exchange of the shadow; the array is as before."""
+    """Return the cotangents for exchange: exchange the shadow, and restore the array."""
     part = None
     if has_shadow(array):
         shadow = shadow_of(array)
@@ -280,7 +280,7 @@ def exchange_adjoint(ct: Any, y: Any, array: Any, index: Any, value: Any) -> Any
 
 @registry.adjoint_of(runtime.accumulate_at, runtime.increased)
 def accumulate_at_adjoint(ct: Any, y: Any, array: Any, index: Any, value: Any) -> Any:
-    """The derivative of accumulate_at."""
+    """Return the cotangents of the arguments of accumulate_at."""
     part = None
     if has_shadow(array):
         shadow = shadow_of(array)
@@ -317,7 +317,7 @@ def add_item(ct: Any, container: Any, index: Any) -> None:
 
 
 def item_adjoint(ct: Any, y: Any, container: Any, index: Any) -> Any:
-    """The derivative of an item: added to the shadow, if the container is an array."""
+    """Return the derivative of an item: added to the shadow, if the container is an array."""
     if not isinstance(container, np.ndarray):
         rule = registry.rule_adjoint(operator.getitem)
         return (None, None) if ct is None else rule(ct, y, container, index)

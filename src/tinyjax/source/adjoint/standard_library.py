@@ -143,7 +143,7 @@ def absolute(x: Any) -> Any:
 
 
 def at_places(items: Any, places: Any) -> Any:
-    """A tuple of items for each tuple of places."""
+    """Return a tuple of items for each tuple of places."""
     return [tuple([items[i] for i in chosen]) for chosen in places]
 
 
@@ -209,7 +209,7 @@ def items_at(keys: Any, value: Any) -> Any:
 
 
 def attribute_at(name: str, value: Any) -> Any:
-    """The attribute with a name that may have dots."""
+    """Return the attribute with a name that may have dots."""
     for part in name.split("."):
         value = getattr(value, part)
     return value

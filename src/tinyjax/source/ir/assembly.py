@@ -16,12 +16,12 @@ from tinyjax.source.ir.program import IR, RETURN, Atom, Block, Branch, Statement
 
 
 def assembled(name: str, blocks: tuple[Block, ...], filename: str) -> IR:
-    """The program of some blocks."""
+    """Return the program of some blocks."""
     return verify(IR(name, None, simplified(blocks), filename))
 
 
 def renumbered(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """The blocks that can be reached, in order, with their variables numbered in order."""
+    """Return the blocks that can be reached, in order, with their variables numbered in order."""
     reached = [0]
     for index in reached:
         reached += [b.target for b in blocks[index].branches if b.target not in reached]
@@ -44,7 +44,7 @@ def renumbered(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
 
 
 def simplified(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """The same program with as few blocks as its branches need, numbered in order."""
+    """Return the same program with as few blocks as its branches need, numbered in order."""
     work = renumbered(blocks)
     while True:
         before = work

@@ -110,7 +110,7 @@ class BlocksBuilder(ir.StatementWriter):
         self.self_variable: ir.Variable = ir.Variable(0)
 
     def finished(self) -> tuple[ir.Block, ...]:
-        """The blocks as they are now."""
+        """Return the blocks as they are now."""
         self._drop_needless_checks()
         return tuple([self._finished(draft).map(self.resolve) for draft in self.drafts])
 

@@ -75,7 +75,7 @@ class Expressions(functions.Functions):
                 return self.display(node)
 
     def display(self, node: ast.expr) -> Atom:
-        """An expression that makes a container or a text of others."""
+        """Return an expression that makes a container or a text of others."""
         match node:
             case ast.Slice():
                 parts = (node.lower, node.upper, node.step)
@@ -140,7 +140,7 @@ class Expressions(functions.Functions):
         return self.emit(getattr, value, literal(node.attr))
 
     def sequence(self, nodes: Sequence[ast.expr]) -> Variable:
-        """A tuple of expressions, some of them starred."""
+        """Return a tuple of expressions, some of them starred."""
         if not any(isinstance(node, ast.Starred) for node in nodes):
             return self.emit(runtime.make_tuple, *[self.expression(node) for node in nodes])
         parts: list[Atom] = []
@@ -207,7 +207,7 @@ class Expressions(functions.Functions):
         return literal(None)
 
     def argument(self, node: ast.expr, function: Atom) -> Atom:
-        """An argument; of a built-in function that goes through an iterator, the items."""
+        """Return an argument; of a built-in function that goes through an iterator, the items."""
         is_builtin = isinstance(function, Constant) and not isinstance(function.value, FunctionType)
         if isinstance(node, ast.Call) and is_builtin and self.makes_iterator(node):
             return self.emit(runtime.items_of, self.call(node))
@@ -231,7 +231,7 @@ class Expressions(functions.Functions):
                 return None
 
     def spread(self, function: Atom, node: ast.Call) -> Variable:
-        """A call with ``*args`` or ``**kwargs``."""
+        """Return a call with ``*args`` or ``**kwargs``."""
         args = self.sequence(node.args)
         keys: list[ast.expr | None] = [
             None if k.arg is None else ast.copy_location(ast.Constant(k.arg), k)
@@ -387,5 +387,5 @@ def writes_result(function: Atom) -> bool:
 
 
 def name_in(target: ast.expr) -> str | None:
-    """The name that a target is."""
+    """Return the name that a target is."""
     return target.id if isinstance(target, ast.Name) else None

@@ -25,7 +25,7 @@ from tinyjax.source.ir import blocks, find, program as ir, runtime, syntax
 
 
 def lookup(fun: FunctionType, name: str) -> Any:
-    """A global variable or a built-in, or that there is none."""
+    """Return a global variable or a built-in, or that there is none."""
     try:
         return runtime.global_value(fun, name)
     except NameError:
@@ -91,7 +91,7 @@ class Functions(blocks.BlocksBuilder):
         return self.emit_call(ir.Call(blocks.DEFINED, (value, ir.literal(name))), name)
 
     def group_at(self, statements: Sequence[ast.stmt], start: int) -> list[ast.FunctionDef]:
-        """The functions defined one after the other of which an earlier one names a later one."""
+        """Return the consecutive functions in which an earlier one names a later one."""
         run: list[ast.FunctionDef] = []
         for statement in statements[start:]:
             if not isinstance(statement, ast.FunctionDef) or statement.decorator_list:
@@ -155,7 +155,7 @@ class Functions(blocks.BlocksBuilder):
         return self.emit(runtime.make_tuple, *items)
 
     def defaults(self, node: find.FunctionNode) -> tuple[ir.Atom, ir.Atom]:
-        """A function's defaults: a tuple, and a dict of those by keyword only."""
+        """Return a function's defaults: a tuple, and a dict of those by keyword only."""
         positional = [self.expression(d) for d in node.args.defaults]
         by_keyword: list[ir.Atom] = []
         for parameter, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True):
@@ -303,7 +303,7 @@ class Functions(blocks.BlocksBuilder):
         return self.result(result)
 
     def bind(self, node: ast.Call, function: WrittenOut) -> dict[str, ir.Atom]:
-        """The values of a function's parameters in a call."""
+        """Return the values of a function's parameters in a call."""
         name = function.node.name
         if syntax.is_spread(node):
             self.fail(
@@ -325,7 +325,7 @@ class Functions(blocks.BlocksBuilder):
         return {name: self.bound_value(value) for name, value in arguments.arguments.items()}
 
     def bound_value(self, value: Any) -> ir.Atom:
-        """The value of a parameter, which may be that of a default, or of several arguments."""
+        """Return the value of a parameter: an argument, a default, or several arguments."""
         match value:
             case str():
                 return self.result(value)
@@ -353,7 +353,7 @@ COMPREHENSIONS: Final = frozenset(("<listcomp>", "<dictcomp>", "<setcomp>", "<ge
 
 
 def nested_codes(code: CodeType) -> Iterator[CodeType]:
-    """The functions that a function defines, those in its comprehensions included."""
+    """Yield the functions that a function defines, those in its comprehensions included."""
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             if constant.co_name in COMPREHENSIONS:
@@ -363,7 +363,7 @@ def nested_codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def assigned_outside(code: CodeType) -> set[str]:
-    """The variables outside of a function that it assigns, or that a function inside it does."""
+    """Return the outer variables that a function, or a function inside it, assigns."""
     steps = [i for i in dis.get_instructions(code) if i.opname in ("STORE_DEREF", "DELETE_DEREF")]
     names = {str(step.argval) for step in steps}
     for constant in code.co_consts:

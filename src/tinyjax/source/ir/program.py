@@ -64,7 +64,7 @@ def literal(value: Any) -> Constant:
 
 @functools.cache
 def function(fun: Callable[..., Any]) -> Constant:
-    """A function by its name."""
+    """Return a function by its name."""
     return Constant(fun, fun.__name__)
 
 
@@ -73,7 +73,7 @@ NONE: Final = literal(None)
 
 
 def value_of(atom: Atom) -> Any:
-    """The value of a constant; None for a variable."""
+    """Return the value of a constant; None for a variable."""
     return atom.value if isinstance(atom, Constant) else None
 
 
@@ -96,7 +96,7 @@ class Call:
         return [atom for atom in self.atoms if isinstance(atom, Variable)]
 
     def map(self, of: Callable[[Atom], Atom]) -> Call:
-        """The same call with every atom replaced."""
+        """Return the same call with every atom replaced."""
         keywords = tuple([(name, of(value)) for name, value in self.keywords])
         return Call(of(self.function), tuple([of(arg) for arg in self.args]), keywords)
 
@@ -163,7 +163,7 @@ class Branch:
         return self.args if self.unless is None else (*self.args, self.unless)
 
     def map(self, of: Callable[[Atom], Atom]) -> Branch:
-        """The same branch with every atom replaced."""
+        """Return the same branch with every atom replaced."""
         unless = None if self.unless is None else of(self.unless)
         return Branch(self.target, tuple([of(arg) for arg in self.args]), unless)
 
@@ -173,7 +173,7 @@ RETURN: Final = -1
 
 
 def returning(value: Atom) -> Branch:
-    """The end of a program."""
+    """Return the end of a program."""
     return Branch(RETURN, (value,))
 
 
@@ -219,7 +219,7 @@ class Block:
         return [*[v for s in self.statements for v in s.call.variables], *self.used_at_end]
 
     def map(self, of: Callable[[Atom], Atom]) -> Block:
-        """The same block with every atom that it uses replaced."""
+        """Return the same block with every atom that it uses replaced."""
         statements = [Statement(s.variable, s.call.map(of), s.line) for s in self.statements]
         return Block(self.arguments, tuple(statements), tuple([e.map(of) for e in self.exits]))
 
@@ -262,7 +262,7 @@ class IR:
         return str(self)
 
     def passed(self, branch: Branch) -> list[tuple[Variable, Atom]]:
-        """The arguments of the block that a branch leads to, with their values.
+        """Return the arguments of the block that a branch leads to, with their values.
 
         Example:
             >>> from tinyjax import source
@@ -277,7 +277,7 @@ class IR:
 
 
 def item_of(atom: Atom, index: int) -> Call:
-    """An item of a tuple."""
+    """Return an item of a tuple."""
     return Call(function(operator.getitem), (atom, Constant(index, str(index))))
 
 

@@ -64,7 +64,7 @@ def ir_of(fun: Callable[..., Any]) -> ir.IR:
 
 
 def program_of(fun: FunctionType) -> ir.IR:
-    """The program of a function, without it: it may close over arrays, which are not to be kept."""
+    """Return the program of a function, without the function, which may close over arrays."""
     program = known_program(fun)
     if program is None:
         builder = Builder(fun, find.find_function(fun.__code__))
@@ -78,7 +78,7 @@ _programs: dict[CodeType, tuple[ir.IR, tuple[tuple[str, Any], ...]]] = {}
 
 
 def known_program(fun: FunctionType) -> ir.IR | None:
-    """The program, if it was read; None if a global function or module is another since."""
+    """Return the program, if it was read; None if a global function or module is another since."""
     scope, (program, resolved) = fun.__globals__, _programs.get(fun.__code__, (None, ()))
     for name, value in resolved:
         if scope.get(name, value) is not value or (

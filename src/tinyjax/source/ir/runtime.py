@@ -45,27 +45,27 @@ def lacks(item: Any, container: Any) -> bool:
 
 
 def make_tuple(*items: Any) -> tuple[Any, ...]:
-    """A tuple of the arguments."""
+    """Return a tuple of the arguments."""
     return items
 
 
 def make_list(*items: Any) -> list[Any]:
-    """A list of the arguments."""
+    """Return a list of the arguments."""
     return [*items]
 
 
 def make_dict(*items: Any) -> dict[Any, Any]:
-    """A dict of alternating keys and values."""
+    """Return a dict of alternating keys and values."""
     return dict(zip(items[::2], items[1::2], strict=True))
 
 
 def joined(*parts: Iterable[Any]) -> tuple[Any, ...]:
-    """The items of several sequences, one after the other."""
+    """Return the items of several sequences, one after the other."""
     return tuple([item for part in parts for item in part])
 
 
 def merged(*parts: Mapping[Any, Any]) -> dict[Any, Any]:
-    """The entries of several mappings; later ones win."""
+    """Return the entries of several mappings; later ones win."""
     return {key: value for part in parts for key, value in part.items()}
 
 
@@ -102,7 +102,7 @@ _ENDLESS: Final = (itertools.count, itertools.cycle, itertools.repeat)
 
 
 def unpacked(value: Any, count: int) -> tuple[Any, ...]:
-    """The items of a sequence that must have so many."""
+    """Return the items of a sequence that must have so many."""
     items = items_of(value)
     if len(items) != count:
         raise ValueError(
@@ -114,7 +114,7 @@ def unpacked(value: Any, count: int) -> tuple[Any, ...]:
 
 
 def unpacked_star(value: Any, before: int, after: int) -> tuple[Any, ...]:
-    """The items of a sequence, those in the middle as a list."""
+    """Return the items of a sequence, those in the middle as a list."""
     items = [*items_of(value)]
     if len(items) < before + after:
         raise ValueError(
@@ -125,7 +125,7 @@ def unpacked_star(value: Any, before: int, after: int) -> tuple[Any, ...]:
 
 
 def collected(chain: Any) -> list[Any]:
-    """The items that a comprehension has chained, each to those before it."""
+    """Return the items that a comprehension has chained, each to those before it."""
     items = []
     while chain is not None:
         chain, item = chain
@@ -135,7 +135,7 @@ def collected(chain: Any) -> list[Any]:
 
 
 def defined(value: Any, name: str) -> Any:
-    """A variable that some paths to here give no value.
+    """Return a variable that some paths to here give no value.
 
     Raises:
         UnboundLocalError: this path did not.
@@ -148,7 +148,7 @@ def defined(value: Any, name: str) -> Any:
 
 
 def captured(fun: FunctionType, name: str) -> Any:
-    """The value of a variable that a function closes over."""
+    """Return the value of a variable that a function closes over."""
     assert fun.__closure__ is not None, f"{fun!r} closes over nothing"
     cell = fun.__closure__[fun.__code__.co_freevars.index(name)]
     try:
@@ -161,7 +161,7 @@ def captured(fun: FunctionType, name: str) -> Any:
 
 
 def global_value(fun: FunctionType, name: str) -> Any:
-    """The value of a global variable of a function's module."""
+    """Return the value of a global variable of a function's module."""
     try:
         return fun.__globals__[name]
     except KeyError:
@@ -203,7 +203,7 @@ def free_names(codes: tuple[CodeType, ...]) -> tuple[str, ...]:
 
 
 def optional_names(code: CodeType, count: int) -> tuple[str, ...]:
-    """The parameters of a function with so many defaults that have one, without keywords alone."""
+    """Return the positional parameters with a default, given the number of defaults."""
     return code.co_varnames[code.co_argcount - count : code.co_argcount]
 
 
@@ -265,12 +265,12 @@ def accumulate_at(array: Any, index: Any, value: Any) -> Any:
 
 
 def diagonal(array: Any) -> Any:
-    """The index of the diagonal of an array."""
+    """Return the index of the diagonal of an array."""
     return (np.arange(min(array.shape)),) * array.ndim
 
 
 def everything(array: Any) -> Any:
-    """The index of a whole array."""
+    """Return the index of a whole array."""
     return ...
 
 
@@ -393,7 +393,7 @@ def formatted(value: Any, conversion: int, spec: str) -> str:
 
 
 def text(*parts: str) -> str:
-    """An f-string's parts put together."""
+    """Return an f-string's parts put together."""
     return "".join(parts)
 
 

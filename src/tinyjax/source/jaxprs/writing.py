@@ -170,7 +170,7 @@ class ModuleWriter:
         return pycode.Assign(name, pycode.call("array", kind, Literal(block)))
 
     def kind(self, aval: av.ShapedArray) -> Expression:
-        """A type: its text, and where values lie if it says so."""
+        """Return a type: its text, and where values lie if it says so."""
         if aval.told is None:
             return Literal(f'"{_type(aval)}"')
         self.imports.add((_RUNTIME, "lying"))
@@ -360,7 +360,7 @@ class Parameter:
         return pycode.Call(self.imported(make, value), (), keywords)
 
     def imported(self, named: Any, value: Any) -> Name:
-        """The name of a class or a function of a module, or of what is given."""
+        """Return the name of a class or a function of a module, or of what is given."""
         home, name = None, ""
         if isinstance(named, (type, FunctionType)):
             home, name = place_of(named)
@@ -371,7 +371,7 @@ class Parameter:
         return Name(name)
 
     def given(self, value: Any) -> Name:
-        """The name of something that has no text."""
+        """Return the name of something that has no text."""
         objects = self.scope.writer.objects
         if objects is None:
             what = "the function" if isinstance(value, (FunctionType, MethodType)) else "a value"
@@ -394,7 +394,7 @@ def _printed(*statements: Statement) -> pycode.Lines:
 
 
 def _number(element: np.generic) -> str:
-    """A number, exactly: its value, or its bits where the value does not tell them."""
+    """Return a number, exactly: its value, or its bits where the value does not tell them."""
     value: Any = complex(element) if dtypes.kind(element.dtype) == "c" else element.item()
     if not isinstance(value, (bool, int, float, complex)):
         value = float(value)

@@ -60,7 +60,7 @@ class StagedArray(staging_values.Changing):
 
     @classmethod
     def of(cls, value: Any) -> StagedArray:
-        """A new one, with what another array holds."""
+        """Return a new one, with what another array holds."""
         content = jnp.asarray(value)
         buffer = session.Buffer(content)
         session.this_session().buffers.append(buffer)
@@ -102,7 +102,7 @@ class StagedArray(staging_values.Changing):
             self.owner.assign(self.view.write(self.owner.value, value))
 
     def item(self, index: Any) -> Any:
-        """An item: a view, unless the index chooses elements one by one or names a number."""
+        """Return an item: a view, unless the index is advanced or names a number."""
         if ragged.is_traced(index):
             value = ragged.read(self.value, index)
             if isinstance(value, ragged.Ragged):
@@ -146,7 +146,7 @@ class StagedArray(staging_values.Changing):
         self.assign(self.value.at[index].set(jnp.asarray(value).astype(self.dtype)))
 
     def _composed(self, index: Any) -> tuple[Any, ...] | None:
-        """The index into the owner of an item of a view; None where it is not simply one."""
+        """Return the index into the owner of an item of a view; None where it is not simply one."""
         if self.view is None or self.view.index is None or not _is_basic(index):
             return None
         second = index if isinstance(index, tuple) else (index,)
@@ -206,7 +206,7 @@ def _is_basic(index: Any) -> bool:
 
 
 def _of_shape(index: tuple[Any, ...]) -> tuple[Any, ...]:
-    """An index that gives the same shape, with a place for each integer."""
+    """Return an index that gives the same shape, with a place for each integer."""
     return tuple([0 if isinstance(part, Array) else part for part in index])
 
 
@@ -227,7 +227,7 @@ def _is_mask(index: Any, shape: tuple[int, ...]) -> bool:
 
 
 def _spread(mask: Any, ndim: int) -> Any:
-    """A mask of the first axes as one of all."""
+    """Return a mask of the first axes as one of all."""
     return mask.reshape(mask.shape + (1,) * (ndim - mask.ndim))
 
 
@@ -239,7 +239,7 @@ _IMAGINARY: Final = View(lambda x: x.imag, lambda x, y: lax.complex(x.real, y))
 
 
 def _part(array: StagedArray, name: str) -> Any:
-    """The real or the imaginary part of an array."""
+    """Return the real or the imaginary part of an array."""
     if array.dtype.kind != "c":
         return array if name == "real" else getattr(array.value, name)
     view = _REAL if name == "real" else _IMAGINARY
@@ -425,7 +425,7 @@ def _without_lists(index: Any) -> Any:
 
 
 def at_now(value: Any) -> Any:
-    """A value with what its arrays hold now."""
+    """Return a value with what its arrays hold now."""
     if isinstance(value, _VIEWED):
         return value.value
     if type(value) in (tuple, list):
@@ -445,7 +445,7 @@ def concerned(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 
 def held(value: Any) -> Any:
-    """An array as one that may be changed in place; anything else as it is."""
+    """Return an array as one that may be changed in place; anything else as it is."""
     is_array = isinstance(value, (Array, np.ndarray)) and value.ndim
     return StagedArray.of(value) if is_array else value
 

@@ -117,7 +117,7 @@ class Carry:
         return attrs.evolve(self, values=values)
 
     def parts(self) -> dict[CarriedPart, Any]:
-        """The parts of what is carried, by the place of each."""
+        """Return the parts of what is carried, by the place of each."""
         return {(i, j): x for i, v in enumerate(self.values) for j, x in enumerate(v.parts)}
 
     def varies(self, place: CarriedPart) -> bool:
@@ -126,12 +126,12 @@ class Carry:
         return is_dynamic(self.values[i].parts[j]) and place not in self.fixed
 
     def arrays(self) -> list[Array]:
-        """The parts that may change from iteration to iteration."""
+        """Return the parts that may change from iteration to iteration."""
         parts = [as_array(part) for place, part in self.parts().items() if self.varies(place)]
         return [*parts, *[buffer.content for buffer in self.buffers]]
 
     def arrival(self, arrays: Sequence[Array], count: Any = None) -> exits.Arrival:
-        """The values for the first block, with other arrays, and a count if it is not carried."""
+        """Return the values for the first block, with other arrays and perhaps a count."""
         aliases = self.run.session.aliases
         for array, part in zip(arrays, self.arrays(), strict=False):
             aliases.follow(array, aliases.roots(part))
@@ -173,7 +173,7 @@ class Carry:
             return again.carry.with_first_values(make)
 
     def next_arrays(self, outcome: exits.Outcome, arrays: Sequence[Array]) -> list[Array]:
-        """The arrays that an iteration carries on.
+        """Return the arrays that an iteration carries on.
 
         Args:
             outcome: where the iteration ends.
@@ -228,7 +228,7 @@ class Carry:
         restore({buffer: array.owner.content for buffer, array in swaps.items()})
 
     def last_arrival(self, contents: Sequence[Array], count: Any, times: int) -> exits.Arrival:
-        """The values after the last iteration, with each array in its place."""
+        """Return the values after the last iteration, with each array in its place."""
         values = self.arrival(contents, count)
         if not self.swaps:
             return values
@@ -289,7 +289,7 @@ class Carry:
     def _retyped(
         self, before: Sequence[av.ShapedArray], after: Sequence[av.ShapedArray]
     ) -> CarryTypeError:
-        """The error of an array that changes its type."""
+        """Return the error of an array that changes its type."""
         names = [
             (path, i)
             for i, value in enumerate(self.values)
@@ -350,7 +350,7 @@ def _order(swaps: Mapping[Buffer, StagedArray]) -> int:
 
 
 def _converted(x: Array, aval: av.ShapedArray) -> Array:
-    """An array as one of a given type, if that is the type that both promote to."""
+    """Return an array as one of a given type, if that is the type that both promote to."""
     if x.aval is aval or x.shape != aval.shape or join_avals(aval, x.aval) is not aval:
         return x
     return ew.convert_element_type(x, aval.dtype, aval.weak_type)

@@ -66,7 +66,7 @@ def check_effects(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> No
 
 
 def refusal(name: str, reason: str) -> SourceError:
-    """The error of a call under a traced condition that does more than compute."""
+    """Return the error of a call under a traced condition that does more than compute."""
     return SourceError(
         f"{name} depends on a traced condition, and {reason}: it would do so once, when the "
         "program is staged, whatever the condition says and however many iterations the loop "
@@ -133,7 +133,7 @@ def effect_of_argument(value: Any) -> str | None:
 
 
 def property_of(value: Any, name: str) -> Any:
-    """The function that computes an attribute, if it is a property."""
+    """Return the function that computes an attribute, if it is a property."""
     attribute = getattr(type(value), name, None)
     return attribute.fget if isinstance(attribute, property) else None
 
@@ -332,7 +332,7 @@ class Body:
                 return None
 
     def value_of(self, node: ast.expr) -> Any:
-        """The function, class or module that an expression names; None where it is not known."""
+        """Return the function, class or module that an expression names, or None."""
         value = self.object_of(node)
         return value if isinstance(value, ModuleType) or callable(value) else None
 
@@ -354,7 +354,7 @@ _FIXED: Final = (bool, int, float, complex, str, bytes, tuple, type(None), np.ge
 
 
 def _assigned_values(nodes: Sequence[ast.AST]) -> dict[ast.AST, ast.expr | None]:
-    """The names that are given values, and these where they are expressions of their own."""
+    """Return the names that are given values, and these where they are expressions of their own."""
     names = [n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
     values: dict[ast.AST, ast.expr | None] = dict.fromkeys(names)
     for node in nodes:

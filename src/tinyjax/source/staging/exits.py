@@ -44,7 +44,7 @@ class Outcome:
     changes: dict[session.Buffer, Array] = attrs.field(factory=dict, kw_only=True)
 
     def without(self, key: int) -> Outcome:
-        """The same where it is known not to be one of the blocks."""
+        """Return the same where it is known not to be one of the blocks."""
         rest = {k: a for k, a in self.arrivals.items() if k != key}
         return Outcome(rest, self.exit_index if len(rest) > 1 else None)
 
@@ -100,7 +100,7 @@ class Value:
     whole: Any = _COMPUTED
 
     def filled(self, arrays: Sequence[Array]) -> Any:
-        """The value, with what was computed."""
+        """Return the value, with what was computed."""
         if self.whole is not _COMPUTED:
             return self.whole
         parts = [arrays[part.index] if isinstance(part, Slot) else part for part in self.parts]
@@ -131,13 +131,13 @@ class Piece:
         return self.exit_part.index if isinstance(self.exit_part, Slot) else None
 
     def outcome(self, arrays: Sequence[Array]) -> Outcome:
-        """The outcome, with the values of what was staged."""
+        """Return the outcome, with the values of what was staged."""
         arrivals = {k: tuple([v.filled(arrays) for v in vs]) for k, vs in self.values.items()}
         place = self.exit_slot
         return Outcome(arrivals, None if place is None else arrays[place])
 
     def aval(self, part: Any) -> av.ShapedArray:
-        """The type of a part."""
+        """Return the type of a part."""
         if isinstance(part, Slot):
             return self.staged.jaxpr.out_avals[part.index]
         return staging_values.aval_of(part)
@@ -147,7 +147,7 @@ class Piece:
         return str(self.aval(part)) if isinstance(part, Slot) else staging_values.describe(part)
 
     def with_results(self, parts: Sequence[Any], avals: Sequence[av.ShapedArray]) -> staging.Staged:
-        """The program with other results: parts of its values, or None for zeros."""
+        """Return the program with other results: parts of its values, or None for zeros."""
         binders = list(self.staged.jaxpr.in_binders)
         consts = list(self.staged.consts)
         places = {id(c): v for c, v in zip(consts, binders, strict=False)}
@@ -174,7 +174,7 @@ class Piece:
 
 
 def pruned(staged: staging.Staged) -> staging.Staged:
-    """A program without the equations and the constants that it does not need."""
+    """Return a program without the equations and the constants that it does not need."""
     jaxpr, n = program_rules.dce(staged.jaxpr), len(staged.consts)
     used = {x for eqn in jaxpr.eqns for x in eqn.inputs} | set(jaxpr.outs)
     places = [i for i in range(n) if jaxpr.in_binders[i] in used]
@@ -184,7 +184,7 @@ def pruned(staged: staging.Staged) -> staging.Staged:
 
 
 def flatten_outcome(outcome: Outcome) -> tuple[list[Array], Callable[[staging.Staged], Piece]]:
-    """The arrays that a staged outcome computes, and how to make a piece of the program."""
+    """Return the arrays that a staged outcome computes, and how to make a piece of the program."""
     trace, aliases = tr.current_trace(), session.this_session().aliases
     arrays: list[Array] = []
     slots: dict[int, Slot] = {}
@@ -244,7 +244,7 @@ class Choice:
 
 
 def choose(pred: Array, first: Piece, second: Piece, places: Places, line: int) -> Outcome:
-    """The outcome of one of two pieces, as a traced condition says.
+    """Return the outcome of one of two pieces, as a traced condition says.
 
     Args:
         pred: a bool.
@@ -286,14 +286,14 @@ def choose(pred: Array, first: Piece, second: Piece, places: Places, line: int) 
 
 
 def _roots(aliases: session.Aliases, part: Any) -> session.Roots:
-    """The arrays whose data a part shares."""
+    """Return the arrays whose data a part shares."""
     if isinstance(part, Slot):
         return part.roots
     return aliases.roots(part) if isinstance(part, Array) else session.Roots()
 
 
 def _pass(part: Any, piece: Piece, is_first: bool, choices: list[Choice]) -> Any:
-    """A part that only one of the pieces has."""
+    """Return a part that only one of the pieces has."""
     if not isinstance(part, Slot):
         return part
     aval = piece.aval(part)
@@ -304,7 +304,7 @@ def _pass(part: Any, piece: Piece, is_first: bool, choices: list[Choice]) -> Any
 def _join(
     key: int, first: Piece, second: Piece, choices: list[Choice], places: Places, line: int
 ) -> list[Value]:
-    """The values for a block that both pieces come to."""
+    """Return the values for a block that both pieces come to."""
     values = []
     for position, (x, y) in enumerate(zip(first.values[key], second.values[key], strict=True)):
         name = places.name_of(key, position)
@@ -340,7 +340,7 @@ def _describe(piece: Piece, value: Value) -> str:
 def _differ(
     place: tuple[int, int], places: Places, line: int, name: str, shown: Sequence[str]
 ) -> errors.BranchTypeError:
-    """The error of a variable that is not of one kind whatever the condition."""
+    """Return the error of a variable that is not of one kind whatever the condition."""
     where = [f" (line {n})" if n else "" for n in places.lines_of_sides(*place, line)]
     if staging_values.NOTHING in shown:
         holds = shown[1] == staging_values.NOTHING
@@ -375,7 +375,7 @@ def _take(pred: Array, first: Piece, second: Piece, choices: Sequence[Choice]) -
 
 
 def _select(pred: Array, choice: Choice) -> Array:
-    """A part of which both pieces know the value."""
+    """Return a part of which both pieces know the value."""
     parts = [staging_values.as_array(x) for x in (choice.first, choice.second)]
     values = convert_all(parts, [choice.aval] * 2)
     shape = choice.aval.shape

@@ -169,7 +169,7 @@ _CALLING: Final = frozenset(
 
 
 def _written(fun: Any) -> Any:
-    """The function in Python that is staged in place of one of Python's library; None: none."""
+    """Return the Python implementation that is staged for a standard function, or None."""
     known = runtime.is_in(fun, _CALLING) or isinstance(fun, staticmethod)
     return standard_library.equivalent(fun) if known else None
 
@@ -235,7 +235,7 @@ def _call_known(
 
 
 def _window(iterations: staging_values.Iterations, start: Any, stop: Any) -> slice | None:
-    """A slice that is as long in each iteration of a loop as in any other."""
+    """Return a slice that is as long in each iteration of a loop as in any other."""
     bounds = (start, stop)
     if not all(isinstance(x, staging_values.Known) and x.complete for x in bounds):
         return None
@@ -295,7 +295,7 @@ def _without_known(
 
 
 def _staged(value: Any) -> Any:
-    """An argument of a function of tinyjax: functions are staged when it runs them."""
+    """Return an argument of a function of tinyjax: functions are staged when it runs them."""
     if type(value) in (tuple, list) and any(map(is_read, value)):
         return type(value)(map(_staged, value))
     return stage(value) if is_read(value) else value

@@ -99,11 +99,11 @@ class ControlFlowGraph:
                 self._lines.setdefault(parameter, self.line_of(atom))
 
     def line_of(self, atom: ir.Atom) -> int:
-        """The line where a value is computed; 0 where it is not known."""
+        """Return the line where a value is computed; 0 where it is not known."""
         return self._lines.get(atom, 0)
 
     def live_after(self, index: int, place: int) -> frozenset[ir.Variable]:
-        """The variables with a value at a statement of a block that are used after it."""
+        """Return the variables with a value at a statement of a block that are used after it."""
         block = self.blocks[index]
         rest = ir.Block((), block.statements[place + 1 :], block.exits)
         used = {*rest.uses}
@@ -114,7 +114,7 @@ class ControlFlowGraph:
         return frozenset(used - self._gone_through)  # each item once
 
     def first_line(self, index: int) -> int:
-        """The first line of the user's in a block; 0 where there is none."""
+        """Return the first line of the user's in a block; 0 where there is none."""
         return next((s.line for s in self.blocks[index].statements if s.line), 0)
 
     def raises(self, index: int) -> bool:
@@ -122,7 +122,7 @@ class ControlFlowGraph:
         return any(s.function is runtime.thrown for s in self.blocks[index].statements)
 
     def _reach(self, start: int, stops: frozenset[int]) -> frozenset[int]:
-        """The blocks that are reached from one, itself included; none is reached through a stop."""
+        """Return the blocks reachable from one, itself included, but not through a stop."""
         work = [start]
         for index in work:
             if index not in stops and index != ir.RETURN:
@@ -131,7 +131,7 @@ class ControlFlowGraph:
         return frozenset(work)
 
     def joins(self, start: int, others: Iterable[int], stops: frozenset[int]) -> frozenset[int]:
-        """The blocks where the paths from one block first meet those from others."""
+        """Return the blocks where the paths from one block first meet those from others."""
         here = self.reach(start, stops)
         firsts = {start, *others}
         there: frozenset[int] = frozenset().union(*(self.reach(o, stops) for o in others))
@@ -210,7 +210,7 @@ def counting(block: ir.Block, snapshots: Container[ir.Atom]) -> Counting | None:
 
 
 def _collecting_variables(program: ir.IR) -> set[ir.Atom]:
-    """The variables whose values become lists and dicts at the ends of comprehensions."""
+    """Return the variables whose values become lists and dicts at the ends of comprehensions."""
     branches = [branch for block in program.blocks for branch in block.branches]
     passed = [pair for branch in branches for pair in program.passed(branch)]
     variables = {s.call.args[0] for s in program.statements if s.function is runtime.collected}

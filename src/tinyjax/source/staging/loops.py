@@ -131,7 +131,7 @@ class LoopRun:
         return self._after(carry.arrival(outs[:m]), test, exits.outcome(outs[m:]))
 
     def _cheap_test(self, carry: Carry) -> Test | None:
-        """The loop's condition, if it may be computed by itself."""
+        """Return the loop's condition, if it may be computed by itself."""
         test = self.loop.test
         if test is None:
             return None
@@ -370,7 +370,7 @@ _ATTEMPTS: Final = 6
 
 
 def _recording() -> staging.StagingTrace | None:
-    """The program that is being recorded, if one is."""
+    """Return the program that is being recorded, if one is."""
     trace: tr.Trace = tr.current_trace()
     while not isinstance(trace, staging.StagingTrace):
         if trace.parent is trace:
@@ -464,7 +464,7 @@ class Rolled:
         return staging_values.Known(iterations, self.changing[place] or [self.starts[place]])
 
     def _item(self, iterations: staging_values.Iterations) -> Any:
-        """The item of an iteration."""
+        """Return the item of an iteration."""
         known = staging_values.known_of(self.items, iterations)
         if known is not staging_values.NOT_KNOWN:
             return known

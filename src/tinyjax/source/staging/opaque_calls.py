@@ -39,17 +39,17 @@ def plain_arguments(values: Sequence[Any]) -> list[Any]:
 
 
 def of_items(function: Leaf) -> Leaf:
-    """A function that goes through all that it is given."""
+    """Return a function that goes through all that it is given."""
     return lambda *args, **options: function(*plain_arguments(args), **options)
 
 
 def of_floats(function: Leaf) -> Leaf:
-    """A function of ``math``, which takes integers for floats."""
+    """Return a function of ``math``, which takes integers for floats."""
     return lambda *args, **options: function(*map(operators.floating, args), **options)
 
 
 def of_complex(function: Leaf) -> Leaf:
-    """A function of ``cmath``, which takes real numbers for complex ones."""
+    """Return a function of ``cmath``, which takes real numbers for complex ones."""
     return lambda *args: function(*[x + 0j for x in args])
 
 
@@ -83,7 +83,7 @@ def item_of(value: Any, index: Any) -> Any:
 
 
 def _of_arrays(index: Any) -> Any:
-    """An index of an array, in which NumPy takes lists for arrays."""
+    """Return an index of an array, in which NumPy takes lists for arrays."""
     if isinstance(index, tuple):
         return tuple(map(_of_arrays, index))
     return jnp.array(index) if isinstance(index, list) else index
@@ -96,7 +96,7 @@ def matrix_product(x: Any, y: Any) -> Any:
 
 
 def of_lists(function: Leaf) -> Leaf:
-    """An operator between an array and a list, which NumPy takes for an array."""
+    """Return an operator between an array and a list, which NumPy takes for an array."""
 
     def applied(*operands: Any) -> Any:
         return function(*[jnp.array(x) if isinstance(x, (list, tuple)) else x for x in operands])

@@ -34,7 +34,7 @@ class Ragged(staging_values.Changing):
     masks: tuple[Array | None, ...]
 
     def filled(self, value: Any) -> Array:
-        """All elements, with a value in place of those that are not there."""
+        """Return all elements, with a value in place of those that are not there."""
         whole = self.whole
         for axis, mask in enumerate(self.masks):
             if mask is not None:
@@ -53,7 +53,7 @@ def _along(mask: Array, axis: int, ndim: int) -> Array:
 
 
 def made(whole: Array, masks: Sequence[Array | None]) -> Any:
-    """An array with these masks, which is one as others are if there are none."""
+    """Return an array with these masks, which is one as others are if there are none."""
     return Ragged(whole, tuple(masks)) if any(mask is not None for mask in masks) else whole
 
 
@@ -83,7 +83,7 @@ class Places:
 
 
 def places_of(index: Any, shape: Sequence[int]) -> Places:
-    """The places that an index of integers and slices names, of which some have traced bounds."""
+    """Return the places that an index of integers and slices names, some with traced bounds."""
     parts = list(index) if isinstance(index, tuple) else [index]
     if any(part is Ellipsis for part in parts):
         at = [part is Ellipsis for part in parts].index(True)
@@ -114,7 +114,7 @@ def _is_integer(part: Any) -> bool:
 
 
 def _of_slice(part: slice, n: int) -> tuple[Array, Array | None]:
-    """The places of a slice, and which of them are there."""
+    """Return the places of a slice, and which of them are there."""
     step = 1 if part.step is None else part.step
     if not isinstance(step, int) or step < 1:
         if part == slice(None, None, -1):
@@ -297,7 +297,7 @@ def _with_axis(x: Any, axis: int) -> Any:
 
 
 def _item(x: Ragged, index: Any) -> Any:
-    """An item, by integers and slices from the beginning; the whole backwards."""
+    """Return an item, by integers and slices from the beginning; the whole backwards."""
     parts = list(index) if isinstance(index, tuple) else [index]
     parts += [slice(None)] * (x.whole.ndim - len(parts))
     whole, masks = x.whole, []

@@ -99,7 +99,7 @@ class Run:
         return (*arrival, *self.arrival(self.graph.live_in[block][len(arrival) :]))
 
     def aside(self) -> Run:
-        """A run of the same function that goes on from here by itself."""
+        """Return a run of the same function that goes on from here by itself."""
         run = Run(self.session, self.ir, self.graph, self.made)
         run.env = {**self.env}
         return run
@@ -239,7 +239,7 @@ class Run:
         return None
 
     def exception_of(self, branch: ir.Branch) -> RaisedError | None:
-        """The exception that a block ends with."""
+        """Return the exception that a block ends with."""
         return self.part(lambda: self.aside().follow(branch, _NOWHERE, within=True)).raised
 
     def piece(self, index: int, arrival: Arrival, stops: frozenset[int]) -> Piece:
@@ -307,7 +307,7 @@ class Run:
 
 
 def _raised_at(error: Exception) -> Location | None:
-    """The line of a function that Python runs where an exception was raised; None if by us."""
+    """Return the user's line where an exception was raised; None if by this package."""
     entry = error.__traceback__
     while entry is not None and entry.tb_next is not None:
         entry = entry.tb_next

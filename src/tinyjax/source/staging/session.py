@@ -134,11 +134,11 @@ class Aliases:
     kept: list[Any] = attrs.field(factory=list)
 
     def outer_roots(self, value: Array) -> Roots:
-        """The arrays whose data an array shares, but for itself."""
+        """Return the arrays whose data an array shares, but for itself."""
         return self.views.get(id(value), (value, Roots()))[1]
 
     def roots(self, value: Any) -> Roots:
-        """The arrays whose data an array shares."""
+        """Return the arrays whose data an array shares."""
         return self.outer_roots(value) or Roots((id(value),))
 
     def follow(self, array: Array, roots: Iterable[int]) -> None:
@@ -267,7 +267,7 @@ class Session:
         return {b: b.content for b, content in before.items() if b.content is not content}
 
     def conditional(self, run: Callable[P, T]) -> Callable[P, T]:
-        """A function of which what it does may not be done in the end, or more than once."""
+        """Return a function of which what it does may not be done in the end, or more than once."""
 
         def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
             self.conditions += 1
@@ -362,7 +362,7 @@ current_session: ContextVar[Session | None] = ContextVar("tinyjax_source_staging
 
 
 def this_session() -> Session:
-    """The staging that goes on."""
+    """Return the staging that goes on."""
     session = current_session.get()
     assert session is not None, "a program is staged in a session"
     return session

@@ -49,7 +49,7 @@ class Shell:
     like: Any = attrs.field(eq=False)
 
     def filled(self, values: Sequence[Any]) -> Any:
-        """An object of the class with these values."""
+        """Return an object of the class with these values."""
         fields = zip(cotangents.field_names(self.kind), values, strict=True)
         return cotangents.with_fields(self.like, dict(fields))
 
@@ -61,7 +61,7 @@ class Opened:
     value: Any
 
     def fields(self) -> tuple[list[tuple[tree.GetAttrKey, Any]], Shell]:
-        """Its fields, and what is left of it."""
+        """Return its fields, and what is left of it."""
         kind = type(self.value)
         attributes = [(name, getattr(self.value, name)) for name in cotangents.field_names(kind)]
         shell = Shell(kind, self.value)  # emptied, so that it keeps no tracer
@@ -78,18 +78,18 @@ def is_opened(leaf: Any) -> bool:
 
 
 def opened(value: Any) -> Any:
-    """A value as a tree, with a node for each object with fields."""
+    """Return a value as a tree, with a node for each object with fields."""
     return tree.map(lambda leaf: Opened(leaf) if is_opened(leaf) else leaf, value)
 
 
 def take_apart(value: Any) -> tuple[list[Any], tree.PyTreeDef]:
-    """The parts of a value, and its structure."""
+    """Return the parts of a value, and its structure."""
     parts, structure = tree.flatten(value)
     return tree.flatten(opened(value)) if any(map(is_opened, parts)) else (parts, structure)
 
 
 def paths_of(structure: tree.PyTreeDef, name: str) -> list[str]:
-    """An expression for each part, starting from a variable."""
+    """Return an expression for each part, starting from a variable."""
     return [tree.path_str(name, path) for path in leaf_paths(structure)]
 
 
@@ -118,7 +118,7 @@ INTEGER: Final = av.ShapedArray((), dtypes.int64, True)
 
 
 def as_array(part: Any) -> Array:
-    """An array or a number as an array.
+    """Return an array or a number as an array.
 
     Raises:
         ArgumentError: it is an integer of more than 64 bits.
@@ -137,12 +137,12 @@ def as_array(part: Any) -> Array:
 
 
 def aval_of(part: Any) -> av.ShapedArray:
-    """The type of an array or a number."""
+    """Return the type of an array or a number."""
     return part.aval if isinstance(part, Known) else as_array(part).aval
 
 
 def join_avals(x: av.ShapedArray, y: av.ShapedArray) -> av.ShapedArray:
-    """The type of what is one or the other; the shapes must be equal.
+    """Return the type of what is one or the other; the shapes must be equal.
 
     Raises:
         PromotionError: the dtypes have no common one.
@@ -154,7 +154,7 @@ def join_avals(x: av.ShapedArray, y: av.ShapedArray) -> av.ShapedArray:
 
 
 def common_aval(avals: Sequence[av.ShapedArray]) -> av.ShapedArray | None:
-    """The type of what is one of several; None where shapes or dtypes have nothing in common."""
+    """Return the common type of several values; None where shapes or dtypes do not fit."""
     if any(aval.shape != avals[0].shape for aval in avals):
         return None
     try:
@@ -308,7 +308,7 @@ class Known:
         return av.ShapedArray((), *_type_of(self.values))
 
     def array(self) -> Array:
-        """The value in the iteration that is staged, as an array.
+        """Return the value in the iteration that is staged, as an array.
 
         Raises:
             NotUniformError: it is not a number, or does not fit.
@@ -326,7 +326,7 @@ class Known:
         return jnp.asarray(concrete.ConcreteArray(host, aval))[self.iterations.index]
 
     def at(self, iteration: int) -> Any:
-        """The value in an iteration; if it is carried, that must be found out."""
+        """Return the value in an iteration; if it is carried, that must be found out."""
         for place in range(len(self.values), iteration + 1):
             assert self.recipe is not None, "what is carried is found out from the first on"
             fun, *operands = self.recipe
@@ -387,7 +387,7 @@ def known_of(values: Sequence[Any], iterations: Iterations) -> Any:
 
 
 def replaced(value: Any, iterations: Iterations, of: Callable[[Known], Any]) -> Any:
-    """A value with something in place of what is known in each iteration, in containers too."""
+    """Return a value with replacements for parts known in each iteration, in containers too."""
     if isinstance(value, Known):
         return of(value) if value.iterations is iterations else value.array()
     if type(value) in (tuple, list):
@@ -450,7 +450,7 @@ class TracedText:
     kwargs: dict[str, Any]
 
     def with_values(self, of: Callable[[Any], Any]) -> str:
-        """The text with something in place of each traced value."""
+        """Return the text with something in place of each traced value."""
         args, kwargs = _with_values(self.args, of), _with_values(self.kwargs, of)
         return self.function(*args, **kwargs)
 
@@ -501,7 +501,7 @@ class Placeholder(str):
 
 
 def python_number(value: Any) -> Any:
-    """A value that is known: a number as Python's, an array as NumPy's.
+    """Return a value that is known: a number as Python's, an array as NumPy's.
 
     A float of less than double precision is the one of the fewest digits, as it would be printed.
     """
@@ -535,7 +535,7 @@ def _with_values(value: Any, of: Callable[[Any], Any]) -> Any:
 
 
 def text_of(function: Callable[..., str]) -> Callable[..., Any]:
-    """A function that makes a text, as one of traced values."""
+    """Return a function that makes a text, as one of traced values."""
 
     def made(*args: Any, **kwargs: Any) -> Any:
         text = TracedText(function, args, kwargs)
@@ -560,5 +560,5 @@ def _printing(structure: tree.PyTreeDef) -> Callable[..., None]:
 
 
 def as_texts(args: Sequence[Any]) -> list[Any]:
-    """The arguments of an exception."""
+    """Return the arguments of an exception."""
     return [str(arg) if isinstance(arg, (TracedText, Known)) else arg for arg in args]

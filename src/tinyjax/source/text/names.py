@@ -42,7 +42,7 @@ _COMPARISONS: Final = (operator.lt, operator.le, operator.gt, operator.ge, opera
 
 
 def type_of(value: Any) -> str:
-    """The type of an argument, as an annotation."""
+    """Return the type of an argument, as an annotation."""
     if isinstance(value, (bool, np.bool_)):
         return "bool"
     if isinstance(value, (int, float)):
@@ -53,7 +53,7 @@ def type_of(value: Any) -> str:
 
 
 def joined(types: Iterable[str]) -> str:
-    """The type of what is of one of several."""
+    """Return the type of what is of one of several."""
     kinds = set(types)
     if len(kinds) == 1:
         (only,) = kinds
@@ -76,7 +76,7 @@ class Annotations:
     result: str
 
     def _of_name(self, called: dict[Variable, str]) -> dict[str, list[str]]:
-        """The types of everything that is assigned to each name."""
+        """Return the types of everything that is assigned to each name."""
         kinds: dict[str, list[str]] = {}
         for v, name in called.items():
             kinds.setdefault(name, []).append(self.types.get(v, ANY))
@@ -87,13 +87,13 @@ class Annotations:
         return kinds
 
     def of(self, atom: Atom) -> str:
-        """The type of a value."""
+        """Return the type of a value."""
         if isinstance(atom, Variable):
             return self.types.get(atom, ANY)
         return constant_type(atom)
 
     def of_names(self, called: dict[Variable, str]) -> tuple[dict[str, str], set[str]]:
-        """The types of names, and those that a checker would take for something narrower."""
+        """Return the types of names, and those that a checker would take for something narrower."""
         names, narrower = {}, set()
         for name, types in self._of_name(called).items():
             # no other value has such cotangents
@@ -106,7 +106,7 @@ class Annotations:
 
 
 def constant_type(constant: Constant) -> str:
-    """The type of a constant."""
+    """Return the type of a constant."""
     value = constant.value
     if value == {} and isinstance(value, dict):
         return _EMPTY
@@ -127,7 +127,7 @@ def annotated(
 
 
 def call_type(call: Call, args: list[str], conventions: Conventions) -> str:
-    """The type of a result, from those of the arguments."""
+    """Return the type of a result, from those of the arguments."""
     function = value_of(call.function)
     numeric = bool(args) and all(kind in _NUMBERS for kind in args)
     if function is runtime.make_tuple:
@@ -227,7 +227,7 @@ def taken_from(call: Call) -> Variable | None:
 
 
 def taken_items(statements: Sequence[Statement], source: Variable) -> list[tuple[int, Variable]]:
-    """The items of a variable that statements take one after the other, with their indices."""
+    """Return the items of a variable that consecutive statements take, with their indices."""
     items = []
     for statement in statements:
         if taken_from(statement.call) is not source:
@@ -473,7 +473,7 @@ def written(value: Any) -> str:
 
 
 def quoted(text: str) -> str:
-    """A string in double quotes where these need no escapes."""
+    """Return a string in double quotes where these need no escapes."""
     literal = repr(text)
     return f'"{literal[1:-1]}"' if literal[0] == "'" and '"' not in text else literal
 
@@ -522,7 +522,7 @@ def header(names: dict[str, Any], body: str, fun: FunctionType) -> str:
 
 
 def place_of(value: Any) -> tuple[str | None, str]:
-    """The module and the name that a value can be imported from; no module where it cannot."""
+    """Return the module and the name to import a value from; no module where there is none."""
     home = getattr(value, "__module__", None) or type(value).__module__
     name = getattr(value, "__name__", None)
     if not isinstance(name, str):  # perhaps the only one of its class

@@ -248,7 +248,7 @@ class Text:
         return {index: sorted(blocks, key=self.order.index) for index, blocks in merges.items()}
 
     def _entries(self, index: int) -> list[int]:
-        """The blocks that lead to a block, but for those that repeat its loop."""
+        """Return the blocks that lead to a block, but for those that repeat its loop."""
         return [p for p in self.predecessors[index] if index not in self.dominating[p]]
 
     def structured(self, index: int, follow: Follow, loop: Around) -> bool:

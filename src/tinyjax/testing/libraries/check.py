@@ -112,13 +112,13 @@ def _turned(one: Leaf, other: Leaf) -> Leaf:
 
 
 def tolerance(dtype: DType) -> float:
-    """The relative error that rounding explains."""
+    """Return the relative error that rounding explains."""
     narrow = dtypes.is_narrow_float(dtype)
     return (NARROW_ULPS if narrow else ULPS) * epsilon(dtype)
 
 
 def parts(x: HostArray) -> Iterator[HostArray]:
-    """The real and the imaginary part of complex numbers."""
+    """Yield the real and the imaginary part of complex numbers."""
     yield from (x.real, x.imag) if x.dtype.kind == "c" else (x,)
 
 

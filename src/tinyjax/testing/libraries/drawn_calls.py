@@ -96,7 +96,7 @@ class Call:
         return f"{self.path}({', '.join(arguments)}){' [64]' if self.wide else ' [32]'}"
 
     def operands(self) -> list[Operand]:
-        """The arrays among the arguments, in order."""
+        """Return the arrays among the arguments, in order."""
         result: list[Operand] = []
         substitute(
             (self.args, self.kwargs), lambda x: result.append(x) if isinstance(x, Operand) else None
@@ -104,7 +104,7 @@ class Call:
         return result
 
     def program(self, library: Library) -> Callable[[Sequence[Any]], Any]:
-        """The call as a function of its arrays."""
+        """Return the call as a function of its arrays."""
         fun = library.find(self.path)
         if self.then is not None:
             fun = self.then(library, fun)
@@ -123,7 +123,7 @@ class Call:
         return run
 
     def arrays(self, library: Library) -> list[Any]:
-        """The arrays, as this library is given them."""
+        """Return the arrays, as this library is given them."""
         return [x.host if x.raw else library.array(x.host) for x in self.operands()]
 
 

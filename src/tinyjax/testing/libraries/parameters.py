@@ -73,7 +73,7 @@ class Drawn:
         return Operand(self.draw.array(shape, dtype, **options), self.draw.chance(0.1))
 
     def shape_beside(self) -> drawing.Shape:
-        """A shape that most often goes with the first array's."""
+        """Return a shape that most often goes with the first array's."""
         d = self.draw
         if self.shape is None:
             return d.shape()
@@ -82,7 +82,7 @@ class Drawn:
         return d.beside(self.shape) if d.chance(0.8) else d.shape()
 
     def dtype_beside(self, kinds: str = "biufc") -> dtypes.DType:
-        """A dtype that most often is the first array's."""
+        """Return a dtype that most often is the first array's."""
         d = self.draw
         if d.smooth:
             kinds = kinds if not set(kinds) & set("fc") else "".join(set(kinds) & set("fc"))
@@ -131,7 +131,7 @@ def whole(low: int, high: int) -> Strategy:
 
 
 def axis(call: Drawn) -> int:
-    """An axis of the first array; one in twelve is out of range."""
+    """Return an axis of the first array; one in twelve is out of range."""
     n = call.ndim
     if n == 0 or call.draw.chance(0.08):
         return call.draw.randint(-n - 1, n)

@@ -46,7 +46,7 @@ class Catalogue:
     recipes: Mapping[str, Callable[[parameters.Drawn, bool], Call]] = attrs.field(factory=dict)
 
     def functions(self, library: Library, reference: Library) -> list[Function]:
-        """The public functions of a library that its reference has too; of aliases the first."""
+        """Return the public functions of a library that its reference has, without aliases."""
         functions: list[Function] = []
         seen: set[int] = set()
         for module in self.modules:

@@ -64,7 +64,7 @@ def _hlo_sharding(sharding: Sharding, ndim: int) -> HloSharding:
 
 @lru_cache(maxsize=4096)
 def placed(sharding: Sharding, ndim: int) -> GSPMDSharding:
-    """The same for jaxlib; all of it is in C++, so that no class of ours or of jax takes part."""
+    """Return the sharding for jaxlib, in C++ alone: no class of ours or of jax takes part."""
     return GSPMDSharding(
         backend_of(sharding.ids).device_list(sharding.ids), _hlo_sharding(sharding, ndim)
     )
@@ -91,7 +91,7 @@ def _candidates(
 def by_axes(
     like: named_sharding.NamedSharding, text: str, shape: tuple[int, ...]
 ) -> named_sharding.NamedSharding | None:
-    """A sharding that XLA has chosen, by axes of a mesh; None where these do not express it."""
+    """Return XLA's sharding in terms of a mesh's axes; None where these do not express it."""
     target = HloSharding.from_string(text)
     for candidate in _candidates(like, len(shape)):
         if _hlo_sharding(candidate, len(shape)) == target:

@@ -128,7 +128,7 @@ class ShardedExecutable(Executable):
         return result
 
     def _typed(self, lie: Sequence[Sharding | None]) -> list[tuple[ShapedArray, Sharding | None]]:
-        """The types of the results, which say how they lie where types do."""
+        """Return the types of the results, which say how they lie where types do."""
         return [
             (aval if sharding is None else sharding.typed(aval), sharding)
             for aval, sharding in zip(self.out_avals, lie, strict=True)

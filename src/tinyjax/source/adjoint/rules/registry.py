@@ -78,7 +78,7 @@ def unknown_arguments(
     parameters: Iterable[inspect.Parameter],
     location: frames.Location | None = None,
 ) -> errors.SourceError:
-    """The error of a function whose derivative is known of other arguments only."""
+    """Return the error of a function whose derivative is known of other arguments only."""
     name = getattr(fun, "__name__", str(fun))
     known = ", ".join([str(p).partition(":")[0] for p in parameters])
     arguments = f"{count} by position" + (f" and {', '.join(names)}" if names else "")
@@ -112,7 +112,7 @@ def _parameters_of(adjoint: Function) -> list[inspect.Parameter]:
 
 
 def rule_of(fun: Any) -> Rule | None:
-    """The rule of a function, if there is one."""
+    """Return the rule of a function, if there is one."""
     return rules[fun] if runtime.is_in(fun, rules) else None
 
 
@@ -164,7 +164,7 @@ def length(adjoint: Function) -> int | None:
 
 
 def rule_adjoint(fun: Function) -> Function:
-    """The adjoint of a function that has a rule."""
+    """Return the adjoint of a function that has a rule."""
     return rules[fun].adjoint
 
 
