@@ -171,7 +171,7 @@ class Settings(Printed):
             ``lax.DotAlgorithmPreset``; None for full precision.
         check_leaks: look for tracers that outlive their transformation as soon as it ends.
         check_jaxprs: typecheck every jaxpr that is staged.
-        debug_nans: raise ``NanError`` where a NaN that an operation gave birth to reaches a result,
+        debug_nans: raise ``NanError`` where a NaN that originates in an operation reaches a result,
             naming the line, the direction, the iterations of loops and the examples of ``vmap``.
         debug_infs: the same of infinities.
         debug_bounds: raise ``OutOfBoundsError`` where an index of yours is out of bounds, unless it
@@ -204,7 +204,7 @@ class Settings(Printed):
         typecheck: instrument the whole package with runtime type checks when it is imported.
         num_cpu_devices: the number of devices that the processor is divided into; -1 for as many as
             ``--xla_force_host_platform_device_count`` in ``XLA_FLAGS`` says, or one. It is read
-            when the devices are first asked for.
+            when the devices are first listed.
         default_device: the device of arrays and programs that are put nowhere else: a device, or
             the name of a platform, for its first one; None for the first device of the first of
             ``platforms``.
@@ -450,7 +450,7 @@ shown_whole[:] = [_shows_whole_tracebacks]
 def follow(follower: Follower) -> None:
     """Call a function with the settings now in force here, and whenever they change.
 
-    So a room keeps in step what has settings of its own, as the threads of a library have.
+    So an extension keeps other settings in step, such as those of a library's threads.
 
     Args:
         follower: takes the settings, puts them into force elsewhere, and returns what undoes that,

@@ -286,7 +286,7 @@ def _check_format(name: str, fmt: str, args: tuple[Any, ...], kwargs: dict[str, 
 
 
 class _Fields(Formatter):
-    """Goes through a format string without formatting, and notes the arguments it asks for."""
+    """A formatter that only records the arguments that a format string uses."""
 
     def __init__(self, used: set[str]) -> None:
         self.used = used

@@ -501,7 +501,7 @@ def parse(dtype: DTypeLike) -> DType:
 
 
 def dtype_in_numpy(dtype: DTypeLike) -> DType:
-    """Return the NumPy dtype asked for, where ``float`` and ``int`` have 64 bits, as in NumPy.
+    """Return the requested NumPy dtype, where ``float`` and ``int`` have 64 bits, as in NumPy.
 
     That is so in questions about dtypes; to make an array, ``float`` is the default float.
 
@@ -517,7 +517,7 @@ def dtype_in_numpy(dtype: DTypeLike) -> DType:
 
 
 def typed(dtype: DTypeLike) -> tuple[DType, bool]:
-    """Return the NumPy dtype asked for, and whether it is weak.
+    """Return the requested NumPy dtype, and whether it is weak.
 
     ``int``, ``float`` and ``complex`` are.
 
@@ -915,7 +915,7 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
         >>> jnp.issubdtype(jnp.int8, jnp.inexact)
         False
     """
-    # the question may be asked of a dtype of NumPy's that arrays cannot have
+    # the argument may be a dtype of NumPy's that arrays cannot have
     known = isinstance(arg1, np.dtype) or (isinstance(arg1, type) and issubclass(arg1, np.generic))
     first = arg1 if known else dtype_in_numpy(arg1)
     abstract = isinstance(arg2, type) and issubclass(arg2, np.generic)

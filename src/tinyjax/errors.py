@@ -175,7 +175,7 @@ class DonatedArrayError(ArgumentError, RuntimeError):
 
 
 class PlatformError(TinyjaxError, RuntimeError):
-    """A platform was asked for that is not there: programs run on the CPU.
+    """A requested platform is not there: programs run on the CPU.
 
     ``tinyjax.devices()`` lists the devices that there are.
 
@@ -195,7 +195,7 @@ class PlatformError(TinyjaxError, RuntimeError):
 
 
 class ShardingError(ArgumentError):
-    """An array cannot lie on devices in the way asked for.
+    """An array cannot have the requested sharding.
 
     A sharding names an axis of a mesh for each axis of an array that is to be divided. The mesh
     must have that axis, and its size must divide the array's.
@@ -248,7 +248,7 @@ class ShardingTypeError(ShardingError):
 
 
 class NotAddressableError(TinyjaxError, RuntimeError):
-    """An array was asked for data that lies in other processes.
+    """A request for data of an array that lies in other processes.
 
     Each process has a part of an array that lies on devices of several, and NumPy's functions ask
     for all of it.
@@ -536,7 +536,7 @@ class JAXIndexError(TinyjaxError, IndexError):
 
 
 class ConcretizationError(JAXTypeError):
-    """A value that is only known abstractly was asked for its data.
+    """A request for the data of a value that is only known abstractly.
 
     ``jit``, ``scan`` and the like run a function once, on tracers that have a shape and a dtype, to
     record what it computes. The numbers come later. Therefore ``float(x)``, ``x.item()`` and
@@ -928,7 +928,7 @@ class ForeignCallError(TinyjaxError, NotImplementedError):
 
 
 class EffectOrderError(TinyjaxError, NotImplementedError):
-    """The order of effects that was asked for cannot be kept.
+    """The requested order of effects cannot be kept.
 
     Ordered callbacks run in the order in which the program calls them, which a token carries from
     one to the next. A lowering of your own that calls one within a region has to return it.
@@ -954,7 +954,7 @@ class EffectOrderError(TinyjaxError, NotImplementedError):
         region and set it from the operation's result, as cond does, or write a loop with
         lowering.loop.
 
-        Write the choice with ``lax.cond``, which passes the token on:
+        Use ``lax.cond``, which passes the token on:
 
         >>> tell = lambda x: tinyjax.debug.print("{}", x, ordered=True)
         >>> tinyjax.jit(lambda x: tinyjax.lax.cond(x >= 0, tell, lambda x: None, x))(jnp.array(0))
@@ -987,7 +987,7 @@ class SparseRuleError(TinyjaxError, NotImplementedError):
 class JaxRuntimeError(TinyjaxError, RuntimeError):
     """XLA failed to compile a program, or to run it: there is not enough memory, for instance.
 
-    The message is XLA's. Most often memory is exhausted: then compute in portions, by
+    The message is XLA's. Most often memory is exhausted: then compute in chunks, by
     ``chunk_size`` of ``vmap`` or ``batch_size`` of ``lax.map``.
 
     Example:
@@ -1117,7 +1117,7 @@ class NanError(TinyjaxError, FloatingPointError):
 
 
 class DifferentiationError(TinyjaxError, TypeError, ValueError, NotImplementedError):
-    """A derivative was asked for that does not exist: of an integer, or of a non-scalar.
+    """A requested derivative does not exist: of an integer, or of a non-scalar.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -1573,7 +1573,7 @@ def shortened(value: object) -> str:
 
 
 class DiskCacheWarning(UserWarning):
-    """The cache of compiled programs on disk cannot be used as it was asked for.
+    """The cache of compiled programs on disk cannot be used as requested.
 
     Programs are compiled all the same, and kept in memory.
 

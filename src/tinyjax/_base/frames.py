@@ -588,10 +588,10 @@ def describe_function(fun: Callable[..., object]) -> str:
     return f"{name} ({place(code.co_filename, code.co_firstlineno)})"
 
 
-# Room on the stack
+# Space on the stack
 
 _FRAMES: Final = 40
-#: By weight; so many levels find room in Python's own limit.
+#: By weight; this many levels fit into Python's own limit.
 _FREE: Final = 6
 #: By weight; a program at a depth of 500 whose derivative is taken comes to 3,500.
 _MOST: Final = 6000

@@ -122,7 +122,7 @@ class PickledByName:
         return super().__reduce_ex__(protocol) if home is None else (_named, home)
 
     def _ready(self) -> object:
-        """Return the object, which another process has asked for."""
+        """Return the object, which another process has requested."""
         return self
 
 

@@ -151,7 +151,7 @@ class Name(Expression):
 
 @attrs.frozen(eq=False)
 class Literal(Expression):
-    """A literal as it is written."""
+    """A literal, in its source form."""
 
     source: str
 
@@ -624,7 +624,7 @@ def inlined(statements: Block, after: Block) -> list[Statement]:
     Args:
         statements: assignments, and what changes values in place or gives names other values,
             behind which no value is moved.
-        after: what comes after them, where nothing is written.
+        after: the statement after them, where nothing is emitted.
     """
     kept = {name for s in after for name in s.names()}
     mentioned = [s.names() for s in statements]

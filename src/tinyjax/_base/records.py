@@ -85,7 +85,7 @@ def is_optional(field: attrs.Attribute[Any]) -> bool:
 
 
 def field_names(kind: type) -> tuple[str, ...]:
-    """Return the names of the fields of an attrs class, which are asked for at every equation."""
+    """Return the names of the fields of an attrs class, cached since every equation needs them."""
     names = _field_names.get(kind)
     if names is None:
         names = _field_names[kind] = tuple([field.name for field in fields(kind)])

@@ -46,7 +46,7 @@ def hide(frame: FrameType | None) -> None:
 
 
 def fold(error: BaseException, boundary: FrameType) -> None:
-    """Take this package's frames out of an exception's traceback, and note how to see them.
+    """Remove this package's frames from an exception's traceback, and add how to see them.
 
     Args:
         error: the exception, which is on its way out.

@@ -45,7 +45,7 @@ def is_vmappable(x: object) -> bool:
 
 
 def register_vmappable(data_type: type, *of_jax: object) -> None:
-    """Take no note of a type that JAX maps by functions of its own: ``vmap`` maps arrays and trees.
+    """Ignore a type that JAX maps by functions of its own: ``vmap`` maps arrays and trees.
 
     A value of such a type is no tree, so that mapping it is the error of any other object.
     """

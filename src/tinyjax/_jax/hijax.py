@@ -179,7 +179,7 @@ _links: Final[WeakValueDictionary[int, _Link]] = WeakValueDictionary()
 
 
 def _note(value: Any, link: _Link | None = None) -> None:
-    """Note that a value was made here."""
+    """Record that a value was made here."""
     trace = tr.current_trace()
     if isinstance(trace, tr.EvalTrace):
         return

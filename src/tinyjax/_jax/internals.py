@@ -144,7 +144,7 @@ class _Entry:
 
 
 class _Backends(Mapping[str, str]):
-    """The platforms that have been asked for devices, whose number is fixed from then on."""
+    """The platforms whose devices were listed, whose number is fixed from then on."""
 
     def __iter__(self) -> Iterator[str]:
         return iter((PLATFORM,) if devices_are_known() else ())

@@ -211,7 +211,7 @@ class JaxModule(ModuleType):
         if home is not None:
             return getattr(import_module(f"tinyjax.{home}"), name)
         for source in self._sources():
-            try:  # what a module loads when it is asked for need not be in its lists
+            try:  # names that a module loads on request need not be in its lists
                 return getattr(source, name)
             except AttributeError:
                 continue

@@ -38,7 +38,7 @@ P = TypeVar("P")
 #: What is made of a function: what stands in for it while a guard is set.
 Stand: TypeAlias = Callable[[Any], object]
 
-#: Functions that transfer what they are given because they are asked to.
+#: Functions that transfer their arguments explicitly.
 _EXPLICIT: Final = frozenset(("device_put", "Array.to_device"))
 #: Functions to which Python's numbers are no operands in JAX.
 _STATIC: Final = frozenset(("allclose", "permutation"))
@@ -213,7 +213,7 @@ def _moved(x: Array, sharding: Sharding) -> None:
 
 
 def _put(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Tell of what was moved because it was asked for."""
+    """Report an explicit transfer."""
 
     def put(leaf: Any, where: devices.Placement, function: str) -> Array:
         result: Array = original(leaf, where, function)

@@ -222,7 +222,7 @@ def _by_products(params: ConvParams, sizes: _Sizes) -> _Convolution:
 
 
 #: Where the matrix of the elements under all windows has so many bytes, as many of its columns are
-#: written at a time as stay in the cache.
+#: gathered at a time as stay in the cache.
 _LARGE: Final = 1 << 22
 _IN_CACHE: Final = 1 << 19
 

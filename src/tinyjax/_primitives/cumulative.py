@@ -363,5 +363,5 @@ def cummin(x: Array, axis: int, reverse: bool = False) -> Array:
 
 
 def cumlogsumexp(x: Array, axis: int, reverse: bool = False) -> Array:
-    """Return ``log(cumsum(exp(x)))`` along an axis, safe from overflow; from the end if asked."""
+    """Return ``log(cumsum(exp(x)))`` along an axis, safe from overflow; optionally from the end."""
     return tr.bind1(cumlogsumexp_p, (x,), CumulativeParams(axis, reverse))

@@ -672,7 +672,7 @@ def status(of: hlo.TensorType) -> Stack:
 
 
 def nan_where_failed(b: Lowering, info: hlo.Value, results: hlo.Values) -> hlo.Values:
-    """Write a choice: the results of a routine where it was successful, NaN elsewhere.
+    """Emit a selection: the results of a routine where it was successful, NaN elsewhere.
 
     Args:
         b: where.

@@ -237,7 +237,7 @@ def config_of(precision: Canonical, dtype: DType, platform: str) -> str:
 
 
 def operand_dtype(operand: DType, result: DType, platform: str) -> DType:
-    """Return the dtype in which operands of a product are written.
+    """Return the dtype of the operands of a product in the program.
 
     On Nvidia's GPUs XLA multiplies bytes in 8 bits and float32 in 32, whatever the result's dtype
     (seen with jaxlib 0.11.2), so that operands are made wider before. Sums of narrow floats it does
@@ -287,7 +287,7 @@ def takes_float8(precision: Canonical) -> bool:
 
 @lru_cache(maxsize=256)
 def written_as(algorithm: Algorithm, operand: DType, out: DType) -> Written:
-    """Return how a product of real floats is written.
+    """Return the notation of a product of real floats.
 
     Args:
         algorithm: what it follows.

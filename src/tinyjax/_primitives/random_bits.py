@@ -178,7 +178,7 @@ def _hash_lanes(k1: int, k2: int, x1: int, x2: int, constants: _Constants) -> tu
     """Hash pairs of words, all at once.
 
     The first word of a pair is cut off to 32 bits in the end only: the upper halves of lanes hold
-    its sums. Rounds are written out, which is faster than loops.
+    its sums. Rounds are unrolled, which is faster than loops.
     """
     one, mask, parity, two, three, four, five = constants
     k3 = k1 ^ k2 ^ parity
@@ -265,7 +265,7 @@ def _threefry_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
 
 
 def _write_hash(b: Lowering, k1: Value, k2: Value, x1: Value, x2: Value) -> tuple[Value, Value]:
-    # Written out, not as a loop: XLA makes one fused loop over the counters of it, which compiles
+    # Unrolled, not as a loop: XLA makes one fused loop over the counters of it, which compiles
     # and runs faster than a loop over the groups.
     def word(value: int) -> Value:
         return b.full_like(x1, value)

@@ -100,7 +100,7 @@ def _total_order(x: dtypes.HostArray) -> dtypes.HostArray:
 
 def _invert_negative(bits: dtypes.HostArray) -> dtypes.HostArray:
     """Invert all bits but the sign of negative integers; done twice, it does nothing."""
-    inverted = bits >> (8 * bits.dtype.itemsize - 1)  # a choice takes ten times as long
+    inverted = bits >> (8 * bits.dtype.itemsize - 1)  # a selection takes ten times as long
     inverted &= np.iinfo(bits.dtype).max
     inverted ^= bits
     return inverted
@@ -265,7 +265,7 @@ def _lower_ieee(b: Lowering, x: Value) -> Value:
 
 
 def _lower_total_order(b: Lowering, x: Value, one_zero: bool) -> Value:
-    """Floats to integers in their order: one NaN, the greatest, and one zero where asked for."""
+    """Convert floats to integers in their order: one NaN, the greatest; optionally one zero."""
     x = b.select(b.compare(x, x, "NE"), b.full_like(x, float("nan")), x)
     if one_zero:
         zero = b.full_like(x, 0.0)

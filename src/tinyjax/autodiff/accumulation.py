@@ -89,7 +89,7 @@ def jacobian(
         order: ``"auto"``, ``"forward"`` or ``"reverse"``.
         sparse: whether to return sparse arrays. The elements that differ from zero for some
             arguments (``autodiff.jacobian_sparsity``) are then found from products with few
-            vectors: columns without a common row are asked for together, or rows. ``True`` gives
+            vectors: columns without a common row are computed together, or rows. ``True`` gives
             ``experimental.sparse.BCOO``; ``"scipy"`` compiles the function, and gives a
             ``scipy.sparse.csr_array`` of shape (result.size, argument.size).
 
@@ -100,7 +100,7 @@ def jacobian(
         DifferentiationError: when called, if an argument or a result is not float (or complex, with
             ``holomorphic``).
         ArgumentError: ``chunk_size`` is not positive; or with ``sparse``, ``holomorphic``,
-            ``allow_int`` or an ``order`` is asked for, or the Jacobian has too many elements.
+            ``allow_int`` or an ``order`` is given, or the Jacobian has too many elements.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp

@@ -5,7 +5,7 @@ the values that it takes besides the tangents. A linear primitive has no other z
 it has for almost all values. Where integers or booleans that are not at hand choose what goes
 where, or a program is inside the equation, zeros are those that the rules for sparsity find.
 
-The elements are then found in few applications: columns without a common nonzero row are asked for
+The elements are then found in few applications: columns without a common nonzero row are computed
 together, in one direction, and so are rows in reverse mode (A. R. Curtis, M. J. D. Powell and J. K.
 Reid, *On the estimation of sparse Jacobian matrices*, 1974).
 

@@ -5,7 +5,7 @@ A value that depends on a parameter ``t`` is known by its derivatives at ``t = 0
 is, it gives a series whose terms are those of ``z``, one place later. So the rule, interpreted once
 on series, tells every further term. No primitive needs a rule of its own for series.
 
-The terms of the series in a rule are computed when they are asked for. What the rule computes again
+The terms of the series in a rule are computed on demand. What the rule computes again
 is found again: in the rule of ``tanh``, ``z' = (1 - z**2) x'``, the ``z`` is the series that is
 being computed. This gives the recurrences known for the elementary functions, such as those of
 ``exp``, ``sin`` and ``cos`` in A. Griewank and A. Walther, *Evaluating Derivatives* (2008), chapter
@@ -46,7 +46,7 @@ Series: TypeAlias = Sequence[Array]
 
 
 class SeriesTracer(tr.Tracer):
-    """A value and its derivatives, as many as were asked for.
+    """A value and its derivatives, up to the requested order.
 
     Attributes:
         terms: those that are known.
@@ -328,7 +328,7 @@ def _of_program(jaxpr: jx.Jaxpr, order: int, args: Sequence[Series]) -> list[lis
     return [_instantiated(series, order) for series in outs]
 
 
-# Loops and choices of series are loops and choices: nothing grows with the order but their state.
+# Loops and conditionals of series are again such: nothing grows with the order but their state.
 
 
 def _scan(order: int, args: Sequence[Series], params: Any) -> Sequence[Series]:
@@ -382,8 +382,8 @@ def solution(
 ) -> list[Array]:
     """Return the derivatives of the solution of ``dy/dt = field(y, t)`` from a state and a time.
 
-    A term of the state is one of the slope, divided by nothing, and that is computed of the terms
-    before. So each is asked for when it is needed, and all take as long as the slope's alone.
+    A term of the state is the preceding term of the slope, which is computed from earlier terms of
+    the state. So each is computed when it is needed, and all take as long as the slope's alone.
 
     Args:
         field: gives the slope of a state at a time.

@@ -28,7 +28,7 @@ _found_free: ContextVar[Seen | None] = ContextVar("tinyjax_found_free", default=
 def each_searched_once() -> Iterator[None]:
     """Within this, what was found to close over no live tracer is not searched again.
 
-    Each function of a nest closes over all those within it, and each is asked for its tracers.
+    Each function of a nest closes over all those within it, and each is searched for tracers.
     """
     if _found_free.get() is not None:
         yield

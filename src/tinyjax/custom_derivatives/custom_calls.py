@@ -188,7 +188,7 @@ def _value(leaf: object) -> Array:
 
 
 class LogTree:
-    """Notes the structure of the logs that a rule returned last."""
+    """A record of the structure of the logs that a rule returned last."""
 
     def __init__(self) -> None:
         self.treedef: tree.PyTreeDef = tree.structure({})

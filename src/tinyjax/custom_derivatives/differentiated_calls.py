@@ -187,8 +187,8 @@ def _push_through(
             for has, there in zip(batched[:n], nonzero, strict=True)
         ]
         if not any(a and b for a, b in pairs):
-            # Either primals or tangents are mapped: to the rule, nothing is. But as it is asked
-            # only of mapped arguments otherwise, it need not know what to say then.
+            # Either primals or tangents are mapped: to the rule, nothing is. But as it is called
+            # only with mapped arguments otherwise, it need not handle this case.
             axes = [0 if has else None for has in batched]
             with suppress(Exception):
                 outs, out_axes = batching.batch_flat(
@@ -519,7 +519,7 @@ def _batched_call(
 
 #: What finds out of which results the derivatives differ from example to example.
 _Varying: TypeAlias = Callable[[], Sequence[bool]]
-# The axes for which that is asked, the innermost last.
+# The axes for which that is determined, the innermost last.
 _asked: ContextVar[tuple[tuple[prim.MappedAxis, list[_Varying]], ...]] = ContextVar(
     "tinyjax_axes_asked_for", default=()
 )

@@ -93,7 +93,7 @@ class _Launched:
         return status
 
     def end(self) -> None:
-        """End all processes: those that do not end by themselves are asked to, and then killed."""
+        """End all processes: those that do not end by themselves are terminated, then killed."""
         for seconds, ask in ((_BY_THEMSELVES, "terminate"), (_WHEN_ASKED, "kill"), (None, "")):
             while self._running and self.next_end(seconds) is not None:
                 pass

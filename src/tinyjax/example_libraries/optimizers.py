@@ -566,7 +566,7 @@ class JoinPoint:
 def unpack_optimizer_state(opt_state: OptimizerState) -> tree.PyTree:
     """Return a state as a tree like that of the parameters, with a ``JoinPoint`` for each array.
 
-    So it can be written down without the classes of this module but that one.
+    So it can be stored without the classes of this module but that one.
 
     Example:
         >>> from tinyjax.example_libraries import optimizers

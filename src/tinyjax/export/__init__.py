@@ -2,7 +2,7 @@
 
 An exported program is one signature of a jitted function, in StableHLO's portable form, with all
 that is needed to call it: types, the structure of its arguments and result, the arrays that it
-closes over, and, if asked for, its derivative. A process that has nothing of the function's source
+closes over, and, on request, its derivative. A process that has nothing of the function's source
 can load it and call it, also from within its own compiled functions.
 """
 

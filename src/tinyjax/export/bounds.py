@@ -21,7 +21,7 @@ Bounds: TypeAlias = tuple[int | None, int | None]
 
 #: So often facts about one polynomial ask for the bounds of another.
 _DEEPEST: Final = 2
-#: So many choices between the operands of ``max`` and ``min`` are followed to both ends.
+#: This many cases between the operands of ``max`` and ``min`` are followed to both ends.
 _MOST_CHOICES: Final = 3
 #: Of larger programs, and after so many steps, nothing is found.
 _LARGEST: Final = 10_000
@@ -156,7 +156,7 @@ def _choice(factor: polynomials.Factor) -> tuple[polynomials.Polynomial, ...]:
 def _cases(
     choices: Sequence[tuple[polynomials.Polynomial, ...]],
 ) -> Iterator[list[polynomials.Polynomial]]:
-    """Go through the facts that hold for each choice between operands."""
+    """Yield the facts that hold in each case between operands."""
     if not choices:
         yield []
         return

@@ -219,7 +219,7 @@ def _operators(
     """Make an operator of sizes and its reflection.
 
     Args:
-        symbol: how it is written.
+        symbol: its text.
         of_arrays: what it does where the other operand is no size.
         of_sizes: what it does with a size and with both operands as polynomials.
     """

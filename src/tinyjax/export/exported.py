@@ -88,7 +88,7 @@ class Exported(format.Description):
         Raises:
             ArgumentError: they are of another structure or of other types, or the program is for
                 other platforms.
-            DifferentiationError: its derivative is asked for, and was not exported with it.
+            DifferentiationError: its derivative is requested, and was not exported with it.
 
         Example:
             >>> import tinyjax, tinyjax.numpy as jnp

@@ -50,7 +50,7 @@ def main_first(platforms: Sequence[str]) -> list[str]:
 
 
 def default_export_platform() -> str:
-    """Return the platform that programs are exported for, unless another is asked for.
+    """Return the platform that programs are exported for, unless another is requested.
 
     Example:
         >>> from tinyjax import export

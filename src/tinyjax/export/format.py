@@ -39,7 +39,7 @@ A = TypeVar("A")
 _LEAF: Final = "*"
 #: Named tuples that functions of the package return, such as ``EighResult``, need no registration.
 _OWN: Final = "tinyjax."
-#: The rooms that these are in; no other module is imported because of what is read.
+#: The packages that these are in; no other module is imported because of what is read.
 _ROOMS: Final = frozenset(("example_libraries", "implicit", "numpy", "scipy"))
 #: What a ``defaultdict`` may make of a missing key in a process that knows nothing of ours.
 _FACTORIES: Final = {kind.__name__: kind for kind in (bool, complex, dict, float, int, list, set)}
@@ -219,7 +219,7 @@ def _encode_node(node: tree.PyTreeDef, what: str) -> tuple[str, Any]:
 
 
 def decode_tree(nodes: Any) -> tree.PyTreeDef:
-    """Return the structure that was written, if that is what these are.
+    """Return the structure of such data, if it is one.
 
     Raises:
         ExportError: it has a node of a class that is not registered here.

@@ -475,7 +475,7 @@ def _decode_choice(entry: object) -> Enum:
     return _CHOICES[kind][name]
 
 
-#: Values that are written under a tag: of which type they are, how they are written, and read.
+#: Values that are stored under a tag: their type, and the functions that write and read them.
 _TAGS: Final[dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]]] = {
     "float": (float, float.hex, _decode_float),
     "complex": (

@@ -28,7 +28,7 @@ OPERATIONS: Final[Mapping[str, Callable[[int, int], int]]] = {
 }
 #: Polynomials with more terms, and numbers and exponents that are larger, are refused.
 MOST_TERMS: Final = 1000
-#: So are operations that are written with more symbols.
+#: So are operations with more symbols in their text.
 MOST_SYMBOLS: Final = 10_000
 MOST_DIGITS: Final = 30
 MOST_POWER: Final = 30
@@ -45,7 +45,7 @@ class Factor:
 
     name: str
     operands: tuple[Polynomial, ...] = ()
-    #: By this they are sorted: what is written with fewer symbols is smaller.
+    #: The sort key: a text with fewer symbols is smaller.
     key: tuple[Any, ...] = attrs.field(init=False, eq=False)
     _hash: int = attrs.field(init=False, eq=False)
 

@@ -118,7 +118,7 @@ def check(jaxpr: jx.Jaxpr, when: str) -> None:
 
 
 class Rewriting:
-    """Programs written anew, each once."""
+    """Programs rebuilt with sizes, each once."""
 
     def __init__(self) -> None:
         self._done: dict[int, tuple[jx.Jaxpr, jx.Jaxpr]] = {}

@@ -1,4 +1,4 @@
-"""Functions of single elements, and choices between them."""
+"""Functions of single elements, and selections between them."""
 
 from __future__ import annotations
 
@@ -437,7 +437,7 @@ def asinh(x: ArrayLike) -> Array:
 def acosh(x: ArrayLike) -> Array:
     """Return the inverse of ``cosh`` that is not negative; NaN for floats below 1.
 
-    Complex numbers have an answer everywhere. The derivative is infinite at 1. Integers are not
+    Complex numbers have a value everywhere. The derivative is infinite at 1. Integers are not
     taken: ``jnp.arccosh`` makes floats of them.
 
     Example:

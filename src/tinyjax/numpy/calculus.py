@@ -272,7 +272,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     Args:
         p: the coefficients along the first axis, that of the highest power first.
         x: where to evaluate; broadcasts with the other axes of ``p``.
-        unroll: has no effect; the scheme is always written out.
+        unroll: has no effect; the scheme is always unrolled.
 
     Raises:
         ShapeError: ``p`` has no axis, or does not broadcast with ``x``.

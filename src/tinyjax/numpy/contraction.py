@@ -625,7 +625,7 @@ def _interleaved(arguments: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
 
 @lru_cache(maxsize=1024)
 def _parse(subscripts: str, ndims: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
-    """Return the names of each operand's axes and of the output's, ellipses written out."""
+    """Return the names of each operand's axes and of the output's, with ellipses expanded."""
     text = subscripts.replace(" ", "")
     left, arrow, right = text.partition("->")
     terms = left.split(",")

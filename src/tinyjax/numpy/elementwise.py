@@ -961,7 +961,7 @@ def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         Array([   4., 1001.], dtype=float32)
     """
     a, b = inexact_operands("logaddexp2", x1, x2)
-    # A choice of operands, unlike ``max``, leaves the formula smooth across a tie.
+    # A selection of operands, unlike ``max``, leaves the formula smooth across a tie.
     first = ew.ge(_no_complex("logaddexp2", a), b)
     large, small = ew.select(first, a, b), ew.select(first, b, a)
     infinite = ew.and_(ew.eq(a, b), isinf(a))
@@ -1300,7 +1300,7 @@ radians: Unary = deg2rad
 degrees: Unary = rad2deg
 
 
-# Comparison and choice
+# Comparison and selection
 
 
 def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
@@ -1477,7 +1477,7 @@ def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None 
 
     The bounds broadcast with the array and are promoted with it. Where ``min`` exceeds ``max``, the
     result is ``max``; NaN stays NaN. The derivative is 1 within, 0 outside, and 1/2 at a bound,
-    where two answers tie.
+    where two values tie.
 
     Args:
         arr: any real dtype.

@@ -22,7 +22,7 @@ from tinyjax.core.values import Array, ConcreteArray, avals as av, integers as i
 from tinyjax.core.values.array import Index, Indices, ListedIndex
 from tinyjax.numpy import creation, promotion as pm
 
-# The classes of this module are written out, since the first index of a process waits for them:
+# The classes of this module are spelled out, since the first index of a process waits for them:
 # attrs would have to compile each.
 
 

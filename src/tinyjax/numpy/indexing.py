@@ -3,7 +3,7 @@
 The static parts of an index (ints, slices, None, ...) become slices, reversals and reshapes. Traced
 integers become one dynamic_slice if they are scalars, and one gather or scatter if they are arrays.
 Masks become the positions where they are true, and must therefore be known; but an update by one
-value is a choice, element by element, whatever the mask. Negative indices count from the end. As in
+value is an elementwise selection, whatever the mask. Negative indices count from the end. As in
 JAX, an index out of bounds raises nothing: reading moves it to the nearest element, and writing
 drops the update.
 

@@ -326,7 +326,7 @@ def polyfit(
             residuals unless it is ``"unscaled"``.
 
     Returns:
-        The coefficients; a tuple that begins with them where more is asked for.
+        The coefficients; a tuple that begins with them where more is requested.
 
     Raises:
         ShapeError: the shapes do not fit.

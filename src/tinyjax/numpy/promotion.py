@@ -358,7 +358,7 @@ def ordered(name: str, x: ArrayLike, y: ArrayLike) -> tuple[ArrayLike, ArrayLike
 
 
 def _check_ranks(name: str, first: tuple[int, ...], second: tuple[int, ...]) -> None:
-    """Warn of operands with different numbers of axes, or refuse them, where that is asked for."""
+    """Warn of operands with different numbers of axes, or refuse them, as the settings have it."""
     policy = settings().rank_promotion
     if policy == "allow" or is_inner_arithmetic():
         return

@@ -4,7 +4,7 @@ NumPy hands a call that meets a traced array to ``array_ufunc`` or ``array_funct
 of the same name in ``tinyjax.numpy``, its ``linalg`` or its ``fft`` computes the result, and for a
 ufunc of SciPy's that in ``tinyjax.scipy.special``.
 
-What NumPy and ``tinyjax.numpy`` do differently is settled here, and nowhere else:
+The differences between NumPy and ``tinyjax.numpy`` are resolved here, and nowhere else:
 
 - dtypes follow the operators: ``np.add(x, y)`` is ``x + y``, and promotes as JAX does. On 64-bit
   data that is what NumPy does; integers of fewer bits become the default float.
@@ -248,7 +248,7 @@ _SCALAR: Final = r"\b(?:np|numpy)\.((?:float|u?int|complex)\d+)\("
 
 
 def advise() -> tuple[str, frames.Location | None]:
-    """Say what to write where an array of NumPy's is asked for, and in which line that is."""
+    """Return what to write where an array of NumPy's is requested, and the line of the request."""
     frame, masked = frames.user_frame(), False
     while frame is not None and frame.f_code.co_filename.startswith(_NUMPY):
         masked = masked or frame.f_globals["__name__"].startswith("numpy.ma")

@@ -630,7 +630,7 @@ def _squared_distance(x: Array, center: Array) -> Array:
 
 def root(squares: Array) -> Array:
     """Return the root of a sum of squares, which has no slope where all of them are zero."""
-    # not by a choice, whose mask each element of the sum is chosen by: a quarter more time
+    # not by a selection, whose mask is applied to each element of the sum: a quarter more time
     aval = squares.aval
     is_zero = ew.eq(squares, sh.full_like(squares, 0))
     nothing = ew.convert_element_type(is_zero, aval.dtype, aval.weak_type)

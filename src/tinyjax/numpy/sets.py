@@ -212,7 +212,7 @@ def unique(  # noqa: PLR0913 (JAX's signature)
         sorted: has no effect: the result is always sorted.
 
     Returns:
-        The elements; a tuple that begins with them where more is asked for.
+        The elements; a tuple that begins with them where more is requested.
 
     Raises:
         ConcretizationError: ``ar`` is traced, and there is no ``size``.

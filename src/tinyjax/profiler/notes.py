@@ -30,7 +30,7 @@ class Notes:
     )
 
     def note(self, compilation: xla.Compilation) -> None:
-        """Note that a program runs."""
+        """Record that a program runs."""
         self.programs.setdefault(compilation.jaxpr.digest, compilation)
 
     def sourced(self) -> dict[bytes, jx.Jaxpr]:
@@ -38,7 +38,7 @@ class Notes:
 
         Those of a backward pass know the line that they differentiate if the function is traced
         with the bookkeeping of ``debug_nans``. That is done once more here; where it gives another
-        program, they have the line that asked for the derivative.
+        program, they have the line that requested the derivative.
         """
         sourced = {digest: compilation.jaxpr for digest, compilation in self.programs.items()}
         compilation = set(sourced)

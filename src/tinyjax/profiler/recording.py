@@ -58,7 +58,7 @@ class Recorded:
 
     Attributes:
         data: what XLA recorded.
-        notes: which programs ran.
+        notes: the programs that ran.
     """
 
     data: bytes
@@ -88,7 +88,7 @@ def start_trace(
         profiler_options: what to record; None for the defaults of ``ProfileOptions``.
 
     Raises:
-        ArgumentError: a link is asked for, or the options are not ``ProfileOptions``.
+        ArgumentError: a link is requested, or the options are not ``ProfileOptions``.
         ProfilerError: a profile is being recorded.
 
     Example:

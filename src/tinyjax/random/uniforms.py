@@ -126,7 +126,7 @@ def result_shape(name: str, shape: Shape | None, *parameters: tuple[int, ...]) -
 
 
 def integer_dtype(name: str, dtype: DTypeLike) -> dtypes.DType:
-    """Return the integer type that a sampler is asked for: the default one if None.
+    """Return the integer type requested from a sampler: the default one if None.
 
     Raises:
         DtypeError: it is no integer type.
@@ -138,7 +138,7 @@ def integer_dtype(name: str, dtype: DTypeLike) -> dtypes.DType:
 
 
 def float_dtype(name: str, dtype: DTypeLike) -> dtypes.DType:
-    """Return the float type that a sampler is asked for: the default one if None.
+    """Return the float type requested from a sampler: the default one if None.
 
     Raises:
         DtypeError: it is not a float type.

@@ -405,7 +405,7 @@ def _of_precision(x: dtypes.HostArray, size: int) -> dtypes.HostArray:
             return x
 
 
-# ``check_transform``: what holds of every transformation, for one that is written elsewhere.
+# ``check_transform``: the properties of every transformation, for one that is defined elsewhere.
 
 
 Function: TypeAlias = Callable[..., Any]

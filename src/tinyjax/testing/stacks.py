@@ -172,7 +172,7 @@ MOST_COLUMNS: Final = 300
 
 @attrs.frozen
 class Layer:
-    """A transformation and its choice of arguments."""
+    """A transformation and the arguments that it applies to."""
 
     name: str
     k: int = 0

@@ -647,8 +647,8 @@ def leaf_paths(treedef: PyTreeDef) -> list[KeyPath]:
 def _keys_below(treedef: PyTreeDef, kind: NodeKind) -> Sequence[KeyEntry]:
     """Return the keys of a node's children.
 
-    Of a class that names them by ``register_pytree_with_keys`` they are those of a node like this
-    one that was flattened and is alive, or numbers: no node is made to be asked.
+    For a class that names them by ``register_pytree_with_keys`` they are those of a node like this
+    one that was flattened and is alive, or else numbers: no node is made for this.
     """
     size = len(treedef._children)
     if kind.noted_keys is None:

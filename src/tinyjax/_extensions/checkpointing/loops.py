@@ -121,7 +121,7 @@ def _tangent_linearize(
 # states in the places that have become free. ``schedule`` says which.
 
 
-#: With room for so many states they are all stacked; with room for fewer, few are kept, and well
+#: From this capacity on, in states, all states are stacked; below it, few are kept, and well
 #: chosen.
 MANY: Final = 64
 #: Makes one iteration: takes its number and the state; returns the next state.

@@ -344,14 +344,14 @@ def _cheapest(positions: Array, changed: Array, victim: Array, loss: Array) -> t
 
 # Reverse mode through loops of unknown length that keep many states, at the price of a ``scan``.
 #
-# The states of all iterations are stacked while there is room. When there is none, every other
+# The states of all iterations are stacked while they fit. When they do not, every other
 # state is dropped, and every other one is kept from then on: the states kept are always equally
-# far apart. The way back goes by blocks of as many iterations as there is room for. Unless all
+# far apart. The backward pass goes by blocks of as many iterations as fit. Unless all
 # states were kept, those of a block are computed again, once, from the nearest one kept before it.
 #
-# A loop of ``n`` iterations with room for ``s`` states runs none again if ``n <= s``, each once if
+# A loop of ``n`` iterations with capacity ``s`` runs none again if ``n <= s``, each once if
 # ``n <= s * s`` and ``s`` is a power of two, and else each ``1 + n / (s * s)`` times at most, in
-# the mean. An iteration costs a write and a read, however many states there is room for.
+# the mean. An iteration costs a write and a read, whatever the capacity.
 
 
 #: Makes an iteration: from a state to the next.
@@ -417,7 +417,7 @@ def record(
             rows = [element(x, ew.mul(i, integer(2))) for x in stacked]
             return plus(i, 1), write(stacked, rows, i)
 
-        # before the loop goes on, so that one that ends when the room is full keeps its states
+        # before the loop goes on, so that one that ends at full capacity keeps its states
         end = ew.select(full, integer((size + 1) // 2), integer(1))
         start = (integer(1), kept.rows)
         _, rows = run_while(lambda now: ew.lt(now[0], end), drop, start, size)

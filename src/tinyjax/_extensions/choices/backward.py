@@ -157,7 +157,7 @@ class Choices:
         masks: Sequence[choices_masks.Mask | None],
         raw: bool,
     ) -> prim.Cotangents:
-        """Note the masks of operands, and choose what must be before it is added.
+        """Record the masks of operands, and mask cotangents that must be masked before the sum.
 
         Args:
             eqn: the equation.

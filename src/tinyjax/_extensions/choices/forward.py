@@ -67,7 +67,7 @@ class MaskTrace(tr.Trace):
         self._masked: dict[int, _Masked] = {}
 
     def add(self, value: Array, mask: Mask, is_raw: bool = False) -> None:
-        """Note the mask of a value."""
+        """Record the mask of a value."""
         self._masked[id(value)] = _Masked(value, mask, is_raw)
 
     def mask(self, value: prim.Tangent | None) -> Mask | None:

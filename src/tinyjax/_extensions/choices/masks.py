@@ -14,7 +14,7 @@ from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 from tinyjax.core.transforms import batching
 from tinyjax.core.values import Array, operands as opd
 
-#: Says which elements of a cotangent were chosen, computed when first asked for: a bool for each,
+#: The selected elements of a cotangent, computed on first use: a bool for each,
 #: or a number, how often it was. Numbers are added, in place where cotangents are.
 Mask: TypeAlias = Callable[[], Array]
 

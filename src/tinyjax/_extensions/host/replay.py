@@ -49,7 +49,7 @@ def at_once(
     types: dict[ShapedArray, tuple[Kernel, ShapedArray]] = {}
 
     def learn(x: Array, other: object) -> bool:
-        """Note what is needed at once for the operands' type, if both are floats of one plain type.
+        """Record the fast path for the operands' type, if both are floats of one plain type.
 
         Returns:
             Whether it is known now; it was not before.
@@ -139,7 +139,7 @@ class Programs:
         _all.add(self)
 
     def is_due(self, key: tuple[object, ...]) -> bool:
-        """Note a call of a kind that has no program, and say whether it is to have one."""
+        """Count a call of a kind without a program, and return whether to make one."""
         calls = self.calls.get(key)
         if calls is None:
             if len(self.calls) >= MOST_KINDS:
@@ -217,7 +217,7 @@ def replayed(fun: F) -> F:
                             result = fun(x)
                             fall_back(error)
                             return result
-            # What most calls have is written out, to save a call of a function for each argument.
+            # The most frequent case is inlined, to save a call of a function for each argument.
             key: list[object] = [id(settings())]  # of which there is one record of each kind
             hosts: list[dtypes.HostArray] = []
             for x in args:

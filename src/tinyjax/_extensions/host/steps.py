@@ -23,7 +23,7 @@ from tinyjax.core.values import Array, ConcreteArray
 # result. The types of operands and tangents decide all of that. So where a rule has been called
 # several times about the same types, under the linearization of values at hand, it is staged: what
 # it computes of the primals becomes a function of NumPy arrays, and what it does to tangents
-# equations that are written down as they are.
+# equations that are recorded as they are.
 
 
 P = TypeVar("P")
@@ -77,7 +77,7 @@ class EagerLinearizeTrace(LinearizeTrace):
         here = id(local_settings() or Process.settings)
         key: tuple[object, ...]
         try:
-            if len(args) == 2:  # written out, in half the time
+            if len(args) == 2:  # inlined, in half the time
                 x, y = args
                 key = (here, params, type(x), x._aval or x.aval, type(y), y._aval or y.aval)
             elif len(args) == 1:

@@ -57,7 +57,7 @@ def _now(trace: tr.Trace) -> _Moment:
 def _add_examples(
     value: Array, examples: tuple[ExampleAxis, ...], below: tuple[ExampleAxis, ...], since: _Moment
 ) -> None:
-    """Note on what a rule has computed or recorded along which axes its examples lie."""
+    """Record the batch axes of the values that a rule has computed or recorded."""
     match value:
         case batching.BatchTracer():
             trace, axis = value._trace, value.axis

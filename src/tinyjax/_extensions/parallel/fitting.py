@@ -89,8 +89,8 @@ def fit_call(params: Any, across: Sequence[Axes]) -> tuple[Sequence[Axes], Any]:
 def fit_cond(params: Any, across: Sequence[Axes]) -> tuple[Sequence[Axes], Any]:
     """Fit the branches of a ``cond``."""
     index, *rest = across
-    # What varies as the index does before the choice need not be added up, in reverse mode, behind
-    # it: not all devices come there.
+    # Values that vary as the index does before the conditional need not be summed, in reverse mode,
+    # after it: not all devices come there.
     operands = tuple([axes | index for axes in rest])
     for branch in params.branches:
         operands = joined(operands, axes_of(branch.in_avals))

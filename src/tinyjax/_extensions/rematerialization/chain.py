@@ -48,7 +48,7 @@ def cheapest(pieces: Sequence[Piece], num_blocks: int, room: int) -> tuple[Piece
     Args:
         pieces: the available ones, in the order of their beginnings.
         num_blocks: the length of the chain.
-        room: the available bytes.
+        room: the available bytes of memory.
 
     Returns:
         The pieces of least cost; of equally cheap ones, those that keep the least. None where all

@@ -308,7 +308,7 @@ class Chosen:
     """A program with chosen checkpoints, and its predicted memory.
 
     Attributes:
-        pieces: the choice.
+        pieces: the chosen pieces.
         jaxpr: the program.
         peak: bytes of its derivative's results and temporary values.
         results: bytes of the results.

@@ -53,7 +53,7 @@ class Uses(staging.Note):
         return None if entry is None else entry[0]
 
     def add(self, x: jx.Atom, used: Use) -> None:
-        """Note that a key is used."""
+        """Record the use of a key."""
         if isinstance(x, jx.Var):
             self._found[x] = used, None
         else:
@@ -80,7 +80,7 @@ class Uses(staging.Note):
 
     @classmethod
     def before(cls, calls: Sequence[tuple[staging.Note, jx.Jaxpr, Sequence[Array]]]) -> None:
-        """Note that one of some programs uses keys: operands, and what it has as literals.
+        """Record that one of some programs uses keys: operands, and literals.
 
         Raises:
             KeyReuseError: one was used before.
@@ -117,7 +117,7 @@ class Uses(staging.Note):
                 )
 
     def after(self, atoms: Sequence[jx.Atom], outs: Sequence[Array]) -> None:
-        """Note of results that they are keys which the program has used."""
+        """Record which results are keys that the program has used."""
         for atom, out in zip(atoms, outs, strict=True):
             used = self.of(atom)
             if used is not None:
@@ -130,7 +130,7 @@ _uses: Final[dict[int, tuple[ref[Array], Use]]] = {}
 
 
 def use(value: Array, name: str) -> None:
-    """Note that a function of this name uses a value.
+    """Record that a function of this name uses a value.
 
     Raises:
         KeyReuseError: it was used before.
@@ -139,7 +139,7 @@ def use(value: Array, name: str) -> None:
 
 
 def note(value: Array, used: Use) -> None:
-    """Note that a value is used.
+    """Record the use of a value.
 
     Raises:
         KeyReuseError: it was used before.

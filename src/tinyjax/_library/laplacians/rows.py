@@ -99,7 +99,7 @@ def zeros(aval: av.ShapedArray, size: int) -> Array:
 
 
 def with_term(rows: Array, term: Array) -> Array:
-    """Add to the Laplacian term: by a choice, which takes two thirds of the time of a padding."""
+    """Add to the Laplacian term by a selection, which takes two thirds of the time of a padding."""
     places = sh.iota(rows.shape, dtypes.int32, 0)
     spread = broadcast_in_dim(term, rows.shape, tuple(range(1, rows.ndim)))
     is_term = ew.eq(places, sh.full_like(places, 0))

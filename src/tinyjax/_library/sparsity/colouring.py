@@ -1,6 +1,6 @@
 """Colourings: which columns or rows of a matrix of known pattern one product gives together.
 
-Columns that have no nonzero row in common are asked for by one direction, the sum of their unit
+Columns that have no nonzero row in common are computed by one direction, the sum of their unit
 vectors (A. R. Curtis, M. J. D. Powell and J. K. Reid, *On the estimation of sparse Jacobian
 matrices*, 1974). Of a symmetric matrix fewer do: it suffices that of each pair of equal elements
 one can be read, as it can if no path of four vertices has two colours (A. H. Gebremedhin, F. Manne

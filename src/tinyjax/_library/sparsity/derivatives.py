@@ -160,7 +160,7 @@ def _directions(avals: Sequence[av.ShapedArray], colours: HostArray, number: int
 def _of_kind(
     computed: Callable[..., Any], fun: Callable[..., Any], has_aux: bool, sparse: Sparse
 ) -> Callable[..., Any]:
-    """Return a function whose sparse arrays are of the kind asked for."""
+    """Return a function whose sparse arrays are of the requested kind."""
     if sparse != "scipy":
         return partial(watched, named=fun)(computed)
     compiled = jit(frames.imitate(computed, fun))

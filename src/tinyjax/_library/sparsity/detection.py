@@ -6,7 +6,7 @@ the arguments, so that only those count as known that are the same for all argum
 are. Each value is then followed with the elements of the arguments that its elements depend on.
 
 Loops run once for each iteration, as far as their patterns change; where it is not known how often
-they run, until none changes any more. Of a choice that is not known the branches count together.
+they run, until none changes any more. The branches of an unknown conditional count together.
 """
 
 from __future__ import annotations
@@ -455,7 +455,7 @@ def detect(
     """Find the pattern of a Jacobian.
 
     Args:
-        choice: the function, and which arguments are differentiated.
+        choice: the function, and its differentiated arguments.
         args: the positional arguments; those that are differentiated may be types of arrays.
         kwargs: the others.
         has_aux: whether the function returns auxiliary data, too.
@@ -574,7 +574,8 @@ def jacobian_sparsity(
     """Return where the Jacobian of a function may differ from zero.
 
     The pattern is that of the function's tangent map, whose values are followed with the elements
-    of the arguments that their elements depend on, through loops, choices, gathers and rules of
+    of the arguments that their elements depend on, through loops, conditionals, gathers and rules
+    of
     custom derivatives (A. Griewank and A. Walther, *Evaluating Derivatives*, 2nd ed., 2008, chapter
     7). What is zero for all arguments it finds to be zero unless that is so by cancellation, or
     indices depend on arguments.

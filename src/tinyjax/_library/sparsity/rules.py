@@ -1,8 +1,8 @@
-"""The rules of primitives: which elements of results depend on which of operands.
+"""The rules of primitives: the dependence of elements of results on those of operands.
 
-They are asked of programs that are linear in their *active* operands: of tangent maps. The other
-operands have values that are known, or not. Most rules are one for a family. What moves elements
-about is asked where it does, by applying the primitive to the numbers of the elements.
+They apply to programs that are linear in their *active* operands: to tangent maps. The values of
+the other operands are known, or not. Most rules are one for a family. For a primitive that moves
+elements, the rule applies the primitive to the numbers of the elements.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class Marks:
 def read_stablehlo(text: str, programs: Programs) -> StableHLO:
     """Take the marks out of a module's text.
 
-    A function that is called at several places is written once: then the equations of each are
+    A function that is called at several places is emitted once: then the equations of each are
     those lines.
     """
     lines: list[str] = []
@@ -72,7 +72,7 @@ def read_stablehlo(text: str, programs: Programs) -> StableHLO:
 
 
 def _share_written(programs: Programs, lines_of_eqn: dict[int, list[int]]) -> None:
-    """Give equations of equal programs the lines of the one that was written."""
+    """Give equations of equal programs the lines of the one that was emitted."""
     equal: dict[bytes, list[int]] = defaultdict(list)
     for i, jaxpr in enumerate(programs.jaxprs):
         if jaxpr.eqns:

@@ -36,7 +36,7 @@ def moments(programs: Programs) -> tuple[Moment, ...]:
     """Follow the values that are live through a program, equation by equation.
 
     A value lives from the equation that computes it to the last one that reads it, an argument from
-    the beginning. Of a loop one iteration is followed, of a choice each branch.
+    the beginning. One iteration of a loop is followed, and each branch of a conditional.
     """
     timeline: list[Moment] = []
     main = programs.jaxprs[0]

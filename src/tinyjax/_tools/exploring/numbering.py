@@ -162,7 +162,7 @@ def _nested(jaxpr: jx.Jaxpr) -> Iterator[jx.Jaxpr]:
 
 
 class Lines:
-    """Numbers for the lines that make equations, in the order in which they are asked for."""
+    """Numbers for the lines that make equations, in the order of their first use."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[str, int], int] = {}
@@ -263,7 +263,7 @@ def contents(seen: Explored) -> dict[str, Any]:
 
 def _work(work: Work) -> list[float]:
     numbers = (work.flops, work.functions, work.nbytes)
-    # whole numbers take half of the room
+    # whole numbers take half of the space
     return [*(int(x) for x in numbers), work.seconds or 0, work.xla_seconds or 0]
 
 
@@ -295,7 +295,7 @@ def _hlo(computations: Sequence[Computation]) -> list[dict[str, Any]]:
                 break
             line = -1 if instruction.stablehlo is None else instruction.stablehlo
             rows.append([instruction.text, line, instruction.calls, instruction.seconds or 0])
-        # a computation without room keeps its place, by which others call it
+        # a computation that does not fit keeps its number, by which others call it
         entries.append({"heading": _cut(computation.heading), "rows": rows})
     return entries
 

@@ -135,7 +135,7 @@ class Chosen:
     """A call, some of whose arguments are differentiated.
 
     Attributes:
-        choice: which.
+        choice: the function, and its differentiated arguments.
         args: all positional arguments.
         kwargs: all keyword arguments.
         in_tree: the structure of ``(the chosen ones, {})``.

@@ -265,7 +265,7 @@ _TAKEN: Final = {int: (int, SymbolicSize), MakesScalars: (MakesScalars,), Plane:
 
 
 def instruct_typeguard() -> None:
-    """Have typeguard accept the same values for ints, dtypes and planes as the cheap test."""
+    """Have typeguard accept the same ints, dtypes and extensions as the cheap test."""
     import typeguard  # noqa: PLC0415, it takes long to load
 
     def check(value: object, origin: Any, args: object, memo: object) -> None:

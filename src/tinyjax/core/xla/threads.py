@@ -41,7 +41,7 @@ _inherited: Final[list[object]] = []
 
 
 def note_client(client: object) -> None:
-    """Note that this process has made a client of XLA, and with it threads."""
+    """Record that this process has made a client of XLA, and with it threads."""
     _clients.append(client)
 
 

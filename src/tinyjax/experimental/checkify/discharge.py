@@ -288,14 +288,14 @@ class Outcome:
     values: list[Array] = attrs.field(factory=list)
 
     def add(self, site: Site, failed: Array, values: Sequence[Array]) -> None:
-        """Note one more site."""
+        """Add a site."""
         self.sites.append(site)
         self.values.extend(map(identities.stop_gradient, values))
         number = sh.full((), len(self.sites), dtypes.int32)
         self.code = ew.select(ew.and_(failed, _none(self.code)), number, self.code)
 
     def extend(self, sites: Sequence[Site], code: Array, values: Sequence[Array]) -> None:
-        """Note the sites of a program that was run."""
+        """Add the sites of a program that was run."""
         shifted = _shifted(code, len(self.sites))
         self.sites.extend(sites)
         self.values.extend(values)
@@ -351,7 +351,7 @@ def _discharge(jaxpr: jx.Jaxpr, enabled: frozenset[Category]) -> Discharged:
 def _run(
     eqn: jx.JaxprEqn, args: Sequence[Array], enabled: frozenset[Category], outcome: Outcome
 ) -> Sequence[Array]:
-    """Run one equation, and note what fails in it."""
+    """Run one equation, and record its failures."""
     primitive, params = eqn.primitive, eqn.params
     if primitive is check_p:
         if params.site.category in enabled:
@@ -445,7 +445,7 @@ def _without_checks(call: Call) -> Call:
 def _take(
     outs: Sequence[Array], count: int, sites: Sequence[Site], outcome: Outcome
 ) -> Sequence[Array]:
-    """Note what a program returned besides its results, and return these."""
+    """Record the additional results of a program, and return the others."""
     code, *values = outs[count:]
     outcome.extend(sites, code, values)
     return outs[:count]

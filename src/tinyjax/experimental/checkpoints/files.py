@@ -253,12 +253,12 @@ def write_shards(
 
 
 def has_shards(folder: Path, process: int) -> bool:
-    """Say whether a process has written all of its shards."""
+    """Return whether a process has written all of its shards."""
     return (folder / f"{process}.json").exists()
 
 
 def flush_folder(folder: Path) -> None:
-    """Write to the disk which files are in a folder, where the system can be asked for that."""
+    """Flush the entries of a folder to the disk, where the system supports that."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -496,7 +496,7 @@ def save_async(folder: str | os.PathLike[str], tree: Any) -> Saving:
         tree: arrays in any containers.
 
     Returns:
-        What tells when the checkpoint is written, and raises what went wrong.
+        A handle that tells when the checkpoint is written, and raises its errors.
 
     Raises:
         CheckpointError: the package safetensors is missing.

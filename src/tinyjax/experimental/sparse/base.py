@@ -116,7 +116,7 @@ class JAXSparse(ABC):
 
     @property
     def nse(self) -> int:
-        """For how many elements there is room."""
+        """The number of stored elements."""
         return self.data.shape[self.n_batch]
 
     def block_until_ready(self) -> Self:

@@ -114,7 +114,7 @@ class BCOO(JAXSparse):
 
         Args:
             mat: a dense array.
-            nse: for how many elements there is room, needed where ``mat`` is traced: what is too
+            nse: the number of stored elements, needed where ``mat`` is traced: what is too
                 many is left out.
             index_dtype: of the indices.
             n_dense: how many of the last axes are dense: all elements along them are taken where
@@ -387,7 +387,7 @@ class BCOO(JAXSparse):
         """Return the array with one element for each place, in order.
 
         Args:
-            nse: for how many elements there is room; needed where the array is traced.
+            nse: the number of stored elements; needed where the array is traced.
             remove_zeros: whether elements that are zero are left out, where ``nse`` is None.
 
         Raises:

@@ -317,7 +317,7 @@ def empty(
         dtype: of the elements.
         index_dtype: of their indices.
         sparse_format: of the array: ``"bcoo"`` or ``"bcsr"``.
-        nse: for how many elements there is room.
+        nse: the number of stored elements.
         n_batch: how many axes in front are those of a batch.
         n_dense: how many of the last axes are dense: an element has all of them.
 

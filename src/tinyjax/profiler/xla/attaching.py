@@ -34,7 +34,7 @@ Stand: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def attach(notes: Notes) -> Callable[[], None]:
-    """Make spans from now on, and note which programs run.
+    """Make spans from now on, and record which programs run.
 
     Returns:
         What undoes it.

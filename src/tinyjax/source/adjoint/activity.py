@@ -46,7 +46,7 @@ class Activity:
         live_in: for each block, the active variables from before that the reverse of it and of
             what comes after it needs.
         live_out: for each block, those that its exits and what comes after it use.
-        residuals: for each block, the values that its reverse reads, found when that is written.
+        residuals: for each block, the values that its reverse reads, found when that is emitted.
         is_cautious: whether functions that are called may change their arguments.
         shadowed: the variables that may be, or hold, arrays that are changed in place, whose
             cotangents are in their shadows.

@@ -54,7 +54,7 @@ class Aliases:
 
     Attributes:
         written: the variables of the classes that it writes to.
-        values: the arrays that it writes to, with what is written.
+        values: the arrays that it writes to, with the stored values.
         writes_outside: whether it writes to what comes from outside.
         made: those of them that calls define whose results are arrays of their own.
     """

@@ -529,7 +529,7 @@ def cotangent_name(target: ir.Atom) -> str:
 
 
 class Reversal:
-    """The pullback of a program being written."""
+    """The pullback of a program, under construction."""
 
     def __init__(self, activity: adjoint_activity.Activity) -> None:
         self.activity = activity

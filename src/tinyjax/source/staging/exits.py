@@ -36,7 +36,7 @@ class Outcome:
     Attributes:
         arrivals: by block; none where every path ends with an exception.
         exit_index: the index of the block; None where there is no choice.
-        changes: what was written to arrays on the way, of a piece that was staged.
+        changes: the writes to arrays on the way, for a piece that was staged.
     """
 
     arrivals: dict[int, Arrival]

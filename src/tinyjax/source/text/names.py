@@ -357,7 +357,7 @@ class Coalescing:
         return self.used(block.used_at_end)
 
     def _conflicts(self, block: Block, live: set[Variable]) -> None:
-        """Note which variables are live while another is defined."""
+        """Record which variables are live while another is defined."""
         for statement in reversed(block.statements):
             if statement.variable not in self.inlined:
                 self._conflict(statement.variable, live)

@@ -82,7 +82,7 @@ def is_syntax(call: ir.Call) -> bool:
 
 # Programs as Python functions: blocks as ``if`` and ``while`` statements.
 #
-# A program whose branches cross otherwise is written as a loop that goes to the block whose number
+# A program whose branches cross otherwise is emitted as a loop that goes to the block whose number
 # a variable holds.
 
 
@@ -326,7 +326,7 @@ class Text:
         self.labels = [i for i in range(len(self.ir.blocks)) if len(self.predecessors[i]) > 1]
         self.content(0, None, None)
         self.depth += 1
-        # while these are written, there may become more
+        # while these are emitted, there may become more
         bodies = [self.block(partial(self.content, i, None, None))[0] for i in self.labels]
         self.depth -= 1
         chain: list[Statement] = []

@@ -66,7 +66,7 @@ SPECIAL: Final[dict[str, tuple[Any, ...]]] = {
 
 
 class Draw(Random):
-    """A source of choices: what is drawn from one seed is the same in every run.
+    """A source of random draws: one seed gives the same draws in every run.
 
     Attributes:
         wide: whether 64-bit dtypes are drawn.

@@ -35,7 +35,7 @@ class Drawn:
 
     Attributes:
         path: of the function.
-        draw: where choices come from.
+        draw: the source of random draws.
         shape: of the first array.
         dtype: of the first array.
         values: the arguments, by name.

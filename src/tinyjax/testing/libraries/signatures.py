@@ -71,7 +71,7 @@ class Catalogue:
 
         Args:
             function: which.
-            draw: where choices come from.
+            draw: the source of random draws.
         """
         call = parameters.Drawn(function.path, draw)
         if function.path in self.recipes:

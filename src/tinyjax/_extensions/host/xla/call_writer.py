@@ -180,7 +180,7 @@ threads.hold_at_forks(_lock)
 
 
 def _spend(nbytes: int, by: ArgumentMemory) -> None:
-    """Note that a set is made; where too many were, give up all that were made before."""
+    """Count a new set; drop all earlier ones if there are too many."""
     with _lock:
         _memories.add(by)
         _made[0] += nbytes

@@ -303,7 +303,7 @@ def _read_back(
     return shardings
 
 
-# Written calls of programs that run elsewhere than on the first device.
+# Specialized calls of programs that run elsewhere than on the first device.
 
 
 def call_parts(
