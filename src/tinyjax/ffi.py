@@ -240,9 +240,9 @@ def ffi_call(  # noqa: PLR0913 (JAX's signature)
         ``result_shape_dtypes`` is one.
 
     Raises:
-        ArgumentError: a type, a method, a layout, an alias or an attribute is not of these; the
-            number of layouts is not that of arrays; or arrays that are to share memory differ in
-            type or layout.
+        ArgumentError: a type, a method, a layout, an alias or an attribute is not of these. Also if
+            the number of layouts is not that of arrays, or arrays that share memory differ in type
+            or layout.
         ForeignCallError: the function is under ``vmap``, without ``vmap_method``.
         DifferentiationError: a derivative is taken that no custom rule declares.
         JaxRuntimeError: no function of this name is registered; or the function itself fails.

@@ -263,7 +263,7 @@ def register_lowering_of(
 
 
 class RuleTable(UserDict[prim.Primitive[Any], Callable[..., Any]]):
-    """The rules of one kind that were written in JAX's way; those of tinyjax's own are not there.
+    """The rules of one kind in JAX's form; those of tinyjax's own form are not there.
 
     Args:
         kind: what kind of rule it is.

@@ -136,9 +136,9 @@ def bitcast_convert_type(x: Array, dtype: dtypes.DType) -> Array:
 
     Args:
         x: integers or floats; also integers of 2 and 4 bits.
-        dtype: another such type. Where it is narrower the result has one more axis at the end, for
-            the parts of each element (the low bits first); where it is wider the last axis of ``x``
-            holds the parts, and goes.
+        dtype: another such type. Where it is narrower, the result has one more axis at the end, for
+            the parts of each element (the low bits first). Where it is wider, the last axis of
+            ``x`` holds the parts, and is removed.
 
     Raises:
         ShapeError: the last axis does not hold the parts of one element.

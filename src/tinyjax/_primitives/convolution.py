@@ -231,8 +231,8 @@ def _by_pieces(windows: dtypes.HostArray, kernels: dtypes.HostArray) -> dtypes.H
     """Multiply kernels with the elements under some windows at a time, on several cores.
 
     Compared with the products, gathering these elements takes little time then. For 64 features of
-    125 x 125 and 3 x 3 places it takes 21 ms of processor time on one core, as one product of the
-    whole matrix does; a sum of products for each place takes 38.
+    125 x 125 and 3 x 3 places it takes 21 ms of processor time on one core. One product of the
+    whole matrix takes as long; a sum of products for each place takes 38 ms.
 
     Args:
         windows: of axes groups, batch, those of space, inputs and those of the kernels.

@@ -6,8 +6,8 @@ imaginary part. Both are linear once the order is known: a tangent is gathered w
 that sorted its primal.
 
 XLA and NumPy sort plain integers several times faster than anything else. So floats are sorted as
-integers in the order of their values, and what goes along with a key of up to 32 bits is gathered
-by indices that were sorted in the low bits below the key. On one core, 10^6 elements:
+integers in the order of their values. Operands along with a key of up to 32 bits are gathered by
+indices, which were sorted in the low bits below the key. On one core, 10^6 elements:
 
 ====================  ==========  ================  =====  =====================
 ms                    XLA, plain  XLA, as integers  NumPy  NumPy, as integers

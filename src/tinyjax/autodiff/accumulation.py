@@ -74,9 +74,9 @@ def jacobian(
     The first call chooses the order, and every call finds the zeros; both take time. Use it under
     ``jit``, where a compiled program does neither again.
 
-    In three cases ``jacfwd`` or ``jacrev`` differentiates, whichever has fewer directions: if the
-    derivatives of single operations have more than 2**24 elements, if ``chunk_size`` is given, or
-    if ``order`` is ``"auto"`` and the products would take longer than whole arrays do. Outside
+    In three cases ``jacfwd`` or ``jacrev`` differentiates, whichever has fewer directions. The
+    derivatives of single operations have more than 2**24 elements; or ``chunk_size`` is given; or
+    ``order`` is ``"auto"`` and the products would take longer than whole arrays do. Outside
     ``jit`` that is most often so.
 
     Args:

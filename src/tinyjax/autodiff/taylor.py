@@ -433,8 +433,8 @@ def jet(
 
     The arguments are curves ``x(t)``, given by their derivatives at ``t = 0``. The result is the
     derivatives of ``fun(x(t))``. With ``series=((v, 0, 0),)`` these are the first three derivatives
-    of ``fun`` at ``x`` in the direction ``v``, at a cost that grows with the square of their number
-    and not exponentially, as that of nested ``jvp`` does.
+    of ``fun`` at ``x`` in the direction ``v``. The cost grows with the square of their number, and
+    not exponentially as that of nested ``jvp``.
 
     Args:
         fun: a function of arrays in any containers.

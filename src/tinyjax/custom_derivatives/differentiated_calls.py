@@ -546,9 +546,9 @@ def _probe(call: tr.CustomCall, args: Sequence[Array], pattern: _Pattern) -> boo
     """Run the rule of a batched call for types alone, so that what it batches is known.
 
     Returns:
-        Whether that is known, as it is where the rule refuses by a ``RuntimeError``: not where it
-        cannot be staged, nor inside the rule of another function, which would make the work grow
-        faster than the program.
+        Whether that is known, as it is where the rule refuses by a ``RuntimeError``. It is not
+        known where the rule cannot be staged, nor inside the rule of another function, where the
+        work would grow faster than the program.
     """
     jvp, under_way = call.jvp, _probed.get()
     if pattern in under_way:  # what a rule calls its own function for is what is being found out

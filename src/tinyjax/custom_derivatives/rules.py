@@ -1046,9 +1046,9 @@ class custom_batch(_Custom[P, R]):  # noqa: N801
             arrays in any containers.
 
     Raises:
-        ArgumentError: when called under ``vmap``, if what the rule returns does not fit, or if it
-            closes over, or is given a reference to, a value that the same ``vmap`` maps, or that a
-            ``jit`` or a loop between them traces.
+        ArgumentError: when called under ``vmap``, if the rule's result does not fit. Also if the
+            rule closes over, or is given a reference to, a value that the same ``vmap`` maps, or
+            that a ``jit`` or a loop between them traces.
         UndefinedRuleError: when called, if there is no rule.
 
     Example:

@@ -235,9 +235,9 @@ class VJPHiPrimitive:
             args: the arguments.
 
         Returns:
-            ``(result, residuals)``, and after them, if wanted, a tree of bools, or a prefix of one:
-            which results depend on the arguments; and as a fourth structured residuals, another
-            tree, which ``vjp_bwd`` takes after the residuals.
+            ``(result, residuals)``. An optional third item is a tree of bools, or a prefix of one:
+            the mask of results that depend on the arguments. An optional fourth is a tree of
+            structured residuals, which ``vjp_bwd`` takes after the residuals.
         """
         raise self._lacks("vjp_fwd")
 

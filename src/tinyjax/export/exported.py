@@ -486,9 +486,9 @@ def deserialize(data: bytes | bytearray, *, key: bytes | None = None) -> Exporte
         key: the secret that the program must be signed with.
 
     Raises:
-        ExportError: they are no exported program, are damaged, or are of a version not known here;
-            or the program was not signed with the key, is not what it says that it is, or takes
-            nodes of a class that has no name for export in this process.
+        ExportError: they are no exported program, are damaged, or are of an unknown version. Also
+            if the program was not signed with the key, differs from its description, or takes nodes
+            of a class that has no name for export in this process.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp

@@ -693,7 +693,7 @@ def tridiagonal_solve(
         du: the diagonals above, shape ``(..., n)``; the last element is not looked at.
         b: right-hand sides, shape ``(..., n, m)``.
         perturb_singular: whether pivots that are nearly zero are moved away from zero, by ``eps``
-            times the largest element of the triangular factor, so that a singular matrix gives a
+            times the largest element of the triangular factor. Then a singular matrix gives a
             finite result, as inverse iteration for eigenvectors needs it.
 
     Returns:

@@ -1,7 +1,7 @@
 """Parsing of indices: the treatment of each axis, and the position of the arrays' axes.
 
-An index is first brought to one entry per axis of the array, or per new axis: a slice that is known
-(``Keep``), an int that is known (``Pick``), or an array of integers (``Look``), to which masks are
+An index is first brought to one entry per axis of the array, or per new axis. An entry is a known
+slice (``Keep``), a known int (``Pick``), or an array of integers (``Look``), to which masks are
 converted. Nothing is computed here but the positions where masks hold.
 """
 

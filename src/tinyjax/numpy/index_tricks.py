@@ -92,8 +92,8 @@ class _Joined(_Indexed):
 
         Args:
             index: what is joined. Texts are ``"axis"``, ``"axis,ndim"`` or ``"axis,ndim,place"``:
-                along which axis, how many axes each part has at least, and at which place axes are
-                that it has already; or ``"r"`` and ``"c"`` for a matrix of one row or column.
+                the axis, the least number of axes of each part, and the place of the axes that it
+                has already. ``"r"`` and ``"c"`` give a matrix of one row or column.
 
         Raises:
             ArgumentError: the text is none of these.

@@ -80,10 +80,10 @@ def getitem(
         index: what NumPy takes; a list of positions only within a tuple, as in ``x[:, [0, 2]]``.
         mode: for indices out of bounds: ``"clip"`` moves them to the nearest element, as does
             ``"promise_in_bounds"``, the default; ``"fill"`` gives ``fill_value``.
-        fill_value: with a mask among ints and slices: what is read where it does not hold, so that
-            the result has the shape of all the mask chooses from; otherwise for indices out of
-            bounds, by default NaN for floats, the least integer for signed and the greatest for
-            unsigned ones, True for bools.
+        fill_value: with a mask among ints and slices, the value of elements that it does not
+            select, so that the result has the shape of all elements under the mask. Otherwise the
+            value for indices out of bounds: by default NaN for floats, the least integer for signed
+            and the greatest for unsigned ones, True for bools.
         indices_are_sorted: a promise that the indices increase.
         unique_indices: a promise that no element is taken twice.
         wrap_negative_indices: whether an index below zero counts from the end.

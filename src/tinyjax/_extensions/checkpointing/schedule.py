@@ -1,8 +1,8 @@
 """The schedule of checkpoints: which states of a loop reverse mode keeps, and what it runs again.
 
-With ``s`` states kept at a time, among them the one at the start of a segment of ``n`` iterations,
-the backward pass of the segment takes at least ``t(n, s) = r n - C(s + r, r - 1)`` further
-evaluations. Here ``r`` is the least number with ``C(s + r, r) >= n`` (Griewank and Walther,
+Let a segment have ``n`` iterations, with ``s`` states kept at a time, its first among them. Its
+backward pass takes at least ``t(n, s) = r n - C(s + r, r - 1)`` further evaluations. Here ``r`` is
+the least number with ``C(s + r, r) >= n`` (Griewank and Walther,
 "Algorithm 799: revolve", ACM Transactions on Mathematical Software 26(1), 2000). ``advance`` places
 states so that it takes no more, wherever the end of a segment is known.
 

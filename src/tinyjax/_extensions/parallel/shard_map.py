@@ -88,9 +88,9 @@ def shard_map(
         derivatives itself: with respect to what all devices have, the sum of their parts.
 
     Raises:
-        ShardingError: no mesh is in force; or when called, if an argument cannot be divided, a
-            result is not the same on all devices although ``out_specs`` says so, or devices would
-            wait in a collective for others that never come there.
+        ShardingError: no mesh is in force. When called, if an argument cannot be divided, a result
+            differs between devices against ``out_specs``, or devices would deadlock in a
+            collective.
         DifferentiationError: when called, if a cotangent varies of what all devices have.
 
     Example:

@@ -70,9 +70,9 @@ def vmap(
 
     Args:
         fun: takes and returns arrays in any containers.
-        in_axes: which axis of each argument to map over: an int, None for an argument that all
-            examples share, or a tuple with one entry per positional argument, each of which may be
-            a tree that is a prefix of the argument. Keyword arguments are mapped over axis 0. An
+        in_axes: the axis of each argument to map over: an int, None for an argument that all
+            examples share, or a tuple with one entry per positional argument. An entry may be a
+            tree that is a prefix of the argument. Keyword arguments are mapped over axis 0. An
             argument that all examples share is passed on unchanged, and need not be an array.
         out_axes: where to put the mapped axis in the results; None for a result that is the same
             for all examples. An int, or a tree that is a prefix of the result.

@@ -330,9 +330,9 @@ def while_loop(
     keep their state.
 
     You can differentiate it in both modes. Reverse mode, which JAX's loop lacks, keeps states on
-    the way, without the parts that no derivative needs, such as a counter. If 64 states or more fit
-    into ``memory``, as they do by default for a state of up to 8 KiB, a loop of as many iterations
-    costs the same as a ``scan``: the states of all iterations are stacked. In a longer loop every
+    the way, without the parts that no derivative needs, such as a counter. By default 64 states or
+    more fit into ``memory`` if a state has up to 8 KiB. Then a loop of as many iterations costs the
+    same as a ``scan``: the states of all iterations are stacked. In a longer loop every
     second is kept, then every fourth, and so on. Each iteration then runs once more, up to the
     square of their number of iterations, and a little more often beyond that.
 

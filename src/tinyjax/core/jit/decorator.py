@@ -105,9 +105,9 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         control_flow: "source" reads the source of the function, and of functions that it calls,
             and turns ``if``, ``while`` and ``for`` that depend on traced values into ``cond``,
             ``while_loop`` and ``scan`` (``tinyjax.source.stage``).
-        pad_to: the rule that rounds up the lengths of first axes, so that calls with many lengths
-            run
-            few programs: to a multiple of an int, to one of several ints, to "powers of two", or to
+        pad_to: the rule that rounds up the lengths of first axes. Then calls with many lengths run
+            few programs. It rounds to a multiple of an int, to one of several ints, to "powers of
+            two", or to
             the result of a function of the length. ``{"x": 64}`` is for the argument ``x`` and
             all arrays in it, ``{"x": {1: 64}}`` of its second axis. Results are those without
             padding. Lengths that are equal in a call, and are rounded alike, are one length.

@@ -1,8 +1,9 @@
 """Compiled programs on disk: the next process loads the programs that this one has compiled.
 
-An entry's name is a hash of everything that its machine code depends on: the StableHLO text (and
-not the structural digest, since a lowering rule may have changed between two processes), the
-compiler's options and version, and the processor. So an entry that does not fit is never found, and
+An entry's name is a hash of everything that its machine code depends on: the StableHLO text, the
+compiler's options and version, and the processor. (A structural digest would not do, since a
+lowering rule may have changed between two processes.) So an entry that does not fit is never found,
+and
 none is ever changed.
 
 Loaded code is run, so nobody but the user may be able to write there: a folder or an entry that

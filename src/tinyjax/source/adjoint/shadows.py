@@ -1,8 +1,8 @@
 """Shadows: arrays that hold the cotangents of arrays that a program changes in place.
 
-Each array has a shadow of its own, and a view of the array has the same view of the shadow (as in
+Each array has a shadow of its own, and a view of the array has the same view of the shadow. (See
 Moses and Churavy, "Instead of Rewriting Foreign Code for Machine Learning, Automatically Synthesize
-Fast Gradients", 2020). The names and containers of an array do not matter then.
+Fast Gradients", 2020.) The names and containers of an array do not matter then.
 
 Pullbacks go back in time. Where the program read, they add to the shadow. Where it wrote, they take
 the shadow's value, set it to zero, and restore the array's old value. All of it is Python that can
