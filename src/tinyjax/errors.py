@@ -987,8 +987,8 @@ class SparseRuleError(TinyjaxError, NotImplementedError):
 class JaxRuntimeError(TinyjaxError, RuntimeError):
     """XLA failed to compile a program, or to run it: there is not enough memory, for instance.
 
-    The message is XLA's. Most often memory is exhausted: then compute in chunks, by
-    ``chunk_size`` of ``vmap`` or ``batch_size`` of ``lax.map``.
+    The message is XLA's. Most often memory is exhausted: then compute in chunks, by ``chunk_size``
+    of ``vmap`` or ``batch_size`` of ``lax.map``.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp

@@ -265,8 +265,8 @@ def _threefry_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
 
 
 def _write_hash(b: Lowering, k1: Value, k2: Value, x1: Value, x2: Value) -> tuple[Value, Value]:
-    # Unrolled, not as a loop: XLA makes one fused loop over the counters of it, which compiles
-    # and runs faster than a loop over the groups.
+    # Unrolled, not as a loop: XLA makes one fused loop over the counters of it, which compiles and
+    # runs faster than a loop over the groups.
     def word(value: int) -> Value:
         return b.full_like(x1, value)
 

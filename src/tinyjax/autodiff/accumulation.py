@@ -76,8 +76,8 @@ def jacobian(
 
     In three cases ``jacfwd`` or ``jacrev`` differentiates, whichever has fewer directions. The
     derivatives of single operations have more than 2**24 elements; or ``chunk_size`` is given; or
-    ``order`` is ``"auto"`` and the products would take longer than whole arrays do. Outside
-    ``jit`` that is most often so.
+    ``order`` is ``"auto"`` and the products would take longer than whole arrays do. Outside ``jit``
+    that is most often so.
 
     Args:
         fun: takes and returns arrays in any containers.

@@ -5,12 +5,12 @@ A value that depends on a parameter ``t`` is known by its derivatives at ``t = 0
 is, it gives a series whose terms are those of ``z``, one place later. So the rule, interpreted once
 on series, tells every further term. No primitive needs a rule of its own for series.
 
-The terms of the series in a rule are computed on demand. What the rule computes again
-is found again: in the rule of ``tanh``, ``z' = (1 - z**2) x'``, the ``z`` is the series that is
-being computed. This gives the recurrences known for the elementary functions, such as those of
-``exp``, ``sin`` and ``cos`` in A. Griewank and A. Walther, *Evaluating Derivatives* (2008), chapter
-13. (M. D. McIlroy, *Power series, power serious*, Journal of Functional Programming 9(3), 1999,
-writes series so.)
+The terms of the series in a rule are computed on demand. What the rule computes again is found
+again: in the rule of ``tanh``, ``z' = (1 - z**2) x'``, the ``z`` is the series that is being
+computed. This gives the recurrences known for the elementary functions, such as those of ``exp``,
+``sin`` and ``cos`` in A. Griewank and A. Walther, *Evaluating Derivatives* (2008), chapter 13. (M.
+D. McIlroy, *Power series, power serious*, Journal of Functional Programming 9(3), 1999, writes
+series so.)
 """
 
 from __future__ import annotations

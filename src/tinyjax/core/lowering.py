@@ -32,8 +32,8 @@ def tensors(avals: Sequence[ShapedArray]) -> list[TensorType]:
     return [_tensors[aval] for aval in avals]
 
 
-#: Returns the location of an equation in MLIR's syntax; an empty text is the location of
-#: the equation around it.
+#: Returns the location of an equation in MLIR's syntax; an empty text is the location of the
+#: equation around it.
 Locate: TypeAlias = Callable[[jx.JaxprEqn], str]
 
 

@@ -2,8 +2,8 @@
 
 An exported program is one signature of a jitted function, in StableHLO's portable form. It has all
 that a call needs: types, the structure of its arguments and result, the closed-over arrays, and, on
-request, its derivative. A process that has nothing of the function's source
-can load it and call it, also from within its own compiled functions.
+request, its derivative. A process that has nothing of the function's source can load it and call
+it, also from within its own compiled functions.
 """
 
 from tinyjax._base.lazy import namespace

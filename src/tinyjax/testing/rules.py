@@ -1,8 +1,8 @@
 """The rules of a primitive, each held against the others.
 
 ``impl`` (NumPy) and ``lowering`` (XLA) are independent, so each is the other's oracle. Types are
-held against values, derivatives against finite differences, a transpose against the pairing
-``<ct, f(t)> = <f^T(ct), t>``, and a batch rule against a loop. Each check takes a spec, and raises
+held against values, derivatives against finite differences, a transpose against the pairing ``<ct,
+f(t)> = <f^T(ct), t>``, and a batch rule against a loop. Each check takes a spec, and raises
 ``CheckError``, which names the rule and the operands.
 """
 

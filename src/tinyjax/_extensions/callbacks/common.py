@@ -127,9 +127,9 @@ class CallbackParams(prim.Params):
         leading_axes: the mapped axes, the outermost first; they lead the operands' axes.
         method: the treatment of mapped axes; None where there may be none.
         ordered: whether calls keep the order of the program.
-        derivative: the function declared as its derivative, whose closed-over values are among
-            the operands, after those of the callback. Without one, operands after those of the
-            callback are masks: an example with a false one is inactive.
+        derivative: the function declared as its derivative, whose closed-over values are among the
+            operands, after those of the callback. Without one, operands after those of the callback
+            are masks: an example with a false one is inactive.
         location: the user's line, for messages; two programs that differ in it are the same.
     """
 

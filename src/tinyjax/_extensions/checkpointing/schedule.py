@@ -2,9 +2,9 @@
 
 Let a segment have ``n`` iterations, with ``s`` states kept at a time, its first among them. Its
 backward pass takes at least ``t(n, s) = r n - C(s + r, r - 1)`` further evaluations. Here ``r`` is
-the least number with ``C(s + r, r) >= n`` (Griewank and Walther,
-"Algorithm 799: revolve", ACM Transactions on Mathematical Software 26(1), 2000). ``advance`` places
-states so that it takes no more, wherever the end of a segment is known.
+the least number with ``C(s + r, r) >= n`` (Griewank and Walther, "Algorithm 799: revolve", ACM
+Transactions on Mathematical Software 26(1), 2000). ``advance`` places states so that it takes no
+more, wherever the end of a segment is known.
 
 Where the end is not known, ``Online`` places states as they pass. When all slots are used, it keeps
 those states that would make the backward pass cheapest if the loop ended after one more iteration.
@@ -344,10 +344,10 @@ def _cheapest(positions: Array, changed: Array, victim: Array, loss: Array) -> t
 
 # Reverse mode through loops of unknown length that keep many states, at the price of a ``scan``.
 #
-# The states of all iterations are stacked while they fit. When they do not, every other
-# state is dropped, and every other one is kept from then on: the states kept are always equally
-# far apart. The backward pass goes by blocks of as many iterations as fit. Unless all
-# states were kept, those of a block are computed again, once, from the nearest one kept before it.
+# The states of all iterations are stacked while they fit. When they do not, every other state is
+# dropped, and every other one is kept from then on: the states kept are always equally far apart.
+# The backward pass goes by blocks of as many iterations as fit. Unless all states were kept, those
+# of a block are computed again, once, from the nearest one kept before it.
 #
 # A loop of ``n`` iterations with capacity ``s`` runs none again if ``n <= s``, each once if
 # ``n <= s * s`` and ``s`` is a power of two, and else each ``1 + n / (s * s)`` times at most, in

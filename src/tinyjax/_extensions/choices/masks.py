@@ -14,8 +14,8 @@ from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 from tinyjax.core.transforms import batching
 from tinyjax.core.values import Array, operands as opd
 
-#: The selected elements of a cotangent, computed on first use: a bool for each,
-#: or a number, how often it was. Numbers are added, in place where cotangents are.
+#: The selected elements of a cotangent, computed on first use: a bool for each, or a number, how
+#: often it was. Numbers are added, in place where cotangents are.
 Mask: TypeAlias = Callable[[], Array]
 
 

@@ -37,8 +37,8 @@ from tinyjax.core.xla.threads import in_background
 
 #: As many programs are compiled at once as there are cores, but one: the caller goes on.
 _MOST_THREADS: Final = max(1, (os.cpu_count() or 2) - 1)
-#: Compilation begins this many seconds after its request. At once, the thread would load jaxlib
-#: and lower the program with Python's lock, which the caller needs to hand on its first result.
+#: Compilation begins this many seconds after its request. At once, the thread would load jaxlib and
+#: lower the program with Python's lock, which the caller needs to hand on its first result.
 _HEAD_START: Final = 0.005
 
 

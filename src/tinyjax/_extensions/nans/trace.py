@@ -220,10 +220,10 @@ class SourcedTransposer(Transposer):
 #
 # A NaN is born where an operation gives one at an element that depends on no NaN among its
 # operands. ``NanTrace`` evaluates as ``EvalTrace`` does and remembers, for each array with NaNs,
-# their origins; NaNs that came in as data have none. A NaN that nothing depends on,
-# such as one in the branch that a ``where`` does not take, is in no result and raises nothing. The
-# error is raised where a NaN with an origin leaves: in the result of a transformed function, or
-# where Python reads the data.
+# their origins; NaNs that came in as data have none. A NaN that nothing depends on, such as one in
+# the branch that a ``where`` does not take, is in no result and raises nothing. The error is raised
+# where a NaN with an origin leaves: in the result of a transformed function, or where Python reads
+# the data.
 #
 # A compiled program is run as always. Only if a result holds a NaN it is evaluated once more, one
 # equation at a time, by the ``PROGRAM`` rules of the primitives that are programs. A program with

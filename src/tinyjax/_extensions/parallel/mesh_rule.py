@@ -112,8 +112,8 @@ def check_reached(jaxpr: jx.Jaxpr, decided_by: parallel_types.Axes, what: str) -
 #
 # An operand's type says over which axes of a mesh that are ``Explicit`` each axis of the array is
 # divided. A type that says nothing, of a number or of data on the host, goes with all others: what
-# meets a divided operand is divided like it. Where a program is derived from the user's, nobody
-# can be consulted. A tangent has the sharding of its primal, and so has a cotangent (``rules``).
+# meets a divided operand is divided like it. Where a program is derived from the user's, nobody can
+# be consulted. A tangent has the sharding of its primal, and so has a cotangent (``rules``).
 
 
 #: Over which axes of the mesh one axis of an array is divided.

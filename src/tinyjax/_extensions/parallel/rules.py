@@ -1,9 +1,9 @@
 """Rules of primitives, applied where types record shardings.
 
-The user does not write the operations of a rule, and cannot give their shardings. But the
-shardings of the rule's results are known. A cotangent has the sharding of its primal value, and so
-has a tangent. So where the types within a rule do not determine it, XLA chooses: the operands'
-types do not mention the mesh there, and those of the results do again.
+The user does not write the operations of a rule, and cannot give their shardings. But the shardings
+of the rule's results are known. A cotangent has the sharding of its primal value, and so has a
+tangent. So where the types within a rule do not determine it, XLA chooses: the operands' types do
+not mention the mesh there, and those of the results do again.
 """
 
 from __future__ import annotations

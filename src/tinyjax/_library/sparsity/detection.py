@@ -575,10 +575,9 @@ def jacobian_sparsity(
 
     The pattern is that of the function's tangent map, whose values are followed with the elements
     of the arguments that their elements depend on, through loops, conditionals, gathers and rules
-    of
-    custom derivatives (A. Griewank and A. Walther, *Evaluating Derivatives*, 2nd ed., 2008, chapter
-    7). What is zero for all arguments it finds to be zero unless that is so by cancellation, or
-    indices depend on arguments.
+    of custom derivatives (A. Griewank and A. Walther, *Evaluating Derivatives*, 2nd ed., 2008,
+    chapter 7). What is zero for all arguments it finds to be zero unless that is so by
+    cancellation, or indices depend on arguments.
 
     Args:
         fun: takes and returns arrays in any containers.

@@ -422,8 +422,8 @@ igammac: families.Elementwise = declaring.special(
 # The continued fraction is DLMF 8.17.22, evaluated forward by Lentz's method where it converges
 # fast, at ``x < (a + 1) / (a + b + 2)``; beyond, the function is one minus itself with a and b
 # exchanged. The factor before the fraction is computed with the differences of ``lgamma`` and
-# Stirling's formula, and with logarithms less their linear parts, so that it keeps its digits
-# where a and b are large.
+# Stirling's formula, and with logarithms less their linear parts, so that it keeps its digits where
+# a and b are large.
 
 
 #: How near to 1 the ratio of two convergents comes: rounding keeps it some units away.

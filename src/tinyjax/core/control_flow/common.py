@@ -229,8 +229,8 @@ class Observer:
     """An observer of a running loop. It is a parameter of the loop, and so a frozen attrs class.
 
     Attributes:
-        place: the index of the iteration count in a ``while`` loop's state; None
-            where they are counted.
+        place: the index of the iteration count in a ``while`` loop's state; None where they are
+            counted.
     """
 
     __slots__ = ()

@@ -52,8 +52,8 @@ from tinyjax.core.values.integers import fit_int32
 
 S = TypeVar("S")
 
-#: The default number of states that reverse mode keeps: as many as these bytes have space
-#: for, twice, but no fewer and no more.
+#: The default number of states that reverse mode keeps: as many as these bytes have space for,
+#: twice, but no fewer and no more.
 MEMORY: Final = 1 << 20
 _FEWEST: Final = 32
 _MOST: Final = 256
@@ -332,9 +332,9 @@ def while_loop(
     You can differentiate it in both modes. Reverse mode, which JAX's loop lacks, keeps states on
     the way, without the parts that no derivative needs, such as a counter. By default 64 states or
     more fit into ``memory`` if a state has up to 8 KiB. Then a loop of as many iterations costs the
-    same as a ``scan``: the states of all iterations are stacked. In a longer loop every
-    second is kept, then every fourth, and so on. Each iteration then runs once more, up to the
-    square of their number of iterations, and a little more often beyond that.
+    same as a ``scan``: the states of all iterations are stacked. In a longer loop every second is
+    kept, then every fourth, and so on. Each iteration then runs once more in loops of up to the
+    square of the number of states, and a little more often in longer ones.
 
     The program may bound the number of iterations, as where the loop counts up to the counter of an
     outer loop. Then no iteration is run again: the residuals of all iterations are kept, if they

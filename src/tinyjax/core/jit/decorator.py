@@ -107,10 +107,10 @@ def jit(  # noqa: PLR0913 (JAX's signature)
             ``while_loop`` and ``scan`` (``tinyjax.source.stage``).
         pad_to: the rule that rounds up the lengths of first axes. Then calls with many lengths run
             few programs. It rounds to a multiple of an int, to one of several ints, to "powers of
-            two", or to
-            the result of a function of the length. ``{"x": 64}`` is for the argument ``x`` and
-            all arrays in it, ``{"x": {1: 64}}`` of its second axis. Results are those without
-            padding. Lengths that are equal in a call, and are rounded alike, are one length.
+            two", or to the result of a function of the length. ``{"x": 64}`` is for the argument
+            ``x`` and all arrays in it, ``{"x": {1: 64}}`` of its second axis. Results are those
+            without padding. Lengths that are equal in a call, and are rounded alike, are one
+            length.
         tier: what computes the first calls. With "first", NumPy evaluates as many calls as cost a
             quarter of compiling. With "compiled", they wait for the compiler, and all calls round
             alike. With "ready", NumPy evaluates calls until the compiled program is ready. The

@@ -45,8 +45,8 @@ class Explanation(records.Record):
         function: the function, and where it is defined.
         traces: whether the call would run the Python function, to record its program.
         compiles: whether XLA would compile the program.
-        differences: the differences to the most similar earlier call: a line for each
-            argument, static value or setting that differs.
+        differences: the differences to the most similar earlier call: a line for each argument,
+            static value or setting that differs.
         reasons: other reasons to trace or compile.
     """
 
@@ -269,8 +269,7 @@ class Lowered(_Stage):
 
     Attributes:
         compilation: the program, and the donated arguments; the arrays that the function closed
-            over are
-            its first parameters.
+            over are its first parameters.
         staged: the program as it was recorded.
         in_tree: the structure of ``(args, kwargs)``, less the static ones.
         out_tree: the structure of the result.

@@ -380,8 +380,8 @@ LINEAR: Final[RuleKey[Callable[[], tuple[int, ...]]]] = RuleKey("linear")
 #: parameters of two applications in one, of those of the first and of the second.
 VIEW: Final[RuleKey[Callable[[Any, Any], Any]]] = RuleKey("view")
 
-#: The rule for NumPy's implementation in place of the ``host`` rule, where the first operand
-#: has so many elements; it may return None.
+#: The rule for NumPy's implementation in place of the ``host`` rule, where the first operand has so
+#: many elements; it may return None.
 LARGE: Final[RuleKey[HostRule[Any]]] = RuleKey("large")
 MANY: Final = 50_000
 

@@ -598,8 +598,8 @@ class ShapeDtypeStruct(Record):
         shape: the shape.
         dtype: the dtype.
         weak_type: whether the dtype is weak.
-        sharding: the sharding of such an array, if it has one; a ``PartitionSpec`` is of
-            the mesh in force.
+        sharding: the sharding of such an array, if it has one; a ``PartitionSpec`` is of the mesh
+            in force.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp

@@ -3,8 +3,7 @@
 An entry's name is a hash of everything that its machine code depends on: the StableHLO text, the
 compiler's options and version, and the processor. (A structural digest would not do, since a
 lowering rule may have changed between two processes.) So an entry that does not fit is never found,
-and
-none is ever changed.
+and none is ever changed.
 
 Loaded code is run, so nobody but the user may be able to write there: a folder or an entry that
 belongs to somebody else, or that others may write to, is not used. A checksum detects a damaged

@@ -114,8 +114,8 @@ class BCOO(JAXSparse):
 
         Args:
             mat: a dense array.
-            nse: the number of stored elements, needed where ``mat`` is traced: what is too
-                many is left out.
+            nse: the number of stored elements, needed where ``mat`` is traced: what is too many is
+                left out.
             index_dtype: of the indices.
             n_dense: how many of the last axes are dense: all elements along them are taken where
                 one of them is not zero, and ``nse`` counts places of the other axes.

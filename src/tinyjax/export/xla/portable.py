@@ -19,9 +19,8 @@ def to_artifact(text: str) -> bytes:
     """Return a module in StableHLO as the bytes that other programs take as its portable form.
 
     It uses the version of twelve weeks ago, so that somewhat older versions of XLA can read it,
-    too;
-    newer ones can for five years (StableHLO's promise of compatibility). Operations of CHLO, to
-    which that does not extend, are written as what they are made of.
+    too; newer ones can for five years (StableHLO's promise of compatibility). Operations of CHLO,
+    to which that does not extend, are written as what they are made of.
     """
     return mlir.serialize_portable_artifact(text.encode(), _portable_version())
 

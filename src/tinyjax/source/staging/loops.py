@@ -352,9 +352,9 @@ def run_loop(run: Run, header: int, arrival: Arrival, stops: frozenset[int]) -> 
 #
 # A loop over a known range is made in Python, iteration by iteration. Where an iteration contains
 # traced control flow, and there are many, a ``scan`` takes the place of those that follow; what
-# Python knows in each iteration it goes on computing. Where the iterations are not uniform,
-# because their carry changes its structure, or an item is used in a way that no program can
-# express, the loop goes on in Python.
+# Python knows in each iteration it goes on computing. Where the iterations are not uniform, because
+# their carry changes its structure, or an item is used in a way that no program can express, the
+# loop goes on in Python.
 
 
 #: An equation takes a millisecond to compile. A conditional or a loop takes as long as this many.

@@ -284,8 +284,8 @@ class Known:
     Attributes:
         iterations: the iterations.
         values: its value in the first iteration, and in others as far as it was computed.
-        recipe: a function and its arguments that compute it in the others. None where it is
-            carried from iteration to iteration.
+        recipe: a function and its arguments that compute it in the others. None where it is carried
+            from iteration to iteration.
     """
 
     __slots__ = ("iterations", "recipe", "values")

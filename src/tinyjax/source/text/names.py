@@ -157,8 +157,8 @@ def call_type(call: Call, args: list[str], conventions: Conventions) -> str:
 # Which variables of a program get a name in its text, and which share one.
 #
 # A value that is used once is inlined where it is used, unless the user has a name for it.
-# Variables that are called alike share the name where none is needed any more when another gets
-# its value; so a loop changes its variables, as the user wrote it, and sums of cotangents grow in
+# Variables that are called alike share the name where none is needed any more when another gets its
+# value; so a loop changes its variables, as the user wrote it, and sums of cotangents grow in
 # place.
 
 

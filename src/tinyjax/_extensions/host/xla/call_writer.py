@@ -121,8 +121,8 @@ class ArgumentMemory:
 
     Attributes:
         free: sets that no program reads: of each piece the host's view, then the device's.
-        in_use: sets that programs may still read, with tokens of the programs' ends; the
-            earliest first.
+        in_use: sets that programs may still read, with tokens of the programs' ends; the earliest
+            first.
         notes: whether calls record the end of their programs. Those of small programs do not, which
             have ended when the call returns; a token takes 0.5 us.
     """
