@@ -431,8 +431,8 @@ def progress(*, file: TextIO | None = None, after: float = runs.AFTER) -> Iterat
 
     Every ``scan``, ``fori_loop``, ``while_loop`` and ``map`` that starts in the block has a bar;
     one with an unknown number of iterations has a counter. Of nested loops the outermost has it.
-    Under ``vmap`` there is one bar for all examples. A derivative has one bar for the way forward
-    and one for the way back. Ctrl-C stops a loop that has a bar.
+    Under ``vmap`` there is one bar for all examples. A derivative has one bar for the forward pass
+    and one for the backward pass. Ctrl-C stops a loop that has a bar.
 
     Bars are drawn in a notebook, in a terminal on standard error (by rich, where it is installed),
     or where you say; nowhere else. A loop reports at most ten times a second, which costs less than

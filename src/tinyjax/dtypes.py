@@ -48,8 +48,7 @@ class MakesScalars(Protocol):
 class HasDType(Protocol):
     """An array, of NumPy or of tinyjax, or anything else with a dtype.
 
-    It is a protocol, for type annotations and ``isinstance``. Nothing is asked about the dtype
-    itself.
+    It is a protocol, for type annotations and ``isinstance``. The dtype itself is not checked.
 
     Example:
         >>> import numpy as np

@@ -167,7 +167,7 @@ PER_PROCESS: Final = 2048
 
 
 class Place:
-    """The location of an array: a device, or one that the extension knows (``plane``)."""
+    """The location of an array: a device, or a sharding."""
 
     __slots__ = ()
 

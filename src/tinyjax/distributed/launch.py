@@ -21,8 +21,8 @@ from typing import IO, Final
 
 from tinyjax.distributed.clusters import ADDRESS, INDEX, SIZE
 
-#: How long processes may take to end by themselves when one of them has failed, and how long when
-#: they were asked to, in seconds.
+#: The time that processes get to end by themselves when one of them has failed, and the time after
+#: a request to end, in seconds.
 _BY_THEMSELVES: Final = 5.0
 _WHEN_ASKED: Final = 5.0
 #: What Gloo prints in each process when it connects it to the others, in these pieces and from

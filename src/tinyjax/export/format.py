@@ -73,7 +73,7 @@ def register_pytree_node_serialization(
         serialized_name: what exported programs call it.
         serialize_auxdata: the node's metadata -> bytes. It may be left out, together with the next,
             where metadata is made of None, bools, numbers, strings and tuples of these.
-        deserialize_auxdata: the way back.
+        deserialize_auxdata: its inverse.
 
     Returns:
         The class itself.

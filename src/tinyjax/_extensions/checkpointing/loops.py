@@ -116,7 +116,7 @@ def _tangent_linearize(
 
 # Reverse mode through loops, in memory that does not grow with the number of iterations.
 #
-# A loop is run once, and a fixed number of its states are kept. The way back starts every
+# A loop is run once, and a fixed number of its states are kept. The backward pass starts every
 # iteration from the nearest state kept before it, runs the body from there, and keeps further
 # states in the places that have become free. ``schedule`` says which.
 
@@ -167,8 +167,8 @@ class _Programs:
         Args:
             operands: the types of the loop's.
             tangents: the types of their tangents.
-            record: runs the loop; returns its results, and a tree of what the way back needs.
-            push: runs it again with tangents, of that and those.
+            record: runs the loop; returns its results, and a tree for the backward pass.
+            push: runs it again with tangents, given that tree and the tangents.
             pull: pulls cotangents back, of that and those of the results.
             replay: what derivatives run again.
         """
@@ -280,7 +280,7 @@ def _primal_half(body: LoopBody, nonzero: LoopOperands[bool]) -> _Body:
     """Return what computes the results of a body as its linearization does.
 
     Where a function in the body has a rule, these are what the rule returns, as in a loop that
-    keeps all residuals. So a derivative of the way back does not come to the rule again.
+    keeps all residuals. So a derivative of the backward pass does not meet the rule again.
     """
     primal = linearize_jaxpr(body.jaxpr, nonzero.flat).primal
     n = len(body.jaxpr.outs)
@@ -332,7 +332,7 @@ class _Replay:
         return cls(halves, nonzero, operands, avals, halves.tangent, _tangents(body, nonzero))
 
     def masked(self, pull: Callable[..., Arrays]) -> MaskedPullBack:
-        """Return the way back with masks, which ``pull`` makes of this with masks, and operands."""
+        """Return the masked backward pass, which ``pull`` makes from a masked step and operands."""
         sizes_in = len(self.linear.consts), len(self.linear.carry), len(self.linear.xs)
         skip = len(self.tangent.in_binders) - sum(sizes_in)
         state, count = sizes_in[1], len(self.tangent.outs)
@@ -679,7 +679,7 @@ def _pull_while(
 def linearize_scan(
     primals: Arrays, nonzero: Sequence[bool], params: primitives.ScanParams
 ) -> prim.LinearizeResult:
-    """Run a loop that keeps some states, for a way back that runs iterations again."""
+    """Run a loop that keeps some states, for a backward pass that runs iterations again."""
     if settings().debugging:  # run in pieces it has no iterations that messages could name
         return linearize_stacking(primals, nonzero, params)
     body = params.loop_body

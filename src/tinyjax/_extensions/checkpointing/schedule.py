@@ -90,7 +90,8 @@ def _cost_with_two(iterations: Array) -> Array:
 def advance(iterations: Array, slots: Array) -> Array:
     """Return how far to go from the start of a segment to the next state that is kept.
 
-    The way back through both parts then costs ``r`` and ``r - 1`` evaluations per iteration at the
+    The backward pass through both parts then costs ``r`` and ``r - 1`` evaluations per iteration at
+    the
     most, as in the whole. A distance that ends before the last iteration of the segment is that of
     a state to keep; it takes a slot more than one. A single iteration is gone as a whole.
     """
@@ -231,7 +232,7 @@ class Online:
 
     Attributes:
         victim: of the states, without the first and the latest, the one that is cheapest to spare.
-        loss: the evaluations that the way back takes more without it.
+        loss: the additional evaluations of the backward pass without it.
         kept: the states.
     """
 
@@ -428,7 +429,7 @@ def record(
     return run_while(lambda now: goes_on(now[0]), until_full, start, size)
 
 
-#: A loop on the way back: the iterations that are left, the sums, and the cotangents of the state.
+#: The backward pass of a loop: the remaining iterations, the sums, and the cotangents of the state.
 _Back: TypeAlias = tuple[Array, Arrays, Arrays]
 
 

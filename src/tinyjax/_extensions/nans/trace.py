@@ -318,8 +318,8 @@ def _iterate(name: str, length: int | None) -> Iterator[program_rules.Run]:
         backward = _reversed.get()
     outer = _iterations.get()
     iterations: list[origins.Iteration] = []
-    # A way back runs iterations again, from states that were kept: those of loops that it is
-    # made of are not the user's.
+    # A backward pass runs iterations again, from kept states. The iterations of its own loops are
+    # not the user's.
     recomputed = _recomputed.get()
     hidden = location is not None and location == recomputed
     if hidden and outer and outer[-1].location == location:

@@ -55,8 +55,8 @@ CHECKPOINTED: Final[RuleKey[prim.LinearizeRule[Any]]] = RuleKey("checkpointed")
 PLACES: Final[RuleKey[Callable[[Any], tuple[Sequence[Any], Sequence[Any]]]]] = RuleKey("places")
 
 #: The rule of a primitive whose transpose is a root of liveness: it is applied even where all
-#: cotangents are known to be zero, because the user's rule for the way back decides. Says, of the
-#: parameters, whether it is.
+#: cotangents are known to be zero, because the user's rule for reverse mode decides. From the
+#: parameters to whether it is one.
 LIVE_ROOT: Final[RuleKey[Callable[[Any], bool]]] = RuleKey("live_root")
 
 #: The rule of a primitive that is a loop: of the parameters, how often its programs run, or None

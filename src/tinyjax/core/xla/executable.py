@@ -6,8 +6,9 @@ nothing. The cache is bounded; the least recently used programs are dropped firs
 may be in the cache on disk (``disk_cache``), if the settings enable one; otherwise XLA compiles it.
 
 Programs call LAPACK by name. Loading SciPy's copy of it takes longer than loading tinyjax, so it
-happens when a program that calls it is first compiled or loaded. jax registers the same functions
-under the same names, before or after: XLA takes a name twice where it means the same function.
+happens when a program that calls it is first compiled or loaded. The same functions are registered
+by jax under the same names, before or after. XLA takes a name twice where it means the same
+function.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Jaxprs as Python: a text that a person can read, save and run, and its way back."""
+"""Jaxprs as Python: a text that a person can read, save and run, and the inverse."""
 
 from __future__ import annotations
 

@@ -1,0 +1,123 @@
+"""The language of docstrings and names in src: ``python -m tools.words`` checks it.
+
+A docstring begins with a verb in the imperative, or a noun phrase. Docstrings and comments use the
+literature's words. A sentence has at most ``MOST_WORDS`` words. A name is not a bare preposition or
+participle. Each rule has a ceiling, which only falls.
+"""
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+SRC: Final = Path(__file__).parents[2] / "src"
+MOST_WORDS: Final = 35
+#: The findings that are allowed for each rule. These are ceilings: lower them, do not raise them.
+CEILINGS: Final = {"first word": 20, "house word": 10, "long sentence": 10, "name": 500}
+QUESTIONS: Final = frozenset(("What", "How", "Where", "Which", "Whether"))
+HOUSE: Final = re.compile(
+    r"\b(rooms?|planes?|stand-ins?|wish(?:es)?|births?|asked|settled|portions?|answers?"
+    r"|written (?:out|down)|way back)\b"
+)
+#: Words of geometry, of NumPy's interface and of ordinary English, by file and word.
+EXCEPTIONS: Final = frozenset(
+    {
+        ("_library/special/gamma.py", "plane"),  # the quarter plane
+        ("numpy/elementwise.py", "plane"),  # of a point
+        ("numpy/manipulation.py", "plane"),  # of a rotation
+    }
+)
+NAMES: Final = frozenset(
+    ["at", "by", "from", "for", "in", "into", "of", "off", "on", "out", "over", "to", "under", "up", "with", "within", "without", "asked", "done", "found", "given", "held", "here", "kept", "known", "laid", "left", "meant", "met", "noted", "put", "said", "settled", "taken", "there", "told", "untold", "wanted", "written"]
+)
+_SECTION: Final = re.compile(r"\n\s*\n\s*(?:Examples?:|>>>|```)")
+_PARAGRAPH: Final = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*] |\*{0,2}\w+: ))")
+_END: Final = re.compile(r"(?<=[.!?:;])\s+(?=[A-Z`\"(\[])")
+
+
+class Finding(NamedTuple):
+    """A breach of a rule: a name or text, and its place."""
+
+    rule: str
+    path: str
+    line: int
+    text: str
+
+
+def sentences(docstring: str) -> Iterator[str]:
+    """Yield the sentences of a docstring, without examples and tables."""
+    for paragraph in _PARAGRAPH.split(_SECTION.split(docstring)[0]):
+        if "===" not in paragraph:
+            yield from filter(None, _END.split(" ".join(paragraph.split())))
+
+
+def _in_docstring(path: str, line: int, docstring: str) -> Iterator[Finding]:
+    """Yield the findings of the rules on one docstring."""
+    if docstring.split(maxsplit=1)[0].strip(",.:") in QUESTIONS:
+        yield Finding("first word", path, line, docstring.splitlines()[0])
+    for sentence in sentences(docstring):
+        if len(sentence.split()) > MOST_WORDS:
+            yield Finding("long sentence", path, line, sentence)
+    yield from _house_words(path, line, _SECTION.split(docstring)[0])
+
+
+def _house_words(path: str, line: int, text: str) -> Iterator[Finding]:
+    """Yield the house words in a text."""
+    for match in HOUSE.finditer(text):
+        if (path, match[0]) not in EXCEPTIONS:
+            yield Finding("house word", path, line, match[0])
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    """Yield the names that a node gives to functions, parameters and fields."""
+    match node:
+        case ast.FunctionDef(name=name):
+            yield name
+        case ast.arg(arg=name):
+            yield name
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            yield name
+        case _:
+            pass
+
+
+def findings(source: str, path: str) -> Iterator[Finding]:
+    """Yield the findings in the text of a module."""
+    for node in ast.walk(ast.parse(source)):
+        line = getattr(node, "lineno", 1)
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+            docstring = ast.get_docstring(node)
+            if docstring:
+                yield from _in_docstring(path, line, docstring)
+        for name in _names(node):
+            if name.lstrip("_") in NAMES:
+                yield Finding("name", path, line, name)
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield from _house_words(path, token.start[0], token.string)
+
+
+def main(ceilings: dict[str, int], root: Path = SRC) -> int:
+    """Print the findings of each rule above its ceiling; return the number of such rules."""
+    package = root / "tinyjax"
+    everything = [
+        finding
+        for file in sorted(package.rglob("*.py"))
+        for finding in findings(file.read_text("utf-8"), file.relative_to(package).as_posix())
+    ]
+    above = 0
+    for rule, ceiling in ceilings.items():
+        found = [finding for finding in everything if finding.rule == rule]
+        if len(found) > ceiling:
+            above += 1
+            print(f"{rule}: {len(found)} where {ceiling} are allowed (tests/tools/words.py)")
+            print(*[f"  {path}:{line}: {text}" for _, path, line, text in found], sep="\n")
+    return above
+
+
+if __name__ == "__main__":
+    sys.exit(main(CEILINGS))
