@@ -278,9 +278,9 @@ def held() -> int:
 
 def settled() -> dict[str, int]:
     """What is left when all has ended, and what can be forgotten is."""
-    while left := len(tiers._asked):
+    while left := len(tiers._requests):
         time.sleep(0.1)
-        if len(tiers._asked) == left:  # while there is progress, collecting would slow it down
+        if len(tiers._requests) == left:  # while there is progress, collecting would slow it down
             gc.collect()  # one that was lost to an interrupt may be part of a cycle
     tinyjax.cache.clear()
     # errors of callbacks that nobody was there to raise any more: some are kept, with their frames

@@ -406,7 +406,7 @@ def _evolve(current: Settings, changes: dict[str, Any]) -> Settings:
                 f"{', '.join(_NAMES)}."
             )
     changed = attrs.evolve(current, **changes)
-    for name, value in _settled.items():
+    for name, value in _process_values.items():
         if name in changes and getattr(changed, name) != value:
             raise ArgumentError(
                 f"'{name}' was read as {value!r} and cannot change any more. Set it before "
@@ -417,7 +417,7 @@ def _evolve(current: Settings, changes: dict[str, Any]) -> Settings:
 
 
 #: Settings that were read once for all.
-_settled: Final[dict[str, Any]] = {}
+_process_values: Final[dict[str, Any]] = {}
 
 
 def settle(name: str) -> Any:
@@ -431,7 +431,7 @@ def settle(name: str) -> Any:
         >>> config.settle("num_cpu_devices") == count
         True
     """
-    return _settled.setdefault(name, getattr(settings(), name))
+    return _process_values.setdefault(name, getattr(settings(), name))
 
 
 #: Puts a change of settings into force elsewhere, in this thread or task; returns what undoes it.

@@ -167,7 +167,7 @@ def print(
         >>> _ = f(jnp.array([1.0, 2.0]))
         x = [1. 2.], of 1
     """
-    say = partial(_said, "print", _write, ordered, skip_format_check)
+    say = partial(_call_with_format, "print", _write, ordered, skip_format_check)
     return _now_or_later(say, fmt, args, kwargs)
 
 
@@ -220,7 +220,7 @@ def log(
         x = 1.0
         >>> logger.removeHandler(handler)
     """
-    say = partial(_said, "log", _tell, ordered, skip_format_check)
+    say = partial(_call_with_format, "log", _tell, ordered, skip_format_check)
     return _now_or_later(say, fmt, args, kwargs)
 
 
@@ -238,7 +238,7 @@ def _call_back(ordered: bool, callback: Callable[..., Any], /, *args: Any, **kwa
     debug_callback(callback, args, kwargs, ordered)
 
 
-def _said(
+def _call_with_format(
     name: str,
     say: Callable[..., None],
     ordered: bool,

@@ -31,8 +31,10 @@ EXCEPTIONS: Final = frozenset(
         ("numpy/manipulation.py", "plane"),  # of a rotation
     }
 )
-NAMES: Final = frozenset(
-    ["at", "by", "from", "for", "in", "into", "of", "off", "on", "out", "over", "to", "under", "up", "with", "within", "without", "asked", "done", "found", "given", "held", "here", "kept", "known", "laid", "left", "meant", "met", "noted", "put", "said", "settled", "taken", "there", "told", "untold", "wanted", "written"]
+NAMES: Final = re.compile(
+    r"_*(at|by|for|from|in|into|of|off|on|over|to|under|with|within|without"
+    r"|asked|done|found|given|held|here|kept|known|laid|left|meant|met|noted|said|settled|taken"
+    r"|there|told|untold|wanted|written)"
 )
 _SECTION: Final = re.compile(r"\n\s*\n\s*(?:Examples?:|>>>|```)")
 _PARAGRAPH: Final = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*] |\*{0,2}\w+: ))")
@@ -94,7 +96,7 @@ def findings(source: str, path: str) -> Iterator[Finding]:
             if docstring:
                 yield from _in_docstring(path, line, docstring)
         for name in _names(node):
-            if name.lstrip("_") in NAMES:
+            if NAMES.fullmatch(name):
                 yield Finding("name", path, line, name)
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:

@@ -54,14 +54,14 @@ class Node:
 
     def names(self) -> list[str]:
         """Return the names in it, each as often as it is there."""
-        found: list[str] = []
-        self.collect(found)
-        return found
+        names: list[str] = []
+        self.collect(names)
+        return names
 
-    def collect(self, found: list[str]) -> None:
+    def collect(self, names: list[str]) -> None:
         """Add the names in it to a list."""
         for name in _inner(type(self)):
-            _collect(getattr(self, name), found)
+            _collect(getattr(self, name), names)
 
     def replaced(self, by: Mapping[str, Expression]) -> Any:
         """Return the same with expressions in place of some names."""
@@ -80,12 +80,12 @@ def _inner(kind: type) -> list[str]:
 _fields: Final[dict[type, list[str]]] = {}
 
 
-def _collect(field: object, found: list[str]) -> None:
+def _collect(field: object, names: list[str]) -> None:
     if isinstance(field, Node):
-        field.collect(found)
+        field.collect(names)
     elif isinstance(field, (tuple, list)):
         for x in field:
-            _collect(x, found)
+            _collect(x, names)
 
 
 def _replaced(field: Any, by: Mapping[str, Expression]) -> Any:
@@ -139,8 +139,8 @@ class Name(Expression):
 
     name: str
 
-    def collect(self, found: list[str]) -> None:
-        found.append(self.name)
+    def collect(self, names: list[str]) -> None:
+        names.append(self.name)
 
     def replaced(self, by: Mapping[str, Expression]) -> Expression:
         return by.get(self.name, self)
@@ -212,12 +212,12 @@ class Call(Expression):
     args: tuple[Expression, ...]
     keywords: tuple[tuple[str, Expression], ...] = ()
 
-    def collect(self, found: list[str]) -> None:  # most often called, and so is ``replaced``
-        self.function.collect(found)
+    def collect(self, names: list[str]) -> None:  # most often called, and so is ``replaced``
+        self.function.collect(names)
         for x in self.args:
-            x.collect(found)
+            x.collect(names)
         for _, x in self.keywords:
-            x.collect(found)
+            x.collect(names)
 
     def replaced(self, by: Mapping[str, Expression]) -> Call:
         args = tuple([x.replaced(by) for x in self.args])
@@ -311,9 +311,9 @@ class Template(Expression):
     source: str
     operands: tuple[Expression, ...]
 
-    def collect(self, found: list[str]) -> None:
+    def collect(self, names: list[str]) -> None:
         for i in _places(self.source):
-            self.operands[i].collect(found)
+            self.operands[i].collect(names)
 
     def text(self, binding: float = 0.0) -> str:
         text = self.source.format(*[x.text(_TIGHT) for x in self.operands])
@@ -398,10 +398,10 @@ class Assign(Statement):
     annotation: str = ""
     origin: int = 0
 
-    def collect(self, found: list[str]) -> None:
-        self.target.collect(found)
+    def collect(self, names: list[str]) -> None:
+        self.target.collect(names)
         if self.value is not None:
-            self.value.collect(found)
+            self.value.collect(names)
 
     def replaced(self, by: Mapping[str, Expression]) -> Assign:
         value = None if self.value is None else self.value.replaced(by)

@@ -212,7 +212,7 @@ def _moved(x: Array, sharding: Sharding) -> None:
             _tell("device-to-device", str(x.aval), called)
 
 
-def _put(original: Callable[..., Any]) -> Callable[..., Any]:
+def _explicit_transfer(original: Callable[..., Any]) -> Callable[..., Any]:
     """Report an explicit transfer."""
 
     def put(leaf: Any, where: devices.Placement, function: str) -> Array:
@@ -239,7 +239,7 @@ def _table() -> Iterator[tuple[Any, str, Stand]]:
     yield promotion, "_made", _first(lambda name, value, *_: _to_device(value))
     if not xla.is_absent():
         yield import_module("tinyjax._extensions.parallel.xla.moving"), "moved", _first(_moved)
-    yield putting, "put", _put
+    yield putting, "put", _explicit_transfer
 
 
 @attrs.define(eq=False)

@@ -100,19 +100,19 @@ class Platform:
 #: The processor: how many devices it is divided into ``core.devices`` knows.
 CPU: Final = Platform("cpu", "cpu", "cpu")
 
-_known: Final[dict[str, Platform]] = {"cpu": CPU}
+_platforms: Final[dict[str, Platform]] = {"cpu": CPU}
 _finding: Final = RLock()
 
 
 def make_known(platform: Platform) -> None:
     """Make a platform known, whose devices are there from now on."""
     _PLACES.setdefault(platform.name, len(_PLACES))
-    _known[platform.name] = platform
+    _platforms[platform.name] = platform
 
 
 def known_platforms() -> tuple[Platform, ...]:
     """Return the platforms whose devices are there, the processor first."""
-    return tuple(_known.values())
+    return tuple(_platforms.values())
 
 
 def platform_named(name: str) -> Platform:

@@ -499,7 +499,7 @@ def _batched_call(
         assert call.jvp is not None, "asked only where there is a rule"
         told: list[_Varying] = []
         asked = ((trace.mapped, told),) if call.reverse else ()
-        with tr.on_top(trace), tr.assigned(_asked, (*_asked.get(), *asked)):
+        with tr.on_top(trace), tr.assigned(_varying_axes, (*_varying_axes.get(), *asked)):
             outs, out_tangents = call.jvp(wrap(primals), wrap(tangents))
         primals_out = placed.place(outs)
         filled = [out if t is prim.ZERO else t for out, t in zip(outs, out_tangents, strict=True)]
@@ -520,7 +520,7 @@ def _batched_call(
 #: What finds out of which results the derivatives differ from example to example.
 _Varying: TypeAlias = Callable[[], Sequence[bool]]
 # The axes for which that is determined, the innermost last.
-_asked: ContextVar[tuple[tuple[prim.MappedAxis, list[_Varying]], ...]] = ContextVar(
+_varying_axes: ContextVar[tuple[tuple[prim.MappedAxis, list[_Varying]], ...]] = ContextVar(
     "tinyjax_axes_asked_for", default=()
 )
 
@@ -531,7 +531,7 @@ def tell(mapped: prim.MappedAxis, varying: _Varying) -> None:
     Of a map that is given by its transpose no tangent tells: a result that is the same for all
     examples may have a rule that multiplies its cotangent by each example's own number.
     """
-    for asked, told in _asked.get():
+    for asked, told in _varying_axes.get():
         if asked is mapped:
             told.append(varying)
 

@@ -102,7 +102,7 @@ class Exported(format.Description):
         program = self
         platform = families.platform_of(arrays)
         if self.platforms != (platform,):
-            program = self._on(platform)
+            program = self._for_platform(platform)
         if program._family is not None:
             program = program._of_types(in_tree, arrays)
         return program._call(in_tree, arrays)
@@ -141,7 +141,7 @@ class Exported(format.Description):
         ]
         return tree.unflatten(self.out_tree, placed)
 
-    def _on(self, platform: str) -> Exported:
+    def _for_platform(self, platform: str) -> Exported:
         """Return the program for a platform."""
         if platform not in self.platforms:
             if format.DisabledSafetyCheck.platform() in self.disabled_safety_checks:

@@ -74,12 +74,12 @@ ONE: Final[Term] = ()
 
 
 #: How many steps may still be taken; None where there is no limit.
-_left: ContextVar[list[int] | None] = ContextVar("tinyjax_steps_left", default=None)
+_steps_left: ContextVar[list[int] | None] = ContextVar("tinyjax_steps_left", default=None)
 
 
 def limited(steps: int) -> AbstractContextManager[None]:
     """Refuse to take more steps in a block than so many."""
-    return assigned(_left, [steps])
+    return assigned(_steps_left, [steps])
 
 
 def count(steps: int) -> None:
@@ -88,7 +88,7 @@ def count(steps: int) -> None:
     Raises:
         ArgumentError: there are no more.
     """
-    budget = _left.get()
+    budget = _steps_left.get()
     if budget is not None:
         budget[0] -= steps
         if budget[0] < 0:

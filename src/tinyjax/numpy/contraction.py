@@ -714,7 +714,7 @@ def _einsum(
         joined = group[0]
         for k, other in enumerate(group[1:], start=2):
             later = [n for _, n in (*group[k:], *rest)]
-            left = _wanted(joined[1], other[1], later, out)
+            left = _needed_names(joined[1], other[1], later, out)
             joined = _contract(*joined, *other, left, dtype, exactly, multiply)
         # what was multiplied comes last, as in NumPy's paths; left to right it stays first
         work = [*rest, joined] if path is not None or optimize else [joined, *rest]
@@ -745,7 +745,7 @@ def _simplify(x: Array, names: str, sizes: dict[str, int]) -> tuple[Array, str]:
     return x, names
 
 
-def _wanted(x_names: str, y_names: str, others: Sequence[str], out: str) -> str:
+def _needed_names(x_names: str, y_names: str, others: Sequence[str], out: str) -> str:
     """Return the names of a product that are still needed, those of the output first."""
     later = set(out).union(*others)
     first = [n for n in out if n in x_names or n in y_names]
@@ -770,7 +770,7 @@ def _cheapest(
     def cost(pair: tuple[int, int]) -> tuple[int, int]:
         i, j = pair
         rest = [n for k, n in enumerate(names) if k not in pair]
-        joined = volume(_wanted(names[i], names[j], rest, out))
+        joined = volume(_needed_names(names[i], names[j], rest, out))
         return joined - volume(names[i]) - volume(names[j]), volume({*names[i], *names[j]})
 
     return min(((i, j) for i in range(len(names)) for j in range(i + 1, len(names))), key=cost)

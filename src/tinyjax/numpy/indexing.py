@@ -485,10 +485,10 @@ def _update_slices(x: Array, parsed: index_parsing.Parsed, update: Array, kind: 
     forward = [(start, limit, stride, False) for start, limit, stride, _ in bounds]
     if kind != "set":
         update = _COMBINE[kind](_sliced(x, forward), update)
-    return _put(x, forward, update)
+    return _replace_slice(x, forward, update)
 
 
-def _put(x: Array, bounds: Sequence[tuple[int, int, int, bool]], update: Array) -> Array:
+def _replace_slice(x: Array, bounds: Sequence[tuple[int, int, int, bool]], update: Array) -> Array:
     """Replace a slice."""
     shape = x.shape
     if update.shape == shape:
@@ -544,4 +544,4 @@ def _update_places(
     changed = updated_at(
         into, lookup, places, update, kind, mode, indices_are_sorted, unique_indices
     )
-    return sh.reshape(_put(x, bounds, changed) if is_strided else changed, shape)
+    return sh.reshape(_replace_slice(x, bounds, changed) if is_strided else changed, shape)

@@ -1136,14 +1136,14 @@ def ravel_multi_index(
         )
     pm.check_option("ravel_multi_index", "mode", mode, ("raise", "wrap", "clip", "ignore"))
     pm.check_option("ravel_multi_index", "order", order, ("C", "F"))
-    pairs = [(_within(i, n, mode), n) for i, n in zip(indices, sizes, strict=True)]
+    pairs = [(_index_by_mode(i, n, mode), n) for i, n in zip(indices, sizes, strict=True)]
     flat: Array = sh.full((), 0, dtypes.default_int())
     for index, n in pairs if order == "C" else pairs[::-1]:
         flat = flat * n + index
     return flat if dtype is None else elementwise.astype(flat, dtype)
 
 
-def _within(index: Array, n: int, mode: str) -> Array:
+def _index_by_mode(index: Array, n: int, mode: str) -> Array:
     """Return an index into an axis of this size, as the mode has it."""
     pm.whole("ravel_multi_index", index)
     if index.dtype.itemsize < dtypes.default_int().itemsize:  # which may not hold the size

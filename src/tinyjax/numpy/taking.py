@@ -133,7 +133,7 @@ def _along(
     return x, places, axis
 
 
-def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+def _without_axis(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
     return shape[:axis] + shape[axis + 1 :]
 
 
@@ -186,7 +186,9 @@ def take_along_axis(
         places = wrap_index(places, x.shape[axis])
     places = canonical_indices(places)
     others = [i for i in range(x.ndim) if i != axis]
-    common = list(pm.broadcast_shapes(_without(x.shape, axis), _without(places.shape, axis)))
+    common = list(
+        pm.broadcast_shapes(_without_axis(x.shape, axis), _without_axis(places.shape, axis))
+    )
     common.insert(axis, places.shape[axis])
     if not prod(common):
         return opd.splat(0, av.ShapedArray(tuple(common), x.dtype))

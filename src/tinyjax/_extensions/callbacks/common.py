@@ -24,7 +24,7 @@ from tinyjax.errors import ArgumentError, CallbackError, DifferentiationError, s
 from tinyjax.tree.treedef import leaf_paths
 
 #: Objects that are compared by identity, as long as something holds them.
-_known: WeakValueDictionary[tuple[object, ...], Identity] = WeakValueDictionary()
+_identities: WeakValueDictionary[tuple[object, ...], Identity] = WeakValueDictionary()
 
 
 class Identity:
@@ -48,11 +48,11 @@ class Identity:
             case _:
                 key = (id(value),)
         # One object for equal ones: digests know it by a token, which it must not outlive.
-        identity = _known.get(key)
+        identity = _identities.get(key)
         if identity is None:
             identity = object.__new__(cls)
             identity.key, identity.value = key, value
-            _known[key] = identity
+            _identities[key] = identity
         return identity
 
     @property

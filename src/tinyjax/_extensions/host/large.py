@@ -75,10 +75,10 @@ def _extremum(fun: np.ufunc, x: HostArray, y: HostArray) -> HostArray:
     if any(x.strides) and any(y.strides):
         return np.asarray(fun(x, y))
     a, b = [v if any(v.strides) else np.full(min(x.size, _BLOCK), v.flat[0]) for v in (x, y)]
-    return _by_blocks(_put(fun), opd.aligned(x.shape, x.dtype), a, b)
+    return _by_blocks(_with_output(fun), opd.aligned(x.shape, x.dtype), a, b)
 
 
-def _put(fun: np.ufunc) -> Callable[..., object]:
+def _with_output(fun: np.ufunc) -> Callable[..., object]:
     """Let a function of NumPy's take the memory of its result first."""
     return lambda out, *operands: fun(*operands, out=out)
 
@@ -132,7 +132,9 @@ def _in_threads(fun: np.ufunc, *operands: HostArray) -> HostArray:
     """Compute a function that takes long, on several cores."""
     if not all(x.flags.c_contiguous or not any(x.strides) for x in operands):
         return np.asarray(fun(*operands))
-    return _by_blocks(_put(fun), opd.aligned(operands[0].shape, operands[0].dtype), *operands)
+    return _by_blocks(
+        _with_output(fun), opd.aligned(operands[0].shape, operands[0].dtype), *operands
+    )
 
 
 def _large_arithmetic(

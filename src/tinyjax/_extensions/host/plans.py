@@ -442,7 +442,7 @@ class ProgramEvaluation(jx.ProgramTrace):
             if jx.effects(jaxpr).any:
                 plan.unwritten = "it has effects"
                 return outs
-            written = _written(jaxpr)
+            written = _compiled_to_python(jaxpr)
             if all(map(same_bits, outs, written(self._run, *hosts))):
                 plan.written = written
                 plan.seconds = cost_of(jaxpr).own_written
@@ -597,7 +597,7 @@ def _taking_params(call: Kernel) -> Callable[..., Any]:
     return lambda operands, params: call(*operands)
 
 
-def _written(jaxpr: jx.Jaxpr) -> Callable[..., list[HostArray]]:
+def _compiled_to_python(jaxpr: jx.Jaxpr) -> Callable[..., list[HostArray]]:
     """Write a program as a Python function of NumPy arrays."""
     program = simplify.with_compositions(jaxpr)
     if cost_of(jaxpr).calls:

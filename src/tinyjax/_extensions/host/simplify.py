@@ -85,7 +85,7 @@ def simplify(jaxpr: jx.Jaxpr, consts: Sequence[Array] = ()) -> Simplified:
         makers.update(dict.fromkeys(eqn.out_binders, eqn))
         primitive = eqn.primitive
         if primitive is ew.select_p:
-            taken = _taken(eqn, value_of(eqn.inputs[0], known))
+            taken = _selected_operand(eqn, value_of(eqn.inputs[0], known))
             if taken is not None:
                 same[eqn.out_binders[0]] = taken
                 continue
@@ -117,7 +117,7 @@ def simplify(jaxpr: jx.Jaxpr, consts: Sequence[Array] = ()) -> Simplified:
     return Simplified(program, known, calls)
 
 
-def _taken(eqn: jx.JaxprEqn, predicate: Array | None) -> jx.Atom | None:
+def _selected_operand(eqn: jx.JaxprEqn, predicate: Array | None) -> jx.Atom | None:
     """Return the operand that all elements of a selection are of, where that is known."""
     _, on_true, on_false = eqn.inputs
     if on_true is on_false or predicate is None:

@@ -106,7 +106,7 @@ class _Workers:
 
 _workers = _Workers()
 #: The jobs that there are: one that is lost to an interrupt is not waited for.
-_asked: Final[WeakValueDictionary[compilation.Compilation, partial[Any]]] = WeakValueDictionary()
+_requests: Final[WeakValueDictionary[compilation.Compilation, partial[Any]]] = WeakValueDictionary()
 
 
 @contextmanager
@@ -116,7 +116,7 @@ def compile_afterwards(request: compilation.Compilation) -> Iterator[None]:
     From the start of the block the program is under way, so that no other thread waits for it.
     """
     job = partial[Any](copy_context().run, xla.compiled, request)
-    _asked[request] = job
+    _requests[request] = job
     # The program in the block may leave threads of BLAS that spin, and keep a new thread, which is
     # waited for, from its core for milliseconds.
     _workers.prepare()
@@ -128,12 +128,12 @@ def compile_afterwards(request: compilation.Compilation) -> Iterator[None]:
 
 def is_under_way(request: compilation.Compilation) -> bool:
     """Return whether a program was requested and is not compiled yet."""
-    return request in _asked
+    return request in _requests
 
 
 def _begin_anew() -> None:
     _Workers.__init__(_workers)
-    _asked.clear()
+    _requests.clear()
 
 
 atexit.register(_workers.end)

@@ -73,7 +73,7 @@ def whole(b: Lowering, x: Value, aval: ShapedArray) -> Value:
     """Let devices add a sum of which each has a part, if its type says so."""
     if aval.where is None or not aval.sharding.summed:
         return x
-    return _said(b, x, aval.sharding.settled, aval.ndim)
+    return _with_typed_sharding(b, x, aval.sharding.settled, aval.ndim)
 
 
 class _Declared:
@@ -170,7 +170,7 @@ def _factor(number: int) -> str:
     return chr(ord("i") + number) if number < 18 else f"z_{number - 17}"
 
 
-def _said(b: Lowering, x: Value, sharding: Sharding, ndim: int) -> Value:
+def _with_typed_sharding(b: Lowering, x: Value, sharding: Sharding, ndim: int) -> Value:
     """Write what a type says of where a value lies."""
     text = sharding.constraint_text(ndim, mesh_name(b.module, sharding.mesh_text or ""))
     return b.op("sdy.sharding_constraint", x, sharding=f"#sdy.sharding{text}")
@@ -186,7 +186,7 @@ def as_parts(b: Lowering, x: Value, aval: ShapedArray) -> Value:
     """
     if aval.where is None or not aval.sharding.summed:
         return x
-    return _said(b, x, aval.sharding, aval.ndim)
+    return _with_typed_sharding(b, x, aval.sharding, aval.ndim)
 
 
 def _may_differ(b: Lowering, avals: Sequence[ShapedArray]) -> bool:
@@ -218,9 +218,9 @@ def parts_of_whole(b: Lowering, x: Value, aval: ShapedArray) -> Value:
         kind = aval.with_dtype(real_part(aval.dtype))
         halves = [parts_of_whole(b, half, kind) for half in (b.real(x), b.imag(x))]
         x = b.op("stablehlo.complex", *halves, result=x.type)
-        return _said(b, x, aval.sharding, aval.ndim)
-    settled = _said(b, x, aval.sharding.settled, aval.ndim)
-    return _said(b, settled, aval.sharding, aval.ndim)
+        return _with_typed_sharding(b, x, aval.sharding, aval.ndim)
+    settled = _with_typed_sharding(b, x, aval.sharding.settled, aval.ndim)
+    return _with_typed_sharding(b, settled, aval.sharding, aval.ndim)
 
 
 def _lying(b: Lowering, at_once: bool, x: Value, var: jx.Var) -> Value:
@@ -228,7 +228,7 @@ def _lying(b: Lowering, at_once: bool, x: Value, var: jx.Var) -> Value:
     aval, told = var.aval, var.aval.told
     if told is None or told.mesh_text is None or told.in_types(aval.ndim) is None:
         return x
-    return _said(b, x, told, aval.ndim) if at_once else parts_of_whole(b, x, aval)
+    return _with_typed_sharding(b, x, told, aval.ndim) if at_once else parts_of_whole(b, x, aval)
 
 
 def write_sharded_module(

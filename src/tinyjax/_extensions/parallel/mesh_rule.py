@@ -36,11 +36,11 @@ def union(axes: Iterable[parallel_types.Axes]) -> parallel_types.Axes:
     return (
         union
         if not parallel_types.SHARING or parallel_types.SHARING.isdisjoint(axis_sets)
-        else _settled(union)
+        else _without_reduced(union)
     )
 
 
-def _settled(axes: parallel_types.Axes) -> parallel_types.Axes:
+def _without_reduced(axes: parallel_types.Axes) -> parallel_types.Axes:
     """Drop what is said of values that all devices have where other ones vary."""
     summed = [x for x in axes if isinstance(x, parallel_types.Share) and x.letter == "U"]
     for share in summed:
@@ -145,7 +145,7 @@ class AmbiguousError(Exception):
 # Rules for sums of which each device has a part
 
 
-def _said(aval: ShapedArray) -> PartitionSpec | None:
+def _typed_spec(aval: ShapedArray) -> PartitionSpec | None:
     """Return the specification in a type: axes that divide values, or are summed along."""
     if aval.told is not None:
         return aval.told.spec
@@ -160,7 +160,7 @@ def _said(aval: ShapedArray) -> PartitionSpec | None:
 
 def summed_over(aval: ShapedArray) -> frozenset[str]:
     """Along which axes of the mesh each device has a part of a sum, which the value is."""
-    said = _said(aval)
+    said = _typed_spec(aval)
     return NO_NAMES if said is None else said.unreduced
 
 
@@ -170,7 +170,7 @@ def reduced_over(avals: Avals) -> frozenset[str]:
     Raises:
         AmbiguousError: some are reduced along other axes, or have copies along these.
     """
-    said = [(aval.dtype, spec) for aval in avals if (spec := _said(aval)) is not None]
+    said = [(aval.dtype, spec) for aval in avals if (spec := _typed_spec(aval)) is not None]
     lying = [spec for dtype, spec in said if dtypes.is_inexact(dtype)]
     told = {spec.reduced for _, spec in said if spec.reduced}
     if not told:
@@ -239,7 +239,7 @@ def factors(*places: int) -> SumsRule:
             return alone
         unreduced = summed_over(avals[summed])
         for aval in others:
-            spec = _said(aval)
+            spec = _typed_spec(aval)
             if spec is not None:
                 missing = unreduced - spec.reduced
                 if missing:
@@ -254,7 +254,7 @@ def factors(*places: int) -> SumsRule:
 
 def each_sum(_params: Any, avals: Avals, outs: Avals) -> list[Sums]:
     """Return the rule of primitives that give each operand back."""
-    said = [_said(aval) or PartitionSpec() for aval in avals]
+    said = [_typed_spec(aval) or PartitionSpec() for aval in avals]
     return [(spec.unreduced, spec.reduced) for spec in said]
 
 

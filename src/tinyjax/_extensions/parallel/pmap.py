@@ -98,10 +98,10 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
         def program(*args: Any, **kwargs: Any) -> Any:
             axes = axes_of(args)
             laid = [
-                x if i in static else _laid(x, axis, mesh)
+                x if i in static else _divided(x, axis, mesh)
                 for i, (x, axis) in enumerate(zip(args, axes, strict=True))
             ]
-            named = _laid(kwargs, 0, mesh)
+            named = _divided(kwargs, 0, mesh)
 
             def of_arrays(*arrays: Any, **kwargs: Any) -> Any:
                 dynamic = iter(arrays)
@@ -111,7 +111,7 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
             arrays = [x for i, x in enumerate(laid) if i not in static]
             of_each = tuple([axis for i, axis in enumerate(axes) if i not in static])
             mapped = over_devices(imitate(of_arrays, applied), of_each, out_axes, name, axis_size)
-            return _laid(mapped(*arrays, **named), out_axes, mesh)
+            return _divided(mapped(*arrays, **named), out_axes, mesh)
 
         return jit.jit(
             wraps(applied)(program), static_argnums=tuple(static), donate_argnums=donated
@@ -171,7 +171,7 @@ def _pairs(values: Any, axes: Any) -> list[tuple[Any, int | None]]:
     return [*zip(leaves, of_each, strict=True)]
 
 
-def _laid(values: Any, axes: Any, mesh: meshes.Mesh) -> Any:
+def _divided(values: Any, axes: Any, mesh: meshes.Mesh) -> Any:
     """Divide arrays over the devices along the axes that a prefix says; copy the others."""
     if mesh.size == 1 and mesh.devices.item() == first_device():
         return values

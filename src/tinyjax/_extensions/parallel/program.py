@@ -351,7 +351,7 @@ def _jvp(
     return outs[:n], prim.with_zeros(nonzero_out, outs[n:])
 
 
-def _within(across: Axes, axes: tuple[str, ...]) -> PartitionSpec:
+def _joined_spec(across: Axes, axes: tuple[str, ...]) -> PartitionSpec:
     """Return the specification of joined parts, with an axis in front if they vary."""
     varies = tuple([name for name in axes if name in across])
     unreduced, reduced = [[n for n in axes if Share(x, n) in across] for x in "UR"]
@@ -370,7 +370,7 @@ def _linearized(
     def make() -> tuple[LinearizedJaxpr, Sequence[PartitionSpec]]:
         halves = linearize_jaxpr(jaxpr, nonzero)
         primal, n, avals = halves.primal, len(jaxpr.outs), halves.tangent.in_avals
-        computed = [_within(own, axes) for own in axes_of(primal.jaxpr.out_avals)[n:]]
+        computed = [_joined_spec(own, axes) for own in axes_of(primal.jaxpr.out_avals)[n:]]
         places = iter(computed)
         divided = [i is None and bool(next(places).partitions) for i in halves.forwarded]
         divided += [False] * (len(avals) - len(divided))

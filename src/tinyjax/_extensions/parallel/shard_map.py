@@ -266,7 +266,7 @@ def _call(
             return _call(of_rest, tuple([leaves[i] for i in rest]), mesh, axes, divided, checks)
     arrays = calling.as_arrays(leaves, fun, in_tree)
     if divided.ins is None:
-        specs = [_told(x.aval, axes) for x in arrays]
+        specs = [_typed_spec(x.aval, axes) for x in arrays]
     else:
         specs = _specs(divided.ins, args_tree, mesh, axes, divided.names[0])
     for (path, _), x, spec in zip(tree.leaves_with_path(args), arrays, specs, strict=True):
@@ -318,7 +318,7 @@ def _with_kept(
     return of_rest
 
 
-def _told(aval: av.ShapedArray, axes: tuple[str, ...]) -> PartitionSpec:
+def _typed_spec(aval: av.ShapedArray, axes: tuple[str, ...]) -> PartitionSpec:
     """Return the specification in an argument's type along axes of the mesh."""
     entries = [[name for name in names if name in axes] for names in types.entries(aval)]
     spec = aval.sharding.spec if aval.told is not None else PartitionSpec()

@@ -185,7 +185,7 @@ class OnMesh(av.Where):
 
     @property
     def plain(self) -> OnMesh | None:
-        return self if self.sharding is None else _of(None, self.across)
+        return self if self.sharding is None else _on_mesh(None, self.across)
 
     def divided(self, entries: Entries) -> OnMesh:
         """Return the same of values that are divided otherwise over the same mesh."""
@@ -213,7 +213,7 @@ class OnMesh(av.Where):
 
     @property
     def of_all(self) -> OnMesh | None:
-        return _of(self.sharding, av.NOWHERE)
+        return _on_mesh(self.sharding, av.NOWHERE)
 
     def mapped_over(self, args: Sequence[Any], axes: Sequence[int | None]) -> tuple[str, ...]:
         pairs = zip(args, axes, strict=True)
@@ -264,7 +264,7 @@ def across(aval: ShapedArray) -> Axes:
     return where.across if type(where) is OnMesh else av.NOWHERE
 
 
-def _of(sharding: Sharding | None, across: Axes) -> OnMesh | None:
+def _on_mesh(sharding: Sharding | None, across: Axes) -> OnMesh | None:
     return None if sharding is None and not across else OnMesh(sharding, across)
 
 
@@ -317,7 +317,7 @@ def typed(aval: ShapedArray, sharding: Sharding) -> ShapedArray:
 
 def with_varying(aval: ShapedArray, axes: Axes) -> ShapedArray:
     """Return the type of values that vary, or are shared, along just these axes of the mesh."""
-    return aval if axes == across(aval) else aval.at(_of(aval.told, axes))
+    return aval if axes == across(aval) else aval.at(_on_mesh(aval.told, axes))
 
 
 def is_summed(aval: ShapedArray) -> bool:
@@ -327,7 +327,7 @@ def is_summed(aval: ShapedArray) -> bool:
 
 def settled(aval: ShapedArray) -> ShapedArray:
     """Return the type of values that lie alike and of whose parts none is of a sum."""
-    return aval if aval.told is None else aval.at(_of(aval.told.settled, across(aval)))
+    return aval if aval.told is None else aval.at(_on_mesh(aval.told.settled, across(aval)))
 
 
 def is_hidden(aval: ShapedArray) -> bool:

@@ -94,7 +94,7 @@ class Fusions:
                 if not self._is_by_reciprocal(eqn, operand):
                     self.readers[operand].append(eqn)
         self._library = set(map(self._end_of_library, filter(_is_large_reduction, self._eqns)))
-        kept = self._kept(self._kept(frozenset()))
+        kept = self._in_memory(self._in_memory(frozenset()))
         self._places: dict[jx.JaxprEqn, frozenset[jx.JaxprEqn]] = {}
         self._times: dict[jx.JaxprEqn, int] = {}
         self._homes: dict[jx.JaxprEqn, frozenset[jx.JaxprEqn]] = {}
@@ -165,7 +165,7 @@ class Fusions:
             eqn = reader
         return eqn
 
-    def _kept(self, known: Container[jx.JaxprEqn]) -> frozenset[jx.JaxprEqn]:
+    def _in_memory(self, known: Container[jx.JaxprEqn]) -> frozenset[jx.JaxprEqn]:
         """Operations of several operands that XLA has in memory, since several others read them.
 
         In the loops of these their operands would be read more often, unless one loop has all there

@@ -60,7 +60,7 @@ class RuleState:
         trace = tr.current_trace()
         values = zip(self._all(), (*states, *contents), strict=True)
         cells = {ref: Cell(x, trace) for ref, x in values}
-        return _within(cells, fun), [cells[ref].value for ref in self.refs]
+        return _run_with_cells(cells, fun), [cells[ref].value for ref in self.refs]
 
     def run_backward(
         self, fun: Callable[[], T], cotangents: prim.Tangents, name: str
@@ -82,7 +82,7 @@ class RuleState:
                 cells[ref] = Cell(decoded(ct, ref.aval), trace)
             else:
                 cells[ref] = _refusing(ref, name, trace)
-        result = _within(cells, fun)
+        result = _run_with_cells(cells, fun)
         after = [
             ct if not isinstance(ct, Array) or not cell.written else encoded(cell.value)
             for cell, ct in zip(cells.values(), cotangents, strict=True)
@@ -98,7 +98,7 @@ class RuleState:
         return results
 
 
-def _within(cells: Mapping[Ref, Cell], fun: Callable[[], T]) -> T:
+def _run_with_cells(cells: Mapping[Ref, Cell], fun: Callable[[], T]) -> T:
     with tr.assigned(bound_cells, {**bound_cells.get(), **cells}):
         return fun()
 

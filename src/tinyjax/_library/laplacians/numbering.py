@@ -194,7 +194,7 @@ elementwise: Final[PlanRule] = _along(lambda params: ())
 
 
 def addends(
-    numbers: Numbers, shape: Sequence[int], axes: Sequence[int], wanted: Numbers
+    numbers: Numbers, shape: Sequence[int], axes: Sequence[int], needed: Numbers
 ) -> tuple[Numbers, np.ndarray[Any, np.dtype[np.bool_]]] | None:
     """Say which rows of which elements are the derivatives in each input, where axes are summed.
 
@@ -202,7 +202,7 @@ def addends(
         numbers: those of the operand.
         shape: its shape.
         axes: along which elements are added.
-        wanted: the inputs in which derivatives are wanted.
+        needed: the inputs in which derivatives are taken.
 
     Returns:
         For each input the places among rows and elements along the axes, counted in this order, and
@@ -210,7 +210,7 @@ def addends(
     """
     places = [a + 1 for a in axes]
     rest = [a for a in range(1, numbers.ndim) if a not in places]
-    if not shared(wanted) or any(numbers.shape[a] > 1 for a in rest):
+    if not shared(needed) or any(numbers.shape[a] > 1 for a in rest):
         return None
     ordered = np.transpose(numbers, [0, *places, *rest])
     sizes = [shape[a] for a in axes]
@@ -219,8 +219,8 @@ def addends(
     )
     by_number = np.argsort(flat.reshape(-1), kind="stable")
     in_order = flat.reshape(-1)[by_number]
-    starts = np.searchsorted(in_order, wanted.reshape(-1), "left")
-    ends = np.searchsorted(in_order, wanted.reshape(-1), "right")
+    starts = np.searchsorted(in_order, needed.reshape(-1), "left")
+    ends = np.searchsorted(in_order, needed.reshape(-1), "right")
     most = int((ends - starts).max(initial=0))
     if most >= prod(sizes):
         return None
@@ -247,7 +247,9 @@ def _moving(primitive: prim.Primitive[Any]) -> PlanRule:
                 results = tr.bind(primitive, values, params)
                 for column_of, result in zip(moved, results, strict=True):
                     column_of.append(np.asarray(result.concrete("numbers of inputs"), np.intp))
-        return Plan(operands, [_simplified(_kept(np.stack(m), call.numbers)) for m in moved])
+        return Plan(
+            operands, [_simplified(_result_numbers(np.stack(m), call.numbers)) for m in moved]
+        )
 
     return rule
 
@@ -265,7 +267,7 @@ def _numbers_at(x: Array, numbers: Numbers | None, i: int) -> Array:
     return concrete.ConcreteArray(np.array(row))
 
 
-def _kept(moved: Numbers, numbers: Sequence[Numbers | None]) -> Numbers:
+def _result_numbers(moved: Numbers, numbers: Sequence[Numbers | None]) -> Numbers:
     """Return the numbers of a result: what is none of the operands', such as a filling, is none."""
     present = np.unique(np.concatenate([n.reshape(-1) for n in numbers if n is not None]))
     return np.where(np.isin(moved, present), moved, NONE)

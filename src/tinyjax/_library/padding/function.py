@@ -299,11 +299,11 @@ class PaddedFunction(jit.JitFunction[P, R]):
         try:
             yield
         except errors.TinyjaxError as error:
-            error.add_note(_told(self._fun, call))
+            error.add_note(_describe(self._fun, call))
             raise
 
 
-def _told(fun: Callable[..., Any], call: Call) -> str:
+def _describe(fun: Callable[..., Any], call: Call) -> str:
     meant: Iterable[str] = [
         f"'{name}' is {path}" for (name, _), path in zip(call.sizes, call.names, strict=True)
     ]

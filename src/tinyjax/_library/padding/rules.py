@@ -140,8 +140,8 @@ def _slice(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]
         start, limit, stride = bounds
         if _is_varying(stride):
             count = sh.iota((out.shape[axis],), dtypes.int32, 0)
-            steps = ew.mul(count, _over(p.length(stride), count.shape))
-            x = _take(x, axis, ew.add(steps, _over(p.length(start), count.shape)))
+            steps = ew.mul(count, _broadcast_scalar(p.length(stride), count.shape))
+            x = _take(x, axis, ew.add(steps, _broadcast_scalar(p.length(start), count.shape)))
             continue
         if _is_varying(start):
             x, start, limit = (
@@ -194,9 +194,9 @@ def _pad(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
     for axis, (low, high, interior) in enumerate(eqn.params.config):
         if _is_varying(low) or _is_varying(interior):
             count = sh.iota((sizes[axis],), dtypes.int32, 0)
-            places = ew.sub(count, _over(p.length(low), count.shape))
-            step = _over(p.length(interior + 1), count.shape)
-            size = _over(p.length(aval.shape[axis]), count.shape)
+            places = ew.sub(count, _broadcast_scalar(p.length(low), count.shape))
+            step = _broadcast_scalar(p.length(interior + 1), count.shape)
+            size = _broadcast_scalar(p.length(aval.shape[axis]), count.shape)
             element, zero = ew.div(places, step), sh.zeros_like(count)
             is_any = ew.and_(ew.ge(places, zero), ew.eq(ew.rem(places, step), zero))
             is_any = ew.and_(is_any, ew.lt(element, size))
@@ -218,17 +218,17 @@ def _reshape(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Arra
     where = place = sh.full(shape, 0, dtypes.int32)
     for axis, n in enumerate(new):
         count = sh.iota(shape, dtypes.int32, axis)
-        where = ew.add(ew.mul(where, _over(p.length(n), shape)), count)
+        where = ew.add(ew.mul(where, _broadcast_scalar(p.length(n), shape)), count)
     for axis in reversed(range(len(old))):
         length, stride = p.length(old[axis]), math.prod(x.shape[axis + 1 :])
-        own = ew.rem(where, _over(length, shape))
-        where = ew.div(where, _over(length, shape))
+        own = ew.rem(where, _broadcast_scalar(length, shape))
+        where = ew.div(where, _broadcast_scalar(length, shape))
         place = ew.add(place, ew.mul(own, sh.full(shape, stride, dtypes.int32)))
     taken = _take(sh.reshape(x, (x.size,)), 0, sh.reshape(place, (place.size,)))
     return (sh.reshape(taken, shape),)
 
 
-def _over(x: Array, shape: tuple[int, ...]) -> Array:
+def _broadcast_scalar(x: Array, shape: tuple[int, ...]) -> Array:
     return x if x.shape == shape else broadcast.broadcast_in_dim(x, shape, ())
 
 
@@ -334,7 +334,7 @@ def _wrap_index(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[A
     (x,) = xs
     if not _is_varying(eqn.params.size):
         return p.bind(eqn, xs)
-    length = _over(p.length(eqn.params.size, x.dtype), x.shape)
+    length = _broadcast_scalar(p.length(eqn.params.size, x.dtype), x.shape)
     return (ew.select(ew.lt(x, sh.zeros_like(x)), ew.add(x, length), x),)
 
 

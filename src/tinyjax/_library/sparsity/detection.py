@@ -149,7 +149,7 @@ def depends(
     aval = eqn.inputs[active[0]].aval
     operands = [
         Operand(x.aval, None, sparsity_pattern.identity(aval.size)) if i in active
-        else Operand(x.aval) if value is None else _known(value)
+        else Operand(x.aval) if value is None else _closed_over_operand(value)
         for i, (x, value) in enumerate(zip(eqn.inputs, known, strict=True))
     ]  # fmt: skip
     out = _results(eqn, operands, aval.size)[position]
@@ -349,7 +349,7 @@ def _pulled_back(eqn: jx.JaxprEqn, operands: Sequence[Operand], n: int) -> list[
         return [_as_cotangent(results[i], tangents[i].aval) for i in which]
 
     staged = staging.stage(backward, [*[x.aval for x in residuals], *params.out_avals])
-    consts = [_known(x) for x in staged.consts]
+    consts = [_closed_over_operand(x) for x in staged.consts]
     cotangents = [
         Operand(
             aval, None, sparsity_pattern.identity(aval.size) if is_inexact(aval.dtype) else None
@@ -376,7 +376,7 @@ def _as_cotangent(ct: prim.Tangent, aval: av.ShapedArray) -> Array:
     return opd.splat(0, aval) if ct is prim.ZERO else ct
 
 
-def _known(x: Array) -> Operand:
+def _closed_over_operand(x: Array) -> Operand:
     """Return the operand of an array that a program closes over."""
     return Operand(x.aval, x.host if type(x) is concrete.ConcreteArray else None)
 
@@ -489,7 +489,7 @@ def detect(
     key = _digest([staged.jaxpr, linearized.jaxpr], values)
     pattern = _FOUND.get(key)
     if pattern is None:
-        residuals = [_known(x) for x in values]
+        residuals = [_closed_over_operand(x) for x in values]
         if not at_point:
             unknown = [Operand(aval) for aval in avals]
             residuals = follow(program_rules.dce(staged.jaxpr), [*residuals, *unknown], 0)
@@ -515,7 +515,7 @@ def _digest(jaxprs: Sequence[jx.Jaxpr], consts: Sequence[Array]) -> bytes:
     for jaxpr in jaxprs:
         state.update(jaxpr.digest)
     for x in consts:
-        value = _known(x).value
+        value = _closed_over_operand(x).value
         state.update(repr((x.aval, value is None)).encode())
         if value is not None:
             state.update(np.ascontiguousarray(value).tobytes())

@@ -157,7 +157,7 @@ def compiled_times(
     for number, lines in enumerate(written):
         for line in lines:
             of_line[line].append(number)
-    instructions = _seconds(events, _within(hlo))
+    instructions = _seconds(events, _inner_instructions(hlo))
     equations: defaultdict[int, float] = defaultdict(float)
     untold = 0.0
     for computation in hlo:
@@ -193,7 +193,7 @@ def _sources(instruction: Instruction, hlo: Sequence[Computation]) -> Iterator[i
         yield instruction.stablehlo
 
 
-def _within(hlo: Sequence[Computation]) -> dict[str, frozenset[str]]:
+def _inner_instructions(hlo: Sequence[Computation]) -> dict[str, frozenset[str]]:
     """For each instruction that runs computations, the instructions in these."""
     inside: dict[int, frozenset[str]] = {}
 

@@ -62,7 +62,7 @@ def device_put(
         )
     leaves, treedef = tree.flatten(x)
     places = tree.flatten_prefix(device, treedef, devices.is_place, "device")
-    moved = [_put(leaf, where) for leaf, where in zip(leaves, places, strict=True)]
+    moved = [_placed(leaf, where) for leaf, where in zip(leaves, places, strict=True)]
     if may_alias is False:
         moved = [
             x.copy() if x is leaf or isinstance(x, tr.Tracer) else x
@@ -71,7 +71,7 @@ def device_put(
     return tree.unflatten(treedef, moved)
 
 
-def _put(leaf: Any, where: devices.Placement) -> Array:
+def _placed(leaf: Any, where: devices.Placement) -> Array:
     """Return an array or a number as an array that lies where it should."""
     alone = where == devices.first_device() and xla.is_absent()
     if alone or (where is None and devices.default_elsewhere() is None):

@@ -89,7 +89,7 @@ def stage_function(
     if type(fun) is FunctionType or _is_kept_object(fun):  # made for the call, it dies with it
         cells = _held_by(fun)
         key = (in_tree, *avals, config.settings(), tr.enclosing_axes(), *map(id, cells))
-        known = _kept.setdefault(fun, {})
+        known = _staged_programs.setdefault(fun, {})
         cached = known.get(key)
         if cached is not None:
             return cached[:2]
@@ -122,7 +122,9 @@ def _held_by(fun: Callable[..., Any]) -> list[object]:
 #: whose identities are the key.
 _Kept: TypeAlias = tuple[Staged, tree.PyTreeDef, Sequence[object]]
 #: By function, what it was staged as, where it used no array that it closes over.
-_kept: Final[WeakKeyDictionary[Callable[..., Any], dict[Hashable, _Kept]]] = WeakKeyDictionary()
+_staged_programs: Final[WeakKeyDictionary[Callable[..., Any], dict[Hashable, _Kept]]] = (
+    WeakKeyDictionary()
+)
 _MOST_KEPT: Final = 64
 
 

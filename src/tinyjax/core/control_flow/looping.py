@@ -274,7 +274,7 @@ def match_carry(
     first = [x.aval.with_dtype(x.dtype, is_weak(x)) for x in carry]
     # numbers of 64 bits where ints have 32: they stay so unless the body makes them something else
     wide = [is_weak(x) and not x.weak_type for x in carry]
-    staged, types = _settled(first, wide, stage)
+    staged, types = _stable_types(first, wide, stage)
     for x, aval in zip(carry, types, strict=True):
         check_number(x, aval.dtype)
     carry = convert_all(carry, types)
@@ -290,7 +290,7 @@ def match_carry(
     return carry, attrs.evolve(staged, jaxpr=stable.jaxpr)
 
 
-def _settled(
+def _stable_types(
     first: list[av.ShapedArray],
     wide: Sequence[bool],
     stage: Callable[[Sequence[av.ShapedArray]], staging.Staged],

@@ -114,7 +114,7 @@ def _of_splat(x: ConcreteArray) -> Interval:
     return value, value
 
 
-def _of(atom: jx.Atom, env: _Env) -> Interval:
+def _interval_of(atom: jx.Atom, env: _Env) -> Interval:
     if isinstance(atom, jx.Var):
         return env.get(atom) or _any(atom.aval)
     return _of_splat(atom.value)
@@ -124,7 +124,7 @@ def _joined(intervals: Sequence[Interval]) -> Interval:
     return min(low for low, _ in intervals), max(high for _, high in intervals)
 
 
-def _within(interval: Interval, aval: ShapedArray) -> Interval:
+def _representable(interval: Interval, aval: ShapedArray) -> Interval:
     """Return an interval, or that of all values where some of it cannot be represented."""
     low, high = _any(aval)
     return interval if low <= interval[0] and interval[1] <= high else (low, high)
@@ -137,7 +137,7 @@ def _analysed(
     env: _Env = dict(zip(jaxpr.in_binders, intervals, strict=True))
     eqns: list[jx.JaxprEqn] = []
     for eqn in jaxpr.eqns:
-        given = [_of(x, env) for x in eqn.inputs]
+        given = [_interval_of(x, env) for x in eqn.inputs]
         after, outs = _step(eqn, given)
         eqns.append(after)
         env.update(zip(eqn.out_binders, outs, strict=True))
@@ -145,7 +145,7 @@ def _analysed(
     if _has_while(jaxpr):
         counted = attrs.evolve(jaxpr, eqns=tuple(eqns))
         counted.derive(_COUNTED, lambda: True)
-    return counted, tuple([_of(x, env) for x in jaxpr.outs])
+    return counted, tuple([_interval_of(x, env) for x in jaxpr.outs])
 
 
 def _step(eqn: jx.JaxprEqn, given: Sequence[Interval]) -> tuple[jx.JaxprEqn, Sequence[Interval]]:
@@ -165,7 +165,7 @@ def _step(eqn: jx.JaxprEqn, given: Sequence[Interval]) -> tuple[jx.JaxprEqn, Seq
         avals = [binder.aval for binder in eqn.out_binders]
         if INTERVAL not in primitive.rules.extensions or not dtypes.is_integer(avals[0].dtype):
             return eqn, [*map(_any, avals)]
-        return eqn, [_within(primitive.rule(INTERVAL)(eqn, given), avals[0])]
+        return eqn, [_representable(primitive.rule(INTERVAL)(eqn, given), avals[0])]
     return attrs.evolve(eqn, params=params), outs
 
 
@@ -211,7 +211,7 @@ def _while(
         distance = high - first if step > 0 else last - low
         count = max(0, -(-distance // abs(step)))
         end = (first, high - 1 + step) if step > 0 else (low + 1 + step, last)
-        if count > _MOST or _within(end, avals[place]) != end:
+        if count > _MOST or _representable(end, avals[place]) != end:
             continue
         most = count if most is None else min(most, count)
         if step > 0:
@@ -227,7 +227,7 @@ def _while(
 
 def _moved(start: Interval, distance: int, aval: ShapedArray) -> Interval:
     low, high = start[0] + min(0, distance), start[1] + max(0, distance)
-    return _within((low, high), aval)
+    return _representable((low, high), aval)
 
 
 def steps_of(jaxpr: jx.Jaxpr, num_consts: int, num_carry: int) -> list[int | None]:
@@ -266,7 +266,11 @@ def _tests(
     for eqn in jaxpr.eqns:
         makers.update(dict.fromkeys(eqn.out_binders, eqn))
         env.update(
-            zip(eqn.out_binders, _step(eqn, [_of(x, env) for x in eqn.inputs])[1], strict=True)
+            zip(
+                eqn.out_binders,
+                _step(eqn, [_interval_of(x, env) for x in eqn.inputs])[1],
+                strict=True,
+            )
         )
     places: dict[jx.Atom, int] = {
         binder: i for i, binder in enumerate(jaxpr.in_binders[len(fixed) :])
@@ -291,7 +295,7 @@ def _tests(
         for atom, other, is_below in ((less, more, True), (more, less, False)):
             place = places.get(_unconverted(atom, makers))
             if place is not None and dtypes.is_integer(atom.aval.dtype):
-                low, high = _of(other, env)
+                low, high = _interval_of(other, env)
                 yield (place, -_FAR, high + slack) if is_below else (place, low - slack, _FAR)
 
 

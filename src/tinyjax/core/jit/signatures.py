@@ -127,14 +127,14 @@ def same_value(a: Any, b: Any) -> bool:
     return not isinstance(a, (float, complex)) or repr(a) == repr(b)
 
 
-_known: Final[WeakKeyDictionary[type[Any], tuple[str, ...]]] = WeakKeyDictionary()
+_compared_fields: Final[WeakKeyDictionary[type[Any], tuple[str, ...]]] = WeakKeyDictionary()
 #: The files of ``==`` that dataclasses, attrs or this package wrote from the fields.
 _WRITTEN: Final = ("<string>", "<attrs generated", records.__file__)
 
 
 def _compared(kind: type[Any]) -> tuple[str, ...]:
     """Return the fields that ``==`` compares, unless it is the user's own."""
-    names = _known.get(kind)
+    names = _compared_fields.get(kind)
     if names is None:
         code = getattr(kind.__eq__, "__code__", None)
         names = ()
@@ -145,7 +145,7 @@ def _compared(kind: type[Any]) -> tuple[str, ...]:
                 names = tuple([field.name for field in fields(kind) if field.compare])
             elif records.has_fields(kind):
                 names = tuple([field.name for field in records.fields(kind) if field.eq])
-        _known[kind] = names
+        _compared_fields[kind] = names
     return names
 
 

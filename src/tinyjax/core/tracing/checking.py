@@ -182,7 +182,7 @@ def explain(
     """
     if isinstance(error, TinyjaxError):
         return
-    for name, value in _given(fun, args, kwargs):
+    for name, value in _named_arguments(fun, args, kwargs):
         if isinstance(error, RecursionError) and _is_deep(value):
             raise ArgumentError(
                 f"{name} of {fun.__qualname__} holds lists that are nested more than {DEEPEST} "
@@ -197,7 +197,7 @@ def explain(
         _judge(fun, name, value, hint)
 
 
-def _given(
+def _named_arguments(
     fun: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]
 ) -> Iterator[tuple[str, object]]:
     """Yield the arguments of a call by name; none where the call does not fit the function."""

@@ -87,7 +87,7 @@ def _record(kind: type) -> Callable[[Any], bytes]:
     optional = [f.name for f in records.fields(kind) if f.eq and records.is_optional(f)]
     head = b"r%s(" % kind.__qualname__.encode()
     if optional:
-        return lambda value: b"%s%s)" % (head, b"".join(_given(value, names, optional)))
+        return lambda value: b"%s%s)" % (head, b"".join(_field_encodings(value, names, optional)))
     if not names:
         whole = head + b")"
         return lambda value: whole
@@ -98,7 +98,9 @@ def _record(kind: type) -> Callable[[Any], bytes]:
     return lambda value: b"%s%s)" % (head, b"".join(map(encode, get(value))))
 
 
-def _given(value: object, names: Sequence[str], optional: Sequence[str]) -> Iterator[bytes]:
+def _field_encodings(
+    value: object, names: Sequence[str], optional: Sequence[str]
+) -> Iterator[bytes]:
     """Encode the fields of a record, and those optional ones that are not None by their names."""
     for name in names:
         yield encode(getattr(value, name))

@@ -135,7 +135,9 @@ class _Flattening:
         if flat is None:
             items: list[_Item] = []
             outs = [self._seen(x, items) for x in self._read(jaxpr, jaxpr.in_binders, items)]
-            flat = jx.Jaxpr(jaxpr.in_binders, tuple(_written(_listed(items), outs)), tuple(outs))
+            flat = jx.Jaxpr(
+                jaxpr.in_binders, tuple(_live_equations(_listed(items), outs)), tuple(outs)
+            )
             self._done[jaxpr.digest] = flat
         return flat
 
@@ -322,7 +324,9 @@ def _list_choice(
     steps.append(_Step(choice.eqn, index, [*last, *nothing], results))
 
 
-def _written(steps: Sequence[jx.JaxprEqn | _Step], outs: Iterable[jx.Atom]) -> list[jx.JaxprEqn]:
+def _live_equations(
+    steps: Sequence[jx.JaxprEqn | _Step], outs: Iterable[jx.Atom]
+) -> list[jx.JaxprEqn]:
     """Return the equations for live steps; every step passes on the values that later ones use."""
     live = {x for x in outs if isinstance(x, jx.Var)}
     eqns: list[jx.JaxprEqn] = []

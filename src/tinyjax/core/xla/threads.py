@@ -54,7 +54,7 @@ def lacks_threads() -> bool:
 _running: Final[set[int]] = set()
 _changed: Final = Condition(Lock())
 _locks: Final[list[Lock]] = []
-_held: Final[list[Lock]] = []
+_held_locks: Final[list[Lock]] = []
 
 
 def hold_at_forks(lock: Lock) -> None:
@@ -95,13 +95,13 @@ def without_python() -> Iterator[None]:
 def _before_fork() -> None:
     _changed.acquire()
     _changed.wait_for(lambda: _running <= {get_ident()})
-    _held[:] = _locks
-    for lock in _held:
+    _held_locks[:] = _locks
+    for lock in _held_locks:
         lock.acquire()
 
 
 def _let_go() -> None:
-    for lock in reversed(_held):
+    for lock in reversed(_held_locks):
         lock.release()
     _changed.release()
 

@@ -235,9 +235,9 @@ class BCOO(JAXSparse):
             Array([[5., 0.],
                    [0., 5.]], dtype=float32)
         """
-        return self._with(data, self.indices, is_sorted=self.indices_sorted)
+        return self._with_data(data, self.indices, is_sorted=self.indices_sorted)
 
-    def _with(
+    def _with_data(
         self,
         data: Array,
         indices: Array,
@@ -321,7 +321,7 @@ class BCOO(JAXSparse):
             return self.with_dense().transpose(order)
         indices = jnp.stack([places[i] for i in order[:n]], 1) if n else self.indices
         data = self.data.transpose(0, *[i - n + 1 for i in order[n:]])
-        return self._with(data, indices, [self.shape[i] for i in order])
+        return self._with_data(data, indices, [self.shape[i] for i in order])
 
     def _flat(self) -> Array:
         """Return each place in the flattened sparse axes; their size for those out of bounds."""
@@ -380,7 +380,7 @@ class BCOO(JAXSparse):
             Array([2., 1.], dtype=float32)
         """
         order = jnp.argsort(self._flat())
-        return self._with(self.data[order], self.indices[order], is_sorted=True)
+        return self._with_data(self.data[order], self.indices[order], is_sorted=True)
 
     @of_each
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
@@ -440,7 +440,7 @@ class BCOO(JAXSparse):
             data = data.sum([i - n + 1 for i in dropped if i >= n], dtype=data.dtype)
         columns = np.array([i for i in rest if i < n], int)
         shape, is_unique = [self.shape[i] for i in rest], len(columns) == n
-        return self._with(data, self.indices[:, columns], shape, is_unique=is_unique)
+        return self._with_data(data, self.indices[:, columns], shape, is_unique=is_unique)
 
     def between(self, starts: Sequence[Any], sizes: Sequence[int], steps: Sequence[int]) -> BCOO:
         """Return so many elements of each axis, from a place on, every so many.
@@ -462,7 +462,7 @@ class BCOO(JAXSparse):
         indices = self.indices
         if columns:
             indices = jnp.where(inside[:, None], jnp.stack(columns, 1), np.array(sizes[:n]))
-        result = self._with(data, indices.astype(self.indices.dtype), sizes)
+        result = self._with_data(data, indices.astype(self.indices.dtype), sizes)
         return result.with_data(result.inside(data))
 
     def __getitem__(self, index: Any) -> BCOO:
@@ -521,7 +521,7 @@ class BCOO(JAXSparse):
         ]
         indices = jnp.stack(columns, 1) if columns else self.indices
         data = jnp.flip(self.data, [i - n + 1 for i in axes if i >= n])
-        return self._with(data, indices)
+        return self._with_data(data, indices)
 
     def __iter__(self) -> Iterator[BCOO]:
         for i in range(len(self)):

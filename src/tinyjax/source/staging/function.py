@@ -152,7 +152,7 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             return staging_values.print_when_run(tuple(opaque_calls.plain_arguments(args)), kwargs)
         case _ if fun is getattr and is_read(getter := effects.property_of(*args[:2])):
             return call(getter, args[:1], {})
-        case _ if (written := _written(fun)) is not None:
+        case _ if (written := _python_version(fun)) is not None:
             if any(map(is_read, args)) or staging_values.holds_tracer((args, kwargs)):
                 return _run_written(fun, written, args, kwargs)
             return _call_unread(fun, args, kwargs)
@@ -168,7 +168,7 @@ _CALLING: Final = frozenset(
 )  # fmt: skip
 
 
-def _written(fun: Any) -> Any:
+def _python_version(fun: Any) -> Any:
     """Return the Python implementation that is staged for a standard function, or None."""
     known = runtime.is_in(fun, _CALLING) or isinstance(fun, staticmethod)
     return standard_library.equivalent(fun) if known else None

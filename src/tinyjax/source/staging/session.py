@@ -149,15 +149,15 @@ class Aliases:
     def after(self, function: Any, args: Sequence[Any], result: Any) -> Any:
         """Write down what a call gives; a copy is another array even if it is equal."""
         if isinstance(result, Array):
-            return self._noted(function, args, result) if result.shape else result
+            return self._record(function, args, result) if result.shape else result
         name = _name_of(function, args)
         if type(result) in (tuple, list) and name in VIEWS and name != "getitem":
             for part in result:
                 if isinstance(part, Array) and part.shape:
-                    self._noted(function, args, part)
+                    self._record(function, args, part)
         return result
 
-    def _noted(self, function: Any, args: Sequence[Any], result: Any) -> Any:
+    def _record(self, function: Any, args: Sequence[Any], result: Any) -> Any:
         name = _name_of(function, args)
         owner = function.__self__ if isinstance(function, MethodType) else args[0] if args else None
         if name in _COPIES:

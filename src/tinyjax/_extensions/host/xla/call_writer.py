@@ -316,7 +316,7 @@ def written_call(
     parts |= numbered("t", [x for _, x, _ in compared]) | numbered("l", [x for *_, x in compared])
     parts |= numbered("v", values) | numbered("d", map(_difference, values))
     # Of one structure are equal trees whose metadata is plain: their texts hold the same.
-    write = _written if in_tree._shared and out_tree._shared else _written.__wrapped__
+    write = _call_maker if in_tree._shared and out_tree._shared else _call_maker.__wrapped__
     prepare = write(
         in_tree,
         out_tree,
@@ -556,7 +556,7 @@ def _has_not(container: Name, size: int) -> pycode.Expression:
 
 
 @lru_cache(maxsize=1024)
-def _written(
+def _call_maker(
     in_tree: tree.PyTreeDef,
     out_tree: tree.PyTreeDef,
     num_consts: int,

@@ -203,20 +203,28 @@ def _as_written(outs: Sequence[Sharding | None], request: Compilation) -> Sequen
         return outs
     avals = request.jaxpr.out_avals
     return [
-        _written(x, said, how, aval) for x, said, aval in zip(outs, how.outs, avals, strict=True)
+        _in_original_form(x, requested, how, aval)
+        for x, requested, aval in zip(outs, how.outs, avals, strict=True)
     ]
 
 
-def _written(
-    x: Sharding | None, said: Sharding | None, how: Written, aval: ShapedArray
+def _in_original_form(
+    x: Sharding | None, requested: Sharding | None, how: Written, aval: ShapedArray
 ) -> Sharding | None:
     """Return the sharding ``x`` of a result in the form that the program or its arguments use."""
     if not isinstance(x, named_sharding.NamedSharding):
         return x
-    if isinstance(said, named_sharding.NamedSharding) and said.stripped() is not said:
-        return said
+    if (
+        isinstance(requested, named_sharding.NamedSharding)
+        and requested.stripped() is not requested
+    ):
+        return requested
     first = how.first
-    if not isinstance(first, named_sharding.NamedSharding) or how.ndim != aval.ndim or said is x:
+    if (
+        not isinstance(first, named_sharding.NamedSharding)
+        or how.ndim != aval.ndim
+        or requested is x
+    ):
         return x
     if aval.told is not None or first.mesh != x.mesh:
         return x

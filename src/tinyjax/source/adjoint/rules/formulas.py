@@ -45,10 +45,10 @@ def formula(
             rule = f"registry.rule_adjoint(by_method)(ct, y, {called}, {operands})"
             text += f"    if is_overloaded({operands}):\n        return {rule}[1:]\n"
         text += f"    return ({', '.join(parts)},)\n"
-        _written[fun] = text, names, formulas, scalar, overloaded, tuple(definite)
+        _tables[fun] = text, names, formulas, scalar, overloaded, tuple(definite)
 
 
-_written: Final[dict[registry.Function, tuple[Any, ...]]] = {}
+_tables: Final[dict[registry.Function, tuple[Any, ...]]] = {}
 
 
 def by_method(fun: registry.Function, *operands: Any) -> Any:
@@ -216,8 +216,8 @@ formula(
 )
 formula(np.where, "c a b", None, "np.where(c, ct, 0.0)", "np.where(c, 0.0, ct)", scalar=False)
 formula(np.conj, "x", "np.conj(ct)")
-find.run_text("rules", "".join([text for text, *_ in _written.values()]), globals())
-for _fun, (_, *_parts) in _written.items():
+find.run_text("rules", "".join([text for text, *_ in _tables.values()]), globals())
+for _fun, (_, *_parts) in _tables.items():
     registry.rules[_fun] = registry.Rule(globals()[registry.adjoint_name(_fun)], *_parts)
 
 
