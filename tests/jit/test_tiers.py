@@ -436,7 +436,7 @@ def test_results_are_put_where_nothing_else_looks(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(simplify, "_LARGE", 1)  # results are put into memory of any size
     assert outcomes() == expected
     monkeypatch.setattr(plans, "RUNS_TO_WRITE", 0)
-    monkeypatch.setattr(plans, "_written", write)
+    monkeypatch.setattr(plans, "_compiled_to_python", write)
     assert outcomes() == expected
     assert len(written) > len(programs)
     for jaxpr, function in written:

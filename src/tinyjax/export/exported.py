@@ -24,7 +24,7 @@ from tinyjax.core.tracing.calling import as_arrays
 from tinyjax.core.values import Array, avals as av, concrete
 from tinyjax.export import families, format, polynomials, symbolic_programs, xla
 from tinyjax.export.calling import CallExportedParams, call_exported_p, calling
-from tinyjax.export.symbolic_programs import Program, refusing, told, with_sizes
+from tinyjax.export.symbolic_programs import Program, refusing, sizes_text, with_sizes
 
 # ``Exported``: a program that needs nothing of its source.
 
@@ -124,7 +124,7 @@ class Exported(format.Description):
         on_devices = divided
         if devices is not None:
             on_devices = self._once(("on devices", devices), lambda: divided.on(devices))
-        operands = families.laid(operands, on_devices.ins, on_devices.mesh)
+        operands = families.with_shardings(operands, on_devices.ins, on_devices.mesh)
         program = Program(
             self.fun_name,
             "",
@@ -210,7 +210,7 @@ class Exported(format.Description):
             make_vjp = lambda: self.vjp().with_sizes(sizes)  # noqa: E731 (or None)
         names = set().union(*(families.variables_of(size) for size in sizes.values()))
         portables = [""]
-        with refusing(f"'{self.fun_name}' is not valid for the sizes {told(sizes)}"):
+        with refusing(f"'{self.fun_name}' is not valid for the sizes {sizes_text(sizes)}"):
             jaxpr = with_sizes(family.jaxpr, sizes)
             if not names:
                 platforms = families.main_first(self.platforms)

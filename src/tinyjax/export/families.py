@@ -246,7 +246,9 @@ def devices_of(name: str, arrays: Sequence[Array], nr_devices: int) -> tuple[Dev
     return tuple([device_at(i) for i in ids])
 
 
-def laid(arrays: Sequence[Array], shardings: Shardings, mesh: meshes.AnyMesh) -> list[Array]:
+def with_shardings(
+    arrays: Sequence[Array], shardings: Shardings, mesh: meshes.AnyMesh
+) -> list[Array]:
     """Return arrays that lie as a program takes or gives them; else undivided."""
     whole = named_sharding.NamedSharding(mesh, PartitionSpec())
     return [constrain(x, s or whole) for x, s in zip(arrays, shardings, strict=True)]
@@ -439,7 +441,7 @@ class Solution:
         return sizes
 
     def _error(self, what: str, sizes: Mapping[str, int]) -> errors.ArgumentError:
-        sizes_text = f", and {symbolic_programs.told(sizes)}" if sizes else ""
+        sizes_text = f", and {symbolic_programs.sizes_text(sizes)}" if sizes else ""
         return errors.ArgumentError(
             f"'{self.name}' was exported for {_shapes(self.places)}, and was called with arguments "
             f"of other shapes: {what}{sizes_text}."

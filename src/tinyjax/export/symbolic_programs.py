@@ -81,11 +81,11 @@ def with_sizes(jaxpr: jx.Jaxpr, sizes: Mapping[str, int]) -> jx.Jaxpr:
         ExportError: the program is not well typed for these sizes.
     """
     result = Substitution(sizes).program(jaxpr)
-    check(result, f"for the sizes {told(sizes)}")
+    check(result, f"for the sizes {sizes_text(sizes)}")
     return result
 
 
-def told(sizes: Mapping[str, int]) -> str:
+def sizes_text(sizes: Mapping[str, int]) -> str:
     """Return sizes as text: ``a = 3, b = 4``."""
     return ", ".join(f"{name} = {size}" for name, size in sizes.items())
 
@@ -216,8 +216,8 @@ class Substitution(Rewriting):
             if any(not isinstance(n, ints.SymbolicSize) and not 0 <= n < _LARGEST for n in shape):
                 raise errors.ExportError(
                     f"an array of the exported program, of type {aval}, would have the shape "
-                    f"{shape} for the sizes {told(self._sizes)}. Programs for many sizes have "
-                    "axes of less than 2**31 elements, and not less than none."
+                    f"{shape} for the sizes {sizes_text(self._sizes)}. Programs for many sizes "
+                    "have axes of less than 2**31 elements, and not less than none."
                 )
             substitute = self._avals[aval] = aval.with_shape(shape)
         return substitute

@@ -82,7 +82,7 @@ def _candidates(notes: Notes) -> list[_Candidate]:
     sourced = notes.sourced()
     candidates: list[_Candidate] = []
     for digest, compilation in notes.programs.items():
-        for executable in xla.held(compilation.jaxpr):
+        for executable in xla.executables_of(compilation.jaxpr):
             text = executable.loaded.get_hlo_text()
             candidates.append(_Candidate(compilation, sourced[digest], text))
     return candidates

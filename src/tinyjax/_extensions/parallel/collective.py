@@ -32,7 +32,7 @@ from tinyjax._extensions.parallel.mesh_rule import (
     DivisionRule,
     MeshRule,
     VariesRule,
-    kept,
+    entries_except,
     same,
     union,
     whole,
@@ -899,7 +899,7 @@ def _psum_scatter_division(
 ) -> list[Entries]:
     (x,) = avals
     whole(types.entries(x), (params.axis,), _OF_EXAMPLES)
-    return [kept(x, (params.axis,))]
+    return [entries_except(x, (params.axis,))]
 
 
 _def_unbound(psum_scatter_p, _write_psum_scatter, division=_psum_scatter_division)
@@ -1116,7 +1116,7 @@ def _all_to_all_division(
 ) -> list[Entries]:
     (x,) = avals
     whole(types.entries(x), (params.split_axis,), _OF_EXAMPLES)
-    return [_with_entry(kept(x, (params.split_axis,)), params.concat_axis)]
+    return [_with_entry(entries_except(x, (params.split_axis,)), params.concat_axis)]
 
 
 _def_unbound(all_to_all_p, _write_all_to_all, division=_all_to_all_division)
@@ -1220,7 +1220,7 @@ def all_to_all(
             return out
         shape = list(out.shape)
         shape[concat : concat + 2] = [shape[concat] * shape[concat + 1]]
-        return _reshaped(out, tuple(shape), kept(out.aval, (concat,)))
+        return _reshaped(out, tuple(shape), entries_except(out.aval, (concat,)))
 
     result: T = tree.map(one, x)
     return result

@@ -22,7 +22,13 @@ from tinyjax._extensions.parallel.meshes import (
     use_mesh,
 )
 from tinyjax._extensions.parallel.sharding import Sharding, on_first
-from tinyjax._extensions.parallel.types import hidden, is_hidden, manual_axes, settled, with_varying
+from tinyjax._extensions.parallel.types import (
+    hidden,
+    is_hidden,
+    manual_axes,
+    with_varying,
+    without_sums,
+)
 from tinyjax.core.devices import first_device, is_place
 from tinyjax.core.primitives.rules import def_linear, def_transposes
 from tinyjax.core.stablehlo import Lowering, Values
@@ -220,7 +226,7 @@ def hide(x: Array, names: tuple[str, ...]) -> Array:
     if hidden(x.aval, names) is x.aval:
         return x
     if x.aval.sharding.summed:  # XLA could take each device's part for the whole
-        x = constrain(x, settled(x.aval).sharding)
+        x = constrain(x, without_sums(x.aval).sharding)
     return bind1(hide_p, (x,), HideParams(names))
 
 

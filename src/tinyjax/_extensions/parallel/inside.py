@@ -30,9 +30,9 @@ from tinyjax._extensions.parallel.types import (
     SHARING,
     Axes,
     Share,
-    settled,
     transposed,
     with_varying,
+    without_sums,
 )
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
@@ -86,7 +86,7 @@ def erased(jaxpr: jx.Jaxpr, on_host: bool = False) -> jx.Jaxpr:
 
     def typed(aval: ShapedArray) -> ShapedArray:
         if aval.told is not None:
-            aval = aval.plain if on_host else settled(aval)
+            aval = aval.plain if on_host else without_sums(aval)
         return with_varying(aval, av.NOWHERE)
 
     def make() -> jx.Jaxpr:

@@ -332,7 +332,7 @@ def same_but(axes: Callable[[Any, ShapedArray], Iterable[int]], why: str) -> Div
     return rule
 
 
-def kept(aval: ShapedArray, axes: Iterable[int]) -> Entries:
+def entries_except(aval: ShapedArray, axes: Iterable[int]) -> Entries:
     """Return the entries of an array along all axes but these."""
     return tuple(
         [names for axis, names in enumerate(parallel_types.entries(aval)) if axis not in axes]

@@ -115,7 +115,7 @@ def put_like(
         array = sharing(array, across(aval))
     if where is None:
         if array.shape == aval.shape:
-            array = aval.laid(array)
+            array = aval.with_layout_of(array)
             where = None if told is None or told.is_abstract else told
         elif isinstance(told, SingleDeviceSharding):  # which divides no axes
             where = told
@@ -138,7 +138,7 @@ def put_result(
         with keeping_sums(spec.unreduced):
             out = fun(*args, **kwargs)
         return put(out, where, fun.__name__)
-    operands = tree.map(lambda x: x.aval.untold(x) if isinstance(x, Array) else x, args)
+    operands = tree.map(lambda x: x.aval.without_sharding(x) if isinstance(x, Array) else x, args)
     return put(fun(*operands, **kwargs), where, fun.__name__)
 
 

@@ -55,7 +55,7 @@ def _convert_sums(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[mesh
 
 
 def _reduce(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sharding.Entries]:
-    return [mesh_rule.kept(avals[0], params.axes)]
+    return [mesh_rule.entries_except(avals[0], params.axes)]
 
 
 def _reduce_sums(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[mesh_rule.Sums]:
@@ -70,7 +70,7 @@ def _left_to_devices(params: Any) -> frozenset[str]:
 
 
 def _arg_reduce(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sharding.Entries]:
-    return [mesh_rule.kept(avals[0], (params.axis,))]
+    return [mesh_rule.entries_except(avals[0], (params.axis,))]
 
 
 def _dot(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sharding.Entries]:

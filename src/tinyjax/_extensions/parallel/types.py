@@ -325,7 +325,7 @@ def is_summed(aval: ShapedArray) -> bool:
     return aval.told is not None and aval.told.settled is not aval.told
 
 
-def settled(aval: ShapedArray) -> ShapedArray:
+def without_sums(aval: ShapedArray) -> ShapedArray:
     """Return the type of values that lie alike and of whose parts none is of a sum."""
     return aval if aval.told is None else aval.at(_on_mesh(aval.told.settled, across(aval)))
 

@@ -125,8 +125,8 @@ def _of_both(pattern: SparsityPattern, most: int) -> Colouring | None:
     m, n = pattern.shape
     is_long = counts > lengths[1 + best]
     short, long = np.where(is_long, -1, np.arange(m)), np.where(is_long, np.arange(m), -1)
-    forward = _of_columns(pattern, column_colours(pattern.taken(short)))
-    of_rows = column_colours(pattern.taken(long).T)
+    forward = _of_columns(pattern, column_colours(pattern.select_rows(short)))
+    of_rows = column_colours(pattern.select_rows(long).T)
     row_colours = np.where(is_long, of_rows, -1)
     height = int(row_colours.max(initial=-1)) + 1
     places = np.where(
@@ -188,7 +188,7 @@ def _by_places(pattern: SparsityPattern, least: int, below: int) -> Iterator[Hos
     for stride in strides:
         place, rest = np.divmod(rest, stride)
         coordinates.append(place)
-    few = pattern.taken(np.linspace(0, max(m - 1, 0), min(m, _SAMPLE)).astype(np.int64))
+    few = pattern.select_rows(np.linspace(0, max(m - 1, 0), min(m, _SAMPLE)).astype(np.int64))
     some_rows, some_columns = few.rows, few.columns
     for width in range(max(least, 1), min(below, 2 * least + 1)):
         for weights in product(range(width), repeat=len(strides)):

@@ -165,7 +165,7 @@ def _local(jaxpr: jx.Jaxpr, operands: Sequence[Operand]) -> list[Operand]:
             own.append(x)
             continue
         last = first + x.aval.size
-        own.append(Operand(x.aval, None, identity.taken(np.arange(first, last))))
+        own.append(Operand(x.aval, None, identity.select_rows(np.arange(first, last))))
         first = last
     return follow(jaxpr, own, n)
 
@@ -199,7 +199,7 @@ def _at_iteration(x: Operand, t: int) -> Operand:
     value = None if x.value is None else x.value[t]
     depends = None
     if x.depends is not None:
-        depends = x.depends.taken(np.arange(t * aval.size, (t + 1) * aval.size))
+        depends = x.depends.select_rows(np.arange(t * aval.size, (t + 1) * aval.size))
         depends = depends if depends.nnz else None
     return Operand(aval, value, depends)
 
@@ -367,7 +367,7 @@ def _pulled_back(eqn: jx.JaxprEqn, operands: Sequence[Operand], n: int) -> list[
     first, results = 0, []
     for out in cotangents:
         last = first + (out.aval.size if out.active else 0)
-        results.append(_depending(out.aval, [whole.taken(np.arange(first, last))]))
+        results.append(_depending(out.aval, [whole.select_rows(np.arange(first, last))]))
         first = last
     return results
 
@@ -433,7 +433,7 @@ class Detected:
         """Return the pattern of a result by an argument, by their numbers."""
         row = sum(x.size for x in self.outs[:i])
         column = sum(x.size for x in self.ins[:j])
-        rows = self.pattern.taken(np.arange(row, row + self.outs[i].size))
+        rows = self.pattern.select_rows(np.arange(row, row + self.outs[i].size))
         return rows.between(column, column + self.ins[j].size)
 
     def tree_of(self, block: Callable[[int, int], Any]) -> Any:
@@ -544,7 +544,7 @@ def _pattern(
     for aval, has in zip(avals, linearized.nonzero_in, strict=True):
         if has:
             rows = np.arange(first, first + aval.size)
-            tangents.append(Operand(aval, None, identity.taken(rows)))
+            tangents.append(Operand(aval, None, identity.select_rows(rows)))
         first += aval.size
     outs = iter(follow(linearized.jaxpr, [*residuals, *tangents], n))
     parts: list[sparsity_pattern.SparsityPattern] = []

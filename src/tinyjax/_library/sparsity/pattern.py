@@ -153,13 +153,13 @@ class SparsityPattern:
         rows, columns = np.divmod(keys, max(n, 1))
         return SparsityPattern(self.shape, starts_of(rows, m), columns)
 
-    def taken(self, rows: HostArray) -> SparsityPattern:
+    def select_rows(self, rows: HostArray) -> SparsityPattern:
         """Return the pattern of some rows, given by number; -1 stands for a row of zeros.
 
         Example:
             >>> import numpy as np
             >>> from tinyjax._library.sparsity import pattern
-            >>> pattern.identity(3).taken(np.array([2, -1])).todense().astype(int)
+            >>> pattern.identity(3).select_rows(np.array([2, -1])).todense().astype(int)
             array([[0, 0, 1],
                    [0, 0, 0]])
         """
@@ -212,7 +212,7 @@ class SparsityPattern:
 
         Example:
             >>> from tinyjax._library.sparsity import pattern
-            >>> upper = pattern.identity(1).at(1, 2).taken([0, -1])
+            >>> upper = pattern.identity(1).at(1, 2).select_rows([0, -1])
             >>> pattern.identity(2).also(upper).todense().astype(int)
             array([[1, 1],
                    [0, 1]])

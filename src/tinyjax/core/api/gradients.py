@@ -318,7 +318,7 @@ def _gradient(
     if linearized.nonzero_out[0]:
         one = opd.splat(1, aval)
         if aval.where is not None:
-            one = aval.cotangent().laid(one)
+            one = aval.cotangent().with_layout_of(one)
         cotangents = linearized.pull_back([one])
     for i, ct in enumerate(cotangents):
         if ct is prim.ZERO:

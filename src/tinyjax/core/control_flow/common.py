@@ -165,7 +165,7 @@ def convert_all(values: Sequence[Array], avals: Sequence[av.ShapedArray]) -> lis
     Where types say how values lie, these come to lie so.
     """
     return [
-        aval.laid(ew.convert_element_type(x, aval.dtype, aval.weak_type))
+        aval.with_layout_of(ew.convert_element_type(x, aval.dtype, aval.weak_type))
         for x, aval in zip(values, avals, strict=True)
     ]
 

@@ -41,7 +41,7 @@ _BY_TYPE: Final = frozenset((complex, float))
 def compared(
     name: str,
     branches: Sequence[Callable[..., Any]],
-    taken: int,
+    branch_index: int,
     operands: tuple[tree.PyTreeDef, Sequence[av.ShapedArray]],
     result: tuple[tree.PyTreeDef, Sequence[Array]],
 ) -> Sequence[av.ShapedArray] | None:
@@ -52,7 +52,7 @@ def compared(
     Args:
         name: the function that chooses.
         branches: all of them.
-        taken: the one that was called.
+        branch_index: the index of the one that was called.
         operands: the structure of ``(args, kwargs)``, and the types of their leaves.
         result: the structure of what it has returned, and the leaves.
 
@@ -65,7 +65,7 @@ def compared(
     if is_called() or _staging.get():
         return None
     others = [*branches]
-    del others[taken]
+    del others[branch_index]
     out_tree = result[0]
     own = [x.aval for x in result[1]]
     key: Hashable = None
@@ -79,11 +79,11 @@ def compared(
         key = None
     results = [
         (out_tree, own)
-        if branch is branches[taken]
+        if branch is branches[branch_index]
         else _staged(name, branch, operands, (out_tree, own))
         for branch in others
     ]
-    results.insert(taken, (out_tree, own))
+    results.insert(branch_index, (out_tree, own))
     types = common_types(name, branches, *zip(*results, strict=True))
     targets = None if types == own else types
     # what is converted is compared each time: a variable that is no part of the key may change

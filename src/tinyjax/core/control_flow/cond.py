@@ -611,10 +611,10 @@ def switch(
 
 
 def _call(
-    name: str, taken: int, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]
+    name: str, branch_index: int, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]
 ) -> Any:
     """Call a branch with arrays, and make arrays of what it returns, as if it were staged."""
-    branch = branches[taken]
+    branch = branches[branch_index]
     leaves, in_tree = tree.flatten_arguments(operands, {})
     flat = calling.FlatFunction(branch, in_tree)
     args = calling.as_arrays(leaves, branch, in_tree)
@@ -624,7 +624,7 @@ def _call(
             outs = flat(*args)
     else:
         outs = flat(*args)
-    targets = compared(name, branches, taken, (in_tree, avals), (flat.out_tree, outs))
+    targets = compared(name, branches, branch_index, (in_tree, avals), (flat.out_tree, outs))
     if targets is not None:
         outs = [
             ew.convert_element_type(x, aval.dtype, aval.weak_type)

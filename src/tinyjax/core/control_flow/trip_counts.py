@@ -65,9 +65,9 @@ def of_scan(params: ScanParams, operands: Sequence[Array]) -> ScanParams:
     """Return a ``scan`` with trip counts of the loops in its body; these are its operands."""
     if not _has_while(params.jaxpr) or params.jaxpr.derived(_COUNTED):
         return params
-    given = _of_operands(operands)
-    key = ("trip counts", params.num_consts, params.num_carry, params.length, *given)
-    counted = params.jaxpr.derive(key, lambda: _scan(params, given)[0])
+    xs = _of_operands(operands)
+    key = ("trip counts", params.num_consts, params.num_carry, params.length, *xs)
+    counted = params.jaxpr.derive(key, lambda: _scan(params, xs)[0])
     return attrs.evolve(params, jaxpr=counted.jaxpr)
 
 
@@ -75,9 +75,9 @@ def of_while(params: WhileParams, operands: Sequence[Array]) -> WhileParams:
     """Return a ``while_loop`` with trip counts, its own too; these are its operands."""
     if not params.memory or params.body.derived(_COUNTED):
         return params
-    given = _of_operands(operands)
-    key = ("trip counts", params.condition, params.num_condition, params.most, *given)
-    counted = params.body.derive(key, lambda: _while(params, given)[0])
+    xs = _of_operands(operands)
+    key = ("trip counts", params.condition, params.num_condition, params.most, *xs)
+    counted = params.body.derive(key, lambda: _while(params, xs)[0])
     return attrs.evolve(params, body=counted.body, most=counted.most)
 
 
@@ -137,8 +137,8 @@ def _analysed(
     env: _Env = dict(zip(jaxpr.in_binders, intervals, strict=True))
     eqns: list[jx.JaxprEqn] = []
     for eqn in jaxpr.eqns:
-        given = [_interval_of(x, env) for x in eqn.inputs]
-        after, outs = _step(eqn, given)
+        xs = [_interval_of(x, env) for x in eqn.inputs]
+        after, outs = _step(eqn, xs)
         eqns.append(after)
         env.update(zip(eqn.out_binders, outs, strict=True))
     counted = jaxpr
@@ -148,33 +148,33 @@ def _analysed(
     return counted, tuple([_interval_of(x, env) for x in jaxpr.outs])
 
 
-def _step(eqn: jx.JaxprEqn, given: Sequence[Interval]) -> tuple[jx.JaxprEqn, Sequence[Interval]]:
+def _step(eqn: jx.JaxprEqn, xs: Sequence[Interval]) -> tuple[jx.JaxprEqn, Sequence[Interval]]:
     primitive, params = eqn.primitive, eqn.params
     if primitive is scan_p:
-        params, outs = _scan(params, given)
+        params, outs = _scan(params, xs)
     elif primitive is while_p:
-        params, outs = _while(params, given)
+        params, outs = _while(params, xs)
     elif primitive is cond_p:
-        programs = [_analysed(branch, given[1:]) for branch in params.branches]
+        programs = [_analysed(branch, xs[1:]) for branch in params.branches]
         params = CondParams(tuple([branch for branch, _ in programs]))
         outs = [_joined(column) for column in zip(*[out for _, out in programs], strict=True)]
     elif program_rules.CALLED in primitive.rules.extensions:
-        ((called, outs),) = [_analysed(j, given) for j in jx.subjaxprs(params)]
+        ((called, outs),) = [_analysed(j, xs) for j in jx.subjaxprs(params)]
         params = primitive.rule(program_rules.CALLED)(params, called)
     else:
         avals = [binder.aval for binder in eqn.out_binders]
         if INTERVAL not in primitive.rules.extensions or not dtypes.is_integer(avals[0].dtype):
             return eqn, [*map(_any, avals)]
-        return eqn, [_representable(primitive.rule(INTERVAL)(eqn, given), avals[0])]
+        return eqn, [_representable(primitive.rule(INTERVAL)(eqn, xs), avals[0])]
     return attrs.evolve(eqn, params=params), outs
 
 
 # Loops
 
 
-def _scan(params: ScanParams, given: Sequence[Interval]) -> tuple[ScanParams, Sequence[Interval]]:
+def _scan(params: ScanParams, xs: Sequence[Interval]) -> tuple[ScanParams, Sequence[Interval]]:
     body = params.loop_body
-    operands = body.operands(given)
+    operands = body.operands(xs)
     steps = steps_of(params.jaxpr, params.num_consts, params.num_carry)
     avals = body.in_avals.carry
 
@@ -191,10 +191,8 @@ def _scan(params: ScanParams, given: Sequence[Interval]) -> tuple[ScanParams, Se
     return attrs.evolve(params, jaxpr=counted), (*after, *outs[params.num_carry :])
 
 
-def _while(
-    params: WhileParams, given: Sequence[Interval]
-) -> tuple[WhileParams, Sequence[Interval]]:
-    fixed, operands = params.operands(given)
+def _while(params: WhileParams, xs: Sequence[Interval]) -> tuple[WhileParams, Sequence[Interval]]:
+    fixed, operands = params.operands(xs)
     body = params.loop_body
     steps = steps_of(params.body, params.num_body, len(operands.carry))
     avals = body.in_avals.carry
@@ -315,51 +313,51 @@ def _unconverted(atom: jx.Atom, makers: dict[jx.Var, jx.JaxprEqn]) -> jx.Atom:
 # Rules
 
 
-def _products(eqn: jx.JaxprEqn, given: Sequence[Interval]) -> Interval:
-    x, y = given
+def _products(eqn: jx.JaxprEqn, xs: Sequence[Interval]) -> Interval:
+    x, y = xs
     products = [a * b for a in x for b in y]
     return min(products), max(products)
 
 
-def _quotients(eqn: jx.JaxprEqn, given: Sequence[Interval]) -> Interval:
-    (low, high), (least, greatest) = given
+def _quotients(eqn: jx.JaxprEqn, xs: Sequence[Interval]) -> Interval:
+    (low, high), (least, greatest) = xs
     if least <= 0 <= greatest:
         return -_FAR, _FAR
     quotients = [
-        int(np.sign(a) * np.sign(b)) * (abs(a) // abs(b)) for a in (low, high) for b in given[1]
+        int(np.sign(a) * np.sign(b)) * (abs(a) // abs(b)) for a in (low, high) for b in xs[1]
     ]
     return _joined([(0, 0)] * (low <= 0 <= high) + [(q, q) for q in quotients])
 
 
-def _remainders(eqn: jx.JaxprEqn, given: Sequence[Interval]) -> Interval:
-    (low, high), divisor = given
+def _remainders(eqn: jx.JaxprEqn, xs: Sequence[Interval]) -> Interval:
+    (low, high), divisor = xs
     most = max(0, max(map(abs, divisor)) - 1)
     return (-most if low < 0 else 0), (most if high > 0 else 0)
 
 
-def _converted(eqn: jx.JaxprEqn, given: Sequence[Interval]) -> Interval:
+def _converted(eqn: jx.JaxprEqn, xs: Sequence[Interval]) -> Interval:
     dtype = eqn.inputs[0].aval.dtype
     if dtypes.is_integer(dtype):
-        return given[0]
+        return xs[0]
     return (0, 1) if dtype == dtypes.bool_ else (-_FAR, _FAR)
 
 
-def _same(eqn: jx.JaxprEqn, given: Sequence[Interval]) -> Interval:
-    return given[0]
+def _same(eqn: jx.JaxprEqn, xs: Sequence[Interval]) -> Interval:
+    return xs[0]
 
 
-ew.add.def_rule(INTERVAL)(lambda eqn, given: (given[0][0] + given[1][0], given[0][1] + given[1][1]))
-ew.sub.def_rule(INTERVAL)(lambda eqn, given: (given[0][0] - given[1][1], given[0][1] - given[1][0]))
-ew.neg.def_rule(INTERVAL)(lambda eqn, given: (-given[0][1], -given[0][0]))
+ew.add.def_rule(INTERVAL)(lambda eqn, xs: (xs[0][0] + xs[1][0], xs[0][1] + xs[1][1]))
+ew.sub.def_rule(INTERVAL)(lambda eqn, xs: (xs[0][0] - xs[1][1], xs[0][1] - xs[1][0]))
+ew.neg.def_rule(INTERVAL)(lambda eqn, xs: (-xs[0][1], -xs[0][0]))
 ew.mul.def_rule(INTERVAL)(_products)
 ew.div.def_rule(INTERVAL)(_quotients)
 ew.rem.def_rule(INTERVAL)(_remainders)
-ew.max_.def_rule(INTERVAL)(lambda eqn, given: tuple(map(max, *given)))
-ew.min_.def_rule(INTERVAL)(lambda eqn, given: tuple(map(min, *given)))
-ew.select_p.def_rule(INTERVAL)(lambda eqn, given: _joined(given[1:]))
+ew.max_.def_rule(INTERVAL)(lambda eqn, xs: tuple(map(max, *xs)))
+ew.min_.def_rule(INTERVAL)(lambda eqn, xs: tuple(map(min, *xs)))
+ew.select_p.def_rule(INTERVAL)(lambda eqn, xs: _joined(xs[1:]))
 ew.convert_element_type_p.def_rule(INTERVAL)(_converted)
 sh.iota_p.def_rule(INTERVAL)(
-    lambda eqn, given: (0, max(eqn.out_binders[0].aval.shape[eqn.params.axis] - 1, 0))
+    lambda eqn, xs: (0, max(eqn.out_binders[0].aval.shape[eqn.params.axis] - 1, 0))
 )
 for _primitive in (
     broadcast_in_dim_p,

@@ -299,15 +299,15 @@ def first_example(active: Array, operands: Sequence[Array], batched: Sequence[bo
     places = sh.iota(active.shape, dtypes.int32 if fit_int32((size,)) else dtypes.int64, 0)
     first = reduce_min(ew.select(active, places, sh.full_like(places, size)), (0,))
     first = ew.rem(first, sh.full_like(first, size))
-    first = first.aval.untold(first)
+    first = first.aval.without_sharding(first)
     result = []
     for x, mark in zip(operands, batched, strict=True):
         if not mark:
             result.append(x)
             continue
-        one = dynamic_index_in_dim(x.aval.untold(x), first, 0, keepdims=False)
+        one = dynamic_index_in_dim(x.aval.without_sharding(x), first, 0, keepdims=False)
         copies = broadcast_in_dim(one, x.shape, tuple(range(1, x.ndim)))
-        others = x.aval.laid(stop_gradient(copies))
+        others = x.aval.with_layout_of(stop_gradient(copies))
         result.append(ew.select(broadcast_in_dim(active, x.shape, (0,)), x, others))
     return result
 

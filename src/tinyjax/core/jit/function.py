@@ -25,7 +25,7 @@ from tinyjax.core.jit import signatures
 from tinyjax.core.jit.program import JitParams, jit_p
 from tinyjax.core.jit.signatures import NO_TRACES, Entry, Traces, traces_of
 from tinyjax.core.tracing import calling, jaxpr as jx, trace as tr
-from tinyjax.core.tracing.calling import HOLDERS, held, opened
+from tinyjax.core.tracing.calling import HOLDERS, held_leaves, opened
 from tinyjax.core.tracing.staging import Staged, call_staged, is_called, stage_call, stand_ins
 from tinyjax.core.tracing.watching import watched
 from tinyjax.core.values.array import Array
@@ -347,7 +347,7 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
         in_tree, static = signature.in_tree, signature.static
         called = static.bind(self._fun)
         placed = self._parameters.placed
-        if placed is not None and not any(held(in_tree)):
+        if placed is not None and not any(held_leaves(in_tree)):
             called = placed.around(called)
         flat = calling.FlatFunction(called, in_tree, user_fun=self._fun, static=static.positions)
         before = stand_ins.get()

@@ -663,7 +663,7 @@ def check_arguments(
         RefError: an argument is a reference and was none, or was one and is none.
     """
     if given_tree != in_tree:
-        marks = [calling.held(x) for x in (in_tree, given_tree)]
+        marks = [calling.held_leaves(x) for x in (in_tree, given_tree)]
         if len(marks[0]) == len(marks[1]) and marks[0] != marks[1]:
             i = [a == b for a, b in zip(*marks, strict=True)].index(False)
             made_for, came = ["a Ref" if mark[i] else "an array" for mark in marks]

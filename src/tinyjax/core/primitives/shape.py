@@ -58,7 +58,7 @@ def zeros_like(x: Array) -> Array:
 def zero_tangent(aval: ShapedArray) -> Array:
     """Return the zero tangent of values of a type: of float0 where they have no derivative."""
     if dtypes.is_inexact(aval.dtype):
-        return aval.laid(splat(0, aval.plain))
+        return aval.with_layout_of(splat(0, aval.plain))
     return ConcreteArray(np.zeros(aval.shape, dtypes.float0))
 
 

@@ -397,11 +397,11 @@ def _open(x: Any, place: int) -> Opened:
     return Opened(form, place, contents)
 
 
-def held(in_tree: tree.PyTreeDef) -> list[bool]:
+def held_leaves(in_tree: tree.PyTreeDef) -> list[bool]:
     """Say of each leaf whether an object holds it that was taken apart."""
     if in_tree.node_type is None or in_tree.node_type is Opened:
         return [in_tree.node_type is Opened] * in_tree.num_leaves
-    return [mark for child in in_tree.children() for mark in held(child)]
+    return [mark for child in in_tree.children() for mark in held_leaves(child)]
 
 
 def closed_over(

@@ -235,24 +235,24 @@ class ShapedArray:
         """The same type, without what it says of where values lie."""
         return self if self.where is None else self.at(self.where.plain)
 
-    def laid(self, x: T) -> T:
+    def with_layout_of(self, x: T) -> T:
         """Return an array that lies as the type says.
 
         Example:
             >>> import tinyjax.numpy as jnp
             >>> aval = jnp.ones((2, 3)).aval
-            >>> aval.laid(jnp.ones((2, 3))).shape
+            >>> aval.with_layout_of(jnp.ones((2, 3))).shape
             (2, 3)
         """
         return x if self.where is None else devices.plane().lie_as(x, self)
 
-    def untold(self, x: T) -> T:
+    def without_sharding(self, x: T) -> T:
         """Return an array of this type with one that does not say how it lies.
 
         Example:
             >>> import tinyjax.numpy as jnp
             >>> aval = jnp.ones((2, 3)).aval
-            >>> aval.untold(jnp.ones((2, 3))).shape
+            >>> aval.without_sharding(jnp.ones((2, 3))).shape
             (2, 3)
         """
         return x if self.where is None else devices.plane().unsaid(x)

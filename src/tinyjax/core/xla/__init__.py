@@ -58,7 +58,7 @@ _names, __getattr__, __dir__ = checked_namespace(
         ),
         "executable": (
             "CacheInfo DeviceExecutable Executable cache_clear cache_info "
-            "compile_all compile_anew compiled held is_compiled"
+            "compile_all compile_anew compiled executables_of is_compiled"
         ),
         "lowering": "lowered",
         "modules": "parse to_computation",

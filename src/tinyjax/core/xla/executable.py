@@ -353,7 +353,7 @@ def is_compiled(request: Compilation) -> bool:
         return any(key in executables for executables in _caches_of(request.jaxpr))
 
 
-def held(jaxpr: jx.Jaxpr) -> list[Executable]:
+def executables_of(jaxpr: jx.Jaxpr) -> list[Executable]:
     """Return what the process has compiled of a program, for all devices and with all flags."""
     with _lock:
         found = [item for executables in _caches_of(jaxpr) for item in executables.items()]

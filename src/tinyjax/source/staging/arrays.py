@@ -335,9 +335,9 @@ def _rows(array: StagedArray) -> Any:
 def _fitting(result: Any, array: Any) -> Any:
     """As ``runtime.fitting``."""
     is_partial = isinstance(result, (Selected, ragged.Ragged))
-    held = result.whole if is_partial else at_now(result)
+    as_staged = result.whole if is_partial else at_now(result)
     if isinstance(array, StagedArray) and array.dtype.kind in "biu":
-        runtime.fitting(np.empty(0, jnp.asarray(held).dtype), np.empty(0, array.dtype))
+        runtime.fitting(np.empty(0, jnp.asarray(as_staged).dtype), np.empty(0, array.dtype))
     return result
 
 
@@ -444,7 +444,7 @@ def concerned(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     return _is_traced_mask(args[1]) or ragged.is_traced(args[1])
 
 
-def held(value: Any) -> Any:
+def as_staged(value: Any) -> Any:
     """Return an array as one that may be changed in place; anything else as it is."""
     is_array = isinstance(value, (Array, np.ndarray)) and value.ndim
     return StagedArray.of(value) if is_array else value

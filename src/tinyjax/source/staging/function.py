@@ -352,7 +352,7 @@ def _enter(
     fun = values[0]
     aliases = _aliases_in(session, program, values)
     if not session.entered and aliases.writes_outside:
-        values = tuple(map(arrays.held, values))
+        values = tuple(map(arrays.as_staged, values))
     parts, _ = staging_values.take_apart((_closed_over(fun), values[1:]))
     entered = Entered(fun.__code__, parts, session.conditions)
     session.check_recursion(entered)
