@@ -85,9 +85,10 @@ def findings(source: str, path: str) -> Iterator[Finding]:
     """Yield the findings in the text of a module."""
     for node in ast.walk(ast.parse(source)):
         line = getattr(node, "lineno", 1)
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
-            if docstring := ast.get_docstring(node):
-                yield from _in_docstring(path, line, docstring)
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(
+            node
+        ):
+            yield from _in_docstring(path, line, ast.get_docstring(node) or "")
         for name in _names(node):
             if NAMES.fullmatch(name):
                 yield Finding("name", path, line, name)
