@@ -42,7 +42,7 @@ def fresh() -> None:
 
 
 def compiled() -> int:
-    """How many programs this process has compiled since the test began."""
+    """Return the number of programs that this process has compiled since the test began."""
     return xla.cache_info().misses
 
 
