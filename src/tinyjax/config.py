@@ -858,7 +858,7 @@ def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
 
 
 def default_matmul_precision(new_val: str | None) -> AbstractContextManager[None]:
-    """Say for a block how exactly GPUs and TPUs compute products whose ``precision`` is not given.
+    """Set, in a block, the precision of products on GPUs and TPUs without a ``precision``.
 
     The processor computes all of them in the full precision of their dtype. So does every platform
     by default: JAX's default is ``"default"`` here, TensorFloat-32 on GPUs and bfloat16 on TPUs.
@@ -878,7 +878,7 @@ def default_matmul_precision(new_val: str | None) -> AbstractContextManager[None
 
 
 def numpy_rank_promotion(new_val: RankPromotion) -> AbstractContextManager[None]:
-    """Say what happens where an operand with fewer axes is broadcast.
+    """Set what happens where an operand with fewer axes is broadcast.
 
     Args:
         new_val: "allow", as in NumPy; "warn"; or "raise".
@@ -896,7 +896,7 @@ def numpy_rank_promotion(new_val: RankPromotion) -> AbstractContextManager[None]
 
 
 def numpy_dtype_promotion(new_val: DtypePromotion) -> AbstractContextManager[None]:
-    """Say whether operands of two dtypes are promoted to a common one.
+    """Set whether operands of two dtypes are promoted to a common one.
 
     Args:
         new_val: "standard"; or "strict", so that they are refused, other than Python numbers.
@@ -927,7 +927,7 @@ def default_prng_impl(new_val: Generator) -> AbstractContextManager[None]:
 
 
 def enable_custom_prng(new_val: bool = False) -> AbstractContextManager[None]:
-    """Say whether ``PRNGKey`` makes typed keys: it never does, ``random.key`` does.
+    """Set whether ``PRNGKey`` makes typed keys: it never does, ``random.key`` does.
 
     Example:
         >>> import tinyjax
@@ -940,7 +940,7 @@ def enable_custom_prng(new_val: bool = False) -> AbstractContextManager[None]:
 
 
 def legacy_prng_key(new_val: str = "allow") -> AbstractContextManager[None]:
-    """Say what becomes of raw keys: "allow", the only way, takes them.
+    """Set the treatment of raw keys: "allow", the only value, accepts them.
 
     Example:
         >>> import tinyjax
@@ -975,7 +975,7 @@ def debug_key_reuse(new_val: bool = True) -> AbstractContextManager[None]:
 
 
 def softmax_custom_jvp(new_val: bool = True) -> AbstractContextManager[None]:
-    """Say whether the derivative of softmax is the stable one: it always is.
+    """Set whether the derivative of softmax is the stable one: it always is.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -988,7 +988,7 @@ def softmax_custom_jvp(new_val: bool = True) -> AbstractContextManager[None]:
 
 
 def jax2tf_associative_scan_reductions(new_val: bool = False) -> AbstractContextManager[None]:
-    """Say how a converter to TensorFlow writes reductions: there is none.
+    """Set how a converter to TensorFlow writes reductions: there is none.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -1071,7 +1071,7 @@ def make_user_context(default_value: Hashable = None) -> UserContext:
 
 
 def allow_f16_reductions(new_val: bool = True) -> AbstractContextManager[None]:
-    """Say whether sums of 16-bit floats are allowed: they are, and are kept in 32 bits.
+    """Set whether sums of 16-bit floats are allowed: they are, and are kept in 32 bits.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -1112,7 +1112,7 @@ def no_tracing(new_val: bool = True) -> Iterator[None]:
 
 
 def is_tracing_forbidden() -> bool:
-    """Say whether ``no_tracing`` is in force here.
+    """Return whether ``no_tracing`` is in force here.
 
     Functions that are jitted then raise an error where they would have to be traced, so that a
     program can be held to what it has compiled.
@@ -1128,7 +1128,7 @@ def is_tracing_forbidden() -> bool:
 
 
 def no_execution(new_val: bool = False) -> AbstractContextManager[None]:
-    """Say whether running a program is an error: False is the only way.
+    """Set whether running a program is an error: False is the only value.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -1140,7 +1140,7 @@ def no_execution(new_val: bool = False) -> AbstractContextManager[None]:
 
 
 def array_garbage_collection_guard(new_val: str | None = "allow") -> AbstractContextManager[None]:
-    """Say what becomes of arrays in cycles: "allow" is the only way.
+    """Set the treatment of arrays in cycles: "allow" is the only value.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -1152,7 +1152,7 @@ def array_garbage_collection_guard(new_val: str | None = "allow") -> AbstractCon
 
 
 def thread_guard(new_val: bool = False) -> AbstractContextManager[None]:
-    """Say whether one thread alone may use arrays: False is the only way.
+    """Set whether one thread alone may use arrays: False is the only value.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -1194,7 +1194,7 @@ def transfer_guard(new_val: Transfers | None) -> AbstractContextManager[None]:
 
 
 def transfer_guard_host_to_device(new_val: Transfers | None) -> AbstractContextManager[None]:
-    """Say what becomes of transfers to the device; see ``transfer_guard``.
+    """Set the treatment of transfers to the device; see ``transfer_guard``.
 
     The values are "allow", "log", "disallow", and with "_explicit" those that ``device_put`` makes
     as well.
@@ -1216,7 +1216,7 @@ def transfer_guard_host_to_device(new_val: Transfers | None) -> AbstractContextM
 
 
 def transfer_guard_device_to_device(new_val: Transfers | None) -> AbstractContextManager[None]:
-    """Say what becomes of transfers between devices; see ``transfer_guard``.
+    """Set the treatment of transfers between devices; see ``transfer_guard``.
 
     With one device there are none. The values are "allow", "log", "disallow", and with "_explicit"
     those that ``device_put`` makes as well.
@@ -1231,7 +1231,7 @@ def transfer_guard_device_to_device(new_val: Transfers | None) -> AbstractContex
 
 
 def transfer_guard_device_to_host(new_val: Transfers | None) -> AbstractContextManager[None]:
-    """Say what becomes of transfers to the host: on the CPU reading an array is none.
+    """Set the treatment of transfers to the host: on the CPU reading an array is none.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp

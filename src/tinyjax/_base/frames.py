@@ -206,7 +206,7 @@ def subject(value: object, name: str = "") -> str:
 
 
 def _parameter(value: object) -> str:
-    """Say which parameter of the function that the user called a value is, and of which."""
+    """Return the name of the parameter that a value is, and of the user's called function."""
     frame: FrameType | None = sys._getframe(2)
     ours: list[FrameType] = []
     while frame is not None and is_ours(frame):
@@ -454,7 +454,7 @@ def stands_in(wrapper: Callable[..., object]) -> None:
 
 
 def imitate(wrapper: F, fun: Callable[..., object]) -> F:
-    """Give a function the name, documentation and signature of the one that it stands for.
+    """Give a function the name, documentation and signature of the one that it replaces.
 
     As ``functools.update_wrapper``; but the one may be an object that has an attribute where a
     function has its name, which is left out.

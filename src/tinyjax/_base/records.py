@@ -80,7 +80,7 @@ def optional() -> Any:
 
 
 def is_optional(field: attrs.Attribute[Any]) -> bool:
-    """Say whether a field was declared by ``optional``."""
+    """Return whether a field was declared by ``optional``."""
     return "optional" in field.metadata
 
 
@@ -121,7 +121,7 @@ _hidden: Final[dict[type, tuple[attrs.Attribute[Any], ...]]] = {}
 
 
 def has_fields(kind: type) -> bool:
-    """Say whether a class is attrs', or was before ``leaf``."""
+    """Return whether a class is attrs', or was before ``leaf``."""
     return attrs.has(kind) or not _hidden.keys().isdisjoint(kind.__mro__)
 
 

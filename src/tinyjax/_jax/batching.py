@@ -40,7 +40,7 @@ def defvectorized(primitive: Primitive[Any]) -> None:
 
 
 def is_vmappable(x: object) -> bool:
-    """Say whether a value is one that ``vmap`` maps: an array, or a number."""
+    """Return whether a value is one that ``vmap`` maps: an array, or a number."""
     return is_array_like(x)
 
 

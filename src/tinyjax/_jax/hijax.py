@@ -189,7 +189,7 @@ def _note(value: Any, link: _Link | None = None) -> None:
 
 
 def _origin(value: object) -> tuple[_Made | None, tr.Trace]:
-    """Find where a value was made: unless it was under a trace that still runs, outside of all."""
+    """Return where a value was made: under a trace that still runs, or outside of all."""
     trace = tr.current_trace()
     while True:
         entry = _made.get(trace, {}).get(id(value))
@@ -237,7 +237,7 @@ def _opened(value: Any) -> tuple[Sequence[references.Ref], _Form]:
 
 @contextmanager
 def _unfolded(value: Any, aval: MutableHiType, name: str) -> Iterator[Any]:
-    """Give what holds a value's contents here: itself, or one whose changes are written back.
+    """Yield the holder of a value's contents here: itself, or one whose changes are stored back.
 
     Raises:
         RefError: it cannot hold here what it is given.

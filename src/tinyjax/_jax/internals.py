@@ -221,7 +221,7 @@ def register_exclusion(path: str) -> None:
 
 
 def include_frame(frame: FrameType) -> bool:
-    """Say whether a frame is that of a user's function, of no file that was left out."""
+    """Return whether a frame is that of a user's function, of no file that was left out."""
     file = frame.f_code.co_filename
     return file not in _excluded and not file.startswith(_PACKAGE)
 
@@ -280,7 +280,7 @@ def wait_for_tokens() -> None:
 
 
 def trace_state_clean() -> bool:
-    """Say whether no transformation is running.
+    """Return whether no transformation is running.
 
     Example:
         >>> import tinyjax

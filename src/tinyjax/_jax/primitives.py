@@ -147,7 +147,7 @@ class Primitive(prim.Primitive[KeywordParams], metaclass=_OfJax):
 
 
 def several(primitive: prim.Primitive[Any]) -> bool:
-    """Say whether rules of a primitive have a list of results."""
+    """Return whether rules of a primitive have a list of results."""
     return issubclass(type(primitive), Primitive) and primitive.multiple_results
 
 

@@ -183,7 +183,7 @@ class _Met(dict[tuple[object, type, av.ShapedArray], Array]):
 
 
 def _first(tell: Callable[..., None]) -> Stand:
-    """Tell of the arguments of a function before it runs."""
+    """Return a function that reports the arguments of another before it runs."""
 
     def stand(original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)

@@ -268,7 +268,7 @@ def _by_pieces(windows: dtypes.HostArray, kernels: dtypes.HostArray) -> dtypes.H
 def _spread_plan(
     shape: Axes, params: ConvParams
 ) -> tuple[Callable[[dtypes.HostArray], dtypes.HostArray], list[int]]:
-    """Find how zeros are put between and around the elements of the spatial axes, or these cut off.
+    """Return the plan for zeros between and around the elements of the spatial axes, or for cuts.
 
     Returns:
         The function that does so, and the sizes of the spatial axes after it.

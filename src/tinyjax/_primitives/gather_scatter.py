@@ -655,7 +655,7 @@ def _winners(
     windows: primitives_windows.Windows,
     params: ScatterParams,
 ) -> Array:
-    """Say which elements of overlapping updates are the ones that stay.
+    """Return the mask of the elements of overlapping updates that stay.
 
     Every element of the updates gets a number; what is read back after they are scattered is the
     winner's.

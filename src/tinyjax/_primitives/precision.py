@@ -281,7 +281,7 @@ class Written:
 
 
 def takes_float8(precision: Canonical) -> bool:
-    """Say whether it is an algorithm for operands of float8, and no others."""
+    """Return whether it is an algorithm for operands of float8, and no others."""
     return isinstance(precision, DotAlgorithmPreset) and precision.name.startswith("ANY_F8")
 
 

@@ -128,7 +128,7 @@ class Windows(records.Record):
         return axis if whole else None
 
     def in_bounds(self, indices: HostArray) -> HostArray:
-        """Say of each index vector whether its window lies within the array."""
+        """Return, for each index vector, whether its window lies within the array."""
         last = np.array(self.last_starts, np.int64)
         return np.asarray(((indices >= 0) & (indices <= last)).all(-1))
 

@@ -451,7 +451,7 @@ def check_default() -> None:
 
 
 def may_be_elsewhere(current: config.Settings) -> bool:
-    """Say whether the settings may want arrays elsewhere than on the processor's first device.
+    """Return whether the settings may want arrays elsewhere than on the processor's first device.
 
     No plugin is loaded to find that out.
     """
@@ -483,7 +483,7 @@ def devices_of(process: int, name: str | None = None) -> list[Device]:
 
 
 def is_device(x: object) -> bool:
-    """Say whether something is a device that is there."""
+    """Return whether something is a device that is there."""
     if not isinstance(x, Device):
         return False
     return x in all_devices() if x.platform == PLATFORM else x.id < len(x._platform.kinds)
@@ -507,7 +507,7 @@ Placement: TypeAlias = Place | None
 
 
 def is_place(x: object) -> bool:
-    """Say whether something tells where an array lies, or None: a leaf in trees of such."""
+    """Return whether something tells where an array lies, or None: a leaf in trees of such."""
     return x is None or isinstance(x, Place)
 
 

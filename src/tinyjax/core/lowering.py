@@ -182,7 +182,7 @@ def as_parts(b: Lowering, x: Value, aval: ShapedArray, rows: int | None = None) 
 def all_as_parts(
     b: Lowering, xs: Sequence[Value], avals: Sequence[ShapedArray], rows: int | None = None
 ) -> list[Value]:
-    """Say it of several: of the state of a loop, where it begins and where it ends."""
+    """Annotate several values: the state of a loop, where it begins and where it ends."""
     if b.module.divided is None:
         return [*xs]
     return [as_parts(b, x, aval, rows) for x, aval in zip(xs, avals, strict=True)]

@@ -92,7 +92,7 @@ def _schedule(body: jx.Jaxpr) -> Schedule:
 
 
 def is_zero(atom: jx.Atom) -> bool:
-    """Say whether it is a constant array of zeros."""
+    """Return whether it is a constant array of zeros."""
     return (
         isinstance(atom, jx.Lit) and bool(atom.aval.size) and not opd.first_element(atom.value.host)
     )

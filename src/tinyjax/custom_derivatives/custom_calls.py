@@ -366,7 +366,7 @@ def _tangent_batch(
 
 
 def _varying(avals: prim.Avals, axes: prim.BatchAxes, params: PullBackParams) -> list[bool]:
-    """Find of which results the cotangents are pulled back by numbers of each example's own."""
+    """Return the mask of results whose cotangents are multiplied by numbers of each example."""
     n, count = params.num_residuals, len(params.out_avals)
     linear = len(avals) - n
     run, nonzero = prim.only_present(lambda *xs: params.backward(xs[:n], xs[n:])[:linear])

@@ -132,7 +132,7 @@ class LoggingPullBack:
         return tuple(cotangents), logs
 
     def with_refs(self, *directions: Any) -> Callable[[Any], tuple[tuple[Any, ...], Any]]:
-        """Say what becomes of the gradients, as ``with_refs`` of a pull-back does."""
+        """Return the pull-back with a direction for each gradient."""
         inner = self._tapped()
         directed = inner.with_refs(*directions, GradValue())
 

@@ -168,7 +168,7 @@ def _meet(
 
 
 def is_initialized() -> bool:
-    """Say whether this process is one of several, by ``initialize``, and has not left them.
+    """Return whether this process is one of several, by ``initialize``, and has not left them.
 
     Example:
         >>> import tinyjax

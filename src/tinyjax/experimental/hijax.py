@@ -155,7 +155,7 @@ class NullAccum(GradAccum):
 
 
 def _as_given(x: object) -> bool:
-    """Say whether something stands for a value in trees of tangents."""
+    """Return whether something stands for a value in trees of tangents."""
     return x is None or isinstance(x, (Zero, custom_calls.SymbolicZero, GradAccum))
 
 

@@ -192,7 +192,7 @@ def sync_global_devices(name: str) -> None:
 
 
 def reached_preemption_sync_point(step_id: int) -> bool:
-    """Say whether all processes are to save their state at a step: there is no one to ask.
+    """Return whether all processes are to save their state at a step: there is no one to ask.
 
     Example:
         >>> from tinyjax.experimental import multihost_utils

@@ -89,7 +89,7 @@ class Knowledge:
         return optimum
 
     def _facts(self, factor: polynomials.Factor, depth: int) -> Iterator[polynomials.Polynomial]:
-        """Say of a factor what is not negative."""
+        """Yield the nonnegative polynomials that follow from a factor."""
         value: polynomials.Polynomial = ((((factor, 1),), 1),)
         if not factor.operands:
             yield polynomials.add(value, polynomials.constant(-1))
@@ -123,7 +123,7 @@ class Knowledge:
     def _product_facts(
         self, term: polynomials.Term, depth: int
     ) -> Iterator[polynomials.Polynomial]:
-        """Say of a product what follows from the least values of two halves of it."""
+        """Yield the facts about a product that follow from the bounds of two halves of it."""
         first, power = term[-1]
         one: polynomials.Polynomial = ((((first, 1),), 1),)
         rest: polynomials.Polynomial = (

@@ -463,7 +463,7 @@ class SymbolicDim(ints.SymbolicSize):
 
 
 def is_symbolic_dim(p: object) -> TypeGuard[SymbolicDim]:
-    """Say whether a size is known by name only.
+    """Return whether a size is known by name only.
 
     Example:
         >>> from tinyjax import export

@@ -65,7 +65,7 @@ class Program:
 
 
 def is_symbolic(jaxpr: jx.Jaxpr) -> bool:
-    """Say whether a program takes or returns arrays of symbolic sizes."""
+    """Return whether a program takes or returns arrays of symbolic sizes."""
     avals = (*jaxpr.in_avals, *jaxpr.out_avals)
     return any(isinstance(n, ints.SymbolicSize) for aval in avals for n in aval.shape)
 

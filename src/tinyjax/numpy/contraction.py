@@ -569,7 +569,7 @@ def einsum(
 def einsum_path(
     subscripts: Any, /, *operands: Any, optimize: Any = "auto"
 ) -> tuple[list[tuple[int, ...]], str]:
-    """Say in what order NumPy would contract the operands of ``einsum``, and at what cost.
+    """Return the order in which NumPy would contract the operands of ``einsum``, and the cost.
 
     Args:
         subscripts: as for ``einsum``.

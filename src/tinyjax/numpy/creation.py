@@ -224,7 +224,7 @@ def operand(x: Nested) -> Array:
 
 
 def _holds_elements(x: Any) -> bool:
-    """Say whether NumPy finds an array in an object: by a method of it, or in its memory."""
+    """Return whether NumPy finds an array in an object: by a method of it, or in its memory."""
     if hasattr(x, "__array__") or hasattr(x, "__array_interface__"):
         return True
     if isinstance(x, bytes):  # is text
@@ -278,7 +278,7 @@ def _of_element(x: Any) -> Array:
 
 
 def _is_nested(x: object) -> bool:
-    """Say whether an object, no array or text, holds elements, in a row or in memory."""
+    """Return whether an object, no array or text, holds elements, in a row or in memory."""
     if is_array_like(x) or hasattr(x, "__jax_array__") or isinstance(x, str | bytes):
         return False
     return isinstance(x, Sequence) or _holds_elements(x)
@@ -1437,7 +1437,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 
 @replayed
 def array_equal(a1: Nested, a2: Nested, equal_nan: bool = False) -> Array:
-    """Say whether two arrays have the same shape and equal elements.
+    """Return whether two arrays have the same shape and equal elements.
 
     The result is one bool. Arrays of different shapes are not equal, and nothing is broadcast;
     those of different dtypes may be.
@@ -1474,7 +1474,7 @@ def _all(x: Array) -> Array:
 
 @replayed
 def array_equiv(a1: Nested, a2: Nested) -> Array:
-    """Say whether two arrays are equal once they are broadcast; False where they cannot be.
+    """Return whether two arrays are equal once they are broadcast; False where they cannot be.
 
     See also ``array_equal``, which asks for equal shapes.
 

@@ -645,7 +645,7 @@ def no_out(name: str, out: object) -> None:
 
 
 def signbit(x: ArrayLike, /) -> Array:
-    """Say where the sign is negative, also that of ``-0.0`` and of NaN; unsigned numbers have none.
+    """Return whether the sign is negative, also that of ``-0.0`` and NaN; elementwise.
 
     The result is bool. Integers are negative where they are below zero; complex numbers are not
     taken.
@@ -1304,7 +1304,7 @@ degrees: Unary = rad2deg
 
 
 def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Say where ``x == y``, elementwise; NaN equals nothing, -0.0 equals 0.0.
+    """Return whether ``x == y``, elementwise; NaN equals nothing, -0.0 equals 0.0.
 
     See also ``isclose``, for floats that were computed, and ``array_equal``.
 
@@ -1319,7 +1319,7 @@ def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Say where ``x != y``, elementwise; NaN differs from everything, itself included.
+    """Return whether ``x != y``, elementwise; NaN differs from everything, itself included.
 
     The operands broadcast and are promoted first, so an integer may equal a float: ``x != y`` is
     the same.
@@ -1336,14 +1336,14 @@ def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 def _complex_order(a: Array, b: Array, strict: bool) -> Array:
-    """Say where ``a < b`` (or ``<=``) for complex numbers: by real part, then imaginary part."""
+    """Return whether ``a < b`` (or ``<=``): by real part, then imaginary part."""
     ra, rb, ia, ib = ew.real(a), ew.real(b), ew.imag(a), ew.imag(b)
     last = ew.lt(ia, ib) if strict else ew.le(ia, ib)
     return ew.select(ew.eq(ra, rb), last, ew.lt(ra, rb))
 
 
 def less(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Say where ``x < y``, elementwise; complex numbers by real, then by imaginary part.
+    """Return whether ``x < y``, elementwise; complex numbers by real, then by imaginary part.
 
     NaN is neither less nor greater than anything.
 
@@ -1359,7 +1359,7 @@ def less(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Say where ``x <= y``, elementwise; complex numbers by real, then by imaginary part.
+    """Return whether ``x <= y``, elementwise; complex numbers by real, then by imaginary part.
 
     It is False where either is NaN.
 
@@ -1373,7 +1373,7 @@ def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Say where ``x > y``, elementwise; complex numbers by real, then by imaginary part.
+    """Return whether ``x > y``, elementwise; complex numbers by real, then by imaginary part.
 
     It is False where either is NaN.
 
@@ -1387,7 +1387,7 @@ def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Say where ``x >= y``, elementwise; complex numbers by real, then by imaginary part.
+    """Return whether ``x >= y``, elementwise; complex numbers by real, then by imaginary part.
 
     It is False where either is NaN.
 
@@ -1543,7 +1543,7 @@ def isclose(
     atol: ArrayLike = 1e-08,
     equal_nan: bool = False,
 ) -> Array:
-    """Say where ``|a - b| <= atol + rtol * |b|``, elementwise; equal infinities are close.
+    """Return whether ``|a - b| <= atol + rtol * |b|``, elementwise; equal infinities are close.
 
     Random keys are close where they are equal.
 
@@ -1570,7 +1570,7 @@ def isclose(
 
 
 def isnan(x: ArrayLike, /) -> Array:
-    """Say where ``x`` is not a number, elementwise; integers always are.
+    """Return whether ``x`` is not a number, elementwise; integers always are.
 
     A complex number is NaN where either part is.
 
@@ -1586,7 +1586,7 @@ def isnan(x: ArrayLike, /) -> Array:
 
 
 def isfinite(x: ArrayLike, /) -> Array:
-    """Say where ``x`` is neither infinite nor NaN, elementwise, in both parts of a complex number.
+    """Return whether ``x`` is neither infinite nor NaN, elementwise, in both complex parts.
 
     Integers and bools always are. The result is an array of bools of the same shape, through which
     no derivative passes.
@@ -1607,7 +1607,7 @@ def isfinite(x: ArrayLike, /) -> Array:
 
 
 def isinf(x: ArrayLike, /) -> Array:
-    """Say where ``x`` is infinite, of either sign, elementwise.
+    """Return whether ``x`` is infinite, of either sign, elementwise.
 
     A complex number is infinite where either part is.
 
@@ -1630,7 +1630,7 @@ def isinf(x: ArrayLike, /) -> Array:
 
 @replayed
 def isposinf(x: ArrayLike, /, out: None = None) -> Array:
-    """Say where ``x`` is plus infinity, elementwise; complex numbers are not taken.
+    """Return whether ``x`` is plus infinity, elementwise; complex numbers are not taken.
 
     Integers never are. Use ``isinf`` for either sign and for complex numbers.
 
@@ -1649,7 +1649,7 @@ def isposinf(x: ArrayLike, /, out: None = None) -> Array:
 
 @replayed
 def isneginf(x: ArrayLike, /, out: None = None) -> Array:
-    """Say where ``x`` is minus infinity, elementwise; complex numbers are not taken.
+    """Return whether ``x`` is minus infinity, elementwise; complex numbers are not taken.
 
     Integers never are. Use ``isinf`` for either sign and for complex numbers.
 
@@ -1675,7 +1675,7 @@ def _is_infinity(name: str, x: ArrayLike, infinity: float) -> Array:
 
 @replayed
 def isreal(x: ArrayLike, /) -> Array:
-    """Say where the imaginary part is zero, elementwise.
+    """Return whether the imaginary part is zero, elementwise.
 
     See also ``isrealobj``, which asks for the dtype only.
 
@@ -1689,7 +1689,7 @@ def isreal(x: ArrayLike, /) -> Array:
 
 @replayed
 def iscomplex(x: ArrayLike, /) -> Array:
-    """Say where the imaginary part is not zero, elementwise.
+    """Return whether the imaginary part is not zero, elementwise.
 
     See also ``iscomplexobj``, which asks for the dtype only.
 
@@ -1739,7 +1739,7 @@ def nan_to_num(
 
 
 def truth(x: Array) -> Array:
-    """Say where ``x`` is not zero."""
+    """Return whether ``x`` is not zero, elementwise."""
     if x.dtype == dtypes.bool_:
         return x
     return ew.ne(x, full_like(x, 0)) if has_data(x) else convert(x, dtypes.bool_)
@@ -1747,7 +1747,7 @@ def truth(x: Array) -> Array:
 
 @universal(identity=True)
 def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Say where both are true (not zero), elementwise, as bools; NaN is true.
+    """Return whether both are true (not zero), elementwise, as bools; NaN is true.
 
     See also ``bitwise_and``, which compares the bits of integers.
 
@@ -1764,7 +1764,7 @@ def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 @universal(identity=False)
 def logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Say where at least one is true (not zero), elementwise, as bools. NaN is not zero, so true.
+    """Return whether at least one is true (not zero), elementwise. NaN is not zero, so true.
 
     Both operands are evaluated, and they broadcast; Python's ``or`` needs the truth of one array as
     a whole, and raises an error under ``jit``.
@@ -1783,7 +1783,7 @@ def logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 @universal(identity=False)
 def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Say where exactly one is true (not zero), elementwise, as bools.
+    """Return whether exactly one is true (not zero), elementwise, as bools.
 
     The operands broadcast. NaN is not zero, so it is true. ``bitwise_xor`` compares integers bit by
     bit.
@@ -1800,7 +1800,7 @@ def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 def logical_not(x: ArrayLike, /) -> Array:
-    """Say where ``x`` is false (zero), elementwise, as bools.
+    """Return whether ``x`` is false (zero), elementwise, as bools.
 
     See also ``invert``, which flips the bits of integers.
 

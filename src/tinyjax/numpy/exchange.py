@@ -339,7 +339,7 @@ class NamespaceInfo:
     """
 
     def capabilities(self) -> Capabilities:
-        """Say what holds for arrays whose values are at hand; under ``jit`` shapes are fixed."""
+        """Return the capabilities of concrete arrays; under ``jit`` shapes are fixed."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> Device:

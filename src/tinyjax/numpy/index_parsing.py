@@ -99,7 +99,7 @@ class Parsed:
 def parse_index(
     shape: tuple[int, ...], index: Indices, wrap: bool = True, bounded: bool = False
 ) -> Parsed:
-    """Take an index apart.
+    """Parse an index.
 
     Args:
         shape: of the array that is indexed.
@@ -211,7 +211,7 @@ class Masked:
 
 
 def one_mask(shape: tuple[int, ...], index: Indices, known: bool) -> Masked | None:
-    """Take an index apart that has one mask and no array of indices; None where it has others.
+    """Parse an index with one mask and no array of indices; None where it has others.
 
     Args:
         shape: of the array that is indexed.

@@ -286,7 +286,7 @@ def _made(name: str, value: bool | int | float | complex, aval: ShapedArray) -> 
 
 
 def _is_held(value: ArrayLike, other: Array) -> TypeGuard[bool | int | float | complex]:
-    """Say whether a value is a Python number that takes the other operand's type."""
+    """Return whether a value is a Python number that takes the other operand's type."""
     return (type(value), other.dtype) in _HOLDS and not other.weak_type
 
 

@@ -272,7 +272,7 @@ def any(
     *,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Say whether any element over the axes is true (not zero).
+    """Return whether any element over the axes is true (not zero).
 
     Over all axes by default. NaN counts as true; no elements give false. The result is bool.
 
@@ -311,7 +311,7 @@ def all(
     *,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Say whether all elements over the axes are true (not zero).
+    """Return whether all elements over the axes are true (not zero).
 
     Over all axes by default. NaN counts as true, and so do no elements. The result is bool.
 
@@ -932,7 +932,7 @@ def nanstd(
 
 @frames.like(elementwise.isclose)
 def allclose(*args: Any, **kwargs: Any) -> Array:
-    """Say whether all elements are close, as a bool array without axes.
+    """Return whether all elements are close, as a bool array without axes.
 
     The arguments are those of ``isclose``: equal infinities are close, NaNs only with
     ``equal_nan``. ``b`` is the reference, of which ``rtol`` is a fraction.

@@ -96,7 +96,7 @@ def _ordered(x: Array, equal_nan: bool, with_order: bool) -> _Sorted:
 def _selected_rows(
     name: str, rows: Array, mask: Array, size: int | None, fill_value: ArrayLike | None
 ) -> tuple[Array, Array, Array | None]:
-    """Take the rows where a mask holds, and say where they are and which of them are no filling.
+    """Return the rows where a mask holds, their indices, and the mask of those not filled up.
 
     Raises:
         ConcretizationError: the mask is traced, and there is no size; it names the function.
@@ -366,7 +366,7 @@ def isin(
 
 
 def _member(x: Array, among: Array) -> Array:
-    """Say which elements of a vector are in another of the same dtype."""
+    """Return the mask of a vector's elements that are in another of the same dtype."""
     n, k = x.size, among.size
     if not n or not k:
         return full((n,), False, dtypes.bool_)

@@ -28,7 +28,7 @@ def part(x: Array, index: int) -> Array:
 
 
 def _pair(words: Array) -> Words:
-    """Take a key apart into its two words, scalars."""
+    """Split a key into its two words, scalars."""
     return part(words, 0), part(words, 1)
 
 

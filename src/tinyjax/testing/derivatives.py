@@ -251,7 +251,7 @@ def _worst(path: str, got: HostArray, expected: HostArray) -> tuple[str, Any, An
 def _blame(
     point: _Point, f_jvp: Callable[..., tuple[Any, Any]], directions: Sequence[HostArray], i: int
 ) -> str:
-    """Say with respect to which arguments the derivative of result ``i`` is wrong."""
+    """Return the arguments in which the derivative of result ``i`` is wrong."""
     wrong = []
     hosts = point.hosts
     candidates = [k for k, x in enumerate(hosts) if is_inexact(x.dtype)]

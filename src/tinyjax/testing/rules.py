@@ -350,7 +350,7 @@ def check_complex_step(spec: specs.Spec) -> str:
 
 
 def no_complex_step(moved: Callable[[complex], list[dtypes.HostArray]]) -> str:
-    """Say why a derivative along the imaginary axis is none along the real one, if so."""
+    """Return why a derivative along the imaginary axis is none along the real one, if so."""
     eps = 1e-5
     try:
         here, there = moved(0.0), moved(0j)

@@ -59,7 +59,7 @@ class CheckError(errors.TinyjaxError, AssertionError):
 
 @contextmanager
 def blaming(subject: str, rule: str, on: str) -> Iterator[None]:
-    """Say of whatever goes wrong inside which rule it is, and on which operands.
+    """Add the rule and the operands to all errors in a block.
 
     Args:
         subject: what is checked.

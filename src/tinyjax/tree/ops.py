@@ -63,7 +63,7 @@ _Frame: TypeAlias = tuple[Any, NodeKind | None, Any, Iterator[Any], list[PyTreeD
 
 
 def flatten(tree: PyTree, is_leaf: IsLeaf | None = None) -> tuple[list[Leaf], PyTreeDef]:
-    """Take a tree apart into its leaves and its structure.
+    """Flatten a tree into its leaves and its structure.
 
     None is a node without children, and no leaf. The leaves of a dictionary come in the order of
     its sorted keys.
@@ -145,7 +145,7 @@ _kind_of: Final = KINDS.__getitem__
 def flatten_arguments(
     args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[list[Leaf], PyTreeDef]:
-    """Take the arguments of a call apart: ``flatten((args, kwargs))``, often in half the time.
+    """Flatten the arguments of a call: ``flatten((args, kwargs))``, often in half the time.
 
     Raises:
         ArgumentError: ``args`` is not a tuple, or ``kwargs`` not a dictionary.
@@ -512,7 +512,7 @@ def _is_true(is_leaf_takes_path: bool) -> bool:
 def flatten_with_path(
     tree: PyTree, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[keys.KeyPath, Leaf]], PyTreeDef]:
-    """Take a tree apart as ``flatten`` does, with the path of each leaf.
+    """Flatten a tree as ``flatten`` does, with the path of each leaf.
 
     Args:
         tree: the tree.

@@ -130,7 +130,7 @@ class PyTreeDef:
         return _build(self, values)
 
     def flatten_up_to(self, tree: PyTree, name: str = "tree") -> list[Any]:
-        """Take a tree apart that has at least this structure: return what it has at each leaf.
+        """Flatten a tree that has at least this structure: return its part at each leaf.
 
         Args:
             tree: a tree of which this structure is a prefix. It may go deeper below the leaves.
@@ -595,7 +595,7 @@ def walk_up_to(
 
 
 def in_words(treedef: PyTreeDef) -> str:
-    """Say what is returned, of a structure: ``a tuple of 2 arrays``; a nested one whole."""
+    """Return a structure in words: ``a tuple of 2 arrays``; a nested one whole."""
     if treedef.kind is None:
         return "an array"
     children = treedef.children()

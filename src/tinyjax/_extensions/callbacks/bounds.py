@@ -139,7 +139,7 @@ def check(
 
 
 def _is_asked_by_user() -> bool:
-    """Say whether the user's code indexes, or calls or hands over the function that does."""
+    """Return whether the user's code indexes, or calls or hands over the function that does."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__") in _INDEXING:
         frame = frame.f_back

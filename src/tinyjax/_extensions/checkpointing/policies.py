@@ -63,7 +63,7 @@ class WholePolicy(abc.ABC):
 
     @abc.abstractmethod
     def __call__(self, primitive: prim.Primitive[Any], *avals: ShapedArray, **params: Any) -> bool:
-        """Say of an operation in a program that is called what any policy says."""
+        """Return the general policy's result for an operation in a called program."""
 
     @abc.abstractmethod
     def kept(self, jaxpr: jx.Jaxpr, outs: Iterable[jx.Var]) -> Set[jx.Var]:

@@ -86,7 +86,7 @@ class Choices:
                 self._masks[var] = mask
 
     def _multiplies_numbers(self, eqns: Sequence[jx.JaxprEqn]) -> bool:
-        """Say whether the cotangent of a number is multiplied further back, after it was chosen."""
+        """Return whether the cotangent of a number is multiplied after it was masked."""
         multiplied = set[jx.Atom]()
         for eqn in eqns:
             after = not multiplied.isdisjoint(eqn.inputs)
@@ -193,7 +193,7 @@ class Choices:
         return chosen
 
     def _is_crossed(self, eqn: jx.JaxprEqn, masks: Sequence[choices_masks.Mask | None]) -> bool:
-        """Say whether masks go into the programs of an equation, or come out of them."""
+        """Return whether masks go into the programs of an equation, or come out of them."""
         if not programs.may_be_crossed(eqn):
             return False
         return any(masks) or (
@@ -208,7 +208,7 @@ class Choices:
         )
 
     def _is_of_system(self, eqn: jx.JaxprEqn) -> bool:
-        """Say whether it is a product of matrices, beside a system that may have no solution.
+        """Return whether it is a product of matrices, beside a system that may have no solution.
 
         Masks end at others: to compute them would take a tenth to three times as long as the eager
         gradient of a network with ``relu`` does.
@@ -216,7 +216,7 @@ class Choices:
         return choices_masks.is_product(eqn) and not choices_masks.carries(eqn)
 
     def _multiplies(self, eqn: jx.JaxprEqn) -> bool:
-        """Say whether a transpose rule may turn a zero into NaN."""
+        """Return whether a transpose rule may turn a zero into NaN."""
         if not choices_masks.is_elementwise(eqn):
             return prim.MOVES not in eqn.primitive.rules.extensions  # and adds
         return eqn.primitive is not ew.select_p and any(

@@ -127,7 +127,7 @@ class MaskTrace(tr.Trace):
         return chosen
 
     def _keeps_places(self, primitive: prim.Primitive[P], args: Sequence[Array]) -> bool:
-        """Say whether each element comes of those in its place, and is zero or NaN if they were."""
+        """Return whether each element depends only on those in its place, linearly or by NaN."""
         if primitive is ew.div:
             return id(args[0]) in self._masked
         is_linear = {prim.ELEMENTWISE, prim.LINEAR} <= {*primitive.rules.extensions}

@@ -37,7 +37,7 @@ leave_p: Final[prim.Primitive[prim.NoParams]] = prim.Primitive(
 
 
 def may_be_crossed(eqn: jx.JaxprEqn) -> bool:
-    """Say whether masks cross the borders of an equation's programs."""
+    """Return whether masks cross the borders of an equation's programs."""
     rules = eqn.primitive.rules.extensions
     is_known = eqn.primitive in (cond_p, scan_p) or program_rules.CALLED in rules
     if is_divided(eqn):
@@ -57,7 +57,7 @@ def _masked(eqn: jx.JaxprEqn) -> linear_maps.MaskedPullBack | None:
 
 
 def chooses(eqn: jx.JaxprEqn) -> bool:
-    """Say whether an equation chooses, or a program that masks cross."""
+    """Return whether an equation chooses, or a program that masks cross."""
     masked = _masked(eqn)
     return (
         program_rules.chooses(eqn) if masked is None else program_rules.chooses_within(masked.body)
@@ -65,7 +65,7 @@ def chooses(eqn: jx.JaxprEqn) -> bool:
 
 
 def escaping(eqn: jx.JaxprEqn) -> Sequence[bool]:
-    """Say which operands of a program may have masks though its results have none."""
+    """Return the mask of a program's operands that may have masks though its results have none."""
     masked = _masked(eqn)
     if masked is not None:
         count = sum(masked.sizes_in)
@@ -96,7 +96,7 @@ def _escaping(jaxpr: jx.Jaxpr) -> tuple[bool, ...]:
 
 
 def goes_round(eqn: jx.JaxprEqn) -> bool:
-    """Say whether masks may go from an iteration of a loop to the one before."""
+    """Return whether masks may go from an iteration of a loop to the one before."""
     if _masked(eqn) is not None:
         return any(escaping(eqn))
     if eqn.primitive is not scan_p:

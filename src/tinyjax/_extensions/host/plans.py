@@ -48,7 +48,7 @@ _OTHER: Final = re.compile(r"\W")
 
 
 def same_bits(x: HostArray, y: HostArray) -> bool:
-    """Say whether two arrays of one type are the same to the last bit."""
+    """Return whether two arrays of one type are the same to the last bit."""
     return x.tobytes() == y.tobytes()
 
 

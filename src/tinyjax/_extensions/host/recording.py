@@ -70,7 +70,7 @@ def make_program(
 
 
 def _repeats(before: Sequence[Array], again: Sequence[Array], body: plans.Body) -> bool:
-    """Say whether arrays are the same to the last bit, and the second none of a program's own."""
+    """Return whether arrays agree to the last bit, and the second is not owned by a program."""
     return len(before) == len(again) and all(
         x is y
         or (
@@ -127,7 +127,7 @@ def _function(body: plans.Body, result: Any) -> Program:
 
 
 def _can_be_copied(x: Array) -> bool:
-    """Say whether a constant is given out as a copy: of one value everywhere, a copy says less."""
+    """Return whether a constant is returned as a copy: a splat's copy would lose its form."""
     return isinstance(x, ConcreteArray) and all(raw_host(x).strides) and not hasattr(x, "_number")
 
 

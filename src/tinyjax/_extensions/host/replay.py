@@ -355,7 +355,7 @@ def _host_call_type(avals: prim.Avals, params: _HostParams) -> prim.Avals:
 
 
 def is_evaluating() -> bool:
-    """Say whether ``by_host`` may evaluate: before its function is made, or sizes are compared."""
+    """Return whether ``by_host`` may evaluate, before its function is made or sizes compared."""
     trace = current_trace()
     return trace is EVAL or trace.replays
 

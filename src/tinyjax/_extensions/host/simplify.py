@@ -160,7 +160,7 @@ def _composition(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
 
 
 def is_large(x: jx.Atom) -> bool:
-    """Say whether it is worth while to use the memory of a value again."""
+    """Return whether it is worth while to use the memory of a value again."""
     return x.aval.nbytes >= _LARGE
 
 

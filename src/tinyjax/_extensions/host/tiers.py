@@ -273,7 +273,7 @@ def run(
 
 
 def history(request: compilation.Compilation) -> str:
-    """Say how calls of a program were and are computed."""
+    """Return the history and the present tier of a program's calls."""
     if xla.is_absent():
         return _ABSENT
     progress = _progress_of(request)

@@ -151,7 +151,7 @@ def check_inside(sharding: Sharding) -> None:
 def constrain(
     x: Array, sharding: Sharding, source: Sharding | None = None, *, as_given: bool = False
 ) -> Array:
-    """Say where a value lies; within ``shard_map``, along the other axes of the mesh.
+    """Constrain the sharding of a value; within ``shard_map``, along the other axes of the mesh.
 
     Args:
         x: the value.

@@ -153,7 +153,7 @@ def batched(b: Lowering, types: Sequence[TensorType], operands: int, batch: int)
 
 
 def _batched_rule(types: Sequence[TensorType], operands: int, batch: int) -> str:
-    """Say in Shardy's words that the first axes of all are divided alike, and others are not."""
+    """Return Shardy's rule that the first axes of all are divided alike, and others are not."""
     sizes = [*types[0].shape[:batch]]
     texts: list[str] = []
     for of in types:
@@ -177,7 +177,7 @@ def _with_typed_sharding(b: Lowering, x: Value, sharding: Sharding, ndim: int) -
 
 
 def as_parts(b: Lowering, x: Value, aval: ShapedArray) -> Value:
-    """Say of a sum that an equation's rule writes that each device has a part of it.
+    """Mark the lowered sum of an equation as partial: each device has a part of it.
 
     Args:
         b: the builder.

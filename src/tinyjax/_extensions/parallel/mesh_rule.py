@@ -81,7 +81,7 @@ def along(spec: PartitionSpec) -> parallel_types.Axes:
 
 
 def is_checked() -> bool:
-    """Say whether it is checked what differs between devices, where programs are staged for them.
+    """Return whether differences between devices are checked where programs are staged for them.
 
     Otherwise ``shard_map`` was given ``check_vma=False``.
     """

@@ -242,7 +242,7 @@ def _recorded_in(params: Mapping[str, Any]) -> AbstractContextManager[None]:
 def _first_code(
     params: primitive.ShardMapParams, args: Sequence[Array], jaxpr: jx.Jaxpr, count: int
 ) -> Sequence[Array]:
-    """Take what the first device of the mesh returns whose code is not 0, for all."""
+    """Return the values of the mesh's first device whose code is not 0, for all."""
     number = prod([size for _, size in params.sizes])
 
     def run(*parts: Array) -> list[Array]:
@@ -260,7 +260,7 @@ def _first_code(
 
 
 def _of_one(x: Array, own: Array, axes: tuple[str, ...]) -> Array:
-    """Give all devices what one of them has."""
+    """Return the value of one device on all devices."""
     wide = ew.convert_element_type(x, dtypes.int32) if x.dtype == bool else x
     here = broadcast_in_dim(own, x.shape, ())
     return ew.convert_element_type(psum(ew.select(here, wide, sh.zeros_like(wide)), axes), x.dtype)

@@ -389,7 +389,7 @@ class Sharding(devices.Place):
         """
 
     def divides(self, shape: Sequence[int]) -> bool:
-        """Say whether each axis of an array of a shape is a multiple of its parts.
+        """Return whether each axis of an array of a shape is a multiple of its parts.
 
         Example:
             >>> import tinyjax

@@ -261,7 +261,7 @@ class Run:
             self._screen.runs.append(self)
 
     def report(self, count: int, done: int) -> int:
-        """Tell how far it has come, and return after how many iterations to report again."""
+        """Report the progress, and return the number of iterations until the next report."""
         if self.bar.ended:
             raise StoppedError
         if self._screen is None:

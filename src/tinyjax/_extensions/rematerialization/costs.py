@@ -99,7 +99,7 @@ def work_of(eqn: jx.JaxprEqn) -> Work:
 
 
 def is_function(primitive: prim.Primitive[Any]) -> bool:
-    """Say whether an element of the result takes many instructions, as those of functions do."""
+    """Return whether an element of the result takes many instructions, as those of functions do."""
     return prim.TRANSCENDENTAL in primitive.rules.extensions or primitive.name in _ROOTS
 
 

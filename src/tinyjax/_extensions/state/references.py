@@ -752,7 +752,7 @@ def end(ref: Ref, why: str) -> None:
 
 
 def _is_within(owner: Trace, home: Trace) -> bool:
-    """Say whether values of a trace can be kept where those of another are: it is that or outer."""
+    """Return whether values of a trace can be kept in another, which is that trace or inside it."""
     trace = home
     while trace is not owner:
         if trace.parent is trace:

@@ -78,7 +78,7 @@ def column(numbers: Numbers, ndim: int) -> Numbers:
 
 
 def shared(numbers: Numbers) -> bool:
-    """Say whether all elements have the same numbers."""
+    """Return whether all elements have the same numbers."""
     return numbers.size == len(numbers)
 
 
@@ -113,7 +113,7 @@ def _simplified(numbers: Numbers) -> Numbers:
 
 
 def plan_of(primitive: prim.Primitive[Any], params: Any, call: Call) -> Plan:
-    """Say which numbers the rows of the operands must have, and those of the results have.
+    """Return the numbers that the rows of operands must have, and those of the results' rows.
 
     Args:
         primitive: the primitive.
@@ -152,7 +152,7 @@ def _together(numbers: Sequence[Numbers | None], axes: Sequence[int] = ()) -> Nu
 
 
 def works_elementwise(jaxpr: jx.Jaxpr, skip: int = 0) -> bool:
-    """Say whether each element of a result depends on those of the parameters in its place alone.
+    """Return whether each element of a result depends only on those in its place.
 
     Args:
         jaxpr: the program.
@@ -196,7 +196,7 @@ elementwise: Final[PlanRule] = _along(lambda params: ())
 def addends(
     numbers: Numbers, shape: Sequence[int], axes: Sequence[int], needed: Numbers
 ) -> tuple[Numbers, np.ndarray[Any, np.dtype[np.bool_]]] | None:
-    """Say which rows of which elements are the derivatives in each input, where axes are summed.
+    """Return the rows and elements to add for the derivative in each input, where axes are summed.
 
     Args:
         numbers: those of the operand.

@@ -234,7 +234,7 @@ class PaddedFunction(jit.JitFunction[P, R]):
         )
 
     def _padded(self, signature: signatures.Signature) -> Call | None:
-        """Say what a call is padded to; None where it is not, since an axis is too short."""
+        """Return the padding of a call; None where an axis is too short for it."""
         avals, in_tree, static = signature.avals, signature.in_tree, signature.static
         varying = [*self._varying(avals, in_tree, static)]
         places = {(avals[leaf].shape[axis], rule): (leaf, axis) for leaf, axis, rule in varying}
@@ -295,7 +295,7 @@ class PaddedFunction(jit.JitFunction[P, R]):
 
     @contextmanager
     def _explained(self, call: Call) -> Iterator[None]:
-        """Say which lengths are meant where an error speaks of variables."""
+        """Name the lengths where an error speaks of variables."""
         try:
             yield
         except errors.TinyjaxError as error:

@@ -233,7 +233,7 @@ def _broadcast_scalar(x: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _keeps_order(old: Sequence[int], new: Sequence[int]) -> bool:
-    """Say whether the elements of padded arrays come in the same order after a reshape.
+    """Return whether the elements of padded arrays come in the same order after a reshape.
 
     Axes belong together whose products are equal. Among these only the first may vary.
     """

@@ -43,7 +43,7 @@ class Marks:
 
 
 def read_stablehlo(text: str, programs: Programs) -> StableHLO:
-    """Take the marks out of a module's text.
+    """Return a module's text without the marks, and the lines of each mark.
 
     A function that is called at several places is emitted once: then the equations of each are
     those lines.

@@ -340,7 +340,7 @@ class PullBack(Generic[R, *Ts]):
         return changed
 
     def with_refs(self, *directions: Any) -> Callable[[Any], tuple[Any, ...]]:
-        """Say what becomes of the gradients.
+        """Return the pull-back with a direction for each gradient.
 
         Args:
             directions: for each argument a tree, or a prefix of it. Its leaves are references, to

@@ -258,7 +258,7 @@ class LoopBody:
         return grown(nonzero, lambda nonzero: self._jvp(nonzero)[1][: self.num_carry])
 
     def with_tangents(self, nonzero: LoopOperands[bool]) -> tuple[LoopBody, tuple[bool, ...]]:
-        """Give each part the tangents of these operands; say which results have some, too."""
+        """Return the body with tangents of these operands, and the mask of results with one."""
         staged, nonzero_out = self._jvp(nonzero)
         n, p, t = len(staged.consts), len(self.jaxpr.outs), sum(nonzero.carry)
         closed, binders = staged.jaxpr.in_binders[:n], staged.jaxpr.in_binders[n:]

@@ -105,7 +105,7 @@ def stage_function(
 
 
 def _is_kept_object(fun: Callable[..., Any]) -> bool:
-    """Say whether a callable object is the same for JAX only where it is the same object."""
+    """Return whether a callable object is the same for JAX only where it is the same object."""
     kind: Any = type(fun)
     by_identity = config.follows_jax and kind.__hash__ is object.__hash__
     return by_identity and bool(kind.__weakrefoffset__)

@@ -181,7 +181,7 @@ def _in_order(
 
 
 def _named(name: str, branches: Sequence[Callable[..., Any]], fun: Callable[..., Any]) -> str:
-    """Say which functions two branches are: several may be lambdas of one line."""
+    """Return the names of two branches: several may be lambdas of one line."""
     pair = _in_order(name, branches, fun, [branches[0], fun])
     return f"{' and '.join([f'{which} is {frames.describe_function(f)}' for which, f in pair])}."
 

@@ -245,7 +245,7 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
         return self.trace(*args, **kwargs).out_info
 
     def explain(self, *args: P.args, **kwargs: P.kwargs) -> jit.Explanation:
-        """Say whether a call with these arguments would trace or compile, and why.
+        """Explain whether a call with these arguments would trace or compile, and why.
 
         The function is traced if the call would trace it, but nothing is compiled, run or kept.
         With the setting ``explain`` every call that traces or compiles is reported to the logger

@@ -97,7 +97,7 @@ class StaticArguments:
 
 
 def same_value(a: Any, b: Any) -> bool:
-    """Say whether two static arguments are one: equal and of one type, and so are their parts.
+    """Return whether two static arguments are one: equal and of one type, and so are their parts.
 
     Equal values of different types, such as 1 and True, are different programs, and so are 0.0 and
     -0.0.

@@ -77,7 +77,7 @@ class Explanation(records.Record):
 def differences(
     fun: Callable[..., Any], signature: Signature, earlier: Iterable[Signature]
 ) -> tuple[str, ...]:
-    """Say how a call differs from the earlier one that it differs from least.
+    """Return the differences between a call and the most similar earlier one.
 
     Args:
         fun: the function, for the names of its parameters.

@@ -253,7 +253,7 @@ _REMAINDER: Final = (
 def _of_integers(
     impl: families.HostFunction, numbers: str, aval: ShapedArray
 ) -> prim.HostCall | None:
-    """Say how Python computes what NumPy does for integers, if there are two."""
+    """Return Python's implementation of NumPy's function for two integers."""
     if aval.size != 1 or aval.dtype.kind not in "iu":
         return None
     return prim.HostCall(impl, numbers=numbers, fresh=True)

@@ -24,7 +24,7 @@ class Interrupter:
     """
 
     def __call__(self, *args: HostArray) -> Sequence[HostArray]:
-        """Take what the program has computed, and return what it goes on with."""
+        """Return the values for the program to go on with, given those it has computed."""
         raise NotImplementedError
 
     def stop(self) -> None:

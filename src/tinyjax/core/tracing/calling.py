@@ -106,7 +106,7 @@ class FlatFunction:
 
 
 def split_aux(fun: Callable[..., Any], out: Any) -> tuple[Any, Any]:
-    """Take apart the result of a function with auxiliary data.
+    """Split the result of a function with auxiliary data.
 
     Raises:
         ArgumentError: it is not a pair.
@@ -205,7 +205,7 @@ def as_arrays(
 
 
 def is_data(leaf: object) -> bool:
-    """Say whether an argument becomes an array, if it can: others are functions, text, objects."""
+    """Return whether an argument becomes an array; others are functions, text, objects."""
     return isinstance(leaf, Array | np.ndarray | np.generic | int | float | complex) or hasattr(
         leaf, "__jax_array__"
     )
@@ -343,7 +343,7 @@ HOLDERS: Final[dict[type, Holder]] = {}
 
 
 def whole_places(leaves: Sequence[Any]) -> list[int]:
-    """Say which leaves of arguments hold one array in place."""
+    """Return the indices of the leaves of arguments that hold one array in place."""
     if not HOLDERS:
         return []
     holders = [HOLDERS.get(type(x)) for x in leaves]
@@ -379,7 +379,7 @@ tree.register_pytree_node(Opened, lambda x: (x.contents, (x.form, x.place)), Ope
 def opened(
     leaves: list[Any], in_tree: tree.PyTreeDef
 ) -> tuple[list[Any], tree.PyTreeDef, list[Any]]:
-    """Take apart the objects among the leaves of arguments.
+    """Flatten the objects that hold arrays in place among the leaves of arguments.
 
     Returns:
         The leaves and the structure with the arrays in their places, and the objects.
@@ -398,7 +398,7 @@ def _open(x: Any, place: int) -> Opened:
 
 
 def held_leaves(in_tree: tree.PyTreeDef) -> list[bool]:
-    """Say of each leaf whether an object holds it that was taken apart."""
+    """Return the mask of the leaves that a flattened object holds."""
     if in_tree.node_type is None or in_tree.node_type is Opened:
         return [in_tree.node_type is Opened] * in_tree.num_leaves
     return [mark for child in in_tree.children() for mark in held_leaves(child)]

@@ -116,7 +116,7 @@ def _items(values: Any, what: str) -> tuple[object, ...]:
 
 
 def _asks_for_sequence(hint: Any) -> bool:
-    """Say whether an annotation names a sequence; a tree, of tuples and dicts, is none."""
+    """Return whether an annotation names a sequence; a tree, of tuples and dicts, is none."""
     return any(get_origin(part) is Sequence for part in (hint, *get_args(hint)))
 
 
@@ -128,7 +128,7 @@ def _positional(code: CodeType) -> tuple[str, ...]:
 
 
 def explained(fun: Callable[P, R]) -> Callable[P, R]:
-    """Say of a call that fails which argument is of another type than its annotation.
+    """Wrap a function so that a failing call names arguments of a wrong type.
 
     Calls that do not fail are not checked.
 

@@ -612,7 +612,7 @@ class Primitive(PickledByName, Generic[P]):
         return tuple(self.rules.registered)
 
     def has_rule(self, name: str) -> bool:
-        """Say whether a rule of this name is registered.
+        """Return whether a rule of this name is registered.
 
         Example:
             >>> import tinyjax

@@ -104,7 +104,7 @@ class Note:
         return self
 
     def serves(self, by: str, objects: Sequence[Any]) -> bool:
-        """Say whether the program can be called here.
+        """Return whether the program can be called here.
 
         Args:
             by: the function, for messages.
@@ -579,7 +579,7 @@ def close_over(staged: Sequence[Staged]) -> tuple[list[Jaxpr], list[Array]]:
 
 
 def is_called() -> bool:
-    """Say whether users' functions are called in place of programs: ``disable_jit`` is on."""
+    """Return whether users' functions are called in place of programs: ``disable_jit`` is on."""
     return settings().disable_jit
 
 

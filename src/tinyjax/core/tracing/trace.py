@@ -158,7 +158,7 @@ class Trace:
         raise NotImplementedError
 
     def owns(self, value: Array) -> bool:
-        """Say whether a value is a tracer of this trace; to it, all others are constants.
+        """Return whether a value is a tracer of this trace; to it, all others are constants.
 
         Example:
             >>> import tinyjax
@@ -289,7 +289,7 @@ class CustomCall(ABC):
 
     @abstractmethod
     def touches(self, trace: Trace, args: Sequence[Array]) -> bool:
-        """Say whether an argument, or what is closed over, is a tracer of this trace."""
+        """Return whether an argument, or what is closed over, is a tracer of this trace."""
 
     @abstractmethod
     def within(
@@ -408,7 +408,7 @@ class Tracer(Array):
         return self._trace.describe()
 
     def describe_birth(self) -> str:
-        """Say where the value was made, after a blank; nothing where that is not known.
+        """Return where the value was made, after a blank; nothing where that is not known.
 
         Example:
             >>> import tinyjax, tinyjax.numpy as jnp
@@ -457,7 +457,7 @@ class Tracer(Array):
 
 
 def is_known(value: Array) -> bool:
-    """Say whether some of a value's data is there: of a tracer, that of what it is made of."""
+    """Return whether some of a value's data is there: of a tracer, that of what it is made of."""
     return not isinstance(value, Tracer) or bool(value.held())
 
 
@@ -720,7 +720,7 @@ def check_concrete(args: Sequence[Array]) -> None:
 
 
 def raise_not_concrete(arg: object) -> NoReturn:
-    """Say why this value cannot be evaluated."""
+    """Raise the error of a value that cannot be evaluated."""
     if isinstance(arg, Tracer):
         raise_leaked(arg)
     raise ArgumentError(
@@ -729,7 +729,7 @@ def raise_not_concrete(arg: object) -> NoReturn:
 
 
 def raise_leaked(tracer: Tracer) -> NoReturn:
-    """Say which tracer outlived its trace, and how to keep it from doing so."""
+    """Raise the error of a tracer that outlived its trace."""
     raise LeakedTracerError(
         f"a value of type {tracer.aval} that was traced by {tracer._trace.describe()} is used "
         f"after that transformation ended.{tracer.describe_birth()} It was probably stored in a "
@@ -815,7 +815,7 @@ def enclosing_traces() -> Iterator[Trace]:
 
 
 def is_in_program() -> bool:
-    """Say whether a function is being staged."""
+    """Return whether a function is being staged."""
     return any(trace.stages for trace in enclosing_traces())
 
 

@@ -718,7 +718,7 @@ class Array(_Methods):
         return self
 
     def is_ready(self) -> bool:
-        """Say whether the data has been computed.
+        """Return whether the data has been computed.
 
         It never waits.
 
@@ -730,7 +730,7 @@ class Array(_Methods):
         return True
 
     def is_deleted(self) -> bool:
-        """Say whether the array was deleted, or donated and its memory reused.
+        """Return whether the array was deleted, or donated and its memory reused.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -1043,7 +1043,7 @@ followed: dict[int, object] = {}
 
 
 def _takes_over(other: object, method: str) -> bool:
-    """Say whether an operation that failed is for the other operand: no array, with a method."""
+    """Return whether an operation that failed is for the other operand: no array, with a method."""
     return not is_array_like(other) and hasattr(type(other), method)
 
 
@@ -1090,5 +1090,5 @@ def _equality(compare: Callable[[Any, Any], Array], x: Array, other: object) -> 
 
 
 def is_array_like(x: object) -> TypeGuard[ArrayLike]:
-    """Say whether ``x`` is an array, a NumPy array or scalar, or a Python number."""
+    """Return whether ``x`` is an array, a NumPy array or scalar, or a Python number."""
     return isinstance(x, _ARRAY_LIKE)

@@ -368,7 +368,7 @@ class ConcreteArray(Array):
 
 
 def raise_donated(array: Array) -> NoReturn:
-    """Say that the data of an array is gone."""
+    """Raise the error of an array whose data is gone."""
     raise DonatedArrayError(
         f"this array ({array.aval}) was donated to a compiled function, which has reused its "
         "memory, or it was deleted. Use the function's result, or do not donate the argument."
@@ -486,7 +486,7 @@ class PlacedArray(Array):
 
 
 def any_placed(args: Iterable[object]) -> bool:
-    """Say whether one of several arguments is such an array."""
+    """Return whether one of several arguments is such an array."""
     return not PlacedArray.kinds.isdisjoint(map(type, args))
 
 

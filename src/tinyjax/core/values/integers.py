@@ -103,7 +103,7 @@ def smaller(x: int, y: int) -> int:
 
 
 def fit_int32(sizes: Sequence[int]) -> bool:
-    """Say whether sizes fit an int32; programs for symbolic sizes are only called with such."""
+    """Return whether sizes fit an int32; programs for symbolic sizes are only called with such."""
     return all(isinstance(n, SymbolicSize) or n < 2**31 for n in sizes)
 
 
@@ -176,7 +176,7 @@ def items_of(values: Iterable[Any], what: str) -> list[Any]:
 
 
 def holds_items(values: object) -> bool:
-    """Say whether a value can be iterated over, and is no array, text or mapping."""
+    """Return whether a value can be iterated over, and is no array, text or mapping."""
     if isinstance(values, (str, bytes, Mapping)) or hasattr(type(values), "ndim"):
         return False
     # looked up on the value: a class of enumerated ints can be iterated over, but none of these.
@@ -215,7 +215,7 @@ def int_pairs(values: object, what: str) -> tuple[tuple[int, int], ...]:
 
 
 def is_one_of(value: object, options: Collection[object]) -> bool:
-    """Say whether a value is one of some; arrays and others that compare as they like are none."""
+    """Return whether a value equals one of some; arrays and the like equal none."""
     try:
         return value in options
     except Exception:

@@ -154,7 +154,7 @@ def is_constant(x: Array) -> TypeGuard[ConcreteArray]:
 
 
 def is_splat(x: Array) -> TypeGuard[ConcreteArray]:
-    """Say whether an array is known to hold one value everywhere: a scalar, or a ``splat``."""
+    """Return whether an array is known to hold one value everywhere: a scalar, or a ``splat``."""
     if type(x) is not ConcreteArray or (opaque and id(x) in opaque):
         return False
     host = x._host
@@ -207,7 +207,7 @@ def copied(host: HostArray | np.generic, dtype: DType) -> HostArray:
 
 
 def may_be_lent(host: HostArray) -> bool:
-    """Say whether a device can read NumPy's data as it is: its dtype is kept, its order C."""
+    """Return whether a device can read NumPy's data as it is: its dtype is kept, its order C."""
     dtype = host.dtype
     return (
         dtype in _ALL
@@ -280,7 +280,7 @@ def as_array(x: object, name: str = "") -> Array:
 
 
 def _way_out(x: object) -> str:
-    """Say what to do with a value that is not an array."""
+    """Return the advice for a value that is not an array."""
     match x:
         case list() | tuple() | range():
             return "Convert it with jnp.asarray(...)."

@@ -191,7 +191,7 @@ def add_platform(client: Client, name: str, maker: str, rules: str) -> Platform:
 
 
 def has_started() -> bool:
-    """Say whether this process has made its devices, so that it cannot join others."""
+    """Return whether this process has made its devices, so that it cannot join others."""
     return None in _made
 
 

@@ -70,7 +70,7 @@ class Compilation(Record):
 
 @cache
 def is_absent() -> bool:
-    """Say whether jaxlib cannot be loaded, which is tried; if so, warn of it once."""
+    """Return whether jaxlib cannot be loaded, which is tried; if so, warn of it once."""
     try:
         return not xla.COMPILER
     except MissingJaxlibError as error:
@@ -90,7 +90,7 @@ def run_compiled(
 
 
 def history(request: Compilation) -> str:
-    """Say how calls of a program were and are computed; nothing if it is compiled at once."""
+    """Return the history of a program's calls; nothing if it is compiled at once."""
     tiers = lazy.room("tiers")
     return "" if tiers is None else str(tiers.history(request))
 

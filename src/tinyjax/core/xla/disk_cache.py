@@ -412,7 +412,7 @@ def _read_secret(folder: int) -> bytes | None:
 
 
 def disk_cache_info() -> DiskCacheInfo:
-    """Say how the cache has served, and what it holds."""
+    """Return the contents and the statistics of the cache on disk."""
     entries = disk_cache().entries() if config.settings().cache_dir else []
     with _lock:
         return DiskCacheInfo(

@@ -33,7 +33,7 @@ LARGEST: Final = 16_384
 
 
 def unnest(jaxpr: jx.Jaxpr, deepest: int | None = None) -> jx.Jaxpr:
-    """Take deep nests apart.
+    """Flatten deep nests of conditionals.
 
     Args:
         jaxpr: the program.
@@ -128,7 +128,7 @@ class _Flattening:
         self._numbers: dict[jx.Atom, int] = {}
 
     def of(self, jaxpr: jx.Jaxpr) -> jx.Jaxpr:
-        """Take a program apart that nothing is handed to but its parameters."""
+        """Flatten a program whose only operands are its parameters."""
         if depth(jaxpr) <= self._deepest:
             return jaxpr
         flat = self._done.get(jaxpr.digest)

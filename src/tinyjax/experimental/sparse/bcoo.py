@@ -264,7 +264,7 @@ class BCOO(JAXSparse):
         return self.with_data(self.data.astype(dtype))
 
     def is_inside(self) -> Array:
-        """Say for each element whether its place is within bounds.
+        """Return the mask of the elements whose index is within bounds.
 
         Example:
             >>> import tinyjax.numpy as jnp

@@ -314,7 +314,7 @@ def _is_nonzero(x: ir.Value[ir.Type]) -> bool:
 
 
 def _is_guarded(x: ir.Value[ir.Type]) -> bool:
-    """Say whether a value is another one, and where that is zero a number that is not."""
+    """Return whether a value is another one, and where that is zero a number that is not."""
     select = _made_by(x, "stablehlo.select")
     if select is None or not _is_nonzero(select.operands[1]):
         return False

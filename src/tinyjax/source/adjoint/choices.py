@@ -32,7 +32,7 @@ from tinyjax.source.ir import analysis, assembly, program as ir, runtime
 
 
 def chosen(x: Any, mask: Any, other: Any) -> Any:
-    """Take a number or an array where a mask holds, and elsewhere another, without a derivative."""
+    """Select a number or an array where a mask holds, else another, without a derivative."""
     if isinstance(mask, (bool, np.bool_)) and isinstance(x, float):
         return x if mask else other
     library: Any = jnp if isinstance(x, Array) or isinstance(mask, Array) else np
@@ -95,25 +95,25 @@ _TWO: Final = ir.literal(2.0)
 
 
 def _is_where(call: ir.Call) -> bool:
-    """Say whether a call chooses by its first argument."""
+    """Return whether a call chooses by its first argument."""
     return len(call.args) == 3 and runtime.is_in(ir.value_of(call.function), _WHERES)
 
 
 def _is_choice(call: ir.Call) -> bool:
-    """Say whether a call chooses among its arguments, element by element."""
+    """Return whether a call chooses among its arguments, element by element."""
     is_extreme = runtime.is_in(ir.value_of(call.function), _EXTREMES) and not call.keywords
     return is_extreme or _is_where(call)
 
 
 def _is_shown(call: ir.Call) -> bool:
-    """Say whether a call only puts its arguments together, to be chosen among as an array."""
+    """Return whether a call only puts its arguments together, to be chosen among as an array."""
     function = ir.value_of(call.function)
     is_array = len(call.args) == 1 and runtime.is_in(function, _ARRAYS)
     return is_array or runtime.is_in(function, _DISPLAYS)
 
 
 def _carries(call: ir.Call) -> bool:
-    """Say whether the arguments of a call are taken where its result is."""
+    """Return whether the arguments of a call are taken where its result is."""
     function = ir.value_of(call.function)
     if call.keywords or function is None:
         return False
@@ -121,7 +121,7 @@ def _carries(call: ir.Call) -> bool:
 
 
 def _multiplied(call: ir.Call, active: Callable[[ir.Atom], bool]) -> Sequence[bool]:
-    """Say which arguments of an elementwise function its derivatives are computed of."""
+    """Return the mask of arguments that an elementwise function's derivatives depend on."""
     function = ir.value_of(call.function)
     rule = registry.rule_of(function)
     if rule is None or not rule.formulas:
@@ -134,7 +134,7 @@ def _multiplied(call: ir.Call, active: Callable[[ir.Atom], bool]) -> Sequence[bo
 
 
 def _is_regular(x: ir.Atom) -> bool:
-    """Say whether it is a number that nothing becomes infinite by."""
+    """Return whether it is a number that nothing becomes infinite by."""
     value = ir.value_of(x)
     return isinstance(value, (int, float)) and bool(value) and math.isfinite(value)
 
@@ -172,7 +172,7 @@ def with_harmless_operands(
 def _parts(
     block: ir.Block, live: Iterable[ir.Variable], *, is_cautious: bool
 ) -> list[tuple[ir.Block, set[ir.Variable]]]:
-    """Take a block apart where it may change arrays: what was computed before would be another.
+    """Split a block where it may change arrays, which changes earlier values.
 
     Returns:
         The parts, with the variables that what comes after each uses.

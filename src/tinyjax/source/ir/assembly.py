@@ -73,7 +73,7 @@ def _without_jumps(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
 
 
 def _without_chains(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """Take the parameters out of a block that one branch leads to; append it where it follows."""
+    """Remove the parameters of a block that one branch leads to, and append it there."""
     before = predecessors(blocks)
     only = [p[0] if len(p) == 1 and p != [i] else None for i, p in enumerate(before)]
     values: dict[Variable, Atom] = {}

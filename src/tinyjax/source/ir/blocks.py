@@ -190,7 +190,7 @@ class BlocksBuilder(ir.StatementWriter):
         return self.simplify(draft, variable)
 
     def simplify(self, draft: OpenBlock, variable: ir.Variable) -> ir.Atom:
-        """Take a parameter out that has one value only."""
+        """Remove a parameter that has one value only."""
         values = {self.resolve(value) for value in draft.incoming[variable].values()} - {variable}
         if len(values) != 1:
             return variable

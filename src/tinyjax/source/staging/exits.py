@@ -143,7 +143,7 @@ class Piece:
         return staging_values.aval_of(part)
 
     def describe(self, part: Any) -> str:
-        """Say of what kind a part is."""
+        """Return the kind of a part, in words."""
         return str(self.aval(part)) if isinstance(part, Slot) else staging_values.describe(part)
 
     def with_results(self, parts: Sequence[Any], avals: Sequence[av.ShapedArray]) -> staging.Staged:

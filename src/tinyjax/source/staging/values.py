@@ -194,7 +194,7 @@ NOTHING: Final = "without a value"
 
 
 def describe(value: Any) -> str:
-    """Say of what kind a value is, for messages."""
+    """Return the kind of a value, for messages."""
     if value is runtime.UNDEFINED:
         return NOTHING
     if isinstance(value, Changing):

@@ -131,7 +131,7 @@ def differences(
     scaled: bool = False,
     loose: bool = False,
 ) -> str:
-    """Say how two outcomes differ; nothing where they do not.
+    """Return the differences of two outcomes; nothing where they agree.
 
     Args:
         got: the one.
@@ -365,7 +365,7 @@ def check_call(call: Call, library: Library, reference: Library) -> list[Mismatc
 
 
 def described(outcome: Outcome) -> str:
-    """Say what came of a call: types, or an error."""
+    """Return the outcome of a call in words: types, or an error."""
     if outcome.error is None:
         types = [
             f"{x.value.dtype}{list(x.value.shape)}" if x.weak is not None else repr(x.value)

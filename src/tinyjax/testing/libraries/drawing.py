@@ -79,7 +79,7 @@ class Draw(Random):
         self.smooth = smooth
 
     def chance(self, probability: float) -> bool:
-        """Say yes so often."""
+        """Return True with this probability."""
         return self.random() < probability
 
     def one(self, choices: Sequence[T]) -> T:

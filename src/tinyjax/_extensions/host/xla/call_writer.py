@@ -74,7 +74,7 @@ def call_key(
 
 
 def _register_nodes(structure: tree.PyTreeDef, levels: int) -> bool:
-    """Tell jaxlib's tree functions of the node types in a structure that users have registered.
+    """Register the users' node types of a structure with jaxlib's tree functions.
 
     Returns:
         Whether it has at most so many levels. In a tree that is too deep for Python's stack these

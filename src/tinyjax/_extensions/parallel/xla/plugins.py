@@ -111,7 +111,7 @@ def _loaded(plugin: discovery.Plugin) -> str:
 
 
 def _wrong_version(plugin: discovery.Plugin) -> str:
-    """Say what is wrong with the versions of what is installed; nothing where they agree."""
+    """Return the error in the versions of the installed packages; nothing where they agree."""
     version, name = versions.VERSION, plugin.extensions.replace("_", "-")
     try:
         has = metadata.version(name)
