@@ -166,7 +166,7 @@ _MOST_CELLS: Final = 16
 
 
 def shown_grid(head: str, cells: np.ndarray[Any, np.dtype[np.object_]]) -> str:
-    """Return what lies in which place as a table of HTML, of which the last axis goes across.
+    """Return a grid as a table of HTML, whose last axis goes across.
 
     Args:
         head: what it shows.

@@ -177,7 +177,7 @@ def is_inner_arithmetic() -> bool:
 
 
 def _role_of(frame: FrameType) -> str:
-    """Return what the functions of a module do with operands, as its ``_arithmetic`` says.
+    """Return the role of a module's functions in arithmetic, from its ``_arithmetic``.
 
     A module "prepares" operands, or "computes" with them; it "passes on" those of others, as do
     context managers; or it "applies" the function that a transformation was given, which may be an
@@ -448,7 +448,7 @@ def traced_source(
 
 
 def stands_in(wrapper: Callable[..., object]) -> None:
-    """Note that a function does what another does: no arithmetic of its own."""
+    """Mark a function as the replacement of another, without arithmetic of its own."""
     if isinstance(wrapper, FunctionType):
         _stand_ins.add(wrapper.__code__)
 
@@ -473,7 +473,7 @@ def wraps(fun: Callable[..., object]) -> Callable[[F], F]:
 
 
 def like(model: Callable[P, object]) -> Callable[[Callable[..., R]], Callable[P, R]]:
-    """Return a decorator that gives a function the parameters of another, which says them once.
+    """Return a decorator that gives a function the parameters of another.
 
     The function takes ``*args`` and ``**kwargs``, and hands them on. A call that does not fit the
     parameters raises Python's ``TypeError``, which names the function itself.

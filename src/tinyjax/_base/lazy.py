@@ -74,7 +74,7 @@ class UnknownNameError(AttributeError):
 
 
 def answer_for(module: str, names: str = "") -> None:
-    """Let a module list only its public names, and say which of them a name that it lacks may mean.
+    """Let a module list only its public names, and suggest one for a name that it lacks.
 
     Type checkers see nothing of it, and so know which names there are.
 
@@ -94,7 +94,7 @@ def answer_for(module: str, names: str = "") -> None:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Name the closest of some names, after a blank; say nothing where none is close."""
+    """Return the closest of some names, after a blank; nothing where none is close."""
     from difflib import get_close_matches  # noqa: PLC0415 (nothing else needs it)
 
     near = get_close_matches(name, names, 1, 0.75)

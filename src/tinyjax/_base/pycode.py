@@ -452,7 +452,7 @@ CONTINUE: Final = Simple("continue")
 
 
 def evaluated(value: Expression, origin: int = 0) -> Simple:
-    """Evaluate a value for what it does."""
+    """Evaluate a value for its effect."""
     return Simple("", value, origin)
 
 

@@ -74,7 +74,7 @@ def shorten(error: BaseException, boundary: FrameType) -> None:
 
 
 def folded(call: Callable[P, R], named: Callable[..., object] | None = None) -> Callable[P, R]:
-    """Fold the tracebacks of what a function raises.
+    """Fold the tracebacks of a function's exceptions.
 
     Args:
         call: the function.

@@ -29,7 +29,7 @@ class Printer:
         self._function: tuple[str, str] | None = None
 
     def __call__(self, location: Location, *values: dtypes.HostArray) -> None:
-        """Print a line of the user's, and what it computed."""
+        """Print a line of the user's, and the values that it computed."""
         function = location.filename, location.function
         if function != self._function:
             self._function = function
@@ -46,7 +46,7 @@ def value_text(x: dtypes.HostArray) -> str:
 
 
 def run_printing(jaxpr: jx.Jaxpr, args: Sequence[Array], printer: Printer) -> list[Array]:
-    """Evaluate a program, under the current trace, and print what its lines compute."""
+    """Evaluate a program, under the current trace, and print the values of its lines."""
     env: dict[jx.Var, Array] = dict(zip(jaxpr.in_binders, args, strict=True))
     for location, group in groupby(jaxpr.eqns, _line_of):
         eqns = list(group)

@@ -571,7 +571,7 @@ class Plane(Protocol):
         """
 
     def lie_as(self, x: T, aval: Any) -> T:
-        """Return an array that lies as a type says."""
+        """Return an array with the sharding of a type."""
 
     def unsaid(self, x: T) -> T:
         """Return an array with one whose type does not say how it lies."""

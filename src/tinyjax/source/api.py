@@ -230,7 +230,7 @@ class Gradient:
 
 
 def _gradient_of(fun: Any, argnums: Any = 0, has_aux: Any = False) -> Gradient:
-    """Make ``grad(fun)``, where ``fun`` may close over what is differentiated."""
+    """Make ``grad(fun)``, where ``fun`` may close over differentiated values."""
     return Gradient(fun, argnums if isinstance(argnums, int) else tuple(argnums), has_aux, False)
 
 

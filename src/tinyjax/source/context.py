@@ -194,7 +194,7 @@ def _in_context_adjoint(ct: Any, y: Any, context: Any, fun: Any, args: Any, kwar
 
 
 def ask(layer: Layer, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Ask a context what a call gives."""
+    """Return a context's result for a call."""
     with tr.assigned(_current, layer):
         return layer.context.call(fun, *args, **kwargs)
 

@@ -123,7 +123,7 @@ def _size(values: Sequence[HostArray]) -> float:
 
 @attrs.frozen
 class _Point:
-    """A call taken apart: its argument leaves, and the function of those."""
+    """A flattened call: its argument leaves, and the function of those."""
 
     check: _Check
     fun: Callable[..., Any]

@@ -432,7 +432,7 @@ def _in_scan(fun: Function) -> Function:
 
 
 def _in_while(fun: Function) -> Function:
-    """Return a loop that goes round once; what it starts with are the results, at other places."""
+    """Return a loop that runs once, from the results at other places."""
 
     def looped(*args: Any) -> Any:
         start = tree.map(lambda y: 0 * y, fun(*args))
@@ -464,7 +464,7 @@ def check_transform(
     effects: bool = True,
     tol: float = 1.0,
 ) -> Report:
-    """Hold a transformation, yours for instance, to what holds of tinyjax's own.
+    """Check a transformation, yours for instance, by the properties of tinyjax's own.
 
     Transformed and then compiled, a function gives what it gives transformed alone; so does one
     that is compiled first. Mapped by ``vmap``, it gives what a loop does. A function hidden in a
@@ -551,7 +551,7 @@ def _check_effects(
     subject: str,
     on: str,
 ) -> None:
-    """Hold that what a function does besides its results is done once, eagerly and compiled."""
+    """Check that a function's effects happen once, eagerly and compiled."""
     calls: list[int] = []
 
     def noting(*args: Any) -> Any:

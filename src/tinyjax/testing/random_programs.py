@@ -1,4 +1,4 @@
-"""Random well-typed programs, and what must hold of each.
+"""Random well-typed programs, and the properties of each.
 
 A program is a list of steps on typed values, total by construction: whatever numbers a step is
 given, it means something for values of any dtype and shape. So a program shrinks step by step, and
@@ -273,7 +273,7 @@ def _body_of(steps: Sequence[Step]) -> Body:
 
 
 def run(steps: Sequence[Step], values: Sequence[Array]) -> list[Array]:
-    """Return the values, and what each step makes of them."""
+    """Return the values, and the results of each step on them."""
     results = list(values)
     for step in steps:
         a, b = results[-1 - step.a % len(results)], results[-1 - step.b % len(results)]

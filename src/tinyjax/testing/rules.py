@@ -64,7 +64,7 @@ def check_host(spec: specs.Spec) -> None:
 
 
 def check_values(spec: specs.Spec) -> None:
-    """Hold eager evaluation to the reference, and to the types that ``abstract_eval`` says."""
+    """Compare eager evaluation with the reference, and with the types by ``abstract_eval``."""
     for case, _, operands in spec.samples():
         on = specs.describe(case.params, operands)
         arrays = [as_array(x) for x in operands]
@@ -94,7 +94,7 @@ def check_values(spec: specs.Spec) -> None:
 
 
 def type_of_data(x: Array) -> tuple[tuple[int, ...], dtypes.DType]:
-    """Return the type that the data of an array has, whatever it says."""
+    """Return the type of an array's data, regardless of its own type."""
     if dtypes.is_key(x.dtype):
         return x.shape, x.dtype
     host = np.asarray(x)
@@ -104,7 +104,7 @@ def type_of_data(x: Array) -> tuple[tuple[int, ...], dtypes.DType]:
 def check_compiled(
     spec: specs.Spec, cases: Sequence[tuple[Mapping[str, Any], Arrays, Any]]
 ) -> None:
-    """Hold cases to what is expected of them, in one program: one compilation in place of many.
+    """Check cases against expectations, in one program: one compilation in place of many.
 
     Args:
         spec: what is checked.
@@ -127,14 +127,14 @@ def check_compiled(
 
 
 def check_lowering(spec: specs.Spec) -> None:
-    """Hold what is compiled to eager evaluation."""
+    """Compare compiled results with eager evaluation."""
     samples = spec.samples(DTYPES_COMPILED)
     cases = [(case.params, xs, spec.applied(case.params)(*xs)) for case, _, xs in samples]
     check_compiled(spec, cases)
 
 
 def check_weak_types(spec: specs.Spec) -> None:
-    """Hold weak types to what ``abstract_eval`` says: eagerly, staged and compiled."""
+    """Compare weak types with ``abstract_eval``'s: eagerly, staged and compiled."""
     for case, _, operands in spec.smooth_samples():
         if not operands or any(dtypes.is_key(x.dtype) for x in operands):
             continue

@@ -20,7 +20,7 @@ from tinyjax.dtypes import DType, DTypeLike, HostArray
 
 
 class CheckError(errors.TinyjaxError, AssertionError):
-    """Something does not do what it is held to.
+    """A check has failed.
 
     Attributes:
         subject: the name of the primitive, function, transformation or library.

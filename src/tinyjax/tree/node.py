@@ -31,7 +31,7 @@ _MOST_SHOWN: Final = 10
 
 
 def _show_node(name: str, metadata: object, parts: Iterable[str]) -> str:
-    """Print a node of a type that is none of Python's plain containers, as JAX does."""
+    """Print a node of a type other than Python's plain containers, as JAX does."""
     return f"CustomNode({name}[{metadata}], [{', '.join(parts)}])"
 
 

@@ -168,7 +168,7 @@ def flatten_arguments(
 def unflatten_arguments(
     treedef: PyTreeDef, leaves: Sequence[Leaf]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Put together what ``flatten_arguments`` took apart.
+    """Rebuild the arguments that ``flatten_arguments`` flattened.
 
     Raises:
         LeafCountError: there are too few or too many leaves.
@@ -257,7 +257,7 @@ def leaves(tree: PyTree, is_leaf: IsLeaf | None = None) -> list[Leaf]:
 
 
 def structure(tree: PyTree, is_leaf: IsLeaf | None = None) -> PyTreeDef:
-    """Return the structure of a tree: what remains when its leaves are taken out.
+    """Return the structure of a tree, without its leaves.
 
     It can be compared and hashed, and printed with ``*`` for each leaf.
 
@@ -539,7 +539,7 @@ def _flatten_below(
     is_leaf: Callable[[keys.KeyPath, Any], bool],
     pairs: list[tuple[keys.KeyPath, Leaf]],
 ) -> PyTreeDef:
-    """Return the structure of what is at a path, and add its leaves to the pairs."""
+    """Return the structure of the subtree at a path, and add its leaves to the pairs."""
     kind = KINDS[type(tree)]
     if is_leaf(path, tree) or kind is None:
         pairs.append((path, tree))

@@ -1,4 +1,4 @@
-"""Trees a node at a time, and the registry of what is a node."""
+"""Trees a node at a time, and the registry of node types."""
 
 from __future__ import annotations
 

@@ -271,7 +271,7 @@ def declare(
     primitive: prim.Primitive[CallbackParams],
     check_batch: Callable[[CallbackParams], None] = lambda params: None,
 ) -> None:
-    """Register what all three have in common.
+    """Register the rules that all three have in common.
 
     Args:
         primitive: one of them.
@@ -333,7 +333,7 @@ def declared_type(declaration: object) -> av.ShapedArray | None:
 
 
 def declared_results(declared: object) -> tuple[tree.PyTreeDef, tuple[av.ShapedArray, ...]]:
-    """Return the structure and the types that the user says a callback returns."""
+    """Return the structure and the types that the user declares for a callback."""
     leaves, out_tree = tree.flatten(declared)
     avals: list[av.ShapedArray] = []
     for leaf in leaves:

@@ -277,7 +277,7 @@ def _go_back(
 
 
 def _primal_half(body: LoopBody, nonzero: LoopOperands[bool]) -> _Body:
-    """Return what computes the results of a body as its linearization does.
+    """Return a function that computes the results of a body as its linearization does.
 
     Where a function in the body has a rule, these are what the rule returns, as in a loop that
     keeps all residuals. So a derivative of the backward pass does not meet the rule again.
@@ -357,11 +357,11 @@ class _Replay:
         return [*prim.marked(state, self.needed.carry)]
 
     def step(self, operands: LoopOperands[Array]) -> list[Array]:
-        """Make an iteration, of what is needed alone."""
+        """Make an iteration of the needed part alone."""
         return self._run(operands, self.needed.carry, residuals=False)
 
     def residuals(self, operands: LoopOperands[Array]) -> list[Array]:
-        """Return what the tangent map of an iteration needs, of the operands that are needed."""
+        """Return the residuals of an iteration's tangent map, from the needed operands."""
         computed = self._run(operands, [False] * len(self.needed.carry), residuals=True)
         needed = self.needed.flat
         places = prim.marked(range(len(needed)), needed)
@@ -477,7 +477,7 @@ class _WhileResiduals:
     halves: LinearizedJaxpr
 
     def record(self, args: Arrays) -> tuple[Arrays, _Residuals]:
-        """Run the loop; return its last state, and what its derivatives need."""
+        """Run the loop; return its last state, and the record for its derivatives."""
         fixed, operands = self.params.operands(args)
         m = len(operands.carry)
         kept = Residuals.of(self.halves, operands, m)
@@ -578,7 +578,7 @@ class _Recorded:
 def _record_while(
     args: Arrays, params: primitives.WhileParams, replay: _Replay
 ) -> tuple[Arrays, _Recorded]:
-    """Run a loop; return the last state, and what its derivatives need."""
+    """Run a loop; return the last state, and the record for its derivatives."""
     fixed, operands = params.operands(args)
     body, size = _primal_half(params.loop_body, replay.nonzero), params.checkpoints
 
@@ -599,7 +599,7 @@ def _record_while(
 def _record_stacked(
     args: Arrays, params: primitives.WhileParams, replay: _Replay
 ) -> tuple[Arrays, _Recorded]:
-    """Run a loop, and stack its states; return what ``_record_while`` does."""
+    """Run a loop, and stack its states; return the same as ``_record_while``."""
     fixed, operands = params.operands(args)
     body = _primal_half(params.loop_body, replay.nonzero)
     state, n, stacked = schedule.record(
@@ -731,7 +731,7 @@ def _slices(xs: Arrays, place: Array) -> list[Array]:
 def _record_scan(
     operands: LoopOperands[Array], params: primitives.ScanParams, replay: _Replay
 ) -> tuple[Arrays, tuple[LoopOperands[Array], Kept]]:
-    """Run a loop; return its results, and what its derivatives need.
+    """Run a loop; return its results, and the record for its derivatives.
 
     These are operands of the loop, and the states kept.
     """

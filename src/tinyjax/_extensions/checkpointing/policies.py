@@ -338,7 +338,7 @@ def save_and_offload_only_these_names(
 
 @checking.checked
 def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
-    """Keep what ``dots_with_no_batch_dims_saveable`` keeps: nothing is moved.
+    """Keep the same values as ``dots_with_no_batch_dims_saveable``: nothing is moved.
 
     Args:
         offload_src: of no effect.

@@ -63,7 +63,7 @@ class Split:
 def split_jaxpr(
     jaxpr: jx.Jaxpr, outs: Sequence[jx.Atom], saveable: Saveable, chosen: Set[jx.Var] = frozenset()
 ) -> Split:
-    """Find what to keep of a program, so that some of its values can be computed again.
+    """Choose the values to keep of a program, so that some of its values can be recomputed.
 
     Args:
         jaxpr: the program.
@@ -141,7 +141,7 @@ class _SplitPrograms:
 def _split_programs(
     programs: tuple[jx.Jaxpr, ...], demanded: tuple[int, ...], saveable: Saveable
 ) -> _SplitPrograms:
-    """Split programs into ones that also return what is kept and ones that recompute.
+    """Split programs into ones that also return the kept values and ones that recompute.
 
     Programs of which nothing more is kept stay themselves, so that whatever is derived from them is
     derived once, however many checkpoints are around them.
@@ -192,7 +192,7 @@ def _saved_results(
 def _returning_saved(
     programs: tuple[jx.Jaxpr, ...], splits: Sequence[Split]
 ) -> tuple[tuple[jx.Jaxpr, ...], list[dict[jx.Atom, int]]]:
-    """Let programs return what is saved, too; say which results the values of each are."""
+    """Let programs also return saved values; return the indices of each one's among the results."""
     num_outs = len(programs[0].outs)
     # what is kept may be a result already; the rest goes to slots that the programs share
     at: list[dict[jx.Atom, int]] = [{x: i for i, x in enumerate(p.outs)} for p in programs]

@@ -149,7 +149,7 @@ class Kept:
         return write(self.slots, state, place)
 
     def push(self, position: Array, state: Arrays, keep: Array) -> Kept:
-        """Keep a state after the others, if that is wanted; else it goes to the first place."""
+        """Keep a state after the others, if it is marked; else overwrite the first slot."""
         zero = full_like(self.depth, 0)
         place = ew.select(keep, element(self.places, self.depth), zero)
         here = ew.eq(iota((self.size,), INT, 0), _everywhere(self.depth, self.size))
@@ -302,7 +302,7 @@ _UNAFFORDABLE: Final = 2**61
 
 
 def _cheapest(positions: Array, changed: Array, victim: Array, loss: Array) -> tuple[Array, Array]:
-    """Find what is cheapest to spare, if anything has changed since it was found."""
+    """Find the state that is cheapest to spare, if anything has changed since the last time."""
     size = positions.shape[0]
     if size < 3:
         return victim, loss

@@ -64,7 +64,7 @@ def _split_body(body: LoopBody, places: tuple[int, ...], saveable: Saveable) -> 
     jaxpr = body.jaxpr
 
     def split_at(results: LoopResults[bool]) -> tuple[Split, LoopOperands[bool]]:
-        """Split it for some results; say which operands are needed to compute them again, too."""
+        """Split it for some results; return also the operands needed to recompute them."""
         wanted = tuple([i for i, mark in enumerate(results.flat) if mark])
         split = split_results(jaxpr, wanted, saveable)
         return split, body.operands([i in split.kept for i in range(len(jaxpr.in_binders))])

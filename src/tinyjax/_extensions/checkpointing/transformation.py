@@ -153,7 +153,7 @@ class Linearized:
 
 
 def linearize(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], policy: policies.Policy) -> Linearized:
-    """Linearize a program, and compute again of its residuals what the policy does not keep."""
+    """Linearize a program, and recompute those residuals that the policy does not keep."""
 
     def make() -> Linearized:
         linearized = linearize_jaxpr(jaxpr, nonzero)

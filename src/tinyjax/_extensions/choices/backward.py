@@ -146,7 +146,7 @@ class Choices:
         return self._added(eqn, results, masks_in, raw)
 
     def settle(self) -> None:
-        """Choose what has arrived at the linear inputs."""
+        """Mask the cotangents that have arrived at the linear inputs."""
         for x in self._raw.intersection(self._ends):
             self._totals[x] = choices_masks.choose(self._totals[x], self._masks[x])
 

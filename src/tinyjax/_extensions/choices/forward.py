@@ -52,7 +52,7 @@ class _Masked:
 
 
 class MaskTrace(tr.Trace):
-    """Find the masks of what is computed of values that have masks.
+    """A trace that computes the masks of values which depend on masked values.
 
     These are not traced: they are known by their identities. So Python sees data in a rule where it
     did without masks.
@@ -140,7 +140,7 @@ class MaskTrace(tr.Trace):
         params: P,
         outs: Sequence[Array],
     ) -> Sequence[Mask | None]:
-        """Return the masks of results of operands of which some have masks."""
+        """Return the masks of results, where some operands have masks."""
         rules = primitive.rules.extensions
         none = [None] * len(outs)
         if prim.MOVES in rules:
@@ -170,7 +170,7 @@ class MaskTrace(tr.Trace):
         )
 
     def number(self, x: Array) -> Array:
-        """Return a mask as numbers; of what has none all counts that is not known to be zero."""
+        """Return a mask as numbers; without one, all count that are not known to be zero."""
         if not dtypes.is_inexact(x.dtype):
             return x
         mask = self.mask(x)

@@ -283,7 +283,7 @@ def _number_of(operand: Array | prim.UndefinedPrimal) -> Array | prim.UndefinedP
 def _paired(
     values: Sequence[T], numbers: Sequence[U | None], sizes: Sequence[int]
 ) -> tuple[T | U, ...]:
-    """Put what there is of masks after each group of values."""
+    """Put the masks, if there are any, after each group of values."""
     paired: list[T | U] = []
     for size in sizes:
         paired += values[:size]

@@ -25,11 +25,11 @@ _IS_STRICT: Final = bool(os.environ.get("TINYJAX_STRICT"))
 
 
 class NotHereError(Exception):
-    """The operands are not what a program, or a function given to ``by_host``, is for."""
+    """The operands are not those that a program, or a function given to ``by_host``, supports."""
 
 
 def fall_back(error: Exception) -> None:
-    """Pass over the error of a program, whose call what it was made of has answered.
+    """Ignore the error of a program, whose original call has returned a result.
 
     Args:
         error: what the program raised, or what making it did.

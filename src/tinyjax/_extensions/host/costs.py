@@ -93,7 +93,7 @@ class Cost(records.Record):
 
 
 def cost_of(jaxpr: jx.Jaxpr) -> Cost:
-    """Estimate what a program costs. Of several branches that which takes longest is evaluated."""
+    """Estimate the cost of a program, with the slowest of several branches."""
     return jaxpr.derive("cost", lambda: _cost(jaxpr))
 
 
@@ -179,7 +179,7 @@ def _cost(jaxpr: jx.Jaxpr) -> Cost:
 
 
 def _weight(marks: Container[prim.RuleKey[Any]], is_number: bool, shrinks: bool) -> float:
-    """Return what an equation adds for XLA, by the marks of its primitive."""
+    """Return the weight of an equation for XLA, by the marks of its primitive."""
     if prim.FLOPS in marks:
         return _WEIGHT_OF_PRODUCT if prim.MATERIALIZES in marks else _WEIGHT_OF_SOLUTION
     if is_number or prim.FUSES in marks or prim.VIEW in marks:

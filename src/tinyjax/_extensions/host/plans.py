@@ -273,7 +273,7 @@ class Body:
         return True
 
     def _call(self, eqn: jx.JaxprEqn, call: prim.HostCall, place: jx.Var | None = None) -> None:
-        """Write the call of what NumPy does."""
+        """Write the call of NumPy's implementation."""
         if call.text is not None:
             operands = [self.read(x) for x in eqn.inputs]
             self._bind(eqn, pycode.Template(call.text, tuple(operands)))
@@ -516,7 +516,7 @@ def _keep_freed_memory() -> None:
 
 
 def _plan(jaxpr: jx.Jaxpr) -> _Plan:
-    """Decide how a program is evaluated: without what no result depends on, as XLA runs it."""
+    """Plan the evaluation of a program without dead code, as XLA runs it."""
     cost = cost_of(jaxpr)
     jaxpr, known = simplify.with_compositions(jaxpr), simplify.Known()
     if cost.calls:  # what no result depends on is not called
@@ -566,7 +566,7 @@ def _plan(jaxpr: jx.Jaxpr) -> _Plan:
 
 
 def _leaves_unread(eqns: Sequence[jx.JaxprEqn], reads: Sequence[Sequence[jx.Var]]) -> bool:
-    """Return whether some results of equations are not read, as ``last_reads`` says."""
+    """Return whether some results of equations are not read, by ``last_reads``."""
     for eqn, unread in zip(eqns, reads, strict=True):
         for var in eqn.out_binders:
             if var in unread:
@@ -575,7 +575,7 @@ def _leaves_unread(eqns: Sequence[jx.JaxprEqn], reads: Sequence[Sequence[jx.Var]
 
 
 def _pruned(jaxpr: jx.Jaxpr) -> jx.Jaxpr:
-    """Return a program without what no result depends on, also in functions with rules."""
+    """Return a program without dead code, also in functions with rules."""
     pruned = program_rules.dce(jaxpr)
     used = {x for eqn in pruned.eqns for x in eqn.inputs}.union(pruned.outs)
     eqns = [e if used.issuperset(e.out_binders) else _called(e) for e in pruned.eqns]

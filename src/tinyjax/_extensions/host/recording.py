@@ -20,7 +20,7 @@ from tinyjax.core.values.operands import raw_host
 
 
 class Replay(staging.StagingTrace):
-    """Records what evaluation would do: it looks into functions that have rules of their own."""
+    """A trace that records evaluation, and enters functions that have rules of their own."""
 
     __slots__ = ()
 
@@ -140,7 +140,7 @@ Step: TypeAlias = Callable[..., Sequence[Array]]
 
 
 class _Tangents(LinearTrace):
-    """Records what a rule does to tangents, to be done again."""
+    """A trace that records the operations of a rule on tangents, to be replayed."""
 
     __slots__ = ()
 
@@ -198,7 +198,7 @@ def _recorded(
     tangents: Iterable[Array],
     outs: Sequence[Array],
 ) -> tuple[jx.Jaxpr, list[bool], list[Array]]:
-    """Return what a call has recorded.
+    """Return the recording of a call.
 
     Args:
         recorder: has recorded it.
@@ -225,7 +225,7 @@ def _recorded(
 def _write_step(
     primitive: Primitive[Any], params: object, pairs: Sequence[tuple[Array, Array | None]]
 ) -> tuple[Step, plans.Body]:
-    """Write what a jvp rule does.
+    """Write the operations of a jvp rule.
 
     Args:
         primitive: what has the rule.

@@ -124,7 +124,7 @@ _PLAIN: Final = frozenset((bool, int, str, type(None)))
 
 
 class Programs:
-    """The programs of one function, by what tells its calls apart.
+    """The programs of one function, by the keys of its calls.
 
     Attributes:
         known: those that were made.
@@ -320,7 +320,7 @@ def _add(x: object, key: list[object], hosts: list[dtypes.HostArray], depth: int
 
 
 def refuse_to_replay() -> None:
-    """Say that evaluation computes otherwise than what is being recorded.
+    """Raise where a call is recorded, since evaluation computes otherwise than a recording.
 
     Raises:
         ConcretizationError: it is recorded to be replayed.
@@ -361,7 +361,7 @@ def is_evaluating() -> bool:
 
 
 def by_host(fun: prim.Kernel, args: Sequence[Array], aval: av.ShapedArray) -> Array | None:
-    """Evaluate by one function of NumPy arrays what is otherwise composed of primitives.
+    """Evaluate a composition of primitives by one function of NumPy arrays.
 
     Args:
         fun: takes the data of ``args``, and raises ``NotHereError`` for data that it is not for. It

@@ -30,12 +30,12 @@ Known: TypeAlias = dict[jx.Atom, Array]
 
 
 def value_of(x: jx.Atom, known: Known) -> Array | None:
-    """Return the data of what depends on no argument."""
+    """Return the data of a value that depends on no argument."""
     return x.value if isinstance(x, jx.Lit) else known.get(x)
 
 
 def host_call(eqn: jx.JaxprEqn) -> prim.HostCall | None:
-    """Return what NumPy does for an equation: nothing is known of one that is a program."""
+    """Return NumPy's implementation of an equation, or None for a program."""
     if eqn.primitive.rules.evaluate is not None:
         return None
     return eqn.primitive.host_call([x.aval for x in eqn.inputs], eqn.params)

@@ -30,7 +30,7 @@ P = TypeVar("P")
 
 
 class Steps(replay.Programs):
-    """The steps of one primitive, by what tells its calls apart.
+    """The steps of one primitive, by the keys of its calls.
 
     Attributes:
         repeatable: whether what its rules do may be done again without asking them.
@@ -66,7 +66,7 @@ on_replaced.append(steps_of.clear)
 
 
 class EagerLinearizeTrace(LinearizeTrace):
-    """The same where primals are evaluated: what was often done is repeated (``steps``)."""
+    """A linearization over concrete primals, which replays frequent steps (``steps``)."""
 
     __slots__ = ()
 

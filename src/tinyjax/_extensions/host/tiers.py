@@ -94,7 +94,7 @@ class _Workers:
             del job
 
     def end(self) -> None:
-        """Drop what has not been begun, and wait for the rest."""
+        """Drop the jobs that have not begun, and wait for the rest."""
         with self.lock:
             self.ending = True
             self.jobs.clear()

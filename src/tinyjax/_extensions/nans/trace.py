@@ -93,7 +93,7 @@ def _annotate(
 
 
 class LaneTrace(batching.BatchTrace):
-    """A ``BatchTrace`` that says where its examples are."""
+    """A ``BatchTrace`` that records the axes of its examples."""
 
     __slots__ = ()
 
@@ -133,7 +133,7 @@ class SourcedLinearTrace(LinearTrace):
 
 
 class SourcedJVPTrace(JVPTrace):
-    """A ``JVPTrace`` that says what belongs to tangents."""
+    """A ``JVPTrace`` that records which operations belong to tangents."""
 
     __slots__ = ()
 
@@ -163,7 +163,7 @@ def _grounds(value: Array) -> Iterator[Array]:
 
 
 def _relabel(recorder: staging.Recorder, start: int, primals: Sequence[Array]) -> None:
-    """Say of the equations recorded last that they serve tangents, but for what gives primals."""
+    """Mark the equations recorded last as serving tangents, unless they compute primals."""
     needed = {x.binder for x in primals if isinstance(x, staging.StagingTracer)}
     for i in range(len(recorder.eqns) - 1, start - 1, -1):
         eqn = recorder.eqns[i]
@@ -305,7 +305,7 @@ def _stepwise(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequ
 
 @contextmanager
 def _iterate(name: str, length: int | None) -> Iterator[program_rules.Run]:
-    """Evaluate a loop; what the context gives runs its programs, and counts the iterations.
+    """Evaluate a loop by a context's functions, and count the iterations.
 
     Args:
         name: what the loop is called.
@@ -362,7 +362,7 @@ def watch(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
 ) -> R:
-    """Call a transformed function, and look at what it returns.
+    """Call a transformed function, and check its results.
 
     Args:
         call: the transformed function.
@@ -559,7 +559,7 @@ def _birth(
 def _describe_operands(
     birth: origins.Birth, args: Sequence[Array], shape: tuple[int, ...], place: tuple[int, ...]
 ) -> None:
-    """Say what an operation was given where its first NaN is."""
+    """Describe the operands of an operation where its first NaN is."""
     texts: list[str] = []
     zero = False
     for x in args:
@@ -579,5 +579,5 @@ def _describe_operands(
 
 
 def backward_pass() -> AbstractContextManager[None]:
-    """Run what belongs to a backward pass."""
+    """Mark the operations of a block as a backward pass."""
     return tr.assigned(_backward, True)

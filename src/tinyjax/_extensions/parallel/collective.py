@@ -90,7 +90,7 @@ def _is_of_devices(axis_name: Hashable) -> bool:
 
 
 def _names(axis_name: AxisName | Sequence[AxisName]) -> tuple[Hashable, ...]:
-    """Return the axes meant: a tuple or list names several, of which the first varies slowest."""
+    """Return the given axes: a tuple or list names several, of which the first varies slowest."""
     return tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
 
 
@@ -138,7 +138,7 @@ def _def_unbound(
     alone: Write[P] | None = None,
     division: DivisionRule | None = None,
 ) -> None:
-    """Register evaluation, lowering, and what varies between devices.
+    """Register evaluation, lowering, and the variation between devices.
 
     Where no ``vmap`` has the name of the axis, the mesh of a ``shard_map`` may have it.
 
@@ -263,7 +263,7 @@ def _with_entry(entries: Entries, axis: int) -> Entries:
 
 
 def _reshaped(x: Array, shape: tuple[int, ...], entries: Entries) -> Array:
-    """Return an array in another shape that is divided as is said, which need not follow."""
+    """Return an array in another shape with an explicit division, which need not follow."""
     own = x.aval
     if not any(entries) or own.told is None:
         return sh.reshape(x, shape)
@@ -361,7 +361,7 @@ _def_extremum_jvp(pmin_p)
 
 
 def _cast(name: str, params: type[P], varies: VariesRule) -> prim.Primitive[P]:
-    """Declare a primitive that gives its operand, of which types say something else."""
+    """Declare a primitive that returns its operand with another type."""
     primitive = prim.Primitive(name, params)
     rules.def_identity(primitive)
     rules.def_linear(primitive, repeats=True)
@@ -389,7 +389,7 @@ def pvary(x: Array, axes: types.Axes) -> Array:
 
 @attrs.frozen(repr=False)
 class RecastParams(prim.Params):
-    """An axis, and what devices along it share of the operand and of the result.
+    """An axis, and the sharing of the operand and of the result along it.
 
     Attributes:
         axis_name: the axis.
@@ -452,7 +452,7 @@ rules.def_transposes(recast_p, _recast_transpose)
 
 
 def recast(x: Array, name: Hashable, to: str) -> Array:
-    """Return a value of which types say that devices along an axis share something else.
+    """Return a value whose type has another sharing along an axis.
 
     Args:
         x: the value.
@@ -490,7 +490,7 @@ def sharing(x: Array, axes: types.Axes) -> Array:
 
 
 def parts_along(x: Array, name: Hashable) -> Array:
-    """Return a value as each device's own, if it is a sum of which each has a part."""
+    """Return a value as each device's own, if it is a sum of the devices' parts."""
     return recast(x, name, "V") if types.Share("U", name) in types.across(x.aval) else x
 
 
@@ -512,7 +512,7 @@ rules.def_transposes(unvary_p, _shared)
 
 
 def unvary(x: Array, axes: types.Axes) -> Array:
-    """Return an array as one of which devices along these axes have the same; nobody checks it."""
+    """Return an array as equal on all devices along these axes, without a check."""
     for name in sorted(axes & types.across(x.aval), key=str):
         x = bind1(unvary_p, (x,), CollectiveParams(name))
     return x
@@ -524,7 +524,7 @@ def axes_of_devices(axis_name: AxisName | Sequence[AxisName]) -> types.Axes:
 
 
 def shared_axes(axis_name: AxisName | Sequence[AxisName]) -> list[Hashable]:
-    """Return those along which types say of sums of which devices have parts."""
+    """Return the axes along which types track partial sums."""
     shares = [
         (axis.name, isinstance(axis, types.DeviceAxis) and axis.shares)
         for axis in tr.enclosing_axes()
@@ -814,7 +814,7 @@ def axis_size(axis_name: AxisName | Sequence[AxisName]) -> int:
 
 @attrs.frozen(eq=False, repr=False)
 class GatherAxisParams(prim.Params):
-    """The name and size of the mapped axis, and where it stands in what holds all examples.
+    """The name and size of the mapped axis, and its position in the gathered array.
 
     The size is that of each group of the examples, if these are in groups.
     """

@@ -296,7 +296,7 @@ def _axes_of_pairs(pairs: Groups, mesh: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def communication_of(text: str, placement: Placement | None, memory: Any) -> Communication:
-    """Return what devices of a compiled program tell each other.
+    """Return the communication between the devices of a compiled program.
 
     Args:
         text: the program, as XLA prints it.

@@ -126,13 +126,13 @@ def _batch(
 
 
 def as_typed(sharding: Sharding, ndim: int) -> Sharding:
-    """Return the same sharding with an entry for each axis, if types tell how values lie."""
+    """Return the same sharding with an entry for each axis, if types record it."""
     typed = sharding.in_types(ndim) if sharding.is_explicit else None
     return typed if typed is not None and typed.memory_kind == sharding.memory_kind else sharding
 
 
 def check_inside(sharding: Sharding) -> None:
-    """Check that a value can lie so within a program that devices run along some axes of a mesh.
+    """Check that a value can have a sharding within a program along some axes of a mesh.
 
     Raises:
         ShardingError: it names such an axis, or is of another mesh.
@@ -182,7 +182,7 @@ def constrain(
 
 @attrs.frozen(eq=False, repr=False)
 class HideParams(prim.Params):
-    """The axes of the mesh of which the type does not tell."""
+    """The axes of the mesh that the type does not track."""
 
     names: tuple[str, ...]
 
@@ -222,7 +222,7 @@ def _hide_batch(
 
 
 def hide(x: Array, names: tuple[str, ...]) -> Array:
-    """Return an array whose type does not tell how it lies along some axes of the mesh."""
+    """Return an array whose type does not track its sharding along some axes of the mesh."""
     if hidden(x.aval, names) is x.aval:
         return x
     if x.aval.sharding.summed:  # XLA could take each device's part for the whole
@@ -231,12 +231,12 @@ def hide(x: Array, names: tuple[str, ...]) -> Array:
 
 
 def unsaid(x: Array) -> Array:
-    """Return an array whose type does not tell how it lies."""
+    """Return an array whose type does not track its sharding."""
     return hide(x, x.aval.sharding.axis_names) if x.aval.told is not None else x
 
 
 def lie_as(x: Array, aval: av.ShapedArray) -> Array:
-    """Return an array that lies as a type says."""
+    """Return an array with the sharding of a type."""
     if aval.told is None:
         return x
     own = x.aval
@@ -287,7 +287,7 @@ class PlacedCall:
 
 
 def placed_call(ins: Any, outs: Any) -> PlacedCall | None:
-    """Return where arguments and results lie; None where that is the first device, or not said."""
+    """Return the shardings of arguments and results; None for the first device, or without any."""
     first = (None, first_device(), on_first())
     said = [
         None if all(where in first for where in tree.leaves(places, is_place)) else places
@@ -410,7 +410,7 @@ P = ParamSpec("P")
 
 
 def get_abstract_mesh() -> AbstractMesh:
-    """Return the mesh in force, without its devices; one that is empty where there is none.
+    """Return the mesh in force, without its devices; the empty mesh where there is none.
 
     The types of traced values name it, since programs are traced without devices.
 
@@ -526,7 +526,7 @@ def explicit_axes(
     axes: str | Sequence[str] | None = None,
     in_sharding: Any = None,
 ) -> Callable[..., R] | Callable[[Callable[P, R]], Callable[..., R]]:
-    """Let types say how values lie within a function: axes of the mesh are ``Explicit`` there.
+    """Let types track shardings within a function: axes of the mesh are ``Explicit`` there.
 
     Args:
         f: takes arrays in any containers, positionally, and returns such. Without it, a decorator
@@ -595,7 +595,7 @@ def _types(mesh: Mesh, names: tuple[str, ...] | None, of: AxisType) -> list[Axis
 
 
 def _hidden(x: Any, names: tuple[str, ...] | None) -> Any:
-    """Return an array whose type does not tell how it lies along some axes of the mesh, or all."""
+    """Return an array whose type does not track its sharding along some or all axes of the mesh."""
     if not isinstance(x, Array):
         return x
     return unsaid(x) if names is None else hide(x, names)

@@ -56,7 +56,7 @@ def lifted(x: Array, axes: Axes) -> Array:
 
 
 def varied(x: jx.Atom, axes: Axes) -> jx.Atom:
-    """Write a result with the type that it must have: a number varies, and is shared, as wanted."""
+    """Emit a result with its required type: a number varies, or is shared, as required."""
     if isinstance(x, jx.Var) or axes <= types.across(x.aval):
         return x
     if axes in SHARING and x.value.host.any():

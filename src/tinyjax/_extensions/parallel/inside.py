@@ -67,7 +67,7 @@ def part_type(aval: ShapedArray, names: Sequence[str], told: Sequence[str] | Non
 
 
 def erased(jaxpr: jx.Jaxpr, on_host: bool = False) -> jx.Jaxpr:
-    """Return the same program with types that do not say what varies, and without casts.
+    """Return the same program with types that do not track variation, and without casts.
 
     Sums of which devices along other axes have parts are whole ones in it: XLA does not take parts
     within programs that devices run along some axes of a mesh.
@@ -192,7 +192,7 @@ class _VaryingRecorder(staging.Recorder):
     def _lifted(
         self, args: Sequence[Array], across: Sequence[Axes], targets: Sequence[Axes]
     ) -> Sequence[Array]:
-        """Let operands vary as wanted; nearly always they do, or are numbers."""
+        """Let operands vary as required; nearly always they do, or are numbers."""
         if all(map(eq, across, targets)):
             return args
         others = [x for x, own, axes in zip(args, across, targets, strict=True) if own != axes]
@@ -203,7 +203,7 @@ class _VaryingRecorder(staging.Recorder):
 
 
 def _beside(args: Sequence[Array], across: Sequence[Axes]) -> tuple[Sequence[Array], list[Axes]]:
-    """Return operands of which devices share some, and how they must vary, and be shared.
+    """Return operands that devices may share, and their required variation and sharing.
 
     What varies in one does so in all. What is no argument has no cotangent: it goes with all.
     """
@@ -435,7 +435,7 @@ class _AxisTrace(tr.Trace):
 
 @contextmanager
 def on_axes(mesh: AnyMesh, axes: Sequence[str], checks: bool, own: bool = False) -> Iterator[None]:
-    """Stage, within a block, what each device of a mesh runs; collectives may name its axes.
+    """Stage, within a block, the program of each device; collectives may name the mesh's axes.
 
     Args:
         mesh: the mesh.

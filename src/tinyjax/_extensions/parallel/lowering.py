@@ -32,7 +32,7 @@ from tinyjax.dtypes import is_complex, real_part
 
 
 def equation(b: Lowering, eqn: jx.JaxprEqn, values: Sequence[Value]) -> Sequence[Value]:
-    """Write an equation, and what types say of its results."""
+    """Lower an equation, with the shardings in the types of its results."""
     rules = eqn.primitive.rules
     at_once = True
     if any(map(_is_summed, eqn.out_binders)):
@@ -70,7 +70,7 @@ def _are_parts_kept(b: Lowering, eqn: jx.JaxprEqn, values: Sequence[Value]) -> b
 
 
 def whole(b: Lowering, x: Value, aval: ShapedArray) -> Value:
-    """Let devices add a sum of which each has a part, if its type says so."""
+    """Let devices add their parts of a sum, if its type requires it."""
     if aval.where is None or not aval.sharding.summed:
         return x
     return _with_typed_sharding(b, x, aval.sharding.settled, aval.ndim)
@@ -101,7 +101,7 @@ def mesh_name(module: Module, text: str) -> str:
 
 
 def channel(module: Module) -> str:
-    """Return what tells one collective of a module from the others."""
+    """Return the number that distinguishes one collective of a module from the others."""
     return f"#stablehlo.channel_handle<handle = {next(_declared(module).channels)}, type = 1>"
 
 
@@ -171,7 +171,7 @@ def _factor(number: int) -> str:
 
 
 def _with_typed_sharding(b: Lowering, x: Value, sharding: Sharding, ndim: int) -> Value:
-    """Write what a type says of where a value lies."""
+    """Emit the sharding in the type of a value."""
     text = sharding.constraint_text(ndim, mesh_name(b.module, sharding.mesh_text or ""))
     return b.op("sdy.sharding_constraint", x, sharding=f"#sdy.sharding{text}")
 
@@ -211,7 +211,7 @@ def from_branches(
 
 
 def parts_of_whole(b: Lowering, x: Value, aval: ShapedArray) -> Value:
-    """Make of a value a sum of which each device has a part, if its type is to say so."""
+    """Turn a value into a sum of the devices' parts, if its type requires it."""
     if aval.where is None or not aval.sharding.summed:
         return x
     if is_complex(aval.dtype):  # XLA would end the process
@@ -224,7 +224,7 @@ def parts_of_whole(b: Lowering, x: Value, aval: ShapedArray) -> Value:
 
 
 def _lying(b: Lowering, at_once: bool, x: Value, var: jx.Var) -> Value:
-    """Write what a variable's type says of where its value lies, if it does."""
+    """Emit the sharding in a variable's type, if it has one."""
     aval, told = var.aval, var.aval.told
     if told is None or told.mesh_text is None or told.in_types(aval.ndim) is None:
         return x
@@ -275,7 +275,7 @@ def _attributes(texts: Sequence[str]) -> str:
 
 
 def sharding_text(module: Module, sharding: Sharding | None, ndim: int) -> str | None:
-    """Return how an array of so many axes lies as Shardy writes it; None where it says nothing."""
+    """Return the sharding of an array of this rank in Shardy's syntax, or None."""
     mesh = sharding.mesh_text if sharding is not None else None
     if sharding is None or mesh is None:
         return None
@@ -317,7 +317,7 @@ class PartialDotParams(DotParams):
 
 
 def of_sum(params: Any, avals: Sequence[ShapedArray]) -> Any:
-    """Return parameters of a sum or of a product, by which it keeps parts, where that is wanted.
+    """Return parameters of a sum or of a product that keep its parts, where required.
 
     Args:
         params: its parameters.

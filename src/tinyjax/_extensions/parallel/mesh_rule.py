@@ -41,7 +41,7 @@ def union(axes: Iterable[parallel_types.Axes]) -> parallel_types.Axes:
 
 
 def _without_reduced(axes: parallel_types.Axes) -> parallel_types.Axes:
-    """Drop what is said of values that all devices have where other ones vary."""
+    """Drop "reduced" marks on axes along which other values vary."""
     summed = [x for x in axes if isinstance(x, parallel_types.Share) and x.letter == "U"]
     for share in summed:
         if share.name in axes or share.transposed() in axes:
@@ -225,7 +225,7 @@ def together(*places: int) -> Callable[[Any, Avals, Avals], list[Sums]]:
 
 
 def factors(*places: int) -> SumsRule:
-    """Make the rule of products: a factor may be a sum, if others say that their cotangents are.
+    """Return the rule of products: a factor may be a partial sum, if the others are reduced.
 
     Args:
         places: the operands in each of which it is linear.
@@ -400,7 +400,7 @@ def _split(
     shape: Sequence[int],
     divided: list[Names],
 ) -> list[str]:
-    """Divide the axes that one was split into, and return over what none of them can be."""
+    """Divide the axes that one was split into, and return the names that divide none of them."""
     for out in outs:
         taken: Names = ()
         while names and shape[out] % x.sharding.size_of((*taken, names[0])) == 0:
@@ -532,7 +532,7 @@ def _all_undivided(_params: Any, avals: Avals, outs: Avals) -> list[Entries]:
 
 
 def _divided(rule: MeshRule, primitive: Primitive[P], avals: Avals, params: P) -> list[ShapedArray]:
-    """Return the types of results, where the types of some operands say how they lie."""
+    """Return the types of results, where the types of some operands have shardings."""
     plain = [aval.plain for aval in avals]
     outs = primitive.rules.abstract_eval(plain, params)
     told = [aval.told for aval in avals if aval.told is not None]

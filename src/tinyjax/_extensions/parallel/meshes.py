@@ -32,7 +32,7 @@ from tinyjax.errors import ShardingError, shortened
 
 
 class AxisType(Enum):
-    """Who says how values lie along an axis of a mesh.
+    """The way in which the sharding along an axis of a mesh is determined.
 
     Along ``Auto`` XLA chooses what programs do not say. Along ``Explicit`` the types of values say
     it, and so each operation says how its result lies, or raises an error. Within ``shard_map``
@@ -144,7 +144,7 @@ class _Grid:
 
     @property
     def explicit_axes(self) -> tuple[str, ...]:
-        """The axes along which the types of values say how they lie."""
+        """The axes along which the types of values track their shardings."""
         return self._axes_of(AxisType.Explicit)
 
     @property
@@ -154,7 +154,7 @@ class _Grid:
 
     @property
     def manual_axes(self) -> tuple[str, ...]:
-        """The axes along which a program says what each device does."""
+        """The axes along which programs are per device."""
         return self._axes_of(AxisType.Manual)
 
     def _axes_of(self, kind: AxisType) -> tuple[str, ...]:
@@ -380,7 +380,7 @@ class Mesh(_Grid, ContextDecorator):
 @records.leaf
 @attrs.frozen(init=False)
 class AbstractMesh(_Grid):
-    """The grid of a mesh without its devices, of which there need not be so many.
+    """The grid of a mesh without its devices, as many of which need not exist.
 
     Programs can be lowered and compiled for such a mesh, but not run: ``compile()`` tells what they
     would take.
@@ -520,7 +520,7 @@ _for_good: Final[list[AbstractContextManager[object]]] = []
 
 
 def get_mesh() -> Mesh:
-    """Return the mesh that ``set_mesh`` has put in force; one that is empty where there is none.
+    """Return the mesh that ``set_mesh`` has put in force; the empty mesh where there is none.
 
     Example:
         >>> import tinyjax

@@ -89,7 +89,7 @@ class NamedSharding(Sharding):
             )
 
     def _check_sums(self) -> None:
-        """Check that axes along which devices have parts of a sum are such that types tell of."""
+        """Check that types track the axes along which devices have parts of a sum."""
         told = self.mesh.explicit_axes
         for name in sorted(self.spec.unreduced | self.spec.reduced):
             if name not in told:

@@ -658,7 +658,7 @@ class Sharding(devices.Place):
         return None
 
     def typed(self, aval: ShapedArray) -> ShapedArray:
-        """Return the type of values of a type that lie so.
+        """Return a type with this sharding.
 
         Example:
             >>> import tinyjax

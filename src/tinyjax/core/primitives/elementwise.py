@@ -537,7 +537,7 @@ sqrt: Elementwise = declared(
 
 @lru_cache(maxsize=64)
 def _one(dtype: DType) -> HostArray:
-    """One as an array without axes, with which NumPy computes in half of the time."""
+    """Return one as an array without axes, with which NumPy computes in half of the time."""
     return np.ones((), dtype)
 
 

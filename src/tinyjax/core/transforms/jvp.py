@@ -273,7 +273,7 @@ def fill_zeros(
     present: Sequence[bool],
     required: Sequence[bool],
 ) -> tuple[tuple[Atom, ...], tuple[bool, ...]]:
-    """Put zeros among the tangents of a program's results, where they are wanted and not there.
+    """Put zeros in place of missing tangents of a program's results, where they are required.
 
     Args:
         avals: the types of the results.

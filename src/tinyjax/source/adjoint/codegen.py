@@ -105,7 +105,7 @@ def _returned(program: ir.IR) -> list[tuple[ir.Atom, ...]]:
 
 
 def _cotangents(adjoint: differentiate.Adjoint, fun: FunctionType, values: tuple[Any, ...]) -> str:
-    """Return the type of what the pullback returns."""
+    """Return the type of the pullback's result."""
     returned = _returned(adjoint.pullback)
     if len(returned) != 1:
         return names.ANY
@@ -124,7 +124,7 @@ def _cotangent(atom: ir.Atom, argument: Any) -> str:
 
 
 def _stack_type(forward: names.Annotations) -> str:
-    """Return the type of what a program without branches keeps."""
+    """Return the type of the residuals of a program without branches."""
     if len(forward.ir.blocks) > 1:
         return names.ANY
     calls = {s.variable: s.call for s in forward.ir.blocks[0].statements}

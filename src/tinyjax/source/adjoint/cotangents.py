@@ -40,7 +40,7 @@ def number(ct: Any) -> Any:
 
 
 def reduce_to(ct: Any, like: Any) -> Any:
-    """Undo broadcasting: sum a cotangent over what an operand was repeated along."""
+    """Undo broadcasting: sum a cotangent over the axes along which an operand was repeated."""
     if type(ct) is float and type(like) is float:
         return ct
     if isinstance(like, int):

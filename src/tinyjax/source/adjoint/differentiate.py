@@ -186,7 +186,7 @@ class Cotangents:
         return ZERO if self.activity.kind(v) is Kind.FLOAT else ir.NONE
 
     def give_rest(self, target: ir.Variable, atom: ir.Atom, definite: bool = False) -> None:
-        """Add to the cotangent of a variable what is not in shadows."""
+        """Add to a variable's cotangent the part that is not in shadows."""
         Cotangents(self.activity, self.writer, self.found).give(target, atom, definite)
 
     def give(
@@ -397,7 +397,7 @@ class ReverseBlock:
         return shadow
 
     def written(self, statement: ir.Statement, ct: Cotangent) -> None:
-        """Take back what a statement wrote to an array, and the cotangent of what it wrote."""
+        """Undo a statement's write to an array, and return the cotangent of the written value."""
         array, index, value = statement.call.args
         places = self.local(array), self.local(index)
         before = self.local(statement.variable)
@@ -449,7 +449,7 @@ class ReverseBlock:
         self.distribute(parts, [(1, index)])
 
     def withdrawn(self, statement: ir.Statement, ct: Cotangent) -> Cotangent:
-        """Return the cotangent of a result, with what is in the shadows of its arrays."""
+        """Return the cotangent of a result, including the shadows of its arrays."""
         operands = [self.local(x) for x in statement.call.args if isinstance(x, ir.Variable)]
         y, name = self.local(statement.variable), cotangent_name(statement.variable)
         parts = (ir.function(shadows.withdraw), (ct.atom, y, *operands))

@@ -24,7 +24,7 @@ from tinyjax.source.ir import runtime
 
 
 def method_function(method: Any) -> Any:
-    """Return the function that does what a method of an object does."""
+    """Return the function that is equivalent to an object's method."""
     owner, name = method.__self__, method.__name__
     if isinstance(method, MethodType):
         written = isinstance(owner, tuple) or (isinstance(owner, type) and issubclass(owner, tuple))
@@ -190,7 +190,7 @@ def _as_arrays(x: Any, annotation: str) -> Any:
 
 @functools.cache
 def taking_lists(fun: Any) -> TakingLists:
-    """Return the function of tinyjax that does what one of NumPy does, called as that is."""
+    """Return tinyjax's counterpart of a function of NumPy, with NumPy's calling convention."""
     replacement = counterpart(fun)
     assert replacement is not None, "it is asked for where there is one"
     if isinstance(fun, np.ufunc):

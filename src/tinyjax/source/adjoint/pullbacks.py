@@ -280,7 +280,7 @@ def _library_adjoint(ct: Any, pair: Any, fun: Any, *args: Any, **kwargs: Any) ->
 
 @attrs.frozen(eq=False)
 class Pullback:
-    """The pullback of a Python function: a generated function and what the forward half kept."""
+    """The pullback of a Python function: a generated function and the residuals."""
 
     run: Callable[[Any, Any], tuple[Any, ...]]
     stack: Any
@@ -302,17 +302,17 @@ def pull(fun: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
 
 
 def of_pull(back: Any) -> Any:
-    """Return the pullback of a call of ``pull``, which has one argument more than what it runs."""
+    """Return the pullback of a call of ``pull``, which has one argument more than its callee."""
     return lambda ct: (None, *back(ct)[1:])
 
 
 def pull_back(back: Any, ct: Any, count: int, *values: Any, **kwargs: Any) -> Any:
-    """Apply a pullback, or a rule to what the call was of, unless the cotangent is zero."""
+    """Apply a pullback, or the rule of a call, unless the cotangent is zero."""
     return (None,) * count if ct is None else back(ct, *values, **kwargs)
 
 
 def undo(back: Any, ct: Any, count: int) -> Any:
-    """Apply a pullback, even to zero: it takes back what its function wrote to arrays."""
+    """Apply a pullback, even to zero: it undoes its function's writes to arrays."""
     return back(ct)
 
 

@@ -189,7 +189,7 @@ class Ranks:
 
 
 def _of_method(method: int, call: ir.Call) -> int:
-    """Return the rank of what a method gives."""
+    """Return the rank of a method's result."""
     if call.args or call.keywords or method < _LIKE:
         return UNKNOWN
     return method - _LIKE if method < _REDUCING else 0

@@ -132,7 +132,7 @@ def is_one_of(x: Any, others: tuple[Any, ...]) -> bool:
 
 
 def captured_names(fun: Any) -> tuple[str, ...]:
-    """Return the names of what a function closes over."""
+    """Return the names of a function's closed-over variables."""
     names: tuple[str, ...] = fun.__code__.co_freevars
     return names
 
@@ -183,7 +183,7 @@ def deposit(x: Any, ct: Any) -> Any:
 
 
 def withdraw(ct: Any, y: Any, *operands: Any) -> Any:
-    """Return the cotangent of a result, with what is in the shadows of its arrays.
+    """Return the cotangent of a result, including the shadows of its arrays.
 
     Arrays that are views of operands share their shadows, where it stays.
     """
@@ -229,14 +229,14 @@ def conjugated(ct: Any) -> Any:
 
 
 def swept(back: Any, ct: Any, values: Any) -> Any:
-    """Apply a pullback in a pass of its own; give the cotangents of what it was made for."""
+    """Apply a pullback in a pass of its own, and return its cotangents."""
     with Pass():
         parts = back(ct)
         return gathered(parts, values) if has_any() else parts
 
 
 def gathered(parts: Any, values: Any) -> Any:
-    """Return the cotangents of values, with what is in the shadows of their arrays."""
+    """Return the cotangents of values, including the shadows of their arrays."""
     return [withdraw(parts[i], values[i]) for i in range(len(values))]
 
 

@@ -193,7 +193,7 @@ def as_items(value: Any) -> Any:
 
 
 def within(fun: Any, value: Any) -> Any:
-    """Apply a function to what a container holds."""
+    """Apply a function to the contents of a container."""
     if isinstance(value, dict):
         return {key: fun(value[key]) for key in value}
     if isinstance(value, list):

@@ -119,7 +119,7 @@ def propagate(
     of_call: Callable[[Call, list[T]], T],
     join: Callable[[T, T], T],
 ) -> dict[Variable, T]:
-    """Find what is known of all variables, from what is known of those of the first block.
+    """Propagate the facts about the first block's variables to all variables.
 
     Args:
         ir: the program.

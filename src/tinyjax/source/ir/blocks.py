@@ -149,7 +149,7 @@ class BlocksBuilder(ir.StatementWriter):
         )
 
     def refuse(self, node: ast.AST, name: str) -> NoReturn:
-        """Refuse a construct, of which the name is given if it has no words of its own."""
+        """Refuse a construct, by its own words or its name."""
         unknown = name, "write it in another way"
         self.fail(*syntax.UNSUPPORTED.get(type(node), unknown), node)
 

@@ -45,7 +45,7 @@ _origins: dict[str, Origin | None] = {}
 def run_text(
     name: str, text: str, namespace: dict[str, Any], origin: Origin | None = None
 ) -> dict[str, Any]:
-    """Run a text, and keep it where tracebacks and the front end find it; give what it defines."""
+    """Run a text, register it for tracebacks and the front end, and return its definitions."""
     _origins[frames.run_text("source", name, text, namespace)] = origin
     return namespace
 

@@ -25,7 +25,7 @@ from tinyjax.source.ir import blocks, find, program as ir, runtime, syntax
 
 
 def lookup(fun: FunctionType, name: str) -> Any:
-    """Return a global variable or a built-in, or that there is none."""
+    """Return a global variable or a built-in, or a mark that there is neither."""
     try:
         return runtime.global_value(fun, name)
     except NameError:
@@ -179,9 +179,10 @@ class Functions(blocks.BlocksBuilder):
         self.fail("this nested function", "define it in the module", node)
 
     def check_captured(self, name: str, node: find.FunctionNode) -> None:
-        """Python looks up what a function closes over when it is called; here it is taken at once.
+        """Refuse closed-over variables that are assigned again.
 
-        The two differ where the variable is assigned again, and that is refused.
+        Python looks up closed-over variables when a function is called; here their values are taken
+        at once. The two differ where the variable is assigned again.
         """
         if self.name_of(name) in self.iterated:
             self.fail(
@@ -223,7 +224,7 @@ class Functions(blocks.BlocksBuilder):
     # Functions that are inlined where they are called
 
     def find_shared(self, code: CodeType) -> None:
-        """Find out what of a function's own must be known where its nested functions are called."""
+        """Determine a function's own names that must be known where nested functions are called."""
         variables, functions = shared_names(code, lambda name: self.name_of(name) in self.shared)
         self.shared.update(self.name_of(name) for name in variables | functions)
 

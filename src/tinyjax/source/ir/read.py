@@ -173,7 +173,7 @@ class Builder(expressions.Expressions):
         return (variable := self.name_of(name)) in self.locals or "." in variable
 
     def imported(self, node: ast.Import | ast.ImportFrom) -> None:
-        """Import what a function imports, once for all when it is read."""
+        """Execute an import of a function, once when it is read."""
         for alias in node.names:
             name = alias.asname or alias.name.partition(".")[0]
             if isinstance(node, ast.Import):
@@ -302,7 +302,7 @@ class Builder(expressions.Expressions):
         self.leave(ir.returning(ir.NONE))
 
     def clean_up(self, outside: int) -> None:
-        """Write what a jump out of ``with`` and ``try`` statements does on its way."""
+        """Write the clean-up of a jump out of ``with`` and ``try`` statements."""
         pending = self.scope.cleanups
         for i in range(len(pending) - 1, outside - 1, -1):
             self.scope.cleanups = pending[:i]

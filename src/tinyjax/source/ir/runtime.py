@@ -208,7 +208,7 @@ def optional_names(code: CodeType, count: int) -> tuple[str, ...]:
 
 
 def exchange(array: Any, index: Any, value: Any) -> Any:
-    """``array[index] = value``; give a copy of what was there.
+    """Assign ``array[index] = value``, and return a copy of the old value.
 
     Raises:
         SourceError: it is no array.
@@ -254,7 +254,7 @@ def increased(array: Any, index: Any, value: Any) -> Any:
 
 
 def accumulate_at(array: Any, index: Any, value: Any) -> Any:
-    """``np.add.at(array, index, value)``; give a copy of what was there."""
+    """Apply ``np.add.at(array, index, value)``, and return a copy of the old value."""
     before = array[index]
     if isinstance(before, np.ndarray) and before.base is not None:
         before = before.copy()
@@ -293,7 +293,7 @@ class Writes(threading.local):
     is_cautious: bool = False
 
     def undo(self, count: int = 0) -> None:
-        """Give all arrays what was there before, but for so many writes."""
+        """Restore the old values of all arrays, except for the first writes."""
         while self.log and len(self.log) > count:
             array, index, before = self.log.pop()
             array[index] = before
@@ -303,7 +303,7 @@ writes: Final = Writes()
 
 
 class InPlaceError(Exception):
-    """An array is about to be changed by a function of which that was not expected."""
+    """A function is about to change an array unexpectedly."""
 
 
 def _assigned_to(value: Any) -> str:
@@ -327,7 +327,7 @@ def _assigned_to(value: Any) -> str:
 
 
 def updated(operation: Callable[[Any, Any], Any], value: Any, by: Any) -> Any:
-    """``value += by`` and its kin.
+    """Return ``value += by`` and the like.
 
     Raises:
         SourceError: it would change a list or an object in place.
@@ -339,7 +339,7 @@ def updated(operation: Callable[[Any, Any], Any], value: Any, by: Any) -> Any:
 
 
 def augmented(operation: Callable[[Any, Any], Any], value: Any, by: Any) -> Any:
-    """``value += by`` and its kin, of an array that is changed in place or of anything else."""
+    """Return ``value += by`` and the like, for an array changed in place or another value."""
     if isinstance(value, np.ndarray):
         exchange(value, ..., fitting(operation(value, by), value))
         return value
@@ -393,7 +393,7 @@ def formatted(value: Any, conversion: int, spec: str) -> str:
 
 
 def text(*parts: str) -> str:
-    """Return an f-string's parts put together."""
+    """Return the joined parts of an f-string."""
     return "".join(parts)
 
 

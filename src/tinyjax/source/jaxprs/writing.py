@@ -170,7 +170,7 @@ class ModuleWriter:
         return pycode.Assign(name, pycode.call("array", kind, Literal(block)))
 
     def kind(self, aval: av.ShapedArray) -> Expression:
-        """Return a type: its text, and where values lie if it says so."""
+        """Return a type: its text, with its sharding if it has one."""
         if aval.told is None:
             return Literal(f'"{_type(aval)}"')
         self.imports.add((_RUNTIME, "lying"))
@@ -360,7 +360,7 @@ class Parameter:
         return pycode.Call(self.imported(make, value), (), keywords)
 
     def imported(self, named: Any, value: Any) -> Name:
-        """Return the name of a class or a function of a module, or of what is given."""
+        """Return the name of a class or a function of a module, or of a given object."""
         home, name = None, ""
         if isinstance(named, (type, FunctionType)):
             home, name = place_of(named)
@@ -394,7 +394,7 @@ def _printed(*statements: Statement) -> pycode.Lines:
 
 
 def _number(element: np.generic) -> str:
-    """Return a number, exactly: its value, or its bits where the value does not tell them."""
+    """Return a number exactly: its value, or its bits where the value is ambiguous."""
     value: Any = complex(element) if dtypes.kind(element.dtype) == "c" else element.item()
     if not isinstance(value, (bool, int, float, complex)):
         value = float(value)

@@ -60,7 +60,7 @@ class StagedArray(staging_values.Changing):
 
     @classmethod
     def of(cls, value: Any) -> StagedArray:
-        """Return a new one, with what another array holds."""
+        """Return a new one, with the contents of another array."""
         content = jnp.asarray(value)
         buffer = session.Buffer(content)
         session.this_session().buffers.append(buffer)
@@ -425,7 +425,7 @@ def _without_lists(index: Any) -> Any:
 
 
 def at_now(value: Any) -> Any:
-    """Return a value with what its arrays hold now."""
+    """Return a value with the current contents of its arrays."""
     if isinstance(value, _VIEWED):
         return value.value
     if type(value) in (tuple, list):

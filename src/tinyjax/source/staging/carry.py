@@ -117,7 +117,7 @@ class Carry:
         return attrs.evolve(self, values=values)
 
     def parts(self) -> dict[CarriedPart, Any]:
-        """Return the parts of what is carried, by the place of each."""
+        """Return the parts of the carry, by the place of each."""
         return {(i, j): x for i, v in enumerate(self.values) for j, x in enumerate(v.parts)}
 
     def varies(self, place: CarriedPart) -> bool:
@@ -211,7 +211,7 @@ class Carry:
         return [*carry, *[_converted(buffer.content, x.aval) for buffer, x in pairs]]
 
     def _swap(self, swaps: dict[Buffer, StagedArray], after: Carry) -> None:
-        """Let arrays hold what those hold that take their places.
+        """Exchange the contents of arrays that take each other's places.
 
         Raises:
             RestructuredError: they do not change places among each other, or are seen elsewhere.
@@ -247,7 +247,7 @@ class Carry:
     def match(
         self, iteration: Callable[..., list[Array]], rows: Sequence[av.ShapedArray] = ()
     ) -> tuple[list[Array], staging.Staged]:
-        """Stage an iteration so that what is carried keeps its types.
+        """Stage an iteration until the carry keeps its types.
 
         Args:
             iteration: takes the arrays that are carried and one slice for each row; returns the

@@ -100,7 +100,7 @@ class Value:
     whole: Any = _COMPUTED
 
     def filled(self, arrays: Sequence[Array]) -> Any:
-        """Return the value, with what was computed."""
+        """Return the value with the computed parts."""
         if self.whole is not _COMPUTED:
             return self.whole
         parts = [arrays[part.index] if isinstance(part, Slot) else part for part in self.parts]
@@ -131,7 +131,7 @@ class Piece:
         return self.exit_part.index if isinstance(self.exit_part, Slot) else None
 
     def outcome(self, arrays: Sequence[Array]) -> Outcome:
-        """Return the outcome, with the values of what was staged."""
+        """Return the outcome, with the values that were staged."""
         arrivals = {k: tuple([v.filled(arrays) for v in vs]) for k, vs in self.values.items()}
         place = self.exit_slot
         return Outcome(arrivals, None if place is None else arrays[place])
@@ -215,7 +215,7 @@ def stage_piece(
     fun: Callable[..., Any] | None,
     avals: Sequence[av.ShapedArray] = (),
 ) -> Piece:
-    """Stage a piece of a program: a function of arrays of some types, and of what it closes over.
+    """Stage a piece of a program: a function of arrays of some types, and of closed-over values.
 
     Args:
         run: runs the piece.
@@ -244,7 +244,7 @@ class Choice:
 
 
 def choose(pred: Array, first: Piece, second: Piece, places: Places, line: int) -> Outcome:
-    """Return the outcome of one of two pieces, as a traced condition says.
+    """Return the outcome of one of two pieces, selected by a traced condition.
 
     Args:
         pred: a bool.
@@ -304,7 +304,7 @@ def _pass(part: Any, piece: Piece, is_first: bool, choices: list[Choice]) -> Any
 def _join(
     key: int, first: Piece, second: Piece, choices: list[Choice], places: Places, line: int
 ) -> list[Value]:
-    """Return the values for a block that both pieces come to."""
+    """Return the values for a block that both pieces reach."""
     values = []
     for position, (x, y) in enumerate(zip(first.values[key], second.values[key], strict=True)):
         name = places.name_of(key, position)
@@ -375,7 +375,7 @@ def _take(pred: Array, first: Piece, second: Piece, choices: Sequence[Choice]) -
 
 
 def _select(pred: Array, choice: Choice) -> Array:
-    """Return a part of which both pieces know the value."""
+    """Return a selection between two known parts."""
     parts = [staging_values.as_array(x) for x in (choice.first, choice.second)]
     values = convert_all(parts, [choice.aval] * 2)
     shape = choice.aval.shape

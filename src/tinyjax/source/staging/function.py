@@ -213,7 +213,7 @@ def _passes_on(fun: Any) -> bool:
 def _call_known(
     iterations: staging_values.Iterations, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """Call a function of what is known in each iteration of a loop.
+    """Call a function of values that are known in each iteration of a loop.
 
     Returns:
         What it gives, if that is known too; and else the arguments as traced values.
@@ -255,7 +255,7 @@ def _is_conditional() -> bool:
 
 
 def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call what is no function of the user's, which may be an object of a class of the user's."""
+    """Call an object that is no function of the user's, perhaps an instance of a user's class."""
     if not arrays.passes(fun, args) and not _is_users(fun):
         args, kwargs = arrays.at_now(args), arrays.at_now(kwargs)
     method = getattr(type(fun), "__call__", None)  # noqa: B004 - the class's own
@@ -284,7 +284,7 @@ def _is_users(fun: Any) -> bool:
 def _without_known(
     args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arguments with arrays in place of what is known in each iteration of a loop."""
+    """Return arguments with arrays in place of values known in each iteration of a loop."""
     iterations = staging_values.current_iterations.get()
     if iterations is None or not staging_values.holds_known((args, kwargs)):
         return args, kwargs

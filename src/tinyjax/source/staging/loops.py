@@ -48,7 +48,7 @@ class WritingError(Exception):
 
 @attrs.frozen(eq=False)
 class LoopRun:
-    """A loop that a run has come to: made in Python, or as a loop of the program.
+    """A loop that a run has reached: run in Python, or staged as a loop of the program.
 
     Attributes:
         run: the run that comes to it.
@@ -131,7 +131,7 @@ class LoopRun:
         return self._after(carry.arrival(outs[:m]), test, exits.outcome(outs[m:]))
 
     def _cheap_test(self, carry: Carry) -> Test | None:
-        """Return the loop's condition, if it may be computed by itself."""
+        """Return the loop's condition, if it may be computed separately."""
         test = self.loop.test
         if test is None:
             return None
@@ -250,7 +250,7 @@ class LoopRun:
         return self._in_python(arrival)
 
     def _in_python(self, arrival: Arrival) -> Outcome:
-        """Make the iterations one by one, until one does not say whether there is another."""
+        """Run the iterations in Python, until it is unknown whether there is another."""
         run, header = self.run, self.header
         count = len(run.graph.blocks[header].arguments)
         static = self.items is not None and not isinstance(self.items, operators.Items)
@@ -389,7 +389,7 @@ def _cost(eqns: Sequence[jx.JaxprEqn]) -> int:
 
 
 class AgainError(Exception):
-    """An iteration is staged again, with what is known now of what it carries."""
+    """An iteration must be staged again, with what is known by now about its carry."""
 
 
 class Rolled:
@@ -479,7 +479,7 @@ class Rolled:
         return rows.at(iterations.index)
 
     def _decide(self) -> None:
-        """See that what was taken for constant or known is so.
+        """Verify the parts that were assumed to be constant or known.
 
         Raises:
             AgainError: it is not, but something else that is known now.

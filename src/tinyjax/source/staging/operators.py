@@ -143,7 +143,7 @@ def _measured(options: Any, value: Any) -> Any:
 
 
 def _chosen(better: Array, value: Any, best: Any) -> Any:
-    """Return one of two values, of which the parts are chosen where they are tuples."""
+    """Return one of two values, whose parts are selected where they are tuples."""
     if isinstance(value, (tuple, list)) and type(value) is type(best) and len(value) == len(best):
         return type(value)([_chosen(better, x, y) for x, y in zip(value, best, strict=True)])
     return jnp.where(better, staging_values.as_array(value), staging_values.as_array(best))
@@ -496,7 +496,7 @@ def check(failed: Any, error: Exception) -> None:
 
 
 def changed(operation: Binary, value: Any, by: Any) -> Any:
-    """``value += by`` and its kin."""
+    """Return ``value += by`` and the like."""
     runtime.check_in_place(operation, value)
     session = this_session()
     if isinstance(value, Array) and value.shape:

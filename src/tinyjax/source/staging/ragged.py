@@ -23,7 +23,7 @@ from tinyjax.source.staging import session, values as staging_values
 
 @attrs.frozen(eq=False)
 class Ragged(staging_values.Changing):
-    """An array of which only the first elements along some axes are there.
+    """An array of which only the first elements along some axes are valid.
 
     Attributes:
         whole: all elements, of which the others have any value.
@@ -53,7 +53,7 @@ def _along(mask: Array, axis: int, ndim: int) -> Array:
 
 
 def made(whole: Array, masks: Sequence[Array | None]) -> Any:
-    """Return an array with these masks, which is one as others are if there are none."""
+    """Return an array with these masks, which is an ordinary one if there are none."""
     return Ragged(whole, tuple(masks)) if any(mask is not None for mask in masks) else whole
 
 
@@ -212,7 +212,7 @@ _REDUCED: Final[dict[Any, Callable[..., Any]]] = {
 
 
 def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Make a call of arrays of which some are ragged."""
+    """Call a function of arrays, some of which are ragged."""
     first = args[0]
     if fun is getattr and isinstance(first, Ragged):
         return _attribute(first, args[1])

@@ -91,21 +91,21 @@ class Run:
         return tuple([self.read(atom) for atom in atoms])
 
     def enter(self, block: int, arrival: Arrival) -> None:
-        """Give the parameters of a block their values, and what else the arrival brings along."""
+        """Assign the parameters of a block, and apply the other changes of an arrival."""
         self.env.update(zip(self.graph.live_in[block], arrival, strict=False))
 
     def complete(self, block: int, arrival: Arrival) -> Arrival:
-        """Bring along what is used from a block on, so that it can be run from somewhere else."""
+        """Add the variables used from a block on, so that it can be run from somewhere else."""
         return (*arrival, *self.arrival(self.graph.live_in[block][len(arrival) :]))
 
     def aside(self) -> Run:
-        """Return a run of the same function that goes on from here by itself."""
+        """Return an independent run of the same function that goes on from here."""
         run = Run(self.session, self.ir, self.graph, self.made)
         run.env = {**self.env}
         return run
 
     def forget(self, blocks: Iterable[int]) -> None:
-        """Drop what blocks have computed in an iteration that is abandoned."""
+        """Drop the values that blocks have computed in an abandoned iteration."""
         for index in blocks:
             for variable in self.graph.blocks[index].defined:
                 self.env.pop(variable, None)
@@ -192,7 +192,7 @@ class Run:
     def run_block(
         self, index: int, arrival: Arrival, stops: frozenset[int], iteration_of: int | None
     ) -> Outcome:
-        """Run a block, and what depends on its condition if that is traced."""
+        """Run a block, and the code that depends on its condition if that is traced."""
         self.enter(index, arrival)
         self.run_statements(index)
         first, *others = self.graph.blocks[index].exits
@@ -247,7 +247,7 @@ class Run:
         return self.part(lambda: self.aside().execute(index, arrival, stops))
 
     def part(self, go_on: Callable[[], Outcome]) -> Piece:
-        """Stage what may end with an exception."""
+        """Stage a part that may end with an exception."""
         raised: list[RaisedError] = []
 
         def attempt() -> Outcome:

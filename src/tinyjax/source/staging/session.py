@@ -142,12 +142,12 @@ class Aliases:
         return self.outer_roots(value) or Roots((id(value),))
 
     def follow(self, array: Array, roots: Iterable[int]) -> None:
-        """Write down that an array may share the data of others."""
+        """Record that an array may share the data of others."""
         if array.shape and (shared := frozenset(roots)):
             self.views[id(array)] = (array, self.outer_roots(array) | shared)
 
     def after(self, function: Any, args: Sequence[Any], result: Any) -> Any:
-        """Write down what a call gives; a copy is another array even if it is equal."""
+        """Record the aliasing of a call's result; a copy is another array even if it is equal."""
         if isinstance(result, Array):
             return self._record(function, args, result) if result.shape else result
         name = _name_of(function, args)
@@ -267,7 +267,7 @@ class Session:
         return {b: b.content for b, content in before.items() if b.content is not content}
 
     def conditional(self, run: Callable[P, T]) -> Callable[P, T]:
-        """Return a function of which what it does may not be done in the end, or more than once."""
+        """Return a function whose effects may be dropped or repeated."""
 
         def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
             self.conditions += 1
@@ -291,7 +291,7 @@ class Session:
         tr.bind(checks.error_if_p, (first,), checks.ErrorIfParams(raised.message, raised.location))
 
     def mark(self) -> Callable[[], None]:
-        """Remember how far the staging is; give a function that forgets what is staged since."""
+        """Remember the state of the staging; return a function that discards later work."""
         trace = tr.current_trace()
         recorded = trace.mark() if isinstance(trace, staging.Recorder) else None
         managers, failures = len(self.managers), len(self.failures)
@@ -347,7 +347,7 @@ class Session:
 
 
 def restore(contents: dict[Buffer, Array]) -> None:
-    """Let arrays hold what they held before."""
+    """Restore the earlier contents of arrays."""
     for buffer, content in contents.items():
         buffer.content = content
 

@@ -61,7 +61,7 @@ class Opened:
     value: Any
 
     def fields(self) -> tuple[list[tuple[tree.GetAttrKey, Any]], Shell]:
-        """Return its fields, and what is left of it."""
+        """Return its fields, and the rest of it."""
         kind = type(self.value)
         attributes = [(name, getattr(self.value, name)) for name in cotangents.field_names(kind)]
         shell = Shell(kind, self.value)  # emptied, so that it keeps no tracer
@@ -142,7 +142,7 @@ def aval_of(part: Any) -> av.ShapedArray:
 
 
 def join_avals(x: av.ShapedArray, y: av.ShapedArray) -> av.ShapedArray:
-    """Return the type of what is one or the other; the shapes must be equal.
+    """Return the type of a value that is of one of two types; the shapes must be equal.
 
     Raises:
         PromotionError: the dtypes have no common one.
@@ -545,7 +545,7 @@ def text_of(function: Callable[..., str]) -> Callable[..., Any]:
 
 
 def print_when_run(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """``print``, of what the program comes to when it runs."""
+    """Print the values that the program computes when it runs."""
     parts, structure = take_apart((args, kwargs))
     debug_callback(_printing(structure), tuple(parts), {}, False)
 

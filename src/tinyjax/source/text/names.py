@@ -53,7 +53,7 @@ def type_of(value: Any) -> str:
 
 
 def joined(types: Iterable[str]) -> str:
-    """Return the type of what is of one of several."""
+    """Return the type of a value that is of one of several types."""
     kinds = set(types)
     if len(kinds) == 1:
         (only,) = kinds
@@ -465,7 +465,7 @@ def is_literal(value: Any) -> bool:
 
 
 def written(value: Any) -> str:
-    """Write what ``is_literal``."""
+    """Write a value that ``is_literal``."""
     if isinstance(value, tuple):
         items = [written(item) for item in value]
         return f"({', '.join(items)}{',' if len(items) == 1 else ''})"

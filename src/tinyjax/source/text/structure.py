@@ -65,7 +65,7 @@ class ExpressionWriter:
         return call
 
     def _subscript(self, atom: ir.Atom) -> Expression:
-        """Write what stands in brackets: slices with colons."""
+        """Write an index: slices with colons."""
         call = self.inlined.get(atom) if isinstance(atom, ir.Variable) else None
         if call is None or ir.value_of(call.function) is not slice:
             return self.atom(atom)
@@ -181,7 +181,7 @@ class Text:
             i += 1
 
     def _taken_apart(self, statements: list[ir.Statement], start: int) -> int:
-        """Write what takes a stack apart, if that begins here; say how many statements it is.
+        """Write the unpacking of a stack, if it begins here; return the number of its statements.
 
         A block does so at once, to its last item.
         """
@@ -336,7 +336,7 @@ class Text:
         self.code.append(pycode.While(_TRUE, chain))
 
     def go_to(self, target: int) -> bool:
-        """Write the block that comes next if only this one leads to it; else say which it is."""
+        """Write the next block, or a jump to it; return whether control falls through."""
         if len(self.predecessors[target]) == 1 and self.depth <= _DEEPEST:
             return self.content(target, None, None)
         self.put(LABEL, pycode.value(target + 1))
@@ -387,7 +387,7 @@ def write(
     conventions: Conventions,
     annotations: Annotations | None = None,
 ) -> tuple[str, dict[str, Any], dict[int, int]]:
-    """Write a program as Python; also give what its text names, and its lines' origins."""
+    """Write a program as Python; return also the names in its text, and its lines' origins."""
     names = Names(scope)
     names.namespace.update(namespace)
     names.taken |= {program.name, LABEL}

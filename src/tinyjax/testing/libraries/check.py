@@ -62,7 +62,7 @@ class Outcome:
 
 
 def run(library: Library, fun: Callable[..., Any], *args: Any) -> Outcome:
-    """Call a function, and take down what comes of it."""
+    """Call a function, and record its outcome."""
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -273,7 +273,7 @@ PHASELESS: Final = re.compile(r"linalg\.eig$")
 
 @attrs.frozen
 class Mismatch:
-    """A call of which two evaluations do not agree.
+    """A call whose evaluations do not agree.
 
     Attributes:
         call: what was called.
@@ -290,7 +290,7 @@ class Mismatch:
 
 
 def check_call(call: Call, library: Library, reference: Library) -> list[Mismatch]:
-    """Make a call in every way, and say where the ways differ."""
+    """Make a call in every way, and return where the ways differ."""
     with library.precise(call.wide):
         eager = run(library, call.program(library), call.arrays(library))
         compiled = run(library, library.transforms.jit(call.program(library)), call.arrays(library))

@@ -1,4 +1,4 @@
-"""Drawing what calls are made of: shapes, dtypes, arrays with the values at which formulas break.
+"""Random parts of calls: shapes, dtypes, arrays with the values at which formulas break.
 
 Shapes and dtypes come from small pools, so that what the reference compiles for one call serves
 others; values are free.

@@ -31,7 +31,7 @@ UNSET: Final = Unset.UNSET
 
 @attrs.define(eq=False)
 class Drawn:
-    """A call as far as it has been drawn.
+    """A call with the arguments drawn so far.
 
     Attributes:
         path: of the function.
@@ -63,7 +63,7 @@ class Drawn:
         kinds: str = "biufc",
         **options: Any,
     ) -> Operand:
-        """Draw an array; the first one decides what others are like."""
+        """Draw an array; the first one determines the kind of the others."""
         if shape is None:
             shape = self.shape_beside()
         if dtype is None:

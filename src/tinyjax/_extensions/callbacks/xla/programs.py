@@ -101,7 +101,7 @@ def guarded_from_devices(fun: HostFunction) -> HostFunction:
 def run_to_end(
     loaded: LoadedExecutable, buffers: list[Any], handlers: list[ResultHandler]
 ) -> list[ArrayImpl]:
-    """Run a program with callbacks to its end, and raise what a callback raised."""
+    """Run a program with callbacks to its end, and raise the exception of a callback."""
     collect_garbage()  # see tinyjax.core.xla.executable; nothing to the cost of a callback
     try:
         results = loaded.execute_sharded(buffers, with_tokens=True)
@@ -153,7 +153,7 @@ class HostProgram(Executable):
         return executable
 
     def __call__(self, args: Sequence[Array]) -> list[Array]:
-        """Run it to its end, and raise what a callback raised.
+        """Run it to its end, and raise the exception of a callback.
 
         Other programs run on while Python goes on. These do not: their effects are done, and their
         errors raised, when the call returns. A program with an ``Interrupter`` can be interrupted.
@@ -194,7 +194,7 @@ def _buffer_of(host: dtypes.HostArray, aval: av.ShapedArray, on: Backend) -> Arr
 
 
 def _guarded(fun: HostFunction, depth: int, on_host: bool = False) -> HostFunction:
-    """Call a function outside all transformations, and keep what it raises.
+    """Call a function outside all transformations, and keep its exception.
 
     Args:
         fun: the function. It is not held: Python does not see what XLA holds, and would never

@@ -138,7 +138,7 @@ class ArgumentMemory:
         self.notes: bool = False
 
     def add(self, aval: av.ShapedArray) -> bool:
-        """Have a piece for an argument, too; say whether it may have one."""
+        """Add a piece for an argument, and return whether it may have one."""
         nbytes = self._nbytes + aval.nbytes
         if nbytes > _LARGEST or aval.dtype in dtypes.PHYSICAL:
             return False
@@ -331,7 +331,7 @@ def written_call(
 
 
 def _compared(leaf: Any, may_be_elsewhere: bool) -> tuple[Argument, object, object]:
-    """Return what an argument is, with its type and what else it is compared with."""
+    """Return the kind of an argument, its type, and the value that others are compared with."""
     kind = type(leaf)
     if kind is ConcreteArray:
         return (Argument.ARRAY_HERE if may_be_elsewhere else Argument.ARRAY), leaf.aval, None
@@ -408,7 +408,7 @@ def _is_itself(value: object) -> bool:
 
 
 def _difference(value: Any) -> Callable[[Any], bool]:
-    """Return what tells whether another value is another."""
+    """Return an expression for whether a value differs from an earlier one."""
     try:
         number = hash(value)
     except TypeError:  # metadata without a hash, which equality alone tells apart
@@ -610,7 +610,7 @@ _SCOPE: Final[dict[str, Any]] = {
 
 
 def _run_on_one(operands: Sequence[Operand], num_consts: int, size: int) -> list[pycode.Statement]:
-    """Write what runs a program on one device, and makes arrays of its results."""
+    """Write the run of a program on one device, and the arrays of its results."""
 
     def arguments(kind: Operand) -> tuple[Name, ...]:
         return pycode.names("x", [i for i, operand in enumerate(operands) if operand is kind])
@@ -671,7 +671,7 @@ def _run_on_one(operands: Sequence[Operand], num_consts: int, size: int) -> list
 
 
 def _array(i: int) -> list[pycode.Statement]:
-    """Write what makes an array of a result, which is faster than calling the class."""
+    """Write the construction of a result's array, which is faster than calling the class."""
     array, aval, buffer = Name(f"r{i}"), Name(f"u{i}"), Name(f"y{i}")
     fields = {"_host": pycode.NONE, "_aval": aval, "_buffer": buffer}
     made = pycode.Assign(array, pycode.call("new", Name("array")))
@@ -686,7 +686,7 @@ def _array_of_class(i: int) -> pycode.Statement:
 def _run_on_several(
     operands: Sequence[Operand], num_consts: int, size: int
 ) -> list[pycode.Statement]:
-    """Write what runs a program on several devices, or on another than the first."""
+    """Write the run of a program on several devices, or on another than the first."""
     arrays, results = pycode.names("a", range(len(operands))), pycode.names("y", range(size))
     shards = [*pycode.names("c", range(num_consts)), *[x.attr("shards") for x in arrays]]
     run = pycode.call("run", pycode.tuple_of(arrays), pycode.list_of(shards))

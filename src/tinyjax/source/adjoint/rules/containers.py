@@ -47,7 +47,7 @@ def like_items(ct: Any, items: Any) -> Any:
 
 
 def filled(ct: Any, items: Any) -> Any:
-    """Cotangents of the items of an array put together."""
+    """Join the cotangents of the items of an array."""
     if isinstance(ct, (np.ndarray, Array)):
         return ct
     if not len(items):
@@ -259,7 +259,7 @@ def zip_adjoint(ct: Any, y: Any, *parts: Any, strict: Any = False) -> Any:
 
 
 def of_zipped(column: Any, part: Any) -> Any:
-    """Return the cotangent of a sequence, of which zip has perhaps not taken all items."""
+    """Return the cotangent of a sequence, some of whose items zip may not have used."""
     return like_items([*column, *[None] * (len(part) - len(column))], part)
 
 
@@ -295,7 +295,7 @@ def gradient_like_adjoint(ct: Any, y: Any, cotangent: Any, x: Any) -> Any:
 
 
 def spread_back(ct: Any, x: Any) -> Any:
-    """Repeat a cotangent over what a sum was taken of."""
+    """Repeat a cotangent over the axes of a sum."""
     if np.ndim(x) == 0 or np.shape(ct) == np.shape(x):
         return ct
     return cotangents.broadcast_like(ct, np.broadcast_shapes(np.shape(ct), np.shape(x)))
