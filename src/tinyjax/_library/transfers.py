@@ -150,7 +150,7 @@ def _tell(direction: str, what: str, called: FrameType | None) -> None:
 
 
 class GuardTrace(tr.PlacedTrace):
-    """Evaluates, and tells of functions that transfer numbers of their own in JAX."""
+    """A trace that evaluates, and reports functions that transfer constants in JAX."""
 
     __slots__ = ()
 
@@ -176,7 +176,7 @@ def _own(primitive: object = None, params: object = None) -> None:
 
 
 class _Met(dict[tuple[object, type, av.ShapedArray], Array]):
-    """Splats that were met, of which there are none while a guard is set."""
+    """A cache of splats that stays empty while a guard is set."""
 
     def get(self, key: Any, default: Any = None) -> Any:
         return default if settings().guarding else opd.met_splats.get(key, default)

@@ -240,7 +240,7 @@ class Device(Place, records.Record):
         return [Memory(self, kind) for kind in kinds]
 
     def memory_stats(self) -> dict[str, int] | None:
-        """Return what is known of its memory, in bytes: of the processor's, nothing.
+        """Return the statistics of its memory, in bytes; None for the processor's.
 
         ``bytes_in_use``, ``peak_bytes_in_use`` and ``bytes_limit`` are among it, if XLA knows them.
 
@@ -356,7 +356,7 @@ def own_device_count() -> int:
 
 @cache
 def all_devices() -> tuple[Device, ...]:
-    """Return what the processors of all processes are divided into."""
+    """Return the devices of all processes' processors."""
     counts = group().device_counts or (own_device_count(),)
     starts = range(0, PER_PROCESS * len(counts), PER_PROCESS)
     numbers = [start + i for start, n in zip(starts, counts, strict=True) for i in range(n)]
@@ -507,7 +507,7 @@ Placement: TypeAlias = Place | None
 
 
 def is_place(x: object) -> bool:
-    """Return whether something tells where an array lies, or None: a leaf in trees of such."""
+    """Return whether it is a location of an array, or None: a leaf in trees of locations."""
     return x is None or isinstance(x, Place)
 
 
@@ -541,10 +541,10 @@ class Plane(Protocol):
         """
 
     def put_made(self, made: Any) -> Any:
-        """Return what was made of data of the host, or NumPy's, on the default device."""
+        """Return data of the host, or an array of NumPy's, on the default device."""
 
     def put_like(self, array: Any, aval: Any, told: Any, where: Placement, function: str) -> Any:
-        """Return an array where it is wanted: by default as one of a type lies, if it can."""
+        """Return an array with a given placement: by default that of a type, if it fits."""
 
     def put_result(self, fun: Callable[..., Any], where: Placement, args: Any, kwargs: Any) -> Any:
         """Apply a function and put its result where an argument of it says."""
@@ -553,7 +553,7 @@ class Plane(Protocol):
         """Return how arrays lie that are put nowhere."""
 
     def declared(self, where: Any) -> Any:
-        """Return how arrays lie by what a ``ShapeDtypeStruct`` is given."""
+        """Return the sharding of arrays from the arguments of a ``ShapeDtypeStruct``."""
 
     def result_types(self, primitive: Any, avals: Sequence[Any], params: Any) -> Sequence[Any]:
         """Return the types of a primitive's results, where that of an operand says where it lies.
@@ -563,7 +563,7 @@ class Plane(Protocol):
         """
 
     def of_sum(self, params: T, avals: Sequence[Any]) -> T:
-        """Return parameters of a sum, or of a sum of products, that say what the types have of it.
+        """Return parameters of a sum, or of a sum of products, with the sharing in the types.
 
         Args:
             params: its parameters.
@@ -596,7 +596,7 @@ class Plane(Protocol):
         """
 
     def transposing(self, eqns: Sequence[Any], outs: Sequence[Any]) -> Any:
-        """Return what applies transpose rules to cotangents that lie as operands do.
+        """Return an object that applies transpose rules to cotangents with the operands' shardings.
 
         Args:
             eqns: the equations of the backward pass.
@@ -608,10 +608,10 @@ class Plane(Protocol):
         """
 
     def manual_axis_type(self, aval: Any) -> Any:
-        """Return what devices share of values of a type, as JAX tells it."""
+        """Return the sharing of values of a type between devices, in JAX's form."""
 
     def communication_of(self, text: str, placement: Any, memory: Any) -> Any:
-        """Return what devices of a compiled program tell each other.
+        """Return the communication between the devices of a compiled program.
 
         Args:
             text: the program, as XLA prints it.
@@ -634,13 +634,13 @@ class Plane(Protocol):
         """
 
     def place(self, request: Any, args: Sequence[object]) -> tuple[Any, Sequence[Any]]:
-        """Return a program as it is compiled for arguments that lie as these do, and these.
+        """Return the compiled form of a program for arguments of these shardings, and those.
 
         Where it runs on the first device it has no placement, and all arguments are there.
         """
 
     def run(self, request: Any, args: Sequence[Any]) -> Any:
-        """Run a program that has a placement; return what ``xla.run`` does."""
+        """Run a program that has a placement, as ``xla.run`` does."""
 
     def is_on_host(self, request: Any) -> bool:
         """Return whether a program that has a placement runs on the first device alone."""

@@ -199,14 +199,14 @@ def _in_rows(aval: ShapedArray, rows: int | None) -> ShapedArray:
 
 
 def from_branch(b: Lowering, xs: Sequence[Value], avals: Sequence[ShapedArray]) -> Sequence[Value]:
-    """Prepare what a branch returns."""
+    """Prepare the results of a branch."""
     return xs if b.module.divided is None else b.module.divided.from_branch(b, xs, avals)
 
 
 def from_branches(
     b: Lowering, xs: Sequence[Value], avals: Sequence[ShapedArray]
 ) -> Sequence[Value]:
-    """Take the results of a conditional, whose branches returned what was prepared."""
+    """Return the results of a conditional, whose branches returned prepared ones."""
     return xs if b.module.divided is None else b.module.divided.from_branches(b, xs, avals)
 
 

@@ -99,7 +99,7 @@ def is_zero(atom: jx.Atom) -> bool:
 
 
 def _with_sums_in_place(body: jx.Jaxpr) -> jx.Jaxpr:
-    """Add in place what a program adds among zeros, one after the other."""
+    """Add in place the terms that a program adds among zeros, one after the other."""
     #: Arrays that are zero but at some places: the equations that put values there.
     parts: dict[jx.Atom, Sequence[jx.JaxprEqn]] = {}
     for eqn in body.eqns:

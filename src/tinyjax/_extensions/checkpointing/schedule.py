@@ -1,4 +1,4 @@
-"""The schedule of checkpoints: which states of a loop reverse mode keeps, and what it runs again.
+"""The schedule of checkpoints: which states of a loop reverse mode keeps, and what it reruns.
 
 Let a segment have ``n`` iterations, with ``s`` states kept at a time, its first among them. Its
 backward pass takes at least ``t(n, s) = r n - C(s + r, r - 1)`` further evaluations. Here ``r`` is

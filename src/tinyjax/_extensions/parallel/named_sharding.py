@@ -204,7 +204,7 @@ class NamedSharding(Sharding):
         return self.update(memory_kind=kind)
 
     def stripped(self) -> NamedSharding:
-        """Return the same without what says nothing at the end of the specification.
+        """Return the same sharding without trailing empty entries of the specification.
 
         Example:
             >>> import tinyjax
@@ -257,7 +257,7 @@ class NamedSharding(Sharding):
         return self._with_types(told, AxisType.Auto) if told else self
 
     def _with_types(self, names: Sequence[str], kind: AxisType) -> NamedSharding:
-        """Return the same with axes of the mesh that types do not tell of any more."""
+        """Return the same sharding with axes of the mesh that types no longer track."""
         spec = self.spec
         changed = spec.update(
             unreduced=spec.unreduced.difference(names), reduced=spec.reduced.difference(names)
@@ -422,7 +422,7 @@ def resolve(where: object, function: str) -> Sharding:
 
 
 def declared(where: Sharding | PartitionSpec) -> Sharding:
-    """Return how arrays lie by what a ``ShapeDtypeStruct`` is given.
+    """Return the sharding of arrays from the arguments of a ``ShapeDtypeStruct``.
 
     Raises:
         ShardingError: it is a specification, and no mesh is in force.

@@ -162,7 +162,7 @@ class Placement(records.Printed):
 
 
 def place(request: Compilation, args: Sequence[Any]) -> tuple[Compilation, Sequence[Any]]:
-    """Return a program as it is compiled for arguments that lie as these do, and these.
+    """Return the compiled form of a program for arguments with these shardings, and the arguments.
 
     Where it runs on the first device it has no placement, and all arguments are there.
     """
@@ -207,7 +207,7 @@ def placement_of(jaxpr: jx.Jaxpr, shardings: Sequence[Sharding | None]) -> Place
 
 
 def placement_by(jaxpr: jx.Jaxpr, shardings: Sequence[Sharding | None]) -> Placement | None:
-    """Return where a program runs, by its arguments and what it names; None where these do not say.
+    """Return the placement of a program, by its arguments and constraints; None without any.
 
     Args:
         jaxpr: the program.

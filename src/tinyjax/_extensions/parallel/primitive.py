@@ -77,7 +77,7 @@ def local_type(
 
 
 def global_type(aval: av.ShapedArray, mesh: meshes.AnyMesh, spec: PartitionSpec) -> av.ShapedArray:
-    """Return the type of an array of which devices have parts of a type.
+    """Return the type of a whole array whose parts on devices have a given type.
 
     Args:
         aval: the type of the parts.

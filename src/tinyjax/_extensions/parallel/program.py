@@ -53,7 +53,7 @@ def emulate(args: prim.Arrays, params: primitive.ShardMapParams) -> prim.Arrays:
 
 
 def _untyped(x: Array) -> Array:
-    """Return an array whose type does not tell how it lies."""
+    """Return an array whose type does not track its sharding."""
     if isinstance(x, concrete.ConcreteArray):
         return x if x.aval is x.aval.plain else concrete.ConcreteArray(x.host, x.aval.plain)
     return unsaid(x)
@@ -153,7 +153,7 @@ def bind_shard_map(
     in_specs: Sequence[PartitionSpec],
     out_specs: Sequence[PartitionSpec],
 ) -> Sequence[Array]:
-    """Bind a program of parts; of what it closes over each device has a copy.
+    """Bind a program of parts; each device has a copy of its closed-over values.
 
     Args:
         staged: the program.

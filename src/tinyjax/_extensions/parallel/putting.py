@@ -91,7 +91,7 @@ def _sent(host: HostArray, where: devices.Placement, function: str) -> Array | N
 
 
 def put_made(made: Array | HostArray) -> Array:
-    """Return what was made of data of the host, or NumPy's, as an array on the default device."""
+    """Return data of the host, or an array of NumPy's, as an array on the default device."""
     if isinstance(made, Array) and type(made) is not concrete.ConcreteArray:
         return made
     if not isinstance(tr.current_trace(), tr.PlacedTrace):

@@ -26,14 +26,14 @@ P = TypeVar("P")
 
 
 def transposing(eqns: Sequence[jx.JaxprEqn], outs: Sequence[jx.Atom]) -> Transposing | None:
-    """Return what applies transpose rules, as ``Plane`` says."""
+    """Return an object that applies transpose rules (``Plane``)."""
     if any(x.aval.told is not None for eqn in eqns for x in (*eqn.inputs, *eqn.out_binders)):
         return Transposing(eqns, outs)
     return None
 
 
 def _of_operand(ct: Array, aval: av.ShapedArray, types: Sequence[av.ShapedArray]) -> Array:
-    """Return a cotangent that lies as an operand does: undivided, if its type says nothing.
+    """Return a cotangent with the sharding of an operand: undivided, if its type has none.
 
     Args:
         ct: the cotangent.
@@ -50,7 +50,7 @@ def _of_operand(ct: Array, aval: av.ShapedArray, types: Sequence[av.ShapedArray]
 
 
 class Transposing:
-    """Applies transpose rules in a backward pass: cotangents lie as operands do.
+    """Application of transpose rules in a backward pass: cotangents have the operands' shardings.
 
     What is repeated along an axis, such as a bias along the batch, is not divided there, although
     what it meets may be. The cotangent is summed along that axis, so it stays as it is until then:

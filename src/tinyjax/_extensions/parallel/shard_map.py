@@ -327,7 +327,7 @@ def _typed_spec(aval: av.ShapedArray, axes: tuple[str, ...]) -> PartitionSpec:
 
 
 def _summed_as(x: Array, mesh: meshes.AnyMesh, axes: tuple[str, ...], spec: PartitionSpec) -> Array:
-    """Return an array that is a sum of which devices have parts as a specification says.
+    """Return an array as the sum of the devices' parts that a specification requires.
 
     Along other axes of the mesh than those of the program it lies as before.
     """
@@ -345,7 +345,7 @@ def _summed_as(x: Array, mesh: meshes.AnyMesh, axes: tuple[str, ...], spec: Part
 
 
 def _as_written(x: Array, sharding: named_sharding.NamedSharding) -> Array:
-    """Return a result that tells where it lies as its specification does, if it lies so."""
+    """Return a result with the sharding of its specification, if they are equivalent."""
     on_host = isinstance(x, ConcreteArray) and isinstance(sharding.mesh, meshes.Mesh)
     if on_host and config.follows_jax:
         return putting.put(x, sharding, "shard_map")
@@ -355,7 +355,7 @@ def _as_written(x: Array, sharding: named_sharding.NamedSharding) -> Array:
 
 
 def _taken_as_parts(staged: staging.Staged, out_specs: Sequence[PartitionSpec]) -> staging.Staged:
-    """Return a program of which results that vary are parts of sums, where it is said."""
+    """Return a program whose varying results are partial sums where the specification has them."""
 
     def recasts(*outs: Array) -> list[Array]:
         return [
@@ -443,7 +443,7 @@ def _check_results(
     out_specs: Sequence[PartitionSpec],
     out_tree: tree.PyTreeDef,
 ) -> None:
-    """Check that what devices are to have the same of does not vary between them.
+    """Check that values which must be equal on all devices do not vary between them.
 
     Raises:
         ShardingError: it may.
@@ -467,7 +467,7 @@ def _check_results(
 
 
 def _check_shared(what: str, aval: av.ShapedArray, spec: PartitionSpec) -> None:
-    """Check that a result is a sum of what devices have, or of what they share, as is said.
+    """Check that a result is unreduced or reduced as its specification requires.
 
     Raises:
         ShardingError: it is not.

@@ -254,7 +254,7 @@ class ShardedArray(PlacedArray):
         return format(self.gathered, spec)
 
     def __reduce__(self) -> Any:
-        """Pickle the data; what is loaded again lies on the first device."""
+        """Pickle the data; a loaded array lies on the first device."""
         return self.gathered.__reduce__()
 
     def is_deleted(self) -> bool:

@@ -250,7 +250,7 @@ class PartitionSpec(devices.Place, records.Record):
         return tuple([name for i in range(len(self)) for name in self.axes(i)])
 
     def stripped(self) -> PartitionSpec:
-        """Return the same without what says nothing at the end.
+        """Return the same without trailing empty entries.
 
         Example:
             >>> from tinyjax import P
@@ -368,7 +368,7 @@ class Sharding(devices.Place):
         raise NotImplementedError
 
     def check(self, shape: Sequence[int], what: str = "the array") -> None:
-        """Check that an array of a shape can lie so.
+        """Check that an array of a shape can have this sharding.
 
         Args:
             shape: the shape.
@@ -581,7 +581,7 @@ class Sharding(devices.Place):
         return False
 
     def hidden(self, names: Sequence[str]) -> Sharding:
-        """Return the same, with axes of the mesh that types do not tell of: they are ``Auto``.
+        """Return the same with axes of the mesh that types do not track: they are ``Auto``.
 
         Example:
             >>> import tinyjax
@@ -596,7 +596,7 @@ class Sharding(devices.Place):
 
     @property
     def told(self) -> tuple[str, ...]:
-        """The axes of the mesh of which types tell."""
+        """The axes of the mesh that types track."""
         return ()
 
     @property
@@ -631,7 +631,7 @@ class Sharding(devices.Place):
         return self.text(ndim, mesh_name)
 
     def stripped(self) -> Sharding:
-        """Return the same, without what says nothing at the end of its specification.
+        """Return the same without trailing empty entries of its specification.
 
         Example:
             >>> import tinyjax
@@ -707,7 +707,7 @@ class Sharding(devices.Place):
         return self
 
     def decided(self, now: Sharding) -> Sharding:
-        """Return the same with nothing left to XLA: an array that lies so stays as it is there.
+        """Return the same with no axis left to XLA: it is that of an array which stays as it is.
 
         Example:
             >>> import tinyjax

@@ -303,7 +303,7 @@ TABLE: Final[Mapping[str, Mapping[str, mesh_rule.MeshRule]]] = {
 
 
 def row_of(primitive: Primitive[Any]) -> mesh_rule.MeshRule:
-    """Return the rule in the primitive's row, or one that says nothing by itself."""
+    """Return the rule in the primitive's row, or an empty one."""
     for module, rows in TABLE.items():
         loaded = sys.modules.get(module)
         for name, rule in rows.items() if loaded is not None else ():
@@ -313,7 +313,7 @@ def row_of(primitive: Primitive[Any]) -> mesh_rule.MeshRule:
 
 
 def rule_of(primitive: Primitive[P]) -> mesh_rule.MeshRule:
-    """Return what a primitive says of several devices, with what follows from what it is."""
+    """Return the rule of a primitive for several devices, with its defaults."""
     extensions = primitive.rules.extensions
     rule: mesh_rule.MeshRule | None = extensions.get(mesh_rule.MESH)
     if rule is None or not rule.is_whole:  # looked up for the first time
@@ -327,7 +327,7 @@ def result_types(primitive: Primitive[P], avals: prim.Avals, params: P) -> Seque
 
 
 def _whole(rule: mesh_rule.MeshRule, primitive: Primitive[P]) -> mesh_rule.MeshRule:
-    """Fill in what a rule does not say."""
+    """Fill in the defaults of a rule."""
     extensions = primitive.rules.extensions
     division, sums, fits = rule.division, rule.sums, rule.fits
     if prim.ELEMENTWISE in extensions:

@@ -122,7 +122,7 @@ class ManualAxisType:
         return attrs.evolve(self, **changes)
 
     def to_ct_mat(self) -> ManualAxisType:
-        """Return what they share of a cotangent of the value.
+        """Return the sharing of a cotangent of the value.
 
         Example:
             >>> from tinyjax.sharding import ManualAxisType
@@ -133,7 +133,7 @@ class ManualAxisType:
 
 
 def manual_axis_type(aval: ShapedArray) -> ManualAxisType:
-    """Return what devices share of values of a type."""
+    """Return the sharing of values of a type between devices."""
     own = [(x.letter, x.name) for x in across(aval) if isinstance(x, Share)]
     shared = {letter: {name for kind, name in own if kind == letter} for letter in "UR"}
     return ManualAxisType(varying=aval.varying, unreduced=shared["U"], reduced=shared["R"])
@@ -303,7 +303,7 @@ def _differing(across: Axes, sharding: Sharding | None = None) -> str:
 
 
 def typed(aval: ShapedArray, sharding: Sharding) -> ShapedArray:
-    """Return the type of values that lie as is said, with an entry for each axis.
+    """Return the type of values with a sharding, with an entry for each axis.
 
     Raises:
         ShardingError: they are sums of which each device has a part, and of a dtype without sums.
@@ -326,7 +326,7 @@ def is_summed(aval: ShapedArray) -> bool:
 
 
 def without_sums(aval: ShapedArray) -> ShapedArray:
-    """Return the type of values that lie alike and of whose parts none is of a sum."""
+    """Return the type with the same sharding but without partial sums."""
     return aval if aval.told is None else aval.at(_on_mesh(aval.told.settled, across(aval)))
 
 
@@ -341,7 +341,7 @@ def divided(aval: ShapedArray, entries: Entries) -> ShapedArray:
 
 
 def hidden(aval: ShapedArray, names: Sequence[str]) -> ShapedArray:
-    """Return the type of values of which XLA chooses how they lie along some axes of the mesh."""
+    """Return the type whose sharding XLA chooses along some axes of the mesh."""
     if aval.told is None:
         return aval
     left = [tuple([n for n in entry if n not in names]) for entry in entries(aval)]

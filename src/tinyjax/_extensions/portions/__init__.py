@@ -17,7 +17,7 @@ from tinyjax.core.values import Array
 
 @attrs.frozen(eq=False, repr=False)
 class Portions:
-    """Divides the examples among threads, and what a thread has into chunks.
+    """The division of examples among threads, and of a thread's examples into chunks.
 
     Threads are for compiled programs: without jaxlib there is one part.
 

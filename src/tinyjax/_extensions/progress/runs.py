@@ -325,7 +325,7 @@ AFTER: Final = 0.2
 
 
 def screen() -> Screen | None:
-    """Return what bars appear on; None where nobody would see them."""
+    """Return the display of bars; None where nobody would see them."""
     if _screens:
         return _screens[-1]
     result = _usual.get(sys.stderr)

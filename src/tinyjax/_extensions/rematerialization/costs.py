@@ -86,7 +86,7 @@ _UPDATES: Final = frozenset(
 
 
 def work_of(eqn: jx.JaxprEqn) -> Work:
-    """Count what one run of an equation takes.
+    """Count the work of one run of an equation.
 
     One that runs programs has no work of its own: these have it.
     """

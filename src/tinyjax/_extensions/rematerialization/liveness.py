@@ -36,7 +36,7 @@ def _key(x: jx.Atom) -> Hashable:
 
 
 def temporary_bytes(jaxpr: jx.Jaxpr) -> int:
-    """Predict the peak of what a program holds besides its parameters and its results.
+    """Predict the peak memory of a program besides its parameters and its results.
 
     Before the results are there, their memory is free for other values.
     """
@@ -48,7 +48,7 @@ def temporary_bytes(jaxpr: jx.Jaxpr) -> int:
 
 
 def _bytes_of_loop(body: LoopBody) -> int:
-    """Predict the peak of what a loop with this body holds besides its operands and its results."""
+    """Predict the peak memory of a loop with this body besides its operands and its results."""
     jaxpr, first, count = body.jaxpr, body.num_consts, body.num_carry
     key = "bytes of loop", first, count
     return jaxpr.derive(key, lambda: _room(_Program(jaxpr, first, count).buffers()))
@@ -148,7 +148,7 @@ class _Step:
 
 
 def _of_convolution(node: jx.Var | _Step) -> int:
-    """Return the bytes of a convolution's result; nothing for what is none."""
+    """Return the bytes of a convolution's result; 0 for another equation."""
     if not isinstance(node, _Step) or not isinstance(node.eqn.params, ConvParams):
         return 0
     return _size(node.made[0])
@@ -198,7 +198,7 @@ class _Program:
         return sorted(values, key=self._places.__getitem__)
 
     def _inside(self, eqn: jx.JaxprEqn) -> int:
-        """Return the peak of what an operation holds besides its operands and its results."""
+        """Return the peak memory of an operation besides its operands and its results."""
         params = eqn.params
         if isinstance(params, ScanParams | WhileParams):
             return _bytes_of_loop(params.loop_body)

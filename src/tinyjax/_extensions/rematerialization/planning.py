@@ -188,7 +188,7 @@ class _Block:
 
 
 def _cost(jaxpr: jx.Jaxpr) -> float:
-    """Estimate what a program takes, in operations."""
+    """Estimate the cost of a program, in operations."""
 
     def count() -> float:
         total = 0.0
@@ -220,7 +220,7 @@ def _divided(jaxpr: jx.Jaxpr) -> list[int]:
 def _variant(
     jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], cost: float = 0.0, way: str = ""
 ) -> _Variant:
-    """Find what a block keeps, and what its backward pass needs."""
+    """Return a block's variant: its kept values, and the memory of its backward pass."""
     linearized = transformation.linearize(jaxpr, nonzero, _KEEP_CUT)
     primal, tangent = linearized.primal, linearized.tangent
     results, skipped = len(linearized.nonzero_out), len(linearized.consts)
@@ -286,7 +286,7 @@ def _iterations_again(length: int, states: int) -> int:
 
 
 def _iteration(body: jx.Jaxpr, policy: policies.Policy) -> jx.Jaxpr:
-    """Return a body of a loop that keeps what a policy says."""
+    """Return a body of a loop that keeps the values of a policy."""
     outs = [jx.Var(x.aval) for x in body.outs]
     eqn = _checkpoint(body.in_binders, body, policy, outs, prevent_cse=False)
     return jx.Jaxpr(body.in_binders, (eqn,), eqn.out_binders)

@@ -92,7 +92,7 @@ def _check(memory_budget: int) -> None:
 def memory_plan(
     fun: Callable[..., Any], memory_budget: int, argnums: int | Sequence[int] = 0
 ) -> Callable[..., MemoryPlan]:
-    """Return a function that says what ``grad(fun, argnums, memory_budget=...)`` keeps.
+    """Return a function that returns the plan of ``grad(fun, argnums, memory_budget=...)``.
 
     Args:
         fun: returns arrays in any containers; it is staged, not run.

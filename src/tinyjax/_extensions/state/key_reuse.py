@@ -48,7 +48,7 @@ class Uses(staging.Note):
         self._found: dict[jx.Var | int, tuple[Use, ConcreteArray | None]] = {}
 
     def of(self, x: jx.Atom) -> Use | None:
-        """Return what used a key, or None."""
+        """Return the use of a key, or None."""
         entry = self._found.get(x if isinstance(x, jx.Var) else id(x.value))
         return None if entry is None else entry[0]
 

@@ -227,7 +227,7 @@ class Used(staging.Note):
 
 
 def used_in(recorder: staging.Recorder) -> Used:
-    """Return what a recorder's function has used of references so far."""
+    """Return the references that a recorder's function has used so far."""
     note = recorder.notes.get(Used)
     if not isinstance(note, Used):
         note = recorder.notes[Used] = Used()
@@ -292,7 +292,7 @@ class Ref(av.Typed):
 
     @classmethod
     def elsewhere(cls, get: Callable[[], Array], put: Callable[[Array], None], home: Trace) -> Ref:
-        """Make a reference to what an object of another class holds.
+        """Make a reference to contents in an object of another class.
 
         Args:
             get: returns the contents.
@@ -387,7 +387,7 @@ class Ref(av.Typed):
         )
 
     def addupdate(self, x: ArrayLike, idx: Any = ...) -> None:
-        """Add to what is there.
+        """Add to the contents.
 
         Example:
             >>> import tinyjax, tinyjax.numpy as jnp
@@ -700,7 +700,7 @@ class RefView(av.Typed):
         self._of[self._index] = value
 
     def addupdate(self, x: ArrayLike, idx: Any = ...) -> None:
-        """Add to what is there.
+        """Add to the contents.
 
         Example:
             >>> import tinyjax, tinyjax.numpy as jnp
@@ -861,7 +861,7 @@ def _end(ref: Ref, name: str) -> Array:
 
 
 def keep(ref: Ref, value: Array) -> None:
-    """Write what a program has left of a reference's contents."""
+    """Write the final contents that a program returns to a reference."""
     ref._write(value)
 
 
@@ -941,7 +941,7 @@ class Parts:
 
 @attrs.frozen
 class _Given:
-    """The form of what a function is given in place of an object that holds arrays in place."""
+    """The form of an object that a function gets in place of one that holds arrays in place."""
 
     form: Form
 
@@ -978,7 +978,7 @@ Opener: TypeAlias = Callable[[Any], tuple[Sequence[Ref], Form]]
 
 
 def hold(kind: type, opener: Opener, holder: Holder | None = None) -> None:
-    """Declare a class of objects that hold arrays in place, and how they are taken apart."""
+    """Register a class of objects that hold arrays in place, and its flattening."""
     OPENERS[kind] = opener
     HOLDERS[kind] = OfRefs() if holder is None else holder
 

@@ -41,7 +41,7 @@ class RuleState:
         return [ref.backward.aval for ref in self.refs]
 
     def operands(self) -> list[Array]:
-        """Return what the call takes."""
+        """Return the operands of the call."""
         return [ref.contents for ref in self._all()]
 
     def _all(self) -> list[Ref]:
@@ -56,7 +56,7 @@ class RuleState:
     def run(
         self, fun: Callable[[], T], states: Sequence[Array], contents: Sequence[Array]
     ) -> tuple[T, list[Array]]:
-        """Call a function that finds these contents, and return what it has left of them."""
+        """Call a function with these contents, and return the final ones."""
         trace = tr.current_trace()
         values = zip(self._all(), (*states, *contents), strict=True)
         cells = {ref: Cell(x, trace) for ref, x in values}
@@ -90,7 +90,7 @@ class RuleState:
         return result, after
 
     def keep(self, before: Sequence[Array], outs: Sequence[Array]) -> Sequence[Array]:
-        """Write what a call has left, and return its results."""
+        """Write the final contents of a call, and return its results."""
         results = self.split(outs)[0]
         for ref, old, new in zip(self._all(), before, outs[len(results) :], strict=True):
             if new is not old:

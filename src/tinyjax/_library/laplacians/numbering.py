@@ -83,7 +83,7 @@ def shared(numbers: Numbers) -> bool:
 
 
 def joined(numbers: Numbers, axes: Sequence[int]) -> Numbers:
-    """Return the numbers of what mixes the elements along some axes, which get the size 1."""
+    """Return the joined numbers of elements mixed along some axes, which get the size 1."""
     places = [a + 1 for a in axes]
     mixed = np.moveaxis(numbers, places, range(1, len(places) + 1))
     size, rest = prod(mixed.shape[: len(places) + 1]), mixed.shape[len(places) + 1 :]
@@ -268,7 +268,7 @@ def _numbers_at(x: Array, numbers: Numbers | None, i: int) -> Array:
 
 
 def _result_numbers(moved: Numbers, numbers: Sequence[Numbers | None]) -> Numbers:
-    """Return the numbers of a result: what is none of the operands', such as a filling, is none."""
+    """Return the numbers of a result; elements of no operand, such as a filling, have none."""
     present = np.unique(np.concatenate([n.reshape(-1) for n in numbers if n is not None]))
     return np.where(np.isin(moved, present), moved, NONE)
 

@@ -67,7 +67,7 @@ class LaplacianTracer(tr.Tracer):
 
 
 class LaplacianTrace(tr.Trace):
-    """Carries derivatives through what depends on its tracers.
+    """A trace that carries derivatives through values that depend on its tracers.
 
     Attributes:
         second: whether second derivatives are wanted.

@@ -1,4 +1,4 @@
-"""Functions that are compiled for buckets of lengths: what ``jit(pad_to=...)`` returns."""
+"""Functions that are compiled for buckets of lengths: the results of ``jit(pad_to=...)``."""
 
 from __future__ import annotations
 

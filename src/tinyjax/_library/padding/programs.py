@@ -119,7 +119,7 @@ class Padding:
         value: bool | int | float | complex,
         axes: Iterable[int] | None = None,
     ) -> Array:
-        """Return an array with a value in place of what pads it along some axes."""
+        """Return an array with a value in place of its padding along some axes."""
         mask = self.inside(aval, axes)
         return x if mask is None else ew.select(mask, x, sh.full_like(x, value))
 

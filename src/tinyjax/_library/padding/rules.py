@@ -1,4 +1,4 @@
-"""The rules of primitives for padded arrays: what stands behind the true length changes nothing.
+"""The rules of primitives for padded arrays: elements beyond the true length change nothing.
 
 Most fill it with a value before they apply the primitive: sums with zeros, maxima with the least
 number, matrices with the identity. Arrays are filled by ``select``, never multiplied: what pads
@@ -96,7 +96,7 @@ def _least(dtype: dtypes.DType) -> Scalar:
 
 
 def _behind(params: cumulative.CumulativeParams, aval: av.ShapedArray) -> Sequence[int]:
-    """From the front, what comes later changes nothing."""
+    """Apply a primitive from the front, where later elements change nothing."""
     return (params.axis,) if params.reverse else ()
 
 
@@ -185,7 +185,7 @@ def _concatenate(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[
 
 
 def _pad(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
-    """Let what pads the operand hold the value that is put behind it."""
+    """Fill the operand's padding with the value that is put after it."""
     (x, value), aval = xs, eqn.inputs[0].aval
     inside = p.inside(aval)
     if inside is not None:
@@ -284,7 +284,7 @@ def _dynamic_update_slice(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> 
 
 
 def _indices(p: Padding, indices: Array, windows: Windows, mode: GatherScatterMode) -> Array:
-    """Let indices out of true bounds be what they would be without padding."""
+    """Keep the treatment of indices out of true bounds as without padding."""
     dtype = indices.dtype
     row = slicing.concatenate(
         [sh.reshape(p.length(n, dtype), (1,)) for n in windows.last_starts], 0
@@ -377,7 +377,7 @@ def _all(params: object, aval: av.ShapedArray) -> Sequence[int]:
 
 
 def _whole(count: Callable[[Any], int]) -> PaddingRule:
-    """Make the rule of what takes some last axes of its operands as a whole."""
+    """Return the rule of a primitive that takes some last axes of its operands as a whole."""
 
     def rule(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
         axes = [n for x in eqn.inputs for n in x.aval.shape[-count(eqn.params) :]]

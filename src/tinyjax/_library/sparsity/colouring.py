@@ -60,7 +60,7 @@ class Colouring:
 
 
 def coloured(pattern: SparsityPattern, forward: bool = True, reverse: bool = True) -> Colouring:
-    """Colour columns, rows, or columns of the short rows and the long rows: what takes the fewest.
+    """Colour columns, rows, or columns of short rows with the long rows, whichever needs fewest.
 
     Args:
         pattern: the pattern.

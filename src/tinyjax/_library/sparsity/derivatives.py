@@ -37,7 +37,7 @@ def derivative(
     chunk_size: int | None,
     sparse: Sparse,
 ) -> Callable[..., Any]:
-    """Return what computes a sparse ``"jacobian"`` or ``"hessian"``; see the functions so named."""
+    """Return a function that computes a sparse ``"jacobian"`` or ``"hessian"``."""
     if holomorphic:
         raise errors.ArgumentError(
             f"{name}(sparse=...) takes real arguments. Leave out holomorphic=True, or leave out "

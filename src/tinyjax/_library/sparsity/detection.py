@@ -57,7 +57,7 @@ _Flow: TypeAlias = Callable[[jx.JaxprEqn, Sequence[Operand], int], list[Operand]
 
 
 def follow(jaxpr: jx.Jaxpr, operands: Sequence[Operand], n: int) -> list[Operand]:
-    """Follow what a program's values depend on.
+    """Propagate the dependences of a program's values.
 
     Args:
         jaxpr: linear in the operands that are active.

@@ -140,7 +140,7 @@ class SparsityPattern:
         return product if self.counts.max(initial=0) <= 1 else product._in_order()
 
     def _in_order(self) -> SparsityPattern:
-        """Return the pattern of which columns may be repeated, and be out of order."""
+        """Return the pattern with sorted, distinct columns in each row."""
         m, n = self.shape
         keys = self.rows * n + self.columns
         if m * n <= 16 * keys.size:

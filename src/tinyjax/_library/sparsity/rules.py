@@ -78,7 +78,7 @@ _SAME: Final[Factors] = ()
 
 
 def rule_of(primitive: prim.Primitive[Any]) -> SparsityRule:
-    """Return the rule of a primitive, or what follows from what it is."""
+    """Return the rule of a primitive, or its default."""
     extensions = primitive.rules.extensions
     rule: SparsityRule | None = extensions.get(SPARSITY)
     if rule is None:
@@ -116,7 +116,7 @@ def _mul(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Fac
 
 
 def _moved(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Factors]]:
-    """Ask the primitive where elements go: what it takes to choose places must be known."""
+    """Apply the primitive to numbers of elements; operands that choose places must be known."""
     pattern.check_size(sum(out.size for out in eqn.out_avals))  # before as many numbers are moved
     numbered: list[HostArray] = []
     ends: list[int] = [0]
@@ -254,7 +254,7 @@ def _cumulative(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Seque
 
 
 def _last(axes: Callable[[Any], int]) -> SparsityRule:
-    """Make the rule of what depends on all elements along some last axes of arrays."""
+    """Return the rule of a primitive that depends on all elements along some last axes."""
 
     def rule(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Factors]]:
         return [

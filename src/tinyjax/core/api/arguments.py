@@ -93,7 +93,7 @@ class Choice:
 def pick_arguments(
     name: str, fun: Callable[..., Any], numbers: Sequence[int], args: Sequence[Any]
 ) -> tuple[Any, ...]:
-    """Return the positional arguments of some numbers, each of which must be there and be another.
+    """Return the positional arguments of some numbers, which must exist and differ.
 
     Raises:
         ArgumentError: one is not, or is named twice.
@@ -240,7 +240,7 @@ class Chosen:
 
 
 def check_per_argument(function: str, **given: object) -> None:
-    """Check what a function takes for each argument of another: ``primals``, ``tangents``.
+    """Check a sequence with one entry per argument: ``primals``, ``tangents``.
 
     Raises:
         ArgumentError: it is neither a tuple nor a list.
@@ -404,7 +404,7 @@ def _as_tangent(leaf: Any, like: av.ShapedArray) -> Array:
 
 
 def without_tracers(aux: Any) -> Any:
-    """Auxiliary data as it leaves a derivative: the primals of what was traced."""
+    """Return auxiliary data as it leaves a derivative: primals in place of tracers."""
     return tree.map(_primal, aux)
 
 

@@ -44,7 +44,7 @@ ApplyBatched: TypeAlias = Callable[
 
 
 def _in_portions(chunk_size: int | None, threads: int | None = None) -> ApplyBatched | None:
-    """Return what takes so many examples after others, or in threads; None where all at once.
+    """Return the division into chunks or threads; None to run all examples at once.
 
     Args:
         chunk_size: so many, and then the next; None for all.
@@ -166,7 +166,7 @@ def over_basis(
 def over_devices(
     fun: Callable[P, R], in_axes: Any, out_axes: Any, axis_name: str, axis_size: int | None
 ) -> Callable[P, R]:
-    """``vmap`` over devices, each of which calls Python functions by itself."""
+    """Apply ``vmap`` over devices, each of which calls Python functions by itself."""
     make = partial(_axis, name=axis_name, one_by_one=True)
     return _mapped(fun, in_axes, out_axes, make, axis_size)
 
@@ -224,7 +224,7 @@ def _mapped(
 
 
 def _argument(x: object, fun: Callable[..., Any], in_tree: tree.PyTreeDef, i: int) -> Array:
-    """Return an argument as an array: of what holds one in place, that."""
+    """Return an argument as an array; a holder of one array is replaced by it."""
     holder = HOLDERS.get(type(x))
     if holder is not None and holder.is_one:
         return holder.opened(x)[0][0]

@@ -48,7 +48,7 @@ class _Mark:
 
 
 class GradValue(_Mark):
-    """Given to ``with_refs``: return this gradient, as a pull-back does by itself.
+    """A direction for ``with_refs``: return this gradient, as by default.
 
     It is the default of every argument.
 
@@ -170,7 +170,7 @@ class Structure(records.Record):
         )
 
     def bare(self) -> Structure:
-        """Return what is kept of it in the structure of a tree, without what the function holds."""
+        """Return the part of it in the structure of a tree, without the function's objects."""
         return attrs.evolve(self, fun=frames.bare(self.fun))
 
     def with_residuals(self, residuals: tuple[Any, ...]) -> Linearized:

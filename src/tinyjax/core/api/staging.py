@@ -53,7 +53,7 @@ def _stage_within(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> tuple[Staged, FlatFunction]:
-    """Stage a call under named axes, of which no argument is mapped."""
+    """Stage a call under named axes, over which no argument is mapped."""
     results: list[tuple[Staged, FlatFunction]] = []
 
     def run() -> None:

@@ -236,7 +236,7 @@ class LoopBody:
         return LoopResults(avals[:m], avals[m:])
 
     def stabilised(self) -> LoopBody:
-        """See that the carry keeps its type, of which transformations may change the weakness."""
+        """Keep the type of the carry, whose weakness transformations may change."""
         k, m, jaxpr = self.num_consts, self.num_carry, self.jaxpr
         before = jaxpr.in_avals[k : k + m]
         if av.alike(before, jaxpr.out_avals[:m]):
@@ -352,14 +352,14 @@ class LoopBody:
         return LoopOperands(operands.consts, carry, operands.xs), LoopResults(carry, used.ys)
 
     def pruned(self, operands: LoopOperands[bool], results: LoopResults[bool]) -> LoopBody:
-        """Return a body of what ``needed`` has found alone."""
+        """Return a body that computes only the parts found by ``needed``."""
         jaxpr = program_rules.shorten(self.jaxpr, results.flat, operands.flat)
         return LoopBody(jaxpr, sum(operands.consts), sum(operands.carry))
 
     # What is the same in every iteration
 
     def varying(self) -> set[jx.Atom]:
-        """Find what may differ between iterations: whatever depends on the carry or on a slice.
+        """Return the variables that may differ between iterations, by the carry or a slice.
 
         The results of nested programs count as such, since computing those outside as well would
         make nested loops twice as long at every level.
@@ -371,7 +371,7 @@ class LoopBody:
         )
 
     def invariant(self, varying: Set[jx.Atom], outs: Sequence[jx.Atom]) -> jx.Jaxpr:
-        """Return the program that computes, of the constants, what does not vary."""
+        """Return the program that computes loop-invariant values from the constants."""
         eqns = [
             # what has no results is done in every iteration
             eqn
@@ -385,7 +385,7 @@ class LoopBody:
     def hoisted(
         self, varying: Set[jx.Atom], fixed: Sequence[jx.Atom], consts: Sequence[Array]
     ) -> tuple[LoopBody, Sequence[Array]]:
-        """Compute what does not vary before the loop.
+        """Hoist loop-invariant computation out of the loop.
 
         Args:
             varying: what does.

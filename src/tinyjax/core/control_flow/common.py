@@ -112,7 +112,7 @@ def _is_kept_object(fun: Callable[..., Any]) -> bool:
 
 
 def _held_by(fun: Callable[..., Any]) -> list[object]:
-    """Return what a function closes over, or what an object that is called as one holds."""
+    """Return the closed-over values of a function, or the contents of a callable object."""
     if type(fun) is not FunctionType:
         return [*getattr(fun, "__dict__", {}).values()]
     return [cell.cell_contents for cell in fun.__closure__ or () if is_filled(cell)]
@@ -140,7 +140,7 @@ def is_filled(cell: CellType) -> bool:
 def def_loop(
     primitive: Primitive[P], rule: ProgramRule[P], iterations: Callable[[P], int | None]
 ) -> None:
-    """Register what a loop does with its programs, and how often.
+    """Register the rules for a loop's programs, and for its number of iterations.
 
     Whoever writes a loop asks for a staged one: a call runs it compiled.
 
@@ -205,7 +205,7 @@ def contains(jaxpr: Jaxpr, *primitives: str) -> bool:
 def batched_state(
     mapped: MappedAxis, state: Sequence[Array], axes: BatchAxes, batched: Sequence[bool]
 ) -> list[Array]:
-    """Put a batch axis in front of what of a first state is batched in some iteration."""
+    """Put a batch axis in front of those parts of a first state that some iteration batches."""
     return [
         sh.move_batch_axis(x, axis, 0, mapped.size) if is_batched else x
         for x, axis, is_batched in zip(state, axes, batched, strict=True)

@@ -45,7 +45,7 @@ def compared(
     operands: tuple[tree.PyTreeDef, Sequence[av.ShapedArray]],
     result: tuple[tree.PyTreeDef, Sequence[Array]],
 ) -> Sequence[av.ShapedArray] | None:
-    """Compare what a branch has returned with the types of what others would have returned.
+    """Compare the results of a branch with the types of the others' results.
 
     A branch that cannot be staged is not compared: it may need values that only its call has.
 
@@ -112,7 +112,7 @@ def _staged(
 
 
 def _likeness(x: Any, within: tuple[CodeType, ...] = ()) -> Hashable:
-    """Return what decides the types of a function's results, of it or of what it closes over.
+    """Return a key that determines the types of a function's results.
 
     Raises:
         TypeError: nothing can be said of it.

@@ -140,7 +140,7 @@ def _transformed(
     transform: Callable[[jx.Jaxpr, tuple[bool, ...] | None], X],
     marks: Callable[[X], Sequence[bool]],
 ) -> tuple[list[X], tuple[bool, ...]]:
-    """Transform branches so that what has a tangent, or a batch axis, in one has it in all.
+    """Transform branches so that all have tangents, or batch axes, where one of them has.
 
     Args:
         params: the branches.
@@ -215,7 +215,7 @@ cond_p.def_rule(program_rules.PRUNE)(prune_cond)
 
 @cond_p.def_rule(program_rules.FORWARDING)
 def _cond_forwarding(params: CondParams) -> tuple[int | None, ...]:
-    """Find what all branches return as they were given it."""
+    """Return the operands that all branches forward."""
     columns = zip(*map(program_rules.forwarded_parameters, params.branches), strict=True)
     return tuple(
         [
@@ -283,7 +283,7 @@ def _cond_batch(
 def _same_of_all(
     params: CondParams, values: Sequence[Array], axes: prim.BatchAxes
 ) -> list[tuple[Array, int | None] | None]:
-    """Find what every branch returns alike, an operand or a constant, and its batch axis."""
+    """Return the results that every branch shares, an operand or a constant, and the batch axes."""
     result: list[tuple[Array, int | None] | None] = []
     columns = zip(*[branch.outs for branch in params.branches], strict=True)
     for place, (first, *others) in zip(_cond_forwarding(params), columns, strict=True):
@@ -297,7 +297,7 @@ def _same_of_all(
 
 
 def _are_equal(x: jx.Lit, y: jx.Atom) -> bool:
-    """Return whether two constants, each of which is one number, are equal to the last bit."""
+    """Return whether two constants, each of one number, are equal to the last bit."""
     if not isinstance(y, jx.Lit) or x.aval != y.aval:
         return False
     if not x.aval.size:
@@ -613,7 +613,7 @@ def switch(
 def _call(
     name: str, branch_index: int, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]
 ) -> Any:
-    """Call a branch with arrays, and make arrays of what it returns, as if it were staged."""
+    """Call a branch with arrays, and convert its results to arrays, as if it were staged."""
     branch = branches[branch_index]
     leaves, in_tree = tree.flatten_arguments(operands, {})
     flat = calling.FlatFunction(branch, in_tree)

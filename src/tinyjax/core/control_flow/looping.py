@@ -83,7 +83,7 @@ class Loop:
             self.carry = [*carry, *[kept.contents for kept in self._kept]]
 
     def _with_kept(self, staged: staging.Staged) -> staging.Staged:
-        """Let a program's carry have what is kept; the rest that it takes becomes constants."""
+        """Add modified state to a program's carry; other state becomes constants."""
         if not (staged.taken or self._kept):
             return staged
         read = [kept for kept in staged.taken if kept not in self._kept]
@@ -218,7 +218,7 @@ class _StagingPass:
             _current_pass.reset(token)
 
     def known(self, first: Sequence[av.ShapedArray]) -> _CarryTypes | None:
-        """Return what the next loop in the body found in the staging before, if it is the same."""
+        """Return the types of the next inner loop by the staging before, if it is the same."""
         place = len(self.found)
         if place >= len(self.previous):
             return None
@@ -431,7 +431,7 @@ def _retype(staged: staging.Staged, carry: Sequence[av.ShapedArray]) -> staging.
 def _promoted(
     before: av.ShapedArray, after: av.ShapedArray, is_wide: bool = False
 ) -> av.ShapedArray:
-    """Return what a carried value should have been at the start, if it was weakly typed."""
+    """Return a carried value with its promoted type, if it was weakly typed at the start."""
     if not before.weak_type or before.shape != after.shape or (before == after and not is_wide):
         return before
     dtype, weak = dtypes.promote([(a.dtype, a.weak_type) for a in (before, after)])

@@ -263,7 +263,7 @@ class Slots:
         return cls(slots, places)
 
     def filled(self, branch: int, program: Staged, num_outs: int) -> Staged:
-        """Put what a branch returns after its results into its slots, and zeros into the others."""
+        """Put a branch's residuals into its slots, and zeros into the others."""
         if self.places[branch] == range(len(self.avals)):
             return program
         outs, residuals = program.jaxpr.outs[:num_outs], program.jaxpr.outs[num_outs:]

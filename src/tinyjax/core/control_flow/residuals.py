@@ -148,7 +148,7 @@ class Recipe:
     def values(
         self, closed: Sequence[Array], args: LoopOperands[Array]
     ) -> tuple[Sequence[Array], Sequence[Array]]:
-        """Return of a loop's operands the constants, and what the counters begin with."""
+        """Return those of a loop's operands that the recipe takes: constants and first counters."""
         consts = [*closed, *args.consts]
         return [consts[i] for i in self.consts], [args.carry[i] for i in self.counters]
 
@@ -242,7 +242,7 @@ def repeated_residuals(lin: LinearizedJaxpr, num_outs: int) -> Mapping[int, int]
 
 
 def _residuals(lin: LinearizedJaxpr, num_outs: int) -> Sequence[Atom]:
-    """Find what the tangent map of a body reads of its primal half."""
+    """Return the atoms of the primal half that the tangent map of a body reads."""
     primal, new = lin.primal.jaxpr, len(lin.primal.consts)
     computed = primal.outs[num_outs:]
     if len(computed) == len(lin.forwarded):

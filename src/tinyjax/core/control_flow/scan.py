@@ -141,7 +141,7 @@ def _reshaped(x: Atom, to: Var) -> JaxprEqn:
 
 @scan_p.def_rule(program_rules.FORWARDING)
 def _scan_forwarding(params: ScanParams) -> tuple[int | None, ...]:
-    """Find what an iteration leaves as it is."""
+    """Return the operands that an iteration leaves unchanged."""
     k, m = params.num_consts, params.num_carry
     places = enumerate(program_rules.forwarded_parameters(params.jaxpr))
     return tuple([k + i if i < m and place == k + i else None for i, place in places])
@@ -229,7 +229,7 @@ def _read_as(b: Lowering, x: hlo.Value, of: hlo.TensorType) -> hlo.Value:
 
 
 def _kept_as(of: hlo.TensorType, aval: av.ShapedArray) -> hlo.TensorType:
-    """Return the type of a stack in the loop; sums of what lies apart stay what they are."""
+    """Return the type of a stack in the loop; partial sums stay partial."""
     if (aval.where is not None and aval.where.is_partial) or not dtypes.is_extended(of.dtype):
         return of
     return hlo.tensor(of.shape, np.dtype(f"u{of.dtype.itemsize}"))
@@ -509,7 +509,7 @@ def _over_parts(
     xs: X | None,
     held: Sequence[int],
 ) -> tuple[C, Y]:
-    """Scan over what is held in place, of which each iteration reads and writes its own part."""
+    """Scan over objects that hold arrays in place: each iteration reads and writes its own part."""
     leaves, x_tree = tree.flatten(xs)
     holder = HOLDERS[type(leaves[held[0]])]
     parts = holder.parts(leaves, held, describe_function(f))

@@ -99,7 +99,7 @@ def _has_while(jaxpr: jx.Jaxpr) -> bool:
 
 
 def _any(aval: ShapedArray) -> Interval:
-    """Return the interval of all values of a type; of what is no integer it says nothing."""
+    """Return the interval of all values of a type, which is unbounded unless it is an integer."""
     if not dtypes.is_integer(aval.dtype):
         return 0, 0
     limits = np.iinfo(aval.dtype)
@@ -179,7 +179,7 @@ def _scan(params: ScanParams, xs: Sequence[Interval]) -> tuple[ScanParams, Seque
     avals = body.in_avals.carry
 
     def carried(iterations: int) -> list[Interval]:
-        """Return what the carry may be until so many iterations have been made."""
+        """Return the intervals of the carry up to a number of iterations."""
         return [
             _any(aval) if step is None else _moved(start, step * iterations, aval)
             for start, step, aval in zip(operands.carry, steps, avals, strict=True)
@@ -229,7 +229,7 @@ def _moved(start: Interval, distance: int, aval: ShapedArray) -> Interval:
 
 
 def steps_of(jaxpr: jx.Jaxpr, num_consts: int, num_carry: int) -> list[int | None]:
-    """Return by how much an iteration changes what it carries, where that is a constant."""
+    """Return the increment of each part of the carry per iteration, where it is a constant."""
     makers = {eqn.out_binders[0]: eqn for eqn in jaxpr.eqns if eqn.primitive in (ew.add, ew.sub)}
 
     def step(binder: jx.Var, out: jx.Atom) -> int | None:
@@ -253,7 +253,7 @@ def steps_of(jaxpr: jx.Jaxpr, num_consts: int, num_carry: int) -> list[int | Non
 def _tests(
     params: WhileParams, fixed: Sequence[Interval], state: Sequence[Interval]
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield what the condition of a loop asks of its state, one comparison after the other.
+    """Yield the comparisons in the condition of a loop.
 
     Yields:
         Which part of the state it compares, above what it is then, and below what.
@@ -298,7 +298,7 @@ def _tests(
 
 
 def _unconverted(atom: jx.Atom, makers: dict[jx.Var, jx.JaxprEqn]) -> jx.Atom:
-    """Return what was converted to a value, if no conversion can have changed it."""
+    """Return the operand of conversions that cannot have changed a value."""
     while isinstance(atom, jx.Var) and atom in makers:
         eqn = makers[atom]
         (x, *_) = eqn.inputs

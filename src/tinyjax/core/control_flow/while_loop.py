@@ -109,7 +109,7 @@ while_p.def_rule(program_rules.PRUNE)(prune_while)
 
 @while_p.def_rule(program_rules.FORWARDING)
 def _while_forwarding(params: WhileParams) -> tuple[int | None, ...]:
-    """Find what an iteration leaves as it is."""
+    """Return the operands that an iteration leaves unchanged."""
     n, m = params.num_condition, params.num_body
     places = enumerate(forwarded_parameters(params.body))
     return tuple([n + m + i if place == m + i else None for i, place in places])
@@ -154,7 +154,7 @@ def _while_lowering(b: Lowering, operands: hlo.Values, params: WhileParams) -> h
 def _while_jvp(
     primals: prim.Arrays, tangents: prim.Tangents, params: WhileParams
 ) -> prim.JvpResult:
-    """Bind a loop over the state with its tangents, of which the condition knows nothing."""
+    """Bind a loop over the state with its tangents, which the condition ignores."""
     body = params.loop_body
     fixed, args = params.operands(primals)
     given = params.operands(tangents)[1]

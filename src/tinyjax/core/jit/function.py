@@ -37,7 +37,7 @@ R = TypeVar("R")
 
 
 class _SignatureOfFunction:
-    """The signature of what ``jit`` was given, for those who do not follow ``__wrapped__``."""
+    """The signature of the jitted function, for tools that do not follow ``__wrapped__``."""
 
     def __get__(
         self, instance: JitFunction[..., Any] | None, owner: type
@@ -67,7 +67,7 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> JitFunction[P, R]:
-        """Copy what the function is bound to, as Python does: a function itself is not copied."""
+        """Copy the object that the function is bound to, as Python does, but no function."""
         fun = deepcopy(self._fun, memo)
         return self if fun is self._fun else type(self)(attrs.evolve(self._parameters, fun=fun))
 
@@ -343,7 +343,7 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
         self._explain(signature, None, entry).log()
 
     def _stage(self, signature: signatures.Signature) -> tuple[Entry, bool]:
-        """Record the program of a signature; tell also whether it is good for later calls."""
+        """Record the program of a signature; return also whether later calls may use it."""
         in_tree, static = signature.in_tree, signature.static
         called = static.bind(self._fun)
         placed = self._parameters.placed
@@ -379,7 +379,7 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
             )
 
     def retraced(self, digests: Container[bytes]) -> Iterator[jx.Jaxpr]:
-        """Trace again, under the settings in force, what has given programs of these digests.
+        """Trace again, under the settings in force, the signatures of programs with these digests.
 
         What the function gives another program for now, or nothing, is left out.
 

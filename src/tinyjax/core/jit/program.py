@@ -73,7 +73,7 @@ def jvp_of_call(
 def linearize_of_call(
     jaxpr: jx.Jaxpr, primals: prim.Arrays, nonzero: Sequence[bool], apply: Apply = inline
 ) -> prim.LinearizeResult:
-    """Apply a program split in two: what does not depend on the tangents, and the rest."""
+    """Apply a program split in two: the part independent of the tangents, and the rest."""
     linearized = linearize_jaxpr(with_trip_counts(jaxpr), tuple(nonzero))
     outs = apply(linearized.primal, primals)
     n = len(linearized.nonzero_out)

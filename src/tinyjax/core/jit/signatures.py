@@ -268,7 +268,7 @@ class Parameters:
 
     @property
     def options(self) -> Hashable:
-        """All that was said, but of which function."""
+        """All options, without the function."""
         static = (self.static_argnums, self.static_argnames, self.as_given)
         donated = (self.donate_argnums, self.donate_argnames)
         places = self.placed and self.placed.options
@@ -296,7 +296,7 @@ class Parameters:
     def split(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[list[Any], tree.PyTreeDef, StaticArguments]:
-        """Take the static arguments out of a call, and flatten what is left.
+        """Split the static arguments from a call, and flatten the others.
 
         Raises:
             StaticArgumentError: one is an array, or not hashable.
@@ -603,7 +603,7 @@ _others: Final[weakref.WeakSet[Traces]] = weakref.WeakSet()
 
 
 def traces_of(fun: Callable[..., Any], options: Hashable) -> Traces:
-    """Return what calls of a function have become, under the options that ``jit`` was given.
+    """Return the programs of a function's calls, under given options of ``jit``.
 
     Args:
         fun: the function.
@@ -629,7 +629,7 @@ def _shared(fun: Callable[..., Any], options: Hashable) -> Traces:
 
 
 def _refer_to(fun: object, objects: Sequence[object]) -> bool:
-    """Return whether objects refer to a function: what is kept for it would keep it alive."""
+    """Return whether objects refer to a function, so that a cache of theirs would keep it alive."""
     stack, seen = [*objects], {*map(id, objects)}
     while stack and len(seen) < _MOST_SEARCHED:
         x = stack.pop()

@@ -204,7 +204,7 @@ class _Stage:
         return tuple([i - self.lowered.num_captured for i in self.lowered.donated])
 
     def _of_result(self, outs: Sequence[T]) -> Sequence[T]:
-        """Leave out what the program leaves of what is kept in place."""
+        """Drop the results that are the final state of extensions."""
         return outs[: self.out_tree.num_leaves]
 
 

@@ -362,7 +362,7 @@ reduce_sum_p: Primitive[ReduceParams] = reducer(
 
 @lru_cache(maxsize=256)
 def _spread(summed: av.ShapedArray, params: ReduceParams) -> BroadcastParams:
-    """Return how a sum's cotangent is broadcast to the type of what is summed."""
+    """Return the broadcast of a sum's cotangent to the type of the summands."""
     return BroadcastParams(summed.shape, kept_axes(summed.ndim, params.axes))
 
 

@@ -194,7 +194,7 @@ _LARGE, _SHORT = 1000, 8
 def _by_rows(
     fun: np.ufunc, numbers: str, avals: Avals, params: NoParams
 ) -> prim.HostCall | prim.Kernel:
-    """Choose what NumPy does for operands of which one may be broadcast along an axis.
+    """Choose NumPy's implementation for operands of which one may be broadcast along an axis.
 
     Args:
         fun: NumPy's function.

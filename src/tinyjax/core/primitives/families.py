@@ -297,7 +297,7 @@ def composed(fun: Callable[..., Array]) -> HloFormula:
 
 
 def lower_formula(b: Lowering, fun: Callable[..., Sequence[Array]], operands: Values) -> Values:
-    """Write what a function does with other primitives.
+    """Lower a function by other primitives.
 
     Args:
         b: where.

@@ -80,7 +80,7 @@ def _barrier_batch(
 
 
 def optimization_barrier(operands: Sequence[Array]) -> Sequence[Array]:
-    """Return arrays as they are, none of which the compiler computes with before it has all.
+    """Return arrays as they are; the compiler has all of them before it uses any.
 
     Args:
         operands: one at least.

@@ -63,7 +63,7 @@ def _extremum(
 
 
 def all_ones(dtype: dtypes.DType) -> bool | int:
-    """Return the value of a type that changes nothing of what it is combined with by ``and``."""
+    """Return the neutral element of ``and`` for a type."""
     if dtype == dtypes.bool_:
         return True
     return int(np.iinfo(dtype).max) if dtypes.kind(dtype) == "u" else -1

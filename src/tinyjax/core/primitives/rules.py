@@ -100,7 +100,7 @@ def def_constant(primitive: Primitive[P]) -> None:
 
 
 def def_no_derivative(primitive: Primitive[P], advice: str) -> None:
-    """Register the jvp of a primitive that has none: an error that says what has.
+    """Register an error as the jvp of a primitive, which names the one to use.
 
     Args:
         primitive: the primitive.

@@ -260,7 +260,7 @@ class Builder:
         return entry
 
     def known(self, value: Value) -> dtypes.HostArray | None:
-        """Return what a value is, where it is a constant."""
+        """Return the data of a value, where it is a constant."""
         return self._known.get(value.name)
 
     def nonzero(self, value: Value) -> bool:

@@ -268,7 +268,7 @@ class Lowering(Builder):
         results: Sequence[hlo.TensorType],
         write: Callable[[Lowering, list[hlo.Value]], Sequence[hlo.Value]],
     ) -> list[hlo.Value]:
-        """Write a call of a function that XLA compiles by itself.
+        """Emit a call of a function that XLA compiles separately.
 
         XLA puts other called functions into their callers, and elementwise operations once more
         into each operation that reads them. What is long and read often is better computed once.
@@ -295,7 +295,7 @@ class Lowering(Builder):
         return self.emit("func.call", operands, results, attributes)
 
     def barrier(self, operands: Sequence[hlo.Value]) -> list[hlo.Value]:
-        """Write what keeps values apart from what reads them, for a CPU.
+        """Emit a barrier between values and their readers, for a CPU.
 
         XLA drops the operation that is meant for it before it fuses; a call it keeps.
         """

@@ -282,7 +282,7 @@ class Parts(Protocol):
     """Objects that a function is mapped over: each example is given one of its own."""
 
     def with_states(self, call: Callable[[Sequence[Array]], R]) -> R:
-        """Call with what else is mapped, after the leaves: an array for each object, or none."""
+        """Call with the mapped states after the leaves: an array for each object, or none."""
         ...
 
     def own(self, leaves: Sequence[Any]) -> list[Any]:
@@ -299,7 +299,7 @@ class Parts(Protocol):
         ...
 
     def keep(self, values: Sequence[Array]) -> None:
-        """Keep what all examples have left."""
+        """Keep the final contents of all examples."""
         ...
 
     def mapped(self, by: str) -> AbstractContextManager[None]:
@@ -328,7 +328,7 @@ class Holder:
         raise NotImplementedError
 
     def in_rules(self, objects: Sequence[Any]) -> Any:
-        """Return how a call passes on what its function and its rules keep in objects."""
+        """Return the passing of state by a call for its function and its rules."""
         return lazy.room("rule_state").RuleState(objects)
 
     def jvp(

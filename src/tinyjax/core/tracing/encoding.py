@@ -72,7 +72,7 @@ _rules: dict[type, Callable[[Any], bytes]] = {}
 
 
 def _rule(kind: type) -> Callable[[Any], bytes]:
-    """Return what encodes values of a class."""
+    """Return the encoder of a class's values."""
     for base, rule in _RULES:
         if issubclass(kind, base):
             return rule
@@ -82,7 +82,7 @@ def _rule(kind: type) -> Callable[[Any], bytes]:
 
 
 def _record(kind: type) -> Callable[[Any], bytes]:
-    """Return what encodes records of a class, field by field."""
+    """Return the encoder of a class's records, field by field."""
     names = [f.name for f in records.fields(kind) if f.eq and not records.is_optional(f)]
     optional = [f.name for f in records.fields(kind) if f.eq and records.is_optional(f)]
     head = b"r%s(" % kind.__qualname__.encode()

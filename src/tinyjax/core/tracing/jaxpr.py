@@ -416,7 +416,7 @@ class Jaxpr(_Shown, encoding.Digested):
         return self.derive("held objects", find)
 
     def derive(self, key: K, make: Callable[[], V]) -> V:
-        """Return what ``make`` computes from this jaxpr, computed once per key.
+        """Return the result of ``make`` for this jaxpr, computed once per key.
 
         Transformed versions of a jaxpr live and die with it, so transforming a nested program
         costs time linear in its size.
@@ -438,7 +438,7 @@ class Jaxpr(_Shown, encoding.Digested):
         return value
 
     def derived(self, key: object) -> Any:
-        """Return what ``derive`` has computed for a key; None where it has not.
+        """Return the cached result of ``derive`` for a key, or None.
 
         Example:
             >>> import tinyjax

@@ -653,7 +653,7 @@ class Primitive(PickledByName, Generic[P]):
         self.rules.host = lambda avals, params: fun
 
     def def_host(self, rule: HostRule[P]) -> HostRule[P]:
-        """Register what NumPy does for operands of given types: ``rule(avals, params) -> call``.
+        """Register NumPy's implementation for types of operands: ``rule(avals, params) -> call``.
 
         What types decide is then decided once, for eager operations and for compiled programs of
         NumPy. What depends on the layout of operands must not be decided by it.
@@ -683,7 +683,7 @@ class Primitive(PickledByName, Generic[P]):
         return out if isinstance(out, (list, tuple)) else (out,)
 
     def _large_host(self, avals: Avals, params: P) -> HostCall | Kernel | None:
-        """Ask the rule for large arrays what NumPy does, and then the usual one."""
+        """Return NumPy's implementation by the rule for large arrays, or by the usual one."""
         lazy.room(LARGE.name)
         rules = self.rules
         rule = rules.extensions.get(LARGE)
@@ -879,7 +879,7 @@ class Primitive(PickledByName, Generic[P]):
         return rule
 
     def def_collective(self, rule: BatchRule[P]) -> BatchRule[P]:
-        """Register what it does to the batch axis that its ``axis_name`` parameter names.
+        """Register its effect on the batch axis that its ``axis_name`` parameter names.
 
         Example:
             >>> import attrs
@@ -1013,7 +1013,7 @@ def mark(key: RuleKey[Callable[[], T]], value: T, *primitives: Primitive[Any]) -
 
 
 def split_list(values: Sequence[T], *sizes: int) -> list[list[T]]:
-    """Cut a sequence into pieces of the given sizes, and what is left."""
+    """Cut a sequence into pieces of the given sizes, and the rest."""
     pieces, start = [], 0
     for size in sizes:
         pieces.append(list(values[start : start + size]))
@@ -1064,7 +1064,7 @@ def with_zeros(nonzero: Iterable[bool], tangents: Iterable[Tangent]) -> list[Tan
 def only_present(
     fun: Callable[..., Tangents],
 ) -> tuple[Callable[..., list[Array]], list[bool]]:
-    """Make a function return the tangents that are there; once it has run, the list tells which."""
+    """Make a function return only its nonzero tangents; the list gets their mask when it runs."""
     nonzero: list[bool] = []
 
     def run(*args: Array) -> list[Array]:

@@ -99,7 +99,7 @@ def evaluate_stepwise(
 
 
 def def_program(primitive: prim.Primitive[P], rule: ProgramRule[P]) -> None:
-    """Register what a primitive does with the programs in its parameters.
+    """Register a primitive's rules for the programs in its parameters.
 
     It is evaluated so, too, unless it has an ``evaluate`` rule already.
 
@@ -325,7 +325,7 @@ def same_eqns(a: Sequence[jx.JaxprEqn], b: Sequence[jx.JaxprEqn]) -> bool:
 
 
 def dce(jaxpr: jx.Jaxpr, used: Sequence[bool] | None = None) -> jx.Jaxpr:
-    """Drop what no result depends on, inside nested programs too.
+    """Eliminate dead code, inside nested programs too.
 
     What is done for its effect stays. A program of which nothing is dropped stays itself.
 

@@ -96,7 +96,7 @@ class Note:
         return ()
 
     def restarted(self) -> Note | None:
-        """Return what another staging begins with, if one is needed; else None."""
+        """Return the first state of another staging, if one is needed; else None."""
         return None
 
     def moved(self, before: Jaxpr, after: Jaxpr) -> Note:
@@ -126,18 +126,18 @@ class Note:
         """
 
     def after(self, atoms: Sequence[Atom], outs: Sequence[Array]) -> None:
-        """Act on results of the program, of which these are the variables."""
+        """Act on the results of the program, given their variables."""
 
     @classmethod
     def keep(cls, left: Sequence[tuple[Hashable, Array]], objects: Sequence[Any]) -> None:
-        """Put what a program has left where it is kept."""
+        """Put the final state of a program into its cells."""
 
     def cotangents(self) -> Sequence[Array]:
-        """Return cotangents of what a linear map leaves: its transpose is about to run."""
+        """Return cotangents of a linear map's final state, before its transpose runs."""
         return ()
 
     def keep_cotangents(self, cotangents: Sequence[Any]) -> None:
-        """Take the cotangents of what a linear map takes: its transpose has run."""
+        """Store the cotangents of a linear map's initial state, after its transpose has run."""
 
 
 class Irrevocable:
@@ -352,11 +352,11 @@ class Recorder(Trace):
         return len(self.eqns), len(self.consts), Irrevocable.count
 
     def can_rewind(self, mark: tuple[int, int, int]) -> bool:
-        """Return whether nothing else holds what was recorded since."""
+        """Return whether nothing else refers to the equations recorded since."""
         return Irrevocable.count == mark[2]
 
     def rewind(self, mark: tuple[int, int, int]) -> None:
-        """Forget what was recorded since; nothing made of it may be used any more.
+        """Forget the equations recorded since; their results may not be used any more.
 
         Raises:
             TinyjaxError: something else holds some of it.
@@ -433,7 +433,7 @@ def scopes_here(outside: bool = False) -> tuple[str, ...]:
 
 
 def scoped_source() -> Source | None:
-    """Return the source of what is computed here, if it is in a scope."""
+    """Return the source of the current computation, if it is in a scope."""
     source = evaluated_source()
     if source is not None or not named_scopes.get():
         return source if type(source) is ScopedSource else None
@@ -512,12 +512,12 @@ class Staged:
 
     @property
     def num_results(self) -> int:
-        """The number of results, without what is left."""
+        """The number of results, without the final state."""
         return len(self.jaxpr.outs) - len(self.left)
 
     @property
     def out_avals(self) -> tuple[ShapedArray, ...]:
-        """The types of the results, without what is left."""
+        """The types of the results, without the final state."""
         avals = self.jaxpr.out_avals
         return avals[: self.num_results] if self.left else avals
 
@@ -659,7 +659,7 @@ def call_staged(
 
 
 def _with_same_state(branches: Sequence[Staged]) -> Sequence[Staged]:
-    """Let all programs take and leave what some of them do."""
+    """Let all programs take and return the state that some of them do."""
     if len(branches) == 1:
         return branches
     taken = tuple(dict.fromkeys([kept for staged in branches for kept in staged.taken]))
@@ -671,7 +671,7 @@ def _with_same_state(branches: Sequence[Staged]) -> Sequence[Staged]:
 
 
 def with_state(staged: Staged, taken: Sequence[Kept], left: Sequence[Hashable]) -> Jaxpr:
-    """Return a program that takes and leaves this, in this order; what it does not change, too."""
+    """Return a program that takes and returns this state, in this order, even if unchanged."""
     jaxpr, results = staged.jaxpr, staged.num_results
     first = len(jaxpr.in_binders) - len(staged.taken)
     own = dict(zip(staged.taken, jaxpr.in_binders[first:], strict=True))
@@ -692,7 +692,7 @@ Q = TypeVar("Q")
 
 
 class FoldingTrace(Trace):
-    """Evaluates what touches no traced value; hands on all else."""
+    """A trace that evaluates operations on untraced values, and passes on all others."""
 
     __slots__ = ()
 

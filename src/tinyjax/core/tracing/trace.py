@@ -289,7 +289,7 @@ class CustomCall(ABC):
 
     @abstractmethod
     def touches(self, trace: Trace, args: Sequence[Array]) -> bool:
-        """Return whether an argument, or what is closed over, is a tracer of this trace."""
+        """Return whether an argument, or a closed-over value, is a tracer of this trace."""
 
     @abstractmethod
     def within(
@@ -398,7 +398,7 @@ class Tracer(Array):
         return ()
 
     def describe_trace(self) -> str:
-        """Name what traces the value, for an error, and the arguments that it depends on.
+        """Name the transformation that traces the value, and the arguments that it depends on.
 
         Example:
             >>> import tinyjax, tinyjax.numpy as jnp
@@ -457,7 +457,7 @@ class Tracer(Array):
 
 
 def is_known(value: Array) -> bool:
-    """Return whether some of a value's data is there: of a tracer, that of what it is made of."""
+    """Return whether some of a value's data is known: for a tracer, that of its parts."""
     return not isinstance(value, Tracer) or bool(value.held())
 
 
@@ -544,7 +544,7 @@ _DEFAULT_ERRORS: Final = _error_state(all="warn", under="ignore")[1]
 
 
 def current_errors() -> Any:
-    """Return what NumPy does here about overflow and NaN, to be set again."""
+    """Return NumPy's treatment of overflow and NaN here, to be set again."""
     return _errors.get(_DEFAULT_ERRORS)
 
 
@@ -838,7 +838,7 @@ def enclosing_axes() -> tuple[MappedAxis, ...]:
 
 
 def at_own_lines(fun: Callable[..., R], *args: Any) -> R:
-    """Call a rule of the user's: what it does comes from its lines, not from that of the call."""
+    """Call a user's rule, whose operations are attributed to its own lines."""
     token = _evaluated.set(None)
     try:
         return fun(*args)

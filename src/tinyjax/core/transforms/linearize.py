@@ -52,7 +52,7 @@ P = TypeVar("P")
 
 
 class LinearTrace(Recorder):
-    """Records what depends on its tracers, and passes everything else on."""
+    """A trace that records operations on its tracers, and passes all others on."""
 
     __slots__ = ()
 
@@ -226,7 +226,7 @@ class LinearizedJaxpr:
     def residuals(
         self, args: Sequence[Array] | Mapping[int, Array], computed: Sequence[Array]
     ) -> list[Array]:
-        """Put the residuals together from the parameters and from what ``primal`` computed."""
+        """Return the residuals, from the parameters and the results of ``primal``."""
         if len(computed) == len(self.forwarded):
             return [*computed]
         rest = iter(computed)

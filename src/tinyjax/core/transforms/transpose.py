@@ -267,7 +267,7 @@ def _asking(
 def _evaluate_known(
     jaxpr: Jaxpr, known: dict[Var, Array], linear_inputs: Sequence[Var]
 ) -> Sequence[JaxprEqn]:
-    """Evaluate what does not depend on the linear inputs; return the equations that do."""
+    """Evaluate equations independent of the linear inputs; return the others."""
     linear = dependents(jaxpr.eqns, linear_inputs)
     trace = current_trace()
     for eqn in jaxpr.eqns:

@@ -100,7 +100,7 @@ class _Method:
 
 
 def _operator(name: str, other_name: str) -> Callable[[Any], Callable[..., Any]]:
-    """Return what makes an operator of a function; of what the other operand knows it knows not."""
+    """Return a maker of an operator from a function, which defers to other operand classes."""
 
     def make(function: Callable[[Any, Any], Array]) -> Callable[..., Any]:
         def operator(self: Array, other: ArrayLike) -> Any:
@@ -117,7 +117,7 @@ def _operator(name: str, other_name: str) -> Callable[[Any], Callable[..., Any]]
 
 
 def _reflected(name: str) -> Callable[[Any], Callable[..., Any]]:
-    """Return what makes of a function the operator of which an array is the second operand."""
+    """Return a maker of the reflected operator, where an array is the second operand."""
 
     def make(function: Callable[[Any, Any], Array]) -> Callable[..., Any]:
         def operator(self: Array, other: ArrayLike) -> Array:
@@ -163,7 +163,7 @@ _OF_OTHER_LIBRARIES: Final = {
 
 
 class _OfOtherLibraries:
-    """An attribute that arrays lack, and that says what to write instead.
+    """An attribute that arrays lack, whose error names the replacement.
 
     ``__getattr__`` could say it too, but NumPy asks every array for names that it has not: taking
     the data would cost five times as much.
@@ -905,7 +905,7 @@ class IndexUpdate:
         return _numpy.update_at(self._array, self._index, value, kind, **options)
 
     def set(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """Replace what is there.
+        """Replace the elements.
 
         The value broadcasts and takes the array's dtype. The derivative with respect to what is
         replaced is 0.
@@ -920,7 +920,7 @@ class IndexUpdate:
         return self._update(values, "set", options)
 
     def add(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """Add to what is there.
+        """Add to the elements.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -930,7 +930,7 @@ class IndexUpdate:
         return self._update(values, "add", options)
 
     def subtract(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """Subtract from what is there.
+        """Subtract from the elements.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -940,7 +940,7 @@ class IndexUpdate:
         return self._update(values, "sub", options)
 
     def multiply(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """Multiply what is there.
+        """Multiply the elements.
 
         ``mul`` is the same.
 
@@ -954,7 +954,7 @@ class IndexUpdate:
     mul = multiply
 
     def divide(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """Divide what is there; integers become floats.
+        """Divide the elements; integers become floats.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -964,7 +964,7 @@ class IndexUpdate:
         return self._update(values, "div", options)
 
     def power(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """Raise what is there to a power.
+        """Raise the elements to a power.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -974,7 +974,7 @@ class IndexUpdate:
         return self._update(values, "pow", options)
 
     def min(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """Take the minimum with what is there.
+        """Take the minimum with the elements.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -984,7 +984,7 @@ class IndexUpdate:
         return self._update(values, "min", options)
 
     def max(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """Take the maximum with what is there.
+        """Take the maximum with the elements.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -994,7 +994,7 @@ class IndexUpdate:
         return self._update(values, "max", options)
 
     def apply(self, func: Callable[[Array], Array], **options: Unpack[UpdateOptions]) -> Array:
-        """Replace what is there by a function of it, which works element by element.
+        """Replace the elements by an elementwise function of them.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -1025,7 +1025,7 @@ Value = Array
 
 
 class DeviceBuffer(Protocol):
-    """Data on a device: what ``tinyjax.core.xla`` puts behind an array."""
+    """Data on a device, to which ``tinyjax.core.xla`` gives its implementation."""
 
     if TYPE_CHECKING:  # before Python 3.12 the protocol has no name at run time
 

@@ -214,13 +214,13 @@ class ShapedArray:
 
     @property
     def mat(self) -> Any:
-        """The same, as JAX tells it."""
+        """The same, in JAX's form."""
         return devices.plane().manual_axis_type(self)
 
     manual_axis_type = mat
 
     def at(self, where: Where | None) -> ShapedArray:
-        """Return the same type that says something else of several devices.
+        """Return the same type with another placement on several devices.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -232,11 +232,11 @@ class ShapedArray:
 
     @property
     def plain(self) -> ShapedArray:
-        """The same type, without what it says of where values lie."""
+        """The same type without its sharding."""
         return self if self.where is None else self.at(self.where.plain)
 
     def with_layout_of(self, x: T) -> T:
-        """Return an array that lies as the type says.
+        """Return an array with the sharding of the type.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -247,7 +247,7 @@ class ShapedArray:
         return x if self.where is None else devices.plane().lie_as(x, self)
 
     def without_sharding(self, x: T) -> T:
-        """Return an array of this type with one that does not say how it lies.
+        """Return an array of this type as one without a sharding in its type.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -273,7 +273,7 @@ class ShapedArray:
         return ShapedArray(self.shape, self.dtype, False, self.where)
 
     def with_shape(self, shape: tuple[int, ...]) -> ShapedArray:
-        """Return the type of values of another shape, of which it does not say how they lie.
+        """Return the type of values of another shape, without a sharding.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -292,7 +292,7 @@ class ShapedArray:
         dtype: DType | None = None,
         weak_type: bool | None = None,
     ) -> ShapedArray:
-        """Return the same type but for what is given.
+        """Return the same type with the given changes.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -324,7 +324,7 @@ class ShapedArray:
         return ShapedArray(shape, self.dtype, self.weak_type, where)
 
     def removed(self, axis: int) -> ShapedArray:
-        """Return the type of what an axis counts.
+        """Return the type of one element along an axis.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -348,7 +348,7 @@ class ShapedArray:
         return _stacked(self, length)
 
     def row(self) -> ShapedArray:
-        """Return the type of what the first axis counts.
+        """Return the type of one element along the first axis.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -359,7 +359,7 @@ class ShapedArray:
         return _row(self)
 
     def with_dtype(self, dtype: DType, weak_type: bool = False) -> ShapedArray:
-        """Return the type of values of another dtype, which is not weak unless that is said.
+        """Return the type of values of another dtype, not weak by default.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -416,7 +416,7 @@ class ShapedArray:
         return self.tangent()
 
     def lo_ty(self) -> list[ShapedArray]:
-        """Return the types of what values of this type are made of: itself, as it is an array's.
+        """Return the types of the parts of such a value: itself, as it is an array's.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -438,7 +438,7 @@ class ShapedArray:
         return [hi_val]
 
     def raise_val(self, lo_val: T) -> T:
-        """Return a value of this type, of what it is made of.
+        """Return a value of this type, from its parts.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -512,12 +512,12 @@ def stacked(avals: Iterable[ShapedArray], length: int) -> list[ShapedArray]:
 
 
 def rows(avals: Iterable[ShapedArray]) -> list[ShapedArray]:
-    """Return the types of what the first axes count."""
+    """Return the types of one element along the first axes."""
     return [*map(_row, avals)]
 
 
 def where_of(avals: Iterable[ShapedArray]) -> Where | None:
-    """Return what the first of several types says of several devices that says something."""
+    """Return the first placement on several devices in several types."""
     for aval in avals:
         if aval.where is not None:
             return aval.where

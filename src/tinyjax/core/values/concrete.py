@@ -113,7 +113,7 @@ def check_donated(arrays: Sequence[Array]) -> None:
 def check_donated_once(
     args: Sequence[object], donated: Sequence[int], avals: Sequence[ShapedArray], name: str
 ) -> None:
-    """Check that what is donated is one argument alone: XLA would give its memory away twice.
+    """Check that no array is donated twice: XLA would reuse its memory twice.
 
     Args:
         args: the arrays, or what holds their data.
@@ -196,7 +196,7 @@ class ConcreteArray(Array):
         return fetched(buffer, self.aval.dtype)
 
     def _watch_read(self) -> None:
-        """Let whoever follows the array see it, before its data leave for the user's Python."""
+        """Let observers of the array see it before the user's Python gets its data."""
         if id(self) in followed:
             lazy.room("debugging").check_read(self)
 

@@ -108,7 +108,7 @@ def fit_int32(sizes: Sequence[int]) -> bool:
 
 
 def integer(value: object, what: str, kind: str = "an int") -> int:
-    """Return an int from what Python takes for one.
+    """Return an int from a value that Python accepts as one.
 
     Args:
         value: what the user gave.
@@ -138,7 +138,7 @@ def integer(value: object, what: str, kind: str = "an int") -> int:
 
 
 def listed(values: object, what: str) -> Sequence[Any]:
-    """Return a sequence: a tuple or list as it is, of what else can be iterated over the items.
+    """Return a tuple or list as it is, or the items of another iterable.
 
     That is an array, a set, the values of a dict, or a generator.
 
@@ -161,7 +161,7 @@ def listed(values: object, what: str) -> Sequence[Any]:
 
 
 def items_of(values: Iterable[Any], what: str) -> list[Any]:
-    """Return the items of what can be iterated over, and may have no end.
+    """Return the items of an iterable, which may have no end.
 
     Raises:
         ArgumentError: they are more than a million.
@@ -187,7 +187,7 @@ def holds_items(values: object) -> bool:
 
 
 def integers(values: object, what: str) -> tuple[int, ...]:
-    """Return ints from a sequence of what Python takes for ints.
+    """Return ints from a sequence of values that Python accepts as ints.
 
     Raises:
         ArgumentError: one is none, or it is not a sequence.
@@ -223,7 +223,7 @@ def is_one_of(value: object, options: Collection[object]) -> bool:
 
 
 def one_or_more(values: object, what: str) -> Sequence[Any]:
-    """Return a sequence, and of what is none, such as an int, the sequence of that alone."""
+    """Return a sequence as it is, or a sequence of one value, such as an int."""
     if isinstance(values, (tuple, list, range)) or getattr(values, "ndim", None):
         return listed(values, what)
     if type(values) is not int and holds_items(values):

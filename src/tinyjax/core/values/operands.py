@@ -198,7 +198,7 @@ def memory(shape: Sequence[int], dtype: DType, zeros: bool = False) -> HostArray
 
 
 def copied(host: HostArray | np.generic, dtype: DType) -> HostArray:
-    """Copy data; what is large in C order goes where a transfer does not copy it again."""
+    """Copy data; large data goes in C order, aligned so that a transfer does not copy it again."""
     if host.nbytes < _LEAST_ALIGNED or not host.flags.c_contiguous:
         return np.array(host, dtype)
     buffer = aligned(host.shape, dtype)

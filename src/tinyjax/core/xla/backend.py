@@ -61,7 +61,7 @@ class _Placement(SingleDeviceSharding):
 
 
 class Backend:
-    """One client with its devices, on the first of which programs run that say nothing else.
+    """A client with its devices, the first of which runs programs by default.
 
     Attributes:
         client: XLA's client.

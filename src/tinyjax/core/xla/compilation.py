@@ -102,7 +102,7 @@ def functions_in(jaxpr: jx.Jaxpr) -> float:
 
 
 def forget_programs() -> None:
-    """Begin anew with every program: drop what was compiled, and evaluate it at first again."""
+    """Drop all compiled programs, and evaluate every program at first again."""
     tiers = lazy.room("tiers")
     if tiers is not None:
         tiers.forget()

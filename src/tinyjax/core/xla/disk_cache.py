@@ -309,7 +309,7 @@ def _write(folder: int, name: str, entry: bytes) -> None:
 
 
 def _list(folder: int) -> list[_Found]:
-    """List the entries, and remove what writers that were killed have left."""
+    """List the entries, and remove the remains of writers that were killed."""
     entries: list[_Found] = []
     with os.scandir(folder) as items:
         for item in items:
@@ -370,7 +370,7 @@ def disk_cache() -> DiskCache:
 
 
 def disk_cache_place(text: str, options: bytes, compiler: str) -> tuple[DiskCache, bytes]:
-    """Return the cache that the settings ask for, and what it calls a program (``program_key``)."""
+    """Return the cache that the settings enable, and its key of a program (``program_key``)."""
     return disk_cache(), program_key(text, options, compiler)
 
 

@@ -354,7 +354,7 @@ def is_compiled(request: Compilation) -> bool:
 
 
 def executables_of(jaxpr: jx.Jaxpr) -> list[Executable]:
-    """Return what the process has compiled of a program, for all devices and with all flags."""
+    """Return the executables of a program, for all devices and with all flags."""
     with _lock:
         found = [item for executables in _caches_of(jaxpr) for item in executables.items()]
         return [x for key, x in found if key.digest == jaxpr.digest]
@@ -474,7 +474,7 @@ def load_or_compile(
 
 
 def _place(on: backend.Backend, text: str, options: CompileOptions) -> tuple[DiskCache, bytes]:
-    """Return the cache on disk, and what the program is called there."""
+    """Return the cache on disk, and the program's key there."""
     return xla.disk_cache_place(text, options.SerializeAsString(), on.compiler)
 
 

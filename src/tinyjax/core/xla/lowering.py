@@ -115,7 +115,7 @@ _Item: TypeAlias = jx.JaxprEqn | _Choice
 
 
 class _Flattening:
-    """Programs being taken apart; every variable of theirs gets a new one."""
+    """Programs being flattened; every variable of theirs gets a new one."""
 
     def __init__(self, program: jx.Jaxpr, deepest: int) -> None:
         self._deepest = deepest

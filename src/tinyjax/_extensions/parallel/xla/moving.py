@@ -105,7 +105,7 @@ def of_parts(
     parts: Sequence[dtypes.HostArray],
     semantics: HostBufferSemantics = HostBufferSemantics.ZERO_COPY,
 ) -> sharded_array.ShardedArray:
-    """Make an array of what this process's devices are to hold.
+    """Make an array from the parts of this process's devices.
 
     Args:
         aval: the type of the array.
@@ -175,7 +175,7 @@ def _check_memory(sharding: Sharding) -> None:
 
 
 def moved(x: Array, sharding: Sharding) -> sharded_array.ShardedArray:
-    """Return an array that lies as a sharding says, by this or by an equivalent one."""
+    """Return an array with a sharding, or with an equivalent one."""
     if isinstance(x, sharded_array.ShardedArray):
         if x.sharding.is_equivalent_to(sharding, x.ndim):
             return x
@@ -234,7 +234,7 @@ def _may_be_filled(
 def _filled(
     x: ConcreteArray, sharding: SingleDeviceSharding | named_sharding.NamedSharding
 ) -> sharded_array.ShardedArray:
-    """Return an array of one value, which each device writes by itself."""
+    """Return an array of one value, which each device fills by itself."""
     number = ConcreteArray(np.asarray(opd.first_element(x.host)), x.aval.with_shape(()))
     program = staging.stage(lambda n: [broadcast_in_dim(n, x.shape, ())], (number.aval,))
     whole = sharding.update(spec=PartitionSpec())
@@ -388,7 +388,7 @@ def _computed(
 
 
 def exchanged(data: dtypes.HostArray, processes: Sequence[int]) -> dtypes.HostArray:
-    """Return what each of several processes has, one row for each.
+    """Return the data of each of several processes, one row for each.
 
     All of these processes call this, in the same order among their programs.
 
@@ -420,7 +420,7 @@ def digest_of(array: Array) -> bytes:
 
 
 def check_same(array: Array, sharding: Sharding) -> None:
-    """Check that all processes of a sharding have the same data for an array that will lie so.
+    """Check that all processes of a sharding have the same data for an array.
 
     Raises:
         ProcessesDifferError: they have not.

@@ -249,7 +249,7 @@ def compile_placed(
     flags: compilation.Flags,
     locate: Locate | None = None,
 ) -> tuple[LoadedExecutable, Placement, Sequence[HostFunction]]:
-    """Compile a program, and return how its results lie, and what it calls of Python."""
+    """Compile a program, and return its results' shardings and its Python callbacks."""
     name = request.name
     text, functions = lowering.lowered_for(placement, request.jaxpr, name, request.donated, locate)
     options, devices = placed_options(flags, placement), on.device_list(placement.ids)
@@ -535,7 +535,7 @@ _MOST_NUMBERS: Final = 256
 
 
 def _number_at(x: Array, sharding: Sharding) -> sharded_array.ShardedArray:
-    """Return an array of one number that lies as a sharding says: the one made before, if any.
+    """Return an array of one number with a sharding: the one made before, if any.
 
     Most numbers are constants of the user's, as in ``x + 1``; sending one takes longer than that.
     """
@@ -553,7 +553,7 @@ def _number_at(x: Array, sharding: Sharding) -> sharded_array.ShardedArray:
 def _run_by(
     executable: Executable, lie: Sequence[object]
 ) -> Callable[[Sequence[Array]], list[Array]]:
-    """Return what calls an executable with arguments that lie so."""
+    """Return a function that calls an executable with arguments of these shardings."""
     if not isinstance(executable, ShardedExecutable):
         return executable
     execute, results, moves = executable.execute, executable.results, executable.moves(lie)
