@@ -555,7 +555,7 @@ _heeded: Final[dict[str, str]] = {}
 
 
 def heed_environment(warn: bool = True) -> None:
-    """Put into force what JAX's variables in the environment ask for, as ``update`` does.
+    """Apply the settings in JAX's variables of the environment, as ``update`` does.
 
     A variable changes nothing if it is empty, if it was heeded before with this value, or if our
     own variable of the same setting is set.
@@ -581,7 +581,7 @@ def heed_environment(warn: bool = True) -> None:
 
 
 def _heed(variable: str, name: str, text: str, warn: bool) -> bool:
-    """Set what a variable asks for; return whether all has been said of it."""
+    """Set the setting of a variable; return whether it needs nothing further."""
     value: Any = text
     known: Any = name
     try:
@@ -619,7 +619,7 @@ def scoped(**changes: object) -> AbstractContextManager[Settings]:
 
 @contextmanager
 def _scope(make: Callable[[], Settings]) -> Iterator[Settings]:
-    """Put in force, for a block, what settings are made when it is entered."""
+    """Put settings in force for a block, computed when it is entered."""
     current = make()
     token = _local.set(current)
     undo = [follower(current) for follower in _followers]
@@ -789,7 +789,7 @@ def enable_checks(new_val: bool = True) -> AbstractContextManager[None]:
 
 
 def log_compiles(new_val: bool = True) -> AbstractContextManager[None]:
-    """Set ``explain`` for a block: the logger ``tinyjax`` is told why calls trace or compile.
+    """Set ``explain`` for a block: the logger ``tinyjax`` reports why calls trace or compile.
 
     The message names your line, and the argument whose shape, dtype or value was new. It is the
     same as ``explain_cache_misses``.
@@ -806,7 +806,7 @@ def log_compiles(new_val: bool = True) -> AbstractContextManager[None]:
 
 
 def explain_cache_misses(new_val: bool = True) -> AbstractContextManager[None]:
-    """Set ``explain`` for a block: the logger ``tinyjax`` is told why calls trace or compile.
+    """Set ``explain`` for a block: the logger ``tinyjax`` reports why calls trace or compile.
 
     The message names your line, and the argument whose shape, dtype or value was new. It is the
     same as ``log_compiles``.

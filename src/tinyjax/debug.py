@@ -227,7 +227,7 @@ def log(
 def _now_or_later(
     call: Callable[..., None], first: object, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Callable[..., None] | None:
-    """Return a function that was given options only, or call it with what it was given beside."""
+    """Call a function with its options, or return it for a later call if there are only options."""
     if first is None and not args and not kwargs:
         return call
     call(first, *args, **kwargs)

@@ -57,7 +57,7 @@ class TinyjaxError(Exception):
         tracebacks.hide(sys._getframe(1))
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle and copy what the error holds: few classes are made of their message alone."""
+        """Pickle and copy the error's attributes: few classes are made of their message alone."""
         return _made_again, (type(self), self.args), self.__dict__
 
     def at(self, location: frames.Location | None) -> Self:
@@ -272,7 +272,7 @@ class NotAddressableError(TinyjaxError, RuntimeError):
 
 
 class DistributedError(TinyjaxError, RuntimeError):
-    """Processes were not brought together, or what they hold differs.
+    """Processes were not brought together, or their data differs.
 
     Processes find each other before anything is computed, since that decides which devices there
     are.
@@ -296,7 +296,7 @@ class DistributedError(TinyjaxError, RuntimeError):
 
 
 class ProcessesDifferError(DistributedError, AssertionError):
-    """Processes hold different values of what is to be the same in all.
+    """Processes hold different values of data that must be the same in all.
 
     All processes run the same program on the same values, but for the parts of arrays that lie on
     their own devices. A random seed, a file or an order of a set that differs between them breaks
@@ -880,7 +880,7 @@ class StaticArgumentError(TinyjaxError, ValueError):
 
 
 class CallbackError(TinyjaxError, ValueError, NotImplementedError):
-    """A callback returned what was not declared, or was transformed in a way it cannot be.
+    """A callback returned an undeclared result, or was transformed in an unsupported way.
 
     The compiled program has to know what comes back from Python: a shape and a dtype.
 
@@ -904,7 +904,7 @@ class CallbackError(TinyjaxError, ValueError, NotImplementedError):
 
 
 class ForeignCallError(TinyjaxError, NotImplementedError):
-    """A foreign function is under ``vmap``, and nobody said how to call it there.
+    """A foreign function is under ``vmap``, without a rule for it.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -1272,7 +1272,7 @@ class CarryTypeError(TinyjaxError, TypeError):
 
 
 class RefError(TinyjaxError, TypeError, ValueError):
-    """A reference was used where it cannot be, or was to hold what it cannot.
+    """A reference was used where it cannot be, or was to hold an unsupported value.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -1459,7 +1459,7 @@ class CheckpointError(TinyjaxError, ValueError):
 
 
 class PaddingError(TinyjaxError, NotImplementedError):
-    """A function is padded to a bucket of lengths, and uses what has no rule for that.
+    """A function is padded to a bucket of lengths, and uses an operation without a rule for it.
 
     Each operation needs a rule that keeps what pads the arrays out of its result. The message names
     the one that has none, and the line.
@@ -1480,7 +1480,7 @@ class PaddingError(TinyjaxError, NotImplementedError):
 
 
 class ExportError(TinyjaxError, ValueError):
-    """A program cannot be exported, or what was exported cannot be read.
+    """A program cannot be exported, or an exported one cannot be read.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -1501,7 +1501,7 @@ class ExportError(TinyjaxError, ValueError):
 
 
 class SourceError(TinyjaxError, NotImplementedError):
-    """A program does what ``tinyjax.source`` does not take, or calls what has no known derivative.
+    """A program uses Python that ``tinyjax.source`` lacks, or a call without a known derivative.
 
     Attributes:
         location: the line of the program.

@@ -382,7 +382,7 @@ def _aliases(
 
 
 def attribute(name: str, value: object) -> str:
-    """Write what a foreign function is given besides arrays, as MLIR does."""
+    """Return a foreign function's argument other than arrays as an attribute of MLIR."""
     match value:
         case str():
             return hlo.string(value)

@@ -75,7 +75,7 @@ def sampled(host: dtypes.HostArray) -> dtypes.HostArray:
 
 
 def ranges(host: dtypes.HostArray) -> list[str]:
-    """Return what the elements are, in words: their range and how many are not finite."""
+    """Describe elements in words: their range, and the number that are not finite."""
     sample, kind = sampled(host), dtypes.kind(host.dtype)
     about = " of a sample" if sample.size < host.size else ""
     if not sample.size:

@@ -551,7 +551,7 @@ def applied_by(fun: Callable[..., object], transformation: str) -> str:
 
 
 def bare(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what messages name and describe as a function, and holds nothing that it closes over.
+    """Return a substitute that messages describe as the function, without its closed-over values.
 
     It is not to be called. Objects that are called as functions are returned as they are.
     """

@@ -1,4 +1,4 @@
-"""Python code as a tree: what its expressions and statements read, and how they are printed.
+"""Python code as a tree: the names that expressions and statements read, and their printing.
 
 Host functions, calls of compiled programs, derivatives from source and jaxprs as text are all
 written as such trees. Python's own ``ast`` would take longer: to build and compile its objects
@@ -135,7 +135,7 @@ Brackets: TypeAlias = tuple[str, Sequence[tuple[str, Expression]], str]
 
 @attrs.frozen(eq=False)
 class Name(Expression):
-    """A variable, or what the scope holds under a name, perhaps with attributes."""
+    """A variable, or a value in the scope, perhaps with attributes."""
 
     name: str
 
@@ -306,7 +306,7 @@ class Conditional(Expression):
 
 @attrs.frozen(eq=False)
 class Template(Expression):
-    """A text with braces for its operands, as primitives write what NumPy or Python does."""
+    """A text with braces for its operands, for the NumPy or Python code of primitives."""
 
     source: str
     operands: tuple[Expression, ...]
@@ -495,7 +495,7 @@ class While(Statement):
 
 @attrs.frozen(eq=False)
 class Try(Statement):
-    """Statements with what is done about their errors, by these' classes, and in any case."""
+    """Statements with handlers for their errors, by class, and a final block."""
 
     body: Block
     handlers: tuple[tuple[str, Block], ...] = ()

@@ -79,7 +79,7 @@ _raw: ContextVar[bool] = ContextVar("tinyjax_hijax_raw", default=False)
 
 
 def _as_it_is() -> AbstractContextManager[None]:
-    """Let primitives take values for what they are, and not for references."""
+    """Let primitives take the values themselves, and not references to them."""
     return tr.assigned(_raw, True)
 
 
@@ -143,7 +143,7 @@ class _Link:
         self.refs: Sequence[references.Ref] = refs
 
     def reference(self, i: int, home: tr.Trace) -> references.Ref:
-        """Make a reference to a part of what the value itself holds."""
+        """Make a reference to a part of the value's own contents."""
 
         def get() -> Array:
             array = opd.as_array(self.form.contents(self.value)[i])
@@ -201,7 +201,7 @@ def _origin(value: object) -> tuple[_Made | None, tr.Trace]:
 
 
 def _link_of(value: Any, aval: MutableHiType) -> _Link:
-    """Return references to what a value holds that was made elsewhere."""
+    """Return references to the contents of a value that was made elsewhere."""
     origin, home = _origin(value)
     if origin is not None and origin.link is not None:
         return origin.link
@@ -217,7 +217,7 @@ def _link_of(value: Any, aval: MutableHiType) -> _Link:
 
 
 def _cut(link: _Link) -> None:
-    """Let references to what a value holds be used no more."""
+    """Invalidate the references to a value's contents."""
     _links.pop(id(link.value), None)
     for ref in link.refs:
         references.end(ref, "after what holds it was given contents of another structure")

@@ -286,7 +286,7 @@ class _Loader(Loader):
 
 
 class Finder(MetaPathFinder):
-    """Finds ``jax`` and what is beneath it among tinyjax's modules, and nowhere else."""
+    """A finder of ``jax`` and its submodules among tinyjax's modules, and nowhere else."""
 
     def find_spec(
         self, fullname: str, path: Iterable[str] | None, target: ModuleType | None = None

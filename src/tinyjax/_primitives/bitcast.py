@@ -42,7 +42,7 @@ def _bitcast_impl(operands: prim.Hosts, params: BitcastParams) -> prim.Hosts:
 
 
 def _regrouped(x: dtypes.HostArray, old: int, new: int) -> dtypes.HostArray:
-    """Put the bits of numbers of which a byte holds one into numbers of which it does, or bytes."""
+    """Regroup the bits of numbers of at least a byte into smaller numbers, or the reverse."""
     if old >= 8:
         x, old = np.frombuffer(x.tobytes(), np.uint8), 8
     else:
@@ -97,7 +97,7 @@ def _bitcast_lowering(b: Lowering, operands: hlo.Values, params: BitcastParams) 
 
 
 def _lower_regrouped(b: Lowering, x: hlo.Value, old: int, new: int) -> hlo.Value:
-    """Write what ``_regrouped`` does; what a byte holds one of has the type of bytes."""
+    """Lower ``_regrouped``; numbers of at least a byte have the type of bytes."""
     count = prod(x.shape)
     if old > 8:
         parts = hlo.tensor((*x.shape, old // 8), dtypes.uint8)
@@ -212,7 +212,7 @@ reduce_precision_p: families.Elementwise = families.declared(
 
 
 def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
-    """Round floats to what a type with fewer bits holds, to nearest; ties to even.
+    """Round floats to the values of a type with fewer bits, to nearest; ties to even.
 
     Args:
         x: floats.

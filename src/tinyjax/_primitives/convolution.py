@@ -107,7 +107,7 @@ def places(
 
 @attrs.frozen(eq=False)
 class _Sizes:
-    """The sizes of the operands' axes, by what they are, and those of the result's space."""
+    """The sizes of the operands' axes, by their roles, and those of the result's space."""
 
     batch: int
     features: int

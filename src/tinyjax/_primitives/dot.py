@@ -417,7 +417,7 @@ def dot_general(
 
 
 def keeping(x: Array, y: Array, params: DotParams) -> DotParams:
-    """Return the parameters of a product, of which the types of its operands may say more."""
+    """Return the parameters of a product, with the sharing in the types of its operands."""
     where = x.aval.where or y.aval.where
     if where is None:
         return params

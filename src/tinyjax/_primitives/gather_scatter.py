@@ -77,7 +77,7 @@ _of_gather = attrgetter(*[field.name for field in attrs.fields(GatherDimensionNu
 
 @attrs.frozen(eq=False, repr=False)
 class GatherParams(prim.Params):
-    """The dimension numbers, and what is known about the indices.
+    """The dimension numbers, and the known properties of the indices.
 
     ``fill_value`` is None for the dtype's own: NaN, or the least signed and greatest unsigned
     integer, or True.
@@ -353,7 +353,7 @@ _of_scatter = attrgetter(*[field.name for field in attrs.fields(ScatterDimension
 
 @attrs.frozen(eq=False, repr=False)
 class ScatterParams(prim.Params):
-    """The dimension numbers, and what is known about the indices."""
+    """The dimension numbers, and the known properties of the indices."""
 
     dimension_numbers: ScatterDimensionNumbers
     mode: modes.GatherScatterMode

@@ -387,7 +387,7 @@ def tridiagonal(x: Array, *, lower: bool = True) -> tuple[Array, Array, Array, A
 
 @attrs.frozen(eq=False, repr=False)
 class ProductParams(prim.Params):
-    """The factors of the product and of what is added."""
+    """The factors of the product and of the addend."""
 
     alpha: float
     beta: float

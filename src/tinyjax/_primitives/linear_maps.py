@@ -69,7 +69,7 @@ def bind_linear_map(
     num_residuals: int,
     masked: MaskedPullBack | None = None,
 ) -> Sequence[Array]:
-    """Bind a linear map; what the two programs close over becomes residuals."""
+    """Bind a linear map; the closed-over values of both programs become residuals."""
     (there, back), consts = close_over([forward, backward])
     if masked is not None and consts:
         pull, skip = masked.pull, len(consts)
@@ -216,7 +216,7 @@ def _add_own(
     change: Sequence[prim.Tangent],
     params: LinearMapParams,
 ) -> list[prim.Tangent]:
-    """Add the function of the operands' tangents to what the residuals' tangents make of it."""
+    """Add the terms of the operands' tangents to those of the residuals' tangents."""
     n = params.num_residuals
     if all(t is prim.ZERO for t in tangents):
         return list(change)

@@ -1,4 +1,4 @@
-"""LU factors with partial pivoting, and what is solved and computed with them.
+"""LU factors with partial pivoting, and solutions and derivatives by them.
 
 A system of equations is one primitive, not a factorisation and two triangular systems: NumPy then
 solves it with LAPACK, and its derivative is another such system, in which XLA finds the
@@ -325,7 +325,7 @@ def _solve_by_factors(a: Array, b: Array, transpose_a: bool) -> Array:
 def solve_factored(
     factors: Array, order: Array, b: Array, transpose_a: bool, conjugate_a: bool
 ) -> Array:
-    """Solve ``op(a) x = b``, given what ``lu`` returns for ``a``."""
+    """Solve ``op(a) x = b``, given the result of ``lu`` for ``a``."""
 
     def half(rhs: Array, lower: bool) -> Array:
         return triangular_solve(

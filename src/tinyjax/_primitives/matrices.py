@@ -91,7 +91,7 @@ def def_types(
     *,
     square: bool = True,
 ) -> None:
-    """Define the types of what a primitive makes of a matrix.
+    """Define the types of a primitive's results for a matrix.
 
     Args:
         primitive: takes one matrix, or several in one array.
@@ -354,7 +354,7 @@ def def_system_batch(
 def lapack_of_numpy(
     name: str, signature: str, fun: Callable[..., Any]
 ) -> Callable[..., Sequence[HostArray]]:
-    """Return what a function of ``numpy.linalg`` calls, without its checks.
+    """Return the implementation of a function of ``numpy.linalg``, without its checks.
 
     It gives the same numbers, and NaN for matrices for which the function raises. Like the
     function it computes in double precision.
@@ -384,7 +384,7 @@ def lapack_of_numpy(
 
 
 def kernel_of_numpy(name: str, signature: str, aval: av.ShapedArray) -> prim.Kernel | None:
-    """Return the same for operands of one real type, without what decides by it.
+    """Return the implementation for operands of one real type, without the dispatch by type.
 
     Args:
         name: of the ufunc in NumPy's own module, which has one result.
@@ -408,7 +408,7 @@ _KEPT: Final = 64
 
 @lru_cache(maxsize=256)
 def _triangle(shape: tuple[int, ...], k: int, dtype: DType) -> tuple[HostArray, HostArray]:
-    """Return a mask of what is on and below a diagonal, and a zero of a dtype."""
+    """Return the mask of elements on and below a diagonal, and a zero of a dtype."""
     rows, columns = shape
     return np.tri(rows, columns, k, dtype=np.bool_), np.zeros((), dtype)
 

@@ -48,7 +48,7 @@ class Precision(Enum):
 
     @classmethod
     def _missing_(cls, value: object) -> Precision | None:
-        """Return what a name of JAX's ``default_matmul_precision`` means."""
+        """Return the member for a name of JAX's ``default_matmul_precision``."""
         return _PRECISIONS.get(value) if value is None or isinstance(value, str) else None
 
 

@@ -333,7 +333,7 @@ def threefry2x32(k1: Array, k2: Array, x1: Array, x2: Array) -> tuple[Array, Arr
 
 @attrs.frozen(eq=False, repr=False)
 class RandomBitsParams(prim.Params):
-    """The type of what is drawn with each key: unsigned integers of any width, or keys."""
+    """The type of the draws with each key: unsigned integers of any width, or keys."""
 
     shape: tuple[int, ...]
     dtype: DType
@@ -379,7 +379,7 @@ def _bits_host(avals: prim.Avals, params: RandomBitsParams) -> prim.Kernel | Non
 
 @lru_cache(maxsize=256)
 def few_floats(shape: tuple[int, ...]) -> prim.Kernel | None:
-    """Make what draws float32 in [0, 1) with the words of one key, if they are few.
+    """Return a function that draws a few float32 in [0, 1) with the words of one key.
 
     Its numbers have the first 23 of the bits that ``random_bits`` draws. They are floats before
     they leave the integer that is hashed: four operations of NumPy less.
@@ -405,7 +405,7 @@ def few_floats(shape: tuple[int, ...]) -> prim.Kernel | None:
 
 @lru_cache(maxsize=256)
 def few_bits_of_children(shape: tuple[int, ...]) -> prim.Kernel | None:
-    """Make what splits a key in two and draws uint32 with each, of shape (2, *shape), if few."""
+    """Return a function that splits a key in two and draws a few uint32 with each."""
     size = math.prod(shape)
     if not 0 < 2 * size <= _FEW:
         return None
@@ -440,7 +440,7 @@ def _counters(size: int, repeats: int) -> tuple[HostArray, HostArray]:
 
 
 def _packed(first: HostArray, second: HostArray, dtype: DType) -> HostArray:
-    """Make what is drawn from the words of the hash, one-dimensional."""
+    """Convert the words of the hash, one-dimensional, to the requested type."""
     if dtypes.is_key(dtype):
         return np.stack([first, second], 1).view(dtype).reshape(-1)
     if dtype == dtypes.uint64:

@@ -78,7 +78,7 @@ def _order(keys: Sequence[dtypes.HostArray], axis: int) -> dtypes.HostArray:
 
 
 def _ordinal(x: dtypes.HostArray) -> dtypes.HostArray:
-    """Integers in the order of the elements; equal ones for what is equal."""
+    """Return integers in the order of the elements, equal for equal ones."""
     match x.dtype.kind:
         case "f":
             x = np.where(x == 0, x.dtype.type(0), x)

@@ -192,7 +192,7 @@ ma.def_impl_by_one(schur_p, _schur_of_one)
 
 
 def schur_call(b: Lowering, x: Value) -> list[Value]:
-    """Write a call of LAPACK: ``T`` and ``Z``, and what the routine said of them."""
+    """Emit a call of LAPACK: ``T`` and ``Z``, and the routine's status."""
     part = hlo.tensor(x.shape[:-1], x.dtype), 1
     form, vectors, *_, info = ma.lapack_call(
         b,

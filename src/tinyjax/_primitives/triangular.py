@@ -50,7 +50,7 @@ _solve_hosts = ma.lapack_of_numpy("solve", "dd->d", np.linalg.solve)
 
 @lru_cache(maxsize=256)
 def _by_lapack(params: TriangularSolveParams, dtype: DType) -> prim.Kernel:
-    """Make what solves one real system in double precision, by substitution."""
+    """Return a solver of one real system in double precision, by substitution."""
     routine = ma.lapack_routine("trtrs", dtypes.float64)
     lower, unit = int(params.lower), int(params.unit_diagonal)
     transposed = int(params.transpose_a != params.left_side)

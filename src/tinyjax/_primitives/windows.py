@@ -189,7 +189,7 @@ class Windows(records.Record):
 
 
 def wide_indices(indices: HostArray) -> HostArray:
-    """Indices as int32 or int64; what is beyond int64 comes out below zero, and out of bounds."""
+    """Return indices as int32 or int64; those beyond int64 become negative, out of bounds."""
     dtype = indices.dtype
     if dtype in (dtypes.int32, dtypes.int64):
         return indices

@@ -1,4 +1,4 @@
-"""Jacobians by vertex elimination, and what an order costs; and ``hessian``.
+"""Jacobians by vertex elimination, and the cost of an order; and ``hessian``.
 
 The tangent map that ``linearize`` records is the graph: its values are the vertices, its equations
 give the edges (``autodiff.local_jacobians``). The order is chosen from the patterns alone
@@ -204,7 +204,7 @@ def hessian(
 
 
 def sparse_derivative(name: str, *options: object) -> Callable[..., Any]:
-    """Return what computes a sparse derivative, from the module for that, which is loaded late."""
+    """Return a function for a sparse derivative, from its module, which is loaded late."""
     derivatives: Any = import_module("tinyjax._library.sparsity.derivatives")
     transform: Callable[..., Any] = derivatives.derivative(name, *options)
     return transform
@@ -427,7 +427,7 @@ def _walk(
     types: list[av.ShapedArray],
     equations: list[tuple[Tangents, int] | None],
 ) -> list[Array | int]:
-    """Number what depends on a tangent, compute the rest, and enter compiled programs."""
+    """Number the values that depend on a tangent, compute the rest, and enter compiled programs."""
     env: dict[jx.Var, Array | int] = dict(zip(jaxpr.in_binders, args, strict=True))
 
     def read(x: jx.Atom) -> Array | int:

@@ -128,7 +128,7 @@ class Graph:
 
 
 class Elimination(Generic[E]):
-    """A graph of which vertices are being eliminated, with edges of any kind.
+    """A graph under vertex elimination, with edges of any kind.
 
     Attributes:
         edges: those there are now.

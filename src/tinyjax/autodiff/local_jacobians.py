@@ -1,4 +1,4 @@
-"""The derivative of one equation of a tangent map, as a matrix of which the zeros are known.
+"""The derivative of one equation of a tangent map, as a matrix with known zeros.
 
 Where the zeros are is found by trial: the equation is applied to a basis, with random numbers for
 the values that it takes besides the tangents. A linear primitive has no other zeros than those that

@@ -167,7 +167,7 @@ class SeriesTrace(tr.Trace):
         outs: Sequence[Array],
         rule: Callable[..., tuple[Sequence[Array], Sequence[Tangent]]],
     ) -> Sequence[Array]:
-        """Return series of results whose further terms a ``jvp`` rule tells."""
+        """Return series of results whose further terms follow from a ``jvp`` rule."""
         derivatives: list[Tangent] = []
 
         def later(place: int, out: SeriesTracer, k: int) -> Array:
@@ -234,7 +234,7 @@ class SeriesTrace(tr.Trace):
         return x.terms if isinstance(x, SeriesTracer) and self.owns(x) else (x,)
 
     def traced(self, series: Series) -> Array:
-        """Return a value of which all terms are known."""
+        """Return a value whose terms are all known."""
         return SeriesTracer(self, list(series)) if len(series) > 1 else series[0]
 
 

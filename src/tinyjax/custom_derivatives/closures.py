@@ -26,7 +26,7 @@ _found_free: ContextVar[Seen | None] = ContextVar("tinyjax_found_free", default=
 
 @contextmanager
 def each_searched_once() -> Iterator[None]:
-    """Within this, what was found to close over no live tracer is not searched again.
+    """Search each object for live tracers only once within a block.
 
     Each function of a nest closes over all those within it, and each is searched for tracers.
     """
@@ -51,7 +51,7 @@ def holds_tracer(value: object) -> bool:
 def tracers_in(
     value: object, seen: Seen | None = None, left_out: Seen | None = None
 ) -> Iterator[tr.Tracer]:
-    """Yield the tracers that what the user wrote closes over, as far as is seen from outside.
+    """Yield the tracers that a user's object closes over, as far as it can be inspected.
 
     Args:
         value: what the user wrote.
@@ -176,7 +176,7 @@ def closed_over(fun: FunctionType) -> list[Any]:
 
 @attrs.frozen
 class _Named:
-    """Hold a function that messages name: what it closes over is not searched for tracers."""
+    """A holder of a function for messages, which is not searched for tracers."""
 
     fun: Callable[..., Any]
 

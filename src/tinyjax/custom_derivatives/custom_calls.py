@@ -106,7 +106,7 @@ tree.register_static(Zero)
 
 
 def instantiate_zeros(tangent: Any) -> Any:
-    """Return a tangent or cotangent as an array: of zeros, if that is what it is known to be.
+    """Return a tangent or cotangent as an array: of zeros, if it is known to be zero.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -573,7 +573,7 @@ def flat_jvp(
 def _closed_rule(
     call: Call, jvp: tr.DerivativeRule, avals: Sequence[av.ShapedArray], skip: int
 ) -> tuple[_ClosedJvp, Sequence[Array]]:
-    """Stage the rule of a call; return it as a function of what it closes over, and that.
+    """Stage the rule of a call; return it as a function of its closed-over values, and those.
 
     One that cannot be staged raises when it is applied.
     """

@@ -212,7 +212,7 @@ def _push_through(
 
 
 class _ReplacingTrace(tr.Trace):
-    """Replaces values that user code closes over, among the operands of what it does.
+    """A trace that replaces closed-over values of user code among its operands.
 
     Attributes:
         replace: returns what stands for a value.
@@ -252,7 +252,7 @@ def _replacing(
 
 
 def _stripped(call: tr.CustomCall, of: JVPTrace, touched: list[bool]) -> tr.CustomCall:
-    """Return a call without the tangents of a trace; what it closes over is constant.
+    """Return a call without the tangents of a trace; its closed-over values are constant.
 
     Args:
         call: the call.
@@ -427,7 +427,7 @@ class _PlacedResults:
         self.alike: list[bool] = []
 
     def place(self, outs: Sequence[Array], counts: bool = True) -> list[Array]:
-        """Move the batch axes of results, or of their tangents, to where they are wanted.
+        """Move the batch axes of results, or of their tangents, to the required positions.
 
         Args:
             outs: the results.
@@ -543,7 +543,7 @@ _probed: ContextVar[tuple[_Pattern, ...]] = ContextVar("tinyjax_rules_being_prob
 
 
 def _probe(call: tr.CustomCall, args: Sequence[Array], pattern: _Pattern) -> bool:
-    """Run the rule of a batched call for types alone, so that what it batches is known.
+    """Run the rule of a batched call for types alone, to learn which results it batches.
 
     Returns:
         Whether that is known, as it is where the rule refuses by a ``RuntimeError``. It is not

@@ -59,7 +59,7 @@ def _tap(jaxpr: jx.Jaxpr) -> _Tapped:
 
 
 def _logs_of(eqn: jx.JaxprEqn) -> tuple[dict[str, Any], Callable[[], Any]]:
-    """Return the logs of an equation, and what makes its parameters where they are collected."""
+    """Return the logs of an equation, and a maker of its parameters where they are collected."""
     params, rules = eqn.params, eqn.primitive.rules.extensions
     if isinstance(params, PullBackParams):
         return _logs_of_rule(eqn, params), lambda: params

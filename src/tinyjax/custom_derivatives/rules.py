@@ -198,7 +198,7 @@ class _Flat:
     def tangents(
         self, tangent: Any, outs: Sequence[Array], by: Callable[..., Any]
     ) -> list[prim.Tangent]:
-        """Check and flatten what a rule gives as the tangent of the result."""
+        """Check and flatten a rule's tangent of the result."""
         leaves, own_tree = tree.flatten(tangent)
         assert self.out_tree is not None, "the result has been flattened"
         if own_tree is not self.out_tree and own_tree != self.out_tree:
@@ -936,7 +936,7 @@ def _closed(
     residuals: Sequence[av.ShapedArray],
     outs: Sequence[av.ShapedArray],
 ) -> tuple[custom_calls.Backward, Sequence[Array]]:
-    """Stage a backward rule; return it as one of more residuals: what it closes over."""
+    """Stage a backward rule; return it with its closed-over values as more residuals."""
     cotangents = [a.cotangent() for a in outs if is_inexact(a.dtype)]
     count = len(residuals)
     run, nonzero_out = prim.only_present(lambda *xs: pull_back(xs[:count], xs[count:]))

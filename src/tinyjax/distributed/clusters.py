@@ -87,7 +87,7 @@ _METHODS: Final[dict[str, Callable[[Mapping[str, str]], Cluster | None]]] = {
 
 
 def detected(environment: Mapping[str, str], method: str | None = None) -> Cluster | None:
-    """Return what the environment says; None where it says nothing.
+    """Return the group in the environment; None where there is none.
 
     Args:
         environment: the variables.

@@ -43,7 +43,7 @@ def _exchanged(data: dtypes.HostArray) -> dtypes.HostArray:
 
 
 def broadcast_one_to_all(in_tree: T, is_source: bool | None = None) -> T:
-    """Return what one process has, in all of them.
+    """Return the data of one process, in all of them.
 
     Args:
         in_tree: arrays in any containers, of the same shapes and dtypes in all processes.
@@ -82,7 +82,7 @@ def broadcast_one_to_all(in_tree: T, is_source: bool | None = None) -> T:
 
 
 def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
-    """Return what all processes have, in each of them.
+    """Return the data of all processes, in each of them.
 
     Args:
         in_tree: arrays in any containers, of the same shapes and dtypes in all processes; or arrays

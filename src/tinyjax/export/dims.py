@@ -1,4 +1,4 @@
-"""Symbolic sizes: ints that are known by name only, and what is known of them.
+"""Symbolic sizes: ints that are known by name only, and the facts about them.
 
 A ``SymbolicDim`` stands for an axis' size while a function is staged. Sums, products, quotients and
 remainders of such sizes are symbolic too. A comparison has a result if it comes out the same
@@ -44,7 +44,7 @@ class Constraint:
 
 
 class SymbolicScope:
-    """The sizes that may be used with one another, and what is known of them.
+    """The sizes that may be used with one another, and the facts about them.
 
     Each variable is at least one.
 
@@ -129,7 +129,7 @@ class SymbolicScope:
         self._knowledge = None
 
     def normal(self, p: Polynomial) -> Polynomial:
-        """Replace what the constraints say is equal to something else.
+        """Replace a polynomial by its normal form under the constraints.
 
         Example:
             >>> from tinyjax import export

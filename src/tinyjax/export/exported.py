@@ -71,7 +71,7 @@ class Exported(format.Description):
         return f"<exported {self.fun_name}: ({types[0]}) -> ({types[1]})>"
 
     def __reduce__(self) -> tuple[Callable[[bytes], Exported], tuple[bytes]]:
-        """Pickle what ``serialize`` writes: the program without its derivative."""
+        """Pickle the result of ``serialize``: the program without its derivative."""
         return deserialize, (self.serialize(),)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
@@ -453,7 +453,7 @@ class Exported(format.Description):
         return self.vjp().call(*primals_and_cotangents)
 
     def _once(self, what: object, make: Callable[[], T]) -> T:
-        """Return what ``make`` returned the first time."""
+        """Return the first result of ``make``."""
         if what not in self._cache:
             self._cache[what] = make()
         result: T = self._cache[what]

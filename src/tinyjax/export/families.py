@@ -249,7 +249,7 @@ def devices_of(name: str, arrays: Sequence[Array], nr_devices: int) -> tuple[Dev
 def with_shardings(
     arrays: Sequence[Array], shardings: Shardings, mesh: meshes.AnyMesh
 ) -> list[Array]:
-    """Return arrays that lie as a program takes or gives them; else undivided."""
+    """Return arrays with a program's shardings of arguments or results; else undivided."""
     whole = named_sharding.NamedSharding(mesh, PartitionSpec())
     return [constrain(x, s or whole) for x, s in zip(arrays, shardings, strict=True)]
 
@@ -273,7 +273,7 @@ class Family:
 
 
 def family_of(name: str, jaxpr: Jaxpr, in_tree: tree.PyTreeDef, num_consts: int) -> Family:
-    """Return a program for many sizes, all of which the shapes of its arguments tell.
+    """Return a program for many sizes, all of which the shapes of its arguments determine.
 
     Args:
         name: the function's name, for messages.
@@ -458,7 +458,7 @@ def variables_of(dim: int) -> set[str]:
 
 
 def _step(place: Place, known: set[str]) -> Step | None:
-    """Return how a size tells a variable that is not known yet, if it does."""
+    """Return the solution of a size for a variable that is not known yet, if there is one."""
     dim = place.dim
     assert isinstance(dim, SymbolicDim), "only symbolic sizes have places"
     new = [(t, k) for t, k in dim.polynomial if not polynomials.variables(((t, k),)) <= known]

@@ -118,7 +118,7 @@ _FITS: Final[dict[str, Callable[[object], bool]]] = {
 
 
 def _checked(record: Any, owner: str) -> Any:
-    """Return a record of parameters, if each field holds what it may.
+    """Return a record of parameters, if each field holds a permitted value.
 
     Raises:
         ExportError: one does not.
@@ -314,7 +314,7 @@ def decode_program(text: str, scope: dims.SymbolicScope | None) -> jx.Jaxpr:
 
 
 def of_type(kind: type[T], x: object) -> T:
-    """Return what was read, if it is of a type."""
+    """Return a value that was read, if it is of a type."""
     if type(x) is not kind:
         raise TypeError(f"{x!r:.100} is no {kind.__name__}")
     return x

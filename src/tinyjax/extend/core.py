@@ -420,7 +420,7 @@ def get_opaque_trace_state(convention: object = None) -> object:
 
 
 def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
-    """Return whether what runs here is recorded: by ``jit``, a loop or ``make_jaxpr``.
+    """Return whether the current code is recorded: by ``jit``, a loop or ``make_jaxpr``.
 
     Example:
         >>> import tinyjax

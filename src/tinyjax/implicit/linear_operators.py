@@ -347,7 +347,7 @@ def custom_linear_solve(
 def _record(
     matvec: Callable[..., Any], in_tree: tree.PyTreeDef, avals: Sequence[ShapedArray]
 ) -> tuple[staging.Staged, tree.PyTreeDef]:
-    """Record what a linear function does with its argument; the rest is computed now, and once.
+    """Record a linear function's operations on its argument; the rest is computed now, and once.
 
     So a derivative within it, of a function with programs inside, leaves tangents alone to be
     transposed.

@@ -277,7 +277,7 @@ def _by_blocks(attention: _Attention, rows: _Rows) -> tuple[Array, Array]:
         return attention.of(block._replace(bias=bias, mask=mask))
 
     def cut(start: int, stop: int) -> _Rows:
-        """Return what belongs to some queries; None where there is none, or one for all."""
+        """Return the part for some queries; None where there is none, or one for all."""
         return _Rows._make(
             None
             if x is None or x.shape[axis] == 1

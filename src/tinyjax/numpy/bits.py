@@ -1,4 +1,4 @@
-"""Numbers taken apart, and their bits: packed, as another dtype, or in another byte order."""
+"""Parts and bits of numbers: packed, as another dtype, or in another byte order."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
 
 
 def _exponent(a: Array) -> Array:
-    """Return the exponent of ``frexp``, from the bits; what is not normal is made so first."""
+    """Return the exponent of ``frexp``, from the bits; subnormal numbers are scaled first."""
     wide = dtypes.float32 if dtypes.is_narrow_float(a.dtype) else a.dtype
     limits = dtypes.finfo(wide)
     integers = dtypes.int64 if wide == dtypes.float64 else dtypes.int32

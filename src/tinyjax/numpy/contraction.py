@@ -790,7 +790,7 @@ class _Product(records.Record):
 
 @lru_cache(maxsize=1024)
 def _product(x_names: str, y_names: str, remaining: str) -> _Product:
-    """Plan the product of two operands whose axes are named, of which some remain."""
+    """Plan the product of two operands whose axes are named, for the names that remain."""
 
     def parts(names: str, other: str) -> tuple[str, Axes]:
         sums = tuple(i for i, n in enumerate(names) if n not in other and n not in remaining)
@@ -828,7 +828,7 @@ def _contract(
     precision: Canonical,
     multiply: Callable[[_Product, Array, Array], tuple[Array, str]] | None = None,
 ) -> tuple[Array, str]:
-    """Multiply two operands and sum over the names that are not wanted."""
+    """Multiply two operands and sum over the names that are not needed."""
     plan = _product(x_names, y_names, remaining)
     x, y = _sum(x, plan.sums[0]), _sum(y, plan.sums[1])
     if x.dtype != y.dtype:

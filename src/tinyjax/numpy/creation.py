@@ -572,7 +572,7 @@ def _like(
 def laid_like(
     array: Array, x: Array | ShapeDtypeStruct, where: devices.Placement, name: str
 ) -> Array:
-    """Return an array where it is wanted: by default as another lies, if it can lie so."""
+    """Return an array with a given placement: by default that of another, if it fits."""
     told = x.sharding if isinstance(x, ShapeDtypeStruct) or x.committed else None
     if told is None and x.aval.where is None:
         return put(array, where, name)
@@ -745,7 +745,7 @@ def _fits(name: str, value: int, dtype: DType) -> None:
 
 
 def _wrap(value: int, dtype: DType) -> int:
-    """A step of an unsigned range may be negative: what is added then wraps around."""
+    """Wrap the steps of an unsigned range, which may be negative."""
     return value % (1 << 8 * dtype.itemsize) if dtype.kind == "u" else value
 
 

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 def _ints(obj: slice) -> slice:
-    """Return a slice by ints, from one by what Python takes for them."""
+    """Return a slice by ints, from one by values that Python accepts for them."""
     parts = (obj.start, obj.stop, obj.step)
     return slice(*[None if part is None else ints.integer(part, "each of obj") for part in parts])
 

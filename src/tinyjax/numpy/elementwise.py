@@ -203,7 +203,7 @@ def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 def _floor_quotient(a: HostArray, b: HostArray) -> HostArray:
-    """Divide integers and round down; by 0, to what the formula gives."""
+    """Divide integers and round down; by 0, to the value of the formula."""
     is_large = a.shape == b.shape and a.size >= prim.MANY and a.itemsize <= 4
     if is_large and any(b.strides):  # by one number NumPy divides faster
         return np.asarray(lazy.room(prim.LARGE.name).quotient(a, b, floor=True))
@@ -356,7 +356,7 @@ def negative(x: ArrayLike, /) -> Array:
 
 
 def positive(x: ArrayLike, /) -> Array:
-    """Return ``x`` as an array, unchanged: what ``+x`` stands for.
+    """Return ``x`` as an array, unchanged: the operator ``+x``.
 
     The dtype stays. What is no array becomes one.
 
@@ -1530,7 +1530,7 @@ def pick(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def unless_nan(value: Array, *operands: Array) -> Array:
-    """Return the value, and NaN where an operand is NaN, which no comparison tells from others."""
+    """Return the value, and NaN where an operand is NaN, which comparisons do not detect."""
     worst = reduce(ew.max_, operands)  # the greater of two is NaN where one of them is
     return pick(isnan(worst), math.nan, value)
 

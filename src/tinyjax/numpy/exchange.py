@@ -392,7 +392,7 @@ def _check_device(device: Placement) -> None:
 
 
 def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 (the standard's name)
-    """Return what the array namespace can do, by the array API standard.
+    """Return the capabilities of the array namespace, by the array API standard.
 
     Programs that know the standard alone ask it for dtypes, devices and capabilities.
 

@@ -53,7 +53,7 @@ def _along(kind: FftKind, a: ArrayLike, n: int | None, axis: int, norm: Norm, na
 def _transformed(
     kind: FftKind, x: Array, sizes: Sequence[int | None], axes: Sequence[int], norm: Norm, name: str
 ) -> Array:
-    """Transform along axes, of which the last is halved where numbers are real.
+    """Transform along axes, the last of which is halved where numbers are real.
 
     Args:
         kind: how.

@@ -72,7 +72,7 @@ Entry = Keep | Pick | Look | EllipsisType | None
 
 
 class Parsed:
-    """An index, taken apart.
+    """A parsed index.
 
     Attributes:
         shape: the array's shape, with an axis of size one for each scalar bool of the index.
@@ -196,7 +196,7 @@ class Masked:
         self.at: int = 0 if is_parted else sum(kept[:place])
 
     def spread(self, update: Array) -> Array:
-        """Reshape an update of what the mask takes to one of what ``index`` takes."""
+        """Reshape an update of the masked elements to one of ``index``'s elements."""
         rank = self.rank - self.axes + 1
         axis = update.ndim - rank + self.at
         if update.ndim > rank or (axis >= 0 and update.shape[axis] != 1):
@@ -241,7 +241,7 @@ class ScalarBool:
 
 
 def _without_list(entry: Index | ListedIndex) -> Index:
-    """Convert what is listed to an array; an empty list has no positions."""
+    """Convert a list to an array; an empty list has no positions."""
     if isinstance(entry, (list, tuple, range)):
         return creation.asarray(entry) if entry else ConcreteArray(np.zeros(0, np.int32))
     return entry

@@ -208,7 +208,7 @@ def _bounds(parsed: index_parsing.Parsed) -> list[tuple[int, int, int, bool]]:
 
 
 def _slices(x: Array, parsed: index_parsing.Parsed) -> Array:
-    """Index by what is known."""
+    """Index by known slices and ints."""
     return sh.reshape(_sliced(x, _bounds(parsed)), tuple(index_parsing.sizes_of(parsed.entries)))
 
 
@@ -415,7 +415,7 @@ def _whole(value: ArrayLike, dtype: dtypes.DType) -> int | None:
 
 
 def _fitted(update: Array, shape: tuple[int, ...]) -> Array:
-    """Broadcast an update to the shape of what it changes."""
+    """Broadcast an update to the shape of the updated elements."""
     old = update.shape
     if old == shape:
         return update

@@ -980,7 +980,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 
 @replayed
 def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: ints.Axis = None) -> Array:
-    """Shift elements along axes; what leaves at one end enters at the other.
+    """Shift elements along axes; those that leave at one end enter at the other.
 
     Without ``axis`` the elements are shifted in the flattened array, and get its shape again.
     Positive shifts go towards the end; they may be traced.

@@ -1,4 +1,4 @@
-"""From what users pass to what primitives take: arrays of one dtype and one shape.
+"""Conversion of users' arguments to operands of primitives: arrays of one dtype and one shape.
 
 The two-operand functions come through ``operands`` at every call, so that has a way straight
 through for two arrays that fit already, and makes a Python number at once what it will be.
@@ -53,7 +53,7 @@ _NEVER_OVERFLOWS = 65504
 
 
 def typed_of(name: str, x: object) -> Array | ShapeDtypeStruct:
-    """Return an array, or the type of what is none but has a shape and a dtype.
+    """Return an array, or the type of another object with a shape and a dtype.
 
     Raises:
         ArgumentError: ``x`` is not an array or a number, and has no type.

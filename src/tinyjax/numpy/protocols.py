@@ -231,7 +231,7 @@ def _absent(name: str, why: str = "") -> TracerArrayConversionError:
 
 
 def _listed(x: Any, kinds: tuple[type, ...] = (list, tuple)) -> Any:
-    """Make an array of a list or a tuple, as NumPy's functions do; pass on what else there is."""
+    """Make an array of a list or a tuple, as NumPy's functions do; pass on other values."""
     make: Any = jnp.asarray if _have_arrays(x) else np.asarray
     return make(x) if isinstance(x, kinds) else x
 

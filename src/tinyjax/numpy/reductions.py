@@ -849,7 +849,7 @@ def nanmin(*args: Any, **kwargs: Any) -> Array:
 
 
 def _numbers(name: str, a: ArrayLike, where: ArrayLike | None) -> tuple[Array, ArrayLike | None]:
-    """Return the array without NaN, and a mask of what takes part."""
+    """Return the array without NaN, and a mask of the elements that count."""
     x, nan = _without_nan(name, a, lambda _: 0)
     if nan is None:
         return x, where

@@ -577,7 +577,7 @@ def _quantile(  # noqa: PLR0913 (the signature of quantile)
     *,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """Return quantiles: of percents, and of what is not NaN, if the name says so."""
+    """Return quantiles: of percents, and without NaN, if the name says so."""
     elementwise.no_out(name, out)
     skip_nan, whole = name.startswith("nan"), 100 if name.endswith("percentile") else 1
     pm.check_option(name, "method", method, get_args(Method))
@@ -676,7 +676,7 @@ def _least_with_fraction(line: Array, weights: Array, q: Array, skip_nan: bool) 
 
 
 def _computed_now(*arrays: Array) -> AbstractContextManager[object]:
-    """Compute at once, even in what is staged, if all the arrays are known."""
+    """Compute at once, even while staging, if all the arrays are known."""
     return tr.use_trace(tr.EVAL) if all(map(opd.is_constant, arrays)) else nullcontext()
 
 

@@ -520,7 +520,7 @@ _MANY: Final = 1 << 31
 
 
 def _counting(line: Array) -> DType:
-    """Return the integers in which places of a vector are told."""
+    """Return the integer type for indices of a vector."""
     return default_int() if fit_int32((line.size,)) else dtypes.int64
 
 

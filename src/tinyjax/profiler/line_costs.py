@@ -89,7 +89,7 @@ def _candidates(notes: Notes) -> list[_Candidate]:
 
 
 def _programs(profile: Profile, notes: Notes, most: int) -> list[str]:
-    """Return the lines that took longest, and of how many runs of which programs."""
+    """Return the lines that took longest, with the number of runs of their programs."""
     candidates = _candidates(notes)
     for events in costs.runs_of(profile.ops).values():
         ran = frozenset([(event.module, event.op) for event in events])

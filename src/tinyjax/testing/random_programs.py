@@ -46,7 +46,7 @@ MOST_NUMBER: Final = 31
 
 @attrs.frozen
 class Step:
-    """One operation: what, on which values, how; and what a function inside does.
+    """One operation: its name, operands and parameters, and the body of a function inside.
 
     Attributes:
         op: which one.

@@ -294,7 +294,7 @@ def check_cotangents(spec: specs.Spec) -> None:
 
 
 def _of_subsets(spec: specs.Spec) -> Iterator[tuple[Function, list[dtypes.HostArray], str]]:
-    """Functions of some operands each, with these, and what to call it."""
+    """Return functions of some operands each, with these, and their names."""
     for case, _, operands in spec.smooth_samples(spec.grad_cases):
         for chosen in subsets(len(operands)):
             if all(dtypes.is_inexact(operands[i].dtype) for i in chosen):

@@ -143,7 +143,7 @@ def assert_close(got: dtypes.HostArray, expected: Any, rtol: float, what: str) -
 
 
 def atol_of(expected: dtypes.HostArray, rtol: float) -> float:
-    """Sums and sines come near zero with an error of the size of what they are made of."""
+    """Return the absolute tolerance: sums and sines near zero have errors of their terms' size."""
     sizes = np.abs(wide(expected))
     sizes = sizes[np.isfinite(sizes)]
     return rtol * min(1.0, float(sizes.max())) if sizes.size else rtol

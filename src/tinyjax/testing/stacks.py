@@ -1,4 +1,4 @@
-"""Stacks of transformations, what they must be equal to, and the comparison.
+"""Stacks of transformations, their references, and the comparison.
 
 On one side the transformations are tinyjax's: ``jit``, ``vmap``, ``jvp`` and ``vjp``. On the other
 side ``jit`` does nothing, ``vmap`` is a Python loop, and a reverse derivative is put together

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     _Three: TypeAlias = _Two[T] | Sequence[_Two[T]] | Mapping[Any, _Two[T]]
 
     class _NoValue:
-        """Only what is of unknown type is taken for a tree of it."""
+        """A leaf that no value has: only values of unknown type match trees of it."""
 
     ArrayTree: TypeAlias = _Three[Array | None]
     UnknownTree: TypeAlias = _Three[_NoValue]

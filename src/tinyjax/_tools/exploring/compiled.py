@@ -136,7 +136,7 @@ _WRITTEN_PRODUCT: Final = re.compile(
 
 
 def with_products(hlo: Sequence[Computation], stablehlo: Sequence[str]) -> tuple[Computation, ...]:
-    """Find the lines of products of which XLA does not say where they come from.
+    """Return the computations with lines for products whose origin XLA does not report.
 
     XLA rewrites convolutions, and products of matrices and vectors. One is recognised if it is the
     only one without a line that has a result of its size, and one such line became nothing.

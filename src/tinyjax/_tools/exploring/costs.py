@@ -243,7 +243,7 @@ def _seconds(events: Sequence[OpEvent], within: Mapping[str, frozenset[str]]) ->
 
 
 def with_times(hlo: Sequence[Computation], times: CompiledTimes) -> tuple[Computation, ...]:
-    """Return the compiled program with what its instructions take."""
+    """Return the compiled program with the times of its instructions."""
     seconds = times.instructions
     return compiled.changed(hlo, lambda one: attrs.evolve(one, seconds=seconds.get(one.name)))
 

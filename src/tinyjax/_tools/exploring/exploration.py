@@ -247,7 +247,7 @@ class Exploration(model.Explored):
     """A program to look at; in a notebook it shows itself."""
 
     def shares(self, measure: Measure = "flops") -> dict[tuple[str, int], float]:
-        """Return the share of each line in what the whole program costs.
+        """Return the share of each line in the cost of the whole program.
 
         Args:
             measure: ``"flops"``, ``"bytes"``, or, where they were measured, ``"seconds"``, which

@@ -31,7 +31,7 @@ from tinyjax.core.tracing import jaxpr as jx
 
 
 def numpy_text(fun: Callable[..., Any]) -> Callable[..., str]:
-    """Show what NumPy is given where a function is evaluated again and again.
+    """Show NumPy's program for a function that is evaluated again and again.
 
     Args:
         fun: takes and returns arrays, in any containers.
@@ -177,7 +177,7 @@ class Lines:
     def finish(
         self, equations: tuple[EquationView, ...], waiting: tuple[Waiting, ...]
     ) -> tuple[Line, ...]:
-        """Return the lines with what their equations cost."""
+        """Return the lines with the costs of their equations."""
         lines = [
             Line(file, number, linecache.getline(file, number).rstrip())
             for file, number in self._numbers
@@ -223,7 +223,7 @@ def page(seen: Explored) -> str:
 
 
 def contents(seen: Explored) -> dict[str, Any]:
-    """Return what the page's script reads; -1 stands for no line."""
+    """Return the data of the page's script; -1 is no line."""
     stablehlo = _shortened(seen.stablehlo)
     return {
         "name": seen.name,

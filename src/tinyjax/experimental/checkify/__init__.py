@@ -1,4 +1,4 @@
-"""Errors as values: ``checkify`` makes a function return what fails in it.
+"""Errors as values: ``checkify`` makes a function return its failures.
 
 ``checkify(f)`` returns an ``Error`` beside the result of ``f``. It finds the checks that ``f``
 makes with ``check``, and on request NaNs, divisions by zero and indices out of bounds. An error is

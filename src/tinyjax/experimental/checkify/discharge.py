@@ -97,7 +97,7 @@ def _check_impl(operands: prim.Hosts, params: CheckParams) -> prim.Hosts:
 
 
 def bind_check(operands: Sequence[Array], params: CheckParams) -> Sequence[Array]:
-    """Bind the primitive, to operands on the host: what knows them raises at once."""
+    """Bind the primitive to operands on the host: with known ones it raises at once."""
     return tr.bind(
         check_p,
         [x.gathered if isinstance(x, concrete.PlacedArray) else x for x in operands],
@@ -273,7 +273,7 @@ CHECKS: Final[dict[Category, prim.RuleKey[ChecksRule]]] = {
 
 @attrs.frozen(eq=False)
 class Discharged:
-    """A program that returns what fails in it, and the sites that its codes number from 1."""
+    """A program that returns its failures, and the sites that its codes number from 1."""
 
     jaxpr: jx.Jaxpr
     sites: tuple[Site, ...]
@@ -312,7 +312,7 @@ def _shifted(code: Array, by: int) -> Array:
 
 
 def discharge(jaxpr: jx.Jaxpr, enabled: frozenset[Category]) -> Discharged:
-    """Rewrite a program so that it returns what fails in it.
+    """Rewrite a program so that it returns its failures.
 
     Args:
         jaxpr: the program.
@@ -378,7 +378,7 @@ Holder = Callable[[jx.JaxprEqn, Sequence[Array], Sequence[Discharged], Outcome],
 
 
 def _holder(primitive: prim.Primitive[Any]) -> Holder | None:
-    """Return what runs an equation that holds programs; None where they are not looked into."""
+    """Return the function that runs an equation with programs; None for an opaque equation."""
     if primitive is primitives.scan_p:
         return _run_scan
     if primitive is primitives.while_p:
@@ -406,7 +406,7 @@ def _run_call(
 def _run_custom(
     eqn: jx.JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
 ) -> Sequence[Array]:
-    """Call a function with a rule of its own, and find what fails in it beside the call.
+    """Call a function with a rule of its own, and compute its failures beside the call.
 
     The two computations are one again once they are compiled.
     """
@@ -478,7 +478,7 @@ def _zeros(sites: Sequence[Site]) -> list[Array]:
 
 
 def _first(state: Sequence[Array], later: Sequence[Array]) -> list[Array]:
-    """Keep the code and the values of what failed first."""
+    """Keep the code and the values of the first failure."""
     keep = ew.gt(state[0], sh.full_like(state[0], 0))
     return [
         ew.select(broadcast_in_dim(keep, x.shape, ()), x, y)

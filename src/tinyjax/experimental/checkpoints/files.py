@@ -148,7 +148,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """Return what a checkpoint holds; None where there is none.
+    """Return the contents of a checkpoint; None where there is none.
 
     Raises:
         CheckpointError: the manifest is damaged, or of another version.
@@ -309,7 +309,7 @@ class Reader:
             raise _damaged(self.file, error) from error
 
     def pieces(self, path: str, part: Part, dtype: dtypes.DType) -> Iterator[Piece]:
-        """Find what there is of a part of an array.
+        """Yield the available pieces of a part of an array.
 
         Args:
             path: the array's.
@@ -615,7 +615,7 @@ def _is_current(folder: Path, version: str) -> bool:
 
 
 def _await(condition: Callable[[], bool], who: str, data: Path) -> None:
-    """Wait for another process, which shows what it has done by its files."""
+    """Wait for another process, whose files show its progress."""
     end = time.monotonic() + _LONGEST_WAIT
     while not condition():
         if time.monotonic() > end:

@@ -158,7 +158,7 @@ class JAXSparse(ABC):
 
     @classmethod
     def tree_unflatten(cls, metadata: tuple[Any, ...], children: tuple[Any, ...]) -> Self:
-        """Return a sparse array of what ``tree_flatten`` gave.
+        """Return a sparse array from the result of ``tree_flatten``.
 
         Example:
             >>> from tinyjax.experimental import sparse

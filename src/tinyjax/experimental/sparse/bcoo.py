@@ -87,7 +87,7 @@ class BCOO(JAXSparse):
         self.__attrs_init__(data, indices, sparse_shape, indices_sorted, unique_indices, n)
 
     def tree_flatten(self) -> tuple[tuple[Any, Any], tuple[Any, ...]]:
-        """Return the arrays, and what they mean.
+        """Return the arrays, and their metadata.
 
         Example:
             >>> from tinyjax.experimental import sparse

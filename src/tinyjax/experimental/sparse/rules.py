@@ -388,7 +388,7 @@ def todense(arr: bcoo.BCOO | bcsr.BCSR | ArrayLike) -> Array:
 
 
 def _split(x: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """Return what of an argument is differentiated, and what puts it back."""
+    """Return the differentiated part of an argument, and a function that puts it back."""
     if not isinstance(x, base.JAXSparse):
         return x, lambda value: value
     (data, *places), treedef = tree.flatten(x)

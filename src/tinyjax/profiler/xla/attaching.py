@@ -130,7 +130,7 @@ def _call_usually(notes: Notes) -> Callable[..., Any]:
 
 
 class _Open(local):
-    """The spans of this thread's transformations, each with what began it."""
+    """The spans of this thread's transformations, each with its beginning."""
 
     def __init__(self) -> None:
         self.spans: list[tuple[tr.Running, AbstractContextManager[object]]] = []
