@@ -745,7 +745,7 @@ def _fits(name: str, value: int, dtype: DType) -> None:
 
 
 def _wrap(value: int, dtype: DType) -> int:
-    """Wrap the steps of an unsigned range, which may be negative."""
+    """Return a step of a range modulo the width of its type, if that is unsigned."""
     return value % (1 << 8 * dtype.itemsize) if dtype.kind == "u" else value
 
 
