@@ -130,7 +130,7 @@ def mypy(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check style, formatting and the layers of the package."""
+    """Check style, formatting, the layers of the package and the language of its docstrings."""
     install(session, "lint")
     run(session, "ruff", "check", ".")
     # files are read by the encoding that is named: the default is another in a locale of C
@@ -138,6 +138,7 @@ def lint(session: nox.Session) -> None:
     run(session, "ruff", "format", "--check", ".")
     # The layers are read from the source: nothing is imported, so nothing need be installed.
     run(session, "lint-imports", env={"PYTHONPATH": "src"})
+    run(session, "python", "-m", "tools.words", env=TESTS)
 
 
 @nox.session

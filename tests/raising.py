@@ -1,4 +1,4 @@
-"""What tests expect of errors: their messages."""
+"""Expectations of errors: their messages."""
 
 import re
 from typing import TypeVar

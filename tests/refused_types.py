@@ -1,4 +1,4 @@
-"""Whether everybody refuses the types that the type rule of a primitive refuses.
+"""Every evaluator refuses the types that the type rule of a primitive refuses.
 
 Users' primitives may take more than their type rules say; ours may not.
 """

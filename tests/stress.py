@@ -49,14 +49,14 @@ Case = tuple[Callable[[Any], Any], Callable[[Any], Any]]
 
 @attrs.define
 class Report:
-    """What happened, and what should not have."""
+    """The counts of events, and the failures."""
 
     wrong: list[str] = attrs.field(factory=list)
     done: Counter[str] = attrs.field(factory=Counter)
 
 
 class RefusedError(Exception):
-    """What a callback raises."""
+    """The exception of a callback."""
 
 
 # Programs, and what NumPy makes of them. ``k`` makes each another program.
@@ -277,10 +277,10 @@ def held() -> int:
 
 
 def settled() -> dict[str, int]:
-    """What is left when all has ended, and what can be forgotten is."""
-    while left := len(tiers._asked):
+    """Return the remaining state after all work has ended, and caches were cleared."""
+    while left := len(tiers._requests):
         time.sleep(0.1)
-        if len(tiers._asked) == left:  # while there is progress, collecting would slow it down
+        if len(tiers._requests) == left:  # while there is progress, collecting would slow it down
             gc.collect()  # one that was lost to an interrupt may be part of a cycle
     tinyjax.cache.clear()
     # errors of callbacks that nobody was there to raise any more: some are kept, with their frames

@@ -246,7 +246,7 @@ def by_platform(x: Any) -> Any:
 
 
 class Late(Plain):
-    """What is registered as a node only at times."""
+    """A class that is registered as a node only at times."""
 
 
 def unpickled(*, registered: bool) -> Any:

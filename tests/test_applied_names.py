@@ -208,7 +208,7 @@ def test_arguments_of_users_functions_have_their_names(name: str) -> None:
 
 
 def test_a_number_of_an_outer_function() -> None:
-    """What the body of a loop computes of an argument outside is made static there."""
+    """A value that a loop's body computes from an outer argument is made static there."""
 
     def outer(n: Any) -> Any:
         return lax.scan(lambda c, _: (c + sum(range(n + 1)), None), 0.0, None, 2)[0]

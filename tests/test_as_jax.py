@@ -303,7 +303,7 @@ def printed(code: str) -> str:
 
 @pytest.fixture(scope="module")
 def outputs() -> list[str]:
-    """What each case prints; one process does them all, since they do not change it."""
+    """Return the output of each case; one process runs them all, since they do not change it."""
     parts = [f"print('---'){RUN.format(code=code)}" for code, _ in CASES]
     return printed("import tinyjax.as_jax\n" + "".join(parts)).split("---")[1:]
 

@@ -110,7 +110,7 @@ def outcome(program: str) -> Exception | None:
 
 
 def is_own(error: Exception) -> bool:
-    """Whether it is Python's to say, or was raised by the caller's own code."""
+    """Return whether an error is Python's own, or was raised by the caller's code."""
     if isinstance(error, TypeError) and OWN.search(str(error)):
         return True
     frame = traceback.extract_tb(error.__traceback__)[-1]

@@ -39,7 +39,7 @@ Function = Callable[..., Any]
 
 
 def count(jaxpr: Jaxpr, primitive: str) -> int:
-    """How often a primitive is applied, in nested programs too."""
+    """Return the number of a primitive's equations, in nested programs too."""
     return sum(
         (eqn.primitive.name == primitive)
         + sum(count(inner, primitive) for inner in subjaxprs(eqn.params))
@@ -249,7 +249,7 @@ def wrapper(lib: Any, policy: str) -> Function:
 
 
 def compiled_bytes(f: Function, *args: Any) -> int:
-    """What XLA says that the compiled forward pass returns for the backward pass."""
+    """Return XLA's figure for the bytes that the forward pass returns for the backward pass."""
     leaves, in_tree = tree.flatten((args, {}))
 
     def forward(*xs: Array) -> tuple[Array, ...]:
@@ -625,7 +625,7 @@ def test_a_derivative_of_nothing_but_its_tangent_is_compiled() -> None:
 
 
 def test_what_is_no_number_is_computed_again() -> None:
-    """What keeps the compiler from merging does not depend on the values."""
+    """The barrier that keeps the compiler from merging does not depend on the values."""
     squares = tinyjax.checkpoint(lambda x: jnp.sum(jnp.tanh(x @ jnp.sin(x @ x))))
     assert count(backward(squares, jnp.ones((2, 2))), "checkpoint") > 1
     slope = tinyjax.jit(tinyjax.grad(squares))(jnp.full((2, 2), np.nan))

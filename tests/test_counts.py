@@ -1,4 +1,4 @@
-"""What can be counted does not depend on the machine: calls, compilations, residuals, memory.
+"""Counts that do not depend on the machine: calls, compilations, residuals, memory.
 
 A bound is what was counted when the line was written, plus a few per cent. What makes one fail
 makes every program slower: lower the count again, or raise the bound and say why.

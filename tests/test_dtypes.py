@@ -385,7 +385,7 @@ def test_strict_promotion_refuses_what_jax_refuses() -> None:
 
 
 def moved(x: Any) -> list[Any]:
-    """What is done to elements that are only moved, by methods that all libraries have."""
+    """Return the results of operations that only move elements, by methods of all libraries."""
     ends = x[::-1]
     picked = [x.reshape(2, 4).T, x[2:5], ends, x[jnp.array([1, 6])], x == ends]
     joined = jnp.concatenate([x, ends]) if isinstance(x, tinyjax.Array) else np.append(x, ends)

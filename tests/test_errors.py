@@ -1,4 +1,4 @@
-"""What users are told: each mistake's message, and the line of theirs that it names.
+"""The errors that users see: each mistake's message, and the line of theirs that it names.
 
 A case is a function with one mistake, on the line marked ``# here``. Its message is compared whole,
 with this file's path and line numbers taken out.

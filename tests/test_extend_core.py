@@ -1,4 +1,4 @@
-"""What libraries ask of ``jax.extend.core`` and its private kin: the same answers as jax's."""
+"""The parts of ``jax.extend.core`` that libraries use, compared with jax's."""
 
 from typing import Any
 

@@ -298,7 +298,7 @@ def test_a_missing_rule_of_a_strangers_names_the_call_that_registers_it() -> Non
 
 
 def test_an_elementwise_primitive_with_a_parameter_takes_few_lines() -> None:
-    """What the guide shows: types and tests included, and no rule written out."""
+    """The guide's example has types and tests, and no explicit rule."""
     guide = Path(__file__).parents[1] / "docs" / "new-primitive.md"
     section = guide.read_text(encoding="utf-8").partition("## A parameter, and a test")[2]
     block = section.partition("```python")[2].partition("```")[0]

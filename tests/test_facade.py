@@ -350,7 +350,7 @@ def test_after_a_jaxpr_was_made_numbers_are_literals_again() -> None:
 
 
 def scaling(m: Any) -> Any:
-    """What devices compute: with a collective, a place along the axis, and a container."""
+    """Return a program for devices with a collective, an index along the axis, and a container."""
 
     def scaled(tree: Any, by: Any, *, shift: Any = 0.0) -> Any:
         own = tree["x"] * by + m.lax.axis_index("i") + shift

@@ -1,4 +1,4 @@
-"""What a newcomer from Python, NumPy or PyTorch gets wrong first, and what they are told."""
+"""The first mistakes of newcomers from Python, NumPy or PyTorch, and their messages."""
 
 from collections.abc import Callable
 from typing import Any

@@ -55,7 +55,7 @@ def test_many(subject: str) -> None:
 @pytest.mark.counts
 @pytest.mark.parametrize("seed", [16, 26, 57, 159])
 def test_sizes_that_would_take_long_to_compare_are_refused(seed: int) -> None:
-    """Where nothing counted the steps, each of these kept ``deserialize`` busy for minutes."""
+    """Without a bound on steps, each of these kept ``deserialize`` busy for minutes."""
     draw = random.Random(seed)
     fun, args, kwargs, _ = draw.choice(PROGRAMS[-2:])
     header, rest = parts(export.export(tinyjax.jit(fun))(*args, **kwargs).serialize())

@@ -435,7 +435,7 @@ def test_minima_are_scipys(method: Any) -> None:
 
 @pytest.mark.parametrize("method", ["lbfgs", "gradient_descent"])
 def test_minima_whose_value_is_not_zero_to_the_last_digit(method: Any) -> None:
-    """Where the value changes by less than its rounding error, the slope decides."""
+    """If the value changes by less than its rounding error, the slope decides."""
     t = double([0.7, -1.2, 1.9])
 
     def energy(x: Any) -> Array:
@@ -765,7 +765,7 @@ def test_a_slope_may_be_another_tree_than_the_state() -> None:
 
 @pytest.mark.slow
 def test_a_boundary_value_by_shooting() -> None:
-    """What decays by ``exp(-a)`` to one half."""
+    """A solution decays by ``exp(-a)`` to one half."""
 
     def start(a: Array) -> Any:
         times = double([0.0, 1.0])

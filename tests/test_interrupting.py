@@ -116,7 +116,7 @@ def interrupt_at(line: int, name: str, file: str) -> Callable[[], bool]:
 
 @pytest.mark.parametrize("name", ["prepare", "submit"])
 def test_no_interrupt_keeps_a_program_from_being_compiled(name: str) -> None:
-    """What has been given to the compiler's thread is compiled, or is no longer under way."""
+    """A request to the compiler's thread is compiled, or is no longer under way."""
     lines, raised = 0, True
     while raised:
         wanted = jit(lambda x, k=lines: x * k + 1.0).lower(jnp.ones(lines + 1)).compilation

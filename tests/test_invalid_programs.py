@@ -31,7 +31,7 @@ OWN = re.compile(
 
 
 def error_of(program: str, library: ModuleType) -> Exception | None:
-    """What a program raises with one of the libraries."""
+    """Return the error of a program with one of the libraries."""
     name = library.__name__
     modules = {key: import_module(f"{name}.{key}") for key in ("numpy", "lax", "scipy", "random")}
     for key in ("scipy.linalg", "scipy.special", "nn.initializers"):
@@ -83,7 +83,7 @@ def test_errors_are_of_the_builtin_classes_of_jax(program: str) -> None:
 @pytest.mark.wrong_types
 @pytest.mark.parametrize("program", OTHERWISE)
 def test_errors_of_other_classes_are_few(program: str) -> None:
-    """What jax raises of another builtin class, and would be caught here as TypeError."""
+    """Errors of another builtin class in jax would be caught here as TypeError."""
     error, expected = check_message(program), error_of(program, jax)
     assert isinstance(error, TypeError)
     assert isinstance(expected, OTHERWISE[program])

@@ -1,4 +1,4 @@
-"""What users' functions hold dies with them: no cache of the process keeps it alive.
+"""The objects of users' functions die with them: no cache of the process keeps them alive.
 
 Each public function that takes a function is given one that holds an object, in each of the ways in
 which functions hold objects, and is called plainly and in each context. Once the last reference to
@@ -54,7 +54,7 @@ Holding = Callable[[Fun], Fun]
 
 
 class Held:
-    """What a function holds."""
+    """An object that a function holds."""
 
     factor = 2.0
 

@@ -339,7 +339,7 @@ def test_derivatives_along_a_direction() -> None:
 
 
 def test_constants_of_choices_and_loops_have_no_derivatives() -> None:
-    """Where they had zeros, what has no derivative in them would be refused."""
+    """With zero derivatives, operations without derivatives would be refused on constants."""
     places, factors, x = jnp.array([1, 0, 1]), jnp.array([2.0, 3.0, 4.0]), jnp.array([1.0, 2.0])
 
     def scaled(x: Any) -> Any:

@@ -23,7 +23,7 @@ PARTS: Final = 8
 
 
 def unexplained(function: Function, seed: str) -> list[str]:
-    """How a call differs from the reference's, less what is documented."""
+    """Return the undocumented differences between a call and the reference's."""
     found = compare(function, seed, TINYJAX, JAX)
     return [f"[{seed}] {mismatch}" for mismatch in found if explanation(mismatch) is None]
 

@@ -75,7 +75,7 @@ def two_axes(m: Any, f: Callable[[Any], Any]) -> Any:
 
 
 def told(m: Any) -> list[str]:
-    """What debug prints and calls with, in the form of one call and in that of two."""
+    """Return the output of debug prints, in the form of one call and in that of two."""
     seen: list[str] = []
 
     def note(*args: Any, **kwargs: Any) -> None:
@@ -98,7 +98,7 @@ def told(m: Any) -> list[str]:
 
 
 def operation_by_operation(m: Any) -> Any:
-    """What Python sees of loops and branches while ``disable_jit`` is set."""
+    """Return the values that Python sees in loops and branches while ``disable_jit`` is set."""
     seen: list[float] = []
 
     def see(x: Any, result: Any) -> Any:
@@ -318,7 +318,7 @@ def incomparable(m: Any) -> Any:
 
 
 def lying(m: Any) -> Any:
-    """What an array over several devices says of itself."""
+    """Return the descriptions of an array over several devices."""
     mesh = m.make_mesh((2,), ("x",))
     x = m.device_put(TABLE[:2], m.NamedSharding(mesh, m.P("x")))
     told = [

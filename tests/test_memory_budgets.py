@@ -113,7 +113,7 @@ PROGRAMS = {
 
 
 def peak(fun: Function, *args: Any) -> int:
-    """What XLA says that a program needs besides its arguments."""
+    """Return XLA's figure for the memory of a program besides its arguments."""
     found = tinyjax.jit(fun).lower(*args).compile().memory_analysis()
     return int(found.temp_size_in_bytes + found.output_size_in_bytes)
 
@@ -174,7 +174,7 @@ def test_less_memory_is_more_work(name: str) -> None:
 
 
 def work_by_hand(program: Program, group: int) -> tuple[int, float]:
-    """What checkpoints placed by hand take: bytes by XLA, and how much of the forward pass.
+    """Return the bytes and the repeated work of checkpoints placed by hand.
 
     All of it, but in the MLP the last layer of a group: its backward pass reads only its result.
     """

@@ -312,7 +312,7 @@ NAMES: dict[str, Any] = {
 
 @pytest.fixture
 def without_collection() -> Iterator[None]:
-    """Where the stack is full, Python's own callbacks of weak references could not run."""
+    """Disable garbage collection: with a full stack, callbacks of weak references could not run."""
     gc.collect()
     gc.disable()
     yield

@@ -31,7 +31,7 @@ TREES = [
 
 
 def outcome(call: Callable[[], Any]) -> Any:
-    """What a call returns; of an error, whether it is a type or a value that is wrong."""
+    """Return the result of a call, or whether a type or a value is wrong."""
     try:
         return call()
     except (TypeError, ValueError):
@@ -235,7 +235,7 @@ def test_dlpack_of_bfloat16_is_read_only_or_a_copy() -> None:
 
 @attrs.frozen
 class Exporting:
-    """What exports an array as if a certain consumer asked."""
+    """An object that exports an array as for a certain consumer."""
 
     x: Any
     options: dict[str, Any]

@@ -31,7 +31,7 @@ def _settings() -> Iterator[None]:
 
 
 def results(program: Path) -> tuple[dict[str, Any], float]:
-    """What the program computes, and how far apart two roundings of it may be."""
+    """Return the program's results, and the tolerance between two roundings of it."""
     found = runpy.run_path(str(program))
     return found["main"](), found.get("TOLERANCE", 2e-5)
 

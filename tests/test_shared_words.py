@@ -249,7 +249,7 @@ class Two(NamedTuple):
 
 
 def names(lib: Any) -> dict[str, Any]:
-    """What a call's names stand for, with one of the two libraries."""
+    """Return the values of a call's names, with one of the two libraries."""
     jnp = lib.numpy
 
     def with_jvp(rule: Any) -> Any:

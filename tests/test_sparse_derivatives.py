@@ -509,7 +509,7 @@ def test_trees_several_arguments_and_auxiliary_data() -> None:
 
 
 def test_a_compiled_jacobian_takes_no_more_products_than_it_has_colours() -> None:
-    """What is compiled applies the tangent map to three directions, whatever the size."""
+    """The compiled program applies the tangent map to three directions, whatever the size."""
 
     def fun(x: Any) -> Any:
         return jnp.sin(x) * jnp.roll(x, 1) + jnp.roll(x, -1)

@@ -200,7 +200,7 @@ def dropping(operand: int) -> Callable[[], Primitive[Any]]:
 
 
 def at_its_own_axis(p: Primitive[Any], x: Array, axis: int) -> BatchResult:
-    """Where the batch axis was the last one, the sum is over it."""
+    """Sum over the batch axis where it was the last one."""
     return (bind1(p, (x,), NO_PARAMS),), (axis,)
 
 

@@ -1,4 +1,4 @@
-"""What JAX has at its top level: devices, scopes, settings, held against the installed jax."""
+"""The names of JAX's top level: devices, scopes, settings, compared with the installed jax."""
 
 import logging
 from collections.abc import Callable
@@ -83,7 +83,7 @@ def test_types_of_values() -> None:
 
 
 def test_equations_tell_scopes_and_lines() -> None:
-    """What tools that walk jaxprs read; through transformations, too."""
+    """Tools that walk jaxprs read these, through transformations, too."""
 
     def layer(x: Any) -> Any:
         with tinyjax.named_scope("outer"), tinyjax.named_scope("inner"):

@@ -1,4 +1,4 @@
-"""What a mistake looks like to its maker: their own lines, in Python, in IPython and in pytest."""
+"""The view of a mistake's author: their own lines, in Python, in IPython and in pytest."""
 
 import gc
 import linecache
@@ -56,7 +56,7 @@ def given(value: object) -> Any:
 
 
 def height(text: str) -> int:
-    """How many lines of 80 characters a text takes."""
+    """Return the number of lines of 80 characters that a text takes."""
     return sum(max(1, math.ceil(len(line) / 80)) for line in text.strip().splitlines())
 
 

@@ -313,7 +313,7 @@ def test_a_flat_structure_is_one_object_however_it_is_made() -> None:
 
 
 class Absent:
-    """What stands in metadata for what is not there."""
+    """A mark in metadata for an absent value."""
 
 
 ABSENT = Absent()

@@ -1,4 +1,4 @@
-"""What JAX's documentation does, run under jax and under tinyjax: see ``tutorials``."""
+"""Programs of JAX's documentation, run under jax and under tinyjax: see ``tutorials``."""
 
 import pytest
 import tutorials

@@ -1,4 +1,4 @@
-"""What a type checker sees of us: what it must accept in ``tests/typing``, and what reject."""
+"""The view of a type checker: it accepts some programs in ``tests/typing``, and rejects others."""
 
 import importlib
 import inspect

@@ -53,7 +53,7 @@ class Parameter:
 
 @attrs.frozen
 class Signature:
-    """What a function takes, and the text of what it returns (empty where that is not known)."""
+    """A function's parameters, and the text of its result (empty where that is not known)."""
 
     parameters: tuple[Parameter, ...]
     returns: str
@@ -110,7 +110,7 @@ def is_type_variable(node: ast.stmt) -> bool:
 
 
 def is_in_release(line: str, release: Release) -> bool:
-    """Whether a release has what a line declares, by its comment."""
+    """Return whether a release has a line's declaration, by its comment."""
     if not (found := RELEASES.search(line)):
         return True
     bound = release_of(found[2])
@@ -273,7 +273,7 @@ def signatures_at_runtime(found: object, *, drop_self: bool) -> list[Signature]:
 
 
 def accepts(runtime: Signature, stub: Signature) -> bool:
-    """Whether every call that the stub allows is one that the runtime allows."""
+    """Return whether every call that the stub allows is one that the runtime allows."""
     by_name = {p.name: p for p in runtime.parameters if p.keyword}
     by_place = [p for p in runtime.parameters if p.positional]
     met = set()
@@ -296,7 +296,7 @@ def accepts(runtime: Signature, stub: Signature) -> bool:
 
 
 def same_type(runtime: str, stub: str) -> bool:
-    """Whether a stub's return type is jaxlib's, or narrower where jaxlib says ``object``."""
+    """Return whether a stub's return type is jaxlib's, or narrower where jaxlib has ``object``."""
     try:
         left = ast.parse(runtime, mode="eval").body
     except SyntaxError:  # nanobind's own notation, as ``ndarray[dtype=int32, shape=(*, *)]``
@@ -450,7 +450,7 @@ def test_a_stub_is_of_some_releases(line: str, release: Release, *, expected: bo
 
 @attrs.frozen
 class Aval:
-    """What jaxlib asks of an array's type."""
+    """The interface of an array's type that jaxlib uses."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[np.float32]

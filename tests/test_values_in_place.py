@@ -32,7 +32,7 @@ class State:
 
 
 class Raw:
-    """What a box is, for the rules of its primitives."""
+    """A box, for the rules of its primitives."""
 
     leaves: list[Any]
     treedef: Any

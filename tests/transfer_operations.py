@@ -120,7 +120,7 @@ DIRECTIONS: Final = ("host-to-device", "device-to-device", "device-to-host")
 
 
 def names(library: str) -> dict[str, Any]:
-    """What the expressions are made of."""
+    """Return the names in the expressions."""
     jax: Any = import_module(library)
     jnp, lax, sharding, random, nn = (
         import_module(f"{library}.{name}") for name in ("numpy", "lax", "sharding", "random", "nn")
@@ -158,7 +158,7 @@ def names(library: str) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def told() -> Iterator[list[str]]:
-    """What is written to the standard streams in a block, by C++ as well."""
+    """Yield the output to the standard streams in a block, by C++ as well."""
     found: list[str] = []
     with tempfile.TemporaryFile() as file:
         before = [(stream, os.dup(stream)) for stream in (1, 2)]
@@ -176,7 +176,7 @@ def told() -> Iterator[list[str]]:
 
 
 def outcome(operation: str, level: str, scope: dict[str, Any]) -> str:
-    """What becomes of an operation: the error that refuses it, or the transfers logged."""
+    """Return the outcome of an operation: the error that refuses it, or the logged transfers."""
     raised = ""
     with told() as texts, scope["jax"].transfer_guard(level):
         try:

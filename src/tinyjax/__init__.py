@@ -21,7 +21,7 @@ if config.settings().typecheck:
     instruct_typeguard()
 
 from tinyjax import _startup as _startup
-from tinyjax.core.jit.decorator import jit as jit  # a room has this name, too
+from tinyjax.core.jit.decorator import jit as jit  # a package has this name, too
 
 __all__, __getattr__, __dir__ = namespace(
     __name__,

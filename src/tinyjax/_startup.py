@@ -1,4 +1,4 @@
-"""What ``import tinyjax`` does besides naming things: rooms attach to the core, settings apply."""
+"""Side effects of ``import tinyjax``: extensions attach to the core, settings apply."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ lazy.ROOMS["with jit"] = (
 
 
 def _evaluate_as_set(current: config.Settings) -> Callable[[], None]:
-    """Load what the settings ask for, when they first do, and choose the trace that evaluates."""
+    """Load the extensions that the settings need, and choose the trace that evaluates."""
     if current.progress:
         import_module("tinyjax._extensions.progress")
     if not current.guarding and lazy.ROOMS["guarding"] not in sys.modules:  # nor was it before
@@ -86,7 +86,7 @@ def _transpose(*args: Any) -> Any:
 
 
 def _repeating() -> Any:
-    """Load what repeats derivatives of values at hand; the next ones are made of it at once."""
+    """Load the replay of derivatives of concrete values, which the next ones use at once."""
     steps = import_module("tinyjax._extensions.host.steps")
     tr.EVAL.machine = steps.MACHINE
     return steps

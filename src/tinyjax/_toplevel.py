@@ -1,4 +1,4 @@
-"""What JAX has at its top level besides transformations: devices, scopes, and what is alive."""
+"""The names of JAX's top level besides transformations: devices, scopes, and live arrays."""
 
 from __future__ import annotations
 
@@ -295,7 +295,7 @@ def effects_barrier() -> None:
 
 
 def clear_caches() -> None:
-    """Forget every compiled program of this process, and what jitted functions were traced to.
+    """Forget every compiled program of this process, and the traces of jitted functions.
 
     Each is traced again at its next call, and reads then what it reads beside its arguments.
 
@@ -339,7 +339,7 @@ def typeof(x: Any) -> av.ShapedArray | references.AbstractRef:
 
 @contextmanager
 def named_scope(name: str) -> Iterator[None]:
-    """Name a part of a program: its equations tell the names, as ``eqn.source_info.name_stack``.
+    """Name a part of a program: its equations have the names in ``eqn.source_info.name_stack``.
 
     Scopes may be nested, and one can be a decorator, too. The first of those within a
     transformation names it, as ``vmap(attention)`` or ``transpose(jvp(attention))``. Equations
@@ -426,7 +426,7 @@ def fwd_and_bwd(
 
 @checking.explained
 def print_environment_info(return_string: bool = False) -> str | None:
-    """Print the versions and the machine: what a report of a fault should say.
+    """Print the versions and the machine, for reports of faults.
 
     Args:
         return_string: return the text instead.

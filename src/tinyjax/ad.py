@@ -1,4 +1,4 @@
-"""What to do with the gradients of a pull-back: ``jax.ad``, for ``pull_back.with_refs``."""
+"""Directions for the gradients of a pull-back: ``jax.ad``, for ``pull_back.with_refs``."""
 
 from __future__ import annotations
 

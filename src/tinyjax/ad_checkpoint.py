@@ -1,4 +1,4 @@
-"""``tinyjax.checkpoint`` and what goes with it, where programs written for JAX look."""
+"""``tinyjax.checkpoint`` and its companions, where programs written for JAX look for them."""
 
 from tinyjax._base.lazy import namespace
 

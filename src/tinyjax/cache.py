@@ -16,7 +16,7 @@ answer_for(__name__, "CacheInfo clear info")
 
 @attrs.frozen
 class CacheInfo:
-    """Say what the caches hold, and how often they had a program.
+    """The contents of the caches, and their hits.
 
     Attributes:
         memory: the programs in this process.
@@ -35,7 +35,7 @@ class CacheInfo:
 
 
 def info() -> CacheInfo:
-    """Return what the caches of compiled programs hold, and how often they had a program.
+    """Return the contents of the caches of compiled programs, and their hits.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp

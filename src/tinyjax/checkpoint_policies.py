@@ -1,4 +1,4 @@
-"""What a ``checkpoint`` may keep: ``jax.checkpoint_policies``."""
+"""Policies for the values that ``checkpoint`` keeps: ``jax.checkpoint_policies``."""
 
 from tinyjax._base.lazy import namespace
 

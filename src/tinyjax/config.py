@@ -62,7 +62,7 @@ def _read(name: str, value: object, read: Callable[[Any], _T], takes: str) -> _T
 
 
 def _setting(default: _T, read: Callable[[Any], _T], takes: str) -> _T:
-    """A setting: its default, what reads a value or raises an error, and the words for a value."""
+    """Return a setting: its default, the parser of its values, and its description."""
 
     def convert(value: object, field: attrs.Attribute[Any]) -> _T:
         return _read(field.name, value, read, takes)
@@ -85,7 +85,7 @@ def _switch(default: bool) -> bool:
 
 
 def _choice(kind: object, default: _T) -> _T:
-    """A setting that takes one of the texts of a ``Literal``, or a type of that name."""
+    """Return a setting that takes one of the texts of a ``Literal``, or a type of that name."""
     *others, last = choices = get_args(kind)
     takes = f"{', '.join(map(repr, others))} or {last!r}"
     return _setting(default, lambda value: choices[choices.index(value)], takes)
@@ -171,7 +171,7 @@ class Settings(Printed):
             ``lax.DotAlgorithmPreset``; None for full precision.
         check_leaks: look for tracers that outlive their transformation as soon as it ends.
         check_jaxprs: typecheck every jaxpr that is staged.
-        debug_nans: raise ``NanError`` where a NaN that an operation gave birth to reaches a result,
+        debug_nans: raise ``NanError`` where a NaN that originates in an operation reaches a result,
             naming the line, the direction, the iterations of loops and the examples of ``vmap``.
         debug_infs: the same of infinities.
         debug_bounds: raise ``OutOfBoundsError`` where an index of yours is out of bounds, unless it
@@ -180,13 +180,13 @@ class Settings(Printed):
         explain: tell the logger ``tinyjax`` why a call of a jitted function traces or compiles.
         cache_dir: the folder in which compiled programs are kept for other processes; ``""`` where
             they are not.
-        cache_max_bytes: what the programs in that folder may take.
+        cache_max_bytes: the bound on the size of the programs in that folder.
         disable_jit: run jitted functions operation by operation, so that prints and debuggers see
             data.
         disable_bwd_checks: take cotangents of any type from backward rules of ``custom_vjp``.
         interruptible: run compiled programs so that Ctrl-C is heard while they run; a call takes
             0.1 ms more.
-        tier: what computes the first calls of a jitted function: ``"first"``, so that NumPy
+        tier: the evaluator of the first calls of a jitted function: ``"first"``, so that NumPy
             evaluates as many calls as cost a quarter of compiling; ``"compiled"``, so that they
             wait for the compiler, and all calls round alike; or ``"ready"``, so that NumPy goes on
             until the compiled program is there.
@@ -194,25 +194,25 @@ class Settings(Printed):
             ``tinyjax.debug.progress``.
         announce: say on a terminal (standard error) what is compiled, and for how long, once that
             takes over two seconds.
-        effort: what the compiler does for a program: ``"full"``, all; ``"medium"``, in about half
-            the time, what makes nearly as fast a program; ``"low"``, in a tenth of the time, a
-            program that takes two or three times as long.
+        effort: the compiler's effort: ``"full"``; ``"medium"``, which compiles a nearly as fast
+            program in about half the time; ``"low"``, which takes a tenth of the time for a program
+            that takes two or three times as long.
         locations: write your lines into programs when they are compiled, so that XLA's dumps and
             profiles name them; programs that the process has compiled stay as they are.
         tracebacks: ``"folded"``, so that tracebacks show the user's frames, or ``"full"``, so that
             they show this package's too.
         typecheck: instrument the whole package with runtime type checks when it is imported.
-        num_cpu_devices: how many devices the processor is divided into; -1 for as many as
+        num_cpu_devices: the number of devices that the processor is divided into; -1 for as many as
             ``--xla_force_host_platform_device_count`` in ``XLA_FLAGS`` says, or one. It is read
-            when the devices are first asked for.
-        default_device: where arrays lie, and programs run, that are put nowhere else: a device, or
+            when the devices are first listed.
+        default_device: the device of arrays and programs that are put nowhere else: a device, or
             the name of a platform, for its first one; None for the first device of the first of
             ``platforms``.
         platforms: the platforms of devices, with commas between them, the default one first. Where
             it is ``""``, that is a GPU, if there are one and the plugin for it, or else the
             processor.
-        transfers_to_device: what becomes of data of NumPy's or Python's that is made an array
-            without ``device_put`` having been asked for it; see ``transfer_guard``.
+        transfers_to_device: the treatment of data of NumPy's or Python's that becomes an array
+            without ``device_put``; see ``transfer_guard``.
         transfers_between_devices: the same of arrays that are moved.
         transfers_to_host: the same of reading arrays, which on the CPU moves nothing.
         user_contexts: the values of contexts of ``make_user_context``, by their numbers.
@@ -276,7 +276,7 @@ _NAMES = tuple(field.name for field in attrs.fields(Settings) if field.init)
 
 
 class Process:
-    """What holds for the whole process, where no block and no thread has its own.
+    """The settings of the whole process, which no block and no thread overrides.
 
     Example:
         >>> import tinyjax
@@ -406,7 +406,7 @@ def _evolve(current: Settings, changes: dict[str, Any]) -> Settings:
                 f"{', '.join(_NAMES)}."
             )
     changed = attrs.evolve(current, **changes)
-    for name, value in _settled.items():
+    for name, value in _process_values.items():
         if name in changes and getattr(changed, name) != value:
             raise ArgumentError(
                 f"'{name}' was read as {value!r} and cannot change any more. Set it before "
@@ -417,7 +417,7 @@ def _evolve(current: Settings, changes: dict[str, Any]) -> Settings:
 
 
 #: Settings that were read once for all.
-_settled: Final[dict[str, Any]] = {}
+_process_values: Final[dict[str, Any]] = {}
 
 
 def settle(name: str) -> Any:
@@ -431,7 +431,7 @@ def settle(name: str) -> Any:
         >>> config.settle("num_cpu_devices") == count
         True
     """
-    return _settled.setdefault(name, getattr(settings(), name))
+    return _process_values.setdefault(name, getattr(settings(), name))
 
 
 #: Puts a change of settings into force elsewhere, in this thread or task; returns what undoes it.
@@ -450,7 +450,7 @@ shown_whole[:] = [_shows_whole_tracebacks]
 def follow(follower: Follower) -> None:
     """Call a function with the settings now in force here, and whenever they change.
 
-    So a room keeps in step what has settings of its own, as the threads of a library have.
+    So an extension keeps other settings in step, such as those of a library's threads.
 
     Args:
         follower: takes the settings, puts them into force elsewhere, and returns what undoes that,
@@ -555,7 +555,7 @@ _heeded: Final[dict[str, str]] = {}
 
 
 def heed_environment(warn: bool = True) -> None:
-    """Put into force what JAX's variables in the environment ask for, as ``update`` does.
+    """Apply the settings in JAX's variables of the environment, as ``update`` does.
 
     A variable changes nothing if it is empty, if it was heeded before with this value, or if our
     own variable of the same setting is set.
@@ -581,7 +581,7 @@ def heed_environment(warn: bool = True) -> None:
 
 
 def _heed(variable: str, name: str, text: str, warn: bool) -> bool:
-    """Set what a variable asks for; return whether all has been said of it."""
+    """Set the setting of a variable; return whether it needs nothing further."""
     value: Any = text
     known: Any = name
     try:
@@ -619,7 +619,7 @@ def scoped(**changes: object) -> AbstractContextManager[Settings]:
 
 @contextmanager
 def _scope(make: Callable[[], Settings]) -> Iterator[Settings]:
-    """Put in force, for a block, what settings are made when it is entered."""
+    """Put settings in force for a block, computed when it is entered."""
     current = make()
     token = _local.set(current)
     undo = [follower(current) for follower in _followers]
@@ -789,7 +789,7 @@ def enable_checks(new_val: bool = True) -> AbstractContextManager[None]:
 
 
 def log_compiles(new_val: bool = True) -> AbstractContextManager[None]:
-    """Set ``explain`` for a block: the logger ``tinyjax`` is told why calls trace or compile.
+    """Set ``explain`` for a block: the logger ``tinyjax`` reports why calls trace or compile.
 
     The message names your line, and the argument whose shape, dtype or value was new. It is the
     same as ``explain_cache_misses``.
@@ -806,7 +806,7 @@ def log_compiles(new_val: bool = True) -> AbstractContextManager[None]:
 
 
 def explain_cache_misses(new_val: bool = True) -> AbstractContextManager[None]:
-    """Set ``explain`` for a block: the logger ``tinyjax`` is told why calls trace or compile.
+    """Set ``explain`` for a block: the logger ``tinyjax`` reports why calls trace or compile.
 
     The message names your line, and the argument whose shape, dtype or value was new. It is the
     same as ``log_compiles``.
@@ -858,7 +858,7 @@ def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
 
 
 def default_matmul_precision(new_val: str | None) -> AbstractContextManager[None]:
-    """Say for a block how exactly GPUs and TPUs compute products whose ``precision`` is not given.
+    """Set, in a block, the precision of products on GPUs and TPUs without a ``precision``.
 
     The processor computes all of them in the full precision of their dtype. So does every platform
     by default: JAX's default is ``"default"`` here, TensorFloat-32 on GPUs and bfloat16 on TPUs.
@@ -878,7 +878,7 @@ def default_matmul_precision(new_val: str | None) -> AbstractContextManager[None
 
 
 def numpy_rank_promotion(new_val: RankPromotion) -> AbstractContextManager[None]:
-    """Say what happens where an operand with fewer axes is broadcast.
+    """Set what happens where an operand with fewer axes is broadcast.
 
     Args:
         new_val: "allow", as in NumPy; "warn"; or "raise".
@@ -896,7 +896,7 @@ def numpy_rank_promotion(new_val: RankPromotion) -> AbstractContextManager[None]
 
 
 def numpy_dtype_promotion(new_val: DtypePromotion) -> AbstractContextManager[None]:
-    """Say whether operands of two dtypes are promoted to a common one.
+    """Set whether operands of two dtypes are promoted to a common one.
 
     Args:
         new_val: "standard"; or "strict", so that they are refused, other than Python numbers.
@@ -927,7 +927,7 @@ def default_prng_impl(new_val: Generator) -> AbstractContextManager[None]:
 
 
 def enable_custom_prng(new_val: bool = False) -> AbstractContextManager[None]:
-    """Say whether ``PRNGKey`` makes typed keys: it never does, ``random.key`` does.
+    """Set whether ``PRNGKey`` makes typed keys: it never does, ``random.key`` does.
 
     Example:
         >>> import tinyjax
@@ -940,7 +940,7 @@ def enable_custom_prng(new_val: bool = False) -> AbstractContextManager[None]:
 
 
 def legacy_prng_key(new_val: str = "allow") -> AbstractContextManager[None]:
-    """Say what becomes of raw keys: "allow", the only way, takes them.
+    """Set the treatment of raw keys: "allow", the only value, accepts them.
 
     Example:
         >>> import tinyjax
@@ -975,7 +975,7 @@ def debug_key_reuse(new_val: bool = True) -> AbstractContextManager[None]:
 
 
 def softmax_custom_jvp(new_val: bool = True) -> AbstractContextManager[None]:
-    """Say whether the derivative of softmax is the stable one: it always is.
+    """Set whether the derivative of softmax is the stable one: it always is.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -988,7 +988,7 @@ def softmax_custom_jvp(new_val: bool = True) -> AbstractContextManager[None]:
 
 
 def jax2tf_associative_scan_reductions(new_val: bool = False) -> AbstractContextManager[None]:
-    """Say how a converter to TensorFlow writes reductions: there is none.
+    """Set how a converter to TensorFlow writes reductions: there is none.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -1071,7 +1071,7 @@ def make_user_context(default_value: Hashable = None) -> UserContext:
 
 
 def allow_f16_reductions(new_val: bool = True) -> AbstractContextManager[None]:
-    """Say whether sums of 16-bit floats are allowed: they are, and are kept in 32 bits.
+    """Set whether sums of 16-bit floats are allowed: they are, and are kept in 32 bits.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -1112,7 +1112,7 @@ def no_tracing(new_val: bool = True) -> Iterator[None]:
 
 
 def is_tracing_forbidden() -> bool:
-    """Say whether ``no_tracing`` is in force here.
+    """Return whether ``no_tracing`` is in force here.
 
     Functions that are jitted then raise an error where they would have to be traced, so that a
     program can be held to what it has compiled.
@@ -1128,7 +1128,7 @@ def is_tracing_forbidden() -> bool:
 
 
 def no_execution(new_val: bool = False) -> AbstractContextManager[None]:
-    """Say whether running a program is an error: False is the only way.
+    """Set whether running a program is an error: False is the only value.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -1140,7 +1140,7 @@ def no_execution(new_val: bool = False) -> AbstractContextManager[None]:
 
 
 def array_garbage_collection_guard(new_val: str | None = "allow") -> AbstractContextManager[None]:
-    """Say what becomes of arrays in cycles: "allow" is the only way.
+    """Set the treatment of arrays in cycles: "allow" is the only value.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -1152,7 +1152,7 @@ def array_garbage_collection_guard(new_val: str | None = "allow") -> AbstractCon
 
 
 def thread_guard(new_val: bool = False) -> AbstractContextManager[None]:
-    """Say whether one thread alone may use arrays: False is the only way.
+    """Set whether one thread alone may use arrays: False is the only value.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -1164,12 +1164,13 @@ def thread_guard(new_val: bool = False) -> AbstractContextManager[None]:
 
 
 def transfer_guard(new_val: Transfers | None) -> AbstractContextManager[None]:
-    """Say what becomes, in a block, of transfers of data to devices and between them.
+    """Set the treatment of transfers of data to devices and between them, in a block.
 
-    A transfer is implicit where a function is given data of NumPy's or Python's in the place of an
-    array, or arrays that it has to move to several devices; or where it needs numbers of its own to
-    be there in JAX, as indexing and ``jnp.zeros`` do. It is explicit by ``device_put``. Within
-    jitted functions there are none. Under a guard functions are traced again, and run more slowly.
+    A transfer is implicit where a function receives data of NumPy's or Python's in place of an
+    array, or arrays that it has to move to several devices. It is also implicit where a function
+    needs constants of its own on the device in JAX, as indexing and ``jnp.zeros`` do. It is
+    explicit by ``device_put``. Within jitted functions there are none. Under a guard functions are
+    traced again, and run more slowly.
 
     Args:
         new_val: "allow"; "log", so that the logger ``tinyjax`` is told of implicit ones;
@@ -1193,7 +1194,7 @@ def transfer_guard(new_val: Transfers | None) -> AbstractContextManager[None]:
 
 
 def transfer_guard_host_to_device(new_val: Transfers | None) -> AbstractContextManager[None]:
-    """Say what becomes of transfers to the device; see ``transfer_guard``.
+    """Set the treatment of transfers to the device; see ``transfer_guard``.
 
     The values are "allow", "log", "disallow", and with "_explicit" those that ``device_put`` makes
     as well.
@@ -1215,7 +1216,7 @@ def transfer_guard_host_to_device(new_val: Transfers | None) -> AbstractContextM
 
 
 def transfer_guard_device_to_device(new_val: Transfers | None) -> AbstractContextManager[None]:
-    """Say what becomes of transfers between devices; see ``transfer_guard``.
+    """Set the treatment of transfers between devices; see ``transfer_guard``.
 
     With one device there are none. The values are "allow", "log", "disallow", and with "_explicit"
     those that ``device_put`` makes as well.
@@ -1230,7 +1231,7 @@ def transfer_guard_device_to_device(new_val: Transfers | None) -> AbstractContex
 
 
 def transfer_guard_device_to_host(new_val: Transfers | None) -> AbstractContextManager[None]:
-    """Say what becomes of transfers to the host: on the CPU reading an array is none.
+    """Set the treatment of transfers to the host: on the CPU reading an array is none.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp

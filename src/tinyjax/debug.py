@@ -167,7 +167,7 @@ def print(
         >>> _ = f(jnp.array([1.0, 2.0]))
         x = [1. 2.], of 1
     """
-    say = partial(_said, "print", _write, ordered, skip_format_check)
+    say = partial(_call_with_format, "print", _write, ordered, skip_format_check)
     return _now_or_later(say, fmt, args, kwargs)
 
 
@@ -220,14 +220,14 @@ def log(
         x = 1.0
         >>> logger.removeHandler(handler)
     """
-    say = partial(_said, "log", _tell, ordered, skip_format_check)
+    say = partial(_call_with_format, "log", _tell, ordered, skip_format_check)
     return _now_or_later(say, fmt, args, kwargs)
 
 
 def _now_or_later(
     call: Callable[..., None], first: object, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Callable[..., None] | None:
-    """Return a function that was given options only, or call it with what it was given beside."""
+    """Call a function with its options, or return it for a later call if there are only options."""
     if first is None and not args and not kwargs:
         return call
     call(first, *args, **kwargs)
@@ -238,7 +238,7 @@ def _call_back(ordered: bool, callback: Callable[..., Any], /, *args: Any, **kwa
     debug_callback(callback, args, kwargs, ordered)
 
 
-def _said(
+def _call_with_format(
     name: str,
     say: Callable[..., None],
     ordered: bool,
@@ -286,7 +286,7 @@ def _check_format(name: str, fmt: str, args: tuple[Any, ...], kwargs: dict[str, 
 
 
 class _Fields(Formatter):
-    """Goes through a format string without formatting, and notes the arguments it asks for."""
+    """A formatter that only records the arguments that a format string uses."""
 
     def __init__(self, used: set[str]) -> None:
         self.used = used
@@ -431,8 +431,8 @@ def progress(*, file: TextIO | None = None, after: float = runs.AFTER) -> Iterat
 
     Every ``scan``, ``fori_loop``, ``while_loop`` and ``map`` that starts in the block has a bar;
     one with an unknown number of iterations has a counter. Of nested loops the outermost has it.
-    Under ``vmap`` there is one bar for all examples. A derivative has one bar for the way forward
-    and one for the way back. Ctrl-C stops a loop that has a bar.
+    Under ``vmap`` there is one bar for all examples. A derivative has one bar for the forward pass
+    and one for the backward pass. Ctrl-C stops a loop that has a bar.
 
     Bars are drawn in a notebook, in a terminal on standard error (by rich, where it is installed),
     or where you say; nowhere else. A loop reports at most ten times a second, which costs less than

@@ -11,7 +11,7 @@ lazy.answer_for(__name__, "is_supported_dtype")
 
 
 def is_supported_dtype(dtype: dtypes.DTypeLike) -> bool:
-    """Say whether arrays of a dtype can be handed to others by DLPack, which knows no float8.
+    """Return whether arrays of a dtype can be handed to others by DLPack, which knows no float8.
 
     Example:
         >>> from tinyjax import dlpack

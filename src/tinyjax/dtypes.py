@@ -48,8 +48,7 @@ class MakesScalars(Protocol):
 class HasDType(Protocol):
     """An array, of NumPy or of tinyjax, or anything else with a dtype.
 
-    It is a protocol, for type annotations and ``isinstance``. Nothing is asked about the dtype
-    itself.
+    It is a protocol, for type annotations and ``isinstance``. The dtype itself is not checked.
 
     Example:
         >>> import numpy as np
@@ -208,7 +207,7 @@ _NARROW_FLOATS = frozenset((*FLOAT8, bfloat16, float16))
 
 
 def is_inexact(dtype: DType) -> bool:
-    """Say whether a type is a float or complex: one that has derivatives.
+    """Return whether a type is a float or complex: one that has derivatives.
 
     Derivatives with respect to others are of the type ``float0``, which has no data.
 
@@ -222,7 +221,7 @@ def is_inexact(dtype: DType) -> bool:
 
 
 def is_float(dtype: DType) -> bool:
-    """Say whether a type is a real floating-point type.
+    """Return whether a type is a real floating-point type.
 
     bfloat16 and the narrow floats count, which NumPy does not know.
 
@@ -236,7 +235,7 @@ def is_float(dtype: DType) -> bool:
 
 
 def is_complex(dtype: DType) -> bool:
-    """Say whether a type is complex.
+    """Return whether a type is complex.
 
     It takes a dtype, as ``jnp.dtype`` and arrays give it; ``jnp.issubdtype`` also takes names.
 
@@ -250,7 +249,7 @@ def is_complex(dtype: DType) -> bool:
 
 
 def is_integer(dtype: DType) -> bool:
-    """Say whether a type is a signed or unsigned integer (not bool).
+    """Return whether a type is a signed or unsigned integer (not bool).
 
     Integers of 2 and 4 bits are not among them, with which little arithmetic is done.
 
@@ -264,7 +263,7 @@ def is_integer(dtype: DType) -> bool:
 
 
 def is_whole(dtype: DType) -> bool:
-    """Say whether a type holds whole numbers: an integer, or one of those that are only stored.
+    """Return whether a type holds whole numbers: an integer, or one of those that are only stored.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -276,7 +275,7 @@ def is_whole(dtype: DType) -> bool:
 
 
 def is_key(dtype: DType) -> bool:
-    """Say whether a type is one of the keys of random numbers.
+    """Return whether a type is one of the keys of random numbers.
 
     Keys made by ``random.key`` are; raw ones of ``random.PRNGKey`` are arrays of uint32.
 
@@ -370,7 +369,7 @@ def of_physical(host: HostArray, dtype: DType) -> HostArray:
 
 
 def is_narrow_float(dtype: DType) -> bool:
-    """Say whether a type is a float of at most 16 bits, whose sums are kept in float32.
+    """Return whether a type is a float of at most 16 bits, whose sums are kept in float32.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -382,7 +381,7 @@ def is_narrow_float(dtype: DType) -> bool:
 
 
 def is_extended(dtype: DType) -> bool:
-    """Say whether a type is one of those that ml_dtypes adds to NumPy's: bfloat16 or a float8.
+    """Return whether a type is one of those that ml_dtypes adds to NumPy's: bfloat16 or a float8.
 
     NumPy's ``kind`` does not tell: it is "f" for float8_e5m2 and "V" for the others.
 
@@ -501,7 +500,7 @@ def parse(dtype: DTypeLike) -> DType:
 
 
 def dtype_in_numpy(dtype: DTypeLike) -> DType:
-    """Return the NumPy dtype asked for, where ``float`` and ``int`` have 64 bits, as in NumPy.
+    """Return the requested NumPy dtype, where ``float`` and ``int`` have 64 bits, as in NumPy.
 
     That is so in questions about dtypes; to make an array, ``float`` is the default float.
 
@@ -517,7 +516,7 @@ def dtype_in_numpy(dtype: DTypeLike) -> DType:
 
 
 def typed(dtype: DTypeLike) -> tuple[DType, bool]:
-    """Return the NumPy dtype asked for, and whether it is weak.
+    """Return the requested NumPy dtype, and whether it is weak.
 
     ``int``, ``float`` and ``complex`` are.
 
@@ -901,7 +900,7 @@ def itemsize_bits(dtype: DTypeLike) -> int:
 
 
 def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
-    """Say whether a dtype is another, or belongs to an abstract type.
+    """Return whether a dtype is another, or belongs to an abstract type.
 
     Args:
         arg1: a dtype or an abstract type. Python's ``int``, ``float`` and ``complex`` have 64
@@ -915,7 +914,7 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
         >>> jnp.issubdtype(jnp.int8, jnp.inexact)
         False
     """
-    # the question may be asked of a dtype of NumPy's that arrays cannot have
+    # the argument may be a dtype of NumPy's that arrays cannot have
     known = isinstance(arg1, np.dtype) or (isinstance(arg1, type) and issubclass(arg1, np.generic))
     first = arg1 if known else dtype_in_numpy(arg1)
     abstract = isinstance(arg2, type) and issubclass(arg2, np.generic)

@@ -16,7 +16,7 @@ from tinyjax._base import frames, tracebacks
 
 
 class _Typed(Protocol):
-    """What has a type of its own, as arrays do."""
+    """An object with a type of its own, as arrays have."""
 
     @property
     def aval(self) -> object: ...
@@ -57,7 +57,7 @@ class TinyjaxError(Exception):
         tracebacks.hide(sys._getframe(1))
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle and copy what the error holds: few classes are made of their message alone."""
+        """Pickle and copy the error's attributes: few classes are made of their message alone."""
         return _made_again, (type(self), self.args), self.__dict__
 
     def at(self, location: frames.Location | None) -> Self:
@@ -175,7 +175,7 @@ class DonatedArrayError(ArgumentError, RuntimeError):
 
 
 class PlatformError(TinyjaxError, RuntimeError):
-    """A platform was asked for that is not there: programs run on the CPU.
+    """A requested platform is not there: programs run on the CPU.
 
     ``tinyjax.devices()`` lists the devices that there are.
 
@@ -195,7 +195,7 @@ class PlatformError(TinyjaxError, RuntimeError):
 
 
 class ShardingError(ArgumentError):
-    """An array cannot lie on devices in the way asked for.
+    """An array cannot have the requested sharding.
 
     A sharding names an axis of a mesh for each axis of an array that is to be divided. The mesh
     must have that axis, and its size must divide the array's.
@@ -248,7 +248,7 @@ class ShardingTypeError(ShardingError):
 
 
 class NotAddressableError(TinyjaxError, RuntimeError):
-    """An array was asked for data that lies in other processes.
+    """A request for data of an array that lies in other processes.
 
     Each process has a part of an array that lies on devices of several, and NumPy's functions ask
     for all of it.
@@ -272,7 +272,7 @@ class NotAddressableError(TinyjaxError, RuntimeError):
 
 
 class DistributedError(TinyjaxError, RuntimeError):
-    """Processes were not brought together, or what they hold differs.
+    """Processes were not brought together, or their data differs.
 
     Processes find each other before anything is computed, since that decides which devices there
     are.
@@ -296,7 +296,7 @@ class DistributedError(TinyjaxError, RuntimeError):
 
 
 class ProcessesDifferError(DistributedError, AssertionError):
-    """Processes hold different values of what is to be the same in all.
+    """Processes hold different values of data that must be the same in all.
 
     All processes run the same program on the same values, but for the parts of arrays that lie on
     their own devices. A random seed, a file or an order of a set that differs between them breaks
@@ -375,7 +375,7 @@ class ShapeError(TinyjaxError, TypeError, ValueError):
 
 
 class IndexingError(ArgumentError, IndexError):
-    """What is given as an index, in ``x[...]`` for instance, does not index the array.
+    """An object in an index, in ``x[...]`` for instance, does not index the array.
 
     An index is made of integers, slices, ``None``, ``...``, and arrays of integers or bools.
 
@@ -536,7 +536,7 @@ class JAXIndexError(TinyjaxError, IndexError):
 
 
 class ConcretizationError(JAXTypeError):
-    """A value that is only known abstractly was asked for its data.
+    """A request for the data of a value that is only known abstractly.
 
     ``jit``, ``scan`` and the like run a function once, on tracers that have a shape and a dtype, to
     record what it computes. The numbers come later. Therefore ``float(x)``, ``x.item()`` and
@@ -880,7 +880,7 @@ class StaticArgumentError(TinyjaxError, ValueError):
 
 
 class CallbackError(TinyjaxError, ValueError, NotImplementedError):
-    """A callback returned what was not declared, or was transformed in a way it cannot be.
+    """A callback returned an undeclared result, or was transformed in an unsupported way.
 
     The compiled program has to know what comes back from Python: a shape and a dtype.
 
@@ -904,7 +904,7 @@ class CallbackError(TinyjaxError, ValueError, NotImplementedError):
 
 
 class ForeignCallError(TinyjaxError, NotImplementedError):
-    """A foreign function is under ``vmap``, and nobody said how to call it there.
+    """A foreign function is under ``vmap``, without a rule for it.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -928,7 +928,7 @@ class ForeignCallError(TinyjaxError, NotImplementedError):
 
 
 class EffectOrderError(TinyjaxError, NotImplementedError):
-    """The order of effects that was asked for cannot be kept.
+    """The requested order of effects cannot be kept.
 
     Ordered callbacks run in the order in which the program calls them, which a token carries from
     one to the next. A lowering of your own that calls one within a region has to return it.
@@ -954,7 +954,7 @@ class EffectOrderError(TinyjaxError, NotImplementedError):
         region and set it from the operation's result, as cond does, or write a loop with
         lowering.loop.
 
-        Write the choice with ``lax.cond``, which passes the token on:
+        Use ``lax.cond``, which passes the token on:
 
         >>> tell = lambda x: tinyjax.debug.print("{}", x, ordered=True)
         >>> tinyjax.jit(lambda x: tinyjax.lax.cond(x >= 0, tell, lambda x: None, x))(jnp.array(0))
@@ -987,8 +987,8 @@ class SparseRuleError(TinyjaxError, NotImplementedError):
 class JaxRuntimeError(TinyjaxError, RuntimeError):
     """XLA failed to compile a program, or to run it: there is not enough memory, for instance.
 
-    The message is XLA's. Most often memory is exhausted: then compute in portions, by
-    ``chunk_size`` of ``vmap`` or ``batch_size`` of ``lax.map``.
+    The message is XLA's. Most often memory is exhausted: then compute in chunks, by ``chunk_size``
+    of ``vmap`` or ``batch_size`` of ``lax.map``.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -1053,7 +1053,7 @@ class TransferError(JaxRuntimeError):
 
 
 class CheckFailedError(JaxRuntimeError, ValueError):
-    """What ``error_if`` or ``checkify`` was told to watch for has happened.
+    """A check of ``error_if`` or ``checkify`` has failed.
 
     The message is the program's own.
 
@@ -1075,13 +1075,13 @@ class CheckFailedError(JaxRuntimeError, ValueError):
 
 
 class NanError(TinyjaxError, FloatingPointError):
-    """A NaN that an operation gave birth to has reached a result (setting ``debug_nans``).
+    """A NaN that originates in an operation has reached a result (setting ``debug_nans``).
 
     Attributes:
         primitive: the operation.
-        direction: "forward", "tangent" or "backward": which computation of the line it belongs to.
-        iterations: in which iteration of each loop around it, the outermost first, counted from 0.
-        examples: in which example of each ``vmap`` around it, the outermost first.
+        direction: "forward", "tangent" or "backward": the pass of the line's computation.
+        iterations: the iteration of each loop around it, the outermost first, counted from 0.
+        examples: the example of each ``vmap`` around it, the outermost first.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -1117,7 +1117,7 @@ class NanError(TinyjaxError, FloatingPointError):
 
 
 class DifferentiationError(TinyjaxError, TypeError, ValueError, NotImplementedError):
-    """A derivative was asked for that does not exist: of an integer, or of a non-scalar.
+    """A requested derivative does not exist: of an integer, or of a non-scalar.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -1272,7 +1272,7 @@ class CarryTypeError(TinyjaxError, TypeError):
 
 
 class RefError(TinyjaxError, TypeError, ValueError):
-    """A reference was used where it cannot be, or was to hold what it cannot.
+    """A reference was used where it cannot be, or was to hold an unsupported value.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -1351,7 +1351,7 @@ class KeyReuseError(JAXTypeError):
 
 
 class InconclusiveDimensionOperation(TinyjaxError, TypeError, ValueError):  # noqa: N818 (JAX's name)
-    """What is asked of a symbolic size depends on the size.
+    """A comparison of a symbolic size depends on the size.
 
     Example:
         >>> from tinyjax.errors import InconclusiveDimensionOperation
@@ -1394,9 +1394,9 @@ class UnsupportedVersionError(TinyjaxError, ImportError):
 
 
 class MissingJaxlibError(PlatformError, ImportError):
-    """What only compiled programs can do was asked for, and jaxlib cannot be loaded.
+    """A request needs compiled programs, and jaxlib cannot be loaded.
 
-    NumPy evaluates all programs then. The message says which cannot do without jaxlib.
+    NumPy evaluates all programs then. The message names the one that needs jaxlib.
 
     Example:
         In a process that cannot load it:
@@ -1459,7 +1459,7 @@ class CheckpointError(TinyjaxError, ValueError):
 
 
 class PaddingError(TinyjaxError, NotImplementedError):
-    """A function is padded to a bucket of lengths, and uses what has no rule for that.
+    """A function is padded to a bucket of lengths, and uses an operation without a rule for it.
 
     Each operation needs a rule that keeps what pads the arrays out of its result. The message names
     the one that has none, and the line.
@@ -1480,7 +1480,7 @@ class PaddingError(TinyjaxError, NotImplementedError):
 
 
 class ExportError(TinyjaxError, ValueError):
-    """A program cannot be exported, or what was exported cannot be read.
+    """A program cannot be exported, or an exported one cannot be read.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -1501,7 +1501,7 @@ class ExportError(TinyjaxError, ValueError):
 
 
 class SourceError(TinyjaxError, NotImplementedError):
-    """A program does what ``tinyjax.source`` does not take, or calls what has no known derivative.
+    """A program uses Python that ``tinyjax.source`` lacks, or a call without a known derivative.
 
     Attributes:
         location: the line of the program.
@@ -1573,7 +1573,7 @@ def shortened(value: object) -> str:
 
 
 class DiskCacheWarning(UserWarning):
-    """The cache of compiled programs on disk cannot be used as it was asked for.
+    """The cache of compiled programs on disk cannot be used as requested.
 
     Programs are compiled all the same, and kept in memory.
 

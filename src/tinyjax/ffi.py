@@ -48,11 +48,11 @@ class ForeignParams(prim.Params):
     Attributes:
         target: the name it is registered under.
         out_avals: the types of its results.
-        attributes: what it is given besides arrays: names, and values as MLIR writes them.
+        attributes: its further arguments: names, and values in MLIR's syntax.
         in_layouts: the axes of each operand in memory, the one whose elements are neighbours first.
         out_layouts: those of the results.
         aliases: pairs of an operand and a result that share memory.
-        method: what becomes of it under ``vmap``; None where that is an error.
+        method: its treatment under ``vmap``; None where that is an error.
         version: of the interface.
         legacy_config: the text that a function of an older version is given in place of attributes.
         location: the user's line, for messages; two programs that differ in it are the same.
@@ -147,7 +147,7 @@ _declare(ffi_effect_p)
 
 
 def _with_front(layout: hlo.Layout) -> hlo.Layout:
-    """The layout of several such arrays, one after the other."""
+    """Return the layout of several such arrays, one after the other."""
     return (*[axis + 1 for axis in layout], 0)
 
 
@@ -240,9 +240,9 @@ def ffi_call(  # noqa: PLR0913 (JAX's signature)
         ``result_shape_dtypes`` is one.
 
     Raises:
-        ArgumentError: a type, a method, a layout, an alias or an attribute is not of these; the
-            number of layouts is not that of arrays; or arrays that are to share memory differ in
-            type or layout.
+        ArgumentError: a type, a method, a layout, an alias or an attribute is not of these. Also if
+            the number of layouts is not that of arrays, or arrays that share memory differ in type
+            or layout.
         ForeignCallError: the function is under ``vmap``, without ``vmap_method``.
         DifferentiationError: a derivative is taken that no custom rule declares.
         JaxRuntimeError: no function of this name is registered; or the function itself fails.
@@ -331,7 +331,7 @@ def _declared(declaration: object, position: int) -> av.ShapedArray:
 def layouts(
     name: str, avals: Sequence[av.ShapedArray], requested: Sequence[LayoutLike] | None
 ) -> tuple[hlo.Layout, ...]:
-    """The layouts of arrays, the axis whose elements are neighbours first."""
+    """Return the layouts of arrays, the axis whose elements are neighbours first."""
     if requested is None:
         return tuple([row_major(aval.shape) for aval in avals])
     if len(requested) != len(avals):
@@ -382,7 +382,7 @@ def _aliases(
 
 
 def attribute(name: str, value: object) -> str:
-    """Write what a foreign function is given besides arrays, as MLIR does."""
+    """Return a foreign function's argument other than arrays as an attribute of MLIR."""
     match value:
         case str():
             return hlo.string(value)
@@ -419,7 +419,7 @@ def attribute(name: str, value: object) -> str:
 
 
 def _spelled(name: str) -> str:
-    """A name, if it is a text that C++ can read."""
+    """Return a name, if it is a text that C++ can read."""
     try:
         name.encode()
     except UnicodeEncodeError:

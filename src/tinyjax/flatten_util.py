@@ -56,7 +56,7 @@ def ravel_pytree(pytree: T) -> tuple[Array, Callable[[Array], T]]:
 @tree.register_static
 @attrs.frozen
 class _Unravel:
-    """What makes a tree of a vector; equal for equal structures.
+    """A function from a vector to a tree; equal for equal structures.
 
     So ``jit`` takes it, as a static argument too, and compiles once for one structure.
 

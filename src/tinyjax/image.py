@@ -117,7 +117,7 @@ _KERNELS: Final[dict[ResizeMethod, Callable[[Array], Array]]] = {
 
 @attrs.frozen
 class _Axis:
-    """How an axis is resampled: the place x of the old one comes to ``scale x + translation``."""
+    """The resampling of an axis: the old place x moves to ``scale x + translation``."""
 
     before: int
     after: int

@@ -48,7 +48,7 @@ def _checked(ref: Ref | RefView) -> Ref | RefView:
 
 
 def get(ref: Ref | RefView, idx: Any = None) -> Array:
-    """Return what is at an index of a reference, or all of it: ``ref[idx]``.
+    """Return the elements at an index of a reference, or all of it: ``ref[idx]``.
 
     Raises:
         RefError: it cannot be used here.
@@ -81,7 +81,7 @@ def set(ref: Ref | RefView, idx: Any, value: ArrayLike) -> None:
 
 
 def swap(ref: Ref | RefView, idx: Any, value: ArrayLike) -> Array:
-    """Write at an index of a reference, and return what was there.
+    """Write at an index of a reference, and return the old elements.
 
     Raises:
         RefError: it cannot be used here, or not hold this value.

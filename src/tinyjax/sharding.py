@@ -1,4 +1,4 @@
-"""How arrays lie on devices, by the names of ``jax.sharding``."""
+"""Shardings of arrays on devices, by the names of ``jax.sharding``."""
 
 from __future__ import annotations
 

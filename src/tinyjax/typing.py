@@ -1,12 +1,12 @@
-"""Annotations for what functions of arrays take: those of ``jax.typing``, and a few more.
+"""Annotations for arguments of functions of arrays: those of ``jax.typing``, and a few more.
 
-- ``Array``: what functions return, also in a transformation. ``isinstance(x, Array)`` tells.
-- ``ArrayLike``: what functions take for one: an array, one of NumPy, or a number, but no list.
-- ``DTypeLike``: a dtype, or what names one: ``jnp.float32``, ``"float32"``, ``float``; None for the
+- ``Array``: the arrays that functions return, also in a transformation.
+- ``ArrayLike``: the values that functions accept: an array, one of NumPy, or a number, but no list.
+- ``DTypeLike``: a dtype, or a name of one: ``jnp.float32``, ``"float32"``, ``float``; None for the
   default.
 - ``Shape``: a sequence of sizes, or the one size of a vector.
 - ``Axis``: an axis, a sequence of them, or None for all.
-- ``Indices``: what may stand in the brackets of ``x[...]``.
+- ``Indices``: an index in the brackets of ``x[...]``.
 - ``Key``: a key of ``tinyjax.random``, which is an array.
 - ``PyTree``: any nesting of containers, with any leaves. To a type checker it is ``Any``: say
   ``dict[str, Array]`` and the like, which transformations keep.

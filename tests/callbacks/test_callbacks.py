@@ -637,7 +637,7 @@ def test_derivatives_of_loops_with_callbacks(mode: Any) -> None:
 
 
 class Log:
-    """What callbacks were called with, in the order of the calls."""
+    """A log of the arguments of callbacks, in the order of the calls."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, int]] = []
@@ -773,7 +773,7 @@ def test_ordered_calls_keep_their_order(program: Any, monkeypatch: pytest.Monkey
 
 
 def test_a_region_that_loses_the_order_is_an_error() -> None:
-    """What somebody else's primitive may do."""
+    """A third party's primitive may lose the order."""
     quiet_p: Primitive[NoParams] = Primitive("quiet", NoParams)
     del registry["quiet"]  # a primitive of this test only
     quiet_p.def_abstract_eval(lambda avals, params: avals)

@@ -357,7 +357,7 @@ def test_scan_of_tracers_from_outside_and_unrolled() -> None:
 
 
 def test_one_body_in_several_loops() -> None:
-    """What is kept for a body is that of the loop that it is in."""
+    """Residuals of a body belong to the loop that it is in."""
 
     def body(c: Any, a: Any) -> Any:
         return jnp.sin(c) * a + c, c * a
@@ -484,7 +484,7 @@ def closed_form(iterations: int, slots: int) -> int:
 
 
 def online(iterations: int, slots: int) -> list[int]:
-    """How many iterations are run again if the loop ends after each, where that is not known."""
+    """Return the number of repeated iterations for each length of a loop of unknown length."""
     kept, found, cost = [0], [0], functools.cache(closed_form)
     for i in range(1, iterations + 1):
         lengths = [b - a for a, b in pairwise([*kept, i - 1])]  # the last state is there
@@ -504,7 +504,7 @@ def online(iterations: int, slots: int) -> list[int]:
 
 
 def count(iterations: int, loop: Callable[[Any, Any], Any]) -> int:
-    """How many iterations of a loop are run again."""
+    """Return the number of repeated iterations of a loop."""
     calls = []
 
     def iteration(state: Any) -> Any:
@@ -562,7 +562,7 @@ def test_not_to_know_the_end_costs_a_tenth_at_most(slots: int) -> None:
 
 
 def within_reach(ratio: float, slots: int, iterations: int) -> bool:
-    """Whether some way of keeping states stays within a ratio, wherever up to there the loop ends.
+    """Return whether some schedule stays within a ratio for every length up to a bound.
 
     Everything that can be kept is tried, as the states pass.
     """

@@ -688,7 +688,7 @@ def test_carries_are_typed_as_in_jax() -> None:
 
 
 def test_branches_are_promoted_to_a_common_dtype() -> None:
-    """What jax refuses: an int and a float."""
+    """Branches may return an int and a float, which jax refuses."""
     choose: Any = lax.cond
     found = tinyjax.jit(lambda p: choose(p, lambda: 1, lambda: 2.5))(True)
     assert (float(found), found.dtype.name, found.weak_type) == (1.0, "float32", True)
@@ -831,7 +831,7 @@ def depth_of_sums(depth: int) -> Callable[[Any], Any]:
 
 @pytest.fixture
 def recorded(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
-    """How many equations are recorded while a function is staged."""
+    """Count the equations that are recorded while a function is staged."""
     counts: list[int] = []
     record = Recorder.record
 

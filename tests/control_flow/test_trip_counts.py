@@ -1,4 +1,4 @@
-"""How often loops run at most, and derivatives that stack what their iterations keep."""
+"""Bounds on the lengths of loops, and derivatives that stack the residuals of iterations."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Final

@@ -350,7 +350,7 @@ def test_nothing_is_in_an_array_without_axes() -> None:
 
 
 def test_arrays_and_traced_values_are_no_records() -> None:
-    """What takes records apart, a printer or a derivative from source, leaves arrays whole."""
+    """Code that takes records apart, a printer or a derivative from source, leaves arrays whole."""
     kinds: set[type] = set()
 
     def look(x: Any) -> Any:

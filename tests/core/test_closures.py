@@ -73,7 +73,7 @@ def by_backward_rule(x: Any, c: Any) -> Any:
 
 
 def by_static_argument(x: Any, c: Any) -> Any:
-    """What is given as a function closes over c, and the backward rule calls it."""
+    """Apply a static function that closes over c, which the backward rule calls."""
     f = tinyjax.custom_vjp(lambda fun, x: fun(x), nondiff_argnums=(0,))
     f.defvjp(
         lambda fun, x: (fun(x), x), lambda fun, x, ct: (ct * fun(x) / jnp.sin(x) * jnp.cos(x),)

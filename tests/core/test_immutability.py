@@ -46,7 +46,7 @@ ARRAYS: Final[dict[str, Callable[[Any], Array]]] = {
 
 
 def received(x: Array) -> Any:
-    """What a callback is given."""
+    """Return the arguments of a callback."""
     seen: list[Any] = []
 
     def see(given: Any) -> Any:

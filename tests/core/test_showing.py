@@ -1,4 +1,4 @@
-"""What notebooks show of arrays, structures and residuals."""
+"""The display of arrays, structures and residuals in notebooks."""
 
 import io
 import re
@@ -21,7 +21,7 @@ MATRIX = np.linspace(-1, 1, 100 * 40, dtype=np.float32).reshape(100, 40)
 
 
 def html(x: Any) -> str:
-    """What IPython shows, which keeps the plain text beside it."""
+    """Return IPython's HTML, which keeps the plain text beside it."""
     data, _ = DisplayFormatter().format(x)
     found: str = data["text/html"]
     assert len(found) < 12_000

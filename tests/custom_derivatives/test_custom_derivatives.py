@@ -836,7 +836,7 @@ def together(transform: Fun) -> Callable[[Any, Any], Any]:
 
 
 def in_a_loop(both: Fun) -> Fun:
-    """What cannot be parted: a loop that carries results and tangents."""
+    """Return a loop that carries results and tangents together, which cannot be separated."""
 
     def fun(x: Any, t: Any) -> Any:
         return lax.fori_loop(0, 1, lambda _, pair: both(*pair), (x, t))
@@ -1091,7 +1091,7 @@ def test_numbers_copied_for_every_example_are_not_simplified_for_long(
 
 
 def test_a_tangent_that_varies_makes_its_result_vary() -> None:
-    """What the function gives all examples alike, its rule need not."""
+    """A rule may vary between examples where the function does not."""
     k = custom_derivative(lambda x, y: y + 1.0)
     k.defderivative(lambda x, y: (k(x, y), lambda s, t: s + t))
     xs = jnp.array([0.5, 0.6])
@@ -1264,7 +1264,7 @@ def closing_batch(x: Any, c: Any) -> Any:
 
 
 def test_custom_batch_that_closes_over_a_tracer() -> None:
-    """What another trace than the mapping one traces may be closed over, by the rule too."""
+    """The rule may close over tracers of another trace than the mapping one."""
     xs, cs, c = np.array([0.5, 0.6]), np.array([2.0, 3.0, 4.0]), 2.0
     over_x = vmap(closing_batch, (0, None))
     many = 10 * np.sin(xs)

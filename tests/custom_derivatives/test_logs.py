@@ -1,4 +1,4 @@
-"""What rules log in a backward pass: each log is a value that mathematics gives."""
+"""Logs of rules in a backward pass: each log has a known mathematical value."""
 
 from collections.abc import Callable
 from functools import partial

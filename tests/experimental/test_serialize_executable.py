@@ -29,7 +29,7 @@ KEY = b"a secret that both sides have"
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where this user's secret is kept, of whom there are others below."""
+    """Return the folder of this user's secret; other users are below."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     return tmp_path / "home"
 
@@ -62,7 +62,7 @@ def compiled(m: Any, name: str) -> Any:
 
 
 def arguments(m: Any, name: str) -> tuple[Any, Any]:
-    """What the compiled program is called with, in arrays that it may take."""
+    """Return the arguments of the compiled program, in arrays that it may consume."""
     _, (args, kwargs), _ = PROGRAMS[name]
     args = args[:1] if name == "static" else args
     copied = m.tree.map(m.numpy.array, (list(args), kwargs))

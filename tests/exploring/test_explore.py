@@ -308,7 +308,7 @@ def test_functions_called_twice_are_linked_at_both_places() -> None:
 
 
 class Page(HTMLParser):
-    """What a page has: elements by their names, what they load, and the data."""
+    """The contents of a page: elements by their names, loaded files, and the data."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -73,7 +73,7 @@ def qr_written_out(a: Array) -> Array:
 
 
 def spectrum(values: list[Array], projections: list[Array]) -> Array:
-    """What does not depend on the eigenvectors' phases."""
+    """Return a function of the spectrum that does not depend on the eigenvectors' phases."""
     both = zip(values, projections, strict=True)
     return jnp.stack([(i + jnp.sin(value)) * p for i, (value, p) in enumerate(both)]).sum(0)
 

@@ -151,7 +151,7 @@ def _has_loops(steps: Sequence[Step]) -> bool:
 
 
 def peak(fun: Function, *args: Any) -> int:
-    """What XLA says that a program needs besides its arguments."""
+    """Return XLA's figure for the memory of a program besides its arguments."""
     found = tinyjax.jit(fun).lower(*args).compile().memory_analysis()
     return int(found.temp_size_in_bytes + found.output_size_in_bytes)
 

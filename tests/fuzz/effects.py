@@ -42,7 +42,7 @@ WAYS: Final[dict[str, Callable[[Any], Any]]] = {
 
 @attrs.frozen
 class Statement:
-    """What is done with ``x``, and with a number that chooses details."""
+    """A statement about ``x``, with a number that selects its details."""
 
     kind: str
     k: int

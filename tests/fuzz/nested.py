@@ -126,7 +126,7 @@ def nested_other_mode(body: Body, x: Array, c: Array, k: int, ours: bool) -> Arr
 
 
 def nested_converted(body: Body, x: Array, c: Array, k: int, ours: bool) -> Array:
-    """What the body closes over, as arguments."""
+    """Apply the body with its closed-over values as arguments."""
     if not ours:
         return body(x, c)
     converted, closed_over = tinyjax.closure_convert(lambda z: body(z, c), x)

@@ -52,7 +52,7 @@ class Program:
 
     @property
     def smooth(self) -> bool:
-        """Whether a small step cannot cross a kink: no step has one."""
+        """Return whether a small step cannot cross a kink: no step has one."""
         return not _any_of((*KINKED, *KINKED_TOO, *MIXED), self.steps)
 
 

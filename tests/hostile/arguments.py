@@ -55,7 +55,7 @@ TESTS: Final = str(Path(__file__).parent.parent)
 
 
 class OwnError(Exception):
-    """What an object of the user's raises."""
+    """An exception raised by an object of the user's."""
 
 
 class Raising:
@@ -140,7 +140,7 @@ JUNK: Final[tuple[str, ...]] = (
 
 
 def made(text: str) -> Any:
-    """What a text of ``JUNK`` says."""
+    """Return the object of a text of ``JUNK``."""
     return eval(text, NAMES)
 
 
@@ -214,7 +214,7 @@ def public() -> dict[str, Any]:
 
 
 def _is_left_out(path: str, value: Any) -> bool:
-    """Whether it is not to be called with anything, is NumPy's, or a class that nobody calls."""
+    """Return whether it is not called with anything, is NumPy's, or a class that nobody calls."""
     if any(path.startswith(beginning) for beginning in NOT_CALLED):
         return True
     if value is Any or value.__module__ in ("numpy", "typing"):
@@ -224,7 +224,7 @@ def _is_left_out(path: str, value: Any) -> bool:
 
 
 def _is_own(error: BaseException) -> bool:
-    """Whether it is Python's to say, or was raised by an object of the user's."""
+    """Return whether an error is Python's own, or was raised by an object of the user's."""
     if isinstance(error, OwnError):
         return True
     if isinstance(error, OSError | UnicodeEncodeError):  # of files, and of texts to be shown

@@ -621,7 +621,7 @@ class Exports(Subject):
         self.results: dict[int, list[Any]] = {}
 
     def case(self, seed: str) -> tuple[int, bytes]:
-        """Which program is changed, and into what."""
+        """Return a program that is changed, and its changed form."""
         draw = random.Random(seed)
         i = draw.randrange(len(self.honest))
         found = self.honest[i]

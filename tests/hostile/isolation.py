@@ -22,7 +22,7 @@ _ASKED: Final = 6 << 30
 
 @attrs.define
 class Survey:
-    """What became of cases.
+    """The outcomes of cases.
 
     Attributes:
         outcomes: how many had each outcome.
@@ -50,7 +50,7 @@ class Survey:
 
 
 class Subject:
-    """What is tried: cases that are numbered, the same for the same seed.
+    """A set of numbered cases, the same for the same seed.
 
     Attributes:
         batch: how many are tried in one process, which would else keep what was compiled.
@@ -62,7 +62,7 @@ class Subject:
 
     @property
     def expected(self) -> Sequence[str]:
-        """What may become of a case."""
+        """Return the allowed outcomes of a case."""
         return ()
 
     def run(self, case: str, stage: Callable[[str], None]) -> str:
@@ -175,7 +175,7 @@ def _try_all(
 
 
 def _status(name: str) -> int:
-    """What the system says of this process's memory, in bytes."""
+    """Return a figure of this process's memory from the system, in bytes."""
     with open("/proc/self/status", encoding="ascii", errors="replace") as file:
         for line in file:
             if line.startswith(f"{name}:"):

@@ -34,7 +34,7 @@ Files = dict[str, bytes]
 
 @attrs.frozen
 class Reader:
-    """What reads bytes from elsewhere.
+    """A function that reads bytes from elsewhere.
 
     Attributes:
         files: makes honest ones.
@@ -344,7 +344,7 @@ class Readers(Subject):
         return SAME if found == self.expectation(reader, honest) else OTHER
 
     def expectation(self, reader: Reader, honest: Files) -> str:
-        """What the honest files say."""
+        """Return the contents of the honest files."""
         folder = Path(tempfile.mkdtemp())
         try:
             for path, data in honest.items():

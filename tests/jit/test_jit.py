@@ -45,7 +45,7 @@ def fresh_cache() -> Iterator[None]:
 
 
 def compiled() -> int:
-    """How many programs XLA has compiled since the cache was cleared."""
+    """Return the number of programs that XLA has compiled since the cache was cleared."""
     return cache_info().misses
 
 
@@ -681,7 +681,7 @@ def test_lower_does_not_run_and_shares_the_trace() -> None:
 
 
 def pointer(x: Array) -> int:
-    """Where the data is; asking for it on the host would keep it from being reused."""
+    """Return the address of the data; a host copy would keep it from being reused."""
     assert isinstance(x, ConcreteArray)
     buffer: Any = x._buffer
     return int(buffer.unsafe_buffer_pointer())

@@ -27,7 +27,7 @@ def test_calls_leave_nothing_behind(path: str) -> None:
 
 
 class _Heap(ctypes.Structure):
-    """What glibc's malloc says of itself: sizes in bytes."""
+    """The statistics of glibc's malloc: sizes in bytes."""
 
     _fields_: ClassVar[Sequence[Any]] = [
         (name, ctypes.c_size_t)

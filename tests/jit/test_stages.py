@@ -116,7 +116,7 @@ def located(w: Any, x: Any) -> Any:
 
 
 def lines_of_marks() -> dict[str, int]:
-    """Where this file has the marks of ``located``, by primitive."""
+    """Return the lines of this file with the marks of ``located``, by primitive."""
     lines, first = inspect.getsourcelines(located)
     return {
         line.partition("  # ")[2].strip(): number

@@ -42,7 +42,7 @@ def fresh() -> None:
 
 
 def compiled() -> int:
-    """How many programs this process has compiled since the test began."""
+    """Return the number of programs that this process has compiled since the test began."""
     return xla.cache_info().misses
 
 
@@ -432,11 +432,11 @@ def test_results_are_put_where_nothing_else_looks(monkeypatch: pytest.MonkeyPatc
         return function
 
     monkeypatch.setattr(plans, "RUNS_TO_WRITE", np.inf)
-    expected, plans_write = outcomes(), plans._written
+    expected, plans_write = outcomes(), plans._compiled_to_python
     monkeypatch.setattr(simplify, "_LARGE", 1)  # results are put into memory of any size
     assert outcomes() == expected
     monkeypatch.setattr(plans, "RUNS_TO_WRITE", 0)
-    monkeypatch.setattr(plans, "_written", write)
+    monkeypatch.setattr(plans, "_compiled_to_python", write)
     assert outcomes() == expected
     assert len(written) > len(programs)
     for jaxpr, function in written:
@@ -632,7 +632,7 @@ funs = [tinyjax.jit(lambda x, k=k: chain(k, x)) for k in range(8)]
 for fun in funs:
     for _ in range(2000):  # enough for the compiler to be asked for
         fun(1.0)
-        if "fork at once" in sys.argv and tiers._asked:
+        if "fork at once" in sys.argv and tiers._requests:
             time.sleep(0.02)  # in which a thread begins to load jaxlib
             break
     else:

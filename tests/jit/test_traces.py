@@ -1,4 +1,4 @@
-"""Which calls trace a function again, if ``jit`` makes several of it; held against jax."""
+"""Calls that trace a function again, if ``jit`` makes several of it; compared with jax."""
 
 import gc
 import weakref
@@ -20,7 +20,7 @@ Program = Callable[[Any, Callable[..., Any]], list[Callable[[], object]]]
 
 
 class Scale:
-    """What can be called, and has a method: what either is traced to reads an attribute."""
+    """A callable object with a method: the programs of both read an attribute."""
 
     by = 2.0
 
@@ -141,7 +141,7 @@ PROGRAMS: dict[str, Program] = {
 
 
 def counts(np: Any, program: Program) -> list[tuple[int, object]]:
-    """How often each call traces, and the numbers that they give."""
+    """Return the number of traces of each call, and the results."""
     traced = 0
 
     def f(x: Any) -> Any:
@@ -211,7 +211,7 @@ def test_programs_are_not_kept_without_end(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_calls_in_short_outlive_the_object_that_made_them() -> None:
-    """What one object planned leaves a call that it cannot make to the object that is called."""
+    """A call that one object planned and cannot make is left to the called object."""
 
     def f(x: Any) -> Any:
         return x + 1

@@ -104,7 +104,7 @@ print(json.dumps(told))
 
 @pytest.fixture(scope="module")
 def told() -> dict[str, Any]:
-    """What the process says of each program."""
+    """Return the process's output for each program."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         input=json.dumps([EVALUATED, REFUSED, SAID]),

@@ -319,7 +319,7 @@ def test_agrees_compiled() -> None:
 
 
 class Place(int):
-    """Where an operand stands among the arguments."""
+    """The position of an operand among the arguments."""
 
 
 def placed(x: Any, arrays: list[Any]) -> Any:

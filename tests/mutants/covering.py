@@ -1,4 +1,4 @@
-"""Which tests run which blocks: a map, made by running the tests with marks in every block."""
+"""The blocks that each test runs: a map, made by running the tests with marks in every block."""
 
 import ast
 import time
@@ -57,12 +57,12 @@ def _case(name: str) -> tuple[str, str]:
 
 
 def is_search(item: pytest.Item) -> bool:
-    """Whether a test searches at random; cases that plain runs leave out do not."""
+    """Return whether a test searches at random; cases that plain runs leave out do not."""
     return item.get_closest_marker("fuzz") is not None and not _is_left_out(item)
 
 
 def _is_left_out(item: pytest.Item) -> bool:
-    """Whether a test is a case that plain runs leave out, and ``nox -s fuzz`` does not."""
+    """Return whether a test is a case that plain runs leave out, and ``nox -s fuzz`` does not."""
     sampled = item.get_closest_marker("sampled")
     return sampled is not None and item.get_closest_marker("fuzz") is not None
 
@@ -118,7 +118,7 @@ class Recorder:
 
 @attrs.frozen(eq=False)
 class Coverage:
-    """Which tests run which blocks.
+    """The blocks that each test runs.
 
     Attributes:
         names: the tests, as pytest calls them.
@@ -261,7 +261,7 @@ class Coverage:
         return found
 
     def _shares(self, file: str) -> npt.NDArray[np.float64]:
-        """Which part of the blocks that each test runs are a module's; more than none."""
+        """Return a module's share of the blocks that each test runs; at least a little."""
         first = self.places[file]
         own = self._count(range(first, first + len(dissected(file).blocks)))
         return (own + 1) / (self._totals + 1)
@@ -271,7 +271,7 @@ class Coverage:
         return self._count(self.tests)
 
     def _count(self, blocks: Iterable[int]) -> npt.NDArray[np.int64]:
-        """How many of some blocks each test runs."""
+        """Return the number of these blocks that each test runs."""
         counts = np.zeros(len(self.names), np.int64)
         for block in blocks:
             if block in self.tests:

@@ -339,6 +339,6 @@ OPERATORS: Final[dict[str, Operator]] = {
 
 
 def replacements(node: ast.AST, operator: str) -> list[ast.AST]:
-    """What a mistake makes of a node, which stays as it is."""
+    """Return the results of a mistake for a node, which stays as it is."""
     made = OPERATORS[operator](deepcopy(node))
     return [ast.fix_missing_locations(ast.copy_location(x, node)) for x in made]

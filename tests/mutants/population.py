@@ -139,7 +139,7 @@ _SCOPES: Final = (ast.FunctionDef, ast.ClassDef)
 
 
 def _is_left_alone(node: ast.AST) -> bool:
-    """Whether a node has no meaning at run time, or only for readers of messages."""
+    """Return whether a node has no meaning at run time, or only for readers of messages."""
     match node:
         case ast.Assert() | ast.JoinedStr() | ast.Import() | ast.ImportFrom():
             return True
@@ -229,7 +229,7 @@ class Mutant:
 
     @property
     def name(self) -> str:
-        """What is changed, and where, in one line, without line numbers."""
+        """The change and its place, in one line, without line numbers."""
         node = dissected(self.file).nodes[self.node][0]
         after = replacements(node, self.operator)[self.variant]
         before, made = _words(node), _words(after)
@@ -237,7 +237,7 @@ class Mutant:
 
 
 def _parts(node: ast.AST) -> set[int]:
-    """What a node is made of, by identity, but for what is shared, as operators are."""
+    """Return the parts of a node, by identity, without those that are shared, as operators are."""
     return {id(part) for part in ast.walk(node) if hasattr(part, "lineno")}
 
 

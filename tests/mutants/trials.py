@@ -94,7 +94,7 @@ _PATIENCE: Final = "200"
 
 @attrs.frozen
 class Result:
-    """What became of a mutant.
+    """The outcome of a mutant.
 
     Attributes:
         by: what noticed it: a test, "import", "no end" or "crash"; "" if nothing did.

@@ -74,7 +74,7 @@ def inline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(page: Path, folder: Path, *last: str) -> list[list[Any]]:
-    """What the cells of code of a page show, of which the last is replaced by others if need be."""
+    """Return the output of a page's cells of code, the last of which may be replaced by others."""
     made = nbformat.reads(json.dumps(notebook(page)), as_version=4)
     nbformat.validate(made)
     if last:
@@ -87,7 +87,7 @@ def run(page: Path, folder: Path, *last: str) -> list[list[Any]]:
 
 
 def shown(outputs: list[Any]) -> str:
-    """What a cell printed, and its last value, as a terminal would show them."""
+    """Return a cell's prints, and its last value, as a terminal would show them."""
     return "".join(
         out.text if out.output_type == "stream" else out.data["text/plain"] + "\n"
         for out in outputs
@@ -110,7 +110,7 @@ def test_a_task_of_the_gallery(name: str, tmp_path: Path) -> None:
 
 
 def wanted(page: Path) -> list[doctest.Example]:
-    """What each cell is to show: nothing is said of those without prompts."""
+    """Return the expected output of each cell: cells without prompts have none."""
     parser, found = doctest.DocTestParser(), list[doctest.Example]()
     for block in blocks_in(page.read_text(encoding="utf-8")):
         examples = parser.get_examples(block.text)

@@ -1,4 +1,4 @@
-"""What people see in a notebook: run by nbclient in a fresh kernel (``nox -s notebooks``)."""
+"""The output of notebooks: run by nbclient in a fresh kernel (``nox -s notebooks``)."""
 
 import re
 from importlib import import_module
@@ -67,7 +67,7 @@ CELLS = {
 
 @pytest.fixture(scope="module")
 def outputs() -> dict[str, list[Any]]:
-    """What each cell shows."""
+    """Return the output of each cell."""
     cells = [nbformat.v4.new_code_cell(text) for text in (START, *CELLS.values())]
     notebook = nbformat.v4.new_notebook(cells=cells)
     nbclient.NotebookClient(

@@ -307,7 +307,7 @@ def exact_values(name: str, at: tuple[HostArray, ...]) -> list[tuple[Any, Any, A
 
 
 def computed(name: str, at: tuple[HostArray, ...], way: str, slopes: bool) -> HostArray:
-    """What the library computes, in the operands' dtype."""
+    """Return the library's results, in the operands' dtype."""
     ours = FUNCTIONS[name].ours
 
     def slope(*xs: Any) -> Any:

@@ -81,7 +81,7 @@ Found = dict[str, Any]
 
 
 def _by(way: str, rows: tuple[Row, ...]) -> list[Found]:
-    """What all rows of a section give, in one program where they are compiled together."""
+    """Return the results of all rows of a section, in one program if compiled together."""
     names, of = (THEIRS, jax) if way == "jax" else (OURS, tinyjax)
     columns = [_operands(row) for row in rows]
     functions = [_function(row, names, of) for row in rows]
@@ -100,7 +100,7 @@ def _by(way: str, rows: tuple[Row, ...]) -> list[Found]:
 
 
 def _is(found: Any, expected: Any, signs: bool) -> bool:
-    """Whether a number is the one expected; with ``signs`` a zero must have its sign."""
+    """Return whether a number is the expected one; with ``signs`` a zero must have its sign."""
     if isinstance(expected, list):
         return all(_is(a, b, signs) for a, b in zip(found, expected, strict=True))
     if np.iscomplexobj(found) or isinstance(expected, complex):

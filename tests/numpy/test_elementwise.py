@@ -208,7 +208,7 @@ def test_powers_of_arrays() -> None:
 
 
 def test_second_derivatives_of_powers() -> None:
-    """Where the exponent is 0, too: the factor y of the first derivative is not constant."""
+    """The factor y of the first derivative is not constant, even where the exponent is 0."""
     points = [(4.0, 0.0), (0.5, 0.0), (2.0, 3.0), (0.0, 2.0)]
     x, y = np.array(points, np.float32).T
     hessian = tinyjax.vmap(tinyjax.hessian(lambda x, y: x**y, (0, 1)))

@@ -27,7 +27,7 @@ inf, nan = np.inf, np.nan
 
 
 def either_way(fun: Callable[..., Any], *args: Any) -> Any:
-    """What a function gives eagerly, which must be what it gives compiled."""
+    """Return the eager results of a function, which must be those of the compiled one."""
     eager = fun(*args)
     for x, y in zip(
         tinyjax.tree.leaves(eager), tinyjax.tree.leaves(tinyjax.jit(fun)(*args)), strict=True

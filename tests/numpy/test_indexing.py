@@ -518,7 +518,7 @@ def test_apply() -> None:
 
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (0, 2), (2, 0, 3), (2, 3)])
 def test_errors_of_indexing_are_index_errors(shape: tuple[int, ...]) -> None:
-    """Where NumPy has one, whoever catches it meets one here, whatever is indexed, and how."""
+    """Errors of NumPy are caught here by the same classes, whatever is indexed, and how."""
     entries: list[Any] = [
         *(0, 5, -1, 1.0, 1j, "a", True, slice(None), slice(1, None), ..., None),
         *(ints(0, 1), ints(0, 0, 1), ints(), np.zeros(2), np.array([True]), np.ones((2, 3), bool)),

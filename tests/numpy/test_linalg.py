@@ -788,7 +788,7 @@ def repeated(*values: float, seed: int = 0, columns: int = 4) -> Any:
 
 
 def of_spaces(x: Any) -> Any:
-    """What depends on equal eigenvalues by their sums, and on their vectors by the space."""
+    """Return a function of equal eigenvalues by their sums, and of their vectors by the space."""
     values, vectors = la.eigh(x)
     last = vectors[:, 2:]
     return values[:2], jnp.sum(values[2:] ** 3), last @ last.T, jnp.abs(vectors[:, :2])

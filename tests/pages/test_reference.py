@@ -190,7 +190,7 @@ ELSEWHERE_LINK = re.compile(r"<https://[^>]*/(?:_autosummary|generated)/([\w.]+)
 
 
 def value_at(path: str) -> Any:
-    """What another library has at a path; an error where it has nothing."""
+    """Return another library's value at a path; raise where it has none."""
     parts = path.split(".")
     value: Any = import_module(parts[0])
     for number, part in enumerate(parts[1:], 2):

@@ -193,7 +193,7 @@ LISTENER = (
 
 @attrs.frozen
 class Found:
-    """What the browser sends: what is on each page, and at the end what went wrong."""
+    """The browser's report: the contents of each page, and at the end the errors."""
 
     pages: list[dict[str, Any]] = attrs.field(factory=list[dict[str, Any]])
     failed: list[str] = attrs.field(factory=list[str])

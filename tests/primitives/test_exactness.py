@@ -1,4 +1,4 @@
-"""How exactly products are computed, and what else programs tell XLA beside shapes and types."""
+"""The precision of products, and other options of programs for XLA beside shapes and types."""
 
 import re
 from collections import defaultdict
@@ -117,7 +117,7 @@ def _operations(text: str) -> list[Operation]:
 
 
 def _exactness(text: str) -> set[tuple[str, str]]:
-    """How the products in a module are computed."""
+    """Return the precisions of the products in a module."""
     return {
         (
             op.attributes["precision_config"].replace("chlo", "stablehlo"),
@@ -326,7 +326,7 @@ _DIFFERENT: Final = {
 
 
 def _said(text: str) -> dict[tuple[str, str], set[str]]:
-    """What a module says of how its operations are computed, by operation and attribute."""
+    """Return the options of a module's operations, by operation and attribute."""
     found: dict[tuple[str, str], set[str]] = defaultdict(set)
     for op in _operations(text):
         for key in _HOW & op.attributes.keys():

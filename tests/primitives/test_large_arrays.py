@@ -1,4 +1,4 @@
-"""What NumPy computes in another way where arrays are large is what it computes of small ones."""
+"""NumPy's rules for large arrays, compared with those for small ones."""
 
 import importlib
 import math
@@ -288,7 +288,7 @@ def by_numpy(x: HostArray) -> HostArray:
 
 @pytest.fixture
 def staged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How often a formula was staged, to be compiled at the first large array."""
+    """Count the stagings of a formula, which is compiled at the first large array."""
     calls, stage = list[int](), staging.stage
 
     def noted(*args: Any) -> Any:

@@ -382,7 +382,7 @@ def test_a_padding_does_not_see_what_it_pads() -> None:
 
 
 def belongs_to_tinyjax(primitive: Primitive[Any]) -> bool:
-    """Whether the package defines it, rather than a test or an example of the documentation."""
+    """Return whether the package defines it, rather than a test or an example of the docs."""
     rules = primitive.rules
     found = (rules.impl, rules.evaluate, rules.abstract_eval, rules.lowering)
     modules = {rule.__module__ for rule in found if rule is not None}

@@ -493,7 +493,7 @@ def test_logsumexp_of_nothing_is_the_logarithm_of_zero() -> None:
     ],
 )
 def test_hyp2f1_at_poles(a: float, b: float, c: float, x: float) -> None:
-    """Where c is no positive number, the series has a pole unless it ends before."""
+    """If c is no positive number, the series has a pole unless it ends before."""
     arguments = [np.float64(value) for value in (a, b, c, x)]
     expected = scipy.special.hyp2f1(*arguments)
     np.testing.assert_allclose(tinyjax.jit(special.hyp2f1)(*arguments), expected, rtol=1e-12)

@@ -247,7 +247,7 @@ def test_solvers(solver: Any) -> None:
 
 
 class Multiplies:
-    """What is a matrix by its products alone."""
+    """A matrix that is known by its products alone."""
 
     def __init__(self, matrix: Any) -> None:
         self.matrix = matrix

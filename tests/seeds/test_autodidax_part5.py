@@ -56,7 +56,7 @@ def test_vmap_with_a_shared_predicate() -> None:
 
 
 def test_vmap_with_a_predicate_for_each() -> None:
-    """What the tutorial leaves to do."""
+    """The tutorial leaves this as an exercise."""
     xs = np.array([1.0, 2.0, 3.0])
     found = vmap(lambda x: cond(x > 1.5, lambda: x + 1.0, lambda: 0.0))(xs)
     assert str(found) == "[0. 3. 4.]"

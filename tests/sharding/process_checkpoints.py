@@ -1,4 +1,4 @@
-"""What several processes save and restore, as ``python process_checkpoints.py FOLDER``."""
+"""Checkpoints that several processes save and restore: ``python process_checkpoints.py FOLDER``."""
 
 import sys
 from pathlib import Path

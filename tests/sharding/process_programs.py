@@ -154,7 +154,7 @@ def arranged(mesh: Mesh) -> Any:
 
 
 def refused(mesh: Mesh) -> Any:
-    """What is said where processes do not agree, or have not all of an array."""
+    """Check the errors where processes do not agree, or do not have all of an array."""
 
     def said(kind: type[TinyjaxError], call: Callable[[], Any], *words: str) -> None:
         if tinyjax.process_count() == 1:

@@ -1,4 +1,4 @@
-"""What compiled programs tell of their collectives, held against counting by hand."""
+"""The collectives of compiled programs, compared with counts by hand."""
 
 from collections.abc import Callable
 from functools import partial

@@ -472,7 +472,7 @@ WITHIN = (
 
 
 def test_what_is_compared_varies_after_it_was_compared_under_vmap() -> None:
-    """Which branch each device takes is one of the residuals, and differs between devices."""
+    """The branch of each device is one of the residuals, and differs between devices."""
 
     @tinyjax.shard_map(mesh=LINE, in_specs=BY_X, out_specs=BY_X)
     def branch(x: Any) -> Any:

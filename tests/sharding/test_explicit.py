@@ -297,7 +297,7 @@ def total(lib: Any) -> Any:
 
 
 class Found:
-    """What a program gives in a library: types and values."""
+    """The results of a program in a library: types and values."""
 
     def __init__(
         self, lib: Any, transformed: Callable[[Any], Any], given: Row, *, mesh: bool = True

@@ -1,4 +1,4 @@
-"""What JAX's documentation does with several devices, under jax and under tinyjax."""
+"""Programs of JAX's documentation for several devices, under jax and under tinyjax."""
 
 import pytest
 from tutorials import check_alike, devices, programs_of

@@ -99,7 +99,7 @@ def test_checkpoints(processes: int, devices: int, tmp_path: Path) -> None:
 
 @every
 def test_programs_kept_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one process has compiled, all others load."""
+    """All other processes load the programs that one process has compiled."""
     monkeypatch.setenv("TINYJAX_CACHE_DIR", str(tmp_path / "cache"))
     program = (HERE / "process_programs.py", "collectives")
     kept: list[set[str]] = []
@@ -264,7 +264,7 @@ def free_address() -> Iterator[str]:
 
 
 def meet(address: str, *hellos: tuple[int, int], seconds: float = 0.7) -> list[Any]:
-    """What comes of processes that meet, given their numbers and how many they think they are."""
+    """Return the outcome of a meeting of processes, given their numbers and group sizes."""
 
     def come(process: int, size: int) -> Any:
         mine = Hello(process, size, process + 1, "these versions")

@@ -227,7 +227,7 @@ def unrolled(x: Any) -> Any:
 
 
 def later(x: Any) -> Any:
-    """What is taken depends on what may be infinite, and on another choice of it."""
+    """Select values that depend on possibly infinite ones, and on another selection of them."""
     t = np.log(x)
     y = np.where(np.isfinite(t), t, x)
     return np.where(y > 1, t * t, y)

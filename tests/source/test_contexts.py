@@ -151,7 +151,7 @@ def test_conditions_loops_and_exceptions_work_as_ever() -> None:
 
 
 def test_contexts_nest() -> None:
-    """What the inner one runs, the outer one sees; what it keeps for itself, not."""
+    """The outer context sees the calls that the inner one runs, and no others."""
 
     class NoSines(source.Context):
         def call(self, fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:

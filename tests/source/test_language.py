@@ -1,4 +1,4 @@
-"""What the language offers, program by program: values, and derivatives to third order."""
+"""The features of the language, program by program: values, and derivatives to third order."""
 
 import math
 from collections.abc import Callable

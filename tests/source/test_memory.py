@@ -1,4 +1,4 @@
-"""What is kept of a function that was read: its program, and nothing that it closes over."""
+"""The cache of a function that was read: it keeps its program, and no closed-over values."""
 
 import gc
 import weakref

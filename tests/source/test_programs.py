@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("double_precision")
 
 
 def directions(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Where each argument is moved to: a float or an array of its shape."""
+    """Return a direction for each argument: a float or an array of its shape."""
     found: list[Any] = []
     for i, x in enumerate(args):
         if isinstance(x, float):

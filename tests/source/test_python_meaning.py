@@ -1,4 +1,4 @@
-"""What Python's operators and built-in functions mean for traced scalars: Python's, or an error.
+"""The meaning of operators and built-in functions for traced scalars: Python's, or an error.
 
 An expression of two floats, two integers and two truth values is evaluated by Python at some
 points. Staged, it must give numbers of the same class and value, or raise.
@@ -269,7 +269,7 @@ def outcome(fun: Callable[..., Any], *args: Any) -> Any:
 
 
 def staged_outcomes(fun: Callable[..., Any]) -> list[Any]:
-    """What a program gives at the points, equation by equation; or what staging raises."""
+    """Return a program's results at the points, equation by equation, or the error of staging."""
     try:
         staged = tinyjax.make_jaxpr(source.stage(fun))(*POINTS[0])
     except Exception as error:
@@ -284,7 +284,7 @@ def staged_outcomes(fun: Callable[..., Any]) -> list[Any]:
 
 
 def agrees(expression: str, expected: Any, found: Any, tolerance: float) -> bool:
-    """Whether a staged expression gives what Python does, or what is documented instead."""
+    """Return whether a staged expression gives Python's result, or the documented other one."""
     if isinstance(expected, tuple):
         return all(
             agrees(expression, *pair, tolerance) for pair in zip(expected, found, strict=True)
@@ -329,7 +329,7 @@ def is_negative_power(expression: str, message: str) -> bool:
 
 
 def is_near_a_jump(expression: str) -> bool:
-    """Whether what is computed jumps where single precision rounds otherwise."""
+    """Return whether the result jumps where single precision rounds otherwise."""
     return any(op in expression for op in ("//", "%", "divmod", "remainder", "round("))
 
 

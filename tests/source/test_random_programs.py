@@ -26,7 +26,7 @@ points = st.sampled_from(POINTS)
 
 
 def outcome(fun: Callable[..., Any], *args: Any) -> Any:
-    """What a function returns, or the type of what it raises."""
+    """Return a function's result, or the type of its exception."""
     try:
         return fun(*args)
     except NameError as error:

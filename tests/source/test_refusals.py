@@ -1,4 +1,4 @@
-"""What ``tinyjax.source`` does not take: each message whole, and the line that it names.
+"""The refusals of ``tinyjax.source``: each message whole, and the line that it names.
 
 A case is a function of a float with one construct that is not taken, on the line marked ``# here``.
 """

@@ -278,7 +278,7 @@ def test_values(fun: Function) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("fun", ROLLED)
 def test_single_precision(fun: Function, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What Python knows is of double precision, so each decision is that of the unrolled loop."""
+    """Python's known values are of double precision, so decisions are as in the unrolled loop."""
     found = [float(tinyjax.jit(fun, control_flow="source")(x)) for x in POINTS]
     monkeypatch.setattr(loops, "_WORTH_IT", math.inf)
     expected = [float(tinyjax.jit(source.stage(fun))(x)) for x in POINTS]

@@ -1,4 +1,4 @@
-"""What programs mean: scopes, order of evaluation, ways out, containers, as in Python.
+"""The meaning of programs: scopes, order of evaluation, ways out, containers, as in Python.
 
 Each program is run, evaluated and differentiated: the value is Python's, the gradient that of
 differences.

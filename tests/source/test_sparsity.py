@@ -34,7 +34,7 @@ def norm(xs: Any) -> Any:
 
 
 def dense(fun: Callable[..., Any], *args: Any) -> Any:
-    """Where finite differences say that the Jacobian is other than zero."""
+    """Return the mask of nonzeros of the Jacobian by finite differences."""
     leaves, treedef = tinyjax.tree.flatten(args)
     flat = np.concatenate([np.ravel(x) for x in leaves if np.asarray(x).dtype.kind == "f"])
 
@@ -112,7 +112,7 @@ def test_the_pattern_is_that_of_the_branches_taken() -> None:
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=[p.name for p in PROGRAMS])
 def test_patterns_hold_the_gradients_of_programs(program: Program) -> None:
-    """Where a gradient is other than zero, the result depends on the argument."""
+    """A result depends on each argument with a nonzero gradient."""
     for args in program.args:
         found = SparsityDetector().pattern(program.fun, *args)
         everything = tuple(range(len(args)))

@@ -1,4 +1,4 @@
-"""What users are told where control flow cannot be staged: each message whole, and its line.
+"""The errors where control flow cannot be staged: each message whole, and its line.
 
 A case is a function with one mistake; the message names the line marked ``# here``.
 """

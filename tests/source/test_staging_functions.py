@@ -360,7 +360,7 @@ def test_a_function_that_calls_itself_twice_is_staged_once_a_level() -> None:
         return x * depth
 
     def size(depth: int) -> int:
-        """How many different programs there are in the program."""
+        """Return the number of different programs in the program."""
         seen: dict[int, Jaxpr] = {}
         work = [tinyjax.make_jaxpr(source.stage(lambda x: tree(x, depth)))(2.0).jaxpr]
         while work:

@@ -1,4 +1,4 @@
-"""Where values lie on devices: what is computed is the same wherever that is."""
+"""The placement of values on devices: results do not depend on it."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""What writes the tables, pages and stubs of the project, and checks them; each is a program.
+"""Programs that write the tables, pages and stubs of the project, and check them.
 
 ``python -m tools.budgets`` runs one, in ``tests/``.
 """

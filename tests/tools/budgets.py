@@ -1,4 +1,4 @@
-"""What the package may take at most: lines, calls and files of five walks, words of planes.
+"""The budgets of the package: lines, calls and files of five walks, words of extensions.
 
 ``python -m tools.budgets`` in ``tests/`` writes what is measured to budgets.json and to the table
 in docs/contributing.md, and digests of programs to replay.json (``replay``). The numbers are

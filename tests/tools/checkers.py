@@ -1,4 +1,4 @@
-"""What type checkers find in the programs of ``tests/typing``; ``nox -s typing`` asks all five.
+"""Results of type checkers on the programs of ``tests/typing``; ``nox -s typing`` runs all five.
 
 ``right.py`` holds programs that must be accepted as strictly as a checker can be told to be,
 ``wrong.py`` one mistake in each function, which must be found in a line marked ``# wrong``.
@@ -134,7 +134,7 @@ CHECKERS: Mapping[str, Callable[[Path], Found]] = {
 
 @attrs.frozen
 class Report:
-    """What a checker made of ``right.py`` and ``wrong.py``.
+    """A checker's results for ``right.py`` and ``wrong.py``.
 
     Attributes:
         alarms: by file and line, what was found where nothing is wrong.

@@ -103,7 +103,7 @@ def page(script: Script, printed: str) -> str:
 
 
 def printed_on(text: str) -> str:
-    """What a page says that its script prints."""
+    """Return the output of the script that a page shows."""
     found = re.search(r"^```text\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     assert found is not None, "the page has no such block"
     return found[1]

@@ -222,7 +222,7 @@ def _processor(pretend: bool) -> Items:
 
 
 def _parts(row: Any, case: Any, dtype: Any) -> tuple[dict[str, Callable[..., Any]], list[Any]]:
-    """What is computed of a row's case: the value, derivatives, the batch; and operands."""
+    """Return the results of a row's case: the value, derivatives, the batch; and operands."""
     import tinyjax
     from tinyjax import dtypes, tree
 

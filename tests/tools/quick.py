@@ -1,4 +1,4 @@
-"""How the tests are compiled: quickly, since each of many small programs runs once."""
+"""Quick compilation of the tests, since each of many small programs runs once."""
 
 from typing import Final
 

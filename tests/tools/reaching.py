@@ -1,4 +1,4 @@
-"""What of the package tests reach, line by line and branch by branch: ``nox -s coverage``.
+"""The lines and branches of the package that tests reach: ``nox -s coverage``.
 
 slipcover counts: it takes its probes out of the bytecode as they are reached, so that tests take
 hardly longer than without. Files of tests run in groups, each in a process of its own; what a group
@@ -44,7 +44,7 @@ Branch: TypeAlias = tuple[int, int]
 
 @attrs.frozen
 class Reach:
-    """What of one module was reached, and what is there."""
+    """The reached parts of one module, and all its parts."""
 
     lines: frozenset[int]
     branches: frozenset[Branch]

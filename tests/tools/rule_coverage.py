@@ -1,4 +1,4 @@
-"""What is checked of each primitive: ``python -m tools.rule_coverage`` writes docs/coverage.md.
+"""The checks of each primitive: ``python -m tools.rule_coverage`` writes docs/coverage.md.
 
 A cell has a mark if a row of ``tests/specs`` is checked for it, by ``tinyjax.testing``; else it has
 the letter of a reason.
@@ -54,7 +54,7 @@ NOT_UNIQUE: Final = ("schur",)
 
 
 def belongs_to_tinyjax(primitive: Primitive[Any]) -> bool:
-    """Whether the package defines it, rather than a test or an example of the documentation."""
+    """Return whether the package defines it, rather than a test or an example of the docs."""
     rules = primitive.rules
     own = (rules.impl, rules.evaluate, rules.abstract_eval, rules.lowering)
     functions = [rule.func if isinstance(rule, partial) else rule for rule in own if rule]
@@ -83,7 +83,7 @@ class Tested:
         return any(self.primitive.has_rule(rule) for rule in rules)
 
     def made(self, check: str, of: Callable[[Spec], object] = lambda row: True) -> bool:
-        """Whether a check is made of one of the rows."""
+        """Return whether a check is made of one of the rows."""
         return any(check not in row.skip and bool(of(row)) for row in self.rows)
 
     def without_derivative(self) -> str:
@@ -159,7 +159,7 @@ def _drawn(row: Spec) -> frozenset[Any]:
 
 @cache
 def _refused(row: Spec, letter: str) -> bool:
-    """Whether the types of operands of a kind are refused."""
+    """Return whether the types of operands of a kind are refused."""
     case = next(case for case in row.cases if case.generic)
     with np.errstate(all="ignore"):
         operands = case.sample(row.rng("coverage"), KINDS[letter][-1], special=False)

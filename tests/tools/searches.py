@@ -1,4 +1,4 @@
-"""What random searches tried, and when: ``python -m tools.searches`` writes docs/searches.md.
+"""A record of random searches: ``python -m tools.searches`` writes docs/searches.md.
 
 ``nox -s fuzz -- 20000 --write`` and ``nox -s hostile -- 20000 --write`` note in searches.json what
 they tried, and write the page. Of each search the runs since it last found a mistake are added up.
@@ -109,7 +109,7 @@ def tried(search: str) -> int:
 
 
 def is_to_be_noted() -> bool:
-    """Whether the session was called with ``--write``."""
+    """Return whether the session was called with ``--write``."""
     return "TINYJAX_WRITE" in os.environ
 
 

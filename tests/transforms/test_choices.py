@@ -1,4 +1,4 @@
-"""What is not taken does not count: derivatives where formulas have none.
+"""Derivatives of selections: unselected values do not count, where formulas have no derivative.
 
 The table gives the derivative by hand: that of what is taken, whatever the rest is. Each case is
 differentiated in every way, and once more by all ways in one program.
@@ -82,7 +82,7 @@ def looped_rows(x: Any) -> Any:
 
 
 def from_iteration_to_iteration(x: Any) -> Any:
-    """What the last iteration does not take was computed in those before."""
+    """Select in the last iteration between values computed in earlier ones."""
 
     def body(state: Any, t: Any) -> Any:
         count, root = state

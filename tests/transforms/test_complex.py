@@ -34,14 +34,14 @@ NOT_SMOOTH: Final = ("branch cuts", "below its cuts")
 
 
 def takes_complex(case: Case, row: Spec) -> bool:
-    """Whether a case has complex operands, drawn or given."""
+    """Return whether a case has complex operands, drawn or given."""
     if case.generic and COMPLEX in row.dtypes:
         return True
     return any(x.dtype is not None and dtypes.is_complex(x.dtype) for x in case.operands)
 
 
 def differentiable(row: Spec, case: Case) -> bool:
-    """Whether jax and tinyjax both have a derivative for a case."""
+    """Return whether jax and tinyjax both have a derivative for a case."""
     if row.name.startswith("scatter_mul overlapping"):  # jax has none
         return False
     tall = any(isinstance(x, ArraySpec) and x.shape[-2:] == (4, 2) for x in case.operands)

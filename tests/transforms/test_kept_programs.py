@@ -1,4 +1,4 @@
-"""What is derived of a program is kept with it, and found by all that it depends on."""
+"""Caches of derived programs: they are kept with the program, under all that they depend on."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
@@ -21,7 +21,7 @@ from tinyjax.errors import TinyjaxError
 
 
 def alike(a: Any, b: Any) -> bool:
-    """Whether two results are the same, but for variables and functions, which are made anew."""
+    """Return whether two results are equal, up to variables and functions, which are made anew."""
     match a:
         case Jaxpr():
             return bool(a == b)

@@ -30,7 +30,7 @@ def _is_made(name: str) -> bool:
 
 
 def _outcome(fun: Callable[..., Any], operands: Sequence[HostArray], chosen: list[bool]) -> Any:
-    """What a linearization computes and records, and what its transpose gives."""
+    """Return the results and the program of a linearization, and the results of its transpose."""
     try:
         with np.errstate(all="ignore"):
             found = linearize_flat(

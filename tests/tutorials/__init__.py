@@ -1,4 +1,4 @@
-"""What the pages of JAX's documentation do, as programs that take the module.
+"""Programs of the pages of JAX's documentation, which take the module as an argument.
 
 Each module has functions of one argument: jax, or tinyjax. What they return is compared. Those on
 parallelism (``devices``) take devices, too.

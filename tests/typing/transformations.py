@@ -1,4 +1,4 @@
-"""What a type checker sees: transformations keep the signatures of what they wrap.
+"""The types of transformations: they keep the signatures of the functions that they wrap.
 
 Checked by mypy with the rest of the tests; nothing here is run. A line that must be rejected
 carries the error's code, and mypy's warning about unused ignores makes sure that it still is.

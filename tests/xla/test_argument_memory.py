@@ -30,7 +30,7 @@ def called(fun: Any, *args: HostArray) -> Any:
 
 
 def held_bytes() -> int:
-    """How many bytes of arguments all programs have memory for."""
+    """Return the bytes of memory for arguments of all programs."""
     memories = [*call_writer._memories]
     return sum(m._nbytes * (len(m.free) + len(m.in_use)) for m in memories)
 

@@ -1,4 +1,4 @@
-"""What XLA makes of NaN, infinities and integers that wrap around is what NumPy makes of them.
+"""XLA's results for NaN, infinities and integers that wrap around are NumPy's.
 
 XLA rewrites what it compiles, and some of its rewritings hold for numbers only. Those of
 comparisons are kept from it. Those in ``KNOWN`` are left to it, as in JAX; so is the product of a
@@ -90,7 +90,7 @@ COMPARISONS: Final = of_numpy("less less_equal greater greater_equal equal not_e
 
 @attrs.frozen
 class Words:
-    """What expressions of a dtype are made of: operations of one and of two operands, numbers."""
+    """The parts of a dtype's expressions: operations of one and of two operands, numbers."""
 
     unary: Operations
     binary: Operations

@@ -125,7 +125,7 @@ def program(f: Function, *args: Any) -> Jaxpr:
 
 
 def size(jaxpr: Jaxpr) -> int:
-    """How many atoms a program mentions, and the distinct programs within it."""
+    """Return the number of atoms in a program, and the distinct programs within it."""
     seen: dict[int, Jaxpr] = {}
     pending = [jaxpr]
     atoms = 0
@@ -279,7 +279,7 @@ def test_shallow_nests_stay_as_they_are() -> None:
 
 
 def test_choices_between_large_arrays_stay_as_they_are() -> None:
-    """Where they are not reached nothing is to be done for them."""
+    """Conditionals that are not reached must cost nothing."""
     jaxpr = program(nest("cond", 40, lambda x: jnp.sin(x) * x), np.ones((), np.float32))
     assert len(unnest(jaxpr).eqns) > len(jaxpr.eqns)
 

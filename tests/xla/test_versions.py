@@ -1,4 +1,4 @@
-"""Which releases of jaxlib are taken, and where that is said."""
+"""The supported releases of jaxlib, and the place that names them."""
 
 import subprocess
 import sys

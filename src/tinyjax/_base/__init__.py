@@ -1,5 +1,5 @@
-"""What the core stands on: records, frames and tracebacks, lazy names, text of programs, threads.
+"""Foundations of the core: records, frames and tracebacks, lazy names, text of programs, threads.
 
-Every module may import these; they import no other of the package but ``config``, ``dtypes`` and
-``errors``, and of these only what lies below them.
+Every module may import these. They import no other module of the package but ``config``, ``dtypes``
+and ``errors``, and only parts of these that lie below them.
 """

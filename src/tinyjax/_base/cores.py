@@ -26,7 +26,7 @@ forks.register(after_in_child=_idle.clear)  # a new process does not have them
 
 @contextmanager
 def pool_of(threads: int) -> Iterator[ThreadPoolExecutor]:
-    """Lend threads to a block alone, so that what they call may borrow others."""
+    """Lend threads to a block alone, so that functions it calls may borrow others."""
     try:
         pool = _idle[threads].pop()
     except IndexError:

@@ -75,7 +75,7 @@ def sampled(host: dtypes.HostArray) -> dtypes.HostArray:
 
 
 def ranges(host: dtypes.HostArray) -> list[str]:
-    """Return what the elements are, in words: their range and how many are not finite."""
+    """Describe elements in words: their range, and the number that are not finite."""
     sample, kind = sampled(host), dtypes.kind(host.dtype)
     about = " of a sample" if sample.size < host.size else ""
     if not sample.size:
@@ -166,7 +166,7 @@ _MOST_CELLS: Final = 16
 
 
 def shown_grid(head: str, cells: np.ndarray[Any, np.dtype[np.object_]]) -> str:
-    """Return what lies in which place as a table of HTML, of which the last axis goes across.
+    """Return a grid as a table of HTML, whose last axis goes across.
 
     Args:
         head: what it shows.

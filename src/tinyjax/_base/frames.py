@@ -1,15 +1,14 @@
-"""Where in the user's program we are, and room on Python's stack for programs within programs.
+"""Locations in the user's program, and space on Python's stack for nested programs.
 
 A frame belongs to the user when its file lies outside this package. Errors and staged equations
-name that frame, so that what a reader sees is a line they wrote.
+name that frame, so that readers see a line they wrote.
 
-A program inside a program is staged, transformed, lowered and printed by functions that call
-themselves, at up to 25 frames of Python's a level: its limit of 1,000 would be reached at a depth
-of 40. Each level but the outermost ones therefore brings room for its own frames and takes it away
-again. Those outermost ones, which nearly all programs are, cost an addition. The limit is one for
-all threads, so the levels of all of them add up. What recurs without end still ends in a
-``RecursionError``, before the stack of the process does: staging takes 2.3 KB of that a level,
-where 8 MB are usual.
+A program inside a program is staged, transformed, lowered and printed by recursive functions, at up
+to 25 frames of Python's a level. Python's limit of 1,000 frames would be reached at a depth of 40.
+So each level but the outermost ones raises the limit for its own frames and lowers it again. The
+outermost levels, which suffice for nearly all programs, cost an addition. The limit is one for all
+threads, so the levels of all of them add up. Endless recursion still ends in a ``RecursionError``
+before the stack of the process overflows: staging takes 2.3 KB of it a level, where 8 MB are usual.
 """
 
 from __future__ import annotations
@@ -116,7 +115,7 @@ def user_frame(depth: int = 1) -> FrameType | None:
 
 
 def is_ours(frame: FrameType) -> bool:
-    """Whether a frame is this package's, or lies between the user's and ours."""
+    """Return whether a frame is this package's, or lies between the user's and ours."""
     return frame.f_code.co_filename.startswith(_PASSED_OVER)
 
 
@@ -157,10 +156,10 @@ _texts: Final = count()
 
 
 def is_inner_arithmetic() -> bool:
-    """Whether the arithmetic that is being prepared is that of another function of this package.
+    """Return whether the current arithmetic belongs to another function of this package.
 
-    What a function computes with is its own affair: settings that refuse to mix shapes or dtypes
-    are meant for what its caller mixes.
+    Settings that refuse to mix shapes or dtypes are meant for the user's operands, not for the
+    operands inside a function.
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and _role_of(frame) == "prepares":
@@ -178,7 +177,7 @@ def is_inner_arithmetic() -> bool:
 
 
 def _role_of(frame: FrameType) -> str:
-    """Return what the functions of a module do with operands, as its ``_arithmetic`` says.
+    """Return the role of a module's functions in arithmetic, from its ``_arithmetic``.
 
     A module "prepares" operands, or "computes" with them; it "passes on" those of others, as do
     context managers; or it "applies" the function that a transformation was given, which may be an
@@ -207,7 +206,7 @@ def subject(value: object, name: str = "") -> str:
 
 
 def _parameter(value: object) -> str:
-    """Say which parameter of the function that the user called a value is, and of which."""
+    """Return the name of the parameter that a value is, and of the user's called function."""
     frame: FrameType | None = sys._getframe(2)
     ours: list[FrameType] = []
     while frame is not None and is_ours(frame):
@@ -299,9 +298,9 @@ named_scopes: Final[ContextVar[tuple[str, ...]]] = ContextVar("tinyjax_named_sco
 
 @attrs.define(eq=False, repr=False)  # not frozen, which would double the cost of making one
 class Source:
-    """Where an equation was staged, kept as code and instruction so that staging stays cheap.
+    """The location where an equation was staged: code and instruction, so that staging stays cheap.
 
-    The line number is found only when somebody asks.
+    The line number is computed on request.
     """
 
     code: CodeType
@@ -388,7 +387,7 @@ NO_SOURCE: Final = Source(compile("", "<unknown>", "exec"), 0)
 
 
 def user_source() -> Source | None:
-    """The user's innermost line as a source, or None when no frame is the user's."""
+    """Return the user's innermost line as a source, or None when no frame is the user's."""
     frame = user_frame(2)
     return None if frame is None else Source(frame.f_code, frame.f_lasti)
 
@@ -399,11 +398,11 @@ Direction = Literal["forward", "tangent", "backward"]
 
 @attrs.frozen(eq=False, repr=False)
 class ExampleAxis:
-    """Which axis of a result is the batch of a ``vmap``.
+    """The batch axis of a ``vmap`` in a result.
 
     Attributes:
         axis: the axis.
-        size: how many examples there are.
+        size: the number of examples.
         of: the ``vmap``, by identity.
     """
 
@@ -412,18 +411,18 @@ class ExampleAxis:
     of: object
 
     def shifted(self, axis: int) -> ExampleAxis:
-        """The same where the result has one more axis."""
+        """Return the same where the result has one more axis."""
         return attrs.evolve(self, axis=self.axis + 1) if self.axis >= axis else self
 
 
 @attrs.define(eq=False, repr=False)
 class TracedSource(Source):
-    """What the setting ``debug_nans`` wants to know of an equation besides.
+    """The further properties of an equation for the setting ``debug_nans``.
 
     Attributes:
-        direction: which computation of the line the equation is.
+        direction: the pass of the line's computation that the equation belongs to.
         examples: the batch axes of its results, the outermost ``vmap`` first.
-        transposed: whether the loops of the line are gone through from their ends.
+        transposed: whether the loops of the line run from their ends.
     """
 
     direction: Direction = "forward"
@@ -434,7 +433,7 @@ class TracedSource(Source):
 def traced_source(
     source: Source | None, direction: Direction = "forward", depth: int = 2
 ) -> TracedSource | None:
-    """A source with its direction; None stands for the user's line that is being run.
+    """Return a source with its direction; None stands for the user's line that is being run.
 
     What belongs to a backward pass stays there, and what to a tangent is not forward again.
     """
@@ -449,13 +448,13 @@ def traced_source(
 
 
 def stands_in(wrapper: Callable[..., object]) -> None:
-    """Note that a function does what another does: no arithmetic of its own."""
+    """Mark a function as the replacement of another, without arithmetic of its own."""
     if isinstance(wrapper, FunctionType):
         _stand_ins.add(wrapper.__code__)
 
 
 def imitate(wrapper: F, fun: Callable[..., object]) -> F:
-    """Give a function the name, documentation and signature of the one that it stands for.
+    """Give a function the name, documentation and signature of the one that it replaces.
 
     As ``functools.update_wrapper``; but the one may be an object that has an attribute where a
     function has its name, which is left out.
@@ -474,7 +473,7 @@ def wraps(fun: Callable[..., object]) -> Callable[[F], F]:
 
 
 def like(model: Callable[P, object]) -> Callable[[Callable[..., R]], Callable[P, R]]:
-    """Return a decorator that gives a function the parameters of another, which says them once.
+    """Return a decorator that gives a function the parameters of another.
 
     The function takes ``*args`` and ``**kwargs``, and hands them on. A call that does not fit the
     parameters raises Python's ``TypeError``, which names the function itself.
@@ -552,7 +551,7 @@ def applied_by(fun: Callable[..., object], transformation: str) -> str:
 
 
 def bare(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what messages name and describe as a function, and holds nothing that it closes over.
+    """Return a substitute that messages describe as the function, without its closed-over values.
 
     It is not to be called. Objects that are called as functions are returned as they are.
     """
@@ -589,10 +588,10 @@ def describe_function(fun: Callable[..., object]) -> str:
     return f"{name} ({place(code.co_filename, code.co_firstlineno)})"
 
 
-# Room on the stack
+# Space on the stack
 
 _FRAMES: Final = 40
-#: By weight; so many levels find room in Python's own limit.
+#: By weight; this many levels fit into Python's own limit.
 _FREE: Final = 6
 #: By weight; a program at a depth of 500 whose derivative is taken comes to 3,500.
 _MOST: Final = 6000

@@ -1,4 +1,4 @@
-"""Names and rooms that are loaded when they are first asked for, so that importing costs little."""
+"""Names and modules that are loaded on first use, so that importing costs little."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from importlib import import_module
 from typing import Any, Final, NoReturn
 
 #: Of each module with a table: the home of every name, and what it is called there. Of a module in
-#: the table's own room the home is that room.
+#: the table's own package the home is that package.
 HOMES: Final[dict[str, dict[str, tuple[str, str]]]] = {}
 #: Of a namespace that has the names of another one without listing them: the other.
 UNLISTED: Final[dict[str, str]] = {}
 
-#: By the word that the core asks by, the module that answers: a room that stands upon the core. The
-#: word is the name of a class that another may stand in for, of a key under which the room has
-#: rules, or of what else is asked. "with jit" stands for several, with blanks between them.
+#: The module of each extension, by the key of the core's request. The key is the name of a class
+#: that an extension replaces, the key of its rules, or the name of another hook. "with jit" lists
+#: several modules, with blanks between them.
 ROOMS: Final[dict[str, str]] = {}
-#: The modules that have answered: this is asked at every call of a program.
+#: The loaded extensions: every call of a program looks one up.
 _answers: Final[dict[str, Any]] = {}
 
 
 def room(word: str) -> Any:
-    """Return the module that answers the core, loaded now; None where there is none."""
+    """Return the extension's module for a key, loaded now; None where there is none."""
     answer = _answers.get(word)
     if answer is None and word in ROOMS:
         answer = _answers[word] = import_module(ROOMS[word])
@@ -30,7 +30,7 @@ def room(word: str) -> Any:
 
 
 def is_loaded(word: str) -> bool:
-    """Say whether any part of the room that answers has been loaded."""
+    """Return whether any part of the extension for a key has been loaded."""
     path = ROOMS.get(word, "").split(".")
     depth = 3 if path[1:] and path[1].startswith("_") else 2
     return ".".join(path[:depth]) in sys.modules
@@ -54,16 +54,16 @@ class UnknownNameError(AttributeError):
     """A name that a module lacks, with the public name that it is closest to.
 
     The message is made when it is read: most often nobody does, since ``from module import part``
-    asks the module before it loads the part.
+    looks in the module before it loads the part.
 
     Args:
         module: the module's name.
-        name: what was asked for.
+        name: the requested name.
         why: what else there is to say.
     """
 
     def __init__(self, module: str, name: str, why: str = "") -> None:
-        # with the name, but not the module: Python would answer once more
+        # with the name, but not the module: Python would make a suggestion of its own
         super().__init__(module, name, why, name=name)
 
     def __str__(self) -> str:
@@ -74,7 +74,7 @@ class UnknownNameError(AttributeError):
 
 
 def answer_for(module: str, names: str = "") -> None:
-    """Let a module list only its public names, and say which of them a name that it lacks may mean.
+    """Let a module list only its public names, and suggest one for a name that it lacks.
 
     Type checkers see nothing of it, and so know which names there are.
 
@@ -94,7 +94,7 @@ def answer_for(module: str, names: str = "") -> None:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Name the closest of some names, after a blank; say nothing where none is close."""
+    """Return the closest of some names, after a blank; nothing where none is close."""
     from difflib import get_close_matches  # noqa: PLC0415 (nothing else needs it)
 
     near = get_close_matches(name, names, 1, 0.75)
@@ -111,7 +111,7 @@ def loader(
         table: the homes of names, and the names, with blanks between them. A home goes by its name
             within ``module``, or by its whole name, which has a dot, if only at its end; nothing
             stands for ``module`` itself, whose modules are named. The last home that has a name
-            gives it. What is called otherwise at home is written with that name: ``map=map_``.
+            gives it. A name that differs at home is followed by that one: ``map=map_``.
         why: says why another name is missing, or nothing.
 
     Example:

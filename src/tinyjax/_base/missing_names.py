@@ -1,4 +1,4 @@
-"""The public names of ``jax`` that tinyjax has not, and why: what the error of asking for one says.
+"""The public names of ``jax`` that tinyjax lacks, with the reasons, for errors.
 
 ``docs/jax_api.md`` has the names of the other modules as well.
 """

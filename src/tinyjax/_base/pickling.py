@@ -1,9 +1,9 @@
-"""How objects that stand for functions are pickled, and those that are compared by identity.
+"""Pickling of function-like objects, and of objects that are compared by identity.
 
-An object that stands for a function, as ``jit`` returns it, is pickled as functions are: by its
-name, or, by picklers that take functions of ``__main__`` along (cloudpickle, dill), as what it was
-made of. A pickler does not say of which kind it is. So the object is reduced to two functions that
-are its attributes: picklers that can name them do so, and others write what they hold.
+An object that represents a function, as ``jit`` returns it, is pickled as functions are: by its
+name. Picklers that take functions of ``__main__`` along (cloudpickle, dill) pickle its parts
+instead. A pickler does not tell which kind it is. So the object is reduced to two functions that
+are its attributes: picklers that can name them do so, and others write their contents.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class PickledByName:
         return super().__reduce_ex__(protocol) if home is None else (_named, home)
 
     def _ready(self) -> object:
-        """Return the object, which another process has asked for."""
+        """Return the object, which another process has requested."""
         return self
 
 

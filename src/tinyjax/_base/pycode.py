@@ -1,4 +1,4 @@
-"""Python code as a tree: what its expressions and statements read, and how they are printed.
+"""Python code as a tree: the names that expressions and statements read, and their printing.
 
 Host functions, calls of compiled programs, derivatives from source and jaxprs as text are all
 written as such trees. Python's own ``ast`` would take longer: to build and compile its objects
@@ -54,14 +54,14 @@ class Node:
 
     def names(self) -> list[str]:
         """Return the names in it, each as often as it is there."""
-        found: list[str] = []
-        self.collect(found)
-        return found
+        names: list[str] = []
+        self.collect(names)
+        return names
 
-    def collect(self, found: list[str]) -> None:
+    def collect(self, names: list[str]) -> None:
         """Add the names in it to a list."""
         for name in _inner(type(self)):
-            _collect(getattr(self, name), found)
+            _collect(getattr(self, name), names)
 
     def replaced(self, by: Mapping[str, Expression]) -> Any:
         """Return the same with expressions in place of some names."""
@@ -80,12 +80,12 @@ def _inner(kind: type) -> list[str]:
 _fields: Final[dict[type, list[str]]] = {}
 
 
-def _collect(field: object, found: list[str]) -> None:
+def _collect(field: object, names: list[str]) -> None:
     if isinstance(field, Node):
-        field.collect(found)
+        field.collect(names)
     elif isinstance(field, (tuple, list)):
         for x in field:
-            _collect(x, found)
+            _collect(x, names)
 
 
 def _replaced(field: Any, by: Mapping[str, Expression]) -> Any:
@@ -106,7 +106,7 @@ class Expression(Node):
 
     @property
     def brackets(self) -> Brackets | None:
-        """Where a long line is broken, if it can be."""
+        """The brackets where a long line is broken, or None."""
         return None
 
     def text(self, binding: float = 0.0) -> str:
@@ -135,12 +135,12 @@ Brackets: TypeAlias = tuple[str, Sequence[tuple[str, Expression]], str]
 
 @attrs.frozen(eq=False)
 class Name(Expression):
-    """A variable, or what the scope holds under a name, perhaps with attributes."""
+    """A variable, or a value in the scope, perhaps with attributes."""
 
     name: str
 
-    def collect(self, found: list[str]) -> None:
-        found.append(self.name)
+    def collect(self, names: list[str]) -> None:
+        names.append(self.name)
 
     def replaced(self, by: Mapping[str, Expression]) -> Expression:
         return by.get(self.name, self)
@@ -151,7 +151,7 @@ class Name(Expression):
 
 @attrs.frozen(eq=False)
 class Literal(Expression):
-    """A literal as it is written."""
+    """A literal, in its source form."""
 
     source: str
 
@@ -212,12 +212,12 @@ class Call(Expression):
     args: tuple[Expression, ...]
     keywords: tuple[tuple[str, Expression], ...] = ()
 
-    def collect(self, found: list[str]) -> None:  # most often called, and so is ``replaced``
-        self.function.collect(found)
+    def collect(self, names: list[str]) -> None:  # most often called, and so is ``replaced``
+        self.function.collect(names)
         for x in self.args:
-            x.collect(found)
+            x.collect(names)
         for _, x in self.keywords:
-            x.collect(found)
+            x.collect(names)
 
     def replaced(self, by: Mapping[str, Expression]) -> Call:
         args = tuple([x.replaced(by) for x in self.args])
@@ -306,14 +306,14 @@ class Conditional(Expression):
 
 @attrs.frozen(eq=False)
 class Template(Expression):
-    """A text with braces for its operands, as primitives write what NumPy or Python does."""
+    """A text with braces for its operands, for the NumPy or Python code of primitives."""
 
     source: str
     operands: tuple[Expression, ...]
 
-    def collect(self, found: list[str]) -> None:
+    def collect(self, names: list[str]) -> None:
         for i in _places(self.source):
-            self.operands[i].collect(found)
+            self.operands[i].collect(names)
 
     def text(self, binding: float = 0.0) -> str:
         text = self.source.format(*[x.text(_TIGHT) for x in self.operands])
@@ -398,10 +398,10 @@ class Assign(Statement):
     annotation: str = ""
     origin: int = 0
 
-    def collect(self, found: list[str]) -> None:
-        self.target.collect(found)
+    def collect(self, names: list[str]) -> None:
+        self.target.collect(names)
         if self.value is not None:
-            self.value.collect(found)
+            self.value.collect(names)
 
     def replaced(self, by: Mapping[str, Expression]) -> Assign:
         value = None if self.value is None else self.value.replaced(by)
@@ -452,7 +452,7 @@ CONTINUE: Final = Simple("continue")
 
 
 def evaluated(value: Expression, origin: int = 0) -> Simple:
-    """Evaluate a value for what it does."""
+    """Evaluate a value for its effect."""
     return Simple("", value, origin)
 
 
@@ -495,7 +495,7 @@ class While(Statement):
 
 @attrs.frozen(eq=False)
 class Try(Statement):
-    """Statements with what is done about their errors, by these' classes, and in any case."""
+    """Statements with handlers for their errors, by class, and a final block."""
 
     body: Block
     handlers: tuple[tuple[str, Block], ...] = ()
@@ -624,7 +624,7 @@ def inlined(statements: Block, after: Block) -> list[Statement]:
     Args:
         statements: assignments, and what changes values in place or gives names other values,
             behind which no value is moved.
-        after: what comes after them, where nothing is written.
+        after: the statement after them, where nothing is emitted.
     """
     kept = {name for s in after for name in s.names()}
     mentioned = [s.names() for s in statements]

@@ -1,7 +1,7 @@
-"""Base class of attrs classes that are compared, hashed and printed by their fields.
+"""The base class of attrs classes that are compared, hashed and printed by their fields.
 
-attrs writes these methods as source for each class, and compiles it when the class is made, which
-is most of what loading a small module takes. Here a class has them from its fields' getter.
+attrs generates these methods as source for each class, and compiles it when the class is made,
+which is most of the time to load a small module. Here a class uses its fields' getter for them.
 """
 
 from __future__ import annotations
@@ -80,12 +80,12 @@ def optional() -> Any:
 
 
 def is_optional(field: attrs.Attribute[Any]) -> bool:
-    """Say whether a field was declared by ``optional``."""
+    """Return whether a field was declared by ``optional``."""
     return "optional" in field.metadata
 
 
 def field_names(kind: type) -> tuple[str, ...]:
-    """The names of the fields of an attrs class, which are asked for at every equation."""
+    """Return the names of the fields of an attrs class, cached since every equation needs them."""
     names = _field_names.get(kind)
     if names is None:
         names = _field_names[kind] = tuple([field.name for field in fields(kind)])
@@ -121,7 +121,7 @@ _hidden: Final[dict[type, tuple[attrs.Attribute[Any], ...]]] = {}
 
 
 def has_fields(kind: type) -> bool:
-    """Say whether a class is attrs', or was before ``leaf``."""
+    """Return whether a class is attrs', or was before ``leaf``."""
     return attrs.has(kind) or not _hidden.keys().isdisjoint(kind.__mro__)
 
 

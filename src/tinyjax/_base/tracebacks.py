@@ -1,10 +1,10 @@
 """Tracebacks that show the user's lines: this package's own frames are folded.
 
 An exception that leaves a transformed function loses the frames of this package that it came
-through (``fold``), and a note says how to see them; one that leaves a function of arrays loses them
-too (``shorten``). An error of ours also marks the frames that it is raised under (``hide``), as
-IPython and pytest want to have it, since not every function of ours is left through a place that
-folds. Nothing is done for a call that raises nothing.
+through (``fold``), and a note on it explains how to see them. One that leaves a function of arrays
+loses them too (``shorten``). An error of ours also marks the frames that it is raised under
+(``hide``), as IPython and pytest want to have it, since not every function of ours has an exit that
+folds. A call that raises nothing costs nothing.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def hide(frame: FrameType | None) -> None:
 
 
 def fold(error: BaseException, boundary: FrameType) -> None:
-    """Take this package's frames out of an exception's traceback, and note how to see them.
+    """Remove this package's frames from an exception's traceback, and add how to see them.
 
     Args:
         error: the exception, which is on its way out.
@@ -74,7 +74,7 @@ def shorten(error: BaseException, boundary: FrameType) -> None:
 
 
 def folded(call: Callable[P, R], named: Callable[..., object] | None = None) -> Callable[P, R]:
-    """Fold the tracebacks of what a function raises.
+    """Fold the tracebacks of a function's exceptions.
 
     Args:
         call: the function.
@@ -93,7 +93,7 @@ def folded(call: Callable[P, R], named: Callable[..., object] | None = None) -> 
 
 
 def _without_ours(entry: TracebackType | None) -> TracebackType | None:
-    """The entries of a traceback whose frames are not this package's; of many, both ends."""
+    """Return the entries of a traceback whose frames are not this package's; of many, both ends."""
     theirs: list[TracebackType] = []
     while entry is not None:
         if not is_ours(entry.tb_frame):

@@ -1,5 +1,5 @@
-"""What attaches to the core: rooms that answer its questions, and machines that evaluate otherwise.
+"""Extensions of the core: modules behind its hooks, and evaluators besides its own.
 
-They import the core and its primitives, and may be removed one by one. The core asks for them by a
-word (``_base/lazy.py``), which ``_startup.py`` says; the library imports them.
+They import the core and its primitives, and may be removed one by one. The core requests an
+extension by its key (``_base/lazy.py``), which ``_startup.py`` registers; the library imports them.
 """

@@ -1,4 +1,4 @@
-"""How a call of a jitted function differs from earlier ones."""
+"""Differences between a call of a jitted function and earlier ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tinyjax.tree.treedef import first_difference
 def differences(
     fun: Callable[..., Any], signature: Signature, earlier: Iterable[Signature]
 ) -> tuple[str, ...]:
-    """Say how a call differs from the earlier one that it differs from least."""
+    """Return the differences between a call and the most similar earlier one."""
     changes = [tuple(_differences(fun, signature, other)) for other in earlier]
     return min(changes, key=len, default=())
 
@@ -79,7 +79,7 @@ _MISSING = _Missing()
 
 
 def _structures(fun: Callable[..., Any], new: Signature, old: Signature) -> list[str]:
-    """Say where the structures of two calls' arguments differ, for each argument."""
+    """Return the differences between the structures of two calls' arguments, by argument."""
     old_args, old_kwargs = _arguments(fun, old)
     new_args, new_kwargs = _arguments(fun, new)
     lines = []
@@ -99,7 +99,7 @@ _Arguments = dict[str, tree.PyTreeDef]
 
 
 def _arguments(fun: Callable[..., Any], signature: Signature) -> tuple[_Arguments, _Arguments]:
-    """The structures of the dynamic arguments, by name."""
+    """Return the structures of the dynamic arguments, by name."""
     treedef = signature.in_tree
     arg_defs, kwarg_defs = treedef.children()
     positions = signature.static.positions

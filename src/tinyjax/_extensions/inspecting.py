@@ -1,4 +1,4 @@
-"""Programs that print what each of the user's lines computes."""
+"""Programs that print the values computed on each of the user's lines."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Printer:
         self._function: tuple[str, str] | None = None
 
     def __call__(self, location: Location, *values: dtypes.HostArray) -> None:
-        """Print a line of the user's, and what it computed."""
+        """Print a line of the user's, and the values that it computed."""
         function = location.filename, location.function
         if function != self._function:
             self._function = function
@@ -46,7 +46,7 @@ def value_text(x: dtypes.HostArray) -> str:
 
 
 def run_printing(jaxpr: jx.Jaxpr, args: Sequence[Array], printer: Printer) -> list[Array]:
-    """Evaluate a program, under the current trace, and print what its lines compute."""
+    """Evaluate a program, under the current trace, and print the values of its lines."""
     env: dict[jx.Var, Array] = dict(zip(jaxpr.in_binders, args, strict=True))
     for location, group in groupby(jaxpr.eqns, _line_of):
         eqns = list(group)
@@ -65,13 +65,13 @@ def _line_of(eqn: jx.JaxprEqn) -> Location | None:
 
 
 def _results(eqns: Sequence[jx.JaxprEqn]) -> list[jx.Var]:
-    """The results of a line's equations that these do not use themselves."""
+    """Return the results of a line's equations that these do not use themselves."""
     used = {x for eqn in eqns for x in eqn.inputs if isinstance(x, jx.Var)}
     return [v for eqn in eqns for v in eqn.out_binders if v not in used]
 
 
 def _printing(eqn: jx.JaxprEqn, printer: Printer) -> Any:
-    """The parameters of an equation whose programs, if they are the user's, print too."""
+    """Return the parameters of an equation whose programs, if they are the user's, print too."""
     own = _line_of(eqn)
     params = eqn.params
     if all(_line_of(inner) in (own, None) for p in jx.subjaxprs(params) for inner in p.eqns):

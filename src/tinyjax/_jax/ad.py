@@ -40,7 +40,7 @@ def add_tangents(x: Any, y: Any) -> Any:
 
 
 def is_undefined_primal(x: object) -> bool:
-    """Say whether an operand of a transpose rule has no value."""
+    """Return whether an operand of a transpose rule has no value."""
     return type(x) is UndefinedPrimal
 
 

@@ -40,12 +40,12 @@ def defvectorized(primitive: Primitive[Any]) -> None:
 
 
 def is_vmappable(x: object) -> bool:
-    """Say whether a value is one that ``vmap`` maps: an array, or a number."""
+    """Return whether a value is one that ``vmap`` maps: an array, or a number."""
     return is_array_like(x)
 
 
 def register_vmappable(data_type: type, *of_jax: object) -> None:
-    """Take no note of a type that JAX maps by functions of its own: ``vmap`` maps arrays and trees.
+    """Ignore a type that JAX maps by functions of its own: ``vmap`` maps arrays and trees.
 
     A value of such a type is no tree, so that mapping it is the error of any other object.
     """

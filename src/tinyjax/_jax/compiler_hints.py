@@ -1,4 +1,4 @@
-"""What tells XLA how to compute, and not what: of no effect but on how values lie.
+"""Hints to XLA that change how it computes, not the results; only shardings depend on them.
 
 These are ``compute_on``, ``shard_alike``, ``custom_partitioning`` and ``set_xla_metadata`` of
 ``jax.experimental``, which libraries use.

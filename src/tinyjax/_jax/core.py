@@ -1,4 +1,4 @@
-"""What ``jax.core`` and ``jax.extend.core`` have beyond tinyjax's modules of these names."""
+"""The names of ``jax.core`` and ``jax.extend.core`` beyond tinyjax's modules of these names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``jax.ffi``: what primitives that are declared in JAX's way lower to."""
+"""``jax.ffi``: lowerings for primitives that are declared in JAX's way."""
 
 from __future__ import annotations
 

@@ -1,12 +1,13 @@
-"""``jax.experimental.hijax``: values of classes of one's own that hold arrays in place.
+"""``jax.experimental.hijax``: values of the user's own classes that hold arrays in place.
 
 A library declares such a class with its type (``register_hitype``), and primitives that make, read
 and write its values (``HiPrimitive``). A primitive is applied by its ``to_lojax`` or ``impl``, to
-arrays as they are in each transformation. Where a function that is staged closes over a value, or
-is given one, its contents are references (``tinyjax.new_ref``), so that what holds for these holds
-for it: the structure and the types of its contents stay, and it may be used in ``jit``, ``scan``,
-``while_loop``, ``fori_loop``, ``map``, ``cond``, ``switch`` and ``checkpoint``. An argument of
-``jit`` may get another structure.
+arrays as they are in each transformation.
+
+Where a staged function closes over a value, or receives one, its contents are references
+(``tinyjax.new_ref``). So the rules of references apply. The structure and the types of its contents
+stay. It may be used in ``jit``, ``scan``, ``while_loop``, ``fori_loop``, ``map``, ``cond``,
+``switch`` and ``checkpoint``. An argument of ``jit`` may get another structure.
 
 Values that do not change, and primitives of arrays alone, are not in tinyjax: for the first there
 are trees, for the second ``tinyjax.experimental.hijax.VJPHiPrimitive``.
@@ -78,7 +79,7 @@ _raw: ContextVar[bool] = ContextVar("tinyjax_hijax_raw", default=False)
 
 
 def _as_it_is() -> AbstractContextManager[None]:
-    """Let primitives take values for what they are, and not for references."""
+    """Let primitives take the values themselves, and not references to them."""
     return tr.assigned(_raw, True)
 
 
@@ -99,7 +100,7 @@ def _alike(state: Any, other: Any) -> bool:
 
 @attrs.frozen
 class _Form:
-    """What is known of a value of one's own, but for its arrays."""
+    """The structure of a value of the user's own class, without its arrays."""
 
     aval: Any
     state: Any
@@ -142,7 +143,7 @@ class _Link:
         self.refs: Sequence[references.Ref] = refs
 
     def reference(self, i: int, home: tr.Trace) -> references.Ref:
-        """Make a reference to a part of what the value itself holds."""
+        """Make a reference to a part of the value's own contents."""
 
         def get() -> Array:
             array = opd.as_array(self.form.contents(self.value)[i])
@@ -178,7 +179,7 @@ _links: Final[WeakValueDictionary[int, _Link]] = WeakValueDictionary()
 
 
 def _note(value: Any, link: _Link | None = None) -> None:
-    """Note that a value was made here."""
+    """Record that a value was made here."""
     trace = tr.current_trace()
     if isinstance(trace, tr.EvalTrace):
         return
@@ -188,7 +189,7 @@ def _note(value: Any, link: _Link | None = None) -> None:
 
 
 def _origin(value: object) -> tuple[_Made | None, tr.Trace]:
-    """Find where a value was made: unless it was under a trace that still runs, outside of all."""
+    """Return where a value was made: under a trace that still runs, or outside of all."""
     trace = tr.current_trace()
     while True:
         entry = _made.get(trace, {}).get(id(value))
@@ -200,7 +201,7 @@ def _origin(value: object) -> tuple[_Made | None, tr.Trace]:
 
 
 def _link_of(value: Any, aval: MutableHiType) -> _Link:
-    """Return references to what a value holds that was made elsewhere."""
+    """Return references to the contents of a value that was made elsewhere."""
     origin, home = _origin(value)
     if origin is not None and origin.link is not None:
         return origin.link
@@ -216,7 +217,7 @@ def _link_of(value: Any, aval: MutableHiType) -> _Link:
 
 
 def _cut(link: _Link) -> None:
-    """Let references to what a value holds be used no more."""
+    """Invalidate the references to a value's contents."""
     _links.pop(id(link.value), None)
     for ref in link.refs:
         references.end(ref, "after what holds it was given contents of another structure")
@@ -236,7 +237,7 @@ def _opened(value: Any) -> tuple[Sequence[references.Ref], _Form]:
 
 @contextmanager
 def _unfolded(value: Any, aval: MutableHiType, name: str) -> Iterator[Any]:
-    """Give what holds a value's contents here: itself, or one whose changes are written back.
+    """Yield the holder of a value's contents here: itself, or one whose changes are stored back.
 
     Raises:
         RefError: it cannot hold here what it is given.

@@ -1,4 +1,4 @@
-"""What libraries read of JAX's inside, where it has a meaning here."""
+"""The internals of JAX that libraries use, where they have a counterpart here."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ jit_p: Final = primitives.Primitive("pjit")
 
 
 class SupportsDType(Protocol):
-    """What has a dtype."""
+    """An object with a dtype."""
 
     @property
     def dtype(self) -> Any:
@@ -58,7 +58,7 @@ class SupportsDType(Protocol):
 
 
 class _GlobalState:
-    """What is known of the processes that this is one of."""
+    """The state of the group of processes that this one belongs to."""
 
     @property
     def process_id(self) -> int:
@@ -137,14 +137,14 @@ def promote_dtypes_complex(*args: ArrayLike) -> list[Array]:
 
 @attrs.frozen
 class _Entry:
-    """How nodes of a class are taken apart, to children and metadata, and put together."""
+    """The functions that flatten nodes of a class, to children and metadata, and rebuild them."""
 
     to_iter: Callable[[Any], tuple[Sequence[Any], Any]]
     from_iter: Callable[[Any, Iterable[Any]], Any]
 
 
 class _Backends(Mapping[str, str]):
-    """The platforms that have been asked for devices, whose number is fixed from then on."""
+    """The platforms whose devices were listed, whose number is fixed from then on."""
 
     def __iter__(self) -> Iterator[str]:
         return iter((PLATFORM,) if devices_are_known() else ())
@@ -221,7 +221,7 @@ def register_exclusion(path: str) -> None:
 
 
 def include_frame(frame: FrameType) -> bool:
-    """Say whether a frame is that of a user's function, of no file that was left out."""
+    """Return whether a frame is that of a user's function, of no file that was left out."""
     file = frame.f_code.co_filename
     return file not in _excluded and not file.startswith(_PACKAGE)
 
@@ -280,7 +280,7 @@ def wait_for_tokens() -> None:
 
 
 def trace_state_clean() -> bool:
-    """Say whether no transformation is running.
+    """Return whether no transformation is running.
 
     Example:
         >>> import tinyjax

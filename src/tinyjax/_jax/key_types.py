@@ -64,7 +64,7 @@ def _shown(attribute: Any, of_keys: dict[dtypes.DType, Any]) -> property:
     get: Callable[[object], dtypes.DType] = attribute.__get__
 
     def dtype(self: object) -> Any:
-        """The type of the elements."""
+        """Return the type of the elements."""
         found = get(self)
         return of_keys[found] if found.type is dtypes.prng_key else found
 

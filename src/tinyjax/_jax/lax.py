@@ -1,4 +1,4 @@
-"""What ``jax.lax`` takes beyond ``tinyjax.lax``: calls in the order of older versions of JAX."""
+"""Calls of ``jax.lax`` that ``tinyjax.lax`` refuses: arguments in the order of older versions."""
 
 from __future__ import annotations
 

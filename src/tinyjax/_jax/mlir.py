@@ -1,4 +1,4 @@
-"""``jax.interpreters.mlir``: where it is registered what primitives lower to."""
+"""``jax.interpreters.mlir``: the registration of lowerings of primitives."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class ModuleContext:
     platforms: tuple[str, ...]
 
     def add_keepalive(self, kept: object) -> None:
-        """Do nothing: what a program calls lives as long as the program."""
+        """Do nothing: the callees of a program live as long as the program."""
 
 
 @attrs.frozen(eq=False)
 class LoweringRuleContext:
-    """What a lowering rule is given beside the operands.
+    """The context of a lowering rule, besides its operands.
 
     Attributes:
-        builder: writes StableHLO.
+        builder: the builder of StableHLO.
         avals_in: the types of the operands.
         avals_out: the types of the results.
         module_context: the module.
@@ -55,7 +55,7 @@ def _avals(types: Sequence[hlo.TensorType]) -> tuple[av.ShapedArray, ...]:
 
 @attrs.frozen(eq=False)
 class lower_fun:  # noqa: N801 (its name in JAX)
-    """A lowering rule made of a function of arrays: its program is what stands for the primitive.
+    """Make a lowering rule from a function of arrays, whose program replaces the primitive.
 
     Attributes:
         fun: takes the operands, and the parameters by keywords.
@@ -69,7 +69,7 @@ class lower_fun:  # noqa: N801 (its name in JAX)
 def register_lowering(
     prim: Primitive[Any], rule: object, platform: str | None = None, **options: object
 ) -> None:
-    """Register what a primitive lowers to.
+    """Register the lowering of a primitive.
 
     Args:
         prim: the primitive.

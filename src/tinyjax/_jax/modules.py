@@ -211,7 +211,7 @@ class JaxModule(ModuleType):
         if home is not None:
             return getattr(import_module(f"tinyjax.{home}"), name)
         for source in self._sources():
-            try:  # what a module loads when it is asked for need not be in its lists
+            try:  # names that a module loads on request need not be in its lists
                 return getattr(source, name)
             except AttributeError:
                 continue
@@ -234,7 +234,7 @@ class JaxModule(ModuleType):
         ]
 
     def _names(self) -> dict[str, None]:
-        """The public names, in order and once each."""
+        """Return the public names, in order and once each."""
         names: dict[str, None] = {}
         for source in self._sources():
             names.update(dict.fromkeys(vars(source).get("__all__", ())))
@@ -286,7 +286,7 @@ class _Loader(Loader):
 
 
 class Finder(MetaPathFinder):
-    """Finds ``jax`` and what is beneath it among tinyjax's modules, and nowhere else."""
+    """A finder of ``jax`` and its submodules among tinyjax's modules, and nowhere else."""
 
     def find_spec(
         self, fullname: str, path: Iterable[str] | None, target: ModuleType | None = None

@@ -1,8 +1,8 @@
-"""What ``jax.numpy`` takes or gives otherwise than ``tinyjax.numpy``.
+"""The differences of ``jax.numpy`` to ``tinyjax.numpy``.
 
-It still takes what ``tinyjax.numpy`` refuses as later versions of JAX will, and some results are of
-32 bits where the array API standard wants the default dtype. A number becomes a traced array where
-a function is staged: so libraries ask whether they are traced.
+It still accepts arguments that ``tinyjax.numpy`` refuses as later versions of JAX will. Some
+results are of 32 bits where the array API standard wants the default dtype. A number becomes a
+traced array where a function is staged: libraries detect tracing by it.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ def tri(N: int, M: int | None = None, k: int | Array = 0, dtype: dtypes.DTypeLik
     return jnp.tri(N, M, k, dtypes.float32 if dtype is None else dtype)
 
 
-def _taken(a: Any) -> Any:
-    """What ``tinyjax.numpy`` takes: an array for a list, and a number for None."""
+def _accepted(a: Any) -> Any:
+    """Return an argument for ``tinyjax.numpy``: an array for a list, and a number for None."""
     if a is None:
         return 0
     return jnp.array(a) if isinstance(a, (list, tuple)) else a
@@ -99,14 +99,14 @@ def _taken(a: Any) -> Any:
 
 def ndim(a: Any) -> int:
     """Return the number of axes of an array, of a list, or of None, which has none."""
-    return jnp.ndim(_taken(a))
+    return jnp.ndim(_accepted(a))
 
 
 def shape(a: Any) -> tuple[int, ...]:
     """Return the shape of an array, of a list, or of None, whose shape is that of a number."""
-    return jnp.shape(_taken(a))
+    return jnp.shape(_accepted(a))
 
 
 def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
     """Return the number of elements, or that along an axis; None counts as one element."""
-    return jnp.size(_taken(a), axis)
+    return jnp.size(_accepted(a), axis)

@@ -30,7 +30,7 @@ class PartialVal(NamedTuple):
         return cls(aval, None)
 
     def is_known(self) -> bool:
-        """Say whether the value is known."""
+        """Return whether the value is known."""
         return self.aval is None
 
 

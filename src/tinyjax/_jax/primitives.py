@@ -147,7 +147,7 @@ class Primitive(prim.Primitive[KeywordParams], metaclass=_OfJax):
 
 
 def several(primitive: prim.Primitive[Any]) -> bool:
-    """Say whether rules of a primitive have a list of results."""
+    """Return whether rules of a primitive have a list of results."""
     return issubclass(type(primitive), Primitive) and primitive.multiple_results
 
 
@@ -164,7 +164,7 @@ def _unpack(primitive: prim.Primitive[Any], outs: Sequence[Any]) -> Any:
 
 
 def _tangent(tangent: Any) -> prim.Tangent:
-    """Convert what a rule returned for a tangent or cotangent."""
+    """Convert a rule's result for a tangent or cotangent."""
     if tangent is None or isinstance(tangent, Zero) or tangent is Zero:
         return prim.ZERO
     array = opd.as_array(tangent)
@@ -237,7 +237,7 @@ def register_batch(
 def register_lowering_of(
     primitive: prim.Primitive[Any], fun: Callable[..., Any], multiple_results: bool
 ) -> None:
-    """Register a function of arrays whose program is what the primitive lowers to."""
+    """Register a function of arrays whose program is the lowering of the primitive."""
 
     def staged_for(avals: prim.Avals, params: Any) -> staging.Staged:
         def flat(*args: Array) -> prim.Arrays:
@@ -263,7 +263,7 @@ def register_lowering_of(
 
 
 class RuleTable(UserDict[prim.Primitive[Any], Callable[..., Any]]):
-    """The rules of one kind that were written in JAX's way; those of tinyjax's own are not there.
+    """The rules of one kind in JAX's form; those of tinyjax's own form are not there.
 
     Args:
         kind: what kind of rule it is.

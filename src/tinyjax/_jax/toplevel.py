@@ -1,4 +1,4 @@
-"""What ``jax`` itself has beyond tinyjax: its version, and what libraries wrap when imported."""
+"""Names of ``jax`` itself beyond tinyjax: its version, and names that libraries wrap on import."""
 
 from __future__ import annotations
 

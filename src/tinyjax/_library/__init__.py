@@ -1,4 +1,4 @@
-"""What public functions stand on and no user imports: declared functions, sparsity, padding.
+"""Foundations of public functions that no user imports: declared functions, sparsity, padding.
 
 It may import the core, its extensions and the public library, which imports it.
 """

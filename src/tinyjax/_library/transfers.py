@@ -1,12 +1,12 @@
-"""Transfers of data to devices and between them: what the settings of ``transfer_guard`` look at.
+"""Transfers of data to devices and between them, under the settings of ``transfer_guard``.
 
-A transfer to the device is implicit where a function is given data of NumPy's or Python's in the
-place of an array: what it converts is, by identity, among the arguments of the function that the
-user called. It is explicit where that function is ``device_put``. In programs, and where types
-alone are asked for, nothing is transferred.
+A transfer to the device is implicit where a function receives data of NumPy's or Python's in place
+of an array: the converted data is, by identity, among the arguments of the user's call. It is
+explicit where that function is ``device_put``. In programs, and where only types matter, nothing is
+transferred.
 
-It is loaded when a guard is first set. One table says what stands in for the functions by which
-data becomes an array, or arrays are moved; where no guard is in force, in any thread, nothing does.
+It is loaded when a guard is first set. One table has the replacements of the functions by which
+data becomes an array, or arrays are moved. Without a guard in any thread, nothing is replaced.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ P = TypeVar("P")
 #: What is made of a function: what stands in for it while a guard is set.
 Stand: TypeAlias = Callable[[Any], object]
 
-#: Functions that transfer what they are given because they are asked to.
+#: Functions that transfer their arguments explicitly.
 _EXPLICIT: Final = frozenset(("device_put", "Array.to_device"))
 #: Functions to which Python's numbers are no operands in JAX.
 _STATIC: Final = frozenset(("allclose", "permutation"))
@@ -69,7 +69,7 @@ _WITHOUT_INDICES: Final = frozenset(("reshape", "broadcast_in_dim", "rev", "sque
 
 
 def _frames() -> list[FrameType]:
-    """The frames of this package up to the user's, that of the function called first."""
+    """Return the frames of this package up to the user's, that of the function called first."""
     frames: list[FrameType] = []
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and is_ours(frame):
@@ -79,7 +79,7 @@ def _frames() -> list[FrameType]:
 
 
 def _called(frames: Sequence[FrameType]) -> FrameType | None:
-    """The frame of the function called, inside of its wrappers."""
+    """Return the frame of the function called, inside of its wrappers."""
     return next((frame for frame in frames if _name(frame) not in _WRAPPERS), None)
 
 
@@ -88,7 +88,7 @@ def _name(frame: FrameType | None) -> str:
 
 
 def _is_argument(value: object, frame: FrameType) -> bool:
-    """Whether a value is, by identity, among the arguments that a frame was called with."""
+    """Return whether a value is, by identity, among the arguments that a frame was called with."""
     arguments = [frame.f_locals.get(name) for name in _parameters(frame.f_code)]
     return any(value is leaf for leaf in tree.leaves(arguments, lambda x: x is value))
 
@@ -99,7 +99,7 @@ def _parameters(code: CodeType) -> Sequence[str]:
 
 
 def _is_idle() -> bool:
-    """Whether nothing is looked at here."""
+    """Return whether transfers are not checked here."""
     return not settings().guarding or tr.is_in_program() or opd.of_type.get() is not None
 
 
@@ -150,7 +150,7 @@ def _tell(direction: str, what: str, called: FrameType | None) -> None:
 
 
 class GuardTrace(tr.PlacedTrace):
-    """Evaluates, and tells of functions that transfer numbers of their own in JAX."""
+    """A trace that evaluates, and reports functions that transfer constants in JAX."""
 
     __slots__ = ()
 
@@ -176,14 +176,14 @@ def _own(primitive: object = None, params: object = None) -> None:
 
 
 class _Met(dict[tuple[object, type, av.ShapedArray], Array]):
-    """Splats that were met, of which there are none while a guard is set."""
+    """A cache of splats that stays empty while a guard is set."""
 
     def get(self, key: Any, default: Any = None) -> Any:
         return default if settings().guarding else opd.met_splats.get(key, default)
 
 
 def _first(tell: Callable[..., None]) -> Stand:
-    """Tell of the arguments of a function before it runs."""
+    """Return a function that reports the arguments of another before it runs."""
 
     def stand(original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
@@ -212,8 +212,8 @@ def _moved(x: Array, sharding: Sharding) -> None:
             _tell("device-to-device", str(x.aval), called)
 
 
-def _put(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Tell of what was moved because it was asked for."""
+def _explicit_transfer(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Report an explicit transfer."""
 
     def put(leaf: Any, where: devices.Placement, function: str) -> Array:
         result: Array = original(leaf, where, function)
@@ -239,19 +239,19 @@ def _table() -> Iterator[tuple[Any, str, Stand]]:
     yield promotion, "_made", _first(lambda name, value, *_: _to_device(value))
     if not xla.is_absent():
         yield import_module("tinyjax._extensions.parallel.xla.moving"), "moved", _first(_moved)
-    yield putting, "put", _put
+    yield putting, "put", _explicit_transfer
 
 
 @attrs.define(eq=False)
 class _Attachment:
-    """Whether the stand-ins are in the places of the functions: only where a guard is set.
+    """The state of the replacements: they are attached only while a guard is set.
 
     Attributes:
-        pairs: the functions and the stand-ins, by the functions' names.
-        scopes: how many blocks there are that set a guard, in all threads.
-        is_attached: whether the stand-ins are there.
-        places: the names of modules that stand for the functions.
-        loaded: how many modules there were when these were found.
+        pairs: the functions and their replacements, by the functions' names.
+        scopes: the number of blocks that set a guard, in all threads.
+        is_attached: whether the replacements are attached.
+        places: the names of modules that refer to the functions.
+        loaded: the number of modules when these were found.
         lock: is held while blocks are counted.
     """
 

@@ -1,6 +1,6 @@
 """Primitives of the library, one file per family, every rule of a primitive in one place.
 
-What a first operation does without is loaded when it is first asked for here.
+Primitives that a first operation does not need are loaded on first use.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def _bitcast_impl(operands: prim.Hosts, params: BitcastParams) -> prim.Hosts:
 
 
 def _regrouped(x: dtypes.HostArray, old: int, new: int) -> dtypes.HostArray:
-    """Put the bits of numbers of which a byte holds one into numbers of which it does, or bytes."""
+    """Regroup the bits of numbers of at least a byte into smaller numbers, or the reverse."""
     if old >= 8:
         x, old = np.frombuffer(x.tobytes(), np.uint8), 8
     else:
@@ -97,7 +97,7 @@ def _bitcast_lowering(b: Lowering, operands: hlo.Values, params: BitcastParams) 
 
 
 def _lower_regrouped(b: Lowering, x: hlo.Value, old: int, new: int) -> hlo.Value:
-    """Write what ``_regrouped`` does; what a byte holds one of has the type of bytes."""
+    """Lower ``_regrouped``; numbers of at least a byte have the type of bytes."""
     count = prod(x.shape)
     if old > 8:
         parts = hlo.tensor((*x.shape, old // 8), dtypes.uint8)
@@ -136,9 +136,9 @@ def bitcast_convert_type(x: Array, dtype: dtypes.DType) -> Array:
 
     Args:
         x: integers or floats; also integers of 2 and 4 bits.
-        dtype: another such type. Where it is narrower the result has one more axis at the end, for
-            the parts of each element (the low bits first); where it is wider the last axis of ``x``
-            holds the parts, and goes.
+        dtype: another such type. Where it is narrower, the result has one more axis at the end, for
+            the parts of each element (the low bits first). Where it is wider, the last axis of
+            ``x`` holds the parts, and is removed.
 
     Raises:
         ShapeError: the last axis does not hold the parts of one element.
@@ -159,7 +159,7 @@ def bitcast_convert_type(x: Array, dtype: dtypes.DType) -> Array:
 
 @attrs.frozen(eq=False, repr=False)
 class PrecisionParams(prim.Params):
-    """How many bits the exponent has, and the significand after its point."""
+    """The number of bits of the exponent, and of the significand after its point."""
 
     exponent_bits: int
     mantissa_bits: int
@@ -212,7 +212,7 @@ reduce_precision_p: families.Elementwise = families.declared(
 
 
 def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
-    """Round floats to what a type with fewer bits holds, to nearest; ties to even.
+    """Round floats to the values of a type with fewer bits, to nearest; ties to even.
 
     Args:
         x: floats.

@@ -44,9 +44,9 @@ def polynomial(x: Array, coefficients: Coefficients) -> Array:
 def _in_double(x: Array, formula: Callable[[Array], Array], slope: float) -> Array:
     """Apply a formula to float32 in double precision, and round once.
 
-    XLA takes what is below the smallest normal number for zero. The bits of such a number are an
-    integer, and those of the result the integer next to the slope times as much, for which the sum
-    with 2**52 rounds: its last bits are that integer.
+    XLA treats numbers below the smallest normal number as zero. The bits of such a number are an
+    integer, and so are those of the result: the product of that integer with the slope, rounded.
+    Adding 2**52 rounds it to an integer, whose bits are the last bits of the sum.
     """
     bits = bitcast_convert_type(x, dtypes.int32)
     magnitude = ew.and_(bits, sh.full_like(bits, _MAGNITUDE))

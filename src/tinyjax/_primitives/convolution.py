@@ -42,7 +42,7 @@ def _axes(axes: Sequence[int]) -> Axes:
 
 @attrs.frozen(eq=False, repr=False)
 class ConvDimensionNumbers(records.Record):
-    """Which axis is which.
+    """The roles of the axes of operands and result.
 
     Attributes:
         lhs_spec: the left operand's axes of batch, features, and space.
@@ -68,7 +68,7 @@ class ConvDimensionNumbers(records.Record):
 
 @attrs.frozen(eq=False, repr=False)
 class ConvParams(prim.Params):
-    """How the window moves, the axes' layout and groups, the result's dtype, the precision."""
+    """The movement of the window, the layout of axes, groups, the result's dtype, the precision."""
 
     strides: Axes
     padding: tuple[tuple[int, int], ...]
@@ -107,7 +107,7 @@ def places(
 
 @attrs.frozen(eq=False)
 class _Sizes:
-    """The sizes of the operands' axes, by what they are, and those of the result's space."""
+    """The sizes of the operands' axes, by their roles, and those of the result's space."""
 
     batch: int
     features: int
@@ -222,7 +222,7 @@ def _by_products(params: ConvParams, sizes: _Sizes) -> _Convolution:
 
 
 #: Where the matrix of the elements under all windows has so many bytes, as many of its columns are
-#: written at a time as stay in the cache.
+#: gathered at a time as stay in the cache.
 _LARGE: Final = 1 << 22
 _IN_CACHE: Final = 1 << 19
 
@@ -230,9 +230,9 @@ _IN_CACHE: Final = 1 << 19
 def _by_pieces(windows: dtypes.HostArray, kernels: dtypes.HostArray) -> dtypes.HostArray:
     """Multiply kernels with the elements under some windows at a time, on several cores.
 
-    To write these elements takes little beside the products then. For 64 features of 125 x 125 and
-    3 x 3 places it takes 21 ms of processor time on one core, as one product of the whole matrix
-    does; a sum of products for each place takes 38.
+    Compared with the products, gathering these elements takes little time then. For 64 features of
+    125 x 125 and 3 x 3 places it takes 21 ms of processor time on one core. One product of the
+    whole matrix takes as long; a sum of products for each place takes 38 ms.
 
     Args:
         windows: of axes groups, batch, those of space, inputs and those of the kernels.
@@ -268,7 +268,7 @@ def _by_pieces(windows: dtypes.HostArray, kernels: dtypes.HostArray) -> dtypes.H
 def _spread_plan(
     shape: Axes, params: ConvParams
 ) -> tuple[Callable[[dtypes.HostArray], dtypes.HostArray], list[int]]:
-    """Find how zeros are put between and around the elements of the spatial axes, or these cut off.
+    """Return the plan for zeros between and around the elements of the spatial axes, or for cuts.
 
     Returns:
         The function that does so, and the sizes of the spatial axes after it.
@@ -407,13 +407,13 @@ def _conv_lowering(b: Lowering, operands: hlo.Values, params: ConvParams) -> hlo
 
 
 def _features_last(space: int) -> ConvDimensionNumbers:
-    """The layout that XLA's fast convolutions on CPU take; ``space`` is the number of its axes."""
+    """Return the layout of XLA's fast convolutions on CPU, for so many axes of space."""
     last = (0, 1 + space, *range(1, 1 + space))
     return ConvDimensionNumbers(last, (1 + space, space, *range(space)), last)
 
 
 def with_features_last(params: ConvParams) -> Callable[..., prim.Arrays] | None:
-    """A convolution with its axes in the order of XLA's fast ones; None where they have it."""
+    """Return a convolution with its axes in the order of XLA's fast ones; None if they are."""
     numbers = _features_last(len(params.strides))
     if params.numbers == numbers:
         return None
@@ -1025,7 +1025,7 @@ def conv_transpose(  # noqa: PLR0913, PLR0917 (JAX's signature)
 
 
 def _fraction_pads(k: int, stride: int, padding: str) -> tuple[int, int]:
-    """The padding that undoes what a strided convolution with this padding did to the size."""
+    """Return the padding that undoes the change of size by a strided convolution."""
     match padding.upper():
         case "SAME":
             total = k + stride - 2

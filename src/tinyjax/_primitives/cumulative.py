@@ -1,9 +1,8 @@
 """Running sums, products, extrema and logarithms of sums along an axis.
 
-All are the loop ``y[i] = combine(y[i - 1], x[i])``, and so is what their derivatives need: the
-linear recurrence ``y[i] = a[i] * y[i - 1] + b[i]``, whose own derivative and transpose are again
-such recurrences. That keeps every derivative, of any order, linear in the length, and right at
-zeros.
+All are the loop ``y[i] = combine(y[i - 1], x[i])``. Their derivatives need the linear recurrence
+``y[i] = a[i] * y[i - 1] + b[i]``, whose own derivative and transpose are again such recurrences.
+That keeps every derivative, of any order, linear in the length, and right at zeros.
 """
 
 from __future__ import annotations
@@ -196,7 +195,7 @@ def linear_recurrence(a: Array, b: Array, axis: int, reverse: bool = False) -> A
 
 
 def _shifted(x: Array, params: CumulativeParams, first: bool | int | float) -> Array:
-    """What came before each element on the way along the axis."""
+    """Return the element before each one along the axis, in the direction of the recurrence."""
     by = -1 if params.reverse else 1
     return slicing.pad_in_dim(x, by, -by, params.axis, first) if x.shape[params.axis] else x
 
@@ -275,7 +274,7 @@ def _cumprod_derivative(t: Array, out: Array, x: Array, params: CumulativeParams
 
 
 def _is_first(x: Array, params: CumulativeParams) -> Array:
-    """Where the way along the axis begins."""
+    """Return the mask of the first elements along the axis, in the direction of the recurrence."""
     places = sh.iota(x.shape, dtypes.int32, params.axis)
     return ew.eq(places, sh.full_like(places, x.shape[params.axis] - 1 if params.reverse else 0))
 
@@ -364,5 +363,5 @@ def cummin(x: Array, axis: int, reverse: bool = False) -> Array:
 
 
 def cumlogsumexp(x: Array, axis: int, reverse: bool = False) -> Array:
-    """Return ``log(cumsum(exp(x)))`` along an axis, safe from overflow; from the end if asked."""
+    """Return ``log(cumsum(exp(x)))`` along an axis, safe from overflow; optionally from the end."""
     return tr.bind1(cumlogsumexp_p, (x,), CumulativeParams(axis, reverse))

@@ -33,7 +33,7 @@ ma.def_types(det_p, lambda x, params: (av.ShapedArray(x.shape[:-2], x.dtype),))
 
 
 def _factored(x: Array) -> tuple[Array, Array]:
-    """The diagonal of the factor U, and the sign of the permutation."""
+    """Return the diagonal of the factor U, and the sign of the permutation."""
     factors, pivots = tr.bind(lu_.lu_p, (x,), prim.NO_PARAMS)
     axis = pivots.ndim - 1
     exchanged = ew.convert_element_type(
@@ -53,7 +53,7 @@ _MOST_BY_MINORS: Final = 3
 
 
 def _det_by_minors(x: Array) -> Array:
-    """The determinants of matrices of at most three rows, by the definition."""
+    """Return the determinants of matrices of at most three rows, by the definition."""
     n, rows, columns = x.shape[-1], x.ndim - 2, x.ndim - 1
 
     def element(i: int, j: int) -> Array:
@@ -208,7 +208,7 @@ def _minors_of_two(x: Array, y: Array) -> Array:
 
 
 def _adjugate_by_minors(x: Array) -> Array:
-    """The adjugates of matrices of at most three rows, by the definition."""
+    """Return the adjugates of matrices of at most three rows, by the definition."""
     n = x.shape[-1]
     if n == 1:
         return sh.full_like(x, 1)
@@ -219,7 +219,7 @@ def _adjugate_by_minors(x: Array) -> Array:
 
 
 def _change_by_minors(a: Array, ta: Array) -> Array:
-    """The derivative of ``_adjugate_by_minors``."""
+    """Return the derivative of ``_adjugate_by_minors``."""
     n = a.shape[-1]
     if n == 1:
         return sh.zeros_like(a)
@@ -236,7 +236,7 @@ def _between(u: Array, inner: Array, vh: Array) -> Array:
 
 
 def _products(s: Array, after: bool) -> Array:
-    """The products of the values before each, or after each."""
+    """Return the products of the values before each, or after each."""
     axis, by = s.ndim - 1, -1 if after else 1
     return cumulative.cumprod(slicing.pad_in_dim(s, by, -by, axis, 1), axis, reverse=after)
 
@@ -297,7 +297,7 @@ def _adjugate_change(a: Array, ta: Array) -> Array:
 
 
 def _adjugate_change_by_vectors(a: Array, ta: Array) -> Array:
-    """The same in terms of the singular vectors, for which it is a formula of diagonal matrices.
+    """Return the same by the singular vectors, as a formula of diagonal matrices.
 
     With ``E = U^H A' V`` and ``K`` the products of all singular values but two, ``adj(S)'`` is
     ``-K E`` element by element off the diagonal, and ``K diag(E)`` on it.

@@ -34,7 +34,7 @@ Axes = tuple[int, ...]
 
 @attrs.frozen(cache_hash=True, repr=False)
 class DotParams(prim.Params):
-    """Which axes are contracted and which are batched, pairwise, the result's dtype, the precision.
+    """The contracted and the batch axes, in pairs, the result's dtype, and the precision.
 
     The result's axes are the batch axes in order, the left operand's other axes, the right's.
     """
@@ -58,7 +58,7 @@ def _dot_flops(params: DotParams, avals: prim.Avals, outs: prim.Avals) -> float:
 
 @lru_cache(maxsize=1024)
 def _rest(ndim: int, batch: Axes, contract: Axes) -> Axes:
-    """The axes that are neither batched nor contracted."""
+    """Return the axes that are neither batched nor contracted."""
     return tuple([i for i in range(ndim) if i not in batch and i not in contract])
 
 
@@ -109,7 +109,7 @@ def _dot_impl(operands: prim.Hosts, params: DotParams) -> prim.HostResults:
 
 
 def _of_products(x: DType, y: DType, result: DType) -> DType:
-    """The dtype to multiply and add in; floats are made integers at the end, as XLA does."""
+    """Return the dtype to multiply and add in; floats are made integers at the end, as XLA does."""
     if dtypes.is_integer(result) or result == dtypes.bool_:
         floats = [dtype for dtype in (x, y) if dtypes.is_inexact(dtype)]
         wide = [dtypes.float32 if dtypes.is_narrow_float(dtype) else dtype for dtype in floats]
@@ -295,7 +295,7 @@ rules.def_transposes(dot_general_p, _into_left, _into_right, bilinear=True)
 def _transposed(
     params: DotParams, x_ndim: int, y_ndim: int, dtype: DType, of_left: bool
 ) -> tuple[DotParams, Axes | None]:
-    """The product of the result's cotangent with one operand that gives that of the other."""
+    """Return the product of the result's cotangent with one operand: the other's cotangent."""
     n = len(params.lhs_batch)
     batch, contracted = tuple(range(n)), (params.lhs_contract, params.rhs_contract)
     x_free = _rest(x_ndim, params.lhs_batch, params.lhs_contract)
@@ -315,7 +315,7 @@ def _transposed(
 
 
 def _restoring_perm(places: Axes) -> Axes | None:
-    """The permutation after which axis ``i`` stands at ``places[i]``; None for the identity."""
+    """Return the permutation that brings axis ``i`` to ``places[i]``; None for the identity."""
     perm = tuple(sorted(range(len(places)), key=places.__getitem__))
     return None if perm == tuple(range(len(places))) else perm
 
@@ -339,7 +339,7 @@ def _batch_plan(
     x_axis: int | None,
     y_axis: int | None,
 ) -> tuple[DotParams, int, bool]:
-    """The product of batched operands, which of its axes is the batch, and whether to swap them."""
+    """Return the product of batched operands, its batch axis, and whether to swap the operands."""
     batch = len(params.lhs_batch)
     if x_axis is not None and y_axis is not None:
         moved = attrs.evolve(
@@ -367,7 +367,7 @@ def _batch_plan(
 def _dot_of_one(
     params: DotParams, x_ndim: int, y_ndim: int, x_axis: int | None, y_axis: int | None
 ) -> tuple[DotParams, int]:
-    """The product of operands of which one is batched, and which of its axes is the batch."""
+    """Return the product where one operand is batched, and its batch axis."""
     batch = len(params.lhs_batch)
     if x_axis is not None:
         lhs_batch = _past(params.lhs_batch, x_axis)
@@ -383,7 +383,7 @@ def _dot_of_one(
 
 
 def _past(axes: Axes, inserted: int) -> Axes:
-    """The same axes after one more was inserted."""
+    """Return the same axes after one more was inserted."""
     return tuple([a + (a >= inserted) for a in axes])
 
 
@@ -417,7 +417,7 @@ def dot_general(
 
 
 def keeping(x: Array, y: Array, params: DotParams) -> DotParams:
-    """Return the parameters of a product, of which the types of its operands may say more."""
+    """Return the parameters of a product, with the sharing in the types of its operands."""
     where = x.aval.where or y.aval.where
     if where is None:
         return params

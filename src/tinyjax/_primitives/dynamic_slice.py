@@ -548,7 +548,7 @@ def dynamic_update_index_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """Replace what stands at one index of an axis; the update may leave that axis out.
+    """Replace the elements at one index of an axis; the update may lack that axis.
 
     The index may be traced; one out of range stands for the nearest place there is. The array
     itself stays as it is. In both modes the derivative is that of a selection: nothing flows to

@@ -23,10 +23,10 @@ from tinyjax.dtypes import HostArray
 
 
 class FftKind(Enum):
-    """Which transform, by XLA's names.
+    """The kind of a transform, by XLA's names.
 
-    ``FFT`` is ``y[k] = sum_j x[j] exp(-2 pi i j k / n)``, and ``IFFT`` its inverse; ``RFFT`` is
-    that of real numbers, of which the first half says all, and ``IRFFT`` its inverse.
+    ``FFT`` is ``y[k] = sum_j x[j] exp(-2 pi i j k / n)``, and ``IFFT`` its inverse. ``RFFT`` is
+    that of real numbers, whose first half determines the rest, and ``IRFFT`` its inverse.
     """
 
     FFT = "FFT"
@@ -73,7 +73,7 @@ _MANY: Final = 1 << 18
 
 @fft_p.def_rule(prim.LARGE)
 def _large_fft(avals: prim.Avals, params: FftParams) -> prim.HostCall | None:
-    """Have SciPy transform large arrays where NumPy does it in double precision: not back.
+    """Return SciPy's transform for large arrays of single precision; None for others.
 
     At 10^6 elements NumPy takes 31 ms, and SciPy 10; of a thousand rows 5.2 and 2.0; of 10^6 real
     numbers 17 and 8, for NumPy often has to ask the system for its memory. The errors are as large
@@ -134,7 +134,7 @@ def _fft_lowering(b: Lowering, operands: hlo.Values, params: FftParams) -> hlo.V
 
 
 def _transposed(ct: Array, _: object, params: FftParams) -> Array:
-    """The matrices of ``FFT`` and ``IFFT`` are symmetric.
+    """Transpose by the same transform: the matrices of ``FFT`` and ``IFFT`` are symmetric.
 
     ``RFFT`` is that of real numbers less some results; those of ``IRFFT`` are real, and sums with
     the conjugates of all but the first number and, where there is one, that of half the frequency.

@@ -1,12 +1,12 @@
-"""gather and scatter: windows of one array, read and written at places that are data.
+"""gather and scatter: windows of one array, read and written at indices that are data.
 
-The last axis of the indices holds index vectors. Each says where a slice (a window) of fixed size
-starts, by giving a coordinate for some of the operand's axes; the windows are the offset axes of
-the result or of the updates, the index vectors' own axes the batch axes. The dimension numbers are
-XLA's (StableHLO specification, "gather" and "scatter"), but for the index vectors, which are always
-last. Each is the other's transpose.
+The last axis of the indices holds index vectors. Each gives the start of a slice (a window) of
+fixed size, by a coordinate for some of the operand's axes. The windows are the offset axes of the
+result or of the updates, and the index vectors' own axes are the batch axes. The dimension numbers
+are XLA's (StableHLO specification, "gather" and "scatter"), but for the index vectors, which are
+always last. Each is the other's transpose.
 
-Where windows overlap, ``scatter_add`` and its kin apply every update; of ``scatter`` one wins, and
+Where windows overlap, ``scatter_add`` and its like apply every update; of ``scatter`` one wins, and
 on CPU that is the last.
 """
 
@@ -38,7 +38,7 @@ Scalar = bool | int | float | complex
 
 @attrs.frozen(eq=False, repr=False)
 class GatherDimensionNumbers(records.Record):
-    """How the axes of operand, indices and result of a gather belong together.
+    """The roles of the axes of operand, indices and result of a gather.
 
     Attributes:
         offset_dims: the result's axes that run within a window; the others are the index vectors'.
@@ -77,7 +77,7 @@ _of_gather = attrgetter(*[field.name for field in attrs.fields(GatherDimensionNu
 
 @attrs.frozen(eq=False, repr=False)
 class GatherParams(prim.Params):
-    """The dimension numbers, and what is known about the indices.
+    """The dimension numbers, and the known properties of the indices.
 
     ``fill_value`` is None for the dtype's own: NaN, or the least signed and greatest unsigned
     integer, or True.
@@ -99,7 +99,7 @@ prim.mark(prim.MATERIALIZES, False, gather_p)
 
 
 def gather_windows(shape: tuple[int, ...], params: GatherParams) -> primitives_windows.Windows:
-    """The windows of a gather from an array of the given shape."""
+    """Return the windows of a gather from an array of the given shape."""
     return primitives_windows.Windows(
         shape, params.slice_sizes, *_of_gather(params.dimension_numbers)[1:]
     )
@@ -311,7 +311,7 @@ Operand = Array | prim.UndefinedPrimal
 
 @attrs.frozen(eq=False, repr=False)
 class ScatterDimensionNumbers(records.Record):
-    """How the axes of operand, indices and updates of a scatter belong together.
+    """The roles of the axes of operand, indices and updates of a scatter.
 
     Attributes:
         update_window_dims: the updates' axes that run within a window; the others are the index
@@ -353,7 +353,7 @@ _of_scatter = attrgetter(*[field.name for field in attrs.fields(ScatterDimension
 
 @attrs.frozen(eq=False, repr=False)
 class ScatterParams(prim.Params):
-    """The dimension numbers, and what is known about the indices."""
+    """The dimension numbers, and the known properties of the indices."""
 
     dimension_numbers: ScatterDimensionNumbers
     mode: modes.GatherScatterMode
@@ -364,7 +364,7 @@ class ScatterParams(prim.Params):
 def scatter_windows(
     shape: tuple[int, ...], updates: tuple[int, ...], params: ScatterParams
 ) -> primitives_windows.Windows:
-    """The windows of a scatter into an array of the given shape."""
+    """Return the windows of a scatter into an array of the given shape."""
     numbers = params.dimension_numbers
     left_out = (*numbers.inserted_window_dims, *numbers.operand_batching_dims)
     rest = iter([updates[i] for i in numbers.update_window_dims if i < len(updates)])
@@ -373,7 +373,7 @@ def scatter_windows(
 
 
 def as_gather(params: ScatterParams, windows: primitives_windows.Windows) -> GatherParams:
-    """The gather that reads the windows that a scatter writes; zero where it drops them."""
+    """Return the gather that reads the windows that a scatter writes; zero where it drops them."""
     return GatherParams(
         GatherDimensionNumbers(*_of_scatter(params.dimension_numbers)),
         windows.sizes,
@@ -520,7 +520,7 @@ def _scatter_batch(
 
 
 def _of_one_more_axis(params: ScatterParams) -> ScatterParams:
-    """A scatter at the start, as one that says so along a leading axis of size one."""
+    """Return a scatter at the start, as one that says so along a leading axis of size one."""
     numbers = params.dimension_numbers
     return attrs.evolve(
         params,
@@ -550,7 +550,7 @@ def no_tangent(*_: object) -> prim.Tangent:
 def windows_distinct(
     indices: Array, windows: primitives_windows.Windows, params: ScatterParams
 ) -> bool:
-    """Whether it is known that no two windows overlap."""
+    """Return whether it is known that no two windows overlap."""
     if params.unique_indices or prod(indices.shape[:-1]) <= 1:
         return True
     if type(indices) is not concrete.ConcreteArray or opd.is_splat(indices):
@@ -655,7 +655,7 @@ def _winners(
     windows: primitives_windows.Windows,
     params: ScatterParams,
 ) -> Array:
-    """Say which elements of overlapping updates are the ones that stay.
+    """Return the mask of the elements of overlapping updates that stay.
 
     Every element of the updates gets a number; what is read back after they are scattered is the
     winner's.

@@ -36,7 +36,7 @@ def _check(name: str, a: av.ShapedArray, taus: av.ShapedArray) -> None:
 
 
 def _vectors(a: Array, count: int) -> Array:
-    """The vectors of the reflections as columns, ones included."""
+    """Return the vectors of the reflections as columns, ones included."""
     columns = slicing.slice_in_dim(a, 0, count, axis=a.ndim - 1)
     return ma.on_diagonal(sh.full_like(columns, 1), ma.lower_part(columns, strict=True))
 
@@ -46,7 +46,7 @@ def _strict_upper(x: Array) -> Array:
 
 
 def _tangent(a: Array, taus: Array, ta: Array, ttaus: Array, c: Array, transpose: bool) -> Array:
-    """The tangent of ``Q c``, or of ``Q^H c``, for a ``c`` that does not change.
+    """Return the tangent of ``Q c``, or of ``Q^H c``, for a ``c`` that does not change.
 
     ``Q = I - V T V^H`` with ``T = (I + D S)^-1 D``, where ``D`` has the factors on its diagonal
     and ``S`` is the strictly upper part of ``V^H V`` (R. Schreiber and C. Van Loan, SIAM J. Sci.
@@ -137,7 +137,7 @@ def householder_product(a: Array, taus: Array) -> Array:
 
 @attrs.frozen(eq=False, repr=False)
 class OrmqrParams(prim.Params):
-    """Whether ``Q`` is on the left, and whether it is ``Q^H``."""
+    """The side of ``Q``, and whether it is ``Q^H``."""
 
     left: bool
     transpose: bool
@@ -218,7 +218,7 @@ def _ormqr_jvp(
 def _ormqr_transposed(
     ct: Array, a: Array, taus: Array, c: prim.UndefinedPrimal, params: OrmqrParams
 ) -> Array:
-    """The transpose of ``Q`` is the conjugate of ``Q^H``."""
+    """Transpose by conjugation: the transpose of ``Q`` is the conjugate of ``Q^H``."""
     evolved = attrs.evolve(params, transpose=not params.transpose)
     return ma.conjugated(tr.bind1(ormqr_p, (a, taus, ma.conjugated(ct)), evolved))
 
@@ -311,7 +311,7 @@ def hessenberg(x: Array) -> tuple[Array, Array]:
 
 @attrs.frozen(eq=False, repr=False)
 class TridiagonalParams(prim.Params):
-    """Which triangle is looked at."""
+    """The triangle that is read."""
 
     lower: bool
 
@@ -387,7 +387,7 @@ def tridiagonal(x: Array, *, lower: bool = True) -> tuple[Array, Array, Array, A
 
 @attrs.frozen(eq=False, repr=False)
 class ProductParams(prim.Params):
-    """The factors of the product and of what is added."""
+    """The factors of the product and of the addend."""
 
     alpha: float
     beta: float
@@ -485,7 +485,7 @@ def _update_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
 
 
 def _update_of_one(r: HostArray, w: HostArray, params: prim.NoParams) -> Sequence[HostArray]:
-    """The triangular factor of the two, one above the other."""
+    """Return the triangular factor of the two, one above the other."""
     from scipy import linalg  # noqa: PLC0415 (SciPy is slow to load)
 
     joined = np.vstack([np.triu(r), w])
@@ -649,7 +649,7 @@ def _spread(diagonal: Array, like: Array) -> Array:
 
 
 def _shifted_product(by: int, t: Array, x: Array, params: prim.NoParams) -> Array:
-    """The product of a diagonal and what stands before or after the elements of ``x``."""
+    """Return the product of a diagonal and what stands before or after the elements of ``x``."""
     seen = slicing.pad_in_dim(x, by, -by, x.ndim - 2) if by else x
     return ew.mul(_spread(t, x), seen)
 

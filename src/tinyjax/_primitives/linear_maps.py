@@ -29,7 +29,7 @@ from tinyjax.tree.treedef import in_words
 
 @attrs.frozen(eq=False, repr=False)
 class MaskedPullBack:
-    """Pull cotangents back with masks of what was chosen of them, as numbers.
+    """A pull-back of cotangents with masks of their selected elements, as numbers.
 
     Attributes:
         body: the linear program that the map runs again and again.
@@ -51,7 +51,7 @@ class LinearMapParams(prim.Params):
     Attributes:
         forward: residuals and operands, in which it is linear, to results.
         backward: residuals and the results' cotangents to the operands'.
-        num_residuals: how many residuals there are.
+        num_residuals: the number of residuals.
         masked: the transpose with masks, if it has such a form.
     """
 
@@ -69,7 +69,7 @@ def bind_linear_map(
     num_residuals: int,
     masked: MaskedPullBack | None = None,
 ) -> Sequence[Array]:
-    """Bind a linear map; what the two programs close over becomes residuals."""
+    """Bind a linear map; the closed-over values of both programs become residuals."""
     (there, back), consts = close_over([forward, backward])
     if masked is not None and consts:
         pull, skip = masked.pull, len(consts)
@@ -216,7 +216,7 @@ def _add_own(
     change: Sequence[prim.Tangent],
     params: LinearMapParams,
 ) -> list[prim.Tangent]:
-    """Add the function of the operands' tangents to what the residuals' tangents make of it."""
+    """Add the terms of the operands' tangents to those of the residuals' tangents."""
     n = params.num_residuals
     if all(t is prim.ZERO for t in tangents):
         return list(change)

@@ -1,4 +1,4 @@
-"""LU factors with partial pivoting, and what is solved and computed with them.
+"""LU factors with partial pivoting, and solutions and derivatives by them.
 
 A system of equations is one primitive, not a factorisation and two triangular systems: NumPy then
 solves it with LAPACK, and its derivative is another such system, in which XLA finds the
@@ -83,7 +83,7 @@ def _lu_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: prim.NoParams
 
 
 def _square(factors: Array, size: int) -> Array:
-    """The factors as square matrices of a size, continued by the identity."""
+    """Return the factors as square matrices of a size, continued by the identity."""
     *batch, m, n = factors.shape
     axis = len(batch)
     corner = slicing.slice_in_dim(factors, 0, min(m, size), axis=axis)
@@ -124,7 +124,7 @@ def lu(x: Array) -> tuple[Array, Array, Array]:
 
 @attrs.frozen(eq=False, repr=False)
 class PermutationParams(prim.Params):
-    """How many rows are permuted."""
+    """The number of permuted rows."""
 
     size: int
 
@@ -153,7 +153,7 @@ def _permutation_impl(operands: prim.Hosts, params: PermutationParams) -> prim.H
 
 
 def _exchanged(pivots: list[int], size: int) -> dtypes.HostArray:
-    """The same for one row, without NumPy: a tenth of the time."""
+    """Return the same for one row, without NumPy: a tenth of the time."""
     order = list(range(size))
     for i, j in enumerate(pivots):
         if 0 <= j < size:
@@ -210,7 +210,7 @@ def _exchange(i: Array, pivots: Array, order: Array) -> Sequence[Array]:
 
 
 def _exchange_in_all(i: Array, pivots: Array, order: Array) -> Sequence[Array]:
-    """The same in a stack, whose rows are exchanged with those in different places."""
+    """Return the same in a stack, whose rows are exchanged with those in different places."""
     batch = tuple(range(order.ndim - 1))
     places = sh.iota(order.shape, order.dtype, order.ndim - 1)
 
@@ -253,7 +253,7 @@ def pivots_to_permutation(pivots: Array, size: int) -> Array:
 
 
 def rows(x: Array, order: Array) -> Array:
-    """The rows of matrices in the orders given, ``(..., m)``."""
+    """Return the rows of matrices in the orders given, ``(..., m)``."""
     if not x.size:
         return x
     n = x.ndim
@@ -268,7 +268,7 @@ def rows(x: Array, order: Array) -> Array:
 
 @attrs.frozen(eq=False, repr=False)
 class SolveParams(prim.Params):
-    """Whether the matrices are transposed."""
+    """The flag for transposed matrices."""
 
     transpose_a: bool
 
@@ -325,7 +325,7 @@ def _solve_by_factors(a: Array, b: Array, transpose_a: bool) -> Array:
 def solve_factored(
     factors: Array, order: Array, b: Array, transpose_a: bool, conjugate_a: bool
 ) -> Array:
-    """Solve ``op(a) x = b``, given what ``lu`` returns for ``a``."""
+    """Solve ``op(a) x = b``, given the result of ``lu`` for ``a``."""
 
     def half(rhs: Array, lower: bool) -> Array:
         return triangular_solve(
@@ -344,7 +344,7 @@ def solve_factored(
 
 
 def _inverse(order: Array) -> Array:
-    """The inverses of permutations: the indices, sorted along with them."""
+    """Return the inverses of permutations: the indices, sorted along with them."""
     axis = order.ndim - 1
     indices = sh.iota(order.shape, order.dtype, axis)
     return tr.bind(sort_p, (order, indices), SortParams(axis, 1, False))[1]

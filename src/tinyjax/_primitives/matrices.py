@@ -1,8 +1,8 @@
-"""What the primitives of linear algebra share: stacks of matrices, their parts, and LAPACK.
+"""The common part of the primitives of linear algebra: stacks of matrices, their parts, and LAPACK.
 
-A stack of matrices is an array whose last two axes are the matrices'; the axes in front of them
-are the batch's. Every primitive works on stacks, so that batching brings the mapped axis to the
-front. Types are those of LAPACK: single and double precision, real and complex.
+A stack of matrices is an array whose last two axes are the matrices'; the axes in front of them are
+the batch's. Every primitive works on stacks, so that batching brings the mapped axis to the front.
+Types are those of LAPACK: single and double precision, real and complex.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def def_types(
     *,
     square: bool = True,
 ) -> None:
-    """Define the types of what a primitive makes of a matrix.
+    """Define the types of a primitive's results for a matrix.
 
     Args:
         primitive: takes one matrix, or several in one array.
@@ -140,47 +140,47 @@ def check_one_dtype(name: str, *avals: av.ShapedArray) -> None:
 
 
 def mT(x: Array) -> Array:
-    """The transposes of matrices."""
+    """Return the transposes of matrices."""
     n = x.ndim
     return sh.transpose(x, (*range(n - 2), n - 1, n - 2))
 
 
 def mH(x: Array) -> Array:
-    """The conjugate transposes of matrices."""
+    """Return the conjugate transposes of matrices."""
     return conjugated(mT(x))
 
 
 def conjugated(x: Array) -> Array:
-    """The complex conjugate, also of real arrays."""
+    """Return the complex conjugate, also of real arrays."""
     return ew.conj(x) if dtypes.is_complex(x.dtype) else x
 
 
 def mm(x: Array, y: Array) -> Array:
-    """The products of matrices, pairwise."""
+    """Return the products of matrices, pairwise."""
     n = x.ndim
     batch = tuple(range(n - 2))
     return dot.dot_general(x, y, ((n - 1,), (n - 2,)), (batch, batch))
 
 
 def _mask(x: Array, compare: Callable[[Array, Array], Array]) -> Array:
-    """Where the indices of row and column compare so, as bools of the shape of ``x``."""
+    """Return the mask where row and column indices compare so, of the shape of ``x``."""
     shape = x.shape[-2:]
     mask = compare(sh.iota(shape, dtypes.int32, 0), sh.iota(shape, dtypes.int32, 1))
     return broadcast_in_dim(mask, x.shape, (x.ndim - 2, x.ndim - 1))
 
 
 def lower_part(x: Array, strict: bool = False) -> Array:
-    """The matrices with zeros above the diagonal; ``strict``: and on it."""
+    """Return the matrices with zeros above the diagonal; ``strict``: and on it."""
     return ew.select(_mask(x, ew.gt if strict else ew.ge), x, sh.zeros_like(x))
 
 
 def upper_part(x: Array) -> Array:
-    """The matrices with zeros below the diagonal."""
+    """Return the matrices with zeros below the diagonal."""
     return ew.select(_mask(x, ew.gt), sh.zeros_like(x), x)
 
 
 def on_diagonal(x: Array, y: Array) -> Array:
-    """The matrices ``x`` on the diagonal, and ``y`` off it."""
+    """Return the matrices ``x`` on the diagonal, and ``y`` off it."""
     return ew.select(_mask(x, ew.eq), x, y)
 
 
@@ -190,18 +190,18 @@ def identity_like(x: Array) -> Array:
 
 
 def identities(shape: tuple[int, ...], dtype: DType) -> Array:
-    """A stack of identity matrices; rectangular ones have ones on the diagonal."""
+    """Return a stack of identity matrices; rectangular ones have ones on the diagonal."""
     return identity_like(sh.full(shape, 0, dtype))
 
 
 def diagonal_of(x: Array) -> Array:
-    """The diagonals of square matrices."""
+    """Return the diagonals of square matrices."""
     *batch, n, _ = x.shape
     return slicing.slice_in_dim(sh.reshape(x, (*batch, n * n)), 0, n * n, n + 1, len(batch))
 
 
 def trace_of(x: Array) -> Array:
-    """The traces of square matrices."""
+    """Return the traces of square matrices."""
     return reduce_sum(on_diagonal(x, sh.zeros_like(x)), (x.ndim - 2, x.ndim - 1))
 
 
@@ -227,7 +227,7 @@ def same_kind(x: Array, like: Array) -> Array:
 
 
 def real_part(x: Array) -> Array:
-    """The real part, also of real arrays."""
+    """Return the real part, also of real arrays."""
     return ew.real(x) if dtypes.is_complex(x.dtype) else x
 
 
@@ -238,7 +238,7 @@ def hermitian_part(x: Array) -> Array:
 
 
 def from_lower(x: Array) -> Array:
-    """The Hermitian matrices whose lower triangles are those of ``x``."""
+    """Return the Hermitian matrices whose lower triangles are those of ``x``."""
     flipped = mH(x)
     diagonal = x
     if dtypes.is_complex(x.dtype):
@@ -282,17 +282,17 @@ def inverse_differences(v: Array) -> Array:
 
 
 def off_diagonal(x: Array) -> Array:
-    """The matrices with zeros on the diagonal."""
+    """Return the matrices with zeros on the diagonal."""
     return on_diagonal(sh.zeros_like(x), x)
 
 
 def column_of(x: Array, j: Array) -> Array:
-    """The columns of matrices whose index is a traced number, shape ``(..., m, 1)``."""
+    """Return the columns of matrices whose index is a traced number, shape ``(..., m, 1)``."""
     return dynamic_slice.dynamic_slice_in_dim(x, j, 1, x.ndim - 1, allow_negative_indices=False)
 
 
 def with_column(x: Array, j: Array, column: Array) -> Array:
-    """The matrices with a column replaced, whose index is a traced number."""
+    """Return the matrices with a column replaced, whose index is a traced number."""
     return dynamic_slice.dynamic_update_slice_in_dim(
         x, column, j, x.ndim - 1, allow_negative_indices=False
     )
@@ -354,7 +354,7 @@ def def_system_batch(
 def lapack_of_numpy(
     name: str, signature: str, fun: Callable[..., Any]
 ) -> Callable[..., Sequence[HostArray]]:
-    """Return what a function of ``numpy.linalg`` calls, without its checks.
+    """Return the implementation of a function of ``numpy.linalg``, without its checks.
 
     It gives the same numbers, and NaN for matrices for which the function raises. Like the
     function it computes in double precision.
@@ -384,7 +384,7 @@ def lapack_of_numpy(
 
 
 def kernel_of_numpy(name: str, signature: str, aval: av.ShapedArray) -> prim.Kernel | None:
-    """Return the same for operands of one real type, without what decides by it.
+    """Return the implementation for operands of one real type, without the dispatch by type.
 
     Args:
         name: of the ufunc in NumPy's own module, which has one result.
@@ -408,7 +408,7 @@ _KEPT: Final = 64
 
 @lru_cache(maxsize=256)
 def _triangle(shape: tuple[int, ...], k: int, dtype: DType) -> tuple[HostArray, HostArray]:
-    """A mask of what is on and below a diagonal, and a zero of a dtype."""
+    """Return the mask of elements on and below a diagonal, and a zero of a dtype."""
     rows, columns = shape
     return np.tri(rows, columns, k, dtype=np.bool_), np.zeros((), dtype)
 
@@ -556,7 +556,7 @@ _OF_COMPLEX: Final = {"orgqr": "ungqr", "ormqr": "unmqr", "sytrd": "hetrd", "sye
 
 
 def _typed(routine: str, dtype: DType) -> str:
-    """The name of a routine for matrices of a type."""
+    """Return the name of a routine for matrices of a type."""
     name = _OF_COMPLEX.get(routine, routine) if dtypes.is_complex(dtype) else routine
     return _PREFIXES[dtype] + name
 
@@ -567,12 +567,12 @@ Stack: TypeAlias = tuple[hlo.TensorType, int]
 
 
 def matrices(x: hlo.Value) -> tuple[hlo.Value, int]:
-    """An operand that holds matrices."""
+    """Return an operand that holds matrices."""
     return x, 2
 
 
 def _layout(of: hlo.TensorType, axes: int) -> hlo.Layout:
-    """The axes, the one whose elements lie next to each other first."""
+    """Return the axes, the one whose elements lie next to each other first."""
     n = len(of.shape)
     return (*range(n - axes, n), *reversed(range(n - axes)))
 
@@ -654,7 +654,7 @@ def refuse_on_cuda(name: str) -> Callable[..., NoReturn]:
 
 
 def _option(option: str | int) -> str:
-    """How the attributes of a call say an option."""
+    """Return an option as an attribute of a call."""
     match option:
         case bool():
             return hlo.boolean(option)
@@ -667,12 +667,12 @@ def _option(option: str | int) -> str:
 
 
 def status(of: hlo.TensorType) -> Stack:
-    """What a routine says of each matrix of a stack: zero where it was successful."""
+    """Return the type and the initial value of a routine's status: zero for success."""
     return hlo.tensor(of.shape[:-2], dtypes.int32), 0
 
 
 def nan_where_failed(b: Lowering, info: hlo.Value, results: hlo.Values) -> hlo.Values:
-    """Write a choice: the results of a routine where it was successful, NaN elsewhere.
+    """Emit a selection: the results of a routine where it was successful, NaN elsewhere.
 
     Args:
         b: where.
@@ -688,7 +688,7 @@ def nan_where_failed(b: Lowering, info: hlo.Value, results: hlo.Values) -> hlo.V
 
 
 def nothing_to_do(operands: hlo.Values) -> bool:
-    """Whether the operands are such that LAPACK has nothing to do."""
+    """Return whether the operands are empty, so that LAPACK has nothing to do."""
     return any(not x.size for x in operands)
 
 

@@ -1,4 +1,4 @@
-"""What becomes of places out of bounds."""
+"""The treatment of indices out of bounds."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tinyjax.errors import ArgumentError, shortened
 
 
 class GatherScatterMode(Enum):
-    """What happens to a window that does not lie within the operand.
+    """The treatment of a window that does not lie within the operand.
 
     ``CLIP`` moves it until it fits. ``FILL_OR_DROP`` fills it when gathering and drops the update
-    when scattering. ``PROMISE_IN_BOUNDS`` says that there is none; one that comes all the same is
-    moved when gathering and dropped when scattering, which is what costs XLA nothing.
+    when scattering. ``PROMISE_IN_BOUNDS`` promises that there is none. If there is one all the
+    same, it is moved when gathering and dropped when scattering, which costs XLA nothing.
 
     Example:
         >>> import tinyjax.numpy as jnp

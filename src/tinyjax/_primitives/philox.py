@@ -52,7 +52,7 @@ def _rounds(counters: HostArray, key: HostArray) -> HostArray:
 
 
 def _blocks(params: BitsParams) -> int:
-    """How many counters are hashed: each gives four words."""
+    """Return the number of counters to hash: each gives four words."""
     words = 2 if params.dtype.itemsize == 8 else 1
     return -(-prod(params.shape) * words // 4)
 

@@ -1,7 +1,7 @@
-"""How exactly products are computed: precisions, algorithms, and how programs write them.
+"""The precision of products: precisions, algorithms, and their notation in programs.
 
 A product has a pair of precisions, an algorithm, or neither. Neither means the full precision of
-the operands' dtype, on every platform. NumPy computes in full precision whatever is asked for.
+the operands' dtype, on every platform. NumPy computes in full precision in any case.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tinyjax.dtypes import DType
 
 
 class Precision(Enum):
-    """How exactly a GPU or a TPU multiplies numbers of single precision.
+    """The precision in which a GPU or a TPU multiplies numbers of single precision.
 
     A pair of them, or of their names, is for the left and the right operand. Without one, and
     without the setting ``default_matmul_precision``, products are computed as with ``HIGHEST``. On
@@ -48,7 +48,7 @@ class Precision(Enum):
 
     @classmethod
     def _missing_(cls, value: object) -> Precision | None:
-        """Return what a name of JAX's ``default_matmul_precision`` means."""
+        """Return the member for a name of JAX's ``default_matmul_precision``."""
         return _PRECISIONS.get(value) if value is None or isinstance(value, str) else None
 
 
@@ -237,7 +237,7 @@ def config_of(precision: Canonical, dtype: DType, platform: str) -> str:
 
 
 def operand_dtype(operand: DType, result: DType, platform: str) -> DType:
-    """Return the dtype in which operands of a product are written.
+    """Return the dtype of the operands of a product in the program.
 
     On Nvidia's GPUs XLA multiplies bytes in 8 bits and float32 in 32, whatever the result's dtype
     (seen with jaxlib 0.11.2), so that operands are made wider before. Sums of narrow floats it does
@@ -269,7 +269,7 @@ _STORED: Final[Mapping[str, DType]] = {
 
 @attrs.frozen
 class Written:
-    """How a product is written that follows an algorithm.
+    """The notation of a product that follows an algorithm.
 
     Attributes:
         dtypes: those that the operands are converted to, and that of the result before conversion.
@@ -281,13 +281,13 @@ class Written:
 
 
 def takes_float8(precision: Canonical) -> bool:
-    """Say whether it is an algorithm for operands of float8, and no others."""
+    """Return whether it is an algorithm for operands of float8, and no others."""
     return isinstance(precision, DotAlgorithmPreset) and precision.name.startswith("ANY_F8")
 
 
 @lru_cache(maxsize=256)
 def written_as(algorithm: Algorithm, operand: DType, out: DType) -> Written:
-    """Return how a product of real floats is written.
+    """Return the notation of a product of real floats.
 
     Args:
         algorithm: what it follows.

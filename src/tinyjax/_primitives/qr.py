@@ -19,7 +19,7 @@ from tinyjax.core.values import Array, avals as av
 
 @attrs.frozen(eq=False, repr=False)
 class QrParams(prim.Params):
-    """Whether ``Q`` is square, with columns beyond those that ``x`` determines; and pivoting."""
+    """The flags for a square ``Q``, beyond the columns that ``x`` determines, and for pivoting."""
 
     full_matrices: bool
     pivoting: bool = False
@@ -113,7 +113,7 @@ def _reflect(b: Lowering, x: hlo.Value, scales: hlo.TensorType) -> list[hlo.Valu
 
 
 def _with_columns(x: Array, count: int) -> Array:
-    """The first columns, or the matrices with columns of zeros added."""
+    """Return the first columns, or the matrices with columns of zeros added."""
     axis = x.ndim - 1
     if x.shape[axis] >= count:
         return slicing.slice_in_dim(x, 0, count, axis=axis)

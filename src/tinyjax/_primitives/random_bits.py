@@ -178,7 +178,7 @@ def _hash_lanes(k1: int, k2: int, x1: int, x2: int, constants: _Constants) -> tu
     """Hash pairs of words, all at once.
 
     The first word of a pair is cut off to 32 bits in the end only: the upper halves of lanes hold
-    its sums. Rounds are written out, which is faster than loops.
+    its sums. Rounds are unrolled, which is faster than loops.
     """
     one, mask, parity, two, three, four, five = constants
     k3 = k1 ^ k2 ^ parity
@@ -236,7 +236,7 @@ def _hash(k1: HostArray, k2: HostArray, x1: HostArray, x2: HostArray) -> None:
 
 
 def _key_words(k: HostArray) -> HostArray:
-    """One key for all counters, as it mostly is, comes as a broadcast scalar and becomes one."""
+    """Return the words of a key, as a scalar where one key is broadcast over all counters."""
     flat = k.reshape(-1)
     return flat[:1].reshape(()) if not any(k.strides) else flat
 
@@ -265,8 +265,8 @@ def _threefry_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
 
 
 def _write_hash(b: Lowering, k1: Value, k2: Value, x1: Value, x2: Value) -> tuple[Value, Value]:
-    # Written out, not as a loop: XLA makes one fused loop over the counters of it, which compiles
-    # and runs faster than a loop over the groups.
+    # Unrolled, not as a loop: XLA makes one fused loop over the counters of it, which compiles and
+    # runs faster than a loop over the groups.
     def word(value: int) -> Value:
         return b.full_like(x1, value)
 
@@ -333,7 +333,7 @@ def threefry2x32(k1: Array, k2: Array, x1: Array, x2: Array) -> tuple[Array, Arr
 
 @attrs.frozen(eq=False, repr=False)
 class RandomBitsParams(prim.Params):
-    """The type of what is drawn with each key: unsigned integers of any width, or keys."""
+    """The type of the draws with each key: unsigned integers of any width, or keys."""
 
     shape: tuple[int, ...]
     dtype: DType
@@ -379,7 +379,7 @@ def _bits_host(avals: prim.Avals, params: RandomBitsParams) -> prim.Kernel | Non
 
 @lru_cache(maxsize=256)
 def few_floats(shape: tuple[int, ...]) -> prim.Kernel | None:
-    """Make what draws float32 in [0, 1) with the words of one key, if they are few.
+    """Return a function that draws a few float32 in [0, 1) with the words of one key.
 
     Its numbers have the first 23 of the bits that ``random_bits`` draws. They are floats before
     they leave the integer that is hashed: four operations of NumPy less.
@@ -405,7 +405,7 @@ def few_floats(shape: tuple[int, ...]) -> prim.Kernel | None:
 
 @lru_cache(maxsize=256)
 def few_bits_of_children(shape: tuple[int, ...]) -> prim.Kernel | None:
-    """Make what splits a key in two and draws uint32 with each, of shape (2, *shape), if few."""
+    """Return a function that splits a key in two and draws a few uint32 with each."""
     size = math.prod(shape)
     if not 0 < 2 * size <= _FEW:
         return None
@@ -440,7 +440,7 @@ def _counters(size: int, repeats: int) -> tuple[HostArray, HostArray]:
 
 
 def _packed(first: HostArray, second: HostArray, dtype: DType) -> HostArray:
-    """Make what is drawn from the words of the hash, one-dimensional."""
+    """Convert the words of the hash, one-dimensional, to the requested type."""
     if dtypes.is_key(dtype):
         return np.stack([first, second], 1).view(dtype).reshape(-1)
     if dtype == dtypes.uint64:

@@ -38,13 +38,13 @@ class WindowParams(prim.Params):
 
 
 def _count(n: int, axis: int, params: WindowParams) -> int:
-    """How many places the window has along an axis of size ``n``."""
+    """Return the number of windows along an axis of size ``n``."""
     moving = params.window[axis], params.strides[axis], params.padding[axis]
     return convolution.places(n, *moving, params.base_dilation[axis], params.window_dilation[axis])
 
 
 def places(name: str, x: av.ShapedArray, params: WindowParams) -> tuple[int, ...]:
-    """How many places the window has along each axis.
+    """Return the number of windows along each axis.
 
     Raises:
         ShapeError: something does not fit the operand.
@@ -54,7 +54,7 @@ def places(name: str, x: av.ShapedArray, params: WindowParams) -> tuple[int, ...
 
 
 def _is_trivial(axis: int, params: WindowParams) -> bool:
-    """Whether nothing happens along an axis."""
+    """Return whether the reduction changes nothing along an axis."""
     return params.window[axis] == params.strides[axis] == params.base_dilation[
         axis
     ] == 1 and params.padding[axis] == (0, 0)

@@ -45,7 +45,7 @@ def _of_factors(
 
 
 def _places(x: Array, indices: Array, reading: gather_scatter.GatherParams, count: int) -> Array:
-    """The number of the element that each of so many updates multiplies, or -1."""
+    """Return the number of the element that each of so many updates multiplies, or -1."""
     dtype = dtypes.int32 if ints.fit_int32((x.size, count)) else dtypes.int64
     numbers = sh.reshape(sh.iota((x.size,), dtype, 0), x.shape)
     return tr.bind1(

@@ -198,7 +198,7 @@ def _fill(j: Array, form: Array, out: Array, least: Array) -> Sequence[Array]:
     column = ew.select(above, mixed, zeros_like(mixed))
 
     def own(x: Array) -> Array:
-        """The element in row ``j``, repeated."""
+        """Return the element in row ``j``, repeated."""
         return ma.mm(full_like(ma.mm(x, ma.mT(x)), 1), ew.select(ew.eq(rows, at), x, zeros_like(x)))
 
     diagonal = reshape(ma.diagonal_of(form), mixed.shape)
@@ -300,7 +300,7 @@ def _sylvester_lowering(b: Lowering, operands: hlo.Values, params: prim.NoParams
 
 
 def _pick_row(column: Array, j: Array) -> Array:
-    """The elements of columns ``(..., n, 1)`` in a row, shape ``(...,)``."""
+    """Return the elements of columns ``(..., n, 1)`` in a row, shape ``(...,)``."""
     picked = dynamic_slice.dynamic_slice_in_dim(
         column, j, 1, column.ndim - 2, allow_negative_indices=False
     )
@@ -380,7 +380,7 @@ ma.def_impl_by_one(sqrtm_p, _sqrtm_of_one)
 
 @ma.def_lowering(sqrtm_p)
 def _sqrtm_lowering(b: Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
-    """The root of a triangular matrix, column by column (Björck and Hammarling, 1983).
+    """Return the root of a triangular matrix, column by column (Björck and Hammarling, 1983).
 
     XLA takes as long for each kernel as for a hundred operations. So the columns replace those of
     the triangular matrix, and a failure of LAPACK's is told to the roots on the diagonal alone,
@@ -426,7 +426,7 @@ sqrtm_p.def_lowering(platform="cuda")(ma.refuse_on_cuda("sqrtm"))
 
 
 def _principal_roots(z: Array) -> Array:
-    """The square roots of complex numbers whose size does not overflow, in one kernel.
+    """Return the square roots of complex numbers whose size does not overflow, in one kernel.
 
     XLA writes those of all numbers in four.
     """

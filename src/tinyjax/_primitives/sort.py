@@ -6,8 +6,8 @@ imaginary part. Both are linear once the order is known: a tangent is gathered w
 that sorted its primal.
 
 XLA and NumPy sort plain integers several times faster than anything else. So floats are sorted as
-integers in the order of their values, and what goes along with a key of up to 32 bits is gathered
-by indices that were sorted in the low bits below the key. On one core, 10^6 elements:
+integers in the order of their values. Operands along with a key of up to 32 bits are gathered by
+indices, which were sorted in the low bits below the key. On one core, 10^6 elements:
 
 ====================  ==========  ================  =====  =====================
 ms                    XLA, plain  XLA, as integers  NumPy  NumPy, as integers
@@ -49,7 +49,7 @@ sort_p: Final = prim.Primitive("sort", SortParams, orders=True, repeatable=True)
 
 
 def _comparable(x: dtypes.HostArray) -> list[dtypes.HostArray]:
-    """The real arrays that NumPy compares in place of a key, most significant first."""
+    """Return the real arrays that NumPy compares in place of a key, most significant first."""
     if dtypes.is_complex(x.dtype):
         return [x.real, x.imag]
     if dtypes.is_extended(x.dtype):
@@ -63,7 +63,7 @@ _NATIVE: Final = frozenset("?bhilqBHILQefd")
 
 
 def _order(keys: Sequence[dtypes.HostArray], axis: int) -> dtypes.HostArray:
-    """The indices that sort the keys, first key first, keeping the order of what is equal."""
+    """Return the indices that sort the keys, first key first, stably."""
     parts = [part for key in keys for part in _comparable(key)]
     if len(parts) > 1:
         return np.asarray(np.lexsort(parts[::-1], axis))
@@ -78,7 +78,7 @@ def _order(keys: Sequence[dtypes.HostArray], axis: int) -> dtypes.HostArray:
 
 
 def _ordinal(x: dtypes.HostArray) -> dtypes.HostArray:
-    """Integers in the order of the elements; equal ones for what is equal."""
+    """Return integers in the order of the elements, equal for equal ones."""
     match x.dtype.kind:
         case "f":
             x = np.where(x == 0, x.dtype.type(0), x)
@@ -100,7 +100,7 @@ def _total_order(x: dtypes.HostArray) -> dtypes.HostArray:
 
 def _invert_negative(bits: dtypes.HostArray) -> dtypes.HostArray:
     """Invert all bits but the sign of negative integers; done twice, it does nothing."""
-    inverted = bits >> (8 * bits.dtype.itemsize - 1)  # a choice takes ten times as long
+    inverted = bits >> (8 * bits.dtype.itemsize - 1)  # a selection takes ten times as long
     inverted &= np.iinfo(bits.dtype).max
     inverted ^= bits
     return inverted
@@ -265,7 +265,7 @@ def _lower_ieee(b: Lowering, x: Value) -> Value:
 
 
 def _lower_total_order(b: Lowering, x: Value, one_zero: bool) -> Value:
-    """Floats to integers in their order: one NaN, the greatest, and one zero where asked for."""
+    """Convert floats to integers in their order: one NaN, the greatest; optionally one zero."""
     x = b.select(b.compare(x, x, "NE"), b.full_like(x, float("nan")), x)
     if one_zero:
         zero = b.full_like(x, 0.0)
@@ -345,7 +345,7 @@ def _permuted(x: Array, order: Array, axis: int) -> Array:
 
 @attrs.frozen(eq=False, repr=False)
 class TopKParams(prim.Params):
-    """How many elements are wanted."""
+    """The number of elements to return."""
 
     k: int
 
@@ -370,7 +370,7 @@ def _as_integers(x: dtypes.HostArray) -> dtypes.HostArray:
 
 
 def _greatest(x: dtypes.HostArray, k: int) -> dtypes.HostArray | None:
-    """The indices of the greatest numbers along the last axis, greatest first, then in their order.
+    """Return the indices of the greatest numbers along the last axis, in descending order, stably.
 
     Returns:
         None where to sort all is as fast: k is not small, or very many are equal.

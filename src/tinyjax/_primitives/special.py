@@ -1,4 +1,4 @@
-"""Special functions: the error function and its kin, log gamma and its derivatives.
+"""Special functions: the error function and its relatives, log gamma and its derivatives.
 
 Each ``impl`` is a published approximation evaluated in float64 and rounded once, so that it holds
 about 1e-15 of relative error in float64 and half a unit in the last place below. The sources are
@@ -40,7 +40,7 @@ _FEW: Final = 128
 
 @lru_cache(maxsize=256)
 def _as_operands(coefficients: Coefficients, dtype: DType) -> list[HostArray]:
-    """Make arrays without axes: as operands they cost NumPy half of what scalars do."""
+    """Make arrays without axes, which as operands cost NumPy half as much as scalars."""
     return [np.array(c, dtype) for c in coefficients]
 
 

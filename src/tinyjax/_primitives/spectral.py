@@ -34,7 +34,7 @@ from tinyjax.core.values import Array, avals as av
 
 @attrs.frozen(eq=False, repr=False)
 class EigParams(prim.Params):
-    """Whether left and right eigenvectors are wanted."""
+    """The flags for left and right eigenvectors."""
 
     left: bool
     right: bool
@@ -132,7 +132,7 @@ def _eig_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: EigParams) -
 
 
 def _turned(values: Array, vectors: Array, inner: Array) -> Array:
-    """The tangents of eigenvectors, given ``V^-1 A' V``."""
+    """Return the tangents of eigenvectors, given ``V^-1 A' V``."""
     axis = vectors.ndim - 2
     change = ma.mm(vectors, ew.mul(inner, ma.inverse_differences(values)))
     size = ew.abs_(vectors)
@@ -192,7 +192,7 @@ ma.def_impl_by_one(schur_p, _schur_of_one)
 
 
 def schur_call(b: Lowering, x: Value) -> list[Value]:
-    """Write a call of LAPACK: ``T`` and ``Z``, and what the routine said of them."""
+    """Emit a call of LAPACK: ``T`` and ``Z``, and the routine's status."""
     part = hlo.tensor(x.shape[:-1], x.dtype), 1
     form, vectors, *_, info = ma.lapack_call(
         b,
@@ -331,7 +331,7 @@ def eigh(x: Array, *, symmetrize_input: bool = True) -> tuple[Array, Array]:
 
 @attrs.frozen(eq=False, repr=False)
 class SvdParams(prim.Params):
-    """Whether the vectors are wanted, and as many as make square matrices."""
+    """The flags for the vectors, and for as many as make square matrices."""
 
     full_matrices: bool
     compute_uv: bool
@@ -370,7 +370,7 @@ def _svd_impl(operands: prim.Hosts, params: SvdParams) -> prim.Hosts:
 
 
 def _is_finite(x: Array) -> Array:
-    """Whether all elements of a matrix are finite."""
+    """Return whether all elements of a matrix are finite."""
     parts = (ew.real(x), ew.imag(x)) if dtypes.is_complex(x.dtype) else (x,)
     flags = [reduce_and(ew.is_finite(part), (x.ndim - 2, x.ndim - 1)) for part in parts]
     return flags[0] if len(flags) == 1 else ew.and_(*flags)

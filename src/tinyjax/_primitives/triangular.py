@@ -24,9 +24,9 @@ from tinyjax.dtypes import DType, HostArray
 
 @attrs.frozen(eq=False, repr=False)
 class TriangularSolveParams(prim.Params):
-    """Which system: ``op(a) x = b`` or ``x op(a) = b``, and which half of ``a`` is looked at.
+    """The kind of system: ``op(a) x = b`` or ``x op(a) = b``, and the half of ``a`` that is read.
 
-    ``op`` transposes, conjugates, both or neither; ``unit_diagonal`` takes the diagonal for ones.
+    ``op`` transposes, conjugates, both or neither; ``unit_diagonal`` treats the diagonal as ones.
     """
 
     left_side: bool
@@ -50,7 +50,7 @@ _solve_hosts = ma.lapack_of_numpy("solve", "dd->d", np.linalg.solve)
 
 @lru_cache(maxsize=256)
 def _by_lapack(params: TriangularSolveParams, dtype: DType) -> prim.Kernel:
-    """Make what solves one real system in double precision, by substitution."""
+    """Return a solver of one real system in double precision, by substitution."""
     routine = ma.lapack_routine("trtrs", dtypes.float64)
     lower, unit = int(params.lower), int(params.unit_diagonal)
     transposed = int(params.transpose_a != params.left_side)

@@ -32,7 +32,7 @@ def as_axes(axes: Sequence[int]) -> Axes:
 
 @attrs.frozen(eq=False, repr=False)
 class Windows(records.Record):
-    """Where windows of an array lie: what gather and scatter share.
+    """The windows of an array: the common part of gather and scatter.
 
     Attributes:
         shape: of the array.
@@ -128,7 +128,7 @@ class Windows(records.Record):
         return axis if whole else None
 
     def in_bounds(self, indices: HostArray) -> HostArray:
-        """Say of each index vector whether its window lies within the array."""
+        """Return, for each index vector, whether its window lies within the array."""
         last = np.array(self.last_starts, np.int64)
         return np.asarray(((indices >= 0) & (indices <= last)).all(-1))
 
@@ -177,7 +177,7 @@ class Windows(records.Record):
         return numbers
 
     def order(self, inner: Axes, batch: int, offset_dims: Axes, ndim: int) -> list[int]:
-        """How to permute axes ordered as batch, ``inner``, rest into those of a gather's result."""
+        """Return the permutation from axes batch, ``inner``, rest to those of a gather's result."""
         window = self.window_axes
         whole = [i for i in window if i not in inner]
         places = {axis: batch + k for k, axis in enumerate((*inner, *whole))}
@@ -189,7 +189,7 @@ class Windows(records.Record):
 
 
 def wide_indices(indices: HostArray) -> HostArray:
-    """Indices as int32 or int64; what is beyond int64 comes out below zero, and out of bounds."""
+    """Return indices as int32 or int64; those beyond int64 become negative, out of bounds."""
     dtype = indices.dtype
     if dtype in (dtypes.int32, dtypes.int64):
         return indices

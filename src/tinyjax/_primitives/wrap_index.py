@@ -1,7 +1,7 @@
 """wrap_index: an index below zero counts from the end of its axis.
 
 It is a primitive so that ``x[i]`` is three equations rather than six. What is known when a program
-is written is converted at once, so that it stays a constant of the program.
+is a literal is converted at once, so that it stays a constant of the program.
 """
 
 from __future__ import annotations

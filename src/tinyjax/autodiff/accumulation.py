@@ -1,4 +1,4 @@
-"""Jacobians by vertex elimination, and what an order costs; and ``hessian``.
+"""Jacobians by vertex elimination, and the cost of an order; and ``hessian``.
 
 The tangent map that ``linearize`` records is the graph: its values are the vertices, its equations
 give the edges (``autodiff.local_jacobians``). The order is chosen from the patterns alone
@@ -74,10 +74,12 @@ def jacobian(
     through few values in between (``multiplications`` counts them).
 
     The first call chooses the order, and every call finds the zeros; both take time. Use it under
-    ``jit``, where a compiled program does neither again. If the derivatives of single operations
-    have more than 2**24 elements, or ``chunk_size`` is given, or ``order`` is ``"auto"`` and the
-    products would take longer than whole arrays do, ``jacfwd`` or ``jacrev`` differentiates,
-    whichever has fewer directions. Outside ``jit`` that is most often so.
+    ``jit``, where a compiled program does neither again.
+
+    In three cases ``jacfwd`` or ``jacrev`` differentiates, whichever has fewer directions. The
+    derivatives of single operations have more than 2**24 elements; or ``chunk_size`` is given; or
+    ``order`` is ``"auto"`` and the products would take longer than whole arrays do. Outside ``jit``
+    that is most often so.
 
     Args:
         fun: takes and returns arrays in any containers.
@@ -89,7 +91,7 @@ def jacobian(
         order: ``"auto"``, ``"forward"`` or ``"reverse"``.
         sparse: whether to return sparse arrays. The elements that differ from zero for some
             arguments (``autodiff.jacobian_sparsity``) are then found from products with few
-            vectors: columns without a common row are asked for together, or rows. ``True`` gives
+            vectors: columns without a common row are computed together, or rows. ``True`` gives
             ``experimental.sparse.BCOO``; ``"scipy"`` compiles the function, and gives a
             ``scipy.sparse.csr_array`` of shape (result.size, argument.size).
 
@@ -100,7 +102,7 @@ def jacobian(
         DifferentiationError: when called, if an argument or a result is not float (or complex, with
             ``holomorphic``).
         ArgumentError: ``chunk_size`` is not positive; or with ``sparse``, ``holomorphic``,
-            ``allow_int`` or an ``order`` is asked for, or the Jacobian has too many elements.
+            ``allow_int`` or an ``order`` is given, or the Jacobian has too many elements.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -221,7 +223,7 @@ def hessian(
 
 
 def sparse_derivative(name: str, *options: object) -> Callable[..., Any]:
-    """Return what computes a sparse derivative, from the module for that, which is loaded late."""
+    """Return a function for a sparse derivative, from its module, which is loaded late."""
     derivatives: Any = import_module("tinyjax._library.sparsity.derivatives")
     transform: Callable[..., Any] = derivatives.derivative(name, *options)
     return transform
@@ -291,15 +293,16 @@ def _order(graph: Graph, order: Order) -> Iterable[int]:
 
 @attrs.frozen(eq=False)
 class _Call:
-    """A function at a point, taken apart.
+    """A function at a point, decomposed into vertices and equations.
 
     Attributes:
-        chosen: the call, and which of its arguments are differentiated.
+        chosen: the call, and its differentiated arguments.
         linearized: the results, and the tangent map.
         out_tree: the structure of the results.
         aux: the auxiliary data.
         types: the types of the vertices.
-        equations: which equation gives a vertex, and as which of its results; None for others.
+        equations: the equation that computes a vertex, and the index of the result; None for
+            others.
         inputs: the vertices of the arguments; None for one without a derivative.
         outputs: the vertices of the results; None for one without a derivative.
     """
@@ -326,12 +329,12 @@ class _Call:
 
     @property
     def directions_in(self) -> int:
-        """How many directions forward mode has."""
+        """The number of directions of forward mode."""
         return sum(x.size for x in self.chosen.primals)
 
     @property
     def directions_out(self) -> int:
-        """How many directions reverse mode has."""
+        """The number of directions of reverse mode."""
         return sum(x.size for x in self.linearized.primals_out)
 
     def _edges(self) -> list[tuple[int, int]]:
@@ -344,12 +347,12 @@ class _Call:
 
     @property
     def elements(self) -> int:
-        """How many elements the local derivatives have, zeros included."""
+        """The number of elements of the local derivatives, zeros included."""
         return sum(flat_size(self.types[u]) * flat_size(self.types[v]) for u, v in self._edges())
 
     @property
     def is_better_forward(self) -> bool:
-        """Whether forward mode has no more directions, and gives what reverse mode would."""
+        """Return whether forward mode has no more directions, and the result of reverse mode."""
         types = {
             (x.dtype, x.weak_type) for x in (*self.chosen.primals, *self.linearized.primals_out)
         }
@@ -361,13 +364,13 @@ class _Call:
 
     @property
     def elements_of_modes(self) -> int:
-        """How many elements forward or reverse mode computes, whichever has fewer directions."""
+        """The number of elements that the mode with fewer directions computes."""
         directions = min(self.directions_in, self.directions_out)
         return directions * sum(map(flat_size, self.types))
 
     @property
     def may_pay(self) -> bool:
-        """Whether elimination may be faster than the modes, as far as sizes tell.
+        """Return whether elimination may be faster than the modes, as far as sizes determine it.
 
         Evaluation finds the zeros at each call. The derivatives of a loop are computed by running
         it for as many directions as it has operands, or results.
@@ -387,7 +390,7 @@ class _Call:
         return modes <= _FEW or multiplications * _OVERHEAD <= modes
 
     def blocks(self) -> dict[Ends, Block]:
-        """The edges of the graph, with one to a vertex of its own for each result."""
+        """Return the edges of the graph, with one to a vertex of its own for each result."""
         edges: dict[Ends, Block] = {}
         for u, v in self._edges():
             equation = self.equations[v]
@@ -401,7 +404,7 @@ class _Call:
         return edges
 
     def graph(self, blocks: Mapping[Ends, Block]) -> Graph:
-        """The patterns of the edges."""
+        """Return the patterns of the edges."""
         return Graph(
             tuple([v for v in self.inputs if v is not None]),
             tuple([v for v, equation in enumerate(self.equations) if equation is not None]),
@@ -421,7 +424,7 @@ def _signature(
 
 
 def _result(i: int) -> int:
-    """The vertex of a result: not those of values, which are counted from 0."""
+    """Return the vertex of a result: not those of values, which are counted from 0."""
     return -1 - i
 
 
@@ -453,7 +456,7 @@ def _walk(
     types: list[av.ShapedArray],
     equations: list[tuple[Tangents, int] | None],
 ) -> list[Array | int]:
-    """Number what depends on a tangent, compute the rest, and enter compiled programs."""
+    """Number the values that depend on a tangent, compute the rest, and enter compiled programs."""
     env: dict[jx.Var, Array | int] = dict(zip(jaxpr.in_binders, args, strict=True))
 
     def read(x: jx.Atom) -> Array | int:
@@ -480,7 +483,7 @@ def _walk(
 
 
 def _elimination(call: _Call, order: Order) -> tuple[dict[Ends, Block], tuple[int, ...]] | None:
-    """The single operations' derivatives, and the order; None if the modes are faster."""
+    """Return the single operations' derivatives, and the order; None if the modes are faster."""
     is_auto = order == "auto"
     if call.elements > _MOST_ELEMENTS or (is_auto and not call.may_pay):
         return None
@@ -497,7 +500,7 @@ def _between(blocks: Mapping[Ends, Block], u: int | None, w: int | None) -> Bloc
 
 
 def _placed(block: Block | None, x: Array, out: Array) -> Array:
-    """The derivative of a result in an argument, of the shape and type that the user gets."""
+    """Return the derivative of a result in an argument, in the user's shape and type."""
     shape = out.shape + x.shape
     if not is_inexact(x.dtype):
         return concrete.ConcreteArray(np.zeros(shape, float0))
@@ -576,7 +579,7 @@ def _numbers(pattern: Pattern) -> HostArray:
 
 
 def _terms(a: Pattern, b: Pattern, pattern: Pattern) -> tuple[HostArray, HostArray, HostArray]:
-    """The products of numbers that a product of matrices consists of.
+    """Return the products of numbers that a product of matrices consists of.
 
     Returns:
         For each product, which nonzero elements are multiplied, and which element of the result it

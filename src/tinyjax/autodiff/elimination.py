@@ -42,10 +42,10 @@ Ends = tuple[int, int]
 
 @attrs.frozen(eq=False)
 class Pattern:
-    """What is known of a matrix before its elements are.
+    """The known properties of a matrix before its elements are known.
 
     Attributes:
-        nonzero: where elements may differ from zero.
+        nonzero: the mask of elements that may differ from zero.
         sign: 1 or -1 where all of these are that number; 0 where nothing is known.
     """
 
@@ -54,27 +54,27 @@ class Pattern:
 
     @property
     def size(self) -> int:
-        """How many elements may differ from zero."""
+        """The number of elements that may differ from zero."""
         return int(np.count_nonzero(self.nonzero))
 
     @property
     def full(self) -> bool:
-        """Whether all of them may."""
+        """Return whether all elements may differ from zero."""
         return bool(self.nonzero.all())
 
     @property
     def single(self) -> bool:
-        """Whether no row has more than one element that may differ from zero."""
+        """Return whether no row has more than one element that may differ from zero."""
         return bool((np.count_nonzero(self.nonzero, axis=1) <= 1).all())
 
 
 def identity(n: int) -> Pattern:
-    """The pattern of an identity matrix."""
+    """Return the pattern of an identity matrix."""
     return Pattern(np.eye(n, dtype=np.bool_), 1)
 
 
 def product(left: Pattern, right: Pattern) -> Pattern:
-    """The pattern of a product of matrices."""
+    """Return the pattern of a product of matrices."""
     if left.full and right.full and left.nonzero.shape[1] > 1:
         return Pattern(np.ones((left.nonzero.shape[0], right.nonzero.shape[1]), np.bool_))
     if left.single and left.nonzero.shape[1]:  # each row is one of the other matrix, or zero
@@ -87,14 +87,14 @@ def product(left: Pattern, right: Pattern) -> Pattern:
 
 
 def total(left: Pattern, right: Pattern) -> Pattern:
-    """The pattern of a sum of matrices."""
+    """Return the pattern of a sum of matrices."""
     disjoint = not (left.nonzero & right.nonzero).any()
     sign = left.sign if disjoint and left.sign == right.sign else 0
     return Pattern(left.nonzero | right.nonzero, sign)
 
 
 def multiplications_of(left: Pattern, right: Pattern) -> int:
-    """How many multiplications of numbers a product of matrices takes."""
+    """Return the number of multiplications of a product of matrices."""
     if left.sign or right.sign:
         return 0
     columns = np.count_nonzero(left.nonzero, axis=0)
@@ -119,7 +119,7 @@ class Graph:
     edges: Mapping[Ends, Pattern]
 
     def digest(self) -> bytes:
-        """A hash of the vertices and of the patterns between them."""
+        """Return a hash of the vertices and of the patterns between them."""
         state = blake2b(repr((self.inputs, self.inner, self.outputs)).encode(), digest_size=32)
         for ends, pattern in self.edges.items():
             state.update(repr((ends, pattern.nonzero.shape, pattern.sign)).encode())
@@ -128,7 +128,7 @@ class Graph:
 
 
 class Elimination(Generic[E]):
-    """A graph of which vertices are being eliminated, with edges of any kind.
+    """A graph under vertex elimination, with edges of any kind.
 
     Attributes:
         edges: those there are now.
@@ -152,11 +152,11 @@ class Elimination(Generic[E]):
         self.into.setdefault(w, []).append(u)
 
     def before(self, v: int) -> Sequence[int]:
-        """The vertices with an edge into one."""
+        """Return the vertices with an edge into one."""
         return self.into.get(v, ())
 
     def after(self, v: int) -> Sequence[int]:
-        """The vertices with an edge out of one."""
+        """Return the vertices with an edge out of one."""
         return self.out_of.get(v, ())
 
     def eliminate(self, v: int) -> None:
@@ -188,7 +188,7 @@ class _Plan(Elimination[Pattern]):
         super().__init__(graph.edges, product, total)
 
     def price(self, v: int) -> int:
-        """How many multiplications the elimination of a vertex takes now."""
+        """Return the number of multiplications for the elimination of a vertex now."""
         return sum(
             multiplications_of(self.edges[v, w], self.edges[u, v])
             for w in self.after(v)
@@ -213,7 +213,7 @@ def _weight(pattern: Pattern) -> int:
 
 
 def count(graph: Graph, order: Iterable[int]) -> int:
-    """How many multiplications an order of the inner vertices takes."""
+    """Return the number of multiplications for an order of the inner vertices."""
     plan, multiplications = _Plan(graph), 0
     for v in order:
         multiplications += plan.price(v)
@@ -226,7 +226,7 @@ Score = Callable[[_Plan, int], int]
 
 
 def _greedy(graph: Graph, score: Score, last_first: bool) -> tuple[int, ...]:
-    """The order that takes the vertex of the least score next; ties go to the first or the last."""
+    """Return the order that takes the vertex of the least score next, with ties to one side."""
     plan = _Plan(graph)
     places = {v: -i if last_first else i for i, v in enumerate(graph.inner)}
     keys = {v: (score(plan, v), places[v]) for v in graph.inner}
@@ -243,7 +243,7 @@ def _greedy(graph: Graph, score: Score, last_first: bool) -> tuple[int, ...]:
 
 
 def _last_prices(graph: Graph) -> dict[int, int]:
-    """What each vertex costs if all others went before it."""
+    """Return the price of each vertex if all others were eliminated before it."""
     plan = _Plan(graph)
     into = _starts(graph, graph.inputs, axis=1)  # from all arguments to the vertex
     out_of = _starts(graph, graph.outputs, axis=0)  # from the vertex to all results
@@ -290,7 +290,7 @@ def _candidates(graph: Graph) -> list[tuple[int, ...]]:
 
 
 def cheapest(graph: Graph) -> tuple[int, ...]:
-    """An order that needs few multiplications: no more than forward and reverse mode.
+    """Return an order that needs few multiplications: no more than forward and reverse mode.
 
     The best of several, with vertices moved about at random for as long as that helps. The same
     graph has the same order, always.

@@ -1,11 +1,11 @@
-"""The derivative of one equation of a tangent map, as a matrix of which the zeros are known.
+"""The derivative of one equation of a tangent map, as a matrix with known zeros.
 
 Where the zeros are is found by trial: the equation is applied to a basis, with random numbers for
 the values that it takes besides the tangents. A linear primitive has no other zeros than those that
 it has for almost all values. Where integers or booleans that are not at hand choose what goes
 where, or a program is inside the equation, zeros are those that the rules for sparsity find.
 
-The elements are then found in few applications: columns without a common nonzero row are asked for
+The elements are then found in few applications: columns without a common nonzero row are computed
 together, in one direction, and so are rows in reverse mode (A. R. Curtis, M. J. D. Powell and J. K.
 Reid, *On the estimation of sparse Jacobian matrices*, 1974).
 
@@ -47,12 +47,12 @@ class Block:
 
 
 def flat_size(aval: av.ShapedArray) -> int:
-    """How many real numbers a value consists of."""
+    """Return the number of real numbers in a value."""
     return aval.size * 2 if is_complex(aval.dtype) else aval.size
 
 
 def _pack(x: Array) -> Array:
-    """A value as a vector of real numbers."""
+    """Return a value as a vector of real numbers."""
     if is_complex(x.dtype):
         return jnp.concatenate([jnp.ravel(jnp.real(x)), jnp.ravel(jnp.imag(x))])
     return jnp.ravel(x)
@@ -66,7 +66,7 @@ def _unpack(flat: Array, aval: av.ShapedArray) -> Array:
 
 
 def _conjugate(x: Array) -> Array:
-    """A cotangent as a vector to be multiplied, or back: ``Re(ct t)`` has a minus sign in it."""
+    """Return a cotangent as a vector of real numbers, or back: the imaginary part is negated."""
     return jnp.conj(x) if is_complex(x.dtype) else x
 
 
@@ -78,7 +78,7 @@ class Tangents:
     operands: tuple[Array | int, ...]
 
     def block(self, v: int, position: int) -> Block:
-        """The derivative of one of its results in one of its vertices."""
+        """Return the derivative of one of its results in one of its vertices."""
         out = self.eqn.out_binders[position].aval
         pattern, constant = self._pattern(v, position)
         if pattern.sign:
@@ -100,7 +100,7 @@ class Tangents:
         )
 
     def _along(self, v: int, position: int, directions: Array) -> Array:
-        """The tangents of a result along directions of a vertex, stacked."""
+        """Return the tangents of a result along directions of a vertex, stacked."""
         aval = self._type(v)
 
         def push(direction: Array) -> Array:
@@ -118,7 +118,7 @@ class Tangents:
         return mapping.over_basis(push)(directions)
 
     def _against(self, v: int, position: int, directions: Array) -> Array:
-        """The cotangents of a vertex that directions of a result are pulled back to, stacked."""
+        """Return the cotangents of a vertex for stacked directions of a result."""
         eqn = self.eqn
         out = eqn.out_binders[position].aval
         operands = [
@@ -139,7 +139,7 @@ class Tangents:
         return mapping.over_basis(pull)(directions)
 
     def _pattern(self, v: int, position: int) -> tuple[Pattern, HostArray | None]:
-        """Where the elements are, and what they are if that is the same whatever the values."""
+        """Return the mask of possible nonzeros, and their value if it is one for all data."""
         aval, out = self._type(v), self.eqn.out_binders[position].aval
         shape = flat_size(out), flat_size(aval)
         if self.eqn.primitive in BACKWARD_ONLY or jx.subjaxprs(self.eqn.params):
@@ -176,7 +176,7 @@ class Tangents:
         return Pattern(nonzero), matrix
 
     def _detected(self, v: int, position: int) -> Pattern:
-        """Where the elements are by the rules for sparsity, whatever the floats are."""
+        """Return the mask of possible nonzeros by the rules for sparsity, for all floats."""
         depends: Callable[..., HostArray] = import_module(
             "tinyjax._library.sparsity.detection"
         ).depends

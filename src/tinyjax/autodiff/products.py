@@ -160,7 +160,7 @@ def hutchinson_trace(
 def _gradient(
     fun: Callable[..., Any], name: str, primals: Sequence[Any]
 ) -> Callable[..., tuple[Any, ...]]:
-    """The gradient in all arguments, as a tuple."""
+    """Return the gradient in all arguments, as a tuple."""
     arguments.check_per_argument(name, primals=primals)
     gradient: Callable[..., tuple[Any, ...]] = api.grad(
         frames.Applied(name, fun), tuple(range(len(primals)))

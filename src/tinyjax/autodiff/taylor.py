@@ -5,12 +5,12 @@ A value that depends on a parameter ``t`` is known by its derivatives at ``t = 0
 is, it gives a series whose terms are those of ``z``, one place later. So the rule, interpreted once
 on series, tells every further term. No primitive needs a rule of its own for series.
 
-The terms of the series in a rule are computed when they are asked for. What the rule computes again
-is found again: in the rule of ``tanh``, ``z' = (1 - z**2) x'``, the ``z`` is the series that is
-being computed. This gives the recurrences known for the elementary functions, such as those of
-``exp``, ``sin`` and ``cos`` in A. Griewank and A. Walther, *Evaluating Derivatives* (2008), chapter
-13. (M. D. McIlroy, *Power series, power serious*, Journal of Functional Programming 9(3), 1999,
-writes series so.)
+The terms of the series in a rule are computed on demand. What the rule computes again is found
+again: in the rule of ``tanh``, ``z' = (1 - z**2) x'``, the ``z`` is the series that is being
+computed. This gives the recurrences known for the elementary functions, such as those of ``exp``,
+``sin`` and ``cos`` in A. Griewank and A. Walther, *Evaluating Derivatives* (2008), chapter 13. (M.
+D. McIlroy, *Power series, power serious*, Journal of Functional Programming 9(3), 1999, writes
+series so.)
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Series: TypeAlias = Sequence[Array]
 
 
 class SeriesTracer(tr.Tracer):
-    """A value and its derivatives, as many as were asked for.
+    """A value and its derivatives, up to the requested order.
 
     Attributes:
         terms: those that are known.
@@ -76,7 +76,7 @@ class SeriesTracer(tr.Tracer):
         return self.terms
 
     def term(self, k: int) -> Array:
-        """The derivative of order ``k``."""
+        """Return the derivative of order ``k``."""
         while len(self.terms) <= k:
             assert self._later is not None, "no rule asks for more terms than were given"
             self.terms.append(self._later(self, len(self.terms)))
@@ -97,12 +97,12 @@ class NeedsAllTermsError(Exception):
 
 
 class SeriesTrace(tr.Trace):
-    """Computes series of what depends on its tracers.
+    """A trace that computes Taylor series of values that depend on its tracers.
 
     Attributes:
-        order: how many derivatives of each value are wanted.
+        order: the number of derivatives to compute for each value.
         operations: while the terms of a result are computed, the operations in the rules.
-        unknown: whether terms of arguments are found on the way, so that none is asked for before.
+        unknown: whether terms of arguments are computed on the way, so that none is read before.
     """
 
     __slots__ = ("operations", "order", "unknown")
@@ -167,7 +167,7 @@ class SeriesTrace(tr.Trace):
         outs: Sequence[Array],
         rule: Callable[..., tuple[Sequence[Array], Sequence[Tangent]]],
     ) -> Sequence[Array]:
-        """Return series of results whose further terms a ``jvp`` rule tells."""
+        """Return series of results whose further terms follow from a ``jvp`` rule."""
         derivatives: list[Tangent] = []
 
         def later(place: int, out: SeriesTracer, k: int) -> Array:
@@ -234,12 +234,12 @@ class SeriesTrace(tr.Trace):
         return x.terms if isinstance(x, SeriesTracer) and self.owns(x) else (x,)
 
     def traced(self, series: Series) -> Array:
-        """Return a value of which all terms are known."""
+        """Return a value whose terms are all known."""
         return SeriesTracer(self, list(series)) if len(series) > 1 else series[0]
 
 
 def _identity(params: object) -> Hashable:
-    """What tells parameters from others, though they have no hash."""
+    """Return a key that distinguishes parameters, even if they have no hash."""
     try:
         hash(params)
     except TypeError:
@@ -254,7 +254,7 @@ Terms: TypeAlias = Sequence[Array | None]
 
 
 def _leibniz(of: Operation, x: Terms, y: Terms, orders: Sequence[int], k: int) -> Array | None:
-    """The sum of the parts of the ``k``-th derivative of a product, of these orders of ``x``."""
+    """Return the sum of Leibniz's terms of the ``k``-th derivative, for these orders of ``x``."""
     total: Array | None = None
     for j in orders:
         a, b = x[j], y[k - j]
@@ -274,7 +274,7 @@ def _product(of: Operation, x: Terms, y: Terms, _: Terms, k: int) -> Array:
 
 
 def _quotient(of: Operation, x: Terms, y: Terms, z: Terms, k: int) -> Array:
-    """What makes the product of quotient and divisor the dividend."""
+    """Return the term of a quotient for which its product with the divisor is the dividend."""
     top, divisor = x[k], y[0]
     assert divisor is not None, "a value has a first term"
     less = _leibniz(ew.mul, z, y, range(k), k)
@@ -293,7 +293,7 @@ _DIRECT: Final[dict[Primitive[Any], Callable[[Operation, Terms, Terms, Terms, in
 
 
 def _instantiated(series: Series, order: int) -> list[Array]:
-    """The terms of a value, zeros of a constant as well; of a value without derivatives, one."""
+    """Return the terms of a value, with zeros for a constant; one term without derivatives."""
     first = series[0]
     if not is_inexact(first.dtype) or len(series) > order:
         return list(series)
@@ -328,7 +328,7 @@ def _of_program(jaxpr: jx.Jaxpr, order: int, args: Sequence[Series]) -> list[lis
     return [_instantiated(series, order) for series in outs]
 
 
-# Loops and choices of series are loops and choices: nothing grows with the order but their state.
+# Loops and conditionals of series are again such: nothing grows with the order but their state.
 
 
 def _scan(order: int, args: Sequence[Series], params: Any) -> Sequence[Series]:
@@ -382,8 +382,8 @@ def solution(
 ) -> list[Array]:
     """Return the derivatives of the solution of ``dy/dt = field(y, t)`` from a state and a time.
 
-    A term of the state is one of the slope, divided by nothing, and that is computed of the terms
-    before. So each is asked for when it is needed, and all take as long as the slope's alone.
+    A term of the state is the preceding term of the slope, which is computed from earlier terms of
+    the state. So each is computed when it is needed, and all take as long as the slope's alone.
 
     Args:
         field: gives the slope of a state at a time.
@@ -431,10 +431,10 @@ def jet(
 ) -> tuple[Any, Any]:
     """Compute higher derivatives along a curve: Taylor mode.
 
-    The arguments are curves ``x(t)``, known by their derivatives at ``t = 0``. Returned are the
+    The arguments are curves ``x(t)``, given by their derivatives at ``t = 0``. The result is the
     derivatives of ``fun(x(t))``. With ``series=((v, 0, 0),)`` these are the first three derivatives
-    of ``fun`` at ``x`` in the direction ``v``, at a cost that grows with the square of their number
-    and not exponentially, as that of nested ``jvp`` does.
+    of ``fun`` at ``x`` in the direction ``v``. The cost grows with the square of their number, and
+    not exponentially as that of nested ``jvp``.
 
     Args:
         fun: a function of arrays in any containers.
@@ -471,7 +471,7 @@ def jet(
     args = calling.as_arrays(leaves, fun, in_tree)
 
     def column(k: int) -> list[Tangent]:
-        """The terms of one order."""
+        """Return the terms of one order."""
         return as_tangents(
             tuple(terms[k] for terms in series),
             in_tree.children()[0],

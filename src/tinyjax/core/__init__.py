@@ -1,4 +1,4 @@
-"""What ``grad(jit(vmap(f)))`` means: values, primitives, traces, transformations, compilation.
+"""The semantics of ``grad(jit(vmap(f)))``: values, primitives, traces, transformations, compiler.
 
 Here the folder is a namespace, too: JAX's ``core``.
 """

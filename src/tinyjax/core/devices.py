@@ -1,14 +1,15 @@
-"""Devices and their platforms, which is the default one, and who answers for other places.
+"""Devices and their platforms, the default device, and the hooks for other devices.
 
 The processor is always there. Other platforms come with a client of XLA's, which
-``tinyjax.core.xla`` makes when they are first asked for. All devices of a process are told apart by
-one number each, which compiled programs, and places of arrays, name them by. XLA numbers the
-devices of each client from 0. So the number of a device is that, and a multiple of
-``PER_PLATFORM`` for its platform, which is 0 for the processor.
+``tinyjax.core.xla`` makes on first use. Every device of a process has a number of its own, which
+compiled programs and shardings refer to. XLA numbers the devices of each client from 0. So the
+number of a device is XLA's, plus a multiple of ``PER_PLATFORM`` for its platform, which is 0 for
+the processor.
 
-A plane may put arrays on other devices than the first, whole or in parts. The core asks it where a
-user names a place or asks for one, and where an array is a ``PlacedArray``. What the answers mean
-is the plane's alone: ``tinyjax._extensions.parallel``, which ``tinyjax._startup`` names.
+An extension may put arrays on other devices than the first, whole or in parts. The core calls its
+hooks where a user names or requests a device or sharding, and where an array is a ``PlacedArray``.
+Only the extension interprets the results: ``tinyjax._extensions.parallel``, registered in
+``tinyjax._startup``.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ _DRIVERS: Final = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")
 
 @cache
 def is_accelerated() -> bool:
-    """Say whether this machine shows a GPU for which a plugin is installed; neither is loaded.
+    """Return whether this machine shows a GPU for which a plugin is installed; neither is loaded.
 
-    The trace where threads begin depends on it, so that it is asked while the core is imported.
+    The trace in which threads begin depends on it, so it is called while the core is imported.
     """
     if not any(map(os.path.exists, _DRIVERS)):
         return False
@@ -58,14 +59,14 @@ def _nothing_known(number: int) -> None:
 
 
 class Platform:
-    """A kind of device; not of attrs, which every import would wait for.
+    """A kind of device; not an attrs class, which every import would wait for.
 
     Attributes:
-        name: what devices call it, such as "gpu".
-        maker: what it is called besides, by who makes it, such as "cuda".
+        name: the name that devices show, such as "gpu".
+        maker: its other name, that of its vendor's interface, such as "cuda".
         rules: the platform for which lowering rules are taken (``def_lowering(platform=...)``).
-        kinds: what each device calls itself, by its number in XLA.
-        stats: returns what is known of the memory of a device, by its number in XLA.
+        kinds: the kind that each device reports, by its number in XLA.
+        stats: returns the memory statistics of a device, by its number in XLA.
     """
 
     __slots__ = ("kinds", "maker", "name", "rules", "stats")
@@ -99,26 +100,26 @@ class Platform:
 #: The processor: how many devices it is divided into ``core.devices`` knows.
 CPU: Final = Platform("cpu", "cpu", "cpu")
 
-_known: Final[dict[str, Platform]] = {"cpu": CPU}
+_platforms: Final[dict[str, Platform]] = {"cpu": CPU}
 _finding: Final = RLock()
 
 
 def make_known(platform: Platform) -> None:
     """Make a platform known, whose devices are there from now on."""
     _PLACES.setdefault(platform.name, len(_PLACES))
-    _known[platform.name] = platform
+    _platforms[platform.name] = platform
 
 
 def known_platforms() -> tuple[Platform, ...]:
     """Return the platforms whose devices are there, the processor first."""
-    return tuple(_known.values())
+    return tuple(_platforms.values())
 
 
 def platform_named(name: str) -> Platform:
-    """Return a platform, whose devices are looked for when they are first asked for.
+    """Return a platform, whose devices are looked up on first use.
 
     Args:
-        name: its name, such as "gpu", or that of who makes it, such as "cuda".
+        name: its name, such as "gpu", or its vendor's, such as "cuda".
 
     Raises:
         PlatformError: this process has no devices of it.
@@ -166,7 +167,7 @@ PER_PROCESS: Final = 2048
 
 
 class Place:
-    """What says where an array lies: a device, or what a plane knows (``plane``)."""
+    """The location of an array: a device, or a sharding."""
 
     __slots__ = ()
 
@@ -208,7 +209,7 @@ class Device(Place, records.Record):
 
     @property
     def device_kind(self) -> str:
-        """What the device calls itself."""
+        """The kind that the device reports."""
         kinds = self._platform.kinds
         return kinds[self.id] if self.id < len(kinds) else self.platform
 
@@ -239,7 +240,7 @@ class Device(Place, records.Record):
         return [Memory(self, kind) for kind in kinds]
 
     def memory_stats(self) -> dict[str, int] | None:
-        """Return what is known of its memory, in bytes: of the processor's, nothing.
+        """Return the statistics of its memory, in bytes; None for the processor's.
 
         ``bytes_in_use``, ``peak_bytes_in_use`` and ``bytes_limit`` are among it, if XLA knows them.
 
@@ -291,7 +292,7 @@ class Memory(records.Record):
 
     @property
     def platform(self) -> str:
-        """What kind of device it belongs to."""
+        """The kind of device that it belongs to."""
         return self.device.platform
 
     @property
@@ -329,14 +330,14 @@ def group() -> Group:
 
 
 def join(group: Group) -> None:
-    """Make this process one of several, before it has asked for devices."""
+    """Make this process one of several, before it has listed devices."""
     assert not devices_are_known(), "what was asked for would be wrong now"
     _group[0] = group
     _first[0] = Device(id=group.process_index * PER_PROCESS)
 
 
 def devices_are_known() -> bool:
-    """Say whether this process has asked for devices, so that others cannot be added."""
+    """Return whether this process has listed devices, so that others cannot be added."""
     return all_devices.cache_info().currsize > 0
 
 
@@ -355,7 +356,7 @@ def own_device_count() -> int:
 
 @cache
 def all_devices() -> tuple[Device, ...]:
-    """Return what the processors of all processes are divided into."""
+    """Return the devices of all processes' processors."""
     counts = group().device_counts or (own_device_count(),)
     starts = range(0, PER_PROCESS * len(counts), PER_PROCESS)
     numbers = [start + i for start, n in zip(starts, counts, strict=True) for i in range(n)]
@@ -450,7 +451,7 @@ def check_default() -> None:
 
 
 def may_be_elsewhere(current: config.Settings) -> bool:
-    """Say whether the settings may want arrays elsewhere than on the processor's first device.
+    """Return whether the settings may want arrays elsewhere than on the processor's first device.
 
     No plugin is loaded to find that out.
     """
@@ -482,7 +483,7 @@ def devices_of(process: int, name: str | None = None) -> list[Device]:
 
 
 def is_device(x: object) -> bool:
-    """Say whether something is a device that is there."""
+    """Return whether something is a device that is there."""
     if not isinstance(x, Device):
         return False
     return x in all_devices() if x.platform == PLATFORM else x.id < len(x._platform.kinds)
@@ -506,44 +507,44 @@ Placement: TypeAlias = Place | None
 
 
 def is_place(x: object) -> bool:
-    """Say whether something tells where an array lies, or None: a leaf in trees of such."""
+    """Return whether it is a location of an array, or None: a leaf in trees of locations."""
     return x is None or isinstance(x, Place)
 
 
-# Who answers for other places
+# The hooks for other devices
 
 
 T = TypeVar("T")
 
 
 class PlacedCall(Protocol):
-    """Where a function's arguments and results are to lie."""
+    """The shardings of a function's arguments and results."""
 
     def around(self, fun: Callable[..., Any]) -> Callable[..., Any]:
         """Return the function with its arguments and results put there."""
 
     @property
     def options(self) -> Hashable:
-        """What tells it from others."""
+        """The key that distinguishes it from others."""
 
 
 class Plane(Protocol):
-    """What the core asks of the plane."""
+    """Operations on arrays that are not on the default device."""
 
     def evaluate(self, primitive: Any, args: Sequence[Any], params: Any) -> Sequence[Any]:
         """Apply a primitive to arrays with data, where they lie."""
 
     def put(self, leaf: Any, where: Placement, function: str) -> Any:
-        """Return an array or a number as an array that lies where an argument of a function says.
+        """Return an array or a number as an array with the sharding of a function's argument.
 
-        None stands for where it lies, and for data of the host for the default device.
+        None keeps the array where it is, and puts data of the host on the default device.
         """
 
     def put_made(self, made: Any) -> Any:
-        """Return what was made of data of the host, or NumPy's, on the default device."""
+        """Return data of the host, or an array of NumPy's, on the default device."""
 
     def put_like(self, array: Any, aval: Any, told: Any, where: Placement, function: str) -> Any:
-        """Return an array where it is wanted: by default as one of a type lies, if it can."""
+        """Return an array with a given placement: by default that of a type, if it fits."""
 
     def put_result(self, fun: Callable[..., Any], where: Placement, args: Any, kwargs: Any) -> Any:
         """Apply a function and put its result where an argument of it says."""
@@ -552,7 +553,7 @@ class Plane(Protocol):
         """Return how arrays lie that are put nowhere."""
 
     def declared(self, where: Any) -> Any:
-        """Return how arrays lie by what a ``ShapeDtypeStruct`` is given."""
+        """Return the sharding of arrays from the arguments of a ``ShapeDtypeStruct``."""
 
     def result_types(self, primitive: Any, avals: Sequence[Any], params: Any) -> Sequence[Any]:
         """Return the types of a primitive's results, where that of an operand says where it lies.
@@ -562,7 +563,7 @@ class Plane(Protocol):
         """
 
     def of_sum(self, params: T, avals: Sequence[Any]) -> T:
-        """Return parameters of a sum, or of a sum of products, that say what the types have of it.
+        """Return parameters of a sum, or of a sum of products, with the sharing in the types.
 
         Args:
             params: its parameters.
@@ -570,7 +571,7 @@ class Plane(Protocol):
         """
 
     def lie_as(self, x: T, aval: Any) -> T:
-        """Return an array that lies as a type says."""
+        """Return an array with the sharding of a type."""
 
     def unsaid(self, x: T) -> T:
         """Return an array with one whose type does not say how it lies."""
@@ -595,7 +596,7 @@ class Plane(Protocol):
         """
 
     def transposing(self, eqns: Sequence[Any], outs: Sequence[Any]) -> Any:
-        """Return what applies transpose rules to cotangents that lie as operands do.
+        """Return an object that applies transpose rules to cotangents with the operands' shardings.
 
         Args:
             eqns: the equations of the backward pass.
@@ -607,10 +608,10 @@ class Plane(Protocol):
         """
 
     def manual_axis_type(self, aval: Any) -> Any:
-        """Return what devices share of values of a type, as JAX tells it."""
+        """Return the sharing of values of a type between devices, in JAX's form."""
 
     def communication_of(self, text: str, placement: Any, memory: Any) -> Any:
-        """Return what devices of a compiled program tell each other.
+        """Return the communication between the devices of a compiled program.
 
         Args:
             text: the program, as XLA prints it.
@@ -633,13 +634,13 @@ class Plane(Protocol):
         """
 
     def place(self, request: Any, args: Sequence[object]) -> tuple[Any, Sequence[Any]]:
-        """Return a program as it is compiled for arguments that lie as these do, and these.
+        """Return the compiled form of a program for arguments of these shardings, and those.
 
         Where it runs on the first device it has no placement, and all arguments are there.
         """
 
     def run(self, request: Any, args: Sequence[Any]) -> Any:
-        """Run a program that has a placement; return what ``xla.run`` does."""
+        """Run a program that has a placement, as ``xla.run`` does."""
 
     def is_on_host(self, request: Any) -> bool:
         """Return whether a program that has a placement runs on the first device alone."""
@@ -660,21 +661,21 @@ class Plane(Protocol):
         """Return the module of a program that has a placement."""
 
     def call_parts(self, program: Any, consts: Sequence[Any], leaves: Sequence[Any]) -> Any:
-        """Return what a written call needs of a compiled program that has a placement."""
+        """Return the parts of a compiled program with a placement for a specialized call."""
 
 
 class Default:
-    """Where arrays lie that are put nowhere.
+    """The default location of arrays.
 
     Attributes:
-        moved: whether that has ever been elsewhere.
+        moved: whether it has ever been changed.
     """
 
     moved: bool = False
 
 
 def plane() -> Plane:
-    """Return the plane.
+    """Return the extension for several devices.
 
     Raises:
         ShardingError: there is none.

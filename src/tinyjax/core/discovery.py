@@ -1,7 +1,7 @@
-"""Where XLA's plugins for other platforms are installed: found without loading any, nor jaxlib.
+"""Discovery of XLA's plugins for other platforms, without loading any of them, nor jaxlib.
 
-A plugin is a package with a shared library, which jax would import to be told where that is. The
-package imports jax, so that its folder is found here by name.
+A plugin is a package with a shared library, which jax would import to get the library's path. The
+package imports jax, so its folder is found here by name.
 """
 
 from __future__ import annotations

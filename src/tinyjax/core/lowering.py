@@ -32,8 +32,8 @@ def tensors(avals: Sequence[ShapedArray]) -> list[TensorType]:
     return [_tensors[aval] for aval in avals]
 
 
-#: Returns where an equation comes from, as MLIR writes locations; nothing stands for the place of
-#: the equation around it.
+#: Returns the location of an equation in MLIR's syntax; an empty text is the location of the
+#: equation around it.
 Locate: TypeAlias = Callable[[jx.JaxprEqn], str]
 
 
@@ -167,13 +167,13 @@ def lower_jaxpr(
 
 
 def as_parts(b: Lowering, x: Value, aval: ShapedArray, rows: int | None = None) -> Value:
-    """Say of what an equation's rule writes how its parts lie, if its type says so.
+    """Annotate the lowered value of an equation with its sharding on devices, if its type has one.
 
     Args:
-        b: what to write with.
-        x: what was written.
+        b: the builder.
+        x: the lowered value.
         aval: its type.
-        rows: how many values of the type it is a stack of; None where it is one itself.
+        rows: the number of values of the type that it stacks; None where it is one itself.
     """
     divided = b.module.divided
     return x if divided is None else divided.as_parts(b, x, _in_rows(aval, rows))
@@ -182,7 +182,7 @@ def as_parts(b: Lowering, x: Value, aval: ShapedArray, rows: int | None = None) 
 def all_as_parts(
     b: Lowering, xs: Sequence[Value], avals: Sequence[ShapedArray], rows: int | None = None
 ) -> list[Value]:
-    """Say it of several: of the state of a loop, where it begins and where it ends."""
+    """Annotate several values: the state of a loop, where it begins and where it ends."""
     if b.module.divided is None:
         return [*xs]
     return [as_parts(b, x, aval, rows) for x, aval in zip(xs, avals, strict=True)]
@@ -199,22 +199,21 @@ def _in_rows(aval: ShapedArray, rows: int | None) -> ShapedArray:
 
 
 def from_branch(b: Lowering, xs: Sequence[Value], avals: Sequence[ShapedArray]) -> Sequence[Value]:
-    """Prepare what a branch returns."""
+    """Prepare the results of a branch."""
     return xs if b.module.divided is None else b.module.divided.from_branch(b, xs, avals)
 
 
 def from_branches(
     b: Lowering, xs: Sequence[Value], avals: Sequence[ShapedArray]
 ) -> Sequence[Value]:
-    """Take the results of a conditional, whose branches returned what was prepared."""
+    """Return the results of a conditional, whose branches returned prepared ones."""
     return xs if b.module.divided is None else b.module.divided.from_branches(b, xs, avals)
 
 
 def call_jaxpr(b: Lowering, jaxpr: jx.Jaxpr, name: str, operands: Sequence[Value]) -> list[Value]:
-    """Write a call of the function for a jaxpr, which a module has once.
+    """Emit a call of the function for a jaxpr, which a module has once.
 
-    One with ordered effects is written inline, where its callbacks take their turns among the
-    others.
+    One with ordered effects is inlined, so that its callbacks take their turns among the others.
     """
     if jx.effects(jaxpr).ordered:
         return lower_jaxpr(b, jaxpr, operands)

@@ -1,15 +1,15 @@
-"""Arrays that iterations of loops read and update, which XLA:CPU is to update in place.
+"""In-place updates by XLA:CPU of arrays that iterations of loops read and update.
 
-XLA updates an array in place where what stood there is not needed any more. But where it fuses
-operations, it computes anew in each fusion what is cheap: an element that was read before an update
-is read again behind it. Then the array is copied, twice in every iteration. Gradients of loops that
-read an array at some places are such loops, since cotangents are added there.
+XLA updates an array in place where its old elements are not needed any more. But where it fuses
+operations, it recomputes cheap ones in each fusion: an element that was read before an update is
+read again after it. Then the array is copied, twice in every iteration. Gradients of loops that
+read an array at some indices are such loops, since cotangents are added there.
 
-A barrier behind such a read, through which the array and what was read go, puts the read before the
+A barrier after such a read, which takes the array and the value read, puts the read before the
 updates, once.
 
-A backward pass adds an array that is zero but where something was read. XLA adds in place where it
-sees one such array alone, so what is added is written as an update of the sum (``ADDED``).
+A backward pass adds an array that is zero except at the indices of a read. XLA adds in place where
+it sees one such array alone, so the term is lowered as an update of the sum (``ADDED``).
 """
 
 from __future__ import annotations
@@ -45,9 +45,10 @@ class Schedule(Record):
 
     Attributes:
         eqns: the equations.
-        reads: what is read of an array that is updated, and of which; arrays of which only the next
-            update takes what is read are left out, since it is read there.
-        arrays: those of them that the iteration makes, and what else it computes and then updates.
+        reads: the values read from an updated array, with the array. An array is left out if only
+            its next update uses the values, since they are read there.
+        arrays: those of them that the iteration makes, and other arrays that it computes and then
+            updates.
     """
 
     eqns: Sequence[jx.JaxprEqn]
@@ -56,7 +57,7 @@ class Schedule(Record):
 
 
 def schedule(body: jx.Jaxpr) -> Schedule:
-    """Return the equations of a loop's body in the order in which they are written."""
+    """Return the equations of a loop's body in the order of their lowering."""
     return body.derive("schedule", lambda: _schedule(body))
 
 
@@ -91,14 +92,14 @@ def _schedule(body: jx.Jaxpr) -> Schedule:
 
 
 def is_zero(atom: jx.Atom) -> bool:
-    """Say whether it is a constant array of zeros."""
+    """Return whether it is a constant array of zeros."""
     return (
         isinstance(atom, jx.Lit) and bool(atom.aval.size) and not opd.first_element(atom.value.host)
     )
 
 
 def _with_sums_in_place(body: jx.Jaxpr) -> jx.Jaxpr:
-    """Add in place what a program adds among zeros, one after the other."""
+    """Add in place the terms that a program adds among zeros, one after the other."""
     #: Arrays that are zero but at some places: the equations that put values there.
     parts: dict[jx.Atom, Sequence[jx.JaxprEqn]] = {}
     for eqn in body.eqns:

@@ -1,4 +1,4 @@
-"""What functions close over: which arrays there are among it, and whether any is traced."""
+"""The closed-over values of functions: the arrays among them, and whether any is traced."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _found_free: ContextVar[Seen | None] = ContextVar("tinyjax_found_free", default=
 
 @contextmanager
 def each_searched_once() -> Iterator[None]:
-    """Within this, what was found to close over no live tracer is not searched again.
+    """Search each object for live tracers only once within a block.
 
-    Each function of a nest closes over all those within it, and each is asked for its tracers.
+    Each function of a nest closes over all those within it, and each is searched for tracers.
     """
     if _found_free.get() is not None:
         yield
@@ -38,7 +38,7 @@ def each_searched_once() -> Iterator[None]:
 
 
 def holds_tracer(value: object) -> bool:
-    """Whether what the user wrote closes over a live tracer, as far as is seen from outside."""
+    """Return whether a user's object closes over a live tracer, as far as it can be inspected."""
     found_free = _found_free.get()
     seen: Seen = {}
     if any(tracer._trace.live for tracer in tracers_in(value, seen, found_free or {})):
@@ -51,7 +51,7 @@ def holds_tracer(value: object) -> bool:
 def tracers_in(
     value: object, seen: Seen | None = None, left_out: Seen | None = None
 ) -> Iterator[tr.Tracer]:
-    """The tracers that what the user wrote closes over, as far as is seen from outside.
+    """Yield the tracers that a user's object closes over, as far as it can be inspected.
 
     Args:
         value: what the user wrote.
@@ -64,12 +64,12 @@ def tracers_in(
 
 
 def arrays_in(value: object) -> Iterator[Array]:
-    """The arrays that what the user wrote closes over, as ``tracers_in``, and in any tree."""
+    """Return the arrays that a user's object closes over, as ``tracers_in``, and in any tree."""
     return _arrays_in(value, {}, {}, nodes=True)
 
 
 def _arrays_in(value: object, seen: Seen, left_out: Seen, nodes: bool) -> Iterator[Array]:
-    """The arrays in a value, by identity once; ``nodes`` says whether to look into any tree."""
+    """Yield the distinct arrays in a value; ``nodes`` is whether to look into any tree."""
     if id(value) in seen or id(value) in left_out:
         return
     seen[id(value)] = value
@@ -90,7 +90,7 @@ def _inside(value: object, nodes: bool = False) -> Sequence[Any]:
 
 
 def held_in(value: object, kinds: Collection[type], seen: Seen) -> Iterator[Any]:
-    """The objects of some classes that what the user wrote closes over, or knows as globals."""
+    """Yield the objects of some classes that a user's function closes over, or has as globals."""
     if id(value) in seen:
         return
     seen[id(value)] = value
@@ -107,7 +107,7 @@ def held_in(value: object, kinds: Collection[type], seen: Seen) -> Iterator[Any]
 
 
 def parts_of(value: object) -> list[Any] | None:
-    """What a container of Python's or a function of the user's holds; None for what is neither."""
+    """Return the parts of a Python container or a user's function; None for other objects."""
     match value:
         case FunctionType():
             return [*closed_over(value), value.__defaults__, value.__kwdefaults__]
@@ -161,7 +161,7 @@ def kept_as_parameters(arrays: Iterable[Array]) -> Iterator[None]:
 
 
 def closed_over(fun: FunctionType) -> list[Any]:
-    """The values of the variables that a function closes over, but of those without one yet."""
+    """Return the values of the variables that a function closes over, if they have one."""
     values = []
     for cell in fun.__closure__ or ():
         try:
@@ -176,7 +176,7 @@ def closed_over(fun: FunctionType) -> list[Any]:
 
 @attrs.frozen
 class _Named:
-    """Hold a function that messages name: what it closes over is not searched for tracers."""
+    """A holder of a function for messages, which is not searched for tracers."""
 
     fun: Callable[..., Any]
 

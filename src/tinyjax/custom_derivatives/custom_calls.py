@@ -59,7 +59,7 @@ class SymbolicZero(av.Typed):
 
     @staticmethod
     def from_primal_value(val: Any) -> SymbolicZero:
-        """The zero tangent of a value.
+        """Return the zero tangent of a value.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -91,7 +91,7 @@ class Zero:
 
     @staticmethod
     def from_primal_value(val: Any) -> Zero:
-        """The zero tangent of a value.
+        """Return the zero tangent of a value.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -106,7 +106,7 @@ tree.register_static(Zero)
 
 
 def instantiate_zeros(tangent: Any) -> Any:
-    """Return a tangent or cotangent as an array: of zeros, if that is what it is known to be.
+    """Return a tangent or cotangent as an array: of zeros, if it is known to be zero.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -188,7 +188,7 @@ def _value(leaf: object) -> Array:
 
 
 class LogTree:
-    """Notes the structure of the logs that a rule returned last."""
+    """A record of the structure of the logs that a rule returned last."""
 
     def __init__(self) -> None:
         self.treedef: tree.PyTreeDef = tree.structure({})
@@ -224,12 +224,12 @@ class PullBackParams(prim.Params):
 
     Attributes:
         backward: the transpose.
-        num_residuals: how many operands come first in which it is not linear.
+        num_residuals: the number of the first operands, in which it is not linear.
         out_avals: the types of its results.
         name: the function whose derivative it is.
-        logs: the structure of what the rule logs, if it does.
-        num_states: how many operands, and results, come last that are backward states: what the
-            rule keeps in references, which adds up over no examples.
+        logs: the structure of the rule's logs, if it has any.
+        num_states: the number of the last operands, and results, that are backward states. These
+            are the rule's state in references, which is not summed over examples.
         fills_zeros: whether the rule takes cotangents that are known to be zero as arrays.
     """
 
@@ -366,7 +366,7 @@ def _tangent_batch(
 
 
 def _varying(avals: prim.Avals, axes: prim.BatchAxes, params: PullBackParams) -> list[bool]:
-    """Find of which results the cotangents are pulled back by numbers of each example's own."""
+    """Return the mask of results whose cotangents are multiplied by numbers of each example."""
     n, count = params.num_residuals, len(params.out_avals)
     linear = len(avals) - n
     run, nonzero = prim.only_present(lambda *xs: params.backward(xs[:n], xs[n:])[:linear])
@@ -463,7 +463,7 @@ class StagedRule:
 
     Attributes:
         reopen: makes the call with callables again, of its function and of what is closed over.
-        has_jvp: whether it says what the derivative is, and not how to batch.
+        has_jvp: whether it defines the derivative, and not the batched form.
         reverse: as in ``Call``.
         holds: as in ``Call``; nothing where it was staged itself.
     """
@@ -573,7 +573,7 @@ def flat_jvp(
 def _closed_rule(
     call: Call, jvp: tr.DerivativeRule, avals: Sequence[av.ShapedArray], skip: int
 ) -> tuple[_ClosedJvp, Sequence[Array]]:
-    """Stage the rule of a call; return it as a function of what it closes over, and that.
+    """Stage the rule of a call; return it as a function of its closed-over values, and those.
 
     One that cannot be staged raises when it is applied.
     """
@@ -604,7 +604,7 @@ def _closed_rule(
 
 
 def _failed(error: Exception) -> _ClosedJvp:
-    """A rule that could not be staged: it raises when it is applied."""
+    """Return a rule that could not be staged: it raises when it is applied."""
     error.__traceback__ = error.__context__ = error.__cause__ = None  # whose frames hold tracers
 
     def rule(consts: prim.Arrays, primals: prim.Arrays, tangents: prim.Tangents) -> prim.JvpResult:

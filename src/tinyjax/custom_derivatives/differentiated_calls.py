@@ -92,7 +92,7 @@ def _linearized(trace: JVPTrace, call: tr.CustomCall, args: Sequence[Array]) -> 
 
 
 def _applying_rules(call: tr.CustomCall) -> tr.CustomCall:
-    """The call whose results are those that a linearization computes."""
+    """Return the call whose results are those that a linearization computes."""
 
     def batch(
         mapped: prim.MappedAxis, args: Sequence[Array], batched: Sequence[bool]
@@ -187,8 +187,8 @@ def _push_through(
             for has, there in zip(batched[:n], nonzero, strict=True)
         ]
         if not any(a and b for a, b in pairs):
-            # Either primals or tangents are mapped: to the rule, nothing is. But as it is asked
-            # only of mapped arguments otherwise, it need not know what to say then.
+            # Either primals or tangents are mapped: to the rule, nothing is. But as it is called
+            # only with mapped arguments otherwise, it need not handle this case.
             axes = [0 if has else None for has in batched]
             with suppress(Exception):
                 outs, out_axes = batching.batch_flat(
@@ -212,7 +212,7 @@ def _push_through(
 
 
 class _ReplacingTrace(tr.Trace):
-    """Replaces values that user code closes over, among the operands of what it does.
+    """A trace that replaces closed-over values of user code among its operands.
 
     Attributes:
         replace: returns what stands for a value.
@@ -252,7 +252,7 @@ def _replacing(
 
 
 def _stripped(call: tr.CustomCall, of: JVPTrace, touched: list[bool]) -> tr.CustomCall:
-    """Return a call without the tangents of a trace; what it closes over is constant.
+    """Return a call without the tangents of a trace; its closed-over values are constant.
 
     Args:
         call: the call.
@@ -427,7 +427,7 @@ class _PlacedResults:
         self.alike: list[bool] = []
 
     def place(self, outs: Sequence[Array], counts: bool = True) -> list[Array]:
-        """Move the batch axes of results, or of their tangents, to where they are wanted.
+        """Move the batch axes of results, or of their tangents, to the required positions.
 
         Args:
             outs: the results.
@@ -446,7 +446,7 @@ class _PlacedResults:
         ]
 
     def results(self, outs: Sequence[Array]) -> list[Array]:
-        """The results of the call below, as this trace's."""
+        """Return the results of the call below, as this trace's."""
         assert self.axes is not None, "the function or its rule has run"
         results: list[Array] = []
         alike = self.alike or [False] * len(outs)
@@ -499,7 +499,7 @@ def _batched_call(
         assert call.jvp is not None, "asked only where there is a rule"
         told: list[_Varying] = []
         asked = ((trace.mapped, told),) if call.reverse else ()
-        with tr.on_top(trace), tr.assigned(_asked, (*_asked.get(), *asked)):
+        with tr.on_top(trace), tr.assigned(_varying_axes, (*_varying_axes.get(), *asked)):
             outs, out_tangents = call.jvp(wrap(primals), wrap(tangents))
         primals_out = placed.place(outs)
         filled = [out if t is prim.ZERO else t for out, t in zip(outs, out_tangents, strict=True)]
@@ -519,8 +519,8 @@ def _batched_call(
 
 #: What finds out of which results the derivatives differ from example to example.
 _Varying: TypeAlias = Callable[[], Sequence[bool]]
-# The axes for which that is asked, the innermost last.
-_asked: ContextVar[tuple[tuple[prim.MappedAxis, list[_Varying]], ...]] = ContextVar(
+# The axes for which that is determined, the innermost last.
+_varying_axes: ContextVar[tuple[tuple[prim.MappedAxis, list[_Varying]], ...]] = ContextVar(
     "tinyjax_axes_asked_for", default=()
 )
 
@@ -531,7 +531,7 @@ def tell(mapped: prim.MappedAxis, varying: _Varying) -> None:
     Of a map that is given by its transpose no tangent tells: a result that is the same for all
     examples may have a rule that multiplies its cotangent by each example's own number.
     """
-    for asked, told in _asked.get():
+    for asked, told in _varying_axes.get():
         if asked is mapped:
             told.append(varying)
 
@@ -543,12 +543,12 @@ _probed: ContextVar[tuple[_Pattern, ...]] = ContextVar("tinyjax_rules_being_prob
 
 
 def _probe(call: tr.CustomCall, args: Sequence[Array], pattern: _Pattern) -> bool:
-    """Run the rule of a batched call for types alone, so that what it batches is known.
+    """Run the rule of a batched call for types alone, to learn which results it batches.
 
     Returns:
-        Whether that is known, as it is where the rule refuses by a ``RuntimeError``: not where it
-        cannot be staged, nor inside the rule of another function, which would make the work grow
-        faster than the program.
+        Whether that is known, as it is where the rule refuses by a ``RuntimeError``. It is not
+        known where the rule cannot be staged, nor inside the rule of another function, where the
+        work would grow faster than the program.
     """
     jvp, under_way = call.jvp, _probed.get()
     if pattern in under_way:  # what a rule calls its own function for is what is being found out

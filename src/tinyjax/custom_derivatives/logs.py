@@ -1,8 +1,8 @@
-"""What rules log in a backward pass: collected as cotangents of arguments that nobody gives.
+"""Logs of rules in a backward pass: collected as cotangents of additional arguments.
 
-A rule that logs returns its logs behind the cotangents of its operands. To collect them, the
-equation of its tangent map gets an operand for each, whose cotangent the log then is, and the
-programs that it stands in get parameters for these: a loop one with a slice for each iteration. The
+A rule that logs returns its logs after the cotangents of its operands. To collect them, the
+equation of its tangent map gets an operand for each, whose cotangent then is the log. The programs
+around it get parameters for these operands: a loop gets one with a slice for each iteration. The
 backward pass itself knows nothing of logs.
 """
 
@@ -59,7 +59,7 @@ def _tap(jaxpr: jx.Jaxpr) -> _Tapped:
 
 
 def _logs_of(eqn: jx.JaxprEqn) -> tuple[dict[str, Any], Callable[[], Any]]:
-    """Return the logs of an equation, and what makes its parameters where they are collected."""
+    """Return the logs of an equation, and a maker of its parameters where they are collected."""
     params, rules = eqn.params, eqn.primitive.rules.extensions
     if isinstance(params, PullBackParams):
         return _logs_of_rule(eqn, params), lambda: params
@@ -132,7 +132,7 @@ class LoggingPullBack:
         return tuple(cotangents), logs
 
     def with_refs(self, *directions: Any) -> Callable[[Any], tuple[tuple[Any, ...], Any]]:
-        """Say what becomes of the gradients, as ``with_refs`` of a pull-back does."""
+        """Return the pull-back with a direction for each gradient."""
         inner = self._tapped()
         directed = inner.with_refs(*directions, GradValue())
 

@@ -103,7 +103,7 @@ class _Flat:
         self.out_types: list[av.ShapedArray] | None = None
 
     def arrays(self, leaves: Sequence[Any], dynamic: tuple[Any, ...]) -> list[Array]:
-        """The arguments, of which these are the leaves, as arrays. Ints and bools are kept, too."""
+        """Return the arguments with arrays for these leaves. Ints and bools are kept, too."""
         structure = tree.structure((dynamic, {}))
         arrays = calling.as_arrays(leaves, self.custom.fun, structure, self.static)
         for i, x in enumerate(leaves):
@@ -114,7 +114,7 @@ class _Flat:
         return arrays
 
     def arguments(self, leaves: Sequence[Any]) -> Any:
-        """The arguments but the static ones, as function and rules take them.
+        """Return the arguments but the static ones, as function and rules take them.
 
         An int or a bool is what it was, unless it is traced: it may be a static argument further
         in, a key of a dict, or the length of a loop.
@@ -131,12 +131,12 @@ class _Flat:
         return [self.refs.get(i, x) for i, x in enumerate(leaves)] if self.refs else leaves
 
     def full(self, leaves: Sequence[Any]) -> list[Any]:
-        """The positional arguments, the static ones in their places."""
+        """Return the positional arguments, the static ones in their places."""
         rest = iter(self.arguments(leaves))
         return [self.static[i] if i in self.static else next(rest) for i in range(self.num_args)]
 
     def directions(self, primals: prim.Arrays, tangents: prim.Tangents) -> Any:
-        """The tangents of the arguments, as rules take them."""
+        """Return the tangents of the arguments, as rules take them."""
         symbolic = self.custom.symbolic_zeros
         filled = [_filled(p.aval, t, symbolic) for p, t in zip(primals, tangents, strict=True)]
         return tree.unflatten(self.in_tree, filled)
@@ -198,7 +198,7 @@ class _Flat:
     def tangents(
         self, tangent: Any, outs: Sequence[Array], by: Callable[..., Any]
     ) -> list[prim.Tangent]:
-        """Check and flatten what a rule gives as the tangent of the result."""
+        """Check and flatten a rule's tangent of the result."""
         leaves, own_tree = tree.flatten(tangent)
         assert self.out_tree is not None, "the result has been flattened"
         if own_tree is not self.out_tree and own_tree != self.out_tree:
@@ -309,7 +309,7 @@ def _pair(
 
 
 def _filled(aval: av.ShapedArray, tangent: prim.Tangent, symbolic_zeros: bool = False) -> Any:
-    """A tangent as rules take it: zeros where there is none, of dtype float0 for integers."""
+    """Return a tangent for a rule: zeros where there is none, of dtype float0 for integers."""
     if is_inexact(aval.dtype) and tangent is not prim.ZERO:
         return tangent
     return SymbolicZero(aval.tangent()) if symbolic_zeros else sh.zero_tangent(aval)
@@ -432,7 +432,7 @@ class _Custom(Generic[P, R], PickledAsFunction):
         )
 
     def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """All arguments by position, as the signature says."""
+        """Return all arguments by position, as the signature says."""
         try:
             # what a partial has bound by name is no argument any more
             signature = None if isinstance(self.fun, partial) else inspect.signature(self.fun)
@@ -463,7 +463,7 @@ class _Custom(Generic[P, R], PickledAsFunction):
 
 
 def _places(fun: Callable[..., Any], names: Sequence[str] | None) -> tuple[int, ...]:
-    """The places of parameters that are named."""
+    """Return the places of parameters that are named."""
     if names is None:
         return ()
     parameter_names = (names,) if isinstance(names, str) else ints.listed(names, "nondiff_argnames")
@@ -878,7 +878,7 @@ def _backward(
     outs: Sequence[Array],
     log_tree: custom_calls.LogTree | None,
 ) -> custom_calls.Backward:
-    """The backward rule on arrays: of what is differentiable only, on either side, and logs.
+    """Return the backward rule on arrays: of what is differentiable only, on either side, and logs.
 
     What was saved comes as the tree of it and its numbers, None standing for arrays.
     """
@@ -936,7 +936,7 @@ def _closed(
     residuals: Sequence[av.ShapedArray],
     outs: Sequence[av.ShapedArray],
 ) -> tuple[custom_calls.Backward, Sequence[Array]]:
-    """Stage a backward rule; return it as one of more residuals: what it closes over."""
+    """Stage a backward rule; return it with its closed-over values as more residuals."""
     cotangents = [a.cotangent() for a in outs if is_inexact(a.dtype)]
     count = len(residuals)
     run, nonzero_out = prim.only_present(lambda *xs: pull_back(xs[:count], xs[count:]))
@@ -1019,7 +1019,7 @@ def custom_gradient(fun: Callable[P, tuple[R, Callable[..., Any]]]) -> custom_vj
 
 @attrs.frozen
 class _PullBack:
-    """What a ``custom_gradient`` function returned beside its value, staged."""
+    """The staged pull-back that a ``custom_gradient`` function returned beside its value."""
 
     jaxpr: jx.Jaxpr
     in_tree: tree.PyTreeDef
@@ -1046,9 +1046,9 @@ class custom_batch(_Custom[P, R]):  # noqa: N801
             arrays in any containers.
 
     Raises:
-        ArgumentError: when called under ``vmap``, if what the rule returns does not fit, or if it
-            closes over, or is given a reference to, a value that the same ``vmap`` maps, or that a
-            ``jit`` or a loop between them traces.
+        ArgumentError: when called under ``vmap``, if the rule's result does not fit. Also if the
+            rule closes over, or is given a reference to, a value that the same ``vmap`` maps, or
+            that a ``jit`` or a loop between them traces.
         UndefinedRuleError: when called, if there is no rule.
 
     Example:

@@ -45,8 +45,8 @@ def initialize(  # noqa: PLR0913, PLR0917 (JAX's signature)
 ) -> None:
     """Make this process one of several that compute together, and wait until all are there.
 
-    Afterwards ``tinyjax.devices()`` are those of all processes. Call it before devices are asked
-    for and before anything is compiled or put on a device. What is not given is read from the
+    Afterwards ``tinyjax.devices()`` are those of all processes. Call it before devices are listed
+    and before anything is compiled or put on a device. What is not given is read from the
     environment, as ``tinyjax.distributed.launch``, Slurm and Open MPI set it.
 
     Processes that compute together end together: when one fails or is killed, the others end with a
@@ -61,8 +61,8 @@ def initialize(  # noqa: PLR0913, PLR0917 (JAX's signature)
         cluster_detection_method: which environment to read: "launch", "slurm", "ompi", or
             "deactivate" for none; by default any.
         initialization_timeout: how many seconds to wait for the others.
-        heartbeat_timeout_seconds: after how many seconds a process on a machine that does not
-            answer counts as gone. Of one that ends, the others hear at once.
+        heartbeat_timeout_seconds: the number of seconds after which a process on a silent machine
+            counts as gone. The end of a process is reported to the others at once.
         shutdown_timeout_seconds: how many seconds a process that is done waits for the others.
         coordinator_bind_address: where process 0 listens, if that is not ``coordinator_address``;
             "0.0.0.0:1234" is on all addresses of the machine.
@@ -102,7 +102,7 @@ def initialize(  # noqa: PLR0913, PLR0917 (JAX's signature)
 def _identity(
     address: str | None, size: int | None, number: int | None, method: str | None
 ) -> clusters.Cluster:
-    """What group this is and which of its processes, as given or as the environment says.
+    """Return the group and the number of this process, as given or as the environment has it.
 
     Raises:
         ArgumentError: something is missing or wrong.
@@ -169,7 +169,7 @@ def _meet(
 
 
 def is_initialized() -> bool:
-    """Say whether this process is one of several, by ``initialize``, and has not left them.
+    """Return whether this process is one of several, by ``initialize``, and has not left them.
 
     Example:
         >>> import tinyjax
@@ -206,7 +206,7 @@ def shutdown() -> None:
 def _on_exception(
     before: object, kind: type[BaseException], value: BaseException, traceback: TracebackType | None
 ) -> None:
-    """Note that this process ends by an exception, which it need not tell others politely."""
+    """Record that this process ends by an exception, and skips the orderly shutdown."""
     if callable(before):
         before(kind, value, traceback)
     for member, _ in _members:

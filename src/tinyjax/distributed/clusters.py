@@ -1,4 +1,4 @@
-"""What the environment says of a group of processes: the launcher's here, Slurm's, Open MPI's."""
+"""Groups of processes in the environment: of the launcher here, of Slurm, of Open MPI."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _launched(environment: Mapping[str, str]) -> Cluster | None:
 
 
 def _port(environment: Mapping[str, str], job: int) -> str:
-    """A port that all processes of a job find by its number, among the last 4096."""
+    """Return a port that all processes of a job find by its number, among the last 4096."""
     return environment.get(_THEIR_PORT) or str(job % 4096 + 65536 - 4096)
 
 
@@ -87,7 +87,7 @@ _METHODS: Final[dict[str, Callable[[Mapping[str, str]], Cluster | None]]] = {
 
 
 def detected(environment: Mapping[str, str], method: str | None = None) -> Cluster | None:
-    """Return what the environment says; None where it says nothing.
+    """Return the group in the environment; None where there is none.
 
     Args:
         environment: the variables.

@@ -1,10 +1,11 @@
-"""How processes meet, and how they notice that one is gone.
+"""Meeting of processes, and detection of processes that are gone.
 
-The first process listens where XLA's service will. The others connect, say who they are, and wait.
-When all are there and agree, the first starts the service, tells the others so, and the connections
-stay open. One that breaks means that its process has ended: then all end, since a program over
-several processes cannot go on without one of them. XLA would notice too, by heartbeats, which takes
-minutes; what it alone notices is a machine that is gone, and its connections with it.
+The first process listens where XLA's service will. The others connect, identify themselves, and
+wait. When all are there and agree, the first starts the service and informs the others, and the
+connections stay open. A connection that breaks means that its process has ended. Then all end,
+since a program over several processes cannot go on without one of them. XLA would notice too, by
+heartbeats, which takes minutes. It alone notices a machine that is gone, together with its
+connections.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ Message = dict[str, Any]
 
 @attrs.frozen
 class Hello:
-    """What a process says of itself.
+    """The message by which a process identifies itself.
 
     Attributes:
         process_id: its number.
-        num_processes: how many it takes part with.
-        devices: how many devices it has.
-        versions: of what it runs, which must be the same in all.
+        num_processes: the number of processes in its group.
+        devices: the number of its devices.
+        versions: the versions of its software, which must be the same in all.
     """
 
     process_id: int
@@ -241,7 +242,7 @@ def _read_hello(line: Line) -> Hello | None:
 
 
 def _objection(hello: Hello, mine: Hello, present: Iterable[int]) -> str:
-    """What is wrong with a process that has come; nothing where it is expected."""
+    """Return the error message for a process that connected, or nothing for an expected one."""
     who = hello.process_id
     if hello.num_processes != mine.num_processes:
         return (
@@ -306,7 +307,7 @@ def approach(address: str, mine: Hello, seconds: float) -> Gathered:
 
 
 def _are_devices(counts: Sequence[object], mine: Hello) -> bool:
-    """Whether these are numbers of devices, one for each process."""
+    """Return whether these are numbers of devices, one for each process."""
     return len(counts) == mine.num_processes and all(type(n) is int and n > 0 for n in counts)
 
 

@@ -21,8 +21,8 @@ from typing import IO, Final
 
 from tinyjax.distributed.clusters import ADDRESS, INDEX, SIZE
 
-#: How long processes may take to end by themselves when one of them has failed, and how long when
-#: they were asked to, in seconds.
+#: The time that processes get to end by themselves when one of them has failed, and the time after
+#: a request to end, in seconds.
 _BY_THEMSELVES: Final = 5.0
 _WHEN_ASKED: Final = 5.0
 #: What Gloo prints in each process when it connects it to the others, in these pieces and from
@@ -93,7 +93,7 @@ class _Launched:
         return status
 
     def end(self) -> None:
-        """End all processes: those that do not end by themselves are asked to, and then killed."""
+        """End all processes: those that do not end by themselves are terminated, then killed."""
         for seconds, ask in ((_BY_THEMSELVES, "terminate"), (_WHEN_ASKED, "kill"), (None, "")):
             while self._running and self.next_end(seconds) is not None:
                 pass

@@ -58,7 +58,7 @@ class Membership:
     # Watching
 
     def _watch(self) -> None:
-        """Hear what the others say until all connections have ended."""
+        """Receive the messages of the others until all connections have ended."""
         why = ""
         with DefaultSelector() as waiting:
             for number, line in self._lines.items():

@@ -62,7 +62,7 @@ tree.register_dataclass(OptimizerState, ["states"], ["treedef"])
 
 
 class Optimizer(NamedTuple):
-    """What an optimizer consists of.
+    """The functions of an optimizer.
 
     Example:
         >>> from tinyjax.example_libraries import optimizers
@@ -121,7 +121,7 @@ def optimizer(
 def _keeping(
     step_size: float | Schedule, moments: int, update: Update
 ) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
-    """An optimizer that keeps so many arrays beside each array of parameters."""
+    """Return an optimizer that keeps so many arrays beside each array of parameters."""
 
     def init(x: Array) -> Arrays:
         return (x, *[jnp.zeros_like(x) for _ in range(moments)])
@@ -547,7 +547,7 @@ def clip_grads(grad_tree: tree.PyTree, max_norm: ArrayLike) -> tree.PyTree:
 
 @attrs.frozen
 class JoinPoint:
-    """What an optimizer keeps of one array, as a leaf of a tree like that of the parameters.
+    """An optimizer's state for one array, as a leaf of a tree like that of the parameters.
 
     Attributes:
         subtree: the tree that it keeps: the array first, in the optimizers of this module.
@@ -566,7 +566,7 @@ class JoinPoint:
 def unpack_optimizer_state(opt_state: OptimizerState) -> tree.PyTree:
     """Return a state as a tree like that of the parameters, with a ``JoinPoint`` for each array.
 
-    So it can be written down without the classes of this module but that one.
+    So it can be stored without the classes of this module but that one.
 
     Example:
         >>> from tinyjax.example_libraries import optimizers

@@ -232,7 +232,7 @@ def BatchNorm(
 
 
 def _without_parameters(shape_of: Callable[[Any], Any], fun: Callable[[Any], Any]) -> Layer:
-    """Make a layer of what it does with a shape, and with an input."""
+    """Make a layer from its effect on a shape, and on an input."""
 
     def init(rng: ArrayLike, input_shape: Any) -> tuple[Any, tuple[()]]:
         return shape_of(input_shape), ()

@@ -1,4 +1,4 @@
-"""What JAX keeps under ``jax.experimental`` and tinyjax has elsewhere."""
+"""The names of ``jax.experimental`` that tinyjax has elsewhere."""
 
 from tinyjax._extensions.callbacks import io_callback
 

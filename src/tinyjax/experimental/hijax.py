@@ -57,7 +57,7 @@ lazy.answer_for(
 
 @attrs.frozen
 class AxisData:
-    """The axis that ``vmap`` maps over, as batching methods are told of it.
+    """The axis that ``vmap`` maps over, as an argument of batching methods.
 
     Attributes:
         name: its name for collectives, or None.
@@ -155,7 +155,7 @@ class NullAccum(GradAccum):
 
 
 def _as_given(x: object) -> bool:
-    """Say whether something stands for a value in trees of tangents."""
+    """Return whether something stands for a value in trees of tangents."""
     return x is None or isinstance(x, (Zero, custom_calls.SymbolicZero, GradAccum))
 
 
@@ -235,9 +235,9 @@ class VJPHiPrimitive:
             args: the arguments.
 
         Returns:
-            ``(result, residuals)``, and after them, if wanted, a tree of bools, or a prefix of one:
-            which results depend on the arguments; and as a fourth structured residuals, another
-            tree, which ``vjp_bwd`` takes after the residuals.
+            ``(result, residuals)``. An optional third item is a tree of bools, or a prefix of one:
+            the mask of results that depend on the arguments. An optional fourth is a tree of
+            structured residuals, which ``vjp_bwd`` takes after the residuals.
         """
         raise self._lacks("vjp_fwd")
 
@@ -301,7 +301,7 @@ class VJPHiPrimitive:
         raise self._lacks("linearized")
 
     def transpose(self, out_ct: Any, /, *maybe_accums: Any) -> None:
-        """Give the accumulators, which stand for what this is linear in, their cotangents."""
+        """Give cotangents to the accumulators of the operands in which it is linear."""
         raise self._lacks("transpose")
 
     def batch(self, axis_data: AxisData, args: Any, dims: Any) -> tuple[Any, Any]:
@@ -395,7 +395,7 @@ class _Own(_Flat):
         self.out_avals = primitive.out_avals_flat
 
     def key(self) -> Hashable:
-        """Return what tells it from others."""
+        """Return its key, which distinguishes it from others."""
         return self.primitive
 
     def _args(self, leaves: Sequence[Any]) -> Any:
@@ -470,7 +470,7 @@ class _Own(_Flat):
 
     @property
     def has_pull_back(self) -> bool:
-        """Whether reverse mode has a rule, and is not the transpose of forward mode's."""
+        """Return whether reverse mode has a rule, and is not the transpose of forward mode's."""
         has = self.primitive._has
         return has("vjp_fwd") or not (has("jvp") or has("lin"))
 
@@ -554,7 +554,7 @@ class _Mapped(_Flat):
         return (self.of.key(), self.mapped, tuple(self.axes), tuple(self.out_axes))
 
     def _placed(self, outs: prim.Arrays, axes: prim.BatchAxes) -> list[Array]:
-        """Bring results' batch axes to where they were said to be."""
+        """Move results' batch axes to their declared positions."""
         moved: list[Array] = []
         for out, axis, to in zip(outs, axes, self.out_axes, strict=True):
             if to is None and axis is not None:
@@ -656,7 +656,7 @@ def _number_of(key: Hashable) -> int:
 
 
 def number_of(key: object) -> int:
-    """Return a number that equal keys share; one of its own for what has no hash."""
+    """Return a number that equal keys share; an unhashable key has one of its own."""
     try:
         return _number_of(key)
     except TypeError:

@@ -10,7 +10,7 @@ from tinyjax.core.xla import backend, compilation, disk_cache, executable, optio
 
 
 def fingerprint(request: compilation.Compilation, text: str) -> bytes:
-    """Hash what the machine code of a program for the first device depends on.
+    """Hash all that the machine code of a program for the first device depends on.
 
     Args:
         request: how it is compiled.

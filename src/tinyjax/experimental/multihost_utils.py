@@ -1,4 +1,4 @@
-"""What programs of several processes tell each other; in one process, that is nothing.
+"""Communication between the processes of a program; one process communicates with nobody.
 
 All processes make these calls, in the same order among their programs.
 """
@@ -30,7 +30,7 @@ lazy.answer_for(
 
 
 def _array_of(content: dtypes.HostArray, like: Array, shape: tuple[int, ...]) -> Array:
-    """An array of bytes that came from another process, or from several."""
+    """Return an array of bytes that came from another process, or from several."""
     kind = dtypes.PHYSICAL.get(like.dtype, like.dtype)
     host = np.frombuffer(content.tobytes(), kind).reshape(shape)
     host = dtypes.of_physical(host, like.dtype) if like.dtype in dtypes.PHYSICAL else host
@@ -38,12 +38,12 @@ def _array_of(content: dtypes.HostArray, like: Array, shape: tuple[int, ...]) ->
 
 
 def _exchanged(data: dtypes.HostArray) -> dtypes.HostArray:
-    """The bytes of all processes, a row for each."""
+    """Return the bytes of all processes, a row for each."""
     return xla.moving.exchanged(data, [*range(devices.group().size)])
 
 
 def broadcast_one_to_all(in_tree: T, is_source: bool | None = None) -> T:
-    """Return what one process has, in all of them.
+    """Return the data of one process, in all of them.
 
     Args:
         in_tree: arrays in any containers, of the same shapes and dtypes in all processes.
@@ -82,7 +82,7 @@ def broadcast_one_to_all(in_tree: T, is_source: bool | None = None) -> T:
 
 
 def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
-    """Return what all processes have, in each of them.
+    """Return the data of all processes, in each of them.
 
     Args:
         in_tree: arrays in any containers, of the same shapes and dtypes in all processes; or arrays
@@ -192,7 +192,7 @@ def sync_global_devices(name: str) -> None:
 
 
 def reached_preemption_sync_point(step_id: int) -> bool:
-    """Say whether all processes are to save their state at a step: there is no one to ask.
+    """Return whether all processes are to save their state at a step: there is no one to ask.
 
     Example:
         >>> from tinyjax.experimental import multihost_utils

@@ -103,7 +103,7 @@ def deserialize_and_load(
     *,
     key: bytes | None = None,
 ) -> stages.Compiled:
-    """Load what ``serialize`` wrote.
+    """Load a program serialized by ``serialize``.
 
     Its machine code is used if it was sealed with the key, by the same jaxlib, for this processor
     and with these settings. Else the exported program in it is verified, as by

@@ -1,9 +1,9 @@
 """Programs to take elsewhere: ``tinyjax.export``.
 
-An exported program is one signature of a jitted function, in StableHLO's portable form, with all
-that is needed to call it: types, the structure of its arguments and result, the arrays that it
-closes over, and, if asked for, its derivative. A process that has nothing of the function's source
-can load it and call it, also from within its own compiled functions.
+An exported program is one signature of a jitted function, in StableHLO's portable form. It has all
+that a call needs: types, the structure of its arguments and result, the closed-over arrays, and, on
+request, its derivative. A process that has nothing of the function's source can load it and call
+it, also from within its own compiled functions.
 """
 
 from tinyjax._base.lazy import namespace

@@ -1,10 +1,10 @@
-"""What is known of a polynomial in sizes: its least and its greatest value.
+"""Bounds on a polynomial in sizes: its least and its greatest value.
 
-Each fact that is known (a size is at least one; a remainder is less than what divides) is a
-polynomial that is nowhere negative. A number ``n`` bounds a polynomial ``p`` from below if
-``p - n`` is a sum of facts times numbers that are not negative, where each term counts as a
-variable of its own. The best such bound is the optimum of a linear program, which is solved
-exactly, by the simplex method. So bounds are right, but the tightest are not always found.
+Each known fact (a size is at least one; a remainder is less than the divisor) is a polynomial that
+is nowhere negative. A number ``n`` bounds a polynomial ``p`` from below if ``p - n`` is a sum of
+facts with nonnegative factors, where each term counts as a variable of its own. The best such bound
+is the optimum of a linear program, which is solved exactly, by the simplex method. So bounds are
+right, but the tightest are not always found.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Bounds: TypeAlias = tuple[int | None, int | None]
 
 #: So often facts about one polynomial ask for the bounds of another.
 _DEEPEST: Final = 2
-#: So many choices between the operands of ``max`` and ``min`` are followed to both ends.
+#: This many cases between the operands of ``max`` and ``min`` are followed to both ends.
 _MOST_CHOICES: Final = 3
 #: Of larger programs, and after so many steps, nothing is found.
 _LARGEST: Final = 10_000
@@ -29,7 +29,7 @@ _MOST_STEPS: Final = 200
 
 
 class Knowledge:
-    """What is known of sizes that are at least one.
+    """The known facts about sizes that are at least one.
 
     Args:
         premises: polynomials that are not negative.
@@ -89,7 +89,7 @@ class Knowledge:
         return optimum
 
     def _facts(self, factor: polynomials.Factor, depth: int) -> Iterator[polynomials.Polynomial]:
-        """Say of a factor what is not negative."""
+        """Yield the nonnegative polynomials that follow from a factor."""
         value: polynomials.Polynomial = ((((factor, 1),), 1),)
         if not factor.operands:
             yield polynomials.add(value, polynomials.constant(-1))
@@ -123,7 +123,7 @@ class Knowledge:
     def _product_facts(
         self, term: polynomials.Term, depth: int
     ) -> Iterator[polynomials.Polynomial]:
-        """Say of a product what follows from the least values of two halves of it."""
+        """Yield the facts about a product that follow from the bounds of two halves of it."""
         first, power = term[-1]
         one: polynomials.Polynomial = ((((first, 1),), 1),)
         rest: polynomials.Polynomial = (
@@ -156,7 +156,7 @@ def _choice(factor: polynomials.Factor) -> tuple[polynomials.Polynomial, ...]:
 def _cases(
     choices: Sequence[tuple[polynomials.Polynomial, ...]],
 ) -> Iterator[list[polynomials.Polynomial]]:
-    """Go through the facts that hold for each choice between operands."""
+    """Yield the facts that hold in each case between operands."""
     if not choices:
         yield []
         return

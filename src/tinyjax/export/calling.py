@@ -107,7 +107,7 @@ class ExportedTangentParams(prim.Params):
         name: the program's name.
         pull_back: calls the program of the transpose, with the operands of the first kind and the
             cotangents.
-        num_args: how many operands come first in which the map is not linear.
+        num_args: the number of the first operands, in which the map is not linear.
         out_avals: the types of its results.
     """
 

@@ -1,4 +1,4 @@
-"""Symbolic sizes: ints that are known by name only, and what is known of them.
+"""Symbolic sizes: ints that are known by name only, and the facts about them.
 
 A ``SymbolicDim`` stands for an axis' size while a function is staged. Sums, products, quotients and
 remainders of such sizes are symbolic too. A comparison has a result if it comes out the same
@@ -44,7 +44,7 @@ class Constraint:
 
 
 class SymbolicScope:
-    """The sizes that may be used with one another, and what is known of them.
+    """The sizes that may be used with one another, and the facts about them.
 
     Each variable is at least one.
 
@@ -90,7 +90,7 @@ class SymbolicScope:
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
-        """What is known of the sizes, but that they are at least one."""
+        """The known facts about the sizes, besides that they are at least one."""
         return tuple(self._constraints)
 
     def _add(self, text: str, left: Polynomial, comparison: str, right: Polynomial) -> None:
@@ -129,7 +129,7 @@ class SymbolicScope:
         self._knowledge = None
 
     def normal(self, p: Polynomial) -> Polynomial:
-        """Replace what the constraints say is equal to something else.
+        """Replace a polynomial by its normal form under the constraints.
 
         Example:
             >>> from tinyjax import export
@@ -219,7 +219,7 @@ def _operators(
     """Make an operator of sizes and its reflection.
 
     Args:
-        symbol: how it is written.
+        symbol: its text.
         of_arrays: what it does where the other operand is no size.
         of_sizes: what it does with a size and with both operands as polynomials.
     """
@@ -463,7 +463,7 @@ class SymbolicDim(ints.SymbolicSize):
 
 
 def is_symbolic_dim(p: object) -> TypeGuard[SymbolicDim]:
-    """Say whether a size is known by name only.
+    """Return whether a size is known by name only.
 
     Example:
         >>> from tinyjax import export

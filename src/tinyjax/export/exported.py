@@ -24,7 +24,7 @@ from tinyjax.core.tracing.calling import as_arrays
 from tinyjax.core.values import Array, avals as av, concrete
 from tinyjax.export import families, format, polynomials, symbolic_programs, xla
 from tinyjax.export.calling import CallExportedParams, call_exported_p, calling
-from tinyjax.export.symbolic_programs import Program, refusing, told, with_sizes
+from tinyjax.export.symbolic_programs import Program, refusing, sizes_text, with_sizes
 
 # ``Exported``: a program that needs nothing of its source.
 
@@ -71,7 +71,7 @@ class Exported(format.Description):
         return f"<exported {self.fun_name}: ({types[0]}) -> ({types[1]})>"
 
     def __reduce__(self) -> tuple[Callable[[bytes], Exported], tuple[bytes]]:
-        """Pickle what ``serialize`` writes: the program without its derivative."""
+        """Pickle the result of ``serialize``: the program without its derivative."""
         return deserialize, (self.serialize(),)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
@@ -88,7 +88,7 @@ class Exported(format.Description):
         Raises:
             ArgumentError: they are of another structure or of other types, or the program is for
                 other platforms.
-            DifferentiationError: its derivative is asked for, and was not exported with it.
+            DifferentiationError: its derivative is requested, and was not exported with it.
 
         Example:
             >>> import tinyjax, tinyjax.numpy as jnp
@@ -102,7 +102,7 @@ class Exported(format.Description):
         program = self
         platform = families.platform_of(arrays)
         if self.platforms != (platform,):
-            program = self._on(platform)
+            program = self._for_platform(platform)
         if program._family is not None:
             program = program._of_types(in_tree, arrays)
         return program._call(in_tree, arrays)
@@ -124,7 +124,7 @@ class Exported(format.Description):
         on_devices = divided
         if devices is not None:
             on_devices = self._once(("on devices", devices), lambda: divided.on(devices))
-        operands = families.laid(operands, on_devices.ins, on_devices.mesh)
+        operands = families.with_shardings(operands, on_devices.ins, on_devices.mesh)
         program = Program(
             self.fun_name,
             "",
@@ -141,7 +141,7 @@ class Exported(format.Description):
         ]
         return tree.unflatten(self.out_tree, placed)
 
-    def _on(self, platform: str) -> Exported:
+    def _for_platform(self, platform: str) -> Exported:
         """Return the program for a platform."""
         if platform not in self.platforms:
             if format.DisabledSafetyCheck.platform() in self.disabled_safety_checks:
@@ -158,7 +158,7 @@ class Exported(format.Description):
         )
 
     def _portables(self) -> dict[str, str]:
-        """The program in portable form, by platform."""
+        """Return the program in portable form, by platform."""
         main, *others = families.main_first(self.platforms)
         texts = self.others or ("",) * len(others)  # of a program for many sizes
         return {main: self.portable, **dict(zip(others, texts, strict=True))}
@@ -210,7 +210,7 @@ class Exported(format.Description):
             make_vjp = lambda: self.vjp().with_sizes(sizes)  # noqa: E731 (or None)
         names = set().union(*(families.variables_of(size) for size in sizes.values()))
         portables = [""]
-        with refusing(f"'{self.fun_name}' is not valid for the sizes {told(sizes)}"):
+        with refusing(f"'{self.fun_name}' is not valid for the sizes {sizes_text(sizes)}"):
             jaxpr = with_sizes(family.jaxpr, sizes)
             if not names:
                 platforms = families.main_first(self.platforms)
@@ -363,7 +363,7 @@ class Exported(format.Description):
         return (*(const.aval for const in self.consts), *self.in_avals)
 
     def has_vjp(self) -> bool:
-        """Whether the derivative is there: it is unless the program was loaded without.
+        """Return whether the derivative is there: it is unless the program was loaded without.
 
         Example:
             >>> import tinyjax, tinyjax.numpy as jnp
@@ -377,9 +377,9 @@ class Exported(format.Description):
     def vjp(self) -> Exported:
         """Return the program of the derivative, for reverse mode.
 
-        It takes, as positional arguments, the leaves of the arguments and a cotangent for each leaf
-        of the result that is a float or complex; it returns a tuple with a cotangent for each leaf
-        of the arguments that is.
+        Its positional arguments are the leaves of the arguments, and a cotangent for each leaf of
+        the result that is a float or complex. It returns a tuple with a cotangent for each leaf of
+        the arguments that is a float or complex.
 
         Raises:
             ExportError: it is not there.
@@ -453,7 +453,7 @@ class Exported(format.Description):
         return self.vjp().call(*primals_and_cotangents)
 
     def _once(self, what: object, make: Callable[[], T]) -> T:
-        """Return what ``make`` returned the first time."""
+        """Return the first result of ``make``."""
         if what not in self._cache:
             self._cache[what] = make()
         result: T = self._cache[what]
@@ -486,9 +486,9 @@ def deserialize(data: bytes | bytearray, *, key: bytes | None = None) -> Exporte
         key: the secret that the program must be signed with.
 
     Raises:
-        ExportError: they are no exported program, are damaged, or are of a version not known here;
-            or the program was not signed with the key, is not what it says that it is, or takes
-            nodes of a class that has no name for export in this process.
+        ExportError: they are no exported program, are damaged, or are of an unknown version. Also
+            if the program was not signed with the key, differs from its description, or takes nodes
+            of a class that has no name for export in this process.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp

@@ -50,7 +50,7 @@ def main_first(platforms: Sequence[str]) -> list[str]:
 
 
 def default_export_platform() -> str:
-    """Return the platform that programs are exported for, unless another is asked for.
+    """Return the platform that programs are exported for, unless another is requested.
 
     Example:
         >>> from tinyjax import export
@@ -246,8 +246,10 @@ def devices_of(name: str, arrays: Sequence[Array], nr_devices: int) -> tuple[Dev
     return tuple([device_at(i) for i in ids])
 
 
-def laid(arrays: Sequence[Array], shardings: Shardings, mesh: meshes.AnyMesh) -> list[Array]:
-    """Return arrays that lie as a program takes or gives them; else undivided."""
+def with_shardings(
+    arrays: Sequence[Array], shardings: Shardings, mesh: meshes.AnyMesh
+) -> list[Array]:
+    """Return arrays with a program's shardings of arguments or results; else undivided."""
     whole = named_sharding.NamedSharding(mesh, PartitionSpec())
     return [constrain(x, s or whole) for x, s in zip(arrays, shardings, strict=True)]
 
@@ -271,7 +273,7 @@ class Family:
 
 
 def family_of(name: str, jaxpr: Jaxpr, in_tree: tree.PyTreeDef, num_consts: int) -> Family:
-    """Return a program for many sizes, all of which the shapes of its arguments tell.
+    """Return a program for many sizes, all of which the shapes of its arguments determine.
 
     Args:
         name: the function's name, for messages.
@@ -303,13 +305,13 @@ def family_of(name: str, jaxpr: Jaxpr, in_tree: tree.PyTreeDef, num_consts: int)
 
 @attrs.frozen
 class Place:
-    """Where a size stands among the arguments.
+    """The position of a size among the arguments.
 
     Attributes:
         name: as a user writes it: ``args[0].shape[1]``.
         argument: the argument, counted by leaves.
         axis: the axis.
-        dim: the size that the exported function says.
+        dim: the size in the exported function.
     """
 
     name: str
@@ -343,11 +345,11 @@ def scope_of(avals: Sequence[ShapedArray], name: str) -> SymbolicScope:
 
 @attrs.frozen
 class Step:
-    """How a variable is found: ``size = factor * variable + rest``.
+    """The solution for one variable: ``size = factor * variable + rest``.
 
     Attributes:
         variable: its name.
-        place: where the size stands.
+        place: the position of the size.
         factor: a number.
         rest: a polynomial in variables found before.
     """
@@ -360,13 +362,13 @@ class Step:
 
 @attrs.frozen
 class Solution:
-    """How the sizes of a call are found from the shapes of its arguments.
+    """The solution for the sizes of a call from the shapes of its arguments.
 
     Attributes:
         name: the function's name.
-        scope: what is known of the sizes.
+        scope: the scope of the sizes.
         places: the places of all symbolic sizes.
-        steps: how the variables are found, one after another.
+        steps: the solutions for the variables, one after another.
     """
 
     name: str
@@ -439,7 +441,7 @@ class Solution:
         return sizes
 
     def _error(self, what: str, sizes: Mapping[str, int]) -> errors.ArgumentError:
-        sizes_text = f", and {symbolic_programs.told(sizes)}" if sizes else ""
+        sizes_text = f", and {symbolic_programs.sizes_text(sizes)}" if sizes else ""
         return errors.ArgumentError(
             f"'{self.name}' was exported for {_shapes(self.places)}, and was called with arguments "
             f"of other shapes: {what}{sizes_text}."
@@ -456,7 +458,7 @@ def variables_of(dim: int) -> set[str]:
 
 
 def _step(place: Place, known: set[str]) -> Step | None:
-    """Return how a size tells a variable that is not known yet, if it does."""
+    """Return the solution of a size for a variable that is not known yet, if there is one."""
     dim = place.dim
     assert isinstance(dim, SymbolicDim), "only symbolic sizes have places"
     new = [(t, k) for t, k in dim.polynomial if not polynomials.variables(((t, k),)) <= known]

@@ -39,7 +39,7 @@ A = TypeVar("A")
 _LEAF: Final = "*"
 #: Named tuples that functions of the package return, such as ``EighResult``, need no registration.
 _OWN: Final = "tinyjax."
-#: The rooms that these are in; no other module is imported because of what is read.
+#: The packages that these are in; no other module is imported because of what is read.
 _ROOMS: Final = frozenset(("example_libraries", "implicit", "numpy", "scipy"))
 #: What a ``defaultdict`` may make of a missing key in a process that knows nothing of ours.
 _FACTORIES: Final = {kind.__name__: kind for kind in (bool, complex, dict, float, int, list, set)}
@@ -73,7 +73,7 @@ def register_pytree_node_serialization(
         serialized_name: what exported programs call it.
         serialize_auxdata: the node's metadata -> bytes. It may be left out, together with the next,
             where metadata is made of None, bools, numbers, strings and tuples of these.
-        deserialize_auxdata: the way back.
+        deserialize_auxdata: its inverse.
 
     Returns:
         The class itself.
@@ -219,7 +219,7 @@ def _encode_node(node: tree.PyTreeDef, what: str) -> tuple[str, Any]:
 
 
 def decode_tree(nodes: Any) -> tree.PyTreeDef:
-    """Return the structure that was written, if that is what these are.
+    """Return the structure of such data, if it is one.
 
     Raises:
         ExportError: it has a node of a class that is not registered here.
@@ -396,7 +396,7 @@ class DisabledSafetyCheck:
 
 @attrs.frozen(eq=False, repr=False)
 class Description:
-    """What is known of every exported program.
+    """The common description of every exported program.
 
     Attributes:
         fun_name: the function's name.
@@ -439,13 +439,13 @@ class Description:
 
 @attrs.frozen(eq=False, repr=False)
 class Content(Description):
-    """What the bytes of an exported program consist of.
+    """The contents of the bytes of an exported program.
 
     Attributes:
         vjp: the exported program of the derivative.
-        scope: what the sizes of a program for many sizes belong to.
+        scope: the scope of the sizes of a program for many sizes.
         jaxpr: a program for many sizes, or for several devices, in place of one in portable form.
-        shardings: how the operands and the results of a program for several devices lie.
+        shardings: the shardings of operands and results of a program for several devices.
     """
 
     vjp: bytes | None = None

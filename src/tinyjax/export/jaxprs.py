@@ -1,11 +1,13 @@
 """Programs for many sizes, or for several devices, as JSON, and back.
 
-The programs are a list, those in parameters of equations before the programs with these equations.
-Each is a list of parameters, equations and results. Variables are numbered in the order of their
-binding. A primitive is known by the module of this package that defines it. What parameters may
-hold is known from their classes: a value that does not fit its field is refused on both ways, so
-functions and other things of a process are never written, and nothing is called when a program is
-read but the classes of parameters. At the end the types of all programs are checked.
+The programs are a list; those in parameters of equations come before the programs with these
+equations. Each is a list of parameters, equations and results. Variables are numbered in the order
+of their binding. The key of a primitive is the module of this package that defines it.
+
+The classes of parameters determine the allowed values: a value that does not fit its field is
+refused on both ways. So functions and other objects of a process are never written, and reading a
+program calls nothing but the classes of parameters. At the end the types of all programs are
+checked.
 """
 
 from __future__ import annotations
@@ -116,7 +118,7 @@ _FITS: Final[dict[str, Callable[[object], bool]]] = {
 
 
 def _checked(record: Any, owner: str) -> Any:
-    """Return a record of parameters, if each field holds what it may.
+    """Return a record of parameters, if each field holds a permitted value.
 
     Raises:
         ExportError: one does not.
@@ -239,7 +241,7 @@ def _names_of_primitives() -> dict[prim.Primitive[Any], tuple[str, str]]:
 
 
 def _differing(name: Any) -> str | Share:
-    """An axis along which devices have different values, or share one."""
+    """Return an axis along which devices have different values, or share one."""
     match name:
         case ["U" | "R" as letter, axis]:
             return Share(letter, of_type(str, axis))
@@ -312,7 +314,7 @@ def decode_program(text: str, scope: dims.SymbolicScope | None) -> jx.Jaxpr:
 
 
 def of_type(kind: type[T], x: object) -> T:
-    """Return what was read, if it is of a type."""
+    """Return a value that was read, if it is of a type."""
     if type(x) is not kind:
         raise TypeError(f"{x!r:.100} is no {kind.__name__}")
     return x
@@ -473,7 +475,7 @@ def _decode_choice(entry: object) -> Enum:
     return _CHOICES[kind][name]
 
 
-#: Values that are written under a tag: of which type they are, how they are written, and read.
+#: Values that are stored under a tag: their type, and the functions that write and read them.
 _TAGS: Final[dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]]] = {
     "float": (float, float.hex, _decode_float),
     "complex": (

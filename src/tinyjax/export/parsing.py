@@ -25,7 +25,7 @@ from tinyjax.export import polynomials
 
 
 class Scope(Protocol):
-    """What sizes belong to: it makes them of polynomials."""
+    """The scope of sizes, which makes them from polynomials."""
 
     def dim(self, p: polynomials.Polynomial) -> int:
         """Return a polynomial as a size."""
@@ -91,7 +91,9 @@ class _Parser:
         while self._token not in ("", ")"):
             if self._token == "...":
                 self._next()
-                dims += [self._placed(i) for i in range(len(dims), len(self._given("...")))]
+                dims += [
+                    self._placed(i) for i in range(len(dims), len(self._placeholder_sizes("...")))
+                ]
                 break
             if self._token == "_":
                 self._next()
@@ -113,21 +115,21 @@ class _Parser:
             self._fail(f"its parentheses are nested deeper than {_DEEPEST}")
         self._take("(")
 
-    def _given(self, placeholder: str) -> Sequence[int | None]:
+    def _placeholder_sizes(self, placeholder: str) -> Sequence[int | None]:
         if self._like is None:
             self._fail(f"'{placeholder}' stands for sizes of an array, and none is given (like=)")
         return self._like
 
     def _placed(self, i: int) -> int:
         """Return the size that a placeholder stands for."""
-        sizes = self._given("_")
+        sizes = self._placeholder_sizes("_")
         size = sizes[i] if i < len(sizes) else None
         if size is None:
             self._fail(f"a placeholder stands for size {i} of {tuple(sizes)}, which is not there")
         return size
 
     def _check(self, size: int, i: int) -> None:
-        sizes = self._given("_")
+        sizes = self._placeholder_sizes("_")
         if i < len(sizes) and sizes[i] not in (None, size):
             self._fail(f"size {i} is {size}, but the array has the shape {tuple(sizes)}")
 

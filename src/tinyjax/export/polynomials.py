@@ -28,7 +28,7 @@ OPERATIONS: Final[Mapping[str, Callable[[int, int], int]]] = {
 }
 #: Polynomials with more terms, and numbers and exponents that are larger, are refused.
 MOST_TERMS: Final = 1000
-#: So are operations that are written with more symbols.
+#: So are operations with more symbols in their text.
 MOST_SYMBOLS: Final = 10_000
 MOST_DIGITS: Final = 30
 MOST_POWER: Final = 30
@@ -45,7 +45,7 @@ class Factor:
 
     name: str
     operands: tuple[Polynomial, ...] = ()
-    #: By this they are sorted: what is written with fewer symbols is smaller.
+    #: The sort key: a text with fewer symbols is smaller.
     key: tuple[Any, ...] = attrs.field(init=False, eq=False)
     _hash: int = attrs.field(init=False, eq=False)
 
@@ -74,12 +74,12 @@ ONE: Final[Term] = ()
 
 
 #: How many steps may still be taken; None where there is no limit.
-_left: ContextVar[list[int] | None] = ContextVar("tinyjax_steps_left", default=None)
+_steps_left: ContextVar[list[int] | None] = ContextVar("tinyjax_steps_left", default=None)
 
 
 def limited(steps: int) -> AbstractContextManager[None]:
     """Refuse to take more steps in a block than so many."""
-    return assigned(_left, [steps])
+    return assigned(_steps_left, [steps])
 
 
 def count(steps: int) -> None:
@@ -88,7 +88,7 @@ def count(steps: int) -> None:
     Raises:
         ArgumentError: there are no more.
     """
-    budget = _left.get()
+    budget = _steps_left.get()
     if budget is not None:
         budget[0] -= steps
         if budget[0] < 0:

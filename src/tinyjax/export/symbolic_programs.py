@@ -1,8 +1,8 @@
 """Programs for many sizes: jaxprs whose types and parameters hold symbolic sizes.
 
-Such a program is never compiled. ``with_sizes`` puts sizes in place of its variables, wherever they
-stand, and checks the types of the result anew; that is an ordinary program, or, where the sizes
-belong to another exported function, one for many sizes again.
+Such a program is never compiled. ``with_sizes`` substitutes sizes for its variables everywhere, and
+checks the types of the result anew. That is an ordinary program, or, if the sizes belong to another
+exported function, one for many sizes again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LARGEST: Final = 2**31
 
 @attrs.frozen(repr=False)
 class Program:
-    """An exported program, as the primitive that calls it knows it.
+    """An exported program, as the primitive that calls it sees it.
 
     Attributes:
         name: the function's name; programs that differ in name only are the same.
@@ -65,7 +65,7 @@ class Program:
 
 
 def is_symbolic(jaxpr: jx.Jaxpr) -> bool:
-    """Say whether a program takes or returns arrays of symbolic sizes."""
+    """Return whether a program takes or returns arrays of symbolic sizes."""
     avals = (*jaxpr.in_avals, *jaxpr.out_avals)
     return any(isinstance(n, ints.SymbolicSize) for aval in avals for n in aval.shape)
 
@@ -81,11 +81,11 @@ def with_sizes(jaxpr: jx.Jaxpr, sizes: Mapping[str, int]) -> jx.Jaxpr:
         ExportError: the program is not well typed for these sizes.
     """
     result = Substitution(sizes).program(jaxpr)
-    check(result, f"for the sizes {told(sizes)}")
+    check(result, f"for the sizes {sizes_text(sizes)}")
     return result
 
 
-def told(sizes: Mapping[str, int]) -> str:
+def sizes_text(sizes: Mapping[str, int]) -> str:
     """Return sizes as text: ``a = 3, b = 4``."""
     return ", ".join(f"{name} = {size}" for name, size in sizes.items())
 
@@ -118,7 +118,7 @@ def check(jaxpr: jx.Jaxpr, when: str) -> None:
 
 
 class Rewriting:
-    """Programs written anew, each once."""
+    """Programs rebuilt with sizes, each once."""
 
     def __init__(self) -> None:
         self._done: dict[int, tuple[jx.Jaxpr, jx.Jaxpr]] = {}
@@ -216,8 +216,8 @@ class Substitution(Rewriting):
             if any(not isinstance(n, ints.SymbolicSize) and not 0 <= n < _LARGEST for n in shape):
                 raise errors.ExportError(
                     f"an array of the exported program, of type {aval}, would have the shape "
-                    f"{shape} for the sizes {told(self._sizes)}. Programs for many sizes have "
-                    "axes of less than 2**31 elements, and not less than none."
+                    f"{shape} for the sizes {sizes_text(self._sizes)}. Programs for many sizes "
+                    "have axes of less than 2**31 elements, and not less than none."
                 )
             substitute = self._avals[aval] = aval.with_shape(shape)
         return substitute

@@ -27,7 +27,7 @@ def unsized(host: dtypes.HostArray, aval: av.ShapedArray) -> dtypes.HostArray:
 
 
 class _Unsized(np.ndarray[Any, Any]):
-    """The one element of a splat with symbolic sizes; nothing else can be asked of its data.
+    """The one element of a splat with symbolic sizes, the only accessible data.
 
     Attributes:
         symbolic_shape: the shape that such an array is said to have.

@@ -1,7 +1,7 @@
-"""What a new primitive, a new family of primitives or a new transformation is written with.
+"""The interface for a new primitive, a new family of primitives or a new transformation.
 
-Everything here is what tinyjax itself is written with; ``docs/new-primitive.md`` and
-``docs/transformations.md`` use it in full.
+tinyjax itself uses all of it; ``docs/new-primitive.md`` and ``docs/transformations.md`` show it in
+full.
 
 - ``Primitive``, ``Params``, ``NoParams``, ``NO_PARAMS``: an operation, and its parameters
 - ``RuleKey``: a kind of rule that a new transformation asks primitives for
@@ -12,22 +12,22 @@ Everything here is what tinyjax itself is written with; ``docs/new-primitive.md`
 - ``mark``: a rule that is a constant; ``SOLVES``, ``FUSES``, ``MATERIALIZES``: kinds of these
 - ``UndefinedPrimal``: an operand of a transpose rule that has no value
 - ``def_simple_batch``, ``def_elementwise_batch``: batch rules: bring the batch to the front
-- ``Hosts``, ``Avals``, ``Arrays``: what rules take and return: NumPy arrays, types, arrays
-- ``HostCall``: what NumPy does for operands of given types
+- ``Hosts``, ``Avals``, ``Arrays``: operands and results of rules: NumPy arrays, types, arrays
+- ``HostCall``: NumPy's implementation for operands of given types
 - ``bind``, ``bind1``: apply a primitive under the current trace
 - ``Trace``, ``Tracer``: an interpreter of primitives, and the values it interprets them on
 - ``Running``, ``use_trace``, ``current_trace``: make a trace the current one; which it is
-- ``Machine``: which classes transformations above a trace are made of
+- ``Machine``: the classes of the transformations above a trace
 - ``CustomCall``: a function with rules of its own, as traces meet it
 - ``Array``, ``as_array``, ``ShapedArray``: a value, what makes one of a number, its type
 - ``Tangent``, ``ZERO``: a tangent, and the one that is known to be zero
 - ``Jaxpr``, ``JaxprEqn``, ``Var``, ``Lit``: a program, its equations, and their operands
 - ``subjaxprs``, ``eval_jaxpr``: the programs inside an equation; run a program
-- ``MESH``, ``MeshRule``: how the results of a primitive lie on the devices of a mesh
+- ``MESH``, ``MeshRule``: the shardings of a primitive's results on the devices of a mesh
 - ``SPARSITY``, ``SparsityRule``: where the derivative of a primitive is zero
-- ``PADDING``, ``PaddingRule``: what a primitive does with arrays longer than they say
+- ``PADDING``, ``PaddingRule``: a primitive on arrays with padding
 - ``numpy_text``: the program of NumPy that a function becomes
-- ``core``: what interpreters of jaxprs read, by the names of ``jax.extend.core``
+- ``core``: the interface for interpreters of jaxprs, by the names of ``jax.extend.core``
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What interpreters of jaxprs read, by the names of ``jax.extend.core``."""
+"""The interface for interpreters of jaxprs, by the names of ``jax.extend.core``."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class DropVar(Var):
 
 
 class DebugInfo(NamedTuple):
-    """What a function is, for signatures: messages find that out themselves.
+    """The description of a function, for signatures: messages find it themselves.
 
     Attributes:
         traced_for: the transformation.
@@ -110,7 +110,7 @@ class DebugInfo(NamedTuple):
 
 
 class TraceTag:
-    """What a trace of one's own may be told from others by; all are equal.
+    """A tag for the user's own traces; all are equal.
 
     Example:
         >>> from tinyjax.extend import core
@@ -326,7 +326,7 @@ def primal_dtype_to_tangent_dtype(primal_dtype: dtypes.DTypeLike) -> dtypes.DTyp
 
 
 def valid_jaxtype(x: object) -> bool:
-    """Say whether something is an array or can become one.
+    """Return whether something is an array or can become one.
 
     Example:
         >>> from tinyjax.extend import core
@@ -420,7 +420,7 @@ def get_opaque_trace_state(convention: object = None) -> object:
 
 
 def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
-    """Say whether what runs here is recorded: by ``jit``, a loop or ``make_jaxpr``.
+    """Return whether the current code is recorded: by ``jit``, a loop or ``make_jaxpr``.
 
     Example:
         >>> import tinyjax
@@ -434,7 +434,7 @@ def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
 
 
 def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
-    """Say whether a ``vmap`` is around us.
+    """Return whether a ``vmap`` is around us.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -462,7 +462,7 @@ def unsafe_get_axis_names_DO_NOT_USE() -> list[Any]:
 
 
 def nonempty_axis_env_DO_NOT_USE() -> bool:
-    """Say whether a ``vmap`` with or without a name is around us.
+    """Return whether a ``vmap`` with or without a name is around us.
 
     Example:
         >>> from tinyjax.extend import core

@@ -50,7 +50,7 @@ class ConstantTrace(tr.Trace):
         return self._constants[id(x)][1]
 
     def _know(self, outs: Sequence[Array]) -> Sequence[Array]:
-        """Remember what was computed from constants, which need not be made constant again."""
+        """Remember values computed from constants, which need not be made constant again."""
         for out in outs:
             if isinstance(out, Tracer):
                 self._constants[id(out)] = (out, out)

@@ -41,13 +41,13 @@ class Info(NamedTuple):
 
 
 def default_tolerance(dtype: dtypes.DType) -> float:
-    """The machine epsilon to the power 3/4: 1.8e-12 for float64, 6.4e-6 for float32."""
+    """Return the machine epsilon to the power 3/4: 1.8e-12 for float64, 6.4e-6 for float32."""
     eps = float(np.finfo(dtype).eps)
     return math.pow(eps, 0.75)
 
 
 def norm(x: Array) -> Array:
-    """The Euclidean norm."""
+    """Return the Euclidean norm."""
     return jnp.sqrt(_square(x))
 
 
@@ -56,7 +56,7 @@ def _square(x: Array) -> Array:
 
 
 def _ratio(a: Array, b: Array) -> Array:
-    """The quotient, or zero where the divisor is zero: nothing is left to be done."""
+    """Return the quotient, or zero where the divisor is zero: nothing is left to be done."""
     dead = b == 0
     return jnp.where(dead, 0, a / jnp.where(dead, 1, b))
 

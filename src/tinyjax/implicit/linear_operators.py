@@ -44,7 +44,7 @@ class LinearSolveParams(prim.Params):
         matvec: constants and a vector to a vector: the matrix.
         solve: constants and a right side to the solution, and perhaps more.
         transpose_solve: the same for the transposed system, if there is one.
-        num_consts: how many constants there are.
+        num_consts: the number of constants.
     """
 
     matvec: jx.Jaxpr
@@ -54,7 +54,7 @@ class LinearSolveParams(prim.Params):
 
     @property
     def size(self) -> int:
-        """How many arrays the solution is."""
+        """The number of arrays in the solution."""
         return len(self.matvec.outs)
 
 
@@ -164,7 +164,7 @@ def _solve_linearize(
 
 
 def transposed(matvec: jx.Jaxpr, num_consts: int) -> staging.Staged:
-    """The transpose of a program of constants and of a vector, in which it is linear."""
+    """Return the transpose of a program of constants and of a vector, in which it is linear."""
 
     def make() -> staging.Staged:
         size = len(matvec.outs)
@@ -347,7 +347,7 @@ def custom_linear_solve(
 def _record(
     matvec: Callable[..., Any], in_tree: tree.PyTreeDef, avals: Sequence[ShapedArray]
 ) -> tuple[staging.Staged, tree.PyTreeDef]:
-    """Record what a linear function does with its argument; the rest is computed now, and once.
+    """Record a linear function's operations on its argument; the rest is computed now, and once.
 
     So a derivative within it, of a function with programs inside, leaves tangents alone to be
     transposed.

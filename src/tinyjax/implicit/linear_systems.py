@@ -170,7 +170,7 @@ def _guess(x0: Any, space: Space) -> Array:
 
 @attrs.frozen(eq=False)
 class Settings:
-    """How a linear system is solved; the fields are the arguments of ``linear_solve``."""
+    """The options for solving a linear system; the fields are the arguments of ``linear_solve``."""
 
     method: Method = "dense"
     preconditioner: Callable[[Any], Any] | None = None
@@ -231,7 +231,7 @@ class Settings:
 
 
 def matrix_of(multiply: krylov.Operator, space: Space) -> Array:
-    """The matrix of a linear function of vectors."""
+    """Return the matrix of a linear function of vectors."""
     return api.vmap(multiply, out_axes=1)(jnp.eye(space.size, dtype=space.dtype))
 
 
@@ -246,7 +246,7 @@ def _dense(multiply: Callable[[Any], Any], b: Any, space: Space) -> tuple[Any, k
 
 
 def prepared(solver: LinearSolver, multiply: krylov.Operator, space: Space) -> krylov.Operator:
-    """A solver of systems with one matrix, a function of vectors, for several right sides."""
+    """Return a solver of systems with one matrix, a function of vectors, for many right sides."""
     if solver == "dense":
         matrix = matrix_of(multiply, space)
         return lambda b: jnp.linalg.solve(matrix, b)

@@ -217,7 +217,7 @@ class StepMemory:
         self.start = vectors, vectors, numbers, jnp.ones((), dtype)
 
     def times(self, memory: tuple[Array, ...], slope: Array) -> Array:
-        """The inverse Hessian times a vector."""
+        """Return the inverse Hessian times a vector."""
         *pairs, size = memory
 
         def back(rest: Array, pair: tuple[Array, ...]) -> tuple[Array, Array]:
@@ -235,7 +235,7 @@ class StepMemory:
     def learn(
         self, memory: tuple[Array, ...], moved: Array, turned: Array, curvature: Array
     ) -> tuple[Array, ...]:
-        """What is remembered after a step, and how the gradient changed by it."""
+        """Return the memory after a step, and the change of the gradient by it."""
         usable = curvature > float(np.finfo(moved.dtype).eps) * jnp.dot(turned, turned)
         safe = jnp.where(usable, curvature, 1)
         size = safe / jnp.where(usable, jnp.dot(turned, turned), 1)

@@ -212,7 +212,7 @@ def _check_settings(
 def _stage(
     func: Callable[..., Any], y0: Any, times: Array, args: tuple[Any, ...]
 ) -> vectors.Equation:
-    """Stage the field: a function of what it depends on, the state's leaves and the time."""
+    """Stage the field: a function of its closed-over values, the state's leaves and the time."""
 
     @frames.wraps(frames.Applied("odeint", func))
     def slope(y: Any, t: Array) -> Any:

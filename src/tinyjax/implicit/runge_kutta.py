@@ -66,14 +66,15 @@ _DENSE: Final = np.array(
 
 @attrs.frozen
 class Steps:
-    """How the steps are chosen.
+    """The rules for choosing steps.
 
     Attributes:
         rtol: the error allowed in a step, relative to the state.
         atol: the error allowed in any case.
-        mxstep: the most steps between two of the times asked for.
+        mxstep: the most steps between two of the requested times.
         hmax: the longest step.
-        checkpoints: how many states reverse mode keeps at a time between two of the times.
+        checkpoints: the number of states that reverse mode keeps at a time between two of the
+            times.
         taylor_order: the order of Taylor's method; None for Dormand and Prince's.
     """
 
@@ -227,14 +228,14 @@ def _step(field: Field, s: _State, steps: Steps) -> _State:
 
 
 def shortest_step(time: Array) -> Array:
-    """The length of steps than which shorter ones are lost in the rounding of the time."""
+    """Return the length of steps than which shorter ones are lost in the rounding of the time."""
     limits = np.finfo(time.dtype)
     rounding = 4 * float(limits.eps) * jnp.abs(stop_gradient(time))
     return jnp.maximum(rounding, float(limits.tiny))
 
 
 def _interpolate(s: _State, time: Array) -> Array:
-    """The state at a time in the last step."""
+    """Return the state at a time in the last step."""
     moved = s.length > 0
     part = jnp.where(moved, (time - s.begin) / jnp.where(moved, s.length, 1), 0)
     weights = jnp.asarray(_DENSE).astype(part.dtype)

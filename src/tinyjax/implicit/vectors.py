@@ -1,4 +1,4 @@
-"""Trees as vectors, and user functions of trees as functions of vectors and what they close over.
+"""Trees as vectors, and user functions of trees as functions of vectors and closed-over values.
 
 A function is staged, so that what it closes over is found; it is then an argument like others. The
 solvers know nothing but vectors.
@@ -70,7 +70,7 @@ class Space:
 
 
 def space_of(treedef: tree.PyTreeDef, avals: Sequence[av.ShapedArray], what: str) -> Space:
-    """The vectors for a tree's type.
+    """Return the vectors for a tree's type.
 
     Raises:
         ArgumentError: there are no leaves, or real ones beside complex ones.
@@ -89,7 +89,7 @@ def space_of(treedef: tree.PyTreeDef, avals: Sequence[av.ShapedArray], what: str
 
 @attrs.frozen(eq=False)
 class Closed:
-    """A staged function of trees, whose first argument is what it closes over."""
+    """A staged function of trees, whose first argument is its closed-over values."""
 
     jaxpr: jx.Jaxpr
     out_tree: tree.PyTreeDef
@@ -103,7 +103,7 @@ class Closed:
 
 
 def close(fun: Callable[..., Any], *args: Any) -> tuple[Closed, list[Array]]:
-    """Stage a function; return it as one of what it closes over, and that."""
+    """Stage a function; return it as one of its closed-over values, and those."""
     leaves, in_tree = tree.flatten_arguments(args, {})
     arrays = calling.as_arrays(leaves, fun, in_tree)
     staged, out_tree = stage_function(fun, in_tree, [x.aval for x in arrays], "implicit")
@@ -111,7 +111,7 @@ def close(fun: Callable[..., Any], *args: Any) -> tuple[Closed, list[Array]]:
 
 
 def strong(x: Array) -> Array:
-    """The array, with a dtype that it keeps; an integer becomes a float."""
+    """Return the array, with a dtype that it keeps; an integer becomes a float."""
     if not dtypes.is_inexact(x.dtype):
         x = jnp.asarray(x) * 1.0
     return ew.convert_element_type(x, x.dtype)
@@ -169,11 +169,11 @@ class Equation:
     start: Array
 
     def values(self, consts: Sequence[Array], x: Array) -> Array:
-        """The function's value, a vector like the unknown."""
+        """Return the function's value, a vector like the unknown."""
         return self.space.join(self.fun.flat(consts, *self.space.split(x)))
 
     def scalar(self, consts: Sequence[Array], x: Array) -> Array:
-        """The function's value, a scalar."""
+        """Return the function's value, a scalar."""
         (value,) = self.fun.flat(consts, *self.space.split(x))
         return value
 
@@ -261,7 +261,7 @@ def check_like(
     exact: bool = False,
     hint: str = "",
 ) -> None:
-    """Raise unless a function returns what is like one of its arguments.
+    """Raise unless a function's result has the structure and types of one of its arguments.
 
     Args:
         what: says which function it is.

@@ -1,4 +1,4 @@
-"""Functions of single elements, and choices between them."""
+"""Functions of single elements, and selections between them."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def ceil(x: ArrayLike) -> Array:
 
 
 def is_finite(x: ArrayLike) -> Array:
-    """Say where a float is neither infinite nor NaN; see ``jnp.isfinite`` for complex numbers.
+    """Return whether floats are neither infinite nor NaN; ``jnp.isfinite`` takes complex numbers.
 
     Integers are not taken, which always are. The result is bool; no derivative passes through it.
 
@@ -437,7 +437,7 @@ def asinh(x: ArrayLike) -> Array:
 def acosh(x: ArrayLike) -> Array:
     """Return the inverse of ``cosh`` that is not negative; NaN for floats below 1.
 
-    Complex numbers have an answer everywhere. The derivative is infinite at 1. Integers are not
+    Complex numbers have a value everywhere. The derivative is infinite at 1. Integers are not
     taken: ``jnp.arccosh`` makes floats of them.
 
     Example:
@@ -911,7 +911,7 @@ def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def eq(x: ArrayLike, y: ArrayLike) -> Array:
-    """Say where ``x == y``, of one shape and dtype; NaN differs from everything.
+    """Return whether ``x == y``, of one shape and dtype; NaN differs from everything.
 
     Arrays of numbers, bools or keys; a Python number takes the other's dtype, and nothing else is
     promoted: for that there is ``jnp.equal``. The result is bool.
@@ -928,7 +928,7 @@ def eq(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def ne(x: ArrayLike, y: ArrayLike) -> Array:
-    """Say where ``x != y``, of one shape and dtype; NaN differs from everything.
+    """Return whether ``x != y``, of one shape and dtype; NaN differs from everything.
 
     Arrays of numbers, bools or keys; a Python number takes the other's dtype, and nothing else is
     promoted: for that there is ``jnp.not_equal``. The result is bool.
@@ -945,7 +945,7 @@ def ne(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def lt(x: ArrayLike, y: ArrayLike) -> Array:
-    """Say where ``x < y``, of one shape and dtype; False where either is NaN.
+    """Return whether ``x < y``, of one shape and dtype; False where either is NaN.
 
     A Python number takes the other's dtype, and nothing else is promoted: for that there is
     ``jnp.less``. Complex numbers have no order and are not taken.
@@ -962,7 +962,7 @@ def lt(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def le(x: ArrayLike, y: ArrayLike) -> Array:
-    """Say where ``x <= y``, of one shape and dtype; False where either is NaN.
+    """Return whether ``x <= y``, of one shape and dtype; False where either is NaN.
 
     A Python number takes the other's dtype, and nothing else is promoted: for that there is
     ``jnp.less_equal``. Complex numbers have no order and are not taken.
@@ -979,7 +979,7 @@ def le(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def gt(x: ArrayLike, y: ArrayLike) -> Array:
-    """Say where ``x > y``, of one shape and dtype; False where either is NaN.
+    """Return whether ``x > y``, of one shape and dtype; False where either is NaN.
 
     A Python number takes the other's dtype, and nothing else is promoted: for that there is
     ``jnp.greater``. Complex numbers have no order and are not taken.
@@ -996,7 +996,7 @@ def gt(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def ge(x: ArrayLike, y: ArrayLike) -> Array:
-    """Say where ``x >= y``, of one shape and dtype; False where either is NaN.
+    """Return whether ``x >= y``, of one shape and dtype; False where either is NaN.
 
     A Python number takes the other's dtype, and nothing else is promoted: for that there is
     ``jnp.greater_equal``. Complex numbers have no order and are not taken.

@@ -196,7 +196,7 @@ def eig(
     Raises:
         ShapeError: ``x`` does not hold square matrices.
         DtypeError: the dtype is none of LAPACK's.
-        ArgumentError: another implementation is asked for.
+        ArgumentError: another implementation is requested.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -321,9 +321,9 @@ def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
         x: matrices, shape ``(..., m, n)``; ``k`` is the lesser of ``m`` and ``n``.
 
     Returns:
-        ``U`` and ``L`` in one array of shape ``(..., m, n)``, without the unit diagonal of ``L``;
-        for each elimination the row that its row was exchanged with, int32 of shape ``(..., k)``;
-        and the order of the rows of ``x`` in ``P x``, int32 of shape ``(..., m)``.
+        ``U`` and ``L`` in one array of shape ``(..., m, n)``, without the unit diagonal of ``L``.
+        For each elimination the row that its row was exchanged with, int32 of shape ``(..., k)``.
+        The order of the rows of ``x`` in ``P x``, int32 of shape ``(..., m)``.
 
     Raises:
         ShapeError: ``x`` does not hold matrices.
@@ -542,7 +542,7 @@ def svd(
     Raises:
         ShapeError: ``x`` does not hold matrices.
         DtypeError: the dtype is none of LAPACK's.
-        ArgumentError: a subset of full matrices is asked for.
+        ArgumentError: a subset of full matrices is requested.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -663,8 +663,8 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Arra
         lower: which triangle is looked at.
 
     Returns:
-        The matrices with the vectors of the reflections in that triangle; the diagonals, real, of
-        shape ``(..., n)``; those next to them, real, ``(..., n - 1)``; and the factors of the
+        The matrices with the vectors of the reflections in that triangle. The diagonals, real, of
+        shape ``(..., n)``, and those next to them, real, ``(..., n - 1)``. The factors of the
         reflections, ``(..., n - 1)``. They have no derivative.
 
     Raises:
@@ -693,7 +693,7 @@ def tridiagonal_solve(
         du: the diagonals above, shape ``(..., n)``; the last element is not looked at.
         b: right-hand sides, shape ``(..., n, m)``.
         perturb_singular: whether pivots that are nearly zero are moved away from zero, by ``eps``
-            times the largest element of the triangular factor, so that a singular matrix gives a
+            times the largest element of the triangular factor. Then a singular matrix gives a
             finite result, as inverse iteration for eigenvectors needs it.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Where and when values are computed: on devices and platforms, in mapped axes, after others."""
+"""The place and time of computation: devices and platforms, mapped axes, order."""
 
 from __future__ import annotations
 

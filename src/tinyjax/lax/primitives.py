@@ -1,4 +1,4 @@
-"""The primitives by the names that ``jax.lax`` gives them: loaded when first asked for.
+"""The primitives by their names in ``jax.lax``: loaded on first use.
 
 A primitive that JAX has and tinyjax does without, such as ``squeeze_p`` (a ``reshape``), has no
 name here.

@@ -81,7 +81,7 @@ def dot_general(
 
 
 def _pairs(name: str, dimension_numbers: DotDimensionNumbers) -> DotDimensionNumbers:
-    """The contracted axes of both operands, and the batch axes of both."""
+    """Return the contracted axes of both operands, and the batch axes of both."""
     try:
         (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
     except (TypeError, ValueError):
@@ -306,7 +306,7 @@ def _ragged_pairs(numbers: Any) -> tuple[tuple[Axes, Axes], tuple[Axes, Axes]]:
 
 @attrs.frozen
 class RaggedDotDimensionNumbers:
-    """How the axes of a product along groups belong together.
+    """The roles of the axes of a product along groups.
 
     Attributes:
         dot_dimension_numbers: those of ``dot_general``.
@@ -474,7 +474,10 @@ def _product(
             )
         # each row stands beside its group's element, and zeros beside the others
         spread = _by_group(x, ragged, sizes, (*x_batch, *free[: free.index(ragged)]))
-        pairs = ((*_up(x_contract), 0), (*y_contract, group)), (_up(x_batch), y_batch)
+        pairs = (
+            ((*_behind_batch(x_contract), 0), (*y_contract, group)),
+            (_behind_batch(x_batch), y_batch),
+        )
         return dot_general(spread, y, pairs, **options)
     if numbers.rhs_group_dimensions:
         raise errors.ArgumentError(
@@ -490,11 +493,14 @@ def _product(
         )
     left = _by_group(x, ragged, sizes, (*x_batch, *x_contract[:before]))
     right = _by_group(y, y_contract[before], sizes, (*y_batch, *y_contract[:before]))
-    pairs = (_up(x_contract), _up(y_contract)), ((0, *_up(x_batch)), (0, *_up(y_batch)))
+    pairs = (
+        (_behind_batch(x_contract), _behind_batch(y_contract)),
+        ((0, *_behind_batch(x_batch)), (0, *_behind_batch(y_batch))),
+    )
     return dot_general(left, right, pairs, **options)
 
 
-def _up(axes: Axes) -> Axes:
+def _behind_batch(axes: Axes) -> Axes:
     return tuple([i + 1 for i in axes])
 
 

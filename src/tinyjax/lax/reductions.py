@@ -229,7 +229,7 @@ def _arg_params(x: Array, axis: int, index_dtype: DTypeLike) -> arg_extrema.ArgP
 def _only_operation(
     computation: Callable[[Any, Any], Any], dtype: DType, by: str
 ) -> prim.Primitive[Any] | None:
-    """The primitive that a function of two scalars consists in, if it does."""
+    """Return the primitive that a function of two scalars consists in, if it does."""
     scalar = av.ShapedArray((), dtype)
     staged = staging.stage(
         lambda x, y: [as_array(computation(x, y))], (scalar, scalar), Applied(by, computation)
@@ -463,7 +463,7 @@ def reduce_window(
 
 
 def _windows(x: Array, start: Array, params: primitives_reduce_window.WindowParams) -> Array:
-    """The elements under the window at each of its positions, along a new first axis."""
+    """Return the elements under the window at each of its positions, along a new first axis."""
     counts = primitives_reduce_window.places("reduce_window", x.aval, params)
     if not all(counts):
         return broadcast(start, (1, *counts))
@@ -485,7 +485,7 @@ def _windows(x: Array, start: Array, params: primitives_reduce_window.WindowPara
 def _inside(
     counts: tuple[int, ...], sizes: tuple[int, ...], params: primitives_reduce_window.WindowParams
 ) -> HostArray:
-    """Which of ``_windows`` are elements of the array, and not of the padding or between them."""
+    """Return the mask of ``_windows`` that are elements of the array, not padding or gaps."""
     if not all(counts):
         return np.ones((1, *counts), bool)
     mask = np.ones((*params.window, *counts), bool)

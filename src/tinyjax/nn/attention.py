@@ -31,12 +31,12 @@ _MASKED: Final = -0.7
 
 
 class _Rows(NamedTuple):
-    """What belongs to queries: of shapes (B, t, K, G, H), and (., ., ., t or 1, .) or None.
+    """The data of queries: of shapes (B, t, K, G, H), and (., ., ., t or 1, .) or None.
 
     Attributes:
         query: the queries, grouped by the heads of the keys.
-        bias: what is added to logits.
-        mask: which keys are attended to.
+        bias: the term added to logits.
+        mask: the mask of keys to attend to.
         positions: of the queries in the sequence.
     """
 
@@ -52,7 +52,7 @@ _LENGTHS: Final = (1, 3, 3, 0)
 
 @attrs.frozen(eq=False)
 class _Attention:
-    """What all queries share."""
+    """The data that all queries share."""
 
     key: Array
     value: Array
@@ -277,7 +277,7 @@ def _by_blocks(attention: _Attention, rows: _Rows) -> tuple[Array, Array]:
         return attention.of(block._replace(bias=bias, mask=mask))
 
     def cut(start: int, stop: int) -> _Rows:
-        """Return what belongs to some queries; None where there is none, or one for all."""
+        """Return the part for some queries; None where there is none, or one for all."""
         return _Rows._make(
             None
             if x is None or x.shape[axis] == 1

@@ -243,7 +243,7 @@ def hard_sigmoid(x: ArrayLike) -> Array:
 def sparse_sigmoid(x: ArrayLike) -> Array:
     """Return ``(x + 1) / 2``, kept between 0 and 1; the derivative of ``sparse_plus``.
 
-    The derivative is 1/2 within, 0 outside, and 1/4 at -1 and 1, where two answers tie.
+    The derivative is 1/2 within, 0 outside, and 1/4 at -1 and 1, where two values tie.
 
     Args:
         x: real.

@@ -1,4 +1,4 @@
-"""Numbers taken apart, and their bits: packed, as another dtype, or in another byte order."""
+"""Parts and bits of numbers: packed, as another dtype, or in another byte order."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ BitOrder = Literal["big", "little"]
 
 
 def _places(name: str, bitorder: str) -> Array:
-    """How far each of eight bits is shifted."""
+    """Return the shift of each of eight bits."""
     pm.check_option(name, "bitorder", bitorder, ("big", "little"))
     up = sh.iota((8,), dtypes.uint8, 0)
     return up if bitorder == "little" else ew.sub(sh.full_like(up, 7), up)
 
 
 def _last(name: str, a: ArrayLike, axis: int | None) -> tuple[Array, int]:
-    """The array with the axis moved to the end, and where it was."""
+    """Return the array with the axis moved to the end, and where it was."""
     x = pm.array_of(name, a)
     if axis is None:
         return sh.reshape(x, (x.size,)), 0
@@ -204,7 +204,7 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
 
 
 def _exponent(a: Array) -> Array:
-    """The exponent of ``frexp``, from the bits; what is not normal is made so first."""
+    """Return the exponent of ``frexp``, from the bits; subnormal numbers are scaled first."""
     wide = dtypes.float32 if dtypes.is_narrow_float(a.dtype) else a.dtype
     limits = dtypes.finfo(wide)
     integers = dtypes.int64 if wide == dtypes.float64 else dtypes.int32

@@ -16,7 +16,7 @@ from tinyjax.numpy.taking import searchsorted
 
 
 def _at(x: Array, start: int, limit: int, axis: int) -> Array:
-    """A slice along an axis, counted from the front or (below zero) from the back."""
+    """Return a slice along an axis, counted from the front or (below zero) from the back."""
     n = x.shape[axis]
     return slicing.slice_in_dim(
         x, start if start >= 0 else start + n, limit if limit > 0 else limit + n, 1, axis
@@ -272,7 +272,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     Args:
         p: the coefficients along the first axis, that of the highest power first.
         x: where to evaluate; broadcasts with the other axes of ``p``.
-        unroll: has no effect; the scheme is always written out.
+        unroll: has no effect; the scheme is always unrolled.
 
     Raises:
         ShapeError: ``p`` has no axis, or does not broadcast with ``x``.

@@ -569,7 +569,7 @@ def einsum(
 def einsum_path(
     subscripts: Any, /, *operands: Any, optimize: Any = "auto"
 ) -> tuple[list[tuple[int, ...]], str]:
-    """Say in what order NumPy would contract the operands of ``einsum``, and at what cost.
+    """Return the order in which NumPy would contract the operands of ``einsum``, and the cost.
 
     Args:
         subscripts: as for ``einsum``.
@@ -625,7 +625,7 @@ def _interleaved(arguments: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
 
 @lru_cache(maxsize=1024)
 def _parse(subscripts: str, ndims: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
-    """Return the names of each operand's axes and of the output's, ellipses written out."""
+    """Return the names of each operand's axes and of the output's, with ellipses expanded."""
     text = subscripts.replace(" ", "")
     left, arrow, right = text.partition("->")
     terms = left.split(",")
@@ -669,7 +669,7 @@ def _parse(subscripts: str, ndims: tuple[int, ...]) -> tuple[tuple[str, ...], st
 
 
 def _sizes(what: str, terms: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
-    """The size of each name; 1 gives way to any other."""
+    """Return the size of each name; 1 gives way to any other."""
     sizes: dict[str, int] = {}
     for term, shape in zip(terms, shapes, strict=True):
         for name, n in zip(term, shape, strict=True):
@@ -714,7 +714,7 @@ def _einsum(
         joined = group[0]
         for k, other in enumerate(group[1:], start=2):
             later = [n for _, n in (*group[k:], *rest)]
-            left = _wanted(joined[1], other[1], later, out)
+            left = _needed_names(joined[1], other[1], later, out)
             joined = _contract(*joined, *other, left, dtype, exactly, multiply)
         # what was multiplied comes last, as in NumPy's paths; left to right it stays first
         work = [*rest, joined] if path is not None or optimize else [joined, *rest]
@@ -745,8 +745,8 @@ def _simplify(x: Array, names: str, sizes: dict[str, int]) -> tuple[Array, str]:
     return x, names
 
 
-def _wanted(x_names: str, y_names: str, others: Sequence[str], out: str) -> str:
-    """The names of a product that are still needed, those of the output first."""
+def _needed_names(x_names: str, y_names: str, others: Sequence[str], out: str) -> str:
+    """Return the names of a product that are still needed, those of the output first."""
     later = set(out).union(*others)
     first = [n for n in out if n in x_names or n in y_names]
     return "".join(
@@ -758,7 +758,7 @@ def _wanted(x_names: str, y_names: str, others: Sequence[str], out: str) -> str:
 def _cheapest(
     names: tuple[str, ...], out: str, sizes: tuple[tuple[str, int], ...]
 ) -> tuple[int, int]:
-    """The pair of operands to multiply next: the one whose product needs the least work.
+    """Return the pair of operands to multiply next: the one whose product needs the least work.
 
     Among equals that which leaves the least to do: the smallest result against its operands.
     """
@@ -770,7 +770,7 @@ def _cheapest(
     def cost(pair: tuple[int, int]) -> tuple[int, int]:
         i, j = pair
         rest = [n for k, n in enumerate(names) if k not in pair]
-        joined = volume(_wanted(names[i], names[j], rest, out))
+        joined = volume(_needed_names(names[i], names[j], rest, out))
         return joined - volume(names[i]) - volume(names[j]), volume({*names[i], *names[j]})
 
     return min(((i, j) for i in range(len(names)) for j in range(i + 1, len(names))), key=cost)
@@ -778,7 +778,7 @@ def _cheapest(
 
 @attrs.frozen(eq=False, repr=False)
 class _Product(records.Record):
-    """How two operands are multiplied: which axes are summed and aligned, and the rest."""
+    """A product of two operands: the axes that are summed and aligned, and the rest."""
 
     sums: tuple[Axes, Axes]
     batch: tuple[Axes, Axes]
@@ -790,7 +790,7 @@ class _Product(records.Record):
 
 @lru_cache(maxsize=1024)
 def _product(x_names: str, y_names: str, remaining: str) -> _Product:
-    """Plan the product of two operands whose axes are named, of which some remain."""
+    """Plan the product of two operands whose axes are named, for the names that remain."""
 
     def parts(names: str, other: str) -> tuple[str, Axes]:
         sums = tuple(i for i, n in enumerate(names) if n not in other and n not in remaining)
@@ -828,7 +828,7 @@ def _contract(
     precision: Canonical,
     multiply: Callable[[_Product, Array, Array], tuple[Array, str]] | None = None,
 ) -> tuple[Array, str]:
-    """Multiply two operands and sum over the names that are not wanted."""
+    """Multiply two operands and sum over the names that are not needed."""
     plan = _product(x_names, y_names, remaining)
     x, y = _sum(x, plan.sums[0]), _sum(y, plan.sums[1])
     if x.dtype != y.dtype:

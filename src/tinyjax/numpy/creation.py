@@ -48,7 +48,7 @@ Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 
 @runtime_checkable
 class ConvertibleToNumpy(Protocol):
-    """What ``np.asarray`` takes: data of another array library."""
+    """An object that ``np.asarray`` takes: data of another array library."""
 
     def __array__(self) -> HostArray: ...
 
@@ -81,8 +81,8 @@ def canonical_shape(shape: Shape, name: str = "shape") -> tuple[int, ...]:
 # From Python values
 
 
-def _wanted(device: devices.Placement, out_sharding: devices.Placement) -> devices.Placement:
-    """Where a result is to lie, which JAX calls by two names."""
+def _placement(device: devices.Placement, out_sharding: devices.Placement) -> devices.Placement:
+    """Return the placement of a result, for which JAX has two names."""
     return device if out_sharding is None else out_sharding
 
 
@@ -127,7 +127,7 @@ def array(
         Array(3, dtype=int8)
     """
     if type(object) is np.ndarray and devices.Default.moved and dtype is None and not ndmin:
-        return put(object, _wanted(device, out_sharding), "array")
+        return put(object, _placement(device, out_sharding), "array")
     kind = None if dtype is None else dtypes.check(dtype)
     result, ndmin = _make(object, kind), ints.integer(ndmin, "ndmin")
     if kind is not None:
@@ -140,7 +140,7 @@ def array(
         result = sh.reshape(result, (1,) * (ndmin - result.ndim) + result.shape)
     if copy and result is object:
         result = identities.another(result)
-    where = _wanted(device, out_sharding)
+    where = _placement(device, out_sharding)
     return put(result, where, "array")
 
 
@@ -173,7 +173,7 @@ def asarray(
         >>> jnp.asarray([1, 2.5]).dtype
         dtype('float32')
     """
-    return put(array(a, dtype, copy is True), _wanted(device, out_sharding), "asarray")
+    return put(array(a, dtype, copy is True), _placement(device, out_sharding), "asarray")
 
 
 def copy(a: ArrayLike, order: None = None) -> Array:
@@ -224,7 +224,7 @@ def operand(x: Nested) -> Array:
 
 
 def _holds_elements(x: Any) -> bool:
-    """Say whether NumPy finds an array in an object: by a method of it, or in its memory."""
+    """Return whether NumPy finds an array in an object: by a method of it, or in its memory."""
     if hasattr(x, "__array__") or hasattr(x, "__array_interface__"):
         return True
     if isinstance(x, bytes):  # is text
@@ -278,14 +278,14 @@ def _of_element(x: Any) -> Array:
 
 
 def _is_nested(x: object) -> bool:
-    """Say whether an object, no array or text, holds elements, in a row or in memory."""
+    """Return whether an object, no array or text, holds elements, in a row or in memory."""
     if is_array_like(x) or hasattr(x, "__jax_array__") or isinstance(x, str | bytes):
         return False
     return isinstance(x, Sequence) or _holds_elements(x)
 
 
 def _kind(number: type) -> tuple[DType, bool]:
-    """The dtype of a Python number, and whether it is weak."""
+    """Return the dtype of a Python number, and whether it is weak."""
     return dtypes.scalar_dtype(number), number is not bool
 
 
@@ -400,7 +400,7 @@ def full(
                [7., 7.]], dtype=float32)
     """
     filled = broadcast_to(asarray(fill_value, dtype), canonical_shape(shape))
-    return put(filled, _wanted(device, out_sharding), "full")
+    return put(filled, _placement(device, out_sharding), "full")
 
 
 def broadcast_to(
@@ -466,7 +466,7 @@ def zeros(
         >>> jnp.zeros(2, bool)
         Array([False, False], dtype=bool)
     """
-    where = _wanted(device, out_sharding)
+    where = _placement(device, out_sharding)
     result_dtype = _float_unless(dtype)
     if result_dtype == dtypes.float0:  # tangents of integers, which hold nothing
         return put(opd.as_array(np.zeros(canonical_shape(shape), result_dtype)), where, "zeros")
@@ -499,7 +499,7 @@ def ones(
         >>> jnp.ones(3)
         Array([1., 1., 1.], dtype=float32)
     """
-    where = _wanted(device, out_sharding)
+    where = _placement(device, out_sharding)
     return put(sh.full(canonical_shape(shape), 1, _float_unless(dtype)), where, "ones")
 
 
@@ -546,7 +546,7 @@ def full_like(
         >>> jnp.full_like(jnp.array([1, 2]), 5)
         Array([5, 5], dtype=int32)
     """
-    where = _wanted(device, out_sharding)
+    where = _placement(device, out_sharding)
     return _like("full_like", fill_value, a, dtype, shape, device=where)
 
 
@@ -566,13 +566,13 @@ def _like(
     sizes = x.shape if shape is None else canonical_shape(shape)
     value = _make(fill_value, result_dtype)
     result = broadcast_to(ew.convert_element_type(value, result_dtype, weak), sizes)
-    return laid_like(result, x, _wanted(device, out_sharding), name)
+    return laid_like(result, x, _placement(device, out_sharding), name)
 
 
 def laid_like(
     array: Array, x: Array | ShapeDtypeStruct, where: devices.Placement, name: str
 ) -> Array:
-    """Return an array where it is wanted: by default as another lies, if it can lie so."""
+    """Return an array with a given placement: by default that of another, if it fits."""
     told = x.sharding if isinstance(x, ShapeDtypeStruct) or x.committed else None
     if told is None and x.aval.where is None:
         return put(array, where, name)
@@ -607,7 +607,7 @@ def zeros_like(
         >>> jnp.zeros_like(tinyjax.ShapeDtypeStruct((2,), jnp.int8))
         Array([0, 0], dtype=int8)
     """
-    where = _wanted(device, out_sharding)
+    where = _placement(device, out_sharding)
     return _like("zeros_like", 0, a, dtype, shape, device=where)
 
 
@@ -655,7 +655,7 @@ def empty_like(
         >>> jnp.empty_like(jnp.arange(3), jnp.float16)
         Array([0., 0., 0.], dtype=float16)
     """
-    where = _wanted(device, out_sharding)
+    where = _placement(device, out_sharding)
     return _like("empty_like", 0, prototype, dtype, shape, device=where)
 
 
@@ -705,7 +705,11 @@ def arange(
     if result_dtype == dtypes.bool_:
         raise DtypeError("arange does not count in bool. Give a dtype of numbers.")
     first, last = (0, start) if stop is None else (start, stop)
-    first, last, by = _known(first), _known(last), 1 if step is None else _known(step)
+    first, last, by = (
+        _known_scalar(first),
+        _known_scalar(last),
+        1 if step is None else _known_scalar(step),
+    )
     if by == 0:
         raise ArgumentError("arange needs a step that is not 0.")
     if dtypes.is_integer(result_dtype) and all(
@@ -741,15 +745,15 @@ def _fits(name: str, value: int, dtype: DType) -> None:
 
 
 def _wrap(value: int, dtype: DType) -> int:
-    """A step of an unsigned range may be negative: what is added then wraps around."""
+    """Return a step of a range modulo the width of its type, if that is unsigned."""
     return value % (1 << 8 * dtype.itemsize) if dtype.kind == "u" else value
 
 
 _GREATEST: Final = sys.float_info.max
 
 
-def _known(x: ArrayLike) -> Any:
-    """The value of a scalar argument that must be known while tracing, as a Python number."""
+def _known_scalar(x: ArrayLike) -> Any:
+    """Return the value of a scalar argument, known while tracing, as a Python number."""
     if isinstance(x, (bool, int, float, ints.SymbolicSize)) and not isinstance(x, np.generic):
         return x
     a = pm.array_of("arange", x)
@@ -851,7 +855,7 @@ def linspace(
 def _ends(
     name: str, start: ArrayLike, stop: ArrayLike, dtype: DTypeLike, *others: ArrayLike
 ) -> list[Array]:
-    """The ends of a range, of one shape, and other operands, in the type to compute with.
+    """Return the ends of a range, of one shape, and other operands, in the type to compute with.
 
     It is as precise as the type of the result, and complex if that is.
     """
@@ -1433,7 +1437,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 
 @replayed
 def array_equal(a1: Nested, a2: Nested, equal_nan: bool = False) -> Array:
-    """Say whether two arrays have the same shape and equal elements.
+    """Return whether two arrays have the same shape and equal elements.
 
     The result is one bool. Arrays of different shapes are not equal, and nothing is broadcast;
     those of different dtypes may be.
@@ -1470,7 +1474,7 @@ def _all(x: Array) -> Array:
 
 @replayed
 def array_equiv(a1: Nested, a2: Nested) -> Array:
-    """Say whether two arrays are equal once they are broadcast; False where they cannot be.
+    """Return whether two arrays are equal once they are broadcast; False where they cannot be.
 
     See also ``array_equal``, which asks for equal shapes.
 

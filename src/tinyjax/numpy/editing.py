@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 def _ints(obj: slice) -> slice:
-    """A slice by ints, from one by what Python takes for them."""
+    """Return a slice by ints, from one by values that Python accepts for them."""
     parts = (obj.start, obj.stop, obj.step)
     return slice(*[None if part is None else ints.integer(part, "each of obj") for part in parts])
 
@@ -131,7 +131,7 @@ def delete(
         if not whole and places.dtype != dtypes.bool_:
             raise DtypeError(f"delete needs integers or bools, but got {places.aval}.")
         if whole and (assume_unique_indices if places.ndim else isinstance(places, tr.Tracer)):
-            return _without(x, sh.reshape(places, (places.size,)), along)
+            return _without_places(x, sh.reshape(places, (places.size,)), along)
         host = places.concrete("the places to delete (or give assume_unique_indices=True)")
         if not whole and host.shape != (n,):
             raise ShapeError.got(f"delete needs a bool for each of {n} slices", places)
@@ -142,7 +142,7 @@ def delete(
     return x[(*(slice(None),) * along, np.nonzero(remaining)[0])]
 
 
-def _without(x: Array, places: Array, axis: int) -> Array:
+def _without_places(x: Array, places: Array, axis: int) -> Array:
     """Leave out distinct places, which may be traced."""
     n, count = x.shape[axis], places.size
     if not count:

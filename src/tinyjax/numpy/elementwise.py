@@ -1,8 +1,8 @@
 """Elementwise functions, with NumPy's broadcasting and JAX's promotion.
 
 A function promotes and broadcasts its operands, and applies primitives. Where a formula divides by
-zero or meets infinity at some point, the operands are replaced there before, not the result after:
-the derivative of what is not chosen must be finite too, since zero times infinity is NaN.
+zero or meets infinity at some point, the operands are replaced there before, not the result after.
+The derivative of an unselected value must be finite too, since zero times infinity is NaN.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 def _floor_quotient(a: HostArray, b: HostArray) -> HostArray:
-    """Divide integers and round down; by 0, to what the formula gives."""
+    """Divide integers and round down; by 0, to the value of the formula."""
     is_large = a.shape == b.shape and a.size >= prim.MANY and a.itemsize <= 4
     if is_large and any(b.strides):  # by one number NumPy divides faster
         return np.asarray(lazy.room(prim.LARGE.name).quotient(a, b, floor=True))
@@ -237,7 +237,7 @@ def _float_divmod(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def _towards_zero(a: Array, b: Array) -> Array:
-    """The remainder with the sign of the dividend; 0 where an integer is divided by 0."""
+    """Return the remainder with the sign of the dividend; 0 where an integer is divided by 0."""
     rest = ew.rem(a, b)
     if not dtypes.is_integer(a.dtype) or _is_known_nonzero(b):
         return rest
@@ -257,7 +257,7 @@ def _has_other_sign(rest: Array, b: Array) -> Array:
 
 
 def _floor_remainder(a: Array, b: Array) -> Array:
-    """The remainder with the sign of the divisor, from that with the sign of the dividend."""
+    """Return the remainder with the divisor's sign, from that with the dividend's."""
     towards_zero = _towards_zero(a, b)
     other_side = _has_other_sign(towards_zero, b)
     return ew.select(other_side, ew.add(towards_zero, b), towards_zero)
@@ -356,7 +356,7 @@ def negative(x: ArrayLike, /) -> Array:
 
 
 def positive(x: ArrayLike, /) -> Array:
-    """Return ``x`` as an array, unchanged: what ``+x`` stands for.
+    """Return ``x`` as an array, unchanged: the operator ``+x``.
 
     The dtype stays. What is no array becomes one.
 
@@ -645,7 +645,7 @@ def no_out(name: str, out: object) -> None:
 
 
 def signbit(x: ArrayLike, /) -> Array:
-    """Say where the sign is negative, also that of ``-0.0`` and of NaN; unsigned numbers have none.
+    """Return whether the sign is negative, also that of ``-0.0`` and NaN; elementwise.
 
     The result is bool. Integers are negative where they are below zero; complex numbers are not
     taken.
@@ -734,7 +734,7 @@ _FAR: Final = 2200
 
 
 def _bounded_exponent(x: Array) -> Array:
-    """The exponents as int32, those that are too large or small for any float cut off."""
+    """Return the exponents as int32, those that are too large or small for any float cut off."""
     x = _integers(x)
     ends = np.iinfo(x.dtype)
     low, high = builtins.max(-_FAR, int(ends.min)), builtins.min(_FAR, int(ends.max))
@@ -961,7 +961,7 @@ def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         Array([   4., 1001.], dtype=float32)
     """
     a, b = inexact_operands("logaddexp2", x1, x2)
-    # A choice of operands, unlike ``max``, leaves the formula smooth across a tie.
+    # A selection of operands, unlike ``max``, leaves the formula smooth across a tie.
     first = ew.ge(_no_complex("logaddexp2", a), b)
     large, small = ew.select(first, a, b), ew.select(first, b, a)
     infinite = ew.and_(ew.eq(a, b), isinf(a))
@@ -1300,11 +1300,11 @@ radians: Unary = deg2rad
 degrees: Unary = rad2deg
 
 
-# Comparison and choice
+# Comparison and selection
 
 
 def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Say where ``x == y``, elementwise; NaN equals nothing, -0.0 equals 0.0.
+    """Return whether ``x == y``, elementwise; NaN equals nothing, -0.0 equals 0.0.
 
     See also ``isclose``, for floats that were computed, and ``array_equal``.
 
@@ -1319,7 +1319,7 @@ def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Say where ``x != y``, elementwise; NaN differs from everything, itself included.
+    """Return whether ``x != y``, elementwise; NaN differs from everything, itself included.
 
     The operands broadcast and are promoted first, so an integer may equal a float: ``x != y`` is
     the same.
@@ -1336,14 +1336,14 @@ def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 def _complex_order(a: Array, b: Array, strict: bool) -> Array:
-    """Say where ``a < b`` (or ``<=``) for complex numbers: by real part, then imaginary part."""
+    """Return whether ``a < b`` (or ``<=``): by real part, then imaginary part."""
     ra, rb, ia, ib = ew.real(a), ew.real(b), ew.imag(a), ew.imag(b)
     last = ew.lt(ia, ib) if strict else ew.le(ia, ib)
     return ew.select(ew.eq(ra, rb), last, ew.lt(ra, rb))
 
 
 def less(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Say where ``x < y``, elementwise; complex numbers by real, then by imaginary part.
+    """Return whether ``x < y``, elementwise; complex numbers by real, then by imaginary part.
 
     NaN is neither less nor greater than anything.
 
@@ -1359,7 +1359,7 @@ def less(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Say where ``x <= y``, elementwise; complex numbers by real, then by imaginary part.
+    """Return whether ``x <= y``, elementwise; complex numbers by real, then by imaginary part.
 
     It is False where either is NaN.
 
@@ -1373,7 +1373,7 @@ def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Say where ``x > y``, elementwise; complex numbers by real, then by imaginary part.
+    """Return whether ``x > y``, elementwise; complex numbers by real, then by imaginary part.
 
     It is False where either is NaN.
 
@@ -1387,7 +1387,7 @@ def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Say where ``x >= y``, elementwise; complex numbers by real, then by imaginary part.
+    """Return whether ``x >= y``, elementwise; complex numbers by real, then by imaginary part.
 
     It is False where either is NaN.
 
@@ -1477,7 +1477,7 @@ def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None 
 
     The bounds broadcast with the array and are promoted with it. Where ``min`` exceeds ``max``, the
     result is ``max``; NaN stays NaN. The derivative is 1 within, 0 outside, and 1/2 at a bound,
-    where two answers tie.
+    where two values tie.
 
     Args:
         arr: any real dtype.
@@ -1530,7 +1530,7 @@ def pick(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def unless_nan(value: Array, *operands: Array) -> Array:
-    """The value, and NaN where an operand is NaN, which no comparison tells from others."""
+    """Return the value, and NaN where an operand is NaN, which comparisons do not detect."""
     worst = reduce(ew.max_, operands)  # the greater of two is NaN where one of them is
     return pick(isnan(worst), math.nan, value)
 
@@ -1543,7 +1543,7 @@ def isclose(
     atol: ArrayLike = 1e-08,
     equal_nan: bool = False,
 ) -> Array:
-    """Say where ``|a - b| <= atol + rtol * |b|``, elementwise; equal infinities are close.
+    """Return whether ``|a - b| <= atol + rtol * |b|``, elementwise; equal infinities are close.
 
     Random keys are close where they are equal.
 
@@ -1570,7 +1570,7 @@ def isclose(
 
 
 def isnan(x: ArrayLike, /) -> Array:
-    """Say where ``x`` is not a number, elementwise; integers always are.
+    """Return whether ``x`` is not a number, elementwise; integers always are.
 
     A complex number is NaN where either part is.
 
@@ -1586,7 +1586,7 @@ def isnan(x: ArrayLike, /) -> Array:
 
 
 def isfinite(x: ArrayLike, /) -> Array:
-    """Say where ``x`` is neither infinite nor NaN, elementwise, in both parts of a complex number.
+    """Return whether ``x`` is neither infinite nor NaN, elementwise, in both complex parts.
 
     Integers and bools always are. The result is an array of bools of the same shape, through which
     no derivative passes.
@@ -1607,7 +1607,7 @@ def isfinite(x: ArrayLike, /) -> Array:
 
 
 def isinf(x: ArrayLike, /) -> Array:
-    """Say where ``x`` is infinite, of either sign, elementwise.
+    """Return whether ``x`` is infinite, of either sign, elementwise.
 
     A complex number is infinite where either part is.
 
@@ -1630,7 +1630,7 @@ def isinf(x: ArrayLike, /) -> Array:
 
 @replayed
 def isposinf(x: ArrayLike, /, out: None = None) -> Array:
-    """Say where ``x`` is plus infinity, elementwise; complex numbers are not taken.
+    """Return whether ``x`` is plus infinity, elementwise; complex numbers are not taken.
 
     Integers never are. Use ``isinf`` for either sign and for complex numbers.
 
@@ -1649,7 +1649,7 @@ def isposinf(x: ArrayLike, /, out: None = None) -> Array:
 
 @replayed
 def isneginf(x: ArrayLike, /, out: None = None) -> Array:
-    """Say where ``x`` is minus infinity, elementwise; complex numbers are not taken.
+    """Return whether ``x`` is minus infinity, elementwise; complex numbers are not taken.
 
     Integers never are. Use ``isinf`` for either sign and for complex numbers.
 
@@ -1675,7 +1675,7 @@ def _is_infinity(name: str, x: ArrayLike, infinity: float) -> Array:
 
 @replayed
 def isreal(x: ArrayLike, /) -> Array:
-    """Say where the imaginary part is zero, elementwise.
+    """Return whether the imaginary part is zero, elementwise.
 
     See also ``isrealobj``, which asks for the dtype only.
 
@@ -1689,7 +1689,7 @@ def isreal(x: ArrayLike, /) -> Array:
 
 @replayed
 def iscomplex(x: ArrayLike, /) -> Array:
-    """Say where the imaginary part is not zero, elementwise.
+    """Return whether the imaginary part is not zero, elementwise.
 
     See also ``iscomplexobj``, which asks for the dtype only.
 
@@ -1739,7 +1739,7 @@ def nan_to_num(
 
 
 def truth(x: Array) -> Array:
-    """Say where ``x`` is not zero."""
+    """Return whether ``x`` is not zero, elementwise."""
     if x.dtype == dtypes.bool_:
         return x
     return ew.ne(x, full_like(x, 0)) if has_data(x) else convert(x, dtypes.bool_)
@@ -1747,7 +1747,7 @@ def truth(x: Array) -> Array:
 
 @universal(identity=True)
 def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Say where both are true (not zero), elementwise, as bools; NaN is true.
+    """Return whether both are true (not zero), elementwise, as bools; NaN is true.
 
     See also ``bitwise_and``, which compares the bits of integers.
 
@@ -1764,7 +1764,7 @@ def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 @universal(identity=False)
 def logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Say where at least one is true (not zero), elementwise, as bools. NaN is not zero, so true.
+    """Return whether at least one is true (not zero), elementwise. NaN is not zero, so true.
 
     Both operands are evaluated, and they broadcast; Python's ``or`` needs the truth of one array as
     a whole, and raises an error under ``jit``.
@@ -1783,7 +1783,7 @@ def logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 @universal(identity=False)
 def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Say where exactly one is true (not zero), elementwise, as bools.
+    """Return whether exactly one is true (not zero), elementwise, as bools.
 
     The operands broadcast. NaN is not zero, so it is true. ``bitwise_xor`` compares integers bit by
     bit.
@@ -1800,7 +1800,7 @@ def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 def logical_not(x: ArrayLike, /) -> Array:
-    """Say where ``x`` is false (zero), elementwise, as bools.
+    """Return whether ``x`` is false (zero), elementwise, as bools.
 
     See also ``invert``, which flips the bits of integers.
 

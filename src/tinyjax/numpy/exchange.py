@@ -339,7 +339,7 @@ class NamespaceInfo:
     """
 
     def capabilities(self) -> Capabilities:
-        """Say what holds for arrays whose values are at hand; under ``jit`` shapes are fixed."""
+        """Return the capabilities of concrete arrays; under ``jit`` shapes are fixed."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> Device:
@@ -392,7 +392,7 @@ def _check_device(device: Placement) -> None:
 
 
 def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 (the standard's name)
-    """Return what the array namespace can do, by the array API standard.
+    """Return the capabilities of the array namespace, by the array API standard.
 
     Programs that know the standard alone ask it for dtypes, devices and capabilities.
 
@@ -406,7 +406,7 @@ def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 (the standard's n
 
 
 class _Importing:
-    """What NumPy imports in place of the user's object."""
+    """The object that NumPy imports in place of the user's."""
 
     def __init__(self, x: Any) -> None:
         self._x = x

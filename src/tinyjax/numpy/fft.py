@@ -37,7 +37,7 @@ lazy.answer_for(
 
 
 def _resized(x: Array, count: int, axis: int) -> Array:
-    """The first values along an axis, or those and zeros."""
+    """Return the first values along an axis, or those and zeros."""
     if x.shape[axis] >= count:
         return slicing.slice_in_dim(x, 0, count, axis=axis)
     config = [(0, count - size if i == axis else 0, 0) for i, size in enumerate(x.shape)]
@@ -53,7 +53,7 @@ def _along(kind: FftKind, a: ArrayLike, n: int | None, axis: int, norm: Norm, na
 def _transformed(
     kind: FftKind, x: Array, sizes: Sequence[int | None], axes: Sequence[int], norm: Norm, name: str
 ) -> Array:
-    """Transform along axes, of which the last is halved where numbers are real.
+    """Transform along axes, the last of which is halved where numbers are real.
 
     Args:
         kind: how.
@@ -199,13 +199,13 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None)
 
 
 def conj_of(a: ArrayLike) -> Array:
-    """The conjugates of numbers of any dtype."""
+    """Return the conjugates of numbers of any dtype."""
     x = pm.inexact(a, "hfft")
     return ew.conj(x) if dtypes.is_complex(x.dtype) else x
 
 
 def _sizes(x: Array, s: Sizes, axes: Sizes, name: str) -> tuple[list[int | None], list[int]]:
-    """How many values to take along which axes."""
+    """Return the number of values to take along each axis, and the axes."""
     if axes is None:
         axes = range(x.ndim) if s is None else range(x.ndim - len(s), x.ndim)
     places = [ints.canonical_axis(axis, x.ndim) for axis in axes]
@@ -217,7 +217,7 @@ def _sizes(x: Array, s: Sizes, axes: Sizes, name: str) -> tuple[list[int | None]
     return sizes, places
 
 
-def _over(kind: FftKind, a: ArrayLike, s: Sizes, axes: Sizes, norm: Norm, name: str) -> Array:
+def _along_axes(kind: FftKind, a: ArrayLike, s: Sizes, axes: Sizes, norm: Norm, name: str) -> Array:
     """Transform along several axes."""
     x = pm.inexact(a, name)
     sizes, places = _sizes(x, s, axes, name)
@@ -247,7 +247,7 @@ def fftn(a: ArrayLike, s: Sizes = None, axes: Sizes = None, norm: Norm = None) -
         >>> jnp.fft.fftn(jnp.ones((3, 2, 2)), s=(4, 4)).shape
         (3, 4, 4)
     """
-    return _over(FftKind.FFT, a, s, axes, norm, "fftn")
+    return _along_axes(FftKind.FFT, a, s, axes, norm, "fftn")
 
 
 def ifftn(a: ArrayLike, s: Sizes = None, axes: Sizes = None, norm: Norm = None) -> Array:
@@ -262,7 +262,7 @@ def ifftn(a: ArrayLike, s: Sizes = None, axes: Sizes = None, norm: Norm = None) 
         Array([[1.+0.j, 2.+0.j],
                [3.+0.j, 4.+0.j]], dtype=complex64)
     """
-    return _over(FftKind.IFFT, a, s, axes, norm, "ifftn")
+    return _along_axes(FftKind.IFFT, a, s, axes, norm, "ifftn")
 
 
 def rfftn(a: ArrayLike, s: Sizes = None, axes: Sizes = None, norm: Norm = None) -> Array:
@@ -278,7 +278,7 @@ def rfftn(a: ArrayLike, s: Sizes = None, axes: Sizes = None, norm: Norm = None) 
         >>> jnp.fft.rfftn(jnp.ones((4, 4))).shape
         (4, 3)
     """
-    return _over(FftKind.RFFT, a, s, axes, norm, "rfftn")
+    return _along_axes(FftKind.RFFT, a, s, axes, norm, "rfftn")
 
 
 def irfftn(a: ArrayLike, s: Sizes = None, axes: Sizes = None, norm: Norm = None) -> Array:
@@ -292,7 +292,7 @@ def irfftn(a: ArrayLike, s: Sizes = None, axes: Sizes = None, norm: Norm = None)
         Array([[1., 1., 1.],
                [1., 1., 1.]], dtype=float32)
     """
-    return _over(FftKind.IRFFT, a, s, axes, norm, "irfftn")
+    return _along_axes(FftKind.IRFFT, a, s, axes, norm, "irfftn")
 
 
 def _two(axes: Sequence[int], name: str) -> Sequence[int]:

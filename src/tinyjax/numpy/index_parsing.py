@@ -1,7 +1,7 @@
-"""Taking an index apart: what becomes of each axis, and where the arrays' axes go.
+"""Parsing of indices: the treatment of each axis, and the position of the arrays' axes.
 
-An index is first brought to one entry per axis of the array, or per new axis: a slice that is known
-(``Keep``), an int that is known (``Pick``), or an array of integers (``Look``), to which masks are
+An index is first brought to one entry per axis of the array, or per new axis. An entry is a known
+slice (``Keep``), a known int (``Pick``), or an array of integers (``Look``), to which masks are
 converted. Nothing is computed here but the positions where masks hold.
 """
 
@@ -22,7 +22,7 @@ from tinyjax.core.values import Array, ConcreteArray, avals as av, integers as i
 from tinyjax.core.values.array import Index, Indices, ListedIndex
 from tinyjax.numpy import creation, promotion as pm
 
-# The classes of this module are written out, since the first index of a process waits for them:
+# The classes of this module are spelled out, since the first index of a process waits for them:
 # attrs would have to compile each.
 
 
@@ -72,7 +72,7 @@ Entry = Keep | Pick | Look | EllipsisType | None
 
 
 class Parsed:
-    """An index, taken apart.
+    """A parsed index.
 
     Attributes:
         shape: the array's shape, with an axis of size one for each scalar bool of the index.
@@ -99,7 +99,7 @@ class Parsed:
 def parse_index(
     shape: tuple[int, ...], index: Indices, wrap: bool = True, bounded: bool = False
 ) -> Parsed:
-    """Take an index apart.
+    """Parse an index.
 
     Args:
         shape: of the array that is indexed.
@@ -170,11 +170,11 @@ class Masked:
 
     Attributes:
         index: with whole slices in place of the mask.
-        mask: it broadcasts to what ``index`` takes.
-        rank: the number of axes of what ``index`` takes.
-        axes: how many of them the mask stands for.
-        behind: how many come after those.
-        at: which axis of ``x[mask]`` has the elements that the mask takes.
+        mask: it broadcasts to the result of ``index``.
+        rank: the number of axes of the result of ``index``.
+        axes: the number of them that the mask covers.
+        behind: the number of axes after those.
+        at: the axis of ``x[mask]`` with the elements that the mask selects.
     """
 
     __slots__ = ("at", "axes", "behind", "index", "mask", "rank")
@@ -196,7 +196,7 @@ class Masked:
         self.at: int = 0 if is_parted else sum(kept[:place])
 
     def spread(self, update: Array) -> Array:
-        """Reshape an update of what the mask takes to one of what ``index`` takes."""
+        """Reshape an update of the masked elements to one of ``index``'s elements."""
         rank = self.rank - self.axes + 1
         axis = update.ndim - rank + self.at
         if update.ndim > rank or (axis >= 0 and update.shape[axis] != 1):
@@ -211,7 +211,7 @@ class Masked:
 
 
 def one_mask(shape: tuple[int, ...], index: Indices, known: bool) -> Masked | None:
-    """Take an index apart that has one mask and no array of indices; None where it has others.
+    """Parse an index with one mask and no array of indices; None where it has others.
 
     Args:
         shape: of the array that is indexed.
@@ -241,7 +241,7 @@ class ScalarBool:
 
 
 def _without_list(entry: Index | ListedIndex) -> Index:
-    """Convert what is listed to an array; an empty list has no positions."""
+    """Convert a list to an array; an empty list has no positions."""
     if isinstance(entry, (list, tuple, range)):
         return creation.asarray(entry) if entry else ConcreteArray(np.zeros(0, np.int32))
     return entry
@@ -252,7 +252,7 @@ def _is_array(entry: object) -> bool:
 
 
 def _is_int(entry: object) -> bool:
-    """Whether an entry takes one place of an axis."""
+    """Return whether an entry takes one place of an axis."""
     if isinstance(entry, (Array, np.ndarray, np.generic)):
         return not entry.shape and not _is_mask(entry)
     return isinstance(entry, int) and not isinstance(entry, bool)
@@ -265,7 +265,7 @@ def _is_mask(entry: object) -> bool:
 
 
 def _consumed(entry: object) -> int:
-    """How many of the array's axes an entry stands for; an Ellipsis for those that are left."""
+    """Return the number of the array's axes that an entry uses; an Ellipsis uses the rest."""
     if entry is None or entry is Ellipsis or isinstance(entry, bool):
         return 0
     if isinstance(entry, (Array, np.ndarray, np.generic)) and _is_mask(entry):
@@ -284,7 +284,7 @@ def _check_mask(mask: tuple[int, ...], shape: tuple[int, ...], axis: int) -> Non
 
 
 def _mask_positions(entry: object, shape: tuple[int, ...], axis: int) -> list[Index | ScalarBool]:
-    """The arrays of positions that a mask stands for: one for each of its axes."""
+    """Return the arrays of positions that a mask stands for: one for each of its axes."""
     if isinstance(entry, tr.Tracer):
         raise errors.ConcreteIndexError(
             f"a mask whose values are not known, {entry.aval}, cannot be an index: the shape of "
@@ -415,7 +415,7 @@ def _symbolic_slice(entry: slice, axis: int, n: int) -> Keep:
 
 
 class Lookup(NamedTuple):
-    """The arrays of an index, brought to one shape, and where their axes stand in the result.
+    """The arrays of an index, brought to one shape, and the positions of their axes in the result.
 
     Attributes:
         indices: index vectors in the last axis; one entry for each of ``axes``.
@@ -476,7 +476,7 @@ def look_up(parsed: Parsed, starts: Sequence[Keep] = ()) -> Lookup:
 
 
 def sizes_of(entries: Sequence[Entry]) -> list[int]:
-    """The result's axes that do not come from arrays."""
+    """Return the result's axes that do not come from arrays."""
     return [1 if e is None else e.size for e in entries if e is None or isinstance(e, Keep)]
 
 

@@ -16,7 +16,7 @@ from tinyjax.numpy.selection import nonzero
 
 
 def _points(part: slice) -> Array:
-    """The numbers that a slice stands for; an imaginary step is how many, with both ends."""
+    """Return the numbers that a slice stands for; an imaginary step is how many, with both ends."""
     start, stop = [0 if end is None else end for end in (part.start, part.stop)]
     if isinstance(part.step, complex):
         return linspace(start, stop, int(abs(part.step)))
@@ -24,7 +24,7 @@ def _points(part: slice) -> Array:
 
 
 class _Indexed:
-    """What is indexed like an array, under its name in the namespace."""
+    """An object that is indexed like an array, under its name in the namespace."""
 
     __slots__ = ("_name",)
 
@@ -36,7 +36,7 @@ class _Indexed:
 
 
 class _Grid(_Indexed):
-    """What ``mgrid`` and ``ogrid`` are."""
+    """The class of ``mgrid`` and ``ogrid``."""
 
     __slots__ = ()
 
@@ -79,7 +79,7 @@ ogrid: Final = _OpenGrid("ogrid")
 
 
 class _Joined(_Indexed):
-    """What ``r_`` and ``c_`` are."""
+    """The class of ``r_`` and ``c_``."""
 
     __slots__ = ("_axis", "_ndmin", "_place")
 
@@ -92,8 +92,8 @@ class _Joined(_Indexed):
 
         Args:
             index: what is joined. Texts are ``"axis"``, ``"axis,ndim"`` or ``"axis,ndim,place"``:
-                along which axis, how many axes each part has at least, and at which place axes are
-                that it has already; or ``"r"`` and ``"c"`` for a matrix of one row or column.
+                the axis, the least number of axes of each part, and the place of the axes that it
+                has already. ``"r"`` and ``"c"`` give a matrix of one row or column.
 
         Raises:
             ArgumentError: the text is none of these.

@@ -3,7 +3,7 @@
 The static parts of an index (ints, slices, None, ...) become slices, reversals and reshapes. Traced
 integers become one dynamic_slice if they are scalars, and one gather or scatter if they are arrays.
 Masks become the positions where they are true, and must therefore be known; but an update by one
-value is a choice, element by element, whatever the mask. Negative indices count from the end. As in
+value is an elementwise selection, whatever the mask. Negative indices count from the end. As in
 JAX, an index out of bounds raises nothing: reading moves it to the nearest element, and writing
 drops the update.
 
@@ -49,7 +49,7 @@ _EAGER: Final = frozenset((*_BASIC, bool, np.ndarray, np.bool_, np.int32, np.int
 
 
 def _host_index(index: Indices) -> tuple[_HostIndex, ...] | None:
-    """The index as NumPy takes it, or None where it may mean something else there."""
+    """Return the index as NumPy takes it, or None where it may mean something else there."""
     entries: list[_HostIndex] = []
     for entry in index if isinstance(index, tuple) else (index,):
         if type(entry) in _EAGER:
@@ -80,10 +80,10 @@ def getitem(
         index: what NumPy takes; a list of positions only within a tuple, as in ``x[:, [0, 2]]``.
         mode: for indices out of bounds: ``"clip"`` moves them to the nearest element, as does
             ``"promise_in_bounds"``, the default; ``"fill"`` gives ``fill_value``.
-        fill_value: with a mask among ints and slices: what is read where it does not hold, so that
-            the result has the shape of all the mask chooses from; otherwise for indices out of
-            bounds, by default NaN for floats, the least integer for signed and the greatest for
-            unsigned ones, True for bools.
+        fill_value: with a mask among ints and slices, the value of elements that it does not
+            select, so that the result has the shape of all elements under the mask. Otherwise the
+            value for indices out of bounds: by default NaN for floats, the least integer for signed
+            and the greatest for unsigned ones, True for bools.
         indices_are_sorted: a promise that the indices increase.
         unique_indices: a promise that no element is taken twice.
         wrap_negative_indices: whether an index below zero counts from the end.
@@ -197,7 +197,7 @@ def _sliced(x: Array, bounds: Sequence[tuple[int, int, int, bool]]) -> Array:
 
 
 def _bounds(parsed: index_parsing.Parsed) -> list[tuple[int, int, int, bool]]:
-    """The slice of each axis, for an index that holds no array."""
+    """Return the slice of each axis, for an index that holds no array."""
     bounds = []
     for entry in parsed.entries:
         if isinstance(entry, index_parsing.Keep):
@@ -208,7 +208,7 @@ def _bounds(parsed: index_parsing.Parsed) -> list[tuple[int, int, int, bool]]:
 
 
 def _slices(x: Array, parsed: index_parsing.Parsed) -> Array:
-    """Index by what is known."""
+    """Index by known slices and ints."""
     return sh.reshape(_sliced(x, _bounds(parsed)), tuple(index_parsing.sizes_of(parsed.entries)))
 
 
@@ -415,7 +415,7 @@ def _whole(value: ArrayLike, dtype: dtypes.DType) -> int | None:
 
 
 def _fitted(update: Array, shape: tuple[int, ...]) -> Array:
-    """Broadcast an update to the shape of what it changes."""
+    """Broadcast an update to the shape of the updated elements."""
     old = update.shape
     if old == shape:
         return update
@@ -437,7 +437,7 @@ def _reshaped(update: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _is_constant(x: Array) -> TypeGuard[ConcreteArray]:
-    """Whether it is one known value, which stays a literal in any shape."""
+    """Return whether it is one known value, which stays a literal in any shape."""
     return opd.is_splat(x) and bool(x.size) and id(x) not in followed
 
 
@@ -485,10 +485,10 @@ def _update_slices(x: Array, parsed: index_parsing.Parsed, update: Array, kind: 
     forward = [(start, limit, stride, False) for start, limit, stride, _ in bounds]
     if kind != "set":
         update = _COMBINE[kind](_sliced(x, forward), update)
-    return _put(x, forward, update)
+    return _replace_slice(x, forward, update)
 
 
-def _put(x: Array, bounds: Sequence[tuple[int, int, int, bool]], update: Array) -> Array:
+def _replace_slice(x: Array, bounds: Sequence[tuple[int, int, int, bool]], update: Array) -> Array:
     """Replace a slice."""
     shape = x.shape
     if update.shape == shape:
@@ -544,4 +544,4 @@ def _update_places(
     changed = updated_at(
         into, lookup, places, update, kind, mode, indices_are_sorted, unique_indices
     )
-    return sh.reshape(_put(x, bounds, changed) if is_strided else changed, shape)
+    return sh.reshape(_replace_slice(x, bounds, changed) if is_strided else changed, shape)

@@ -29,7 +29,7 @@ def taken_at(
     indices_are_sorted: bool,
     unique_indices: bool,
 ) -> Array:
-    """Take what an index looks up, in the index's shape."""
+    """Return the elements that an index looks up, in the index's shape."""
     sizes = list(x.shape)
     for axis in lookup.axes:
         sizes[axis] = 1
@@ -54,7 +54,7 @@ def updated_at(
     indices_are_sorted: bool,
     unique_indices: bool,
 ) -> Array:
-    """Update what an index looks up along some axes, ``places``."""
+    """Update the elements that an index looks up along some axes, ``places``."""
     numbers = gather_scatter.ScatterDimensionNumbers(lookup.window_dims, places, lookup.axes)
     is_single = lookup.indices.ndim == 1
     params = gather_scatter.ScatterParams(

@@ -457,7 +457,7 @@ concat = concatenate
 
 
 def _parts(name: str, operands: Sequence[ArrayLike] | Array, dtype: DTypeLike) -> list[Array]:
-    """The arrays to be joined, of one dtype."""
+    """Return the arrays to be joined, of one dtype."""
     if isinstance(operands, (Array, np.ndarray)):
         x = pm.array_of(name, operands)
         if not x.shape:
@@ -980,7 +980,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 
 @replayed
 def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: ints.Axis = None) -> Array:
-    """Shift elements along axes; what leaves at one end enters at the other.
+    """Shift elements along axes; those that leave at one end enter at the other.
 
     Without ``axis`` the elements are shifted in the flattened array, and get its shape again.
     Positive shifts go towards the end; they may be traced.
@@ -1136,15 +1136,15 @@ def ravel_multi_index(
         )
     pm.check_option("ravel_multi_index", "mode", mode, ("raise", "wrap", "clip", "ignore"))
     pm.check_option("ravel_multi_index", "order", order, ("C", "F"))
-    pairs = [(_within(i, n, mode), n) for i, n in zip(indices, sizes, strict=True)]
+    pairs = [(_index_by_mode(i, n, mode), n) for i, n in zip(indices, sizes, strict=True)]
     flat: Array = sh.full((), 0, dtypes.default_int())
     for index, n in pairs if order == "C" else pairs[::-1]:
         flat = flat * n + index
     return flat if dtype is None else elementwise.astype(flat, dtype)
 
 
-def _within(index: Array, n: int, mode: str) -> Array:
-    """An index into an axis of this size, as the mode has it."""
+def _index_by_mode(index: Array, n: int, mode: str) -> Array:
+    """Return an index into an axis of this size, as the mode has it."""
     pm.whole("ravel_multi_index", index)
     if index.dtype.itemsize < dtypes.default_int().itemsize:  # which may not hold the size
         index = pm.convert(index, dtypes.default_int())

@@ -246,7 +246,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
 
 
 def _roots(x: Array) -> Array:
-    """The zeros of a polynomial whose first coefficient is not 0."""
+    """Return the zeros of a polynomial whose first coefficient is not 0."""
     if x.size < 2:
         return zeros(0, dtypes.to_complex(x.dtype))
     companion = diag(ones(x.size - 2, x.dtype), -1)
@@ -326,7 +326,7 @@ def polyfit(
             residuals unless it is ``"unscaled"``.
 
     Returns:
-        The coefficients; a tuple that begins with them where more is asked for.
+        The coefficients; a tuple that begins with them where more is requested.
 
     Raises:
         ShapeError: the shapes do not fit.

@@ -1,4 +1,4 @@
-"""From what users pass to what primitives take: arrays of one dtype and one shape.
+"""Conversion of users' arguments to operands of primitives: arrays of one dtype and one shape.
 
 The two-operand functions come through ``operands`` at every call, so that has a way straight
 through for two arrays that fit already, and makes a Python number at once what it will be.
@@ -53,7 +53,7 @@ _NEVER_OVERFLOWS = 65504
 
 
 def typed_of(name: str, x: object) -> Array | ShapeDtypeStruct:
-    """Return an array, or the type of what is none but has a shape and a dtype.
+    """Return an array, or the type of another object with a shape and a dtype.
 
     Raises:
         ArgumentError: ``x`` is not an array or a number, and has no type.
@@ -218,7 +218,7 @@ def broadcast_to_shape(x: Array, shape: tuple[int, ...]) -> Array:
 def _broadcast_plan(
     old: tuple[int, ...], new: tuple[int, ...]
 ) -> tuple[tuple[int, ...], BroadcastParams]:
-    """The shape without the axes that are stretched, and how it is put into the new one."""
+    """Return the shape without the axes that are stretched, and how it is put into the new one."""
     offset = len(new) - len(old)
     own = [i for i, n in enumerate(old) if n == new[offset + i]]
     places = BroadcastParams(new, tuple([offset + i for i in own]))
@@ -286,7 +286,7 @@ def _made(name: str, value: bool | int | float | complex, aval: ShapedArray) -> 
 
 
 def _is_held(value: ArrayLike, other: Array) -> TypeGuard[bool | int | float | complex]:
-    """Say whether a value is a Python number that takes the other operand's type."""
+    """Return whether a value is a Python number that takes the other operand's type."""
     return (type(value), other.dtype) in _HOLDS and not other.weak_type
 
 
@@ -358,7 +358,7 @@ def ordered(name: str, x: ArrayLike, y: ArrayLike) -> tuple[ArrayLike, ArrayLike
 
 
 def _check_ranks(name: str, first: tuple[int, ...], second: tuple[int, ...]) -> None:
-    """Warn of operands with different numbers of axes, or refuse them, where that is asked for."""
+    """Warn of operands with different numbers of axes, or refuse them, as the settings have it."""
     policy = settings().rank_promotion
     if policy == "allow" or is_inner_arithmetic():
         return
@@ -372,7 +372,7 @@ def _check_ranks(name: str, first: tuple[int, ...], second: tuple[int, ...]) -> 
 
 
 def inexact_operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
-    """The same, with integers converted to floats."""
+    """Return the same, with integers converted to floats."""
     try:
         a, b = operands(name, x, y)
     except NumberRangeError:  # a number need not fit integers: they become floats

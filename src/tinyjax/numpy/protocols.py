@@ -4,7 +4,7 @@ NumPy hands a call that meets a traced array to ``array_ufunc`` or ``array_funct
 of the same name in ``tinyjax.numpy``, its ``linalg`` or its ``fft`` computes the result, and for a
 ufunc of SciPy's that in ``tinyjax.scipy.special``.
 
-What NumPy and ``tinyjax.numpy`` do differently is settled here, and nowhere else:
+The differences between NumPy and ``tinyjax.numpy`` are resolved here, and nowhere else:
 
 - dtypes follow the operators: ``np.add(x, y)`` is ``x + y``, and promotes as JAX does. On 64-bit
   data that is what NumPy does; integers of fewer bits become the default float.
@@ -231,7 +231,7 @@ def _absent(name: str, why: str = "") -> TracerArrayConversionError:
 
 
 def _listed(x: Any, kinds: tuple[type, ...] = (list, tuple)) -> Any:
-    """Make an array of a list or a tuple, as NumPy's functions do; pass on what else there is."""
+    """Make an array of a list or a tuple, as NumPy's functions do; pass on other values."""
     make: Any = jnp.asarray if _have_arrays(x) else np.asarray
     return make(x) if isinstance(x, kinds) else x
 
@@ -248,7 +248,7 @@ _SCALAR: Final = r"\b(?:np|numpy)\.((?:float|u?int|complex)\d+)\("
 
 
 def advise() -> tuple[str, frames.Location | None]:
-    """Say what to write where an array of NumPy's is asked for, and in which line that is."""
+    """Return what to write where an array of NumPy's is requested, and the line of the request."""
     frame, masked = frames.user_frame(), False
     while frame is not None and frame.f_code.co_filename.startswith(_NUMPY):
         masked = masked or frame.f_globals["__name__"].startswith("numpy.ma")
@@ -354,11 +354,12 @@ class _Counterpart:
         name: NumPy's, with its module.
         function: what computes.
         names: NumPy's positional parameters.
-        agreeing: how many of them have the same places in both.
+        agreeing: the number of them that have the same positions in both.
         accepted: the parameters of the function.
         direct: those that mean the same in both.
         widens: whether bools and narrow integers are computed in 64 bits.
-        simple: for how many positional arguments, and no others, the result is NumPy's.
+        simple: the numbers of positional arguments for which, without others, the result is
+            NumPy's.
     """
 
     name: str

@@ -32,7 +32,7 @@ def _keep(out: Array, x: Array, axes: tuple[int, ...]) -> Array:
 
 
 def _accumulator(dtype: dtypes.DType) -> dtypes.DType:
-    """The type in which sums and products of bools or integers are returned: no small integers."""
+    """Return the type of sums and products of bools or integers: no small integers."""
     default = dtypes.default_int()
     if dtype.kind not in "biu" or dtype.itemsize >= default.itemsize:
         return dtype
@@ -56,7 +56,7 @@ def _masked(name: str, x: Array, where: ArrayLike | None, instead: ArrayLike) ->
 
 @attrs.frozen(eq=False, repr=False)
 class _Reduction(records.Record):
-    """What a reduction of some name does: over axes, to two values, and to none at all."""
+    """A reduction of some name: over axes, of two values, and of none at all."""
 
     name: str
     reduce: Callable[[Array, tuple[int, ...]], Array]
@@ -65,7 +65,7 @@ class _Reduction(records.Record):
     skips_nan: bool = False
 
     def operand(self, a: ArrayLike) -> tuple[Array, Array | None]:
-        """The array to reduce, and where it has NaN that is left out, if it may."""
+        """Return the array to reduce, and where it has NaN that is left out, if it may."""
         if self.skips_nan:
             return _without_nan(self.name, a, self.identity)
         return pm.array_of(self.name, a), None
@@ -272,7 +272,7 @@ def any(
     *,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Say whether any element over the axes is true (not zero).
+    """Return whether any element over the axes is true (not zero).
 
     Over all axes by default. NaN counts as true; no elements give false. The result is bool.
 
@@ -311,7 +311,7 @@ def all(
     *,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Say whether all elements over the axes are true (not zero).
+    """Return whether all elements over the axes are true (not zero).
 
     Over all axes by default. NaN counts as true, and so do no elements. The result is bool.
 
@@ -462,7 +462,7 @@ def _computation_type(dtype: dtypes.DType) -> dtypes.DType:
 
 
 def _result_type(dtype: dtypes.DTypeLike, x: Array) -> dtypes.DType:
-    """The type of a mean: the one given, or the array's where that is inexact."""
+    """Return the type of a mean: the one given, or the array's where that is inexact."""
     return dtypes.to_inexact(x.dtype, x.weak_type) if dtype is None else dtypes.check(dtype)
 
 
@@ -630,7 +630,7 @@ def _squared_distance(x: Array, center: Array) -> Array:
 
 def root(squares: Array) -> Array:
     """Return the root of a sum of squares, which has no slope where all of them are zero."""
-    # not by a choice, whose mask each element of the sum is chosen by: a quarter more time
+    # not by a selection, whose mask is applied to each element of the sum: a quarter more time
     aval = squares.aval
     is_zero = ew.eq(squares, sh.full_like(squares, 0))
     nothing = ew.convert_element_type(is_zero, aval.dtype, aval.weak_type)
@@ -849,7 +849,7 @@ def nanmin(*args: Any, **kwargs: Any) -> Array:
 
 
 def _numbers(name: str, a: ArrayLike, where: ArrayLike | None) -> tuple[Array, ArrayLike | None]:
-    """The array without NaN, and a mask of what takes part."""
+    """Return the array without NaN, and a mask of the elements that count."""
     x, nan = _without_nan(name, a, lambda _: 0)
     if nan is None:
         return x, where
@@ -932,7 +932,7 @@ def nanstd(
 
 @frames.like(elementwise.isclose)
 def allclose(*args: Any, **kwargs: Any) -> Array:
-    """Say whether all elements are close, as a bool array without axes.
+    """Return whether all elements are close, as a bool array without axes.
 
     The arguments are those of ``isclose``: equal infinities are close, NaNs only with
     ``equal_nan``. ``b`` is the reference, of which ``rtol`` is a fraction.

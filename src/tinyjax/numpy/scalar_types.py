@@ -57,7 +57,7 @@ class ScalarType(_Class):
         return creation.array(self._number(x) if isinstance(x, str) else x, dtype=self.dtype)
 
     def _number(self, text: str) -> int | float | np.generic:
-        """The number that a text expresses."""
+        """Return the number that a text expresses."""
         try:
             if dtypes.is_whole(self.dtype):
                 return int(text)
@@ -175,7 +175,7 @@ dtype = np.dtype
 
 
 def can_cast(from_: DTypeLike, to: DTypeLike, casting: Casting = "safe") -> bool:
-    """Say whether values of one dtype can be converted to another under a rule of NumPy's.
+    """Return whether values of one dtype can be converted to another under a rule of NumPy's.
 
     Python's ``int``, ``float`` and ``complex`` have 64 (``complex`` 128) bits here, as in NumPy.
 
@@ -202,7 +202,7 @@ def can_cast(from_: DTypeLike, to: DTypeLike, casting: Casting = "safe") -> bool
 
 
 def isdtype(dtype: DTypeLike, kind: DTypeLike | str | tuple[DTypeLike | str, ...]) -> bool:
-    """Say whether a dtype is of a kind, as the array API standard names them.
+    """Return whether a dtype is of a kind, as the array API standard names them.
 
     Args:
         dtype: a dtype.
@@ -236,7 +236,7 @@ KINDS: Final = {
 
 
 def isscalar(element: object) -> bool:
-    """Say whether something is a number: of Python, of NumPy, or an array without axes.
+    """Return whether something is a number: of Python, of NumPy, or an array without axes.
 
     Texts count, as in NumPy, although arrays hold none.
 
@@ -251,7 +251,7 @@ def isscalar(element: object) -> bool:
 
 
 def iscomplexobj(x: ArrayLike | av.ShapeDtypeStruct | ScalarType | None) -> bool:
-    """Say whether the dtype is complex: of an array, or a scalar type such as ``jnp.float32``.
+    """Return whether the dtype is complex: of an array, or a scalar type such as ``jnp.float32``.
 
     None is not complex.
 
@@ -268,7 +268,7 @@ def iscomplexobj(x: ArrayLike | av.ShapeDtypeStruct | ScalarType | None) -> bool
 
 
 def isrealobj(x: ArrayLike | av.ShapeDtypeStruct | ScalarType | None) -> bool:
-    """Say whether the dtype is not complex, of what ``iscomplexobj`` takes.
+    """Return whether the dtype is not complex, of what ``iscomplexobj`` takes.
 
     See also ``isreal``, which asks for the values.
 

@@ -26,7 +26,7 @@ _FEW = 32
 
 
 class UniqueAllResult(NamedTuple):
-    """What ``unique_all`` returns."""
+    """The result of ``unique_all``."""
 
     values: Array
     indices: Array
@@ -35,14 +35,14 @@ class UniqueAllResult(NamedTuple):
 
 
 class UniqueCountsResult(NamedTuple):
-    """What ``unique_counts`` returns."""
+    """The result of ``unique_counts``."""
 
     values: Array
     counts: Array
 
 
 class UniqueInverseResult(NamedTuple):
-    """What ``unique_inverse`` returns."""
+    """The result of ``unique_inverse``."""
 
     values: Array
     inverse_indices: Array
@@ -93,10 +93,10 @@ def _ordered(x: Array, equal_nan: bool, with_order: bool) -> _Sorted:
     return _Sorted(rows, manipulation.concatenate([full((1,), True, dtypes.bool_), differ]), order)
 
 
-def _taken(
+def _selected_rows(
     name: str, rows: Array, mask: Array, size: int | None, fill_value: ArrayLike | None
 ) -> tuple[Array, Array, Array | None]:
-    """Take the rows where a mask holds, and say where they are and which of them are no filling.
+    """Return the rows where a mask holds, their indices, and the mask of those not filled up.
 
     Raises:
         ConcretizationError: the mask is traced, and there is no size; it names the function.
@@ -212,7 +212,7 @@ def unique(  # noqa: PLR0913 (JAX's signature)
         sorted: has no effect: the result is always sorted.
 
     Returns:
-        The elements; a tuple that begins with them where more is asked for.
+        The elements; a tuple that begins with them where more is requested.
 
     Raises:
         ConcretizationError: ``ar`` is traced, and there is no ``size``.
@@ -232,7 +232,7 @@ def unique(  # noqa: PLR0913 (JAX's signature)
     rows = reshape(x, (x.size,)) if along is None else manipulation.moveaxis(x, along, 0)
     n = rows.shape[0]
     in_order = _ordered(rows, equal_nan, return_index or return_inverse)
-    values, places, _ = _taken("unique", in_order.rows, in_order.first, size, fill_value)
+    values, places, _ = _selected_rows("unique", in_order.rows, in_order.first, size, fill_value)
     results = [values if along is None else manipulation.moveaxis(values, 0, along)]
     if return_index:
         assert in_order.order is not None, "asked for"
@@ -366,7 +366,7 @@ def isin(
 
 
 def _member(x: Array, among: Array) -> Array:
-    """Say which elements of a vector are in another of the same dtype."""
+    """Return the mask of a vector's elements that are in another of the same dtype."""
     n, k = x.size, among.size
     if not n or not k:
         return full((n,), False, dtypes.bool_)
@@ -455,7 +455,7 @@ def setdiff1d(
     rows, first, _ = as_it_is if assume_unique else _ordered(x, True, False)
     mask = logical_and(first, isin(rows, b, invert=True))
     fill = 0 if fill_value is None else fill_value
-    return _taken("setdiff1d", rows, mask, size, fill)[0]
+    return _selected_rows("setdiff1d", rows, mask, size, fill)[0]
 
 
 @checking.explained
@@ -487,7 +487,9 @@ def setxor1d(
     a, b = _two("setxor1d", ar1, ar2)
     rows, first, _ = _ordered(manipulation.concatenate([a, b]), True, False)
     in_both = logical_and(_member(rows, a), _member(rows, b))
-    return _taken("setxor1d", rows, logical_and(first, logical_not(in_both)), size, fill_value)[0]
+    return _selected_rows(
+        "setxor1d", rows, logical_and(first, logical_not(in_both)), size, fill_value
+    )[0]
 
 
 @overload
@@ -552,7 +554,7 @@ def intersect1d(
     a, b = _two("intersect1d", ar1, ar2)
     rows, first, order = _ordered(a, True, return_indices)
     mask = logical_and(first, _member(rows, b))
-    values, places, real = _taken("intersect1d", rows, mask, size, fill_value)
+    values, places, real = _selected_rows("intersect1d", rows, mask, size, fill_value)
     if not return_indices:
         return values
     sizes = a.size, b.size
@@ -566,7 +568,7 @@ def intersect1d(
 
 
 def _first_places(values: Array, among: Array) -> Array:
-    """Where each of some values is first found in a vector that has them all."""
+    """Return the first index of each value in a vector that has them all."""
     n, k = values.size, among.size
     in_order = _ordered(manipulation.concatenate([among, values]), False, True)
     assert in_order.order is not None, "asked for"

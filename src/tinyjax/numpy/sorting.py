@@ -577,7 +577,7 @@ def _quantile(  # noqa: PLR0913 (the signature of quantile)
     *,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """Return quantiles: of percents, and of what is not NaN, if the name says so."""
+    """Return quantiles: of percents, and without NaN, if the name says so."""
     elementwise.no_out(name, out)
     skip_nan, whole = name.startswith("nan"), 100 if name.endswith("percentile") else 1
     pm.check_option(name, "method", method, get_args(Method))
@@ -601,7 +601,7 @@ def _quantile(  # noqa: PLR0913 (the signature of quantile)
 
     line = in_line(pm.strong(x))
     levels = pm.array_of(name, q)
-    with _known(levels):
+    with _computed_now(levels):
         is_narrow = dtypes.is_narrow_float(fractions.dtype)  # which counts no places among many
         flat = pm.strong(pm.convert(levels, dtypes.float32 if is_narrow else fractions.dtype))
         if whole != 1:
@@ -629,7 +629,7 @@ def _quantile(  # noqa: PLR0913 (the signature of quantile)
 
 
 def _weights(name: str, weights: ArrayLike, x: Array, axes: tuple[int, ...]) -> Array:
-    """The weight of every element."""
+    """Return the weight of every element."""
     result = pm.array_of(name, weights)
     if dtypes.is_complex(result.dtype):
         raise errors.DtypeError(f"{name} needs real weights, but got {result.aval}.")
@@ -675,8 +675,8 @@ def _least_with_fraction(line: Array, weights: Array, q: Array, skip_nan: bool) 
     return elementwise.pick(broadcast_in_dim(invalid, out.shape, others), float("nan"), out)
 
 
-def _known(*arrays: Array) -> AbstractContextManager[object]:
-    """Compute at once, even in what is staged, if all the arrays are known."""
+def _computed_now(*arrays: Array) -> AbstractContextManager[object]:
+    """Compute at once, even while staging, if all the arrays are known."""
     return tr.use_trace(tr.EVAL) if all(map(opd.is_constant, arrays)) else nullcontext()
 
 
@@ -690,7 +690,7 @@ def _interpolate(line: Array, q: Array, method: Method, skip_nan: bool) -> Array
     wide = dtypes.float32 if dtypes.is_narrow_float(dtype) else dtype
     # the elements at known places need not be gathered
     known = opd.is_constant(q) and not skip_nan and type(n) is int and q.size <= _MOST_SLICES
-    with _known(q) if known else nullcontext():
+    with _computed_now(q) if known else nullcontext():
         fractions = pm.convert(q, wide)
         if skip_nan:
             # NaN stands at the end
@@ -709,7 +709,7 @@ def _interpolate(line: Array, q: Array, method: Method, skip_nan: bool) -> Array
         weight = broadcast_in_dim(weight, shape, (0,))
 
     def at(place: Array) -> Array:
-        with _known(place):
+        with _computed_now(place):
             zero = sh.full_like(place, 0)
             inside = pm.convert(ew.min_(ew.max_(place, zero), ew.max_(last, zero)), dtypes.int32)
         if not known:
@@ -724,7 +724,7 @@ def _interpolate(line: Array, q: Array, method: Method, skip_nan: bool) -> Array
         case "higher":
             out = at(high)
         case "nearest":
-            with _known(position):
+            with _computed_now(position):
                 place = ew.round_(position)  # halves to the even place, as NumPy has it
             out = at(place)
         case _:

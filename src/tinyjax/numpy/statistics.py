@@ -418,7 +418,7 @@ def _with_weights(
 
 
 def _rank(bins: Any) -> int:
-    """The number of axes of what says the bins, where a sequence has at least one."""
+    """Return the number of axes of an argument for bins, where a sequence has at least one."""
     return 1 if isinstance(bins, Sequence) else creation.asarray(bins).ndim
 
 

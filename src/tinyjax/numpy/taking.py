@@ -38,7 +38,7 @@ Extreme = Literal["largest", "smallest"]
 
 
 def _integers(name: str, indices: ArrayLike, bools: bool = False) -> Array:
-    """The indices; bools, where they are taken, are the numbers 0 and 1."""
+    """Return the indices; bools, where they are taken, are the numbers 0 and 1."""
     places = pm.array_of(name, indices)
     if not dtypes.is_integer(places.dtype):
         if bools and places.dtype == dtypes.bool_:
@@ -133,7 +133,7 @@ def _along(
     return x, places, axis
 
 
-def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+def _without_axis(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
     return shape[:axis] + shape[axis + 1 :]
 
 
@@ -186,7 +186,9 @@ def take_along_axis(
         places = wrap_index(places, x.shape[axis])
     places = canonical_indices(places)
     others = [i for i in range(x.ndim) if i != axis]
-    common = list(pm.broadcast_shapes(_without(x.shape, axis), _without(places.shape, axis)))
+    common = list(
+        pm.broadcast_shapes(_without_axis(x.shape, axis), _without_axis(places.shape, axis))
+    )
     common.insert(axis, places.shape[axis])
     if not prod(common):
         return opd.splat(0, av.ShapedArray(tuple(common), x.dtype))
@@ -518,12 +520,12 @@ _MANY: Final = 1 << 31
 
 
 def _counting(line: Array) -> DType:
-    """The integers in which places of a vector are told."""
+    """Return the integer type for indices of a vector."""
     return default_int() if fit_int32((line.size,)) else dtypes.int64
 
 
 def _goes_before(x: Array, values: Array, side: str) -> Array:
-    """Whether a value is to be inserted behind ``x``; NaN is the greatest."""
+    """Return whether a value is to be inserted after ``x``; NaN is the greatest."""
     if dtypes.is_complex(x.dtype):
         raise DtypeError("searchsorted does not order complex numbers.")
     if side == "left":

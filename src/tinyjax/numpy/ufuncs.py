@@ -257,7 +257,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
             )
 
     def _computed(self, x: Array, dtype: dtypes.DTypeLike) -> dtypes.DType:
-        """The dtype that the function gives of two operands of an array's."""
+        """Return the dtype that the function gives of two operands of an array's."""
         if dtype is not None:
             return dtypes.check(dtype)
         one = sh.full((), 1, x.dtype)

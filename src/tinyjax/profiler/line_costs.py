@@ -1,4 +1,4 @@
-"""Which lines of the user's took longest in compiled programs, from a profile."""
+"""The user's lines that took longest in compiled programs, from a profile."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ class _Candidate:
     events: list[OpEvent] = attrs.field(factory=list[OpEvent])
 
     def has(self, ran: frozenset[tuple[str, str]]) -> bool:
-        """Whether instructions, of a module each, may be this program's."""
+        """Return whether instructions, with their modules, may be this program's."""
         module = self.text.split(",", 1)[0].removeprefix("HloModule ")
         return all(of == module and f"%{op} = " in self.text for of, op in ran)
 
     @property
     def runs(self) -> int:
-        """How often it ran."""
+        """The number of its runs."""
         return len(costs.runs_of(self.events))
 
 
@@ -82,14 +82,14 @@ def _candidates(notes: Notes) -> list[_Candidate]:
     sourced = notes.sourced()
     candidates: list[_Candidate] = []
     for digest, compilation in notes.programs.items():
-        for executable in xla.held(compilation.jaxpr):
+        for executable in xla.executables_of(compilation.jaxpr):
             text = executable.loaded.get_hlo_text()
             candidates.append(_Candidate(compilation, sourced[digest], text))
     return candidates
 
 
 def _programs(profile: Profile, notes: Notes, most: int) -> list[str]:
-    """The lines that took longest, and of how many runs of which programs."""
+    """Return the lines that took longest, with the number of runs of their programs."""
     candidates = _candidates(notes)
     for events in costs.runs_of(profile.ops).values():
         ran = frozenset([(event.module, event.op) for event in events])
@@ -137,7 +137,7 @@ def _line(file: str, number: int) -> str:
 
 
 def _spans(profile: Profile) -> str:
-    """How often there was each of tinyjax's spans, and how long these took."""
+    """Return the number and the total time of each kind of tinyjax's spans."""
     phrases: list[str] = []
     for name in SPANS:
         spans = [span for span in profile.spans if span.name == name]
@@ -147,7 +147,7 @@ def _spans(profile: Profile) -> str:
 
 
 def _covered(spans: Sequence[SpanEvent]) -> float:
-    """How long spans took, those within others of the same name not counted again."""
+    """Return the total time of spans, without those within others of the same name."""
     total = 0.0
     thread, reached = -1, 0.0
     for span in sorted(spans, key=lambda x: (x.thread, x.start)):

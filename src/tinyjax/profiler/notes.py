@@ -1,4 +1,4 @@
-"""What is noted while a profile is recorded: the programs that ran, and spans."""
+"""The record of a running profile: the programs that ran, and spans."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ SPANS: Final = ("trace", "transform", "lower", "compile", "load", "execute", "tr
 
 @attrs.frozen(eq=False)
 class Notes:
-    """Which programs ran, and the functions that they are of.
+    """The programs that ran, and their functions.
 
     Attributes:
-        programs: what was compiled, by digest.
+        programs: the compiled programs, by digest.
         functions: jitted functions that were called, by identity.
     """
 
@@ -30,15 +30,15 @@ class Notes:
     )
 
     def note(self, compilation: xla.Compilation) -> None:
-        """Note that a program runs."""
+        """Record that a program runs."""
         self.programs.setdefault(compilation.jaxpr.digest, compilation)
 
     def sourced(self) -> dict[bytes, jx.Jaxpr]:
-        """The programs, by digest, whose equations know their lines.
+        """Return the programs, by digest, whose equations know their lines.
 
         Those of a backward pass know the line that they differentiate if the function is traced
         with the bookkeeping of ``debug_nans``. That is done once more here; where it gives another
-        program, they have the line that asked for the derivative.
+        program, they have the line that requested the derivative.
         """
         sourced = {digest: compilation.jaxpr for digest, compilation in self.programs.items()}
         compilation = set(sourced)

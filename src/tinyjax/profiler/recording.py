@@ -25,13 +25,13 @@ R = TypeVar("R")
 
 @attrs.define
 class ProfileOptions:
-    """What is recorded besides the spans of tinyjax and XLA.
+    """The options of recording besides the spans of tinyjax and XLA.
 
     Attributes:
         python_tracer_level: 1 for each call of a Python function, too, which makes what Python does
             take several times as long; 0, the default, for none.
-        host_tracer_level: how much XLA says of what the processor does: 0 nothing, 1 the spans that
-            you name and instructions of programs, 2, the default, more, 3 all.
+        host_tracer_level: XLA's level of detail for the processor: 0 for nothing, 1 for the spans
+            that you name and instructions of programs, 2, the default, for more, 3 for all.
 
     Example:
         >>> import tinyjax
@@ -58,7 +58,7 @@ class Recorded:
 
     Attributes:
         data: what XLA recorded.
-        notes: which programs ran.
+        notes: the programs that ran.
     """
 
     data: bytes
@@ -88,7 +88,7 @@ def start_trace(
         profiler_options: what to record; None for the defaults of ``ProfileOptions``.
 
     Raises:
-        ArgumentError: a link is asked for, or the options are not ``ProfileOptions``.
+        ArgumentError: a link is requested, or the options are not ``ProfileOptions``.
         ProfilerError: a profile is being recorded.
 
     Example:

@@ -56,7 +56,7 @@ def normal(
 
 
 def normal_of(own: generators.Key, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Draw from a key that has been taken apart; see ``normal``."""
+    """Draw from the two words of a key; see ``normal``."""
     # above -1, so that no number is infinite
     low = np.nextafter(np.array(-1, dtype), np.array(0, dtype))
     sample = uniforms.uniform_of("normal", own, shape, dtype, low, 1.0)

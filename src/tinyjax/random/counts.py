@@ -89,7 +89,7 @@ def poisson(
     *,
     out_sharding: Placement = None,
 ) -> Array:
-    """Draw how many events there are in an interval, of which ``lam`` are expected.
+    """Draw the number of events in an interval in which ``lam`` are expected.
 
     By D. E. Knuth's multiplication of uniform numbers ("The Art of Computer Programming", volume 2,
     3.4.1) where ``lam < 10``, else by transformed rejection (W. Hormann, "The transformed rejection

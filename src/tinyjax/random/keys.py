@@ -1,4 +1,4 @@
-"""Keys: made from seeds, split, taken apart and put together."""
+"""Keys: made from seeds, split, unpacked and packed."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def part(x: Array, index: int) -> Array:
 
 
 def _pair(words: Array) -> Words:
-    """Take a key apart into its two words, scalars."""
+    """Split a key into its two words, scalars."""
     return part(words, 0), part(words, 1)
 
 
@@ -84,7 +84,7 @@ def _wide(high: Array, low: Array) -> Array:
 
 
 def _bits_of_old(words: Words, dtype: dtypes.DType, shape: tuple[int, ...]) -> Array:
-    """The stream that JAX had before ``threefry_partitionable``: whole words, cut up or joined."""
+    """Return JAX's stream before ``threefry_partitionable``: whole words, split or joined."""
     width, size = dtype.itemsize * 8, math.prod(shape)
     count = -(-width * size // 32)
     if count >= _WORD:

@@ -117,7 +117,7 @@ def check_broadcast(name: str, shape: tuple[int, ...], *parameters: tuple[int, .
 
 
 def result_shape(name: str, shape: Shape | None, *parameters: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape of the result: what the parameters broadcast to, unless one is given."""
+    """Return the shape of the result: the broadcast of the parameters, unless one is given."""
     if shape is None:
         return pm.broadcast_shapes(*parameters)
     sizes = sizes_of(name, shape)
@@ -126,7 +126,7 @@ def result_shape(name: str, shape: Shape | None, *parameters: tuple[int, ...]) -
 
 
 def integer_dtype(name: str, dtype: DTypeLike) -> dtypes.DType:
-    """Return the integer type that a sampler is asked for: the default one if None.
+    """Return the integer type requested from a sampler: the default one if None.
 
     Raises:
         DtypeError: it is no integer type.
@@ -138,7 +138,7 @@ def integer_dtype(name: str, dtype: DTypeLike) -> dtypes.DType:
 
 
 def float_dtype(name: str, dtype: DTypeLike) -> dtypes.DType:
-    """Return the float type that a sampler is asked for: the default one if None.
+    """Return the float type requested from a sampler: the default one if None.
 
     Raises:
         DtypeError: it is not a float type.
@@ -258,7 +258,7 @@ def uniform_of(
     minval: ArrayLike = 0.0,
     maxval: ArrayLike = 1.0,
 ) -> Array:
-    """Draw from a key that has been taken apart; see ``uniform``.
+    """Draw from the two words of a key; see ``uniform``.
 
     Raises:
         DtypeError: the dtype is complex, as a parameter's may be that it is taken from.
@@ -299,7 +299,7 @@ def _floats(own: generators.Key, shape: tuple[int, ...], dtype: DType) -> Array:
 def two_of(
     name: str, own: generators.Key, shape: tuple[int, ...], dtype: DType
 ) -> tuple[Array, Array]:
-    """Draw floats that are uniform in [0, 1), and what is to be added for twice their digits."""
+    """Draw floats that are uniform in [0, 1), and further digits to add."""
     both = uniform_of(name, own, (2, *shape), dtype)
     coarse, fine = (sh.squeeze(slicing.slice_in_dim(both, i, i + 1), (0,)) for i in range(2))
     return coarse, ew.mul(fine, sh.full_like(fine, 2.0 ** -jnp.finfo(dtype).nmant))
@@ -474,7 +474,7 @@ def rademacher(
 
 
 def rademacher_of(own: generators.Key, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Draw from a key that has been taken apart; see ``rademacher``."""
+    """Draw from the two words of a key; see ``rademacher``."""
     half = sh.full(shape, 0.5, default_float())
     heads = ew.lt(uniform_of("rademacher", own, shape, half.dtype), half)
     # twice minus one, in the type's own arithmetic, whose -1 may be its greatest number

@@ -1,8 +1,8 @@
 """Derivatives of Python programs, from their source.
 
-A function is read, not traced: ``ir_of`` brings it into static single assignment form, with its
-loops, branches and early returns, and from that its adjoint is generated, as Python. So conditions
-and loops may depend on the values, on floats and NumPy arrays as they are.
+A function is read, not traced. ``ir_of`` brings it into static single assignment form, with its
+loops, branches and early returns. From that form its adjoint is generated, as Python. So conditions
+and loops may depend on the values, which are floats and NumPy arrays as they are.
 """
 
 from __future__ import annotations

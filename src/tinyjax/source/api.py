@@ -1,4 +1,4 @@
-"""What users call."""
+"""The public functions of ``tinyjax.source``."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def vjp(fun: Callable[..., R], *primals: Any) -> tuple[R, Callable[[Any], tuple[
 
 @attrs.frozen(eq=False)
 class Transpose:
-    """What ``vjp`` gives: a pullback without the function's own cotangent."""
+    """The result of ``vjp``: a pullback without the function's own cotangent."""
 
     back: Callable[[Any], tuple[Any, ...]]
     primals: tuple[Any, ...]
@@ -213,7 +213,7 @@ def grad(
 
 @attrs.frozen(eq=False)
 class Gradient:
-    """What ``grad`` and ``value_and_grad`` give."""
+    """The result of ``grad`` and ``value_and_grad``."""
 
     fun: Callable[..., Any]
     argnums: int | tuple[int, ...]
@@ -230,7 +230,7 @@ class Gradient:
 
 
 def _gradient_of(fun: Any, argnums: Any = 0, has_aux: Any = False) -> Gradient:
-    """Make ``grad(fun)``, where ``fun`` may close over what is differentiated."""
+    """Make ``grad(fun)``, where ``fun`` may close over differentiated values."""
     return Gradient(fun, argnums if isinstance(argnums, int) else tuple(argnums), has_aux, False)
 
 
@@ -246,7 +246,7 @@ standard_library.WRITTEN[value_and_grad] = _value_and_gradient_of
 def value_and_gradient(
     fun: Any, argnums: Any, has_aux: bool, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """The value of a function and its gradient, as a program that can be differentiated."""
+    """Return the value of a function and its gradient, as a program that can be differentiated."""
     check_arguments(fun, argnums, args)
     is_cautious = pullbacks.is_cautious()
     if is_cautious:  # an array that the function closes over, too, is another one

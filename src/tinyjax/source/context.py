@@ -1,9 +1,9 @@
-"""Functions run with every call in them given another meaning.
+"""Functions whose calls a context interprets.
 
-``with_context(context, f)`` runs the program of ``f`` (``ir_of``) and asks the context what each
-call gives. A context may do something besides, give another result, or go on into the function,
-whose calls it is then asked about in turn. Operators, attributes and subscripts are calls, of the
-functions of ``operator`` and of ``getattr``; making tuples and counting a loop's iterations are
+``with_context(context, f)`` runs the program of ``f`` (``ir_of``) and passes each call to the
+context, whose result it uses. A context may have an effect, return another result, or proceed into
+the function, whose calls it then gets in turn. Operators, attributes and subscripts are calls, of
+the functions of ``operator`` and of ``getattr``. Making tuples and counting a loop's iterations are
 not.
 """
 
@@ -32,7 +32,7 @@ C = TypeVar("C", bound="Context")
 
 
 class Context:
-    """What calls mean inside ``with_context``. Subclass it and override ``call``.
+    """An interpretation of the calls inside ``with_context``. Subclass it and override ``call``.
 
     Example:
         >>> import math
@@ -49,7 +49,7 @@ class Context:
     """
 
     def call(self, fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """What a call in the function gives; by default what it gives anyway.
+        """Return the result of a call in the function; by default its ordinary result.
 
         Args:
             fun: what is called: a function of the user's, a built-in function, one of a library,
@@ -69,11 +69,10 @@ class Context:
         return self.proceed(fun, *args, **kwargs)
 
     def proceed(self, fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """Go on with a call: into a Python function, whose calls this context is asked about.
+        """Proceed with a call: into a Python function, whose calls this context interprets.
 
-        Functions of libraries, built-in functions and operators are run; where there is a context
-        around this one, that is asked about them. To run a function without its calls being looked
-        at, call it.
+        Functions of libraries, built-in functions and operators are run. Where there is an outer
+        context, they are passed to it. To run a function without interpreting its calls, call it.
 
         Example:
             >>> from tinyjax import source
@@ -89,7 +88,7 @@ class Context:
         return enter(layer, fun, args, kwargs)
 
     def own(self, fun: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        """What a function of this package gives; ``NotImplemented`` for what it always gives.
+        """Return the result of a function of this package, or ``NotImplemented`` for its usual one.
 
         Example:
             >>> from tinyjax import source
@@ -100,7 +99,7 @@ class Context:
 
     @property
     def location(self) -> frames.Location | None:
-        """The user's line that the call which is being asked about stands on."""
+        """The user's line of the current call."""
         layer = _current.get()
         return None if layer is None else _line.get()
 
@@ -113,7 +112,7 @@ class Layer:
     outer: Layer | None
 
 
-#: The context that is being asked, and where.
+#: The context that interprets the current call, and its location.
 _current: ContextVar[Layer | None] = ContextVar("tinyjax_source_context", default=None)
 _line: ContextVar[frames.Location | None] = ContextVar("tinyjax_source_line", default=None)
 
@@ -121,8 +120,9 @@ _line: ContextVar[frames.Location | None] = ContextVar("tinyjax_source_line", de
 def with_context(context: Context, fun: Callable[..., Any]) -> Contextual:
     """Return a function that does what another does, with its calls interpreted by a context.
 
-    The context is asked what each call gives, in the function and in the Python functions that it
-    calls, control flow included. Contexts nest: what the inner one runs is asked of the outer one.
+    Every call in the function goes to the context, and so do the calls in the Python functions that
+    it calls, control flow included. Contexts nest: the calls that the inner one runs go to the
+    outer one.
 
     The derivative (``source.grad``) of the function returned is that of ``fun``: the value is
     computed in the context, and the adjoint outside of it. A context around ``source.grad(fun)``
@@ -164,7 +164,7 @@ def with_context(context: Context, fun: Callable[..., Any]) -> Contextual:
 
 @attrs.frozen(eq=False)
 class Contextual:
-    """What ``with_context`` gives."""
+    """The result of ``with_context``."""
 
     context: Context
     fun: Callable[..., Any]
@@ -194,7 +194,7 @@ def _in_context_adjoint(ct: Any, y: Any, context: Any, fun: Any, args: Any, kwar
 
 
 def ask(layer: Layer, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Ask a context what a call gives."""
+    """Return a context's result for a call."""
     with tr.assigned(_current, layer):
         return layer.context.call(fun, *args, **kwargs)
 
@@ -203,7 +203,7 @@ def ask(layer: Layer, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
 
 def enter(layer: Layer, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run a function, with its calls asked of a context."""
+    """Run a function with its calls passed to a context."""
     if isinstance(fun, Contextual):
         return enter(Layer(fun.context, layer), fun.fun, args, kwargs)
     if fun is pullbacks.pull:  # finds out what to run; only that is the program's
@@ -252,7 +252,7 @@ _CONTEXTS: Final = f"{_OWN}contexts.py"
 
 
 def is_own(fun: Any) -> bool:
-    """Whether a function is part of this package, and none that it has generated."""
+    """Return whether a function is part of this package, and was not generated by it."""
     if isinstance(fun, MethodType):
         return is_own(fun.__func__)
     if isinstance(fun, FunctionType):
@@ -265,7 +265,7 @@ def is_own(fun: Any) -> bool:
 
 
 def is_leaf(fun: Any) -> bool:
-    """Whether a function is not looked into: it is a library's, or not written in Python."""
+    """Return whether the interpreter does not enter a function: a library's, or a built-in one."""
     if isinstance(fun, MethodType):
         return is_leaf(fun.__func__)
     if isinstance(fun, functools.partial) or standard_library.equivalent(fun) is not None:
@@ -347,7 +347,7 @@ class Interpreter:
     """Makes the calls of one program.
 
     Attributes:
-        layer: the context that is asked.
+        layer: the context that interprets them.
         ir: the program.
         own: whether it is this package's own, which shuffles types and shapes about in between.
         counting: what belongs to the iterations of ``for`` loops.
@@ -389,7 +389,7 @@ class Interpreter:
 
 
 def counting(ir: IR) -> frozenset[Variable]:
-    """The variables of a program that only go through the iterations of its ``for`` loops."""
+    """Return the variables of a program that only count iterations of its ``for`` loops."""
     variables: set[Variable] = set()
     for block in ir.blocks:
         loop = graph.counting(block, graph.gone_through(ir))

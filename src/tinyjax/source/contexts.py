@@ -59,7 +59,7 @@ class TracedCall:
         return "\n".join(self.lines())
 
     def lines(self) -> list[str]:
-        """The call and those below it, indented.
+        """Return the call and those below it, indented.
 
         Example:
             >>> from tinyjax import source
@@ -75,7 +75,7 @@ class TracedCall:
         return [own, *[f"  {line}" for call in self.inner for line in call.lines()]]
 
     def written(self) -> str:
-        """The call as Python writes it.
+        """Return the call as Python source.
 
         Example:
             >>> from tinyjax import source
@@ -97,7 +97,7 @@ class TracedCall:
 
 
 def shown(value: Any) -> str:
-    """A value in a few words."""
+    """Return a value in a few words."""
     if isinstance(value, (np.ndarray, Array)) and value.size > _FEW:
         return f"{value.dtype}[{','.join(map(str, value.shape))}]"
     if isinstance(value, FunctionType):
@@ -191,7 +191,7 @@ class OperationCounter(Context):
 
     @property
     def total(self) -> int:
-        """How many operations there were."""
+        """The number of operations."""
         return builtins.sum(self.counts.values())
 
     def __repr__(self) -> str:
@@ -206,7 +206,7 @@ class OperationCounter(Context):
 
 
 def operation_name(fun: Any) -> str | None:
-    """What an operation is called; None for what is no arithmetic."""
+    """Return the name of an operation, or None for a call that is not arithmetic."""
     try:
         symbol = syntax.INFIX.get(fun) or syntax.PREFIX.get(fun)
     except TypeError:  # it cannot be hashed

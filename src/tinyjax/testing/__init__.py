@@ -1,8 +1,8 @@
 """Checks of primitives, functions, transformations and libraries: yours as well as ours.
 
 - ``check_primitive``: every rule of a primitive against the others
-- ``check_function``: a function's derivatives, types, and what ``jit`` and ``vmap`` make of it
-- ``check_transform``: what holds of every transformation
+- ``check_function``: a function's derivatives and types, and its results under ``jit`` and ``vmap``
+- ``check_transform``: the properties of every transformation
 - ``check_library``: random calls of a library's functions against a reference
 - ``strategies``: draws shapes, arrays, trees and programs, by hypothesis
 

@@ -29,11 +29,11 @@ class DerivativeMismatchError(errors.TinyjaxError, AssertionError):
     """A derivative and a finite difference disagree.
 
     Attributes:
-        mode: which derivative: ``"fwd"``, or ``"rev"``; ``"rev of fwd"`` at order two.
-        order: how many times the function had been differentiated.
+        mode: the mode: ``"fwd"``, or ``"rev"``; ``"rev of fwd"`` at order two.
+        order: the number of times that the function had been differentiated.
         place: the path of the result (fwd) or of the argument (rev) that is off.
-        derivative: what the derivative says.
-        difference: what the finite difference says.
+        derivative: the value of the derivative.
+        difference: the finite difference.
 
     Example:
         >>> import tinyjax
@@ -68,7 +68,7 @@ class DerivativeMismatchError(errors.TinyjaxError, AssertionError):
 
 @attrs.frozen
 class _Check:
-    """What is being checked, and how closely.
+    """The function under a check, and the tolerances.
 
     Attributes:
         fun: the user's function, for messages.
@@ -92,7 +92,7 @@ class _Check:
         return attrs.evolve(self, history=(mode, *self.history))
 
     def step(self, dtypes: Sequence[DType]) -> float:
-        """The step that balances rounding against truncation: the cube root of the precision."""
+        """Return the step that balances rounding and truncation: the cube root of the precision."""
         if self.eps is not None:
             return self.eps
         return float(max((specs.epsilon(d) for d in dtypes), default=1e-16) ** (1 / 3))
@@ -100,11 +100,11 @@ class _Check:
     def tolerances(
         self, dtypes: Sequence[DType], values: Sequence[HostArray]
     ) -> tuple[float, float]:
-        """Absolute and relative tolerance; by default a few times the error to be expected.
+        """Return absolute and relative tolerance; by default a few times the error to be expected.
 
-        A value is rounded by the precision times its size, which the step divides: with the
-        default step this is the precision to the power 2/3 times the size, and truncation is of
-        the same order.
+        A value is rounded by the precision times its size, which the step divides. With the default
+        step this is the precision to the power 2/3 times the size, and truncation is of the same
+        order.
         """
         default = 10.0 * max((specs.epsilon(d) for d in dtypes), default=1e-16) ** (2 / 3)
         # each derivative taken adds intermediate values that a difference rounds
@@ -116,14 +116,14 @@ class _Check:
 
 
 def _size(values: Sequence[HostArray]) -> float:
-    """The greatest absolute value among the finite elements."""
+    """Return the greatest absolute value among the finite elements."""
     sizes = [np.abs(specs.wide(x)) for x in values if is_inexact(x.dtype)]
     return max((float(np.max(x, initial=0.0, where=np.isfinite(x))) for x in sizes), default=0.0)
 
 
 @attrs.frozen
 class _Point:
-    """A call taken apart: its argument leaves, and the function of those."""
+    """A flattened call: its argument leaves, and the function of those."""
 
     check: _Check
     fun: Callable[..., Any]
@@ -147,7 +147,7 @@ class _Point:
     def differences(
         self, directions: Sequence[HostArray]
     ) -> tuple[list[HostArray], tree.PyTreeDef, float]:
-        """The central difference of every result along a direction, and the step used."""
+        """Return the central difference of every result along a direction, and the step used."""
         hosts = self.hosts
         inexact = [x.dtype for x in hosts if is_inexact(x.dtype)]
         eps = self.check.step(inexact)
@@ -183,7 +183,7 @@ def _point(check: _Check, fun: Callable[..., Any], args: Sequence[Any]) -> _Poin
 
 
 def _direction(rng: np.random.Generator, like: HostArray) -> HostArray:
-    """A random tangent of the type of a primal."""
+    """Return a random tangent of the type of a primal."""
     return specs.tangent_like(rng, like) if is_inexact(like.dtype) else np.zeros(like.shape, float0)
 
 
@@ -210,7 +210,7 @@ def _fail(
 def _pushed(
     point: _Point, f_jvp: Callable[..., tuple[Any, Any]], directions: Sequence[HostArray]
 ) -> tuple[list[HostArray], list[HostArray]]:
-    """The results and their tangents, as a forward derivative gives them."""
+    """Return the results and their tangents, as a forward derivative gives them."""
     tangents = point.args([ConcreteArray(t) for t in directions])
     value, tangent = f_jvp(point.args(point.arrays), tangents)
     return _hosts(point.fun, value)[0], _hosts(point.fun, tangent)[0]
@@ -241,7 +241,7 @@ def _check_fwd(
 
 
 def _worst(path: str, got: HostArray, expected: HostArray) -> tuple[str, Any, Any]:
-    """The element that is off by most: its path, and both values."""
+    """Return the element that is off by most: its path, and both values."""
     error = np.abs(got - expected)
     place = np.unravel_index(np.argmax(np.where(np.isnan(error), np.inf, error)), error.shape)
     index = f"[{', '.join(str(int(i)) for i in place)}]" if place else ""
@@ -251,7 +251,7 @@ def _worst(path: str, got: HostArray, expected: HostArray) -> tuple[str, Any, An
 def _blame(
     point: _Point, f_jvp: Callable[..., tuple[Any, Any]], directions: Sequence[HostArray], i: int
 ) -> str:
-    """Say with respect to which arguments the derivative of result ``i`` is wrong."""
+    """Return the arguments in which the derivative of result ``i`` is wrong."""
     wrong = []
     hosts = point.hosts
     candidates = [k for k, x in enumerate(hosts) if is_inexact(x.dtype)]
@@ -461,5 +461,5 @@ def _recurse(
 
 
 def _inexact_leaves(value: Any) -> list[Any]:
-    """The derivatives that hold something: float0 stands for none."""
+    """Return the derivatives that hold something: float0 stands for none."""
     return [leaf for leaf in tree.leaves(value) if leaf.dtype != float0]

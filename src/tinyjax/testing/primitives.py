@@ -60,7 +60,7 @@ _OF_DERIVATIVES: Final = (
 
 @attrs.frozen
 class Report:
-    """What was checked, and what was not.
+    """The checks that were made, and those that were not.
 
     Attributes:
         subject: the name of what was checked.
@@ -100,14 +100,14 @@ def check_primitive(
     stacks: int | None = None,
     tol: float = 1.0,
 ) -> Report:
-    """Hold every rule of a primitive against the others, and against stacks of transformations.
+    """Check every rule of a primitive against the others, and against stacks of transformations.
 
-    It is evaluated and compared with the reference; its types are compared with its values, weak
-    types and arrays without elements among them; it is compiled, and mapped over every choice of
-    operands and axes; its derivatives are compared with finite differences and, where it is
-    holomorphic, with complex steps; its transpose with inner products, for the
-    operands in which it is found to be linear. Last, it is put under every
-    stack of ``jit``, ``vmap``, ``jvp`` and ``vjp``.
+    It is evaluated and compared with the reference. Its types are compared with its values, weak
+    types and arrays without elements among them. It is compiled, and mapped over every choice of
+    operands and axes. Its derivatives are compared with finite differences and, where it is
+    holomorphic, with complex steps. Its transpose is compared with inner products, for the operands
+    in which it is found to be linear. Last, it is put under every stack of ``jit``, ``vmap``,
+    ``jvp`` and ``vjp``.
 
     Args:
         primitive: the primitive.
@@ -205,7 +205,7 @@ def bound(primitive: prim.Primitive[Any], *operands: Array, **params: Any) -> An
 
 
 def as_case(example: Any) -> Case:
-    """An example as a case, whose floats are tried in several dtypes."""
+    """Return an example as a case, whose floats are tried in several dtypes."""
     if isinstance(example, Case):
         return Case(*map(_operand, example.operands), **example.params)
     operands = example if isinstance(example, tuple) else (example,)
@@ -220,13 +220,13 @@ def _operand(x: Any) -> Operand:
 
 
 def _fixed(case: Case) -> Case:
-    """The case with the values that it was given, in their own dtypes."""
+    """Return the case with the values that it was given, in their own dtypes."""
     operands = [x.values if isinstance(x, Values) else x for x in case.operands]
     return Case(*operands, **case.params)
 
 
 def accepted(fun: Callable[..., Any], cases: Sequence[Case]) -> tuple[dtypes.DType, ...]:
-    """The dtypes that a function takes, of the kind of the examples; by their types alone.
+    """Return the dtypes that a function takes, of the kind of the examples; by their types alone.
 
     There are none if the examples give values of several dtypes, which have to go together.
     """
@@ -254,7 +254,7 @@ def accepted(fun: Callable[..., Any], cases: Sequence[Case]) -> tuple[dtypes.DTy
 
 
 def _in_wide(reference: Callable[..., Any]) -> Callable[..., Any]:
-    """A reference for all precisions: computed in the widest one, and rounded once."""
+    """Return a reference for all precisions: computed in the widest one, and rounded once."""
 
     def rounded(*operands: dtypes.HostArray, **params: Any) -> Any:
         dtype = next((x.dtype for x in operands if dtypes.is_inexact(x.dtype)), None)
@@ -405,7 +405,7 @@ def _of_precision(x: dtypes.HostArray, size: int) -> dtypes.HostArray:
             return x
 
 
-# ``check_transform``: what holds of every transformation, for one that is written elsewhere.
+# ``check_transform``: the properties of every transformation, for one that is defined elsewhere.
 
 
 Function: TypeAlias = Callable[..., Any]
@@ -432,7 +432,7 @@ def _in_scan(fun: Function) -> Function:
 
 
 def _in_while(fun: Function) -> Function:
-    """A loop that goes round once; what it starts with are the results, at other places."""
+    """Return a loop that runs once, from the results at other places."""
 
     def looped(*args: Any) -> Any:
         start = tree.map(lambda y: 0 * y, fun(*args))
@@ -464,7 +464,7 @@ def check_transform(
     effects: bool = True,
     tol: float = 1.0,
 ) -> Report:
-    """Hold a transformation, yours for instance, to what holds of tinyjax's own.
+    """Check a transformation, yours for instance, by the properties of tinyjax's own.
 
     Transformed and then compiled, a function gives what it gives transformed alone; so does one
     that is compiled first. Mapped by ``vmap``, it gives what a loop does. A function hidden in a
@@ -551,7 +551,7 @@ def _check_effects(
     subject: str,
     on: str,
 ) -> None:
-    """Hold that what a function does besides its results is done once, eagerly and compiled."""
+    """Check that a function's effects happen once, eagerly and compiled."""
     calls: list[int] = []
 
     def noting(*args: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Random well-typed programs, and what must hold of each.
+"""Random well-typed programs, and the properties of each.
 
 A program is a list of steps on typed values, total by construction: whatever numbers a step is
 given, it means something for values of any dtype and shape. So a program shrinks step by step, and
@@ -46,7 +46,7 @@ MOST_NUMBER: Final = 31
 
 @attrs.frozen
 class Step:
-    """One operation: what, on which values, how; and what a function inside does.
+    """One operation: its name, operands and parameters, and the body of a function inside.
 
     Attributes:
         op: which one.
@@ -67,7 +67,7 @@ class Step:
 
 
 def like(x: Array, y: Array) -> Array:
-    """A value with the shape and the dtype of another."""
+    """Return a value with the shape and the dtype of another."""
     x = converted(x, y.dtype)
     if x.shape == y.shape:
         return x
@@ -79,7 +79,7 @@ def like(x: Array, y: Array) -> Array:
 
 
 def converted(x: Array, dtype: dtypes.DType) -> Array:
-    """A value in another dtype; of a complex number the real part."""
+    """Return a value in another dtype; of a complex number the real part."""
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(dtype):
         x = ew.real(x)
     if dtypes.is_complex(dtype) and not dtypes.is_complex(x.dtype):
@@ -273,7 +273,7 @@ def _body_of(steps: Sequence[Step]) -> Body:
 
 
 def run(steps: Sequence[Step], values: Sequence[Array]) -> list[Array]:
-    """The values, and what each step makes of them."""
+    """Return the values, and the results of each step on them."""
     results = list(values)
     for step in steps:
         a, b = results[-1 - step.a % len(results)], results[-1 - step.b % len(results)]
@@ -392,7 +392,7 @@ def _assert_same(got: Sequence[Array], expected: Sequence[Array], what: str) -> 
 
 
 def _calls_compiled(jaxpr: jx.Jaxpr) -> bool:
-    """Whether evaluating a program runs a part of it that is compiled, and may not be once flat."""
+    """Return whether evaluation runs a compiled part, which may not be compiled once flat."""
     inner = [other for eqn in jaxpr.eqns for other in jx.subjaxprs(eqn.params)]
     return any(eqn.primitive is jit_p for eqn in jaxpr.eqns) or any(map(_calls_compiled, inner))
 
@@ -423,7 +423,7 @@ def _values(arrays: Sequence[Array]) -> list[Any]:
 
 
 def _moved(args: Sequence[Array], turn: int) -> list[Array]:
-    """The arguments, but for their last digits."""
+    """Return the arguments, but for their last digits."""
     rng = np.random.default_rng(turn)
     result = []
     for x in args:
@@ -437,6 +437,6 @@ def _moved(args: Sequence[Array], turn: int) -> list[Array]:
 
 
 def _epsilon(jaxpr: jx.Jaxpr) -> float:
-    """What roundings of the narrowest type in a program may add up to."""
+    """Return a bound on the sum of roundings in a program, by its narrowest type."""
     avals = [*jaxpr.in_avals, *[a for eqn in jaxpr.eqns for a in eqn.out_avals]]
     return 200 * max([specs.epsilon(a.dtype) for a in avals], default=0.0)

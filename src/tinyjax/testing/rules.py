@@ -1,8 +1,8 @@
 """The rules of a primitive, each held against the others.
 
-``impl`` (NumPy) and ``lowering`` (XLA) are written apart, so each is the other's oracle. Types are
-held against values, derivatives against finite differences, a transpose against the pairing
-``<ct, f(t)> = <f^T(ct), t>``, and a batch rule against a loop. Each check takes a spec, and raises
+``impl`` (NumPy) and ``lowering`` (XLA) are independent, so each is the other's oracle. Types are
+held against values, derivatives against finite differences, a transpose against the pairing ``<ct,
+f(t)> = <f^T(ct), t>``, and a batch rule against a loop. Each check takes a spec, and raises
 ``CheckError``, which names the rule and the operands.
 """
 
@@ -64,7 +64,7 @@ def check_host(spec: specs.Spec) -> None:
 
 
 def check_values(spec: specs.Spec) -> None:
-    """Hold eager evaluation to the reference, and to the types that ``abstract_eval`` says."""
+    """Compare eager evaluation with the reference, and with the types by ``abstract_eval``."""
     for case, _, operands in spec.samples():
         on = specs.describe(case.params, operands)
         arrays = [as_array(x) for x in operands]
@@ -94,7 +94,7 @@ def check_values(spec: specs.Spec) -> None:
 
 
 def type_of_data(x: Array) -> tuple[tuple[int, ...], dtypes.DType]:
-    """The type that the data of an array has, whatever it says."""
+    """Return the type of an array's data, regardless of its own type."""
     if dtypes.is_key(x.dtype):
         return x.shape, x.dtype
     host = np.asarray(x)
@@ -104,7 +104,7 @@ def type_of_data(x: Array) -> tuple[tuple[int, ...], dtypes.DType]:
 def check_compiled(
     spec: specs.Spec, cases: Sequence[tuple[Mapping[str, Any], Arrays, Any]]
 ) -> None:
-    """Hold cases to what is expected of them, in one program: one compilation in place of many.
+    """Check cases against expectations, in one program: one compilation in place of many.
 
     Args:
         spec: what is checked.
@@ -127,14 +127,14 @@ def check_compiled(
 
 
 def check_lowering(spec: specs.Spec) -> None:
-    """Hold what is compiled to eager evaluation."""
+    """Compare compiled results with eager evaluation."""
     samples = spec.samples(DTYPES_COMPILED)
     cases = [(case.params, xs, spec.applied(case.params)(*xs)) for case, _, xs in samples]
     check_compiled(spec, cases)
 
 
 def check_weak_types(spec: specs.Spec) -> None:
-    """Hold weak types to what ``abstract_eval`` says: eagerly, staged and compiled."""
+    """Compare weak types with ``abstract_eval``'s: eagerly, staged and compiled."""
     for case, _, operands in spec.smooth_samples():
         if not operands or any(dtypes.is_key(x.dtype) for x in operands):
             continue
@@ -156,7 +156,7 @@ def check_weak_types(spec: specs.Spec) -> None:
 
 
 def weakened(x: dtypes.HostArray) -> Array:
-    """An array of the same type, weakly typed, of one value."""
+    """Return an array of the same type, weakly typed, of one value."""
     value = specs.wide(x).reshape(-1)[0].item() if x.size else 0
     return splat(value, ShapedArray(x.shape, x.dtype, True))
 
@@ -165,7 +165,7 @@ def weakened(x: dtypes.HostArray) -> Array:
 
 
 def refusal(fun: Function, *operands: Any) -> str:
-    """The error that a call ends in; nothing where it does not."""
+    """Return the error that a call ends in; nothing where it does not."""
     try:
         fun(*operands)
     except errors.TinyjaxError as error:
@@ -230,19 +230,19 @@ def check_sizes(spec: specs.Spec) -> None:
 
 
 def subsets(n: int) -> list[tuple[int, ...]]:
-    """Which of so many operands: each alone, all, and of few operands every subset."""
+    """Return sets of operands to test: each alone, all, and of few operands every subset."""
     if n <= 3:
         return [c for k in range(1, n + 1) for c in combinations(range(n), k)]
     return [tuple(range(n)), *((i,) for i in range(n))]
 
 
 def inexact(operands: Sequence[dtypes.HostArray]) -> list[int]:
-    """The places of the operands that have derivatives."""
+    """Return the places of the operands that have derivatives."""
     return [i for i, x in enumerate(operands) if dtypes.is_inexact(x.dtype)]
 
 
 def of_some(fun: Function, operands: Sequence[Any], chosen: Sequence[int]) -> Function:
-    """A function of some of the operands, the others being given; it returns what has tangents."""
+    """Return a function of some operands, the others fixed, to the results with tangents."""
 
     def of_chosen(*xs: Any) -> Any:
         args: list[Any] = list(operands)
@@ -294,7 +294,7 @@ def check_cotangents(spec: specs.Spec) -> None:
 
 
 def _of_subsets(spec: specs.Spec) -> Iterator[tuple[Function, list[dtypes.HostArray], str]]:
-    """Functions of some operands each, with these, and what to call it."""
+    """Return functions of some operands each, with these, and their names."""
     for case, _, operands in spec.smooth_samples(spec.grad_cases):
         for chosen in subsets(len(operands)):
             if all(dtypes.is_inexact(operands[i].dtype) for i in chosen):
@@ -350,7 +350,7 @@ def check_complex_step(spec: specs.Spec) -> str:
 
 
 def no_complex_step(moved: Callable[[complex], list[dtypes.HostArray]]) -> str:
-    """Say why a derivative along the imaginary axis is none along the real one, if so."""
+    """Return why a derivative along the imaginary axis is none along the real one, if so."""
     eps = 1e-5
     try:
         here, there = moved(0.0), moved(0j)
@@ -372,7 +372,7 @@ def no_complex_step(moved: Callable[[complex], list[dtypes.HostArray]]) -> str:
 
 
 def linear_sets(spec: specs.Spec, case: specs.Case, operands: Arrays) -> list[tuple[int, ...]]:
-    """The operands in which, jointly, a function is linear: as the spec says, or by trial."""
+    """Return the sets of operands in which a function is jointly linear, by spec or trial."""
     if spec.linear or not spec.primitive.has_rule("transpose"):
         chosen = tuple([i for i in spec.linear if i < len(operands)])
         return [chosen] if chosen else []
@@ -601,6 +601,6 @@ def check_jaxpr(spec: specs.Spec) -> None:
 
 
 def nested(jaxpr: jx.Jaxpr) -> list[jx.Jaxpr]:
-    """A jaxpr and those inside it."""
+    """Return a jaxpr and those inside it."""
     inside = [j for eqn in jaxpr.eqns for sub in jx.subjaxprs(eqn.params) for j in nested(sub)]
     return [jaxpr, *inside]

@@ -1,4 +1,4 @@
-"""What a primitive is held to: specs, comparisons, and what the checks raise."""
+"""The specifications of primitives: specs, comparisons, and the errors of checks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tinyjax.dtypes import DType, DTypeLike, HostArray
 
 
 class CheckError(errors.TinyjaxError, AssertionError):
-    """Something does not do what it is held to.
+    """A check has failed.
 
     Attributes:
         subject: the name of the primitive, function, transformation or library.
@@ -59,7 +59,7 @@ class CheckError(errors.TinyjaxError, AssertionError):
 
 @contextmanager
 def blaming(subject: str, rule: str, on: str) -> Iterator[None]:
-    """Say of whatever goes wrong inside which rule it is, and on which operands.
+    """Add the rule and the operands to all errors in a block.
 
     Args:
         subject: what is checked.
@@ -102,14 +102,14 @@ def tolerance(dtype: dtypes.DType, tol: float) -> float:
 
 
 def epsilon(dtype: DType) -> float:
-    """The distance from 1 to the next number of a type; 0 for integers."""
+    """Return the distance from 1 to the next number of a type; 0 for integers."""
     if not dtypes.is_inexact(dtype):
         return 0.0
     return float(dtypes.finfo(dtypes.real_part(dtype)).eps)
 
 
 def wide(x: dtypes.HostArray) -> dtypes.HostArray:
-    """The same numbers in NumPy's own widest type, with which NumPy computes."""
+    """Return the same numbers in NumPy's own widest type, with which NumPy computes."""
     kind = dtypes.kind(x.dtype)
     if kind == "f":
         return x.astype(np.float64)
@@ -143,14 +143,14 @@ def assert_close(got: dtypes.HostArray, expected: Any, rtol: float, what: str) -
 
 
 def atol_of(expected: dtypes.HostArray, rtol: float) -> float:
-    """Sums and sines come near zero with an error of the size of what they are made of."""
+    """Return the absolute tolerance: sums and sines near zero have errors of their terms' size."""
     sizes = np.abs(wide(expected))
     sizes = sizes[np.isfinite(sizes)]
     return rtol * min(1.0, float(sizes.max())) if sizes.size else rtol
 
 
 def hosts(value: Any) -> list[dtypes.HostArray]:
-    """The arrays of a result, which may be an array or a tree of them."""
+    """Return the arrays of a result, which may be an array or a tree of them."""
     return [x if isinstance(x, np.ndarray) else np.asarray(x) for x in tree.leaves(value)]
 
 
@@ -201,7 +201,7 @@ def assert_types(got: Any, expected: Any, what: str) -> None:
 
 
 def type_text(x: Any) -> str:
-    """The type of an array or of a description of one: ``float32[3], weak``."""
+    """Return the type of an array or of a description of one: ``float32[3], weak``."""
     x = x if hasattr(x, "weak_type") else opd.as_array(x)
     return f"{x.dtype}{list(x.shape)}" + (", weak" if x.weak_type else "")
 
@@ -216,7 +216,7 @@ def describe(params: Mapping[str, Any], operands: Sequence[Any]) -> str:
 
 
 def tangent_like(rng: np.random.Generator, x: dtypes.HostArray) -> dtypes.HostArray:
-    """A random tangent of the type of an array."""
+    """Return a random tangent of the type of an array."""
     direction: dtypes.HostArray = np.asarray(rng.standard_normal(x.shape))
     if dtypes.is_complex(x.dtype):
         direction = np.asarray(direction + 1j * rng.standard_normal(x.shape))
@@ -226,7 +226,7 @@ def tangent_like(rng: np.random.Generator, x: dtypes.HostArray) -> dtypes.HostAr
 def rounded(
     hosts: Sequence[dtypes.HostArray], relative: float, turn: int
 ) -> list[dtypes.HostArray]:
-    """The operands, each element moved by about so much in a direction of its own."""
+    """Return the operands, each element moved by about so much in a direction of its own."""
     rng = np.random.default_rng(turn)
     result: list[dtypes.HostArray] = []
     for x in hosts:
@@ -300,7 +300,7 @@ def loop(
 
 
 def axes_to_map(ndims: Sequence[int], most: int, rng: np.random.Generator) -> list[Axes]:
-    """The ways to map over operands: which of them, and along which axes.
+    """Return the ways to map over operands: which of them, and along which axes.
 
     Args:
         ndims: how many axes each operand has before it is mapped.
@@ -383,7 +383,7 @@ class ArraySpec:
 
     Attributes:
         shape: its shape.
-        dtype: its dtype; None stands for each of the row's in turn.
+        dtype: its dtype; None for each of the row's in turn.
         low: the least value drawn (for complex numbers, of either part).
         high: the greatest.
         special: values put in besides the random ones, except where derivatives are checked.
@@ -522,7 +522,7 @@ class Case:
 
     @property
     def generic(self) -> bool:
-        """Whether an operand takes the row's dtypes."""
+        """Return whether an operand takes the row's dtypes."""
         return any(not isinstance(x, np.ndarray) and x.dtype is None for x in self.operands)
 
 
@@ -547,17 +547,16 @@ class Spec:
 
     Attributes:
         name: of the row; the primitive's, or that and how it is used.
-        primitive: what the row is about.
+        primitive: the primitive that the row is about.
         fun: takes the operands (and a case's keyword arguments); returns an array or several.
-        cases: what to try it on.
+        cases: the operands to try it on.
         numpy: an independent reference on NumPy arrays, called as ``fun`` is.
-        dtypes: what operands without a dtype of their own are tried in: letters of ``KINDS``, or
-            dtypes.
-        grad: to which order derivatives are checked; 0 where there are none.
-        grad_dtypes: in which of the row's dtypes.
-        grad_cases: which cases (by number) derivatives are checked on; all by default.
+        dtypes: the dtypes for operands without one of their own: letters of ``KINDS``, or dtypes.
+        grad: the order to which derivatives are checked; 0 where there are none.
+        grad_dtypes: the row's dtypes in which they are checked.
+        grad_cases: the cases (by number) on which derivatives are checked; all by default.
         linear: the operands in which, jointly, it is linear; those that a case has.
-        tol: by how much the tolerances are widened, where rounding errors pile up.
+        tol: the factor by which tolerances are widened, where rounding errors accumulate.
         skip: checks not made, with the reason.
 
     Example:
@@ -595,7 +594,7 @@ class Spec:
             )
 
     def applied(self, params: dict[str, Any]) -> Callable[..., Any]:
-        """The function on Arrays, which NumPy operands are made into first.
+        """Return the function on Arrays, which NumPy operands are made into first.
 
         Example:
             >>> import numpy as np
@@ -613,7 +612,7 @@ class Spec:
         return fun
 
     def rng(self, purpose: str = "") -> np.random.Generator:
-        """The row's own random numbers: the same in every run, whatever other rows there are.
+        """Return the row's own random numbers: the same in every run, whatever the other rows.
 
         Example:
             >>> import numpy as np

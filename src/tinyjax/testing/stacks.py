@@ -1,4 +1,4 @@
-"""Stacks of transformations, what they must be equal to, and the comparison.
+"""Stacks of transformations, their references, and the comparison.
 
 On one side the transformations are tinyjax's: ``jit``, ``vmap``, ``jvp`` and ``vjp``. On the other
 side ``jit`` does nothing, ``vmap`` is a Python loop, and a reverse derivative is put together
@@ -68,7 +68,7 @@ def tangent_args(args: Sequence[dtypes.HostArray]) -> list[dtypes.HostArray]:
 
 
 def pushed(fun: Function) -> Function:
-    """The tangent of a function, which takes primals and then tangents."""
+    """Return the tangent of a function, which takes primals and then tangents."""
 
     def tangent(*both: Array) -> Values:
         n = len(both) // 2
@@ -79,7 +79,7 @@ def pushed(fun: Function) -> Function:
 
 
 def pulled(fun: Function, outs: int) -> Function:
-    """The pull-back of a function, which takes primals and then cotangents."""
+    """Return the pull-back of a function, which takes primals and then cotangents."""
 
     def cotangents(*both: Array) -> Values:
         n = len(both) - outs
@@ -91,7 +91,7 @@ def pulled(fun: Function, outs: int) -> Function:
 
 
 def pulled_by_columns(fun: Function, outs: int) -> Function:
-    """The same from jvp alone: the derivative along every element of every argument."""
+    """Return the same from jvp alone: the derivative along every element of every argument."""
 
     def cotangents(*both: Array) -> Values:
         n = len(both) - outs
@@ -116,7 +116,7 @@ def pulled_by_columns(fun: Function, outs: int) -> Function:
 
 
 def axes_for(args: Sequence[dtypes.HostArray], k: int) -> list[int | None]:
-    """Which arguments to map over (at least one), and along their first or their last axis."""
+    """Return the axes to map over: of at least one argument, the first or the last axis."""
     n = len(args)
     chosen = [bool((k + 1) >> (i % 4) & 1) for i in range(n)]
     if not any(chosen):
@@ -172,7 +172,7 @@ MOST_COLUMNS: Final = 300
 
 @attrs.frozen
 class Layer:
-    """A transformation and its choice of arguments."""
+    """A transformation and the arguments that it applies to."""
 
     name: str
     k: int = 0
@@ -184,7 +184,7 @@ Applied: TypeAlias = Callable[[Side, Side, int, int], tuple[Side, Side, int]]
 
 
 def of_calls(change: Callable[[Function], Function]) -> Applied:
-    """What changes how a function is called, and none of its values."""
+    """Return a layer that changes how a function is called, and none of its values."""
     return lambda ours, reference, k, columns: (
         attrs.evolve(ours, fun=change(ours.fun)),
         reference,
@@ -193,7 +193,7 @@ def of_calls(change: Callable[[Function], Function]) -> Applied:
 
 
 def of_examples(spread: Callable[[Function, Sequence[int | None], int], Function]) -> Applied:
-    """A way of mapping over some arguments, against a loop."""
+    """Return a way of mapping over some arguments, against a loop."""
 
     def applied(ours: Side, reference: Side, k: int, columns: int) -> tuple[Side, Side, int]:
         axes, out = axes_for(ours.args, k), -1 if k % 2 else 0
@@ -206,7 +206,7 @@ def of_examples(spread: Callable[[Function, Sequence[int | None], int], Function
 
 
 def of_tangents(push: Callable[[Function], Function]) -> Applied:
-    """A way of pushing tangents forward, against ``jvp``."""
+    """Return a way of pushing tangents forward, against ``jvp``."""
 
     def applied(ours: Side, reference: Side, k: int, columns: int) -> tuple[Side, Side, int]:
         args = (*ours.args, *tangent_args(ours.args))
@@ -277,7 +277,7 @@ def check_stack(
 
 
 def _rounding(side: Side, i: int) -> float:
-    """How much a result changes where the arguments change by their last digit."""
+    """Return the change of a result when the arguments change by their last digit."""
 
     def result(args: Sequence[dtypes.HostArray]) -> dtypes.HostArray:
         return np.asarray(side.fun(*map(opd.as_array, args))[i])
@@ -288,7 +288,7 @@ def _rounding(side: Side, i: int) -> float:
 
 
 def stacks_of(names: Sequence[str], depth: int) -> list[tuple[str, ...]]:
-    """All stacks of these transformations, to a depth; those of fewer first."""
+    """Return all stacks of these transformations, to a depth; those of fewer first."""
     return [stack for n in range(1, depth + 1) for stack in product(names, repeat=n)]
 
 
@@ -346,14 +346,14 @@ def check_stacks(spec: specs.Spec, depth: int = 3, most: int | None = None) -> i
 
 
 def backwards(x: dtypes.HostArray) -> dtypes.HostArray:
-    """The same elements in another order."""
+    """Return the same elements in another order."""
     return x.reshape(-1)[::-1].reshape(x.shape).copy()
 
 
 def realified(
     fun: Callable[..., Any], operands: Sequence[dtypes.HostArray], chosen: Sequence[int]
 ) -> Side:
-    """A function as one of real arrays: a complex operand, or result, is two of them."""
+    """Return a function as one of real arrays: a complex operand, or result, is two of them."""
     parts: list[dtypes.HostArray] = []
     for i in chosen:
         x = operands[i]

@@ -1,4 +1,4 @@
-"""What hypothesis draws tests from: shapes, dtypes, arrays, trees and programs.
+"""Hypothesis strategies for tests: shapes, dtypes, arrays, trees and programs.
 
 It needs the package hypothesis, which tinyjax does not install. A failure is shrunk to a small
 array or program; a program is printed as Python that runs.

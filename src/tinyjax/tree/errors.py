@@ -1,4 +1,4 @@
-"""What can go wrong with pytrees: one class per cause, each carrying its data."""
+"""The errors of pytrees: one class per cause, each carrying its data."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""How a tree differs from a structure, in words.
+"""The differences between a tree and a structure, in words.
 
-The first sentence has JAX's words, so that who searches for them finds the users of both.
+The first sentence has JAX's words, so that a search for them finds the users of both.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def mismatch(
 
 
 def with_article(node: str) -> str:
-    """Say ``a tuple of length 2``, of a node in words."""
+    """Return a node in words, such as ``a tuple of length 2``."""
     if node == "a leaf":
         return "a pytree leaf"
     return node if node == "None" else f"a{'n' * (node[0] in 'AEIOU')} {node}"
@@ -75,7 +75,7 @@ def with_article(node: str) -> str:
 def _kind_of_difference(
     kind: NodeKind | None, got_kind: NodeKind | None, size: int, got_size: int
 ) -> str:
-    """Tell what is wrong with a prefix, as JAX does."""
+    """Return the error in a prefix, in JAX's words."""
     if kind is None or kind is not got_kind:
         return "different types"
     if size == got_size:
@@ -86,7 +86,7 @@ def _kind_of_difference(
 
 
 def _as_in_jaxlib(kind: NodeKind, size: int, x: Any, got_size: int) -> str:
-    """Tell what is wrong with a tree, as the ``flatten_up_to`` of jaxlib does."""
+    """Return the error in a tree, in the words of jaxlib's ``flatten_up_to``."""
     node_type, value = kind.node_type, shortened(x)
     is_long = value.endswith("...")
     if is_long:
@@ -109,7 +109,7 @@ def _as_in_jaxlib(kind: NodeKind, size: int, x: Any, got_size: int) -> str:
 
 
 def _difference(kind: NodeKind, expected: Any, got: Any, same_size: bool) -> str:
-    """Say what is to be done about two nodes of one type."""
+    """Return the advice for two nodes of one type that differ."""
     if issubclass(kind.node_type, dict):
         own, others = (list(kind.keys(None, metadata)) for metadata in (expected, got))
         missing = [key.key for key in own if key not in others if isinstance(key, DictKey)]

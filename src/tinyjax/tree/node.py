@@ -1,8 +1,8 @@
-"""Which types are nodes, and how each is taken apart and put together.
+"""The node types, and the functions that flatten and rebuild them.
 
-A type has a ``NodeKind`` or is a leaf. ``KINDS[type(x)]`` answers for any type: registered types by
-their entry, and a type met for the first time by looking whether it is a named tuple. There is no
-lookup through base classes: a subclass of ``dict`` is a leaf until it is registered itself.
+A type has a ``NodeKind`` or is a leaf. ``KINDS[type(x)]`` has a value for any type: registered
+types by their entry, and a new type by a check whether it is a named tuple. There is no lookup
+through base classes: a subclass of ``dict`` is a leaf until it is registered itself.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MOST_SHOWN: Final = 10
 
 
 def _show_node(name: str, metadata: object, parts: Iterable[str]) -> str:
-    """Print a node of a type that is none of Python's plain containers, as JAX does."""
+    """Print a node of a type other than Python's plain containers, as JAX does."""
     return f"CustomNode({name}[{metadata}], [{', '.join(parts)}])"
 
 
@@ -49,7 +49,7 @@ def _keys_by_index(x: Any, metadata: Any) -> Iterable[KeyEntry]:
 
 @attrs.frozen(eq=False, repr=False)
 class NodeKind:
-    """How nodes of one type behave.
+    """The behaviour of nodes of one type.
 
     Attributes:
         node_type: the exact type of the nodes.

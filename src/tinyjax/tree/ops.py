@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     _Three: TypeAlias = _Two[T] | Sequence[_Two[T]] | Mapping[Any, _Two[T]]
 
     class _NoValue:
-        """Only what is of unknown type is taken for a tree of it."""
+        """A leaf that no value has: only values of unknown type match trees of it."""
 
     ArrayTree: TypeAlias = _Three[Array | None]
     UnknownTree: TypeAlias = _Three[_NoValue]
@@ -63,7 +63,7 @@ _Frame: TypeAlias = tuple[Any, NodeKind | None, Any, Iterator[Any], list[PyTreeD
 
 
 def flatten(tree: PyTree, is_leaf: IsLeaf | None = None) -> tuple[list[Leaf], PyTreeDef]:
-    """Take a tree apart into its leaves and its structure.
+    """Flatten a tree into its leaves and its structure.
 
     None is a node without children, and no leaf. The leaves of a dictionary come in the order of
     its sorted keys.
@@ -145,7 +145,7 @@ _kind_of: Final = KINDS.__getitem__
 def flatten_arguments(
     args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[list[Leaf], PyTreeDef]:
-    """Take the arguments of a call apart: ``flatten((args, kwargs))``, often in half the time.
+    """Flatten the arguments of a call: ``flatten((args, kwargs))``, often in half the time.
 
     Raises:
         ArgumentError: ``args`` is not a tuple, or ``kwargs`` not a dictionary.
@@ -168,7 +168,7 @@ def flatten_arguments(
 def unflatten_arguments(
     treedef: PyTreeDef, leaves: Sequence[Leaf]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Put together what ``flatten_arguments`` took apart.
+    """Rebuild the arguments that ``flatten_arguments`` flattened.
 
     Raises:
         LeafCountError: there are too few or too many leaves.
@@ -257,7 +257,7 @@ def leaves(tree: PyTree, is_leaf: IsLeaf | None = None) -> list[Leaf]:
 
 
 def structure(tree: PyTree, is_leaf: IsLeaf | None = None) -> PyTreeDef:
-    """Return the structure of a tree: what remains when its leaves are taken out.
+    """Return the structure of a tree, without its leaves.
 
     It can be compared and hashed, and printed with ``*`` for each leaf.
 
@@ -512,7 +512,7 @@ def _is_true(is_leaf_takes_path: bool) -> bool:
 def flatten_with_path(
     tree: PyTree, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[keys.KeyPath, Leaf]], PyTreeDef]:
-    """Take a tree apart as ``flatten`` does, with the path of each leaf.
+    """Flatten a tree as ``flatten`` does, with the path of each leaf.
 
     Args:
         tree: the tree.
@@ -539,7 +539,7 @@ def _flatten_below(
     is_leaf: Callable[[keys.KeyPath, Any], bool],
     pairs: list[tuple[keys.KeyPath, Leaf]],
 ) -> PyTreeDef:
-    """Return the structure of what is at a path, and add its leaves to the pairs."""
+    """Return the structure of the subtree at a path, and add its leaves to the pairs."""
     kind = KINDS[type(tree)]
     if is_leaf(path, tree) or kind is None:
         pairs.append((path, tree))

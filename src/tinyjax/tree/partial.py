@@ -25,7 +25,7 @@ class _Whole:
     func: functools.partial[Any]
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether this is the same function, which may be given by itself."""
+        """Return whether this is the same function, which may be given by itself."""
         return self.func is (other.func if isinstance(other, _Whole) else other)
 
     def __hash__(self) -> int:

@@ -73,7 +73,7 @@ class PyTreeDef:
 
     @property
     def has_custom_nodes(self) -> bool:
-        """Whether there are nodes of other classes than tuples, lists, dictionaries and None."""
+        """Return whether there are nodes other than tuples, lists, dictionaries and None."""
         return any(
             node.kind is not None and not issubclass(node.kind.node_type, _CONTAINERS)
             for node in self._postorder()
@@ -130,7 +130,7 @@ class PyTreeDef:
         return _build(self, values)
 
     def flatten_up_to(self, tree: PyTree, name: str = "tree") -> list[Any]:
-        """Take a tree apart that has at least this structure: return what it has at each leaf.
+        """Flatten a tree that has at least this structure: return its part at each leaf.
 
         Args:
             tree: a tree of which this structure is a prefix. It may go deeper below the leaves.
@@ -213,7 +213,7 @@ class PyTreeDef:
         return self._fold(repeat(inner), make_treedef)
 
     def same_node(self, other: PyTreeDef) -> bool:
-        """Whether the outermost nodes agree, whatever their children are.
+        """Return whether the outermost nodes agree, whatever their children are.
 
         Example:
             >>> from tinyjax import tree
@@ -408,7 +408,7 @@ _sentinels: Final = _Sentinels()
 
 
 def _is_plain(metadata: Any) -> bool:
-    """Whether metadata is safe to keep: immutable, cheap to compare, and holding nothing alive."""
+    """Return whether metadata is safe to keep: immutable, cheap to compare, without references."""
     cls = type(metadata)
     if cls is not tuple:
         return cls in _PLAIN
@@ -418,7 +418,7 @@ def _is_plain(metadata: Any) -> bool:
 
 
 def _interchangeable(a: Any, b: Any) -> bool:
-    """Whether equal plain metadata is the same in type as well: ``1 == True``, but they differ."""
+    """Return whether equal plain metadata also agrees in type: ``1 == True``, but they differ."""
     return a is b or (
         type(a) is type(b) and (type(a) is not tuple or [*map(type, a)] == [*map(type, b)])
     )
@@ -595,7 +595,7 @@ def walk_up_to(
 
 
 def in_words(treedef: PyTreeDef) -> str:
-    """Say what is returned, of a structure: ``a tuple of 2 arrays``; a nested one whole."""
+    """Return a structure in words: ``a tuple of 2 arrays``; a nested one whole."""
     if treedef.kind is None:
         return "an array"
     children = treedef.children()
@@ -647,8 +647,8 @@ def leaf_paths(treedef: PyTreeDef) -> list[KeyPath]:
 def _keys_below(treedef: PyTreeDef, kind: NodeKind) -> Sequence[KeyEntry]:
     """Return the keys of a node's children.
 
-    Of a class that names them by ``register_pytree_with_keys`` they are those of a node like this
-    one that was flattened and is alive, or numbers: no node is made to be asked.
+    For a class that names them by ``register_pytree_with_keys`` they are those of a node like this
+    one that was flattened and is alive, or else numbers: no node is made for this.
     """
     size = len(treedef._children)
     if kind.noted_keys is None:

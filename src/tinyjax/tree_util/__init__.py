@@ -1,4 +1,4 @@
-"""Pytrees by the names of ``jax.tree_util``: what ``tinyjax.tree`` has, and a node at a time."""
+"""Pytrees by the names of ``jax.tree_util``: those of ``tinyjax.tree``, and a node at a time."""
 
 from tinyjax._base.lazy import namespace
 

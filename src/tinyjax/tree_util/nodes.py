@@ -1,4 +1,4 @@
-"""Trees a node at a time, and the registry of what is a node."""
+"""Trees a node at a time, and the registry of node types."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _kind_of(tree: PyTree) -> node.NodeKind:
 
 
 def flatten_one_level(tree: PyTree) -> tuple[list[Any], Any]:
-    """Take one node apart.
+    """Flatten one node.
 
     Returns:
         Its children, and its metadata.
@@ -39,7 +39,7 @@ def flatten_one_level(tree: PyTree) -> tuple[list[Any], Any]:
 
 
 def flatten_one_level_with_keys(tree: PyTree) -> tuple[list[tuple[KeyEntry, Any]], Any]:
-    """Take one node apart, as ``flatten_one_level`` does, with the key of each child.
+    """Flatten one node, as ``flatten_one_level`` does, with the key of each child.
 
     The second value is what is left without the children: for a dictionary its keys. Children are
     not taken apart.
@@ -56,7 +56,7 @@ def flatten_one_level_with_keys(tree: PyTree) -> tuple[list[tuple[KeyEntry, Any]
 
 @checking.explained
 def is_tree_node(typ: type) -> bool:
-    """Say whether values of a type are nodes: containers, named tuples and registered classes.
+    """Return whether values of a type are nodes: containers, named tuples and registered classes.
 
     It asks for the type, not a value: None is a node without children, arrays and numbers are
     leaves.
@@ -74,7 +74,7 @@ def is_tree_node(typ: type) -> bool:
 
 @checking.explained
 def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = None) -> bool:
-    """Say whether everything in an iterable is a leaf.
+    """Return whether everything in an iterable is a leaf.
 
     Args:
         iterable: values, such as the children of a node.
@@ -111,7 +111,7 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
 
 @checking.explained
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Say whether a structure has no children: that of a leaf, or of an empty container.
+    """Return whether a structure has no children: that of a leaf, or of an empty container.
 
     Example:
         >>> from tinyjax import tree_util
@@ -127,15 +127,15 @@ class PyTreeRegistry:
     def flatten(
         self, tree: PyTree, leaf_predicate: Callable[[Any], bool] | None = None
     ) -> tuple[list[Leaf], PyTreeDef]:
-        """Take a tree apart."""
+        """Flatten a tree."""
         return ops.flatten(tree, leaf_predicate)
 
     def flatten_one_level(self, tree: PyTree) -> tuple[list[Any], Any] | None:
-        """Take one node apart; None for a leaf."""
+        """Flatten one node; None for a leaf."""
         return flatten_one_level(tree) if is_tree_node(type(tree)) else None
 
     def is_node(self, typ: type) -> bool:
-        """Say whether values of a type are nodes."""
+        """Return whether values of a type are nodes."""
         return is_tree_node(typ)
 
 

@@ -1,4 +1,4 @@
-"""Where tinyjax differs from jax on purpose: rows that quote docs/differences.md."""
+"""Intended differences between tinyjax and jax: rows that quote docs/differences.md."""
 
 import re
 from collections.abc import Callable
@@ -45,30 +45,30 @@ REFUSED: Final = r"^raises .*the reference gives"
 
 
 def has(*kinds: str) -> Callable[[Call], bool]:
-    """Whether an array of one of these kinds, or dtypes, is among the operands."""
+    """Return whether an operand is an array of one of these kinds, or dtypes."""
     return lambda call: any(
         dtypes.kind(x.host.dtype) in kinds or x.host.dtype.name in kinds for x in call.operands()
     )
 
 
 def has_number(call: Call) -> bool:
-    """Whether a Python number stands for an array."""
+    """Return whether an argument is a Python number in place of an array."""
     return any(type(x) in (bool, int, float, complex) for x in (*call.args, *call.kwargs.values()))
 
 
 def is_whole(call: Call) -> bool:
-    """Whether nothing but integers and bools is among the operands."""
+    """Return whether all operands are integers or bools."""
     return not any(dtypes.is_inexact(x.host.dtype) for x in call.operands())
 
 
 def is_integral(call: Call) -> bool:
-    """Whether a product of floats is asked for as integers."""
+    """Return whether a product of floats is requested as integers."""
     wanted = call.kwargs.get("preferred_element_type")
     return isinstance(wanted, np.dtype) and not dtypes.is_inexact(wanted)
 
 
 def is_singular(call: Call) -> bool:
-    """Whether there are complex numbers, and numbers that are not finite."""
+    """Return whether there are complex numbers, and numbers that are not finite."""
     hosts = [x.host for x in call.operands()]
     return has("c")(call) and not all(
         np.isfinite(x.astype(complex)).all() for x in hosts if dtypes.is_inexact(x.dtype)

@@ -1,4 +1,4 @@
-"""What to give parameters that names and annotations say too little of."""
+"""Strategies for parameters whose names and annotations do not determine them."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -92,7 +92,7 @@ def any_matrix(call: Drawn) -> Operand:
 
 
 def right_side(call: Drawn) -> Operand:
-    """What goes with a square matrix on the other side of an equation."""
+    """Return a right side that fits a square matrix."""
     shape = call.shape or ()
     n = shape[-1] if shape else 2
     right_shape = call.draw.one(((n,), (n, 2), (*shape[:-2], n, 2), (n, 1), (n + 1,), (n, 0)))
@@ -119,7 +119,7 @@ def named(path: str) -> FromLibrary:
 
 
 def made(path: str, *args: Any, **kwargs: Any) -> FromLibrary:
-    """What a function or class of each library gives for these arguments."""
+    """Return the result of each library's function or class for these arguments."""
     given = ", ".join([*map(repr, args), *(f"{k}={v!r}" for k, v in kwargs.items())])
     return FromLibrary(lambda library: library.find(path)(*args, **kwargs), f"{path}({given})")
 
@@ -442,7 +442,7 @@ def matrix_small(call: Drawn) -> Operand:
 
 
 def places(call: Drawn) -> Any:
-    """Where along an axis: an int, integers or a slice."""
+    """Return indices along an axis: an int, integers or a slice."""
     d = call.draw
     options = (0, 1, -1, slice(None, None, 2), slice(1, 2))
     if d.chance(0.5):
@@ -468,7 +468,7 @@ def last_weights(call: Drawn) -> Operand:
 
 
 def bins(call: Drawn) -> Any:
-    """How many bins, or their edges."""
+    """Return a number of bins, or their edges."""
     return call.draw.one((1, 2, 5, 0)) if call.draw.chance(0.6) else sorted_line(call)
 
 

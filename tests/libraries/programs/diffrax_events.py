@@ -44,7 +44,7 @@ def bounces(drag):
 
 @eqx.filter_jit
 def first_of(x):
-    """Which of two walls is met first, and when."""
+    """Return the first of two walls that is met, and the time."""
     walls = [lambda t, y, args, **kw: y[0] - 2.0, lambda t, y, args, **kw: y[1] < -1.0]
     event = dfx.Event(walls, optx.Newton(1e-5, 1e-5))
     solution = dfx.diffeqsolve(

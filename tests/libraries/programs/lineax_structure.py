@@ -85,7 +85,7 @@ def solve(operator: Any, vector, solver):
 
 @eqx.filter_jit
 def sensitivity(operator, change, vector):
-    """How a solution moves with the whole operator."""
+    """Return the derivative of a solution by the whole operator."""
     run = lambda o: lx.linear_solve(o, vector, lx.LU()).value
     return eqx.filter_jvp(run, (operator,), (change,))
 

@@ -1,4 +1,4 @@
-"""What the language offers: closures, containers, objects, clean-ups, ways out of loops."""
+"""The features of the language: closures, containers, objects, clean-ups, ways out of loops."""
 
 import itertools
 import math
@@ -334,7 +334,7 @@ def global_constants(x: float) -> float:
 
 
 def loop_variables(x: float) -> float:
-    """What loops leave behind, and what comprehensions do not."""
+    """Use variables that outlive their loops, and variables of comprehensions, which do not."""
     i = 5
     total = x
     squares = [i * x for i in range(3)]

@@ -90,7 +90,7 @@ def haar(signal: Floats) -> Any:
 
 
 def zero_crossings(x: float) -> float:
-    """Where a sampled wave changes its sign, interpolated."""
+    """Return the interpolated positions where a sampled wave changes its sign."""
     total, before = 0.0, None
     for k in range(30):
         value = math.sin(x * k * 0.3 + 0.5)

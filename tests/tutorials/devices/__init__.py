@@ -1,4 +1,4 @@
-"""What the pages on parallelism of JAX's documentation do, on a mesh of four devices."""
+"""Programs of the pages on parallelism of JAX's documentation, on a mesh of four devices."""
 
 from importlib import import_module
 from typing import Any
@@ -18,7 +18,7 @@ def submodule(jax: Any, name: str) -> Any:
 
 
 def lies(x: Any) -> Any:
-    """Where the parts of an array lie: its sharding, told in ways that both packages have."""
+    """Return the parts of an array: its sharding, in terms that both packages have."""
     return [
         (shard.device.id, str(shard.index), shard.replica_id, np.asarray(shard.data))
         for shard in sorted(x.addressable_shards, key=lambda shard: shard.device.id)
@@ -26,7 +26,7 @@ def lies(x: Any) -> Any:
 
 
 def refuses(call: Any, *kinds: type[Exception]) -> bool:
-    """Whether a call raises."""
+    """Return whether a call raises."""
     expected = kinds or (ValueError, TypeError)
     try:
         call()

@@ -8,7 +8,7 @@ from tutorials.devices import grid, submodule
 
 
 def _found(jax: Any, within: bool) -> Any:
-    """What functions return and what they see, called from whole arrays or for each device."""
+    """Return the results and arguments of functions, called from whole arrays or per device."""
     mesh = grid(jax, (4,), ("x",))
     rows = jax.sharding.PartitionSpec("x")
     x = np.arange(8, dtype=np.float32)

@@ -1,13 +1,13 @@
 """Callbacks: Python functions called with the data of a program, eagerly and from compiled code.
 
 A callback sees NumPy arrays that it must not write to, and runs outside every transformation. Three
-primitives differ in what may be done with a call: ``pure_callback`` may be dropped or repeated,
-``io_callback`` and ``debug_callback`` may not; and a debug callback, having no results, is in
-nobody's way when a derivative is taken.
+primitives differ in the guarantees for a call. ``pure_callback`` may be dropped or repeated;
+``io_callback`` and ``debug_callback`` may not. A debug callback has no results, so derivatives
+ignore it.
 
-Under ``vmap`` the parameters say over which leading axes of the operands a call runs
-(``LeadingAxis``), and the call itself deals with them on the host. So no loop is compiled, and
-every transformation of a batched callback is the one of the plain callback.
+Under ``vmap`` the parameters name the leading axes of the operands over which a call runs
+(``LeadingAxis``), and the call itself handles them on the host. So no loop is compiled, and every
+transformation of a batched callback is the one of the plain callback.
 """
 
 from __future__ import annotations

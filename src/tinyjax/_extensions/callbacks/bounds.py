@@ -1,9 +1,9 @@
 """The setting ``debug_bounds``: an error that a program raises where an index is out of bounds.
 
 A function that indexes for the user binds ``error_if`` beside its own primitive. So programs raise
-in both tiers, of a loop only where an iteration is made, and of ``vmap`` only in examples that take
-a branch. Indices of the library's own are left alone: they are taken within its functions, which
-their frames show.
+in both tiers. In a loop they raise only if an iteration runs, and under ``vmap`` only in examples
+that take a branch. The library's own indices are not checked: they are used within its functions,
+which their frames show.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ _CALLING: Final = (
 
 @attrs.frozen(eq=False, repr=False)
 class BoundsParams(ErrorIfParams):
-    """What is indexed; the operands are which indices are out of bounds, and the indices.
+    """The parameters of a bounds check; its operands are a mask of invalid indices and the indices.
 
     Attributes:
         shape: of the array that is indexed.
-        axes: the axis that each entry of an index vector is about.
+        axes: the axis that each entry of an index vector indexes.
         sizes: of the window that begins there.
         num_examples: how many leading axes are batches, the outermost first.
     """
@@ -139,7 +139,7 @@ def check(
 
 
 def _is_asked_by_user() -> bool:
-    """Say whether the user's code indexes, or calls or hands over the function that does."""
+    """Return whether the user's code indexes, or calls or hands over the function that does."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__") in _INDEXING:
         frame = frame.f_back

@@ -23,7 +23,7 @@ V = TypeVar("V")
 
 @attrs.frozen(eq=False, repr=False)
 class ErrorIfParams(prim.Params):
-    """What to say where the operand is true, and the user's line that checks it."""
+    """The message for a true operand, and the user's line of the check."""
 
     message: str
     location: frames.Location | None

@@ -1,4 +1,4 @@
-"""What all callbacks have in common: their parameters, the call itself, and their rules."""
+"""The common part of all callbacks: their parameters, the call itself, and their rules."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, CallbackError, DifferentiationError, shortened, type_name
 from tinyjax.tree.treedef import leaf_paths
 
-#: What is told apart by identity, as long as something holds it.
-_known: WeakValueDictionary[tuple[object, ...], Identity] = WeakValueDictionary()
+#: Objects that are compared by identity, as long as something holds them.
+_identities: WeakValueDictionary[tuple[object, ...], Identity] = WeakValueDictionary()
 
 
 class Identity:
     """An object as a parameter of a program: the same parameter only where it is the same object.
 
-    Bound methods are made anew whenever they are asked for, and are told apart by what they bind;
-    numbers and strings are told apart by value.
+    Bound methods are created anew on every access, so they are compared by the object and the
+    function that they bind. Numbers and strings are compared by value.
     """
 
     __slots__ = ("__weakref__", "key", "value")
@@ -48,11 +48,11 @@ class Identity:
             case _:
                 key = (id(value),)
         # One object for equal ones: digests know it by a token, which it must not outlive.
-        identity = _known.get(key)
+        identity = _identities.get(key)
         if identity is None:
             identity = object.__new__(cls)
             identity.key, identity.value = key, value
-            _known[key] = identity
+            _identities[key] = identity
         return identity
 
     @property
@@ -77,7 +77,7 @@ class Identity:
 
 
 class VmapMethod(Enum):
-    """What a callback, or a foreign function, is given under ``vmap``."""
+    """The treatment of batch axes of a callback, or a foreign function, under ``vmap``."""
 
     SEQUENTIAL = "sequential"
     SEQUENTIAL_UNROLLED = "sequential_unrolled"
@@ -120,16 +120,16 @@ class CallbackParams(prim.Params):
     Attributes:
         callback: the function, of containers.
         in_tree: the structure of its ``(args, kwargs)``.
-        static: those of its leaves that are no operands, with their positions.
+        static: the leaves of its arguments that are not operands, with their positions.
         out_tree: the structure of its result.
         out_avals: the types of that result's leaves, without the mapped axes; None where the
             result is thrown away.
         leading_axes: the mapped axes, the outermost first; they lead the operands' axes.
-        method: how they are dealt with; None where there may be none.
+        method: the treatment of mapped axes; None where there may be none.
         ordered: whether calls keep the order of the program.
-        derivative: the function that was declared as its derivative; what it closes over is among
-            the operands, after those of the callback. Without one, operands after those of the
-            callback are bools: an example of which one is false takes no part.
+        derivative: the function declared as its derivative, whose closed-over values are among the
+            operands, after those of the callback. Without one, operands after those of the callback
+            are masks: an example with a false one is inactive.
         location: the user's line, for messages; two programs that differ in it are the same.
     """
 
@@ -245,7 +245,7 @@ _KINDS: Final = "bsiufc"
 
 
 def _as_declared(leaf: object, dtype: DType) -> HostArray:
-    """A result as an array; a Python number takes the declared type if that can hold its kind.
+    """Return a result as an array; a Python number takes the declared type if its kind fits.
 
     Without 64-bit types the result has 32 bits, as all data have that come from NumPy.
     """
@@ -271,7 +271,7 @@ def declare(
     primitive: prim.Primitive[CallbackParams],
     check_batch: Callable[[CallbackParams], None] = lambda params: None,
 ) -> None:
-    """Register what all three have in common.
+    """Register the rules that all three have in common.
 
     Args:
         primitive: one of them.
@@ -316,7 +316,7 @@ def declare(
 
 
 def not_differentiable(name: str, params: CallbackParams) -> DifferentiationError:
-    """The error of a derivative that nobody declared."""
+    """Return the error of a derivative that nobody declared."""
     return DifferentiationError(
         f"{name} of {params.callback!r} has no derivative: Python code cannot be differentiated. "
         "Declare one with pure_callback(..., derivative=...), wrap the function that makes the "
@@ -333,7 +333,7 @@ def declared_type(declaration: object) -> av.ShapedArray | None:
 
 
 def declared_results(declared: object) -> tuple[tree.PyTreeDef, tuple[av.ShapedArray, ...]]:
-    """The structure and the types that the user says a callback returns."""
+    """Return the structure and the types that the user declares for a callback."""
     leaves, out_tree = tree.flatten(declared)
     avals: list[av.ShapedArray] = []
     for leaf in leaves:

@@ -65,8 +65,8 @@ def io_callback(
     """Call a Python function for its side effects, from eager or compiled code.
 
     Each execution of the operation calls the function exactly once, whether or not its results are
-    used; under ``vmap``, once for each example that takes the branch or iteration, and what others
-    have for its results is zero. A compiled program returns when its calls are done.
+    used. Under ``vmap`` it calls it once for each example that takes the branch or iteration; other
+    examples get zeros. A compiled program returns when its calls are done.
 
     Args:
         callback: takes NumPy arrays, read-only, in the containers of ``args`` and ``kwargs``, and

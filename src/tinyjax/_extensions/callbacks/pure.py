@@ -55,7 +55,7 @@ def _pure_callback_jvp(
 def _declared_derivative(
     params: common.CallbackParams, derivative: common.Identity
 ) -> Callable[..., Sequence[Array]]:
-    """The declared derivative as a function of flat primals and tangents, its results checked."""
+    """Return the declared derivative as a function of flat primals and tangents, with checks."""
     n = params.in_tree.num_leaves
 
     def fun(*flat: Array) -> Sequence[Array]:
@@ -192,7 +192,7 @@ def pure_callback(
 def _closed(
     derivative: Callable[..., Any], in_tree: tree.PyTreeDef, operands: Sequence[Array]
 ) -> tuple[Callable[..., Any], Sequence[Array]]:
-    """Stage a declared derivative; what it closes over becomes its last arguments."""
+    """Stage a declared derivative; its closed-over values become its last arguments."""
     primals, _ = tree.unflatten(in_tree, operands)
     flat = calling.FlatFunction(derivative, tree.structure(((primals, primals), {})))
     staged = staging.stage(flat, [x.aval for x in (*operands, *operands)], derivative)

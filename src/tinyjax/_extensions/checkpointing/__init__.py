@@ -1,9 +1,9 @@
 """``checkpoint``: a derivative that computes values again instead of keeping them.
 
-A checkpointed function is a program bound as one operation. Differentiating it runs the program
-and keeps its arguments, and of the values inside only those that a policy allows; the tangent map
-first computes the rest again. That map is a checkpointed program itself, so its transpose computes
-them again too, just before it needs them, and higher derivatives do likewise.
+A checkpointed function is a program bound as one operation. Differentiating it runs the program,
+and keeps its arguments and those inner values that a policy allows. The tangent map first
+recomputes the rest. That map is a checkpointed program itself. So its transpose recomputes them
+again, just before it needs them, and higher derivatives do likewise.
 
 ``saved_residuals`` lists what a derivative keeps.
 """

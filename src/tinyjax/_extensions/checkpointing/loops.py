@@ -1,7 +1,7 @@
-"""The tangent of a loop whose way back is not the transpose of its way forward.
+"""The tangent of a loop whose backward pass is not the transpose of its forward pass.
 
-Reverse mode that runs iterations again is no transposition of a recorded program. So the tangent
-map is one equation, which holds both directions.
+Reverse mode that runs iterations again is not the transposition of a recorded program. So the
+tangent map is one equation, which holds both directions.
 """
 
 from __future__ import annotations
@@ -116,12 +116,12 @@ def _tangent_linearize(
 
 # Reverse mode through loops, in memory that does not grow with the number of iterations.
 #
-# A loop is run once, and a fixed number of its states are kept. The way back starts every
+# A loop is run once, and a fixed number of its states are kept. The backward pass starts every
 # iteration from the nearest state kept before it, runs the body from there, and keeps further
 # states in the places that have become free. ``schedule`` says which.
 
 
-#: With room for so many states they are all stacked; with room for fewer, few are kept, and well
+#: From this capacity on, in states, all states are stacked; below it, few are kept, and well
 #: chosen.
 MANY: Final = 64
 #: Makes one iteration: takes its number and the state; returns the next state.
@@ -138,10 +138,11 @@ _Body = Callable[[LoopOperands[Array]], list[Array]]
 
 @attrs.frozen(eq=False, repr=False)
 class _Programs:
-    """What becomes of a loop.
+    """The programs that replace a loop.
 
     Attributes:
-        recording: takes the loop's operands; returns its results and what the way back needs.
+        recording: takes the loop's operands; returns its results and the inputs of the backward
+            pass.
         params: the tangent map. Its residuals are ``consts``, operands of the loop, and what
             ``recording`` returns for it.
         consts: arrays that the body's derivatives close over.
@@ -166,8 +167,8 @@ class _Programs:
         Args:
             operands: the types of the loop's.
             tangents: the types of their tangents.
-            record: runs the loop; returns its results, and a tree of what the way back needs.
-            push: runs it again with tangents, of that and those.
+            record: runs the loop; returns its results, and a tree for the backward pass.
+            push: runs it again with tangents, given that tree and the tangents.
             pull: pulls cotangents back, of that and those of the results.
             replay: what derivatives run again.
         """
@@ -276,10 +277,10 @@ def _go_back(
 
 
 def _primal_half(body: LoopBody, nonzero: LoopOperands[bool]) -> _Body:
-    """Return what computes the results of a body as its linearization does.
+    """Return a function that computes the results of a body as its linearization does.
 
     Where a function in the body has a rule, these are what the rule returns, as in a loop that
-    keeps all residuals. So a derivative of the way back does not come to the rule again.
+    keeps all residuals. So a derivative of the backward pass does not meet the rule again.
     """
     primal = linearize_jaxpr(body.jaxpr, nonzero.flat).primal
     n = len(body.jaxpr.outs)
@@ -289,15 +290,16 @@ def _primal_half(body: LoopBody, nonzero: LoopOperands[bool]) -> _Body:
 
 @attrs.frozen(eq=False, repr=False)
 class _Replay:
-    """What derivatives run again of the body of a loop.
+    """The part of a loop's body that derivatives run again.
 
-    They need no state that neither a residual nor another state they need depends on: a counter, or
-    a stack that is only written to. So a derivative of the way back keeps no stacks of stacks.
+    A state is left out if no residual depends on it, and no other state that is needed: a counter,
+    or a stack that is only written to. So a derivative of the backward pass keeps no stacks of
+    stacks.
 
     Attributes:
         halves: the body, split in its primal half and its tangent map.
         nonzero: which operands of the body have tangents.
-        needed: which operands residuals depend on, in this iteration or in a later one.
+        needed: the operands that residuals depend on, in this iteration or in a later one.
         avals: the types of these.
         tangent: the tangent map, which may take masks.
         linear: the types of its linear operands.
@@ -330,7 +332,7 @@ class _Replay:
         return cls(halves, nonzero, operands, avals, halves.tangent, _tangents(body, nonzero))
 
     def masked(self, pull: Callable[..., Arrays]) -> MaskedPullBack:
-        """Return the way back with masks, which ``pull`` makes of this with masks, and operands."""
+        """Return the masked backward pass, which ``pull`` makes from a masked step and operands."""
         sizes_in = len(self.linear.consts), len(self.linear.carry), len(self.linear.xs)
         skip = len(self.tangent.in_binders) - sum(sizes_in)
         state, count = sizes_in[1], len(self.tangent.outs)
@@ -355,11 +357,11 @@ class _Replay:
         return [*prim.marked(state, self.needed.carry)]
 
     def step(self, operands: LoopOperands[Array]) -> list[Array]:
-        """Make an iteration, of what is needed alone."""
+        """Make an iteration of the needed part alone."""
         return self._run(operands, self.needed.carry, residuals=False)
 
     def residuals(self, operands: LoopOperands[Array]) -> list[Array]:
-        """Return what the tangent map of an iteration needs, of the operands that are needed."""
+        """Return the residuals of an iteration's tangent map, from the needed operands."""
         computed = self._run(operands, [False] * len(self.needed.carry), residuals=True)
         needed = self.needed.flat
         places = prim.marked(range(len(needed)), needed)
@@ -475,7 +477,7 @@ class _WhileResiduals:
     halves: LinearizedJaxpr
 
     def record(self, args: Arrays) -> tuple[Arrays, _Residuals]:
-        """Run the loop; return its last state, and what its derivatives need."""
+        """Run the loop; return its last state, and the record for its derivatives."""
         fixed, operands = self.params.operands(args)
         m = len(operands.carry)
         kept = Residuals.of(self.halves, operands, m)
@@ -560,10 +562,10 @@ class _WhileResiduals:
 @tree.register_dataclass
 @attrs.frozen(eq=False, repr=False)
 class _Recorded:
-    """What derivatives need of a loop that was run.
+    """The record of a loop that was run, for its derivatives.
 
     Attributes:
-        operands: those that they run the body again with.
+        operands: the operands for running the body again.
         iterations: how many there were.
         kept: the states kept, which ``schedule`` knows in two forms.
     """
@@ -576,7 +578,7 @@ class _Recorded:
 def _record_while(
     args: Arrays, params: primitives.WhileParams, replay: _Replay
 ) -> tuple[Arrays, _Recorded]:
-    """Run a loop; return the last state, and what its derivatives need."""
+    """Run a loop; return the last state, and the record for its derivatives."""
     fixed, operands = params.operands(args)
     body, size = _primal_half(params.loop_body, replay.nonzero), params.checkpoints
 
@@ -597,7 +599,7 @@ def _record_while(
 def _record_stacked(
     args: Arrays, params: primitives.WhileParams, replay: _Replay
 ) -> tuple[Arrays, _Recorded]:
-    """Run a loop, and stack its states; return what ``_record_while`` does."""
+    """Run a loop, and stack its states; return the same as ``_record_while``."""
     fixed, operands = params.operands(args)
     body = _primal_half(params.loop_body, replay.nonzero)
     state, n, stacked = schedule.record(
@@ -677,7 +679,7 @@ def _pull_while(
 def linearize_scan(
     primals: Arrays, nonzero: Sequence[bool], params: primitives.ScanParams
 ) -> prim.LinearizeResult:
-    """Run a loop that keeps some states, for a way back that runs iterations again."""
+    """Run a loop that keeps some states, for a backward pass that runs iterations again."""
     if settings().debugging:  # run in pieces it has no iterations that messages could name
         return linearize_stacking(primals, nonzero, params)
     body = params.loop_body
@@ -729,7 +731,7 @@ def _slices(xs: Arrays, place: Array) -> list[Array]:
 def _record_scan(
     operands: LoopOperands[Array], params: primitives.ScanParams, replay: _Replay
 ) -> tuple[Arrays, tuple[LoopOperands[Array], Kept]]:
-    """Run a loop; return its results, and what its derivatives need.
+    """Run a loop; return its results, and the record for its derivatives.
 
     These are operands of the loop, and the states kept.
     """

@@ -29,7 +29,7 @@ from tinyjax.core.values import ShapedArray
 
 
 class Offloadable(NamedTuple):
-    """What a policy may answer for a value: keep it, in another memory.
+    """A result of a policy for a value: keep it, in another memory.
 
     There is one memory, so the value is kept.
 
@@ -50,7 +50,7 @@ class Offloadable(NamedTuple):
     dst: str
 
 
-#: What a policy may answer for a value: to compute it again, or to save it.
+#: The results of a policy for a value: to compute it again, or to save it.
 Recompute: Final = False
 Saveable: Final = True
 
@@ -63,7 +63,7 @@ class WholePolicy(abc.ABC):
 
     @abc.abstractmethod
     def __call__(self, primitive: prim.Primitive[Any], *avals: ShapedArray, **params: Any) -> bool:
-        """Say of an operation in a program that is called what any policy says."""
+        """Return the general policy's result for an operation in a called program."""
 
     @abc.abstractmethod
     def kept(self, jaxpr: jx.Jaxpr, outs: Iterable[jx.Var]) -> Set[jx.Var]:
@@ -71,7 +71,7 @@ class WholePolicy(abc.ABC):
 
 
 class _Keeps(Enum):
-    """What the policies of this package keep."""
+    """The values that a policy of this package keeps."""
 
     EVERYTHING = "everything_saveable"
     NOTHING = "nothing_saveable"
@@ -338,7 +338,7 @@ def save_and_offload_only_these_names(
 
 @checking.checked
 def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
-    """Keep what ``dots_with_no_batch_dims_saveable`` keeps: nothing is moved.
+    """Keep the same values as ``dots_with_no_batch_dims_saveable``: nothing is moved.
 
     Args:
         offload_src: of no effect.
@@ -357,9 +357,9 @@ def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy
 
 @checking.checked
 def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
-    """Keep what either policy keeps.
+    """Keep the values that either policy keeps.
 
-    Each is asked of every value, so that policies can be put together from smaller ones.
+    Each policy sees every value, so that policies can be composed from smaller ones.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp

@@ -2,8 +2,8 @@
 
 A program with results that are needed later is split in two. The forward program also returns the
 values to keep, which the user chooses. The recomputation takes these and the parameters, and
-computes the results that are needed and nothing else. Called programs (``jit``) are split inside,
-and so are programs of primitives with a rule for it: bodies of loops, branches of conditionals.
+computes the needed results and nothing else. Called programs (``jit``) are split inside, and so are
+programs of primitives with a rule for it: bodies of loops, branches of conditionals.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Split:
 
     Attributes:
         forward: the equations of the program; some calls in it give more results than before.
-        recomputed: the equations that compute the wanted results again.
+        recomputed: the equations that compute the needed results again.
         kept: the parameters that these need.
         saved: the variables of ``forward`` that these need, in the order of their computation.
     """
@@ -63,7 +63,7 @@ class Split:
 def split_jaxpr(
     jaxpr: jx.Jaxpr, outs: Sequence[jx.Atom], saveable: Saveable, chosen: Set[jx.Var] = frozenset()
 ) -> Split:
-    """Find what to keep of a program, so that some of its values can be computed again.
+    """Choose the values to keep of a program, so that some of its values can be recomputed.
 
     Args:
         jaxpr: the program.
@@ -109,7 +109,7 @@ def split_jaxpr(
 
 
 def split_results(jaxpr: jx.Jaxpr, places: tuple[int, ...], saveable: Saveable) -> Split:
-    """Split a program inside another for some results, once however often it is asked for."""
+    """Split a program inside another for some results, with a cache."""
 
     def make() -> Split:
         return split_jaxpr(jaxpr, [jaxpr.outs[i] for i in places], saveable)
@@ -125,7 +125,7 @@ class _SplitPrograms:
         forward: the programs, with more results where something inside is kept.
         saved: the results of ``forward`` that are kept and not computed again.
         recomputed: the results that are computed again.
-        again: take some operands and what is kept, and give those; none where there are none.
+        again: programs from some operands and the kept values to those; empty where there are none.
         kept: those operands.
         taken: the results of ``forward`` that ``again`` takes.
     """
@@ -141,7 +141,7 @@ class _SplitPrograms:
 def _split_programs(
     programs: tuple[jx.Jaxpr, ...], demanded: tuple[int, ...], saveable: Saveable
 ) -> _SplitPrograms:
-    """Split programs into ones that also return what is kept and ones that recompute.
+    """Split programs into ones that also return the kept values and ones that recompute.
 
     Programs of which nothing more is kept stay themselves, so that whatever is derived from them is
     derived once, however many checkpoints are around them.
@@ -192,7 +192,7 @@ def _saved_results(
 def _returning_saved(
     programs: tuple[jx.Jaxpr, ...], splits: Sequence[Split]
 ) -> tuple[tuple[jx.Jaxpr, ...], list[dict[jx.Atom, int]]]:
-    """Let programs return what is saved, too; say which results the values of each are."""
+    """Let programs also return saved values; return the indices of each one's among the results."""
     num_outs = len(programs[0].outs)
     # what is kept may be a result already; the rest goes to slots that the programs share
     at: list[dict[jx.Atom, int]] = [{x: i for i, x in enumerate(p.outs)} for p in programs]
@@ -221,14 +221,14 @@ def split_programs(
     rebuild: Callable[[tuple[jx.Jaxpr, ...]], Any],
     num_own: int = 0,
 ) -> SplitEqn:
-    """Split a call, or a choice among programs.
+    """Split a call, or a conditional among programs.
 
     Args:
         eqn: its equation.
-        places: the results that are wanted.
+        places: the results that are needed.
         saveable: which results of equations may be kept.
         rebuild: makes its parameters for other programs.
-        num_own: how many operands come before those of the programs.
+        num_own: the number of operands before those of the programs.
     """
     programs = jx.subjaxprs(eqn.params)
     split = _split_programs(tuple(programs), places, saveable)

@@ -1,4 +1,4 @@
-"""What a derivative keeps until its backward pass, and which line of the user's it comes from."""
+"""The residuals that a derivative keeps until its backward pass, with the user's lines."""
 
 from collections.abc import Callable, Sequence
 from html import escape
@@ -47,7 +47,7 @@ class Residual:
 
     @property
     def origin(self) -> str:
-        """Where it comes from, in words."""
+        """The origin of the residual, in words."""
         if self.argument is not None:
             return f"the argument {self.argument}"
         if self.primitive is None:
@@ -87,7 +87,7 @@ class Residuals(list[Residual]):
 
     @property
     def summary(self) -> str:
-        """How many there are, and how large they are together."""
+        """The number of residuals and their total size."""
         total = _bytes(sum(residual.nbytes for residual in self))
         return f"{len(self)} residual{'' if len(self) == 1 else 's'}, {total}"
 
@@ -96,11 +96,11 @@ _MOST_ROWS: Final = 30
 
 
 def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Residuals:
-    """List what a reverse-mode derivative of a function keeps until its backward pass.
+    """List the residuals that a reverse-mode derivative of a function keeps for its backward pass.
 
     Args:
         f: the function; it is staged, not run.
-        args: its arguments; a ``ShapeDtypeStruct`` may stand for an array.
+        args: its arguments; a ``ShapeDtypeStruct`` may replace an array.
         kwargs: likewise.
 
     Returns:
@@ -145,7 +145,7 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Residua
 
 
 def origin_of(jaxpr: jx.Jaxpr, var: jx.Var) -> tuple[str | None, str | None, Location | None]:
-    """The name of a computed value, and the operation and the line that computed it.
+    """Return the name of a computed value, and the operation and the line that computed it.
 
     A value from a called program, a loop or a conditional is looked for inside it.
     """
@@ -164,7 +164,7 @@ def origin_of(jaxpr: jx.Jaxpr, var: jx.Var) -> tuple[str | None, str | None, Loc
 
 
 def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-    """Print what a reverse-mode derivative of a function keeps until its backward pass.
+    """Print the residuals that a reverse-mode derivative keeps for its backward pass.
 
     Args:
         f: the function; it is staged, not run.

@@ -1,14 +1,13 @@
-"""Which states of a loop reverse mode keeps, and how many iterations it runs again.
+"""The schedule of checkpoints: which states of a loop reverse mode keeps, and what it reruns.
 
-With ``s`` states kept at a time, the one at the start of a segment of ``n`` iterations among them,
-the iterations can be gone through backwards by ``t(n, s) = r n - C(s + r, r - 1)`` further
-evaluations at least, where ``r`` is the least number with ``C(s + r, r) >= n`` (Griewank and
-Walther, "Algorithm
-799: revolve", ACM Transactions on Mathematical Software 26(1), 2000). ``advance`` places states so
-that it takes no more, wherever the end of a segment is known.
+Let a segment have ``n`` iterations, with ``s`` states kept at a time, its first among them. Its
+backward pass takes at least ``t(n, s) = r n - C(s + r, r - 1)`` further evaluations. Here ``r`` is
+the least number with ``C(s + r, r) >= n`` (Griewank and Walther, "Algorithm 799: revolve", ACM
+Transactions on Mathematical Software 26(1), 2000). ``advance`` places states so that it takes no
+more, wherever the end of a segment is known.
 
-Where it is not known, ``Online`` places states as they pass. When all places are taken it keeps
-those states that would make the way back cheapest if the loop ended after one iteration more.
+Where the end is not known, ``Online`` places states as they pass. When all slots are used, it keeps
+those states that would make the backward pass cheapest if the loop ended after one more iteration.
 
 The arithmetic is part of the compiled program, whose size does not depend on the number of
 iterations.
@@ -91,7 +90,8 @@ def _cost_with_two(iterations: Array) -> Array:
 def advance(iterations: Array, slots: Array) -> Array:
     """Return how far to go from the start of a segment to the next state that is kept.
 
-    The way back through both parts then costs ``r`` and ``r - 1`` evaluations per iteration at the
+    The backward pass through both parts then costs ``r`` and ``r - 1`` evaluations per iteration at
+    the
     most, as in the whole. A distance that ends before the last iteration of the segment is that of
     a state to keep; it takes a slot more than one. A single iteration is gone as a whole.
     """
@@ -110,13 +110,13 @@ def advance(iterations: Array, slots: Array) -> Array:
 class Kept:
     """The states of a loop that are kept, in the order of their iterations.
 
-    The state before the first iteration is always known, so the place that is its own, the first,
-    holds the state before the last iteration once the loop has ended, and nothing of use later.
+    The state before the first iteration is always known, so the first slot is free for another one.
+    It holds the state before the last iteration once the loop has ended, and nothing of use later.
 
     Attributes:
-        positions: before which iteration each state lies, in ascending order.
-        places: where in ``slots`` it lies; a permutation.
-        depth: how many are kept, the first included. What comes after is free.
+        positions: the iteration that follows each state, in ascending order.
+        places: its index in ``slots``; a permutation.
+        depth: the number of kept states, the first included. The slots after them are free.
         slots: an array of states for every part of the state.
     """
 
@@ -149,7 +149,7 @@ class Kept:
         return write(self.slots, state, place)
 
     def push(self, position: Array, state: Arrays, keep: Array) -> Kept:
-        """Keep a state after the others, if that is wanted; else it goes to the first place."""
+        """Keep a state after the others, if it is marked; else overwrite the first slot."""
         zero = full_like(self.depth, 0)
         place = ew.select(keep, element(self.places, self.depth), zero)
         here = ew.eq(iota((self.size,), INT, 0), _everywhere(self.depth, self.size))
@@ -228,11 +228,11 @@ def write(stacked: Arrays, state: Arrays, place: Array) -> list[Array]:
 @tree.register_dataclass
 @attrs.frozen(eq=False, repr=False)
 class Online:
-    """The states kept of a loop that goes on, and which of them can best be spared.
+    """The kept states of a running loop, and the one that can best be spared.
 
     Attributes:
         victim: of the states, without the first and the latest, the one that is cheapest to spare.
-        loss: the evaluations that the way back takes more without it.
+        loss: the additional evaluations of the backward pass without it.
         kept: the states.
     """
 
@@ -302,7 +302,7 @@ _UNAFFORDABLE: Final = 2**61
 
 
 def _cheapest(positions: Array, changed: Array, victim: Array, loss: Array) -> tuple[Array, Array]:
-    """Find what is cheapest to spare, if anything has changed since it was found."""
+    """Find the state that is cheapest to spare, if anything has changed since the last time."""
     size = positions.shape[0]
     if size < 3:
         return victim, loss
@@ -345,14 +345,14 @@ def _cheapest(positions: Array, changed: Array, victim: Array, loss: Array) -> t
 
 # Reverse mode through loops of unknown length that keep many states, at the price of a ``scan``.
 #
-# The states of all iterations are stacked while there is room. When there is none, every other
-# state is dropped, and every other one is kept from then on: the states kept are always equally
-# far apart. The way back goes by blocks of as many iterations as there is room for. Unless all
-# states were kept, those of a block are computed again, once, from the nearest one kept before it.
+# The states of all iterations are stacked while they fit. When they do not, every other state is
+# dropped, and every other one is kept from then on: the states kept are always equally far apart.
+# The backward pass goes by blocks of as many iterations as fit. Unless all states were kept, those
+# of a block are computed again, once, from the nearest one kept before it.
 #
-# A loop of ``n`` iterations with room for ``s`` states runs none again if ``n <= s``, each once if
+# A loop of ``n`` iterations with capacity ``s`` runs none again if ``n <= s``, each once if
 # ``n <= s * s`` and ``s`` is a power of two, and else each ``1 + n / (s * s)`` times at most, in
-# the mean. An iteration costs a write and a read, however many states there is room for.
+# the mean. An iteration costs a write and a read, whatever the capacity.
 
 
 #: Makes an iteration: from a state to the next.
@@ -393,8 +393,8 @@ def record(
         goes_on: the condition, of the state.
         step: the body.
         init: the first state.
-        part: takes a state; returns what of it is kept.
-        size: for how many states there is room.
+        part: takes a state; returns the part of it to keep.
+        size: the capacity, in states.
     """
     room = integer(size)
 
@@ -418,7 +418,7 @@ def record(
             rows = [element(x, ew.mul(i, integer(2))) for x in stacked]
             return plus(i, 1), write(stacked, rows, i)
 
-        # before the loop goes on, so that one that ends when the room is full keeps its states
+        # before the loop goes on, so that one that ends at full capacity keeps its states
         end = ew.select(full, integer((size + 1) // 2), integer(1))
         start = (integer(1), kept.rows)
         _, rows = run_while(lambda now: ew.lt(now[0], end), drop, start, size)
@@ -429,7 +429,7 @@ def record(
     return run_while(lambda now: goes_on(now[0]), until_full, start, size)
 
 
-#: A loop on the way back: the iterations that are left, the sums, and the cotangents of the state.
+#: The backward pass of a loop: the remaining iterations, the sums, and the cotangents of the state.
 _Back: TypeAlias = tuple[Array, Arrays, Arrays]
 
 
@@ -446,14 +446,14 @@ def go_back(
     """Pull cotangents back through the iterations of a loop, the last one first.
 
     Args:
-        iterations: how many ``record`` made.
+        iterations: the number of iterations that ``record`` made.
         kept: the states that it kept.
-        avals: the types of what is kept of a state.
-        step: the body, of that.
+        avals: the types of the kept part of a state.
+        step: the body, on that part.
         pull: goes back through one iteration.
         sums: what ``pull`` sums up, at the start.
         cotangents: of the last state.
-        size: for how many states ``record`` had room.
+        size: the capacity of ``record``, in states.
 
     Returns:
         The sums and the cotangents of the first state.

@@ -1,10 +1,10 @@
-"""What a checkpoint's policy keeps inside loops and conditionals.
+"""Checkpoint policies inside loops and conditionals.
 
-The policy is asked about every equation of a scan's body and of a conditional's branches. What it
-keeps of an iteration is stacked, and the loop that recomputes takes it as an input; a carry is
-recomputed from iteration to iteration, which costs nothing where the new one is kept. What is the
-same in every iteration is computed, and kept, once. The branches of a conditional share the places
-of what they keep, as only one of them runs.
+The policy decides on every equation of a scan's body and of a conditional's branches. Kept values
+of an iteration are stacked, and the loop that recomputes takes the stack as an input. A carry is
+recomputed from iteration to iteration, which costs nothing where the new one is kept. A value that
+is the same in every iteration is computed and kept once. The branches of a conditional share the
+slots of their kept values, since only one of them runs.
 
 A ``while`` does not appear here: the number of its iterations is not known, so nothing can be
 stacked. It is computed again as a whole, and its reverse mode has checkpoints of its own.
@@ -42,9 +42,9 @@ class _SplitLoop:
     Attributes:
         forward: the program of the body, with more outputs where something is kept.
         saved: the results of the loop that are kept.
-        fixed: computes from the constants what is kept and the same in every iteration.
-        again: the body that recomputes. Its constants begin with what ``fixed`` computes, and its
-            slices end with what is kept of the iteration; None for no loop.
+        fixed: computes from the constants the kept values that are the same in every iteration.
+        again: the body that recomputes. Its constants begin with the results of ``fixed``, and its
+            slices end with the kept values of the iteration; None for no loop.
         operands: the operands of the loop that it takes.
         stacked: the results of the loop of ``forward`` that it takes slices of.
         results: the results of the loop that it gives, and each carry that these need.
@@ -64,7 +64,7 @@ def _split_body(body: LoopBody, places: tuple[int, ...], saveable: Saveable) -> 
     jaxpr = body.jaxpr
 
     def split_at(results: LoopResults[bool]) -> tuple[Split, LoopOperands[bool]]:
-        """Split it for some results; say which operands are needed to compute them again, too."""
+        """Split it for some results; return also the operands needed to recompute them."""
         wanted = tuple([i for i, mark in enumerate(results.flat) if mark])
         split = split_results(jaxpr, wanted, saveable)
         return split, body.operands([i in split.kept for i in range(len(jaxpr.in_binders))])
@@ -167,5 +167,5 @@ def split_scan(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> Sp
 
 @primitives.cond_p.def_rule(SPLIT)
 def split_cond(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
-    """Split a choice: the SPLIT rule of cond."""
+    """Split a conditional: the SPLIT rule of cond."""
     return split_programs(eqn, places, saveable, primitives.CondParams, num_own=1)

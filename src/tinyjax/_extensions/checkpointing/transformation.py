@@ -35,9 +35,9 @@ class CheckpointParams(prim.Params):
 
     Attributes:
         jaxpr: the program.
-        policy: what is kept.
+        policy: decides which values are kept.
         prevent_cse: whether the compiler must not merge the recomputation with the first one.
-        differentiated: whether this is a derivative, in which things are computed again.
+        differentiated: whether this is a derivative, which computes values again.
         name: the function's name; programs that differ in name only are the same.
     """
 
@@ -84,26 +84,29 @@ def _kept_apart(params: CheckpointParams) -> bool:
 # Of a program without any XLA on CPU keeps nothing anyhow, and would turn a conditional into
 # computing both sides (2.5 MB where it needs none: 64 sines and tangents of 10,000 numbers).
 def materializes(jaxpr: jx.Jaxpr) -> bool:
-    """Whether a program has operations whose results XLA keeps in memory."""
+    """Return whether a program has operations whose results XLA keeps in memory."""
     return jaxpr.derive("materializes", lambda: any(map(materializes_eqn, jaxpr.eqns)))
 
 
 def materializes_eqn(eqn: jx.JaxprEqn) -> bool:
-    """Whether XLA fuses an equation, or one in its programs, into no loop of its neighbours."""
+    """Return whether XLA cannot fuse an equation, or one in its programs, with its neighbours."""
     is_kept = prim.MATERIALIZES in eqn.primitive.rules.extensions
     return is_kept or any(map(materializes, jx.subjaxprs(eqn.params)))
 
 
 def _always(b: Lowering, operands: hlo.Values) -> hlo.Value | None:
-    """Write a condition that always holds, which XLA does not know; None where there is none.
+    """Write a condition that always holds, unknown to XLA; None where there is none.
 
-    XLA drops ``optimization_barrier`` on CPU and then merges what it kept apart. It does not merge
-    across the border of a conditional, nor does it start a conditional before its condition is
-    there. The condition is x = x or x != x: of the last operand, which is there when the derivative
-    is wanted, and of a parameter of the function, since the last may be a constant. (To have an
-    element of another operand, XLA might keep what that is computed from.) Where operands are
-    divided over devices, all but one would have to be told of these elements: in a loop, which has
-    the same counter on all, the condition is that it is not negative.
+    XLA drops ``optimization_barrier`` on CPU and then merges what the barrier separated. It does
+    not merge across the border of a conditional, nor does it start a conditional before its
+    condition is available. The condition is x = x or x != x. One x is the last operand, which is
+    available when the derivative is needed; the other is a parameter of the function, since the
+    last operand may be a constant. (For an element of another operand, XLA might keep the values
+    that it is computed from.)
+
+    Where operands are divided over devices, these elements would have to be sent to all devices but
+    one. In a loop, whose counter is the same on all, the condition is that the counter is not
+    negative.
     """
     if b.module.is_divided and b.counter is not None:
         return b.compare(b.counter, b.full(0, b.counter.type), "GE")
@@ -136,8 +139,8 @@ class Linearized:
     Attributes:
         consts: the values of the first parameters of ``primal``.
         primal: takes those and the operands; returns the results and then what the policy keeps.
-        tangent: takes some parameters of ``primal``, what is kept, and the tangents there are;
-            computes the rest again, and returns the tangents of the results.
+        tangent: takes some parameters of ``primal``, the kept values and the nonzero tangents;
+            recomputes the rest, and returns the tangents of the results.
         operands: the parameters of ``primal`` that ``tangent`` takes.
         nonzero_out: which results have a tangent.
     """
@@ -150,7 +153,7 @@ class Linearized:
 
 
 def linearize(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], policy: policies.Policy) -> Linearized:
-    """Linearize a program, and compute again of its residuals what the policy does not keep."""
+    """Linearize a program, and recompute those residuals that the policy does not keep."""
 
     def make() -> Linearized:
         linearized = linearize_jaxpr(jaxpr, nonzero)
@@ -201,7 +204,7 @@ def _checkpoint_linearize(
     linearized = linearize(params.jaxpr, tuple(nonzero), params.policy)
     n = len(linearized.nonzero_out)
     operands = (*linearized.consts, *primals)
-    # A call, into which the policy of a checkpoint around this one looks: written inline, nested
+    # A call, into which the policy of a checkpoint around this one looks. Inlined, nested
     # checkpoints would make programs quadratic in their depth.
     outs = tr.bind(checkpoint_p, operands, attrs.evolve(params, jaxpr=linearized.primal))
     kept = [*(operands[i] for i in linearized.operands), *outs[n:]]
@@ -324,13 +327,12 @@ def checkpoint(
 
 @attrs.frozen(eq=False, repr=False)
 class _Checkpointed(Generic[P, R]):
-    """A function that ``checkpoint`` was given, with the options.
+    """A function under ``checkpoint``, with the options.
 
     Attributes:
         fun: the function.
-        policy: what may be kept.
-        prevent_cse: whether nothing else is merged with what is computed again; or a tree of
-            bools.
+        policy: decides which values may be kept.
+        prevent_cse: whether nothing is merged with recomputed values; or a tree of bools.
         argnums: static arguments by position, as they were given.
         argnames: static arguments by name.
         places: the positions of these.
@@ -390,7 +392,7 @@ class _Checkpointed(Generic[P, R]):
 
 
 def _places_of(names: set[str], fun: Callable[..., Any]) -> list[int]:
-    """The places of parameters that are known by name."""
+    """Return the places of parameters that are known by name."""
     parameters = [*inspect.signature(fun).parameters]
     unknown = sorted(names.difference(parameters))
     if unknown:
@@ -402,7 +404,7 @@ def _places_of(names: set[str], fun: Callable[..., Any]) -> list[int]:
 
 
 def _of_both(call: Callable[..., R]) -> Callable[[Sequence[Any], dict[str, Any]], R]:
-    """A function of its positional and of its keyword arguments."""
+    """Return a function of its positional and of its keyword arguments."""
     return lambda args, kwargs: call(*args, **kwargs)
 
 

@@ -1,14 +1,14 @@
-"""Derivatives of choices: what is not taken does not count, whatever its derivative.
+"""Derivatives of selections: unselected elements do not count, whatever their derivative.
 
-Of ``where(x > 0, sqrt(x), 0)`` the root is not taken at 0. Its cotangent there is zero and its
+In ``where(x > 0, sqrt(x), 0)`` the root is not selected at 0. Its cotangent there is zero and its
 slope is infinite, and their product is NaN. So where a linear program has a ``select``, a backward
-pass knows of each cotangent, besides its value, where it was chosen: a mask. A mask goes back
-through what moves elements, and what computes each of those in its place. A cotangent that was
-multiplied by numbers that may be infinite is chosen by its mask: it is zero where nothing was
-taken. Where a value is used twice, it was chosen if one of its uses was.
+pass knows a mask of each cotangent: the elements that were selected. A mask goes back through
+operations that move elements and through elementwise operations. A cotangent that was multiplied by
+possibly infinite numbers is masked: it is zero where nothing was selected. A value that is used
+twice is selected where one of its uses is.
 
-A zero that comes of arithmetic has no mask, so products with it are what IEEE 754 says.
+A zero that results from arithmetic has no mask, so products with it follow IEEE 754.
 
-``masks.py`` has the rules of masks, ``programs.py`` takes them into programs and out of them, and
-``backward.py`` is what the core's ``Transposer`` asks where there is a choice among its equations.
+``masks.py`` has the rules of masks, and ``programs.py`` passes them into and out of programs.
+``backward.py`` is the hook of the core's ``Transposer`` for equations with a selection among them.
 """

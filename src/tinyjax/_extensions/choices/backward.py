@@ -14,7 +14,7 @@ from tinyjax.core.values import Array
 def follow(
     transposer: Transposer, totals: dict[jx.Atom, Array], rule: ApplyTranspose | None
 ) -> Choices | None:
-    """Return what follows the choices in a backward pass; None where nothing depends on it.
+    """Return the tracker of selections in a backward pass; None where nothing depends on it.
 
     Args:
         transposer: makes the pass.
@@ -29,7 +29,7 @@ def follow(
 
 
 class Choices:
-    """Which elements of the cotangents in a backward pass were chosen.
+    """The masks of the cotangents in a backward pass.
 
     Args:
         transposer: makes the pass.
@@ -37,7 +37,7 @@ class Choices:
         rule: applies the rules of equations.
 
     Attributes:
-        matters: whether a cotangent is multiplied after it was chosen.
+        matters: whether a cotangent is multiplied after it was selected.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Choices:
                 self._masks[var] = mask
 
     def _multiplies_numbers(self, eqns: Sequence[jx.JaxprEqn]) -> bool:
-        """Say whether the cotangent of a number is multiplied further back, after it was chosen."""
+        """Return whether the cotangent of a number is multiplied after it was masked."""
         multiplied = set[jx.Atom]()
         for eqn in eqns:
             after = not multiplied.isdisjoint(eqn.inputs)
@@ -146,7 +146,7 @@ class Choices:
         return self._added(eqn, results, masks_in, raw)
 
     def settle(self) -> None:
-        """Choose what has arrived at the linear inputs."""
+        """Mask the cotangents that have arrived at the linear inputs."""
         for x in self._raw.intersection(self._ends):
             self._totals[x] = choices_masks.choose(self._totals[x], self._masks[x])
 
@@ -157,7 +157,7 @@ class Choices:
         masks: Sequence[choices_masks.Mask | None],
         raw: bool,
     ) -> prim.Cotangents:
-        """Note the masks of operands, and choose what must be before it is added.
+        """Record the masks of operands, and mask cotangents that must be masked before the sum.
 
         Args:
             eqn: the equation.
@@ -193,7 +193,7 @@ class Choices:
         return chosen
 
     def _is_crossed(self, eqn: jx.JaxprEqn, masks: Sequence[choices_masks.Mask | None]) -> bool:
-        """Say whether masks go into the programs of an equation, or come out of them."""
+        """Return whether masks go into the programs of an equation, or come out of them."""
         if not programs.may_be_crossed(eqn):
             return False
         return any(masks) or (
@@ -208,7 +208,7 @@ class Choices:
         )
 
     def _is_of_system(self, eqn: jx.JaxprEqn) -> bool:
-        """Say whether it is a product of matrices, beside a system that may have no solution.
+        """Return whether it is a product of matrices, beside a system that may have no solution.
 
         Masks end at others: to compute them would take a tenth to three times as long as the eager
         gradient of a network with ``relu`` does.
@@ -216,7 +216,7 @@ class Choices:
         return choices_masks.is_product(eqn) and not choices_masks.carries(eqn)
 
     def _multiplies(self, eqn: jx.JaxprEqn) -> bool:
-        """Say whether a transpose rule may turn a zero into NaN."""
+        """Return whether a transpose rule may turn a zero into NaN."""
         if not choices_masks.is_elementwise(eqn):
             return prim.MOVES not in eqn.primitive.rules.extensions  # and adds
         return eqn.primitive is not ew.select_p and any(

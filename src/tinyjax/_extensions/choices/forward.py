@@ -1,13 +1,13 @@
 """Masks that go forward, through the operations of a user's rule for reverse mode.
 
 The rule of a ``custom_vjp`` function computes the cotangents of its operands by operations of its
-own. So their masks are found as the rule runs: an element of a result was chosen if one of those
-that it is computed of was. What the function itself does is of no account, for the rule need not
-do the same: it may reverse the order of elements, and clip or scale them.
+own. So their masks are found as the rule runs: an element of a result was selected if one of the
+elements that it is computed from was. The operations of the function itself do not matter, for the
+rule need not match them: it may reverse the order of elements, and clip or scale them.
 
-A mask goes through what is linear, so that a zero which was not chosen stays zero, or becomes NaN
-if the other factor is infinite. What is not linear keeps the mask where its result is zero. A
-value that does not come of cotangents counts, as where a rule adds some number.
+A mask goes through linear operations, so that an unselected zero stays zero, or becomes NaN if the
+other factor is infinite. A nonlinear operation keeps the mask where its result is zero. A value
+that does not depend on cotangents counts as selected, as where a rule adds some number.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ P = TypeVar("P")
 
 @attrs.frozen(eq=False)
 class _Masked:
-    """A value, and which of its elements were chosen.
+    """A value, and the mask of its selected elements.
 
     Attributes:
-        value: it is kept, as its identity stands for it.
+        value: the value, kept alive since its identity is the key.
         mask: its mask.
-        is_raw: whether it may be infinite or NaN where it was not chosen.
+        is_raw: whether it may be infinite or NaN where it was not selected.
     """
 
     value: Array
@@ -52,7 +52,7 @@ class _Masked:
 
 
 class MaskTrace(tr.Trace):
-    """Find the masks of what is computed of values that have masks.
+    """A trace that computes the masks of values which depend on masked values.
 
     These are not traced: they are known by their identities. So Python sees data in a rule where it
     did without masks.
@@ -67,7 +67,7 @@ class MaskTrace(tr.Trace):
         self._masked: dict[int, _Masked] = {}
 
     def add(self, value: Array, mask: Mask, is_raw: bool = False) -> None:
-        """Note the mask of a value."""
+        """Record the mask of a value."""
         self._masked[id(value)] = _Masked(value, mask, is_raw)
 
     def mask(self, value: prim.Tangent | None) -> Mask | None:
@@ -127,7 +127,7 @@ class MaskTrace(tr.Trace):
         return chosen
 
     def _keeps_places(self, primitive: prim.Primitive[P], args: Sequence[Array]) -> bool:
-        """Say whether each element comes of those in its place, and is zero or NaN if they were."""
+        """Return whether each element depends only on those in its place, linearly or by NaN."""
         if primitive is ew.div:
             return id(args[0]) in self._masked
         is_linear = {prim.ELEMENTWISE, prim.LINEAR} <= {*primitive.rules.extensions}
@@ -140,7 +140,7 @@ class MaskTrace(tr.Trace):
         params: P,
         outs: Sequence[Array],
     ) -> Sequence[Mask | None]:
-        """Return the masks of results of operands of which some have masks."""
+        """Return the masks of results, where some operands have masks."""
         rules = primitive.rules.extensions
         none = [None] * len(outs)
         if prim.MOVES in rules:
@@ -170,7 +170,7 @@ class MaskTrace(tr.Trace):
         )
 
     def number(self, x: Array) -> Array:
-        """Return a mask as numbers; of what has none all counts that is not known to be zero."""
+        """Return a mask as numbers; without one, all count that are not known to be zero."""
         if not dtypes.is_inexact(x.dtype):
             return x
         mask = self.mask(x)

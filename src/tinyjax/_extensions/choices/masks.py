@@ -1,4 +1,4 @@
-"""Masks, and how they go back through equations."""
+"""Masks, and their propagation back through equations."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 from tinyjax.core.transforms import batching
 from tinyjax.core.values import Array, operands as opd
 
-#: Says which elements of a cotangent were chosen, computed when first asked for: a bool for each,
-#: or a number, how often it was. Numbers are added, in place where cotangents are.
+#: The selected elements of a cotangent, computed on first use: a bool for each, or a number, how
+#: often it was. Numbers are added, in place where cotangents are.
 Mask: TypeAlias = Callable[[], Array]
 
 
@@ -54,21 +54,21 @@ class Bounded:
         return Bounded(both(self.whole(shape), mask), self)
 
     def is_whole(self, eqn: jx.JaxprEqn, masks: Sequence[Mask | None]) -> bool:
-        """Say whether this is all that there is in the masks of an equation's results."""
+        """Return whether this is all that there is in the masks of an equation's results."""
         wholes = [self.whole(var.aval.shape) for var in eqn.out_binders]
         return all(m is None or m is whole for m, whole in zip(masks, wholes, strict=True))
 
 
 def is_elementwise(eqn: jx.JaxprEqn) -> bool:
-    """Say whether a primitive works element by element."""
+    """Return whether a primitive works element by element."""
     return prim.ELEMENTWISE in eqn.primitive.rules.extensions
 
 
 def keeps_places(eqn: jx.JaxprEqn) -> bool:
-    """Say whether each element that is pulled back comes of one element of a cotangent.
+    """Return whether each element of an operand's cotangent comes from one element of the result's.
 
-    That of a slice of a larger array does not: it is pulled back among zeros, and a loop may do so
-    in place, which must not take an array for an element.
+    This is not so for a slice of a larger array: its cotangent is padded with zeros. A loop may do
+    that in place, and must not treat an array as an element.
     """
     if is_elementwise(eqn):
         return True
@@ -77,13 +77,13 @@ def keeps_places(eqn: jx.JaxprEqn) -> bool:
 
 
 def _repeats(eqn: jx.JaxprEqn) -> bool | None:
-    """Say whether what moves and adds elements repeats them; None of what does anything else."""
+    """Return whether an operation that moves and adds elements repeats them; None for any other."""
     rule: Callable[[], bool] | None = eqn.primitive.rules.extensions.get(prim.MOVES)
     return None if rule is None else rule()
 
 
 def is_local(eqn: jx.JaxprEqn) -> bool:
-    """Say whether results are computed of operands of this example and on this device alone.
+    """Return whether results are computed of operands of this example and on this device alone.
 
     A program for all devices of a mesh is local as a whole, where its operands are.
     """
@@ -100,7 +100,7 @@ def is_local(eqn: jx.JaxprEqn) -> bool:
 
 
 def is_divided(eqn: jx.JaxprEqn) -> bool:
-    """Say whether it is a program for each device of a mesh."""
+    """Return whether it is a program for each device of a mesh."""
     return eqn.primitive.name == "shard_map"
 
 
@@ -122,26 +122,26 @@ def _common_bound(masks: Iterable[Mask | None]) -> Bounded | None:
 
 
 def carries(eqn: jx.JaxprEqn) -> bool:
-    """Say whether operands have masks where the results have."""
+    """Return whether operands have masks where the results have."""
     marks = eqn.primitive.rules.extensions
     is_known = prim.ELEMENTWISE in marks or prim.MOVES in marks or prim.SOLVES in marks
     return is_known or is_of_user(eqn) or _gives_numbers(eqn) or _is_of_vectors(eqn)
 
 
 def is_of_user(eqn: jx.JaxprEqn) -> bool:
-    """Say whether its transpose is a rule of the user's that does nothing but pull back."""
+    """Return whether its transpose is a rule of the user's that does nothing but pull back."""
     if eqn.primitive.name != "custom_vjp_tangent":
         return False
     return eqn.params.logs is None and not eqn.params.num_states
 
 
 def is_product(eqn: jx.JaxprEqn) -> bool:
-    """Say whether it is a product of vectors or matrices, or of stacks of them."""
+    """Return whether it is a product of vectors or matrices, or of stacks of them."""
     return eqn.primitive.name == "dot_general"
 
 
 def _is_of_vectors(eqn: jx.JaxprEqn) -> bool:
-    """Say whether it is an inner or an outer product of vectors, or of stacks of them."""
+    """Return whether it is an inner or an outer product of vectors, or of stacks of them."""
     if not is_product(eqn):
         return False
     contracted, batch = len(eqn.params.lhs_contract), len(eqn.params.lhs_batch)
@@ -186,7 +186,7 @@ def as_number(mask: Mask | None, like: Array, dtype: dtypes.DType = dtypes.float
 
 
 def as_mask(number: prim.Tangent | None) -> Mask | None:
-    """Return the mask that numbers stand for; None where there are none."""
+    """Return the mask that numbers represent; None where there are none."""
     if not isinstance(number, Array):
         return None
 
@@ -197,7 +197,7 @@ def as_mask(number: prim.Tangent | None) -> Mask | None:
 
 
 def as_bools(numbers: object) -> Array:
-    """Return numbers, of which those that are not 0 stand for chosen elements, as bools."""
+    """Return numbers as bools, where every nonzero number marks a selected element."""
     return ew.convert_element_type(_array(numbers), dtypes.bool_)
 
 
@@ -273,7 +273,7 @@ def _whole(mask: Mask, shape: tuple[int, ...], stack: tuple[int, ...]) -> Mask:
 
 
 def _of_cases(predicate: Array | prim.UndefinedPrimal, mask: Mask | None) -> Sequence[Mask]:
-    """Return where the first and where the second case of a choice was chosen."""
+    """Return the masks of the first and the second case of a selection."""
     taken = _array(predicate)
     cases: list[Mask] = [lambda: taken, cache(lambda: ew.not_(taken))]
     if mask is not None:

@@ -1,8 +1,9 @@
-"""Masks that cross the borders of programs: of calls, loops and choices among programs.
+"""Masks that cross the borders of programs: of calls, loops and conditionals.
 
-The program is changed at its borders: beside each linear operand it takes another, beside each
-linear result it gives another, and the transpose rule of the primitive, which knows nothing of
-masks, hands on their cotangents. These are the masks, as numbers: zero where nothing was chosen.
+The program is changed at its borders: it takes a second operand beside each linear operand, and
+returns a second result beside each linear result. The transpose rule of the primitive, which knows
+nothing of masks, passes on their cotangents. These are the masks, as numbers: zero where nothing
+was selected.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ leave_p: Final[prim.Primitive[prim.NoParams]] = prim.Primitive(
 
 
 def may_be_crossed(eqn: jx.JaxprEqn) -> bool:
-    """Say whether masks cross the borders of an equation's programs."""
+    """Return whether masks cross the borders of an equation's programs."""
     rules = eqn.primitive.rules.extensions
     is_known = eqn.primitive in (cond_p, scan_p) or program_rules.CALLED in rules
     if is_divided(eqn):
@@ -56,7 +57,7 @@ def _masked(eqn: jx.JaxprEqn) -> linear_maps.MaskedPullBack | None:
 
 
 def chooses(eqn: jx.JaxprEqn) -> bool:
-    """Say whether an equation chooses, or a program that masks cross."""
+    """Return whether an equation chooses, or a program that masks cross."""
     masked = _masked(eqn)
     return (
         program_rules.chooses(eqn) if masked is None else program_rules.chooses_within(masked.body)
@@ -64,7 +65,7 @@ def chooses(eqn: jx.JaxprEqn) -> bool:
 
 
 def escaping(eqn: jx.JaxprEqn) -> Sequence[bool]:
-    """Say which operands of a program may have masks though its results have none."""
+    """Return the mask of a program's operands that may have masks though its results have none."""
     masked = _masked(eqn)
     if masked is not None:
         count = sum(masked.sizes_in)
@@ -95,7 +96,7 @@ def _escaping(jaxpr: jx.Jaxpr) -> tuple[bool, ...]:
 
 
 def goes_round(eqn: jx.JaxprEqn) -> bool:
-    """Say whether masks may go from an iteration of a loop to the one before."""
+    """Return whether masks may go from an iteration of a loop to the one before."""
     if _masked(eqn) is not None:
         return any(escaping(eqn))
     if eqn.primitive is not scan_p:
@@ -265,7 +266,7 @@ def bordered(
 
 
 def _number(aval: av.ShapedArray) -> av.ShapedArray:
-    """The type of a mask as numbers."""
+    """Return the type of a mask as numbers."""
     return aval.with_dtype(dtypes.float32)
 
 
@@ -282,7 +283,7 @@ def _number_of(operand: Array | prim.UndefinedPrimal) -> Array | prim.UndefinedP
 def _paired(
     values: Sequence[T], numbers: Sequence[U | None], sizes: Sequence[int]
 ) -> tuple[T | U, ...]:
-    """Put what there is of masks after each group of values."""
+    """Put the masks, if there are any, after each group of values."""
     paired: list[T | U] = []
     for size in sizes:
         paired += values[:size]

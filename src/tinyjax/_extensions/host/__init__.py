@@ -1,8 +1,8 @@
 """One compiler for NumPy: jaxprs as plans of steps, and as Python functions.
 
-XLA is given the StableHLO of a jaxpr, NumPy a plan or a Python function of it. Both are made of
-rules of the primitives: for NumPy of the one ``host`` rule, which says what computes operands of
-given types.
+XLA gets the StableHLO of a jaxpr; NumPy gets a plan or a Python function of it. Both use rules of
+the primitives. For NumPy this is the one ``host`` rule, which returns the function that computes
+operands of given types.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tinyjax.core.tracing.trace import EVAL, current_trace
 from tinyjax.core.values import Array, ConcreteArray
 from tinyjax.dtypes import HostArray
 
-#: What a program is written as: takes the data of arrays, and returns arrays in any containers.
+#: The Python function of a program: takes the data of arrays, and returns arrays in any containers.
 Program: TypeAlias = Callable[..., Any]
 #: Larger arrays, in bytes, are not replayed: operations free each result as soon as they can.
 LARGEST: Final = 1 << 16
@@ -25,11 +25,11 @@ _IS_STRICT: Final = bool(os.environ.get("TINYJAX_STRICT"))
 
 
 class NotHereError(Exception):
-    """The operands are not what a program, or a function given to ``by_host``, is for."""
+    """The operands are not those that a program, or a function given to ``by_host``, supports."""
 
 
 def fall_back(error: Exception) -> None:
-    """Pass over the error of a program, whose call what it was made of has answered.
+    """Ignore the error of a program, whose original call has returned a result.
 
     Args:
         error: what the program raised, or what making it did.
@@ -39,7 +39,7 @@ def fall_back(error: Exception) -> None:
 
 
 def data_at_hand(x: Array) -> HostArray | None:
-    """Return the data of an array where NumPy evaluates: not to be written to, nor given out.
+    """Return the data of an array where NumPy evaluates, not to be written to nor passed on.
 
     Returns:
         The data; None under a transformation or a debugger, and where the array lies elsewhere than

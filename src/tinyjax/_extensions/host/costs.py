@@ -1,4 +1,4 @@
-"""What a program costs, estimated from its equations: to evaluate with NumPy, and to compile."""
+"""Estimates of a program's cost from its equations: to evaluate with NumPy, and to compile."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ _SECONDS_PER_RUN: Final = 2e-6
 #: compile that.
 SECONDS_TO_PLAN: Final = 1.2e-5
 SECONDS_TO_WRITE: Final = 5e-5
-#: Programs that run more often are written: it takes as long as 60 runs of the function save.
+#: Programs that run more often are compiled to Python, which takes as long as 60 runs of the
+#: function save.
 RUNS_TO_WRITE: Final = 80
 
 # To compile. What XLA takes long for are loops over elements, one for what is fused. Functions are
@@ -56,20 +57,20 @@ _WEIGHT_OF_SOLUTION: Final = 1.8e-1
 
 @attrs.frozen(eq=False, repr=False)
 class Cost(records.Record):
-    """An estimate of what a program costs.
+    """An estimate of a program's cost.
 
     Attributes:
-        weight: of what XLA compiles.
-        seconds_to_evaluate: how long NumPy takes, where the loops are bounded.
-        written: the same once the program and those that it runs are written as functions.
-        planning: how long it takes to plan them, once.
-        writing: how long it takes to write them.
-        flops: operations, besides one for each element.
-        functions: elements of which functions such as ``exp`` are evaluated, those that XLA can
-            compute for several elements at once.
-        bounded: whether all loops run as often as is known.
+        weight: the weight of the equations that XLA compiles.
+        seconds_to_evaluate: the time that NumPy takes, where the loops are bounded.
+        written: the same once the program and those that it runs are compiled to Python functions.
+        planning: the time to plan them, once.
+        writing: the time to compile them to Python.
+        flops: floating point operations, besides one for each element.
+        functions: elements that functions such as ``exp`` are applied to, if XLA can vectorize
+            them.
+        bounded: whether the lengths of all loops are known.
         own: seconds that NumPy takes for it without the programs that it runs.
-        own_written: the same once it is written as a function.
+        own_written: the same once it is compiled to a Python function.
         calls: whether it, or a program that it runs, has equations that call Python functions.
     """
 
@@ -87,12 +88,12 @@ class Cost(records.Record):
 
     @property
     def seconds_to_compile(self) -> float:
-        """How long XLA takes."""
+        """The time that XLA takes, in seconds."""
         return float(_SECONDS_TO_COMPILE + self.weight**_GROWTH_OF_COMPILATION)
 
 
 def cost_of(jaxpr: jx.Jaxpr) -> Cost:
-    """Estimate what a program costs. Of several branches that which takes longest is evaluated."""
+    """Estimate the cost of a program, with the slowest of several branches."""
     return jaxpr.derive("cost", lambda: _cost(jaxpr))
 
 
@@ -178,7 +179,7 @@ def _cost(jaxpr: jx.Jaxpr) -> Cost:
 
 
 def _weight(marks: Container[prim.RuleKey[Any]], is_number: bool, shrinks: bool) -> float:
-    """Return what an equation adds for XLA, by the marks of its primitive."""
+    """Return the weight of an equation for XLA, by the marks of its primitive."""
     if prim.FLOPS in marks:
         return _WEIGHT_OF_PRODUCT if prim.MATERIALIZES in marks else _WEIGHT_OF_SOLUTION
     if is_number or prim.FUSES in marks or prim.VIEW in marks:
@@ -201,7 +202,7 @@ def _more_steps(rules: prim.Rules[Any], shrinks: bool) -> int:
 
 
 def iterations(eqn: jx.JaxprEqn) -> int | None:
-    """How often an equation runs its programs; None where that is not known."""
+    """Return the number of times that an equation runs its programs; None where it is not known."""
     if program_rules.ITERATIONS not in eqn.primitive.rules.extensions:
         return 1
     return eqn.primitive.rule(program_rules.ITERATIONS)(eqn.params)

@@ -1,24 +1,12 @@
-"""What NumPy does with large arrays where its own loops are slow: blocks that stay in the cache.
+"""Evaluation of large arrays where NumPy's own loops are slow: blocks that stay in the cache.
 
-The rules give, to the bit, what the ``host`` rules of the primitives give, which are faster for few
+The rules give, to the bit, the results of the primitives' ``host`` rules, which are faster for few
 elements. But functions of bfloat16 are NumPy's of float32 here, and those of the C library there:
 one result in some 10,000 is the neighbour, of two that are nearly as near. Blocks are divided among
-the cores, for as much of the work as lets go of Python's lock: all but conversions of bfloat16. On
-two cores, beside other work, a choice took 0.8, an extremum 0.55 and an exponential of bfloat16 0.7
-of these times, on one core, of 10^6 elements, ms:
+the cores, for all work that releases Python's lock: all but conversions of bfloat16.
 
-===================================  =====  =======
-operation                            NumPy  by rule
-===================================  =====  =======
-choice by a random predicate           3.6      0.5
-the same of float64                    3.6      1.4
-extremum of floats and a number       0.37     0.17
-sum of bfloat16                        1.4      0.8
-exponential of bfloat16                2.7      1.0
-square root of bfloat16                 25      1.0
-quotient of int32                      6.7      1.6
-exponential of float32                 2.1      1.1
-===================================  =====  =======
+These are times of 10^6 elements on one core, in ms. On two cores, beside other work, a selection
+took 0.8 of them, an extremum 0.55 and an exponential of bfloat16 0.7.
 """
 
 from __future__ import annotations
@@ -87,10 +75,10 @@ def _extremum(fun: np.ufunc, x: HostArray, y: HostArray) -> HostArray:
     if any(x.strides) and any(y.strides):
         return np.asarray(fun(x, y))
     a, b = [v if any(v.strides) else np.full(min(x.size, _BLOCK), v.flat[0]) for v in (x, y)]
-    return _by_blocks(_put(fun), opd.aligned(x.shape, x.dtype), a, b)
+    return _by_blocks(_with_output(fun), opd.aligned(x.shape, x.dtype), a, b)
 
 
-def _put(fun: np.ufunc) -> Callable[..., object]:
+def _with_output(fun: np.ufunc) -> Callable[..., object]:
     """Let a function of NumPy's take the memory of its result first."""
     return lambda out, *operands: fun(*operands, out=out)
 
@@ -144,13 +132,15 @@ def _in_threads(fun: np.ufunc, *operands: HostArray) -> HostArray:
     """Compute a function that takes long, on several cores."""
     if not all(x.flags.c_contiguous or not any(x.strides) for x in operands):
         return np.asarray(fun(*operands))
-    return _by_blocks(_put(fun), opd.aligned(operands[0].shape, operands[0].dtype), *operands)
+    return _by_blocks(
+        _with_output(fun), opd.aligned(operands[0].shape, operands[0].dtype), *operands
+    )
 
 
 def _large_arithmetic(
     primitive: families.Elementwise, avals: prim.Avals, params: Any
 ) -> prim.HostCall | None:
-    """What NumPy does where the ``host`` rule gives one of its functions."""
+    """Return NumPy's call for large arrays where the ``host`` rule is one of its functions."""
     usual = primitive.rules.host
     fun = None if usual is None else usual(avals, params)
     if not isinstance(fun, np.ufunc):

@@ -30,7 +30,7 @@ from tinyjax.core.tracing.primitive import Hosts, Kernel, P, on_replaced
 from tinyjax.core.values import Array, ConcreteArray, avals as av, operands as opd
 from tinyjax.dtypes import HostArray
 
-# Programs as Python functions of NumPy arrays, written from equations.
+# Programs as Python functions of NumPy arrays, generated from equations.
 #
 # Most readers of a value that only repeats elements take these as they are, in a shape from which
 # NumPy broadcasts. A value of one element is kept as what computed it gave, an array or a number
@@ -48,7 +48,7 @@ _OTHER: Final = re.compile(r"\W")
 
 
 def same_bits(x: HostArray, y: HostArray) -> bool:
-    """Say whether two arrays of one type are the same to the last bit."""
+    """Return whether two arrays of one type are the same to the last bit."""
     return x.tobytes() == y.tobytes()
 
 
@@ -61,12 +61,12 @@ class Body:
     """A program as Python code, which computes with NumPy arrays named ``a0``, ``a1``, ...
 
     Attributes:
-        code: is to run where NumPy's warnings are off.
+        code: the statements, to run with NumPy's warnings off.
         results: the results, which are arrays.
         constant_results: the values of those that depend on no argument.
-        scope: what the names in these stand for.
+        scope: the values of the names in these.
         constants: the arrays in it.
-        large: the names of values that take much memory.
+        large: the names of large values.
     """
 
     def __init__(self, jaxpr: jx.Jaxpr, consts: Sequence[Array] = (), run: str = "") -> None:
@@ -273,7 +273,7 @@ class Body:
         return True
 
     def _call(self, eqn: jx.JaxprEqn, call: prim.HostCall, place: jx.Var | None = None) -> None:
-        """Write the call of what NumPy does."""
+        """Write the call of NumPy's implementation."""
         if call.text is not None:
             operands = [self.read(x) for x in eqn.inputs]
             self._bind(eqn, pycode.Template(call.text, tuple(operands)))
@@ -330,7 +330,7 @@ def _is_number(x: jx.Atom) -> bool:
 
 
 def _evaluation(eqn: jx.JaxprEqn, fixed: Sequence[Array | None]) -> Callable[..., list[HostArray]]:
-    """An equation of a primitive that is a program, as a function of NumPy arrays.
+    """Return an equation of a primitive that is a program, as a function of NumPy arrays.
 
     Args:
         eqn: the equation.
@@ -354,7 +354,7 @@ def _evaluation(eqn: jx.JaxprEqn, fixed: Sequence[Array | None]) -> Callable[...
 # operation looks them up, and none wraps its results: a plan, made once, says for each equation
 # which NumPy function to call and in which places of a list its operands lie. What no later
 # equation reads is dropped, so that its memory serves again while it is in the processor's cache.
-# The body of a loop with many iterations is written as a Python function, which takes a quarter of
+# The body of a loop with many iterations is compiled to a Python function, which takes a quarter of
 # a microsecond less for each equation.
 
 
@@ -369,16 +369,16 @@ _Step: TypeAlias = tuple[int, Callable[..., Any], Any, int, tuple[int, ...], jx.
 
 @attrs.define(eq=False, repr=False)
 class _Plan:
-    """How a program is evaluated: its values lie in a list, each in a place of its own.
+    """A plan of a program's evaluation: its values are in a list, each at an index of its own.
 
     Attributes:
         steps: the equations.
-        places: the list at the start, which holds the literals behind room for the operands.
+        places: the initial list, which holds the literals after slots for the operands.
         outs: the places of the results.
-        seconds: how many it takes, as they are estimated, without the programs that it runs.
-        runs: how often it has been followed.
-        is_settled: whether it has been decided if it is written.
-        written: the program as a Python function of what runs programs in it, and the operands.
+        seconds: the estimated time without the programs that it runs.
+        runs: the number of its runs.
+        is_settled: whether it is decided if the program is compiled to Python.
+        written: the program as a Python function of the runner of inner programs, and the operands.
         unwritten: why there is no such function though the program runs often.
     """
 
@@ -442,7 +442,7 @@ class ProgramEvaluation(jx.ProgramTrace):
             if jx.effects(jaxpr).any:
                 plan.unwritten = "it has effects"
                 return outs
-            written = _written(jaxpr)
+            written = _compiled_to_python(jaxpr)
             if all(map(same_bits, outs, written(self._run, *hosts))):
                 plan.written = written
                 plan.seconds = cost_of(jaxpr).own_written
@@ -496,7 +496,7 @@ class ProgramEvaluation(jx.ProgramTrace):
 
 
 def unwritten(jaxpr: jx.Jaxpr) -> str:
-    """Return why a program, or one that it runs, is not written though it runs often, if it is."""
+    """Return why a program, or one that it runs, has no Python function though it runs often."""
     plan: _Plan | None = jaxpr.derived(_rules[0])
     if plan is None:
         return ""
@@ -516,7 +516,7 @@ def _keep_freed_memory() -> None:
 
 
 def _plan(jaxpr: jx.Jaxpr) -> _Plan:
-    """Decide how a program is evaluated: without what no result depends on, as XLA runs it."""
+    """Plan the evaluation of a program without dead code, as XLA runs it."""
     cost = cost_of(jaxpr)
     jaxpr, known = simplify.with_compositions(jaxpr), simplify.Known()
     if cost.calls:  # what no result depends on is not called
@@ -566,7 +566,7 @@ def _plan(jaxpr: jx.Jaxpr) -> _Plan:
 
 
 def _leaves_unread(eqns: Sequence[jx.JaxprEqn], reads: Sequence[Sequence[jx.Var]]) -> bool:
-    """Return whether some results of equations are not read, as ``last_reads`` says."""
+    """Return whether some results of equations are not read, by ``last_reads``."""
     for eqn, unread in zip(eqns, reads, strict=True):
         for var in eqn.out_binders:
             if var in unread:
@@ -575,7 +575,7 @@ def _leaves_unread(eqns: Sequence[jx.JaxprEqn], reads: Sequence[Sequence[jx.Var]
 
 
 def _pruned(jaxpr: jx.Jaxpr) -> jx.Jaxpr:
-    """Return a program without what no result depends on, also in functions with rules."""
+    """Return a program without dead code, also in functions with rules."""
     pruned = program_rules.dce(jaxpr)
     used = {x for eqn in pruned.eqns for x in eqn.inputs}.union(pruned.outs)
     eqns = [e if used.issuperset(e.out_binders) else _called(e) for e in pruned.eqns]
@@ -597,7 +597,7 @@ def _taking_params(call: Kernel) -> Callable[..., Any]:
     return lambda operands, params: call(*operands)
 
 
-def _written(jaxpr: jx.Jaxpr) -> Callable[..., list[HostArray]]:
+def _compiled_to_python(jaxpr: jx.Jaxpr) -> Callable[..., list[HostArray]]:
     """Write a program as a Python function of NumPy arrays."""
     program = simplify.with_compositions(jaxpr)
     if cost_of(jaxpr).calls:

@@ -1,4 +1,4 @@
-"""Eager calls that are repeated, and steps of a linearization: recorded, written, compared."""
+"""Repeated eager calls, and steps of a linearization: recorded, compared, compiled to Python."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tinyjax.core.values.operands import raw_host
 
 
 class Replay(staging.StagingTrace):
-    """Records what evaluation would do: it looks into functions that have rules of their own."""
+    """A trace that records evaluation, and enters functions that have rules of their own."""
 
     __slots__ = ()
 
@@ -70,7 +70,7 @@ def make_program(
 
 
 def _repeats(before: Sequence[Array], again: Sequence[Array], body: plans.Body) -> bool:
-    """Say whether arrays are the same to the last bit, and the second none of a program's own."""
+    """Return whether arrays agree to the last bit, and the second is not owned by a program."""
     return len(before) == len(again) and all(
         x is y
         or (
@@ -127,7 +127,7 @@ def _function(body: plans.Body, result: Any) -> Program:
 
 
 def _can_be_copied(x: Array) -> bool:
-    """Say whether a constant is given out as a copy: of one value everywhere, a copy says less."""
+    """Return whether a constant is returned as a copy: a splat's copy would lose its form."""
     return isinstance(x, ConcreteArray) and all(raw_host(x).strides) and not hasattr(x, "_number")
 
 
@@ -140,7 +140,7 @@ Step: TypeAlias = Callable[..., Sequence[Array]]
 
 
 class _Tangents(LinearTrace):
-    """Records what a rule does to tangents, to be done again."""
+    """A trace that records the operations of a rule on tangents, to be replayed."""
 
     __slots__ = ()
 
@@ -198,7 +198,7 @@ def _recorded(
     tangents: Iterable[Array],
     outs: Sequence[Array],
 ) -> tuple[jx.Jaxpr, list[bool], list[Array]]:
-    """Return what a call has recorded.
+    """Return the recording of a call.
 
     Args:
         recorder: has recorded it.
@@ -225,7 +225,7 @@ def _recorded(
 def _write_step(
     primitive: Primitive[Any], params: object, pairs: Sequence[tuple[Array, Array | None]]
 ) -> tuple[Step, plans.Body]:
-    """Write what a jvp rule does.
+    """Write the operations of a jvp rule.
 
     Args:
         primitive: what has the rule.

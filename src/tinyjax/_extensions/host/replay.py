@@ -1,4 +1,4 @@
-"""Functions of the library that are replayed, and operators as they are on the host."""
+"""Functions of the library that are replayed, and the operators on the host."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def at_once(
     types: dict[ShapedArray, tuple[Kernel, ShapedArray]] = {}
 
     def learn(x: Array, other: object) -> bool:
-        """Note what is needed at once for the operands' type, if both are floats of one plain type.
+        """Record the fast path for the operands' type, if both are floats of one plain type.
 
         Returns:
             Whether it is known now; it was not before.
@@ -124,7 +124,7 @@ _PLAIN: Final = frozenset((bool, int, str, type(None)))
 
 
 class Programs:
-    """The programs of one function, by what tells its calls apart.
+    """The programs of one function, by the keys of its calls.
 
     Attributes:
         known: those that were made.
@@ -139,7 +139,7 @@ class Programs:
         _all.add(self)
 
     def is_due(self, key: tuple[object, ...]) -> bool:
-        """Note a call of a kind that has no program, and say whether it is to have one."""
+        """Count a call of a kind without a program, and return whether to make one."""
         calls = self.calls.get(key)
         if calls is None:
             if len(self.calls) >= MOST_KINDS:
@@ -217,7 +217,7 @@ def replayed(fun: F) -> F:
                             result = fun(x)
                             fall_back(error)
                             return result
-            # What most calls have is written out, to save a call of a function for each argument.
+            # The most frequent case is inlined, to save a call of a function for each argument.
             key: list[object] = [id(settings())]  # of which there is one record of each kind
             hosts: list[dtypes.HostArray] = []
             for x in args:
@@ -274,7 +274,7 @@ def replay_functions(module: dict[str, Any], plain: str = "") -> None:
     """Replay the public functions that a module defines, as ``replayed`` does one.
 
     Args:
-        module: what the module's names stand for; its last line says ``globals()``.
+        module: the module's namespace; its last line passes ``globals()``.
         plain: the functions that are not replayed, with spaces between. A function that is one
             primitive gains nothing by it.
     """
@@ -320,7 +320,7 @@ def _add(x: object, key: list[object], hosts: list[dtypes.HostArray], depth: int
 
 
 def refuse_to_replay() -> None:
-    """Say that evaluation computes otherwise than what is being recorded.
+    """Raise where a call is recorded, since evaluation computes otherwise than a recording.
 
     Raises:
         ConcretizationError: it is recorded to be replayed.
@@ -355,13 +355,13 @@ def _host_call_type(avals: prim.Avals, params: _HostParams) -> prim.Avals:
 
 
 def is_evaluating() -> bool:
-    """Say whether ``by_host`` may evaluate: before its function is made, or sizes are compared."""
+    """Return whether ``by_host`` may evaluate, before its function is made or sizes compared."""
     trace = current_trace()
     return trace is EVAL or trace.replays
 
 
 def by_host(fun: prim.Kernel, args: Sequence[Array], aval: av.ShapedArray) -> Array | None:
-    """Evaluate by one function of NumPy arrays what is otherwise composed of primitives.
+    """Evaluate a composition of primitives by one function of NumPy arrays.
 
     Args:
         fun: takes the data of ``args``, and raises ``NotHereError`` for data that it is not for. It

@@ -1,7 +1,8 @@
-"""Programs made simpler before they are written for NumPy.
+"""Simplification of programs before they are compiled for NumPy.
 
-What nothing reads is dropped, what undoes an equation takes that one's operand, equal equations are
-computed once, what depends on no argument is computed now, and what that chooses is taken.
+Dead equations are dropped. An equation that undoes another takes that one's operand. Equal
+equations are computed once. Equations that depend on no argument are evaluated now, and a selection
+by such a value is replaced by the selected operand.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ Known: TypeAlias = dict[jx.Atom, Array]
 
 
 def value_of(x: jx.Atom, known: Known) -> Array | None:
-    """Return the data of what depends on no argument."""
+    """Return the data of a value that depends on no argument."""
     return x.value if isinstance(x, jx.Lit) else known.get(x)
 
 
 def host_call(eqn: jx.JaxprEqn) -> prim.HostCall | None:
-    """Return what NumPy does for an equation: nothing is known of one that is a program."""
+    """Return NumPy's implementation of an equation, or None for a program."""
     if eqn.primitive.rules.evaluate is not None:
         return None
     return eqn.primitive.host_call([x.aval for x in eqn.inputs], eqn.params)
@@ -54,7 +55,7 @@ class Simplified:
     _calls: dict[int, prim.HostCall | None]
 
     def call_of(self, eqn: jx.JaxprEqn) -> prim.HostCall | None:
-        """Return what NumPy does for one of the equations, asked for once."""
+        """Return NumPy's call for one of the equations, with a cache."""
         return self._calls[id(eqn)] if id(eqn) in self._calls else host_call(eqn)
 
 
@@ -84,7 +85,7 @@ def simplify(jaxpr: jx.Jaxpr, consts: Sequence[Array] = ()) -> Simplified:
         makers.update(dict.fromkeys(eqn.out_binders, eqn))
         primitive = eqn.primitive
         if primitive is ew.select_p:
-            taken = _taken(eqn, value_of(eqn.inputs[0], known))
+            taken = _selected_operand(eqn, value_of(eqn.inputs[0], known))
             if taken is not None:
                 same[eqn.out_binders[0]] = taken
                 continue
@@ -102,7 +103,7 @@ def simplify(jaxpr: jx.Jaxpr, consts: Sequence[Array] = ()) -> Simplified:
                 outs = tr.EVAL.process(primitive, operands, eqn.params)
                 known.update(zip(eqn.out_binders, outs, strict=True))
                 continue
-            # without a host rule parameters that are equal, such as 0.0 and -0.0, may be told apart
+            # without a host rule, parameters that are equal, such as 0.0 and -0.0, may differ
             params = eqn.params, repr(eqn.params) if call is None else ""
             key = primitive, *params, *map(key_of, eqn.inputs)
             before = met.setdefault(key, eqn.out_binders)
@@ -116,7 +117,7 @@ def simplify(jaxpr: jx.Jaxpr, consts: Sequence[Array] = ()) -> Simplified:
     return Simplified(program, known, calls)
 
 
-def _taken(eqn: jx.JaxprEqn, predicate: Array | None) -> jx.Atom | None:
+def _selected_operand(eqn: jx.JaxprEqn, predicate: Array | None) -> jx.Atom | None:
     """Return the operand that all elements of a selection are of, where that is known."""
     _, on_true, on_false = eqn.inputs
     if on_true is on_false or predicate is None:
@@ -159,7 +160,7 @@ def _composition(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
 
 
 def is_large(x: jx.Atom) -> bool:
-    """Say whether it is worth while to use the memory of a value again."""
+    """Return whether it is worth while to use the memory of a value again."""
     return x.aval.nbytes >= _LARGE
 
 
@@ -180,16 +181,16 @@ def reused_operands(
     reads: Sequence[Sequence[jx.Var]],
     call_of: Callable[[jx.JaxprEqn], prim.HostCall | None] = host_call,
 ) -> list[jx.Var | None]:
-    """Find for each equation the operand in whose memory the result is put, if there is one.
+    """Return for each equation the operand whose memory its result reuses, if there is one.
 
-    It is the result of an equation before. What computed it gave new memory, and so did all that
-    read it, so there are no views; nothing reads it later; and a function of NumPy's that works
-    element by element reads it now.
+    It is the result of an earlier equation. That equation and all that read it so far gave new
+    memory, so there are no views. Nothing reads it later. An elementwise function of NumPy reads it
+    now.
 
     Args:
         eqns: the equations.
         reads: the variables that nothing reads after each, as ``last_reads`` says.
-        call_of: gives what NumPy does for an equation.
+        call_of: returns NumPy's call for an equation.
     """
     calls = [
         call_of(eqn) if any(map(is_large, (*eqn.inputs, *eqn.out_binders))) else None

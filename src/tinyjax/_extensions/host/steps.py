@@ -1,4 +1,4 @@
-"""Steps of a linearization, and the backward pass that they are written as."""
+"""Steps of a linearization, and the program of their backward pass."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from tinyjax.core.values import Array, ConcreteArray
 # Steps of a linearization that are repeated: what a primitive's jvp rule does, without asking it.
 #
 # A jvp rule composes primitives, and each of them finds its trace, looks up types and wraps its
-# result. The types of operands and tangents decide all of that. So where a rule has been asked
+# result. The types of operands and tangents decide all of that. So where a rule has been called
 # several times about the same types, under the linearization of values at hand, it is staged: what
 # it computes of the primals becomes a function of NumPy arrays, and what it does to tangents
-# equations that are written down as they are.
+# equations that are recorded as they are.
 
 
 P = TypeVar("P")
 
 
 class Steps(replay.Programs):
-    """The steps of one primitive, by what tells its calls apart.
+    """The steps of one primitive, by the keys of its calls.
 
     Attributes:
         repeatable: whether what its rules do may be done again without asking them.
@@ -66,7 +66,7 @@ on_replaced.append(steps_of.clear)
 
 
 class EagerLinearizeTrace(LinearizeTrace):
-    """The same where primals are evaluated: what was often done is repeated (``steps``)."""
+    """A linearization over concrete primals, which replays frequent steps (``steps``)."""
 
     __slots__ = ()
 
@@ -77,7 +77,7 @@ class EagerLinearizeTrace(LinearizeTrace):
         here = id(local_settings() or Process.settings)
         key: tuple[object, ...]
         try:
-            if len(args) == 2:  # written out, in half the time
+            if len(args) == 2:  # inlined, in half the time
                 x, y = args
                 key = (here, params, type(x), x._aval or x.aval, type(y), y._aval or y.aval)
             elif len(args) == 1:
@@ -116,12 +116,12 @@ _programs: Final = replay.Programs()
 
 
 class EagerTransposer(Transposer):
-    """Pulls back values at hand by a program, if it has often been done through such equations.
+    """Transposition of concrete values by a cached program, once such equations were repeated.
 
-    What a backward pass does depends on the equations and on the types of the values in them. Those
-    that are computed follow from the equations, so the types of the others are the program's key,
-    of linear inputs, known values and cotangents; the values are its arguments, literals among
-    them. The user's rules, and programs, are not replayed: they may do other things each time.
+    A backward pass depends on the equations and on the types of the values in them. The types of
+    computed values follow from the equations. So the types of the others are the program's key:
+    linear inputs, known values and cotangents. The values are its arguments, literals among them.
+    The user's rules, and programs, are not replayed: they may act differently each time.
     """
 
     def pull_back(self, cotangents: Sequence[Tangent]) -> list[Tangent]:

@@ -1,4 +1,4 @@
-"""Tiers: which programs NumPy runs, and what XLA compiles meanwhile."""
+"""Tiers: which programs NumPy runs, and which ones XLA compiles meanwhile."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from tinyjax.core.xla.threads import in_background
 
 #: As many programs are compiled at once as there are cores, but one: the caller goes on.
 _MOST_THREADS: Final = max(1, (os.cpu_count() or 2) - 1)
-#: A program is begun so many seconds after it was asked for. At once, the thread would load jaxlib
-#: and lower the program with Python's lock, which the caller needs to hand on its first result.
+#: Compilation begins this many seconds after its request. At once, the thread would load jaxlib and
+#: lower the program with Python's lock, which the caller needs to hand on its first result.
 _HEAD_START: Final = 0.005
 
 
@@ -88,13 +88,13 @@ class _Workers:
                 begin, job = self.jobs.popleft()
                 if self.changed.wait_for(lambda: self.ending, begin - monotonic()):
                     return
-            # whoever needs the program compiles it, and is told
+            # whoever needs the program compiles it, and gets the error
             with suppress(Exception), in_background():
                 job()  # loads jaxlib, in the thread that needs it
             del job
 
     def end(self) -> None:
-        """Drop what has not been begun, and wait for the rest."""
+        """Drop the jobs that have not begun, and wait for the rest."""
         with self.lock:
             self.ending = True
             self.jobs.clear()
@@ -106,7 +106,7 @@ class _Workers:
 
 _workers = _Workers()
 #: The jobs that there are: one that is lost to an interrupt is not waited for.
-_asked: Final[WeakValueDictionary[compilation.Compilation, partial[Any]]] = WeakValueDictionary()
+_requests: Final[WeakValueDictionary[compilation.Compilation, partial[Any]]] = WeakValueDictionary()
 
 
 @contextmanager
@@ -116,7 +116,7 @@ def compile_afterwards(request: compilation.Compilation) -> Iterator[None]:
     From the start of the block the program is under way, so that no other thread waits for it.
     """
     job = partial[Any](copy_context().run, xla.compiled, request)
-    _asked[request] = job
+    _requests[request] = job
     # The program in the block may leave threads of BLAS that spin, and keep a new thread, which is
     # waited for, from its core for milliseconds.
     _workers.prepare()
@@ -127,13 +127,13 @@ def compile_afterwards(request: compilation.Compilation) -> Iterator[None]:
 
 
 def is_under_way(request: compilation.Compilation) -> bool:
-    """Whether a program was asked for and is not there yet."""
-    return request in _asked
+    """Return whether a program was requested and is not compiled yet."""
+    return request in _requests
 
 
 def _begin_anew() -> None:
     _Workers.__init__(_workers)
-    _asked.clear()
+    _requests.clear()
 
 
 atexit.register(_workers.end)
@@ -172,13 +172,12 @@ _MOST_PROGRAMS: Final = 4096
 
 @attrs.frozen(eq=False, repr=False)
 class Decision(records.Record):
-    """How many calls of a program are evaluated before it is compiled, and why.
+    """The number of calls of a program that are evaluated before it is compiled, and the reason.
 
     Attributes:
-        evaluations: how many calls; none is compiled at once.
+        evaluations: the number of calls; zero compiles at once.
         reason: why, in words.
-        seconds: how many these calls may take, as they are estimated, where loops are of unknown
-            length.
+        seconds: the estimated time that these calls may take, where loops are of unknown length.
     """
 
     evaluations: int
@@ -216,7 +215,7 @@ def _decide(jaxpr: jx.Jaxpr) -> Decision:
 
 
 def _without_rule(jaxpr: jx.Jaxpr) -> prim.Primitive[Any] | None:
-    """A primitive in a program that cannot be evaluated, if there is one."""
+    """Return a primitive in a program that cannot be evaluated, if there is one."""
 
     def find() -> prim.Primitive[Any] | None:
         own = [eqn.primitive for eqn in jaxpr.eqns]
@@ -229,7 +228,7 @@ def _without_rule(jaxpr: jx.Jaxpr) -> prim.Primitive[Any] | None:
 
 
 class Progress:
-    """How far a program has come: it is evaluated at first, and compiled then."""
+    """The progress of a program: it is evaluated at first, and compiled then."""
 
     __slots__ = ("calls", "decision", "evaluated", "left")
 
@@ -274,7 +273,7 @@ def run(
 
 
 def history(request: compilation.Compilation) -> str:
-    """Say how calls of a program were and are computed."""
+    """Return the history and the present tier of a program's calls."""
     if xla.is_absent():
         return _ABSENT
     progress = _progress_of(request)
@@ -300,7 +299,7 @@ def forget() -> None:
 
 
 def _must_wait(tier: config.Tier, request: compilation.Compilation) -> bool:
-    """Whether a program is not compiled yet and must not be waited for."""
+    """Return whether a program is not compiled yet and must not be waited for."""
     return threads.lacks_threads() or (tier == "ready" and is_under_way(request))
 
 

@@ -1,6 +1,7 @@
-"""The debugger of the setting ``debug_nans``: where a NaN was born, by line, iteration and example.
+"""The debugger of the setting ``debug_nans``: the origin of a NaN by line, iteration and example.
 
-It is loaded when the setting is first switched on (``lazy.ROOMS``), and answers the core.
+It is loaded when the setting is first switched on (``lazy.ROOMS``), and attached to the core's
+hooks.
 
 Attributes:
     base: the trace that evaluates.

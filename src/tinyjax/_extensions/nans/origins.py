@@ -1,7 +1,7 @@
-"""Births: where the NaNs of an array come from, for the setting ``debug_nans``.
+"""The origins of the NaNs of an array, for the setting ``debug_nans``.
 
-An array that evaluation gives with NaNs is followed, by identity, for as long as it lives: each of
-its NaNs has the number of a birth, or none where it came in as data.
+An array with NaNs that evaluation returns is tracked, by identity, for as long as it lives. Each of
+its NaNs has the number of an origin, or none where it came in as data.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class Example:
     """One example of a ``vmap``.
 
     Attributes:
-        index: which.
-        size: how many there are.
+        index: its index.
+        size: the number of examples.
         of: the ``vmap``, by identity.
-        axis: where the examples lie in the array in which it was found.
+        axis: the batch axis in the array in which it was found.
         shape: the shape of that array.
     """
 
@@ -56,20 +56,21 @@ class Example:
 
 @attrs.define(eq=False)
 class Birth:
-    """Where NaNs come from: one operation, applied once.
+    """The origin of NaNs: one operation, applied once.
 
     Attributes:
         primitive: the operation's name.
         location: the user's line.
-        direction: which computation of the line.
+        direction: the pass of the line's computation.
         iterations: the iterations of the loops around it, the outermost first.
         values: the operands at the place of the first NaN, as text.
         zero: whether one of these is zero.
-        what: what was born.
-        examples: its place in each ``vmap``, the outermost first; traces add theirs on the way out.
-        closed: whether they have.
+        what: NaN or infinity.
+        examples: its example in each ``vmap``, the outermost first; traces add theirs on the way
+            out.
+        closed: whether all traces have.
         reported: whether an error has named it.
-        serial: counts births.
+        serial: its number in the order of operations.
     """
 
     primitive: str
@@ -87,11 +88,11 @@ class Birth:
 
 @attrs.frozen(eq=False)
 class Marks:
-    """The births of an array's NaNs.
+    """The origins of an array's NaNs.
 
     Attributes:
-        where: for each element the number of its birth, counted from 1; 0 where there is none.
-        births: the births.
+        where: for each element the number of its origin, counted from 1; 0 where there is none.
+        births: the origins.
         array: the array.
     """
 
@@ -101,13 +102,13 @@ class Marks:
 
 
 def marks_of(array: Array) -> Marks | None:
-    """The births of an array's NaNs, where it has any that are known."""
+    """Return the known origins of an array's NaNs; None where there are none."""
     marks = followed.get(id(array))
     return marks if isinstance(marks, Marks) and marks.array() is array else None
 
 
 def mark(array: ConcreteArray, where: HostArray, births: Sequence[Birth]) -> None:
-    """Remember the births of an array's NaNs, for as long as the array lives."""
+    """Remember the origins of an array's NaNs, for as long as the array lives."""
     if where.any():
         key = id(array)
 
@@ -118,17 +119,17 @@ def mark(array: ConcreteArray, where: HostArray, births: Sequence[Birth]) -> Non
 
 
 def next_serial() -> int:
-    """A number above those of all births so far."""
+    """Return a number greater than those of all origins so far."""
     return Birth("", None, "forward").serial
 
 
 def nans_in(array: Array) -> HostArray | None:
-    """Where an array has NaNs; None where it has none."""
+    """Return the mask of an array's NaNs; None where it has none."""
     return _where(array, np.isnan)
 
 
 def wanted_in(array: Array) -> HostArray | None:
-    """Where an array has what the settings follow: NaNs, infinities; None where it has none."""
+    """Return the mask of the NaNs or infinities that the settings track, or None."""
     current = settings()
     if not current.debug_infs:
         return _where(array, np.isnan)
@@ -150,7 +151,7 @@ def _where(array: Array, find: Callable[[HostArray], HostArray]) -> HostArray | 
 
 
 def first_birth(leaf: object) -> Birth | None:
-    """The earliest of the births of an array's NaNs."""
+    """Return the earliest of the origins of an array's NaNs."""
     marks = marks_of(leaf) if isinstance(leaf, ConcreteArray) else None
     if marks is None:
         return None
@@ -164,13 +165,13 @@ def first_birth(leaf: object) -> Birth | None:
 def add_examples(
     array: ConcreteArray, examples: Sequence[ExampleAxis], below: Sequence[ExampleAxis], start: int
 ) -> None:
-    """Say in which examples the births of an array's NaNs lie.
+    """Record the examples in which the NaNs of an array originate.
 
     Args:
         array: a result of a batched operation.
         examples: which of its axes are batches, the outermost first.
-        below: the batch axes that were said before.
-        start: the births from this number on are the operation's.
+        below: the batch axes that were recorded before.
+        start: the origins from this number on are the operation's.
     """
     marks = marks_of(array)
     if marks is None:
@@ -197,7 +198,7 @@ def add_examples(
 
 
 def belong_to_tangents(primals: Sequence[Array], tangents: Sequence[Array], start: int) -> None:
-    """Say of the births from a number on that are in tangents only that they belong to these."""
+    """Mark the origins from a number on that occur in tangents only as belonging to these."""
     of_primals = {id(birth) for x in primals for birth in births_in(x)}
     for birth in [birth for x in tangents for birth in births_in(x)]:
         own = birth.serial > start and not birth.closed and id(birth) not in of_primals
@@ -206,16 +207,16 @@ def belong_to_tangents(primals: Sequence[Array], tangents: Sequence[Array], star
 
 
 def births_in(array: Array) -> Sequence[Birth]:
-    """The births of an array's NaNs."""
+    """Return the origins of an array's NaNs."""
     marks = marks_of(array)
     return () if marks is None else marks.births
 
 
 def choose_examples(birth: Birth, before: Sequence[HostArray | None], after: HostArray) -> None:
-    """Keep to an example that a choice has left over.
+    """Move an origin to an example that a conditional has selected.
 
     Under ``vmap`` a branch is computed for all examples, those that do not take it with copies of
-    one that does. So a birth may be in the copies too, which the choice then drops.
+    one that does. So a NaN may originate in the copies too, which the conditional then drops.
     """
     for i, example in enumerate(birth.examples):
         if example.shape != after.shape or not after.any():
@@ -228,5 +229,5 @@ def choose_examples(birth: Birth, before: Sequence[HostArray | None], after: Hos
 
 
 def fits(example: ExampleAxis, shape: tuple[int, ...]) -> bool:
-    """Whether an array of this shape can have the batch axis."""
+    """Return whether an array of this shape can have the batch axis."""
     return example.axis < len(shape) and shape[example.axis] == example.size

@@ -1,4 +1,4 @@
-"""The alarms of the setting ``debug_nans``: what is said of a NaN that leaves."""
+"""The errors of the setting ``debug_nans``: the message for a NaN that leaves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tinyjax.core.values.concrete import ConcreteArray
 
 
 def check_result(result: object, call: Callable[..., object], *args: object) -> None:
-    """Raise if a NaN that was born is in what a transformed function returned."""
+    """Raise if a NaN with a known origin is in the result of a transformed function."""
     try:
         leaves = tree.leaves_with_path(result)
     except errors.TinyjaxError:  # a container that cannot be taken apart holds nothing that we know

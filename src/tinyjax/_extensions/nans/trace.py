@@ -1,9 +1,9 @@
-"""What the transformations note for the setting ``debug_nans``: lines, directions and examples.
+"""Traces for the setting ``debug_nans``, which record lines, directions and examples.
 
-With the setting on, ``vmap`` runs a ``LaneTrace`` and says of every result which of its axes is
-the batch; a linearization records the user's lines; and a transposition says of each equation it
-applies that it belongs to a backward pass. What is staged carries this in its equations' sources,
-what is evaluated in the births of its NaNs (``tinyjax._extensions.nans.trace``).
+With the setting on, ``vmap`` runs a ``LaneTrace``, which records the batch axes of every result. A
+linearization records the user's lines. A transposition marks each equation that it applies as part
+of a backward pass. Staged programs carry this in their equations' sources, evaluated ones in the
+origins of their NaNs.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ EvaluateProgram: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
 
 @attrs.frozen(eq=False)
 class _Moment:
-    """What there was before a rule ran: births, and the equations of each recorder."""
+    """The state before a rule runs: the last origin, and the equations of each recorder."""
 
     serial: int
     recorded: dict[staging.Recorder, int]
@@ -57,7 +57,7 @@ def _now(trace: tr.Trace) -> _Moment:
 def _add_examples(
     value: Array, examples: tuple[ExampleAxis, ...], below: tuple[ExampleAxis, ...], since: _Moment
 ) -> None:
-    """Note on what a rule has computed or recorded along which axes its examples lie."""
+    """Record the batch axes of the values that a rule has computed or recorded."""
     match value:
         case batching.BatchTracer():
             trace, axis = value._trace, value.axis
@@ -93,7 +93,7 @@ def _annotate(
 
 
 class LaneTrace(batching.BatchTrace):
-    """A ``BatchTrace`` that says where its examples are."""
+    """A ``BatchTrace`` that records the axes of its examples."""
 
     __slots__ = ()
 
@@ -133,7 +133,7 @@ class SourcedLinearTrace(LinearTrace):
 
 
 class SourcedJVPTrace(JVPTrace):
-    """A ``JVPTrace`` that says what belongs to tangents."""
+    """A ``JVPTrace`` that records which operations belong to tangents."""
 
     __slots__ = ()
 
@@ -151,7 +151,7 @@ class SourcedJVPTrace(JVPTrace):
 
 
 def _grounds(value: Array) -> Iterator[Array]:
-    """The arrays, and the recorded values, that a value is made of."""
+    """Yield the arrays, and the recorded values, that a value is made of."""
     match value:
         case batching.BatchTracer():
             yield from _grounds(value.value)
@@ -163,7 +163,7 @@ def _grounds(value: Array) -> Iterator[Array]:
 
 
 def _relabel(recorder: staging.Recorder, start: int, primals: Sequence[Array]) -> None:
-    """Say of the equations recorded last that they serve tangents, but for what gives primals."""
+    """Mark the equations recorded last as serving tangents, unless they compute primals."""
     needed = {x.binder for x in primals if isinstance(x, staging.StagingTracer)}
     for i in range(len(recorder.eqns) - 1, start - 1, -1):
         eqn = recorder.eqns[i]
@@ -220,10 +220,10 @@ class SourcedTransposer(Transposer):
 #
 # A NaN is born where an operation gives one at an element that depends on no NaN among its
 # operands. ``NanTrace`` evaluates as ``EvalTrace`` does and remembers, for each array with NaNs,
-# which births they come from; NaNs that came in as data have none. A NaN that nothing depends on,
-# such as one in the branch that a ``where`` does not take, is in no result and raises nothing. The
-# alarm is raised where a NaN with a birth leaves: in what a transformed function returns, or where
-# Python reads the data.
+# their origins; NaNs that came in as data have none. A NaN that nothing depends on, such as one in
+# the branch that a ``where`` does not take, is in no result and raises nothing. The error is raised
+# where a NaN with an origin leaves: in the result of a transformed function, or where Python reads
+# the data.
 #
 # A compiled program is run as always. Only if a result holds a NaN it is evaluated once more, one
 # equation at a time, by the ``PROGRAM`` rules of the primitives that are programs. A program with
@@ -243,7 +243,7 @@ _reversed: ContextVar[bool] = ContextVar("tinyjax_reversed_loop", default=False)
 
 
 def direction_here() -> Direction:
-    """Which computation of the user's lines is being run."""
+    """Return the pass of the user's lines that is running."""
     return "backward" if _backward.get() else "forward"
 
 
@@ -305,7 +305,7 @@ def _stepwise(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequ
 
 @contextmanager
 def _iterate(name: str, length: int | None) -> Iterator[program_rules.Run]:
-    """Evaluate a loop; what the context gives runs its programs, and counts the iterations.
+    """Evaluate a loop by a context's functions, and count the iterations.
 
     Args:
         name: what the loop is called.
@@ -318,8 +318,8 @@ def _iterate(name: str, length: int | None) -> Iterator[program_rules.Run]:
         backward = _reversed.get()
     outer = _iterations.get()
     iterations: list[origins.Iteration] = []
-    # A way back runs iterations again, from states that were kept: those of loops that it is
-    # made of are not the user's.
+    # A backward pass runs iterations again, from kept states. The iterations of its own loops are
+    # not the user's.
     recomputed = _recomputed.get()
     hidden = location is not None and location == recomputed
     if hidden and outer and outer[-1].location == location:
@@ -340,7 +340,7 @@ def _iterate(name: str, length: int | None) -> Iterator[program_rules.Run]:
         yield run
     finally:
         if backward:  # it goes through the iterations of the forward loop, the last one first
-            # where the length is not known, the condition has been asked once more
+            # where the length is not known, the condition has been evaluated once more
             total = len(iterations) - 1 if length is None else length
             for one in iterations:
                 one.index = total - 1 - one.index
@@ -362,7 +362,7 @@ def watch(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
 ) -> R:
-    """Call a transformed function, and look at what it returns.
+    """Call a transformed function, and check its results.
 
     Args:
         call: the transformed function.
@@ -418,7 +418,7 @@ def _compare(
     outs: Sequence[Array],
     replayed: Sequence[Array],
 ) -> None:
-    """Give a compiled program's results the births that a replay of it found."""
+    """Give a compiled program's results the origins that a replay of it found."""
     dirty = any(origins.wanted_in(x) is not None for x in args)
     for out, again in zip(outs, replayed, strict=True):
         mask = origins.wanted_in(out)
@@ -440,7 +440,7 @@ def _compare(
 def _track(
     primitive: Primitive[P], args: Sequence[Array], params: P, outs: Sequence[Array]
 ) -> None:
-    """Remember the births of the NaNs in an operation's results."""
+    """Remember the origins of the NaNs in an operation's results."""
     masks = [origins.wanted_in(x) for x in args]
     known = [
         None if mask is None else origins.marks_of(x) for x, mask in zip(args, masks, strict=True)
@@ -480,12 +480,12 @@ def _track(
 
 
 def _has_data(mask: HostArray | None, marks: origins.Marks | None) -> bool:
-    """Whether some of an operand's NaNs have no birth."""
+    """Return whether some of an operand's NaNs have no origin."""
     return mask is not None and (marks is None or bool((mask & (marks.where == 0)).any()))
 
 
 def _of_birth(marks: origins.Marks | None, birth: origins.Birth) -> HostArray | None:
-    """Where an operand's NaNs come from one birth."""
+    """Return the mask of an operand's NaNs that come from one origin."""
     if marks is None or birth not in marks.births:
         return None
     return np.asarray(marks.where == marks.births.index(birth) + 1)
@@ -499,10 +499,10 @@ def _depends(
     position: int,
     shape: tuple[int, ...],
 ) -> HostArray:
-    """Which elements of a result depend on the elements of the operands that are marked.
+    """Return the mask of a result's elements that depend on the marked elements of the operands.
 
-    The operation says so itself: it is applied to NaNs where the marks are and to harmless numbers
-    elsewhere. Where two such numbers both give a NaN, the element depends on a mark.
+    The operation itself determines it: it is applied to NaNs where the marks are, and to harmless
+    numbers elsewhere. Where two such numbers both give a NaN, the element depends on a mark.
     """
     everything = np.ones(shape, bool)
     if primitive.rules.evaluate is not None or primitive.orders:
@@ -559,7 +559,7 @@ def _birth(
 def _describe_operands(
     birth: origins.Birth, args: Sequence[Array], shape: tuple[int, ...], place: tuple[int, ...]
 ) -> None:
-    """Say what an operation was given where its first NaN is."""
+    """Describe the operands of an operation where its first NaN is."""
     texts: list[str] = []
     zero = False
     for x in args:
@@ -579,5 +579,5 @@ def _describe_operands(
 
 
 def backward_pass() -> AbstractContextManager[None]:
-    """Run what belongs to a backward pass."""
+    """Mark the operations of a block as a backward pass."""
     return tr.assigned(_backward, True)

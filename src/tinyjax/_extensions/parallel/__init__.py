@@ -1,1 +1,1 @@
-"""Programs on several devices: what types say of them, and what follows for each primitive."""
+"""Programs on several devices: their types, and the rules of each primitive."""

@@ -2,15 +2,16 @@
 
 Inside ``shard_map`` they go across the devices along an axis of its mesh, and are XLA's.
 
-Each names one axis; the trace that maps over it applies the ``collective`` rule, which turns the
-operation into an ordinary one along the batch axis. Every other trace treats it as elementwise.
-What the examples share after a collective (a sum, say) is computed once, and no longer batched.
+Each names one axis. The trace that maps over it applies the ``collective`` rule, which turns the
+operation into an ordinary one along the batch axis. Every other trace treats it as elementwise. A
+value that all examples share after a collective (a sum, say) is computed once, and is no longer
+batched.
 
 A derivative inside the ``vmap`` is that of the sum of all the examples' outputs, so ``psum``
-transposes to ``psum``. Inside ``shard_map`` types say which values vary between devices, and a
-derivative is that of one device's output, or of the one that all have: the sum that ``psum`` gives
-is one value, so ``psum`` transposes to ``pvary``, by which all devices get it, and ``pvary`` to
-``psum``.
+transposes to ``psum``. Inside ``shard_map`` types record which values vary between devices. A
+derivative there is that of one device's output, or of the output that all devices share. The sum
+that ``psum`` returns is one value, so ``psum`` transposes to ``pvary``, by which all devices get
+it, and ``pvary`` to ``psum``.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from tinyjax._extensions.parallel.mesh_rule import (
     DivisionRule,
     MeshRule,
     VariesRule,
-    kept,
+    entries_except,
     same,
     union,
     whole,
@@ -83,13 +84,13 @@ def _size(name: str, axis_name: Hashable) -> int:
 
 
 def _is_of_devices(axis_name: Hashable) -> bool:
-    """Whether the innermost axis of this name is one of the mesh of a ``shard_map``."""
+    """Return whether the innermost axis of this name belongs to the mesh of a ``shard_map``."""
     axes = [axis for axis in tr.enclosing_axes() if axis.name == axis_name]
     return bool(axes) and isinstance(axes[0], types.DeviceAxis)
 
 
 def _names(axis_name: AxisName | Sequence[AxisName]) -> tuple[Hashable, ...]:
-    """The axes meant: a tuple or list names several, of which the first varies slowest."""
+    """Return the given axes: a tuple or list names several, of which the first varies slowest."""
     return tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
 
 
@@ -120,7 +121,7 @@ class _Line(records.Record):
         return _Line(sizes[place], prod(sizes[place + 1 :]), lines)
 
     def divided(self, groups: Groups) -> _Line:
-        """The groups of its devices; those shorter than others end with -1, as in StableHLO."""
+        """Return the groups of its devices, padded with -1 as in StableHLO."""
         size = max(map(len, groups))
         rows = [
             [*line[[*group]], *[-1] * (size - len(group))]
@@ -137,7 +138,7 @@ def _def_unbound(
     alone: Write[P] | None = None,
     division: DivisionRule | None = None,
 ) -> None:
-    """Register evaluation, lowering, and what varies between devices.
+    """Register evaluation, lowering, and the variation between devices.
 
     Where no ``vmap`` has the name of the axis, the mesh of a ``shard_map`` may have it.
 
@@ -257,12 +258,12 @@ _OF_EXAMPLES = "of the examples"
 
 
 def _with_entry(entries: Entries, axis: int) -> Entries:
-    """How an array is divided with one more axis, which is not."""
+    """Return the entries of an array with one more axis, which is not divided."""
     return (*entries[:axis], (), *entries[axis:])
 
 
 def _reshaped(x: Array, shape: tuple[int, ...], entries: Entries) -> Array:
-    """Return an array in another shape that is divided as is said, which need not follow."""
+    """Return an array in another shape with an explicit division, which need not follow."""
     own = x.aval
     if not any(entries) or own.told is None:
         return sh.reshape(x, shape)
@@ -360,7 +361,7 @@ _def_extremum_jvp(pmin_p)
 
 
 def _cast(name: str, params: type[P], varies: VariesRule) -> prim.Primitive[P]:
-    """Declare a primitive that gives its operand, of which types say something else."""
+    """Declare a primitive that returns its operand with another type."""
     primitive = prim.Primitive(name, params)
     rules.def_identity(primitive)
     rules.def_linear(primitive, repeats=True)
@@ -388,7 +389,7 @@ def pvary(x: Array, axes: types.Axes) -> Array:
 
 @attrs.frozen(repr=False)
 class RecastParams(prim.Params):
-    """An axis, and what devices along it share of the operand and of the result.
+    """An axis, and the sharing of the operand and of the result along it.
 
     Attributes:
         axis_name: the axis.
@@ -411,7 +412,7 @@ _SHARED = {
 
 
 def shared_along(axes: types.Axes, name: Hashable) -> str:
-    """What devices along an axis share of a value, by its letter."""
+    """Return the letter of the way in which devices along an axis share a value."""
     if name in axes:
         return "V"
     return next((letter for letter in "UR" if types.Share(letter, name) in axes), "I")
@@ -451,7 +452,7 @@ rules.def_transposes(recast_p, _recast_transpose)
 
 
 def recast(x: Array, name: Hashable, to: str) -> Array:
-    """Return a value of which types say that devices along an axis share something else.
+    """Return a value whose type has another sharing along an axis.
 
     Args:
         x: the value.
@@ -489,7 +490,7 @@ def sharing(x: Array, axes: types.Axes) -> Array:
 
 
 def parts_along(x: Array, name: Hashable) -> Array:
-    """Return a value as each device's own, if it is a sum of which each has a part."""
+    """Return a value as each device's own, if it is a sum of the devices' parts."""
     return recast(x, name, "V") if types.Share("U", name) in types.across(x.aval) else x
 
 
@@ -502,7 +503,7 @@ unvary_p: prim.Primitive[CollectiveParams] = _cast(
 
 
 def _shared(ct: Array, x: prim.UndefinedPrimal, params: CollectiveParams) -> Array:
-    """Each device has its share of the cotangent."""
+    """Return each device's share of the cotangent."""
     own = bind1(pvary_p, (ct,), params)
     return ew.div(own, sh.full_like(own, _size("unvary", params.axis_name)))
 
@@ -511,7 +512,7 @@ rules.def_transposes(unvary_p, _shared)
 
 
 def unvary(x: Array, axes: types.Axes) -> Array:
-    """Return an array as one of which devices along these axes have the same; nobody checks it."""
+    """Return an array as equal on all devices along these axes, without a check."""
     for name in sorted(axes & types.across(x.aval), key=str):
         x = bind1(unvary_p, (x,), CollectiveParams(name))
     return x
@@ -523,7 +524,7 @@ def axes_of_devices(axis_name: AxisName | Sequence[AxisName]) -> types.Axes:
 
 
 def shared_axes(axis_name: AxisName | Sequence[AxisName]) -> list[Hashable]:
-    """Return those along which types say of sums of which devices have parts."""
+    """Return the axes along which types track partial sums."""
     shares = [
         (axis.name, isinstance(axis, types.DeviceAxis) and axis.shares)
         for axis in tr.enclosing_axes()
@@ -813,7 +814,7 @@ def axis_size(axis_name: AxisName | Sequence[AxisName]) -> int:
 
 @attrs.frozen(eq=False, repr=False)
 class GatherAxisParams(prim.Params):
-    """The name and size of the mapped axis, and where it stands in what holds all examples.
+    """The name and size of the mapped axis, and its position in the gathered array.
 
     The size is that of each group of the examples, if these are in groups.
     """
@@ -898,7 +899,7 @@ def _psum_scatter_division(
 ) -> list[Entries]:
     (x,) = avals
     whole(types.entries(x), (params.axis,), _OF_EXAMPLES)
-    return [kept(x, (params.axis,))]
+    return [entries_except(x, (params.axis,))]
 
 
 _def_unbound(psum_scatter_p, _write_psum_scatter, division=_psum_scatter_division)
@@ -1115,7 +1116,7 @@ def _all_to_all_division(
 ) -> list[Entries]:
     (x,) = avals
     whole(types.entries(x), (params.split_axis,), _OF_EXAMPLES)
-    return [_with_entry(kept(x, (params.split_axis,)), params.concat_axis)]
+    return [_with_entry(entries_except(x, (params.split_axis,)), params.concat_axis)]
 
 
 _def_unbound(all_to_all_p, _write_all_to_all, division=_all_to_all_division)
@@ -1219,7 +1220,7 @@ def all_to_all(
             return out
         shape = list(out.shape)
         shape[concat : concat + 2] = [shape[concat] * shape[concat + 1]]
-        return _reshaped(out, tuple(shape), kept(out.aval, (concat,)))
+        return _reshaped(out, tuple(shape), entries_except(out.aval, (concat,)))
 
     result: T = tree.map(one, x)
     return result
@@ -1230,7 +1231,7 @@ def all_to_all(
 
 @attrs.frozen(eq=False, repr=False)
 class PermuteParams(prim.Params):
-    """Which example each one's value goes to, as (from, to); those that get none have zeros."""
+    """The pairs (from, to) of examples; those that receive no value have zeros."""
 
     axis_name: Hashable
     perm: tuple[tuple[int, int], ...]

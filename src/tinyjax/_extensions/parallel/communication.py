@@ -1,4 +1,4 @@
-"""XLA's text of a compiled program: its computations, and what the devices tell each other."""
+"""XLA's text of a compiled program: its computations, and the collectives between devices."""
 
 from __future__ import annotations
 
@@ -75,16 +75,16 @@ Groups = NDArray[np.int64]
 
 @attrs.frozen(eq=False, repr=False)
 class Collective(records.Record):
-    """An operation by which devices tell each other something.
+    """A collective: an operation by which devices communicate.
 
     Attributes:
         kind: ``"all-reduce"``, ``"all-gather"``, ``"reduce-scatter"``, ``"all-to-all"``,
             ``"collective-permute"`` or ``"collective-broadcast"``.
-        bytes: the size of what each device puts in.
-        group_size: how many devices do it together; of a ``collective-permute``, how many send.
-        groups: how many such groups there are.
-        axes: over which axes of the mesh; None where no axes express it.
-        count: how often a call of the program does it.
+        bytes: the size of each device's operand.
+        group_size: the number of devices in a group; of a ``collective-permute``, those that send.
+        groups: the number of groups.
+        axes: the axes of the mesh; None where no axes express it.
+        count: the number of times that a call of the program does it.
 
     Example:
         >>> from tinyjax.stages import Collective
@@ -102,7 +102,7 @@ class Collective(records.Record):
 
     @property
     def bytes_sent(self) -> int:
-        """How much each device sends, each time, where each tells its neighbour in a ring.
+        """The bytes that each device sends, each time, where each sends to its neighbour in a ring.
 
         No algorithm sends less (Patarasuk and Yuan, 2009).
         """
@@ -120,13 +120,13 @@ class Collective(records.Record):
 
 @attrs.frozen(eq=False, repr=False)
 class Communication(records.Record):
-    """What the devices of a program tell each other, and what each of them holds.
+    """The communication between the devices of a program, and the memory of each device.
 
     Attributes:
         collectives: in the order of the program.
-        is_exact: whether it is known how often each is done. Else there is a loop whose iterations
-            the data decides, and what is in it is counted once.
-        memory: how many bytes each device needs for arguments, results and what is in between.
+        is_exact: whether the number of times of each is known. Otherwise there is a loop whose
+            length depends on the data, and collectives in it are counted once.
+        memory: the bytes that each device needs for arguments, results and temporary values.
 
     Example:
         >>> from tinyjax.stages import Collective, Communication
@@ -141,12 +141,12 @@ class Communication(records.Record):
 
     @property
     def bytes_sent(self) -> int:
-        """How much each device sends in a call."""
+        """The bytes that each device sends in a call."""
         return sum([c.count * c.bytes_sent for c in self.collectives])
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many collectives of each kind a call does."""
+        """The number of collectives of each kind in a call."""
         result: dict[str, int] = {}
         for c in self.collectives:
             result[c.kind] = result.get(c.kind, 0) + c.count
@@ -256,7 +256,7 @@ def _groups(line: str, devices: int) -> Groups:
 
 
 def _of_axes(sizes: Mapping[str, int], parts: Sequence[tuple[str, str, str]]) -> Groups:
-    """The groups of devices that differ along axes of a mesh, or along parts of axes."""
+    """Return the groups of devices that differ along axes of a mesh, or along parts of axes."""
     shape: list[int] = []
     chosen: list[int] = []
     for name, size in sizes.items():
@@ -273,7 +273,7 @@ def _of_axes(sizes: Mapping[str, int], parts: Sequence[tuple[str, str, str]]) ->
 
 
 def _axes_of_groups(groups: Groups, mesh: Mapping[str, int]) -> tuple[str, ...] | None:
-    """The axes of the mesh along which the devices of each group differ, if it has all of these."""
+    """Return the axes of the mesh along which the devices of each group differ, if complete."""
     target = _as_set(groups)
     names, grid = [*mesh], np.arange(prod(mesh.values())).reshape(tuple(mesh.values()))
     for count in range(len(names) + 1):
@@ -296,7 +296,7 @@ def _axes_of_pairs(pairs: Groups, mesh: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def communication_of(text: str, placement: Placement | None, memory: Any) -> Communication:
-    """Return what devices of a compiled program tell each other.
+    """Return the communication between the devices of a compiled program.
 
     Args:
         text: the program, as XLA prints it.

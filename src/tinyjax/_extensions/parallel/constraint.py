@@ -1,4 +1,4 @@
-"""Where a value lies, said inside a program, and which axes of the mesh types speak of."""
+"""Sharding constraints inside a program, and the axes of the mesh that types track."""
 
 from __future__ import annotations
 
@@ -22,7 +22,13 @@ from tinyjax._extensions.parallel.meshes import (
     use_mesh,
 )
 from tinyjax._extensions.parallel.sharding import Sharding, on_first
-from tinyjax._extensions.parallel.types import hidden, is_hidden, manual_axes, settled, with_varying
+from tinyjax._extensions.parallel.types import (
+    hidden,
+    is_hidden,
+    manual_axes,
+    with_varying,
+    without_sums,
+)
 from tinyjax.core.devices import first_device, is_place
 from tinyjax.core.primitives.rules import def_linear, def_transposes
 from tinyjax.core.stablehlo import Lowering, Values
@@ -35,11 +41,11 @@ from tinyjax.errors import ArgumentError, ShardingError, check_function, describ
 
 @attrs.frozen(eq=False, repr=False)
 class ConstraintParams(prim.Params):
-    """Where the operand lies.
+    """The sharding of the operand.
 
     Attributes:
         sharding: where.
-        source: where it lay before, if on other devices: a cotangent goes back there.
+        source: the sharding before, if on other devices: a cotangent goes back there.
     """
 
     sharding: Sharding
@@ -120,13 +126,13 @@ def _batch(
 
 
 def as_typed(sharding: Sharding, ndim: int) -> Sharding:
-    """The same sharding with an entry for each axis, if types tell how values lie."""
+    """Return the same sharding with an entry for each axis, if types record it."""
     typed = sharding.in_types(ndim) if sharding.is_explicit else None
     return typed if typed is not None and typed.memory_kind == sharding.memory_kind else sharding
 
 
 def check_inside(sharding: Sharding) -> None:
-    """Check that a value can lie so within a program that devices run along some axes of a mesh.
+    """Check that a value can have a sharding within a program along some axes of a mesh.
 
     Raises:
         ShardingError: it names such an axis, or is of another mesh.
@@ -145,7 +151,7 @@ def check_inside(sharding: Sharding) -> None:
 def constrain(
     x: Array, sharding: Sharding, source: Sharding | None = None, *, as_given: bool = False
 ) -> Array:
-    """Say where a value lies; within ``shard_map``, along the other axes of the mesh.
+    """Constrain the sharding of a value; within ``shard_map``, along the other axes of the mesh.
 
     Args:
         x: the value.
@@ -176,7 +182,7 @@ def constrain(
 
 @attrs.frozen(eq=False, repr=False)
 class HideParams(prim.Params):
-    """The axes of the mesh of which the type does not tell."""
+    """The axes of the mesh that the type does not track."""
 
     names: tuple[str, ...]
 
@@ -216,21 +222,21 @@ def _hide_batch(
 
 
 def hide(x: Array, names: tuple[str, ...]) -> Array:
-    """Return an array whose type does not tell how it lies along some axes of the mesh."""
+    """Return an array whose type does not track its sharding along some axes of the mesh."""
     if hidden(x.aval, names) is x.aval:
         return x
     if x.aval.sharding.summed:  # XLA could take each device's part for the whole
-        x = constrain(x, settled(x.aval).sharding)
+        x = constrain(x, without_sums(x.aval).sharding)
     return bind1(hide_p, (x,), HideParams(names))
 
 
 def unsaid(x: Array) -> Array:
-    """Return an array whose type does not tell how it lies."""
+    """Return an array whose type does not track its sharding."""
     return hide(x, x.aval.sharding.axis_names) if x.aval.told is not None else x
 
 
 def lie_as(x: Array, aval: av.ShapedArray) -> Array:
-    """Return an array that lies as a type says."""
+    """Return an array with the sharding of a type."""
     if aval.told is None:
         return x
     own = x.aval
@@ -254,7 +260,7 @@ T = TypeVar("T")
 
 @attrs.frozen(eq=False, repr=False)
 class PlacedCall:
-    """Where the arguments and the results of a function that ``jit`` is given are to lie.
+    """The shardings that ``jit`` is given for a function's arguments and results.
 
     Attributes:
         ins: of the positional arguments that are not static, a prefix of their tuple.
@@ -265,7 +271,7 @@ class PlacedCall:
     outs: Any
 
     def around(self, fun: Callable[..., R]) -> Callable[..., R]:
-        """The function with its arguments and results constrained."""
+        """Return the function with its arguments and results constrained."""
 
         def placed(*args: Any, **kwargs: Any) -> R:
             operands = constrained(args, self.ins, "jit's in_shardings", "args")
@@ -275,13 +281,13 @@ class PlacedCall:
 
     @property
     def options(self) -> Hashable:
-        """What tells them from others."""
+        """The key that distinguishes them from others."""
         leaves, structure = tree.flatten((self.ins, self.outs), is_place)
         return tuple(leaves), structure
 
 
 def placed_call(ins: Any, outs: Any) -> PlacedCall | None:
-    """Return where arguments and results lie; None where that is the first device, or not said."""
+    """Return the shardings of arguments and results; None for the first device, or without any."""
     first = (None, first_device(), on_first())
     said = [
         None if all(where in first for where in tree.leaves(places, is_place)) else places
@@ -291,15 +297,16 @@ def placed_call(ins: Any, outs: Any) -> PlacedCall | None:
 
 
 def with_sharding_constraint(x: T, shardings: Any) -> T:
-    """Return arrays that lie on devices as asked for; within programs, XLA is told so.
+    """Return arrays with the given shardings; within programs, these are constraints for XLA.
 
     Args:
         x: arrays in any containers.
         shardings: a sharding, a device, or a ``PartitionSpec`` of the mesh in force
-            (``tinyjax.set_mesh``), or a tree of these, each of which speaks for all that is below
-            it. None leaves arrays as they are, and ``PartitionSpec.UNCONSTRAINED`` leaves it to XLA
-            how an axis is divided. Where the types of arrays say how they lie, along axes of a mesh
-            that are ``Explicit``, nothing is moved: it must be what they say.
+            (``tinyjax.set_mesh``), or a tree of these, each of which applies to all leaves below
+            it. None leaves arrays as they are, and ``PartitionSpec.UNCONSTRAINED`` leaves the
+            division of an axis to XLA. Along axes of a mesh that are ``Explicit`` the types of
+            arrays determine their shardings: nothing is moved, and the sharding must be that of the
+            type.
 
     Raises:
         ShardingError: an axis of an array cannot be divided so, or no mesh is in force.
@@ -320,15 +327,15 @@ def with_sharding_constraint(x: T, shardings: Any) -> T:
 
 
 def reshard(xs: T, out_shardings: Any) -> T:
-    """Return arrays that lie on devices as asked for, and whose types say so.
+    """Return arrays with the given shardings, which are also recorded in their types.
 
-    In programs and outside of them, and in derivatives: a cotangent of the result lies as that, and
-    is moved to where the argument lies.
+    This works in programs, outside of them and in derivatives: a cotangent of the result has the
+    result's sharding, and is moved to that of the argument.
 
     Args:
         xs: arrays in any containers.
         out_shardings: a sharding, or a ``PartitionSpec`` of the mesh in force, or a tree of these,
-            each of which speaks for all that is below it. None leaves arrays as they are.
+            each of which applies to all leaves below it. None leaves arrays as they are.
 
     Raises:
         ShardingError: an axis of an array cannot be divided so, or no mesh is in force.
@@ -353,16 +360,16 @@ def constrained(
     checks: bool = False,
     written: str = "given",
 ) -> T:
-    """Return a tree whose arrays lie as a prefix of it says.
+    """Return a tree whose arrays have the shardings of a prefix tree.
 
     Args:
         x: arrays in any containers.
         shardings: the prefix.
         function: the function that takes it, for messages.
         what: what messages call the tree.
-        checks: whether arrays whose types say how they lie must lie so.
-        written: how specifications are written that results have: as ``given``; as XLA or types
-            tell them within programs, ``staged``; or as types do everywhere, ``typed``.
+        checks: whether the shardings in the types of arrays must be the given ones.
+        written: the form of the results' specifications: as ``given``; as XLA or types print them
+            within programs, ``staged``; or as types do everywhere, ``typed``.
 
     Raises:
         ShardingTypeError: one does not.
@@ -403,7 +410,7 @@ P = ParamSpec("P")
 
 
 def get_abstract_mesh() -> AbstractMesh:
-    """Return the mesh in force, without its devices; one that is empty where there is none.
+    """Return the mesh in force, without its devices; the empty mesh where there is none.
 
     The types of traced values name it, since programs are traced without devices.
 
@@ -519,7 +526,7 @@ def explicit_axes(
     axes: str | Sequence[str] | None = None,
     in_sharding: Any = None,
 ) -> Callable[..., R] | Callable[[Callable[P, R]], Callable[..., R]]:
-    """Let types say how values lie within a function: axes of the mesh are ``Explicit`` there.
+    """Let types track shardings within a function: axes of the mesh are ``Explicit`` there.
 
     Args:
         f: takes arrays in any containers, positionally, and returns such. Without it, a decorator
@@ -578,7 +585,7 @@ def _names(axes: str | Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def _types(mesh: Mesh, names: tuple[str, ...] | None, of: AxisType) -> list[AxisType]:
-    """The types of a mesh's axes, where some of them, or all, are to be of one type."""
+    """Return the types of a mesh's axes, where some of them, or all, are to be of one type."""
     for name in names or ():
         if name not in mesh.axis_names and not mesh.empty:
             raise ShardingError(f"the mesh in force, {mesh}, has no axis {name!r}.")
@@ -588,7 +595,7 @@ def _types(mesh: Mesh, names: tuple[str, ...] | None, of: AxisType) -> list[Axis
 
 
 def _hidden(x: Any, names: tuple[str, ...] | None) -> Any:
-    """An array whose type does not tell how it lies along some axes of the mesh, or all."""
+    """Return an array whose type does not track its sharding along some or all axes of the mesh."""
     if not isinstance(x, Array):
         return x
     return unsaid(x) if names is None else hide(x, names)

@@ -1,7 +1,7 @@
 """Programs for operands that vary between devices, or that these share.
 
-Programs in the parameters of a primitive are staged again for such operands, where they are for
-others (``refit``); how far that goes, in a loop for instance, the primitive's rule says.
+Programs in the parameters of a primitive are staged again for such operands (``refit``). The
+primitive's rule determines how far that goes, in a loop for instance.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def refit(jaxpr: jx.Jaxpr, ins: Sequence[Axes], outs: Sequence[Axes] = ()) -> jx
         staged = staging.stage(run, avals)
         assert not staged.consts, "a program is closed"
         program = staged.jaxpr
-        # numbers are written with the types that they must have
+        # numbers are printed with the types that they must have
         typed = tuple([varied(x, axes) for x, axes in zip(program.outs, least, strict=True)])
         return jx.Jaxpr(program.in_binders, program.eqns, typed)
 
@@ -51,12 +51,12 @@ def refit(jaxpr: jx.Jaxpr, ins: Sequence[Axes], outs: Sequence[Axes] = ()) -> jx
 
 
 def lifted(x: Array, axes: Axes) -> Array:
-    """Let a value vary along axes. A number stays as it is, to be written with its type."""
+    """Return a value that varies along axes; a number stays as it is, printed with its type."""
     return x if opd.is_splat(x) else collective.sharing(x, axes)
 
 
 def varied(x: jx.Atom, axes: Axes) -> jx.Atom:
-    """Write a result with the type that it must have: a number varies, and is shared, as wanted."""
+    """Emit a result with its required type: a number varies, or is shared, as required."""
     if isinstance(x, jx.Var) or axes <= types.across(x.aval):
         return x
     if axes in SHARING and x.value.host.any():
@@ -89,8 +89,8 @@ def fit_call(params: Any, across: Sequence[Axes]) -> tuple[Sequence[Axes], Any]:
 def fit_cond(params: Any, across: Sequence[Axes]) -> tuple[Sequence[Axes], Any]:
     """Fit the branches of a ``cond``."""
     index, *rest = across
-    # What varies as the index does before the choice need not be added up, in reverse mode, behind
-    # it: not all devices come there.
+    # Values that vary as the index does before the conditional need not be summed, in reverse mode,
+    # after it: not all devices come there.
     operands = tuple([axes | index for axes in rest])
     for branch in params.branches:
         operands = joined(operands, axes_of(branch.in_avals))

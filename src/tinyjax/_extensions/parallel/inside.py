@@ -1,14 +1,14 @@
 """Programs that each device of a mesh runs on its own, and derivatives taken in them.
 
-Within the function given to ``shard_map`` the types of values say along which axes of the mesh
-they vary. Where an operation takes values of which some vary along an axis and others do not, the
-others are made to, by ``pvary``: devices that had one value then have one each. So a derivative in
-the one value is the sum of all devices' parts, since ``pvary`` transposes to ``psum``; and the
-other way round, what ``psum`` gives is one value, whose cotangent ``pvary`` hands to the devices.
+Within the function given to ``shard_map`` the types of values record the axes of the mesh along
+which they vary. An operation may take values of which some vary along an axis and others do not.
+Then ``pvary`` makes the others vary: each device has its own copy. So a derivative in the shared
+value is the sum over all devices, since ``pvary`` transposes to ``psum``. Conversely, the result of
+``psum`` is one value, whose cotangent ``pvary`` copies to the devices.
 
-Recorders see to this as they write equations down, and nothing else does: transformations are made
-of the classes here in place of the core's (``trace.Machine``). To run a program, what its types say
-is taken off again (``erased``).
+Only recorders do this, as they record equations: transformations are made of the classes here in
+place of the core's (``trace.Machine``). To run a program, these types are removed again
+(``erased``).
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from tinyjax._extensions.parallel.types import (
     SHARING,
     Axes,
     Share,
-    settled,
     transposed,
     with_varying,
+    without_sums,
 )
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
@@ -47,14 +47,14 @@ P = TypeVar("P")
 
 
 def part_type(aval: ShapedArray, names: Sequence[str], told: Sequence[str] | None) -> ShapedArray:
-    """The type, in a program that devices run along axes of a mesh, of what has a type outside.
+    """Return the type of a device's part of a value, in a program along axes of a mesh.
 
-    It says how values lie along the other axes, if the type does.
+    It records the sharding along the other axes, if the type does.
 
     Args:
         aval: the type.
         names: the axes along which devices run the program.
-        told: the axes of which types tell in it; None for those that they tell of outside.
+        told: the axes that types track in it; None for those that they track outside.
     """
     if aval.told is None:
         return aval
@@ -67,7 +67,7 @@ def part_type(aval: ShapedArray, names: Sequence[str], told: Sequence[str] | Non
 
 
 def erased(jaxpr: jx.Jaxpr, on_host: bool = False) -> jx.Jaxpr:
-    """Return the same program with types that do not say what varies, and without casts.
+    """Return the same program with types that do not track variation, and without casts.
 
     Sums of which devices along other axes have parts are whole ones in it: XLA does not take parts
     within programs that devices run along some axes of a mesh.
@@ -86,7 +86,7 @@ def erased(jaxpr: jx.Jaxpr, on_host: bool = False) -> jx.Jaxpr:
 
     def typed(aval: ShapedArray) -> ShapedArray:
         if aval.told is not None:
-            aval = aval.plain if on_host else settled(aval)
+            aval = aval.plain if on_host else without_sums(aval)
         return with_varying(aval, av.NOWHERE)
 
     def make() -> jx.Jaxpr:
@@ -130,8 +130,8 @@ def erased(jaxpr: jx.Jaxpr, on_host: bool = False) -> jx.Jaxpr:
 class _VaryingRecorder(staging.Recorder):
     """A recorder that makes operands vary along the same axes.
 
-    What a function closes over is a copy on each device here, whatever its type says of how it lies
-    outside; along the axes of the mesh that are left it lies as there.
+    A closed-over value is a copy on each device here, whatever its type says of its sharding
+    outside; along the remaining axes of the mesh it keeps its sharding.
     """
 
     __slots__ = ()
@@ -192,7 +192,7 @@ class _VaryingRecorder(staging.Recorder):
     def _lifted(
         self, args: Sequence[Array], across: Sequence[Axes], targets: Sequence[Axes]
     ) -> Sequence[Array]:
-        """Let operands vary as wanted; nearly always they do, or are numbers."""
+        """Let operands vary as required; nearly always they do, or are numbers."""
         if all(map(eq, across, targets)):
             return args
         others = [x for x, own, axes in zip(args, across, targets, strict=True) if own != axes]
@@ -203,7 +203,7 @@ class _VaryingRecorder(staging.Recorder):
 
 
 def _beside(args: Sequence[Array], across: Sequence[Axes]) -> tuple[Sequence[Array], list[Axes]]:
-    """Return operands of which devices share some, and how they must vary, and be shared.
+    """Return operands that devices may share, and their required variation and sharing.
 
     What varies in one does so in all. What is no argument has no cotangent: it goes with all.
     """
@@ -435,7 +435,7 @@ class _AxisTrace(tr.Trace):
 
 @contextmanager
 def on_axes(mesh: AnyMesh, axes: Sequence[str], checks: bool, own: bool = False) -> Iterator[None]:
-    """Stage, within a block, what each device of a mesh runs; collectives may name its axes.
+    """Stage, within a block, the program of each device; collectives may name the mesh's axes.
 
     Args:
         mesh: the mesh.

@@ -1,4 +1,4 @@
-"""In which order the elements of arrays lie in memory, as JAX tells it."""
+"""Memory layouts of arrays, as in JAX."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Layout:
 @records.leaf
 @attrs.frozen
 class Format:
-    """How an array lies in memory, and on which devices.
+    """The memory layout and the sharding of an array.
 
     Attributes:
-        layout: in which order, which is left to XLA whatever it says.
-        sharding: on which devices.
+        layout: the order of elements, which XLA chooses whatever is given.
+        sharding: the devices.
     """
 
     layout: Layout | None = None

@@ -1,4 +1,4 @@
-"""Programs for several devices as StableHLO, and sums of which each device keeps its part."""
+"""Programs for several devices as StableHLO, and partial sums on devices."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from tinyjax.dtypes import is_complex, real_part
 
 # Programs for several devices, as StableHLO: the types of values are constraints for Shardy.
 #
-# This module is what a ``Module`` of StableHLO holds as ``divided``: its functions are asked where
-# equations, loops and conditionals are written (``core.lowering``).
+# This module is what a ``Module`` of StableHLO holds as ``divided``: its functions are called where
+# equations, loops and conditionals are lowered (``core.lowering``).
 
 
 def equation(b: Lowering, eqn: jx.JaxprEqn, values: Sequence[Value]) -> Sequence[Value]:
-    """Write an equation, and what types say of its results."""
+    """Lower an equation, with the shardings in the types of its results."""
     rules = eqn.primitive.rules
     at_once = True
     if any(map(_is_summed, eqn.out_binders)):
@@ -47,15 +47,15 @@ def _is_summed(x: jx.Atom) -> bool:
     return x.aval.where is not None and bool(x.aval.sharding.summed)
 
 
-#: Operations that stand for several.
+#: Operations that expand to several.
 _SEVERAL: Final = ("chlo.", "func.call", "stablehlo.while", "stablehlo.custom_call")
 
 
 def _are_parts_kept(b: Lowering, eqn: jx.JaxprEqn, values: Sequence[Value]) -> bool:
-    """Whether XLA computes sums of which each device has a part from the devices' parts.
+    """Return whether XLA computes partial sums from the devices' partial sums.
 
-    It does where an equation is written as one operation. Of what lies between several it makes
-    whole values, which it would then take for parts.
+    It does where an equation lowers to one operation. Of several operations it makes the
+    intermediate values whole, and would then treat them as partial sums.
     """
     rules = eqn.primitive.rules
     if rules.evaluate is not None:  # what it calls has types of its own, if it is no constraint
@@ -70,14 +70,14 @@ def _are_parts_kept(b: Lowering, eqn: jx.JaxprEqn, values: Sequence[Value]) -> b
 
 
 def whole(b: Lowering, x: Value, aval: ShapedArray) -> Value:
-    """Let devices add a sum of which each has a part, if its type says so."""
+    """Let devices add their parts of a sum, if its type requires it."""
     if aval.where is None or not aval.sharding.summed:
         return x
-    return _said(b, x, aval.sharding.settled, aval.ndim)
+    return _with_typed_sharding(b, x, aval.sharding.settled, aval.ndim)
 
 
 class _Declared:
-    """What a module declares: meshes, by their texts; and how many collectives it has so far."""
+    """The declarations of a module: meshes, by their texts; and the number of collectives."""
 
     def __init__(self) -> None:
         self.meshes: dict[str, str] = {}
@@ -101,7 +101,7 @@ def mesh_name(module: Module, text: str) -> str:
 
 
 def channel(module: Module) -> str:
-    """Return what tells one collective of a module from the others."""
+    """Return the number that distinguishes one collective of a module from the others."""
     return f"#stablehlo.channel_handle<handle = {next(_declared(module).channels)}, type = 1>"
 
 
@@ -111,12 +111,12 @@ Axes: TypeAlias = tuple[tuple[str, int], ...]
 
 @attrs.frozen(eq=False, repr=False)
 class Part(Record):
-    """Where each device runs a function on values of its own.
+    """The region in which each device runs a function on values of its own.
 
     Attributes:
         axes: those of its mesh, with their sizes.
         partly: whether it is one program of the devices along other axes of the mesh.
-        free: these axes, but for those along which a program around it is of one device.
+        free: the axes of the rest, but for those along which an outer program is of one device.
         mesh: the mesh as Shardy writes it.
     """
 
@@ -127,7 +127,7 @@ class Part(Record):
 
 
 def _divided_mesh(b: Lowering) -> str | None:
-    """Return the name of a mesh over which XLA divides what is written; None if it does not."""
+    """Return the name of a mesh over which XLA divides the operations; None if it does not."""
     part: Part | None = b.part
     is_divided = part is None or part.partly
     return next(iter(_declared(b.module).meshes.values()), None) if is_divided else None
@@ -153,7 +153,7 @@ def batched(b: Lowering, types: Sequence[TensorType], operands: int, batch: int)
 
 
 def _batched_rule(types: Sequence[TensorType], operands: int, batch: int) -> str:
-    """Say in Shardy's words that the first axes of all are divided alike, and others are not."""
+    """Return Shardy's rule that the first axes of all are divided alike, and others are not."""
     sizes = [*types[0].shape[:batch]]
     texts: list[str] = []
     for of in types:
@@ -166,18 +166,18 @@ def _batched_rule(types: Sequence[TensorType], operands: int, batch: int) -> str
 
 
 def _factor(number: int) -> str:
-    """The name of an axis in a rule of Shardy's: i to z, then z_1 and so on."""
+    """Return the name of an axis in a rule of Shardy's: i to z, then z_1 and so on."""
     return chr(ord("i") + number) if number < 18 else f"z_{number - 17}"
 
 
-def _said(b: Lowering, x: Value, sharding: Sharding, ndim: int) -> Value:
-    """Write what a type says of where a value lies."""
+def _with_typed_sharding(b: Lowering, x: Value, sharding: Sharding, ndim: int) -> Value:
+    """Emit the sharding in the type of a value."""
     text = sharding.constraint_text(ndim, mesh_name(b.module, sharding.mesh_text or ""))
     return b.op("sdy.sharding_constraint", x, sharding=f"#sdy.sharding{text}")
 
 
 def as_parts(b: Lowering, x: Value, aval: ShapedArray) -> Value:
-    """Say of a sum that an equation's rule writes that each device has a part of it.
+    """Mark the lowered sum of an equation as partial: each device has a part of it.
 
     Args:
         b: the builder.
@@ -186,11 +186,11 @@ def as_parts(b: Lowering, x: Value, aval: ShapedArray) -> Value:
     """
     if aval.where is None or not aval.sharding.summed:
         return x
-    return _said(b, x, aval.sharding, aval.ndim)
+    return _with_typed_sharding(b, x, aval.sharding, aval.ndim)
 
 
 def _may_differ(b: Lowering, avals: Sequence[ShapedArray]) -> bool:
-    """Whether XLA may find that results of an operation differ in being sums: it gives up then."""
+    """Return whether XLA may find that results of an operation differ in being sums, and fail."""
     return len(avals) > 1 and any(a.sharding.summed for a in avals)
 
 
@@ -211,24 +211,24 @@ def from_branches(
 
 
 def parts_of_whole(b: Lowering, x: Value, aval: ShapedArray) -> Value:
-    """Make of a value a sum of which each device has a part, if its type is to say so."""
+    """Turn a value into a sum of the devices' parts, if its type requires it."""
     if aval.where is None or not aval.sharding.summed:
         return x
     if is_complex(aval.dtype):  # XLA would end the process
         kind = aval.with_dtype(real_part(aval.dtype))
         halves = [parts_of_whole(b, half, kind) for half in (b.real(x), b.imag(x))]
         x = b.op("stablehlo.complex", *halves, result=x.type)
-        return _said(b, x, aval.sharding, aval.ndim)
-    settled = _said(b, x, aval.sharding.settled, aval.ndim)
-    return _said(b, settled, aval.sharding, aval.ndim)
+        return _with_typed_sharding(b, x, aval.sharding, aval.ndim)
+    settled = _with_typed_sharding(b, x, aval.sharding.settled, aval.ndim)
+    return _with_typed_sharding(b, settled, aval.sharding, aval.ndim)
 
 
 def _lying(b: Lowering, at_once: bool, x: Value, var: jx.Var) -> Value:
-    """Write what a variable's type says of where its value lies, if it does."""
+    """Emit the sharding in a variable's type, if it has one."""
     aval, told = var.aval, var.aval.told
     if told is None or told.mesh_text is None or told.in_types(aval.ndim) is None:
         return x
-    return _said(b, x, told, aval.ndim) if at_once else parts_of_whole(b, x, aval)
+    return _with_typed_sharding(b, x, told, aval.ndim) if at_once else parts_of_whole(b, x, aval)
 
 
 def write_sharded_module(
@@ -275,7 +275,7 @@ def _attributes(texts: Sequence[str]) -> str:
 
 
 def sharding_text(module: Module, sharding: Sharding | None, ndim: int) -> str | None:
-    """Return how an array of so many axes lies as Shardy writes it; None where it says nothing."""
+    """Return the sharding of an array of this rank in Shardy's syntax, or None."""
     mesh = sharding.mesh_text if sharding is not None else None
     if sharding is None or mesh is None:
         return None
@@ -317,7 +317,7 @@ class PartialDotParams(DotParams):
 
 
 def of_sum(params: Any, avals: Sequence[ShapedArray]) -> Any:
-    """Return parameters of a sum or of a product, by which it keeps parts, where that is wanted.
+    """Return parameters of a sum or of a product that keep its parts, where required.
 
     Args:
         params: its parameters.

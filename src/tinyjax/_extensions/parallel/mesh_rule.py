@@ -1,4 +1,4 @@
-"""What a primitive says of several devices, and what follows for the types of its results."""
+"""The rules of a primitive for several devices, and the types of its results."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from tinyjax.core.values import ShapedArray, avals as av
 
 
 def union(axes: Iterable[parallel_types.Axes]) -> parallel_types.Axes:
-    """What differs between devices of what is computed from several values.
+    """Return the axes along which a value computed from several differs between devices.
 
     Raises:
-        ShardingError: one is a sum of which each device has a part, and another is each device's.
+        ShardingError: one is a sum of the devices' parts, and another varies between devices.
     """
     axis_sets = [*axes]
     union = av.NOWHERE.union(*axis_sets)
     return (
         union
         if not parallel_types.SHARING or parallel_types.SHARING.isdisjoint(axis_sets)
-        else _settled(union)
+        else _without_reduced(union)
     )
 
 
-def _settled(axes: parallel_types.Axes) -> parallel_types.Axes:
-    """Drop what is said of values that all devices have where other ones vary."""
+def _without_reduced(axes: parallel_types.Axes) -> parallel_types.Axes:
+    """Drop "reduced" marks on axes along which other values vary."""
     summed = [x for x in axes if isinstance(x, parallel_types.Share) and x.letter == "U"]
     for share in summed:
         if share.name in axes or share.transposed() in axes:
@@ -55,7 +55,7 @@ def _settled(axes: parallel_types.Axes) -> parallel_types.Axes:
 
 
 def axes_of(avals: Iterable[ShapedArray]) -> tuple[parallel_types.Axes, ...]:
-    """What differs between devices of values of each type."""
+    """Return the axes along which values of each type differ between devices."""
     return tuple([parallel_types.across(aval) for aval in avals])
 
 
@@ -72,7 +72,7 @@ def named(axes: parallel_types.Axes) -> str:
 
 
 def along(spec: PartitionSpec) -> parallel_types.Axes:
-    """What differs between devices that run a program of parts of what lies as is said."""
+    """Return the axes along which parts of arrays of this specification differ between devices."""
     shares = [
         *[parallel_types.Share("U", name) for name in spec.unreduced],
         *[parallel_types.Share("R", name) for name in spec.reduced],
@@ -81,7 +81,7 @@ def along(spec: PartitionSpec) -> parallel_types.Axes:
 
 
 def is_checked() -> bool:
-    """Say whether it is checked what differs between devices, where programs are staged for them.
+    """Return whether differences between devices are checked where programs are staged for them.
 
     Otherwise ``shard_map`` was given ``check_vma=False``.
     """
@@ -112,8 +112,8 @@ def check_reached(jaxpr: jx.Jaxpr, decided_by: parallel_types.Axes, what: str) -
 #
 # An operand's type says over which axes of a mesh that are ``Explicit`` each axis of the array is
 # divided. A type that says nothing, of a number or of data on the host, goes with all others: what
-# meets a divided operand is divided like it. Where a program is derived from the user's, nobody
-# can be asked. A tangent lies as its primal does; and so does a cotangent (``rules``).
+# meets a divided operand is divided like it. Where a program is derived from the user's, nobody can
+# be consulted. A tangent has the sharding of its primal, and so has a cotangent (``rules``).
 
 
 #: Over which axes of the mesh one axis of an array is divided.
@@ -134,19 +134,19 @@ _ADD = (
 
 
 def undivided(ndim: int) -> Entries:
-    """How an array of so many axes is divided that is not."""
+    """Return the entries of an array that is not divided."""
     return ((),) * ndim
 
 
 class AmbiguousError(Exception):
-    """What a rule raises where it does not follow how a result is divided; it says why."""
+    """The error of a rule where the division of a result does not follow, with the reason."""
 
 
 # Rules for sums of which each device has a part
 
 
-def _said(aval: ShapedArray) -> PartitionSpec | None:
-    """What a type says of which axes of the mesh divide values, or sum what devices have."""
+def _typed_spec(aval: ShapedArray) -> PartitionSpec | None:
+    """Return the specification in a type: axes that divide values, or are summed along."""
     if aval.told is not None:
         return aval.told.spec
     if aval.where is None:
@@ -160,7 +160,7 @@ def _said(aval: ShapedArray) -> PartitionSpec | None:
 
 def summed_over(aval: ShapedArray) -> frozenset[str]:
     """Along which axes of the mesh each device has a part of a sum, which the value is."""
-    said = _said(aval)
+    said = _typed_spec(aval)
     return NO_NAMES if said is None else said.unreduced
 
 
@@ -170,7 +170,7 @@ def reduced_over(avals: Avals) -> frozenset[str]:
     Raises:
         AmbiguousError: some are reduced along other axes, or have copies along these.
     """
-    said = [(aval.dtype, spec) for aval in avals if (spec := _said(aval)) is not None]
+    said = [(aval.dtype, spec) for aval in avals if (spec := _typed_spec(aval)) is not None]
     lying = [spec for dtype, spec in said if dtypes.is_inexact(dtype)]
     told = {spec.reduced for _, spec in said if spec.reduced}
     if not told:
@@ -191,7 +191,7 @@ def reduced_over(avals: Avals) -> frozenset[str]:
 
 
 def whole_sums(_params: Any, avals: Avals, outs: Avals) -> list[Sums]:
-    """The rule of primitives that are not linear: devices must have added before.
+    """Return the rule of primitives that are not linear: devices must have added before.
 
     Raises:
         AmbiguousError: they have not.
@@ -225,7 +225,7 @@ def together(*places: int) -> Callable[[Any, Avals, Avals], list[Sums]]:
 
 
 def factors(*places: int) -> SumsRule:
-    """Make the rule of products: a factor may be a sum, if others say that their cotangents are.
+    """Return the rule of products: a factor may be a partial sum, if the others are reduced.
 
     Args:
         places: the operands in each of which it is linear.
@@ -239,7 +239,7 @@ def factors(*places: int) -> SumsRule:
             return alone
         unreduced = summed_over(avals[summed])
         for aval in others:
-            spec = _said(aval)
+            spec = _typed_spec(aval)
             if spec is not None:
                 missing = unreduced - spec.reduced
                 if missing:
@@ -253,8 +253,8 @@ def factors(*places: int) -> SumsRule:
 
 
 def each_sum(_params: Any, avals: Avals, outs: Avals) -> list[Sums]:
-    """The rule of primitives that give each operand back."""
-    said = [_said(aval) or PartitionSpec() for aval in avals]
+    """Return the rule of primitives that give each operand back."""
+    said = [_typed_spec(aval) or PartitionSpec() for aval in avals]
     return [(spec.unreduced, spec.reduced) for spec in said]
 
 
@@ -262,7 +262,7 @@ def each_sum(_params: Any, avals: Avals, outs: Avals) -> list[Sums]:
 
 
 def agreed(several: Iterable[Names]) -> Names:
-    """How an axis of the result is divided that stands for axes of several operands.
+    """Return the division of a result's axis that corresponds to axes of several operands.
 
     Raises:
         AmbiguousError: two of them are divided in different ways.
@@ -295,7 +295,7 @@ def _shown(names: Iterable[str]) -> str:
 
 
 def same(_params: Any, avals: Avals, outs: Avals) -> list[Entries]:
-    """The rule of primitives whose results have the axes of operands, if not their lengths."""
+    """Return the rule of primitives whose results have the operands' axes, of any length."""
     entries: list[Entries] = []
     for out in outs:
         fitting = [parallel_types.entries(aval) for aval in avals if aval.ndim == out.ndim]
@@ -332,20 +332,20 @@ def same_but(axes: Callable[[Any, ShapedArray], Iterable[int]], why: str) -> Div
     return rule
 
 
-def kept(aval: ShapedArray, axes: Iterable[int]) -> Entries:
-    """How an array is divided along all axes but these."""
+def entries_except(aval: ShapedArray, axes: Iterable[int]) -> Entries:
+    """Return the entries of an array along all axes but these."""
     return tuple(
         [names for axis, names in enumerate(parallel_types.entries(aval)) if axis not in axes]
     )
 
 
 def each(_params: Any, avals: Avals, outs: Avals) -> list[Entries]:
-    """The rule of primitives that give each operand back."""
+    """Return the rule of primitives that give each operand back."""
     return [parallel_types.entries(aval) for aval in avals]
 
 
 def of_stacks(_params: Any, avals: Avals, outs: Avals) -> list[Entries]:
-    """The rule of primitives that compute with whole matrices, the last two axes of operands.
+    """Return the rule of primitives on whole matrices, which are the last two axes of operands.
 
     The axes in front, as many for all, are those of the results.
     """
@@ -362,11 +362,11 @@ def of_stacks(_params: Any, avals: Avals, outs: Avals) -> list[Entries]:
 
 
 def reshaped(x: ShapedArray, shape: tuple[int, ...]) -> Entries:
-    """How an array in another shape is divided.
+    """Return the entries of an array in another shape.
 
-    Axes of the two shapes that count the same elements are taken together. Of an axis that is
-    split, the first parts are divided, as far as that goes. Axes that are merged are divided one
-    within the other, the first one first.
+    Axes of the two shapes that count the same elements are grouped. Of an axis that is split, the
+    first parts are divided, as far as that goes. Axes that are merged are divided one within the
+    other, the first one first.
 
     Raises:
         AmbiguousError: some that are divided are neither split nor merged, or not so.
@@ -400,7 +400,7 @@ def _split(
     shape: Sequence[int],
     divided: list[Names],
 ) -> list[str]:
-    """Divide the axes that one was split into, and return over what none of them can be."""
+    """Divide the axes that one was split into, and return the names that divide none of them."""
     for out in outs:
         taken: Names = ()
         while names and shape[out] % x.sharding.size_of((*taken, names[0])) == 0:
@@ -466,21 +466,22 @@ _WHAT_TO_DO: Final = (
 
 @attrs.frozen(eq=False, repr=False)
 class MeshRule(records.Printed):
-    """What a primitive says of several devices; as a function, it gives the types of results.
+    """The rule of a primitive for several devices; as a function, it returns the types of results.
 
     Attributes:
-        division: how results are divided, where the types of operands say it: of the parameters,
-            these types, and those of the results, which do not say it. By default one that works
-            element by element gives what is divided alike, and others take whole operands.
-        sums: along which axes of a mesh results are sums of which devices have parts, and along
-            which their cotangents are, of the same. By default a primitive that is linear computes
-            parts from parts, and others take no such sums.
-        varies: of a primitive that moves data between devices, or says that they have different
-            values, along which axes its operand and its result vary.
-        fits: of a primitive that says by itself, in its ``abstract_eval`` rule, along which axes
-            results vary: along which its operands must, and its parameters for that. By default
-            one that calls a program says so, and of others operands and results vary alike.
-        is_whole: whether what follows from what the primitive is has been filled in.
+        division: the division of results, where the types of operands have one: a function of the
+            parameters, these types, and the types of the results without it. By default the results
+            of an elementwise primitive are divided like its operands, and others take whole
+            operands.
+        sums: the axes of a mesh along which results are partial sums, and those along which their
+            cotangents are; a function of the same. By default a linear primitive computes partial
+            sums from partial sums, and others take none.
+        varies: for a primitive that moves data between devices, or makes values vary, the axes
+            along which its operand and its result vary.
+        fits: for a primitive whose ``abstract_eval`` rule determines the axes along which results
+            vary: the axes along which its operands must vary, and its parameters for that. By
+            default this is one that calls a program, and operands and results of others vary alike.
+        is_whole: whether the defaults for the primitive have been filled in.
 
     Example:
         >>> from tinyjax import extend
@@ -531,7 +532,7 @@ def _all_undivided(_params: Any, avals: Avals, outs: Avals) -> list[Entries]:
 
 
 def _divided(rule: MeshRule, primitive: Primitive[P], avals: Avals, params: P) -> list[ShapedArray]:
-    """Return the types of results, where the types of some operands say how they lie."""
+    """Return the types of results, where the types of some operands have shardings."""
     plain = [aval.plain for aval in avals]
     outs = primitive.rules.abstract_eval(plain, params)
     told = [aval.told for aval in avals if aval.told is not None]

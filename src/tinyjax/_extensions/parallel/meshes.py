@@ -32,7 +32,7 @@ from tinyjax.errors import ShardingError, shortened
 
 
 class AxisType(Enum):
-    """Who says how values lie along an axis of a mesh.
+    """The way in which the sharding along an axis of a mesh is determined.
 
     Along ``Auto`` XLA chooses what programs do not say. Along ``Explicit`` the types of values say
     it, and so each operation says how its result lies, or raises an error. Within ``shard_map``
@@ -94,7 +94,7 @@ def mesh_of_ids(
 
 
 def _types(axis_types: object, names: Sequence[str]) -> tuple[AxisType, ...]:
-    """The types of a mesh's axes, of which one may stand for all."""
+    """Return the types of a mesh's axes, where one type may be given for all."""
     if axis_types is None or isinstance(axis_types, AxisType):
         types: tuple[object, ...] = (axis_types or AxisType.Auto,) * len(names)
     else:
@@ -109,7 +109,7 @@ def _types(axis_types: object, names: Sequence[str]) -> tuple[AxisType, ...]:
 
 
 class _Grid:
-    """What meshes have in common, with devices and without: a grid whose axes have names."""
+    """The common part of meshes with devices and without: a grid whose axes have names."""
 
     __slots__ = ()
 
@@ -129,7 +129,7 @@ class _Grid:
 
     @property
     def empty(self) -> bool:
-        """Whether this is no mesh: what ``get_mesh`` gives where none is set."""
+        """Return whether this is the empty mesh, which ``get_mesh`` returns where none is set."""
         return not self.axis_names
 
     @property
@@ -144,7 +144,7 @@ class _Grid:
 
     @property
     def explicit_axes(self) -> tuple[str, ...]:
-        """The axes along which the types of values say how they lie."""
+        """The axes along which the types of values track their shardings."""
         return self._axes_of(AxisType.Explicit)
 
     @property
@@ -154,7 +154,7 @@ class _Grid:
 
     @property
     def manual_axes(self) -> tuple[str, ...]:
-        """The axes along which a program says what each device does."""
+        """The axes along which programs are per device."""
         return self._axes_of(AxisType.Manual)
 
     def _axes_of(self, kind: AxisType) -> tuple[str, ...]:
@@ -163,21 +163,21 @@ class _Grid:
 
     @property
     def are_all_axes_auto(self) -> bool:
-        """Whether XLA chooses along every axis, and there are axes."""
+        """Return whether XLA chooses along every axis, and there are axes."""
         return {*self.axis_types} == {AxisType.Auto}
 
     @property
     def are_all_axes_explicit(self) -> bool:
-        """Whether types say how values lie along every axis, and there are axes."""
+        """Return whether types determine shardings along every axis, and there are axes."""
         return {*self.axis_types} == {AxisType.Explicit}
 
     @property
     def are_all_axes_manual(self) -> bool:
-        """Whether a program says what each device does along every axis, and there are axes."""
+        """Return whether programs are per device along every axis, and there are axes."""
         return {*self.axis_types} == {AxisType.Manual}
 
     def types_with(self, types: Mapping[str, AxisType]) -> list[AxisType]:
-        """The types of the axes, some of which are others.
+        """Return the types of the axes, some of which are others.
 
         Example:
             >>> from tinyjax.sharding import AbstractMesh, AxisType
@@ -188,7 +188,7 @@ class _Grid:
         return [types.get(name, before) for name, before in pairs]
 
     def size_of(self, names: Sequence[str]) -> int:
-        """The product of the sizes of some axes.
+        """Return the product of the sizes of some axes.
 
         Example:
             >>> from tinyjax.sharding import AbstractMesh
@@ -285,7 +285,7 @@ class Mesh(_Grid, ContextDecorator):
         )
 
     def of_types(self, axis_types: Sequence[AxisType] | AxisType) -> Mesh:
-        """The same devices on axes of other types.
+        """Return the same devices on axes of other types.
 
         Example:
             >>> import tinyjax
@@ -322,7 +322,7 @@ class Mesh(_Grid, ContextDecorator):
 
     @property
     def is_multi_process(self) -> bool:
-        """Whether some devices belong to other processes."""
+        """Return whether some devices belong to other processes."""
         return len(self._local_places) != len(self.ids)
 
     @property
@@ -380,7 +380,7 @@ class Mesh(_Grid, ContextDecorator):
 @records.leaf
 @attrs.frozen(init=False)
 class AbstractMesh(_Grid):
-    """The grid of a mesh without its devices, of which there need not be so many.
+    """The grid of a mesh without its devices, as many of which need not exist.
 
     Programs can be lowered and compiled for such a mesh, but not run: ``compile()`` tells what they
     would take.
@@ -485,7 +485,7 @@ class AbstractMesh(_Grid):
         return self.of_types(self.types_with(name_to_type))
 
     def of_types(self, axis_types: Sequence[AxisType] | AxisType) -> AbstractMesh:
-        """The same grid with axes of other types.
+        """Return the same grid with axes of other types.
 
         Example:
             >>> from tinyjax.sharding import AbstractMesh, AxisType
@@ -520,7 +520,7 @@ _for_good: Final[list[AbstractContextManager[object]]] = []
 
 
 def get_mesh() -> Mesh:
-    """Return the mesh that ``set_mesh`` has put in force; one that is empty where there is none.
+    """Return the mesh that ``set_mesh`` has put in force; the empty mesh where there is none.
 
     Example:
         >>> import tinyjax

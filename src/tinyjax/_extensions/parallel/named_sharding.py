@@ -1,4 +1,4 @@
-"""How the axes of an array are divided over the axes of a mesh."""
+"""Shardings that divide the axes of an array over the axes of a mesh."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class NamedSharding(Sharding):
             )
 
     def _check_sums(self) -> None:
-        """Check that axes along which devices have parts of a sum are such that types tell of."""
+        """Check that types track the axes along which devices have parts of a sum."""
         told = self.mesh.explicit_axes
         for name in sorted(self.spec.unreduced | self.spec.reduced):
             if name not in told:
@@ -115,7 +115,7 @@ class NamedSharding(Sharding):
         return self.mesh.size_of(names)
 
     def factor(self, axis: int) -> int:
-        """How many parts an axis of the array is divided into.
+        """Return the number of parts that an axis of the array is divided into.
 
         Example:
             >>> import tinyjax
@@ -204,7 +204,7 @@ class NamedSharding(Sharding):
         return self.update(memory_kind=kind)
 
     def stripped(self) -> NamedSharding:
-        """The same without what says nothing at the end of the specification.
+        """Return the same sharding without trailing empty entries of the specification.
 
         Example:
             >>> import tinyjax
@@ -257,7 +257,7 @@ class NamedSharding(Sharding):
         return self._with_types(told, AxisType.Auto) if told else self
 
     def _with_types(self, names: Sequence[str], kind: AxisType) -> NamedSharding:
-        """The same with axes of the mesh that types do not tell of any more."""
+        """Return the same sharding with axes of the mesh that types no longer track."""
         spec = self.spec
         changed = spec.update(
             unreduced=spec.unreduced.difference(names), reduced=spec.reduced.difference(names)
@@ -319,7 +319,7 @@ class NamedSharding(Sharding):
         return self._text(ndim, mesh_name, "")
 
     def _text(self, ndim: int, mesh_name: str, more: str) -> str:
-        """The sharding as Shardy writes it; ``more`` allows axes to be divided further."""
+        """Return the sharding as Shardy writes it; ``more`` allows axes to be divided further."""
         entries = [*self.spec, *[None] * (ndim - len(self.spec))]
         axes = [
             ["?"]
@@ -422,7 +422,7 @@ def resolve(where: object, function: str) -> Sharding:
 
 
 def declared(where: Sharding | PartitionSpec) -> Sharding:
-    """Return how arrays lie by what a ``ShapeDtypeStruct`` is given.
+    """Return the sharding of arrays from the arguments of a ``ShapeDtypeStruct``.
 
     Raises:
         ShardingError: it is a specification, and no mesh is in force.

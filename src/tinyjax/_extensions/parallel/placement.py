@@ -1,4 +1,4 @@
-"""On which devices a program runs: what it and its arguments say of it."""
+"""The placement of a program on devices: the shardings of the program and of its arguments."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from tinyjax.core.xla.compilation import Compilation
 
 @attrs.frozen(eq=False, repr=False)
 class Wishes(records.Record):
-    """What a program says of where it runs.
+    """The sharding constraints of a program.
 
     Attributes:
         all: the shardings that it names.
-        ins: how its parameters are to lie, where it says.
-        outs: how its results are to lie.
+        ins: the constraints on its parameters, where there are any.
+        outs: the constraints on its results.
     """
 
     all: tuple[Sharding, ...]
@@ -41,7 +41,7 @@ class Wishes(records.Record):
 
 
 def wishes_of(jaxpr: jx.Jaxpr) -> Wishes:
-    """What a program says of where it runs."""
+    """Return the sharding constraints of a program."""
 
     def find() -> Wishes:
         # in order, and each once
@@ -87,14 +87,14 @@ def wishes_of(jaxpr: jx.Jaxpr) -> Wishes:
 
 
 def _as_typed(x: jx.Atom, sharding: Sharding) -> Sharding:
-    """How a result of ``shard_map`` lies, as its type says it, or else as XLA would."""
+    """Return the sharding of a result of ``shard_map`` by its type, or else as XLA prints it."""
     if x.aval.where is not None and x.aval.sharding.is_explicit:
         return x.aval.sharding
     return sharding.stripped()
 
 
 def on_devices(args: Sequence[object]) -> list[Sharding | None]:
-    """How arguments lie, arrays or types; None for those that go where they are wanted."""
+    """Return the shardings of arguments, arrays or types; None for those that may lie anywhere."""
     return [_sharding_of(x) for x in args]
 
 
@@ -121,12 +121,12 @@ def on_host(args: Sequence[Any]) -> list[Any]:
 
 @attrs.frozen(eq=False, repr=False)
 class Written(records.Record):
-    """How shardings of a program were written: ``P("x", None)`` means what ``P("x")`` does.
+    """The original specifications of a program: ``P("x", None)`` means the same as ``P("x")``.
 
     Attributes:
-        outs: how each result was said to lie; None where it was not.
-        first: how the first argument lies that lies on devices; None where none does.
-        ndim: how many axes it has.
+        outs: the specification of each result; None where there was none.
+        first: the sharding of the first argument that lies on devices; None where none does.
+        ndim: the number of its axes.
     """
 
     outs: tuple[Sharding | None, ...]
@@ -136,15 +136,15 @@ class Written(records.Record):
 
 @attrs.frozen(cache_hash=True, repr=False)
 class Placement(records.Printed):
-    """How the arguments and the results of a program lie on devices.
+    """The shardings of the arguments and the results of a program.
 
     Attributes:
         ids: the numbers of the devices, in the order of the mesh.
-        ins: how each parameter lies.
-        outs: how each result is to lie; None leaves that to XLA.
+        ins: the sharding of each parameter.
+        outs: the sharding of each result; None leaves that to XLA.
         is_abstract: whether the mesh has no devices, so that the program is not run.
-        whole: how a result lies that is not divided, where neither arguments nor results tell.
-        written: how these were written, on which no compiled program depends.
+        whole: the sharding of an undivided result, where neither arguments nor results have one.
+        written: the original specifications, on which no compiled program depends.
     """
 
     ids: tuple[int, ...]
@@ -156,13 +156,13 @@ class Placement(records.Printed):
 
     @property
     def is_default(self) -> bool:
-        """Whether all lies on the processor's first device, as what is put nowhere does."""
+        """Return whether all arrays lie on the processor's first device, the default."""
         lie = (*self.ins, *[x for x in self.outs if x is not None], self.whole)
         return all(x == on_first() for x in lie)
 
 
 def place(request: Compilation, args: Sequence[Any]) -> tuple[Compilation, Sequence[Any]]:
-    """Return a program as it is compiled for arguments that lie as these do, and these.
+    """Return the compiled form of a program for arguments with these shardings, and the arguments.
 
     Where it runs on the first device it has no placement, and all arguments are there.
     """
@@ -207,7 +207,7 @@ def placement_of(jaxpr: jx.Jaxpr, shardings: Sequence[Sharding | None]) -> Place
 
 
 def placement_by(jaxpr: jx.Jaxpr, shardings: Sequence[Sharding | None]) -> Placement | None:
-    """Return where a program runs, by its arguments and what it names; None where these do not say.
+    """Return the placement of a program, by its arguments and constraints; None without any.
 
     Args:
         jaxpr: the program.
@@ -263,7 +263,7 @@ def placement_by(jaxpr: jx.Jaxpr, shardings: Sequence[Sharding | None]) -> Place
 
 
 def _with_devices(sharding: Sharding, meshes: Mapping[Any, Any]) -> Sharding:
-    """The same sharding, of devices where a mesh of that form is named with its devices."""
+    """Return the same sharding, of devices where a mesh of that form is named with its devices."""
     if not isinstance(sharding, named_sharding.NamedSharding) or not sharding.is_abstract:
         return sharding
     mesh = meshes.get(sharding.mesh.abstract_mesh)
@@ -271,10 +271,10 @@ def _with_devices(sharding: Sharding, meshes: Mapping[Any, Any]) -> Sharding:
 
 
 def undivided(shardings: Sequence[Sharding], ids: Sequence[int]) -> Sharding:
-    """How an array lies of which some devices have copies, on a mesh that is named if one is.
+    """Return the sharding of an array with copies on devices, on a named mesh if there is one.
 
     Args:
-        shardings: what is named, where ``ids`` may be given.
+        shardings: the named shardings, one of which may have ``ids``.
         ids: the numbers of the devices.
     """
     for sharding in shardings:

@@ -1,4 +1,4 @@
-"""What the core asks of this plane (``core.devices``), by the modules that know the answers."""
+"""The core's hooks for several devices (``core.devices``), by the modules that implement them."""
 
 from __future__ import annotations
 

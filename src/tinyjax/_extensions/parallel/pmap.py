@@ -23,13 +23,13 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class PmapFunction(Protocol[P, R_co]):
-    """What ``pmap`` returns."""
+    """The result of ``pmap``."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
 
     @property
     def lower(self) -> Callable[P, stages.Lowered]:
-        """What stages and lowers the function for arguments, as that of ``jit`` does."""
+        """The function that stages and lowers for arguments, as that of ``jit`` does."""
 
 
 #: The axis where the caller does not name it.
@@ -51,8 +51,8 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
 ) -> PmapFunction[P, R]:
     """Map a function over an axis of its arguments, of which each device takes one element.
 
-    In programs that are new, ``jit`` of arrays that are divided over a mesh does the same for axes
-    of any length, and ``shard_map`` says what each device does with its part.
+    In new programs, ``jit`` of arrays that are divided over a mesh does the same for axes of any
+    length, and ``shard_map`` specifies the work of each device.
 
     Args:
         fun: the function. Arguments given by name are mapped over their first axis.
@@ -98,10 +98,10 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
         def program(*args: Any, **kwargs: Any) -> Any:
             axes = axes_of(args)
             laid = [
-                x if i in static else _laid(x, axis, mesh)
+                x if i in static else _divided(x, axis, mesh)
                 for i, (x, axis) in enumerate(zip(args, axes, strict=True))
             ]
-            named = _laid(kwargs, 0, mesh)
+            named = _divided(kwargs, 0, mesh)
 
             def of_arrays(*arrays: Any, **kwargs: Any) -> Any:
                 dynamic = iter(arrays)
@@ -111,7 +111,7 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
             arrays = [x for i, x in enumerate(laid) if i not in static]
             of_each = tuple([axis for i, axis in enumerate(axes) if i not in static])
             mapped = over_devices(imitate(of_arrays, applied), of_each, out_axes, name, axis_size)
-            return _laid(mapped(*arrays, **named), out_axes, mesh)
+            return _divided(mapped(*arrays, **named), out_axes, mesh)
 
         return jit.jit(
             wraps(applied)(program), static_argnums=tuple(static), donate_argnums=donated
@@ -137,7 +137,7 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
 
 
 def _mesh_of(devices: Sequence[Device], size: int, name: str) -> meshes.Mesh:
-    """The mesh of the first devices."""
+    """Return the mesh of the first devices."""
     if size > len(devices):
         raise errors.ShardingError(
             f"pmap maps over an axis of {size} elements, but there are {len(devices)} devices for "
@@ -147,7 +147,7 @@ def _mesh_of(devices: Sequence[Device], size: int, name: str) -> meshes.Mesh:
 
 
 def _length(arguments: Sequence[tuple[Any, int | None]], axis_size: int | None) -> int:
-    """The length of the axis that arguments are mapped over."""
+    """Return the length of the axis that arguments are mapped over."""
     for x, axis in arguments:
         shape = () if axis is None else _shape(x)
         if shape:
@@ -171,7 +171,7 @@ def _pairs(values: Any, axes: Any) -> list[tuple[Any, int | None]]:
     return [*zip(leaves, of_each, strict=True)]
 
 
-def _laid(values: Any, axes: Any, mesh: meshes.Mesh) -> Any:
+def _divided(values: Any, axes: Any, mesh: meshes.Mesh) -> Any:
     """Divide arrays over the devices along the axes that a prefix says; copy the others."""
     if mesh.size == 1 and mesh.devices.item() == first_device():
         return values

@@ -26,10 +26,10 @@ class ShardMapParams(prim.Params):
     Attributes:
         jaxpr: the program, of the parts that one device has.
         mesh: the devices.
-        in_specs: how the operands are divided.
-        out_specs: how the results are joined.
+        in_specs: the specifications of the operands.
+        out_specs: the specifications of the results.
         axes: the axes of the mesh along which devices run it. Along the others it is one program.
-        checks: whether it is checked that devices have the same where they have to.
+        checks: whether devices are checked to have the same values where they must.
     """
 
     jaxpr: jx.Jaxpr
@@ -46,7 +46,7 @@ class ShardMapParams(prim.Params):
 
     @property
     def is_partial(self) -> bool:
-        """Whether it is one program along some axes of the mesh."""
+        """Return whether it is one program along some axes of the mesh."""
         return len(self.axes) < len(self.mesh.axis_names)
 
 
@@ -56,7 +56,7 @@ shard_map_p: prim.Primitive[ShardMapParams] = prim.Primitive("shard_map", ShardM
 def local_type(
     aval: av.ShapedArray, mesh: meshes.AnyMesh, axes: tuple[str, ...], spec: PartitionSpec
 ) -> av.ShapedArray:
-    """The type of a device's part of an array, which varies along the axes that divide it, too.
+    """Return the type of a device's part of an array, which also varies along the dividing axes.
 
     Along other axes it lies as the array.
 
@@ -77,7 +77,7 @@ def local_type(
 
 
 def global_type(aval: av.ShapedArray, mesh: meshes.AnyMesh, spec: PartitionSpec) -> av.ShapedArray:
-    """The type of an array of which devices have parts of a type.
+    """Return the type of a whole array whose parts on devices have a given type.
 
     Args:
         aval: the type of the parts.

@@ -53,7 +53,7 @@ def emulate(args: prim.Arrays, params: primitive.ShardMapParams) -> prim.Arrays:
 
 
 def _untyped(x: Array) -> Array:
-    """Return an array whose type does not tell how it lies."""
+    """Return an array whose type does not track its sharding."""
     if isinstance(x, concrete.ConcreteArray):
         return x if x.aval is x.aval.plain else concrete.ConcreteArray(x.host, x.aval.plain)
     return unsaid(x)
@@ -93,7 +93,7 @@ def _along(
 
 
 def _rows(mesh: meshes.AnyMesh, spec: sharding.PartitionSpec) -> list[str]:
-    """The axes of the mesh along which devices have different parts, in the order of the mesh."""
+    """Return the axes along which devices have different parts, in the order of the mesh."""
     return [name for name in mesh.axis_names if name in spec.names or name in spec.unreduced]
 
 
@@ -153,7 +153,7 @@ def bind_shard_map(
     in_specs: Sequence[PartitionSpec],
     out_specs: Sequence[PartitionSpec],
 ) -> Sequence[Array]:
-    """Bind a program of parts; of what it closes over each device has a copy.
+    """Bind a program of parts; each device has a copy of its closed-over values.
 
     Args:
         staged: the program.
@@ -177,7 +177,7 @@ def _on_axes(params: primitive.ShardMapParams) -> AbstractContextManager[None]:
 
 
 def _axes(specs: Sequence[PartitionSpec], across: Sequence[Axes] | None = None) -> list[Axes]:
-    """What differs between devices in parts, of what varies along other axes already."""
+    """Return the axes along which parts differ, given those along which they vary already."""
     before = [av.NOWHERE] * len(specs) if across is None else across
     return [along(spec) | axes for spec, axes in zip(specs, before, strict=True)]
 
@@ -242,7 +242,7 @@ def _recorded_in(params: Mapping[str, Any]) -> AbstractContextManager[None]:
 def _first_code(
     params: primitive.ShardMapParams, args: Sequence[Array], jaxpr: jx.Jaxpr, count: int
 ) -> Sequence[Array]:
-    """Take what the first device of the mesh returns whose code is not 0, for all."""
+    """Return the values of the mesh's first device whose code is not 0, for all."""
     number = prod([size for _, size in params.sizes])
 
     def run(*parts: Array) -> list[Array]:
@@ -260,7 +260,7 @@ def _first_code(
 
 
 def _of_one(x: Array, own: Array, axes: tuple[str, ...]) -> Array:
-    """Give all devices what one of them has."""
+    """Return the value of one device on all devices."""
     wide = ew.convert_element_type(x, dtypes.int32) if x.dtype == bool else x
     here = broadcast_in_dim(own, x.shape, ())
     return ew.convert_element_type(psum(ew.select(here, wide, sh.zeros_like(wide)), axes), x.dtype)
@@ -351,8 +351,8 @@ def _jvp(
     return outs[:n], prim.with_zeros(nonzero_out, outs[n:])
 
 
-def _within(across: Axes, axes: tuple[str, ...]) -> PartitionSpec:
-    """How parts are joined, with an axis in front if they vary, that differ so between devices."""
+def _joined_spec(across: Axes, axes: tuple[str, ...]) -> PartitionSpec:
+    """Return the specification of joined parts, with an axis in front if they vary."""
     varies = tuple([name for name in axes if name in across])
     unreduced, reduced = [[n for n in axes if Share(x, n) in across] for x in "UR"]
     return PartitionSpec(*[varies] if varies else [], unreduced={*unreduced}, reduced={*reduced})
@@ -370,7 +370,7 @@ def _linearized(
     def make() -> tuple[LinearizedJaxpr, Sequence[PartitionSpec]]:
         halves = linearize_jaxpr(jaxpr, nonzero)
         primal, n, avals = halves.primal, len(jaxpr.outs), halves.tangent.in_avals
-        computed = [_within(own, axes) for own in axes_of(primal.jaxpr.out_avals)[n:]]
+        computed = [_joined_spec(own, axes) for own in axes_of(primal.jaxpr.out_avals)[n:]]
         places = iter(computed)
         divided = [i is None and bool(next(places).partitions) for i in halves.forwarded]
         divided += [False] * (len(avals) - len(divided))
@@ -444,7 +444,7 @@ def _transpose(
 
 
 def _transposed(specs: Sequence[PartitionSpec]) -> list[PartitionSpec]:
-    """How the cotangents of what lies so lie."""
+    """Return the specifications of cotangents of such values."""
     return [spec.transposed for spec in specs]
 
 

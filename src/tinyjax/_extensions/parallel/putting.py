@@ -1,4 +1,4 @@
-"""Arrays that are put somewhere: on a device, over several, by one process or by each."""
+"""Placing arrays: on a device, over several, by one process or by each."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _sent(host: HostArray, where: devices.Placement, function: str) -> Array | N
 
 
 def put_made(made: Array | HostArray) -> Array:
-    """Return what was made of data of the host, or NumPy's, as an array on the default device."""
+    """Return data of the host, or an array of NumPy's, as an array on the default device."""
     if isinstance(made, Array) and type(made) is not concrete.ConcreteArray:
         return made
     if not isinstance(tr.current_trace(), tr.PlacedTrace):
@@ -102,20 +102,20 @@ def put_made(made: Array | HostArray) -> Array:
 def put_like(
     array: Array, aval: ShapedArray, told: Sharding | None, where: devices.Placement, function: str
 ) -> Array:
-    """Return an array where it is wanted: by default as another lies, if it can lie so.
+    """Return an array with a given placement: by default that of another, if it fits.
 
     Args:
         array: the array.
         aval: the type of the other.
-        told: how the other lies, if that was said.
-        where: where it is wanted; None for as the other lies.
-        function: what the user called, for messages.
+        told: the sharding of the other, if it has one.
+        where: the placement; None for that of the other.
+        function: the name of the user's function, for messages.
     """
     if across(aval):
         array = sharing(array, across(aval))
     if where is None:
         if array.shape == aval.shape:
-            array = aval.laid(array)
+            array = aval.with_layout_of(array)
             where = None if told is None or told.is_abstract else told
         elif isinstance(told, SingleDeviceSharding):  # which divides no axes
             where = told
@@ -138,7 +138,7 @@ def put_result(
         with keeping_sums(spec.unreduced):
             out = fun(*args, **kwargs)
         return put(out, where, fun.__name__)
-    operands = tree.map(lambda x: x.aval.untold(x) if isinstance(x, Array) else x, args)
+    operands = tree.map(lambda x: x.aval.without_sharding(x) if isinstance(x, Array) else x, args)
     return put(fun(*operands, **kwargs), where, fun.__name__)
 
 
@@ -266,9 +266,9 @@ def make_array_from_process_local_data(
 ) -> Any:
     """Return arrays over several devices, of which each process has a part.
 
-    So a batch is made of what each process has read. Along an axis that is divided over the
-    processes, data is that of this process's devices, one after the other; along the others it is
-    whole, and the same in all processes.
+    So a batch is assembled from the data that each process has read. Along an axis that is divided
+    over the processes, the data is that of this process's devices, one after the other. Along the
+    other axes it is whole, and the same in all processes.
 
     Args:
         sharding: how each array lies, a tree that may end above the leaves of ``local_data``.
@@ -329,7 +329,7 @@ def _check_no_sum(name: str, sharding: Sharding) -> None:
 
 
 class _Axis:
-    """How one axis of an array is divided over processes."""
+    """The division of one axis of an array over processes."""
 
     def __init__(self, sharding: Sharding, axis: int, ndim: int) -> None:
         self._axis = axis
@@ -346,13 +346,13 @@ class _Axis:
 
     @property
     def _is_uniform(self) -> bool:
-        """Whether processes have as many parts, which are the same or others."""
+        """Return whether processes have as many parts each, either the same or disjoint ones."""
         every = [{*numbers} for numbers in self._by_process.values()]
         own = {*self._own}
         return all(len(x) == len(own) and (x == own or not x & own) for x in every)
 
     def size(self, local: int, expected: int | None, name: str) -> int:
-        """The length of the axis where this process has so much of it.
+        """Return the length of the axis where this process has so much of it.
 
         Args:
             local: the length of this process's data.
@@ -376,7 +376,7 @@ class _Axis:
         )
 
     def own(self, part: slice, size: int) -> slice:
-        """The same part of this process's data."""
+        """Return the same part of this process's data."""
         if self._whole or part.start is None:
             return part
         length = size // self._count
@@ -400,7 +400,7 @@ def _on_host(data: object, name: str) -> concrete.ConcreteArray:
 
 
 def _contiguous(host: HostArray, part: Any) -> HostArray:
-    """A part of data as XLA holds it, which nobody writes to."""
+    """Return a part of data as XLA holds it, which nobody writes to."""
     piece = host[part]
     return np.asarray(to_physical(piece) if piece.dtype in PHYSICAL else piece, order="C")
 

@@ -1,9 +1,9 @@
-"""Rules of primitives as they are applied where types say where values lie.
+"""Rules of primitives, applied where types record shardings.
 
-What a rule computes is not written by the user, who could be asked how it lies; but it is known how
-the results of the rule lie. A cotangent lies as what it is the cotangent of, a tangent as its
-primal. So where the types within a rule do not say it, XLA chooses: the operands' types do not tell
-of the mesh there, and those of the results do again.
+The user does not write the operations of a rule, and cannot give their shardings. But the shardings
+of the rule's results are known. A cotangent has the sharding of its primal value, and so has a
+tangent. So where the types within a rule do not determine it, XLA chooses: the operands' types do
+not mention the mesh there, and those of the results do again.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ P = TypeVar("P")
 
 
 def transposing(eqns: Sequence[jx.JaxprEqn], outs: Sequence[jx.Atom]) -> Transposing | None:
-    """Return what applies transpose rules, as ``Plane`` says."""
+    """Return an object that applies transpose rules (``Plane``)."""
     if any(x.aval.told is not None for eqn in eqns for x in (*eqn.inputs, *eqn.out_binders)):
         return Transposing(eqns, outs)
     return None
 
 
 def _of_operand(ct: Array, aval: av.ShapedArray, types: Sequence[av.ShapedArray]) -> Array:
-    """Return a cotangent that lies as an operand does: undivided, if its type says nothing.
+    """Return a cotangent with the sharding of an operand: undivided, if its type has none.
 
     Args:
         ct: the cotangent.
@@ -50,7 +50,7 @@ def _of_operand(ct: Array, aval: av.ShapedArray, types: Sequence[av.ShapedArray]
 
 
 class Transposing:
-    """Applies transpose rules in a backward pass: cotangents lie as operands do.
+    """Application of transpose rules in a backward pass: cotangents have the operands' shardings.
 
     What is repeated along an axis, such as a bias along the batch, is not divided there, although
     what it meets may be. The cotangent is summed along that axis, so it stays as it is until then:

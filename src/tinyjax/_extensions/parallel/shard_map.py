@@ -1,4 +1,4 @@
-"""``shard_map`` as users call it."""
+"""``shard_map``: the public function."""
 
 from __future__ import annotations
 
@@ -88,9 +88,9 @@ def shard_map(
         derivatives itself: with respect to what all devices have, the sum of their parts.
 
     Raises:
-        ShardingError: no mesh is in force; or when called, if an argument cannot be divided, a
-            result is not the same on all devices although ``out_specs`` says so, or devices would
-            wait in a collective for others that never come there.
+        ShardingError: no mesh is in force. When called, if an argument cannot be divided, a result
+            differs between devices against ``out_specs``, or devices would deadlock in a
+            collective.
         DifferentiationError: when called, if a cotangent varies of what all devices have.
 
     Example:
@@ -113,10 +113,10 @@ def shard_map(
 
 @attrs.frozen
 class _Divided:
-    """How arguments and results are divided, and what the caller calls that.
+    """The specifications of arguments and results, and the caller's names for them.
 
     Attributes:
-        ins: a prefix of the tuple of arguments with specs; None for what types say.
+        ins: a prefix of the tuple of arguments with specs; None for those of the types.
         outs: a prefix of the result's tree with specs.
         names: of the two.
     """
@@ -162,16 +162,16 @@ def smap(
 def smap(
     f: Callable[P, R] | None = None, /, *, out_axes: Any, axis_name: str, in_axes: Any = _INFERRED
 ) -> Callable[P, R] | Callable[[Callable[P, R]], Callable[P, R]]:
-    """Run a function on each device along one axis of the mesh in force, as ``vmap`` is written.
+    """Run a function on each device along one axis of the mesh in force, with the axes of ``vmap``.
 
     Args:
         f: as for ``shard_map``, which this is with ``axis_names={axis_name}``. Without it, a
             decorator is returned.
-        out_axes: along which axis the results are joined, an int, or None where all devices have
-            the same; or a prefix of the result's tree with these.
+        out_axes: the axis along which the results are joined, an int, or None where all devices
+            have the same; or a prefix of the result's tree with these.
         axis_name: the axis of the mesh.
-        in_axes: along which axis the arguments are divided, likewise, one for all or a tuple with
-            one for each; by default what their types say, on a mesh with an ``Explicit`` axis.
+        in_axes: the axis along which the arguments are divided, likewise, one for all or a tuple
+            with one for each; by default that of their types, on a mesh with an ``Explicit`` axis.
 
     Raises:
         ArgumentError: an axis is neither None nor an int from 0 on, or there is not one name.
@@ -228,7 +228,7 @@ def _mesh(mesh: meshes.AnyMesh | None) -> meshes.AnyMesh:
 
 
 def _axes(mesh: meshes.AnyMesh, axis_names: Collection[str]) -> tuple[str, ...]:
-    """The axes of a mesh along which each device is to run a function, in the mesh's order."""
+    """Return the axes of a mesh along which each device runs a function, in the mesh's order."""
     outside = types.manual_axes()
     names = {*axis_names} or {*mesh.axis_names} - {*outside}
     wrong = names - {*mesh.axis_names}
@@ -266,7 +266,7 @@ def _call(
             return _call(of_rest, tuple([leaves[i] for i in rest]), mesh, axes, divided, checks)
     arrays = calling.as_arrays(leaves, fun, in_tree)
     if divided.ins is None:
-        specs = [_told(x.aval, axes) for x in arrays]
+        specs = [_typed_spec(x.aval, axes) for x in arrays]
     else:
         specs = _specs(divided.ins, args_tree, mesh, axes, divided.names[0])
     for (path, _), x, spec in zip(tree.leaves_with_path(args), arrays, specs, strict=True):
@@ -318,8 +318,8 @@ def _with_kept(
     return of_rest
 
 
-def _told(aval: av.ShapedArray, axes: tuple[str, ...]) -> PartitionSpec:
-    """How the type of an argument says that it is divided along axes of the mesh."""
+def _typed_spec(aval: av.ShapedArray, axes: tuple[str, ...]) -> PartitionSpec:
+    """Return the specification in an argument's type along axes of the mesh."""
     entries = [[name for name in names if name in axes] for names in types.entries(aval)]
     spec = aval.sharding.spec if aval.told is not None else PartitionSpec()
     here = frozenset(axes)
@@ -327,7 +327,7 @@ def _told(aval: av.ShapedArray, axes: tuple[str, ...]) -> PartitionSpec:
 
 
 def _summed_as(x: Array, mesh: meshes.AnyMesh, axes: tuple[str, ...], spec: PartitionSpec) -> Array:
-    """Return an array that is a sum of which devices have parts as a specification says.
+    """Return an array as the sum of the devices' parts that a specification requires.
 
     Along other axes of the mesh than those of the program it lies as before.
     """
@@ -345,7 +345,7 @@ def _summed_as(x: Array, mesh: meshes.AnyMesh, axes: tuple[str, ...], spec: Part
 
 
 def _as_written(x: Array, sharding: named_sharding.NamedSharding) -> Array:
-    """Return a result that tells where it lies as its specification does, if it lies so."""
+    """Return a result with the sharding of its specification, if they are equivalent."""
     on_host = isinstance(x, ConcreteArray) and isinstance(sharding.mesh, meshes.Mesh)
     if on_host and config.follows_jax:
         return putting.put(x, sharding, "shard_map")
@@ -355,7 +355,7 @@ def _as_written(x: Array, sharding: named_sharding.NamedSharding) -> Array:
 
 
 def _taken_as_parts(staged: staging.Staged, out_specs: Sequence[PartitionSpec]) -> staging.Staged:
-    """Return a program of which results that vary are parts of sums, where it is said."""
+    """Return a program whose varying results are partial sums where the specification has them."""
 
     def recasts(*outs: Array) -> list[Array]:
         return [
@@ -368,7 +368,7 @@ def _taken_as_parts(staged: staging.Staged, out_specs: Sequence[PartitionSpec]) 
 
 @lru_cache(maxsize=256)
 def _manual(mesh: M, axes: tuple[str, ...]) -> M:
-    """The mesh as it is within the function: each device runs it along some axes."""
+    """Return the mesh as it is within the function: each device runs it along some axes."""
     return mesh.of_types(mesh.types_with(dict.fromkeys(axes, meshes.AxisType.Manual)))
 
 
@@ -443,7 +443,7 @@ def _check_results(
     out_specs: Sequence[PartitionSpec],
     out_tree: tree.PyTreeDef,
 ) -> None:
-    """Check that what devices are to have the same of does not vary between them.
+    """Check that values which must be equal on all devices do not vary between them.
 
     Raises:
         ShardingError: it may.
@@ -467,7 +467,7 @@ def _check_results(
 
 
 def _check_shared(what: str, aval: av.ShapedArray, spec: PartitionSpec) -> None:
-    """Check that a result is a sum of what devices have, or of what they share, as is said.
+    """Check that a result is unreduced or reduced as its specification requires.
 
     Raises:
         ShardingError: it is not.

@@ -32,7 +32,7 @@ from tinyjax.dtypes import DTypeLike, HostArray
 
 
 class ShardedBuffer(DeviceBuffer, Protocol):
-    """What holds the parts of an array: a buffer on each device, each such a buffer itself."""
+    """The parts of an array: a buffer on each device, each such a buffer itself."""
 
     @property
     def _arrays(self) -> Sequence[ShardedBuffer]: ...
@@ -45,8 +45,8 @@ class Shard:
 
     Attributes:
         device: the device.
-        index: which part of the array it is.
-        replica_id: which of the copies of this part, counted from 0.
+        index: the slices of the array that it is.
+        replica_id: the number of this copy of the part, counted from 0.
         data: the part, as an array on that device.
 
     Example:
@@ -69,9 +69,9 @@ class Shard:
 
 
 class ShardedArray(PlacedArray):
-    """An array whose data lies on devices as a sharding says.
+    """An array whose data lies on devices by a sharding.
 
-    Its data is on the host once it was asked for, and never else.
+    Its data is copied to the host only on request, and kept there then.
     """
 
     __slots__ = ("__weakref__", "_gathered", "shards")
@@ -97,7 +97,7 @@ class ShardedArray(PlacedArray):
 
     @property
     def device(self) -> Any:
-        """Where the array is: the device, or if there are several the sharding."""
+        """The array's device, or its sharding if there are several."""
         sharding = self._sharding
         return sharding.device if isinstance(sharding, SingleDeviceSharding) else sharding
 
@@ -155,7 +155,7 @@ class ShardedArray(PlacedArray):
         return self.shards._arrays[0].unsafe_buffer_pointer()
 
     def _part(self, number: int) -> Array:
-        """The part on one of this process's devices, by its place among them."""
+        """Return the part on one of this process's devices, by its place among them."""
         device = device_at(self._sharding.ids[self._sharding.addressable_places[number]])
         aval = self.aval.plain.with_shape(self._sharding.shard_shape(self.shape))
         buffer = self.shards._arrays[number]
@@ -220,7 +220,7 @@ class ShardedArray(PlacedArray):
 
     @property
     def _is_readable(self) -> bool:
-        """Whether this process has all of the data."""
+        """Return whether this process has all of the data."""
         return self.is_fully_replicated or self.is_fully_addressable
 
     def concrete(self, purpose: str) -> HostArray:
@@ -254,7 +254,7 @@ class ShardedArray(PlacedArray):
         return format(self.gathered, spec)
 
     def __reduce__(self) -> Any:
-        """Pickle the data; what is loaded again lies on the first device."""
+        """Pickle the data; a loaded array lies on the first device."""
         return self.gathered.__reduce__()
 
     def is_deleted(self) -> bool:

@@ -1,4 +1,4 @@
-"""How arrays lie on devices: whole on one, or over which axes of a mesh they are divided."""
+"""Shardings: arrays that are whole on one device, or divided over axes of a mesh."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ KIND_OF: Final = {Space.Device: devices.MEMORY, Space.Host: "pinned_host"}
 
 
 class _Unconstrained(Enum):
-    """What stands in a specification for an axis that XLA may divide as it likes."""
+    """The entry of a specification for an axis that XLA may divide as it likes."""
 
     UNCONSTRAINED = "UNCONSTRAINED"
 
@@ -82,15 +82,15 @@ def _names_set(names: object, argument: str) -> NamesSet:
 @records.leaf
 @attrs.frozen(eq=False, init=False, repr=False)
 class PartitionSpec(devices.Place, records.Record):
-    """Over which axes of a mesh of devices each axis of an array is divided.
+    """The axes of a mesh of devices over which each axis of an array is divided.
 
     Attributes:
         partitions: for each axis of the array the name of an axis of the mesh, several names, of
             which the first varies slowest, or None. Axes that are not mentioned are not divided.
         unreduced: the axes of the mesh along which each device has a part of a sum, which is the
             array.
-        reduced: the axes along which all devices have the same, and in a backward pass each device
-            its part of the cotangent.
+        reduced: the axes along which all devices have the same values, and in a backward pass each
+            device has its part of the cotangent.
 
     Raises:
         ShardingError: an entry is no name, or an axis is in two of these.
@@ -159,7 +159,7 @@ class PartitionSpec(devices.Place, records.Record):
         return self.with_partitions((*other, *self))
 
     def with_partitions(self, partitions: Iterable[object]) -> PartitionSpec:
-        """The same of an array that is divided otherwise.
+        """Return the same of an array that is divided otherwise.
 
         Example:
             >>> from tinyjax import P
@@ -182,7 +182,7 @@ class PartitionSpec(devices.Place, records.Record):
 
     @property
     def transposed(self) -> PartitionSpec:
-        """How a cotangent of an array lies: it has parts of a sum where the array is reduced."""
+        """The specification of a cotangent: it has partial sums where the array is reduced."""
         if not self.unreduced and not self.reduced:
             return self
         return PartitionSpec(*self, unreduced=self.reduced, reduced=self.unreduced)
@@ -225,7 +225,7 @@ class PartitionSpec(devices.Place, records.Record):
         return f"P({', '.join(shown)})"
 
     def axes(self, axis: int) -> tuple[str, ...]:
-        """The axes of the mesh over which an axis of the array is divided.
+        """Return the axes of the mesh over which an axis of the array is divided.
 
         Axes that are not mentioned are not divided.
 
@@ -250,7 +250,7 @@ class PartitionSpec(devices.Place, records.Record):
         return tuple([name for i in range(len(self)) for name in self.axes(i)])
 
     def stripped(self) -> PartitionSpec:
-        """The same without what says nothing at the end.
+        """Return the same without trailing empty entries.
 
         Example:
             >>> from tinyjax import P
@@ -263,7 +263,7 @@ class PartitionSpec(devices.Place, records.Record):
         return self if n == len(self) else self.with_partitions(self.partitions[:n])
 
     def inserted(self, axis: int, entry: Entry = None) -> PartitionSpec:
-        """The specification of arrays with one more axis.
+        """Return the specification of arrays with one more axis.
 
         Example:
             >>> from tinyjax import P
@@ -348,10 +348,10 @@ def holders(sharding: Sharding, shape: Sequence[int]) -> NDArray[np.object_]:
 
 
 class Sharding(devices.Place):
-    """How an array lies on devices: whole, if the subclass does not say otherwise.
+    """The placement of an array on devices: whole, unless the subclass overrides it.
 
-    It is a property of a value, not of its type: programs are the same wherever their arguments
-    lie, and XLA is told where that is when it compiles them.
+    It is a property of a value, not of its type. Programs are the same wherever their arguments
+    lie, and XLA gets the shardings when it compiles them.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -368,7 +368,7 @@ class Sharding(devices.Place):
         raise NotImplementedError
 
     def check(self, shape: Sequence[int], what: str = "the array") -> None:
-        """Check that an array of a shape can lie so.
+        """Check that an array of a shape can have this sharding.
 
         Args:
             shape: the shape.
@@ -389,7 +389,7 @@ class Sharding(devices.Place):
         """
 
     def divides(self, shape: Sequence[int]) -> bool:
-        """Say whether each axis of an array of a shape is a multiple of its parts.
+        """Return whether each axis of an array of a shape is a multiple of its parts.
 
         Example:
             >>> import tinyjax
@@ -401,7 +401,7 @@ class Sharding(devices.Place):
         return True
 
     def parts(self, shape: Sequence[int]) -> tuple[Part, ...]:
-        """The part of an array that each of the devices holds, in their order.
+        """Return the part of an array that each of the devices holds, in their order.
 
         Example:
             >>> import tinyjax
@@ -414,7 +414,7 @@ class Sharding(devices.Place):
 
     @property
     def is_fully_replicated(self) -> bool:
-        """Whether every device holds the whole array."""
+        """Return whether every device holds the whole array."""
         return True
 
     @property
@@ -424,7 +424,7 @@ class Sharding(devices.Place):
 
     @property
     def terms(self) -> Sequence[int]:
-        """Which part of a sum each device has, in their order: 0 where there is one alone."""
+        """The index of each device's part of a sum, in the devices' order: 0 for a single part."""
         return (0,) * len(self.ids)
 
     @property
@@ -448,22 +448,22 @@ class Sharding(devices.Place):
 
     @property
     def is_fully_addressable(self) -> bool:
-        """Whether all devices are of this process."""
+        """Return whether all devices belong to this process."""
         return len(self.addressable_places) == len(self.ids)
 
     @property
     def is_abstract(self) -> bool:
-        """Whether the mesh has no devices, so that programs are compiled for it but not run."""
+        """Return whether the mesh has no devices: programs are compiled for it but not run."""
         return False
 
     @property
     def is_decided(self) -> bool:
-        """Whether it says of all axes how they lie, and leaves none to XLA."""
+        """Return whether it determines all axes, and leaves none to XLA."""
         return True
 
     @property
     def plain(self) -> Sharding:
-        """What users are told of how an array lies."""
+        """The sharding as users see it."""
         return self
 
     #: In which memory of its devices an array lies.
@@ -484,7 +484,7 @@ class Sharding(devices.Place):
         raise NotImplementedError
 
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
-        """The shape of each part of an array.
+        """Return the shape of each part of an array.
 
         Raises:
             ShardingError: an array of this shape cannot lie so.
@@ -500,7 +500,7 @@ class Sharding(devices.Place):
         return tuple([len(range(n)[s]) for n, s in zip(global_shape, part, strict=True)])
 
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Part]:
-        """The part of an array that each device holds.
+        """Return the part of an array that each device holds.
 
         Raises:
             ShardingError: an array of this shape cannot lie so.
@@ -516,7 +516,7 @@ class Sharding(devices.Place):
         return dict(zip(devices, self.parts(global_shape), strict=True))
 
     def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Part]:
-        """The same of the devices of this process alone.
+        """Return the same of the devices of this process alone.
 
         Example:
             >>> import tinyjax
@@ -529,7 +529,7 @@ class Sharding(devices.Place):
         return {device_at(self.ids[i]): parts[i] for i in self.addressable_places}
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
-        """Whether arrays of so many axes lie alike by both: the same parts on the same devices.
+        """Return whether both divide arrays of this rank alike: the same parts on the same devices.
 
         Example:
             >>> import tinyjax
@@ -564,7 +564,7 @@ class Sharding(devices.Place):
         return ()
 
     def size_of(self, names: Sequence[str]) -> int:
-        """The number of parts into which some axes of the mesh divide.
+        """Return the number of parts into which some axes of the mesh divide.
 
         Example:
             >>> import tinyjax
@@ -577,11 +577,11 @@ class Sharding(devices.Place):
 
     @property
     def is_explicit(self) -> bool:
-        """Whether types tell all of how values lie."""
+        """Return whether types determine it completely."""
         return False
 
     def hidden(self, names: Sequence[str]) -> Sharding:
-        """The same, with axes of the mesh that types do not tell of: they are ``Auto``.
+        """Return the same with axes of the mesh that types do not track: they are ``Auto``.
 
         Example:
             >>> import tinyjax
@@ -596,7 +596,7 @@ class Sharding(devices.Place):
 
     @property
     def told(self) -> tuple[str, ...]:
-        """The axes of the mesh of which types tell."""
+        """The axes of the mesh that types track."""
         return ()
 
     @property
@@ -605,7 +605,7 @@ class Sharding(devices.Place):
         return self
 
     def within(self, names: Sequence[str]) -> Sharding | None:
-        """How a device's part lies in a program that each runs along some axes of the mesh.
+        """Return the sharding of a device's part in a program along some axes of the mesh.
 
         None where they are all axes.
 
@@ -619,7 +619,7 @@ class Sharding(devices.Place):
         return self
 
     def constraint_text(self, ndim: int, mesh_name: str) -> str:
-        """What a type says of how values lie, as Shardy writes it, on a mesh of that name.
+        """Return the sharding of a type in Shardy's syntax, on a mesh of that name.
 
         Example:
             >>> import tinyjax
@@ -631,7 +631,7 @@ class Sharding(devices.Place):
         return self.text(ndim, mesh_name)
 
     def stripped(self) -> Sharding:
-        """The same, without what says nothing at the end of its specification.
+        """Return the same without trailing empty entries of its specification.
 
         Example:
             >>> import tinyjax
@@ -643,9 +643,10 @@ class Sharding(devices.Place):
         return self
 
     def in_types(self, ndim: int) -> Sharding | None:
-        """What the types of arrays of so many axes say of how they lie; None where they do not.
+        """Return the sharding that the types of arrays of this rank record, or None.
 
-        They do along the axes of a mesh that are ``Explicit``. There is an entry for each axis.
+        They record it along the axes of a mesh that are ``Explicit``. There is an entry for each
+        axis.
 
         Example:
             >>> import tinyjax
@@ -657,7 +658,7 @@ class Sharding(devices.Place):
         return None
 
     def typed(self, aval: ShapedArray) -> ShapedArray:
-        """The type of values of a type that lie so.
+        """Return a type with this sharding.
 
         Example:
             >>> import tinyjax
@@ -671,11 +672,11 @@ class Sharding(devices.Place):
         return aval.plain
 
     def batched(self, axis: int, names: tuple[str, ...] = ()) -> Sharding:
-        """How arrays with one more axis lie.
+        """Return the sharding of arrays with one more axis.
 
         Args:
-            axis: where it comes; how it is divided is left to XLA.
-            names: the axes of the mesh over which it is divided, where types say so.
+            axis: its position; XLA chooses its division.
+            names: the axes of the mesh over which it is divided, where types record them.
 
         Example:
             >>> import tinyjax
@@ -689,7 +690,7 @@ class Sharding(devices.Place):
         return self
 
     def beside(self, entries: Entries) -> Sharding:
-        """The same, of an array whose type says how it lies, if this says it of other axes alone.
+        """Return the sharding combined with that of an array's type, if their axes are disjoint.
 
         Args:
             entries: for each axis of the array the axes of the mesh of which the type tells.
@@ -706,7 +707,7 @@ class Sharding(devices.Place):
         return self
 
     def decided(self, now: Sharding) -> Sharding:
-        """The same with nothing left to XLA: an array that lies so stays as it is there.
+        """Return the same with no axis left to XLA: it is that of an array which stays as it is.
 
         Example:
             >>> import tinyjax
@@ -723,7 +724,7 @@ class Sharding(devices.Place):
         return None
 
     def text(self, ndim: int, mesh_name: str) -> str:
-        """The sharding of an array of so many axes as Shardy writes it, on a mesh of that name.
+        """Return the sharding of an array of this rank in Shardy's syntax, on a mesh of that name.
 
         Example:
             >>> import tinyjax
@@ -799,9 +800,9 @@ def make_single_device_sharding(
 
 
 class DefaultPlace(SingleDeviceSharding):
-    """How an array lies that was put nowhere: on the default device, until others are elsewhere.
+    """The sharding of an unplaced array: on the default device, until it meets others elsewhere.
 
-    It never leaves the package: an array says that it lies on that device.
+    It never leaves the package: the array shows that device to users.
     """
 
     __slots__ = ()

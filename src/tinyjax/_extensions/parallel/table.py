@@ -1,7 +1,7 @@
 """The rules of tinyjax's own primitives for several devices, a row for each or for a family.
 
-They are known by the module and the name of the primitive, so that modules which a program does not
-need are not loaded for them. Primitives without a row have what follows from what they are
+The key is the module and the name of the primitive, so that modules which a program does not need
+are not loaded. Primitives without a row have defaults that follow from their other rules
 (``mesh_rule``), and others register a rule by ``MESH``.
 """
 
@@ -55,7 +55,7 @@ def _convert_sums(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[mesh
 
 
 def _reduce(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sharding.Entries]:
-    return [mesh_rule.kept(avals[0], params.axes)]
+    return [mesh_rule.entries_except(avals[0], params.axes)]
 
 
 def _reduce_sums(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[mesh_rule.Sums]:
@@ -65,12 +65,12 @@ def _reduce_sums(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[mesh_
 
 
 def _left_to_devices(params: Any) -> frozenset[str]:
-    """The axes of the mesh over which devices do not add."""
+    """Return the axes of the mesh over which devices do not add."""
     return frozenset(getattr(params, "unreduced", mesh_rule.NO_NAMES))
 
 
 def _arg_reduce(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sharding.Entries]:
-    return [mesh_rule.kept(avals[0], (params.axis,))]
+    return [mesh_rule.entries_except(avals[0], (params.axis,))]
 
 
 def _dot(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sharding.Entries]:
@@ -153,7 +153,7 @@ def _scatter(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sharding.
 
 
 def _whole_windows(x: ShapedArray, windows: Any) -> list[mesh_rule.Names]:
-    """How the axes of windows are divided, which must be whole where the array is divided."""
+    """Return the entries of windows, which must be whole along the divided axes of the array."""
     entries, read = types.entries(x), [i for i, n in enumerate(windows.sizes) if n != x.shape[i]]
     mesh_rule.whole(
         entries, [i for i in read if i not in windows.batching], "of which parts are taken"
@@ -162,7 +162,7 @@ def _whole_windows(x: ShapedArray, windows: Any) -> list[mesh_rule.Names]:
 
 
 def _places(x: ShapedArray, indices: ShapedArray, windows: Any) -> sharding.Entries:
-    """How the index vectors are divided, along their own axes."""
+    """Return the entries of the index vectors, along their own axes."""
     mesh_rule.whole(types.entries(indices), (indices.ndim - 1,), "that of the index vectors")
     entries = [*types.entries(indices)[:-1]]
     for i, j in zip(windows.batching, windows.indices_batching, strict=True):
@@ -186,7 +186,7 @@ def _random_bits(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[shard
 
 
 def _keys_of(words: ShapedArray) -> sharding.Entries:
-    """How keys are divided, by how their words are."""
+    """Return the entries of keys, from those of their words."""
     return mesh_rule.whole(types.entries(words), (words.ndim - 1,), "of the words of keys")[:-1]
 
 
@@ -303,7 +303,7 @@ TABLE: Final[Mapping[str, Mapping[str, mesh_rule.MeshRule]]] = {
 
 
 def row_of(primitive: Primitive[Any]) -> mesh_rule.MeshRule:
-    """Return the rule in the primitive's row, or one that says nothing by itself."""
+    """Return the rule in the primitive's row, or an empty one."""
     for module, rows in TABLE.items():
         loaded = sys.modules.get(module)
         for name, rule in rows.items() if loaded is not None else ():
@@ -313,10 +313,10 @@ def row_of(primitive: Primitive[Any]) -> mesh_rule.MeshRule:
 
 
 def rule_of(primitive: Primitive[P]) -> mesh_rule.MeshRule:
-    """Return what a primitive says of several devices, with what follows from what it is."""
+    """Return the rule of a primitive for several devices, with its defaults."""
     extensions = primitive.rules.extensions
     rule: mesh_rule.MeshRule | None = extensions.get(mesh_rule.MESH)
-    if rule is None or not rule.is_whole:  # asked for the first time
+    if rule is None or not rule.is_whole:  # looked up for the first time
         rule = extensions[mesh_rule.MESH] = _whole(rule or row_of(primitive), primitive)
     return rule
 
@@ -327,7 +327,7 @@ def result_types(primitive: Primitive[P], avals: prim.Avals, params: P) -> Seque
 
 
 def _whole(rule: mesh_rule.MeshRule, primitive: Primitive[P]) -> mesh_rule.MeshRule:
-    """Fill in what a rule does not say."""
+    """Fill in the defaults of a rule."""
     extensions = primitive.rules.extensions
     division, sums, fits = rule.division, rule.sums, rule.fits
     if prim.ELEMENTWISE in extensions:
@@ -342,7 +342,7 @@ def _whole(rule: mesh_rule.MeshRule, primitive: Primitive[P]) -> mesh_rule.MeshR
 
 
 def is_alike(rule: mesh_rule.MeshRule, primitive: Primitive[P]) -> bool:
-    """Whether operands and results vary alike between devices: the primitive has no programs."""
+    """Return whether operands and results vary alike: the primitive has no programs."""
     return rule.fits is None and rule.varies is None and primitive.rules.evaluate is None
 
 

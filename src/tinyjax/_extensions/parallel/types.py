@@ -1,8 +1,8 @@
-"""Types that say where values lie on a mesh, and what its devices share of them.
+"""Types that record shardings on a mesh, and which values the devices share.
 
-Of values on a mesh with axes that are ``Explicit`` a type says over which of these axes each axis
-of the array is divided (``told``). Inside ``shard_map`` every device computes with its own part,
-and a type says along which axes of the mesh values may vary, or are shared (``across``).
+On a mesh with ``Explicit`` axes, a type records over which of these axes each axis of the array is
+divided (``told``). Inside ``shard_map`` every device computes with its own part, and a type records
+the axes of the mesh along which values may vary, or are shared (``across``).
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class DeviceAxis(prim.MappedAxis):
 
     Attributes:
         partly: whether along another axis of that mesh it is one program.
-        checks: whether it is checked what differs between devices; or if not, whether ``shard_map``
-            was told that the function sees to it.
-        shares: whether types say along it of sums of which devices have parts.
+        checks: whether differences between devices are checked; if not, ``shard_map`` was called
+            with ``check_vma=False``.
+        shares: whether types track partial sums along it.
     """
 
     partly: bool = False
@@ -51,11 +51,11 @@ def manual_axes() -> tuple[str, ...]:
 
 @attrs.frozen(cache_hash=True, repr=False)
 class Share:
-    """An axis of a mesh along which devices share a value, or what it is the derivative of.
+    """An axis of a mesh along which devices share a value, or its cotangent.
 
     Attributes:
-        letter: ``U`` of a value that is the sum of what devices have (``unreduced``), ``R`` of one
-            that all devices have and whose cotangent is such a sum (``reduced``).
+        letter: ``U`` for a value that is the sum of the devices' parts (``unreduced``), ``R`` for
+            one that all devices have and whose cotangent is such a sum (``reduced``).
         name: the axis.
     """
 
@@ -63,7 +63,7 @@ class Share:
     name: Hashable
 
     def transposed(self) -> Share:
-        """The same of the cotangent."""
+        """Return the same of the cotangent."""
         return Share("R" if self.letter == "U" else "U", self.name)
 
     def __repr__(self) -> str:
@@ -76,7 +76,7 @@ def _names(axes: Iterable[Hashable]) -> frozenset[Hashable]:
 
 @attrs.frozen(kw_only=True)
 class ManualAxisType:
-    """What devices share of a value inside ``shard_map``: axes of the mesh, by name.
+    """The axes of the mesh along which devices vary or share a value inside ``shard_map``, by name.
 
     Attributes:
         varying: those along which each device may have its own.
@@ -103,7 +103,7 @@ class ManualAxisType:
 
     @property
     def empty(self) -> bool:
-        """Whether all devices have the same."""
+        """Return whether all devices have the same value."""
         return not self.vur
 
     @property
@@ -122,7 +122,7 @@ class ManualAxisType:
         return attrs.evolve(self, **changes)
 
     def to_ct_mat(self) -> ManualAxisType:
-        """Return what they share of a cotangent of the value.
+        """Return the sharing of a cotangent of the value.
 
         Example:
             >>> from tinyjax.sharding import ManualAxisType
@@ -133,7 +133,7 @@ class ManualAxisType:
 
 
 def manual_axis_type(aval: ShapedArray) -> ManualAxisType:
-    """Return what devices share of values of a type."""
+    """Return the sharing of values of a type between devices."""
     own = [(x.letter, x.name) for x in across(aval) if isinstance(x, Share)]
     shared = {letter: {name for kind, name in own if kind == letter} for letter in "UR"}
     return ManualAxisType(varying=aval.varying, unreduced=shared["U"], reduced=shared["R"])
@@ -147,7 +147,7 @@ SHARING: Final[set[Axes]] = set()
 
 
 def transposed(axes: Axes) -> Axes:
-    """What differs between devices of cotangents of values of which this does."""
+    """Return the axes along which the cotangents of such values differ between devices."""
     if axes not in SHARING:
         return axes
     return frozenset([x.transposed() if isinstance(x, Share) else x for x in axes])
@@ -155,12 +155,12 @@ def transposed(axes: Axes) -> Axes:
 
 @attrs.frozen(cache_hash=True, repr=False)
 class OnMesh(av.Where):
-    """What a type says of the devices of a mesh.
+    """The part of a type that is about the devices of a mesh.
 
     Attributes:
-        sharding: how values lie along its axes that are ``Explicit``, with an entry for each axis
-            of the array; None where that is not said.
-        across: along which axes devices may have different values, or share one.
+        sharding: the sharding along its axes that are ``Explicit``, with an entry for each axis of
+            the array; None where there is none.
+        across: the axes along which devices may have different values, or share one.
     """
 
     sharding: Sharding | None
@@ -185,10 +185,10 @@ class OnMesh(av.Where):
 
     @property
     def plain(self) -> OnMesh | None:
-        return self if self.sharding is None else _of(None, self.across)
+        return self if self.sharding is None else _on_mesh(None, self.across)
 
     def divided(self, entries: Entries) -> OnMesh:
-        """The same of values that are divided otherwise over the same mesh."""
+        """Return the same of values that are divided otherwise over the same mesh."""
         if self.sharding is None:
             return self
         spec = self.sharding.spec.with_partitions(entries)
@@ -213,7 +213,7 @@ class OnMesh(av.Where):
 
     @property
     def of_all(self) -> OnMesh | None:
-        return _of(self.sharding, av.NOWHERE)
+        return _on_mesh(self.sharding, av.NOWHERE)
 
     def mapped_over(self, args: Sequence[Any], axes: Sequence[int | None]) -> tuple[str, ...]:
         pairs = zip(args, axes, strict=True)
@@ -259,17 +259,17 @@ def entries(aval: ShapedArray) -> Entries:
 
 
 def across(aval: ShapedArray) -> Axes:
-    """The axes of a mesh along which values of a type may vary, or are shared by devices."""
+    """Return the axes of a mesh along which values of a type may vary, or are shared by devices."""
     where = aval.where
     return where.across if type(where) is OnMesh else av.NOWHERE
 
 
-def _of(sharding: Sharding | None, across: Axes) -> OnMesh | None:
+def _on_mesh(sharding: Sharding | None, across: Axes) -> OnMesh | None:
     return None if sharding is None and not across else OnMesh(sharding, across)
 
 
 def _division(where: av.Where | None) -> tuple[object, ...]:
-    """What tells how values lie from how others do."""
+    """Return a key of the sharding in a type."""
     if where is None or where.sharding is None:
         return (), frozenset(), frozenset()
     spec = where.sharding.spec
@@ -303,7 +303,7 @@ def _differing(across: Axes, sharding: Sharding | None = None) -> str:
 
 
 def typed(aval: ShapedArray, sharding: Sharding) -> ShapedArray:
-    """The type of values that lie as is said, with an entry for each axis.
+    """Return the type of values with a sharding, with an entry for each axis.
 
     Raises:
         ShardingError: they are sums of which each device has a part, and of a dtype without sums.
@@ -316,32 +316,32 @@ def typed(aval: ShapedArray, sharding: Sharding) -> ShapedArray:
 
 
 def with_varying(aval: ShapedArray, axes: Axes) -> ShapedArray:
-    """The type of values that vary along just these axes of the mesh, or are shared there."""
-    return aval if axes == across(aval) else aval.at(_of(aval.told, axes))
+    """Return the type of values that vary, or are shared, along just these axes of the mesh."""
+    return aval if axes == across(aval) else aval.at(_on_mesh(aval.told, axes))
 
 
 def is_summed(aval: ShapedArray) -> bool:
-    """Whether devices have parts of a sum, or of a sum that is the cotangent, as the type says."""
+    """Return whether, by the type, devices have partial sums of the value or of its cotangent."""
     return aval.told is not None and aval.told.settled is not aval.told
 
 
-def settled(aval: ShapedArray) -> ShapedArray:
-    """The type of values that lie alike and of whose parts none is of a sum."""
-    return aval if aval.told is None else aval.at(_of(aval.told.settled, across(aval)))
+def without_sums(aval: ShapedArray) -> ShapedArray:
+    """Return the type with the same sharding but without partial sums."""
+    return aval if aval.told is None else aval.at(_on_mesh(aval.told.settled, across(aval)))
 
 
 def is_hidden(aval: ShapedArray) -> bool:
-    """Whether XLA chooses how values lie, along all axes of the mesh (``auto_axes``)."""
+    """Return whether XLA chooses the sharding along all axes of the mesh (``auto_axes``)."""
     return aval.told is not None and aval.told.in_types(aval.ndim) is None
 
 
 def divided(aval: ShapedArray, entries: Entries) -> ShapedArray:
-    """The type of values that are divided otherwise over the same mesh."""
+    """Return the type of values that are divided otherwise over the same mesh."""
     return aval.at(aval.where.divided(entries)) if isinstance(aval.where, OnMesh) else aval
 
 
 def hidden(aval: ShapedArray, names: Sequence[str]) -> ShapedArray:
-    """The type of values of which XLA chooses how they lie along some axes of the mesh."""
+    """Return the type whose sharding XLA chooses along some axes of the mesh."""
     if aval.told is None:
         return aval
     left = [tuple([n for n in entry if n not in names]) for entry in entries(aval)]

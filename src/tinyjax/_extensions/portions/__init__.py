@@ -1,4 +1,4 @@
-"""Portions of the examples of ``vmap``: some after others, or some in each of several threads."""
+"""Chunks of the examples of ``vmap``: one after the other, or in several threads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tinyjax.core.values import Array
 
 @attrs.frozen(eq=False, repr=False)
 class Portions:
-    """Divides the examples among threads, and what a thread has into chunks.
+    """The division of examples among threads, and of a thread's examples into chunks.
 
     Threads are for compiled programs: without jaxlib there is one part.
 

@@ -1,9 +1,9 @@
 """The primitive ``concurrent``: a program whose compiled parts are run at the same time.
 
-It holds calls of compiled programs (``jit``), what prepares their operands, and what joins their
-results. When it is evaluated, each call that waits for no other gets a thread; XLA releases
-Python's lock while it runs. As a part of a compiled program it is written in place. A transformed
-``concurrent`` is one of the transformed program, whose calls depend on each other as little.
+It holds calls of compiled programs (``jit``), the preparation of their operands, and the joining of
+their results. When it is evaluated, each call that waits for no other gets a thread; XLA releases
+Python's lock while it runs. In a compiled program it is inlined. A transformed ``concurrent`` is
+one of the transformed program, whose calls depend on each other as little.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _evaluate(args: prim.Arrays, params: ConcurrentParams) -> prim.Arrays:
                 elif eqn.primitive is program.jit_p:
                     operands = [read(x) for x in eqn.inputs]
                     call = partial(bind, eqn.primitive, operands, eqn.params)
-                    running[pool.submit(copy_context().run, _settled, call)] = eqn
+                    running[pool.submit(copy_context().run, _call_and_wait, call)] = eqn
                 else:
                     outs = bind(eqn.primitive, [read(x) for x in eqn.inputs], eqn.params)
                     values.update(zip(eqn.out_binders, outs, strict=True))
@@ -77,11 +77,11 @@ def _evaluate(args: prim.Arrays, params: ConcurrentParams) -> prim.Arrays:
 def together(calls: Sequence[Callable[[], Sequence[Array]]]) -> list[Sequence[Array]]:
     """Call compiled programs that wait for no other, each in a thread."""
     with cores.pool_of(len(calls)) as pool:
-        running = [pool.submit(copy_context().run, _settled, call) for call in calls]
+        running = [pool.submit(copy_context().run, _call_and_wait, call) for call in calls]
         return [call.result() for call in running]
 
 
-def _settled(call: Callable[[], Sequence[Array]]) -> Sequence[Array]:
+def _call_and_wait(call: Callable[[], Sequence[Array]]) -> Sequence[Array]:
     """Call a compiled program and wait for its results, so that the thread is its own meanwhile."""
     outs = call()
     for out in outs:

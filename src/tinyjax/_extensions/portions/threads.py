@@ -1,4 +1,4 @@
-"""Examples in several threads: each calls a compiled program of a part of them."""
+"""Examples in several threads: each calls a compiled program of a chunk of them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Bars of loops: how far they have come, where the setting ``progress`` asks for that.
+"""Progress bars of loops, under the setting ``progress``.
 
-The room is loaded when the setting is first switched on, and attached by a rule of the loops'
+The extension is loaded when the setting is first switched on, and attached by a rule of the loops'
 primitives, ``OBSERVER``.
 """
 

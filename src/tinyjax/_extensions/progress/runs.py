@@ -1,4 +1,4 @@
-"""Bars of loops that run: when they report, on what screen, and how they are drawn."""
+"""Progress bars of running loops: their timing, display and drawing."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _WIDTH: Final = 24
 
 @attrs.define(eq=False)
 class Bar:
-    """What is drawn of a loop.
+    """The data of a progress bar.
 
     Attributes:
-        title: which loop it is.
+        title: the name of the loop.
         total: the number of iterations, where it is known.
-        done: how many it has made.
+        done: the number of finished iterations.
         ended: whether it has ended, "done" or "stopped"; empty while it runs.
-        start: when it began.
+        start: the time of its beginning.
     """
 
     title: str
@@ -49,19 +49,19 @@ class Bar:
 
     @property
     def seconds(self) -> float:
-        """How long the loop has been running."""
+        """The time since the loop began, in seconds."""
         return perf_counter() - self.start
 
 
 class Display(Protocol):
-    """Where bars are drawn."""
+    """A display of progress bars."""
 
     def draw(self, bar: Bar) -> None:
         """Draw a bar, or draw it anew; for the last time where ``bar.ended``."""
 
 
 def choose_display(file: TextIO | None = None) -> Display | None:
-    """Return where to draw: where a terminal or a notebook shows it, or None where nothing does.
+    """Return the display: a terminal or a notebook, or None where nothing shows it.
 
     Args:
         file: a stream that is written to in any case; by default standard error, if that is a
@@ -79,7 +79,7 @@ def choose_display(file: TextIO | None = None) -> Display | None:
 
 
 def in_notebook() -> bool:
-    """Whether a notebook's kernel runs this process."""
+    """Return whether a notebook's kernel runs this process."""
     ipython = sys.modules.get("IPython")
     shell = ipython and ipython.get_ipython()
     return shell is not None and hasattr(shell, "kernel")
@@ -97,7 +97,7 @@ def _share(bar: Bar) -> float | None:
 
 
 def _numbers(bar: Bar) -> str:
-    """How far a loop has come, how long that took and how long the rest will, and its speed."""
+    """Return a loop's progress in words: iterations, elapsed and remaining time, and speed."""
     seconds, share, total = bar.seconds, _share(bar), bar.total
     speed = bar.done / max(seconds, 1e-9)
     rate = f"{speed:,.0f}/s" if speed >= 10 else f"{1 / speed:.2g} s each" if speed else ""
@@ -226,7 +226,7 @@ T = TypeVar("T")
 
 
 class StoppedError(Exception):
-    """What a loop is told that was interrupted."""
+    """The exception raised in a loop that was interrupted."""
 
 
 #: How many seconds are between reports at least, and at most after a slow one.
@@ -261,7 +261,7 @@ class Run:
             self._screen.runs.append(self)
 
     def report(self, count: int, done: int) -> int:
-        """Tell how far it has come, and return after how many iterations to report again."""
+        """Report the progress, and return the number of iterations until the next report."""
         if self.bar.ended:
             raise StoppedError
         if self._screen is None:
@@ -309,7 +309,7 @@ class Run:
 
 @attrs.frozen(eq=False)
 class Screen:
-    """Where bars are drawn, from how many seconds of a loop on, and whose."""
+    """The display of bars, the loops whose bars it shows, and the delay before the first."""
 
     display: Display
     after: float
@@ -325,7 +325,7 @@ AFTER: Final = 0.2
 
 
 def screen() -> Screen | None:
-    """Return what bars appear on; None where nobody would see them."""
+    """Return the display of bars; None where nobody would see them."""
     if _screens:
         return _screens[-1]
     result = _usual.get(sys.stderr)
@@ -409,12 +409,12 @@ class Reports(Interrupter):
 
 @attrs.frozen
 class Progress(Observer):
-    """A bar that shows how far a loop has come.
+    """A bar that shows the progress of a loop.
 
     Attributes:
         name: the loop and its function.
         total: the number of iterations, where it is known.
-        phase: which part of a derivative the loop is: "", "tangent" or "backward".
+        phase: the part of a derivative that the loop is: "", "tangent" or "backward".
         place: as of ``Observer``.
     """
 

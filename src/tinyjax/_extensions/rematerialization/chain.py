@@ -1,11 +1,11 @@
-"""The choice among ways through a chain of blocks, under a bound on memory.
+"""The cheapest way through a chain of blocks, under a bound on memory.
 
-The backward pass goes through a chain from its end. When it comes to a piece of the chain, it holds
-what is kept of the pieces before, and what this piece needs for a while. So a piece near the
-beginning may need much for a while, since little is kept before it. This is a knapsack with a bound
-for each piece, and dynamic programming solves it (for chains of layers: J. Herrmann et al.,
-"Optimal checkpointing for heterogeneous chains: how to train deep neural networks with limited
-memory", arXiv:1911.13214, 2019).
+The backward pass goes through a chain from its end. At each piece of the chain it holds the kept
+values of the pieces before, and the piece's own temporary values. So a piece near the beginning may
+need much for a while, since little is kept before it. This is a knapsack with a bound for each
+piece, and dynamic programming solves it (for chains of layers: J. Herrmann et al., "Optimal
+checkpointing for heterogeneous chains: how to train deep neural networks with limited memory",
+arXiv:1911.13214, 2019).
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _LEVELS: Final = 2048
 
 @attrs.frozen
 class Piece:
-    """A way to do with some blocks of a chain, one after the other.
+    """A way to process some consecutive blocks of a chain.
 
     Attributes:
         start: the first block.
         stop: the block after the last.
         kept: bytes kept from the forward pass to the backward pass.
-        working: bytes that the backward pass needs besides, while it is there.
-        cost: of what is computed again.
-        variant: which way of doing with the one block it is; None where the blocks keep nothing.
+        working: further bytes that the backward pass needs, while it is in this piece.
+        cost: the cost of recomputation.
+        variant: the number of the one block's variant; None where the blocks keep nothing.
     """
 
     start: int
@@ -46,13 +46,13 @@ def cheapest(pieces: Sequence[Piece], num_blocks: int, room: int) -> tuple[Piece
     """Choose pieces that follow one another through a chain.
 
     Args:
-        pieces: those there are, in the order of their beginnings.
+        pieces: the available ones, in the order of their beginnings.
         num_blocks: the length of the chain.
-        room: the bytes there are.
+        room: the available bytes of memory.
 
     Returns:
         The pieces of least cost; of equally cheap ones, those that keep the least. None where all
-        take more room.
+        need more memory.
     """
     unit, levels = _levels(room)
     costs = np.full((num_blocks + 1, levels), inf)
@@ -80,7 +80,7 @@ def cheapest(pieces: Sequence[Piece], num_blocks: int, room: int) -> tuple[Piece
 
 
 def least_room(pieces: Sequence[Piece], num_blocks: int, enough: int) -> int:
-    """The least room for which there is a choice, to a thousandth; there is one for ``enough``."""
+    """Return the least memory for which there is a way, to a thousandth; ``enough`` has one."""
     too_little = 0
     while enough - too_little > max(1, enough // 1000):
         middle = (enough + too_little) // 2
@@ -92,13 +92,13 @@ def least_room(pieces: Sequence[Piece], num_blocks: int, enough: int) -> int:
 
 
 def _levels(room: int) -> tuple[int, int]:
-    """The unit that bytes are counted in, and how many numbers of these there are."""
+    """Return the unit that bytes are counted in, and how many numbers of these there are."""
     unit = max(1, ceil(room / _LEVELS))
     return unit, room // unit + 1 if room >= 0 else 0
 
 
 def _fits(pieces: Sequence[Piece], num_blocks: int, room: int) -> bool:
-    """Say whether there is a choice: the one that keeps the least up to each block is followed."""
+    """Return whether there is a way: the one that keeps the least up to each block is followed."""
     unit, levels = _levels(room)
     least = [0 if levels else inf, *[inf] * num_blocks]
     for piece in pieces:

@@ -1,4 +1,4 @@
-"""What programs take: operations, functions and bytes of equations, and an estimate of the time.
+"""The work of programs: operations, functions and bytes of equations, and an estimate of the time.
 
 The planner chooses by it, and the explorer shows it.
 """
@@ -19,7 +19,7 @@ from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 
 @attrs.frozen
 class Work:
-    """What something costs.
+    """The work of an operation or a program.
 
     Attributes:
         flops: arithmetic operations, as XLA counts them: one for each element of a result, and
@@ -86,7 +86,7 @@ _UPDATES: Final = frozenset(
 
 
 def work_of(eqn: jx.JaxprEqn) -> Work:
-    """Count what one run of an equation takes.
+    """Count the work of one run of an equation.
 
     One that runs programs has no work of its own: these have it.
     """
@@ -99,7 +99,7 @@ def work_of(eqn: jx.JaxprEqn) -> Work:
 
 
 def is_function(primitive: prim.Primitive[Any]) -> bool:
-    """Say whether an element of the result takes many instructions, as those of functions do."""
+    """Return whether an element of the result takes many instructions, as those of functions do."""
     return prim.TRANSCENDENTAL in primitive.rules.extensions or primitive.name in _ROOTS
 
 

@@ -1,10 +1,10 @@
-"""The cheapest values from which a backward pass can compute again all that it reads.
+"""The cheapest values from which a backward pass can recompute all that it reads.
 
-To compute a value again takes its operands, or values further back, down to what must not be
-computed again. Values that lie on every path from there to what the backward pass reads are a cut,
-and a cut of the fewest bytes is the dual of a maximal flow (L. R. Ford and D. R. Fulkerson,
-"Maximal flow through a network", Canadian Journal of Mathematics 8, 1956), found here along
-shortest paths. PyTorch chooses what to keep by such a cut, too
+To recompute a value takes its operands, or values further back, down to values that must not be
+recomputed. A set of values that lies on every path from those to the values that the backward pass
+reads is a cut. A cut of the fewest bytes is the dual of a maximal flow (L. R. Ford and D. R.
+Fulkerson, "Maximal flow through a network", Canadian Journal of Mathematics 8, 1956), found here
+along shortest paths. PyTorch chooses residuals by such a cut, too
 (``min_cut_rematerialization_partition``).
 """
 
@@ -67,7 +67,7 @@ def cut(jaxpr: jx.Jaxpr, outs: Iterable[jx.Var]) -> frozenset[jx.Var]:
 
 
 def _path(capacities: _Capacities) -> list[tuple[_Place, _Place]]:
-    """A shortest path on which more can flow; empty where there is none."""
+    """Return a shortest path on which more can flow; empty where there is none."""
     before: dict[_Place, _Place] = {_SOURCE: _SOURCE}
     queue = deque((_SOURCE,))
     while queue:
@@ -86,7 +86,7 @@ def _path(capacities: _Capacities) -> list[tuple[_Place, _Place]]:
 
 
 def _reaching_sink(capacities: _Capacities) -> set[_Place]:
-    """The places from which more could flow to the sink."""
+    """Return the places from which more could flow to the sink."""
     into: defaultdict[_Place, list[_Place]] = defaultdict(list)
     for place, following in capacities.items():
         for other, capacity in following.items():

@@ -1,7 +1,7 @@
-"""Which operations XLA makes one loop of, on CPU: what is computed inside one is never in memory.
+"""XLA's fusion of operations into loops on CPU: values inside a loop are never in memory.
 
-An operation goes into the loops of its readers where that computes nothing costly twice: what is
-cheap goes into several. (``cpu_instruction_fusion.cc`` and ``instruction_fusion.cc`` of XLA.)
+An operation goes into the loops of its readers where that computes nothing costly twice: cheap
+operations go into several. (``cpu_instruction_fusion.cc`` and ``instruction_fusion.cc`` of XLA.)
 Before that, large sums and extrema are given to YNNPACK, with products and some operations that
 nobody else reads (``ynn_matcher.h``, ``library_rewriter.cc``). All that is as of jaxlib 0.10.
 """
@@ -46,18 +46,18 @@ def _has(eqn: jx.JaxprEqn, *marks: prim.RuleKey[Any]) -> bool:
 
 
 def moves(eqn: jx.JaxprEqn) -> bool:
-    """Whether an operation computes nothing, and can be part of where its results are read."""
+    """Return whether an operation computes nothing, and can be fused into its readers."""
     return _has(eqn, prim.FUSES) or eqn.primitive.name in ("dynamic_slice", "gather")
 
 
 def writes_over(eqn: jx.JaxprEqn) -> bool:
-    """Whether results take the memory of an operand that ends with them."""
+    """Return whether results take the memory of an operand that ends with them."""
     is_kept = _has(eqn, prim.MATERIALIZES)
     return _has(eqn, prim.ELEMENTWISE) or (is_kept and eqn.primitive.rule(prim.MATERIALIZES)())
 
 
 def _aliases(eqn: jx.JaxprEqn) -> bool:
-    """Whether results are operands, in the same memory."""
+    """Return whether results alias operands."""
     return _has(eqn, prim.VIEW, prim.IDENTITY)
 
 
@@ -69,12 +69,12 @@ def _is_large_reduction(eqn: jx.JaxprEqn) -> bool:
 
 
 def _is_of_library(eqn: jx.JaxprEqn) -> bool:
-    """Whether YNNPACK can do an operation on the way to a reduction."""
+    """Return whether YNNPACK can do an operation on the way to a reduction."""
     return eqn.primitive.name in _OF_LIBRARY or _is_large_reduction(eqn)
 
 
 def is_in_loops(eqn: jx.JaxprEqn) -> bool:
-    """Whether XLA makes one loop of an operation and others."""
+    """Return whether XLA fuses an operation into a loop with others."""
     if isinstance(eqn.params, ReduceParams):
         shape = eqn.inputs[0].aval.shape
         return not _is_large_reduction(eqn) and all(shape[i] <= _SHORT for i in eqn.params.axes)
@@ -94,7 +94,7 @@ class Fusions:
                 if not self._is_by_reciprocal(eqn, operand):
                     self.readers[operand].append(eqn)
         self._library = set(map(self._end_of_library, filter(_is_large_reduction, self._eqns)))
-        kept = self._kept(self._kept(frozenset()))
+        kept = self._in_memory(self._in_memory(frozenset()))
         self._places: dict[jx.JaxprEqn, frozenset[jx.JaxprEqn]] = {}
         self._times: dict[jx.JaxprEqn, int] = {}
         self._homes: dict[jx.JaxprEqn, frozenset[jx.JaxprEqn]] = {}
@@ -106,7 +106,7 @@ class Fusions:
             self._times[eqn] = self._times[eqn] if homes else 1
 
     def source(self, x: jx.Atom) -> tuple[jx.Var, ...]:
-        """The variable whose memory an atom is in."""
+        """Return the variable whose memory an atom is in."""
         while isinstance(x, jx.Var):
             eqn = self.origin.get(x)
             if eqn is None or not _aliases(eqn):
@@ -115,11 +115,11 @@ class Fusions:
         return ()
 
     def is_fused(self, eqn: jx.JaxprEqn) -> bool:
-        """Whether an operation is computed where it is read, and its results are nowhere kept."""
+        """Return whether an operation is computed in its readers, and not kept in memory."""
         return _aliases(eqn) or eqn not in self._homes[eqn]
 
     def is_turned(self, eqn: jx.JaxprEqn) -> bool:
-        """Whether the result is an array in memory, with its axes in another order."""
+        """Return whether the result is an array in memory, with its axes in another order."""
         x = eqn.inputs[0] if eqn.primitive.name == "transpose" else None
         return x in self.origin and not self.is_fused(self.origin[x])
 
@@ -128,13 +128,13 @@ class Fusions:
         return dict.fromkeys(self.origin[v] for v in sources if v in self.origin)
 
     def _is_by_reciprocal(self, eqn: jx.JaxprEqn, operand: jx.JaxprEqn) -> bool:
-        """Whether a product is divided by what is repeated: XLA repeats the reciprocals instead."""
+        """Return whether a product is divided by a broadcast: XLA repeats the reciprocals."""
         if eqn.primitive.name != "div" or operand.primitive.name != "broadcast_in_dim":
             return False
         return any(o.primitive.name == "dot_general" for o in self._operands(eqn))
 
     def _homes_of_readers(self, eqn: jx.JaxprEqn) -> frozenset[jx.JaxprEqn]:
-        """The operations whose loops can compute another; none if its results are in memory."""
+        """Return the operations whose loops can compute another; none if it is in memory."""
         none, readers = frozenset[jx.JaxprEqn](), self.readers[eqn]
         homes = none.union(*[self._homes[reader] for reader in readers])
         # where loops have an index of their own, and how often an element is computed for these
@@ -156,7 +156,7 @@ class Fusions:
         return homes if fits else none
 
     def _end_of_library(self, eqn: jx.JaxprEqn) -> jx.JaxprEqn:
-        """The last operation that YNNPACK does with a reduction."""
+        """Return the last operation that YNNPACK does with a reduction."""
         while len(self.readers[eqn]) == 1:
             (reader,) = self.readers[eqn]
             large = reader.inputs[0].aval.size >= _LARGE and _is_of_library(reader)
@@ -165,7 +165,7 @@ class Fusions:
             eqn = reader
         return eqn
 
-    def _kept(self, known: Container[jx.JaxprEqn]) -> frozenset[jx.JaxprEqn]:
+    def _in_memory(self, known: Container[jx.JaxprEqn]) -> frozenset[jx.JaxprEqn]:
         """Operations of several operands that XLA has in memory, since several others read them.
 
         In the loops of these their operands would be read more often, unless one loop has all there
@@ -192,7 +192,7 @@ class Fusions:
         )
 
     def _fits(self, eqn: jx.JaxprEqn, reader: jx.JaxprEqn, several: bool) -> bool:
-        """Whether the loop of a reader can have an operation that one or several loops read."""
+        """Return whether the loop of a reader can include an operation that loops read."""
         if not is_in_loops(eqn) or not is_in_loops(reader):
             return False
         return not (self._is_costly(eqn) and (several or reader.primitive.name in _REPEATING))
@@ -208,7 +208,7 @@ class Fusions:
         return len(inputs - repeated) > 1
 
     def _is_costly(self, eqn: jx.JaxprEqn) -> bool:
-        """Whether XLA rather keeps a result than to compute it in several loops."""
+        """Return whether XLA keeps a result rather than computing it in several loops."""
         name = eqn.primitive.name
         if name == "div":  # by what is repeated, it is a product
             divisor = self.origin.get(cast(jx.Var, eqn.inputs[1]))

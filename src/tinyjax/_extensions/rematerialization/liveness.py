@@ -1,8 +1,8 @@
-"""How much memory a program needs at its peak, as XLA lays it out on CPU.
+"""The peak memory of a program, as XLA allocates it on CPU.
 
-Values live from the equation that computes them to the last one that reads them. What XLA fuses
-into the loops that read it is never in memory. An elementwise operation writes over an operand that
-ends with it. The branches of a conditional and the body of a loop bring their own peak.
+Values live from the equation that computes them to the last one that reads them. Values that XLA
+fuses into their readers are never in memory. An elementwise operation writes over an operand that
+ends with it. The branches of a conditional and the body of a loop have their own peak.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tinyjax.core.tracing import jaxpr as jx, program_rules, staging
 
 
 def _same(eqn: jx.JaxprEqn) -> Hashable | None:
-    """What equations that XLA computes once have in common."""
+    """Return a key that is common to equations which XLA computes once; None if it has none."""
     if programs_run(eqn) or jx.effects_of(eqn).any:
         return None
     return (eqn.primitive, eqn.params, *map(_key, eqn.inputs))
@@ -36,7 +36,7 @@ def _key(x: jx.Atom) -> Hashable:
 
 
 def temporary_bytes(jaxpr: jx.Jaxpr) -> int:
-    """Predict the peak of what a program holds besides its parameters and its results.
+    """Predict the peak memory of a program besides its parameters and its results.
 
     Before the results are there, their memory is free for other values.
     """
@@ -48,16 +48,16 @@ def temporary_bytes(jaxpr: jx.Jaxpr) -> int:
 
 
 def _bytes_of_loop(body: LoopBody) -> int:
-    """Predict the peak of what a loop with this body holds besides its operands and its results."""
+    """Predict the peak memory of a loop with this body besides its operands and its results."""
     jaxpr, first, count = body.jaxpr, body.num_consts, body.num_carry
     key = "bytes of loop", first, count
     return jaxpr.derive(key, lambda: _room(_Program(jaxpr, first, count).buffers()))
 
 
 def needed_bytes(jaxpr: jx.Jaxpr) -> int:
-    """Predict the peak of what a program holds besides its parameters.
+    """Predict the peak memory of a program besides its parameters.
 
-    XLA has results in memory of their own, where other values are as long as there is room.
+    XLA gives results memory of their own, which other values use as long as they fit.
     """
     program = _Program(jaxpr)
     buffers = program.buffers(inner=False)
@@ -69,7 +69,7 @@ def needed_bytes(jaxpr: jx.Jaxpr) -> int:
                 taken.append(buffer)
                 apart.remove(buffer)
                 break
-    # what is a result twice is written twice
+    # a value that is a result twice is stored twice
     outs, origin = program.outs, program.fusions.origin
     results = [_size(x) for i, x in enumerate(outs) if x not in origin or x in outs[:i]]
     results += [taken[0].size for taken in taking]
@@ -77,7 +77,7 @@ def needed_bytes(jaxpr: jx.Jaxpr) -> int:
 
 
 def _room(buffers: Iterable[_Buffer]) -> int:
-    """The bytes that buffers take if each in turn is placed where it fits best."""
+    """Return the bytes that buffers take if each in turn is placed where it fits best."""
     placed: list[
         tuple[int, int, int, int]
     ] = []  # where each begins and ends, and from when to when
@@ -109,7 +109,7 @@ def _inlined(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
 
 
 def _size(x: jx.Atom) -> int:
-    """The bytes of an array in memory, where it begins at a multiple of 64."""
+    """Return the bytes of an array in memory, where it begins at a multiple of 64."""
     return -(-x.aval.nbytes // 64) * 64
 
 
@@ -148,7 +148,7 @@ class _Step:
 
 
 def _of_convolution(node: jx.Var | _Step) -> int:
-    """The bytes of a convolution's result; nothing for what is none."""
+    """Return the bytes of a convolution's result; 0 for another equation."""
     if not isinstance(node, _Step) or not isinstance(node.eqn.params, ConvParams):
         return 0
     return _size(node.made[0])
@@ -179,7 +179,7 @@ class _Program:
         self.read: dict[jx.Var, tuple[frozenset[jx.Var], frozenset[jx.Var]]] = {}
 
     def _reading(self, x: jx.Atom) -> tuple[frozenset[jx.Var], frozenset[jx.Var]]:
-        """The values in memory that reading an atom reads, and those of which elements move."""
+        """Return the values in memory read through an atom, and those whose elements move."""
         read = moved = frozenset[jx.Var]()
         for var in self.fusions.source(x):
             own = self.read.get(var) or (frozenset((var,)), frozenset())  # of a parameter
@@ -187,7 +187,7 @@ class _Program:
         return read, moved
 
     def _read_by(self, eqn: jx.JaxprEqn) -> tuple[frozenset[jx.Var], frozenset[jx.Var]]:
-        """The values in memory that an equation reads, and those of which it moves elements."""
+        """Return the values in memory that an equation reads, and those whose elements move."""
         none = frozenset[jx.Var]()
         pairs = [self._reading(x) for x in eqn.inputs]
         read = none.union(*[read for read, _ in pairs])
@@ -198,7 +198,7 @@ class _Program:
         return sorted(values, key=self._places.__getitem__)
 
     def _inside(self, eqn: jx.JaxprEqn) -> int:
-        """The peak of what an operation holds besides its operands and its results."""
+        """Return the peak memory of an operation besides its operands and its results."""
         params = eqn.params
         if isinstance(params, ScanParams | WhileParams):
             return _bytes_of_loop(params.loop_body)
@@ -207,7 +207,7 @@ class _Program:
         return peak + sum(_size(x) for x in eqn.inputs if x in self.turned)
 
     def _steps(self) -> list[_Step]:
-        """What XLA does one after the other: first come the operations that can, first served."""
+        """Return XLA's steps in order: ready operations, first come, first served."""
         steps: list[_Step] = []
         readers: defaultdict[jx.Var, list[_Step]] = defaultdict(list)
         for eqn in self.eqns:
@@ -255,10 +255,10 @@ class _Program:
     def _overwritten(
         self, step: _Step, ending: Sequence[jx.Var], inner: bool
     ) -> dict[jx.Var, jx.Var]:
-        """Which results take the memory of which operands that end with them.
+        """Return the results that take the memory of operands ending with them.
 
-        What loops and conditionals return is written over by none but loops that go on with it. In
-        the program of an equation that holds for its results, too; and loops go on with parameters.
+        Only loops that go on with a result of a loop or conditional write over it. In the program
+        of an equation that holds for its results, too; and loops go on with parameters.
         """
         eqn, loop = step.eqn, step.eqn.params
         if isinstance(loop, ScanParams | WhileParams):
@@ -276,9 +276,9 @@ class _Program:
         return {v: by_size.pop(_size(v)) for v in made if _size(v) in by_size}
 
     def buffers(self, inner: bool = True) -> list[_Buffer]:
-        """What is in memory, and when: large ones come first.
+        """Return the buffers in memory with their lifetimes, large ones first.
 
-        Of a loop's body they are those that are not among the loop's operands and results.
+        Of a loop's body these are the ones that are not among the loop's operands and results.
 
         Args:
             inner: whether it is the program of an equation, whose results write over nothing.

@@ -1,8 +1,8 @@
-"""What a derivative keeps under a budget: a program as a chain of blocks, of which some run again.
+"""The plan of a derivative under a memory budget: a chain of blocks, some of which run again.
 
-A block ends at the narrowest place between two operations that are worth keeping, where the fewest
-bytes are live. Its backward pass is a unit: it starts from what was kept and from the cotangents of
-the block's results, and its temporary values end with it.
+A block ends at the narrowest point between two operations that are worth keeping, where the fewest
+bytes are live. Its backward pass is a unit: it starts from the kept values and from the cotangents
+of the block's results, and its temporary values end with it.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from tinyjax.core.values import Array
 
 #: Of more places to divide a program at, the narrowest are taken.
 _MOST_BLOCKS: Final = 128
-#: What a program needs differs from the sum of what its blocks do, so choices are made for so many
-#: rooms, from more than the budget downwards, until the program of one needs no more than it. The
-#: next room is less by a percentage that grows.
+#: The memory of a program differs from the sum over its blocks. So this many bounds are tried, #:
+#: from more than the budget downwards, until the program of one needs no more than the budget. The
+#: #: next bound is less by a percentage that grows.
 _MOST_CHOICES: Final = 20
 _MORE_ROOM: Final = 1.1
 _LESS_ROOM: Final = 0.993
-#: The least of the choices for the least room and for little more, or of that for all.
+#: The least of the plans for the least bound and for little more, or of that for all.
 _NEAR_THE_LEAST: Final = (1.0, 1.05, 1.1, 1.15, 1.2)
 #: So many numbers of states are tried for a loop, in equal ratios.
 _NUMBERS_OF_STATES: Final = 100
@@ -68,18 +68,18 @@ class Again:
 
 @attrs.frozen(repr=False)
 class MemoryPlan:
-    """What a derivative keeps and computes again, to stay within a memory budget.
+    """The plan of a derivative within a memory budget: what it keeps, and what it computes again.
 
-    Bytes are those of results, gradients among them, and of what is held in between, without the
+    Bytes are those of results, gradients among them, and of temporary values, without the
     arguments.
 
     Attributes:
-        budget: the bytes there are.
+        budget: the available bytes.
         peak: the bytes that the compiled program is predicted to need at its peak.
-        results: how many of these are results.
-        least: the bytes for which there is a choice at all.
+        results: the number of these that are results.
+        least: the least bytes for which there is a plan.
         kept: bytes kept from the forward pass to the backward pass.
-        work: what is computed again, as a fraction of the forward pass.
+        work: the recomputed work, as a fraction of the forward pass.
         again: the parts that are computed again.
 
     Example:
@@ -134,18 +134,18 @@ def _size(count: int) -> str:
 
 @attrs.frozen(eq=False)
 class _Variant:
-    """A way of doing with one block.
+    """A way to process one block.
 
     Attributes:
         jaxpr: the block.
-        saved: bytes that are kept of what it computes.
+        saved: bytes of its results that are kept.
         inputs: the parameters that are kept.
         working: bytes that its backward pass needs, without cotangents that it returns.
         cotangents: for each parameter the bytes of its cotangent.
         nonzero_out: which results have a derivative.
-        cost: of what is computed again beyond what is cheap.
-        cost_of_saved: of computing from the parameters what is kept.
-        way: what it is, in words.
+        cost: the cost of recomputation besides cheap operations.
+        cost_of_saved: the cost of computing the kept values from the parameters.
+        way: its description, in words.
     """
 
     jaxpr: jx.Jaxpr
@@ -164,10 +164,10 @@ class _Block:
     """Part of a program.
 
     Attributes:
-        inputs: what it reads.
-        outs: what it computes for others.
-        variants: the ways of doing with it; the first keeps what is worth keeping.
-        cost: of the whole.
+        inputs: the variables that it reads.
+        outs: its results that others read.
+        variants: the ways to process it; the first keeps what is worth keeping.
+        cost: the cost of the whole.
         eqns: its equations.
     """
 
@@ -188,7 +188,7 @@ class _Block:
 
 
 def _cost(jaxpr: jx.Jaxpr) -> float:
-    """Estimate what a program takes, in operations."""
+    """Estimate the cost of a program, in operations."""
 
     def count() -> float:
         total = 0.0
@@ -201,7 +201,7 @@ def _cost(jaxpr: jx.Jaxpr) -> float:
 
 
 def _divided(jaxpr: jx.Jaxpr) -> list[int]:
-    """The places at which a program is divided: before which equation each block begins."""
+    """Return the places at which a program is divided: before which equation each block begins."""
     eqns = jaxpr.eqns
     last: dict[jx.Atom, int] = {x: i for i, eqn in enumerate(eqns) for x in eqn.inputs}
     last.update(dict.fromkeys(jaxpr.outs, len(eqns)))
@@ -220,7 +220,7 @@ def _divided(jaxpr: jx.Jaxpr) -> list[int]:
 def _variant(
     jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], cost: float = 0.0, way: str = ""
 ) -> _Variant:
-    """Find what a block keeps, and what its backward pass needs."""
+    """Return a block's variant: its kept values, and the memory of its backward pass."""
     linearized = transformation.linearize(jaxpr, nonzero, _KEEP_CUT)
     primal, tangent = linearized.primal, linearized.tangent
     results, skipped = len(linearized.nonzero_out), len(linearized.consts)
@@ -280,13 +280,13 @@ def _loop_variants(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...]) -> Iterator[_Vari
 
 
 def _iterations_again(length: int, states: int) -> int:
-    """How many iterations a loop runs again, as ``checkpointing.schedule`` has it."""
+    """Return the number of iterations that a loop runs again by ``checkpointing.schedule``."""
     r = next(r for r in itertools.count() if comb(states + r, r) >= length)
     return r * length - comb(states + r, r - 1) if r else 0
 
 
 def _iteration(body: jx.Jaxpr, policy: policies.Policy) -> jx.Jaxpr:
-    """A body of a loop that keeps what a policy says."""
+    """Return a body of a loop that keeps the values of a policy."""
     outs = [jx.Var(x.aval) for x in body.outs]
     eqn = _checkpoint(body.in_binders, body, policy, outs, prevent_cse=False)
     return jx.Jaxpr(body.in_binders, (eqn,), eqn.out_binders)
@@ -305,12 +305,12 @@ def _checkpoint(
 
 @attrs.frozen
 class Chosen:
-    """A program that keeps what was chosen, and what is predicted of it.
+    """A program with chosen checkpoints, and its predicted memory.
 
     Attributes:
-        pieces: the choice.
+        pieces: the chosen pieces.
         jaxpr: the program.
-        peak: bytes of its derivative's results and of what that holds in between.
+        peak: bytes of its derivative's results and temporary values.
         results: bytes of the results.
     """
 
@@ -321,7 +321,7 @@ class Chosen:
 
     @property
     def cost(self) -> float:
-        """What is computed again, in operations."""
+        """The recomputed work, in operations."""
         return sum(piece.cost for piece in self.pieces)
 
 
@@ -343,13 +343,13 @@ class BudgetParams(prim.Params):
 
 
 def _called(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
-    """The program of a call that says nothing of its derivative, and of a budget inside."""
+    """Return the program of a call that says nothing of its derivative, and of a budget inside."""
     params = eqn.params
     return params.jaxpr if isinstance(params, program.JitParams | BudgetParams) else None
 
 
 def _in_parts(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
-    """A loop as several, one after the other; None for what is none, or has inputs or outputs."""
+    """Return a loop split into consecutive parts; None for other equations, or with slices."""
     params = eqn.params
     if not isinstance(params, ScanParams) or params.observer or params.checkpoints:
         return None
@@ -372,7 +372,7 @@ def _in_parts(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
 
 
 def chains(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], value: bool) -> list[Chain]:
-    """The chains that a program can be taken as: loops whole and, if there are any, in parts."""
+    """Return the chains of a program: with loops whole and, if there are any, in parts."""
     whole = Chain(jaxpr, nonzero, value)
     own = frozenset(whole.jaxpr.eqns)
     divided = program_rules.inlined(whole.jaxpr, lambda eqn: _in_parts(eqn) if eqn in own else None)
@@ -381,7 +381,7 @@ def chains(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], value: bool) -> list[Chai
 
 
 def cheapest_within(among: Sequence[Chain], budget: int, name: str) -> tuple[Chain, Chosen]:
-    """Return the cheapest choice for a budget, and the chain of which it is one.
+    """Return the cheapest plan for a budget, and its chain.
 
     Raises:
         MemoryBudgetError: there is none.
@@ -413,7 +413,7 @@ class Chain:
         self.arguments: frozenset[jx.Var] = frozenset(self.jaxpr.in_binders)
         self.blocks: tuple[_Block, ...] = tuple(self._blocks())
         self.pieces: tuple[Piece, ...] = tuple(self._pieces())
-        # room in which every piece has its place
+        # memory in which every piece fits
         self.enough: int = sum(piece.kept + piece.working for piece in self.pieces) + 1
         self.known: dict[tuple[Piece, ...], Chosen] = {}
         self.least_room: int = least_room(self.pieces, len(self.blocks), self.enough)
@@ -441,7 +441,7 @@ class Chain:
             yield _Block(inputs, outs, variants, _cost(block), eqns)
 
     def _bytes(self, block: _Block, places: Iterable[int]) -> dict[jx.Var, int]:
-        """Which of a block's inputs are no arguments, and how large these are."""
+        """Return the sizes of those inputs of a block that are not arguments."""
         inputs = [block.inputs[i] for i in places]
         return {x: x.aval.nbytes for x in inputs if x not in self.arguments}
 
@@ -480,7 +480,7 @@ class Chain:
             cost += block.cost
 
     def chosen(self, pieces: tuple[Piece, ...]) -> Chosen:
-        """Write the program of a choice, and predict what its derivative needs."""
+        """Build the program of some pieces, and predict the memory of its derivative."""
         eqns: list[jx.JaxprEqn] = []
         for piece in pieces:
             blocks = self.blocks[piece.start : piece.stop]
@@ -508,7 +508,7 @@ class Chain:
         return Chosen(pieces, jaxpr, liveness.needed_bytes(derivative), results)
 
     def _choice(self, room: float) -> Chosen:
-        """The cheapest choice for the sum of what is predicted of the blocks."""
+        """Return the cheapest plan for the sum of the blocks' predictions."""
         pieces = cheapest(self.pieces, len(self.blocks), int(room))
         assert pieces is not None, "there is a choice for the least room"
         if pieces not in self.known:
@@ -516,12 +516,12 @@ class Chain:
         return self.known[pieces]
 
     def least(self) -> Chosen:
-        """Return the choice that needs the least memory."""
+        """Return the plan that needs the least memory."""
         rooms = (*[self.least_room * step for step in _NEAR_THE_LEAST], self.enough)
         return min(map(self._choice, rooms), key=lambda choice: choice.peak)
 
     def within(self, budget: int, name: str) -> Chosen:
-        """Return the cheapest choice for a budget.
+        """Return the cheapest plan for a budget.
 
         Raises:
             MemoryBudgetError: there is none.
@@ -545,7 +545,7 @@ class Chain:
         ) from None
 
     def plan(self, budget: int, choice: Chosen, least: int) -> MemoryPlan:
-        """Describe a choice for a budget, where the least possible one is known."""
+        """Describe the plan for a budget, where the least possible one is known."""
         again = []
         for piece in choice.pieces:
             blocks = self.blocks[piece.start : piece.stop]
@@ -567,7 +567,7 @@ class Chain:
 
 
 def _variants(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...]) -> tuple[_Variant, ...]:
-    """The ways of doing with a block."""
+    """Return the ways of doing with a block."""
 
     def find() -> tuple[_Variant, ...]:
         first = _variant(jaxpr, nonzero)
@@ -577,7 +577,7 @@ def _variants(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...]) -> tuple[_Variant, ...
 
 
 def _derivative(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], value: bool) -> jx.Jaxpr:
-    """A program of the results, the first if it is read, and of the parameters' cotangents."""
+    """Return a program of the results, the first if it is read, and the parameters' cotangents."""
 
     def run(*args: Array) -> list[Array]:
         primals, cotangents = prim.split_list(args, len(nonzero))

@@ -1,4 +1,4 @@
-"""``memory_budget``: a function whose derivative keeps as much as there is room for."""
+"""``memory_budget``: a function whose derivative keeps as much as fits into the budget."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _check(memory_budget: int) -> None:
 def memory_plan(
     fun: Callable[..., Any], memory_budget: int, argnums: int | Sequence[int] = 0
 ) -> Callable[..., MemoryPlan]:
-    """Return a function that says what ``grad(fun, argnums, memory_budget=...)`` keeps.
+    """Return a function that returns the plan of ``grad(fun, argnums, memory_budget=...)``.
 
     Args:
         fun: returns arrays in any containers; it is staged, not run.

@@ -1,8 +1,8 @@
-"""Keys of random numbers are to be used once: which have been, and where.
+"""Detection of keys of random numbers that are used more than once.
 
-A use is noted of an array, by its identity. In a function that is staged it is noted of what
-stands for the array there, and told with the program (``Uses``); where the program is called, its
-operands are used. Nothing here is asked unless the setting ``debug_key_reuse`` is on.
+A use is recorded by the identity of the key's array. In a staged function it is recorded for the
+tracer, and stored with the program (``Uses``). Where the program is called, its operands are used.
+Nothing here runs unless the setting ``debug_key_reuse`` is on.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from tinyjax.core.values import Array, ConcreteArray
 
 @attrs.frozen(eq=False, repr=False)
 class Use(records.Record):
-    """What used a key.
+    """The use of a key.
 
     Attributes:
-        name: the function that was given it.
+        name: the function that received it.
         location: the user's line.
     """
 
@@ -37,9 +37,9 @@ class Use(records.Record):
 
 
 class Uses(staging.Note):
-    """What used which keys in a program that is staged.
+    """The uses of keys in a program that is staged.
 
-    A key is known by its variable, or where it stands as a literal by itself.
+    The identity of a key is its variable, or the literal itself.
     """
 
     __slots__ = ("_found",)
@@ -48,12 +48,12 @@ class Uses(staging.Note):
         self._found: dict[jx.Var | int, tuple[Use, ConcreteArray | None]] = {}
 
     def of(self, x: jx.Atom) -> Use | None:
-        """Return what used a key, or None."""
+        """Return the use of a key, or None."""
         entry = self._found.get(x if isinstance(x, jx.Var) else id(x.value))
         return None if entry is None else entry[0]
 
     def add(self, x: jx.Atom, used: Use) -> None:
-        """Note that a key is used."""
+        """Record the use of a key."""
         if isinstance(x, jx.Var):
             self._found[x] = used, None
         else:
@@ -80,7 +80,7 @@ class Uses(staging.Note):
 
     @classmethod
     def before(cls, calls: Sequence[tuple[staging.Note, jx.Jaxpr, Sequence[Array]]]) -> None:
-        """Note that one of some programs uses keys: operands, and what it has as literals.
+        """Record that one of some programs uses keys: operands, and literals.
 
         Raises:
             KeyReuseError: one was used before.
@@ -117,7 +117,7 @@ class Uses(staging.Note):
                 )
 
     def after(self, atoms: Sequence[jx.Atom], outs: Sequence[Array]) -> None:
-        """Note of results that they are keys which the program has used."""
+        """Record which results are keys that the program has used."""
         for atom, out in zip(atoms, outs, strict=True):
             used = self.of(atom)
             if used is not None:
@@ -130,7 +130,7 @@ _uses: Final[dict[int, tuple[ref[Array], Use]]] = {}
 
 
 def use(value: Array, name: str) -> None:
-    """Note that a function of this name uses a value.
+    """Record that a function of this name uses a value.
 
     Raises:
         KeyReuseError: it was used before.
@@ -139,7 +139,7 @@ def use(value: Array, name: str) -> None:
 
 
 def note(value: Array, used: Use) -> None:
-    """Note that a value is used.
+    """Record the use of a value.
 
     Raises:
         KeyReuseError: it was used before.
@@ -156,7 +156,7 @@ def note(value: Array, used: Use) -> None:
 
 
 def _roots(value: Array) -> Iterator[tuple[Array, staging.StagingTrace | None]]:
-    """What a value is of, for who stages here, with its trace; or for all where nobody does."""
+    """Yield the arrays that a value depends on, with the staging trace they belong to, if any."""
     inner: list[tr.Trace] = []
     trace = tr.current_trace()
     while not isinstance(trace, staging.StagingTrace) and trace.parent is not trace:

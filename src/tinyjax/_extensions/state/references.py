@@ -1,7 +1,7 @@
-"""State is discharged: a staged function that uses references becomes one of their contents.
+"""Discharge of state: a staged function that uses references becomes one of their contents.
 
-In a recorder whose program is called by somebody who passes on what is kept in place, a reference
-made outside has a cell of its own. Elsewhere it cannot be used.
+A recorder may belong to a caller that passes on state. There, a reference made outside has a cell
+of its own. Elsewhere it cannot be used.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ T = TypeVar("T")
 
 
 class Cell:
-    """What a reference holds, within one staged function or outside of all.
+    """The contents of a reference, within one staged function or outside of all.
 
     Attributes:
         value: the contents.
         trace: the trace whose values these are, or its parents'.
-        written: whether it was written to.
+        written: whether it has been modified.
     """
 
     __slots__ = ("trace", "value", "written")
@@ -55,7 +55,7 @@ class Cell:
 
 
 class CellElsewhere(Cell):
-    """What a reference holds whose contents are kept in an object of another class."""
+    """The contents of a reference that are kept in an object of another class."""
 
     __slots__ = ("_get", "_put")
 
@@ -76,11 +76,11 @@ class CellElsewhere(Cell):
 
 
 class Form(Hashable, Protocol):
-    """What is known of an object that holds arrays in place, but for these."""
+    """The structure of an object that holds arrays in place, without the arrays."""
 
     @property
     def is_one(self) -> bool:
-        """Whether it holds one array, and paths name it by the object's own."""
+        """Return whether it holds one array, whose path is the object's own."""
         ...
 
     def make(self, refs: Sequence[Any]) -> object:
@@ -130,18 +130,19 @@ class OfArgument:
 
     @property
     def contents(self) -> Array:
-        """What stands for it where there is no argument."""
+        """The placeholder where there is no argument."""
         return opd.splat(0, self.aval)
 
     def contents_in(self, objects: Sequence[Any]) -> Array:
-        """What is passed to the program."""
+        """Return the operand that is passed to the program."""
         return parts_of(objects[self.place])[0][0].backward.contents if objects else self.contents
 
 
 class Used(staging.Note):
-    """What a function that is staged uses of references: made outside of it, or given to it.
+    """The references that a staged function uses: made outside of it, or passed to it.
 
-    What only is read may be known while it is staged. A function that writes to it is staged again.
+    A reference that is only read may be known while it is staged. A function that writes to it is
+    staged again.
 
     Attributes:
         cells: of references made outside.
@@ -226,7 +227,7 @@ class Used(staging.Note):
 
 
 def used_in(recorder: staging.Recorder) -> Used:
-    """Return what a recorder's function has used of references so far."""
+    """Return the references that a recorder's function has used so far."""
     note = recorder.notes.get(Used)
     if not isinstance(note, Used):
         note = recorder.notes[Used] = Used()
@@ -284,14 +285,14 @@ class Ref(av.Typed):
         self._cell = Cell(value, current_trace())
         self._ended = ""
         self._backward: BackwardState | None = None
-        #: As which argument it was made, and where that is noted.
+        #: The argument that it was made for, and its record.
         self._origin: tuple[Used, int] | None = None
         #: What it is one of, if there no backward state is passed yet.
         self._parts: Parts | None = None
 
     @classmethod
     def elsewhere(cls, get: Callable[[], Array], put: Callable[[Array], None], home: Trace) -> Ref:
-        """Make a reference to what an object of another class holds.
+        """Make a reference to contents in an object of another class.
 
         Args:
             get: returns the contents.
@@ -319,17 +320,17 @@ class Ref(av.Typed):
 
     @property
     def is_written(self) -> bool:
-        """Whether there is something in it that was written."""
+        """Return whether something was written to it."""
         return self._cell.written
 
     @property
     def sharding(self) -> Sharding:
-        """How its contents lie on devices."""
+        """The sharding of its contents."""
         return self.contents.sharding
 
     @property
     def committed(self) -> bool:
-        """Whether its contents were put elsewhere than on the first device."""
+        """Return whether its contents were put elsewhere than on the first device."""
         return self.contents.committed
 
     def __len__(self) -> int:
@@ -358,7 +359,7 @@ class Ref(av.Typed):
 
     @property
     def backward(self) -> BackwardState:
-        """What goes from call to call for the backward pass, where rules use the reference."""
+        """The state of the backward pass that calls pass on, where rules use the reference."""
         if self._backward is None:
             self._backward = BackwardState(self)
         return self._backward
@@ -386,7 +387,7 @@ class Ref(av.Typed):
         )
 
     def addupdate(self, x: ArrayLike, idx: Any = ...) -> None:
-        """Add to what is there.
+        """Add to the contents.
 
         Example:
             >>> import tinyjax, tinyjax.numpy as jnp
@@ -484,9 +485,9 @@ bound_cells: ContextVar[Mapping[Ref, Cell]] = ContextVar(
 
 
 class BackwardState(Ref):
-    """What stands for the contents that a reference has in the backward pass.
+    """The contents of a reference in the backward pass.
 
-    Rules run backwards there, and one reads what the next one has written. So a state goes forward
+    Rules run backwards there, and one reads what the next one has stored. So a state goes forward
     through the calls of functions whose rules use the reference, as though they changed it. Only
     its tangent matters: the cotangent of that is the contents.
 
@@ -535,7 +536,7 @@ class StateNeededError(Exception):
 
 
 class PassedBack(staging.Note):
-    """What rules of a function that is differentiated keep in references made outside of it."""
+    """The state that rules of a differentiated function keep in references made outside of it."""
 
     __slots__ = ("_cells", "_held", "_vars")
 
@@ -638,7 +639,7 @@ def _check_bounds(index: Any, aval: av.ShapedArray) -> None:
 
 
 class _At:
-    """What ``ref.at`` is: indexed, it gives a part of a reference."""
+    """The value of ``ref.at``: indexed, it returns a part of a reference."""
 
     __slots__ = ("_of",)
 
@@ -699,7 +700,7 @@ class RefView(av.Typed):
         self._of[self._index] = value
 
     def addupdate(self, x: ArrayLike, idx: Any = ...) -> None:
-        """Add to what is there.
+        """Add to the contents.
 
         Example:
             >>> import tinyjax, tinyjax.numpy as jnp
@@ -751,7 +752,7 @@ def end(ref: Ref, why: str) -> None:
 
 
 def _is_within(owner: Trace, home: Trace) -> bool:
-    """Say whether values of a trace can be kept where those of another are: it is that or outer."""
+    """Return whether values of a trace can be kept in another, which is that trace or inside it."""
     trace = home
     while trace is not owner:
         if trace.parent is trace:
@@ -860,7 +861,7 @@ def _end(ref: Ref, name: str) -> Array:
 
 
 def keep(ref: Ref, value: Array) -> None:
-    """Write what a program has left of a reference's contents."""
+    """Write the final contents that a program returns to a reference."""
     ref._write(value)
 
 
@@ -868,8 +869,8 @@ class Parts:
     """The references that a function is mapped over: each example has a reference to its part.
 
     Attributes:
-        places: which leaves of the arguments they are.
-        written: which of these the function wrote to, when it last ran.
+        places: their indices among the leaves of the arguments.
+        written: those that the function wrote to in its last run.
     """
 
     __slots__ = ("_leaves", "_passes", "places", "written")
@@ -905,7 +906,7 @@ class Parts:
         return own
 
     def left(self, own: Sequence[Any]) -> list[Array]:
-        """End an example's references, and return the contents of those written to."""
+        """End an example's references, and return the contents of those that were modified."""
         self.written = [i for i in self.places if own[i].is_written]
         values = [freeze(own[i]) for i in self.written]
         for j, i in enumerate(self.places):
@@ -915,7 +916,7 @@ class Parts:
         return values
 
     def keep(self, values: Sequence[Array]) -> None:
-        """Write what all examples have left of the references written to."""
+        """Write the final contents of all examples to the references."""
         count = len(self._leaves)
         for i, value in zip(self.written, values, strict=True):
             if i < count:
@@ -940,17 +941,17 @@ class Parts:
 
 @attrs.frozen
 class _Given:
-    """The form of what a function is given in place of an object that holds arrays in place."""
+    """The form of an object that a function gets in place of one that holds arrays in place."""
 
     form: Form
 
     @property
     def is_one(self) -> bool:
-        """What the other form says."""
+        """Return whether the other form holds one array."""
         return self.form.is_one
 
     def make(self, place: int, contents: Sequence[Array]) -> object:
-        """Make it, and note that it is the function's own."""
+        """Make the object, and record that it is the function's own."""
         refs = [Ref(x) for x in contents]
         holder, trace = self.form.make(refs), current_trace()
         if isinstance(trace, staging.Recorder) and trace.outside != "nothing":
@@ -962,7 +963,7 @@ class _Given:
 
 
 class OfRefs(Holder):
-    """How objects are dealt with whose contents there are references to."""
+    """The protocol of objects whose contents are held in references."""
 
     def opened(self, x: Any) -> tuple[Sequence[Array], _Given]:
         refs, form = parts_of(x)
@@ -977,7 +978,7 @@ Opener: TypeAlias = Callable[[Any], tuple[Sequence[Ref], Form]]
 
 
 def hold(kind: type, opener: Opener, holder: Holder | None = None) -> None:
-    """Declare a class of objects that hold arrays in place, and how they are taken apart."""
+    """Register a class of objects that hold arrays in place, and its flattening."""
     OPENERS[kind] = opener
     HOLDERS[kind] = OfRefs() if holder is None else holder
 
@@ -1000,7 +1001,7 @@ class _Itself:
 
 
 class _OfRef(OfRefs):
-    """How references are dealt with."""
+    """The protocol of references."""
 
     is_one = True
 

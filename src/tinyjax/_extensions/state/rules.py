@@ -41,7 +41,7 @@ class RuleState:
         return [ref.backward.aval for ref in self.refs]
 
     def operands(self) -> list[Array]:
-        """Return what the call takes."""
+        """Return the operands of the call."""
         return [ref.contents for ref in self._all()]
 
     def _all(self) -> list[Ref]:
@@ -56,11 +56,11 @@ class RuleState:
     def run(
         self, fun: Callable[[], T], states: Sequence[Array], contents: Sequence[Array]
     ) -> tuple[T, list[Array]]:
-        """Call a function that finds these contents, and return what it has left of them."""
+        """Call a function with these contents, and return the final ones."""
         trace = tr.current_trace()
         values = zip(self._all(), (*states, *contents), strict=True)
         cells = {ref: Cell(x, trace) for ref, x in values}
-        return _within(cells, fun), [cells[ref].value for ref in self.refs]
+        return _run_with_cells(cells, fun), [cells[ref].value for ref in self.refs]
 
     def run_backward(
         self, fun: Callable[[], T], cotangents: prim.Tangents, name: str
@@ -82,7 +82,7 @@ class RuleState:
                 cells[ref] = Cell(decoded(ct, ref.aval), trace)
             else:
                 cells[ref] = _refusing(ref, name, trace)
-        result = _within(cells, fun)
+        result = _run_with_cells(cells, fun)
         after = [
             ct if not isinstance(ct, Array) or not cell.written else encoded(cell.value)
             for cell, ct in zip(cells.values(), cotangents, strict=True)
@@ -90,7 +90,7 @@ class RuleState:
         return result, after
 
     def keep(self, before: Sequence[Array], outs: Sequence[Array]) -> Sequence[Array]:
-        """Write what a call has left, and return its results."""
+        """Write the final contents of a call, and return its results."""
         results = self.split(outs)[0]
         for ref, old, new in zip(self._all(), before, outs[len(results) :], strict=True):
             if new is not old:
@@ -98,7 +98,7 @@ class RuleState:
         return results
 
 
-def _within(cells: Mapping[Ref, Cell], fun: Callable[[], T]) -> T:
+def _run_with_cells(cells: Mapping[Ref, Cell], fun: Callable[[], T]) -> T:
     with tr.assigned(bound_cells, {**bound_cells.get(), **cells}):
         return fun()
 

@@ -1,14 +1,15 @@
-"""Which inputs the elements of a value depend on, and what a primitive makes of that.
+"""The inputs that the elements of a value depend on, and their propagation by primitives.
 
 The inputs of a function are the elements of its arguments, numbered. A value of shape ``s`` that
 carries ``k`` derivatives of each element has an array of numbers ``(k, *s)``: derivative ``i`` of
-an element is that in the input of number ``numbers[i]`` there. ``NONE`` stands where an element
-depends on fewer inputs than others. An axis along which all numbers agree has the size 1, so that
-a value whose elements depend on the same inputs has a column.
+an element is taken in the input with the number ``numbers[i]`` there. ``NONE`` fills up where an
+element depends on fewer inputs than others. An axis along which all numbers agree has the size 1,
+so that a value whose elements depend on the same inputs has a column.
 
-Where rows of derivatives of one number meet, a rule is applied to all rows at once. So a primitive
-is asked along which axes it mixes elements: there the numbers must agree, and are joined. What
-moves elements moves their numbers. Before another primitive all elements get the same numbers.
+Where rows of derivatives of one number meet, a rule is applied to all rows at once. So the axes
+along which a primitive mixes elements are determined: there the numbers must agree, and are joined.
+A primitive that moves elements moves their numbers. Before another primitive all elements get the
+same numbers.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _MOST: Final = 2**22
 
 @attrs.frozen(eq=False)
 class Plan:
-    """What a primitive needs, and gives.
+    """The numbers that a primitive needs, and those of its results.
 
     Attributes:
         operands: the numbers that the rows of each operand must have; None for a constant.
@@ -53,7 +54,7 @@ class Plan:
 
 @attrs.frozen(eq=False)
 class Call:
-    """What a primitive is applied to.
+    """The operands of a primitive, with their numbers.
 
     Attributes:
         primals: the operands.
@@ -77,12 +78,12 @@ def column(numbers: Numbers, ndim: int) -> Numbers:
 
 
 def shared(numbers: Numbers) -> bool:
-    """Say whether all elements have the same numbers."""
+    """Return whether all elements have the same numbers."""
     return numbers.size == len(numbers)
 
 
 def joined(numbers: Numbers, axes: Sequence[int]) -> Numbers:
-    """Return the numbers of what mixes the elements along some axes, which get the size 1."""
+    """Return the joined numbers of elements mixed along some axes, which get the size 1."""
     places = [a + 1 for a in axes]
     mixed = np.moveaxis(numbers, places, range(1, len(places) + 1))
     size, rest = prod(mixed.shape[: len(places) + 1]), mixed.shape[len(places) + 1 :]
@@ -112,7 +113,7 @@ def _simplified(numbers: Numbers) -> Numbers:
 
 
 def plan_of(primitive: prim.Primitive[Any], params: Any, call: Call) -> Plan:
-    """Say which numbers the rows of the operands must have, and those of the results have.
+    """Return the numbers that the rows of operands must have, and those of the results' rows.
 
     Args:
         primitive: the primitive.
@@ -151,7 +152,7 @@ def _together(numbers: Sequence[Numbers | None], axes: Sequence[int] = ()) -> Nu
 
 
 def works_elementwise(jaxpr: jx.Jaxpr, skip: int = 0) -> bool:
-    """Say whether each element of a result depends on those of the parameters in its place alone.
+    """Return whether each element of a result depends only on those in its place.
 
     Args:
         jaxpr: the program.
@@ -193,15 +194,15 @@ elementwise: Final[PlanRule] = _along(lambda params: ())
 
 
 def addends(
-    numbers: Numbers, shape: Sequence[int], axes: Sequence[int], wanted: Numbers
+    numbers: Numbers, shape: Sequence[int], axes: Sequence[int], needed: Numbers
 ) -> tuple[Numbers, np.ndarray[Any, np.dtype[np.bool_]]] | None:
-    """Say which rows of which elements are the derivatives in each input, where axes are summed.
+    """Return the rows and elements to add for the derivative in each input, where axes are summed.
 
     Args:
         numbers: those of the operand.
         shape: its shape.
         axes: along which elements are added.
-        wanted: the inputs in which derivatives are wanted.
+        needed: the inputs in which derivatives are taken.
 
     Returns:
         For each input the places among rows and elements along the axes, counted in this order, and
@@ -209,7 +210,7 @@ def addends(
     """
     places = [a + 1 for a in axes]
     rest = [a for a in range(1, numbers.ndim) if a not in places]
-    if not shared(wanted) or any(numbers.shape[a] > 1 for a in rest):
+    if not shared(needed) or any(numbers.shape[a] > 1 for a in rest):
         return None
     ordered = np.transpose(numbers, [0, *places, *rest])
     sizes = [shape[a] for a in axes]
@@ -218,8 +219,8 @@ def addends(
     )
     by_number = np.argsort(flat.reshape(-1), kind="stable")
     in_order = flat.reshape(-1)[by_number]
-    starts = np.searchsorted(in_order, wanted.reshape(-1), "left")
-    ends = np.searchsorted(in_order, wanted.reshape(-1), "right")
+    starts = np.searchsorted(in_order, needed.reshape(-1), "left")
+    ends = np.searchsorted(in_order, needed.reshape(-1), "right")
     most = int((ends - starts).max(initial=0))
     if most >= prod(sizes):
         return None
@@ -246,7 +247,9 @@ def _moving(primitive: prim.Primitive[Any]) -> PlanRule:
                 results = tr.bind(primitive, values, params)
                 for column_of, result in zip(moved, results, strict=True):
                     column_of.append(np.asarray(result.concrete("numbers of inputs"), np.intp))
-        return Plan(operands, [_simplified(_kept(np.stack(m), call.numbers)) for m in moved])
+        return Plan(
+            operands, [_simplified(_result_numbers(np.stack(m), call.numbers)) for m in moved]
+        )
 
     return rule
 
@@ -257,15 +260,15 @@ def _filled(numbers: Numbers, size: int) -> Numbers:
 
 
 def _numbers_at(x: Array, numbers: Numbers | None, i: int) -> Array:
-    """The numbers of an operand in one row, as an operand; of places, these."""
+    """Return the numbers of an operand in one row, as an operand; of places, these."""
     if not is_inexact(x.dtype):
         return x
     row = np.full(x.shape, NONE) if numbers is None else np.broadcast_to(numbers[i], x.shape)
     return concrete.ConcreteArray(np.array(row))
 
 
-def _kept(moved: Numbers, numbers: Sequence[Numbers | None]) -> Numbers:
-    """The numbers of a result: what is none of the operands', such as a filling, is none."""
+def _result_numbers(moved: Numbers, numbers: Sequence[Numbers | None]) -> Numbers:
+    """Return the numbers of a result; elements of no operand, such as a filling, have none."""
     present = np.unique(np.concatenate([n.reshape(-1) for n in numbers if n is not None]))
     return np.where(np.isin(moved, present), moved, NONE)
 

@@ -1,4 +1,4 @@
-"""What a value carries: its Laplacian term, and its derivatives in the inputs it depends on."""
+"""The derivatives of a value: its Laplacian term, and its derivatives in the inputs."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def zeros(aval: av.ShapedArray, size: int) -> Array:
 
 
 def with_term(rows: Array, term: Array) -> Array:
-    """Add to the Laplacian term: by a choice, which takes two thirds of the time of a padding."""
+    """Add to the Laplacian term by a selection, which takes two thirds of the time of a padding."""
     places = sh.iota(rows.shape, dtypes.int32, 0)
     spread = broadcast_in_dim(term, rows.shape, tuple(range(1, rows.ndim)))
     is_term = ew.eq(places, sh.full_like(places, 0))
@@ -109,7 +109,7 @@ def with_term(rows: Array, term: Array) -> Array:
 def _over_rows(
     fun: Callable[..., Sequence[Array]], size: int, shared: Sequence[Array], rows: Sequence[Array]
 ) -> list[tuple[Array, bool]]:
-    """Apply a function to what rows share and to each of them; say which results have rows."""
+    """Apply a function to the shared operands and each row; return also which results have rows."""
     mapped = prim.MappedAxis(size, of_basis=True)
     axes = [*[None] * len(shared), *[0] * len(rows)]
     outs, out_axes = batching.batch_flat(fun, mapped, [*shared, *rows], axes)
@@ -151,7 +151,7 @@ def pushed(
 def multiplied(
     primitive: prim.Primitive[P], params: P, primals: Sequence[Array], rows: Sequence[Array | None]
 ) -> tuple[list[Array], list[Array | None]]:
-    """Multiply one operand with rows by a constant: what is linear treats the value as a row."""
+    """Multiply one operand with rows by a constant: linear rules treat the value as a row."""
     ((i, own),) = [(i, r) for i, r in enumerate(rows) if r is not None]
     stacked = slicing.concatenate([sh.expand_dims(primals[i], (0,)), own], 0)
     size = stacked.shape[0]

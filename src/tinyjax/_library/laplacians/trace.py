@@ -67,7 +67,7 @@ class LaplacianTracer(tr.Tracer):
 
 
 class LaplacianTrace(tr.Trace):
-    """Carries derivatives through what depends on its tracers.
+    """A trace that carries derivatives through values that depend on its tracers.
 
     Attributes:
         second: whether second derivatives are wanted.
@@ -249,8 +249,8 @@ def run(
         return list(fun(*tracers))
 
 
-# Loops and choices of values with rows are loops and choices. All in them has rows of all inputs
-# that an operand depends on, but for constants.
+# Loops and conditionals of values with rows are again such. All values in them have rows of all
+# inputs that an operand depends on, but for constants.
 
 #: A value and its rows; of a value that has no derivatives, itself.
 Pair = list[Array]

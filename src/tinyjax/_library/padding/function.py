@@ -1,4 +1,4 @@
-"""Functions that are compiled for buckets of lengths: what ``jit(pad_to=...)`` returns."""
+"""Functions that are compiled for buckets of lengths: the results of ``jit(pad_to=...)``."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _variables(count: int) -> tuple[int, ...]:
 
 @attrs.frozen
 class Lengths:
-    """Which axes vary in length, and how their lengths are rounded up.
+    """The axes that vary in length, and the rules that round up their lengths.
 
     Attributes:
         everywhere: the rule for the first axes of all arrays; None where arguments are named.
@@ -146,7 +146,7 @@ def _bucket(rule: Rounding, length: int, path: str) -> int:
 
 @attrs.frozen
 class Call:
-    """What a call is padded to.
+    """The padding of a call.
 
     Attributes:
         signature: the signature of all calls of such arguments, whatever their lengths.
@@ -234,7 +234,7 @@ class PaddedFunction(jit.JitFunction[P, R]):
         )
 
     def _padded(self, signature: signatures.Signature) -> Call | None:
-        """Say what a call is padded to; None where it is not, since an axis is too short."""
+        """Return the padding of a call; None where an axis is too short for it."""
         avals, in_tree, static = signature.avals, signature.in_tree, signature.static
         varying = [*self._varying(avals, in_tree, static)]
         places = {(avals[leaf].shape[axis], rule): (leaf, axis) for leaf, axis, rule in varying}
@@ -295,15 +295,15 @@ class PaddedFunction(jit.JitFunction[P, R]):
 
     @contextmanager
     def _explained(self, call: Call) -> Iterator[None]:
-        """Say which lengths are meant where an error speaks of variables."""
+        """Name the lengths where an error speaks of variables."""
         try:
             yield
         except errors.TinyjaxError as error:
-            error.add_note(_told(self._fun, call))
+            error.add_note(_describe(self._fun, call))
             raise
 
 
-def _told(fun: Callable[..., Any], call: Call) -> str:
+def _describe(fun: Callable[..., Any], call: Call) -> str:
     meant: Iterable[str] = [
         f"'{name}' is {path}" for (name, _), path in zip(call.sizes, call.names, strict=True)
     ]

@@ -119,7 +119,7 @@ class Padding:
         value: bool | int | float | complex,
         axes: Iterable[int] | None = None,
     ) -> Array:
-        """Return an array with a value in place of what pads it along some axes."""
+        """Return an array with a value in place of its padding along some axes."""
         mask = self.inside(aval, axes)
         return x if mask is None else ew.select(mask, x, sh.full_like(x, value))
 
@@ -175,7 +175,7 @@ class Padding:
 
 
 def _grows(p: polynomials.Polynomial) -> bool:
-    """Whether a size is known not to fall as others grow."""
+    """Return whether a size is known not to fall as others grow."""
     return all(
         term == polynomials.ONE or (k > 0 and all(_factor_grows(factor) for factor, _ in term))
         for term, k in p
@@ -251,8 +251,8 @@ class PaddedParams(prim.Params):
         name: the function's name; programs that differ in name only are the same.
         sizes: the true sizes.
         buckets: the sizes of the program that is compiled.
-        tier: what computes its first calls; None for what the settings say.
-        flags: what XLA is told.
+        tier: the evaluator of its first calls; None for that of the settings.
+        flags: the flags for XLA.
     """
 
     program: AllSizes

@@ -1,4 +1,4 @@
-"""The rules of primitives for padded arrays: what stands behind the true length changes nothing.
+"""The rules of primitives for padded arrays: elements beyond the true length change nothing.
 
 Most fill it with a value before they apply the primitive: sums with zeros, maxima with the least
 number, matrices with the identity. Arrays are filled by ``select``, never multiplied: what pads
@@ -91,12 +91,12 @@ def _filling(
 
 
 def _least(dtype: dtypes.DType) -> Scalar:
-    """The least number in the total order of floats, in which NaN has a sign."""
+    """Return the least number in the total order of floats, in which NaN has a sign."""
     return -math.nan if dtypes.is_float(dtype) else reduce.lowest(dtype)
 
 
 def _behind(params: cumulative.CumulativeParams, aval: av.ShapedArray) -> Sequence[int]:
-    """From the front, what comes later changes nothing."""
+    """Apply a primitive from the front, where later elements change nothing."""
     return (params.axis,) if params.reverse else ()
 
 
@@ -107,7 +107,7 @@ def _dot(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
 
 
 def _sort(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
-    """What is no element comes last: that is the first key."""
+    """Sort with padding last, by a first key that is 1 for padding."""
     params: SortParams = eqn.params
     inside = p.inside(eqn.inputs[0].aval, (params.axis,))
     if inside is None:
@@ -140,8 +140,8 @@ def _slice(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]
         start, limit, stride = bounds
         if _is_varying(stride):
             count = sh.iota((out.shape[axis],), dtypes.int32, 0)
-            steps = ew.mul(count, _over(p.length(stride), count.shape))
-            x = _take(x, axis, ew.add(steps, _over(p.length(start), count.shape)))
+            steps = ew.mul(count, _broadcast_scalar(p.length(stride), count.shape))
+            x = _take(x, axis, ew.add(steps, _broadcast_scalar(p.length(start), count.shape)))
             continue
         if _is_varying(start):
             x, start, limit = (
@@ -185,7 +185,7 @@ def _concatenate(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[
 
 
 def _pad(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
-    """Let what pads the operand hold the value that is put behind it."""
+    """Fill the operand's padding with the value that is put after it."""
     (x, value), aval = xs, eqn.inputs[0].aval
     inside = p.inside(aval)
     if inside is not None:
@@ -194,9 +194,9 @@ def _pad(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
     for axis, (low, high, interior) in enumerate(eqn.params.config):
         if _is_varying(low) or _is_varying(interior):
             count = sh.iota((sizes[axis],), dtypes.int32, 0)
-            places = ew.sub(count, _over(p.length(low), count.shape))
-            step = _over(p.length(interior + 1), count.shape)
-            size = _over(p.length(aval.shape[axis]), count.shape)
+            places = ew.sub(count, _broadcast_scalar(p.length(low), count.shape))
+            step = _broadcast_scalar(p.length(interior + 1), count.shape)
+            size = _broadcast_scalar(p.length(aval.shape[axis]), count.shape)
             element, zero = ew.div(places, step), sh.zeros_like(count)
             is_any = ew.and_(ew.ge(places, zero), ew.eq(ew.rem(places, step), zero))
             is_any = ew.and_(is_any, ew.lt(element, size))
@@ -218,22 +218,22 @@ def _reshape(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Arra
     where = place = sh.full(shape, 0, dtypes.int32)
     for axis, n in enumerate(new):
         count = sh.iota(shape, dtypes.int32, axis)
-        where = ew.add(ew.mul(where, _over(p.length(n), shape)), count)
+        where = ew.add(ew.mul(where, _broadcast_scalar(p.length(n), shape)), count)
     for axis in reversed(range(len(old))):
         length, stride = p.length(old[axis]), math.prod(x.shape[axis + 1 :])
-        own = ew.rem(where, _over(length, shape))
-        where = ew.div(where, _over(length, shape))
+        own = ew.rem(where, _broadcast_scalar(length, shape))
+        where = ew.div(where, _broadcast_scalar(length, shape))
         place = ew.add(place, ew.mul(own, sh.full(shape, stride, dtypes.int32)))
     taken = _take(sh.reshape(x, (x.size,)), 0, sh.reshape(place, (place.size,)))
     return (sh.reshape(taken, shape),)
 
 
-def _over(x: Array, shape: tuple[int, ...]) -> Array:
+def _broadcast_scalar(x: Array, shape: tuple[int, ...]) -> Array:
     return x if x.shape == shape else broadcast.broadcast_in_dim(x, shape, ())
 
 
 def _keeps_order(old: Sequence[int], new: Sequence[int]) -> bool:
-    """Say whether the elements of padded arrays come in the same order after a reshape.
+    """Return whether the elements of padded arrays come in the same order after a reshape.
 
     Axes belong together whose products are equal. Among these only the first may vary.
     """
@@ -284,7 +284,7 @@ def _dynamic_update_slice(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> 
 
 
 def _indices(p: Padding, indices: Array, windows: Windows, mode: GatherScatterMode) -> Array:
-    """Let indices out of true bounds be what they would be without padding."""
+    """Keep the treatment of indices out of true bounds as without padding."""
     dtype = indices.dtype
     row = slicing.concatenate(
         [sh.reshape(p.length(n, dtype), (1,)) for n in windows.last_starts], 0
@@ -334,7 +334,7 @@ def _wrap_index(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[A
     (x,) = xs
     if not _is_varying(eqn.params.size):
         return p.bind(eqn, xs)
-    length = _over(p.length(eqn.params.size, x.dtype), x.shape)
+    length = _broadcast_scalar(p.length(eqn.params.size, x.dtype), x.shape)
     return (ew.select(ew.lt(x, sh.zeros_like(x)), ew.add(x, length), x),)
 
 
@@ -377,7 +377,7 @@ def _all(params: object, aval: av.ShapedArray) -> Sequence[int]:
 
 
 def _whole(count: Callable[[Any], int]) -> PaddingRule:
-    """Make the rule of what takes some last axes of its operands as a whole."""
+    """Return the rule of a primitive that takes some last axes of its operands as a whole."""
 
     def rule(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
         axes = [n for x in eqn.inputs for n in x.aval.shape[-count(eqn.params) :]]

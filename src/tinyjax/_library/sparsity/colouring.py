@@ -1,6 +1,6 @@
 """Colourings: which columns or rows of a matrix of known pattern one product gives together.
 
-Columns that have no nonzero row in common are asked for by one direction, the sum of their unit
+Columns that have no nonzero row in common are computed by one direction, the sum of their unit
 vectors (A. R. Curtis, M. J. D. Powell and J. K. Reid, *On the estimation of sparse Jacobian
 matrices*, 1974). Of a symmetric matrix fewer do: it suffices that of each pair of equal elements
 one can be read, as it can if no path of four vertices has two colours (A. H. Gebremedhin, F. Manne
@@ -27,14 +27,14 @@ _SAMPLE: Final = 200
 
 @attrs.frozen(eq=False)
 class Colouring:
-    """Products that give all elements of a matrix, and where each element is in them.
+    """Products that give all elements of a matrix, and the position of each element in them.
 
     Attributes:
         columns: the colour of each column, of which matrix-vector products give the sums; -1 for
             one of which nothing is read.
-        width: how many colours columns have.
+        width: the number of colours of columns.
         rows: the colour of each row, of which vector-matrix products give the sums, likewise.
-        height: how many colours rows have.
+        height: the number of colours of rows.
         places: for each element of the pattern, in its order, where it stands among the elements of
             the products: first of those with columns, (width, rows), and then of those with rows,
             (height, columns).
@@ -55,12 +55,12 @@ class Colouring:
 
     @property
     def products(self) -> int:
-        """How many products there are."""
+        """The number of products."""
         return self.width + self.height
 
 
 def coloured(pattern: SparsityPattern, forward: bool = True, reverse: bool = True) -> Colouring:
-    """Colour columns, rows, or columns of the short rows and the long rows: what takes the fewest.
+    """Colour columns, rows, or columns of short rows with the long rows, whichever needs fewest.
 
     Args:
         pattern: the pattern.
@@ -102,7 +102,7 @@ def _of_columns(pattern: SparsityPattern, colours: HostArray) -> Colouring:
 
 
 def _flipped(own: Colouring, pattern: SparsityPattern, transposed: SparsityPattern) -> Colouring:
-    """The colouring of a matrix by that of its transpose."""
+    """Return the colouring of a matrix by that of its transpose."""
     m, n = pattern.shape
     order = np.argsort(transposed.columns, kind="stable")
     places = own.places[order]  # of the transpose's elements in the order of the matrix's
@@ -125,8 +125,8 @@ def _of_both(pattern: SparsityPattern, most: int) -> Colouring | None:
     m, n = pattern.shape
     is_long = counts > lengths[1 + best]
     short, long = np.where(is_long, -1, np.arange(m)), np.where(is_long, np.arange(m), -1)
-    forward = _of_columns(pattern, column_colours(pattern.taken(short)))
-    of_rows = column_colours(pattern.taken(long).T)
+    forward = _of_columns(pattern, column_colours(pattern.select_rows(short)))
+    of_rows = column_colours(pattern.select_rows(long).T)
     row_colours = np.where(is_long, of_rows, -1)
     height = int(row_colours.max(initial=-1)) + 1
     places = np.where(
@@ -188,7 +188,7 @@ def _by_places(pattern: SparsityPattern, least: int, below: int) -> Iterator[Hos
     for stride in strides:
         place, rest = np.divmod(rest, stride)
         coordinates.append(place)
-    few = pattern.taken(np.linspace(0, max(m - 1, 0), min(m, _SAMPLE)).astype(np.int64))
+    few = pattern.select_rows(np.linspace(0, max(m - 1, 0), min(m, _SAMPLE)).astype(np.int64))
     some_rows, some_columns = few.rows, few.columns
     for width in range(max(least, 1), min(below, 2 * least + 1)):
         for weights in product(range(width), repeat=len(strides)):
@@ -203,7 +203,7 @@ def _by_places(pattern: SparsityPattern, least: int, below: int) -> Iterator[Hos
 
 
 def _is_proper(rows: HostArray, columns: HostArray, colours: HostArray, width: int) -> bool:
-    """Whether no two columns of one colour have a nonzero row in common."""
+    """Return whether no two columns of one colour have a nonzero row in common."""
     keys = rows * width + colours[columns]
     return not keys.size or int(np.bincount(keys).max()) == 1
 

@@ -37,7 +37,7 @@ def derivative(
     chunk_size: int | None,
     sparse: Sparse,
 ) -> Callable[..., Any]:
-    """Return what computes a sparse ``"jacobian"`` or ``"hessian"``; see the functions so named."""
+    """Return a function that computes a sparse ``"jacobian"`` or ``"hessian"``."""
     if holomorphic:
         raise errors.ArgumentError(
             f"{name}(sparse=...) takes real arguments. Leave out holomorphic=True, or leave out "
@@ -110,7 +110,7 @@ def _elements(
     colouring: Colouring,
     chunk_size: int | None,
 ) -> Array:
-    """The products, flat: sums of columns, (width, rows), and of rows, (height, columns)."""
+    """Return the products, flat: sums of columns, (width, rows), and of rows, (height, columns)."""
     outs = linearized.primals_out
     parts: list[Array] = []
     if colouring.width:
@@ -160,7 +160,7 @@ def _directions(avals: Sequence[av.ShapedArray], colours: HostArray, number: int
 def _of_kind(
     computed: Callable[..., Any], fun: Callable[..., Any], has_aux: bool, sparse: Sparse
 ) -> Callable[..., Any]:
-    """Return a function whose sparse arrays are of the kind asked for."""
+    """Return a function whose sparse arrays are of the requested kind."""
     if sparse != "scipy":
         return partial(watched, named=fun)(computed)
     compiled = jit(frames.imitate(computed, fun))

@@ -6,7 +6,7 @@ the arguments, so that only those count as known that are the same for all argum
 are. Each value is then followed with the elements of the arguments that its elements depend on.
 
 Loops run once for each iteration, as far as their patterns change; where it is not known how often
-they run, until none changes any more. Of a choice that is not known the branches count together.
+they run, until none changes any more. The branches of an unknown conditional count together.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _Flow: TypeAlias = Callable[[jx.JaxprEqn, Sequence[Operand], int], list[Operand]
 
 
 def follow(jaxpr: jx.Jaxpr, operands: Sequence[Operand], n: int) -> list[Operand]:
-    """Follow what a program's values depend on.
+    """Propagate the dependences of a program's values.
 
     Args:
         jaxpr: linear in the operands that are active.
@@ -108,7 +108,7 @@ def _depending(
 
 
 def _without_arguments(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> list[Operand]:
-    """What is known of results that depend on no argument."""
+    """Return the known values of results that depend on no argument."""
     unknown = [Operand(out) for out in eqn.out_avals]
     rules = eqn.primitive.rules
     if jx.effects_of(eqn).any or (rules.evaluate and program_rules.PROGRAM not in rules.extensions):
@@ -138,7 +138,7 @@ def _without_arguments(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> list[Op
 def depends(
     eqn: jx.JaxprEqn, active: Sequence[int], known: Sequence[Array | None], position: int
 ) -> HostArray:
-    """Which elements of a result of a linear equation depend on which of one of its operands.
+    """Return the pattern of dependences of a linear equation's result on one of its operands.
 
     Args:
         eqn: the equation.
@@ -149,7 +149,7 @@ def depends(
     aval = eqn.inputs[active[0]].aval
     operands = [
         Operand(x.aval, None, sparsity_pattern.identity(aval.size)) if i in active
-        else Operand(x.aval) if value is None else _known(value)
+        else Operand(x.aval) if value is None else _closed_over_operand(value)
         for i, (x, value) in enumerate(zip(eqn.inputs, known, strict=True))
     ]  # fmt: skip
     out = _results(eqn, operands, aval.size)[position]
@@ -157,7 +157,7 @@ def depends(
 
 
 def _local(jaxpr: jx.Jaxpr, operands: Sequence[Operand]) -> list[Operand]:
-    """How the results of a program depend on the elements of its active operands, in order."""
+    """Return the dependences of a program's results on its active operands' elements, in order."""
     n = sum(x.aval.size for x in operands if x.active)
     identity, first, own = sparsity_pattern.identity(n), 0, []
     for x in operands:
@@ -165,7 +165,7 @@ def _local(jaxpr: jx.Jaxpr, operands: Sequence[Operand]) -> list[Operand]:
             own.append(x)
             continue
         last = first + x.aval.size
-        own.append(Operand(x.aval, None, identity.taken(np.arange(first, last))))
+        own.append(Operand(x.aval, None, identity.select_rows(np.arange(first, last))))
         first = last
     return follow(jaxpr, own, n)
 
@@ -194,12 +194,12 @@ def _either(outs: Sequence[Operand]) -> Operand:
 
 
 def _at_iteration(x: Operand, t: int) -> Operand:
-    """What is known of a slice along the first axis."""
+    """Return the slice of an operand along the first axis."""
     aval = av.ShapedArray(x.aval.shape[1:], x.aval.dtype, x.aval.weak_type)
     value = None if x.value is None else x.value[t]
     depends = None
     if x.depends is not None:
-        depends = x.depends.taken(np.arange(t * aval.size, (t + 1) * aval.size))
+        depends = x.depends.select_rows(np.arange(t * aval.size, (t + 1) * aval.size))
         depends = depends if depends.nnz else None
     return Operand(aval, value, depends)
 
@@ -276,7 +276,7 @@ class _Body:
         )
 
     def local(self, operands: Sequence[Operand]) -> list[Operand]:
-        """How the results depend on the elements of the active operands, in order."""
+        """Return the dependences of the results on the active operands' elements, in order."""
         key = tuple([x.active for x in operands])
         if key not in self._locals:
             self._locals[key] = _local(self._jaxpr, operands)
@@ -310,7 +310,7 @@ def _while(eqn: jx.JaxprEqn, operands: Sequence[Operand], n: int) -> list[Operan
 def _any_number_of_times(
     body: _Body, consts: Sequence[Operand], state: Sequence[Operand]
 ) -> list[Operand]:
-    """What a state depends on after some iterations: it may be any number."""
+    """Return the dependences of a state after any number of iterations."""
     now = [Operand(x.aval, None, x.depends) for x in state]
     for times in count(1):
         outs = body(consts, now, [])
@@ -330,7 +330,7 @@ def _any_number_of_times(
 
 
 def _linked(pattern: sparsity_pattern.SparsityPattern) -> sparsity_pattern.SparsityPattern:
-    """Which columns of a pattern are in one row, or in rows that others lead to."""
+    """Return the pattern of columns that share a row, directly or through other rows."""
     linked = pattern.T.times(pattern)
     while not linked.equals(more := linked.times(linked)):
         linked = more
@@ -338,7 +338,7 @@ def _linked(pattern: sparsity_pattern.SparsityPattern) -> sparsity_pattern.Spars
 
 
 def _pulled_back(eqn: jx.JaxprEqn, operands: Sequence[Operand], n: int) -> list[Operand]:
-    """A map that is given by its transpose alone: its pattern is that of this one, transposed."""
+    """Return the operand of a map given by its transpose, with that one's pattern transposed."""
     params = eqn.params
     n = params.num_residuals
     residuals, tangents = operands[:n], operands[n:]
@@ -349,7 +349,7 @@ def _pulled_back(eqn: jx.JaxprEqn, operands: Sequence[Operand], n: int) -> list[
         return [_as_cotangent(results[i], tangents[i].aval) for i in which]
 
     staged = staging.stage(backward, [*[x.aval for x in residuals], *params.out_avals])
-    consts = [_known(x) for x in staged.consts]
+    consts = [_closed_over_operand(x) for x in staged.consts]
     cotangents = [
         Operand(
             aval, None, sparsity_pattern.identity(aval.size) if is_inexact(aval.dtype) else None
@@ -367,7 +367,7 @@ def _pulled_back(eqn: jx.JaxprEqn, operands: Sequence[Operand], n: int) -> list[
     first, results = 0, []
     for out in cotangents:
         last = first + (out.aval.size if out.active else 0)
-        results.append(_depending(out.aval, [whole.taken(np.arange(first, last))]))
+        results.append(_depending(out.aval, [whole.select_rows(np.arange(first, last))]))
         first = last
     return results
 
@@ -376,8 +376,8 @@ def _as_cotangent(ct: prim.Tangent, aval: av.ShapedArray) -> Array:
     return opd.splat(0, aval) if ct is prim.ZERO else ct
 
 
-def _known(x: Array) -> Operand:
-    """What is known of an array that a program closes over."""
+def _closed_over_operand(x: Array) -> Operand:
+    """Return the operand of an array that a program closes over."""
     return Operand(x.aval, x.host if type(x) is concrete.ConcreteArray else None)
 
 
@@ -426,18 +426,18 @@ class Detected:
         return [x.aval for x in self.chosen.primals]
 
     def blocks(self) -> Any:
-        """The patterns of results by arguments, as trees of them."""
+        """Return the patterns of results by arguments, as trees of them."""
         return self.tree_of(self.block)
 
     def block(self, i: int, j: int) -> sparsity_pattern.SparsityPattern:
-        """The pattern of a result by an argument, by their numbers."""
+        """Return the pattern of a result by an argument, by their numbers."""
         row = sum(x.size for x in self.outs[:i])
         column = sum(x.size for x in self.ins[:j])
-        rows = self.pattern.taken(np.arange(row, row + self.outs[i].size))
+        rows = self.pattern.select_rows(np.arange(row, row + self.outs[i].size))
         return rows.between(column, column + self.ins[j].size)
 
     def tree_of(self, block: Callable[[int, int], Any]) -> Any:
-        """The tree of a Jacobian, with what is made of the numbers of a result and an argument."""
+        """Return the tree of a Jacobian, built from the numbers of each result and argument."""
         columns = range(len(self.ins))
         return tree.unflatten(
             self.out_tree,
@@ -455,7 +455,7 @@ def detect(
     """Find the pattern of a Jacobian.
 
     Args:
-        choice: the function, and which arguments are differentiated.
+        choice: the function, and its differentiated arguments.
         args: the positional arguments; those that are differentiated may be types of arrays.
         kwargs: the others.
         has_aux: whether the function returns auxiliary data, too.
@@ -489,7 +489,7 @@ def detect(
     key = _digest([staged.jaxpr, linearized.jaxpr], values)
     pattern = _FOUND.get(key)
     if pattern is None:
-        residuals = [_known(x) for x in values]
+        residuals = [_closed_over_operand(x) for x in values]
         if not at_point:
             unknown = [Operand(aval) for aval in avals]
             residuals = follow(program_rules.dce(staged.jaxpr), [*residuals, *unknown], 0)
@@ -515,7 +515,7 @@ def _digest(jaxprs: Sequence[jx.Jaxpr], consts: Sequence[Array]) -> bytes:
     for jaxpr in jaxprs:
         state.update(jaxpr.digest)
     for x in consts:
-        value = _known(x).value
+        value = _closed_over_operand(x).value
         state.update(repr((x.aval, value is None)).encode())
         if value is not None:
             state.update(np.ascontiguousarray(value).tobytes())
@@ -525,7 +525,7 @@ def _digest(jaxprs: Sequence[jx.Jaxpr], consts: Sequence[Array]) -> bytes:
 def _chosen(
     choice: Choice, args: tuple[Any, ...], kwargs: dict[str, Any], at_point: bool
 ) -> Chosen:
-    """The call; outside of a point types stand for arrays."""
+    """Return the call; outside of a point types stand for arrays."""
     if at_point:
         chosen = Chosen(choice, args, kwargs)
         for x in chosen.primals:
@@ -538,13 +538,13 @@ def _chosen(
 def _pattern(
     linearized: Linearized, residuals: Sequence[Operand], avals: Sequence[av.ShapedArray]
 ) -> sparsity_pattern.SparsityPattern:
-    """The pattern of a tangent map, of all its results by all its arguments."""
+    """Return the pattern of a tangent map, of all its results by all its arguments."""
     n = sum(aval.size for aval in avals)
     identity, first, tangents = sparsity_pattern.identity(n), 0, []
     for aval, has in zip(avals, linearized.nonzero_in, strict=True):
         if has:
             rows = np.arange(first, first + aval.size)
-            tangents.append(Operand(aval, None, identity.taken(rows)))
+            tangents.append(Operand(aval, None, identity.select_rows(rows)))
         first += aval.size
     outs = iter(follow(linearized.jaxpr, [*residuals, *tangents], n))
     parts: list[sparsity_pattern.SparsityPattern] = []
@@ -574,10 +574,10 @@ def jacobian_sparsity(
     """Return where the Jacobian of a function may differ from zero.
 
     The pattern is that of the function's tangent map, whose values are followed with the elements
-    of the arguments that their elements depend on, through loops, choices, gathers and rules of
-    custom derivatives (A. Griewank and A. Walther, *Evaluating Derivatives*, 2nd ed., 2008, chapter
-    7). What is zero for all arguments it finds to be zero unless that is so by cancellation, or
-    indices depend on arguments.
+    of the arguments that their elements depend on, through loops, conditionals, gathers and rules
+    of custom derivatives (A. Griewank and A. Walther, *Evaluating Derivatives*, 2nd ed., 2008,
+    chapter 7). What is zero for all arguments it finds to be zero unless that is so by
+    cancellation, or indices depend on arguments.
 
     Args:
         fun: takes and returns arrays in any containers.
@@ -675,7 +675,7 @@ def detect_hessian(
 
 
 def _has_rules(jaxpr: jx.Jaxpr) -> bool:
-    """Whether a program has functions with rules of their own for derivatives."""
+    """Return whether a program has functions with their own rules for derivatives."""
     return any(
         (eqn.primitive is custom_call_p and eqn.params.rule.has_jvp)
         or any(map(_has_rules, jx.subjaxprs(eqn.params)))

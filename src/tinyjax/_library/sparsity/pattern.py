@@ -19,7 +19,7 @@ _MOST_ELEMENTS: Final = 2**26
 
 @attrs.frozen(eq=False, repr=False)
 class SparsityPattern:
-    """Where a matrix may differ from zero.
+    """The positions where a matrix may differ from zero.
 
     Attributes:
         shape: the numbers of rows and of columns.
@@ -102,7 +102,7 @@ class SparsityPattern:
     # What patterns are put together with
 
     def equals(self, other: SparsityPattern) -> bool:
-        """Whether two patterns of one shape are the same.
+        """Return whether two patterns of one shape are the same.
 
         Example:
             >>> import tinyjax, tinyjax.numpy as jnp
@@ -140,7 +140,7 @@ class SparsityPattern:
         return product if self.counts.max(initial=0) <= 1 else product._in_order()
 
     def _in_order(self) -> SparsityPattern:
-        """Return the pattern of which columns may be repeated, and be out of order."""
+        """Return the pattern with sorted, distinct columns in each row."""
         m, n = self.shape
         keys = self.rows * n + self.columns
         if m * n <= 16 * keys.size:
@@ -153,13 +153,13 @@ class SparsityPattern:
         rows, columns = np.divmod(keys, max(n, 1))
         return SparsityPattern(self.shape, starts_of(rows, m), columns)
 
-    def taken(self, rows: HostArray) -> SparsityPattern:
+    def select_rows(self, rows: HostArray) -> SparsityPattern:
         """Return the pattern of some rows, given by number; -1 stands for a row of zeros.
 
         Example:
             >>> import numpy as np
             >>> from tinyjax._library.sparsity import pattern
-            >>> pattern.identity(3).taken(np.array([2, -1])).todense().astype(int)
+            >>> pattern.identity(3).select_rows(np.array([2, -1])).todense().astype(int)
             array([[0, 0, 1],
                    [0, 0, 0]])
         """
@@ -212,7 +212,7 @@ class SparsityPattern:
 
         Example:
             >>> from tinyjax._library.sparsity import pattern
-            >>> upper = pattern.identity(1).at(1, 2).taken([0, -1])
+            >>> upper = pattern.identity(1).at(1, 2).select_rows([0, -1])
             >>> pattern.identity(2).also(upper).todense().astype(int)
             array([[1, 1],
                    [0, 1]])
@@ -276,30 +276,30 @@ def of_scipy(name: str) -> Callable[..., Any]:
 
 
 def starts_of(rows: HostArray, m: int) -> HostArray:
-    """Where each row starts among elements in order, by their rows, in whatever order."""
+    """Return the start of each row among elements in order, from their rows in any order."""
     return np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=m))])
 
 
 @lru_cache(maxsize=64)
 def identity(n: int) -> SparsityPattern:
-    """The pattern of an identity matrix."""
+    """Return the pattern of an identity matrix."""
     return SparsityPattern((n, n), np.arange(n + 1), np.arange(n))
 
 
 def triangle(n: int) -> SparsityPattern:
-    """The pattern of a lower triangular matrix."""
+    """Return the pattern of a lower triangular matrix."""
     starts = np.cumsum(np.arange(n + 1))
     columns = np.arange(starts[-1]) - np.repeat(starts[:-1], np.arange(1, n + 1))
     return SparsityPattern((n, n), starts, columns)
 
 
 def none(m: int, n: int) -> SparsityPattern:
-    """The pattern of zeros."""
+    """Return the pattern of zeros."""
     return SparsityPattern((m, n), np.zeros(m + 1, np.int64), np.zeros(0, np.int64))
 
 
 def of_pairs(rows: HostArray, columns: HostArray, shape: tuple[int, int]) -> SparsityPattern:
-    """The pattern of elements in any order, which may be repeated."""
+    """Return the pattern of elements in any order, which may be repeated."""
     if rows.size > 1 and (np.diff(rows) < 0).any():
         order = np.argsort(rows, kind="stable")
         columns = columns[order]
@@ -308,7 +308,7 @@ def of_pairs(rows: HostArray, columns: HostArray, shape: tuple[int, int]) -> Spa
 
 
 def picked(sources: HostArray, n: int) -> SparsityPattern:
-    """The pattern that has, in each row, one element at most: in this column, of n; -1 for none."""
+    """Return the pattern with one element at most in each row: its column, or -1 for none."""
     flat = np.ravel(sources)
     if flat.size == n and np.array_equal(flat, np.arange(n)):
         return identity(n)
@@ -317,19 +317,19 @@ def picked(sources: HostArray, n: int) -> SparsityPattern:
 
 
 def grouping(groups: HostArray, m: int) -> SparsityPattern:
-    """The pattern that adds up elements by groups, of which each has the number of its own."""
+    """Return the pattern that adds up elements by groups, given the group of each."""
     flat = np.ravel(groups)
     order = np.argsort(flat, kind="stable")
     return SparsityPattern((m, flat.size), starts_of(flat, m), order)
 
 
 def full(m: int, n: int) -> tuple[SparsityPattern, SparsityPattern]:
-    """The pattern of a matrix without zeros, as a product of two with few elements."""
+    """Return the pattern of a matrix without zeros, as a product of two with few elements."""
     return picked(np.zeros(m, np.intp), 1), grouping(np.zeros(n, np.intp), 1)
 
 
 def stacked(parts: Sequence[SparsityPattern], columns: int) -> SparsityPattern:
-    """The pattern of matrices with as many columns, one below the other."""
+    """Return the pattern of matrices with as many columns, one below the other."""
     if len(parts) == 1:
         return parts[0]
     starts, nnz = [np.zeros(1, np.intp)], 0

@@ -1,8 +1,8 @@
-"""The rules of primitives: which elements of results depend on which of operands.
+"""The rules of primitives: the dependence of elements of results on those of operands.
 
-They are asked of programs that are linear in their *active* operands: of tangent maps. The other
-operands have values that are known, or not. Most rules are one for a family. What moves elements
-about is asked where it does, by applying the primitive to the numbers of the elements.
+They apply to programs that are linear in their *active* operands: to tangent maps. The values of
+the other operands are known, or not. Most rules are one for a family. For a primitive that moves
+elements, the rule applies the primitive to the numbers of the elements.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tinyjax.dtypes import HostArray, is_inexact
 
 @attrs.frozen(eq=False, repr=False)
 class Operand:
-    """What is known of a value.
+    """The abstract value of an operand.
 
     Attributes:
         aval: its type.
@@ -52,7 +52,7 @@ class Operand:
 
     @property
     def active(self) -> bool:
-        """Whether it depends on an argument."""
+        """Return whether it depends on an argument."""
         return self.depends is not None
 
     @property
@@ -78,7 +78,7 @@ _SAME: Final[Factors] = ()
 
 
 def rule_of(primitive: prim.Primitive[Any]) -> SparsityRule:
-    """Return the rule of a primitive, or what follows from what it is."""
+    """Return the rule of a primitive, or its default."""
     extensions = primitive.rules.extensions
     rule: SparsityRule | None = extensions.get(SPARSITY)
     if rule is None:
@@ -116,7 +116,7 @@ def _mul(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Fac
 
 
 def _moved(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Factors]]:
-    """Ask the primitive where elements go: what it takes to choose places must be known."""
+    """Apply the primitive to numbers of elements; operands that choose places must be known."""
     pattern.check_size(sum(out.size for out in eqn.out_avals))  # before as many numbers are moved
     numbered: list[HostArray] = []
     ends: list[int] = [0]
@@ -148,7 +148,7 @@ def _select(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[
 
 
 def _along(shape: Sequence[int], to: Sequence[int], whole: Iterable[int]) -> Factors:
-    """How elements depend on those of an array with whose axes theirs belong together.
+    """Return the dependences on the elements of an array whose axes correspond to the result's.
 
     Args:
         shape: of the array.
@@ -254,7 +254,7 @@ def _cumulative(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Seque
 
 
 def _last(axes: Callable[[Any], int]) -> SparsityRule:
-    """Make the rule of what depends on all elements along some last axes of arrays."""
+    """Return the rule of a primitive that depends on all elements along some last axes."""
 
     def rule(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Factors]]:
         return [
@@ -268,7 +268,7 @@ def _last(axes: Callable[[Any], int]) -> SparsityRule:
 
 
 def _solve(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Factors]]:
-    """Each column of the solution depends on that column of what is on the right, and on no other.
+    """Return the dependences of a solution: each column depends on that of the right side.
 
     It comes last, or from the left where ``left_side`` is false.
     """
@@ -405,7 +405,7 @@ def _dot(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Fac
 def _batch_free_contracted(
     x: Operand, batch: Sequence[int], contracted: Sequence[int]
 ) -> HostArray:
-    """The numbers of elements, with the batch axes, the free and the contracted as one each."""
+    """Return the numbers of elements with three axes: batch, free and contracted."""
     free = [i for i in range(x.aval.ndim) if i not in (*batch, *contracted)]
     shape = x.aval.shape
     sizes = [prod([shape[i] for i in axes]) for axes in (batch, free, contracted)]
@@ -413,7 +413,7 @@ def _batch_free_contracted(
 
 
 def _factor(own: HostArray, other: Operand, places: HostArray, out: HostArray) -> Factors:
-    """How products depend on one factor.
+    """Return the dependences of products on one factor.
 
     Args:
         own: the numbers of its elements: batch, free, contracted.

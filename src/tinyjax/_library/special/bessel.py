@@ -47,7 +47,7 @@ _BEYOND: Final = 40.0
 
 
 def _asymptotic(order: int) -> list[float]:
-    """The series of ``sqrt(2 pi x) ive(order, x)`` in ``1 / x``, DLMF 10.40.1."""
+    """Return the series of ``sqrt(2 pi x) ive(order, x)`` in ``1 / x``, DLMF 10.40.1."""
     term = 1.0
     coefficients = [term]
     for k in range(1, 20):

@@ -1,4 +1,4 @@
-"""How a special function is declared: SciPy's function, a formula to compile, derivatives."""
+"""Declarations of special functions: SciPy's function, a formula to compile, derivatives."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def iterate(
 
 
 def wanted_precision() -> float:
-    """How precise the formula that is written has to be: less where it is rounded to float32."""
+    """Return the precision that the formula needs: less where it is rounded to float32."""
     return _precision.get()
 
 
@@ -198,7 +198,7 @@ def polynomial(x: Array, coefficients: Sequence[float], most: float = math.inf) 
         x: where.
         coefficients: of the powers of x.
         most: a bound of the size of x. The last terms are left out where each adds nothing to the
-            first one in the precision that the formula is written for.
+            first one in the precision of the formula.
     """
     count = len(coefficients)
     first = next((n for n, c in enumerate(coefficients) if c), 0)
@@ -217,7 +217,7 @@ def polynomial(x: Array, coefficients: Sequence[float], most: float = math.inf) 
 #: what rounding takes away, and half of a Chebyshev series is enough.
 _SINGLE_AND_MORE: Final = 2.0**-30
 
-#: How precise the formula that is written has to be.
+#: The precision that the current formula needs.
 _precision: Final[ContextVar[float]] = ContextVar("precision", default=EPS)
 
 
@@ -243,7 +243,7 @@ def chebyshev(
     Args:
         x: within the interval.
         fun: the function, of NumPy arrays; smooth, and without zeros where its relative error
-            counts. It is not asked about the ends.
+            counts. It is not called at the ends.
         low: the interval's lower end.
         high: its upper end.
         degree: the most that may be needed; what adds nothing in the precision that the formula is

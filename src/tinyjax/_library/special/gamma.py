@@ -132,7 +132,7 @@ class _Temme:
         return 0.5 * special.erfc(-self.eta * jnp.sqrt(a / 2)) - self.gauss * self.total
 
     def upper_slope(self, a: Array, x: Array) -> Array:
-        """The derivative of ``Q`` in a, over ``gauss``."""
+        """Return the derivative of ``Q`` in a, over ``gauss``."""
         # mu / eta = 1 / (1 + eta c_0), and d eta / da = -(mu / eta) / a
         c0 = declaring.polynomial(self.eta, _temme_coefficients()[0])
         ratio = 1 / (1 + self.eta * c0)
@@ -286,7 +286,7 @@ def _upper_of_small(a: Array, x: Array) -> Array:
 
 @attrs.frozen
 class _Regions:
-    """Where which formula stands."""
+    """The regions of the formulas."""
 
     inside: Array
     expansion: Array
@@ -336,7 +336,7 @@ def _incomplete(a: Array, x: Array, upper: bool) -> Array:
 
 
 def _slope(a: Array, x: Array, of_sample: bool) -> Array:
-    """The derivative of ``P`` in a; or of the ``x`` that keeps ``P``, which is less than 0 over it.
+    """Return the derivative in a of ``P``, or of the ``x`` for which ``P`` is constant.
 
     The density is in both the derivative in a and that in x, so it leaves the ratio of the two
     before it can underflow.
@@ -421,9 +421,9 @@ igammac: families.Elementwise = declaring.special(
 #
 # The continued fraction is DLMF 8.17.22, evaluated forward by Lentz's method where it converges
 # fast, at ``x < (a + 1) / (a + b + 2)``; beyond, the function is one minus itself with a and b
-# exchanged. What stands before the fraction is written with the differences of ``lgamma`` and
-# Stirling's formula, and with logarithms less their linear parts, so that it keeps its digits
-# where a and b are large.
+# exchanged. The factor before the fraction is computed with the differences of ``lgamma`` and
+# Stirling's formula, and with logarithms less their linear parts, so that it keeps its digits where
+# a and b are large.
 
 
 #: How near to 1 the ratio of two convergents comes: rounding keeps it some units away.

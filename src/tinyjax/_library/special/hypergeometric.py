@@ -1,8 +1,9 @@
 """The confluent hypergeometric function M and Gauss's function F, of real numbers.
 
-The power series stand (DLMF 13.2.2 and 15.2.1), after transformations that bring the argument to
-where they converge fast: ``M(a, b, x) = exp(x) M(b - a, b, -x)`` below 0 (13.2.39), for F below 0
-``x / (x - 1)`` (15.8.1), and near 1 ``1 - x`` (15.8.4) where ``c - a - b`` is no whole number.
+Both are computed by the power series (DLMF 13.2.2 and 15.2.1), after transformations to arguments
+where they converge fast. For M below 0 that is ``M(a, b, x) = exp(x) M(b - a, b, -x)`` (13.2.39).
+For F below 0 it is ``x / (x - 1)`` (15.8.1), and near 1 ``1 - x`` (15.8.4) where ``c - a - b`` is
+no whole number.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ _ROOT_PI: Final = math.sqrt(math.pi)
 
 @cache
 def _weideman_coefficients() -> tuple[float, ...]:
-    """The Fourier coefficients, the constant one first."""
+    """Return the Fourier coefficients, the constant one first."""
     count = 2 * _TERMS
     tangents = _LENGTH * np.tan(np.pi * np.arange(1 - count, count) / count / 2)
     values = np.exp(-(tangents**2)) * (_LENGTH**2 + tangents**2)
@@ -37,7 +37,7 @@ def _weideman_coefficients() -> tuple[float, ...]:
 
 
 def _upper(z: Array) -> Array:
-    """The function above the real axis."""
+    """Return the function above the real axis."""
     far = jnp.abs(z) > 8
     near = jnp.where(far, 1j, z)
     below = _LENGTH - 1j * near
@@ -180,7 +180,7 @@ _REACH: Final = 9.0
 
 
 def _owens_t_narrow(h: Array, a: Array) -> Array:
-    """The integral for h of at least 0 and a in [0, 1], by Gauss's formula."""
+    """Return the integral for h of at least 0 and a in [0, 1], by Gauss's formula."""
     h = jnp.minimum(h, 60.0)  # beyond nothing is left that float64 can hold
     end = jnp.minimum(a, _REACH / jnp.maximum(h, 1e-3))
     total = jnp.zeros_like(h)
@@ -374,7 +374,7 @@ def _ci_far(u: HostArray) -> HostArray:
 
 
 def _circular(x: Array) -> tuple[Array, Array]:
-    """The auxiliary functions f and g for x of at least 4."""
+    """Return the auxiliary functions f and g for x of at least 4."""
     u = 1 / x
     close = jnp.clip(u, 1 / 12, 1 / 4)
     distant = jnp.clip(u, 0.0, 1 / 12)

@@ -1,4 +1,4 @@
-"""Functions that derivatives of SciPy's functions are written with, and the jvp rule."""
+"""Functions for the derivatives of SciPy's functions, and the jvp rule."""
 
 from __future__ import annotations
 

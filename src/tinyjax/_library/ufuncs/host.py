@@ -64,7 +64,7 @@ def _loops(name: str) -> Sequence[str]:
 
 @lru_cache(maxsize=1024)
 def kinds(name: str) -> str:
-    """Return a letter for each operand: what the function takes there.
+    """Return the kind letter of each operand that the function takes.
 
     These are ``i`` for integers too, ``f`` for real, ``c`` for complex too, ``C`` for complex only.
     """
@@ -78,7 +78,7 @@ def kinds(name: str) -> str:
 
 @attrs.frozen
 class _Loop:
-    """What evaluates operands of given dtypes, and the dtypes of its results."""
+    """The evaluator for operands of given dtypes, and the dtypes of its results."""
 
     call: Callable[..., Any]
     results: tuple[DType, ...]

@@ -547,7 +547,7 @@ class Row:
         complex: those that may be complex numbers.
         example: arguments.
         value: the result for these, rounded.
-        text: what it returns.
+        text: the description of its result.
         derivatives: by parameter, the formula, and whether it is for real arguments alone.
         program: a formula that gives the values, where tinyjax has one.
         like: a formula whose derivatives it has.

@@ -1,4 +1,4 @@
-"""Looking at programs: what each line of yours became, and what it costs.
+"""The explorer of programs: the compiled form and the cost of each line of yours.
 
 ``explore`` traces, lowers, compiles and runs a function, and keeps all of it as one model
 (``model.py``): lines, equations, StableHLO, compiled HLO, memory and times, each piece with what it

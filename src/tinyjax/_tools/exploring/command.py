@@ -18,7 +18,7 @@ from tinyjax._tools.exploring.exploration import explore
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Explore a function, save the page, and print what it says in short.
+    """Explore a function, save the page, and print a summary.
 
     Args:
         arguments: those of the command line.

@@ -1,4 +1,4 @@
-"""What a program became: StableHLO by equation, and compiled HLO by line of StableHLO."""
+"""The compiled form of a program: StableHLO by equation, and compiled HLO by line of StableHLO."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ class Marks:
         self._programs = programs
 
     def __call__(self, eqn: JaxprEqn) -> str:
-        """The mark of an equation; nothing for one that a rule has made up."""
+        """Return the mark of an equation; nothing for one that a rule has made up."""
         numbers = self._programs.of_eqn.get(id(eqn))
         return "" if numbers is None else f'"{numbers[0]}"'
 
 
 def read_stablehlo(text: str, programs: Programs) -> StableHLO:
-    """Take the marks out of a module's text.
+    """Return a module's text without the marks, and the lines of each mark.
 
-    A function that is called at several places is written once: then the equations of each are
+    A function that is called at several places is emitted once: then the equations of each are
     those lines.
     """
     lines: list[str] = []
@@ -72,7 +72,7 @@ def read_stablehlo(text: str, programs: Programs) -> StableHLO:
 
 
 def _share_written(programs: Programs, lines_of_eqn: dict[int, list[int]]) -> None:
-    """Give equations of equal programs the lines of the one that was written."""
+    """Give equations of equal programs the lines of the one that was emitted."""
     equal: dict[bytes, list[int]] = defaultdict(list)
     for i, jaxpr in enumerate(programs.jaxprs):
         if jaxpr.eqns:
@@ -136,7 +136,7 @@ _WRITTEN_PRODUCT: Final = re.compile(
 
 
 def with_products(hlo: Sequence[Computation], stablehlo: Sequence[str]) -> tuple[Computation, ...]:
-    """Find the lines of products of which XLA does not say where they come from.
+    """Return the computations with lines for products whose origin XLA does not report.
 
     XLA rewrites convolutions, and products of matrices and vectors. One is recognised if it is the
     only one without a line that has a result of its size, and one such line became nothing.
@@ -173,5 +173,5 @@ def changed(
 
 
 def _size(shape: Sequence[str]) -> tuple[int, ...]:
-    """The lengths of axes, in no order and without those of one element."""
+    """Return the lengths of axes, in no order and without those of one element."""
     return tuple(sorted(int(n) for n in shape if n not in ("", "1")))

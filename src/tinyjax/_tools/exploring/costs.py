@@ -1,4 +1,4 @@
-"""What a program costs: operations counted, memory, and calls as a profile has them."""
+"""The costs of a program: operations, memory, and the times of calls from a profile."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_MOMENTS: Final = 50_000
 
 
 def direction_of(eqn: jx.JaxprEqn) -> frames.Direction:
-    """Whether an equation belongs to a value, to a tangent, or to a backward pass."""
+    """Return whether an equation belongs to a value, to a tangent, or to a backward pass."""
     return eqn.source.direction if isinstance(eqn.source, frames.TracedSource) else "forward"
 
 
@@ -36,7 +36,7 @@ def moments(programs: Programs) -> tuple[Moment, ...]:
     """Follow the values that are live through a program, equation by equation.
 
     A value lives from the equation that computes it to the last one that reads it, an argument from
-    the beginning. Of a loop one iteration is followed, of a choice each branch.
+    the beginning. One iteration of a loop is followed, and each branch of a conditional.
     """
     timeline: list[Moment] = []
     main = programs.jaxprs[0]
@@ -126,12 +126,12 @@ def waiting(programs: Programs, lines: Lines) -> tuple[Waiting, ...]:
 
 @attrs.frozen
 class CompiledTimes:
-    """How long the pieces of a program take in one run.
+    """The times of a program's pieces in one run.
 
     Attributes:
         instructions: for each instruction that runs by itself, by name, the seconds.
         equations: for each equation, by number, the seconds.
-        untold: seconds of instructions of which it is not known where they come from.
+        untold: seconds of instructions of unknown origin.
     """
 
     instructions: dict[str, float]
@@ -157,7 +157,7 @@ def compiled_times(
     for number, lines in enumerate(written):
         for line in lines:
             of_line[line].append(number)
-    instructions = _seconds(events, _within(hlo))
+    instructions = _seconds(events, _inner_instructions(hlo))
     equations: defaultdict[int, float] = defaultdict(float)
     untold = 0.0
     for computation in hlo:
@@ -176,12 +176,12 @@ def compiled_times(
 
 
 def _is_made_of_others(instruction: Instruction) -> bool:
-    """Whether an instruction stands for those of the computation that it calls."""
+    """Return whether an instruction consists of those of the computation that it calls."""
     return " fusion(" in instruction.text or " call(" in instruction.text
 
 
 def _sources(instruction: Instruction, hlo: Sequence[Computation]) -> Iterator[int]:
-    """The lines of StableHLO that an instruction comes from."""
+    """Yield the lines of StableHLO that an instruction comes from."""
     has_lines = False
     if _is_made_of_others(instruction) or instruction.stablehlo is None:
         for number in instruction.calls:
@@ -193,7 +193,7 @@ def _sources(instruction: Instruction, hlo: Sequence[Computation]) -> Iterator[i
         yield instruction.stablehlo
 
 
-def _within(hlo: Sequence[Computation]) -> dict[str, frozenset[str]]:
+def _inner_instructions(hlo: Sequence[Computation]) -> dict[str, frozenset[str]]:
     """For each instruction that runs computations, the instructions in these."""
     inside: dict[int, frozenset[str]] = {}
 
@@ -214,7 +214,7 @@ def _within(hlo: Sequence[Computation]) -> dict[str, frozenset[str]]:
 
 
 def runs_of(events: Sequence[OpEvent]) -> dict[int, list[OpEvent]]:
-    """The runs of programs, by number, each with its instructions'."""
+    """Return the runs of programs, by number, each with its instructions'."""
     runs: defaultdict[int, list[OpEvent]] = defaultdict(list)
     for event in events:
         runs[event.run].append(event)
@@ -222,7 +222,7 @@ def runs_of(events: Sequence[OpEvent]) -> dict[int, list[OpEvent]]:
 
 
 def _seconds(events: Sequence[OpEvent], within: Mapping[str, frozenset[str]]) -> dict[str, float]:
-    """How long each instruction takes in one run, without those that run within it."""
+    """Return the time of each instruction in one run, without those that run within it."""
     runs = runs_of(events)
     totals: defaultdict[str, float] = defaultdict(float)
     for run in runs.values():
@@ -243,7 +243,7 @@ def _seconds(events: Sequence[OpEvent], within: Mapping[str, frozenset[str]]) ->
 
 
 def with_times(hlo: Sequence[Computation], times: CompiledTimes) -> tuple[Computation, ...]:
-    """The compiled program with what its instructions take."""
+    """Return the compiled program with the times of its instructions."""
     seconds = times.instructions
     return compiled.changed(hlo, lambda one: attrs.evolve(one, seconds=seconds.get(one.name)))
 

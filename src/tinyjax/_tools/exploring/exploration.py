@@ -149,7 +149,7 @@ class _Graph:
         self._equations = 0
 
     def text(self, jaxpr: jx.Jaxpr) -> str:
-        """The graph of a program."""
+        """Return the graph of a program."""
         nodes: dict[jx.Var, str] = {}
         for var in jaxpr.in_binders:
             nodes[var] = self._node("v", str(var.aval), 'shape=ellipse, fillcolor="#e9f5e9"')
@@ -247,7 +247,7 @@ class Exploration(model.Explored):
     """A program to look at; in a notebook it shows itself."""
 
     def shares(self, measure: Measure = "flops") -> dict[tuple[str, int], float]:
-        """Return the share of each line in what the whole program costs.
+        """Return the share of each line in the cost of the whole program.
 
         Args:
             measure: ``"flops"``, ``"bytes"``, or, where they were measured, ``"seconds"``, which
@@ -304,7 +304,7 @@ class Exploration(model.Explored):
 
 
 def amount(work: Work, measure: Measure) -> float:
-    """The part of some work that a measure is about.
+    """Return the part of some work that a measure is about.
 
     Raises:
         ArgumentError: it was not measured.
@@ -409,7 +409,7 @@ def _repeat(run: Callable[[], None]) -> None:
 def _operands(
     wrapped: jit.JitFunction[..., Any], lowered: stages.Lowered, args: Any, kwargs: Any
 ) -> list[Array] | None:
-    """The data that the program is run on; None where there is none, or where it has effects."""
+    """Return the data that the program is run on; None where it has effects or no data."""
     leaves, in_tree, _ = wrapped._parameters.split(args, kwargs)
     if jx.effects(lowered.jaxpr).any or any(isinstance(x, av.ShapeDtypeStruct) for x in leaves):
         return None

@@ -1,4 +1,4 @@
-"""How long each equation takes when NumPy evaluates them one by one."""
+"""Times of each equation when NumPy evaluates them one by one."""
 
 from __future__ import annotations
 

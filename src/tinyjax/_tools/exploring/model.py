@@ -1,6 +1,6 @@
-"""What the explorer knows of a program: its pieces, what they cost, and what became of them.
+"""The explorer's model of a program: its pieces, their costs, and their compiled forms.
 
-Every piece has a number within its kind, by which the others name it. A line of the user's has
+Every piece has a number within its kind, by which the others refer to it. A line of the user's has
 equations; an equation has lines of StableHLO; and an instruction of compiled HLO has the line of
 StableHLO that it comes from.
 """
@@ -20,10 +20,10 @@ class Line:
     Attributes:
         file: its file.
         number: its number there, from 1.
-        text: what it says.
+        text: its text.
         equations: the equations that it makes.
-        work: what they cost.
-        residual_bytes: of what they compute, how much waits for a backward pass.
+        work: their cost.
+        residual_bytes: the bytes of their results that wait for a backward pass.
     """
 
     file: str
@@ -45,9 +45,9 @@ class EquationView:
         line: the line of the user's that makes it, by its place among the lines; or None.
         direction: whether it belongs to a value, to a tangent, or to a backward pass.
         nested: the programs in its parameters.
-        times: how often it runs, where the iterations of loops are known, and one of others is
-            counted; 0 for one whose results nothing needs, which XLA drops.
-        work: what it costs, all its runs together, without the programs nested in it.
+        times: the number of its runs, with the known iterations of loops, and one for other loops;
+            0 for one whose results nothing needs, which XLA drops.
+        work: its cost, all its runs together, without the programs nested in it.
         stablehlo: the lines of StableHLO that it became, from 0.
     """
 
@@ -86,7 +86,7 @@ class Instruction:
         text: the instruction, without layouts and metadata.
         stablehlo: the line of StableHLO that it comes from, from 0; None where XLA made it up.
         calls: the computations that it calls; those of a fusion are what was fused.
-        seconds: how long it takes in a run of the program, all its own runs together and without
+        seconds: its time in a run of the program, all its own runs together and without
             instructions that run by themselves within it; None where XLA's profile has none.
     """
 
@@ -131,7 +131,7 @@ class Waiting:
 
 @attrs.frozen
 class Moment:
-    """How much memory is live while an equation runs, if nothing is fused or reused.
+    """The live memory while an equation runs, if nothing is fused or reused.
 
     Attributes:
         equation: the equation.
@@ -144,11 +144,11 @@ class Moment:
 
 @attrs.frozen
 class Timing:
-    """How long something took.
+    """The time of a phase.
 
     Attributes:
         name: ``"trace"``, ``"lower"``, ``"compile"``, ``"first run"`` or ``"later runs"``.
-        seconds: how long; the median of the later runs.
+        seconds: the time; the median of the later runs.
     """
 
     name: str
@@ -161,17 +161,17 @@ class Explored:
 
     Attributes:
         name: the function's name.
-        lines: the user's lines that make equations, with what these cost.
+        lines: the user's lines that make equations, with their costs.
         programs: the program, and those nested in it.
         equations: the equations of all of them.
         stablehlo: the lines of StableHLO.
         hlo: compiled HLO, the entry first.
-        memory: what memory is live as the program goes on.
-        waiting: what waits for a backward pass.
-        timings: how long tracing, lowering, compiling and running took.
-        bounded: whether it is known how often all loops run.
-        untold_seconds: how long instructions take in a run of the compiled program of which XLA
-            does not say where they come from; None where no profile was recorded.
+        memory: the live memory in the course of the program.
+        waiting: the values that wait for a backward pass.
+        timings: the times of tracing, lowering, compiling and running.
+        bounded: whether the lengths of all loops are known.
+        untold_seconds: the time of instructions of unknown origin in a run of the compiled program;
+            None where no profile was recorded.
     """
 
     name: str
@@ -188,5 +188,5 @@ class Explored:
 
     @property
     def work(self) -> Work:
-        """What the whole program costs."""
+        """The cost of the whole program."""
         return sum([eqn.work for eqn in self.equations], NO_WORK)

@@ -31,7 +31,7 @@ from tinyjax.core.tracing import jaxpr as jx
 
 
 def numpy_text(fun: Callable[..., Any]) -> Callable[..., str]:
-    """Show what NumPy is given where a function is evaluated again and again.
+    """Show NumPy's program for a function that is evaluated again and again.
 
     Args:
         fun: takes and returns arrays, in any containers.
@@ -76,8 +76,8 @@ class Programs:
 
     Attributes:
         jaxprs: the programs; those that run another come before it.
-        times: how often each runs.
-        bounded: whether all loops run as often as is known.
+        times: the number of runs of each.
+        bounded: whether the lengths of all loops are known.
         first: the number of each program's first equation; the others follow.
         of_jaxpr: the number of each program, by identity.
         of_eqn: the numbers of each equation, by identity: programs may share equations.
@@ -91,18 +91,18 @@ class Programs:
     of_eqn: dict[int, list[int]]
 
     def nested(self, eqn: jx.JaxprEqn) -> tuple[int, ...]:
-        """The numbers of the programs that an equation runs."""
+        """Return the numbers of the programs that an equation runs."""
         return tuple([self.of_jaxpr[id(jaxpr)] for jaxpr in programs_run(eqn)])
 
     def equations(self) -> Iterator[tuple[int, jx.JaxprEqn]]:
-        """All equations in the order of their numbers, each with its program's number."""
+        """Yield all equations in the order of their numbers, each with its program's number."""
         for i, jaxpr in enumerate(self.jaxprs):
             for eqn in jaxpr.eqns:
                 yield i, eqn
 
 
 def unused(jaxpr: jx.Jaxpr) -> list[bool]:
-    """Which equations of a program compute what it does not need, and have no effects."""
+    """Return the mask of a program's dead equations, which have no effects."""
     read = {x for x in jaxpr.outs if isinstance(x, jx.Var)}
     idle_eqns: list[bool] = []
     for eqn in reversed(jaxpr.eqns):
@@ -138,7 +138,7 @@ def programs_of(jaxpr: jx.Jaxpr) -> Programs:
 
 
 def _in_order(jaxpr: jx.Jaxpr) -> list[jx.Jaxpr]:
-    """A program and those nested in it, each once and before those that it runs."""
+    """Return a program and those nested in it, each once and before those that it runs."""
     ordered: list[jx.Jaxpr] = []
     seen: set[int] = {id(jaxpr)}
     pending: list[tuple[jx.Jaxpr, Iterator[jx.Jaxpr]]] = [(jaxpr, _nested(jaxpr))]
@@ -162,13 +162,13 @@ def _nested(jaxpr: jx.Jaxpr) -> Iterator[jx.Jaxpr]:
 
 
 class Lines:
-    """Numbers for the lines that make equations, in the order in which they are asked for."""
+    """Numbers for the lines that make equations, in the order of their first use."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[str, int], int] = {}
 
     def number(self, location: frames.Location | None) -> int | None:
-        """The number of a line; None where there is no line."""
+        """Return the number of a line; None where there is no line."""
         if location is None:
             return None
         key = (location.filename, location.lineno)
@@ -177,7 +177,7 @@ class Lines:
     def finish(
         self, equations: tuple[EquationView, ...], waiting: tuple[Waiting, ...]
     ) -> tuple[Line, ...]:
-        """Return the lines with what their equations cost."""
+        """Return the lines with the costs of their equations."""
         lines = [
             Line(file, number, linecache.getline(file, number).rstrip())
             for file, number in self._numbers
@@ -223,7 +223,7 @@ def page(seen: Explored) -> str:
 
 
 def contents(seen: Explored) -> dict[str, Any]:
-    """Return what the page's script reads; -1 stands for no line."""
+    """Return the data of the page's script; -1 is no line."""
     stablehlo = _shortened(seen.stablehlo)
     return {
         "name": seen.name,
@@ -263,7 +263,7 @@ def contents(seen: Explored) -> dict[str, Any]:
 
 def _work(work: Work) -> list[float]:
     numbers = (work.flops, work.functions, work.nbytes)
-    # whole numbers take half of the room
+    # whole numbers take half of the space
     return [*(int(x) for x in numbers), work.seconds or 0, work.xla_seconds or 0]
 
 
@@ -295,7 +295,7 @@ def _hlo(computations: Sequence[Computation]) -> list[dict[str, Any]]:
                 break
             line = -1 if instruction.stablehlo is None else instruction.stablehlo
             rows.append([instruction.text, line, instruction.calls, instruction.seconds or 0])
-        # a computation without room keeps its place, by which others call it
+        # a computation that does not fit keeps its number, by which others call it
         entries.append({"heading": _cut(computation.heading), "rows": rows})
     return entries
 
@@ -308,7 +308,7 @@ def _thinned(moments: Sequence[Moment]) -> list[Moment]:
 
 
 def _waiting(seen: Explored) -> list[list[Any]]:
-    """What waits for a backward pass, by the line that made it, the most first."""
+    """Return the rows of values that wait for a backward pass, by their line, the largest first."""
     by_line: defaultdict[int, list[int]] = defaultdict(list)
     for value in seen.waiting:
         by_line[-1 if value.line is None else value.line].append(value.nbytes)
@@ -324,7 +324,7 @@ def _waiting(seen: Explored) -> list[list[Any]]:
 
 
 def _files(lines: Sequence[Line]) -> list[dict[str, Any]]:
-    """The files that lines are in: for each these lines and those around them."""
+    """Return the files that lines are in: for each these lines and those around them."""
     by_file: defaultdict[str, dict[int, int]] = defaultdict(dict)
     for i, line in enumerate(lines):
         by_file[line.file][line.number] = i

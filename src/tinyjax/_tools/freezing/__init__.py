@@ -1,4 +1,4 @@
-"""What PyInstaller is told of the package, by the entry point ``pyinstaller40``.
+"""The package's hook for PyInstaller, by the entry point ``pyinstaller40``.
 
 The package loads its modules by name when they are needed, which PyInstaller does not see.
 """

@@ -1,7 +1,7 @@
-"""What PyInstaller adds to a frozen program that imports tinyjax.
+"""The files that PyInstaller adds to a frozen program that imports tinyjax.
 
-All modules, since they are loaded by name when they are needed, and data; but not the libraries
-that only some tools import, unless the program does so itself.
+These are all modules, since they are loaded by name when they are needed, and data. The libraries
+that only some tools import are left out, unless the program imports them itself.
 """
 
 from __future__ import annotations

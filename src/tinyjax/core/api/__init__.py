@@ -1,6 +1,6 @@
-"""The transformations as users call them: functions of containers in, and out.
+"""The public transformations: functions from containers to containers.
 
-Each is loaded when first asked for. ``grad`` needs the fewest of the modules.
+Each is loaded on first use. ``grad`` needs the fewest of the modules.
 """
 
 from __future__ import annotations

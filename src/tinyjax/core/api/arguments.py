@@ -1,8 +1,8 @@
-"""What users give to derivatives: which arguments are meant, and tangents and cotangents for them.
+"""The arguments of derivatives: which are differentiated, and their tangents and cotangents.
 
-Every transformation with ``argnums`` differentiates a function of the chosen arguments alone; here
-that function is made, once for all of them. Whether arguments, results, tangents and cotangents are
-fit for it is checked here, too.
+Every transformation with ``argnums`` differentiates a function of the chosen arguments alone. That
+function is made here, once for all of them. The types of arguments, results, tangents and
+cotangents are checked here, too.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.tree.treedef import in_words, leaf_paths
 
-# The two classes are written out, since the first derivative of a process waits for them: attrs
+# The two classes are spelled out, since the first derivative of a process waits for them: attrs
 # would have to compile each.
 
 
 class Choice:
-    """What a transformation is asked to differentiate.
+    """The function and the arguments that a transformation differentiates.
 
     Attributes:
         name: the transformation, for messages.
         fun: the user's function.
-        applied: that, as the transformation is applied to it.
+        applied: that function, under the transformation.
         numbers: which positional arguments.
-        several: whether they were given as a sequence, so that results are tuples.
+        several: whether ``argnums`` was a sequence, so that results are tuples.
         holomorphic: whether the function is taken to be complex-differentiable; None where the
             transformation does not ask.
         memory_budget: the bytes that the derivative may need; None for as many as it takes.
@@ -64,7 +64,7 @@ class Choice:
 
     @property
     def for_complex(self) -> str:
-        """What to do where numbers are complex."""
+        """The advice for complex numbers."""
         if self.holomorphic is None:
             return "Take real and imaginary parts as arguments and results of their own"
         return "For a holomorphic function pass holomorphic=True"
@@ -93,7 +93,7 @@ class Choice:
 def pick_arguments(
     name: str, fun: Callable[..., Any], numbers: Sequence[int], args: Sequence[Any]
 ) -> tuple[Any, ...]:
-    """Return the positional arguments of some numbers, each of which must be there and be another.
+    """Return the positional arguments of some numbers, which must exist and differ.
 
     Raises:
         ArgumentError: one is not, or is named twice.
@@ -132,17 +132,17 @@ def within_budget(
 
 
 class Chosen:
-    """A call, of whose arguments some are differentiated.
+    """A call, some of whose arguments are differentiated.
 
     Attributes:
-        choice: which.
+        choice: the function, and its differentiated arguments.
         args: all positional arguments.
         kwargs: all keyword arguments.
         in_tree: the structure of ``(the chosen ones, {})``.
         primals: their leaves.
 
     Raises:
-        ArgumentError: there are not so many arguments as were chosen, or one is named twice.
+        ArgumentError: there are fewer arguments than were chosen, or one is named twice.
     """
 
     __slots__ = ("args", "choice", "in_tree", "kwargs", "primals")
@@ -162,23 +162,23 @@ class Chosen:
         return self.unflatten(self.primals)
 
     def unflatten(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
-        """A tuple with a tree for each chosen argument."""
+        """Return a tuple with a tree for each chosen argument."""
         return tree.unflatten_arguments(self.in_tree, leaves)[0]
 
     def result(self, leaves: Sequence[Any]) -> Any:
-        """A tree like the chosen argument, or a tuple of such where several were asked for."""
+        """Return a tree like the chosen argument, or a tuple of such for several arguments."""
         chosen, _ = tree.unflatten_arguments(self.in_tree, leaves)
         return chosen if self.choice.several else chosen[0]
 
     def __call__(self, *values: Any) -> Any:
-        """The user's function of the chosen arguments alone."""
+        """Return the user's function of the chosen arguments alone."""
         full: list[Any] = list(self.args)
         for i, value in zip(self.choice.numbers, values, strict=True):
             full[i] = value
         return self.choice.fun(*full, **self.kwargs)
 
     def within(self, memory_budget: int) -> Callable[..., Any]:
-        """The same, whose derivative needs so many bytes at most."""
+        """Return the same, whose derivative needs so many bytes at most."""
         return within_budget(self.function, memory_budget, self.choice.name != "grad")
 
     @property
@@ -195,8 +195,8 @@ class Chosen:
         """Raise DifferentiationError where an argument has no such derivative.
 
         Args:
-            allow_int: whether integers may be asked for: their derivative is of dtype float0.
-            allow_complex: whether complex numbers may be where ``holomorphic`` was not said.
+            allow_int: whether integers are allowed: their derivative is of dtype float0.
+            allow_complex: whether complex numbers are allowed without ``holomorphic``.
         """
         holomorphic = self.choice.holomorphic
         for i, x in enumerate(self.primals):
@@ -240,7 +240,7 @@ class Chosen:
 
 
 def check_per_argument(function: str, **given: object) -> None:
-    """Check what a function takes for each argument of another: ``primals``, ``tangents``.
+    """Check a sequence with one entry per argument: ``primals``, ``tangents``.
 
     Raises:
         ArgumentError: it is neither a tuple nor a list.
@@ -404,7 +404,7 @@ def _as_tangent(leaf: Any, like: av.ShapedArray) -> Array:
 
 
 def without_tracers(aux: Any) -> Any:
-    """Auxiliary data as it leaves a derivative: the primals of what was traced."""
+    """Return auxiliary data as it leaves a derivative: primals in place of tracers."""
     return tree.map(_primal, aux)
 
 

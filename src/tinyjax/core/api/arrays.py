@@ -26,12 +26,12 @@ def device_put(
 def device_put(
     x: Any, device: Any = None, *, donate: bool = False, may_alias: bool | None = None
 ) -> Any:
-    """Return a tree with its leaves as arrays that lie on devices as asked for.
+    """Return a tree with its leaves as arrays on the given devices.
 
     Args:
         x: a tree of arrays, NumPy arrays or numbers; NumPy data is copied.
         device: a device, a sharding, a ``PartitionSpec`` of the mesh in force (``set_mesh``), or a
-            ``tinyjax.memory.Space``; or a tree of these, each of which speaks for all that is below
+            ``tinyjax.memory.Space``; or a tree of these, each of which applies to all leaves below
             it. None leaves arrays where they are, and puts data of the host on the default device.
             Over several processes, all of them call this with the same data.
         donate: of no effect: arrays that are moved are still there.
@@ -62,7 +62,7 @@ def device_put(
         )
     leaves, treedef = tree.flatten(x)
     places = tree.flatten_prefix(device, treedef, devices.is_place, "device")
-    moved = [_put(leaf, where) for leaf, where in zip(leaves, places, strict=True)]
+    moved = [_placed(leaf, where) for leaf, where in zip(leaves, places, strict=True)]
     if may_alias is False:
         moved = [
             x.copy() if x is leaf or isinstance(x, tr.Tracer) else x
@@ -71,7 +71,7 @@ def device_put(
     return tree.unflatten(treedef, moved)
 
 
-def _put(leaf: Any, where: devices.Placement) -> Array:
+def _placed(leaf: Any, where: devices.Placement) -> Array:
     """Return an array or a number as an array that lies where it should."""
     alone = where == devices.first_device() and xla.is_absent()
     if alone or (where is None and devices.default_elsewhere() is None):

@@ -1,7 +1,7 @@
-"""The two products that derivatives are made of: jvp and vjp, and linearize.
+"""The two products from which derivatives are built: jvp and vjp, and linearize.
 
-All are thin: they take containers apart, run a transformation of ``tinyjax.core.transforms`` on
-functions of arrays, and put containers together.
+All are thin: they flatten containers, run a transformation of ``tinyjax.core.transforms`` on
+functions of arrays, and rebuild containers.
 """
 
 from __future__ import annotations

@@ -299,7 +299,7 @@ def _gradient(
     has_aux: bool,
     allow_int: bool,
 ) -> tuple[Array, Any, Any]:
-    """The value, the gradient, and the auxiliary data."""
+    """Return the value, the gradient, and the auxiliary data."""
     chosen = arguments.Chosen(choice, args, kwargs)
     chosen.check(allow_int)
     primals, budget = chosen.primals, choice.memory_budget
@@ -318,7 +318,7 @@ def _gradient(
     if linearized.nonzero_out[0]:
         one = opd.splat(1, aval)
         if aval.where is not None:
-            one = aval.cotangent().laid(one)
+            one = aval.cotangent().with_layout_of(one)
         cotangents = linearized.pull_back([one])
     for i, ct in enumerate(cotangents):
         if ct is prim.ZERO:

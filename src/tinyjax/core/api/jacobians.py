@@ -172,7 +172,7 @@ def jacrev(
 class _Constants:
     """Auxiliary data of a function that is mapped: the same for all directions.
 
-    Arrays are returned from the function, since a loop may stage it; the rest is noted here.
+    Arrays are returned from the function, since a loop may stage it; the rest is stored here.
     """
 
     __slots__ = ("leaves", "treedef")
@@ -181,7 +181,7 @@ class _Constants:
     treedef: tree.PyTreeDef
 
     def take(self, aux: Any) -> list[Array]:
-        """Return the arrays, and note the rest."""
+        """Return the arrays, and store the rest."""
         leaves, self.treedef = tree.flatten(aux)
         self.leaves = [None if isinstance(x, Array) else x for x in leaves]
         return [x for x in leaves if isinstance(x, Array)]
@@ -257,7 +257,7 @@ def _sums_crosswise(eqns: Sequence[jx.JaxprEqn]) -> bool:
 
 
 def _basis(arrays: Sequence[Array], total: int, last: bool) -> list[Array]:
-    """The standard basis of a list of arrays: as many directions as there are elements, stacked."""
+    """Return the standard basis of a list of arrays, stacked: a direction for each element."""
     parts: list[Array] = []
     start = 0
     for x in arrays:
@@ -272,7 +272,7 @@ def _basis(arrays: Sequence[Array], total: int, last: bool) -> list[Array]:
 
 
 def _direction(arrays: Sequence[Array], place: Array) -> list[Array]:
-    """The direction of the standard basis whose one has this place among the elements."""
+    """Return the direction of the standard basis whose one has this place among the elements."""
     parts: list[Array] = []
     start = 0
     for x in arrays:

@@ -44,7 +44,7 @@ ApplyBatched: TypeAlias = Callable[
 
 
 def _in_portions(chunk_size: int | None, threads: int | None = None) -> ApplyBatched | None:
-    """Return what takes so many examples after others, or in threads; None where all at once.
+    """Return the division into chunks or threads; None to run all examples at once.
 
     Args:
         chunk_size: so many, and then the next; None for all.
@@ -70,9 +70,9 @@ def vmap(
 
     Args:
         fun: takes and returns arrays in any containers.
-        in_axes: which axis of each argument to map over: an int, None for an argument that all
-            examples share, or a tuple with one entry per positional argument, each of which may be
-            a tree that is a prefix of the argument. Keyword arguments are mapped over axis 0. An
+        in_axes: the axis of each argument to map over: an int, None for an argument that all
+            examples share, or a tuple with one entry per positional argument. An entry may be a
+            tree that is a prefix of the argument. Keyword arguments are mapped over axis 0. An
             argument that all examples share is passed on unchanged, and need not be an array.
         out_axes: where to put the mapped axis in the results; None for a result that is the same
             for all examples. An int, or a tree that is a prefix of the result.
@@ -166,7 +166,7 @@ def over_basis(
 def over_devices(
     fun: Callable[P, R], in_axes: Any, out_axes: Any, axis_name: str, axis_size: int | None
 ) -> Callable[P, R]:
-    """``vmap`` over devices, each of which calls Python functions by itself."""
+    """Apply ``vmap`` over devices, each of which calls Python functions by itself."""
     make = partial(_axis, name=axis_name, one_by_one=True)
     return _mapped(fun, in_axes, out_axes, make, axis_size)
 
@@ -224,7 +224,7 @@ def _mapped(
 
 
 def _argument(x: object, fun: Callable[..., Any], in_tree: tree.PyTreeDef, i: int) -> Array:
-    """An argument as an array: of what holds one in place, that."""
+    """Return an argument as an array; a holder of one array is replaced by it."""
     holder = HOLDERS.get(type(x))
     if holder is not None and holder.is_one:
         return holder.opened(x)[0][0]

@@ -1,8 +1,8 @@
-"""First-class pull-backs: what ``vjp`` returns, as a value to inspect, to pass on and to direct.
+"""First-class pull-backs: the results of ``vjp``, as values to inspect, to pass on and to direct.
 
 A pull-back is a program and the residuals that it reads. Some residuals are arguments as they were,
-the others were computed from them. So arguments can be left out, and restored before the
-pull-back is applied; and each gradient can be returned, added to a reference, or not computed.
+the others were computed from them. So arguments can be left out, and restored before the pull-back
+is applied. Each gradient can be returned, added to a reference, or not computed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Saveable: TypeAlias = bool | Sequence[Any]
 
 
 class _Mark:
-    """An empty node of a tree, which stands for a value that is not there."""
+    """An empty node of a tree, which marks an absent value."""
 
     __slots__ = ()
 
@@ -48,7 +48,7 @@ class _Mark:
 
 
 class GradValue(_Mark):
-    """Given to ``with_refs``: return this gradient, as a pull-back does by itself.
+    """A direction for ``with_refs``: return this gradient, as by default.
 
     It is the default of every argument.
 
@@ -132,7 +132,7 @@ def _is_mark(x: object) -> bool:
 
 @attrs.frozen(eq=False, repr=False)
 class Structure(records.Record):
-    """What a map of tangents or cotangents is besides its residuals; equal for equal programs."""
+    """The part of a linear map without its residuals; equal for equal programs."""
 
     jaxpr: jx.Jaxpr
     nonzero_in: tuple[bool, ...]
@@ -170,7 +170,7 @@ class Structure(records.Record):
         )
 
     def bare(self) -> Structure:
-        """Return what is kept of it in the structure of a tree, without what the function holds."""
+        """Return the part of it in the structure of a tree, without the function's objects."""
         return attrs.evolve(self, fun=frames.bare(self.fun))
 
     def with_residuals(self, residuals: tuple[Any, ...]) -> Linearized:
@@ -340,7 +340,7 @@ class PullBack(Generic[R, *Ts]):
         return changed
 
     def with_refs(self, *directions: Any) -> Callable[[Any], tuple[Any, ...]]:
-        """Say what becomes of the gradients.
+        """Return the pull-back with a direction for each gradient.
 
         Args:
             directions: for each argument a tree, or a prefix of it. Its leaves are references, to
@@ -454,7 +454,7 @@ class PullBack(Generic[R, *Ts]):
 
 
 def _direct(ct: Tangent, direction: Any, aval: av.ShapedArray) -> Any:
-    """Return a gradient or what stands for it."""
+    """Return a gradient, or the mark that replaces it."""
     if isinstance(direction, DontWant):
         return DidntWant()
     if isinstance(direction, GradValue):

@@ -53,7 +53,7 @@ def _stage_within(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> tuple[Staged, FlatFunction]:
-    """Stage a call under named axes, of which no argument is mapped."""
+    """Stage a call under named axes, over which no argument is mapped."""
     results: list[tuple[Staged, FlatFunction]] = []
 
     def run() -> None:
@@ -134,7 +134,7 @@ def _structs(staged: Staged) -> list[ShapeDtypeStruct]:
     return [ShapeDtypeStruct.like(aval) for aval in staged.jaxpr.out_avals]
 
 
-#: What stands for an argument whose data does not matter.
+#: A placeholder for an argument whose data does not matter.
 Shaped: TypeAlias = (
     ShapeDtypeStruct
     | ArrayLike
@@ -166,7 +166,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Return the shapes and dtypes of ``fun(*args, **kwargs)`` without computing it.
 
     Args:
-        fun: the function. Within it a ``ShapeDtypeStruct`` may stand for an array, also as the
+        fun: the function. Within it a ``ShapeDtypeStruct`` may replace an array, also as the
             result.
         args: arrays, or ``ShapeDtypeStruct`` or other objects with a shape and a dtype in their
             place; and references, which are not written to.
@@ -197,7 +197,7 @@ def _stand_in(aval: ShapedArray) -> Array:
 
 
 def _filled(result: Any) -> Any:
-    """A result whose types stand for arrays, of which no more will be asked than the type."""
+    """Return a result with placeholders for its types, of which only the type is used."""
     return tree.map(
         lambda leaf: splat(0, leaf.aval) if isinstance(leaf, ShapeDtypeStruct) else leaf, result
     )

@@ -1,8 +1,8 @@
-"""What the types of derivatives are said with.
+"""The types of derivatives.
 
-Of a function with annotations a derivative has the parameters, and the gradient of a tree is such a
-tree. Where the parameter is a number, or has no annotation as in a lambda, the argument decides:
-the gradient of a number is an array.
+The derivative of an annotated function has its parameters, and the gradient of a tree is a tree of
+the same type. Where the parameter is a number, or has no annotation as in a lambda, the argument
+decides: the gradient of a number is an array.
 """
 
 from __future__ import annotations
@@ -106,12 +106,12 @@ class JacobianOf(Protocol[P]):
 
 
 class Jacobians(Protocol[I_contra, O_contra, S_contra, V_contra, H_contra]):
-    """What makes Jacobians; an option that it has not is Never.
+    """A maker of Jacobians; an option that it does not have is Never.
 
-    The Jacobian in an array has the structure of the result. In a tree it is such a tree where the
-    result is a ``V_contra``, which is Never of second derivatives; of an ``H_contra``, which is
-    Never of first ones, in a dictionary or a list it has the structure twice. Else, and where it
-    is sparse, it has no type in Python.
+    The Jacobian in an array has the structure of the result. In a tree it is such a tree, where the
+    result is a ``V_contra``, which is Never for second derivatives. In a dictionary or a list it
+    has the structure twice, where the result is an ``H_contra``, which is Never for first
+    derivatives. Otherwise, and where it is sparse, it has no type in Python.
     """
 
     @overload

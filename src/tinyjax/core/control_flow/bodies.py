@@ -1,8 +1,8 @@
-"""Bodies of loops: programs of constants, a carry and slices that give a new carry and outputs.
+"""Bodies of loops: programs from constants, a carry and slices to a new carry and outputs.
 
-A transformation of a loop transforms its body part by part: what belongs to a constant is constant,
-what belongs to the carry is carried. So operands, results and programs name their parts here, and a
-loop is flat only where it is bound and lowered.
+A transformation of a loop transforms its body part by part: a transformed constant is constant, and
+a transformed carry is carried. So operands, results and programs name their parts here, and a loop
+is flat only where it is bound and lowered.
 """
 
 from __future__ import annotations
@@ -173,9 +173,9 @@ class LoopBody:
 
     Attributes:
         jaxpr: the program.
-        num_consts: how many parameters are constants.
-        num_carry: how many parameters, and how many results, are the carry.
-        closed: the values of its first constants, which are no operands.
+        num_consts: the number of parameters that are constants.
+        num_carry: the number of parameters, and of results, that are the carry.
+        closed: the values of its first constants, which are not operands.
     """
 
     jaxpr: jx.Jaxpr
@@ -219,7 +219,7 @@ class LoopBody:
 
     @property
     def binders(self) -> LoopOperands[jx.Var]:
-        """The parameters that stand for operands."""
+        """The parameters that correspond to operands."""
         return self.operands(self.jaxpr.in_binders[len(self.closed) :])
 
     @property
@@ -236,7 +236,7 @@ class LoopBody:
         return LoopResults(avals[:m], avals[m:])
 
     def stabilised(self) -> LoopBody:
-        """See that the carry keeps its type, of which transformations may change the weakness."""
+        """Keep the type of the carry, whose weakness transformations may change."""
         k, m, jaxpr = self.num_consts, self.num_carry, self.jaxpr
         before = jaxpr.in_avals[k : k + m]
         if av.alike(before, jaxpr.out_avals[:m]):
@@ -258,7 +258,7 @@ class LoopBody:
         return grown(nonzero, lambda nonzero: self._jvp(nonzero)[1][: self.num_carry])
 
     def with_tangents(self, nonzero: LoopOperands[bool]) -> tuple[LoopBody, tuple[bool, ...]]:
-        """Give each part the tangents of these operands; say which results have some, too."""
+        """Return the body with tangents of these operands, and the mask of results with one."""
         staged, nonzero_out = self._jvp(nonzero)
         n, p, t = len(staged.consts), len(self.jaxpr.outs), sum(nonzero.carry)
         closed, binders = staged.jaxpr.in_binders[:n], staged.jaxpr.in_binders[n:]
@@ -279,11 +279,11 @@ class LoopBody:
         return nonzero, halves(nonzero)
 
     def transposed(self, linear: LoopOperands[bool], nonzero: Sequence[bool]) -> LoopBody:
-        """Make an iteration of the way back.
+        """Make an iteration of the backward pass.
 
-        Its constants are the known ones. Its carry is sums of the cotangents of linear constants,
-        and the cotangents of the linear carry; its slices are the known carry, known slices, and
-        cotangents of outputs; and its outputs are cotangents of linear slices.
+        Its constants are the known ones. Its carry consists of the sums of the cotangents of linear
+        constants, and the cotangents of the linear carry. Its slices are the known carry, known
+        slices, and cotangents of outputs. Its outputs are cotangents of linear slices.
 
         Args:
             linear: the operands in which the body is linear.
@@ -352,14 +352,14 @@ class LoopBody:
         return LoopOperands(operands.consts, carry, operands.xs), LoopResults(carry, used.ys)
 
     def pruned(self, operands: LoopOperands[bool], results: LoopResults[bool]) -> LoopBody:
-        """Return a body of what ``needed`` has found alone."""
+        """Return a body that computes only the parts found by ``needed``."""
         jaxpr = program_rules.shorten(self.jaxpr, results.flat, operands.flat)
         return LoopBody(jaxpr, sum(operands.consts), sum(operands.carry))
 
     # What is the same in every iteration
 
     def varying(self) -> set[jx.Atom]:
-        """Find what may differ between iterations: whatever depends on the carry or on a slice.
+        """Return the variables that may differ between iterations, by the carry or a slice.
 
         The results of nested programs count as such, since computing those outside as well would
         make nested loops twice as long at every level.
@@ -371,7 +371,7 @@ class LoopBody:
         )
 
     def invariant(self, varying: Set[jx.Atom], outs: Sequence[jx.Atom]) -> jx.Jaxpr:
-        """Return the program that computes, of the constants, what does not vary."""
+        """Return the program that computes loop-invariant values from the constants."""
         eqns = [
             # what has no results is done in every iteration
             eqn
@@ -385,7 +385,7 @@ class LoopBody:
     def hoisted(
         self, varying: Set[jx.Atom], fixed: Sequence[jx.Atom], consts: Sequence[Array]
     ) -> tuple[LoopBody, Sequence[Array]]:
-        """Compute what does not vary before the loop.
+        """Hoist loop-invariant computation out of the loop.
 
         Args:
             varying: what does.

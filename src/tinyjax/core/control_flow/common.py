@@ -1,6 +1,6 @@
-"""What the control-flow primitives share: staging functions of trees, reshaping jaxprs, observers.
+"""The common part of the control-flow primitives: staging of trees, reshaping of jaxprs, observers.
 
-A room observes loops by a rule under ``OBSERVER``, which is asked where a loop is staged.
+An extension observes loops by a rule under ``OBSERVER``, which is called where a loop is staged.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ T = TypeVar("T")
 P = TypeVar("P")
 
 
-# The classes of this module are written out, since the first loop of a process waits for them:
+# The classes of this module are spelled out, since the first loop of a process waits for them:
 # attrs would have to compile each.
 
 
@@ -89,7 +89,7 @@ def stage_function(
     if type(fun) is FunctionType or _is_kept_object(fun):  # made for the call, it dies with it
         cells = _held_by(fun)
         key = (in_tree, *avals, config.settings(), tr.enclosing_axes(), *map(id, cells))
-        known = _kept.setdefault(fun, {})
+        known = _staged_programs.setdefault(fun, {})
         cached = known.get(key)
         if cached is not None:
             return cached[:2]
@@ -105,14 +105,14 @@ def stage_function(
 
 
 def _is_kept_object(fun: Callable[..., Any]) -> bool:
-    """Say whether a callable object is the same for JAX only where it is the same object."""
+    """Return whether a callable object is the same for JAX only where it is the same object."""
     kind: Any = type(fun)
     by_identity = config.follows_jax and kind.__hash__ is object.__hash__
     return by_identity and bool(kind.__weakrefoffset__)
 
 
 def _held_by(fun: Callable[..., Any]) -> list[object]:
-    """Return what a function closes over, or what an object that is called as one holds."""
+    """Return the closed-over values of a function, or the contents of a callable object."""
     if type(fun) is not FunctionType:
         return [*getattr(fun, "__dict__", {}).values()]
     return [cell.cell_contents for cell in fun.__closure__ or () if is_filled(cell)]
@@ -122,7 +122,9 @@ def _held_by(fun: Callable[..., Any]) -> list[object]:
 #: whose identities are the key.
 _Kept: TypeAlias = tuple[Staged, tree.PyTreeDef, Sequence[object]]
 #: By function, what it was staged as, where it used no array that it closes over.
-_kept: Final[WeakKeyDictionary[Callable[..., Any], dict[Hashable, _Kept]]] = WeakKeyDictionary()
+_staged_programs: Final[WeakKeyDictionary[Callable[..., Any], dict[Hashable, _Kept]]] = (
+    WeakKeyDictionary()
+)
 _MOST_KEPT: Final = 64
 
 
@@ -138,7 +140,7 @@ def is_filled(cell: CellType) -> bool:
 def def_loop(
     primitive: Primitive[P], rule: ProgramRule[P], iterations: Callable[[P], int | None]
 ) -> None:
-    """Register what a loop does with its programs, and how often.
+    """Register the rules for a loop's programs, and for its number of iterations.
 
     Whoever writes a loop asks for a staged one: a call runs it compiled.
 
@@ -163,7 +165,7 @@ def convert_all(values: Sequence[Array], avals: Sequence[av.ShapedArray]) -> lis
     Where types say how values lie, these come to lie so.
     """
     return [
-        aval.laid(ew.convert_element_type(x, aval.dtype, aval.weak_type))
+        aval.with_layout_of(ew.convert_element_type(x, aval.dtype, aval.weak_type))
         for x, aval in zip(values, avals, strict=True)
     ]
 
@@ -186,9 +188,9 @@ def with_mask(mapped: MappedAxis, mask: Array, program: Jaxpr) -> MappedAxis:
 
 
 def meets_others(mapped: MappedAxis, program: Jaxpr) -> bool:
-    """Return whether a collective combines values of examples, of this ``vmap`` or an outer.
+    """Return whether a collective combines values of examples, of this ``vmap`` or an outer one.
 
-    What is in step need not be asked about.
+    Axes in step need no check.
     """
     names, axes = communicating(program), (mapped, *tr.enclosing_axes())
     return bool(names) and any(axis.name in names and not axis.in_step for axis in axes)
@@ -203,7 +205,7 @@ def contains(jaxpr: Jaxpr, *primitives: str) -> bool:
 def batched_state(
     mapped: MappedAxis, state: Sequence[Array], axes: BatchAxes, batched: Sequence[bool]
 ) -> list[Array]:
-    """Put a batch axis in front of what of a first state is batched in some iteration."""
+    """Put a batch axis in front of those parts of a first state that some iteration batches."""
     return [
         sh.move_batch_axis(x, axis, 0, mapped.size) if is_batched else x
         for x, axis, is_batched in zip(state, axes, batched, strict=True)
@@ -226,11 +228,11 @@ W = TypeVar("W", bound="Observer")
 
 
 class Observer:
-    """What looks on while a loop runs. It is a parameter of the loop, and so a frozen attrs class.
+    """An observer of a running loop. It is a parameter of the loop, and so a frozen attrs class.
 
     Attributes:
-        place: which value of a ``while`` loop's state tells how many iterations were made; None
-            where they are counted.
+        place: the index of the iteration count in a ``while`` loop's state; None where they are
+            counted.
     """
 
     __slots__ = ()
@@ -272,7 +274,7 @@ class Observer:
         raise NotImplementedError
 
     def reading(self, place: int) -> Self:
-        """Return the observer of a ``while`` loop that is told how far it is by its state."""
+        """Return the observer of a ``while`` loop that reads its progress from the state."""
         raise NotImplementedError
 
 

@@ -1,8 +1,8 @@
-"""The results of the branches of ``cond`` and ``switch``, which are to be of one type.
+"""A comparison of the results of the branches of ``cond`` and ``switch``, which must have one type.
 
-Where the choice is known only one branch is called. The others are staged for the types of their
-results, once for branches that look alike: fresh lambdas of one line, that close over values of the
-same types, are compared once.
+Where the index is known, only one branch is called. The others are staged for the types of their
+results, once for branches that look alike: fresh lambdas of one line that close over values of the
+same types are compared once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tinyjax.tree.treedef import first_difference
 
 T = TypeVar("T")
 
-#: Whether a branch is being staged only for its types. A choice within it is not compared: a
+#: Whether a branch is being staged only for its types. A conditional within it is not compared: a
 #: function that calls itself in a branch would never end.
 _staging: Final[ContextVar[bool]] = ContextVar("staging", default=False)
 #: The types that results are given, where they are others than they have, by what decides them.
@@ -41,18 +41,18 @@ _BY_TYPE: Final = frozenset((complex, float))
 def compared(
     name: str,
     branches: Sequence[Callable[..., Any]],
-    taken: int,
+    branch_index: int,
     operands: tuple[tree.PyTreeDef, Sequence[av.ShapedArray]],
     result: tuple[tree.PyTreeDef, Sequence[Array]],
 ) -> Sequence[av.ShapedArray] | None:
-    """Compare what a branch has returned with the types of what others would have returned.
+    """Compare the results of a branch with the types of the others' results.
 
     A branch that cannot be staged is not compared: it may need values that only its call has.
 
     Args:
         name: the function that chooses.
         branches: all of them.
-        taken: the one that was called.
+        branch_index: the index of the one that was called.
         operands: the structure of ``(args, kwargs)``, and the types of their leaves.
         result: the structure of what it has returned, and the leaves.
 
@@ -65,7 +65,7 @@ def compared(
     if is_called() or _staging.get():
         return None
     others = [*branches]
-    del others[taken]
+    del others[branch_index]
     out_tree = result[0]
     own = [x.aval for x in result[1]]
     key: Hashable = None
@@ -79,11 +79,11 @@ def compared(
         key = None
     results = [
         (out_tree, own)
-        if branch is branches[taken]
+        if branch is branches[branch_index]
         else _staged(name, branch, operands, (out_tree, own))
         for branch in others
     ]
-    results.insert(taken, (out_tree, own))
+    results.insert(branch_index, (out_tree, own))
     types = common_types(name, branches, *zip(*results, strict=True))
     targets = None if types == own else types
     # what is converted is compared each time: a variable that is no part of the key may change
@@ -112,7 +112,7 @@ def _staged(
 
 
 def _likeness(x: Any, within: tuple[CodeType, ...] = ()) -> Hashable:
-    """Return what decides the types of a function's results, of it or of what it closes over.
+    """Return a key that determines the types of a function's results.
 
     Raises:
         TypeError: nothing can be said of it.
@@ -181,7 +181,7 @@ def _in_order(
 
 
 def _named(name: str, branches: Sequence[Callable[..., Any]], fun: Callable[..., Any]) -> str:
-    """Say which functions two branches are: several may be lambdas of one line."""
+    """Return the names of two branches: several may be lambdas of one line."""
     pair = _in_order(name, branches, fun, [branches[0], fun])
     return f"{' and '.join([f'{which} is {frames.describe_function(f)}' for which, f in pair])}."
 

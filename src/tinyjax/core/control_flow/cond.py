@@ -120,7 +120,7 @@ def _cond_lowering(b: Lowering, operands: hlo.Values, params: CondParams) -> hlo
 def bind_branches(
     index: Array, branches: Sequence[Staged], operands: Sequence[Array]
 ) -> Sequence[Array]:
-    """Bind the choice between transformed branches, which may have brought constants along."""
+    """Bind the conditional of transformed branches, which may have added constants."""
     jaxprs, consts = close_over(branches)
     avals = jaxprs[0].out_avals
     if not all(av.alike(j.out_avals, avals) for j in jaxprs):
@@ -140,7 +140,7 @@ def _transformed(
     transform: Callable[[jx.Jaxpr, tuple[bool, ...] | None], X],
     marks: Callable[[X], Sequence[bool]],
 ) -> tuple[list[X], tuple[bool, ...]]:
-    """Transform branches so that what has a tangent, or a batch axis, in one has it in all.
+    """Transform branches so that all have tangents, or batch axes, where one of them has.
 
     Args:
         params: the branches.
@@ -171,7 +171,8 @@ def _cond_linearize(
 ) -> prim.LinearizeResult:
     """Choose among the primal halves, and later among the tangent maps.
 
-    Residuals that branches compute share slots; those that are operands of the choice stay these.
+    Residuals that branches compute share slots; residuals that are operands of the conditional
+    remain operands.
     """
     (index, *operands), chosen = primals, tuple(nonzero[1:])
     halves, nonzero_out = _transformed(
@@ -214,7 +215,7 @@ cond_p.def_rule(program_rules.PRUNE)(prune_cond)
 
 @cond_p.def_rule(program_rules.FORWARDING)
 def _cond_forwarding(params: CondParams) -> tuple[int | None, ...]:
-    """Find what all branches return as they were given it."""
+    """Return the operands that all branches forward."""
     columns = zip(*map(program_rules.forwarded_parameters, params.branches), strict=True)
     return tuple(
         [
@@ -282,7 +283,7 @@ def _cond_batch(
 def _same_of_all(
     params: CondParams, values: Sequence[Array], axes: prim.BatchAxes
 ) -> list[tuple[Array, int | None] | None]:
-    """Find what every branch returns alike, an operand or a constant, and its batch axis."""
+    """Return the results that every branch shares, an operand or a constant, and the batch axes."""
     result: list[tuple[Array, int | None] | None] = []
     columns = zip(*[branch.outs for branch in params.branches], strict=True)
     for place, (first, *others) in zip(_cond_forwarding(params), columns, strict=True):
@@ -296,7 +297,7 @@ def _same_of_all(
 
 
 def _are_equal(x: jx.Lit, y: jx.Atom) -> bool:
-    """Return whether two constants, each of which is one number, are equal to the last bit."""
+    """Return whether two constants, each of one number, are equal to the last bit."""
     if not isinstance(y, jx.Lit) or x.aval != y.aval:
         return False
     if not x.aval.size:
@@ -318,10 +319,10 @@ def _run_branch_masked(
 ) -> Sequence[Array]:
     """Apply a branch to many examples, some of which take it; results of others are discarded.
 
-    The others come along as copies of the first who does, which keeps the infinities and NaNs that
-    they would get out of the derivatives, and ends a ``while_loop`` that might not end for them.
-    Where nobody takes the branch there is nobody to copy, and it is not run. But a collective in it
-    is over all examples as they are.
+    The others run as copies of the first one that takes it. So their infinities and NaNs stay out
+    of the derivatives, and a ``while_loop`` ends that might not end for them. If no example takes
+    the branch, there is none to copy, and it is not run. But a collective in it is over all
+    examples as they are.
     """
     used = {x for eqn in branch.eqns for x in eqn.inputs}
     marks = [mark and var in used for mark, var in zip(batched, branch.in_binders, strict=True)]
@@ -610,10 +611,10 @@ def switch(
 
 
 def _call(
-    name: str, taken: int, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]
+    name: str, branch_index: int, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]
 ) -> Any:
-    """Call a branch with arrays, and make arrays of what it returns, as if it were staged."""
-    branch = branches[taken]
+    """Call a branch with arrays, and convert its results to arrays, as if it were staged."""
+    branch = branches[branch_index]
     leaves, in_tree = tree.flatten_arguments(operands, {})
     flat = calling.FlatFunction(branch, in_tree)
     args = calling.as_arrays(leaves, branch, in_tree)
@@ -623,7 +624,7 @@ def _call(
             outs = flat(*args)
     else:
         outs = flat(*args)
-    targets = compared(name, branches, taken, (in_tree, avals), (flat.out_tree, outs))
+    targets = compared(name, branches, branch_index, (in_tree, avals), (flat.out_tree, outs))
     if targets is not None:
         outs = [
             ew.convert_element_type(x, aval.dtype, aval.weak_type)

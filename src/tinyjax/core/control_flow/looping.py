@@ -1,4 +1,4 @@
-"""Staging bodies of loops: the carry comes out as it went in, and has what planes keep in place."""
+"""Staging of loop bodies: the carry keeps its type, and includes the state of extensions."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def stage_loop(
 
 
 class Loop:
-    """A loop whose carry has, behind the user's, what planes keep in place and the body changes.
+    """A loop whose carry ends with the state of extensions that the body changes.
 
     Attributes:
         body: the program, of constants, carry and inputs.
         carry: the first carry.
-        observer: who looks on while it runs.
+        observer: the observer of its run.
     """
 
     __slots__ = ("_kept", "_name", "_num_carry", "body", "carry", "observer")
@@ -83,7 +83,7 @@ class Loop:
             self.carry = [*carry, *[kept.contents for kept in self._kept]]
 
     def _with_kept(self, staged: staging.Staged) -> staging.Staged:
-        """Let a program's carry have what is kept; the rest that it takes becomes constants."""
+        """Add modified state to a program's carry; other state becomes constants."""
         if not (staged.taken or self._kept):
             return staged
         read = [kept for kept in staged.taken if kept not in self._kept]
@@ -165,8 +165,8 @@ class _CarryTypes:
     """The types of one loop's carry.
 
     Attributes:
-        first: those that it was given.
-        settled: those that it keeps.
+        first: its initial types.
+        settled: its fixed point.
         inside: the same for the loops in its body, in order.
     """
 
@@ -184,15 +184,15 @@ class _CarryTypes:
 class _StagingPass:
     """One staging of a loop's body.
 
-    The body of a loop whose carry starts from a Python number may have to be staged twice, and for
-    a nest of such loops that would be two to the depth. So the first staging is only for types: in
+    The body of a loop whose carry starts from a Python number may have to be staged twice. For a
+    nest of such loops that would be two to the depth. So the first staging is only for types: in
     it, a loop whose carry changes is not staged again, and has a placeholder of the right types for
     its body. The second staging starts each loop with the types that the first one found.
 
     Attributes:
         only_types: whether only the types of the results matter.
-        previous: what the loops in the body found in the staging before.
-        found: what they found in this one.
+        previous: the types of the loops in the body by the staging before.
+        found: their types by this one.
         used_placeholder: whether one of them has a placeholder.
     """
 
@@ -218,7 +218,7 @@ class _StagingPass:
             _current_pass.reset(token)
 
     def known(self, first: Sequence[av.ShapedArray]) -> _CarryTypes | None:
-        """Return what the next loop in the body found in the staging before, if it is the same."""
+        """Return the types of the next inner loop by the staging before, if it is the same."""
         place = len(self.found)
         if place >= len(self.previous):
             return None
@@ -274,7 +274,7 @@ def match_carry(
     first = [x.aval.with_dtype(x.dtype, is_weak(x)) for x in carry]
     # numbers of 64 bits where ints have 32: they stay so unless the body makes them something else
     wide = [is_weak(x) and not x.weak_type for x in carry]
-    staged, types = _settled(first, wide, stage)
+    staged, types = _stable_types(first, wide, stage)
     for x, aval in zip(carry, types, strict=True):
         check_number(x, aval.dtype)
     carry = convert_all(carry, types)
@@ -290,7 +290,7 @@ def match_carry(
     return carry, attrs.evolve(staged, jaxpr=stable.jaxpr)
 
 
-def _settled(
+def _stable_types(
     first: list[av.ShapedArray],
     wide: Sequence[bool],
     stage: Callable[[Sequence[av.ShapedArray]], staging.Staged],
@@ -431,7 +431,7 @@ def _retype(staged: staging.Staged, carry: Sequence[av.ShapedArray]) -> staging.
 def _promoted(
     before: av.ShapedArray, after: av.ShapedArray, is_wide: bool = False
 ) -> av.ShapedArray:
-    """Return what a carried value should have been at the start, if it was weakly typed."""
+    """Return a carried value with its promoted type, if it was weakly typed at the start."""
     if not before.weak_type or before.shape != after.shape or (before == after and not is_wide):
         return before
     dtype, weak = dtypes.promote([(a.dtype, a.weak_type) for a in (before, after)])

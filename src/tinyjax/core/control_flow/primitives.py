@@ -1,7 +1,7 @@
-"""The primitives of control flow: their parameters, how they are bound, and what may be dropped.
+"""The primitives of control flow: their parameters, binding, and dead code elimination.
 
-Their rules are in ``cond``, ``scan`` and ``while_loop``. What the rules are made of binds the
-primitives in its turn, and so they are declared below it.
+Their rules are in ``cond``, ``scan`` and ``while_loop``. The rules bind the primitives in their
+turn, and so the primitives are declared below them.
 """
 
 from __future__ import annotations
@@ -42,13 +42,14 @@ class ScanParams(prim.Params):
     Attributes:
         jaxpr: takes the constants, the carry and one slice of each input; returns the new carry and
             one slice of each output.
-        num_consts: how many operands are the same in every iteration.
-        num_carry: how many are carried from iteration to iteration.
+        num_consts: the number of operands that are the same in every iteration.
+        num_carry: the number that is carried from iteration to iteration.
         length: the number of iterations.
         reverse: whether the iterations go from the last slice to the first.
-        unroll: how many iterations the compiled loop does at a time.
-        checkpoints: how many carries reverse mode keeps; None for the residuals of every iteration.
-        observer: who looks on while it runs.
+        unroll: the number of iterations that the compiled loop does at a time.
+        checkpoints: the number of carries that reverse mode keeps; None for the residuals of every
+            iteration.
+        observer: the observer of its run.
     """
 
     jaxpr: jx.Jaxpr
@@ -93,12 +94,12 @@ class WhileParams(prim.Params):
     Attributes:
         condition: takes its constants and the state; returns a bool scalar.
         body: takes its constants and the state; returns the new state.
-        num_condition: how many constants the condition has; they come first.
-        num_body: how many the body has; they come next, and then the state.
-        checkpoints: how many states reverse mode keeps.
-        observer: who looks on while it runs.
-        memory: how many bytes reverse mode may take to keep the residuals of all iterations.
-        most: how often it runs at most; None where that is not known (``trip_counts``).
+        num_condition: the number of constants of the condition; they come first.
+        num_body: the number of constants of the body; they come next, and then the state.
+        checkpoints: the number of states that reverse mode keeps.
+        observer: the observer of its run.
+        memory: the bytes that reverse mode may use to keep the residuals of all iterations.
+        most: a bound on the number of iterations; None where it is not known (``trip_counts``).
     """
 
     condition: jx.Jaxpr
@@ -227,7 +228,7 @@ def prune_while(eqn: jx.JaxprEqn, used: tuple[bool, ...]) -> jx.JaxprEqn:
 
 @attrs.frozen(eq=False, repr=False)
 class Slots:
-    """Where the residuals that branches compute lie: only one branch runs, so they share slots.
+    """The slots of the residuals that branches compute: only one branch runs, so they share slots.
 
     Attributes:
         avals: the type of each slot.
@@ -262,7 +263,7 @@ class Slots:
         return cls(slots, places)
 
     def filled(self, branch: int, program: Staged, num_outs: int) -> Staged:
-        """Put what a branch returns after its results into its slots, and zeros into the others."""
+        """Put a branch's residuals into its slots, and zeros into the others."""
         if self.places[branch] == range(len(self.avals)):
             return program
         outs, residuals = program.jaxpr.outs[:num_outs], program.jaxpr.outs[num_outs:]
@@ -279,7 +280,7 @@ def binders_at(
 
 
 def prune_cond(eqn: jx.JaxprEqn, used: tuple[bool, ...]) -> jx.JaxprEqn:
-    """Drop results of a choice: the PRUNE rule of cond."""
+    """Drop results of a conditional: the PRUNE rule of cond."""
     params: CondParams = eqn.params
     marks = [program_rules.prune_results(branch, used)[1] for branch in params.branches]
     needed = tuple(map(any, zip(*marks, strict=True)))

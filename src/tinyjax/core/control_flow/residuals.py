@@ -1,7 +1,7 @@
-"""What the tangent map of a loop's body reads of its iterations, and what of it is kept.
+"""The residuals of a loop's iterations that the tangent map reads, and which of them are kept.
 
-The residuals of all iterations are stacked, but those that need not be: constants, slices of
-inputs, what is equal to another residual, and indices that are computed of counters.
+The residuals of all iterations are stacked, except those that need not be: constants, slices of
+inputs, duplicates of another residual, and indices that are computed from counters.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ _FEW: Final = 16
 
 @attrs.frozen(eq=False, repr=False)
 class Residuals:
-    """What the tangent map of a loop's body reads of its iterations, and where it is found.
+    """The residuals of a loop's iterations that the tangent map reads, and their sources.
 
     Attributes:
         body: the primal half of the body; after its results it returns the residuals to stack.
         constant: the numbers of the residuals that are the same in every iteration.
         values: these residuals.
-        inputs: of each residual that is a slice of an input, the input's number.
+        inputs: for each residual that is a slice of an input, the input's number.
         stacked: the numbers of those that the body returns.
-        repeated: of each residual that is equal to one before it, such as an index that is used
+        repeated: for each residual that is equal to an earlier one, such as an index that is used
             twice, the number of that one. It is in none of the others.
         recipe: computes those that depend on counters alone.
-        recipe_values: the operands of the loop that it takes: constants, and what counters begin
-            with.
+        recipe_values: the operands of the loop that it takes: constants, and first values of
+            counters.
     """
 
     body: LoopBody
@@ -95,17 +95,17 @@ class Residuals:
         stacks: Sequence[Array],
         params: ScanParams,
     ) -> tuple[LoopOperands[Var], LoopOperands[Array], Sequence[JaxprEqn], Mapping[Atom, Atom]]:
-        """Say how an iteration of the tangent loop comes by the residuals.
+        """Return the sources of the residuals for an iteration of the tangent loop.
 
         Args:
             lin: the body, linearized.
             args: the operands of the loop.
-            stacks: what its body returned besides its results.
+            stacks: the results of its body besides the original ones.
             params: of the loop.
 
         Returns:
-            Parameters of the tangent body; what they stand for in the tangent loop; equations that
-            come first; and what takes the place of residuals that are no parameters.
+            Parameters of the tangent body; their operands in the tangent loop; equations that come
+            first; and replacements of residuals that are not parameters.
         """
         binder, at = lin.tangent.in_binders.__getitem__, args.xs.__getitem__
         rows = [*map(binder, (*self.inputs, *self.stacked))]
@@ -129,14 +129,14 @@ class Residuals:
 
 @attrs.frozen(eq=False, repr=False)
 class Recipe:
-    """Computes residuals of an iteration again, from constants, counters and slices of inputs.
+    """A program that recomputes residuals from constants, counters and slices of inputs.
 
     Attributes:
-        numbers: those of the residuals.
+        numbers: the numbers of the residuals.
         program: takes constants, counters, and slices.
-        consts: which constants, those that the body closes over first.
-        counters: of which parts of the carry, and what an iteration adds to each.
-        inputs: which inputs.
+        consts: the numbers of the constants, those that the body closes over first.
+        counters: the numbers of the parts of the carry, and the increment of each per iteration.
+        inputs: the numbers of the inputs.
     """
 
     numbers: Sequence[int]
@@ -148,7 +148,7 @@ class Recipe:
     def values(
         self, closed: Sequence[Array], args: LoopOperands[Array]
     ) -> tuple[Sequence[Array], Sequence[Array]]:
-        """Return of a loop's operands the constants, and what the counters begin with."""
+        """Return those of a loop's operands that the recipe takes: constants and first counters."""
         consts = [*closed, *args.consts]
         return [consts[i] for i in self.consts], [args.carry[i] for i in self.counters]
 
@@ -209,7 +209,7 @@ def _is_index(x: Var) -> bool:
 
 
 def _is_cheap(eqn: JaxprEqn) -> bool:
-    """Whether it computes a few integers or truth values, of nothing but its operands."""
+    """Return whether an equation computes a few integers or booleans, from its operands alone."""
     marks = eqn.primitive.rules.extensions
     dear = prim.MATERIALIZES in marks or prim.FLOPS in marks or eqn.primitive.effectful
     return (
@@ -242,7 +242,7 @@ def repeated_residuals(lin: LinearizedJaxpr, num_outs: int) -> Mapping[int, int]
 
 
 def _residuals(lin: LinearizedJaxpr, num_outs: int) -> Sequence[Atom]:
-    """Find what the tangent map of a body reads of its primal half."""
+    """Return the atoms of the primal half that the tangent map of a body reads."""
     primal, new = lin.primal.jaxpr, len(lin.primal.consts)
     computed = primal.outs[num_outs:]
     if len(computed) == len(lin.forwarded):

@@ -90,7 +90,7 @@ def _row(x: Any, i: int) -> Any:
 
 
 def _room(y: Any, length: int) -> Any:
-    """Make room for a result of each iteration: a NumPy array, or a list of arrays."""
+    """Return storage for a result of each iteration: a NumPy array, or a list of arrays."""
     return [y] * length if isinstance(y, Array) else np.empty((length, *y.shape), y.dtype)
 
 
@@ -141,7 +141,7 @@ def _reshaped(x: Atom, to: Var) -> JaxprEqn:
 
 @scan_p.def_rule(program_rules.FORWARDING)
 def _scan_forwarding(params: ScanParams) -> tuple[int | None, ...]:
-    """Find what an iteration leaves as it is."""
+    """Return the operands that an iteration leaves unchanged."""
     k, m = params.num_consts, params.num_carry
     places = enumerate(program_rules.forwarded_parameters(params.jaxpr))
     return tuple([k + i if i < m and place == k + i else None for i, place in places])
@@ -229,7 +229,7 @@ def _read_as(b: Lowering, x: hlo.Value, of: hlo.TensorType) -> hlo.Value:
 
 
 def _kept_as(of: hlo.TensorType, aval: av.ShapedArray) -> hlo.TensorType:
-    """Return the type of a stack in the loop; sums of what lies apart stay what they are."""
+    """Return the type of a stack in the loop; partial sums stay partial."""
     if (aval.where is not None and aval.where.is_partial) or not dtypes.is_extended(of.dtype):
         return of
     return hlo.tensor(of.shape, np.dtype(f"u{of.dtype.itemsize}"))
@@ -257,8 +257,8 @@ def linearize_stacking(
     """Run a loop that stacks the residuals of every iteration, for a loop over those.
 
     A residual that is the same in every iteration (a constant, or computed from constants alone) is
-    a constant of the tangent loop; a slice of an input is the input; an index that is computed from
-    counters is computed again; the carry, and what an iteration computes, are stacked.
+    a constant of the tangent loop. A slice of an input is read from the input. An index that is
+    computed from counters is recomputed. The carry, and other computed values, are stacked.
     """
     body, num_outs = params.loop_body, len(params.jaxpr.outs)
     args = body.operands(primals)
@@ -443,10 +443,10 @@ def scan(
         xs: a tree of arrays whose first axes have the same size; None for no input.
         length: the number of iterations; needed only where ``xs`` is None.
         reverse: whether to go from the last slice to the first; outputs stay with their slices.
-        unroll: how many iterations one step of the compiled loop does; True or 0 for all, False
+        unroll: the number of iterations in one step of the compiled loop; True or 0 for all, False
             for one.
-        checkpoints: how many carries reverse mode keeps at a time, at least one; None to keep the
-            residuals of every iteration.
+        checkpoints: the number of carries that reverse mode keeps at a time, at least one; None to
+            keep the residuals of every iteration.
 
     Returns:
         The last carry, and the outputs stacked along a new first axis.
@@ -509,7 +509,7 @@ def _over_parts(
     xs: X | None,
     held: Sequence[int],
 ) -> tuple[C, Y]:
-    """Scan over what is held in place, of which each iteration reads and writes its own part."""
+    """Scan over objects that hold arrays in place: each iteration reads and writes its own part."""
     leaves, x_tree = tree.flatten(xs)
     holder = HOLDERS[type(leaves[held[0]])]
     parts = holder.parts(leaves, held, describe_function(f))

@@ -1,9 +1,9 @@
-"""How often loops run at most, by intervals of the integers that they count with.
+"""Bounds on the lengths of loops, by intervals of the integers that they count with.
 
-Reverse mode stacks what the iterations of a loop keep, and stacks have static lengths. A
-``while_loop`` inside another loop often counts up to that one's counter: it does not say how often
-it runs, but its program does. So programs are gone through before they are differentiated, with an
-interval for each integer, and ``WhileParams.most`` is filled in.
+Reverse mode stacks the residuals of a loop's iterations, and stacks have static lengths. A
+``while_loop`` inside another loop often counts up to that one's counter. The user gives no bound on
+its length, but the program determines one. So programs are analyzed before they are differentiated,
+with an interval for each integer, and ``WhileParams.most`` is filled in.
 
 An interval holds whatever the program is given. It never depends on data, so that calls with other
 arguments are differentiated by the same program.
@@ -65,9 +65,9 @@ def of_scan(params: ScanParams, operands: Sequence[Array]) -> ScanParams:
     """Return a ``scan`` with trip counts of the loops in its body; these are its operands."""
     if not _has_while(params.jaxpr) or params.jaxpr.derived(_COUNTED):
         return params
-    given = _of_operands(operands)
-    key = ("trip counts", params.num_consts, params.num_carry, params.length, *given)
-    counted = params.jaxpr.derive(key, lambda: _scan(params, given)[0])
+    xs = _of_operands(operands)
+    key = ("trip counts", params.num_consts, params.num_carry, params.length, *xs)
+    counted = params.jaxpr.derive(key, lambda: _scan(params, xs)[0])
     return attrs.evolve(params, jaxpr=counted.jaxpr)
 
 
@@ -75,9 +75,9 @@ def of_while(params: WhileParams, operands: Sequence[Array]) -> WhileParams:
     """Return a ``while_loop`` with trip counts, its own too; these are its operands."""
     if not params.memory or params.body.derived(_COUNTED):
         return params
-    given = _of_operands(operands)
-    key = ("trip counts", params.condition, params.num_condition, params.most, *given)
-    counted = params.body.derive(key, lambda: _while(params, given)[0])
+    xs = _of_operands(operands)
+    key = ("trip counts", params.condition, params.num_condition, params.most, *xs)
+    counted = params.body.derive(key, lambda: _while(params, xs)[0])
     return attrs.evolve(params, body=counted.body, most=counted.most)
 
 
@@ -99,7 +99,7 @@ def _has_while(jaxpr: jx.Jaxpr) -> bool:
 
 
 def _any(aval: ShapedArray) -> Interval:
-    """Return the interval of all values of a type; of what is no integer it says nothing."""
+    """Return the interval of all values of a type, which is unbounded unless it is an integer."""
     if not dtypes.is_integer(aval.dtype):
         return 0, 0
     limits = np.iinfo(aval.dtype)
@@ -114,7 +114,7 @@ def _of_splat(x: ConcreteArray) -> Interval:
     return value, value
 
 
-def _of(atom: jx.Atom, env: _Env) -> Interval:
+def _interval_of(atom: jx.Atom, env: _Env) -> Interval:
     if isinstance(atom, jx.Var):
         return env.get(atom) or _any(atom.aval)
     return _of_splat(atom.value)
@@ -124,7 +124,7 @@ def _joined(intervals: Sequence[Interval]) -> Interval:
     return min(low for low, _ in intervals), max(high for _, high in intervals)
 
 
-def _within(interval: Interval, aval: ShapedArray) -> Interval:
+def _representable(interval: Interval, aval: ShapedArray) -> Interval:
     """Return an interval, or that of all values where some of it cannot be represented."""
     low, high = _any(aval)
     return interval if low <= interval[0] and interval[1] <= high else (low, high)
@@ -137,49 +137,49 @@ def _analysed(
     env: _Env = dict(zip(jaxpr.in_binders, intervals, strict=True))
     eqns: list[jx.JaxprEqn] = []
     for eqn in jaxpr.eqns:
-        given = [_of(x, env) for x in eqn.inputs]
-        after, outs = _step(eqn, given)
+        xs = [_interval_of(x, env) for x in eqn.inputs]
+        after, outs = _step(eqn, xs)
         eqns.append(after)
         env.update(zip(eqn.out_binders, outs, strict=True))
     counted = jaxpr
     if _has_while(jaxpr):
         counted = attrs.evolve(jaxpr, eqns=tuple(eqns))
         counted.derive(_COUNTED, lambda: True)
-    return counted, tuple([_of(x, env) for x in jaxpr.outs])
+    return counted, tuple([_interval_of(x, env) for x in jaxpr.outs])
 
 
-def _step(eqn: jx.JaxprEqn, given: Sequence[Interval]) -> tuple[jx.JaxprEqn, Sequence[Interval]]:
+def _step(eqn: jx.JaxprEqn, xs: Sequence[Interval]) -> tuple[jx.JaxprEqn, Sequence[Interval]]:
     primitive, params = eqn.primitive, eqn.params
     if primitive is scan_p:
-        params, outs = _scan(params, given)
+        params, outs = _scan(params, xs)
     elif primitive is while_p:
-        params, outs = _while(params, given)
+        params, outs = _while(params, xs)
     elif primitive is cond_p:
-        programs = [_analysed(branch, given[1:]) for branch in params.branches]
+        programs = [_analysed(branch, xs[1:]) for branch in params.branches]
         params = CondParams(tuple([branch for branch, _ in programs]))
         outs = [_joined(column) for column in zip(*[out for _, out in programs], strict=True)]
     elif program_rules.CALLED in primitive.rules.extensions:
-        ((called, outs),) = [_analysed(j, given) for j in jx.subjaxprs(params)]
+        ((called, outs),) = [_analysed(j, xs) for j in jx.subjaxprs(params)]
         params = primitive.rule(program_rules.CALLED)(params, called)
     else:
         avals = [binder.aval for binder in eqn.out_binders]
         if INTERVAL not in primitive.rules.extensions or not dtypes.is_integer(avals[0].dtype):
             return eqn, [*map(_any, avals)]
-        return eqn, [_within(primitive.rule(INTERVAL)(eqn, given), avals[0])]
+        return eqn, [_representable(primitive.rule(INTERVAL)(eqn, xs), avals[0])]
     return attrs.evolve(eqn, params=params), outs
 
 
 # Loops
 
 
-def _scan(params: ScanParams, given: Sequence[Interval]) -> tuple[ScanParams, Sequence[Interval]]:
+def _scan(params: ScanParams, xs: Sequence[Interval]) -> tuple[ScanParams, Sequence[Interval]]:
     body = params.loop_body
-    operands = body.operands(given)
+    operands = body.operands(xs)
     steps = steps_of(params.jaxpr, params.num_consts, params.num_carry)
     avals = body.in_avals.carry
 
     def carried(iterations: int) -> list[Interval]:
-        """Return what the carry may be until so many iterations have been made."""
+        """Return the intervals of the carry up to a number of iterations."""
         return [
             _any(aval) if step is None else _moved(start, step * iterations, aval)
             for start, step, aval in zip(operands.carry, steps, avals, strict=True)
@@ -191,10 +191,8 @@ def _scan(params: ScanParams, given: Sequence[Interval]) -> tuple[ScanParams, Se
     return attrs.evolve(params, jaxpr=counted), (*after, *outs[params.num_carry :])
 
 
-def _while(
-    params: WhileParams, given: Sequence[Interval]
-) -> tuple[WhileParams, Sequence[Interval]]:
-    fixed, operands = params.operands(given)
+def _while(params: WhileParams, xs: Sequence[Interval]) -> tuple[WhileParams, Sequence[Interval]]:
+    fixed, operands = params.operands(xs)
     body = params.loop_body
     steps = steps_of(params.body, params.num_body, len(operands.carry))
     avals = body.in_avals.carry
@@ -211,7 +209,7 @@ def _while(
         distance = high - first if step > 0 else last - low
         count = max(0, -(-distance // abs(step)))
         end = (first, high - 1 + step) if step > 0 else (low + 1 + step, last)
-        if count > _MOST or _within(end, avals[place]) != end:
+        if count > _MOST or _representable(end, avals[place]) != end:
             continue
         most = count if most is None else min(most, count)
         if step > 0:
@@ -227,11 +225,11 @@ def _while(
 
 def _moved(start: Interval, distance: int, aval: ShapedArray) -> Interval:
     low, high = start[0] + min(0, distance), start[1] + max(0, distance)
-    return _within((low, high), aval)
+    return _representable((low, high), aval)
 
 
 def steps_of(jaxpr: jx.Jaxpr, num_consts: int, num_carry: int) -> list[int | None]:
-    """Return by how much an iteration changes what it carries, where that is a constant."""
+    """Return the increment of each part of the carry per iteration, where it is a constant."""
     makers = {eqn.out_binders[0]: eqn for eqn in jaxpr.eqns if eqn.primitive in (ew.add, ew.sub)}
 
     def step(binder: jx.Var, out: jx.Atom) -> int | None:
@@ -255,7 +253,7 @@ def steps_of(jaxpr: jx.Jaxpr, num_consts: int, num_carry: int) -> list[int | Non
 def _tests(
     params: WhileParams, fixed: Sequence[Interval], state: Sequence[Interval]
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield what the condition of a loop asks of its state, one comparison after the other.
+    """Yield the comparisons in the condition of a loop.
 
     Yields:
         Which part of the state it compares, above what it is then, and below what.
@@ -266,7 +264,11 @@ def _tests(
     for eqn in jaxpr.eqns:
         makers.update(dict.fromkeys(eqn.out_binders, eqn))
         env.update(
-            zip(eqn.out_binders, _step(eqn, [_of(x, env) for x in eqn.inputs])[1], strict=True)
+            zip(
+                eqn.out_binders,
+                _step(eqn, [_interval_of(x, env) for x in eqn.inputs])[1],
+                strict=True,
+            )
         )
     places: dict[jx.Atom, int] = {
         binder: i for i, binder in enumerate(jaxpr.in_binders[len(fixed) :])
@@ -291,12 +293,12 @@ def _tests(
         for atom, other, is_below in ((less, more, True), (more, less, False)):
             place = places.get(_unconverted(atom, makers))
             if place is not None and dtypes.is_integer(atom.aval.dtype):
-                low, high = _of(other, env)
+                low, high = _interval_of(other, env)
                 yield (place, -_FAR, high + slack) if is_below else (place, low - slack, _FAR)
 
 
 def _unconverted(atom: jx.Atom, makers: dict[jx.Var, jx.JaxprEqn]) -> jx.Atom:
-    """Return what was converted to a value, if no conversion can have changed it."""
+    """Return the operand of conversions that cannot have changed a value."""
     while isinstance(atom, jx.Var) and atom in makers:
         eqn = makers[atom]
         (x, *_) = eqn.inputs
@@ -311,51 +313,51 @@ def _unconverted(atom: jx.Atom, makers: dict[jx.Var, jx.JaxprEqn]) -> jx.Atom:
 # Rules
 
 
-def _products(eqn: jx.JaxprEqn, given: Sequence[Interval]) -> Interval:
-    x, y = given
+def _products(eqn: jx.JaxprEqn, xs: Sequence[Interval]) -> Interval:
+    x, y = xs
     products = [a * b for a in x for b in y]
     return min(products), max(products)
 
 
-def _quotients(eqn: jx.JaxprEqn, given: Sequence[Interval]) -> Interval:
-    (low, high), (least, greatest) = given
+def _quotients(eqn: jx.JaxprEqn, xs: Sequence[Interval]) -> Interval:
+    (low, high), (least, greatest) = xs
     if least <= 0 <= greatest:
         return -_FAR, _FAR
     quotients = [
-        int(np.sign(a) * np.sign(b)) * (abs(a) // abs(b)) for a in (low, high) for b in given[1]
+        int(np.sign(a) * np.sign(b)) * (abs(a) // abs(b)) for a in (low, high) for b in xs[1]
     ]
     return _joined([(0, 0)] * (low <= 0 <= high) + [(q, q) for q in quotients])
 
 
-def _remainders(eqn: jx.JaxprEqn, given: Sequence[Interval]) -> Interval:
-    (low, high), divisor = given
+def _remainders(eqn: jx.JaxprEqn, xs: Sequence[Interval]) -> Interval:
+    (low, high), divisor = xs
     most = max(0, max(map(abs, divisor)) - 1)
     return (-most if low < 0 else 0), (most if high > 0 else 0)
 
 
-def _converted(eqn: jx.JaxprEqn, given: Sequence[Interval]) -> Interval:
+def _converted(eqn: jx.JaxprEqn, xs: Sequence[Interval]) -> Interval:
     dtype = eqn.inputs[0].aval.dtype
     if dtypes.is_integer(dtype):
-        return given[0]
+        return xs[0]
     return (0, 1) if dtype == dtypes.bool_ else (-_FAR, _FAR)
 
 
-def _same(eqn: jx.JaxprEqn, given: Sequence[Interval]) -> Interval:
-    return given[0]
+def _same(eqn: jx.JaxprEqn, xs: Sequence[Interval]) -> Interval:
+    return xs[0]
 
 
-ew.add.def_rule(INTERVAL)(lambda eqn, given: (given[0][0] + given[1][0], given[0][1] + given[1][1]))
-ew.sub.def_rule(INTERVAL)(lambda eqn, given: (given[0][0] - given[1][1], given[0][1] - given[1][0]))
-ew.neg.def_rule(INTERVAL)(lambda eqn, given: (-given[0][1], -given[0][0]))
+ew.add.def_rule(INTERVAL)(lambda eqn, xs: (xs[0][0] + xs[1][0], xs[0][1] + xs[1][1]))
+ew.sub.def_rule(INTERVAL)(lambda eqn, xs: (xs[0][0] - xs[1][1], xs[0][1] - xs[1][0]))
+ew.neg.def_rule(INTERVAL)(lambda eqn, xs: (-xs[0][1], -xs[0][0]))
 ew.mul.def_rule(INTERVAL)(_products)
 ew.div.def_rule(INTERVAL)(_quotients)
 ew.rem.def_rule(INTERVAL)(_remainders)
-ew.max_.def_rule(INTERVAL)(lambda eqn, given: tuple(map(max, *given)))
-ew.min_.def_rule(INTERVAL)(lambda eqn, given: tuple(map(min, *given)))
-ew.select_p.def_rule(INTERVAL)(lambda eqn, given: _joined(given[1:]))
+ew.max_.def_rule(INTERVAL)(lambda eqn, xs: tuple(map(max, *xs)))
+ew.min_.def_rule(INTERVAL)(lambda eqn, xs: tuple(map(min, *xs)))
+ew.select_p.def_rule(INTERVAL)(lambda eqn, xs: _joined(xs[1:]))
 ew.convert_element_type_p.def_rule(INTERVAL)(_converted)
 sh.iota_p.def_rule(INTERVAL)(
-    lambda eqn, given: (0, max(eqn.out_binders[0].aval.shape[eqn.params.axis] - 1, 0))
+    lambda eqn, xs: (0, max(eqn.out_binders[0].aval.shape[eqn.params.axis] - 1, 0))
 )
 for _primitive in (
     broadcast_in_dim_p,

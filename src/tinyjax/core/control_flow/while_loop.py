@@ -52,8 +52,8 @@ from tinyjax.core.values.integers import fit_int32
 
 S = TypeVar("S")
 
-#: How many states reverse mode keeps, where the user says nothing: as many as these bytes have room
-#: for, twice, but no fewer and no more.
+#: The default number of states that reverse mode keeps: as many as these bytes have space for,
+#: twice, but no fewer and no more.
 MEMORY: Final = 1 << 20
 _FEWEST: Final = 32
 _MOST: Final = 256
@@ -109,7 +109,7 @@ while_p.def_rule(program_rules.PRUNE)(prune_while)
 
 @while_p.def_rule(program_rules.FORWARDING)
 def _while_forwarding(params: WhileParams) -> tuple[int | None, ...]:
-    """Find what an iteration leaves as it is."""
+    """Return the operands that an iteration leaves unchanged."""
     n, m = params.num_condition, params.num_body
     places = enumerate(forwarded_parameters(params.body))
     return tuple([n + m + i if place == m + i else None for i, place in places])
@@ -154,7 +154,7 @@ def _while_lowering(b: Lowering, operands: hlo.Values, params: WhileParams) -> h
 def _while_jvp(
     primals: prim.Arrays, tangents: prim.Tangents, params: WhileParams
 ) -> prim.JvpResult:
-    """Bind a loop over the state with its tangents, of which the condition knows nothing."""
+    """Bind a loop over the state with its tangents, which the condition ignores."""
     body = params.loop_body
     fixed, args = params.operands(primals)
     given = params.operands(tangents)[1]
@@ -299,15 +299,15 @@ def first_example(active: Array, operands: Sequence[Array], batched: Sequence[bo
     places = sh.iota(active.shape, dtypes.int32 if fit_int32((size,)) else dtypes.int64, 0)
     first = reduce_min(ew.select(active, places, sh.full_like(places, size)), (0,))
     first = ew.rem(first, sh.full_like(first, size))
-    first = first.aval.untold(first)
+    first = first.aval.without_sharding(first)
     result = []
     for x, mark in zip(operands, batched, strict=True):
         if not mark:
             result.append(x)
             continue
-        one = dynamic_index_in_dim(x.aval.untold(x), first, 0, keepdims=False)
+        one = dynamic_index_in_dim(x.aval.without_sharding(x), first, 0, keepdims=False)
         copies = broadcast_in_dim(one, x.shape, tuple(range(1, x.ndim)))
-        others = x.aval.laid(stop_gradient(copies))
+        others = x.aval.with_layout_of(stop_gradient(copies))
         result.append(ew.select(broadcast_in_dim(active, x.shape, (0,)), x, others))
     return result
 
@@ -326,27 +326,27 @@ def while_loop(
 ) -> S:
     """Apply a function to a state for as long as a condition on it holds.
 
-    The loop is compiled. Under ``vmap`` it runs until all examples are done, and examples that are
-    done keep their state.
+    The loop is compiled. Under ``vmap`` it runs until all examples are done, and finished examples
+    keep their state.
 
     You can differentiate it in both modes. Reverse mode, which JAX's loop lacks, keeps states on
-    the way, of which it leaves out what no derivative needs, such as a counter. Where there is room
-    for 64 or more, as there is by default for a state of up to 8 KiB, a loop of as many iterations
-    costs what a ``scan`` costs: the states of all iterations are stacked. In a longer loop every
-    second is kept, then every fourth, and so on, and each iteration is run again, once: for the
-    square of their number, and a little more often beyond that.
+    the way, without the parts that no derivative needs, such as a counter. By default 64 states or
+    more fit into ``memory`` if a state has up to 8 KiB. Then a loop of as many iterations costs the
+    same as a ``scan``: the states of all iterations are stacked. In a longer loop every second is
+    kept, then every fourth, and so on. Each iteration then runs once more in loops of up to the
+    square of the number of states, and a little more often in longer ones.
 
-    Where the program says how often the loop runs at most, as where it counts up to the counter of
-    a loop around it, no iteration is run again: what the derivative of each reads is kept, if there
-    is room in ``memory`` for so many.
+    The program may bound the number of iterations, as where the loop counts up to the counter of an
+    outer loop. Then no iteration is run again: the residuals of all iterations are kept, if they
+    fit into ``memory``.
 
-    With room for fewer states the body is run again from those kept, ``checkpoints`` at a time, the
-    first included. While the loop runs its length is unknown; the states to keep are those that
-    would be cheapest if the loop ended one iteration later. After the end the length is known, and
-    the placement is optimal. From 100 iterations on (tried up to 100,000, with 2 to 32 states) this
+    With fewer states the body is run again from those kept, ``checkpoints`` at a time, the first
+    included. While the loop runs, its length is unknown; the states to keep are those that would be
+    cheapest if the loop ended one iteration later. After the end the length is known, and the
+    placement is optimal. From 100 iterations on (tried up to 100,000, with 2 to 32 states) this
     runs at most a tenth more iterations than a ``scan`` with as many checkpoints. That also holds
     for loops of 10 to 100 iterations with 5 to 32 states. With 4, 3 and 2 states these run at most
-    1.125, 1.2 and 1.25 times as many, and no choice made during the loop has a worst case that is a
+    1.125, 1.2 and 1.25 times as many, and no strategy during the loop has a worst case that is a
     twentieth better. A callback in the body is called every time.
 
     Args:
@@ -354,9 +354,9 @@ def while_loop(
         body_fun: takes the state; returns the new one: the same tree, of the same shapes and
             dtypes.
         init_val: the first state, a tree of arrays.
-        checkpoints: how many states reverse mode keeps, at least one; None for as many as
-            ``memory`` has room for, but at least 32.
-        memory: how many bytes reverse mode takes for states, or for what it keeps of iterations; by
+        checkpoints: the number of states that reverse mode keeps, at least one; None for as many as
+            fit into ``memory``, but at least 32.
+        memory: the bytes that reverse mode may use for states, or for residuals of iterations; by
             default 1 MiB, and no more than 256 states take.
 
     Returns:

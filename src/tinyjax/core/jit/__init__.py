@@ -4,9 +4,9 @@
 transformation has a rule for it: the rule transforms the jaxpr and binds the primitive again.
 Evaluating it compiles through XLA.
 
-``decorator.py`` has ``jit`` itself. The rest is loaded with the first function that is jitted:
-``function.py`` makes a jitted function of it, ``signatures.py`` has the key by which a call finds
-its program, and keeps by function what was traced, and ``stages.py`` says what a call would do, and
+``decorator.py`` has ``jit`` itself. The rest is loaded with the first jitted function.
+``function.py`` makes the jitted function. ``signatures.py`` has the key by which a call finds its
+program, and the cache of programs by function. ``stages.py`` explains what a call would do, and
 shows programs before and after compilation.
 """
 

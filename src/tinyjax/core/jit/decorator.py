@@ -1,6 +1,6 @@
-"""``jit`` as users call it: checks of what it is told, and defaults.
+"""The public ``jit``: checks of its options, and defaults.
 
-What becomes of a function is loaded when one is first given to it (``function.py``).
+The jitted function is loaded with the first one (``function.py``).
 """
 
 from __future__ import annotations
@@ -87,12 +87,11 @@ def jit(  # noqa: PLR0913 (JAX's signature)
 ) -> core_jit.JitFunction[P, R] | Callable[[Callable[P, R]], core_jit.JitFunction[P, R]]:
     """Compile a function with XLA.
 
-    The first call with a signature runs the function on tracers, to record its program; later calls
+    The first call with a signature runs the function on tracers, to record its program. Later calls
     run the compiled program, also those of another ``jit`` of this function with the same options.
-    The function may depend only on its arguments and on the arrays it closes over. What else it
-    reads is read when it is traced, and again after ``clear_caches``. Its Python control flow may
-    depend only on static arguments, except with
-    ``control_flow="source"``.
+    The function may depend only on its arguments and on the arrays it closes over. Anything else is
+    read when the function is traced, and again after ``clear_caches``. Its Python control flow may
+    depend only on static arguments, except with ``control_flow="source"``.
 
     Args:
         fun: takes and returns arrays in any containers. Without it, ``jit`` returns a decorator.
@@ -106,11 +105,12 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         control_flow: "source" reads the source of the function, and of functions that it calls,
             and turns ``if``, ``while`` and ``for`` that depend on traced values into ``cond``,
             ``while_loop`` and ``scan`` (``tinyjax.source.stage``).
-        pad_to: how the lengths of first axes are rounded up, so that calls with many lengths run
-            few programs: to a multiple of an int, to one of several ints, to "powers of two", or to
-            what a function of the length returns. ``{"x": 64}`` says it of the argument ``x`` and
-            all arrays in it, ``{"x": {1: 64}}`` of its second axis. Results are those without
-            padding. Lengths that are equal in a call, and are rounded alike, are one length.
+        pad_to: the rule that rounds up the lengths of first axes. Then calls with many lengths run
+            few programs. It rounds to a multiple of an int, to one of several ints, to "powers of
+            two", or to the result of a function of the length. ``{"x": 64}`` is for the argument
+            ``x`` and all arrays in it, ``{"x": {1: 64}}`` of its second axis. Results are those
+            without padding. Lengths that are equal in a call, and are rounded alike, are one
+            length.
         tier: what computes the first calls. With "first", NumPy evaluates as many calls as cost a
             quarter of compiling. With "compiled", they wait for the compiler, and all calls round
             alike. With "ready", NumPy evaluates calls until the compiled program is ready. The
@@ -123,11 +123,11 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         keep_unused: has no effect: unused parameters are kept.
         device: the device to run on; by default the one where the arguments are.
         backend: the platform to run on, such as "cpu" or "gpu": on its first device.
-        in_shardings: how the positional arguments are divided: a sharding for all of them, or a
+        in_shardings: the shardings of the positional arguments: a sharding for all of them, or a
             tuple of shardings or of trees of them, each for all leaves below it. An argument that
             is divided otherwise is moved; None leaves it where it is. A ``PartitionSpec`` is one of
             the current mesh.
-        out_shardings: how the result is divided, likewise; where it is None, XLA chooses.
+        out_shardings: the sharding of the result, likewise; where it is None, XLA chooses.
 
     Returns:
         A function of the same signature, with ``lower(*args)`` to look at the program.
@@ -227,7 +227,7 @@ def _names(names: str | Sequence[str] | None) -> tuple[str, ...]:
 def _placed(
     ins: Any, outs: Any, device: devices.Placement, backend: str | None
 ) -> devices.PlacedCall | None:
-    """Where arguments and results lie; None where nothing is said of it."""
+    """Return the shardings of arguments and results; None where none is given."""
     if backend is not None:
         first, *_ = devices.devices_on(backend)
         device = first if device is None and first != devices.first_device() else device

@@ -25,7 +25,7 @@ from tinyjax.core.jit import signatures
 from tinyjax.core.jit.program import JitParams, jit_p
 from tinyjax.core.jit.signatures import NO_TRACES, Entry, Traces, traces_of
 from tinyjax.core.tracing import calling, jaxpr as jx, trace as tr
-from tinyjax.core.tracing.calling import HOLDERS, held, opened
+from tinyjax.core.tracing.calling import HOLDERS, held_leaves, opened
 from tinyjax.core.tracing.staging import Staged, call_staged, is_called, stage_call, stand_ins
 from tinyjax.core.tracing.watching import watched
 from tinyjax.core.values.array import Array
@@ -37,7 +37,7 @@ R = TypeVar("R")
 
 
 class _SignatureOfFunction:
-    """The signature of what ``jit`` was given, for those who do not follow ``__wrapped__``."""
+    """The signature of the jitted function, for tools that do not follow ``__wrapped__``."""
 
     def __get__(
         self, instance: JitFunction[..., Any] | None, owner: type
@@ -67,7 +67,7 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> JitFunction[P, R]:
-        """Copy what the function is bound to, as Python does: a function itself is not copied."""
+        """Copy the object that the function is bound to, as Python does, but no function."""
         fun = deepcopy(self._fun, memo)
         return self if fun is self._fun else type(self)(attrs.evolve(self._parameters, fun=fun))
 
@@ -112,13 +112,13 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
         arrays: Sequence[Array],
         objects: Sequence[Any],
     ) -> R:
-        """Call a program of which planes have noted something.
+        """Call a program with hooks of extensions.
 
         Args:
-            signature: what it was staged for.
+            signature: the signature that it was staged for.
             entry: the program.
             arrays: the arguments.
-            objects: those that hold arrays in place.
+            objects: the arguments that hold arrays in place.
         """
         entry = self._serving(signature, entry, objects)
         trace = tr.current_trace()
@@ -157,7 +157,7 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
         return result
 
     def _find(self) -> Traces:
-        """What calls have become, for this object and others that are made of the same."""
+        """Return the programs of earlier calls, of this object and of its equivalents."""
         if self._traces is NO_TRACES:
             self._traces = traces_of(self._fun, (self._name, self._parameters.options))
         return self._traces
@@ -245,7 +245,7 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
         return self.trace(*args, **kwargs).out_info
 
     def explain(self, *args: P.args, **kwargs: P.kwargs) -> jit.Explanation:
-        """Say whether a call with these arguments would trace or compile, and why.
+        """Explain whether a call with these arguments would trace or compile, and why.
 
         The function is traced if the call would trace it, but nothing is compiled, run or kept.
         With the setting ``explain`` every call that traces or compiles is reported to the logger
@@ -307,7 +307,7 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
         return signatures.make_signature(in_tree, avals, static)
 
     def _cache_size(self) -> int:
-        """Count the signatures that have a program, by the name that tests written for JAX use."""
+        """Count the signatures that have a program; tests written for JAX use the name."""
         return len(self._find().entries)
 
     def clear_cache(self) -> None:
@@ -343,11 +343,11 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
         self._explain(signature, None, entry).log()
 
     def _stage(self, signature: signatures.Signature) -> tuple[Entry, bool]:
-        """Record the program of a signature; tell also whether it is good for later calls."""
+        """Record the program of a signature; return also whether later calls may use it."""
         in_tree, static = signature.in_tree, signature.static
         called = static.bind(self._fun)
         placed = self._parameters.placed
-        if placed is not None and not any(held(in_tree)):
+        if placed is not None and not any(held_leaves(in_tree)):
             called = placed.around(called)
         flat = calling.FlatFunction(called, in_tree, user_fun=self._fun, static=static.positions)
         before = stand_ins.get()
@@ -379,7 +379,7 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
             )
 
     def retraced(self, digests: Container[bytes]) -> Iterator[jx.Jaxpr]:
-        """Trace again, under the settings in force, what has given programs of these digests.
+        """Trace again, under the settings in force, the signatures of programs with these digests.
 
         What the function gives another program for now, or nothing, is left out.
 
@@ -402,13 +402,13 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
     def _entry_of(
         self, staged: Staged, out_tree: tree.PyTreeDef, donated: tuple[int, ...], before: int
     ) -> tuple[Entry, bool]:
-        """Make the entry of a program; tell also whether it is good for later calls.
+        """Return the entry of a program, and whether later calls may use it.
 
         Args:
             staged: the program.
             out_tree: the structure of its result.
             donated: the parameters whose memory may be reused.
-            before: how many stand-ins there were before it was staged.
+            before: the number of placeholders before it was staged.
         """
         tier, flags = self._parameters.tier, self._parameters.flags
         params = JitParams(staged.jaxpr, self._name, donated, tier, flags)

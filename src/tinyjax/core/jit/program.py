@@ -1,7 +1,7 @@
 """The primitive ``jit``, a program that is compiled as a unit, and the rules of all such calls.
 
-Primitives that call a program share their rules: a transformed call is a call of what the program
-becomes.
+Primitives that call a program share their rules: a transformed call is a call of the transformed
+program.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def jvp_of_call(
 def linearize_of_call(
     jaxpr: jx.Jaxpr, primals: prim.Arrays, nonzero: Sequence[bool], apply: Apply = inline
 ) -> prim.LinearizeResult:
-    """Apply a program split in two: what does not depend on the tangents, and the rest."""
+    """Apply a program split in two: the part independent of the tangents, and the rest."""
     linearized = linearize_jaxpr(with_trip_counts(jaxpr), tuple(nonzero))
     outs = apply(linearized.primal, primals)
     n = len(linearized.nonzero_out)
@@ -152,8 +152,8 @@ class JitParams(prim.Params):
         jaxpr: the program.
         name: the function's name; programs that differ in name only are the same.
         donated: the parameters whose memory may be reused.
-        tier: what computes it where it is not part of another; None for what the settings say.
-        flags: what XLA is told when it is compiled as a unit.
+        tier: the evaluator where it is not part of another; None for that of the settings.
+        flags: the flags for XLA when it is compiled as a unit.
     """
 
     jaxpr: jx.Jaxpr
@@ -164,7 +164,7 @@ class JitParams(prim.Params):
 
     @property
     def compilation(self) -> xla.Compilation:
-        """What is compiled where it is not part of another program."""
+        """The request to compile it where it is not part of another program."""
         return xla.Compilation(self.jaxpr, self.name, self.donated, self.flags)
 
     def run(self, args: prim.Arrays) -> tuple[prim.Arrays, xla.Executable | None]:

@@ -1,18 +1,18 @@
-"""By what a call of a jitted function finds its program: its signature, and the function itself.
+"""The keys by which a call of a jitted function finds its program: its signature, and the function.
 
 Calls with equal signatures run one program. A signature holds everything that a program can depend
 on: the structure and the types of the arguments, the values of static ones, the settings, and the
 named axes around the call.
 
-What calls of a function have become is kept by function, for all that ``jit`` makes of it.
-``jit(f)(x)`` in a loop makes a new object in each round, and so do libraries that call ``jit``
-where they need it. The function is the same, so its programs are found again. As in JAX, what a
-function reads beside its arguments is read when it is traced, and not again for another ``jit``.
+Programs are cached by function, for all objects that ``jit`` makes of it. ``jit(f)(x)`` in a loop
+makes a new object in each round, and so do libraries that call ``jit`` where they need it. The
+function is the same, so its programs are found again. As in JAX, values that a function reads
+besides its arguments are read when it is traced, and not again for another ``jit``.
 
-A function is remembered as long as it lives. Functions are compared by identity; so are other
-objects that can be called, unless they say themselves what equals them: these are not shared.
-Methods of one object are equal to Python, but each access makes a new one, which seldom outlives
-the ``jit`` that it was made for.
+A function is remembered as long as it lives. Functions are compared by identity. So are other
+callable objects, unless they define equality themselves: these are not shared. Methods of one
+object are equal to Python, but each access makes a new one, which seldom outlives the ``jit`` that
+it was made for.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class StaticArguments:
 
     @property
     def positions(self) -> tuple[int, ...]:
-        """Which positional arguments are static."""
+        """The positions of the static positional arguments."""
         return tuple([i for i, _ in self.positional])
 
     def __hash__(self) -> int:
@@ -81,7 +81,7 @@ class StaticArguments:
         )
 
     def bind(self, fun: Callable[..., Any]) -> Callable[..., Any]:
-        """The function of the other arguments alone; itself where none is static."""
+        """Return the function of the other arguments alone; itself where none is static."""
         if not (self.positional or self.keywords):
             return fun
         static, keywords = dict(self.positional), dict(self.keywords)
@@ -97,7 +97,7 @@ class StaticArguments:
 
 
 def same_value(a: Any, b: Any) -> bool:
-    """Say whether two static arguments are one: equal and of one type, and so are their parts.
+    """Return whether two static arguments are one: equal and of one type, and so are their parts.
 
     Equal values of different types, such as 1 and True, are different programs, and so are 0.0 and
     -0.0.
@@ -127,14 +127,14 @@ def same_value(a: Any, b: Any) -> bool:
     return not isinstance(a, (float, complex)) or repr(a) == repr(b)
 
 
-_known: Final[WeakKeyDictionary[type[Any], tuple[str, ...]]] = WeakKeyDictionary()
+_compared_fields: Final[WeakKeyDictionary[type[Any], tuple[str, ...]]] = WeakKeyDictionary()
 #: The files of ``==`` that dataclasses, attrs or this package wrote from the fields.
 _WRITTEN: Final = ("<string>", "<attrs generated", records.__file__)
 
 
 def _compared(kind: type[Any]) -> tuple[str, ...]:
-    """The fields that ``==`` compares, unless it is the user's own."""
-    names = _known.get(kind)
+    """Return the fields that ``==`` compares, unless it is the user's own."""
+    names = _compared_fields.get(kind)
     if names is None:
         code = getattr(kind.__eq__, "__code__", None)
         names = ()
@@ -145,7 +145,7 @@ def _compared(kind: type[Any]) -> tuple[str, ...]:
                 names = tuple([field.name for field in fields(kind) if field.compare])
             elif records.has_fields(kind):
                 names = tuple([field.name for field in records.fields(kind) if field.eq])
-        _known[kind] = names
+        _compared_fields[kind] = names
     return names
 
 
@@ -156,13 +156,13 @@ _HASHABLE: Final = frozenset((bool, int, float, complex, str, bytes, NoneType))
 
 @attrs.frozen(cache_hash=True, repr=False)
 class Signature:
-    """What a call is remembered by.
+    """The key of a call's program.
 
     Attributes:
         in_tree: the structure of ``(args, kwargs)``, less the static ones.
         avals: the types of the leaves.
         static: the static arguments.
-        settings: those in force.
+        settings: the settings in force.
         axes: the named axes of each enclosing ``vmap``.
     """
 
@@ -176,13 +176,13 @@ class Signature:
 def make_signature(
     in_tree: tree.PyTreeDef, avals: Iterable[av.ShapedArray], static: StaticArguments
 ) -> Signature:
-    """The signature of a call that is made here."""
+    """Return the signature of a call that is made here."""
     return Signature(in_tree, tuple(avals), static, config.settings(), tr.enclosing_axes())
 
 
 @attrs.frozen(eq=False, repr=False)
 class Parameters:
-    """What ``jit`` was told of a function.
+    """The function and the options of ``jit``.
 
     Attributes:
         fun: the function.
@@ -190,13 +190,13 @@ class Parameters:
         static_argnames: by name.
         donate_argnums: the donated ones by position.
         donate_argnames: by name.
-        as_given: whether positions and names were both given. Then neither says anything of
-            arguments that are passed the other way.
-        tier: what computes the first calls; None for what the settings say.
-        flags: the user's for XLA.
-        placed: where arguments and results lie; None where nothing is said of it.
-        inline: whether its operations are written into programs that call it.
-        padding: what a room knows of lengths that vary; None where nothing was said of them.
+        as_given: whether both argnums and argnames were given. Then argnums apply to positional
+            arguments only, and argnames to keyword arguments only.
+        tier: the evaluator of the first calls; None for that of the settings.
+        flags: the user's flags for XLA.
+        placed: the shardings of arguments and results; None where none is given.
+        inline: whether it is inlined into programs that call it.
+        padding: an extension's record of variable lengths; None where none was given.
     """
 
     fun: Callable[..., Any]
@@ -260,7 +260,7 @@ class Parameters:
                 )
 
     def _named(self, numbers: tuple[int, ...], names: tuple[str, ...]) -> set[str]:
-        """The names of the parameters that are meant, where they have some."""
+        """Return the names of the parameters that are meant, where they have some."""
         count = len(self._names)
         kinds = {p.kind for p in self._parameters or ()}
         least = 0 if inspect.Parameter.VAR_POSITIONAL in kinds else -count
@@ -268,7 +268,7 @@ class Parameters:
 
     @property
     def options(self) -> Hashable:
-        """All that was said, but of which function."""
+        """All options, without the function."""
         static = (self.static_argnums, self.static_argnames, self.as_given)
         donated = (self.donate_argnums, self.donate_argnames)
         places = self.placed and self.placed.options
@@ -276,7 +276,7 @@ class Parameters:
 
     @property
     def all_dynamic(self) -> bool:
-        """Whether no argument is static."""
+        """Return whether no argument is static."""
         return not (self.static_argnums or self.static_argnames)
 
     @property
@@ -296,7 +296,7 @@ class Parameters:
     def split(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[list[Any], tree.PyTreeDef, StaticArguments]:
-        """Take the static arguments out of a call, and flatten what is left.
+        """Split the static arguments from a call, and flatten the others.
 
         Raises:
             StaticArgumentError: one is an array, or not hashable.
@@ -363,7 +363,7 @@ class Parameters:
         return value
 
     def donated(self, in_tree: tree.PyTreeDef, static: StaticArguments) -> list[int]:
-        """Which leaves of ``(args, kwargs)``, less the static ones, are donated."""
+        """Return the indices of the donated leaves of ``(args, kwargs)``, less the static ones."""
         if not (self.donate_argnums or self.donate_argnames):
             return []
         return self.leaves_of(self.donate_argnums, self.donate_argnames, in_tree, static)
@@ -375,7 +375,7 @@ class Parameters:
         in_tree: tree.PyTreeDef,
         static: StaticArguments,
     ) -> list[int]:
-        """Which leaves of ``(args, kwargs)``, less the static ones, are of some arguments."""
+        """Return the indices of arguments' leaves in ``(args, kwargs)``, less the static ones."""
         args, kwargs = in_tree.children()
         positions = static.positions
         total = len(args.children()) + len(positions)
@@ -435,7 +435,7 @@ def no_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 class Program(Protocol):
-    """What calls need to know of a program that was staged.
+    """The data of a staged program that calls need.
 
     Attributes:
         consts: its first operands.
@@ -449,9 +449,9 @@ class Program(Protocol):
 
 
 class ShortCalls:
-    """What is tried before the usual way, under one record of settings: here, nothing.
+    """The fast path, tried before the slow one, under one record of settings: here, empty.
 
-    Calls under other settings are another object's: a thread that has this one goes on with it.
+    Calls under other settings belong to another object: a thread that has this one goes on with it.
 
     Attributes:
         settings: the settings.
@@ -482,7 +482,7 @@ class ShortCalls:
         """Prepare for calls like one that a compiled program has run.
 
         Args:
-            parameters: what ``jit`` was told of the function.
+            parameters: the function's parameters and the options of ``jit``.
             args: the positional arguments.
             kwargs: the others.
             leaves: the leaves of both, without static ones.
@@ -498,12 +498,12 @@ _NO_CALLS: Final = ShortCalls(None)
 
 
 class Traces:
-    """What calls of a function have become, under one set of ``jit``'s options.
+    """The programs of a function's calls, under one set of ``jit``'s options.
 
     Attributes:
         entries: programs by signature, the oldest first. It is no ``OrderedDict``, which cannot be
-            read as a whole while another thread writes to it: that asks for hashes in between.
-        short: what is tried before the usual way.
+            read as a whole while another thread writes to it: that computes hashes in between.
+            short: the fast path, tried before the slow one.
         of: the function, if they are kept for as long as it lives.
     """
 
@@ -547,7 +547,7 @@ class Traces:
 
 
 class Called(Generic[P, R]):
-    """What is called in short where a call like it was made before."""
+    """The function that a call uses on the fast path, where a call like it was made before."""
 
     # Not among the attributes, which functions made of this one copy, and which are pickled.
     __slots__ = ("__dict__", "__weakref__", "_traces")
@@ -603,7 +603,7 @@ _others: Final[weakref.WeakSet[Traces]] = weakref.WeakSet()
 
 
 def traces_of(fun: Callable[..., Any], options: Hashable) -> Traces:
-    """Return what calls of a function have become, under the options that ``jit`` was given.
+    """Return the programs of a function's calls, under given options of ``jit``.
 
     Args:
         fun: the function.
@@ -629,7 +629,7 @@ def _shared(fun: Callable[..., Any], options: Hashable) -> Traces:
 
 
 def _refer_to(fun: object, objects: Sequence[object]) -> bool:
-    """Return whether objects refer to a function: what is kept for it would keep it alive."""
+    """Return whether objects refer to a function, so that a cache of theirs would keep it alive."""
     stack, seen = [*objects], {*map(id, objects)}
     while stack and len(seen) < _MOST_SEARCHED:
         x = stack.pop()

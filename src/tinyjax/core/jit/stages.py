@@ -1,4 +1,4 @@
-"""What a jitted function shows without being called: what a call would do, and its program.
+"""The stages of a jitted function: an explanation of a call, and its program.
 
 ``jit(f).lower(...)`` gives the program, before and after it is compiled.
 """
@@ -39,14 +39,14 @@ _DYNAMIC: Final = signatures.Parameters(lambda *args, **kwargs: None)
 
 @attrs.frozen(eq=False, repr=False)
 class Explanation(records.Record):
-    """Say what a call of a jitted function would do, and why.
+    """An explanation of what a call of a jitted function would do.
 
     Attributes:
         function: the function, and where it is defined.
         traces: whether the call would run the Python function, to record its program.
         compiles: whether XLA would compile the program.
-        differences: how the call differs from the most similar earlier call: a line for each
-            argument, static value or setting that differs.
+        differences: the differences to the most similar earlier call: a line for each argument,
+            static value or setting that differs.
         reasons: other reasons to trace or compile.
     """
 
@@ -77,7 +77,7 @@ class Explanation(records.Record):
 def differences(
     fun: Callable[..., Any], signature: Signature, earlier: Iterable[Signature]
 ) -> tuple[str, ...]:
-    """Say how a call differs from the earlier one that it differs from least.
+    """Return the differences between a call and the most similar earlier one.
 
     Args:
         fun: the function, for the names of its parameters.
@@ -144,7 +144,7 @@ class ArgInfo(av.Typed, records.Record):
     """The type of an argument, and whether its memory may be reused.
 
     Attributes:
-        aval: the type: ``shape`` and ``dtype`` can be asked for directly.
+        aval: the type: ``shape`` and ``dtype`` are attributes, too.
         donated: whether results may take the memory.
 
     Example:
@@ -200,11 +200,11 @@ class _Stage:
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
-        """Which of the arguments, counted by their leaves, are donated."""
+        """The indices of the donated arguments, counted by their leaves."""
         return tuple([i - self.lowered.num_captured for i in self.lowered.donated])
 
     def _of_result(self, outs: Sequence[T]) -> Sequence[T]:
-        """Leave out what the program leaves of what is kept in place."""
+        """Drop the results that are the final state of extensions."""
         return outs[: self.out_tree.num_leaves]
 
 
@@ -268,8 +268,8 @@ class Lowered(_Stage):
     """A function lowered to StableHLO for one signature, before it is compiled.
 
     Attributes:
-        compilation: the program, and what is donated; the arrays that the function closed over are
-            its first parameters.
+        compilation: the program, and the donated arguments; the arrays that the function closed
+            over are its first parameters.
         staged: the program as it was recorded.
         in_tree: the structure of ``(args, kwargs)``, less the static ones.
         out_tree: the structure of the result.
@@ -319,11 +319,11 @@ class Lowered(_Stage):
 
     @property
     def num_captured(self) -> int:
-        """How many parameters come before the arguments."""
+        """The number of parameters before the arguments."""
         return len(self.consts)
 
     def operands(self, arrays: Sequence[Array]) -> tuple[Array, ...]:
-        """What the program takes: the arguments, beside what the function closed over.
+        """Return the operands of the program: the arguments, and the closed-over values.
 
         Example:
             >>> import tinyjax, tinyjax.numpy as jnp
@@ -335,7 +335,7 @@ class Lowered(_Stage):
         return (*self.consts, *arrays, *[kept.contents for kept in self.staged.taken])
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The program's text.
+        """Return the program's text.
 
         Args:
             dialect: "stablehlo", or None for that; or "hlo": the same program as HLO, before XLA's
@@ -449,7 +449,7 @@ class Compiled(signatures.Called[..., Any], _Stage):
 
     @property
     def _placement(self) -> Any:
-        """Where the program runs, with what XLA has chosen; None for the first device."""
+        """The program's placement, with XLA's choices; None for the first device."""
         return self._executable.placement
 
     @watched
@@ -519,7 +519,7 @@ class Compiled(signatures.Called[..., Any], _Stage):
 
     @property
     def input_shardings(self) -> Any:
-        """How the arguments lie that the program takes, in their structure."""
+        """The shardings of the arguments that the program takes, in their structure."""
         placement = self._placement
         lowered = self.lowered
         first = lowered.num_captured
@@ -532,7 +532,7 @@ class Compiled(signatures.Called[..., Any], _Stage):
 
     @property
     def output_shardings(self) -> Any:
-        """How the results lie, in their structure: where it was not said, as XLA has chosen."""
+        """The shardings of the results, in their structure: where none was given, XLA's choice."""
         placement = self._placement
         if placement is None:
             first = devices.plane().on_first()
@@ -554,7 +554,7 @@ class Compiled(signatures.Called[..., Any], _Stage):
         return self._executable.loaded
 
     def as_text(self, *, debug_info: bool = False) -> str:
-        """The optimised HLO.
+        """Return the optimised HLO.
 
         Args:
             debug_info: whether its metadata names your lines (``source_file``, ``source_line``).
@@ -598,7 +598,7 @@ class Compiled(signatures.Called[..., Any], _Stage):
         return self._executable.loaded.get_compiled_memory_stats()
 
     def communication_analysis(self) -> answers.Communication:
-        """What the program's devices tell each other, and how much memory each needs.
+        """Return the communication between the program's devices, and the memory that each needs.
 
         Example:
             >>> import tinyjax, tinyjax.numpy as jnp
@@ -663,7 +663,7 @@ def check_arguments(
         RefError: an argument is a reference and was none, or was one and is none.
     """
     if given_tree != in_tree:
-        marks = [calling.held(x) for x in (in_tree, given_tree)]
+        marks = [calling.held_leaves(x) for x in (in_tree, given_tree)]
         if len(marks[0]) == len(marks[1]) and marks[0] != marks[1]:
             i = [a == b for a, b in zip(*marks, strict=True)].index(False)
             made_for, came = ["a Ref" if mark[i] else "an array" for mark in marks]

@@ -1,6 +1,6 @@
-"""The primitives that rules themselves are written with.
+"""The primitives that rules themselves use.
 
-What a first operation does without is loaded when it is first asked for here.
+Primitives that a first operation does not need are loaded on first use.
 """
 
 from __future__ import annotations

@@ -165,12 +165,12 @@ over: Final = lru_cache(maxsize=256)(ReduceParams)
 
 
 def kept_axes(ndim: int, axes: tuple[int, ...]) -> tuple[int, ...]:
-    """The axes that are not among the given ones."""
+    """Return the axes that are not among the given ones."""
     return tuple(i for i in range(ndim) if i not in axes)
 
 
 def reduced_shape(name: str, x: av.ShapedArray, axes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape without the given axes, which must be increasing."""
+    """Return the shape without the given axes, which must be increasing."""
     if any(not 0 <= a < x.ndim for a in axes) or tuple(sorted(set(axes))) != axes:
         raise errors.ShapeError(f"{name} needs increasing axes of {x.shape}, but got {axes}.")
     return tuple(n for i, n in enumerate(x.shape) if i not in axes)
@@ -224,7 +224,7 @@ def reducer(
         shifted = tuple(a + (a >= axis) for a in params.axes)
         out_axis = axis - sum(a < axis for a in shifted)
         moved = over(shifted)
-        if type(params) is not ReduceParams:  # a plane says more of it
+        if type(params) is not ReduceParams:  # an extension has more rules for it
             moved = attrs.evolve(params, axes=shifted)
         return (tr.bind1(primitive, (x,), moved),), (out_axis,)
 
@@ -247,7 +247,7 @@ def lower_reduce(
 
 
 def _is_known_to_xla(combine: Combine, dtype: dtypes.DType) -> bool:
-    """Whether XLA recognises the reduction, so that devices can reduce parts."""
+    """Return whether XLA recognises the reduction, so that devices can reduce parts."""
     if combine in (Lowering.max, Lowering.min):
         return not dtypes.is_complex(dtype)
     if combine in (Lowering.and_, Lowering.or_):
@@ -256,7 +256,7 @@ def _is_known_to_xla(combine: Combine, dtype: dtypes.DType) -> bool:
 
 
 def accumulator(dtype: dtypes.DType) -> dtypes.DType:
-    """The type in which sums of a type are kept."""
+    """Return the type in which sums of a type are kept."""
     return dtypes.float32 if dtypes.is_narrow_float(dtype) else dtype
 
 
@@ -309,7 +309,7 @@ def _may_be_long(x: dtypes.HostArray | av.ShapedArray, axes: tuple[int, ...]) ->
 
 
 def _long_axis(x: dtypes.HostArray, axes: tuple[int, ...]) -> int | None:
-    """The longest axis along which NumPy would add up floats one by one.
+    """Return the longest axis along which NumPy would add up floats one by one.
 
     It adds them up in pairs, with rounding errors that hardly grow with their number, along the
     axis that lies densest in memory, and along no other.
@@ -362,7 +362,7 @@ reduce_sum_p: Primitive[ReduceParams] = reducer(
 
 @lru_cache(maxsize=256)
 def _spread(summed: av.ShapedArray, params: ReduceParams) -> BroadcastParams:
-    """Return how a sum's cotangent is broadcast to the type of what is summed."""
+    """Return the broadcast of a sum's cotangent to the type of the summands."""
     return BroadcastParams(summed.shape, kept_axes(summed.ndim, params.axes))
 
 

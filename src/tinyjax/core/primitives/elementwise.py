@@ -1,7 +1,7 @@
 """Elementwise primitives: arithmetic, powers, exponentials, trigonometry, comparison, selection.
 
-Each is one declaration in the table of its section, with its derivative, and is applied by a call.
-Formulas are the textbook ones; where a form is chosen for accuracy a comment says so.
+Each is one declaration in the table of its section, with its derivative. Formulas are the textbook
+ones; where a form is chosen for accuracy a comment says so.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ T = TypeVar("T")
 
 
 def _constant(x: Array, value: float) -> Array:
-    """An operand of a formula; zeros, which may be all there is of a derivative, are made anew."""
+    """Return an operand of a formula; zeros are made anew, since they may be a whole derivative."""
     entry = met_splats.get((value, type(value), x.aval))
     if entry is not None:
         return entry
@@ -88,10 +88,10 @@ def _lower_add(b: Lowering, x: Value, y: Value) -> Value:
 
 
 def _signed(b: Lowering, write: Callable[[Value, Value], Value], x: Value, y: Value) -> Value:
-    """Write a sum or difference of uint64 scalars as one of int64, whose bits are the same.
+    """Emit a sum or difference of uint64 scalars as one of int64, whose bits are the same.
 
-    XLA dies where it asks how often a loop runs whose counter of uint64 changes by a constant of
-    64 bits. (It makes a sum with such a constant of a difference.)
+    XLA crashes when it computes the trip count of a loop whose counter of uint64 changes by a
+    constant of 64 bits. (It turns a difference into a sum with such a constant.)
     """
     if x.shape or x.dtype != dtypes.uint64 or (b.known(x) is None and b.known(y) is None):
         return write(x, y)
@@ -132,7 +132,7 @@ mul: Elementwise = declared(
 def _divide(x: HostArray, y: HostArray) -> HostArray:
     if dtypes.kind(x.dtype) not in "iu":
         return np.asarray(np.true_divide(x, y)).astype(x.dtype, copy=False)
-    # Toward zero, with XLA's answers where C has none: x / 0 is -1 and min / -1 is min.
+    # Toward zero, with XLA's results where C defines none: x / 0 is -1 and min / -1 is min.
     zero = y == 0
     safe = np.where(zero, np.ones_like(y), y)
     quotient = np.floor_divide(x, safe)
@@ -148,7 +148,7 @@ def _remainder(x: HostArray, y: HostArray) -> HostArray:
 
 
 def _by_safe_divisor(hlo: str, of_zero: Callable[[Lowering, Value], Value]) -> families.HloFormula:
-    """A division that divides no integer by zero: XLA dies where it folds one of constants.
+    """Return a division that divides no integer by zero: XLA dies where it folds one of constants.
 
     Args:
         hlo: the operation.
@@ -194,7 +194,7 @@ _LARGE, _SHORT = 1000, 8
 def _by_rows(
     fun: np.ufunc, numbers: str, avals: Avals, params: NoParams
 ) -> prim.HostCall | prim.Kernel:
-    """Choose what NumPy does for operands of which one may be broadcast along an axis.
+    """Choose NumPy's implementation for operands of which one may be broadcast along an axis.
 
     Args:
         fun: NumPy's function.
@@ -253,7 +253,7 @@ _REMAINDER: Final = (
 def _of_integers(
     impl: families.HostFunction, numbers: str, aval: ShapedArray
 ) -> prim.HostCall | None:
-    """Say how Python computes what NumPy does for integers, if there are two."""
+    """Return Python's implementation of NumPy's function for two integers."""
     if aval.size != 1 or aval.dtype.kind not in "iu":
         return None
     return prim.HostCall(impl, numbers=numbers, fresh=True)
@@ -284,7 +284,7 @@ def _truncate(x: Array) -> Array:
 
 # Functions of complex numbers. XLA computes some of them by exponentials, in which small parts are
 # lost, and takes an imaginary part of -0.0 for 0.0, which is the other side of a cut. So the former
-# are written by functions of the parts, and the signs of the latter are those of the operand.
+# are expressed by functions of the parts, and the signs of the latter are those of the operand.
 
 
 def _by_parts(
@@ -296,7 +296,7 @@ def _by_parts(
 
 
 def _times_zero(x: Array, zero: Array) -> Array:
-    """A product with zero, whose sign counts; it is zero though ``x`` may be infinite."""
+    """Return a product with zero, whose sign counts; it is zero though ``x`` may be infinite."""
     return mul(sign(x), zero)
 
 
@@ -537,7 +537,7 @@ sqrt: Elementwise = declared(
 
 @lru_cache(maxsize=64)
 def _one(dtype: DType) -> HostArray:
-    """One as an array without axes, with which NumPy computes in half of the time."""
+    """Return one as an array without axes, with which NumPy computes in half of the time."""
     return np.ones((), dtype)
 
 
@@ -851,7 +851,7 @@ def _integer_pow_host(avals: Avals, params: IntegerPowParams) -> prim.HostCall |
     return prim.HostCall(call, numbers=text, fresh=True)
 
 
-#: As many factors are written out for numbers.
+#: The largest number of factors that is expanded for numbers.
 _LARGEST_WRITTEN_POWER: Final = 8
 
 
@@ -940,7 +940,7 @@ def _ordered(x: HostArray) -> HostArray:
 
 
 def _total(direction: str, impl: Callable[[HostArray, HostArray], HostArray]) -> Elementwise:
-    """A comparison in the total order of floats, in which -0.0 is before 0.0 and NaN is equal."""
+    """Return a comparison in the total order of floats: -0.0 is before 0.0, NaN equals NaN."""
 
     def compare(b: Lowering, x: Value, y: Value) -> Value:
         is_narrow = dtypes.kind(x.dtype) == "f" and x.dtype.itemsize == 1
@@ -1012,11 +1012,12 @@ def select(predicate: Array, on_true: Array, on_false: Array) -> Array:
 
 
 def _share(beats: Elementwise, t: Array, z: Array, x: Array, y: Array) -> Array:
-    """The tangent of an extremum: all to the winner, half to each where they tie.
+    """Return the tangent of an extremum: all to the winner, half to each where they tie.
 
-    The operands are compared with each other, since compilers round what they compute twice in two
-    ways, and then neither equals the result; where both have tangents, each is computed once, for
-    the shares to add up. Complex numbers have no other order than the result's.
+    The operands are compared with each other, not with the result. Compilers may compute a value
+    twice with different rounding, and then neither operand equals the result. Where both have
+    tangents, each is computed once, so that the shares add up. Complex numbers have no other order
+    than the result's.
     """
     half = mul(t, _constant(t, 0.5))
     won = eq(z, x) if dtypes.is_complex(x.dtype) else beats(x, y)

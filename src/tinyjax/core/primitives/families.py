@@ -1,6 +1,6 @@
 """Elementwise primitives, each one declaration.
 
-It says how NumPy computes it, what StableHLO calls it, the kinds of dtype it takes (``b`` bool,
+A declaration has NumPy's implementation, StableHLO's name, the accepted kinds of dtype (``b`` bool,
 ``i`` and ``u`` integers, ``f`` floats, ``c`` complex), and the derivatives. Operands have equal
 shapes and dtypes; broadcasting and promotion happen before.
 """
@@ -35,7 +35,7 @@ HloFormula = Callable[..., Value]
 
 
 def all_hold(x: HostArray) -> bool:
-    """Say whether all elements are true, or not zero: of few, in a third of the time of ``all``."""
+    """Return whether all elements are nonzero; for few elements, three times as fast as ``all``."""
     return int(np.count_nonzero(x)) == x.size
 
 
@@ -45,7 +45,7 @@ class Elementwise(prim.Primitive[Any]):
 
     @property
     def multiple_results(self) -> bool:
-        """Whether ``bind`` returns a list: it returns the one result."""
+        """Return whether ``bind`` returns a list: it returns the one result."""
         return False
 
     @property
@@ -163,7 +163,7 @@ def type_rule(
 
 
 def elementwise_type(name: str, avals: prim.Avals, kinds: str) -> ShapedArray:
-    """The common type of operands that must have one shape and dtype.
+    """Return the common type of operands that must have one shape and dtype.
 
     Raises:
         ShapeError: the shapes differ.
@@ -297,7 +297,7 @@ def composed(fun: Callable[..., Array]) -> HloFormula:
 
 
 def lower_formula(b: Lowering, fun: Callable[..., Sequence[Array]], operands: Values) -> Values:
-    """Write what a function does with other primitives.
+    """Lower a function by other primitives.
 
     Args:
         b: where.

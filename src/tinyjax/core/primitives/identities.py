@@ -1,7 +1,7 @@
-"""Identities that mark a value for those who read a program, or keep a compiler from looking on.
+"""Identities that mark a value for readers of a program, or are opaque to a compiler.
 
-So does the sink that keeps a value, and the barrier, before which the compiler must have all of
-some values.
+Also the sink that keeps a value alive, and the barrier, before which the compiler must have
+computed all of some values.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _barrier_batch(
 
 
 def optimization_barrier(operands: Sequence[Array]) -> Sequence[Array]:
-    """Return arrays as they are, none of which the compiler computes with before it has all.
+    """Return arrays as they are; the compiler has all of them before it uses any.
 
     Args:
         operands: one at least.

@@ -30,7 +30,7 @@ def _product(x: dtypes.HostArray, axes: tuple[int, ...]) -> dtypes.HostArray:
 
 
 def lowest(dtype: dtypes.DType) -> builder.Scalar:
-    """The least value of a type: minus infinity for floats that have it."""
+    """Return the least value of a type: minus infinity for floats that have it."""
     if dtype == dtypes.bool_:
         return False
     if dtypes.is_whole(dtype):
@@ -39,7 +39,7 @@ def lowest(dtype: dtypes.DType) -> builder.Scalar:
 
 
 def highest(dtype: dtypes.DType) -> builder.Scalar:
-    """The greatest value of a type: infinity for floats that have it."""
+    """Return the greatest value of a type: infinity for floats that have it."""
     if dtype == dtypes.bool_:
         return True
     if dtypes.is_whole(dtype):
@@ -63,7 +63,7 @@ def _extremum(
 
 
 def all_ones(dtype: dtypes.DType) -> bool | int:
-    """The value of a type that changes nothing of what it is combined with by ``and``."""
+    """Return the neutral element of ``and`` for a type."""
     if dtype == dtypes.bool_:
         return True
     return int(np.iinfo(dtype).max) if dtypes.kind(dtype) == "u" else -1

@@ -1,7 +1,7 @@
 """Rules made of formulas: derivatives and transposes as tables, one formula per operand.
 
-A formula takes arrays, and the parameters last where the primitive has any. So what a primitive's
-rules say stands in its declaration, and what all such rules do stands here.
+A formula takes arrays, and the parameters last where the primitive has any. So the declaration of a
+primitive has its own formulas, and the common part of all such rules is here.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def check_not_made_real(name: str, operand: dtypes.DType, result: dtypes.DType) 
 
 
 def has_params(primitive: Primitive[P]) -> bool:
-    """Whether a primitive has parameters, which its formulas then take last."""
+    """Return whether a primitive has parameters, which its formulas then take last."""
     return primitive.params is not prim.NoParams
 
 
@@ -100,7 +100,7 @@ def def_constant(primitive: Primitive[P]) -> None:
 
 
 def def_no_derivative(primitive: Primitive[P], advice: str) -> None:
-    """Register the jvp of a primitive that has none: an error that says what has.
+    """Register an error as the jvp of a primitive, which names the one to use.
 
     Args:
         primitive: the primitive.
@@ -296,7 +296,7 @@ def _refuse(primitive: Primitive[P], operand: str) -> Callable[..., NoReturn]:
 
 
 def not_linear(primitive: str, operand: str) -> errors.DifferentiationError:
-    """The error of a transpose rule that is asked about an operand it is not linear in."""
+    """Return the error of a transpose rule for an operand in which it is not linear."""
     return errors.DifferentiationError(
         f"'{primitive}' is not linear in {operand}, so it has no transpose there. A function "
         "given to a transposition must be linear in the arguments that are transposed."

@@ -1,4 +1,4 @@
-"""Primitives that rearrange elements: reshape, transpose, rev, and what counts places, iota."""
+"""Primitives that rearrange elements: reshape, transpose, rev, and iota, which counts indices."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def zeros_like(x: Array) -> Array:
 def zero_tangent(aval: ShapedArray) -> Array:
     """Return the zero tangent of values of a type: of float0 where they have no derivative."""
     if dtypes.is_inexact(aval.dtype):
-        return aval.laid(splat(0, aval.plain))
+        return aval.with_layout_of(splat(0, aval.plain))
     return ConcreteArray(np.zeros(aval.shape, dtypes.float0))
 
 
@@ -150,7 +150,7 @@ def squeeze(x: Array, axes: tuple[int, ...]) -> Array:
 
 @attrs.frozen(eq=False, repr=False)
 class TransposeParams(prim.Params):
-    """Which axis of the operand each axis of the result is."""
+    """The axis of the operand for each axis of the result."""
 
     perm: tuple[int, ...]
 
@@ -292,7 +292,7 @@ def def_simple_batch(
 
 
 def are_last(mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes) -> bool:
-    """Whether the batch axes of some operands, one at least, are to stand last and do."""
+    """Return whether batch axes must stand last, and those of all operands do."""
     return (
         mapped.last
         and any(axis is not None for axis in axes)

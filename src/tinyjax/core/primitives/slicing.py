@@ -43,7 +43,7 @@ slice_p: Final = prim.Primitive("slice", SliceParams, repeatable=True)
 
 
 def _part_text(part: Sequence[slice]) -> str:
-    """Write what takes a part of an operand, for each axis a slice, as a ``HostCall`` says it."""
+    """Return the text of a ``HostCall`` that takes a part of an operand, a slice for each axis."""
     bounds = [["" if n is None else str(n) for n in (x.start, x.stop, x.step)] for x in part]
     return f"{{0}}[{', '.join(map(':'.join, bounds)) or '...'}]"
 
@@ -162,7 +162,7 @@ def _pad_impl(operands: prim.Hosts, params: PadParams) -> prim.Hosts:
 def _padding(
     of_shape: tuple[int, ...], dtype: dtypes.DType, params: PadParams
 ) -> Callable[[dtypes.HostArray, dtypes.HostArray], dtypes.HostArray]:
-    """Return what pads arrays of one type."""
+    """Return a function that pads arrays of one type."""
     shape = [_padded_size(n, *c) for n, c in zip(of_shape, params.config, strict=True)]
     sizes = tuple([max(n, 0) for n in shape])
     into, of = [], []
@@ -233,7 +233,7 @@ def _pad_lowering(b: Lowering, operands: Values, params: PadParams) -> Values:
 
 
 def _inside(shape: tuple[int, ...], config: tuple[tuple[int, int, int], ...]) -> Array:
-    """Where, after padding an array of this shape, its own elements are."""
+    """Return the mask of an array's own elements after padding."""
     return pad(full(shape, True, dtypes.bool_), full((), False, dtypes.bool_), config)
 
 

@@ -1,8 +1,8 @@
-"""StableHLO: the text of MLIR modules, written by typed operations.
+"""StableHLO: the text of MLIR modules, built by typed operations.
 
-A ``Builder`` has a method for each operation, whose operands and results carry their types; a
-``Lowering`` is the builder that a primitive's lowering rule writes with. Nothing here knows of
-primitives or programs: ``core.lowering`` applies the rules.
+A ``Builder`` has a method for each operation, whose operands and results carry their types. A
+``Lowering`` is the builder of a primitive's lowering rule. Nothing here knows of primitives or
+programs: ``core.lowering`` applies the rules.
 """
 
 from tinyjax.core.stablehlo.lowering import Lowering

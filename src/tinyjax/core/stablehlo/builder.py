@@ -1,8 +1,8 @@
 """A function of StableHLO under construction.
 
-Operations are methods; their operands and results are values that carry their types, so that the
-type of a result is written out only where it does not follow. All are printed in MLIR's generic
-form, which needs one printer for all of them.
+Operations are methods. Their operands and results are values that carry their types, so that the
+type of a result is given only where it does not follow. All are printed in MLIR's generic form,
+which needs one printer for all of them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _HALVED: Final = frozenset(d for d, held in dtypes.PHYSICAL.items() if held == d
 
 
 class _Writer(Protocol):
-    """What the methods below need of the builder, whose class is made of them."""
+    """The interface of the builder that the methods below use; the builder inherits from them."""
 
     def op(
         self, name: str, *operands: Value, result: TensorType | None = None, **attributes: str
@@ -55,12 +55,12 @@ def _part(name: str) -> Callable[[_Writer, Value], Value]:
 
 
 class Builder:
-    """Writes operations.
+    """A builder of operations.
 
     Attributes:
-        lines: the operations written so far.
-        orders: the axes of what is elementwise of a transposed value, by its name, in the order in
-            which XLA has them in memory.
+        lines: the operations so far.
+        orders: for values that are elementwise in a transposed value, by name, the axes in the
+            order in which XLA has them in memory.
     """
 
     def __init__(self) -> None:
@@ -162,7 +162,7 @@ class Builder:
         )
 
     def select(self, predicate: Value, on_true: Value, on_false: Value) -> Value:
-        """Write a choice, element by element."""
+        """Emit an elementwise selection."""
         return self.op("stablehlo.select", predicate, on_true, on_false, result=on_true.type)
 
     def convert(self, x: Value, dtype: dtypes.DType) -> Value:
@@ -260,11 +260,11 @@ class Builder:
         return entry
 
     def known(self, value: Value) -> dtypes.HostArray | None:
-        """Return what a value is, where it is a constant."""
+        """Return the data of a value, where it is a constant."""
         return self._known.get(value.name)
 
     def nonzero(self, value: Value) -> bool:
-        """Whether a value is a constant none of whose elements is 0."""
+        """Return whether a value is a constant none of whose elements is 0."""
         host = self.known(value)
         return host is not None and bool(dtypes.without_repeats(host).all())
 
@@ -426,7 +426,7 @@ class Builder:
         """Write a region: one block with parameters of the given types, and how it ends."""
         values = [self.fresh(of) for of in parameters]
         outer_lines, outer_constants = self.lines, self._constants
-        # constants that are written inside stay inside
+        # constants that are emitted inside stay inside
         lines: list[str] = []
         self.lines, self._constants = lines, dict(outer_constants)
         try:
@@ -439,9 +439,9 @@ class Builder:
         return f"\0{len(self._regions) - 1}\0"
 
     def assembled(self, text: str) -> str:
-        """Return a text with the regions that its marks stand for.
+        """Return a text in which marks are replaced by their regions.
 
-        A region is written once, however many others it is in: with each copied into the next, a
+        A region is stored once, however many others it is in: with each copied into the next, a
         thousand nested loops took seven times as long.
         """
         pieces: list[str] = []

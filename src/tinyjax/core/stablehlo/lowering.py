@@ -1,4 +1,4 @@
-"""What lowering rules write with: a builder that knows where it writes, and its module."""
+"""The builder of lowering rules, which knows its context, and its module."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ HostFunction = Callable[..., Sequence[HostArray]]
 
 
 class Interrupter:
-    """A Python function that ends the program which calls it at the next call, once it is told to.
+    """A Python function that ends the program which calls it, at the next call after a request.
 
     Such programs run on the first device alone.
     """
 
     def __call__(self, *args: HostArray) -> Sequence[HostArray]:
-        """Take what the program has computed, and return what it goes on with."""
+        """Return the values for the program to go on with, given those it has computed."""
         raise NotImplementedError
 
     def stop(self) -> None:
@@ -37,8 +37,8 @@ class Module:
 
     Attributes:
         host_functions: the Python functions that it calls, by their number.
-        divided: of a program for several devices, what writes it (``parallel.lowering``).
-        declared: what that has declared, whose text stands before the functions.
+        divided: for a program for several devices, its lowering (``parallel.lowering``).
+        declared: the declarations of that lowering, whose text stands before the functions.
     """
 
     def __init__(self, divided: Any = None) -> None:
@@ -50,7 +50,7 @@ class Module:
 
     @property
     def is_divided(self) -> bool:
-        """Whether it is a program for several devices, which call no Python functions."""
+        """Return whether it is a program for several devices, which call no Python functions."""
         return self.divided is not None
 
     def define(self, text: str) -> None:
@@ -119,8 +119,8 @@ class Lowering(Builder):
 
     Attributes:
         module: the module that the function belongs to.
-        platform: what the program runs on, such as ``"cpu"``.
-        part: where each device runs this function on values of its own, what a plane says of that.
+        platform: the platform that the program runs on, such as ``"cpu"``.
+        part: an extension's record of the function, where each device runs it on values of its own.
         results: the types of the current equation's results.
         counter: the number of the iteration, in the body of a loop that counts.
         is_entry: whether it is the function that is called from outside.
@@ -149,7 +149,7 @@ class Lowering(Builder):
         self.counter: hlo.Value | None = None
         self.is_entry = False
         self.parameters: Sequence[hlo.Value] = ()
-        # What the ordered callbacks written so far in this block leave to the next one.
+        # The token that the ordered callbacks so far in this block pass to the next one.
         self._token: hlo.Value | None = None
 
     def beside(self) -> Lowering:
@@ -161,7 +161,7 @@ class Lowering(Builder):
 
     @property
     def token(self) -> hlo.Value:
-        """What the last ordered callback before this place left; an int32."""
+        """The token of the last ordered callback before this place; an int32."""
         return self._token or self.scalar(0, dtypes.int32)
 
     @token.setter
@@ -225,14 +225,14 @@ class Lowering(Builder):
         effectful: bool = False,
         ordered: bool = False,
     ) -> list[hlo.Value]:
-        """Write a call of a Python function.
+        """Emit a call of a Python function.
 
         Args:
             fun: the function; it is called on the host while the program runs.
             operands: its arguments.
-            results: the types of what it returns.
+            results: the types of its results.
             effectful: whether it must be called even where its results are not used.
-            ordered: whether it must be called after the ordered ones written before it.
+            ordered: whether it must be called after the ordered ones before it.
         """
         if any(of.dtype in dtypes.PHYSICAL for of in (*(x.type for x in operands), *results)):
             fun = _of_own_types(fun, [x.dtype for x in operands], [of.dtype for of in results])
@@ -268,7 +268,7 @@ class Lowering(Builder):
         results: Sequence[hlo.TensorType],
         write: Callable[[Lowering, list[hlo.Value]], Sequence[hlo.Value]],
     ) -> list[hlo.Value]:
-        """Write a call of a function that XLA compiles by itself.
+        """Emit a call of a function that XLA compiles separately.
 
         XLA puts other called functions into their callers, and elementwise operations once more
         into each operation that reads them. What is long and read often is better computed once.
@@ -295,7 +295,7 @@ class Lowering(Builder):
         return self.emit("func.call", operands, results, attributes)
 
     def barrier(self, operands: Sequence[hlo.Value]) -> list[hlo.Value]:
-        """Write what keeps values apart from what reads them, for a CPU.
+        """Emit a barrier between values and their readers, for a CPU.
 
         XLA drops the operation that is meant for it before it fuses; a call it keeps.
         """
@@ -381,7 +381,7 @@ def function_text(
     """Return the text of a function.
 
     Args:
-        b: what has written its operations.
+        b: the builder of its operations.
         name: with its visibility, such as ``"private @f"``.
         parameters: its parameters.
         outs: its results.

@@ -162,7 +162,7 @@ def boolean(value: object) -> str:
 
 
 def string(value: str) -> str:
-    """Write a string attribute; what MLIR has no letter for is written by its bytes."""
+    """Return a string attribute, with escapes for bytes that MLIR has no letter for."""
     plain = (chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in value.encode())
     return f'"{"".join(plain)}"'
 
@@ -213,7 +213,7 @@ def _element(value: dtypes.HostResult, dtype: dtypes.DType) -> str:
         part = dtypes.real_part(dtype)
         real, imag = np.asarray(value.real, part), np.asarray(value.imag, part)
         return f"({_element(real, part)}, {_element(imag, part)})"
-    # The bits, so that every value including NaN is written exactly.
+    # The bits, so that every value including NaN is exact.
     return "0x" + np.asarray(value, dtype).tobytes()[::-1].hex().upper()
 
 

@@ -1,11 +1,11 @@
 """Calling user functions: from nested containers to flat lists of arrays and back.
 
 Transformations know functions of arrays only. ``FlatFunction`` makes one of a user's function: it
-rebuilds the containers, calls, and takes the result apart again, remembering its structure.
+rebuilds the containers, calls the function, and flattens the result, remembering its structure.
 
-An argument may be no array, but hold arrays in place. Where a function is staged or mapped, it
-becomes a node of the arguments' tree, whose leaves are the arrays: so the function is given another
-object, of the same form.
+An argument need not be an array, but may hold arrays in place. Where a function is staged or
+mapped, such an argument becomes a node of the arguments' tree, whose leaves are the arrays. So the
+function gets another object, of the same form.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class FlatFunction:
         fun: the function to call.
         user_fun: the function to name in messages, where that is another.
         in_tree: the structure of ``(args, kwargs)``.
-        static: the positional arguments that are no leaves.
+        static: the positional arguments that are not leaves.
         out_tree: the structure of the result of the last call; there is none before it.
         aux: where ``has_aux``, the second part of that result.
     """
@@ -106,7 +106,7 @@ class FlatFunction:
 
 
 def split_aux(fun: Callable[..., Any], out: Any) -> tuple[Any, Any]:
-    """Take apart the result of a function with auxiliary data.
+    """Split the result of a function with auxiliary data.
 
     Raises:
         ArgumentError: it is not a pair.
@@ -172,7 +172,7 @@ def _argument_at(fun: Callable[..., Any], path: tree.KeyPath, static: Collection
 
 
 def parameter_name(fun: Callable[..., Any], index: int) -> str:
-    """The name of a function's positional parameter, or its number where it has no name."""
+    """Return the name of a function's positional parameter, or its number where it has no name."""
     try:
         parameters = list(inspect.signature(fun).parameters.values())
     except (TypeError, ValueError, RecursionError):  # the last of what it would show as none
@@ -205,7 +205,7 @@ def as_arrays(
 
 
 def is_data(leaf: object) -> bool:
-    """Say whether an argument becomes an array, if it can: others are functions, text, objects."""
+    """Return whether an argument becomes an array; others are functions, text, objects."""
     return isinstance(leaf, Array | np.ndarray | np.generic | int | float | complex) or hasattr(
         leaf, "__jax_array__"
     )
@@ -231,7 +231,7 @@ def as_avals(
 ) -> list[av.ShapedArray]:
     """Return the types of the leaves of ``(args, kwargs)``, less the static ones.
 
-    A ``ShapeDtypeStruct``, a type itself, or anything with a shape and a dtype may stand for an
+    A ``ShapeDtypeStruct``, a type itself, or any object with a shape and a dtype may replace an
     array.
 
     Raises:
@@ -250,7 +250,7 @@ def as_avals(
 def _aval_of_other(
     x: Any, fun: Callable[..., Any], in_tree: PyTreeDef, position: int, static: Collection[int]
 ) -> av.ShapedArray:
-    """The type of a leaf of another class; to have a shape and a dtype is enough."""
+    """Return the type of a leaf of another class; to have a shape and a dtype is enough."""
     if (
         not isinstance(x, np.ndarray | np.generic)
         and type(x) not in HOLDERS
@@ -266,11 +266,11 @@ def _aval_of_other(
 
 
 class Form(Hashable, Protocol):
-    """What is known of an object that holds arrays in place, but for these."""
+    """The structure of an object that holds arrays in place, without the arrays."""
 
     @property
     def is_one(self) -> bool:
-        """Whether it holds one array, and paths name it by the object's own."""
+        """Return whether it holds one array, whose path is the object's own."""
         ...
 
     def make(self, place: int, contents: Sequence[Array]) -> object:
@@ -282,7 +282,7 @@ class Parts(Protocol):
     """Objects that a function is mapped over: each example is given one of its own."""
 
     def with_states(self, call: Callable[[Sequence[Array]], R]) -> R:
-        """Call with what else is mapped, after the leaves: an array for each object, or none."""
+        """Call with the mapped states after the leaves: an array for each object, or none."""
         ...
 
     def own(self, leaves: Sequence[Any]) -> list[Any]:
@@ -290,16 +290,16 @@ class Parts(Protocol):
         ...
 
     def left(self, own: Sequence[Any]) -> list[Array]:
-        """Return what an example has left, in the order of ``written``."""
+        """Return the final contents of an example's references, in the order of ``written``."""
         ...
 
     @property
     def written(self) -> list[int]:
-        """Which leaves the function has written to, when it last ran."""
+        """The indices of the leaves that the function has written to in its last run."""
         ...
 
     def keep(self, values: Sequence[Array]) -> None:
-        """Keep what all examples have left."""
+        """Keep the final contents of all examples."""
         ...
 
     def mapped(self, by: str) -> AbstractContextManager[None]:
@@ -308,7 +308,7 @@ class Parts(Protocol):
 
 
 class Holder:
-    """How objects of one class are dealt with.
+    """The protocol of objects of one class that hold arrays in place.
 
     Attributes:
         is_one: whether each holds one array, and is a part of a larger whole as that is.
@@ -328,7 +328,7 @@ class Holder:
         raise NotImplementedError
 
     def in_rules(self, objects: Sequence[Any]) -> Any:
-        """Return how a call passes on what its function and its rules keep in objects."""
+        """Return the passing of state by a call for its function and its rules."""
         return lazy.room("rule_state").RuleState(objects)
 
     def jvp(
@@ -343,7 +343,7 @@ HOLDERS: Final[dict[type, Holder]] = {}
 
 
 def whole_places(leaves: Sequence[Any]) -> list[int]:
-    """Say which leaves of arguments hold one array in place."""
+    """Return the indices of the leaves of arguments that hold one array in place."""
     if not HOLDERS:
         return []
     holders = [HOLDERS.get(type(x)) for x in leaves]
@@ -355,9 +355,9 @@ class Opened(records.Printed):
     """A node of a tree: an object that holds arrays in place, as these.
 
     Attributes:
-        form: what else is known of it.
-        place: which one among the arguments it is.
-        contents: the arrays, or what stands for them.
+        form: its structure without the arrays.
+        place: its index among the arguments.
+        contents: the arrays, or their placeholders.
     """
 
     form: Form
@@ -379,7 +379,7 @@ tree.register_pytree_node(Opened, lambda x: (x.contents, (x.form, x.place)), Ope
 def opened(
     leaves: list[Any], in_tree: tree.PyTreeDef
 ) -> tuple[list[Any], tree.PyTreeDef, list[Any]]:
-    """Take apart the objects among the leaves of arguments.
+    """Flatten the objects that hold arrays in place among the leaves of arguments.
 
     Returns:
         The leaves and the structure with the arrays in their places, and the objects.
@@ -397,11 +397,11 @@ def _open(x: Any, place: int) -> Opened:
     return Opened(form, place, contents)
 
 
-def held(in_tree: tree.PyTreeDef) -> list[bool]:
-    """Say of each leaf whether an object holds it that was taken apart."""
+def held_leaves(in_tree: tree.PyTreeDef) -> list[bool]:
+    """Return the mask of the leaves that a flattened object holds."""
     if in_tree.node_type is None or in_tree.node_type is Opened:
         return [in_tree.node_type is Opened] * in_tree.num_leaves
-    return [mark for child in in_tree.children() for mark in held(child)]
+    return [mark for child in in_tree.children() for mark in held_leaves(child)]
 
 
 def closed_over(

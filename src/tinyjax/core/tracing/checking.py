@@ -1,11 +1,11 @@
 """Runtime checks of the signatures of public entry points.
 
-The check of a call is derived from the function's annotations. What a cheap test accepts is
-accepted; what it does not is put to typeguard, which decides and says what was
-expected. So typeguard, whose import takes longer than all of ours, is loaded only for a mistake.
+The check of a call is derived from the function's annotations. A cheap test accepts most values;
+the others are passed to typeguard, which decides and reports the expected type. So typeguard, whose
+import takes longer than all of ours, is loaded only for a mistake.
 
 Functions that are quicker than that are not checked. Where one of them fails by an error of
-Python's own, its arguments are looked at afterwards (``explained``).
+Python's own, its arguments are checked afterwards (``explained``).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def checked(fun: Callable[P, R]) -> Callable[P, R]:
         if test(value):
             return value
         if isinstance(value, (np.generic, np.ndarray, ConcreteArray)) and not value.shape:
-            number = value.item()  # NumPy's numbers are Python's where these are asked for
+            number = value.item()  # NumPy's numbers are accepted for Python's
             if test(number):
                 return number
         is_array = isinstance(value, (np.ndarray, ConcreteArray)) and value.shape
@@ -109,26 +109,26 @@ def _suggest_argument(
 
 
 def _items(values: Any, what: str) -> tuple[object, ...]:
-    """The items of what is no tuple, such as a set or the values of a dict; NumPy's as Python's."""
+    """Return the items of a container other than a tuple, with NumPy's numbers as Python's."""
     numbers = (np.generic, ConcreteArray)
     items = items_of(values, what)
     return tuple([x.item() if isinstance(x, numbers) and not x.shape else x for x in items])
 
 
 def _asks_for_sequence(hint: Any) -> bool:
-    """Say whether an annotation names a sequence; a tree, of tuples and dicts, is none."""
+    """Return whether an annotation names a sequence; a tree, of tuples and dicts, is none."""
     return any(get_origin(part) is Sequence for part in (hint, *get_args(hint)))
 
 
 def _positional(code: CodeType) -> tuple[str, ...]:
-    """The names of positional parameters; ``inspect.signature`` takes ten times as long."""
+    """Return the names of positional parameters; ``inspect.signature`` takes ten times as long."""
     has_rest = code.co_flags & inspect.CO_VARARGS
     rest = code.co_argcount + code.co_kwonlyargcount
     return (*code.co_varnames[: code.co_argcount], *code.co_varnames[rest : rest + bool(has_rest)])
 
 
 def explained(fun: Callable[P, R]) -> Callable[P, R]:
-    """Say of a call that fails which argument is of another type than its annotation.
+    """Wrap a function so that a failing call names arguments of a wrong type.
 
     Calls that do not fail are not checked.
 
@@ -182,7 +182,7 @@ def explain(
     """
     if isinstance(error, TinyjaxError):
         return
-    for name, value in _given(fun, args, kwargs):
+    for name, value in _named_arguments(fun, args, kwargs):
         if isinstance(error, RecursionError) and _is_deep(value):
             raise ArgumentError(
                 f"{name} of {fun.__qualname__} holds lists that are nested more than {DEEPEST} "
@@ -197,10 +197,10 @@ def explain(
         _judge(fun, name, value, hint)
 
 
-def _given(
+def _named_arguments(
     fun: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]
 ) -> Iterator[tuple[str, object]]:
-    """The arguments of a call by name; none where the call does not fit the function."""
+    """Yield the arguments of a call by name; none where the call does not fit the function."""
     signature = inspect.signature(fun)
     try:
         bound = signature.bind(*args, **kwargs)
@@ -234,7 +234,7 @@ def _is_deep(value: object) -> bool:
 
 
 def _test_of(hint: Any) -> Test:
-    """A cheap test that accepts nothing of another type; it may reject what typeguard accepts."""
+    """Return a cheap sufficient test of a type; typeguard may accept what it rejects."""
     origin = get_origin(hint)
     if hint is Any or isinstance(hint, TypeVar):
         return lambda _: True
@@ -265,7 +265,7 @@ _TAKEN: Final = {int: (int, SymbolicSize), MakesScalars: (MakesScalars,), Plane:
 
 
 def instruct_typeguard() -> None:
-    """Have typeguard take for ints, for dtypes and for a plane what is taken for them here."""
+    """Have typeguard accept the same ints, dtypes and extensions as the cheap test."""
     import typeguard  # noqa: PLC0415, it takes long to load
 
     def check(value: object, origin: Any, args: object, memo: object) -> None:
@@ -281,7 +281,7 @@ def instruct_typeguard() -> None:
 def _judge(fun: Callable[..., object], name: str, value: object, expected: Any) -> None:
     import typeguard  # noqa: PLC0415, it takes long to load
 
-    # Version 2, which jaxtyping asks for, is told the name, and raises TypeError.
+    # Version 2, which jaxtyping requires, takes the name, and raises TypeError.
     failure: type[Exception] = getattr(typeguard, "TypeCheckError", TypeError)
     check: Callable[..., object] = typeguard.check_type
     try:
@@ -306,10 +306,10 @@ _ARRAY_LIKE: Final = ("Array", "ndarray", "generic", "bool", "int", "float", "co
 
 
 def _readable(hint: Any) -> str:
-    """An annotation as a user reads it."""
+    """Return an annotation as a user reads it."""
     origin = get_origin(hint)
     if origin in (Union, UnionType):
-        # the ellipsis stands for an argument that is not given
+        # the ellipsis represents an argument that is not given
         parts = [_readable(arg) for arg in get_args(hint) if arg is not EllipsisType]
         rest = [part for part in parts if part not in _ARRAY_LIKE]
         if len(parts) - len(rest) == len(_ARRAY_LIKE):

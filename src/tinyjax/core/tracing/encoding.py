@@ -1,7 +1,7 @@
-"""Encodings of parameters, from which structural digests are made: the same in every process.
+"""Encodings of parameters, for structural digests: the same in every process.
 
 Parameters are encoded field by field from their attrs class; a field declared with ``eq=False`` (a
-name, for instance) is left out. Every encoding starts with a tag and ends where its length says, so
+name, for instance) is left out. Every encoding starts with a tag and has a known length, so
 different values have different encodings.
 """
 
@@ -39,7 +39,7 @@ class Digested:
 
 
 class _AvalEncodings(dict[av.ShapedArray, bytes]):
-    """The encodings of types, each made when it is first asked for."""
+    """The encodings of types, each made on first use."""
 
     def __missing__(self, aval: av.ShapedArray) -> bytes:
         name = f"{dtypes.dtype_name(aval.dtype)}{_sizes(aval)}{'w' if aval.weak_type else ''}"
@@ -72,7 +72,7 @@ _rules: dict[type, Callable[[Any], bytes]] = {}
 
 
 def _rule(kind: type) -> Callable[[Any], bytes]:
-    """Return what encodes values of a class."""
+    """Return the encoder of a class's values."""
     for base, rule in _RULES:
         if issubclass(kind, base):
             return rule
@@ -82,12 +82,12 @@ def _rule(kind: type) -> Callable[[Any], bytes]:
 
 
 def _record(kind: type) -> Callable[[Any], bytes]:
-    """Return what encodes records of a class, field by field."""
+    """Return the encoder of a class's records, field by field."""
     names = [f.name for f in records.fields(kind) if f.eq and not records.is_optional(f)]
     optional = [f.name for f in records.fields(kind) if f.eq and records.is_optional(f)]
     head = b"r%s(" % kind.__qualname__.encode()
     if optional:
-        return lambda value: b"%s%s)" % (head, b"".join(_given(value, names, optional)))
+        return lambda value: b"%s%s)" % (head, b"".join(_field_encodings(value, names, optional)))
     if not names:
         whole = head + b")"
         return lambda value: whole
@@ -98,7 +98,9 @@ def _record(kind: type) -> Callable[[Any], bytes]:
     return lambda value: b"%s%s)" % (head, b"".join(map(encode, get(value))))
 
 
-def _given(value: object, names: Sequence[str], optional: Sequence[str]) -> Iterator[bytes]:
+def _field_encodings(
+    value: object, names: Sequence[str], optional: Sequence[str]
+) -> Iterator[bytes]:
     """Encode the fields of a record, and those optional ones that are not None by their names."""
     for name in names:
         yield encode(getattr(value, name))
@@ -128,7 +130,7 @@ def _array(value: ConcreteArray) -> bytes:
 
 
 def _structure(treedef: tree.PyTreeDef) -> object:
-    """What tells a structure from others; metadata is known by its text."""
+    """Return the key of a structure, with metadata as text."""
     data = treedef.node_data()
     if data is None:
         return None
@@ -142,7 +144,7 @@ def _text(tag: bytes, text: str) -> bytes:
 
 
 def _token(value: object) -> bytes:
-    """A function has no structure to encode: it is itself, and only in this process."""
+    """Return the identity of a function, which has no structure to encode, in this process."""
     if not callable(value):
         raise errors.ArgumentError(
             f"a primitive's parameter holds a {type(value).__name__}, which has no structural "

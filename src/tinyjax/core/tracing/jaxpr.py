@@ -1,9 +1,9 @@
 """Jaxprs: typed, first-order programs in A-normal form.
 
-A jaxpr is closed: what its equations mention is bound by ``in_binders`` or by an earlier equation,
-once. Two jaxprs are equal when they are the same up to the names of their variables; the equality
-and the hash go through a digest that is the same in every process. They are printed in the notation
-of the literature, in colour on a terminal:
+A jaxpr is closed: each variable in its equations is bound once, by ``in_binders`` or by an earlier
+equation. Two jaxprs are equal when they are the same up to the names of their variables. The
+equality and the hash use a digest that is the same in every process. They are printed in the
+notation of the literature, in colour on a terminal:
 
 ```
 { lambda a:float32[] .
@@ -95,7 +95,7 @@ class Lit:
 
     @property
     def is_regular(self) -> bool:
-        """Whether it is finite and not zero, so that no product or quotient with it makes a NaN."""
+        """Return whether it is finite and not zero: no product or quotient with it makes a NaN."""
         value = opd.first_element(self.value.host) if self.value.size else 1
         return bool(value and np.isfinite(value))
 
@@ -160,7 +160,7 @@ class JaxprEqn:
 
     @property
     def effects(self) -> frozenset[Effect]:
-        """What it does besides computing its results: an effect per primitive."""
+        """Its effects besides computing its results: one per primitive."""
         effects = (side_effects(jaxpr) for jaxpr in subjaxprs(self.params))
         own = [PrimitiveEffect(self.primitive.name)] if self.primitive.effectful else []
         return frozenset(own).union(*effects)
@@ -241,7 +241,7 @@ class JaxprType(records.Record):
 
 
 class _Shown:
-    """What is shown as the text of a program."""
+    """An object that is shown as the text of a program."""
 
     __slots__ = ()
 
@@ -330,12 +330,12 @@ class Jaxpr(_Shown, encoding.Digested):
 
     @property
     def constvars(self) -> list[Var]:
-        """The parameters that stand for constants."""
+        """The parameters for constants."""
         return [*self.in_binders[: self.num_consts]]
 
     @property
     def invars(self) -> list[Var]:
-        """The parameters that stand for arguments."""
+        """The parameters for arguments."""
         return [*self.in_binders[self.num_consts :]]
 
     @property
@@ -359,7 +359,7 @@ class Jaxpr(_Shown, encoding.Digested):
 
     @property
     def effects(self) -> frozenset[Effect]:
-        """What it does besides computing its results: an effect per primitive."""
+        """Its effects besides computing its results: one per primitive."""
         return side_effects(self)
 
     def replace(
@@ -372,8 +372,8 @@ class Jaxpr(_Shown, encoding.Digested):
         """Return the program with other parts; it is not checked, which ``check_jaxpr`` does.
 
         Args:
-            constvars: the parameters that stand for constants.
-            invars: those that stand for arguments.
+            constvars: the parameters for constants.
+            invars: the parameters for arguments.
             outvars: the results.
             eqns: the equations.
 
@@ -416,7 +416,7 @@ class Jaxpr(_Shown, encoding.Digested):
         return self.derive("held objects", find)
 
     def derive(self, key: K, make: Callable[[], V]) -> V:
-        """Return what ``make`` computes from this jaxpr, computed once per key.
+        """Return the result of ``make`` for this jaxpr, computed once per key.
 
         Transformed versions of a jaxpr live and die with it, so transforming a nested program
         costs time linear in its size.
@@ -429,7 +429,7 @@ class Jaxpr(_Shown, encoding.Digested):
         """
         try:
             value: V = self._derived[key]
-        except KeyError:  # an error of make is told without it
+        except KeyError:  # an error of make is raised without it as context
             pass
         else:
             return value
@@ -438,7 +438,7 @@ class Jaxpr(_Shown, encoding.Digested):
         return value
 
     def derived(self, key: object) -> Any:
-        """Return what ``derive`` has computed for a key; None where it has not.
+        """Return the cached result of ``derive`` for a key, or None.
 
         Example:
             >>> import tinyjax
@@ -484,17 +484,17 @@ class ClosedJaxpr(_Shown):
 
     @property
     def effects(self) -> frozenset[Effect]:
-        """What it does besides computing its results: an effect per primitive."""
+        """Its effects besides computing its results: one per primitive."""
         return self.jaxpr.effects
 
     @property
     def constvars(self) -> list[Var]:
-        """The parameters that stand for constants."""
+        """The parameters for constants."""
         return self.jaxpr.constvars
 
     @property
     def invars(self) -> list[Var]:
-        """The parameters that stand for arguments."""
+        """The parameters for arguments."""
         return self.jaxpr.invars
 
     @property
@@ -530,7 +530,7 @@ class ClosedJaxpr(_Shown):
 
 
 def close(jaxpr: Jaxpr, consts: tuple[Array, ...]) -> ClosedJaxpr:
-    """Return a program as users look at it: its constants are told from its parameters."""
+    """Return a program as users see it: its constants are separate from its parameters."""
     return ClosedJaxpr(attrs.evolve(jaxpr, num_consts=len(consts)), consts)
 
 
@@ -737,7 +737,7 @@ class Effect:
 
 @attrs.frozen(eq=False, repr=False)
 class PrimitiveEffect(Effect, records.Record):
-    """What the primitive of a name does besides computing its results."""
+    """The effect of a primitive of a given name besides computing its results."""
 
     primitive: str
 
@@ -752,11 +752,11 @@ def side_effects(jaxpr: Jaxpr) -> frozenset[Effect]:
 
 
 def some_eqn(jaxpr: Jaxpr, key: Hashable, test: Callable[[JaxprEqn], bool]) -> bool:
-    """Say whether a test holds of an equation of a program, or of one in its programs.
+    """Return whether a test holds for an equation of a program, or for one in its inner programs.
 
     Args:
         jaxpr: the program.
-        key: what the answer is remembered by, on each of the programs.
+        key: the key of the cached result, on each of the programs.
         test: the test.
     """
 
@@ -768,11 +768,11 @@ def some_eqn(jaxpr: Jaxpr, key: Hashable, test: Callable[[JaxprEqn], bool]) -> b
 
 @attrs.frozen(eq=False, repr=False)
 class Effects(records.Record):
-    """What a program does besides computing its results.
+    """The effects of a program besides computing its results.
 
     Attributes:
-        any: whether it does anything.
-        ordered: whether it does anything whose order matters.
+        any: whether it has effects.
+        ordered: whether it has effects whose order matters.
     """
 
     any: bool
@@ -783,7 +783,7 @@ _NO_EFFECTS: Final = Effects(any=False, ordered=False)
 
 
 def effects_of(eqn: JaxprEqn) -> Effects:
-    """The effects of an equation, those of the programs in its parameters included."""
+    """Return the effects of an equation, those of the programs in its parameters included."""
     own, programs = eqn.primitive.effectful, subjaxprs(eqn.params)
     if not (own or programs):
         return _NO_EFFECTS
@@ -795,7 +795,7 @@ def effects_of(eqn: JaxprEqn) -> Effects:
 
 
 def effects(jaxpr: Jaxpr) -> Effects:
-    """The effects of a program."""
+    """Return the effects of a program."""
 
     def find() -> Effects:
         effects = [effects_of(eqn) for eqn in jaxpr.eqns]
@@ -854,7 +854,7 @@ _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 
 
 class _Names(defaultdict[Var, str]):
-    """Gives variables the names a, b, ..., z, aa, ab, ... in the order they are asked for."""
+    """The names a, b, ..., z, aa, ab, ... of variables, in the order of their first use."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -944,7 +944,7 @@ def _eqn_lines(eqn: JaxprEqn, names: _Names, style: _Style) -> list[str]:
 
 
 def _programs(eqn: JaxprEqn) -> Iterator[tuple[str, Jaxpr]]:
-    """The programs in an equation's parameters, with their names."""
+    """Yield the programs in an equation's parameters, with their names."""
     for name in records.field_names(type(eqn.params)):
         value = getattr(eqn.params, name)
         if isinstance(value, Jaxpr):
@@ -959,7 +959,7 @@ def _are_programs(value: object) -> bool:
 
 
 def _eqn_head(eqn: JaxprEqn, names: _Names, style: _Style) -> str:
-    """An equation without the programs in its parameters."""
+    """Return an equation without the programs in its parameters."""
     inputs = " ".join(_atom(names, x) for x in eqn.inputs)
     binders = " ".join(_binder(names, v, style) for v in eqn.out_binders)
     fields = [field for field in records.fields(type(eqn.params)) if field.repr]

@@ -1,8 +1,8 @@
-"""Primitives, their rules, and what rules take: lists of operands and of tangents.
+"""Primitives, their rules, and the arguments of rules: lists of operands and of tangents.
 
 A primitive is a name, a class of parameters, and the rules registered on it. Rules all have one
 shape: operands first, as a sequence, then the parameters; results come as a sequence too. The rules
-of the built-in transformations are typed by the primitive's parameter class; a third party's
+of the built-in transformations are typed by the primitive's parameter class. A third party's
 transformation brings its own typed ``RuleKey``.
 """
 
@@ -59,12 +59,12 @@ Tangent: TypeAlias = Array | Literal[Zero.ZERO]
 
 @attrs.frozen(eq=False, repr=False)
 class Participation:
-    """Which examples take part in a branch or iteration that is computed for all of them.
+    """The mask of examples that execute a branch or iteration which is computed for all.
 
     Attributes:
         mask: a bool for each example.
-        batched: what was made of programs for these examples, by program and the way it was mapped.
-            It closes over the mask, so that it is not kept on the programs.
+        batched: the batched programs for these examples, by program and mapped axes. They close
+            over the mask, so they are not kept on the programs.
     """
 
     mask: Array
@@ -78,15 +78,16 @@ class MappedAxis(records.Record):
     Attributes:
         size: its size.
         name: its name for collectives.
-        of_basis: whether it goes over the directions of a Jacobian, not over examples of the user.
-        last: whether it stands last, as the columns of a Jacobian do. Rules then leave it there
-            where they would bring it to the front: nothing is transposed in the end, and the
+        of_basis: whether its examples are the directions of a Jacobian, not examples of the user.
+        last: whether it is the last axis, as the columns of a Jacobian are. Rules then leave it
+            last instead of moving it to the front. So nothing is transposed in the end, and the
             innermost loops of all operations run over one axis.
-        one_by_one: whether it goes over devices that are imitated: each calls Python functions by
+        one_by_one: whether its examples are simulated devices: each calls Python functions by
             itself.
-        taking_part: which examples do; None where all do, or it makes no difference.
-        divided: the axes of a mesh over which types say that it is divided.
-        spmd: those over which constraints inside of it are to divide it (``spmd_axis_name``).
+        taking_part: the mask of examples that execute this code; None where all do, or it makes no
+            difference.
+        divided: the axes of a mesh that divide it, according to types.
+        spmd: the axes over which constraints inside of it divide it (``spmd_axis_name``).
     """
 
     size: int
@@ -100,7 +101,7 @@ class MappedAxis(records.Record):
 
     @property
     def in_step(self) -> bool:
-        """Whether all along it reach a collective together, or it is an error."""
+        """Return whether all examples along it reach a collective together, or raise an error."""
         return False
 
 
@@ -148,19 +149,19 @@ Kernel = Callable[..., Any]
 
 @attrs.frozen(eq=False, repr=False)
 class HostCall(records.Printed):
-    """What NumPy does for operands of given types, and what a compiler may know of it.
+    """NumPy's implementation for operands of given types, with its properties for a compiler.
 
     Attributes:
         call: takes the operands as arrays, and gives the one result, or a list or tuple of several.
-        text: how that is written in place of a call; the braces stand for the operands.
-        numbers: how Python computes it with NumPy's numbers, which the braces stand for, if all
-            operands are real and of one element: numbers are added ten times as fast as arrays.
+        text: the source that replaces a call, with braces for the operands.
+        numbers: the source for Python with NumPy's numbers in place of the braces, if all operands
+            are real and of one element: numbers are added ten times as fast as arrays.
         fresh: whether the result is in new memory: no part of an operand.
         repeats: where the result only repeats the elements of the operand, in their order, the
             shape that this has to have for NumPy to broadcast it.
         element: where the one result is an element of the operand, its index.
-        undoes: the name of a primitive that this one undoes. Of what that one gave, the operand is
-            taken, if the types are the same.
+        undoes: the name of a primitive that this one undoes. Applied to that one's result, it
+            returns that one's operand, if the types are the same.
 
     Example:
         >>> import numpy as np
@@ -179,8 +180,8 @@ class HostCall(records.Printed):
     undoes: str = ""
 
 
-#: Types of the operands to what NumPy does, or the function alone; None where ``impl`` is asked
-#: each time, because values of the parameters that are equal, such as 0.0 and -0.0, are told apart.
+#: From types of the operands to NumPy's implementation, or the function alone; None where ``impl``
+#: #: is called each time, because equal values of the parameters, such as 0.0 and -0.0, differ.
 HostRule = Callable[[Avals, P], HostCall | Kernel | None]
 #: Values in, values out: evaluation of primitives that are themselves programs.
 EvaluateRule = Callable[[Arrays, P], Arrays]
@@ -224,7 +225,7 @@ class Params(records.Record):
 
     @property
     def held_objects(self) -> tuple[object, ...]:
-        """What of it holds the user's objects, which no cache of the process may keep alive."""
+        """The user's objects in the parameters, which no cache of the process may keep alive."""
         found: tuple[object, ...] = ()
         for name in records.field_names(type(self)):
             value = getattr(self, name)
@@ -237,7 +238,7 @@ class Params(records.Record):
     # as a dict work; an abstract class for it would slow down the loading of each class.
 
     def keys(self) -> tuple[str, ...]:
-        """The names of the parameters.
+        """Return the names of the parameters.
 
         Example:
             >>> import attrs
@@ -251,7 +252,7 @@ class Params(records.Record):
         return records.field_names(type(self))
 
     def values(self) -> tuple[Any, ...]:
-        """The values of the parameters, in the order of their names.
+        """Return the values of the parameters, in the order of their names.
 
         Example:
             >>> import attrs
@@ -265,7 +266,7 @@ class Params(records.Record):
         return tuple([self[name] for name in self.keys()])
 
     def items(self) -> tuple[tuple[str, Any], ...]:
-        """The names with the values.
+        """Return the names with the values.
 
         Example:
             >>> import attrs
@@ -379,8 +380,8 @@ LINEAR: Final[RuleKey[Callable[[], tuple[int, ...]]]] = RuleKey("linear")
 #: parameters of two applications in one, of those of the first and of the second.
 VIEW: Final[RuleKey[Callable[[Any, Any], Any]]] = RuleKey("view")
 
-#: The rule that is asked for what NumPy does in place of the ``host`` rule, where the first operand
-#: has so many elements; it may return None.
+#: The rule for NumPy's implementation in place of the ``host`` rule, where the first operand has so
+#: many elements; it may return None.
 LARGE: Final[RuleKey[HostRule[Any]]] = RuleKey("large")
 MANY: Final = 50_000
 
@@ -495,22 +496,22 @@ def _next_revision(name: str) -> int:
 class Primitive(PickledByName, Generic[P]):
     """An operation that transformations interpret, compared by identity.
 
-    Its jvp and transpose rules are asked only where not every tangent, or cotangent, is known to be
-    zero; of a primitive with one result the cotangent is there.
+    Its jvp and transpose rules are called only where not every tangent, or cotangent, is known to
+    be zero; of a primitive with one result the cotangent is there.
 
     Attributes:
         name: what a jaxpr prints.
         params: the attrs class of its parameters.
-        effectful: whether it does something besides computing its results, so that no equation of
-            it may be dropped, or done once in place of twice. It is ordered with respect to others
-            where its parameters have a field ``ordered`` that is true.
-        orders: whether it orders its operands by value, so that what it does with other values
-            does not tell what depends on what.
+        effectful: whether it has an effect besides computing its results. Then no equation of it
+            may be dropped, or merged with an equal one. It is ordered with respect to others where
+            its parameters have a field ``ordered`` that is true.
+        orders: whether it orders its operands by value, so that its results for other values do not
+            show the dependences.
         chooses: whether each element of its result is an element of one of its operands.
         repeatable: whether its rules do the same each time with the same types and parameters,
-            and nothing besides, so that what they have done often may be done without asking them.
-        rules_in: the module that registers its rules, where that is not the one that declares it:
-            it is loaded by whoever finds the primitive by its name (``with_rules``).
+            without effects. Then repeated work may be replayed without calling them.
+        rules_in: the module that registers its rules, if it is not the one that declares it: a
+            lookup of the primitive by its name loads it (``with_rules``).
         rules: the rules registered on it; use the ``def_`` methods to add to them.
 
     Example:
@@ -572,7 +573,7 @@ class Primitive(PickledByName, Generic[P]):
 
     @property
     def multiple_results(self) -> bool:
-        """Whether ``bind`` returns a list, of one result too; that of elementwise ones does not."""
+        """Return whether ``bind`` returns a list even for one result, as most do."""
         return True
 
     def bind(self, *args: Any, **params: Any) -> Any:
@@ -611,7 +612,7 @@ class Primitive(PickledByName, Generic[P]):
         return tuple(self.rules.registered)
 
     def has_rule(self, name: str) -> bool:
-        """Say whether a rule of this name is registered.
+        """Return whether a rule of this name is registered.
 
         Example:
             >>> import tinyjax
@@ -652,7 +653,7 @@ class Primitive(PickledByName, Generic[P]):
         self.rules.host = lambda avals, params: fun
 
     def def_host(self, rule: HostRule[P]) -> HostRule[P]:
-        """Register what NumPy does for operands of given types: ``rule(avals, params) -> call``.
+        """Register NumPy's implementation for types of operands: ``rule(avals, params) -> call``.
 
         What types decide is then decided once, for eager operations and for compiled programs of
         NumPy. What depends on the layout of operands must not be decided by it.
@@ -682,7 +683,7 @@ class Primitive(PickledByName, Generic[P]):
         return out if isinstance(out, (list, tuple)) else (out,)
 
     def _large_host(self, avals: Avals, params: P) -> HostCall | Kernel | None:
-        """Ask the rule for large arrays what NumPy does, and then the usual one."""
+        """Return NumPy's implementation by the rule for large arrays, or by the usual one."""
         lazy.room(LARGE.name)
         rules = self.rules
         rule = rules.extensions.get(LARGE)
@@ -703,7 +704,7 @@ class Primitive(PickledByName, Generic[P]):
         return partial(_into_aligned, fun, out.shape, out.dtype)
 
     def host_call(self, avals: Avals, params: P) -> HostCall | None:
-        """Return what NumPy does for operands of these types; None where ``impl`` is asked.
+        """Return NumPy's implementation for operands of these types; None where ``impl`` is called.
 
         Example:
             >>> import tinyjax, tinyjax.numpy as jnp
@@ -878,7 +879,7 @@ class Primitive(PickledByName, Generic[P]):
         return rule
 
     def def_collective(self, rule: BatchRule[P]) -> BatchRule[P]:
-        """Register what it does to the batch axis that its ``axis_name`` parameter names.
+        """Register its effect on the batch axis that its ``axis_name`` parameter names.
 
         Example:
             >>> import attrs
@@ -1008,11 +1009,11 @@ def mark(key: RuleKey[Callable[[], T]], value: T, *primitives: Primitive[Any]) -
         primitive.def_rule(key)(lambda: value)
 
 
-# Lists of values of two kinds: cut, picked and put together again. They are told apart by marks.
+# Lists of values of two kinds: partitioned and merged. Masks distinguish the kinds.
 
 
 def split_list(values: Sequence[T], *sizes: int) -> list[list[T]]:
-    """Cut a sequence into pieces of the given sizes, and what is left."""
+    """Cut a sequence into pieces of the given sizes, and the rest."""
     pieces, start = [], 0
     for size in sizes:
         pieces.append(list(values[start : start + size]))
@@ -1041,16 +1042,17 @@ def fill_list(marks: Iterable[bool], marked: Iterable[T], other: U) -> list[T | 
 #: In C, since a nest of programs has many tangents.
 _is_there: Final[Any] = partial(is_not, ZERO)
 
-# Tangents are told apart by ZERO, operands of a transposition by whether they have a value.
+# For tangents the mask is whether they are ZERO, for operands of a transposition whether they have
+# a value.
 
 
 def nonzeros(tangents: Tangents) -> tuple[bool, ...]:
-    """Which tangents are there."""
+    """Return the mask of the nonzero tangents."""
     return tuple(map(_is_there, tangents))
 
 
 def present(tangents: Tangents) -> list[Array]:
-    """The tangents that are there."""
+    """Return the tangents that are there."""
     return [*filter(_is_there, tangents)]
 
 
@@ -1062,7 +1064,7 @@ def with_zeros(nonzero: Iterable[bool], tangents: Iterable[Tangent]) -> list[Tan
 def only_present(
     fun: Callable[..., Tangents],
 ) -> tuple[Callable[..., list[Array]], list[bool]]:
-    """Make a function return the tangents that are there; once it has run, the list tells which."""
+    """Make a function return only its nonzero tangents; the list gets their mask when it runs."""
     nonzero: list[bool] = []
 
     def run(*args: Array) -> list[Array]:
@@ -1074,19 +1076,19 @@ def only_present(
 
 
 def are_undefined(operands: Operands) -> tuple[bool, ...]:
-    """Which operands of a transposition have no value."""
+    """Return the mask of the operands of a transposition that have no value."""
     return tuple([type(x) is UndefinedPrimal for x in operands])
 
 
 def defined(operands: Operands) -> list[Array]:
-    """The operands of a transposition that have a value."""
+    """Return the operands of a transposition that have a value."""
     return [x for x in operands if not isinstance(x, UndefinedPrimal)]
 
 
 def of_undefined(operands: Operands, cotangents: Tangents) -> Cotangents:
-    """Keep the cotangents of operands without a value; one that has a value is not asked for.
+    """Return the cotangents of operands without a value, and None for the others.
 
-    A linear operand with a value is a zero that was made for the operand's sake.
+    A linear operand with a value is a zero that was made as a placeholder.
     """
     return [
         ct if isinstance(x, UndefinedPrimal) else None

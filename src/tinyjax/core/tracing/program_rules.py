@@ -1,7 +1,7 @@
-"""Programs in equations: the rules by which primitives describe them, and what depends on what.
+"""Programs in equations: the rules by which primitives describe them, and dependence analysis.
 
-A primitive whose parameters hold programs says by rules what it does with them, which results
-depend on which operands, and what it can do without. So programs lose what nothing depends on.
+A primitive whose parameters hold programs has rules for them: how it runs them, which results
+depend on which operands, and how to drop unused ones. So dead code in programs is eliminated.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from tinyjax.core.values.array import Array
 
 P = TypeVar("P")
 
-#: The inlining of a primitive that stands for a program: returns it, of the parameters, or None
-#: where it must not be written in the equation's place. It has the equation's operands and results.
+#: The inlining of a primitive that represents a program: returns it, given the parameters, or None
+#: #: where it must not be inlined. It has the equation's operands and results.
 INLINING: Final[RuleKey[Callable[[Any], jx.Jaxpr | None]]] = RuleKey("inlining")
 
 #: The rule of a primitive that runs one of several programs, by its first operand, and hands them
@@ -55,8 +55,8 @@ CHECKPOINTED: Final[RuleKey[prim.LinearizeRule[Any]]] = RuleKey("checkpointed")
 PLACES: Final[RuleKey[Callable[[Any], tuple[Sequence[Any], Sequence[Any]]]]] = RuleKey("places")
 
 #: The rule of a primitive whose transpose is a root of liveness: it is applied even where all
-#: cotangents are known to be zero, because the user's rule for the way back decides. Says, of the
-#: parameters, whether it is.
+#: cotangents are known to be zero, because the user's rule for reverse mode decides. From the
+#: parameters to whether it is one.
 LIVE_ROOT: Final[RuleKey[Callable[[Any], bool]]] = RuleKey("live_root")
 
 #: The rule of a primitive that is a loop: of the parameters, how often its programs run, or None
@@ -68,7 +68,7 @@ ITERATIONS: Final[RuleKey[Callable[[Any], int | None]]] = RuleKey("iterations")
 
 
 class Run(Protocol):
-    """Evaluates a program, and is told how often it will be asked to, where that is known."""
+    """An evaluator of a program, which gets the number of its evaluations where it is known."""
 
     def __call__(self, jaxpr: jx.Jaxpr, args: Sequence[Any], times: int = 1, /) -> list[Any]: ...
 
@@ -99,7 +99,7 @@ def evaluate_stepwise(
 
 
 def def_program(primitive: prim.Primitive[P], rule: ProgramRule[P]) -> None:
-    """Register what a primitive does with the programs in its parameters.
+    """Register a primitive's rules for the programs in its parameters.
 
     It is evaluated so, too, unless it has an ``evaluate`` rule already.
 
@@ -175,7 +175,7 @@ def renamed(
 
 
 def depends(jaxpr: jx.Jaxpr, marks: Sequence[bool]) -> tuple[bool, ...]:
-    """Which results depend on the parameters that are marked."""
+    """Return the mask of the results that depend on the marked parameters."""
 
     def make() -> tuple[bool, ...]:
         atoms = dependents(jaxpr.eqns, prim.marked(jaxpr.in_binders, marks))
@@ -206,10 +206,10 @@ def dependents(
 
 
 def independent_part(eqn: jx.JaxprEqn, atoms: Set[jx.Atom]) -> jx.JaxprEqn | None:
-    """What of an equation does not depend on atoms, given all that does (``dependents``).
+    """Return the part of an equation that does not depend on atoms, given all dependents.
 
-    A call, a loop or a choice can have results of both kinds: those that do not depend on them are
-    given by one that gives no others.
+    A call, a loop or a conditional can have results of both kinds. The independent ones are
+    computed by an equation without the others.
     """
     if atoms.isdisjoint(eqn.inputs):
         return eqn
@@ -218,7 +218,7 @@ def independent_part(eqn: jx.JaxprEqn, atoms: Set[jx.Atom]) -> jx.JaxprEqn | Non
 
 
 def dependent_results(eqn: jx.JaxprEqn, on: Collection[jx.Atom]) -> Sequence[jx.Var]:
-    """The results of an equation that depend on some atoms, of which it has one as an operand."""
+    """Return the results of an equation that depend on some of its operands."""
     rules, results = eqn.primitive.rules.extensions, eqn.out_binders
     if len(results) == 1 or not (DEPENDENCE in rules or CALLED in rules):
         return results
@@ -230,9 +230,9 @@ def dependent_results(eqn: jx.JaxprEqn, on: Collection[jx.Atom]) -> Sequence[jx.
 
 
 def forwarded_parameters(jaxpr: jx.Jaxpr) -> tuple[int | None, ...]:
-    """Find the results that are parameters: for each its number, or None where it is computed.
+    """Return for each result the number of the parameter that it is, or None where it is computed.
 
-    Calls, loops and choices that forward a value are looked through.
+    This includes values that are forwarded by calls, loops and conditionals.
     """
 
     def make() -> tuple[int | None, ...]:
@@ -273,7 +273,7 @@ def contains_live_root(jaxpr: jx.Jaxpr) -> bool:
 
 
 def chooses(eqn: jx.JaxprEqn) -> bool:
-    """Whether an equation, or one in the programs in it, chooses among its operands' elements."""
+    """Return whether an equation, or one in its programs, selects among its operands' elements."""
     return eqn.primitive.chooses or any(map(chooses_within, jx.subjaxprs(eqn.params)))
 
 
@@ -287,12 +287,12 @@ def inlined(
     called: Callable[[jx.JaxprEqn], jx.Jaxpr | None],
     key: Callable[[jx.JaxprEqn], Hashable | None] = lambda eqn: None,
 ) -> jx.Jaxpr:
-    """Write programs in the places of equations, with variables of their own.
+    """Inline programs in the places of equations, with variables of their own.
 
     Args:
         jaxpr: the program.
-        called: of an equation, the program that it stands for; None for one that stays.
-        key: what equations that compute the same have in common, which become one; None for an
+        called: returns the program to inline for an equation; None for one that stays.
+        key: returns a common key for equations that compute the same, which are merged; None for an
             equation that stays.
     """
     eqns: list[jx.JaxprEqn] = []
@@ -320,12 +320,12 @@ def inlined(
 
 
 def same_eqns(a: Sequence[jx.JaxprEqn], b: Sequence[jx.JaxprEqn]) -> bool:
-    """Whether two lists hold the same equations, and not just equal ones."""
+    """Return whether two lists hold the same equations, and not just equal ones."""
     return len(a) == len(b) and all(map(is_, a, b))
 
 
 def dce(jaxpr: jx.Jaxpr, used: Sequence[bool] | None = None) -> jx.Jaxpr:
-    """Drop what no result depends on, inside nested programs too.
+    """Eliminate dead code, inside nested programs too.
 
     What is done for its effect stays. A program of which nothing is dropped stays itself.
 
@@ -355,7 +355,7 @@ def dce(jaxpr: jx.Jaxpr, used: Sequence[bool] | None = None) -> jx.Jaxpr:
 
 
 def prune_eqn(eqn: jx.JaxprEqn, used: tuple[bool, ...]) -> jx.JaxprEqn:
-    """An equation without the results not used, where it can do without; others may need them."""
+    """Return an equation without unused results, where its primitive can drop them."""
     rules = eqn.primitive.rules.extensions
     if PRUNE in rules:
         return eqn.primitive.rule(PRUNE)(eqn, used)
@@ -372,7 +372,7 @@ def prune_eqn(eqn: jx.JaxprEqn, used: tuple[bool, ...]) -> jx.JaxprEqn:
 
 
 def prune_results(jaxpr: jx.Jaxpr, used: tuple[bool, ...]) -> tuple[jx.Jaxpr, tuple[bool, ...]]:
-    """A program without the results not used; and which of its parameters, all there, it needs."""
+    """Return a program without unused results, and the mask of the parameters that it needs."""
 
     def make() -> tuple[jx.Jaxpr, tuple[bool, ...]]:
         pruned = dce(jx.Jaxpr(jaxpr.in_binders, jaxpr.eqns, prim.marked(jaxpr.outs, used)))
@@ -383,7 +383,7 @@ def prune_results(jaxpr: jx.Jaxpr, used: tuple[bool, ...]) -> tuple[jx.Jaxpr, tu
 
 
 def shorten(jaxpr: jx.Jaxpr, used: tuple[bool, ...], needed: tuple[bool, ...]) -> jx.Jaxpr:
-    """The program of ``prune_results`` with some of its parameters, those it needs among them."""
+    """Return the program of ``prune_results`` with these parameters, which include all it needs."""
 
     def make() -> jx.Jaxpr:
         pruned, _ = prune_results(jaxpr, used)

@@ -1,14 +1,14 @@
-"""Staging: running a function on types to record the jaxpr it stands for, and calling that.
+"""Staging: running a function on types to record its jaxpr, and calling that.
 
-A recorder writes down the equations it is asked to process. ``StagingTrace`` hands nothing to its
-parent (it knows it only for the names of the axes around it) and records everything, operations on
-constants too; the trace behind ``linearize`` records only what depends on its own tracers
+A recorder records the equations that it processes. ``StagingTrace`` passes nothing to its parent
+(it knows it only for the names of the axes around it) and records everything, operations on
+constants too. The trace behind ``linearize`` records only operations that depend on its own tracers
 (``core.transforms.linearize``).
 
-``jit``, loops and their kin record a user's function by ``stage_call`` and call its program by
-``call_staged``. Planes attach there by notes (``Note``): what they keep in place is passed to the
-program and taken back from it, and they look at its operands and results. With the setting
-``disable_jit`` functions are called themselves, as far as it can be.
+``jit``, loops and the like record a user's function by ``stage_call`` and call its program by
+``call_staged``. Extensions attach there by hooks (``Note``). Their state is passed to the program
+and returned from it, and they see its operands and results. With the setting ``disable_jit``
+functions are called themselves, as far as possible.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ P = TypeVar("P")
 
 
 class Kept(Hashable, Protocol):
-    """Where an array is kept in place, outside of the functions that read and write it."""
+    """A cell of mutable state, outside of the functions that read and write it."""
 
     @property
     def aval(self) -> ShapedArray:
@@ -74,14 +74,13 @@ class Kept(Hashable, Protocol):
 
 
 class Note:
-    """What a plane notes of a program while it is staged, and does where it is called.
+    """A hook of an extension around staging and calling one program.
 
-    A recorder has at most one note of each class, which the plane makes when it needs one. What is
-    kept in place outside, the program takes after its arguments, and what it leaves of that it
-    returns after its results.
+    A recorder has at most one hook of each class, which the extension makes when it needs one. The
+    program takes the outer state after its arguments, and returns the new state after its results.
 
     Attributes:
-        lasting: whether the program is of use for later calls.
+        lasting: whether later calls may use the program.
     """
 
     __slots__ = ()
@@ -89,7 +88,7 @@ class Note:
     lasting: bool = True
 
     def taken(self) -> Sequence[tuple[Kept, Var]]:
-        """Return what the program takes, with the parameters that stand for it."""
+        """Return the cells that the program reads, with their parameters."""
         return ()
 
     def left(self) -> Sequence[tuple[Hashable, Array]]:
@@ -97,7 +96,7 @@ class Note:
         return ()
 
     def restarted(self) -> Note | None:
-        """Return what another staging begins with, if one is needed; else None."""
+        """Return the first state of another staging, if one is needed; else None."""
         return None
 
     def moved(self, before: Jaxpr, after: Jaxpr) -> Note:
@@ -105,7 +104,7 @@ class Note:
         return self
 
     def serves(self, by: str, objects: Sequence[Any]) -> bool:
-        """Say whether the program can be called here.
+        """Return whether the program can be called here.
 
         Args:
             by: the function, for messages.
@@ -115,7 +114,7 @@ class Note:
 
     @classmethod
     def before(cls, calls: Sequence[tuple[Note, Jaxpr, Sequence[Array]]]) -> None:
-        """Act before one of some programs runs, of notes of this class, on its operands."""
+        """Act on the operands before one of some programs runs, for hooks of this class."""
 
     def repeats(self, loop: str, constants: Sequence[Var], carried: Sequence[Atom]) -> None:
         """Act before the program runs many times.
@@ -127,26 +126,26 @@ class Note:
         """
 
     def after(self, atoms: Sequence[Atom], outs: Sequence[Array]) -> None:
-        """Act on results of the program, of which these are the variables."""
+        """Act on the results of the program, given their variables."""
 
     @classmethod
     def keep(cls, left: Sequence[tuple[Hashable, Array]], objects: Sequence[Any]) -> None:
-        """Put what a program has left where it is kept."""
+        """Put the final state of a program into its cells."""
 
     def cotangents(self) -> Sequence[Array]:
-        """Return cotangents of what a linear map leaves: its transpose is about to run."""
+        """Return cotangents of a linear map's final state, before its transpose runs."""
         return ()
 
     def keep_cotangents(self, cotangents: Sequence[Any]) -> None:
-        """Take the cotangents of what a linear map takes: its transpose has run."""
+        """Store the cotangents of a linear map's initial state, after its transpose has run."""
 
 
 class Irrevocable:
-    """What planes have done that forgetting a recording does not undo.
+    """The effects of extensions that are not undone when a recording is discarded.
 
     Attributes:
-        count: how often.
-        error: makes what is to be raised of the last of these.
+        count: their number.
+        error: makes the exception for the last of these.
     """
 
     count: int = 0
@@ -244,15 +243,15 @@ class StagingTracer(Tracer):
 
 
 class Recorder(Trace):
-    """A trace that writes equations down.
+    """A trace that records equations.
 
     Attributes:
         in_binders: the parameters made with ``new_inputs``.
         eqns: the equations so far.
         consts: by identity, every array from outside that they mention, with its variable.
-        literals: by identity, every array that stands in them as a literal.
-        notes: what planes note of the program, by class.
-        outside: what is known here of what is kept in place outside.
+        literals: by identity, every array that is a literal in them.
+        notes: the hooks of extensions for the program, by class.
+        outside: the available knowledge of state outside.
         argument: names a parameter by its position, as the user knows it.
     """
 
@@ -281,7 +280,7 @@ class Recorder(Trace):
         return StagingTracer(self, var, aval)
 
     def atom(self, value: Array) -> Atom:
-        """Return what stands for a value: its variable, a literal, or a constant's variable."""
+        """Return the atom of a value: its variable, a literal, or a constant's variable."""
         if type(value) is StagingTracer and value._trace is self:
             return value.binder
         if type(value) is ConcreteArray:
@@ -353,11 +352,11 @@ class Recorder(Trace):
         return len(self.eqns), len(self.consts), Irrevocable.count
 
     def can_rewind(self, mark: tuple[int, int, int]) -> bool:
-        """Return whether nothing else holds what was recorded since."""
+        """Return whether nothing else refers to the equations recorded since."""
         return Irrevocable.count == mark[2]
 
     def rewind(self, mark: tuple[int, int, int]) -> None:
-        """Forget what was recorded since; nothing made of it may be used any more.
+        """Forget the equations recorded since; their results may not be used any more.
 
         Raises:
             TinyjaxError: something else holds some of it.
@@ -434,7 +433,7 @@ def scopes_here(outside: bool = False) -> tuple[str, ...]:
 
 
 def scoped_source() -> Source | None:
-    """Return the source of what is computed here, if it is in a scope."""
+    """Return the source of the current computation, if it is in a scope."""
     source = evaluated_source()
     if source is not None or not named_scopes.get():
         return source if type(source) is ScopedSource else None
@@ -462,7 +461,7 @@ def transposed_source(source: Source | None, line: Source | None) -> Source | No
 
 
 def extend(jaxpr: Jaxpr, fun: Callable[..., Sequence[Array]]) -> Jaxpr:
-    """A program followed by a function of its results, which closes over nothing but scalars.
+    """Return a program followed by a function of its results, which may close over scalars only.
 
     Only the function is recorded; the program's equations are taken as they are.
     """
@@ -495,14 +494,14 @@ stand_ins: ContextVar[int] = ContextVar("tinyjax_stand_ins", default=0)
 
 @attrs.frozen(eq=False, repr=False)
 class Staged:
-    """A jaxpr, and the values of its first parameters: what the function closed over.
+    """A jaxpr, and the values of its first parameters, which the function closed over.
 
     Attributes:
         jaxpr: the program.
         consts: the values.
-        notes: what planes note of it.
-        taken: what it takes after its arguments.
-        left: what it leaves after its results.
+        notes: the hooks of extensions.
+        taken: the cells that it takes after its arguments.
+        left: the cells that it returns after its results.
     """
 
     jaxpr: Jaxpr
@@ -513,12 +512,12 @@ class Staged:
 
     @property
     def num_results(self) -> int:
-        """The number of results, without what is left."""
+        """The number of results, without the final state."""
         return len(self.jaxpr.outs) - len(self.left)
 
     @property
     def out_avals(self) -> tuple[ShapedArray, ...]:
-        """The types of the results, without what is left."""
+        """The types of the results, without the final state."""
         avals = self.jaxpr.out_avals
         return avals[: self.num_results] if self.left else avals
 
@@ -536,11 +535,12 @@ def stage(
         fun: takes one array per type, positionally, and returns a sequence of arrays.
         avals: the types of its arguments.
         user_fun: the function to name in messages.
-        outside: what is known in it of what is kept in place outside.
-        notes: what planes know of it before.
+        outside: the available knowledge of state outside.
+        notes: the hooks of extensions that exist before.
 
     Returns:
-        The jaxpr, whose first parameters stand for the arrays that ``fun`` closed over, and those.
+        The jaxpr, whose first parameters are for the arrays that ``fun`` closed over, and those
+        arrays.
     """
     parent, current = current_trace(), settings()
     trace: StagingTrace = (parent.machine.stage or StagingTrace)(parent, user_fun)
@@ -579,7 +579,7 @@ def close_over(staged: Sequence[Staged]) -> tuple[list[Jaxpr], list[Array]]:
 
 
 def is_called() -> bool:
-    """Say whether users' functions are called in place of programs: ``disable_jit`` is on."""
+    """Return whether users' functions are called in place of programs: ``disable_jit`` is on."""
     return settings().disable_jit
 
 
@@ -659,7 +659,7 @@ def call_staged(
 
 
 def _with_same_state(branches: Sequence[Staged]) -> Sequence[Staged]:
-    """Let all programs take and leave what some of them do."""
+    """Let all programs take and return the state that some of them do."""
     if len(branches) == 1:
         return branches
     taken = tuple(dict.fromkeys([kept for staged in branches for kept in staged.taken]))
@@ -671,7 +671,7 @@ def _with_same_state(branches: Sequence[Staged]) -> Sequence[Staged]:
 
 
 def with_state(staged: Staged, taken: Sequence[Kept], left: Sequence[Hashable]) -> Jaxpr:
-    """Return a program that takes and leaves this, in this order; what it does not change, too."""
+    """Return a program that takes and returns this state, in this order, even if unchanged."""
     jaxpr, results = staged.jaxpr, staged.num_results
     first = len(jaxpr.in_binders) - len(staged.taken)
     own = dict(zip(staged.taken, jaxpr.in_binders[first:], strict=True))
@@ -692,7 +692,7 @@ Q = TypeVar("Q")
 
 
 class FoldingTrace(Trace):
-    """Evaluates what touches no traced value; hands on all else."""
+    """A trace that evaluates operations on untraced values, and passes on all others."""
 
     __slots__ = ()
 

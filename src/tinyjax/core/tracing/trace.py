@@ -1,6 +1,6 @@
 """Traces and tracers, and ``bind``: the one mechanism.
 
-``bind`` hands a primitive, its operands and its parameters to the current trace, and the trace
+``bind`` passes a primitive, its operands and its parameters to the current trace, and the trace
 applies its rule. The current trace is context-local, and starts as ``EvalTrace``. A trace knows its
 parent and runs its rules with the parent as the current trace. A tracer belongs to the trace it
 points to; to any other trace it is a constant. That alone keeps nested derivatives apart.
@@ -53,19 +53,19 @@ R = TypeVar("R")
 
 @attrs.frozen(eq=False, repr=False)
 class Machine:
-    """What transformations above a trace are made of: where a field is None, the core's own class.
+    """The classes of the transformations above a trace: None is the core's own class.
 
-    A trace hands its machine on to those above it. An extension of the core gives another one to a
-    trace that it makes, or to the one that evaluates; what several extensions make together is
-    written down by whoever knows them.
+    A trace passes its machine on to those above it. An extension of the core gives another one to a
+    trace that it makes, or to the one that evaluates. A combination of several extensions is
+    defined by a module that knows them.
 
     Attributes:
-        stage: makes what ``StagingTrace`` is: the trace of a function whose program is written.
-        jvp: what ``JVPTrace`` is.
-        linear: what ``LinearTrace`` is.
-        linearize: what ``LinearizeTrace`` is.
-        batch: what ``BatchTrace`` is.
-        transpose: what ``Transposer`` is: a backward pass.
+        stage: replaces ``StagingTrace``: the trace of a function whose program is recorded.
+        jvp: replaces ``JVPTrace``.
+        linear: replaces ``LinearTrace``.
+        linearize: replaces ``LinearizeTrace``.
+        batch: replaces ``BatchTrace``.
+        transpose: replaces ``Transposer``: a backward pass.
         above: the machine of the traces that are made so; None for this one.
 
     Example:
@@ -106,10 +106,10 @@ class Trace:
 
     Attributes:
         parent: the trace that this one's rules run under; evaluation is its own parent.
-        machine: what transformations above it are made of.
-        live: whether the transformation still runs; its tracers are of no use afterwards.
+        machine: the classes of transformations above it.
+        live: whether the transformation still runs; its tracers are invalid afterwards.
         fun: the user's function being transformed, for messages.
-        keeps_lines: whether it, or one that it hands primitives to, writes down the user's lines.
+        keeps_lines: whether it, or one that it passes primitives to, records the user's lines.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -138,7 +138,7 @@ class Trace:
         self.parent: Trace = self if parent is None else parent
         self.fun: Callable[..., object] | None = fun
         self.live: bool = True
-        #: The named axes of this trace and its parents, once they were asked for.
+        #: The named axes of this trace and its parents, once they were requested.
         self.axes: tuple[MappedAxis, ...] | None = () if parent is None else None
         self.keeps_lines: bool = parent is not None and parent.keeps_lines
         below = CORE if parent is None else parent.machine
@@ -158,7 +158,7 @@ class Trace:
         raise NotImplementedError
 
     def owns(self, value: Array) -> bool:
-        """Say whether a value is a tracer of this trace; to it, all others are constants.
+        """Return whether a value is a tracer of this trace; to it, all others are constants.
 
         Example:
             >>> import tinyjax
@@ -200,7 +200,7 @@ class Trace:
 
     @property
     def main(self) -> Trace:
-        """What tells it from other traces: itself."""
+        """The identity of the trace: itself."""
         return self
 
     def describe(self) -> str:
@@ -215,7 +215,7 @@ class Trace:
 
     @property
     def applied(self) -> str:
-        """What the user wrote of which this is a part: ``grad``, where it is a linearization.
+        """The user's transformation that it is a part of: ``grad``, where it is a linearization.
 
         Example:
             >>> import tinyjax
@@ -241,22 +241,22 @@ BatchingRule: TypeAlias = Callable[
 class CustomCall(ABC):
     """A function of arrays with its own rule for derivatives, or for batching.
 
-    Traces hand it down as they do primitives (``Trace.process_custom_call``), but with callables,
-    so that Python control flow in them works as long as data is there. Each callable is called with
+    Traces pass it on as they do primitives (``Trace.process_custom_call``), but with callables, so
+    that Python control flow in them works as long as data is there. Each callable is called with
     the trace that its arguments belong to as the current one.
 
     Attributes:
         fun: the function.
-        name: what messages and StableHLO call it.
-        jvp: its derivative, if that is its own.
-        batch: its batched form, if that is its own.
-        key: the identity of what the user wrote, by which a recursion is known; None for a call
-            that was recorded before, and so has an end.
-        holds: what the user wrote, to be searched for tracers.
-        batch_rule: what of it says how to batch.
-        reverse: whether the derivative is known by its transpose, which says of no tangent what it
-            depends on.
-        consts: what a function that was recorded before closes over.
+        name: its name in messages and StableHLO.
+        jvp: its derivative, if it has its own.
+        batch: its batched form, if it has its own.
+        key: the identity of the user's function, which detects recursion; None for a call that was
+            recorded before, and so ends.
+        holds: the user's functions, to be searched for tracers.
+        batch_rule: the user's function for batching.
+        reverse: whether the derivative is defined by its transpose, which does not show the
+            dependences of tangents.
+        consts: the closed-over values of a function that was recorded before.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -285,11 +285,11 @@ class CustomCall(ABC):
     @property
     @abstractmethod
     def closes_over_tracer(self) -> bool:
-        """Whether what the user wrote closes over a live tracer."""
+        """Return whether the user's functions close over a live tracer."""
 
     @abstractmethod
     def touches(self, trace: Trace, args: Sequence[Array]) -> bool:
-        """Say whether an argument, or what is closed over, is a tracer of this trace."""
+        """Return whether an argument, or a closed-over value, is a tracer of this trace."""
 
     @abstractmethod
     def within(
@@ -340,7 +340,7 @@ class _Protocol:
 
 
 class Tracer(Array):
-    """A value that stands for data while a trace runs.
+    """A value that represents data while a trace runs.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -378,7 +378,7 @@ class Tracer(Array):
         return (self._trace,)
 
     def advise(self) -> str:
-        """Say how the value can be known while the program is written.
+        """Return advice on how the value can be known while the program is recorded.
 
         Example:
             >>> import tinyjax
@@ -398,7 +398,7 @@ class Tracer(Array):
         return ()
 
     def describe_trace(self) -> str:
-        """Name what traces the value, for an error, and the arguments that it depends on.
+        """Name the transformation that traces the value, and the arguments that it depends on.
 
         Example:
             >>> import tinyjax, tinyjax.numpy as jnp
@@ -408,7 +408,7 @@ class Tracer(Array):
         return self._trace.describe()
 
     def describe_birth(self) -> str:
-        """Say where the value was made, after a blank; nothing where that is not known.
+        """Return where the value was made, after a blank; nothing where that is not known.
 
         Example:
             >>> import tinyjax, tinyjax.numpy as jnp
@@ -433,7 +433,7 @@ class Tracer(Array):
         )
 
     def held(self) -> dict[str, object]:
-        """What is known of the data, by name, to be printed.
+        """Return the known data by name, to be printed.
 
         Example:
             >>> import tinyjax, tinyjax.numpy as jnp
@@ -447,7 +447,7 @@ class Tracer(Array):
         return f"{type(self).__name__}<{self.aval}>{f'({known})' if known else ''}"
 
     def _repr_html_(self) -> str:
-        """Say in a notebook what the tracer stands for, and what traces it."""
+        """Return a notebook's description of the tracer and its trace."""
         escape = lazy.room("display").escape
         of = escape(self._trace.describe())
         return f"<code>{escape(repr(self))}</code> stands for a value that is traced by {of}"
@@ -457,7 +457,7 @@ class Tracer(Array):
 
 
 def is_known(value: Array) -> bool:
-    """Say whether some of a value's data is there: of a tracer, that of what it is made of."""
+    """Return whether some of a value's data is known: for a tracer, that of its parts."""
     return not isinstance(value, Tracer) or bool(value.held())
 
 
@@ -544,7 +544,7 @@ _DEFAULT_ERRORS: Final = _error_state(all="warn", under="ignore")[1]
 
 
 def current_errors() -> Any:
-    """Return what NumPy does here about overflow and NaN, to be set again."""
+    """Return NumPy's treatment of overflow and NaN here, to be set again."""
     return _errors.get(_DEFAULT_ERRORS)
 
 
@@ -720,7 +720,7 @@ def check_concrete(args: Sequence[Array]) -> None:
 
 
 def raise_not_concrete(arg: object) -> NoReturn:
-    """Say why this value cannot be evaluated."""
+    """Raise the error of a value that cannot be evaluated."""
     if isinstance(arg, Tracer):
         raise_leaked(arg)
     raise ArgumentError(
@@ -729,7 +729,7 @@ def raise_not_concrete(arg: object) -> NoReturn:
 
 
 def raise_leaked(tracer: Tracer) -> NoReturn:
-    """Say which tracer outlived its trace, and how to keep it from doing so."""
+    """Raise the error of a tracer that outlived its trace."""
     raise LeakedTracerError(
         f"a value of type {tracer.aval} that was traced by {tracer._trace.describe()} is used "
         f"after that transformation ended.{tracer.describe_birth()} It was probably stored in a "
@@ -815,7 +815,7 @@ def enclosing_traces() -> Iterator[Trace]:
 
 
 def is_in_program() -> bool:
-    """Say whether a function is being staged."""
+    """Return whether a function is being staged."""
     return any(trace.stages for trace in enclosing_traces())
 
 
@@ -838,7 +838,7 @@ def enclosing_axes() -> tuple[MappedAxis, ...]:
 
 
 def at_own_lines(fun: Callable[..., R], *args: Any) -> R:
-    """Call a rule of the user's: what it does comes from its lines, not from that of the call."""
+    """Call a user's rule, whose operations are attributed to its own lines."""
     token = _evaluated.set(None)
     try:
         return fun(*args)
@@ -977,10 +977,10 @@ class Running:
 
 
 def refresh_locals(frame: FrameType | None) -> None:
-    """Drop what frames keep of variables that are deleted, if anyone asked for their variables.
+    """Drop the values that frames keep of deleted variables, if their variables were inspected.
 
-    Before Python 3.13 the answer stays with the frame. Who raises an error asks, to have the frames
-    of this package hidden.
+    Before Python 3.13 the dict of variables stays with the frame. Code that raises an error
+    inspects it, to have the frames of this package hidden.
     """
     while frame is not None:
         getattr(frame, "f_locals")  # noqa: B009 (as a statement it would look useless)

@@ -1,4 +1,4 @@
-"""Watching what transformed functions return and raise.
+"""Hooks on the results and exceptions of transformed functions.
 
 The names here are those of functions, not of modules: a pickler that writes a transformed function
 of ``__main__`` by value may take this module's names along.
@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 
 def watched(call: Callable[P, R], named: Callable[..., Any] | None = None) -> Callable[P, R]:
-    """Fold the tracebacks of a transformed function, and have its results looked at if asked to.
+    """Fold the tracebacks of a transformed function, and have its results checked on request.
 
     Args:
         call: the transformed function.

@@ -66,7 +66,7 @@ class BatchTracer(Tracer):
             example = self._example = unbatched_aval(self.value.aval, self.axis)
         return example
 
-    # asked for at every operation, so answered without going through aval
+    # read at every operation, so computed without going through aval
     @property
     def shape(self) -> tuple[int, ...]:
         example = self._example
@@ -94,7 +94,7 @@ class BatchTracer(Tracer):
 
 
 def unbatched_aval(aval: ShapedArray, axis: int) -> ShapedArray:
-    """The type without its batch axis."""
+    """Return the type without its batch axis."""
     if axis == 0:  # nearly always
         return aval.row()
     return aval.removed(axis)
@@ -103,7 +103,7 @@ def unbatched_aval(aval: ShapedArray, axis: int) -> ShapedArray:
 def batched_aval(
     aval: ShapedArray, axis: BatchAxis, size: int, divided: tuple[str, ...] = ()
 ) -> ShapedArray:
-    """The type with a batch axis inserted; without one for None."""
+    """Return the type with a batch axis inserted; without one for None."""
     return aval if axis is None else aval.inserted(axis, size, divided)
 
 
@@ -176,12 +176,12 @@ class BatchTrace(Trace):
         return results
 
     def collects(self, primitive: Primitive[P], params: P) -> bool:
-        """Whether a primitive is a collective over this trace's axis."""
+        """Return whether a primitive is a collective over this trace's axis."""
         is_over = getattr(params, "axis_name", None) == self.mapped.name
         return is_over and primitive.rules.collective is not None
 
     def _named_in(self, primitive: Primitive[P], params: P) -> bool:
-        """Whether a program in the parameters has a collective over this trace's axis."""
+        """Return whether a program in the parameters has a collective over this trace's axis."""
         name = self.mapped.name
         if name is None or primitive.rules.evaluate is None:
             return False
@@ -298,12 +298,12 @@ def batch_jaxpr(
 
 
 def of_all(mapped: MappedAxis) -> MappedAxis:
-    """The axis, with all its examples."""
+    """Return the axis, with all its examples."""
     return mapped if mapped.taking_part is None else attrs.evolve(mapped, taking_part=None)
 
 
 def axis_names(jaxpr: Jaxpr) -> frozenset[Hashable]:
-    """The names of the axes that the collectives in a jaxpr are over."""
+    """Return the names of the axes that the collectives in a jaxpr are over."""
 
     def find() -> frozenset[Hashable]:
         names: set[Hashable] = set()

@@ -1,6 +1,6 @@
 """Forward-mode differentiation: every value carries its tangent.
 
-A ``JVPTracer`` pairs a primal with a tangent; the trace applies each primitive's ``jvp`` rule to
+A ``JVPTracer`` pairs a primal with a tangent. The trace applies each primitive's ``jvp`` rule to
 the pairs, and runs the rule under its parent, so that derivatives nest. A tangent that is known to
 be zero is ``ZERO`` and takes part in no computation; a value without a tangent has no tracer.
 """
@@ -117,7 +117,7 @@ class JVPTrace(Trace):
         except ShardingTypeError:
             if rules.evaluate is not None or where_of([x.aval for x in args]) is None:
                 raise
-            # what a rule computes is not written by the user, who could be asked how it lies
+            # the user does not write the operations of a rule, and cannot annotate their shardings
             outcome = devices.plane().jvp_unsaid(primitive, primals, tangents, params)
             primals_out, tangents_out = outcome
         finally:
@@ -134,7 +134,7 @@ class JVPTrace(Trace):
         return call.differentiated(self, args)
 
     def records(self, tangents: Sequence[Tangent]) -> bool:
-        """Say whether what is made of tangents is written down, so that primals are to be apart."""
+        """Return whether operations on tangents are recorded, and primals computed apart."""
         return self.linearizing or any(t is not ZERO and _is_recorded(t) for t in tangents)
 
     def joined(self, outs: Sequence[Array], tangents: Sequence[Tangent]) -> list[Array]:
@@ -158,9 +158,9 @@ class JVPTrace(Trace):
 
 
 def _is_recorded(tangent: Array) -> bool:
-    """Whether a linearization around it records what is made of a tangent.
+    """Return whether a linearization around it records operations on a tangent.
 
-    It is so where a custom rule takes a jvp: a ``jvp`` rule would make one program of primals and
+    This is so where a custom rule takes a jvp. A ``jvp`` rule would make one program of primals and
     tangents, with which the primals were recorded too.
     """
     match tangent:
@@ -263,7 +263,7 @@ def jvp_jaxpr(
 
 
 def lacking(present: Sequence[bool], required: Sequence[bool]) -> bool:
-    """Whether there is a result that must have a tangent and has none."""
+    """Return whether there is a result that must have a tangent and has none."""
     return any(want and not has for has, want in zip(present, required, strict=True))
 
 
@@ -273,7 +273,7 @@ def fill_zeros(
     present: Sequence[bool],
     required: Sequence[bool],
 ) -> tuple[tuple[Atom, ...], tuple[bool, ...]]:
-    """Put zeros among the tangents of a program's results, where they are wanted and not there.
+    """Put zeros in place of missing tangents of a program's results, where they are required.
 
     Args:
         avals: the types of the results.

@@ -52,7 +52,7 @@ P = TypeVar("P")
 
 
 class LinearTrace(Recorder):
-    """Records what depends on its tracers, and passes everything else on."""
+    """A trace that records operations on its tracers, and passes all others on."""
 
     __slots__ = ()
 
@@ -77,7 +77,7 @@ class LinearTrace(Recorder):
 
 
 def linear_trace(fun: Callable[..., object] | None = None) -> LinearTrace:
-    """A recorder of tangents under the current trace."""
+    """Return a recorder of tangents under the current trace."""
     parent = current_trace()
     trace: LinearTrace = (parent.machine.linear or LinearTrace)(parent, fun)
     return trace
@@ -101,9 +101,10 @@ class Linearized:
         jaxpr: the tangent map; its first parameters are the residuals, the others the tangents of
             the arguments that have one, and what ``notes`` take.
         residuals: the values of those first parameters.
-        nonzero_in: which arguments have a tangent: the floats and complexes asked for.
-        nonzero_out: which results have one; the jaxpr returns only these, and what ``notes`` leave.
-        notes: what planes pass on beside tangents, or as a rule nothing.
+        nonzero_in: the mask of arguments with a tangent: the floats and complexes differentiated.
+        nonzero_out: the mask of results with one; the jaxpr returns only these, and the state of
+            ``notes``.
+        notes: the hooks of extensions, usually none.
     """
 
     primals_out: list[Array]
@@ -225,7 +226,7 @@ class LinearizedJaxpr:
     def residuals(
         self, args: Sequence[Array] | Mapping[int, Array], computed: Sequence[Array]
     ) -> list[Array]:
-        """Put the residuals together from the parameters and from what ``primal`` computed."""
+        """Return the residuals, from the parameters and the results of ``primal``."""
         if len(computed) == len(self.forwarded):
             return [*computed]
         rest = iter(computed)

@@ -4,9 +4,9 @@ The equations are visited from last to first. The ``transpose`` rule of an equat
 takes the cotangents of its results and returns those of the operands in which it is linear.
 Cotangents of the same variable are added.
 
-Rules are not called where no cotangent comes, except those of the user's (``LIVE_ROOT``): where a
-result depends on what has such a rule, the rule decides what the cotangents of its operands are,
-even if a later one said that no cotangent comes.
+Rules are not called where no cotangent arrives, except those of the user's (``LIVE_ROOT``). Where a
+result depends on a value with such a rule, the rule determines the cotangents of its operands, even
+if a later one returned no cotangent.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from tinyjax.core.values.avals import ShapedArray, Where
 
 
 class _Undefined(dict[ShapedArray, UndefinedPrimal]):
-    """What stands for operands without a value, one for each type."""
+    """The placeholders of operands without a value, one for each type."""
 
     def __missing__(self, aval: ShapedArray) -> UndefinedPrimal:
         undefined = self[aval] = UndefinedPrimal(aval)
@@ -70,11 +70,11 @@ ApplyTranspose = Callable[[JaxprEqn, Tangents, Operands], Cotangents]
 class Transposer:
     """A backward pass through equations that all depend on the linear inputs.
 
-    Others stand in for it. The attributes are as ``pull_back`` says.
+    Extensions subclass it. The attributes are as for ``pull_back``.
 
     Attributes:
         rule: applies the rules of equations; None where the primitives' own do.
-        numbers: variables that stand for numbers written in the program, finite and not zero.
+        numbers: variables that represent literal numbers in the program, finite and not zero.
     """
 
     eqns: Sequence[JaxprEqn]
@@ -211,7 +211,7 @@ def _in_scopes(eqns: Sequence[JaxprEqn], rule: ApplyTranspose | None) -> ApplyTr
 
 
 def _choices(transposer: Transposer, totals: dict[Atom, Array], rule: ApplyTranspose | None) -> Any:
-    """Return what follows the choices among equations, if there are any that matter."""
+    """Return the tracker of selections among equations, if there are any that matter."""
     for eqn in transposer.eqns:
         rules = eqn.primitive.rules
         if eqn.primitive.chooses or (rules.evaluate is not None and chooses(eqn)):
@@ -222,7 +222,7 @@ def _choices(transposer: Transposer, totals: dict[Atom, Array], rule: ApplyTrans
 def _seeds(
     outs: Sequence[Atom], known: Mapping[Var, Array], cotangents: Sequence[Tangent]
 ) -> tuple[dict[Atom, Array], set[Atom]]:
-    """The cotangents of linear variables that are results, and those variables that have none."""
+    """Return the cotangents of linear variables among the results, and the variables without."""
     totals: dict[Atom, Array] = {}
     unreached: set[Atom] = set()
     for atom, cotangent in zip(outs, cotangents, strict=True):
@@ -238,7 +238,7 @@ def _seeds(
 def _asking(
     eqn: JaxprEqn, cotangents: list[Tangent], unreached: set[Atom]
 ) -> tuple[JaxprEqn, list[Tangent]]:
-    """Return what is to be transposed of an equation, some of whose cotangents are zero.
+    """Return the part of an equation to be transposed, some of whose cotangents are zero.
 
     Args:
         eqn: the equation.
@@ -247,8 +247,8 @@ def _asking(
             adds the operands, if nothing is to be done.
 
     Returns:
-        The equation, and its cotangents: none, if nothing is to be done. Where rules are asked, it
-        has no results that nothing depends on, because rules that compute these are not.
+        The equation, and its cotangents: none, if nothing is to be done. Where rules are called, it
+        has no dead results, because rules that compute these are not called.
     """
     binders = eqn.out_binders
     used = tuple([ct is not ZERO or x in unreached for x, ct in zip(binders, cotangents)])  # noqa: B905
@@ -267,7 +267,7 @@ def _asking(
 def _evaluate_known(
     jaxpr: Jaxpr, known: dict[Var, Array], linear_inputs: Sequence[Var]
 ) -> Sequence[JaxprEqn]:
-    """Evaluate what does not depend on the linear inputs; return the equations that do."""
+    """Evaluate equations independent of the linear inputs; return the others."""
     linear = dependents(jaxpr.eqns, linear_inputs)
     trace = current_trace()
     for eqn in jaxpr.eqns:

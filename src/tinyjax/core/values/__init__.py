@@ -1,4 +1,4 @@
-"""Types and values: shapes, dtypes, arrays, and what becomes an array."""
+"""Types and values: shapes, dtypes, arrays, and conversions to arrays."""
 
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.avals import ShapedArray

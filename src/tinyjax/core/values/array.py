@@ -1,11 +1,11 @@
 """Arrays: the values that programs compute with.
 
-``Array`` is what user code is written against: a shape, a dtype, operators and methods. A
-``ConcreteArray`` (``core.values.concrete``) holds data, on the host, on a device, or both; a tracer
-(``core.tracing.trace``) stands for data while a transformation runs. Both are immutable.
+``Array`` is the interface for user code: a shape, a dtype, operators and methods. A
+``ConcreteArray`` (``core.values.concrete``) holds data, on the host, on a device, or both. A tracer
+(``core.tracing.trace``) represents data while a transformation runs. Both are immutable.
 
-The operators and methods do what the function of the same name in ``tinyjax.numpy`` does. That
-package is built on this one, so it is handed in (``install_namespace``) rather than imported.
+The operators and methods do the same as the function of the same name in ``tinyjax.numpy``. That
+package is built on this one, so it is passed in (``install_namespace``) rather than imported.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tinyjax.dtypes import STORED, DType, DTypeLike, HostArray, is_key
 from tinyjax.errors import ArgumentError, IndexingError, RefError
 
 if TYPE_CHECKING:
-    # a stub, written from the functions that are handed in, of which some are methods
+    # a stub, generated from the functions that are passed in, some of which are methods
     import tinyjax.core.values.functions as _numpy
     from tinyjax.core import answers
 
@@ -100,7 +100,7 @@ class _Method:
 
 
 def _operator(name: str, other_name: str) -> Callable[[Any], Callable[..., Any]]:
-    """Return what makes an operator of a function; of what the other operand knows it knows not."""
+    """Return a maker of an operator from a function, which defers to other operand classes."""
 
     def make(function: Callable[[Any, Any], Array]) -> Callable[..., Any]:
         def operator(self: Array, other: ArrayLike) -> Any:
@@ -117,7 +117,7 @@ def _operator(name: str, other_name: str) -> Callable[[Any], Callable[..., Any]]
 
 
 def _reflected(name: str) -> Callable[[Any], Callable[..., Any]]:
-    """Return what makes of a function the operator of which an array is the second operand."""
+    """Return a maker of the reflected operator, where an array is the second operand."""
 
     def make(function: Callable[[Any, Any], Array]) -> Callable[..., Any]:
         def operator(self: Array, other: ArrayLike) -> Array:
@@ -129,7 +129,7 @@ def _reflected(name: str) -> Callable[[Any], Callable[..., Any]]:
 
 
 def _as_method(function: Any, name: str) -> Callable[..., Any]:
-    """Name a function as if it had been written in the class, for tracebacks and messages."""
+    """Name a function as if it had been defined in the class, for tracebacks and messages."""
     qualified = f"Array.{name}"
     function.__name__, function.__qualname__ = name, qualified
     function.__code__ = function.__code__.replace(co_name=name, co_qualname=qualified)
@@ -163,7 +163,7 @@ _OF_OTHER_LIBRARIES: Final = {
 
 
 class _OfOtherLibraries:
-    """An attribute that arrays lack, and that says what to write instead.
+    """An attribute that arrays lack, whose error names the replacement.
 
     ``__getattr__`` could say it too, but NumPy asks every array for names that it has not: taking
     the data would cost five times as much.
@@ -178,7 +178,7 @@ class _OfOtherLibraries:
 
 
 class Array(_Methods):
-    """An immutable n-dimensional array: data, or a tracer that stands for it.
+    """An immutable n-dimensional array: data, or a tracer that represents it.
 
     Annotate with this class; make arrays with ``tinyjax.numpy``.
 
@@ -205,7 +205,7 @@ class Array(_Methods):
         raise NotImplementedError
 
     def concrete(self, purpose: str) -> HostArray:
-        """The data on the host; raises where only the type is known. ``purpose`` says what for.
+        """Return the data on the host; raise where only the type is known, naming ``purpose``.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -231,7 +231,7 @@ class Array(_Methods):
 
     @property
     def weak_type(self) -> bool:
-        """Whether the dtype gives way to that of another operand, as a Python number's does."""
+        """Return whether the dtype gives way to that of another operand, as a Python number's."""
         return self.aval.weak_type
 
     @property
@@ -246,12 +246,12 @@ class Array(_Methods):
 
     @property
     def itemsize(self) -> int:
-        """How many bytes an element takes."""
+        """The bytes of one element."""
         return self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
-        """How many bytes the elements take."""
+        """The bytes of all elements."""
         return self.size * self.itemsize
 
     @property
@@ -281,29 +281,29 @@ class Array(_Methods):
 
     @property
     def device(self) -> Device:
-        """Where the array is."""
+        """The device of the array."""
         return first_device()
 
     @property
     def sharding(self) -> answers.Sharding:
-        """How the array lies on devices: whole on the first, unless it was put elsewhere."""
+        """The sharding of the array: whole on the first device, unless it was put elsewhere."""
         lies: answers.Sharding = plane().on_first()
         return lies
 
     @property
     def format(self) -> answers.Format:
-        """How the array lies in memory: with the last axis' elements side by side, and where."""
+        """The layout and sharding of the array, with the last axis' elements side by side."""
         lies: answers.Format = plane().format_of(self)
         return lies
 
     @property
     def committed(self) -> bool:
-        """Whether the array was put elsewhere than on the first device."""
+        """Return whether the array was put elsewhere than on the first device."""
         return False
 
     @property
     def is_fully_addressable(self) -> bool:
-        """Whether all of the array lies on devices of this process."""
+        """Return whether all of the array lies on devices of this process."""
         return True
 
     @property
@@ -319,11 +319,11 @@ class Array(_Methods):
 
     @property
     def is_fully_replicated(self) -> bool:
-        """Whether each device that holds a part of the array holds all of it."""
+        """Return whether each device that holds a part of the array holds all of it."""
         return True
 
     def devices(self) -> set[Device]:
-        """The devices that hold the array.
+        """Return the devices that hold the array.
 
         Example:
             >>> import tinyjax, tinyjax.numpy as jnp
@@ -333,7 +333,7 @@ class Array(_Methods):
         return {first_device()}
 
     def platform(self) -> str:
-        """The platform of these devices: "cpu" or "gpu".
+        """Return the platform of these devices: "cpu" or "gpu".
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -371,10 +371,10 @@ class Array(_Methods):
         return bool(_numpy.any(_numpy.equal(self, x)))
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        """The module of functions on arrays, by the standard of array libraries.
+        """Return the module of functions on arrays, by the standard of array libraries.
 
         Raises:
-            ArgumentError: it is of another version than the one asked for.
+            ArgumentError: it is of another version than the requested one.
         """
         if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"):
             raise ArgumentError(f"there is no array namespace of the version {api_version!r}.")
@@ -626,8 +626,8 @@ class Array(_Methods):
     def to_numpy(self) -> HostArray:
         """Return the elements as a NumPy array that cannot be written to, as ``np.asarray`` does.
 
-        matplotlib asks an object for this method, which pandas' have: without it a matrix is
-        a sequence of rows to ``plt.hist`` and ``plt.boxplot``, which draw its columns.
+        matplotlib looks for this method, which pandas' objects have. Without it a matrix is a
+        sequence of rows to ``plt.hist`` and ``plt.boxplot``, which draw its columns.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -718,7 +718,7 @@ class Array(_Methods):
         return self
 
     def is_ready(self) -> bool:
-        """Say whether the data has been computed.
+        """Return whether the data has been computed.
 
         It never waits.
 
@@ -730,7 +730,7 @@ class Array(_Methods):
         return True
 
     def is_deleted(self) -> bool:
-        """Say whether the array was deleted, or donated and its memory reused.
+        """Return whether the array was deleted, or donated and its memory reused.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -905,7 +905,7 @@ class IndexUpdate:
         return _numpy.update_at(self._array, self._index, value, kind, **options)
 
     def set(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """Replace what is there.
+        """Replace the elements.
 
         The value broadcasts and takes the array's dtype. The derivative with respect to what is
         replaced is 0.
@@ -920,7 +920,7 @@ class IndexUpdate:
         return self._update(values, "set", options)
 
     def add(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """Add to what is there.
+        """Add to the elements.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -930,7 +930,7 @@ class IndexUpdate:
         return self._update(values, "add", options)
 
     def subtract(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """Subtract from what is there.
+        """Subtract from the elements.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -940,7 +940,7 @@ class IndexUpdate:
         return self._update(values, "sub", options)
 
     def multiply(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """Multiply what is there.
+        """Multiply the elements.
 
         ``mul`` is the same.
 
@@ -954,7 +954,7 @@ class IndexUpdate:
     mul = multiply
 
     def divide(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """Divide what is there; integers become floats.
+        """Divide the elements; integers become floats.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -964,7 +964,7 @@ class IndexUpdate:
         return self._update(values, "div", options)
 
     def power(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """Raise what is there to a power.
+        """Raise the elements to a power.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -974,7 +974,7 @@ class IndexUpdate:
         return self._update(values, "pow", options)
 
     def min(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """Take the minimum with what is there.
+        """Take the minimum with the elements.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -984,7 +984,7 @@ class IndexUpdate:
         return self._update(values, "min", options)
 
     def max(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """Take the maximum with what is there.
+        """Take the maximum with the elements.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -994,7 +994,7 @@ class IndexUpdate:
         return self._update(values, "max", options)
 
     def apply(self, func: Callable[[Array], Array], **options: Unpack[UpdateOptions]) -> Array:
-        """Replace what is there by a function of it, which works element by element.
+        """Replace the elements by an elementwise function of them.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -1025,7 +1025,7 @@ Value = Array
 
 
 class DeviceBuffer(Protocol):
-    """Data on a device: what ``tinyjax.core.xla`` puts behind an array."""
+    """Data on a device, to which ``tinyjax.core.xla`` gives its implementation."""
 
     if TYPE_CHECKING:  # before Python 3.12 the protocol has no name at run time
 
@@ -1043,7 +1043,7 @@ followed: dict[int, object] = {}
 
 
 def _takes_over(other: object, method: str) -> bool:
-    """Say whether an operation that failed is for the other operand: no array, with a method."""
+    """Return whether an operation that failed is for the other operand: no array, with a method."""
     return not is_array_like(other) and hasattr(type(other), method)
 
 
@@ -1080,7 +1080,7 @@ _ARRAY_LIKE = (Array, np.ndarray, np.generic, bool, int, float, complex)
 
 
 def _equality(compare: Callable[[Any, Any], Array], x: Array, other: object) -> Any:
-    """Compare with an object of another's class, which may stand for an array."""
+    """Compare with an object of another class, which may represent an array."""
     if hasattr(type(other), "__jax_array__"):
         try:
             return compare(x, other)
@@ -1090,5 +1090,5 @@ def _equality(compare: Callable[[Any, Any], Array], x: Array, other: object) -> 
 
 
 def is_array_like(x: object) -> TypeGuard[ArrayLike]:
-    """Say whether ``x`` is an array, a NumPy array or scalar, or a Python number."""
+    """Return whether ``x`` is an array, a NumPy array or scalar, or a Python number."""
     return isinstance(x, _ARRAY_LIKE)

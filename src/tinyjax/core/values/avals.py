@@ -1,4 +1,4 @@
-"""Abstract values: what is known of an array before its data is."""
+"""Abstract values: the known properties of an array before its data is known."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ T = TypeVar("T")
 
 
 class Where(ABC):
-    """Where the values of a type lie on several devices, and what these share of them.
+    """The placement of a type's values on several devices, and their sharing by these.
 
-    The core hands it on, from types of operands to those of results, and knows no more of it than
-    what is here: ``tinyjax._extensions.parallel`` gives it its meaning. It is immutable, and
-    compared by value.
+    The core passes it from types of operands to those of results, and knows no more of it than this
+    interface: ``tinyjax._extensions.parallel`` interprets it. It is immutable, and compared by
+    value.
     """
 
     __slots__ = ()
@@ -59,23 +59,23 @@ class Where(ABC):
     @property
     @abstractmethod
     def plain(self) -> Where | None:
-        """What holds for values of any shape."""
+        """The part that applies to values of any shape."""
 
     @abstractmethod
     def inserted(self, axis: int, ndim: int, names: tuple[str, ...]) -> Where:
-        """The same with one more axis of the array, divided over some axes of the mesh."""
+        """Return the same with one more axis of the array, divided over some axes of the mesh."""
 
     @abstractmethod
     def removed(self, axis: int, ndim: int) -> Where:
-        """The same without an axis of the array."""
+        """Return the same without an axis of the array."""
 
     @abstractmethod
     def cotangent(self) -> Where:
-        """The same of a cotangent of the value."""
+        """Return the same of a cotangent of the value."""
 
     @abstractmethod
     def of_number(self) -> Where | None:
-        """The same of one number, other than zero, in all places of an array."""
+        """Return the same of one number, other than zero, in all places of an array."""
 
     @property
     @abstractmethod
@@ -84,7 +84,7 @@ class Where(ABC):
 
     @abstractmethod
     def mapped_over(self, args: Sequence[Any], axes: Sequence[int | None]) -> tuple[str, ...]:
-        """The axes of the mesh over which an axis of arguments is divided that is mapped over.
+        """Return the axes of the mesh that divide the mapped axis of arguments.
 
         Args:
             args: the arguments, of whose types one has this.
@@ -103,20 +103,20 @@ class Where(ABC):
     @property
     @abstractmethod
     def is_partial(self) -> bool:
-        """Whether values are sums of what lies apart."""
+        """Return whether values are sums of the devices' parts."""
 
     @abstractmethod
     def lies_as(self, other: Where | None) -> bool:
-        """Whether both say the same of how values lie, or one nothing and one "undivided"."""
+        """Return whether both have the same sharding, where none is equal to "undivided"."""
 
     @abstractmethod
     def shown(self, dtype: str, lengths: Sequence[str]) -> str:
-        """The type as text, of the dtype's name and the lengths of the axes."""
+        """Return the type as text, of the dtype's name and the lengths of the axes."""
 
     @property
     @abstractmethod
     def identity(self) -> tuple[object, ...]:
-        """What tells it from others, to be encoded."""
+        """The key that distinguishes it from others, to be encoded."""
 
 
 _Key = tuple[tuple[int, ...], DType, bool] | tuple[tuple[int, ...], DType, bool, Where]
@@ -199,12 +199,12 @@ class ShapedArray:
 
     @property
     def told(self) -> answers.Sharding | None:
-        """How the type says that values lie; None where it does not."""
+        """The sharding in the type; None where it has none."""
         return None if self.where is None else self.where.sharding
 
     @property
     def sharding(self) -> answers.Sharding:
-        """How values lie: whole, on the first device, if they are put nowhere else."""
+        """The sharding of values: whole, on the first device, by default."""
         return self.told or devices.plane().on_first()
 
     @property
@@ -214,13 +214,13 @@ class ShapedArray:
 
     @property
     def mat(self) -> Any:
-        """The same, as JAX tells it."""
+        """The same, in JAX's form."""
         return devices.plane().manual_axis_type(self)
 
     manual_axis_type = mat
 
     def at(self, where: Where | None) -> ShapedArray:
-        """The same type that says something else of several devices.
+        """Return the same type with another placement on several devices.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -232,27 +232,27 @@ class ShapedArray:
 
     @property
     def plain(self) -> ShapedArray:
-        """The same type, without what it says of where values lie."""
+        """The same type without its sharding."""
         return self if self.where is None else self.at(self.where.plain)
 
-    def laid(self, x: T) -> T:
-        """Return an array that lies as the type says.
+    def with_layout_of(self, x: T) -> T:
+        """Return an array with the sharding of the type.
 
         Example:
             >>> import tinyjax.numpy as jnp
             >>> aval = jnp.ones((2, 3)).aval
-            >>> aval.laid(jnp.ones((2, 3))).shape
+            >>> aval.with_layout_of(jnp.ones((2, 3))).shape
             (2, 3)
         """
         return x if self.where is None else devices.plane().lie_as(x, self)
 
-    def untold(self, x: T) -> T:
-        """Return an array of this type with one that does not say how it lies.
+    def without_sharding(self, x: T) -> T:
+        """Return an array of this type as one without a sharding in its type.
 
         Example:
             >>> import tinyjax.numpy as jnp
             >>> aval = jnp.ones((2, 3)).aval
-            >>> aval.untold(jnp.ones((2, 3))).shape
+            >>> aval.without_sharding(jnp.ones((2, 3))).shape
             (2, 3)
         """
         return x if self.where is None else devices.plane().unsaid(x)
@@ -260,7 +260,7 @@ class ShapedArray:
     # Types made of it
 
     def strip_weak(self) -> ShapedArray:
-        """The same type without weakness.
+        """Return the same type without weakness.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -273,7 +273,7 @@ class ShapedArray:
         return ShapedArray(self.shape, self.dtype, False, self.where)
 
     def with_shape(self, shape: tuple[int, ...]) -> ShapedArray:
-        """The type of values of another shape, of which it does not say how they lie.
+        """Return the type of values of another shape, without a sharding.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -292,7 +292,7 @@ class ShapedArray:
         dtype: DType | None = None,
         weak_type: bool | None = None,
     ) -> ShapedArray:
-        """Return the same type but for what is given.
+        """Return the same type with the given changes.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -305,7 +305,7 @@ class ShapedArray:
         return shaped.with_dtype(self.dtype if dtype is None else dtype, weak)
 
     def inserted(self, axis: int, length: int, names: tuple[str, ...] = ()) -> ShapedArray:
-        """The type of so many values of this type along a new axis.
+        """Return the type of so many values of this type along a new axis.
 
         Args:
             axis: where it comes.
@@ -324,7 +324,7 @@ class ShapedArray:
         return ShapedArray(shape, self.dtype, self.weak_type, where)
 
     def removed(self, axis: int) -> ShapedArray:
-        """The type of what an axis counts.
+        """Return the type of one element along an axis.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -337,7 +337,7 @@ class ShapedArray:
         return ShapedArray(shape, self.dtype, self.weak_type, where)
 
     def stacked(self, length: int) -> ShapedArray:
-        """The type of so many values of this type along a new first axis.
+        """Return the type of so many values of this type along a new first axis.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -348,7 +348,7 @@ class ShapedArray:
         return _stacked(self, length)
 
     def row(self) -> ShapedArray:
-        """The type of what the first axis counts.
+        """Return the type of one element along the first axis.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -359,7 +359,7 @@ class ShapedArray:
         return _row(self)
 
     def with_dtype(self, dtype: DType, weak_type: bool = False) -> ShapedArray:
-        """Return the type of values of another dtype, which is not weak unless that is said.
+        """Return the type of values of another dtype, not weak by default.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -370,7 +370,7 @@ class ShapedArray:
         return ShapedArray(self.shape, dtype, weak_type, self.where)
 
     def tangent(self) -> ShapedArray:
-        """The type of a tangent of this value: itself, or float0 where there is no derivative.
+        """Return the type of a tangent: itself, or float0 where there is no derivative.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -383,7 +383,7 @@ class ShapedArray:
         return ShapedArray(self.shape, float0, False, self.where)
 
     def cotangent(self) -> ShapedArray:
-        """The type of a cotangent of this value, which is of an inexact dtype.
+        """Return the type of a cotangent of this value, which is of an inexact dtype.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -394,7 +394,7 @@ class ShapedArray:
         return self if self.where is None else self.at(self.where.cotangent())
 
     def to_tangent_aval(self) -> ShapedArray:
-        """The same as ``tangent``, by JAX's name.
+        """Return the same as ``tangent``, by JAX's name.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -405,7 +405,7 @@ class ShapedArray:
         return self.tangent()
 
     def at_least_vspace(self) -> ShapedArray:
-        """The same as ``tangent``, by an older name of JAX's.
+        """Return the same as ``tangent``, by an older name of JAX's.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -416,7 +416,7 @@ class ShapedArray:
         return self.tangent()
 
     def lo_ty(self) -> list[ShapedArray]:
-        """The types of what values of this type are made of: itself, as it is an array's.
+        """Return the types of the parts of such a value: itself, as it is an array's.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -427,7 +427,7 @@ class ShapedArray:
         return [self]
 
     def lower_val(self, hi_val: T) -> list[T]:
-        """What a value of this type is made of: itself.
+        """Return the parts of a value of this type: itself.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -438,7 +438,7 @@ class ShapedArray:
         return [hi_val]
 
     def raise_val(self, lo_val: T) -> T:
-        """A value of this type, of what it is made of.
+        """Return a value of this type, from its parts.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -449,7 +449,7 @@ class ShapedArray:
         return lo_val
 
     def normalize(self) -> ShapedArray:
-        """The same as ``strip_weak``, by JAX's name.
+        """Return the same as ``strip_weak``, by JAX's name.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -459,7 +459,7 @@ class ShapedArray:
         return self.strip_weak()
 
     def str_short(self, short_dtypes: bool = False) -> str:
-        """The type as text, ``float32[3]``; as ``f32[3]`` with short names of dtypes.
+        """Return the type as text, ``float32[3]``; as ``f32[3]`` with short names of dtypes.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -507,17 +507,17 @@ def _row(aval: ShapedArray) -> ShapedArray:
 
 
 def stacked(avals: Iterable[ShapedArray], length: int) -> list[ShapedArray]:
-    """The types of so many values of each type along a new first axis."""
+    """Return the types of so many values of each type along a new first axis."""
     return [*map(_stacked, avals, repeat(length))]
 
 
 def rows(avals: Iterable[ShapedArray]) -> list[ShapedArray]:
-    """The types of what the first axes count."""
+    """Return the types of one element along the first axes."""
     return [*map(_row, avals)]
 
 
 def where_of(avals: Iterable[ShapedArray]) -> Where | None:
-    """Return what the first of several types says of several devices that says something."""
+    """Return the first placement on several devices in several types."""
     for aval in avals:
         if aval.where is not None:
             return aval.where
@@ -525,7 +525,7 @@ def where_of(avals: Iterable[ShapedArray]) -> Where | None:
 
 
 class Typed:
-    """What is said of an array that is known by its type."""
+    """An object with a type."""
 
     __slots__ = ()
 
@@ -556,20 +556,20 @@ class Typed:
 
 
 def same_types(a: Sequence[ShapedArray], b: Sequence[ShapedArray]) -> bool:
-    """Whether two lists of types are equal but for weakness, and for what varies."""
+    """Return whether two lists of types are equal but for weakness and varying axes."""
     # types are compared by identity, and are mostly the same
     return list(a) == list(b) or [(x.shape, x.dtype) for x in a] == [(x.shape, x.dtype) for x in b]
 
 
 def alike(a: Sequence[ShapedArray], b: Sequence[ShapedArray]) -> bool:
-    """Whether two lists of types are equal, but that some do not say that values are undivided."""
+    """Return whether two lists of types are equal, where no sharding is equal to "undivided"."""
     return list(a) == list(b) or all(
         x is y or (x.plain is y.plain and lie_alike(x, y)) for x, y in zip(a, b, strict=True)
     )
 
 
 def lie_alike(x: ShapedArray, y: ShapedArray) -> bool:
-    """Whether types say the same of where values lie, or one says nothing and one "undivided"."""
+    """Return whether types have the same sharding, where none is equal to "undivided"."""
     if x.where is None:
         return y.where is None or y.where.lies_as(None)
     return x.where.lies_as(y.where)
@@ -598,8 +598,8 @@ class ShapeDtypeStruct(Record):
         shape: the shape.
         dtype: the dtype.
         weak_type: whether the dtype is weak.
-        sharding: how such an array lies on devices, where that is said; a ``PartitionSpec`` is of
-            the mesh in force.
+        sharding: the sharding of such an array, if it has one; a ``PartitionSpec`` is of the mesh
+            in force.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp

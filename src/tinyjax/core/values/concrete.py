@@ -1,4 +1,4 @@
-"""Arrays that hold data: on the host, on a device, or both; and how others are given that data.
+"""Arrays that hold data: on the host, on a device, or both; and the export of that data.
 
 By DLPack, NumPy does not exchange bfloat16. The data goes as integers of 16 bits, and the code of
 the type is changed in the record that the capsule holds. The layout of that record is DLPack's own,
@@ -113,7 +113,7 @@ def check_donated(arrays: Sequence[Array]) -> None:
 def check_donated_once(
     args: Sequence[object], donated: Sequence[int], avals: Sequence[ShapedArray], name: str
 ) -> None:
-    """Check that what is donated is one argument alone: XLA would give its memory away twice.
+    """Check that no array is donated twice: XLA would reuse its memory twice.
 
     Args:
         args: the arrays, or what holds their data.
@@ -196,7 +196,7 @@ class ConcreteArray(Array):
         return fetched(buffer, self.aval.dtype)
 
     def _watch_read(self) -> None:
-        """Let whoever follows the array see it, before its data leave for the user's Python."""
+        """Let observers of the array see it before the user's Python gets its data."""
         if id(self) in followed:
             lazy.room("debugging").check_read(self)
 
@@ -262,8 +262,8 @@ class ConcreteArray(Array):
         Args:
             stream: None, on CPU. A consumer that gives it is JAX, which wants elements in order;
                 it does not write to what it imports, so it gets no copy of those that are.
-            max_version: what the consumer understands; from version 1 on, that data is read-only.
-            dl_device: where the data is wanted; only the CPU.
+            max_version: the consumer's version; from version 1 on, it supports read-only data.
+            dl_device: the requested device; only the CPU.
             copy: whether the consumer wants a copy, which it may write to.
 
         Raises:
@@ -320,7 +320,7 @@ class ConcreteArray(Array):
         if not host.size:
             text += f", shape={host.shape}"
         kind = f"dtype={host.dtype.name}{', weak_type=True' if self.weak_type else ''}"
-        # JAX leaves six spaces where the type has no room on the line, which it measures so
+        # JAX leaves six spaces where the type does not fit on the line, by this measure
         last_line = len(text) - text.rfind("\n") + 1
         fits = last_line + len(kind) + 2 <= np.get_printoptions()["linewidth"]
         return f"Array({text},{' ' if fits else ' ' * 6}{kind})"
@@ -368,7 +368,7 @@ class ConcreteArray(Array):
 
 
 def raise_donated(array: Array) -> NoReturn:
-    """Say that the data of an array is gone."""
+    """Raise the error of an array whose data is gone."""
     raise DonatedArrayError(
         f"this array ({array.aval}) was donated to a compiled function, which has reused its "
         "memory, or it was deleted. Use the function's result, or do not donate the argument."
@@ -434,7 +434,7 @@ _SAME_SIZE: Final = {
 
 
 class _WritableAlias:
-    """What NumPy makes an array from, on memory that is read-only elsewhere."""
+    """An object that NumPy makes a writable array from, on memory that is read-only elsewhere."""
 
     __slots__ = ("__array_interface__", "_host")
 
@@ -453,10 +453,9 @@ def _rebuild(host: HostArray, weak_type: bool) -> Array:
 
 
 class PlacedArray(Array):
-    """An array that a plane keeps on devices, and computes with (``core.devices``).
+    """An array that an extension keeps on devices, and computes with (``core.devices``).
 
-    It is a class beside ``ConcreteArray``, so that nothing written for data on the host takes it
-    for such.
+    It is a class beside ``ConcreteArray``, so that code for data on the host does not accept it.
 
     Attributes:
         kinds: the classes of such arrays.
@@ -472,7 +471,7 @@ class PlacedArray(Array):
     _host: HostArray | None = None
     _buffer: DeviceBuffer | None = None
     _aval: ShapedArray | None
-    #: Where it lies, as its plane says it.
+    #: Its sharding, by its extension.
     _sharding: Any
 
     @property
@@ -487,7 +486,7 @@ class PlacedArray(Array):
 
 
 def any_placed(args: Iterable[object]) -> bool:
-    """Say whether one of several arguments is such an array."""
+    """Return whether one of several arguments is such an array."""
     return not PlacedArray.kinds.isdisjoint(map(type, args))
 
 
@@ -511,7 +510,7 @@ _record_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_
 
 
 def type_code(capsule: object) -> ctypes.c_uint8:
-    """Return the code of the data's type, which can be written to."""
+    """Return the code of the data's type, as a writable byte."""
     name = _name_of(capsule)
     return ctypes.c_uint8.from_address(_record_of(capsule, name) + _PLACES[name])
 

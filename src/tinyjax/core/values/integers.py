@@ -1,4 +1,4 @@
-"""Ints and axes as functions take them: what Python takes for an int, sizes, sequences of these.
+"""Ints and axes as arguments of functions: Python's ints, sizes, and sequences of these.
 
 An axis is counted from the front or, negative, from the end.
 """
@@ -29,7 +29,7 @@ else:
 #: Python prints no int of more than 4300 digits, so that messages could not say what came.
 _GREATEST: Final = 1 << 4096
 _LEAST: Final = -_GREATEST
-#: What holds as many items, or never ends, stands for no sizes, axes or places.
+#: A sequence of this many items, or an endless one, cannot be sizes, axes or indices.
 _MOST_ITEMS: Final = 1_000_001
 
 
@@ -103,12 +103,12 @@ def smaller(x: int, y: int) -> int:
 
 
 def fit_int32(sizes: Sequence[int]) -> bool:
-    """Say whether sizes fit an int32; programs for symbolic sizes are only called with such."""
+    """Return whether sizes fit an int32; programs for symbolic sizes are only called with such."""
     return all(isinstance(n, SymbolicSize) or n < 2**31 for n in sizes)
 
 
 def integer(value: object, what: str, kind: str = "an int") -> int:
-    """Return an int from what Python takes for one.
+    """Return an int from a value that Python accepts as one.
 
     Args:
         value: what the user gave.
@@ -138,7 +138,7 @@ def integer(value: object, what: str, kind: str = "an int") -> int:
 
 
 def listed(values: object, what: str) -> Sequence[Any]:
-    """Return a sequence: a tuple or list as it is, of what else can be iterated over the items.
+    """Return a tuple or list as it is, or the items of another iterable.
 
     That is an array, a set, the values of a dict, or a generator.
 
@@ -161,7 +161,7 @@ def listed(values: object, what: str) -> Sequence[Any]:
 
 
 def items_of(values: Iterable[Any], what: str) -> list[Any]:
-    """Return the items of what can be iterated over, and may have no end.
+    """Return the items of an iterable, which may have no end.
 
     Raises:
         ArgumentError: they are more than a million.
@@ -176,10 +176,10 @@ def items_of(values: Iterable[Any], what: str) -> list[Any]:
 
 
 def holds_items(values: object) -> bool:
-    """Say whether a value can be iterated over, and is no array, text or mapping."""
+    """Return whether a value can be iterated over, and is no array, text or mapping."""
     if isinstance(values, (str, bytes, Mapping)) or hasattr(type(values), "ndim"):
         return False
-    # asked of the value: a class of enumerated ints can be iterated over, but none of these.
+    # looked up on the value: a class of enumerated ints can be iterated over, but none of these.
     # Shapes of other libraries count and index their sizes, and have no iterator of their own.
     return hasattr(values, "__iter__") or (
         hasattr(values, "__len__") and hasattr(values, "__getitem__")
@@ -187,7 +187,7 @@ def holds_items(values: object) -> bool:
 
 
 def integers(values: object, what: str) -> tuple[int, ...]:
-    """Return ints from a sequence of what Python takes for ints.
+    """Return ints from a sequence of values that Python accepts as ints.
 
     Raises:
         ArgumentError: one is none, or it is not a sequence.
@@ -215,7 +215,7 @@ def int_pairs(values: object, what: str) -> tuple[tuple[int, int], ...]:
 
 
 def is_one_of(value: object, options: Collection[object]) -> bool:
-    """Say whether a value is one of some; arrays and others that compare as they like are none."""
+    """Return whether a value equals one of some; arrays and the like equal none."""
     try:
         return value in options
     except Exception:
@@ -223,7 +223,7 @@ def is_one_of(value: object, options: Collection[object]) -> bool:
 
 
 def one_or_more(values: object, what: str) -> Sequence[Any]:
-    """Return a sequence, and of what is none, such as an int, the sequence of that alone."""
+    """Return a sequence as it is, or a sequence of one value, such as an int."""
     if isinstance(values, (tuple, list, range)) or getattr(values, "ndim", None):
         return listed(values, what)
     if type(values) is not int and holds_items(values):

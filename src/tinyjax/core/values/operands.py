@@ -1,4 +1,4 @@
-"""What operations take as arrays, and the arrays made of numbers."""
+"""Operands of operations: arrays, and values converted to arrays."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _ALL = frozenset((*ALL, *STORED))
 _INT32, _INT64 = np.iinfo(np.int32), np.iinfo(np.int64)
 
 #: Operations that round each element by itself, so that NumPy may broadcast their operands, and a
-#: number stand for an array of it, which is faster.
+#: number represent an array of it, which is faster.
 EXACT: Final = frozenset(
     (
         *(np.add, np.subtract, np.multiply, np.true_divide, np.maximum, np.minimum, np.where),
@@ -137,7 +137,7 @@ def remember_splat(key: object, kind: type, splat: Array) -> Array:
 
 
 def splat_key(value: bool | int | float | complex) -> object:
-    """What a number stands by in ``met_splats``: itself, with its signs where it has a zero."""
+    """Return the key of a number in ``met_splats``: itself, with its signs where it has a zero."""
     if value and (type(value) is not complex or (value.real and value.imag)):
         return value
     return value, copysign(1.0, value.real), copysign(1.0, value.imag)
@@ -149,12 +149,12 @@ opaque: Final[dict[int, ConcreteArray]] = {}
 
 
 def is_constant(x: Array) -> TypeGuard[ConcreteArray]:
-    """Say whether a program may be written for the data that an array holds."""
+    """Return whether a program may depend on the data that an array holds."""
     return type(x) is ConcreteArray and (not opaque or id(x) not in opaque)
 
 
 def is_splat(x: Array) -> TypeGuard[ConcreteArray]:
-    """Say whether an array is known to hold one value everywhere: a scalar, or a ``splat``."""
+    """Return whether an array is known to hold one value everywhere: a scalar, or a ``splat``."""
     if type(x) is not ConcreteArray or (opaque and id(x) in opaque):
         return False
     host = x._host
@@ -198,7 +198,7 @@ def memory(shape: Sequence[int], dtype: DType, zeros: bool = False) -> HostArray
 
 
 def copied(host: HostArray | np.generic, dtype: DType) -> HostArray:
-    """Copy data; what is large in C order goes where a transfer does not copy it again."""
+    """Copy data; large data goes in C order, aligned so that a transfer does not copy it again."""
     if host.nbytes < _LEAST_ALIGNED or not host.flags.c_contiguous:
         return np.array(host, dtype)
     buffer = aligned(host.shape, dtype)
@@ -207,7 +207,7 @@ def copied(host: HostArray | np.generic, dtype: DType) -> HostArray:
 
 
 def may_be_lent(host: HostArray) -> bool:
-    """Say whether a device can read NumPy's data as it is: its dtype is kept, its order C."""
+    """Return whether a device can read NumPy's data as it is: its dtype is kept, its order C."""
     dtype = host.dtype
     return (
         dtype in _ALL
@@ -217,7 +217,7 @@ def may_be_lent(host: HostArray) -> bool:
     )
 
 
-#: Where only types are asked for (``eval_shape``), makes what stands for an array of a type.
+#: Where only types matter (``eval_shape``), makes a placeholder for an array of a type.
 of_type: Final[ContextVar[Callable[[ShapedArray], Array] | None]] = ContextVar(
     "tinyjax_of_type", default=None
 )
@@ -280,7 +280,7 @@ def as_array(x: object, name: str = "") -> Array:
 
 
 def _way_out(x: object) -> str:
-    """Say what to do with a value that is not an array."""
+    """Return the advice for a value that is not an array."""
     match x:
         case list() | tuple() | range():
             return "Convert it with jnp.asarray(...)."
@@ -397,7 +397,7 @@ def is_weak(x: Array) -> bool:
 
 
 def raw_host(x: ConcreteArray) -> HostArray:
-    """The data as evaluation reads it: not to be written to, nor given out."""
+    """Return the data as evaluation reads it: not to be written to, nor passed on."""
     host = x._host
     return x.host if host is None else host
 
@@ -408,7 +408,7 @@ def as_number(x: HostArray) -> HostArray:
 
 
 def given_number(x: ConcreteArray) -> HostArray:
-    """The data of an array; where it was made of a Python number, that number before rounding.
+    """Return the data of an array, or the Python number before rounding that it was made of.
 
     ``0.1`` beside a float64 is float64's 0.1, and not what is left of it in the default float.
     """

@@ -1,7 +1,7 @@
 """XLA: a device, programs compiled for it, and their caches.
 
-Loading jaxlib's shared library takes half of the time that ``import tinyjax`` would take, and
-eager programs on CPU never need it. So the parts of this room are loaded when first asked for.
+Loading jaxlib's shared library takes half of the time that ``import tinyjax`` would take, and eager
+programs on CPU never need it. So the parts of this package are loaded on first use.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _names, __getattr__, __dir__ = checked_namespace(
         ),
         "executable": (
             "CacheInfo DeviceExecutable Executable cache_clear cache_info "
-            "compile_all compile_anew compiled held is_compiled"
+            "compile_all compile_anew compiled executables_of is_compiled"
         ),
         "lowering": "lowered",
         "modules": "parse to_computation",

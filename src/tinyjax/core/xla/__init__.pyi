@@ -27,7 +27,7 @@ from tinyjax.core.xla.executable import cache_info as cache_info
 from tinyjax.core.xla.executable import compile_all as compile_all
 from tinyjax.core.xla.executable import compile_anew as compile_anew
 from tinyjax.core.xla.executable import compiled as compiled
-from tinyjax.core.xla.executable import held as held
+from tinyjax.core.xla.executable import executables_of as executables_of
 from tinyjax.core.xla.executable import is_compiled as is_compiled
 from tinyjax.core.xla.lowering import lowered as lowered
 from tinyjax.core.xla.modules import parse as parse
@@ -54,10 +54,10 @@ __all__ = [
     'disk_cache_clear',
     'disk_cache_info',
     'disk_cache_place',
+    'executables_of',
     'forget_programs',
     'functions_in',
     'has_started',
-    'held',
     'history',
     'is_absent',
     'is_compiled',

@@ -61,7 +61,7 @@ class _Placement(SingleDeviceSharding):
 
 
 class Backend:
-    """One client with its devices, on the first of which programs run that say nothing else.
+    """A client with its devices, the first of which runs programs by default.
 
     Attributes:
         client: XLA's client.
@@ -89,12 +89,12 @@ class Backend:
 
     @property
     def identity(self) -> str:
-        """What a compiled program depends on besides its text."""
+        """The key of all that a compiled program depends on besides its text."""
         return f"{self.client.platform}:{self.client.platform_version}:{self.device.id}"
 
     @property
     def compiler(self) -> str:
-        """Which compiler this is: programs may be kept for others of the same only."""
+        """The identity of the compiler: programs may be kept for the same one only."""
         return f"{self.identity}:{versions.COMPILER}"
 
     def put(self, host: dtypes.HostArray, aval: av.ShapedArray) -> ArrayImpl:
@@ -123,7 +123,7 @@ def result_handler(aval: av.ShapedArray, sharding: XlaSharding) -> ResultHandler
 
 
 def physical(aval: av.ShapedArray) -> av.ShapedArray:
-    """The type as which XLA holds values of a type."""
+    """Return the type as which XLA holds values of a type."""
     dtype = dtypes.PHYSICAL.get(aval.dtype)
     return aval if dtype is None else aval.with_dtype(dtype, aval.weak_type)
 
@@ -191,7 +191,7 @@ def add_platform(client: Client, name: str, maker: str, rules: str) -> Platform:
 
 
 def has_started() -> bool:
-    """Say whether this process has made its devices, so that it cannot join others."""
+    """Return whether this process has made its devices, so that it cannot join others."""
     return None in _made
 
 

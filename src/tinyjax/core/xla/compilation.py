@@ -1,4 +1,4 @@
-"""Programs that are called with data: what is compiled, where it runs, and who hears of it."""
+"""Compilation requests: the program, its placement, and observers of compilation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Compilation(Record):
         name: the name of its module.
         donated: the parameters whose memory may be reused.
         flags: the user's for XLA, besides what the setting ``effort`` means.
-        placement: where it runs, as a plane has it (``elsewhere``); None for the first device.
+        placement: its placement by an extension (``elsewhere``); None for the first device.
     """
 
     jaxpr: jx.Jaxpr
@@ -70,7 +70,7 @@ class Compilation(Record):
 
 @cache
 def is_absent() -> bool:
-    """Say whether jaxlib cannot be loaded, which is tried; if so, warn of it once."""
+    """Return whether jaxlib cannot be loaded, which is tried; if so, warn of it once."""
     try:
         return not xla.COMPILER
     except MissingJaxlibError as error:
@@ -90,7 +90,7 @@ def run_compiled(
 
 
 def history(request: Compilation) -> str:
-    """Say how calls of a program were and are computed; nothing if it is compiled at once."""
+    """Return the history of a program's calls; nothing if it is compiled at once."""
     tiers = lazy.room("tiers")
     return "" if tiers is None else str(tiers.history(request))
 
@@ -102,7 +102,7 @@ def functions_in(jaxpr: jx.Jaxpr) -> float:
 
 
 def forget_programs() -> None:
-    """Begin anew with every program: drop what was compiled, and evaluate it at first again."""
+    """Drop all compiled programs, and evaluate every program at first again."""
     tiers = lazy.room("tiers")
     if tiers is not None:
         tiers.forget()
@@ -118,7 +118,7 @@ def place(request: Compilation, args: Sequence[Any]) -> tuple[Compilation, Seque
         args: arrays, or types that say where they lie, one for each parameter.
     """
     are_here = _HERE.issuperset(map(type, args)) and not devices.may_be_elsewhere(config.settings())
-    # before the plane is loaded there is nothing by which a program could say where it runs
+    # before the extension is loaded, no program can have a placement
     is_plain = are_here and not (lazy.is_loaded("plane") and _says_where(request.jaxpr))
     if is_plain or "plane" not in lazy.ROOMS:
         return request, args
@@ -130,7 +130,7 @@ _HERE: Final = frozenset((ConcreteArray, ndarray, bool, int, float, complex))
 
 
 def _says_where(jaxpr: jx.Jaxpr) -> bool:
-    """Whether a program says of itself where it runs, by its types or by its equations."""
+    """Return whether a program has a placement of its own, by its types or by its equations."""
     if any(v.aval.where is not None for v in jaxpr.in_binders):
         return True
     return jx.some_eqn(

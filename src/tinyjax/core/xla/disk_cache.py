@@ -1,14 +1,14 @@
-"""Compiled programs on disk: what one process has compiled, the next one loads.
+"""Compiled programs on disk: the next process loads the programs that this one has compiled.
 
-An entry's name is a hash of everything that its machine code depends on: the StableHLO text (and
-not the structural digest, since a lowering rule may have been written anew between two processes),
-the compiler's options and version, and the processor. So an entry that does not fit is never found,
+An entry's name is a hash of everything that its machine code depends on: the StableHLO text, the
+compiler's options and version, and the processor. (A structural digest would not do, since a
+lowering rule may have changed between two processes.) So an entry that does not fit is never found,
 and none is ever changed.
 
-What is loaded is run, so nobody but the user may be able to write there: a folder or an entry that
-is somebody else's, or that others may write to, is not used. What is damaged is told from its
-checksum before XLA sees it. Whatever goes wrong, the program is compiled as if there were no cache,
-and one warning says why.
+Loaded code is run, so nobody but the user may be able to write there: a folder or an entry that
+belongs to somebody else, or that others may write to, is not used. A checksum detects a damaged
+entry before XLA sees it. Whatever goes wrong, the program is compiled as if there were no cache,
+and one warning gives the reason.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ _ONE_CORE: Final = frozenset(
 
 @attrs.frozen(eq=False, repr=False)
 class DiskCacheInfo(records.Record):
-    """How the cache of compiled programs on disk has served this process, and what it holds.
+    """The contents and the use of the cache of compiled programs on disk.
 
     Attributes:
-        folder: where it is; empty where there is none.
+        folder: its path; empty where there is none.
         hits: programs loaded.
         misses: programs looked for and not found.
         entries: programs in the folder, whoever compiled them.
@@ -89,11 +89,11 @@ class _Counts:
 
 
 class _UnsafeError(OSError):
-    """Others could have written what is there."""
+    """The error of an entry that others could have written."""
 
 
 class _DamagedError(Exception):
-    """An entry is not what was written."""
+    """The error of an entry that differs from the stored one."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -136,7 +136,7 @@ def _processor() -> bytes:
 
 
 def _cpuinfo() -> list[str]:
-    """What Linux says of the first core, less what tells it from the other cores."""
+    """Return Linux's description of the first core, less the part that differs between cores."""
     lines: list[str] = []
     with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
         for line in file:
@@ -149,7 +149,7 @@ def _cpuinfo() -> list[str]:
 
 
 def _host() -> list[str]:
-    """Where a processor cannot be told from another of its family, this very machine."""
+    """Return the identity of this machine, where its processor has no more precise one."""
     # Loaded only where it is needed, since it takes as long as many programs take to be loaded.
     return [*platform.uname(), platform.processor()]
 
@@ -158,12 +158,12 @@ def _host() -> list[str]:
 class DiskCache(records.Record):
     """A folder of compiled programs.
 
-    The folder is opened for each use, and files in it are named relative to what was opened: so it
+    The folder is opened for each use, and files in it are named relative to the opened one. So it
     is the folder that was found to be the user's, whatever its path may lead to a moment later.
 
     Attributes:
         folder: its path.
-        max_bytes: what all entries may take; those not used for longest are dropped.
+        max_bytes: the bound on the size of all entries; the least recently used ones are dropped.
     """
 
     folder: str
@@ -268,14 +268,14 @@ def _seal(key: bytes, code: bytes) -> bytes:
 
 
 def _check_header(key: bytes, header: bytes, size: int) -> None:
-    """Raise unless an entry of so many bytes begins as what was written for this key."""
+    """Raise unless an entry of this size begins with the header for this key."""
     size -= _HEADER.size + _CHECKSUM_BYTES
     if size < 0 or header != _HEADER.pack(_MAGIC, key, size):
         raise _DamagedError("its header is not what was written")
 
 
 def _unseal(key: bytes, entry: bytes) -> bytes:
-    """Return the code in an entry, if that is what was written for this key."""
+    """Return the code in an entry, if it is intact and belongs to this key."""
     _check_header(key, entry[: _HEADER.size], len(entry))
     body, checksum = entry[:-_CHECKSUM_BYTES], entry[-_CHECKSUM_BYTES:]
     if sha256(body).digest() != checksum:
@@ -314,7 +314,7 @@ def _write(folder: int, name: str, entry: bytes) -> None:
 
 
 def _list(folder: int) -> list[_Found]:
-    """List the entries, and remove what writers that were killed have left."""
+    """List the entries, and remove the remains of writers that were killed."""
     entries: list[_Found] = []
     with os.scandir(folder) as items:
         for item in items:
@@ -336,12 +336,12 @@ def _clear(folder: int) -> None:
 
 
 def _looks_for_old(key: bytes, size: int, max_bytes: int) -> bool:
-    """Whether it is with this entry that the folder is looked through.
+    """Return whether storing this entry also scans the folder for old ones.
 
     The time for that grows with the number of entries, so not every new one is worth it: one in a
-    256th of what the folder may hold, on average, whichever processes write them. Since a 16th of
-    it is free after old entries are dropped, the folder does not outgrow its bound but once in
-    e^16 times.
+    256th of the folder's bound, on average, whichever processes write them. Since a 16th of it is
+    free after old entries are dropped, the folder does not outgrow its bound but once in e^16
+    times.
     """
     return int.from_bytes(key[:8], "big") * max_bytes < (256 * size) << 64
 
@@ -375,7 +375,7 @@ def disk_cache() -> DiskCache:
 
 
 def disk_cache_place(text: str, options: bytes, compiler: str) -> tuple[DiskCache, bytes]:
-    """Return the cache that the settings ask for, and what it calls a program (``program_key``)."""
+    """Return the cache that the settings enable, and its key of a program (``program_key``)."""
     return disk_cache(), program_key(text, options, compiler)
 
 
@@ -417,7 +417,7 @@ def _read_secret(folder: int) -> bytes | None:
 
 
 def disk_cache_info() -> DiskCacheInfo:
-    """Say how the cache has served, and what it holds."""
+    """Return the contents and the statistics of the cache on disk."""
     entries = disk_cache().entries() if config.settings().cache_dir else []
     with _lock:
         return DiskCacheInfo(

@@ -1,14 +1,14 @@
 """Compiled programs, one for each distinct program in the process.
 
 The cache in memory is keyed on the structural digest of the jaxpr (which holds the types of its
-parameters), the device and the options, so that a fresh lambda which expresses a program seen
-before compiles nothing. It is bounded; what was not used for longest is dropped first. What it does
-not have may be in the cache on disk (``disk_cache``), where the settings ask for one; else XLA
-compiles it.
+parameters), the device and the options. So a fresh lambda that expresses a known program compiles
+nothing. The cache is bounded; the least recently used programs are dropped first. A missing program
+may be in the cache on disk (``disk_cache``), if the settings enable one; otherwise XLA compiles it.
 
 Programs call LAPACK by name. Loading SciPy's copy of it takes longer than loading tinyjax, so it
-happens when a program that calls it is first compiled or loaded. jax registers the same functions
-under the same names, before or after: XLA takes a name twice where it means the same function.
+happens when a program that calls it is first compiled or loaded. The same functions are registered
+by jax under the same names, before or after. XLA takes a name twice where it means the same
+function.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 Execute: TypeAlias = Callable[[list[Any]], list[ArrayImpl]]
 
 #: jaxlib defers the release of Python objects, one for each execution and the host memory of
-#: buffers, until it is asked to. Python's garbage collector asks it (``_release``); so does one
+#: buffers, until it is told to. Python's garbage collector tells it (``_release``); so does one
 #: execution in so many, since a loop that makes no garbage starts no collection.
 _RELEASE_EVERY: Final = 256
 #: Says of an execution whether it is that one; an iterator of C's takes half of what counting does.
@@ -80,8 +80,8 @@ class Executable(ABC):
 
     Attributes:
         name: the name of its module.
-        loaded: XLA's executable, or what is known of it.
-        placement: where it runs, as a plane has it; None for the first device.
+        loaded: XLA's executable, or its description.
+        placement: its placement by an extension; None for the first device.
         calls_python: whether it calls Python functions.
     """
 
@@ -172,7 +172,7 @@ class DeviceExecutable(Executable):
         return buffer
 
     def executing(self) -> Execute:
-        """How the settings in force want the program to be run."""
+        """Return the function that runs the program under the settings in force."""
         if not config.settings().interruptible:
             return self.execute
         return threads.interruptible(self.execute)
@@ -187,7 +187,7 @@ def give_up_taken(array: Array) -> None:
 
 @attrs.frozen(eq=False, repr=False)
 class CompileKey(Record):
-    """What an executable depends on."""
+    """The key of an executable."""
 
     digest: bytes
     donated: tuple[int, ...]
@@ -197,7 +197,7 @@ class CompileKey(Record):
 
 @attrs.define
 class CacheInfo:
-    """How the cache of compiled programs has served.
+    """Statistics of the cache of compiled programs.
 
     Attributes:
         hits: programs found.
@@ -347,14 +347,14 @@ def compile_all(
 
 
 def is_compiled(request: Compilation) -> bool:
-    """Whether the process has a compiled program."""
+    """Return whether the process has a compiled program."""
     key = _key(request)
     with _lock:
         return any(key in executables for executables in _caches_of(request.jaxpr))
 
 
-def held(jaxpr: jx.Jaxpr) -> list[Executable]:
-    """Return what the process has compiled of a program, for all devices and with all flags."""
+def executables_of(jaxpr: jx.Jaxpr) -> list[Executable]:
+    """Return the executables of a program, for all devices and with all flags."""
     with _lock:
         found = [item for executables in _caches_of(jaxpr) for item in executables.items()]
         return [x for key, x in found if key.digest == jaxpr.digest]
@@ -474,7 +474,7 @@ def load_or_compile(
 
 
 def _place(on: backend.Backend, text: str, options: CompileOptions) -> tuple[DiskCache, bytes]:
-    """Return the cache on disk, and what the program is called there."""
+    """Return the cache on disk, and the program's key there."""
     return xla.disk_cache_place(text, options.SerializeAsString(), on.compiler)
 
 
@@ -506,7 +506,7 @@ def from_code(
 
 
 def is_compiled_here(loaded: LoadedExecutable) -> bool:
-    """Whether a program can be serialised: of one that was loaded, XLA writes what does not run."""
+    """Return whether a program can be serialised: XLA's text of a loaded program does not run."""
     return id(loaded) not in _not_compiled
 
 

@@ -1,23 +1,11 @@
-"""The modules that programs are compiled from, in which deep nests were made flat.
+"""The modules that programs are compiled from, in which deep nests are flattened.
 
-The time that XLA takes over conditionals within conditionals grows with the cube of their depth,
-and each level of a nest hands everything that comes from within on, one result for each residual of
-a derivative, so that the program itself grows with the square (docs/jaxlib.md). ``unnest`` takes
-programs nested more than ``DEEPEST`` levels deep apart; what XLA compiles then is a list.
+The time that XLA takes over nested conditionals grows with the cube of their depth. Each level of a
+nest passes on all results from within, one for each residual of a derivative, so the program itself
+grows with the square (docs/jaxlib.md). ``unnest`` flattens programs nested more than ``DEEPEST``
+levels deep; XLA then compiles a list.
 
-A call is replaced by what it calls. Of a choice whose branches hold other choices,
-
-    cond[i] x:  0: A        1: B; cond[j] y: {0: C, 1: D}; E
-
-there become three, one after another, ::
-
-    j' = cond[i] x:  0: 2          1: B; j
-    z  = cond[j'] y: 0: C          1: D          2: zeros
-    w  = cond[i] x z:  0: A        1: E
-
-of which the one that stood within has a further branch, for when it is not reached: all its results
-are zeros then. A result of the inner choice that is a result of the outer one, where the other
-branches have zeros, is therefore handed on by nobody: it is that result.
+A call is inlined. A conditional whose branches hold other conditionals,
 """
 
 from __future__ import annotations
@@ -39,13 +27,13 @@ from tinyjax.core.xla import compilation
 #: no time at all.
 DEEPEST: Final = 16
 
-#: A choice with a larger operand or result, in bytes, stays where it is: taken apart, each of its
+#: A conditional with a larger operand or result, in bytes, stays nested: flattened, each of its
 #: parts fills arrays like them with zeros where it is not reached.
 LARGEST: Final = 16_384
 
 
 def unnest(jaxpr: jx.Jaxpr, deepest: int | None = None) -> jx.Jaxpr:
-    """Take deep nests apart.
+    """Flatten deep nests of conditionals.
 
     Args:
         jaxpr: the program.
@@ -60,7 +48,7 @@ def unnest(jaxpr: jx.Jaxpr, deepest: int | None = None) -> jx.Jaxpr:
 
 
 def depth(jaxpr: jx.Jaxpr) -> int:
-    """How many choices and calls are within each other, at most."""
+    """Return the maximal depth of nested conditionals and calls."""
     return jaxpr.derive(
         "depth", lambda: max([_depth(e) for e in jaxpr.eqns if jx.subjaxprs(e.params)], default=0)
     )
@@ -79,7 +67,7 @@ def _is_small(eqn: jx.JaxprEqn) -> bool:
 
 @attrs.frozen(eq=False, repr=False)
 class _Arm(records.Printed):
-    """A branch, taken apart: what to run before each of the choices in it, and after the last."""
+    """A flattened branch: the equations before each conditional in it, and after the last."""
 
     segments: list[list[jx.JaxprEqn]]
     choices: list[_Choice]
@@ -87,14 +75,14 @@ class _Arm(records.Printed):
 
 @attrs.frozen(eq=False, repr=False)
 class _Choice(records.Printed):
-    """A choice that is to be taken apart.
+    """A conditional that is to be flattened.
 
     Attributes:
         eqn: the equation.
-        index: what it chooses by.
+        index: its predicate or index.
         arms: its branches.
-        results: its results, except those that one branch's inner choice gives; and what each
-            branch returns for them.
+        results: its results, except those of one branch's inner conditional, with the values that
+            each branch returns for them.
         end: the number of the first variable that is made after it.
     """
 
@@ -107,14 +95,14 @@ class _Choice(records.Printed):
 
 @attrs.frozen(eq=False, repr=False)
 class _Step(records.Printed):
-    """A choice in the list: equations for each branch.
+    """A conditional in the list: equations for each branch.
 
     Attributes:
         eqn: the equation that it is a part of.
-        index: what it chooses by.
-        segments: what is run, by branch.
-        results: what it gives, and what for them each branch returns, besides what equations in
-            the segments bind.
+        index: its predicate or index.
+        segments: the equations to run, by branch.
+        results: its results, with the values that each branch returns for them, besides variables
+            that equations in the segments bind.
     """
 
     eqn: jx.JaxprEqn
@@ -127,27 +115,29 @@ _Item: TypeAlias = jx.JaxprEqn | _Choice
 
 
 class _Flattening:
-    """Programs being taken apart; every variable of theirs gets a new one."""
+    """Programs being flattened; every variable of theirs gets a new one."""
 
     def __init__(self, program: jx.Jaxpr, deepest: int) -> None:
         self._deepest = deepest
         self._calls = _call_sites(program)
         self._done: dict[bytes, jx.Jaxpr] = {}
-        # Views are equations that are written where they are used. They are handed on through a
+        # Views are equations that are inlined where they are used. They are passed on through a
         # nest like what they show.
         self._views: dict[jx.Atom, jx.JaxprEqn] = {}
         # the variables in the order of their making: those of a branch are next to each other
         self._numbers: dict[jx.Atom, int] = {}
 
     def of(self, jaxpr: jx.Jaxpr) -> jx.Jaxpr:
-        """Take a program apart that nothing is handed to but its parameters."""
+        """Flatten a program whose only operands are its parameters."""
         if depth(jaxpr) <= self._deepest:
             return jaxpr
         flat = self._done.get(jaxpr.digest)
         if flat is None:
             items: list[_Item] = []
             outs = [self._seen(x, items) for x in self._read(jaxpr, jaxpr.in_binders, items)]
-            flat = jx.Jaxpr(jaxpr.in_binders, tuple(_written(_listed(items), outs)), tuple(outs))
+            flat = jx.Jaxpr(
+                jaxpr.in_binders, tuple(_live_equations(_listed(items), outs)), tuple(outs)
+            )
             self._done[jaxpr.digest] = flat
         return flat
 
@@ -157,7 +147,7 @@ class _Flattening:
         return var
 
     def _seen(self, x: jx.Atom, items: list[_Item]) -> jx.Atom:
-        """What stands for an atom in an equation."""
+        """Return the atom that replaces an atom in an equation."""
         view = self._views.get(x)
         if view is None:
             return x
@@ -200,7 +190,7 @@ class _Flattening:
         return binders
 
     def _is_shared(self, body: jx.Jaxpr, params: Any) -> bool:
-        """Whether a program is called at several places: a function, which is written once."""
+        """Return whether a program has several call sites: a function, which is emitted once."""
         # one that a rule has made is not, and its digest would be computed for this alone
         return any(body is x for x in jx.subjaxprs(params)) and self._calls[body.digest] > 1
 
@@ -244,13 +234,13 @@ class _Flattening:
         return atoms
 
     def _number(self, x: jx.Atom) -> int:
-        """The number of a variable, or of what a view shows; -1 for what has none."""
+        """Return the number of a variable, or of what a view shows; -1 for what has none."""
         view = self._views.get(x)
         return self._numbers.get(x if view is None else view.inputs[0], -1)
 
 
 def _call_sites(program: jx.Jaxpr) -> Counter[bytes]:
-    """How many equations stand for each program, by its digest."""
+    """Return the number of equations that call each program, by its digest."""
     sites: Counter[bytes] = Counter()
     seen: set[bytes] = set()
     pending = [program]
@@ -288,7 +278,7 @@ def _arm(items: Sequence[_Item]) -> _Arm:
 
 
 def _listed(items: Iterable[_Item]) -> list[jx.JaxprEqn | _Step]:
-    """Write choices one after another."""
+    """Return conditionals one after another."""
     steps: list[jx.JaxprEqn | _Step] = []
     for item in items:
         if isinstance(item, _Choice):
@@ -301,7 +291,7 @@ def _listed(items: Iterable[_Item]) -> list[jx.JaxprEqn | _Step]:
 def _list_choice(
     choice: _Choice, index: jx.Atom, within: bool, steps: list[jx.JaxprEqn | _Step]
 ) -> None:
-    """Append the steps of a choice; one that was within another has a further branch, of zeros."""
+    """Append the steps of a conditional; an inner one has a further branch, of zeros."""
     arms = choice.arms
     rounds = max(len(arm.choices) for arm in arms)
     nothing: list[list[jx.JaxprEqn]] = [[]] * within
@@ -334,8 +324,10 @@ def _list_choice(
     steps.append(_Step(choice.eqn, index, [*last, *nothing], results))
 
 
-def _written(steps: Sequence[jx.JaxprEqn | _Step], outs: Iterable[jx.Atom]) -> list[jx.JaxprEqn]:
-    """The equations for steps, without what is not used; every step returns what later ones use."""
+def _live_equations(
+    steps: Sequence[jx.JaxprEqn | _Step], outs: Iterable[jx.Atom]
+) -> list[jx.JaxprEqn]:
+    """Return the equations for live steps; every step passes on the values that later ones use."""
     live = {x for x in outs if isinstance(x, jx.Var)}
     eqns: list[jx.JaxprEqn] = []
     for step in reversed(steps):

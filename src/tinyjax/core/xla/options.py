@@ -1,11 +1,11 @@
-"""What XLA is told when it compiles a program: how much effort to make, and flags of the user's.
+"""Options of XLA's compiler: the effort of optimization, and flags of the user's.
 
-XLA:CPU writes fusions by way of MLIR, which takes half the time of a compilation. Without it, a
-loop whose result takes the memory of an operand goes through one element at a time: ``exp`` of many
-elements then takes eight times as long, and most else little longer. Where MLIR is wanted, fewer
+XLA:CPU emits fusions through MLIR, which takes half the time of a compilation. Without it, a loop
+whose result takes the memory of an operand goes through one element at a time. ``exp`` of many
+elements then takes eight times as long, and most other operations little longer. With MLIR, fewer
 fusions are faster to compile and to run: those with several results. XLA also divides a module
-among several threads, which costs a small one more than it gains; and two thirds of what is left is
-LLVM's optimisation. ``docs/performance.md`` has what each is worth.
+among several threads, which costs a small one more than it gains. Two thirds of the remaining time
+is LLVM's optimisation. ``docs/performance.md`` has what each is worth.
 
 XLA:CPU runs the operations of a loop's body one by one, at some microseconds each, unless the body
 touches few bytes: then the whole loop is one function of machine code. XLA's own bound is 1 KiB.

@@ -1,20 +1,19 @@
-"""Threads that work for XLA: Ctrl-C is heard while they do, and forks wait for what they hold.
+"""Threads for XLA: they keep Ctrl-C responsive, and forks wait for their locks.
 
-XLA runs a program in the thread that calls it and cannot be stopped, so Python hears no signal
-before the program ends. While it compiles it does hear one, and then frees what it still reads:
-the process crashes. Here either is done in a thread of its own (a run where the setting
-``interruptible`` asks for it), and the main thread, where signals arrive, waits for it in Python.
-An exception of a signal's handler, such as ``KeyboardInterrupt``, is raised at once; what XLA still
-does is lost.
+XLA runs a program in the thread that calls it and cannot be stopped, so Python handles no signal
+before the program ends. While it compiles, Python does handle one, and then frees memory that XLA
+still reads: the process crashes. Here either is done in a thread of its own (a run where the
+setting ``interruptible`` is on). The main thread, where signals arrive, waits for it in Python. An
+exception of a signal's handler, such as ``KeyboardInterrupt``, is raised at once; the rest of XLA's
+work is lost.
 
-While it waits, the main thread looks for signals several times a second, and tells what it waits
-for when it has waited for long. So a compilation that is quick does nothing for it, and none needs
-another thread.
+While it waits, the main thread checks for signals several times a second, and reports a long wait.
+So a quick compilation costs it nothing, and none needs another thread.
 
-Processes that were forked from one that runs XLA have its clients, and not its threads. Nor have
-they the threads that compile in the background. What these hold at the moment of a fork, a lock or
-a module that is half imported, nobody lets go of in the new process; so a fork waits until they
-hold nothing. It does not wait for XLA, which compiles without Python.
+A process that was forked from one that runs XLA has its clients, but not its threads, nor the
+threads that compile in the background. These may hold a lock or a half imported module at the
+moment of a fork, which nobody releases in the new process. So a fork waits until they hold nothing.
+It does not wait for XLA, which compiles without Python.
 """
 
 from __future__ import annotations
@@ -42,12 +41,12 @@ _inherited: Final[list[object]] = []
 
 
 def note_client(client: object) -> None:
-    """Note that this process has made a client of XLA, and with it threads."""
+    """Record that this process has made a client of XLA, and with it threads."""
     _clients.append(client)
 
 
 def lacks_threads() -> bool:
-    """Whether this process was forked from one that runs XLA, whose threads it does not have."""
+    """Return whether this process was forked from one that runs XLA, without its threads."""
     return bool(_inherited)
 
 
@@ -55,7 +54,7 @@ def lacks_threads() -> bool:
 _running: Final[set[int]] = set()
 _changed: Final = Condition(Lock())
 _locks: Final[list[Lock]] = []
-_held: Final[list[Lock]] = []
+_held_locks: Final[list[Lock]] = []
 
 
 def hold_at_forks(lock: Lock) -> None:
@@ -96,13 +95,13 @@ def without_python() -> Iterator[None]:
 def _before_fork() -> None:
     _changed.acquire()
     _changed.wait_for(lambda: _running <= {get_ident()})
-    _held[:] = _locks
-    for lock in _held:
+    _held_locks[:] = _locks
+    for lock in _held_locks:
         lock.acquire()
 
 
 def _let_go() -> None:
-    for lock in reversed(_held):
+    for lock in reversed(_held_locks):
         lock.release()
     _changed.release()
 

@@ -1,7 +1,7 @@
-"""What differs between the releases of jaxlib that tinyjax runs on: the one place that asks which.
+"""Differences between the releases of jaxlib that tinyjax runs on, all in one place.
 
 jaxlib's interface carries no promise of compatibility, so other releases are refused before
-anything of them is used. ``docs/jaxlib.md`` has what changed.
+anything of them is used. ``docs/jaxlib.md`` has the changes.
 """
 
 from __future__ import annotations

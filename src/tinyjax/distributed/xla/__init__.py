@@ -1,4 +1,4 @@
-"""What brings several processes together by XLA's means."""
+"""Groups of processes by XLA's means."""
 
 from tinyjax.core.xla import checked_namespace
 

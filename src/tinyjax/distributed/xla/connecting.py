@@ -22,7 +22,7 @@ from tinyjax.core.xla.backend import Backend, install
 
 @attrs.frozen(eq=False, repr=False)
 class Limits(Record):
-    """How long processes wait for each other, in seconds.
+    """Timeouts of processes that wait for each other, in seconds.
 
     Attributes:
         initialization: until all have come.

@@ -1,10 +1,10 @@
-"""Errors as values: ``checkify`` makes a function return what fails in it.
+"""Errors as values: ``checkify`` makes a function return its failures.
 
 ``checkify(f)`` returns an ``Error`` beside the result of ``f``. It finds the checks that ``f``
-makes with ``check``, and if asked to, NaNs, divisions by zero and indices out of bounds. An error
-is a tree of arrays, so such a function goes through ``jit``, ``vmap`` and every other
-transformation, and so do the functions that it is made of. Where an error shall be raised at once,
-by compiled programs too, ``tinyjax.error_if`` is shorter.
+makes with ``check``, and on request NaNs, divisions by zero and indices out of bounds. An error is
+a tree of arrays, so such a function goes through ``jit``, ``vmap`` and every other transformation,
+and so do the functions that it is made of. Where an error shall be raised at once, by compiled
+programs too, ``tinyjax.error_if`` is shorter.
 
 >>> import tinyjax, tinyjax.numpy as jnp
 >>> from tinyjax.experimental import checkify

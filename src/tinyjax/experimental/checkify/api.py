@@ -37,7 +37,7 @@ _SETS: Final = (
 
 @attrs.frozen(eq=False)
 class Error:
-    """What failed first in a function, if anything did: a tree of arrays.
+    """The first failure in a function, if there was one: a tree of arrays.
 
     Attributes:
         code: int32; 0, or the number of the site that failed. Under ``vmap`` one for each example.
@@ -57,7 +57,7 @@ class Error:
     sites: tuple[discharge.Site, ...]
 
     def get(self) -> str | None:
-        """Return what failed, or None where nothing did.
+        """Return the message of the failure, or None where there is none.
 
         Raises:
             ConcretizationError: the error is only known as a traced value.
@@ -80,7 +80,7 @@ class Error:
         return "\n".join(lines) or None
 
     def throw(self) -> None:
-        """Raise what failed, if anything did.
+        """Raise the failure, if there is one.
 
         Raises:
             CheckFailedError: it did; the error names the user's line.
@@ -121,7 +121,7 @@ init_error: Final = Error(sh.full((), 0, dtypes.int32), (), ())
 def checkify(
     f: Callable[P, R], errors: Collection[discharge.Category] = user_checks
 ) -> Callable[P, tuple[Error, R]]:
-    """Make a function return what fails in it, beside its result.
+    """Make a function return its first failure, beside its result.
 
     Args:
         f: the function. It is traced, as by ``make_jaxpr``; Python's ints and bools, what is

@@ -1,4 +1,4 @@
-"""What can fail in a program, and the primitive that says so."""
+"""The checks in a program, and the primitive that reports their failures."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _check_impl(operands: prim.Hosts, params: CheckParams) -> prim.Hosts:
 
 
 def bind_check(operands: Sequence[Array], params: CheckParams) -> Sequence[Array]:
-    """Bind the primitive, to operands on the host: what knows them raises at once."""
+    """Bind the primitive to operands on the host: with known ones it raises at once."""
     return tr.bind(
         check_p,
         [x.gathered if isinstance(x, concrete.PlacedArray) else x for x in operands],
@@ -273,7 +273,7 @@ CHECKS: Final[dict[Category, prim.RuleKey[ChecksRule]]] = {
 
 @attrs.frozen(eq=False)
 class Discharged:
-    """A program that returns what fails in it, and the sites that its codes number from 1."""
+    """A program that returns its failures, and the sites that its codes number from 1."""
 
     jaxpr: jx.Jaxpr
     sites: tuple[Site, ...]
@@ -288,14 +288,14 @@ class Outcome:
     values: list[Array] = attrs.field(factory=list)
 
     def add(self, site: Site, failed: Array, values: Sequence[Array]) -> None:
-        """Note one more site."""
+        """Add a site."""
         self.sites.append(site)
         self.values.extend(map(identities.stop_gradient, values))
         number = sh.full((), len(self.sites), dtypes.int32)
         self.code = ew.select(ew.and_(failed, _none(self.code)), number, self.code)
 
     def extend(self, sites: Sequence[Site], code: Array, values: Sequence[Array]) -> None:
-        """Note the sites of a program that was run."""
+        """Add the sites of a program that was run."""
         shifted = _shifted(code, len(self.sites))
         self.sites.extend(sites)
         self.values.extend(values)
@@ -312,7 +312,7 @@ def _shifted(code: Array, by: int) -> Array:
 
 
 def discharge(jaxpr: jx.Jaxpr, enabled: frozenset[Category]) -> Discharged:
-    """Rewrite a program so that it returns what fails in it.
+    """Rewrite a program so that it returns its failures.
 
     Args:
         jaxpr: the program.
@@ -351,7 +351,7 @@ def _discharge(jaxpr: jx.Jaxpr, enabled: frozenset[Category]) -> Discharged:
 def _run(
     eqn: jx.JaxprEqn, args: Sequence[Array], enabled: frozenset[Category], outcome: Outcome
 ) -> Sequence[Array]:
-    """Run one equation, and note what fails in it."""
+    """Run one equation, and record its failures."""
     primitive, params = eqn.primitive, eqn.params
     if primitive is check_p:
         if params.site.category in enabled:
@@ -378,7 +378,7 @@ Holder = Callable[[jx.JaxprEqn, Sequence[Array], Sequence[Discharged], Outcome],
 
 
 def _holder(primitive: prim.Primitive[Any]) -> Holder | None:
-    """Return what runs an equation that holds programs; None where they are not looked into."""
+    """Return the function that runs an equation with programs; None for an opaque equation."""
     if primitive is primitives.scan_p:
         return _run_scan
     if primitive is primitives.while_p:
@@ -406,7 +406,7 @@ def _run_call(
 def _run_custom(
     eqn: jx.JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
 ) -> Sequence[Array]:
-    """Call a function with a rule of its own, and find what fails in it beside the call.
+    """Call a function with a rule of its own, and compute its failures beside the call.
 
     The two computations are one again once they are compiled.
     """
@@ -445,7 +445,7 @@ def _without_checks(call: Call) -> Call:
 def _take(
     outs: Sequence[Array], count: int, sites: Sequence[Site], outcome: Outcome
 ) -> Sequence[Array]:
-    """Note what a program returned besides its results, and return these."""
+    """Record the additional results of a program, and return the others."""
     code, *values = outs[count:]
     outcome.extend(sites, code, values)
     return outs[:count]
@@ -478,7 +478,7 @@ def _zeros(sites: Sequence[Site]) -> list[Array]:
 
 
 def _first(state: Sequence[Array], later: Sequence[Array]) -> list[Array]:
-    """Keep the code and the values of what failed first."""
+    """Keep the code and the values of the first failure."""
     keep = ew.gt(state[0], sh.full_like(state[0], 0))
     return [
         ew.select(broadcast_in_dim(keep, x.shape, ()), x, y)

@@ -83,11 +83,11 @@ class Shard:
 
 @attrs.frozen
 class Manifest:
-    """What a checkpoint holds.
+    """The description of a checkpoint's contents.
 
     Attributes:
-        version: which folder has the data.
-        processes: how many processes wrote it.
+        version: the folder that has the data.
+        processes: the number of processes that wrote it.
         types: the type of each array, by its path in the tree.
     """
 
@@ -114,12 +114,12 @@ def safetensors() -> ModuleType:
 
 
 def data_folder(folder: Path, version: str) -> Path:
-    """The folder of a version."""
+    """Return the folder of a version."""
     return folder / f"data-{version}"
 
 
 def other_versions(folder: Path, version: str) -> list[Path]:
-    """The folders of all versions but one: older ones, and those that were never finished."""
+    """Return the folders of all versions but one: older and unfinished ones."""
     matches = [(_DATA.fullmatch(other.name), other) for other in folder.iterdir()]
     return [other for match, other in matches if match and match[1] != version]
 
@@ -149,7 +149,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """Return what a checkpoint holds; None where there is none.
+    """Return the contents of a checkpoint; None where there is none.
 
     Raises:
         CheckpointError: the manifest is damaged, or of another version.
@@ -254,12 +254,12 @@ def write_shards(
 
 
 def has_shards(folder: Path, process: int) -> bool:
-    """Say whether a process has written all of its shards."""
+    """Return whether a process has written all of its shards."""
     return (folder / f"{process}.json").exists()
 
 
 def flush_folder(folder: Path) -> None:
-    """Write to the disk which files are in a folder, where the system can be asked for that."""
+    """Flush the entries of a folder to the disk, where the system supports that."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -310,7 +310,7 @@ class Reader:
             raise _damaged(self.file, error) from error
 
     def pieces(self, path: str, part: Part, dtype: dtypes.DType) -> Iterator[Piece]:
-        """Find what there is of a part of an array.
+        """Yield the available pieces of a part of an array.
 
         Args:
             path: the array's.
@@ -367,13 +367,13 @@ class Reader:
 
 @attrs.frozen
 class Piece:
-    """What a shard has of a part of an array.
+    """The overlap of a shard and a part of an array.
 
     Attributes:
         reader: of the file that it is in.
-        shard: which.
-        here: where in the part it is.
-        there: where in the shard it is.
+        shard: the name of the shard.
+        here: its slices in the part.
+        there: its slices in the shard.
     """
 
     reader: Reader
@@ -387,7 +387,7 @@ class Piece:
         return math.prod([s.stop - s.start for s in self.here])
 
     def overlaps(self, other: Piece) -> bool:
-        """Whether it has elements that another has, too."""
+        """Return whether two pieces have common elements."""
         both = zip(self.here, other.here, strict=True)
         return all(a.start < b.stop and b.start < a.stop for a, b in both)
 
@@ -451,7 +451,7 @@ class Saving:
 
     @property
     def done(self) -> bool:
-        """Whether the checkpoint is written, or has failed."""
+        """Return whether the checkpoint is complete, or has failed."""
         return self._future.done()
 
 
@@ -497,7 +497,7 @@ def save_async(folder: str | os.PathLike[str], tree: Any) -> Saving:
         tree: arrays in any containers.
 
     Returns:
-        What tells when the checkpoint is written, and raises what went wrong.
+        A handle that tells when the checkpoint is written, and raises its errors.
 
     Raises:
         CheckpointError: the package safetensors is missing.
@@ -559,7 +559,7 @@ def _snapshot(saved: Any, *, copy: bool) -> tuple[dict[str, av.ShapeDtypeStruct]
 
 
 def _parts(array: Array) -> Iterator[tuple[Start, dtypes.HostArray]]:
-    """The parts of an array that this process writes: of several copies the first."""
+    """Yield the parts of an array that this process writes: of several copies the first."""
     if array.is_fully_addressable and devices.group().process_index:
         return  # all processes have the same
     if not isinstance(array, sharded_array.ShardedArray):
@@ -616,7 +616,7 @@ def _is_current(folder: Path, version: str) -> bool:
 
 
 def _await(condition: Callable[[], bool], who: str, data: Path) -> None:
-    """Wait for another process, which shows what it has done by its files."""
+    """Wait for another process, whose files show its progress."""
     end = time.monotonic() + _LONGEST_WAIT
     while not condition():
         if time.monotonic() > end:
@@ -700,7 +700,7 @@ def _check_paths(folder: Path, manifest: Manifest, requested: Sequence[str]) -> 
 
 
 def _sharding(path: str, saved: av.ShapeDtypeStruct, leaf: Any) -> Sharding:
-    """Where an array is wanted that ``like`` has a leaf for."""
+    """Return the sharding of an array for its leaf of ``like``."""
     if devices.is_place(leaf):
         return named_sharding.checked(leaf, saved.shape, "restore", f"the array {path}")
     kind = leaf if isinstance(leaf, av.ShapeDtypeStruct) else opd.as_array(leaf)

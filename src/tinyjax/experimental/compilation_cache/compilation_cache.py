@@ -29,5 +29,5 @@ def set_cache_dir(path: str | os.PathLike[str]) -> None:
 
 
 def reset_cache() -> None:
-    """Keep no more programs on disk; what the folder has stays there."""
+    """Stop keeping programs on disk; the contents of the folder stay."""
     config.update("cache_dir", "")

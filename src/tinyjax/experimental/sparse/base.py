@@ -1,4 +1,4 @@
-"""What sparse arrays of all kinds have in common."""
+"""The common part of all kinds of sparse arrays."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class JAXSparse(ABC):
 
     @property
     def nse(self) -> int:
-        """For how many elements there is room."""
+        """The number of stored elements."""
         return self.data.shape[self.n_batch]
 
     def block_until_ready(self) -> Self:
@@ -158,7 +158,7 @@ class JAXSparse(ABC):
 
     @classmethod
     def tree_unflatten(cls, metadata: tuple[Any, ...], children: tuple[Any, ...]) -> Self:
-        """Return a sparse array of what ``tree_flatten`` gave.
+        """Return a sparse array from the result of ``tree_flatten``.
 
         Example:
             >>> from tinyjax.experimental import sparse

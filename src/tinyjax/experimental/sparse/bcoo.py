@@ -23,13 +23,13 @@ from tinyjax.experimental.sparse.base import JAXSparse, arrays_of, of_each
 @records.leaf
 @attrs.frozen(init=False, eq=False, repr=False)
 class BCOO(JAXSparse):
-    """A sparse array: elements, and where they are.
+    """A sparse array: elements, and their indices.
 
-    Elements at one place are added up. Those out of bounds, by which arrays of one size hold fewer
-    elements, count as none.
+    Elements at one index are added up. Elements out of bounds count as none; they fill up arrays of
+    one size that hold fewer elements.
 
-    The last axes may be dense, as rows of a matrix with their numbers are: data of shape
-    (nse, width) and indices of shape (nse, 1). What finds no places for dense axes gives an array
+    The last axes may be dense, as rows of a matrix with their numbers are: data of shape (nse,
+    width) and indices of shape (nse, 1). Functions that do not support dense axes return an array
     without them.
 
     Attributes:
@@ -87,7 +87,7 @@ class BCOO(JAXSparse):
         self.__attrs_init__(data, indices, sparse_shape, indices_sorted, unique_indices, n)
 
     def tree_flatten(self) -> tuple[tuple[Any, Any], tuple[Any, ...]]:
-        """Return the arrays, and what they mean.
+        """Return the arrays, and their metadata.
 
         Example:
             >>> from tinyjax.experimental import sparse
@@ -114,8 +114,8 @@ class BCOO(JAXSparse):
 
         Args:
             mat: a dense array.
-            nse: for how many elements there is room, needed where ``mat`` is traced: what is too
-                many is left out.
+            nse: the number of stored elements, needed where ``mat`` is traced: what is too many is
+                left out.
             index_dtype: of the indices.
             n_dense: how many of the last axes are dense: all elements along them are taken where
                 one of them is not zero, and ``nse`` counts places of the other axes.
@@ -235,9 +235,9 @@ class BCOO(JAXSparse):
             Array([[5., 0.],
                    [0., 5.]], dtype=float32)
         """
-        return self._with(data, self.indices, is_sorted=self.indices_sorted)
+        return self._with_data(data, self.indices, is_sorted=self.indices_sorted)
 
-    def _with(
+    def _with_data(
         self,
         data: Array,
         indices: Array,
@@ -264,7 +264,7 @@ class BCOO(JAXSparse):
         return self.with_data(self.data.astype(dtype))
 
     def is_inside(self) -> Array:
-        """Say for each element whether its place is within bounds.
+        """Return the mask of the elements whose index is within bounds.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -321,7 +321,7 @@ class BCOO(JAXSparse):
             return self.with_dense().transpose(order)
         indices = jnp.stack([places[i] for i in order[:n]], 1) if n else self.indices
         data = self.data.transpose(0, *[i - n + 1 for i in order[n:]])
-        return self._with(data, indices, [self.shape[i] for i in order])
+        return self._with_data(data, indices, [self.shape[i] for i in order])
 
     def _flat(self) -> Array:
         """Return each place in the flattened sparse axes; their size for those out of bounds."""
@@ -380,14 +380,14 @@ class BCOO(JAXSparse):
             Array([2., 1.], dtype=float32)
         """
         order = jnp.argsort(self._flat())
-        return self._with(self.data[order], self.indices[order], is_sorted=True)
+        return self._with_data(self.data[order], self.indices[order], is_sorted=True)
 
     @of_each
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
         """Return the array with one element for each place, in order.
 
         Args:
-            nse: for how many elements there is room; needed where the array is traced.
+            nse: the number of stored elements; needed where the array is traced.
             remove_zeros: whether elements that are zero are left out, where ``nse`` is None.
 
         Raises:
@@ -440,7 +440,7 @@ class BCOO(JAXSparse):
             data = data.sum([i - n + 1 for i in dropped if i >= n], dtype=data.dtype)
         columns = np.array([i for i in rest if i < n], int)
         shape, is_unique = [self.shape[i] for i in rest], len(columns) == n
-        return self._with(data, self.indices[:, columns], shape, is_unique=is_unique)
+        return self._with_data(data, self.indices[:, columns], shape, is_unique=is_unique)
 
     def between(self, starts: Sequence[Any], sizes: Sequence[int], steps: Sequence[int]) -> BCOO:
         """Return so many elements of each axis, from a place on, every so many.
@@ -462,7 +462,7 @@ class BCOO(JAXSparse):
         indices = self.indices
         if columns:
             indices = jnp.where(inside[:, None], jnp.stack(columns, 1), np.array(sizes[:n]))
-        result = self._with(data, indices.astype(self.indices.dtype), sizes)
+        result = self._with_data(data, indices.astype(self.indices.dtype), sizes)
         return result.with_data(result.inside(data))
 
     def __getitem__(self, index: Any) -> BCOO:
@@ -521,7 +521,7 @@ class BCOO(JAXSparse):
         ]
         indices = jnp.stack(columns, 1) if columns else self.indices
         data = jnp.flip(self.data, [i - n + 1 for i in axes if i >= n])
-        return self._with(data, indices)
+        return self._with_data(data, indices)
 
     def __iter__(self) -> Iterator[BCOO]:
         for i in range(len(self)):
@@ -647,7 +647,7 @@ class BCOO(JAXSparse):
         return product if self.ndim == 1 else jnp.moveaxis(product, 0, -1)
 
     def _contracted(self, dense: Array) -> Array:
-        """The sum over the last axis of this, and the first of the other."""
+        """Return the sum over the last axis of this, and the first of the other."""
         rows, columns = self.indices[:, :-1], self.indices[:, -1]
         column = self.data.reshape(self.nse, *(1,) * (dense.ndim - 1))
         terms = column * dense.at[columns].get(mode="fill", fill_value=0)

@@ -68,7 +68,7 @@ class BCSR(base.JAXSparse):
         self.__attrs_init__(data, indices, indptr, sizes, indices_sorted, unique_indices)
 
     def tree_flatten(self) -> tuple[tuple[Any, Any, Any], tuple[Any, ...]]:
-        """Return the arrays, and what they mean.
+        """Return the arrays, and their metadata.
 
         Example:
             >>> import tinyjax.numpy as jnp

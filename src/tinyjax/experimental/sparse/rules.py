@@ -317,7 +317,7 @@ def empty(
         dtype: of the elements.
         index_dtype: of their indices.
         sparse_format: of the array: ``"bcoo"`` or ``"bcsr"``.
-        nse: for how many elements there is room.
+        nse: the number of stored elements.
         n_batch: how many axes in front are those of a batch.
         n_dense: how many of the last axes are dense: an element has all of them.
 
@@ -388,7 +388,7 @@ def todense(arr: bcoo.BCOO | bcsr.BCSR | ArrayLike) -> Array:
 
 
 def _split(x: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """Return what of an argument is differentiated, and what puts it back."""
+    """Return the differentiated part of an argument, and a function that puts it back."""
     if not isinstance(x, base.JAXSparse):
         return x, lambda value: value
     (data, *places), treedef = tree.flatten(x)

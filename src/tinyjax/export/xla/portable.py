@@ -18,9 +18,9 @@ from tinyjax.export.xla.verification import check_module, check_portable, check_
 def to_artifact(text: str) -> bytes:
     """Return a module in StableHLO as the bytes that other programs take as its portable form.
 
-    It is written as of twelve weeks ago, so that somewhat older versions of XLA can read it, too;
-    newer ones can for five years (StableHLO's promise of compatibility). Operations of CHLO, to
-    which that does not extend, are written as what they are made of.
+    It uses the version of twelve weeks ago, so that somewhat older versions of XLA can read it,
+    too; newer ones can for five years (StableHLO's promise of compatibility). Operations of CHLO,
+    to which that does not extend, are written as what they are made of.
     """
     return mlir.serialize_portable_artifact(text.encode(), _portable_version())
 

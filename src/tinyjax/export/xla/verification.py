@@ -1,10 +1,10 @@
-"""Verifying programs that come from elsewhere, before anything is made of them.
+"""Verification of programs that come from elsewhere, before they are used.
 
-MLIR's parser for text answers whatever it is given with an error or a module, and the module's
-operations and types are verified; but for brackets nested so deep that it runs out of stack. Beyond
-that, a program is to be a function from the types that it says it takes to those that it says it
-returns, without operations that reach outside of it. Calls of LAPACK get memory from XLA for the
-shapes that the program says, and write what LAPACK writes, so these must be LAPACK's.
+MLIR's parser for text returns an error or a module for any text, and verifies the module's
+operations and types. Only brackets nested so deep that it runs out of stack are an exception.
+Beyond that, a program must be a function from its declared argument types to its declared result
+types, without operations that reach outside of it. Calls of LAPACK get memory from XLA for the
+shapes in the program, and write as much as LAPACK does, so these shapes must be LAPACK's.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def check_text(text: str) -> None:
     # The parser takes them for twice as many elements, and who asks for these ends the process.
     if not all(pair[1] for pair in _PAIRS.finditer(_COMMENT.sub("", code))):
         raise _refused("it has pairs of numbers as elements of arrays that are not complex")
-    # The parser makes room for as many results as the highest that is used.
+    # The parser allocates as many results as the highest that is used.
     results: dict[str, int] = {}
     for result in _RESULTS.finditer(text):
         results[result[1]] = max(results.get(result[1], 1), _number(result[2]))
@@ -185,7 +185,7 @@ def _check_each(module: ir.Module, check: Callable[[ir.Operation], None]) -> Non
 
 
 def _has_axes(op: ir.Operation) -> bool:
-    """Whether a convolution in portable form says of each axis of its arrays once what it is."""
+    """Return whether a convolution in portable form gives each axis of its arrays one role."""
     if len(op.operands) < 2 or len(op.results) != 1:
         return False
     arrays = (op.operands[0].type, op.operands[1].type, op.results[0].type)
@@ -301,20 +301,20 @@ def _made_by(x: ir.Value[ir.Type], name: str) -> ir.Operation | None:
 
 
 def _elements(x: ir.Value[ir.Type]) -> str:
-    """Return the elements of a constant as they are written; none of what is no constant."""
+    """Return the texts of a constant's elements; none for other values."""
     constant = _made_by(x, "stablehlo.constant")
     elements = None if constant is None else _ELEMENTS.search(str(constant.attributes["value"]))
     return "" if elements is None else elements[1]
 
 
 def _is_nonzero(x: ir.Value[ir.Type]) -> bool:
-    """Say whether a value is a constant without zeros, of elements that are written in full."""
+    """Return whether a value is a constant without zeros, whose elements are all listed."""
     text = _elements(x)
     return '"' not in text and bool(text) and all(map(int, _NUMBER.findall(text)))
 
 
 def _is_guarded(x: ir.Value[ir.Type]) -> bool:
-    """Say whether a value is another one, and where that is zero a number that is not."""
+    """Return whether a value is another one, and where that is zero a number that is not."""
     select = _made_by(x, "stablehlo.select")
     if select is None or not _is_nonzero(select.operands[1]):
         return False

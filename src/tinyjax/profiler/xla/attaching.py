@@ -34,7 +34,7 @@ Stand: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def attach(notes: Notes) -> Callable[[], None]:
-    """Make spans from now on, and note which programs run.
+    """Make spans from now on, and record which programs run.
 
     Returns:
         What undoes it.
@@ -84,7 +84,7 @@ def _program(executable: Any, *_: object) -> dict[str, object]:
 
 
 def _spanned(name: str, attributes: Callable[..., dict[str, object]]) -> Stand:
-    """A function whose calls are spans."""
+    """Return a function whose calls are spans."""
 
     def stand(original: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -104,7 +104,7 @@ def _executing(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _noting(notes: Notes, compilation_of: Callable[[Any], xla.Compilation]) -> Stand:
-    """A method of something whose program runs."""
+    """Return a method of something whose program runs."""
 
     def stand(original: Callable[..., Any]) -> Callable[..., Any]:
         def run(runs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -130,7 +130,7 @@ def _call_usually(notes: Notes) -> Callable[..., Any]:
 
 
 class _Open(local):
-    """The spans of this thread's transformations, each with what began it."""
+    """The spans of this thread's transformations, each with its beginning."""
 
     def __init__(self) -> None:
         self.spans: list[tuple[tr.Running, AbstractContextManager[object]]] = []
@@ -160,7 +160,7 @@ def _end_trace(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _span_of(trace: tr.Trace) -> AbstractContextManager[object] | None:
-    """The span of a transformation, or of the recording of a user's function."""
+    """Return the span of a transformation, or of the recording of a user's function."""
     if isinstance(trace, JVPTrace | batching.BatchTrace):
         return annotation("transform", {"kind": trace.transformation})
     if isinstance(trace, staging.StagingTrace) and trace.fun is not None:

@@ -1,4 +1,4 @@
-"""XLA's profiler: what it records, and how that is read.
+"""XLA's profiler, and the reader of its records.
 
 XLA writes an event for each instruction of a compiled program that it runs by itself: a fusion, a
 product, a loop. What is done by a library's threads, or after other instructions were begun, ends
@@ -55,11 +55,11 @@ class SpanEvent(Record):
 
 @attrs.frozen(eq=False, repr=False)
 class Profile(Record):
-    """What was read of a profile.
+    """The contents of a profile.
 
     Attributes:
         ops: the instructions that ran, in the order in which they began.
-        spans: the spans asked for.
+        spans: the requested spans.
     """
 
     ops: tuple[OpEvent, ...]
@@ -67,7 +67,7 @@ class Profile(Record):
 
 
 def start_profile(python_level: int = 0, host_level: int = 2) -> ProfilerSession:
-    """Start to record what XLA does, and what annotations say.
+    """Start to record XLA's work, and annotations.
 
     Args:
         python_level: 1 to record each call of a Python function, too.

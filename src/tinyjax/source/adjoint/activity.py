@@ -1,4 +1,4 @@
-"""What is known of a program that is differentiated: active values, and how each call is pulled."""
+"""Activity analysis: the active values of a program, and the pullback of each call."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Activity:
         live_in: for each block, the active variables from before that the reverse of it and of
             what comes after it needs.
         live_out: for each block, those that its exits and what comes after it use.
-        residuals: for each block, the values that its reverse reads, found when that is written.
+        residuals: for each block, the values that its reverse reads, found when that is emitted.
         is_cautious: whether functions that are called may change their arguments.
         shadowed: the variables that may be, or hold, arrays that are changed in place, whose
             cotangents are in their shadows.
@@ -92,14 +92,14 @@ class Activity:
         self.shadowed -= self._read_at_once(aliases)
 
     def _to_shadow(self, aliases: Aliases) -> set[ir.Variable]:
-        """The variables of the classes that are written to and in which something is active."""
+        """Return the active variables of all classes of arrays that the program writes to."""
         active = [v for v in aliases.written if self.active(v)]
         active += [array for array, value in aliases.values if self.active(value)]
         members = aliases.members(active)
         return {v for v in members if self.ranks is not None and self.ranks.has_derivative(v)}
 
     def _read_at_once(self, aliases: Aliases) -> set[ir.Variable]:
-        """The items of arrays that are only read, and before anything is changed.
+        """Return the items of arrays that are only read, and before anything is changed.
 
         They are values as others are, whether or not they are views.
         """
@@ -122,7 +122,7 @@ class Activity:
         return items
 
     def _is_taken(self, statement: ir.Statement) -> bool:
-        """Whether a statement takes an item, of real numbers, out of an array."""
+        """Return whether a statement reads an item of real numbers from an array."""
         call, ranks = statement.call, self.ranks
         return (
             statement.function is operator.getitem
@@ -150,22 +150,22 @@ class Activity:
         return self._active([atom for argument, atom in passed if self.active(argument)])
 
     def rule(self, call: ir.Call) -> registry.Rule | None:
-        """The rule of a call, if its function has one that takes these arguments."""
+        """Return the rule of a call, if its function has one that takes these arguments."""
         if not isinstance(call.function, ir.Constant):
             return None
         names = tuple([name for name, _ in call.keywords])
         return equivalents.rule_of_call(call.function.value, len(call.args), names)
 
     def pulled(self, statement: ir.Statement) -> bool:
-        """Whether the forward program keeps the pullback of a call."""
+        """Return whether the forward program keeps the pullback of a call."""
         return self.depends(statement) and self.rule(statement.call) is None
 
     def depends(self, statement: ir.Statement) -> bool:
-        """Whether what a statement defines has a derivative, and what it is defined of, too."""
+        """Return whether a statement's result is active and depends on an active operand."""
         return self.active(statement.variable) and any(map(self.active, statement.call.atoms))
 
     def changes(self, statement: ir.Statement) -> bool:
-        """Whether the reverse of a statement does something even if there is no cotangent."""
+        """Return whether the reverse of a statement has an effect even without a cotangent."""
         if statement.function in WRITING:
             return True
         if not self.active(statement.variable):
@@ -173,25 +173,25 @@ class Activity:
         return statement.variable in self.shadowed or (self.is_cautious and self.pulled(statement))
 
     def places(self, statement: ir.Statement) -> tuple[int | None, ...]:
-        """Where the rule of a call gives the cotangents of arguments given by keyword."""
+        """Return the index of each keyword argument's cotangent in the rule's result."""
         call = statement.call
         here = Location(self.ir.filename, statement.line, self.ir.name)
         names = tuple([name for name, _ in call.keywords])
         return registry.places(statement.function, len(call.args), names, here)
 
     def back_of(self, variable: ir.Variable) -> ir.Variable:
-        """The variable that holds the pullback of the call that defines another one."""
+        """Return the variable that holds the pullback of the call that defines another one."""
         if variable not in self._backs:
             name = f"back_of_{variable.name}" if variable.name else "back"
             self._backs[variable] = ir.Variable(0, name)
         return self._backs[variable]
 
     def framed(self, index: int) -> bool:
-        """Whether a block has to leave something on the stack: residuals, or that it was there."""
+        """Return whether a block pushes onto the stack: residuals, or a mark that it ran."""
         return bool(self.residuals[index]) or self.tagged(index)
 
     def tagged(self, index: int) -> bool:
-        """Whether a block has to say that it was there: others lead to where it leads."""
+        """Return whether a block must mark that it ran: its successors have others before them."""
         block = self.ir.blocks[index]
         if block.returned is not None:
             return len(self.returns) > 1
@@ -199,12 +199,12 @@ class Activity:
 
 
 def with_changes(program: ir.IR, arguments: tuple[Kind, ...], *, is_cautious: bool) -> ir.IR:
-    """A program whose augmented assignments are written out, where they change arrays.
+    """Return a program with those augmented assignments expanded that change arrays.
 
     Args:
         program: the program.
         arguments: the kinds of its arguments.
-        is_cautious: whether those of which that is not known may change arrays, too.
+        is_cautious: whether functions of unknown effect may change arrays, too.
     """
     if not any(statement.function is runtime.updated for statement in program.statements):
         return program

@@ -1,8 +1,8 @@
-"""Which variables of a program may share the memory of an array, and which of these it writes to.
+"""Alias analysis: the variables that may share an array's memory, and those written to.
 
 Two variables are of one class where one may be the other, a view of it, a part of it or a container
-of it (Steensgaard, "Points-to Analysis in Almost Linear Time", 1996). All that comes from outside
-of the function, its arguments and what it closes over, is of one class.
+of it (Steensgaard, "Points-to Analysis in Almost Linear Time", 1996). Arguments and closed-over
+values come from outside the function, and all are of one class.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Aliases:
 
     Attributes:
         written: the variables of the classes that it writes to.
-        values: the arrays that it writes to, with what is written.
+        values: the arrays that it writes to, with the stored values.
         writes_outside: whether it writes to what comes from outside.
         made: those of them that calls define whose results are arrays of their own.
     """
@@ -85,16 +85,16 @@ class Aliases:
         self.made: frozenset[ir.Variable] = self.written & self._made
 
     def reads_only(self, call: ir.Call) -> bool:
-        """Whether a call reads its arguments, and neither keeps nor changes them."""
+        """Return whether a call only reads its arguments: it neither keeps nor changes them."""
         return ir.value_of(call.function) not in WRITING and self._copies(call)
 
     def members(self, variables: Iterable[ir.Variable]) -> set[ir.Variable]:
-        """The variables that are written to, or may be, where one of some is."""
+        """Return the variables of written classes that may alias one of the given variables."""
         classes = set(map(self._class, variables))
         return {v for v in self.written if self._class(v) in classes}
 
     def _enter(self, statement: ir.Statement) -> None:
-        """Join what one statement lets share memory, and note what it writes to."""
+        """Join the classes that a statement lets share memory, and record what it writes to."""
         call, function, variable = statement.call, statement.function, statement.variable
         if function in WRITING:
             self._write(call.args[0], call.args[2])
@@ -134,7 +134,7 @@ class Aliases:
             self._parents.update(dict.fromkeys(classes, first))
 
     def _copies(self, call: ir.Call) -> bool:
-        """Whether the result of a call shares no memory with its arguments."""
+        """Return whether the result of a call shares no memory with its arguments."""
         function = ir.value_of(call.function)
         if function is None:
             return self._arrays.get(call.function, False) and not call.keywords
@@ -144,7 +144,7 @@ class Aliases:
 
 
 def may_change(call: ir.Call, *, is_cautious: bool) -> bool:
-    """Whether a call may change an array."""
+    """Return whether a call may change an array."""
     function = ir.value_of(call.function)
     if function in WRITING or function is runtime.augmented:
         return True
@@ -153,7 +153,7 @@ def may_change(call: ir.Call, *, is_cautious: bool) -> bool:
 
 
 def _may_write(call: ir.Call) -> bool:
-    """Whether a call may write to its arguments: one of a function that is not known."""
+    """Return whether a call may write to its arguments, because its function is unknown."""
     function = ir.value_of(call.function)
     module = getattr(function, "__module__", None) or ""
     is_known = isinstance(function, np.ufunc) or module.partition(".")[0] == "numpy"
@@ -167,7 +167,7 @@ def _is_number(atom: ir.Atom) -> bool:
 
 
 def _copies(function: Any) -> bool:
-    """Whether a function gives arrays or numbers that share no memory with its arguments."""
+    """Return whether a function's results share no memory with its arguments."""
     if any(runtime.is_in(function, known) for known in (syntax.ARITHMETIC, _COPYING, _MAKING)):
         return True
     is_mathematical = getattr(function, "__module__", "") in ("math", "cmath")
@@ -175,7 +175,7 @@ def _copies(function: Any) -> bool:
 
 
 def _arrays(program: ir.IR, arguments: tuple[Kind, ...]) -> dict[ir.Atom, bool]:
-    """The variables that are certainly arrays or numbers, or methods of these that copy."""
+    """Return the variables that are certainly arrays or numbers, or methods of these that copy."""
 
     def of_call(call: ir.Call, operands: list[bool]) -> bool:
         function, (of_function, *args) = ir.value_of(call.function), operands

@@ -1,11 +1,11 @@
-"""Choices: what one does not take is computed of harmless operands, before anything is derived.
+"""Masking of unselected operands: they are replaced by harmless values before differentiation.
 
-Of ``np.where(x > 0, np.sqrt(x), 0.0)`` the root is not taken at 0, where its slope is infinite. So
-the program becomes ``np.where(x > 0, np.sqrt(chosen(x, x > 0, 0.5)), 0.0)``. Its value is the same,
-and its derivatives of all orders are those of what is taken. Such operands get all functions that
-work element by element, from a choice back to the beginning of its block, or to where an array was
-changed, unless something else is
-computed of their results, too.
+In ``np.where(x > 0, np.sqrt(x), 0.0)`` the root is not selected at 0, where its slope is infinite.
+So the program becomes ``np.where(x > 0, np.sqrt(chosen(x, x > 0, 0.5)), 0.0)``. Its value is the
+same, and its derivatives of all orders are those of the selected values.
+
+All elementwise functions get such operands, from a selection back to the beginning of its block or
+to the last change of an array. A value that is also used elsewhere is left as it is.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tinyjax.source.ir import analysis, assembly, program as ir, runtime
 
 
 def chosen(x: Any, mask: Any, other: Any) -> Any:
-    """Take a number or an array where a mask holds, and elsewhere another, without a derivative."""
+    """Select a number or an array where a mask holds, else another, without a derivative."""
     if isinstance(mask, (bool, np.bool_)) and isinstance(x, float):
         return x if mask else other
     library: Any = jnp if isinstance(x, Array) or isinstance(mask, Array) else np
@@ -50,7 +50,7 @@ def chosen(x: Any, mask: Any, other: Any) -> Any:
 
 @registry.adjoint_of(chosen)
 def chosen_adjoint(ct: Any, y: Any, x: Any, mask: Any, other: Any) -> Any:
-    """The derivative of chosen."""
+    """Return the cotangents of the arguments of chosen."""
     return cotangents.reduce_to(cotangents.taken(ct, y, mask), x), None, None
 
 
@@ -60,17 +60,17 @@ def fixed(x: Any) -> Any:
 
 
 def holds(condition: Any) -> Any:
-    """Where a choice takes the second argument."""
+    """Return the mask of the elements where a selection takes its second argument."""
     return (np.asarray(condition) if isinstance(condition, (list, tuple)) else condition) != 0
 
 
 def fails(condition: Any) -> Any:
-    """Where a choice takes the third argument."""
+    """Return the mask of the elements where a selection takes its third argument."""
     return (np.asarray(condition) if isinstance(condition, (list, tuple)) else condition) == 0
 
 
 def of_item(mask: Any, items: Any, index: int) -> Any:
-    """Where an item of nested lists is taken."""
+    """Return the part of a mask that belongs to one item of nested lists."""
     return cotangents.fitted(mask, arrays.nested_shape(items))[index]
 
 
@@ -95,25 +95,25 @@ _TWO: Final = ir.literal(2.0)
 
 
 def _is_where(call: ir.Call) -> bool:
-    """Say whether a call chooses by its first argument."""
+    """Return whether a call chooses by its first argument."""
     return len(call.args) == 3 and runtime.is_in(ir.value_of(call.function), _WHERES)
 
 
 def _is_choice(call: ir.Call) -> bool:
-    """Say whether a call chooses among its arguments, element by element."""
+    """Return whether a call chooses among its arguments, element by element."""
     is_extreme = runtime.is_in(ir.value_of(call.function), _EXTREMES) and not call.keywords
     return is_extreme or _is_where(call)
 
 
 def _is_shown(call: ir.Call) -> bool:
-    """Say whether a call only puts its arguments together, to be chosen among as an array."""
+    """Return whether a call only puts its arguments together, to be chosen among as an array."""
     function = ir.value_of(call.function)
     is_array = len(call.args) == 1 and runtime.is_in(function, _ARRAYS)
     return is_array or runtime.is_in(function, _DISPLAYS)
 
 
 def _carries(call: ir.Call) -> bool:
-    """Say whether the arguments of a call are taken where its result is."""
+    """Return whether the arguments of a call are taken where its result is."""
     function = ir.value_of(call.function)
     if call.keywords or function is None:
         return False
@@ -121,7 +121,7 @@ def _carries(call: ir.Call) -> bool:
 
 
 def _multiplied(call: ir.Call, active: Callable[[ir.Atom], bool]) -> Sequence[bool]:
-    """Say which arguments of an elementwise function its derivatives are computed of."""
+    """Return the mask of arguments that an elementwise function's derivatives depend on."""
     function = ir.value_of(call.function)
     rule = registry.rule_of(function)
     if rule is None or not rule.formulas:
@@ -134,7 +134,7 @@ def _multiplied(call: ir.Call, active: Callable[[ir.Atom], bool]) -> Sequence[bo
 
 
 def _is_regular(x: ir.Atom) -> bool:
-    """Say whether it is a number that nothing becomes infinite by."""
+    """Return whether it is a number that nothing becomes infinite by."""
     value = ir.value_of(x)
     return isinstance(value, (int, float)) and bool(value) and math.isfinite(value)
 
@@ -149,7 +149,7 @@ Mask: TypeAlias = ir.Variable | None
 def with_harmless_operands(
     program: ir.IR, arguments: tuple[Kind, ...], *, is_cautious: bool = False
 ) -> ir.IR:
-    """Let a program compute what its choices do not take of operands that are harmless.
+    """Return a program that computes unselected values from harmless operands.
 
     Args:
         program: the program.
@@ -172,7 +172,7 @@ def with_harmless_operands(
 def _parts(
     block: ir.Block, live: Iterable[ir.Variable], *, is_cautious: bool
 ) -> list[tuple[ir.Block, set[ir.Variable]]]:
-    """Take a block apart where it may change arrays: what was computed before would be another.
+    """Split a block where it may change arrays, which changes earlier values.
 
     Returns:
         The parts, with the variables that what comes after each uses.
@@ -202,9 +202,9 @@ class _Chooser:
         self._block = block
         self._kinds = kinds
         self._statements: list[ir.Statement] = []
-        #: What is written only if something uses it.
+        #: Statements that are emitted only if something uses them.
         self._optional: set[ir.Variable] = set()
-        #: Calls that are written once: of masks, and of what is chosen by them.
+        #: Calls that are emitted once: of masks, and of selections by them.
         self._written: dict[tuple[Any, ...], ir.Variable] = {}
         #: The mask and the condition that a mask is made of, and whether the condition holds.
         self._parts: dict[Mask, tuple[Mask, ir.Atom, bool]] = {}
@@ -241,7 +241,7 @@ class _Chooser:
         return isinstance(x, ir.Variable) and self._kinds.get(x, Kind.INERT).active
 
     def _root(self, root: ir.Statement, before: Sequence[ir.Statement]) -> None:
-        """Write a choice that counts wherever it is, with all that only choices depend on."""
+        """Write a selection that always counts, and the statements only selections depend on."""
         values = {root.variable: root.variable}
         if not _is_where(root.call):  # what is chosen is known when all are
             values[root.variable] = self._emit(root.call, root.line)
@@ -325,7 +325,7 @@ class _Chooser:
         return reduce(lambda x, y: self._once(operator.or_, x, y), some)
 
     def _join(self, several: dict[Mask, None], mask: Mask) -> None:
-        """Add a mask to several; what both cases of a choice use is taken where the choice is."""
+        """Add a mask to several; replace the two masks of a selection's cases by their union."""
         if mask in self._parts:
             outer, condition, is_first = self._parts[mask]
             other = self._and(outer, condition, not is_first)
@@ -336,7 +336,7 @@ class _Chooser:
         several[mask] = None
 
     def _once(self, function: Callable[..., Any], *args: ir.Atom) -> ir.Variable:
-        """Write a call, unless it is written already."""
+        """Write a call, unless it was emitted before."""
         key = (function, *args)
         if key not in self._written:
             self._written[key] = self._emit(ir.Call(ir.function(function), args))

@@ -1,9 +1,9 @@
 """Functions given to functions of tinyjax, as the values that they close over.
 
 ``lax.scan(step, ...)`` is pulled through ``tinyjax.vjp``, which takes derivatives of arrays. So a
-function among the arguments is *opened* into what it closes over, by name, and *closed* again over
-what ``vjp`` puts in its place. The cotangent of a function is a dict of those names, and so is what
-``vjp`` gives for what was opened.
+function among the arguments is *opened* into its closed-over values, by name. It is *closed* again
+over the values that ``vjp`` puts in their place. The cotangent of a function is a dict of those
+names, which is also the cotangent that ``vjp`` returns for an opened function.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FUNCTIONS: Final = (FunctionType, MethodType, functools.partial)
 
 
 def is_closure(x: Any) -> bool:
-    """Whether a value is a function, or an object with a call, that may have a derivative."""
+    """Return whether a value is a function or callable object that may have a derivative."""
     if isinstance(x, _FUNCTIONS):
         return kind_of(x).active
     return callable(x) and _is_record(x)
@@ -35,7 +35,7 @@ def _is_record(x: Any) -> bool:
 
 
 def opened(x: Any, outer: tuple[Any, ...] = ()) -> Any:
-    """The values that a function closes over, by name; anything without derivatives as it is.
+    """Return the closed-over values of a function by name; return other values unchanged.
 
     Args:
         x: a function, or any other value.
@@ -58,7 +58,7 @@ def opened(x: Any, outer: tuple[Any, ...] = ()) -> Any:
 
 
 def closed(x: Any, values: Any) -> Any:
-    """A function like ``x`` that closes over ``values``, which ``opened`` has made of it."""
+    """Return a function like ``x`` that closes over ``values``, which ``opened`` has made of it."""
     if not (isinstance(values, dict) and (is_closure(x) or _is_record(x))):
         return values
     inner = {name: tree.map(closed, value, values[name]) for name, value in _values(x).items()}
@@ -80,7 +80,7 @@ def closed(x: Any, values: Any) -> Any:
 
 
 def _values(x: Any) -> dict[str, Any]:
-    """What a function or an object holds, by the names of its cotangent."""
+    """Return the values that a function or an object holds, by the names in its cotangent."""
     if isinstance(x, MethodType):
         return {"__self__": x.__self__}
     if isinstance(x, functools.partial):
@@ -101,7 +101,7 @@ def _content(cell: CellType) -> Any:
 
 
 def _defaults(fun: FunctionType) -> dict[str, Any]:
-    """The defaults of parameters, those by keyword only aside."""
+    """Return the defaults of parameters, those by keyword only aside."""
     defaults = fun.__defaults__ or ()
     return dict(zip(runtime.optional_names(fun.__code__, len(defaults)), defaults, strict=True))
 

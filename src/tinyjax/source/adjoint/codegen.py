@@ -28,7 +28,7 @@ def _is_scalar(function: Any) -> bool:
 
 
 def _count(call: ir.Call) -> int | None:
-    """How many items a call of one of tinyjax's own functions gives, if that is known."""
+    """Return the number of results of a call to one of tinyjax's own functions, if known."""
     function = ir.value_of(call.function)
     home, name = getattr(function, "__module__", None) or "", getattr(function, "__name__", "")
     if home == _CALLEES and name == "pull":
@@ -47,7 +47,7 @@ CONVENTIONS: Final = names.Conventions(_is_scalar, _ADDS, _count)
 
 
 def scope_of(fun: FunctionType) -> Callable[[str], Any]:
-    """What a name is where a function was written."""
+    """Return a lookup of names in the module where a function was defined."""
     return lambda name: fun.__globals__.get(name, getattr(builtins, name, None))
 
 
@@ -97,7 +97,7 @@ def adjoint_text(adjoint: differentiate.Adjoint, fun: FunctionType, values: tupl
 
 
 def _returned(program: ir.IR) -> list[tuple[ir.Atom, ...]]:
-    """The items of the tuples that a program returns."""
+    """Return the items of the tuples that a program returns."""
     statements = program.statements
     tuples = {s.variable: s.call.args for s in statements if s.function is runtime.make_tuple}
     values = [block.returned for block in program.blocks]
@@ -105,7 +105,7 @@ def _returned(program: ir.IR) -> list[tuple[ir.Atom, ...]]:
 
 
 def _cotangents(adjoint: differentiate.Adjoint, fun: FunctionType, values: tuple[Any, ...]) -> str:
-    """The type of what the pullback returns."""
+    """Return the type of the pullback's result."""
     returned = _returned(adjoint.pullback)
     if len(returned) != 1:
         return names.ANY
@@ -114,7 +114,7 @@ def _cotangents(adjoint: differentiate.Adjoint, fun: FunctionType, values: tuple
 
 
 def _cotangent(atom: ir.Atom, argument: Any) -> str:
-    """The type of the cotangent of an argument."""
+    """Return the type of the cotangent of an argument."""
     if isinstance(atom, ir.Constant) and atom.value is None:
         return "None"
     if kind_of(argument) is Kind.FLOAT:
@@ -124,7 +124,7 @@ def _cotangent(atom: ir.Atom, argument: Any) -> str:
 
 
 def _stack_type(forward: names.Annotations) -> str:
-    """The type of what a program without branches keeps."""
+    """Return the type of the residuals of a program without branches."""
     if len(forward.ir.blocks) > 1:
         return names.ANY
     calls = {s.variable: s.call for s in forward.ir.blocks[0].statements}
@@ -141,12 +141,12 @@ _LONGEST: Final = 80
 
 
 def _tuple_of(types: Sequence[str]) -> str:
-    """The type of a tuple, in short where it has many items."""
+    """Return the type of a tuple, in short where it has many items."""
     text = f"tuple[{', '.join(types)}]"
     return text if len(text) <= _LONGEST else "tuple[Any, ...]"
 
 
-# Arguments that stand for others of their kind
+# Representative arguments of each kind
 
 _OF_TYPE: Final[dict[Any, Any]] = {
     float: 1.0, int: 1, bool: True, complex: 1j, str: "", type(None): None,

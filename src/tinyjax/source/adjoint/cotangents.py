@@ -1,8 +1,9 @@
-"""Cotangents: what they look like, and how they are added.
+"""The form of cotangents, and their addition.
 
-The cotangent of a number or an array is one of its kind; of a tuple or list, the cotangents of its
-items; of a dict, or of an object with fields, a dict of those of its entries; of a function, a dict
-of those of the variables that it closes over. ``None`` is zero, of whatever type.
+The cotangent of a number or an array is one of its kind. That of a tuple or list holds the
+cotangents of its items. That of a dict, or of an object with fields, is a dict of those of its
+entries. That of a function is a dict of those of the variables that it closes over. ``None`` is
+zero, of whatever type.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tinyjax.core.values import Array
 
 
 def accumulate(x: Any, y: Any) -> Any:
-    """The sum of two cotangents of one value."""
+    """Return the sum of two cotangents of one value."""
     if x is None:
         return y
     if y is None:
@@ -34,12 +35,12 @@ def accumulate(x: Any, y: Any) -> Any:
 
 
 def number(ct: Any) -> Any:
-    """The cotangent of a number, zero written out."""
+    """Return the cotangent of a number, with zero as a float."""
     return 0.0 if ct is None else ct
 
 
 def reduce_to(ct: Any, like: Any) -> Any:
-    """Undo broadcasting: sum a cotangent over what an operand was repeated along."""
+    """Undo broadcasting: sum a cotangent over the axes along which an operand was repeated."""
     if type(ct) is float and type(like) is float:
         return ct
     if isinstance(like, int):
@@ -53,7 +54,7 @@ def reduce_to(ct: Any, like: Any) -> Any:
 
 
 def taken(ct: Any, like: Any, mask: Any) -> Any:
-    """The cotangent of an operand, zero where a choice did not take what was computed of it."""
+    """Return the cotangent of an operand, set to zero where the mask did not select it."""
     if ct is None or not is_differentiable(like):
         return ct
     if type(ct) is float and isinstance(mask, (bool, np.bool_)):
@@ -63,7 +64,7 @@ def taken(ct: Any, like: Any, mask: Any) -> Any:
 
 
 def fitted(mask: Any, shape: tuple[int, ...]) -> Any:
-    """A mask of elements of a shape, of those that are repeated if it holds for one of them."""
+    """Return a mask for a shape; a broadcast element is selected if one of its copies is."""
     if np.shape(mask) == shape:
         return mask
     whole = broadcast_like(mask, np.broadcast_shapes(np.shape(mask), shape))
@@ -71,7 +72,7 @@ def fitted(mask: Any, shape: tuple[int, ...]) -> Any:
 
 
 def is_complex(x: Any) -> bool:
-    """Whether a number or an array is complex."""
+    """Return whether a number or an array is complex."""
     return isinstance(x, complex) or getattr(getattr(x, "dtype", None), "kind", "f") == "c"
 
 
@@ -95,7 +96,7 @@ _ONE: Final = np.float64(1)
 
 
 def one_like(y: Any) -> Any:
-    """The cotangent to start from: one, of the type of a scalar result.
+    """Return the cotangent to start from: one, of the type of a scalar result.
 
     Raises:
         DifferentiationError: the result is not a real scalar.
@@ -118,28 +119,28 @@ def _describe(y: Any) -> str:
 
 
 def is_differentiable(x: Any) -> bool:
-    """Whether a value has a derivative by its own type: a float, or an array of floats."""
+    """Return whether a value's own type has a derivative: a float, or an array of floats."""
     if isinstance(x, (np.ndarray, np.generic, Array)):
         return dtypes.is_inexact(x.dtype)
     return isinstance(x, (float, complex))
 
 
 def is_record(x: Any) -> bool:
-    """Whether a value is an object with declared fields."""
+    """Return whether a value is an object with declared fields."""
     return not isinstance(x, type) and (
         records.has_fields(type(x)) or hasattr(type(x), "__dataclass_fields__")
     )
 
 
 def field_names(kind: type) -> tuple[str, ...]:
-    """The names of the fields of an attrs class or a dataclass."""
+    """Return the names of the fields of an attrs class or a dataclass."""
     if records.has_fields(kind):
         return records.field_names(kind)
     return tuple(getattr(kind, "__dataclass_fields__"))  # noqa: B009 - typeshed's is an instance's
 
 
 def with_fields(x: Any, values: dict[str, Any]) -> Any:
-    """A copy of an object that has other values in its fields, and is not constructed anew."""
+    """Return a copy of an object with other values in its fields, without its constructor."""
     record = copy.copy(x)
     for name, value in values.items():
         object.__setattr__(record, name, value)
@@ -147,7 +148,7 @@ def with_fields(x: Any, values: dict[str, Any]) -> Any:
 
 
 def gradient_like(ct: Any, x: Any) -> Any:
-    """A cotangent as the user gets it: of the structure and the type of the argument."""
+    """Return a cotangent as the user gets it: of the structure and the type of the argument."""
     if type(ct) is type(x) is np.ndarray and ct.shape == x.shape and ct.dtype == x.dtype:
         return ct.copy()  # it may be a view, or the cotangent of something else too
     if isinstance(x, (np.ndarray, np.generic, Array)) and not dtypes.is_inexact(x.dtype):

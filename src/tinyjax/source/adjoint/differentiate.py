@@ -1,12 +1,14 @@
-"""The adjoint of a program: a program that also gives a pullback, and the pullback's program.
+"""The adjoint of a program: a program that also returns a pullback, and the pullback's program.
 
-The forward program does what the user's does. Where a call has no rule of its own it keeps the
-call's pullback; and a program with several blocks pushes, at the end of each block, the residuals
-that the reverse of the block reads, as ``(block, value, ..., rest)`` on a stack that is a chain of
-tuples; which block it was only where that is not known. The pullback goes the way back: for each
-block there is one that goes through its statements last to first, and then where the stack says the
-program came from. Its arguments are the cotangents of the variables that are live there. Both can
-be differentiated in their turn.
+The forward program does the same as the user's. Where a call has no rule of its own, it keeps the
+call's pullback. A program with several blocks pushes residuals at the end of each block, for the
+reverse of the block to read. The stack is a chain of tuples ``(block, value, ..., rest)``, where
+``block`` is left out if it is known anyway.
+
+The pullback goes backwards. For each block it has a reverse block, which visits the statements last
+to first. It then continues with the reverse of the block that the stack names as predecessor. The
+arguments of a reverse block are the cotangents of the variables that are live there. Both programs
+can be differentiated in their turn.
 """
 
 from __future__ import annotations
@@ -178,13 +180,13 @@ class Cotangents:
     local: Callable[[ir.Atom], ir.Atom] | None = None
 
     def atom(self, v: ir.Variable) -> ir.Atom:
-        """The cotangent of a variable: zero, if there was none."""
+        """Return the cotangent of a variable: zero, if there was none."""
         if v in self.found:
             return self.found[v].atom
         return ZERO if self.activity.kind(v) is Kind.FLOAT else ir.NONE
 
     def give_rest(self, target: ir.Variable, atom: ir.Atom, definite: bool = False) -> None:
-        """Add to the cotangent of a variable what is not in shadows."""
+        """Add to a variable's cotangent the part that is not in shadows."""
         Cotangents(self.activity, self.writer, self.found).give(target, atom, definite)
 
     def give(
@@ -230,7 +232,7 @@ class ReverseBlock:
         self.stack: ir.Variable = ir.Variable(0, names.STACK)
         self.cotangents: Cotangents = Cotangents(activity, writer, local=self.local)
         self.residuals: dict[ir.Variable, ir.Variable] = {}
-        #: The shadows of arrays, with how many statements there were when they were asked for.
+        #: The shadows of arrays, with the number of statements at the time of their lookup.
         self.shadows: dict[ir.Atom, tuple[ir.Variable, int]] = {}
 
         writer.arguments = [self.stack]
@@ -260,7 +262,7 @@ class ReverseBlock:
         return rest
 
     def gradient(self, parameter: ir.Variable) -> ir.Atom:
-        """The cotangent of a parameter that the pullback returns."""
+        """Return the cotangent of a parameter that the pullback returns."""
         ct = self.cotangents.found.get(parameter)
         if ct is None:
             return ir.NONE
@@ -289,7 +291,7 @@ class ReverseBlock:
         return rest
 
     def handed_back(self, writer: BlockWriter, source: int) -> list[ir.Atom]:
-        """The cotangents that the reverse of a block before this one takes."""
+        """Return the cotangents that the reverse of a block before this one takes."""
         activity, found = self.activity, self.cotangents.found
         branches = activity.ir.blocks[source].branches
         passed = activity.ir.passed(next(b for b in branches if b.target == self.index))
@@ -302,7 +304,7 @@ class ReverseBlock:
     # One statement
 
     def local(self, atom: ir.Atom) -> ir.Atom:
-        """A value of the forward program, which is kept for here."""
+        """Return a value of the forward program, which is kept for here."""
         if isinstance(atom, ir.Constant):
             return atom
         if atom not in self.residuals:
@@ -386,7 +388,7 @@ class ReverseBlock:
         return isinstance(atom, ir.Variable) and atom in self.activity.shadowed
 
     def shadow(self, array: ir.Variable) -> ir.Variable:
-        """The shadow of an array, which is asked for once where nothing else happens in between."""
+        """Return the shadow of an array, looked up once while no call can change it."""
         local, statements = self.local(array), self.writer.statements
         shadow, count = self.shadows.get(local, (None, 0))
         if shadow is None or not all(map(_keeps_shadows, statements[count:])):
@@ -395,7 +397,7 @@ class ReverseBlock:
         return shadow
 
     def written(self, statement: ir.Statement, ct: Cotangent) -> None:
-        """Take back what a statement wrote to an array, and the cotangent of what it wrote."""
+        """Undo a statement's write to an array, and return the cotangent of the written value."""
         array, index, value = statement.call.args
         places = self.local(array), self.local(index)
         before = self.local(statement.variable)
@@ -420,7 +422,7 @@ class ReverseBlock:
         self.distribute(parts, [(2, value)])
 
     def simple(self, statement: ir.Statement) -> bool:
-        """Whether real numbers are written to as many elements of an array of such."""
+        """Return whether a statement writes real numbers to as many elements of a real array."""
         ranks, (_, index, value) = self.activity.ranks, statement.call.args
         if ranks is None or not ranks.is_basic(index):
             return False
@@ -447,7 +449,7 @@ class ReverseBlock:
         self.distribute(parts, [(1, index)])
 
     def withdrawn(self, statement: ir.Statement, ct: Cotangent) -> Cotangent:
-        """The cotangent of a result, with what is in the shadows of its arrays."""
+        """Return the cotangent of a result, including the shadows of its arrays."""
         operands = [self.local(x) for x in statement.call.args if isinstance(x, ir.Variable)]
         y, name = self.local(statement.variable), cotangent_name(statement.variable)
         parts = (ir.function(shadows.withdraw), (ct.atom, y, *operands))
@@ -515,19 +517,19 @@ class ReverseBlock:
 
 
 def _keeps_shadows(statement: ir.Statement) -> bool:
-    """Whether a call certainly brings no array another shadow."""
+    """Return whether a call certainly gives no array another shadow."""
     known = (runtime.replaced, runtime.increased, runtime.exchange, shadows.shadow_of)
     return statement.function in known or registry.rule_of(statement.function) is not None
 
 
 def cotangent_name(target: ir.Atom) -> str:
-    """What the cotangent of a variable is called."""
+    """Return the name of a variable's cotangent."""
     name = target.name if isinstance(target, ir.Variable) else None
     return f"{names.COTANGENT}{name or names.TEMPORARY}"
 
 
 class Reversal:
-    """The pullback of a program being written."""
+    """The pullback of a program, under construction."""
 
     def __init__(self, activity: adjoint_activity.Activity) -> None:
         self.activity = activity

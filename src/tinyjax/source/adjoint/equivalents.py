@@ -1,4 +1,4 @@
-"""What is taken in the place of functions without a derivative of their own.
+"""Differentiable replacements for functions without a derivative of their own.
 
 Methods are written in Python, so that they can be differentiated. Functions of NumPy,
 ``scipy.special`` and some of ``math`` have counterparts in tinyjax.
@@ -24,7 +24,7 @@ from tinyjax.source.ir import runtime
 
 
 def method_function(method: Any) -> Any:
-    """The function that does what a method of an object does."""
+    """Return the function that is equivalent to an object's method."""
     owner, name = method.__self__, method.__name__
     if isinstance(method, MethodType):
         written = isinstance(owner, tuple) or (isinstance(owner, type) and issubclass(owner, tuple))
@@ -115,7 +115,7 @@ _NONE: Final = frozenset(
 
 
 def counterpart(fun: Any) -> Any:
-    """The function of tinyjax that does what one of NumPy or ``scipy.special`` does, if any."""
+    """Return tinyjax's counterpart of a function of NumPy or ``scipy.special``, if any."""
     name = getattr(fun, "__name__", None)
     if not isinstance(name, str) or isinstance(fun, type):
         return None
@@ -133,7 +133,7 @@ def counterpart(fun: Any) -> Any:
 
 
 def rule_of_call(fun: Any, count: int, names: tuple[str, ...]) -> registry.Rule | None:
-    """The rule of a function, unless only its counterpart takes so many arguments, and these."""
+    """Return the rule of a function, unless only its counterpart takes these arguments."""
     rule = registry.rule_of(fun)
     fits = rule is None or registry.fits(fun, count, names)
     return rule if fits or counterpart(fun) is None else None
@@ -190,7 +190,7 @@ def _as_arrays(x: Any, annotation: str) -> Any:
 
 @functools.cache
 def taking_lists(fun: Any) -> TakingLists:
-    """The function of tinyjax that does what one of NumPy does, called as that is."""
+    """Return tinyjax's counterpart of a function of NumPy, with NumPy's calling convention."""
     replacement = counterpart(fun)
     assert replacement is not None, "it is asked for where there is one"
     if isinstance(fun, np.ufunc):

@@ -1,8 +1,8 @@
-"""What is known of the values of a program that is differentiated: which have a derivative.
+"""Kinds of values in a differentiated program: which have a derivative.
 
 A value is inert where it has no derivative: an integer, a string, the result of a comparison, and
-whatever is made of such. Of an active one it is known whether it is a float, since then its
-cotangent is one, and nothing was broadcast.
+whatever is made of such. Of an active value we know whether it is a float. The cotangent of a float
+is a float, and nothing was broadcast.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tinyjax.source.ir import analysis, program as ir, runtime
 
 
 class Kind(IntEnum):
-    """What is known of a value."""
+    """The kind of a value: whether it has a derivative, and whether it is a number or an array."""
 
     #: A number without a derivative.
     NUMBER = 0
@@ -47,22 +47,22 @@ class Kind(IntEnum):
 
     @property
     def active(self) -> bool:
-        """Whether the value has a cotangent."""
+        """Return whether the value has a cotangent."""
         return self >= Kind.FLOAT
 
     @property
     def is_array(self) -> bool:
-        """Whether the value is an array of NumPy."""
+        """Return whether the value is an array of NumPy."""
         return self >= Kind.VECTOR or self < Kind.NUMBER
 
     @property
     def numeric(self) -> bool:
-        """Whether the value is a Python number or a NumPy scalar."""
+        """Return whether the value is a Python number or a NumPy scalar."""
         return self in (Kind.NUMBER, Kind.FLOAT)
 
 
 def join(x: Kind, y: Kind) -> Kind:
-    """What is known of a value that is one or the other."""
+    """Return the kind of a value that is of one of two kinds."""
     if x is y:
         return x
     if x.numeric and y.numeric:
@@ -74,7 +74,7 @@ def join(x: Kind, y: Kind) -> Kind:
 _REAL: Final = {1: Kind.VECTOR, 2: Kind.MATRIX, 3: Kind.TENSOR}
 _INTEGERS: Final = {1: Kind.INTEGERS, 2: Kind.INTEGER_MATRIX}
 _INERT: Final = Kind.INERT
-#: Asked first, since it is asked of every argument of every call.
+#: Looked up first, since every argument of every call is looked up.
 _BY_TYPE: Final[dict[type, Kind]] = {
     float: Kind.FLOAT,
     complex: Kind.ACTIVE,
@@ -85,7 +85,7 @@ _INERT_TYPES: Final = (str, bytes, type, ModuleType, np.dtype, np.bool_, np.ufun
 
 
 def kind_of(value: Any) -> Kind:
-    """What is to be known of an argument."""
+    """Return the kind of an argument."""
     kind = type(value)
     if kind is np.ndarray:
         return _of_array(value)
@@ -127,7 +127,7 @@ def _of_dtype(dtype: np.dtype[Any]) -> Kind:
 
 
 def _of_function(fun: FunctionType) -> Kind:
-    """A function has a derivative where it closes over anything, or has defaults that have one."""
+    """Return the kind of a function: active if it has closed-over values or active defaults."""
     if not fun.__closure__ and fun.__defaults__ is None and fun.__kwdefaults__ is None:
         return _INERT
     defaults = (*(fun.__defaults__ or ()), *(fun.__kwdefaults__ or {}).values())
@@ -141,7 +141,7 @@ _FEW: Final = 8
 
 
 def literal_kind(value: Any) -> Kind:
-    """The kind of a constant of a program, which has no derivative."""
+    """Return the kind of a constant of a program, which has no derivative."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return Kind.NUMBER if number else Kind.INERT
 
@@ -184,7 +184,7 @@ def infer(
 
 
 def _of_call(call: ir.Call, kinds: list[Kind]) -> Kind:
-    """The kind of a result, from the kinds of the function and the arguments."""
+    """Return the kind of a result, from the kinds of the function and the arguments."""
     function = ir.value_of(call.function)
     args = kinds[1:]
     if function in (runtime.updated, runtime.augmented) and isinstance(call.args[0], ir.Constant):

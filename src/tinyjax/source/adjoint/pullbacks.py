@@ -1,4 +1,4 @@
-"""How calls are pulled: those of functions of tinyjax, and those known only when they run."""
+"""Pullbacks of calls: of functions of tinyjax, and of functions known only at run time."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _OWN = f"{frames.PACKAGE_DIRECTORY}source"
 
 
 def name_of(fun: Any) -> str:
-    """What a function is called in a message."""
+    """Return the name of a function for a message."""
     module = getattr(fun, "__module__", None)
     name = getattr(fun, "__qualname__", None) or repr(fun)
     owner = getattr(fun, "__self__", None)
@@ -58,7 +58,7 @@ def name_of(fun: Any) -> str:
 
 
 def is_library(fun: Any) -> bool:
-    """Whether a function or a callable object is one of tinyjax, whose rules are known there."""
+    """Return whether a function or callable object belongs to tinyjax and has its rules there."""
     if isinstance(fun, type) or inspect.ismodule(fun):
         return False
     if isinstance(fun, FunctionType):
@@ -81,9 +81,10 @@ _WORDS: Final = frozenset((int, float, bool, str, type(None)))
 
 @functools.lru_cache(maxsize=1024)
 def _modes_of(fun: Callable[..., Any]) -> frozenset[str]:
-    """Which parameters, by position and by name, may be texts: they say which function is meant.
+    """Return the parameters, by position and by name, whose strings select a mode.
 
-    A number in such a place, as the order of a norm, has no derivative, and is not an array.
+    A number passed for such a parameter, as the order of a norm, has no derivative and is not an
+    array.
     """
     try:
         parameters = inspect.signature(fun, eval_str=True).parameters.values()
@@ -100,7 +101,7 @@ def _modes_of(fun: Callable[..., Any]) -> frozenset[str]:
 def value_and_pullback(
     fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
-    """A call's value, and a map from its cotangent to those of ``args`` and ``kwargs``."""
+    """Return a call's value, and a map from its cotangent to those of ``args`` and ``kwargs``."""
     leaves, treedef = tree.flatten_arguments(args, kwargs)
     places = [i for i, leaf in enumerate(leaves) if is_differentiable(leaf)]
     if isinstance(fun, Hashable) and not isinstance(fun, _OF_LIBRARY) and (modes := _modes_of(fun)):
@@ -136,7 +137,7 @@ _OF_LIBRARY: Final = (LibraryTranspose, closures.Closing, closures.Transformed)
 
 
 def library_pullback(y: Any, back: Any, transpose: Any, args: Any, kwargs: Any) -> Any:
-    """The pullback of a call of a function of tinyjax or NumPy.
+    """Return the pullback of a call of a function of tinyjax or NumPy.
 
     Args:
         y: the result.
@@ -153,13 +154,13 @@ def library_pullback(y: Any, back: Any, transpose: Any, args: Any, kwargs: Any) 
 
 
 def in_order(cotangents: Any, kwargs: Any) -> Any:
-    """The cotangents of a function without one, of its arguments, and of those by keyword."""
+    """Return the cotangents of a function, its arguments, and its keyword arguments, in order."""
     of_args, of_kwargs = cotangents
     return (None, *of_args, *[containers.entry(of_kwargs, name) for name in kwargs])
 
 
 def transposed(back: Any, transpose: Any, ct: Any, args: Any, kwargs: Any) -> Any:
-    """The cotangents of arguments, and of those by keyword."""
+    """Return the cotangents of arguments, and of those by keyword."""
     return transpose(ct, args, kwargs) if back is None else back(ct)
 
 
@@ -172,7 +173,7 @@ def _transposed_adjoint(
 
 
 def _conforming(ct: Any, value: Any) -> Any:
-    """A cotangent as ``tinyjax.vjp`` takes it: of the result's type."""
+    """Return a cotangent as ``tinyjax.vjp`` takes it: of the result's type."""
     if isinstance(value, Array):
         if not dtypes.is_inexact(value.dtype):
             return np.zeros(value.shape, dtypes.float0)
@@ -279,7 +280,7 @@ def _library_adjoint(ct: Any, pair: Any, fun: Any, *args: Any, **kwargs: Any) ->
 
 @attrs.frozen(eq=False)
 class Pullback:
-    """The pullback of a Python function: a generated function and what the forward half kept."""
+    """The pullback of a Python function: a generated function and the residuals."""
 
     run: Callable[[Any, Any], tuple[Any, ...]]
     stack: Any
@@ -289,7 +290,7 @@ class Pullback:
 
 
 def pull(fun: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-    """A call's value and its pullback."""
+    """Return a call's value and its pullback."""
     if type(fun) is FunctionType and not kwargs:  # as route does, in a third of the time
         plan = known_plan(fun, args)
         if plan is not None:
@@ -301,22 +302,22 @@ def pull(fun: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
 
 
 def of_pull(back: Any) -> Any:
-    """The pullback of a call of ``pull``, which has one argument more than what it runs."""
+    """Return the pullback of a call of ``pull``, which has one argument more than its callee."""
     return lambda ct: (None, *back(ct)[1:])
 
 
 def pull_back(back: Any, ct: Any, count: int, *values: Any, **kwargs: Any) -> Any:
-    """Apply a pullback, or a rule to what the call was of, unless the cotangent is zero."""
+    """Apply a pullback, or the rule of a call, unless the cotangent is zero."""
     return (None,) * count if ct is None else back(ct, *values, **kwargs)
 
 
 def undo(back: Any, ct: Any, count: int) -> Any:
-    """Apply a pullback, even to zero: it takes back what its function wrote to arrays."""
+    """Apply a pullback, even to zero: it undoes its function's writes to arrays."""
     return back(ct)
 
 
 def pulled_back(ct: Any, fun: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """The cotangents of a function and its arguments, in a rule."""
+    """Return the cotangents of a function and its arguments, in a rule."""
     parts = pull(fun, *args, **kwargs)[1](ct)
     values = (fun, *args, *kwargs.values())
     return shadows.gathered(parts, values) if is_cautious() else parts
@@ -368,7 +369,7 @@ standard_library.WRITTEN[attempt] = lambda run, fun, *args: run(fun, *args)
 
 
 def evaluated(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-    """A call's value and its pullback, which leave all arrays as they were."""
+    """Return a call's value and its pullback, which leave all arrays as they were."""
     if is_cautious():
         args, kwargs = shadows.detached(args), shadows.detached(kwargs)
     value, back = pull(fun, *args, **kwargs)
@@ -380,7 +381,7 @@ def evaluated(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[
 
 
 def evaluated_within(fun: Any, args: Any, kwargs: Any) -> Any:
-    """The same in a function that is differentiated, which may change arrays in between."""
+    """Return the same in a function that is differentiated, which may change arrays in between."""
     count = written_count()
     value, back = pull(fun, *args, **kwargs)
     if written_count() != count:
@@ -392,18 +393,18 @@ def evaluated_within(fun: Any, args: Any, kwargs: Any) -> Any:
 
 
 def written_count() -> int:
-    """How often arrays have been written to."""
+    """Return the number of writes to arrays so far."""
     return len(runtime.writes.log or ())
 
 
 def may_have_written() -> bool:
-    """Whether arrays may have been written to: nobody knows where there is no log."""
+    """Return whether arrays may have been written to, which is unknown without a log."""
     log = runtime.writes.log
     return log is None or bool(log)
 
 
 def is_cautious() -> bool:
-    """Whether functions may change arrays that they are given."""
+    """Return whether functions may change arrays that they are given."""
     return runtime.writes.is_cautious
 
 
@@ -446,7 +447,7 @@ def rule_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def of_values(back: Any, y: Any, args: Any, kwargs: Any) -> Any:
-    """A pullback between cotangents as one between shadows, where functions may change arrays."""
+    """Return a pullback of cotangents as one of shadows, where functions may change arrays."""
     if not is_cautious():
         return back
 
@@ -482,7 +483,7 @@ def python_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def bound_values(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """The values of a function's parameters in a call."""
+    """Return the values of a function's parameters in a call."""
     return find.bound(fun, args, kwargs).values
 
 
@@ -501,14 +502,14 @@ def unbound(parts: Any, bound: Any) -> Any:
 
 
 def item_of(ct: Any, key: Any) -> Any:
-    """An item of the cotangent of a parameter; all of it where there is no key."""
+    """Return an item of the cotangent of a parameter; all of it where there is no key."""
     if key is None or ct is None:
         return ct
     return ct.get(key) if isinstance(ct, dict) else ct[key]
 
 
 def generated(fun: FunctionType, values: tuple[Any, ...]) -> Callable[..., Any]:
-    """The function that gives a function's value and pullback."""
+    """Return the function that gives a function's value and pullback."""
     return plan_of(fun, values).forward
 
 
@@ -519,7 +520,7 @@ def apply_forward(fun: Any, called: Any, args: Any, kwargs: Any) -> Any:
 
 
 def of_call(parts: Any, args: Any, kwargs: Any) -> Any:
-    """The cotangents of a function, of its arguments in a tuple, and of the others in a dict."""
+    """Return the cotangents of a function, of its arguments, and of its keyword arguments."""
     end = 1 + len(args)
     return parts[0], tuple(parts[1:end]), {name: parts[end + i] for i, name in enumerate(kwargs)}
 
@@ -575,7 +576,7 @@ def partial_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def call_of(instance: Any) -> Any:
-    """The function that runs when an object is called."""
+    """Return the function that runs when an object is called."""
     return type(instance).__call__
 
 
@@ -609,11 +610,11 @@ _COUNTING: Final = frozenset(
 
 
 def route(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Route:
-    """Find out how a call is pulled.
+    """Return the function to call for a call's value and pullback.
 
     Returns:
-        The function that is called in its place and gives a value and a pullback; its arguments,
-        of which the first stands for the function called; those by keyword.
+        The function to call in its place, which returns a value and a pullback; its arguments, of
+        which the first represents the original function; its keyword arguments.
 
     Raises:
         SourceError: no derivative of the function is known.
@@ -629,7 +630,7 @@ def route(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Route:
 
 
 def forward_of(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Forward:
-    """The function that gives the value and the pullback of a call."""
+    """Return the function that gives the value and the pullback of a call."""
     if fun is runtime.apply:
         return apply_forward
     if equivalents.rule_of_call(fun, len(args), (*kwargs,)) is not None:
@@ -673,7 +674,7 @@ def _is_active(*values: Any) -> bool:
 
 
 def _has_method(owner: Any, name: str) -> bool:
-    """Whether the derivative of a method of a container or a NumPy array is known."""
+    """Return whether the derivative of a method of a container or a NumPy array is known."""
     if isinstance(owner, (np.ndarray, np.generic)):
         known = equivalents.counterpart(getattr(np, name, None))
         return name in arrays.METHODS or known is not None
@@ -690,7 +691,7 @@ def constructor_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def constructed(kind: Any, count: int, names: tuple[str, ...]) -> tuple[str | int, ...]:
-    """Which field, or item, each argument of a constructor becomes."""
+    """Return the field name or item index that each argument of a constructor becomes."""
     parameters = (*([*inspect.signature(kind).parameters][:count] if count else ()), *names)
     if issubclass(kind, tuple):
         return tuple([kind._fields.index(name) for name in parameters])
@@ -699,13 +700,13 @@ def constructed(kind: Any, count: int, names: tuple[str, ...]) -> tuple[str | in
 
 
 def is_written_class(kind: type) -> bool:
-    """Whether a class is the user's own: made by a class statement, and not of the library."""
+    """Return whether a class is the user's own: made by a class statement, outside the library."""
     own = kind.__module__.partition(".")[0] not in sys.stdlib_module_names
     return bool(kind.__flags__ & (1 << 9)) and own
 
 
 def is_record_class(kind: Any) -> bool:
-    """Whether the constructor of a class only keeps its arguments."""
+    """Return whether the constructor of a class only stores its arguments."""
     if issubclass(kind, tuple):
         return hasattr(kind, "_fields")
     if kind in (contextlib.nullcontext, SimpleNamespace):
@@ -740,7 +741,7 @@ class Plan:
 
 
 def known_plan(fun: FunctionType, args: tuple[Any, ...]) -> Plan | None:
-    """The adjoint of a function if it is there already, for arguments that are its parameters."""
+    """Return the adjoint of a function if it is cached, for arguments that are its parameters."""
     program = read.known_program(fun)
     if program is None:
         return None
@@ -748,7 +749,7 @@ def known_plan(fun: FunctionType, args: tuple[Any, ...]) -> Plan | None:
 
 
 def adjoint_of(fun: FunctionType, values: tuple[Any, ...]) -> Adjoint:
-    """The adjoint of a function that may change arrays which it is given."""
+    """Return the adjoint of a function that may change arrays which it is given."""
     writes = runtime.writes
     try:
         return plan_of(fun, values).adjoint
@@ -760,7 +761,7 @@ def adjoint_of(fun: FunctionType, values: tuple[Any, ...]) -> Adjoint:
 
 
 def plan_of(fun: FunctionType, values: tuple[Any, ...]) -> Plan:
-    """The adjoint of a Python function, generated when first asked for.
+    """Return the adjoint of a Python function, generating it on first use.
 
     Raises:
         InPlaceError: it changes arrays, which the functions that call it do not expect.
@@ -775,7 +776,7 @@ def plan_of(fun: FunctionType, values: tuple[Any, ...]) -> Plan:
     is_cautious = runtime.writes.is_cautious
     key: tuple[Any, ...] = (is_cautious, *kinds)
     if not find.is_plain(fun, values):
-        key = (None, *key)  # which is not asked for above
+        key = (None, *key)  # a key that nothing above looks up
     plan: Plan | None = program.derived.get(key)
     if plan is None:
         adjoint = differentiate(program, kinds, CALLEES, is_cautious=is_cautious)

@@ -1,6 +1,6 @@
-"""The ranks of a program's values: how many axes an array of real numbers has, as far as is known.
+"""The ranks of a program's values: the number of axes of real arrays, as far as it is known.
 
-A number has rank 0. An element of an array is known by it to be a number, whose cotangent is one.
+A number has rank 0. The rank shows that an element of an array is a number, whose cotangent is one.
 """
 
 from __future__ import annotations
@@ -88,16 +88,16 @@ class Ranks:
         self._ranks = dict(found.items())
 
     def of(self, atom: ir.Atom) -> int:
-        """The rank of a value."""
+        """Return the rank of a value."""
         return self._ranks.get(atom, _of_atom(atom))
 
     def has_derivative(self, variable: ir.Variable) -> bool:
-        """Whether a variable may be or hold an array with a derivative, by its rank."""
+        """Return whether, by its rank, a variable may be or hold an array with a derivative."""
         rank = self.of(variable)
         return rank == UNKNOWN or 0 < rank < INTEGERS or rank >= _LIKE
 
     def kinds(self, variables: Iterable[ir.Variable]) -> dict[ir.Variable, Kind]:
-        """The kinds of variables, where they follow from the ranks."""
+        """Return the kinds of variables, where they follow from the ranks."""
         kinds: dict[ir.Variable, Kind] = {}
         for v in variables:
             rank = self.of(v)
@@ -140,7 +140,7 @@ class Ranks:
         return _of_function(function, call, args)
 
     def _of_shape(self, args: list[int], call: ir.Call) -> int:
-        """The rank of an array of a shape."""
+        """Return the rank of an array of a shape."""
         types = [ir.value_of(x) for name, x in call.keywords if name == "dtype"]
         types += [ir.value_of(x) for x in call.args[1 : len(args)]]
         if len(call.keywords) > len(types) or not all(kind in (*_REAL, int) for kind in types):
@@ -157,7 +157,7 @@ class Ranks:
         return rank + INTEGERS if int in types else rank
 
     def _of_item(self, rank: int, index: ir.Atom) -> int:
-        """The rank of an item."""
+        """Return the rank of an item."""
         if rank == _RANGE or rank <= _SHAPE:
             return INTEGERS if self.of(index) in _NUMBERS else UNKNOWN
         if not 0 < rank % INTEGERS <= 3 or rank >= _LIKE:
@@ -172,12 +172,12 @@ class Ranks:
         return rank - count if rank % INTEGERS >= count else UNKNOWN
 
     def is_basic(self, index: ir.Atom) -> bool:
-        """Whether an index is made of integers and slices."""
+        """Return whether an index is made of integers and slices."""
         parts = self._parts(index) or [self.of(index)]
         return all(part in (*_NUMBERS, _SLICE) for part in parts)
 
     def _parts(self, atom: ir.Atom) -> list[int] | None:
-        """The ranks of a tuple's items, if it is one that is known."""
+        """Return the ranks of a tuple's items, if it is one that is known."""
         if isinstance(atom, ir.Constant):
             value = atom.value
             literals = [ir.literal(item) for item in value] if isinstance(value, tuple) else None
@@ -189,7 +189,7 @@ class Ranks:
 
 
 def _of_method(method: int, call: ir.Call) -> int:
-    """The rank of what a method gives."""
+    """Return the rank of a method's result."""
     if call.args or call.keywords or method < _LIKE:
         return UNKNOWN
     return method - _LIKE if method < _REDUCING else 0
@@ -208,7 +208,7 @@ def _of_attribute(rank: int, name: Any) -> int:
 
 
 def _broadcast(ranks: Sequence[int]) -> int:
-    """The rank of an operation of several."""
+    """Return the rank of an operation of several."""
     if not ranks or any(not 0 <= rank < _LIKE for rank in ranks):
         return UNKNOWN
     return max(rank % INTEGERS for rank in ranks)

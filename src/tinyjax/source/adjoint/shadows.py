@@ -1,11 +1,12 @@
 """Shadows: arrays that hold the cotangents of arrays that a program changes in place.
 
-Each array has a shadow of its own, and a view of the array has the same view of the shadow (as in
+Each array has a shadow of its own, and a view of the array has the same view of the shadow. (See
 Moses and Churavy, "Instead of Rewriting Foreign Code for Machine Learning, Automatically Synthesize
-Fast Gradients", 2020). What an array is called, and what holds it, does not matter then. Pullbacks
-go back in time: they add to the shadows where the program read; where it wrote, they take what is
-there, leave zero, and give the array what it was before. All of it is Python that can be
-differentiated in its turn, where the shadows have shadows.
+Fast Gradients", 2020.) The names and containers of an array do not matter then.
+
+Pullbacks go back in time. Where the program read, they add to the shadow. Where it wrote, they take
+the shadow's value, set it to zero, and restore the array's old value. All of it is Python that can
+be differentiated in its turn, where the shadows have shadows.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ class Pass:
 
 
 def root_of(array: Any) -> Any:
-    """The array of whose shadow that of an array is a view: the one that owns its memory.
+    """Return the array that owns the memory of an array, whose shadow theirs is a view of.
 
-    What cannot be written to, and may have elements that overlap, has a shadow of its own.
+    An array that cannot be written to, or may have elements that overlap, has a shadow of its own.
     """
     if array.base is None or 0 in array.strides or not array.flags.writeable:
         return array
@@ -58,12 +59,12 @@ def root_of(array: Any) -> Any:
 
 
 def has_shadow(x: Any) -> bool:
-    """Whether a value is an array with cotangents."""
+    """Return whether a value is an array with cotangents."""
     return isinstance(x, np.ndarray) and x.dtype.kind in "fc"
 
 
 def shadow_of(array: Any) -> Any:
-    """The shadow of an array, or the view of one that the array is of another."""
+    """Return the shadow of an array, or the view of one that the array is of another."""
     shadows = _state.shadows
     assert shadows is not None, "shadows are asked for inside of a pass"
     entry = shadows.get(id(array))
@@ -97,7 +98,7 @@ def _address(array: Any) -> int:
 
 
 def taken(array: Any) -> Any:
-    """The shadow of an array whose life begins here; another is made if it is asked for again."""
+    """Return and remove the shadow of an array whose life begins here."""
     shadows = _state.shadows
     assert shadows is not None, "shadows are taken inside of a pass"
     entry = shadows.pop(id(array), None)
@@ -105,33 +106,33 @@ def taken(array: Any) -> Any:
 
 
 def is_shadowed(array: Any) -> bool:
-    """Whether an array has a shadow already."""
+    """Return whether an array has a shadow already."""
     return _state.shadows is not None and id(root_of(array)) in _state.shadows
 
 
 def has_any() -> bool:
-    """Whether any array has a shadow."""
+    """Return whether any array has a shadow."""
     return bool(_state.shadows)
 
 
 def shares(x: Any, others: tuple[Any, ...]) -> bool:
-    """Whether an array is a view of one of some."""
+    """Return whether an array is a view of one of the others."""
     root = root_of(x)
     return any(isinstance(other, np.ndarray) and root_of(other) is root for other in others)
 
 
 def is_function(x: Any) -> bool:
-    """Whether a value is a Python function."""
+    """Return whether a value is a Python function."""
     return isinstance(x, FunctionType)
 
 
 def is_one_of(x: Any, others: tuple[Any, ...]) -> bool:
-    """Whether a value is one of some."""
+    """Return whether a value is identical to one of the others."""
     return any(x is other for other in others)
 
 
 def captured_names(fun: Any) -> tuple[str, ...]:
-    """The names of what a function closes over."""
+    """Return the names of a function's closed-over variables."""
     names: tuple[str, ...] = fun.__code__.co_freevars
     return names
 
@@ -153,7 +154,7 @@ registry.inert.update(
 
 @registry.adjoint_of(shadow_of, taken)
 def shadow_of_adjoint(ct: Any, y: Any, array: Any) -> Any:
-    """The derivative of shadow_of and taken, whose result is memory with a shadow of its own."""
+    """Return the cotangents for shadow_of and taken, whose result has a shadow of its own."""
     return (None,)
 
 
@@ -182,7 +183,7 @@ def deposit(x: Any, ct: Any) -> Any:
 
 
 def withdraw(ct: Any, y: Any, *operands: Any) -> Any:
-    """The cotangent of a result, with what is in the shadows of its arrays.
+    """Return the cotangent of a result, including the shadows of its arrays.
 
     Arrays that are views of operands share their shadows, where it stays.
     """
@@ -213,7 +214,7 @@ def withdraw(ct: Any, y: Any, *operands: Any) -> Any:
 
 
 def emptied(array: Any) -> Any:
-    """What is in the shadow of an array, which is zero then; None where there is nothing."""
+    """Return the value of an array's shadow and set it to zero; None where there is none."""
     if not is_shadowed(array):
         return None
     if root_of(array) is array:
@@ -223,24 +224,24 @@ def emptied(array: Any) -> Any:
 
 
 def conjugated(ct: Any) -> Any:
-    """A cotangent as shadows hold it, or back: theirs are conjugate, so that parts are views."""
+    """Return a cotangent as shadows hold it, or back: conjugate, so that parts are views."""
     return np.conj(ct) if cotangents.is_complex(ct) else ct
 
 
 def swept(back: Any, ct: Any, values: Any) -> Any:
-    """Apply a pullback in a pass of its own; give the cotangents of what it was made for."""
+    """Apply a pullback in a pass of its own, and return its cotangents."""
     with Pass():
         parts = back(ct)
         return gathered(parts, values) if has_any() else parts
 
 
 def gathered(parts: Any, values: Any) -> Any:
-    """The cotangents of values, with what is in the shadows of their arrays."""
+    """Return the cotangents of values, including the shadows of their arrays."""
     return [withdraw(parts[i], values[i]) for i in range(len(values))]
 
 
 def detached(x: Any) -> Any:
-    """A value with copies of its arrays, which nothing changes any more."""
+    """Return a value with copies of its arrays, which nothing changes any more."""
     if isinstance(x, np.ndarray):
         return x.copy()
     if isinstance(x, (tuple, list)):
@@ -263,7 +264,7 @@ def _detached_adjoint(ct: Any, y: Any, x: Any) -> Any:
 
 @registry.adjoint_of(runtime.exchange, runtime.replaced)
 def exchange_adjoint(ct: Any, y: Any, array: Any, index: Any, value: Any) -> Any:
-    """The derivative of exchange: the exchange of the shadow; the array is as before."""
+    """Return the cotangents for exchange: exchange the shadow, and restore the array."""
     part = None
     if has_shadow(array):
         shadow = shadow_of(array)
@@ -279,7 +280,7 @@ def exchange_adjoint(ct: Any, y: Any, array: Any, index: Any, value: Any) -> Any
 
 @registry.adjoint_of(runtime.accumulate_at, runtime.increased)
 def accumulate_at_adjoint(ct: Any, y: Any, array: Any, index: Any, value: Any) -> Any:
-    """The derivative of accumulate_at."""
+    """Return the cotangents of the arguments of accumulate_at."""
     part = None
     if has_shadow(array):
         shadow = shadow_of(array)
@@ -291,7 +292,7 @@ def accumulate_at_adjoint(ct: Any, y: Any, array: Any, index: Any, value: Any) -
 
 
 def is_last(array: Any, index: Any) -> Any:
-    """Which elements of an index are the last to name a place, whose values are kept."""
+    """Return the mask of the elements of an index that are the last to name a place."""
     numbers = np.arange(array.size).reshape(array.shape)[index]
     if numbers.ndim == 0:
         return 1.0
@@ -316,7 +317,7 @@ def add_item(ct: Any, container: Any, index: Any) -> None:
 
 
 def item_adjoint(ct: Any, y: Any, container: Any, index: Any) -> Any:
-    """The derivative of an item: added to the shadow, if the container is an array."""
+    """Return the derivative of an item: added to the shadow, if the container is an array."""
     if not isinstance(container, np.ndarray):
         rule = registry.rule_adjoint(operator.getitem)
         return (None, None) if ct is None else rule(ct, y, container, index)

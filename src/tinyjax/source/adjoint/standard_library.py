@@ -1,6 +1,6 @@
-"""Functions of Python's library, written in Python so that they can be differentiated and staged.
+"""Functions of Python's library, rewritten in Python so that they can be differentiated and staged.
 
-Iterators give all their items at once, in a list.
+Iterators return all their items at once, in a list.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def absolute(x: Any) -> Any:
 
 
 def at_places(items: Any, places: Any) -> Any:
-    """A tuple of items for each tuple of places."""
+    """Return a tuple of items for each tuple of places."""
     return [tuple([items[i] for i in chosen]) for chosen in places]
 
 
@@ -193,7 +193,7 @@ def as_items(value: Any) -> Any:
 
 
 def within(fun: Any, value: Any) -> Any:
-    """Apply a function to what a container holds."""
+    """Apply a function to the contents of a container."""
     if isinstance(value, dict):
         return {key: fun(value[key]) for key in value}
     if isinstance(value, list):
@@ -209,7 +209,7 @@ def items_at(keys: Any, value: Any) -> Any:
 
 
 def attribute_at(name: str, value: Any) -> Any:
-    """The attribute with a name that may have dots."""
+    """Return the attribute with a name that may have dots."""
     for part in name.split("."):
         value = getattr(value, part)
     return value
@@ -273,7 +273,7 @@ for _name in ("add", "sub", "mul", "truediv", "mod", "pow", "matmul"):
 
 
 def equivalent(fun: Any) -> Any:
-    """The function written in Python that does what one of Python's library does; None: none."""
+    """Return the Python implementation of a function of the standard library, or None."""
     match fun:
         case operator.itemgetter():
             return functools.partial(items_at, fun.__reduce__()[1])

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def predecessors(blocks: tuple[Block, ...]) -> list[list[int]]:
-    """The blocks that branch to each block, each once."""
+    """Return the blocks that branch to each block, each once."""
     before: list[list[int]] = [[] for _ in blocks]
     for index, block in enumerate(blocks):
         for branch in block.branches:
@@ -24,7 +24,7 @@ def predecessors(blocks: tuple[Block, ...]) -> list[list[int]]:
 
 
 def reverse_postorder(blocks: tuple[Block, ...]) -> list[int]:
-    """The blocks, each after its predecessors, the edges that close loops aside."""
+    """Return the blocks, each after its predecessors, the edges that close loops aside."""
     order: list[int] = []
     seen = {0}
     path = [(0, iter([b.target for b in blocks[0].branches][::-1]))]
@@ -56,7 +56,7 @@ def dominators(blocks: tuple[Block, ...]) -> list[set[int]]:
 
 
 def natural_loops(blocks: tuple[Block, ...]) -> dict[int, frozenset[int]]:
-    """The loops, by their headers: the blocks from which the header is reached again."""
+    """Return the loops, by their headers: the blocks from which the header is reached again."""
     before, dominating = predecessors(blocks), dominators(blocks)
     loops: dict[int, frozenset[int]] = {}
     for head, leading in enumerate(before):
@@ -71,7 +71,7 @@ def natural_loops(blocks: tuple[Block, ...]) -> dict[int, frozenset[int]]:
 
 @attrs.frozen(eq=False)
 class Liveness:
-    """Which variables are live where.
+    """The live variables at the entry and the exit of each block.
 
     Attributes:
         entry: for each block its live-in variables, without its arguments.
@@ -119,7 +119,7 @@ def propagate(
     of_call: Callable[[Call, list[T]], T],
     join: Callable[[T, T], T],
 ) -> dict[Variable, T]:
-    """Find what is known of all variables, from what is known of those of the first block.
+    """Propagate the facts about the first block's variables to all variables.
 
     Args:
         ir: the program.

@@ -1,8 +1,9 @@
-"""Programs of blocks: simplified, so that chains become one and no block only jumps, and verified.
+"""Simplification and verification of programs of blocks.
 
-In a program each variable is defined once; each use is dominated by its definition; each branch
-gives as many values as its target has parameters; each block ends with a return, with a branch, or
-with a conditional branch and one that is taken otherwise; and nothing branches to the first block.
+Simplification merges chains of blocks and removes blocks that only jump. Verification checks these
+invariants. Each variable is defined once, and its definition dominates each use. Each branch passes
+as many values as its target has parameters. Each block ends with a return, with a branch, or with a
+conditional branch and an unconditional one. Nothing branches to the first block.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from tinyjax.source.ir.program import IR, RETURN, Atom, Block, Branch, Statement
 
 
 def assembled(name: str, blocks: tuple[Block, ...], filename: str) -> IR:
-    """The program of some blocks."""
+    """Return the program of some blocks."""
     return verify(IR(name, None, simplified(blocks), filename))
 
 
 def renumbered(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """The blocks that can be reached, in order, with their variables numbered in order."""
+    """Return the blocks that can be reached, in order, with their variables numbered in order."""
     reached = [0]
     for index in reached:
         reached += [b.target for b in blocks[index].branches if b.target not in reached]
@@ -43,7 +44,7 @@ def renumbered(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
 
 
 def simplified(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """The same program with as few blocks as its branches need, numbered in order."""
+    """Return the same program with as few blocks as its branches need, numbered in order."""
     work = renumbered(blocks)
     while True:
         before = work
@@ -72,7 +73,7 @@ def _without_jumps(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
 
 
 def _without_chains(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """Take the parameters out of a block that one branch leads to; append it where it follows."""
+    """Remove the parameters of a block that one branch leads to, and append it there."""
     before = predecessors(blocks)
     only = [p[0] if len(p) == 1 and p != [i] else None for i, p in enumerate(before)]
     values: dict[Variable, Atom] = {}

@@ -1,8 +1,8 @@
-"""Programs being written, block by block.
+"""Construction of programs, block by block.
 
-What a variable is at a point is found on the fly (Braun et al., "Simple and Efficient Construction
-of Static Single Assignment Form", 2013): a block whose predecessors are not all known yet gets a
-parameter, and a parameter that turns out to have one value only is taken out again.
+The value of a variable at a point is found on the fly (Braun et al., "Simple and Efficient
+Construction of Static Single Assignment Form", 2013). A block whose predecessors are not all known
+yet gets a parameter. A parameter that turns out to have one value only is removed again.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ DEFINED: Final = ir.function(runtime.defined)
 
 @attrs.define(eq=False)
 class OpenBlock:
-    """A block being written.
+    """A block under construction.
 
     Attributes:
-        arguments: its variables, each with the name it stands for.
+        arguments: its variables, each with the name that it represents.
         predecessors: the blocks that branch here.
         sealed: whether those are all.
-        values: what each name stands for at the end of what is written.
+        values: the value of each name at the end of the statements so far.
     """
 
     index: int
@@ -56,7 +56,7 @@ class LoopTargets:
 
 @attrs.define(eq=False)
 class Scope:
-    """The function whose statements are written: the program's own, or one that it writes out.
+    """The function whose statements are being translated: the program's own, or an inlined one.
 
     Attributes:
         node: its definition.
@@ -64,9 +64,9 @@ class Scope:
         after: where ``return`` leads to; None in the program's own function.
         result: the name of what it returns.
         outer: the scope that it is called from.
-        renamed: what names stand for, those of inner comprehensions last.
-        loops: the loops around what is being written.
-        cleanups: what a jump out of the function does on its way.
+        renamed: the variables of renamed names, those of inner comprehensions last.
+        loops: the loops around the current statement.
+        cleanups: the statements that a jump out of the function runs on its way.
     """
 
     node: find.FunctionNode
@@ -79,12 +79,12 @@ class Scope:
     cleanups: list[Callable[[], object]] = attrs.field(factory=list)
 
     def is_within(self, node: find.FunctionNode) -> bool:
-        """Whether it is a function, or is called from it."""
+        """Return whether the scope is that function, or is called from it."""
         return self.node is node or (self.outer is not None and self.outer.is_within(node))
 
 
 class BlocksBuilder(ir.StatementWriter):
-    """The blocks of one function, of which one is being written."""
+    """The blocks of one function, one of which is under construction."""
 
     def __init__(self, fun: FunctionType, node: find.FunctionNode) -> None:
         self.fun = fun
@@ -110,7 +110,7 @@ class BlocksBuilder(ir.StatementWriter):
         self.self_variable: ir.Variable = ir.Variable(0)
 
     def finished(self) -> tuple[ir.Block, ...]:
-        """The blocks as they are now."""
+        """Return the blocks as they are now."""
         self._drop_needless_checks()
         return tuple([self._finished(draft).map(self.resolve) for draft in self.drafts])
 
@@ -149,7 +149,7 @@ class BlocksBuilder(ir.StatementWriter):
         )
 
     def refuse(self, node: ast.AST, name: str) -> NoReturn:
-        """Refuse a construct, of which the name is given if it has no words of its own."""
+        """Refuse a construct, by its own words or its name."""
         unknown = name, "write it in another way"
         self.fail(*syntax.UNSUPPORTED.get(type(node), unknown), node)
 
@@ -190,7 +190,7 @@ class BlocksBuilder(ir.StatementWriter):
         return self.simplify(draft, variable)
 
     def simplify(self, draft: OpenBlock, variable: ir.Variable) -> ir.Atom:
-        """Take a parameter out that has one value only."""
+        """Remove a parameter that has one value only."""
         values = {self.resolve(value) for value in draft.incoming[variable].values()} - {variable}
         if len(values) != 1:
             return variable

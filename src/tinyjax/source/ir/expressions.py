@@ -1,4 +1,4 @@
-"""Expressions, and what they are assigned to."""
+"""Expressions, and the targets that they are assigned to."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Expressions(functions.Functions):
                 return self.display(node)
 
     def display(self, node: ast.expr) -> Atom:
-        """An expression that makes a container or a text of others."""
+        """Return an expression that makes a container or a text of others."""
         match node:
             case ast.Slice():
                 parts = (node.lower, node.upper, node.step)
@@ -140,7 +140,7 @@ class Expressions(functions.Functions):
         return self.emit(getattr, value, literal(node.attr))
 
     def sequence(self, nodes: Sequence[ast.expr]) -> Variable:
-        """A tuple of expressions, some of them starred."""
+        """Return a tuple of expressions, some of them starred."""
         if not any(isinstance(node, ast.Starred) for node in nodes):
             return self.emit(runtime.make_tuple, *[self.expression(node) for node in nodes])
         parts: list[Atom] = []
@@ -207,19 +207,19 @@ class Expressions(functions.Functions):
         return literal(None)
 
     def argument(self, node: ast.expr, function: Atom) -> Atom:
-        """An argument; of a built-in function that goes through an iterator, the items."""
+        """Return an argument; of a built-in function that goes through an iterator, the items."""
         is_builtin = isinstance(function, Constant) and not isinstance(function.value, FunctionType)
         if isinstance(node, ast.Call) and is_builtin and self.makes_iterator(node):
             return self.emit(runtime.items_of, self.call(node))
         return self.expression(node)
 
     def makes_iterator(self, node: ast.Call) -> bool:
-        """Whether it is a call of zip() or its like, whose result can be gone through once only."""
+        """Return whether a node calls zip() or its like, whose result is exhausted once."""
         function = self.known(node.func)
         return any(function is kind for kind in syntax.ITERATORS)
 
     def known(self, node: ast.expr) -> Any:
-        """A global function or module that an expression names, before it is written."""
+        """Return the global function or module that an expression names, before translation."""
         match node:
             case ast.Name(id=name) if self.name_of(name) == name and name not in self.locals:
                 static = None if name in self.code.co_freevars else functions.lookup(self.fun, name)
@@ -231,7 +231,7 @@ class Expressions(functions.Functions):
                 return None
 
     def spread(self, function: Atom, node: ast.Call) -> Variable:
-        """A call with ``*args`` or ``**kwargs``."""
+        """Return a call with ``*args`` or ``**kwargs``."""
         args = self.sequence(node.args)
         keys: list[ast.expr | None] = [
             None if k.arg is None else ast.copy_location(ast.Constant(k.arg), k)
@@ -380,12 +380,12 @@ class Expressions(functions.Functions):
 
 
 def writes_result(function: Atom) -> bool:
-    """Whether a function writes its result to the array ``out``: one of NumPy's."""
+    """Return whether a function of NumPy writes its result to the array ``out``."""
     value = function.value if isinstance(function, Constant) else None
     module = getattr(value, "__module__", None) or ""
     return isinstance(value, np.ufunc) or module.partition(".")[0] == "numpy"
 
 
 def name_in(target: ast.expr) -> str | None:
-    """The name that a target is."""
+    """Return the name that a target is."""
     return target.id if isinstance(target, ast.Name) else None

@@ -26,7 +26,7 @@ from tinyjax._base import frames
 
 @attrs.frozen
 class Origin:
-    """Where a generated function came from.
+    """The user's source of a generated function.
 
     Attributes:
         filename: the file of the user's function.
@@ -45,18 +45,18 @@ _origins: dict[str, Origin | None] = {}
 def run_text(
     name: str, text: str, namespace: dict[str, Any], origin: Origin | None = None
 ) -> dict[str, Any]:
-    """Run a text, and keep it where tracebacks and the front end find it; give what it defines."""
+    """Run a text, register it for tracebacks and the front end, and return its definitions."""
     _origins[frames.run_text("source", name, text, namespace)] = origin
     return namespace
 
 
 def refusal(message: str) -> errors.SourceError:
-    """An error of something without a derivative, at the user's line that runs."""
+    """Return an error of something without a derivative, at the user's line that runs."""
     return errors.SourceError(message, program_location())
 
 
 def program_location() -> frames.Location | None:
-    """The innermost line of the user's programs that a generated function is at."""
+    """Return the innermost line of the user's programs that a generated function is at."""
     frame: FrameType | None = sys._getframe(1)
     library: frames.Location | None = None
     while frame is not None:
@@ -75,7 +75,7 @@ def program_location() -> frames.Location | None:
 
 
 def is_library(filename: str) -> bool:
-    """Whether a file is of Python's own library or of one that is installed."""
+    """Return whether a file belongs to Python's own library or to an installed one."""
     return filename.startswith(_LIBRARIES)
 
 
@@ -99,12 +99,12 @@ FunctionNode = ast.FunctionDef | ast.Lambda
 
 
 def place_of(code: CodeType) -> frames.Location:
-    """Where a function begins."""
+    """Return the location of a function's first line."""
     return frames.Location(code.co_filename, code.co_firstlineno, code.co_qualname)
 
 
 def find_function(code: CodeType) -> FunctionNode:
-    """The definition that a code object was compiled from.
+    """Return the definition that a code object was compiled from.
 
     Raises:
         SourceError: the source cannot be read, or the function is of a kind that is not taken.
@@ -121,7 +121,7 @@ def find_function(code: CodeType) -> FunctionNode:
 
 
 def find_definition(code: CodeType) -> FunctionNode:
-    """The definition that a code object was compiled from, of whatever kind.
+    """Return the definition that a code object was compiled from, of whatever kind.
 
     Raises:
         SourceError: the source cannot be read.
@@ -175,7 +175,7 @@ def _functions_in(tree: ast.AST) -> tuple[FunctionNode, ...]:
 
 @lru_cache(maxsize=64)
 def _block(lines: tuple[str, ...], code: CodeType) -> tuple[FunctionNode, ...]:
-    """The function of a file that is no Python as a whole, such as a page of a document."""
+    """Return the function of a file that is no Python as a whole, such as a page of a document."""
     start = code.co_firstlineno - 1
     block = inspect.getblock(list(lines[start:]))
     indent = len(block[0]) - len(block[0].lstrip())
@@ -195,7 +195,7 @@ def _block(lines: tuple[str, ...], code: CodeType) -> tuple[FunctionNode, ...]:
 
 
 def side_lines(code: CodeType, line: int, name: str | None) -> tuple[int, int]:
-    """The lines that give a variable its value on the two sides of a condition.
+    """Return the lines that give a variable its value on the two sides of a condition.
 
     Args:
         code: the function.
@@ -220,7 +220,7 @@ def side_lines(code: CodeType, line: int, name: str | None) -> tuple[int, int]:
 
 
 def loop_lines(code: CodeType, line: int, name: str) -> tuple[int, int]:
-    """The lines that give a variable its value before a loop, and in it; 0 where there is none."""
+    """Return the lines that assign a variable before a loop and in it; 0 for none."""
     function = find_function(code)
     loops = [
         n for n in ast.walk(function) if isinstance(n, (ast.While, ast.For)) and _spans(n, line)
@@ -238,7 +238,7 @@ def _spans(node: ast.expr | ast.stmt, line: int) -> bool:
 
 
 def _lines(nodes: Iterable[ast.AST], name: str | None) -> list[int]:
-    """The lines of assignments to a name, or of returns."""
+    """Return the lines of assignments to a name, or of returns."""
     inside = [n for node in nodes for n in ast.walk(node)]
     if name is None:
         return [n.lineno for n in inside if isinstance(n, ast.Return)]
@@ -247,7 +247,7 @@ def _lines(nodes: Iterable[ast.AST], name: str | None) -> list[int]:
 
 
 def _last(function: FunctionNode, name: str, line: int) -> int:
-    """The last assignment to a name up to a line; the first line, if it is a parameter."""
+    """Return the last assignment to a name up to a line; the first line, if it is a parameter."""
     numbers = [n for n in _lines([function], name) if n <= line]
     args = function.args
     parameters = [*args.posonlyargs, *args.args, *args.kwonlyargs]
@@ -278,14 +278,14 @@ class Bound:
 
 
 def parameters_of(code: CodeType) -> tuple[str, ...]:
-    """The names of a function's parameters, in the order in which frames hold them."""
+    """Return the names of a function's parameters, in the order in which frames hold them."""
     count = code.co_argcount + code.co_kwonlyargcount
     count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
     return code.co_varnames[:count]
 
 
 def is_plain(fun: FunctionType, args: tuple[Any, ...]) -> bool:
-    """Whether arguments by position are exactly the values of a function's parameters."""
+    """Return whether positional arguments are exactly the values of a function's parameters."""
     code = fun.__code__
     return (
         len(args) == code.co_argcount

@@ -1,10 +1,10 @@
 """Names, and functions defined in functions.
 
-Programs have no variables that are shared. So a nested function that assigns variables of the
-function around it (``nonlocal``) is written out where it is called: its statements then read and
-assign the variables of the program around it, as in Python. That holds for every function that uses
-such a variable, or a function that does. It must be called by its name: what would become of the
-variable is not known where the function is handed on.
+Programs have no shared variables. So a nested function that assigns variables of the function
+around it (``nonlocal``) is inlined where it is called: its statements then read and assign the
+variables of the program around it, as in Python. The same holds for every function that uses such a
+variable, or that uses such a function. It must be called by its name, since the variable's value is
+not known where the function is handed on.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tinyjax.source.ir import blocks, find, program as ir, runtime, syntax
 
 
 def lookup(fun: FunctionType, name: str) -> Any:
-    """A global variable or a built-in, or that there is none."""
+    """Return a global variable or a built-in, or a mark that there is neither."""
     try:
         return runtime.global_value(fun, name)
     except NameError:
@@ -34,12 +34,12 @@ def lookup(fun: FunctionType, name: str) -> Any:
 
 @attrs.frozen(eq=False)
 class WrittenOut:
-    """A function that is written out where it is called.
+    """A function that is inlined where it is called.
 
     Attributes:
         node: its definition.
         code: its code.
-        renamed: what names stand for where it is defined.
+        renamed: the variables of renamed names where it is defined.
         signature: its signature, whose defaults are the names under which their values are kept.
     """
 
@@ -50,7 +50,7 @@ class WrittenOut:
 
 
 class Functions(blocks.BlocksBuilder):
-    """Writes what names stand for, and the functions that a function defines."""
+    """Translation of names, and of the functions that a function defines."""
 
     def __init__(self, fun: FunctionType, node: find.FunctionNode) -> None:
         super().__init__(fun, node)
@@ -83,7 +83,7 @@ class Functions(blocks.BlocksBuilder):
         return self.emit(runtime.global_value, self.self_variable, ir.literal(name), name=name)
 
     def shares(self, node: find.FunctionNode) -> bool:
-        """Whether a nested function assigns variables outside, or uses one that such a one does."""
+        """Return whether a nested function uses variables that nested functions assign."""
         return any(self.name_of(name) in self.shared for name in self.code_of(node).co_freevars)
 
     def defined(self, value: ir.Atom, name: str) -> ir.Variable:
@@ -91,7 +91,7 @@ class Functions(blocks.BlocksBuilder):
         return self.emit_call(ir.Call(blocks.DEFINED, (value, ir.literal(name))), name)
 
     def group_at(self, statements: Sequence[ast.stmt], start: int) -> list[ast.FunctionDef]:
-        """The functions defined one after the other of which an earlier one names a later one."""
+        """Return the consecutive functions in which an earlier one names a later one."""
         run: list[ast.FunctionDef] = []
         for statement in statements[start:]:
             if not isinstance(statement, ast.FunctionDef) or statement.decorator_list:
@@ -155,7 +155,7 @@ class Functions(blocks.BlocksBuilder):
         return self.emit(runtime.make_tuple, *items)
 
     def defaults(self, node: find.FunctionNode) -> tuple[ir.Atom, ir.Atom]:
-        """A function's defaults: a tuple, and a dict of those by keyword only."""
+        """Return a function's defaults: a tuple, and a dict of those by keyword only."""
         positional = [self.expression(d) for d in node.args.defaults]
         by_keyword: list[ir.Atom] = []
         for parameter, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True):
@@ -179,9 +179,10 @@ class Functions(blocks.BlocksBuilder):
         self.fail("this nested function", "define it in the module", node)
 
     def check_captured(self, name: str, node: find.FunctionNode) -> None:
-        """Python looks up what a function closes over when it is called; here it is taken at once.
+        """Refuse closed-over variables that are assigned again.
 
-        The two differ where the variable is assigned again, and that is refused.
+        Python looks up closed-over variables when a function is called; here their values are taken
+        at once. The two differ where the variable is assigned again.
         """
         if self.name_of(name) in self.iterated:
             self.fail(
@@ -204,7 +205,7 @@ class Functions(blocks.BlocksBuilder):
                 )
 
     def assignments(self, name: str) -> Iterator[ast.Name | ast.FunctionDef]:
-        """Where the function assigns a variable, or defines a function of this name."""
+        """Yield the nodes that assign a variable or define a function of this name."""
         for node in ast.walk(self.scope.node):
             match node:
                 case ast.Name(id=bound, ctx=ast.Store()) | ast.FunctionDef(name=bound):
@@ -214,21 +215,21 @@ class Functions(blocks.BlocksBuilder):
                     pass
 
     def assigned_before(self, name: str, node: find.FunctionNode) -> bool:
-        """Whether a variable has a value before a function is defined that closes over it."""
+        """Return whether a variable has a value before a function closes over it."""
         here = node.lineno, node.col_offset
         names = [other for other in self.assignments(name) if isinstance(other, ast.Name)]
         earlier = any((other.lineno, other.col_offset) < here for other in names)
         return earlier or name in find.parameters_of(self.scope.code)
 
-    # Functions that are written out where they are called
+    # Functions that are inlined where they are called
 
     def find_shared(self, code: CodeType) -> None:
-        """Find out what of a function's own must be known where its nested functions are called."""
+        """Determine a function's own names that must be known where nested functions are called."""
         variables, functions = shared_names(code, lambda name: self.name_of(name) in self.shared)
         self.shared.update(self.name_of(name) for name in variables | functions)
 
     def fail_shared(self, name: str, node: ast.AST | None = None) -> NoReturn:
-        """Refuse a use of a shared variable or function that cannot be written out."""
+        """Refuse a use of a shared variable or function that cannot be inlined."""
         function = self.written_out.get(self.name_of(name))
         self.fail(
             f"{name.partition('.')[0]!r}, a function that uses variables assigned by nested "
@@ -243,7 +244,7 @@ class Functions(blocks.BlocksBuilder):
         )
 
     def shared_function(self, node: ast.FunctionDef) -> None:
-        """Define a function that is written out where it is called."""
+        """Define a function that is inlined where it is called."""
         if node.decorator_list:
             self.fail(
                 f"a decorated function ({node.name}) with nonlocal", "leave out the decorator", node
@@ -303,7 +304,7 @@ class Functions(blocks.BlocksBuilder):
         return self.result(result)
 
     def bind(self, node: ast.Call, function: WrittenOut) -> dict[str, ir.Atom]:
-        """The values of a function's parameters in a call."""
+        """Return the values of a function's parameters in a call."""
         name = function.node.name
         if syntax.is_spread(node):
             self.fail(
@@ -325,7 +326,7 @@ class Functions(blocks.BlocksBuilder):
         return {name: self.bound_value(value) for name, value in arguments.arguments.items()}
 
     def bound_value(self, value: Any) -> ir.Atom:
-        """The value of a parameter, which may be that of a default, or of several arguments."""
+        """Return the value of a parameter: an argument, a default, or several arguments."""
         match value:
             case str():
                 return self.result(value)
@@ -353,7 +354,7 @@ COMPREHENSIONS: Final = frozenset(("<listcomp>", "<dictcomp>", "<setcomp>", "<ge
 
 
 def nested_codes(code: CodeType) -> Iterator[CodeType]:
-    """The functions that a function defines, those in its comprehensions included."""
+    """Yield the functions that a function defines, those in its comprehensions included."""
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             if constant.co_name in COMPREHENSIONS:
@@ -363,7 +364,7 @@ def nested_codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def assigned_outside(code: CodeType) -> set[str]:
-    """The variables outside of a function that it assigns, or that a function inside it does."""
+    """Return the outer variables that a function, or a function inside it, assigns."""
     steps = [i for i in dis.get_instructions(code) if i.opname in ("STORE_DEREF", "DELETE_DEREF")]
     names = {str(step.argval) for step in steps}
     for constant in code.co_consts:
@@ -373,7 +374,7 @@ def assigned_outside(code: CodeType) -> set[str]:
 
 
 def shared_names(code: CodeType, is_shared: Callable[[str], bool]) -> tuple[set[str], set[str]]:
-    """What of a function's own must be known where its nested functions are called.
+    """Return a function's own names that must be known where its nested functions are called.
 
     Args:
         code: the function.

@@ -1,10 +1,10 @@
 """Programs in static single assignment form: blocks with arguments, statements, branches.
 
-Every variable is defined once: as an argument of a block, or by a statement, which is always a call
-(operators, attributes, subscripts and displays are calls of functions). Control flow is branches
-between blocks, and what a variable is after two paths have met is an argument of the block where
-they meet. The first argument of the first block is the function itself, which is where the values
-that it closes over are read from.
+Every variable is defined once: as an argument of a block, or by a statement, which is always a
+call. (Operators, attributes, subscripts and displays are calls of functions.) Control flow consists
+of branches between blocks. The value of a variable after two paths have met is an argument of the
+block where they meet. The first argument of the first block is the function itself, from which its
+closed-over values are read.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ Atom: TypeAlias = Variable | Constant
 
 
 def literal(value: Any) -> Constant:
-    """A value as it is written."""
+    """Return a constant that is printed as its repr."""
     return Constant(value, repr(value))
 
 
 @functools.cache
 def function(fun: Callable[..., Any]) -> Constant:
-    """A function by its name."""
+    """Return a function by its name."""
     return Constant(fun, fun.__name__)
 
 
@@ -73,7 +73,7 @@ NONE: Final = literal(None)
 
 
 def value_of(atom: Atom) -> Any:
-    """The value of a constant; None for a variable."""
+    """Return the value of a constant; None for a variable."""
     return atom.value if isinstance(atom, Constant) else None
 
 
@@ -96,7 +96,7 @@ class Call:
         return [atom for atom in self.atoms if isinstance(atom, Variable)]
 
     def map(self, of: Callable[[Atom], Atom]) -> Call:
-        """The same call with every atom replaced."""
+        """Return the same call with every atom replaced."""
         keywords = tuple([(name, of(value)) for name, value in self.keywords])
         return Call(of(self.function), tuple([of(arg) for arg in self.args]), keywords)
 
@@ -122,10 +122,10 @@ class Statement:
 
 
 class StatementWriter:
-    """Writes statements one after the other.
+    """A builder that appends statements one after the other.
 
     Attributes:
-        statements: those that are written.
+        statements: the statements so far.
         line: the user's line that the next ones come from.
     """
 
@@ -163,7 +163,7 @@ class Branch:
         return self.args if self.unless is None else (*self.args, self.unless)
 
     def map(self, of: Callable[[Atom], Atom]) -> Branch:
-        """The same branch with every atom replaced."""
+        """Return the same branch with every atom replaced."""
         unless = None if self.unless is None else of(self.unless)
         return Branch(self.target, tuple([of(arg) for arg in self.args]), unless)
 
@@ -173,7 +173,7 @@ RETURN: Final = -1
 
 
 def returning(value: Atom) -> Branch:
-    """The end of a program."""
+    """Return the end of a program."""
     return Branch(RETURN, (value,))
 
 
@@ -219,7 +219,7 @@ class Block:
         return [*[v for s in self.statements for v in s.call.variables], *self.used_at_end]
 
     def map(self, of: Callable[[Atom], Atom]) -> Block:
-        """The same block with every atom that it uses replaced."""
+        """Return the same block with every atom that it uses replaced."""
         statements = [Statement(s.variable, s.call.map(of), s.line) for s in self.statements]
         return Block(self.arguments, tuple(statements), tuple([e.map(of) for e in self.exits]))
 
@@ -262,7 +262,7 @@ class IR:
         return str(self)
 
     def passed(self, branch: Branch) -> list[tuple[Variable, Atom]]:
-        """The arguments of the block that a branch leads to, with their values.
+        """Return the arguments of the block that a branch leads to, with their values.
 
         Example:
             >>> from tinyjax import source
@@ -277,7 +277,7 @@ class IR:
 
 
 def item_of(atom: Atom, index: int) -> Call:
-    """An item of a tuple."""
+    """Return an item of a tuple."""
     return Call(function(operator.getitem), (atom, Constant(index, str(index))))
 
 
@@ -295,7 +295,7 @@ def in_order(variables: Iterable[Variable]) -> list[Variable]:
 
 
 def is_attribute(call: Call) -> bool:
-    """Whether a call reads an attribute of a known name."""
+    """Return whether a call reads an attribute of a known name."""
     if value_of(call.function) is not getattr or len(call.args) != 2:
         return False
     name = value_of(call.args[1])
@@ -305,13 +305,13 @@ def is_attribute(call: Call) -> bool:
 def as_expression(
     call: Call, function: Expression, args: Sequence[Expression], keywords: Sequence[Expression]
 ) -> Expression:
-    """Return a call as Python writes it.
+    """Return a call as an expression of Python.
 
     Args:
         call: the call.
-        function: how its function is written.
-        args: how the arguments are.
-        keywords: how those by name are.
+        function: the expression of its function.
+        args: the expressions of its arguments.
+        keywords: the expressions of its keyword arguments.
     """
     operation = value_of(call.function)
     if operation in syntax.INFIX and len(args) == 2:

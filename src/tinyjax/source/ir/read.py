@@ -1,7 +1,7 @@
 """From Python to static single assignment form.
 
-One walk over the syntax tree of a function writes the blocks of its program: its statements here,
-``expressions``, ``functions``; what its variables are is found on the way (``blocks``).
+One walk over the syntax tree of a function writes the blocks of its program. Statements are here,
+other nodes in ``expressions`` and ``functions``. Variables are resolved on the way (``blocks``).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def ir_of(fun: Callable[..., Any]) -> ir.IR:
 
 
 def program_of(fun: FunctionType) -> ir.IR:
-    """The program of a function, without it: it may close over arrays, which are not to be kept."""
+    """Return the program of a function, without the function, which may close over arrays."""
     program = known_program(fun)
     if program is None:
         builder = Builder(fun, find.find_function(fun.__code__))
@@ -78,7 +78,7 @@ _programs: dict[CodeType, tuple[ir.IR, tuple[tuple[str, Any], ...]]] = {}
 
 
 def known_program(fun: FunctionType) -> ir.IR | None:
-    """The program, if it was read; None if a global function or module is another since."""
+    """Return the program, if it was read; None if a global function or module is another since."""
     scope, (program, resolved) = fun.__globals__, _programs.get(fun.__code__, (None, ()))
     for name, value in resolved:
         if scope.get(name, value) is not value or (
@@ -159,7 +159,7 @@ class Builder(expressions.Expressions):
                 self.refuse(node, type(node).__name__.lower())
 
     def return_(self, value: ir.Atom) -> None:
-        """Write the end of the function, or of one that is written out."""
+        """Emit the end of the function, or of an inlined one."""
         if self.scope.after is not None:
             self.write(self.scope.result, value)
         self.clean_up(0)
@@ -169,11 +169,11 @@ class Builder(expressions.Expressions):
             self.jump(self.scope.after)
 
     def is_local(self, name: str) -> bool:
-        """Whether a name is one of the program's variables."""
+        """Return whether a name is one of the program's variables."""
         return (variable := self.name_of(name)) in self.locals or "." in variable
 
     def imported(self, node: ast.Import | ast.ImportFrom) -> None:
-        """Import what a function imports, once for all when it is read."""
+        """Execute an import of a function, once when it is read."""
         for alias in node.names:
             name = alias.asname or alias.name.partition(".")[0]
             if isinstance(node, ast.Import):
@@ -302,7 +302,7 @@ class Builder(expressions.Expressions):
         self.leave(ir.returning(ir.NONE))
 
     def clean_up(self, outside: int) -> None:
-        """Write what a jump out of ``with`` and ``try`` statements does on its way."""
+        """Write the clean-up of a jump out of ``with`` and ``try`` statements."""
         pending = self.scope.cleanups
         for i in range(len(pending) - 1, outside - 1, -1):
             self.scope.cleanups = pending[:i]
@@ -335,6 +335,6 @@ class Builder(expressions.Expressions):
 
 
 def _fit(targets: Sequence[ast.expr], values: Sequence[ast.expr]) -> bool:
-    """Whether a tuple is assigned item by item."""
+    """Return whether a tuple is assigned item by item."""
     starred = any(isinstance(part, ast.Starred) for part in (*targets, *values))
     return len(targets) == len(values) and not starred

@@ -1,4 +1,4 @@
-"""The functions that programs call for what Python has syntax for."""
+"""The functions that programs call in place of Python's syntax."""
 
 from __future__ import annotations
 
@@ -45,27 +45,27 @@ def lacks(item: Any, container: Any) -> bool:
 
 
 def make_tuple(*items: Any) -> tuple[Any, ...]:
-    """A tuple of the arguments."""
+    """Return a tuple of the arguments."""
     return items
 
 
 def make_list(*items: Any) -> list[Any]:
-    """A list of the arguments."""
+    """Return a list of the arguments."""
     return [*items]
 
 
 def make_dict(*items: Any) -> dict[Any, Any]:
-    """A dict of alternating keys and values."""
+    """Return a dict of alternating keys and values."""
     return dict(zip(items[::2], items[1::2], strict=True))
 
 
 def joined(*parts: Iterable[Any]) -> tuple[Any, ...]:
-    """The items of several sequences, one after the other."""
+    """Return the items of several sequences, one after the other."""
     return tuple([item for part in parts for item in part])
 
 
 def merged(*parts: Mapping[Any, Any]) -> dict[Any, Any]:
-    """The entries of several mappings; later ones win."""
+    """Return the entries of several mappings; later ones win."""
     return {key: value for part in parts for key, value in part.items()}
 
 
@@ -85,7 +85,7 @@ def by_columns(index: Any) -> Any:
 
 
 def items_of(iterable: Any) -> Any:
-    """What a loop goes over, as something with a length and an index."""
+    """Return the items of an iterable as an object with a length and an index."""
     if isinstance(iterable, (range, tuple, np.ndarray, Array)):
         return iterable
     if isinstance(iterable, _ENDLESS):
@@ -102,7 +102,7 @@ _ENDLESS: Final = (itertools.count, itertools.cycle, itertools.repeat)
 
 
 def unpacked(value: Any, count: int) -> tuple[Any, ...]:
-    """The items of a sequence that must have so many."""
+    """Return the items of a sequence that must have so many."""
     items = items_of(value)
     if len(items) != count:
         raise ValueError(
@@ -114,7 +114,7 @@ def unpacked(value: Any, count: int) -> tuple[Any, ...]:
 
 
 def unpacked_star(value: Any, before: int, after: int) -> tuple[Any, ...]:
-    """The items of a sequence, those in the middle as a list."""
+    """Return the items of a sequence, those in the middle as a list."""
     items = [*items_of(value)]
     if len(items) < before + after:
         raise ValueError(
@@ -125,7 +125,7 @@ def unpacked_star(value: Any, before: int, after: int) -> tuple[Any, ...]:
 
 
 def collected(chain: Any) -> list[Any]:
-    """The items that a comprehension has chained, each to those before it."""
+    """Return the items that a comprehension has chained, each to those before it."""
     items = []
     while chain is not None:
         chain, item = chain
@@ -135,7 +135,7 @@ def collected(chain: Any) -> list[Any]:
 
 
 def defined(value: Any, name: str) -> Any:
-    """A variable that some paths to here give no value.
+    """Return a variable that some paths to here give no value.
 
     Raises:
         UnboundLocalError: this path did not.
@@ -148,7 +148,7 @@ def defined(value: Any, name: str) -> Any:
 
 
 def captured(fun: FunctionType, name: str) -> Any:
-    """The value of a variable that a function closes over."""
+    """Return the value of a variable that a function closes over."""
     assert fun.__closure__ is not None, f"{fun!r} closes over nothing"
     cell = fun.__closure__[fun.__code__.co_freevars.index(name)]
     try:
@@ -161,7 +161,7 @@ def captured(fun: FunctionType, name: str) -> Any:
 
 
 def global_value(fun: FunctionType, name: str) -> Any:
-    """The value of a global variable of a function's module."""
+    """Return the value of a global variable of a function's module."""
     try:
         return fun.__globals__[name]
     except KeyError:
@@ -196,19 +196,19 @@ def make_functions(
 
 
 def free_names(codes: tuple[CodeType, ...]) -> tuple[str, ...]:
-    """What several functions that call each other close over, themselves aside."""
+    """Return the names that functions which call each other close over, without their own."""
     own = {code.co_name for code in codes}
     names = [name for code in codes for name in code.co_freevars if name not in own]
     return tuple(dict.fromkeys(names))
 
 
 def optional_names(code: CodeType, count: int) -> tuple[str, ...]:
-    """The parameters of a function with so many defaults that have one, without keywords alone."""
+    """Return the positional parameters with a default, given the number of defaults."""
     return code.co_varnames[code.co_argcount - count : code.co_argcount]
 
 
 def exchange(array: Any, index: Any, value: Any) -> Any:
-    """``array[index] = value``; give a copy of what was there.
+    """Assign ``array[index] = value``, and return a copy of the old value.
 
     Raises:
         SourceError: it is no array.
@@ -254,7 +254,7 @@ def increased(array: Any, index: Any, value: Any) -> Any:
 
 
 def accumulate_at(array: Any, index: Any, value: Any) -> Any:
-    """``np.add.at(array, index, value)``; give a copy of what was there."""
+    """Apply ``np.add.at(array, index, value)``, and return a copy of the old value."""
     before = array[index]
     if isinstance(before, np.ndarray) and before.base is not None:
         before = before.copy()
@@ -265,12 +265,12 @@ def accumulate_at(array: Any, index: Any, value: Any) -> Any:
 
 
 def diagonal(array: Any) -> Any:
-    """The index of the diagonal of an array."""
+    """Return the index of the diagonal of an array."""
     return (np.arange(min(array.shape)),) * array.ndim
 
 
 def everything(array: Any) -> Any:
-    """The index of a whole array."""
+    """Return the index of a whole array."""
     return ...
 
 
@@ -282,10 +282,10 @@ WRITERS: Final[dict[Any, Callable[[Any], Any]]] = {
 
 
 class Writes(threading.local):
-    """What programs have written to arrays.
+    """The writes of programs to arrays.
 
     Attributes:
-        log: each array with the index and what was there before; None where nobody wants to know.
+        log: each array with the index and the overwritten value; None where nothing is recorded.
         is_cautious: whether a function that is called may write to its arguments.
     """
 
@@ -293,7 +293,7 @@ class Writes(threading.local):
     is_cautious: bool = False
 
     def undo(self, count: int = 0) -> None:
-        """Give all arrays what was there before, but for so many writes."""
+        """Restore the old values of all arrays, except for the first writes."""
         while self.log and len(self.log) > count:
             array, index, before = self.log.pop()
             array[index] = before
@@ -303,11 +303,11 @@ writes: Final = Writes()
 
 
 class InPlaceError(Exception):
-    """An array is about to be changed by a function of which that was not expected."""
+    """A function is about to change an array unexpectedly."""
 
 
 def _assigned_to(value: Any) -> str:
-    """What is wrong with an assignment to an item of something that is no array of NumPy."""
+    """Return the error message for an assignment to an item of a value that is no NumPy array."""
     name = errors.type_name(value)
     if isinstance(value, (list, dict)):
         instead = "[*xs[:i], x, *xs[i + 1:]]" if isinstance(value, list) else "{**d, k: v}"
@@ -327,7 +327,7 @@ def _assigned_to(value: Any) -> str:
 
 
 def updated(operation: Callable[[Any, Any], Any], value: Any, by: Any) -> Any:
-    """``value += by`` and its kin.
+    """Return ``value += by`` and the like.
 
     Raises:
         SourceError: it would change a list or an object in place.
@@ -339,7 +339,7 @@ def updated(operation: Callable[[Any, Any], Any], value: Any, by: Any) -> Any:
 
 
 def augmented(operation: Callable[[Any, Any], Any], value: Any, by: Any) -> Any:
-    """``value += by`` and its kin, of an array that is changed in place or of anything else."""
+    """Return ``value += by`` and the like, for an array changed in place or another value."""
     if isinstance(value, np.ndarray):
         exchange(value, ..., fitting(operation(value, by), value))
         return value
@@ -348,7 +348,7 @@ def augmented(operation: Callable[[Any, Any], Any], value: Any, by: Any) -> Any:
 
 
 def fitting(result: Any, array: Any) -> Any:
-    """The result of an operation that is to be written to an array.
+    """Return the result of an operation if its dtype can be written to an array.
 
     Raises:
         SourceError: the array's dtype does not hold it.
@@ -365,7 +365,7 @@ def fitting(result: Any, array: Any) -> Any:
 
 
 def changes(operation: Callable[[Any, Any], Any], value: Any) -> bool:
-    """Whether an augmented assignment may change a value in place."""
+    """Return whether an augmented assignment may change a value in place."""
     return hasattr(type(value), f"__i{operation.__name__.strip('_')}__")
 
 
@@ -393,7 +393,7 @@ def formatted(value: Any, conversion: int, spec: str) -> str:
 
 
 def text(*parts: str) -> str:
-    """An f-string's parts put together."""
+    """Return the joined parts of an f-string."""
     return "".join(parts)
 
 
@@ -403,7 +403,7 @@ def thrown(error: BaseException | type[BaseException], cause: BaseException | No
 
 
 def enter(manager: AbstractContextManager[Any]) -> Any:
-    """What a ``with`` statement binds."""
+    """Return the value that a ``with`` statement binds."""
     return type(manager).__enter__(manager)
 
 
@@ -417,7 +417,7 @@ WHOLE: Final = frozenset((len, int, ord, math.floor, math.ceil, math.factorial, 
 
 
 def is_in(value: object, several: Container[Any]) -> bool:
-    """Whether a function is one of several."""
+    """Return whether a value is one of several, and hashable."""
     try:
         return value in several
     except TypeError:  # it cannot be hashed
@@ -429,5 +429,5 @@ JOINING: Final[dict[Any, Callable[[Any], Any]]] = {np.r_: by_rows, np.c_: by_col
 
 
 def is_static(value: object) -> bool:
-    """Whether a global is taken as it is when a program is read: functions, classes, modules."""
+    """Return whether a global is resolved when a program is read: functions, classes, modules."""
     return isinstance(value, ModuleType) or callable(value) or is_in(value, JOINING)

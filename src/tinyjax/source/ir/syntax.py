@@ -1,4 +1,4 @@
-"""What the front end knows of Python's syntax: operators, and what is not taken."""
+"""Python's syntax in the front end: operators, and unsupported statements."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _UNARY: Final[tuple[tuple[type[ast.unaryop], Callable[[Any], Any], str], ...]] =
 BINARY: Final = {node: function for node, function, _ in _BINARY}
 COMPARISONS: Final = {node: function for node, function, _ in _COMPARISONS}
 UNARY: Final = {node: function for node, function, _ in _UNARY}
-#: How the calls of these functions are written.
+#: The operators of these functions.
 INFIX: Final = {function: text for _, function, text in (*_BINARY, *_COMPARISONS)}
 PREFIX: Final = {function: text for _, function, text in _UNARY}
 #: Operators that give numbers for numbers.
@@ -58,7 +58,7 @@ ARITHMETIC: Final = frozenset((*BINARY.values(), *UNARY.values(), abs))
 
 
 def is_spread(node: ast.Call) -> bool:
-    """Whether a call has ``*args`` or ``**kwargs``."""
+    """Return whether a call has ``*args`` or ``**kwargs``."""
     starred = any(isinstance(arg, ast.Starred) for arg in node.args)
     return starred or any(keyword.arg is None for keyword in node.keywords)
 

@@ -1,7 +1,7 @@
-"""What the texts of jaxprs are written with (``jaxpr_source``).
+"""The functions that texts of jaxprs use (``jaxpr_source``).
 
 A text calls primitives by name, on arrays, with their parameters as keyword arguments. It runs as
-it stands; run on the types that it declares, it gives the jaxpr back that it was written from.
+it stands. Run on the types that it declares, it returns the original jaxpr.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _HOMES: Final = ("_extensions.callbacks", "_extensions.checkpointing", "autodiff
 
 
 def aval(text: str) -> av.ShapedArray:
-    """The type that a text such as ``"float32[3,4]"`` names; ``"weak float32[]"`` is a weak one.
+    """Return the type named by a text, ``"float32[3,4]"`` or, for a weak one, ``"weak float32[]"``.
 
     ``"float32[3]{V:x}"`` varies between the devices along the axis ``x`` of a mesh, and they share
     ``"float32[3]{U:x}"``, of which each has a part, and ``"float32[3]{R:x}"``.
@@ -60,7 +60,7 @@ def aval(text: str) -> av.ShapedArray:
 
 
 def lying(text: str, sharding: Sharding) -> av.ShapedArray:
-    """The type that a text names, of values that lie as it says along axes that are ``Explicit``.
+    """Return the type named by a text, with its sharding along axes that are ``Explicit``.
 
     Args:
         text: the type without that, such as ``"float32[3,4]"``.
@@ -82,7 +82,7 @@ def _typed(kind: str | av.ShapedArray) -> av.ShapedArray:
 
 
 def _element(dtype: np.dtype[Any], written: complex | str) -> np.generic:
-    """A number of a type: its value, its text, or its bits."""
+    """Return a number of a type: its value, its text, or its bits."""
     if not isinstance(written, str):
         return _scalar(dtype, written)
     if written.startswith("0x"):
@@ -99,7 +99,7 @@ def _scalar(dtype: np.dtype[Any], value: complex) -> np.generic:
 
 
 def literal(kind: str | av.ShapedArray, value: complex | str) -> Array:
-    """A number, repeated over the shape of a type.
+    """Return a number, repeated over the shape of a type.
 
     Args:
         kind: the type, or its text.
@@ -115,7 +115,7 @@ def literal(kind: str | av.ShapedArray, value: complex | str) -> Array:
 
 
 def array(kind: str | av.ShapedArray, values: str) -> Array:
-    """An array.
+    """Return an array.
 
     Args:
         kind: its type, or the text of it.
@@ -137,7 +137,7 @@ def array(kind: str | av.ShapedArray, values: str) -> Array:
 
 @attrs.frozen(eq=False, repr=False)
 class TypedFunction:
-    """A function of arrays with its types: a jaxpr, as a text writes it.
+    """A function of arrays with its types: the text of a jaxpr.
 
     Attributes:
         fun: takes the constants and the arguments, and returns a tuple of arrays.
@@ -221,7 +221,7 @@ class Operation:
         return outs[0] if len(outs) == 1 else tuple(outs)
 
     def _kind(self, values: Mapping[str, object]) -> type[Any]:
-        """The class of parameters that has all these: where values lie by types, there are more."""
+        """Return the class of parameters that has all these names, of several by sharding."""
         plain = self.primitive.params
         known = {field.alias for field in attrs.fields(plain)}
         several = () if known.issuperset(values) else plain.__subclasses__()
@@ -247,7 +247,7 @@ class Operations:
         return self[name.removesuffix("_")]
 
     def __getitem__(self, name: str) -> Operation:
-        """The primitive of a name, which need not be an identifier."""
+        """Return the primitive of a name, which need not be an identifier."""
         if name not in prim.registry:
             for home in _HOMES:
                 module = import_module(f"tinyjax.{home}")
@@ -265,5 +265,5 @@ op: Final = Operations()
 
 
 def bits_of(element: dtypes.HostArray) -> str:
-    """The bits of a number, as ``literal`` and ``array`` take them."""
+    """Return the bits of a number, as ``literal`` and ``array`` take them."""
     return f"0x{element.tobytes().hex()}"

@@ -1,4 +1,4 @@
-"""Jaxprs as Python: a text that a person can read, save and run, and its way back."""
+"""Jaxprs as Python: a text that a person can read, save and run, and the inverse."""
 
 from __future__ import annotations
 
@@ -83,16 +83,16 @@ def jaxpr_source(
 def jaxpr_of_source(
     text: str, objects: MutableMapping[str, Any] | None = None
 ) -> jx.Jaxpr | jx.ClosedJaxpr:
-    """Read a jaxpr from the text that ``jaxpr_source`` has written, perhaps edited.
+    """Return the jaxpr of a text by ``jaxpr_source``, which may have been edited.
 
     The text is run: do not read one from somebody you do not trust.
 
     Args:
         text: the text.
-        objects: what the text only names, as ``jaxpr_source`` has given it.
+        objects: the objects that the text only names, as returned by ``jaxpr_source``.
 
     Returns:
-        A jaxpr equal to the one that was written; a ``ClosedJaxpr`` where that was one.
+        A jaxpr equal to the original; a ``ClosedJaxpr`` where that was one.
 
     Raises:
         SourceError: the text defines no program.
@@ -170,7 +170,7 @@ class ModuleWriter:
         return pycode.Assign(name, pycode.call("array", kind, Literal(block)))
 
     def kind(self, aval: av.ShapedArray) -> Expression:
-        """A type: its text, and where values lie if it says so."""
+        """Return a type: its text, with its sharding if it has one."""
         if aval.told is None:
             return Literal(f'"{_type(aval)}"')
         self.imports.add((_RUNTIME, "lying"))
@@ -252,7 +252,7 @@ class Scope:
 
 @attrs.frozen(eq=False)
 class Parameter:
-    """The value of a parameter being written.
+    """The value of a parameter while its text is generated.
 
     Attributes:
         scope: of the function.
@@ -360,7 +360,7 @@ class Parameter:
         return pycode.Call(self.imported(make, value), (), keywords)
 
     def imported(self, named: Any, value: Any) -> Name:
-        """The name of a class or a function of a module, or of what is given."""
+        """Return the name of a class or a function of a module, or of a given object."""
         home, name = None, ""
         if isinstance(named, (type, FunctionType)):
             home, name = place_of(named)
@@ -371,7 +371,7 @@ class Parameter:
         return Name(name)
 
     def given(self, value: Any) -> Name:
-        """The name of something that has no text."""
+        """Return the name of something that has no text."""
         objects = self.scope.writer.objects
         if objects is None:
             what = "the function" if isinstance(value, (FunctionType, MethodType)) else "a value"
@@ -394,7 +394,7 @@ def _printed(*statements: Statement) -> pycode.Lines:
 
 
 def _number(element: np.generic) -> str:
-    """A number, exactly: its value, or its bits where the value does not tell them."""
+    """Return a number exactly: its value, or its bits where the value is ambiguous."""
     value: Any = complex(element) if dtypes.kind(element.dtype) == "c" else element.item()
     if not isinstance(value, (bool, int, float, complex)):
         value = float(value)
@@ -419,12 +419,12 @@ def _letters() -> Iterator[str]:
 
 
 def _is_default(default: object, value: object) -> bool:
-    """Whether a field of this default need not be given this value."""
+    """Return whether a field's value is its default, and need not be given."""
     return type(default) is type(value) and bool(default == value)
 
 
 def _is_plain(value: object) -> bool:
-    """Whether a value prints as it is written."""
+    """Return whether the repr of a value is its source."""
     if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
         return all(map(_is_plain, value))
     if type(value) is dict:

@@ -1,10 +1,10 @@
 """Control flow that depends on traced values, from the source of functions.
 
-A function's program (``ir.program``) is run with tracers. ``graph`` finds where paths meet
-and what the loops are, ``run`` runs blocks and stages the ways from a traced condition, ``loops``
-makes loops of the program from loops of Python, ``exits`` chooses between what was staged,
-``opaque_calls`` says what functions that are not read mean for tracers, and ``operators`` what
-operators do, and what a loop goes over.
+A function's program (``ir.program``) is run with tracers. ``graph`` finds the loops and the blocks
+where paths meet. ``run`` runs blocks and stages the paths from a traced condition. ``loops`` turns
+loops of Python into loops of the program, and ``exits`` chooses between staged pieces.
+``opaque_calls`` defines calls of functions that are not read, on tracers; ``operators`` defines
+operators and iteration.
 """
 
 from tinyjax.source.staging.function import StagedFunction, stage

@@ -1,8 +1,8 @@
-"""Arrays of NumPy that a staged program changes in place, and views of them.
+"""NumPy arrays that a staged program changes in place, and views of them.
 
-The arrays of tinyjax are never changed. Where a program writes to an array, or may, something
-stands for it that holds another value after each write: loops carry what it holds, and conditions
-choose. A view writes through to what it is a view of.
+The arrays of tinyjax are never changed. An array that a program writes to, or may write to, is
+replaced by a mutable cell, whose value is another after each write. Loops carry the cell's value,
+and conditions choose between values. A view writes through to the array that it is a view of.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ NOT_TAKEN: Final = object()
 
 @attrs.frozen(eq=False)
 class View:
-    """How an array is seen by a view, and how what is written to that comes back.
+    """A view of an array: how to read it, and how a write to it changes the array.
 
     Attributes:
-        read: what the view is of a value of the array.
+        read: returns the view of a value of the array.
         write: the array's new value, from the old one and the view's.
-        index: the index that it is, if it is one of integers and whole axes.
+        index: its index, if that consists of integers and whole axes.
     """
 
     read: Callable[[Array], Array]
@@ -60,7 +60,7 @@ class StagedArray(staging_values.Changing):
 
     @classmethod
     def of(cls, value: Any) -> StagedArray:
-        """A new one, with what another array holds."""
+        """Return a new one, with the contents of another array."""
         content = jnp.asarray(value)
         buffer = session.Buffer(content)
         session.this_session().buffers.append(buffer)
@@ -68,12 +68,12 @@ class StagedArray(staging_values.Changing):
 
     @property
     def ndim(self) -> int:
-        """How many axes it has."""
+        """The number of axes."""
         return len(self.shape)
 
     @property
     def size(self) -> int:
-        """How many elements it has."""
+        """The number of elements."""
         return math.prod(self.shape)
 
     def __len__(self) -> int:
@@ -81,7 +81,7 @@ class StagedArray(staging_values.Changing):
 
     @property
     def value(self) -> Array:
-        """What it holds now."""
+        """The current value."""
         if self.view is None:
             content: Array = self.owner.content
             return content
@@ -102,7 +102,7 @@ class StagedArray(staging_values.Changing):
             self.owner.assign(self.view.write(self.owner.value, value))
 
     def item(self, index: Any) -> Any:
-        """An item: a view, unless the index chooses elements one by one or names a number."""
+        """Return an item: a view, unless the index is advanced or names a number."""
         if ragged.is_traced(index):
             value = ragged.read(self.value, index)
             if isinstance(value, ragged.Ragged):
@@ -146,7 +146,7 @@ class StagedArray(staging_values.Changing):
         self.assign(self.value.at[index].set(jnp.asarray(value).astype(self.dtype)))
 
     def _composed(self, index: Any) -> tuple[Any, ...] | None:
-        """The index into the owner of an item of a view; None where it is not simply one."""
+        """Return the index into the owner of an item of a view; None where it is not simply one."""
         if self.view is None or self.view.index is None or not _is_basic(index):
             return None
         second = index if isinstance(index, tuple) else (index,)
@@ -175,7 +175,7 @@ class RaggedView(staging_values.Changing):
 
     @property
     def value(self) -> ragged.Ragged:
-        """What it holds now."""
+        """The current value."""
         value: ragged.Ragged = ragged.read(self.owner.value, self.index)
         return value
 
@@ -206,7 +206,7 @@ def _is_basic(index: Any) -> bool:
 
 
 def _of_shape(index: tuple[Any, ...]) -> tuple[Any, ...]:
-    """An index that gives the same shape, with a place for each integer."""
+    """Return an index that gives the same shape, with a place for each integer."""
     return tuple([0 if isinstance(part, Array) else part for part in index])
 
 
@@ -227,7 +227,7 @@ def _is_mask(index: Any, shape: tuple[int, ...]) -> bool:
 
 
 def _spread(mask: Any, ndim: int) -> Any:
-    """A mask of the first axes as one of all."""
+    """Return a mask of the first axes as one of all."""
     return mask.reshape(mask.shape + (1,) * (ndim - mask.ndim))
 
 
@@ -239,7 +239,7 @@ _IMAGINARY: Final = View(lambda x: x.imag, lambda x, y: lax.complex(x.real, y))
 
 
 def _part(array: StagedArray, name: str) -> Any:
-    """The real or the imaginary part of an array."""
+    """Return the real or the imaginary part of an array."""
     if array.dtype.kind != "c":
         return array if name == "real" else getattr(array.value, name)
     view = _REAL if name == "real" else _IMAGINARY
@@ -326,7 +326,7 @@ def _copy_of_view(value: Any, maker: str) -> Any:
 
 
 def _rows(array: StagedArray) -> Any:
-    """What going through an array gives: views, or numbers."""
+    """Return the items of an iteration over an array: views, or numbers."""
     if array.ndim == 1:
         return array.value
     return tuple([array.item(i) for i in range(array.shape[0])])
@@ -335,9 +335,9 @@ def _rows(array: StagedArray) -> Any:
 def _fitting(result: Any, array: Any) -> Any:
     """As ``runtime.fitting``."""
     is_partial = isinstance(result, (Selected, ragged.Ragged))
-    held = result.whole if is_partial else at_now(result)
+    as_staged = result.whole if is_partial else at_now(result)
     if isinstance(array, StagedArray) and array.dtype.kind in "biu":
-        runtime.fitting(np.empty(0, jnp.asarray(held).dtype), np.empty(0, array.dtype))
+        runtime.fitting(np.empty(0, jnp.asarray(as_staged).dtype), np.empty(0, array.dtype))
     return result
 
 
@@ -384,7 +384,7 @@ class ViewMaker:
 
 
 def passes(fun: Any, args: tuple[Any, ...]) -> bool:
-    """Whether a function passes arrays on as they are."""
+    """Return whether a function passes arrays on as they are."""
     if fun is operator.getitem:
         return isinstance(args[0], (tuple, list, dict))
     if fun is getattr or fun is len:
@@ -425,7 +425,7 @@ def _without_lists(index: Any) -> Any:
 
 
 def at_now(value: Any) -> Any:
-    """A value with what its arrays hold now."""
+    """Return a value with the current contents of its arrays."""
     if isinstance(value, _VIEWED):
         return value.value
     if type(value) in (tuple, list):
@@ -436,7 +436,7 @@ def at_now(value: Any) -> Any:
 
 
 def concerned(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether a call concerns arrays that are changed in place."""
+    """Return whether a call involves arrays that are changed in place."""
     if fun in (runtime.exchange, runtime.accumulate_at) or holds(args) or holds(kwargs):
         return True
     if fun is not operator.getitem or not isinstance(args[0], Array):
@@ -444,21 +444,21 @@ def concerned(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     return _is_traced_mask(args[1]) or ragged.is_traced(args[1])
 
 
-def held(value: Any) -> Any:
-    """An array as one that may be changed in place; anything else as it is."""
+def as_staged(value: Any) -> Any:
+    """Return an array as one that may be changed in place; anything else as it is."""
     is_array = isinstance(value, (Array, np.ndarray)) and value.ndim
     return StagedArray.of(value) if is_array else value
 
 
 def are_whole(x: Any, y: Any) -> bool:
-    """Whether two values are arrays of one type, and no views."""
+    """Return whether two values are arrays of one type, and no views."""
     if not isinstance(x, StagedArray) or not isinstance(y, StagedArray):
         return False
     return x.view is None and y.view is None and (x.shape, x.dtype) == (y.shape, y.dtype)
 
 
 def holds(value: Any) -> bool:
-    """Whether there is such an array in a value."""
+    """Return whether a value contains an array that is changed in place."""
     if type(value) in (tuple, list):
         return any(map(holds, value))
     if type(value) is dict:

@@ -1,4 +1,4 @@
-"""What a loop carries from iteration to iteration."""
+"""The values that a loop carries from iteration to iteration."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CarriedPart: TypeAlias = tuple[int, int]
 
 
 class RestructuredError(Exception):
-    """What a loop carries has another structure after an iteration, or is not an array and changes.
+    """A carry whose structure changes in an iteration, or a changing part that is no array.
 
     Attributes:
         error: what to tell the user, unless the loop is unrolled.
@@ -68,7 +68,7 @@ class OnceError(Exception):
 
 @attrs.frozen(eq=False)
 class Carry:
-    """What a loop carries, as it was before the first iteration.
+    """The carry of a loop, with its values before the first iteration.
 
     Attributes:
         run: the run that comes to the loop.
@@ -76,9 +76,9 @@ class Carry:
         places: which parameters of its first block are carried.
         iterates: whether it is known that there is an iteration.
         values: what they are.
-        fixed: the numbers that are not carried, and what they are: by the place of the variable
-            among those carried, and that of the part in it.
-        buffers: the arrays that the loop changes in place, of which it carries what they hold.
+        fixed: the values of the numbers that are not carried, by the index of the variable among
+            those carried and the index of the part in it.
+        buffers: the arrays that the loop changes in place, whose contents it carries.
         is_counted: whether it is known how many iterations there are.
         swaps: which array takes the place of which in each iteration.
     """
@@ -97,7 +97,7 @@ class Carry:
     def of(
         cls, run: Run, loop: Loop, arrival: exits.Arrival, counter: int | None, iterates: bool
     ) -> Carry:
-        """What is carried by a loop that is come to so.
+        """Return the carry of a loop for the values of one arrival at it.
 
         Args:
             run: the run that comes to it.
@@ -112,26 +112,26 @@ class Carry:
         return cls(run, loop, places, iterates, is_counted=is_counted).following(arrival)
 
     def following(self, arrival: exits.Arrival) -> Carry:
-        """What is carried on from another arrival at the loop."""
+        """Return the carry with the values of another arrival at the loop."""
         values = tuple([exits.Value(*take_apart(arrival[i])) for i in self.places])
         return attrs.evolve(self, values=values)
 
     def parts(self) -> dict[CarriedPart, Any]:
-        """The parts of what is carried, by the place of each."""
+        """Return the parts of the carry, by the place of each."""
         return {(i, j): x for i, v in enumerate(self.values) for j, x in enumerate(v.parts)}
 
     def varies(self, place: CarriedPart) -> bool:
-        """Whether a part may change from iteration to iteration."""
+        """Return whether a part may change from iteration to iteration."""
         i, j = place
         return is_dynamic(self.values[i].parts[j]) and place not in self.fixed
 
     def arrays(self) -> list[Array]:
-        """The parts that may change from iteration to iteration."""
+        """Return the parts that may change from iteration to iteration."""
         parts = [as_array(part) for place, part in self.parts().items() if self.varies(place)]
         return [*parts, *[buffer.content for buffer in self.buffers]]
 
     def arrival(self, arrays: Sequence[Array], count: Any = None) -> exits.Arrival:
-        """The values for the first block, with other arrays, and a count if it is not carried."""
+        """Return the values for the first block, with other arrays and perhaps a count."""
         aliases = self.run.session.aliases
         for array, part in zip(arrays, self.arrays(), strict=False):
             aliases.follow(array, aliases.roots(part))
@@ -173,7 +173,7 @@ class Carry:
             return again.carry.with_first_values(make)
 
     def next_arrays(self, outcome: exits.Outcome, arrays: Sequence[Array]) -> list[Array]:
-        """The arrays that an iteration carries on.
+        """Return the arrays that an iteration carries on.
 
         Args:
             outcome: where the iteration ends.
@@ -211,7 +211,7 @@ class Carry:
         return [*carry, *[_converted(buffer.content, x.aval) for buffer, x in pairs]]
 
     def _swap(self, swaps: dict[Buffer, StagedArray], after: Carry) -> None:
-        """Let arrays hold what those hold that take their places.
+        """Exchange the contents of arrays that take each other's places.
 
         Raises:
             RestructuredError: they do not change places among each other, or are seen elsewhere.
@@ -228,7 +228,7 @@ class Carry:
         restore({buffer: array.owner.content for buffer, array in swaps.items()})
 
     def last_arrival(self, contents: Sequence[Array], count: Any, times: int) -> exits.Arrival:
-        """The values after the last iteration, with each array in its place."""
+        """Return the values after the last iteration, with each array in its place."""
         values = self.arrival(contents, count)
         if not self.swaps:
             return values
@@ -247,7 +247,7 @@ class Carry:
     def match(
         self, iteration: Callable[..., list[Array]], rows: Sequence[av.ShapedArray] = ()
     ) -> tuple[list[Array], staging.Staged]:
-        """Stage an iteration so that what is carried keeps its types.
+        """Stage an iteration until the carry keeps its types.
 
         Args:
             iteration: takes the arrays that are carried and one slice for each row; returns the
@@ -283,13 +283,13 @@ class Carry:
     # Errors
 
     def name_of(self, i: int) -> str:
-        """What the program calls a value that is carried."""
+        """Return the program's name of a carried value."""
         return self.run.name_of(self.loop.header, self.places[i])
 
     def _retyped(
         self, before: Sequence[av.ShapedArray], after: Sequence[av.ShapedArray]
     ) -> CarryTypeError:
-        """The error of an array that changes its type."""
+        """Return the error of an array that changes its type."""
         names = [
             (path, i)
             for i, value in enumerate(self.values)
@@ -350,7 +350,7 @@ def _order(swaps: Mapping[Buffer, StagedArray]) -> int:
 
 
 def _converted(x: Array, aval: av.ShapedArray) -> Array:
-    """An array as one of a given type, if that is the type that both promote to."""
+    """Return an array as one of a given type, if that is the type that both promote to."""
     if x.aval is aval or x.shape != aval.shape or join_avals(aval, x.aval) is not aval:
         return x
     return ew.convert_element_type(x, aval.dtype, aval.weak_type)

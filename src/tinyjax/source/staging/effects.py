@@ -1,9 +1,9 @@
-"""Whether a call may do more than return a value.
+"""Effects of calls besides returning a value.
 
-What is under a traced condition is staged whatever the condition says, once however often a loop
-makes an iteration. So a call there must be one that is staged itself, or have no effects. Functions
-that are read show theirs call by call; of one that is not, the syntax tree is asked: it may change
-what it has made itself, and call what has no effects either.
+Both sides of a traced condition are staged, whichever is taken, and a loop's body is staged once
+for all iterations. So a call there must be staged itself, or have no effects. A function that is
+read shows its effects call by call. Any other function is judged by its syntax tree: it may change
+only objects that it has made itself, and call only functions without effects.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def check_effects(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> No
 
 
 def refusal(name: str, reason: str) -> SourceError:
-    """The error of a call under a traced condition that does more than compute."""
+    """Return the error of a call under a traced condition that does more than compute."""
     return SourceError(
         f"{name} depends on a traced condition, and {reason}: it would do so once, when the "
         "program is staged, whatever the condition says and however many iterations the loop "
@@ -86,7 +86,7 @@ def check_manager(manager: Any) -> None:
 
 
 def effect_with(fun: Any, args: tuple[Any, ...]) -> str | None:
-    """What a call of a function with some arguments does; None if nothing."""
+    """Return the effect of a call with these arguments, or None."""
     if not is_read(fun):
         return effect_of(fun)
     arguments = dict(zip(fun.__code__.co_varnames[: fun.__code__.co_argcount], args, strict=False))
@@ -95,7 +95,7 @@ def effect_with(fun: Any, args: tuple[Any, ...]) -> str | None:
 
 
 def effect_of(fun: Any, seen: frozenset[object] = frozenset()) -> str | None:
-    """What a call of a function does beside returning a value; None if nothing."""
+    """Return the effect of calling a function besides its result, or None."""
     match fun:
         case functools.partial():
             return effect_of(fun.func, seen)
@@ -126,14 +126,14 @@ def effect_of(fun: Any, seen: frozenset[object] = frozenset()) -> str | None:
 
 
 def effect_of_argument(value: Any) -> str | None:
-    """What a function does that is handed to another one, which may call it."""
+    """Return the effect of an argument that the callee may call, or None."""
     if isinstance(value, (FunctionType, MethodType, functools.partial)):
         return effect_of(value)
     return None
 
 
 def property_of(value: Any, name: str) -> Any:
-    """The function that computes an attribute, if it is a property."""
+    """Return the function that computes an attribute, if it is a property."""
     attribute = getattr(type(value), name, None)
     return attribute.fget if isinstance(attribute, property) else None
 
@@ -146,7 +146,7 @@ def _effect_of_module(module: str) -> str | None:
 
 
 def _effect_of_class(kind: type, seen: frozenset[object]) -> str | None:
-    """What making an object does: the methods of the user's that do it may change the object."""
+    """Return the effect of making an object, whose constructor may change the object itself."""
     for name in ("__new__", "__init__", "__post_init__", "__attrs_post_init__"):
         method = getattr(kind, name, None)
         if is_read(method) and not _is_generated(method) and method.__code__ not in seen:
@@ -157,7 +157,7 @@ def _effect_of_class(kind: type, seen: frozenset[object]) -> str | None:
 
 
 def _is_generated(fun: Any) -> bool:
-    """Whether a method was made by attrs, dataclasses or NamedTuple."""
+    """Return whether a method was made by attrs, dataclasses or NamedTuple."""
     filename = fun.__code__.co_filename if isinstance(fun, FunctionType) else ""
     return filename.startswith(("<attrs generated", "<string>"))
 
@@ -192,7 +192,7 @@ def _effect_of_function(
 
 
 class Body:
-    """The syntax tree of a function, and what its names stand for.
+    """The syntax tree of a function, and the values of its names.
 
     Attributes:
         fun: the function.
@@ -234,7 +234,7 @@ class Body:
             self.own -= lost
 
     def effect_of(self, node: ast.AST) -> str | None:
-        """What a node does beside returning a value; None if nothing."""
+        """Return the effect of a node besides its value, or None."""
         match node:
             case ast.Global():
                 return "assigns a global variable"
@@ -259,11 +259,11 @@ class Body:
                 return None
 
     def is_own(self, node: ast.expr) -> bool:
-        """Whether what is changed was made by the function itself."""
+        """Return whether the changed object was made by the function itself."""
         return isinstance(node, ast.Name) and node.id in self.own
 
     def is_made(self, node: ast.expr | None) -> bool:
-        """Whether an expression makes something, rather than naming what there is."""
+        """Return whether an expression makes a new object, rather than naming an existing one."""
         match node:
             case _ if isinstance(node, _FRESH):
                 return True
@@ -296,7 +296,7 @@ class Body:
 
     def effect_of_entering(self, node: ast.expr) -> str | None:
         if isinstance(node, ast.Call):
-            kind = self.value_of(node.func)  # what the call does is asked for by itself
+            kind = self.value_of(node.func)  # the call's own effect is looked up separately
             known = kind is not None
         else:
             manager = self.object_of(node)
@@ -314,7 +314,7 @@ class Body:
         return None if known else f"calls .{node.attr}()"
 
     def object_of(self, node: ast.expr) -> Any:
-        """What an expression names; None where it is not known."""
+        """Return the object that an expression names, or None where it is not known."""
         match node:
             case ast.Name(id=name) if name in self.local:
                 return self.arguments.get(name)
@@ -332,7 +332,7 @@ class Body:
                 return None
 
     def value_of(self, node: ast.expr) -> Any:
-        """The function, class or module that an expression names; None where it is not known."""
+        """Return the function, class or module that an expression names, or None."""
         value = self.object_of(node)
         return value if isinstance(value, ModuleType) or callable(value) else None
 
@@ -354,7 +354,7 @@ _FIXED: Final = (bool, int, float, complex, str, bytes, tuple, type(None), np.ge
 
 
 def _assigned_values(nodes: Sequence[ast.AST]) -> dict[ast.AST, ast.expr | None]:
-    """The names that are given values, and these where they are expressions of their own."""
+    """Return the names that are given values, and these where they are expressions of their own."""
     names = [n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
     values: dict[ast.AST, ast.expr | None] = dict.fromkeys(names)
     for node in nodes:

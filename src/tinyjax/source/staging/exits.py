@@ -1,7 +1,8 @@
-"""Where a piece of a program may end, and with which values; and the choice between two pieces.
+"""The exits of a piece of a program, with their values; and the choice between two pieces.
 
-A piece of a program is run until it comes to one of several blocks. Which it will be may depend on
-traced conditions, so an outcome holds the values for each, and a traced number that says which.
+A piece of a program is run until it reaches one of several blocks. Which block it reaches may
+depend on traced conditions. So an outcome holds the values for each block, and a traced number that
+selects one.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ Arrival: TypeAlias = tuple[Any, ...]
 
 @attrs.frozen(eq=False)
 class Outcome:
-    """Where a piece of a program may end.
+    """The possible exits of a piece of a program.
 
     Attributes:
         arrivals: by block; none where every path ends with an exception.
-        exit_index: the block it is; None where there is no choice.
-        changes: what was written to arrays on the way, of a piece that was staged.
+        exit_index: the index of the block; None where there is no choice.
+        changes: the writes to arrays on the way, for a piece that was staged.
     """
 
     arrivals: dict[int, Arrival]
@@ -43,7 +44,7 @@ class Outcome:
     changes: dict[session.Buffer, Array] = attrs.field(factory=dict, kw_only=True)
 
     def without(self, key: int) -> Outcome:
-        """The same where it is known not to be one of the blocks."""
+        """Return the same where it is known not to be one of the blocks."""
         rest = {k: a for k, a in self.arrivals.items() if k != key}
         return Outcome(rest, self.exit_index if len(rest) > 1 else None)
 
@@ -54,7 +55,7 @@ class Outcome:
 
 
 class Places(Protocol):
-    """What an outcome's values are called in the program, for messages."""
+    """The program's names for an outcome's values, for messages."""
 
     def name_of(self, block: int, position: int) -> str: ...
 
@@ -85,7 +86,7 @@ _COMPUTED: Final = object()
 
 @attrs.frozen(eq=False)
 class Value:
-    """The parts of a value with which a block is come to.
+    """The parts of a value with which a block is entered.
 
     Attributes:
         parts: its parts; slots where a staged piece computes them.
@@ -99,7 +100,7 @@ class Value:
     whole: Any = _COMPUTED
 
     def filled(self, arrays: Sequence[Array]) -> Any:
-        """The value, with what was computed."""
+        """Return the value with the computed parts."""
         if self.whole is not _COMPUTED:
             return self.whole
         parts = [arrays[part.index] if isinstance(part, Slot) else part for part in self.parts]
@@ -108,11 +109,11 @@ class Value:
 
 @attrs.frozen(eq=False)
 class Piece:
-    """A piece of a program that was staged.
+    """A staged piece of a program.
 
     Attributes:
         staged: its program.
-        values: what it leads to each block with.
+        values: the values that it passes to each block.
         exit_part: the block it is.
         raised: the exception that all its paths end with, if they do.
         changes: what it writes to arrays.
@@ -126,27 +127,27 @@ class Piece:
 
     @property
     def exit_slot(self) -> int | None:
-        """Which of its results says which block it is; None where there is no choice."""
+        """The index of the result that selects the block; None where there is no choice."""
         return self.exit_part.index if isinstance(self.exit_part, Slot) else None
 
     def outcome(self, arrays: Sequence[Array]) -> Outcome:
-        """The outcome, with the values of what was staged."""
+        """Return the outcome, with the values that were staged."""
         arrivals = {k: tuple([v.filled(arrays) for v in vs]) for k, vs in self.values.items()}
         place = self.exit_slot
         return Outcome(arrivals, None if place is None else arrays[place])
 
     def aval(self, part: Any) -> av.ShapedArray:
-        """The type of a part."""
+        """Return the type of a part."""
         if isinstance(part, Slot):
             return self.staged.jaxpr.out_avals[part.index]
         return staging_values.aval_of(part)
 
     def describe(self, part: Any) -> str:
-        """Say of what kind a part is."""
+        """Return the kind of a part, in words."""
         return str(self.aval(part)) if isinstance(part, Slot) else staging_values.describe(part)
 
     def with_results(self, parts: Sequence[Any], avals: Sequence[av.ShapedArray]) -> staging.Staged:
-        """The program with other results: parts of its values, or None for zeros."""
+        """Return the program with other results: parts of its values, or None for zeros."""
         binders = list(self.staged.jaxpr.in_binders)
         consts = list(self.staged.consts)
         places = {id(c): v for c, v in zip(consts, binders, strict=False)}
@@ -173,7 +174,7 @@ class Piece:
 
 
 def pruned(staged: staging.Staged) -> staging.Staged:
-    """A program without the equations and the constants that it does not need."""
+    """Return a program without the equations and the constants that it does not need."""
     jaxpr, n = program_rules.dce(staged.jaxpr), len(staged.consts)
     used = {x for eqn in jaxpr.eqns for x in eqn.inputs} | set(jaxpr.outs)
     places = [i for i in range(n) if jaxpr.in_binders[i] in used]
@@ -183,7 +184,7 @@ def pruned(staged: staging.Staged) -> staging.Staged:
 
 
 def flatten_outcome(outcome: Outcome) -> tuple[list[Array], Callable[[staging.Staged], Piece]]:
-    """The arrays that a staged outcome computes, and how to make a piece of the program."""
+    """Return the arrays that a staged outcome computes, and how to make a piece of the program."""
     trace, aliases = tr.current_trace(), session.this_session().aliases
     arrays: list[Array] = []
     slots: dict[int, Slot] = {}
@@ -214,7 +215,7 @@ def stage_piece(
     fun: Callable[..., Any] | None,
     avals: Sequence[av.ShapedArray] = (),
 ) -> Piece:
-    """Stage a piece of a program: a function of arrays of some types, and of what it closes over.
+    """Stage a piece of a program: a function of arrays of some types, and of closed-over values.
 
     Args:
         run: runs the piece.
@@ -243,7 +244,7 @@ class Choice:
 
 
 def choose(pred: Array, first: Piece, second: Piece, places: Places, line: int) -> Outcome:
-    """The outcome of one of two pieces, as a traced condition says.
+    """Return the outcome of one of two pieces, selected by a traced condition.
 
     Args:
         pred: a bool.
@@ -285,14 +286,14 @@ def choose(pred: Array, first: Piece, second: Piece, places: Places, line: int) 
 
 
 def _roots(aliases: session.Aliases, part: Any) -> session.Roots:
-    """The arrays whose data a part shares."""
+    """Return the arrays whose data a part shares."""
     if isinstance(part, Slot):
         return part.roots
     return aliases.roots(part) if isinstance(part, Array) else session.Roots()
 
 
 def _pass(part: Any, piece: Piece, is_first: bool, choices: list[Choice]) -> Any:
-    """A part that only one of the pieces has."""
+    """Return a part that only one of the pieces has."""
     if not isinstance(part, Slot):
         return part
     aval = piece.aval(part)
@@ -303,7 +304,7 @@ def _pass(part: Any, piece: Piece, is_first: bool, choices: list[Choice]) -> Any
 def _join(
     key: int, first: Piece, second: Piece, choices: list[Choice], places: Places, line: int
 ) -> list[Value]:
-    """The values for a block that both pieces come to."""
+    """Return the values for a block that both pieces reach."""
     values = []
     for position, (x, y) in enumerate(zip(first.values[key], second.values[key], strict=True)):
         name = places.name_of(key, position)
@@ -339,7 +340,7 @@ def _describe(piece: Piece, value: Value) -> str:
 def _differ(
     place: tuple[int, int], places: Places, line: int, name: str, shown: Sequence[str]
 ) -> errors.BranchTypeError:
-    """The error of a variable that is not of one kind whatever the condition."""
+    """Return the error of a variable that is not of one kind whatever the condition."""
     where = [f" (line {n})" if n else "" for n in places.lines_of_sides(*place, line)]
     if staging_values.NOTHING in shown:
         holds = shown[1] == staging_values.NOTHING
@@ -374,7 +375,7 @@ def _take(pred: Array, first: Piece, second: Piece, choices: Sequence[Choice]) -
 
 
 def _select(pred: Array, choice: Choice) -> Array:
-    """A part of which both pieces know the value."""
+    """Return a selection between two known parts."""
     parts = [staging_values.as_array(x) for x in (choice.first, choice.second)]
     values = convert_all(parts, [choice.aval] * 2)
     shape = choice.aval.shape

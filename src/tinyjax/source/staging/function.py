@@ -152,7 +152,7 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             return staging_values.print_when_run(tuple(opaque_calls.plain_arguments(args)), kwargs)
         case _ if fun is getattr and is_read(getter := effects.property_of(*args[:2])):
             return call(getter, args[:1], {})
-        case _ if (written := _written(fun)) is not None:
+        case _ if (written := _python_version(fun)) is not None:
             if any(map(is_read, args)) or staging_values.holds_tracer((args, kwargs)):
                 return _run_written(fun, written, args, kwargs)
             return _call_unread(fun, args, kwargs)
@@ -168,8 +168,8 @@ _CALLING: Final = frozenset(
 )  # fmt: skip
 
 
-def _written(fun: Any) -> Any:
-    """The function in Python that is staged in place of one of Python's library; None: none."""
+def _python_version(fun: Any) -> Any:
+    """Return the Python implementation that is staged for a standard function, or None."""
     known = runtime.is_in(fun, _CALLING) or isinstance(fun, staticmethod)
     return standard_library.equivalent(fun) if known else None
 
@@ -201,7 +201,7 @@ def _run_written(fun: Any, written: Any, args: tuple[Any, ...], kwargs: dict[str
 
 
 def _passes_on(fun: Any) -> bool:
-    """Whether a call only passes on what is known in each iteration of a loop."""
+    """Return whether a call only passes on values that are known in each iteration of a loop."""
     if isinstance(fun, functools.partial):
         return _passes_on(fun.func)
     if isinstance(fun, type):
@@ -213,7 +213,7 @@ def _passes_on(fun: Any) -> bool:
 def _call_known(
     iterations: staging_values.Iterations, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """Call a function of what is known in each iteration of a loop.
+    """Call a function of values that are known in each iteration of a loop.
 
     Returns:
         What it gives, if that is known too; and else the arguments as traced values.
@@ -235,7 +235,7 @@ def _call_known(
 
 
 def _window(iterations: staging_values.Iterations, start: Any, stop: Any) -> slice | None:
-    """A slice that is as long in each iteration of a loop as in any other."""
+    """Return a slice that is as long in each iteration of a loop as in any other."""
     bounds = (start, stop)
     if not all(isinstance(x, staging_values.Known) and x.complete for x in bounds):
         return None
@@ -249,13 +249,13 @@ def _window(iterations: staging_values.Iterations, start: Any, stop: Any) -> sli
 
 
 def _is_conditional() -> bool:
-    """Whether it depends on a traced condition whether the program comes here, or how often."""
+    """Return whether the current call is under a traced condition or loop."""
     session = current_session.get()
     return session is not None and session.conditions > 0
 
 
 def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call what is no function of the user's, which may be an object of a class of the user's."""
+    """Call an object that is no function of the user's, perhaps an instance of a user's class."""
     if not arrays.passes(fun, args) and not _is_users(fun):
         args, kwargs = arrays.at_now(args), arrays.at_now(kwargs)
     method = getattr(type(fun), "__call__", None)  # noqa: B004 - the class's own
@@ -274,7 +274,7 @@ def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
 
 def _is_users(fun: Any) -> bool:
-    """Whether it is a class that keeps what it is given, or an object of one with a call."""
+    """Return whether it is a class that stores its arguments, or a callable instance of one."""
     kind = fun if isinstance(fun, type) else type(fun)
     if is_read(getattr(kind, "__init__", None)) or cotangents.is_record(fun):
         return True
@@ -284,7 +284,7 @@ def _is_users(fun: Any) -> bool:
 def _without_known(
     args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arguments with arrays in place of what is known in each iteration of a loop."""
+    """Return arguments with arrays in place of values known in each iteration of a loop."""
     iterations = staging_values.current_iterations.get()
     if iterations is None or not staging_values.holds_known((args, kwargs)):
         return args, kwargs
@@ -295,7 +295,7 @@ def _without_known(
 
 
 def _staged(value: Any) -> Any:
-    """An argument of a function of tinyjax: functions are staged when it runs them."""
+    """Return an argument of a function of tinyjax: functions are staged when it runs them."""
     if type(value) in (tuple, list) and any(map(is_read, value)):
         return type(value)(map(_staged, value))
     return stage(value) if is_read(value) else value
@@ -352,7 +352,7 @@ def _enter(
     fun = values[0]
     aliases = _aliases_in(session, program, values)
     if not session.entered and aliases.writes_outside:
-        values = tuple(map(arrays.held, values))
+        values = tuple(map(arrays.as_staged, values))
     parts, _ = staging_values.take_apart((_closed_over(fun), values[1:]))
     entered = Entered(fun.__code__, parts, session.conditions)
     session.check_recursion(entered)
@@ -376,7 +376,7 @@ def _enter(
 
 
 def _aliases_in(session: Session, program: ir.IR, values: tuple[Any, ...]) -> Aliases:
-    """Which arrays of a program share memory, and which it changes in place."""
+    """Return the arrays of a program that share memory, and those that it changes in place."""
     kinds = tuple(
         [
             Kind.ARRAY if isinstance(x, (Array, np.ndarray, arrays.StagedArray)) else kind_of(x)
@@ -391,7 +391,7 @@ def _aliases_in(session: Session, program: ir.IR, values: tuple[Any, ...]) -> Al
 
 
 def _closes_over_tracers(fun: FunctionType, values: tuple[Any, ...]) -> bool:
-    """Whether tracers come to a call in another way than as parts of its arguments."""
+    """Return whether a call uses tracers that are not parts of its arguments."""
     parts, _ = staging_values.take_apart(values[1:])
     return staging_values.holds_tracer(
         [_closed_over(fun), [p for p in parts if not isinstance(p, Array)]]
@@ -400,7 +400,7 @@ def _closes_over_tracers(fun: FunctionType, values: tuple[Any, ...]) -> bool:
 
 @attrs.frozen(eq=False)
 class Shared:
-    """The program of a function that calls itself, for calls that differ in arrays only.
+    """The program of a recursive function, for calls that differ in arrays only.
 
     Attributes:
         code: the function.
@@ -416,7 +416,7 @@ class Shared:
     piece: exits.Piece
 
     def serves(self, code: CodeType, structure: tree.PyTreeDef, parts: list[Any]) -> bool:
-        """Whether a call may use the program."""
+        """Return whether a call may use the program."""
         same = self.code is code and self.structure == structure and len(self.parts) == len(parts)
         return same and all(map(staging_values.is_same, self.parts, parts))
 

@@ -1,4 +1,4 @@
-"""What staging asks of a program's graph of blocks: where paths meet, and what its loops are."""
+"""The graph of a program's blocks for staging: where paths meet, and its loops."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tinyjax.source.ir import analysis, program as ir, runtime
 
 @attrs.frozen(eq=False)
 class Counting:
-    """How a ``for`` loop counts.
+    """The counter of a ``for`` loop.
 
     Attributes:
-        items: what it goes over.
+        items: the variable that it iterates over.
         counter: the place of the counter among the parameters of the loop's first block.
-        out: where it goes when the items are through.
+        out: the branch after the last item.
         inside: where its body begins.
     """
 
@@ -99,11 +99,11 @@ class ControlFlowGraph:
                 self._lines.setdefault(parameter, self.line_of(atom))
 
     def line_of(self, atom: ir.Atom) -> int:
-        """The line where a value is computed; 0 where it is not known."""
+        """Return the line where a value is computed; 0 where it is not known."""
         return self._lines.get(atom, 0)
 
     def live_after(self, index: int, place: int) -> frozenset[ir.Variable]:
-        """The variables with a value at a statement of a block that are used after it."""
+        """Return the variables with a value at a statement of a block that are used after it."""
         block = self.blocks[index]
         rest = ir.Block((), block.statements[place + 1 :], block.exits)
         used = {*rest.uses}
@@ -114,15 +114,15 @@ class ControlFlowGraph:
         return frozenset(used - self._gone_through)  # each item once
 
     def first_line(self, index: int) -> int:
-        """The first line of the user's in a block; 0 where there is none."""
+        """Return the first line of the user's in a block; 0 where there is none."""
         return next((s.line for s in self.blocks[index].statements if s.line), 0)
 
     def raises(self, index: int) -> bool:
-        """Whether a block ends with an exception."""
+        """Return whether a block ends with an exception."""
         return any(s.function is runtime.thrown for s in self.blocks[index].statements)
 
     def _reach(self, start: int, stops: frozenset[int]) -> frozenset[int]:
-        """The blocks that are reached from one, itself included; none is reached through a stop."""
+        """Return the blocks reachable from one, itself included, but not through a stop."""
         work = [start]
         for index in work:
             if index not in stops and index != ir.RETURN:
@@ -131,7 +131,7 @@ class ControlFlowGraph:
         return frozenset(work)
 
     def joins(self, start: int, others: Iterable[int], stops: frozenset[int]) -> frozenset[int]:
-        """The blocks where the paths from one block first meet those from others."""
+        """Return the blocks where the paths from one block first meet those from others."""
         here = self.reach(start, stops)
         firsts = {start, *others}
         there: frozenset[int] = frozenset().union(*(self.reach(o, stops) for o in others))
@@ -173,12 +173,12 @@ class ControlFlowGraph:
         return [i for i in next_to if any(b.target not in body for b in self.blocks[i].branches)]
 
     def _is_mere_test(self, index: int) -> bool:
-        """Whether what a block computes is used in no other."""
+        """Return whether no other block uses a block's results."""
         own = {s.variable for s in self.blocks[index].statements}
         return not self.blocks[index].arguments and not own & self._used_outside({index}, ())
 
     def _used_outside(self, region: set[int], but: Iterable[ir.Branch]) -> set[ir.Atom]:
-        """What is used outside some blocks, and by the branches out of them but for those given."""
+        """Return the atoms used outside some blocks, and by branches out of them but some."""
         skipped = set(map(id, but))
         used: set[ir.Atom] = set()
         for index, block in enumerate(self.blocks):
@@ -191,12 +191,12 @@ class ControlFlowGraph:
 
 
 def gone_through(program: ir.IR) -> set[ir.Atom]:
-    """What the ``for`` loops of a program go over."""
+    """Return the variables that the ``for`` loops of a program iterate over."""
     return {s.variable for s in program.statements if s.function is runtime.items_of}
 
 
 def counting(block: ir.Block, snapshots: Container[ir.Atom]) -> Counting | None:
-    """How the loop counts that begins with a block, if it goes over one of some snapshots."""
+    """Return the counter of the loop that begins with a block, if it iterates over a snapshot."""
     match block:
         case ir.Block(
             statements=(length, test), exits=(ir.Branch() as out, ir.Branch() as inside)
@@ -210,7 +210,7 @@ def counting(block: ir.Block, snapshots: Container[ir.Atom]) -> Counting | None:
 
 
 def _collecting_variables(program: ir.IR) -> set[ir.Atom]:
-    """The variables whose values become lists and dicts at the ends of comprehensions."""
+    """Return the variables whose values become lists and dicts at the ends of comprehensions."""
     branches = [branch for block in program.blocks for branch in block.branches]
     passed = [pair for branch in branches for pair in program.passed(branch)]
     variables = {s.call.args[0] for s in program.statements if s.function is runtime.collected}

@@ -1,8 +1,8 @@
 """Loops: in Python as long as their end is static, else ``while_loop`` and ``scan``.
 
-What a loop carries are the parameters of its first block. If it has other ends than its condition
-(``break``, ``return``), it also carries the number of the block it has left for, and the values it
-has left with. The program of an iteration says of which types those are.
+A loop carries the parameters of its first block. If it has other exits than its condition
+(``break``, ``return``), it also carries the number of the block that it exits to, and the values it
+exits with. The program of an iteration determines their types.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class WritingError(Exception):
 
 @attrs.frozen(eq=False)
 class LoopRun:
-    """A loop that a run has come to: made in Python, or as a loop of the program.
+    """A loop that a run has reached: run in Python, or staged as a loop of the program.
 
     Attributes:
         run: the run that comes to it.
@@ -131,7 +131,7 @@ class LoopRun:
         return self._after(carry.arrival(outs[:m]), test, exits.outcome(outs[m:]))
 
     def _cheap_test(self, carry: Carry) -> Test | None:
-        """The loop's condition, if it may be computed by itself."""
+        """Return the loop's condition, if it may be computed separately."""
         test = self.loop.test
         if test is None:
             return None
@@ -173,7 +173,7 @@ class LoopRun:
         return pruned(staging.stage(session.conditional(goes_on), avals))
 
     def _after(self, last: Arrival, test: Test | None, left: Outcome) -> Outcome:
-        """Where the loop leads to: by its condition, or because it was left."""
+        """Return the outcome of the loop: its condition ended it, or it was left."""
         if test is None:
             return left.without(self.header)
         aside = self.run.aside()
@@ -224,7 +224,7 @@ class LoopRun:
         return Outcome({out: run.complete(out, run.arrival(counting.out.args))})
 
     def _iterates(self) -> bool:
-        """Whether it is known that the loop makes an iteration."""
+        """Return whether the loop is known to make an iteration."""
         branches = self.run.graph.blocks[self.header].branches
         return bool(self.static_length) or all(
             branch.target in self.loop.blocks for branch in branches
@@ -232,7 +232,7 @@ class LoopRun:
 
     @property
     def static_length(self) -> int | None:
-        """How often a ``for`` loop would be run to its end, if that is known."""
+        """The number of iterations of a ``for`` loop that runs to its end, if it is known."""
         if self.items is None:
             return None
         of_program = isinstance(self.items, operators.Items)
@@ -250,7 +250,7 @@ class LoopRun:
         return self._in_python(arrival)
 
     def _in_python(self, arrival: Arrival) -> Outcome:
-        """Make the iterations one by one, until one does not say whether there is another."""
+        """Run the iterations in Python, until it is unknown whether there is another."""
         run, header = self.run, self.header
         count = len(run.graph.blocks[header].arguments)
         static = self.items is not None and not isinstance(self.items, operators.Items)
@@ -281,7 +281,7 @@ class LoopRun:
             return self._unrolled(arrival) if result is None else result
 
     def _is_worth_rolling(self, eqns: Sequence[jx.JaxprEqn], chooses: bool, after: Arrival) -> bool:
-        """Whether the iterations after one of these equations are better one program."""
+        """Return whether rolling the iterations after these equations saves enough time."""
         counting = self.loop.counting
         assert counting is not None, "a loop over items counts"
         left = len(self.items) - after[counting.counter]
@@ -333,7 +333,7 @@ class LoopRun:
 
 
 def _counts(items: operators.Items) -> bool:
-    """Whether the items depend on their places."""
+    """Return whether the items depend on their indices."""
     if isinstance(items, operators.Together):
         return any(map(_counts, items.parts))
     return isinstance(items, operators.Steps)
@@ -352,14 +352,14 @@ def run_loop(run: Run, header: int, arrival: Arrival, stops: frozenset[int]) -> 
 #
 # A loop over a known range is made in Python, iteration by iteration. Where an iteration contains
 # traced control flow, and there are many, a ``scan`` takes the place of those that follow; what
-# Python knows in each iteration it goes on computing. Where the iterations are not uniform,
-# because what they carry changes its structure, or an item is asked for what no program can say,
-# the loop goes on in Python.
+# Python knows in each iteration it goes on computing. Where the iterations are not uniform, because
+# their carry changes its structure, or an item is used in a way that no program can express, the
+# loop goes on in Python.
 
 
-#: An equation takes a millisecond to compile, and a choice or a loop as long as so many.
+#: An equation takes a millisecond to compile. A conditional or a loop takes as long as this many.
 _CONTROL_FLOW: Final = 40
-#: Milliseconds of compilation from which on a loop is rolled up, if its iterations make choices,
+#: Milliseconds of compilation from which on a loop is rolled up, if its iterations have conditions,
 #: and if they do not: then unrolling is what makes its program fast.
 _WORTH_IT: Final = 600
 _WORTH_IT_WITHOUT_CHOICES: Final = 5000
@@ -370,7 +370,7 @@ _ATTEMPTS: Final = 6
 
 
 def _recording() -> staging.StagingTrace | None:
-    """The program that is being recorded, if one is."""
+    """Return the program that is being recorded, if one is."""
     trace: tr.Trace = tr.current_trace()
     while not isinstance(trace, staging.StagingTrace):
         if trace.parent is trace:
@@ -380,7 +380,7 @@ def _recording() -> staging.StagingTrace | None:
 
 
 def _cost(eqns: Sequence[jx.JaxprEqn]) -> int:
-    """How long equations take to compile, in milliseconds."""
+    """Return an estimate of the time to compile equations, in milliseconds."""
     cost = len(eqns)
     for eqn in eqns:
         inner = [_cost(jaxpr.eqns) for jaxpr in jx.subjaxprs(eqn.params)]
@@ -389,16 +389,16 @@ def _cost(eqns: Sequence[jx.JaxprEqn]) -> int:
 
 
 class AgainError(Exception):
-    """An iteration is staged again, with what is known now of what it carries."""
+    """An iteration must be staged again, with what is known by now about its carry."""
 
 
 class Rolled:
-    """A loop that is rolled up.
+    """A rolled loop.
 
     Attributes:
         fixed: the numbers that Python knows in each iteration.
-        changing: those that do not stay what they are, and what they are at the beginning of each
-            iteration and after the last, if that is found out.
+        changing: those that vary, with their values at the beginning of each iteration and after
+            the last, if these were computed.
     """
 
     def __init__(self, carry: Carry, inner: frozenset[int], items: Any, end: int) -> None:
@@ -464,7 +464,7 @@ class Rolled:
         return staging_values.Known(iterations, self.changing[place] or [self.starts[place]])
 
     def _item(self, iterations: staging_values.Iterations) -> Any:
-        """The item of an iteration."""
+        """Return the item of an iteration."""
         known = staging_values.known_of(self.items, iterations)
         if known is not staging_values.NOT_KNOWN:
             return known
@@ -479,7 +479,7 @@ class Rolled:
         return rows.at(iterations.index)
 
     def _decide(self) -> None:
-        """See that what was taken for constant or known is so.
+        """Verify the parts that were assumed to be constant or known.
 
         Raises:
             AgainError: it is not, but something else that is known now.
@@ -508,7 +508,7 @@ class Rolled:
             raise AgainError
 
     def _simulated(self) -> dict[CarriedPart, list[Any]]:
-        """What Python carries: for each place the values at the beginning of each iteration.
+        """Return the values that Python carries, at the beginning of each iteration, by place.
 
         Raises:
             NotUniformError: an exception is raised.

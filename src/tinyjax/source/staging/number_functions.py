@@ -23,7 +23,7 @@ from tinyjax.source.staging.values import as_array
 
 
 def of_integers(function: Callable[..., Array]) -> Callable[..., Array]:
-    """A function that takes integers only."""
+    """Return a function that takes integers only."""
 
     def applied(*args: Any, **kwargs: Any) -> Array:
         for x in (*args, *kwargs.values()):

@@ -1,8 +1,8 @@
-"""What functions that are not read mean for traced values.
+"""Calls of functions that are not read, on traced values.
 
-Operators and the functions of tinyjax take tracers as they are. A built-in function or one of
-``math`` or NumPy would ask a tracer for its data, so the function of tinyjax that does the same
-takes its place.
+Operators and the functions of tinyjax accept tracers as they are. A built-in function or one of
+``math`` or NumPy would request the data of a tracer. It is replaced by the function of tinyjax that
+does the same.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ def plain_arguments(values: Sequence[Any]) -> list[Any]:
 
 
 def of_items(function: Leaf) -> Leaf:
-    """A function that goes through all that it is given."""
+    """Return a function that goes through all that it is given."""
     return lambda *args, **options: function(*plain_arguments(args), **options)
 
 
 def of_floats(function: Leaf) -> Leaf:
-    """A function of ``math``, which takes integers for floats."""
+    """Return a function of ``math``, which takes integers for floats."""
     return lambda *args, **options: function(*map(operators.floating, args), **options)
 
 
 def of_complex(function: Leaf) -> Leaf:
-    """A function of ``cmath``, which takes real numbers for complex ones."""
+    """Return a function of ``cmath``, which takes real numbers for complex ones."""
     return lambda *args: function(*[x + 0j for x in args])
 
 
@@ -83,7 +83,7 @@ def item_of(value: Any, index: Any) -> Any:
 
 
 def _of_arrays(index: Any) -> Any:
-    """An index of an array, in which NumPy takes lists for arrays."""
+    """Return an index of an array, in which NumPy takes lists for arrays."""
     if isinstance(index, tuple):
         return tuple(map(_of_arrays, index))
     return jnp.array(index) if isinstance(index, list) else index
@@ -96,7 +96,7 @@ def matrix_product(x: Any, y: Any) -> Any:
 
 
 def of_lists(function: Leaf) -> Leaf:
-    """An operator between an array and a list, which NumPy takes for an array."""
+    """Return an operator between an array and a list, which NumPy takes for an array."""
 
     def applied(*operands: Any) -> Any:
         return function(*[jnp.array(x) if isinstance(x, (list, tuple)) else x for x in operands])
@@ -239,7 +239,7 @@ _NUMPYS: Final = (Array, np.ndarray)
 
 
 def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Leaf | None:
-    """What to call in a function's place; None for the function itself."""
+    """Return the function to call in a function's place, or None for the function itself."""
     try:
         numeric = NUMERIC.get(function)
         substitute = REPLACED.get(function) if numeric is None else None
@@ -271,7 +271,7 @@ def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> L
 
 
 def _holds_array(value: Any) -> bool:
-    """Whether an operand is an array or a text of traced values, or a sequence with some inside."""
+    """Return whether an operand is an array or a traced text, or a sequence that holds one."""
     if isinstance(value, (tuple, list)):
         return any(map(_holds_array, value))
     return isinstance(value, (Array, TracedText))
@@ -282,7 +282,7 @@ def _has_axes(value: Any) -> bool:
 
 
 def _concerns(function: Any, operands: tuple[Any, ...]) -> bool:
-    """Whether a function that has a replacement is given something traced that needs it."""
+    """Return whether the traced operands of a replaceable function need its replacement."""
     if any(isinstance(x, (operators.Items, operators.Current)) for x in operands):
         return True
     if function in _TEXTS:
@@ -303,13 +303,13 @@ def _has_list(index: Any) -> bool:
 
 
 def makes_text(function: Any) -> bool:
-    """Whether a function makes a text of what it is given."""
+    """Return whether a function formats its arguments as a string."""
     method = isinstance(function, BuiltinFunctionType) and isinstance(function.__self__, str)
     return method or runtime.is_in(function, _TEXTS)
 
 
 def takes_functions(function: Any) -> bool:
-    """Whether a function of tinyjax runs the functions that it is given."""
+    """Return whether a function of tinyjax runs the functions that it is given."""
     module = (function if isinstance(function, FunctionType) else type(function)).__module__
     return module.startswith("tinyjax.") and not module.startswith(
         ("tinyjax.source", "tinyjax.tree")

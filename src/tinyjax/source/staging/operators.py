@@ -1,4 +1,4 @@
-"""What operators, questions and iteration mean for traced values."""
+"""Operators, type tests and iteration on traced values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tinyjax.source.ir import runtime
 from tinyjax.source.staging import values as staging_values
 from tinyjax.source.staging.session import current_session, raised_by, this_session
 
-# What is asked of traced values: comparisons, truth values, and classes.
+# Queries on traced values: comparisons, truth values, and classes.
 #
 # A traced scalar is a Python number, and of the class of one.
 
@@ -52,7 +52,7 @@ def all_of(values: Any) -> Any:
 
 
 def compare(operation: Binary) -> Binary:
-    """A comparison, of sequences item by item."""
+    """Return a comparison, of sequences item by item."""
 
     def applied(x: Any, y: Any) -> Any:
         if any(isinstance(x, kind) and isinstance(y, kind) for kind in (tuple, list)):
@@ -143,7 +143,7 @@ def _measured(options: Any, value: Any) -> Any:
 
 
 def _chosen(better: Array, value: Any, best: Any) -> Any:
-    """One of two values, of which the parts are chosen where they are tuples."""
+    """Return one of two values, whose parts are selected where they are tuples."""
     if isinstance(value, (tuple, list)) and type(value) is type(best) and len(value) == len(best):
         return type(value)([_chosen(better, x, y) for x, y in zip(value, best, strict=True)])
     return jnp.where(better, staging_values.as_array(value), staging_values.as_array(best))
@@ -191,7 +191,7 @@ _ARRAYS: Final = (np.ndarray, np.generic)
 
 
 def number_class(value: Array) -> type:
-    """The class of the Python number that a traced scalar is."""
+    """Return the class of the Python number that a traced scalar is."""
     return _PYTHON.get(value.dtype.kind, float)
 
 
@@ -287,29 +287,29 @@ METHODS: Final[dict[str, Callable[..., Any]]] = {
 
 
 def is_scalar(x: object) -> TypeGuard[Array]:
-    """Whether a value is an array without axes: traced, a Python number."""
+    """Return whether a value is an array without axes: a traced Python number."""
     return isinstance(x, Array) and not x.shape
 
 
 def is_integer(x: Any) -> bool:
-    """Whether a number is a Python int or bool, or an array of such."""
+    """Return whether a number is a Python int or bool, or an array of integers or booleans."""
     if isinstance(x, (Array, np.generic, np.ndarray)):
         return x.dtype.kind in "biu"
     return isinstance(x, int)
 
 
 def integer(x: Array) -> Array:
-    """An array of integers or truth values as a Python integer."""
+    """Return an array of integers or truth values as a Python integer."""
     return convert(x, dtypes.int64, True)
 
 
 def floating(x: Any) -> Any:
-    """A number as a float, where it is an integer."""
+    """Return a number as a float, where it is an integer."""
     return convert(staging_values.as_array(x), dtypes.default_float(), True) if is_integer(x) else x
 
 
 def as_number(x: Any, other: Any = None) -> Any:
-    """An operand: truth values and Python's integers are integers of 64 bits.
+    """Return an operand: truth values and Python's integers are integers of 64 bits.
 
     Args:
         x: the operand.
@@ -323,14 +323,14 @@ def as_number(x: Any, other: Any = None) -> Any:
 
 
 def widened(x: Any) -> Any:
-    """A value; a Python integer with all its bits."""
+    """Return a value; a Python integer with all its bits."""
     if is_scalar(x) and x.weak_type and x.dtype.kind == "i" and x.dtype != dtypes.int64:
         return integer(x)
     return x
 
 
 def is_numeric(x: object, y: object) -> bool:
-    """Whether two operands are numbers, of which one is traced."""
+    """Return whether two operands are numbers, at least one of them traced."""
     return (is_scalar(x) and _is_number(y)) or (is_scalar(y) and _is_number(x))
 
 
@@ -341,7 +341,7 @@ def _is_number(x: object) -> bool:
 def arithmetic(
     operation: Binary, check_operands: Binary | None = None, size: Binary | None = None
 ) -> Binary:
-    """An operator of numbers that may be truth values.
+    """Return an operator of numbers that may be truth values.
 
     Args:
         operation: the operator.
@@ -380,7 +380,7 @@ _SUMS: Final = (operator.add, operator.sub)
 
 
 def _is_small(x: Any) -> bool:
-    """Whether a number is a step of a count: static, a truth value, or of few bits."""
+    """Return whether a number may be the step of a counter: static, boolean, or of few bits."""
     if isinstance(x, Array):
         return x.dtype.kind in "bu" or x.dtype.itemsize < 4
     return isinstance(x, (int, np.integer)) and abs(int(x)) < 2**31
@@ -471,7 +471,7 @@ shift_right: Final = arithmetic(operator.rshift, _check_count)
 
 
 def unary(operation: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """An operator of one number."""
+    """Return an operator of one number."""
     return lambda x: operation(as_number(x))
 
 
@@ -496,7 +496,7 @@ def check(failed: Any, error: Exception) -> None:
 
 
 def changed(operation: Binary, value: Any, by: Any) -> Any:
-    """``value += by`` and its kin."""
+    """Return ``value += by`` and the like."""
     runtime.check_in_place(operation, value)
     session = this_session()
     if isinstance(value, Array) and value.shape:
@@ -525,7 +525,7 @@ def product(values: Any, *, start: Any = 1) -> Any:
 
 
 def to_integer(rounding: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A function that makes a Python integer of a scalar, such as ``int`` and ``math.floor``."""
+    """Return a function from a scalar to a Python integer, such as ``int`` and ``math.floor``."""
     return lambda value: integer(value if is_integer(value) else rounding(value))
 
 
@@ -533,7 +533,7 @@ def to_integer(rounding: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 class Items:
-    """What a loop goes over: so many items, made of rows of arrays and their places."""
+    """The items of a loop: a number of them, made of rows of arrays and their indices."""
 
     length: Any
 
@@ -542,11 +542,11 @@ class Items:
         raise NotImplementedError
 
     def row(self, slices: Sequence[Array], index: Any) -> Any:
-        """The item at a place, from the rows there."""
+        """Return the item at a place, from the rows there."""
         raise NotImplementedError
 
     def at(self, index: Any) -> Any:
-        """The item at a place."""
+        """Return the item at a place."""
         return self.row([array[index] for array in self.arrays], index)
 
 
@@ -610,7 +610,7 @@ class Current:
 
 
 def is_scanned(value: object) -> TypeGuard[Items]:
-    """Whether a loop over a value becomes a scan: some of it is traced, and its length is known."""
+    """Return whether a loop over a value becomes a scan: partly traced, and of known length."""
     if (
         not isinstance(value, Items)
         or staging_values.is_undecided(value.length)
@@ -621,7 +621,7 @@ def is_scanned(value: object) -> TypeGuard[Items]:
 
 
 def items_of(value: Any) -> Any:
-    """What a loop goes over, with a length and an index."""
+    """Return the items of a value as an object with a length and an index."""
     if isinstance(value, Array) and value.shape:
         return Rows((value,), value.shape[0], tree.LEAF)
     return value if isinstance(value, Items) else runtime.items_of(value)
@@ -709,7 +709,7 @@ def in_reverse(value: Any) -> Any:
 
 
 def expanded(value: Items) -> list[Any]:
-    """The items one by one.
+    """Return the items one by one.
 
     Raises:
         SourceError: how many there are depends on a traced value.
@@ -723,7 +723,7 @@ def expanded(value: Items) -> list[Any]:
 
 
 def item_at(value: Any, index: Any) -> Any:
-    """The item at a traced index of a sequence or a dict."""
+    """Return the item at a traced index of a sequence or a dict."""
     if isinstance(value, dict):
         return _entry_at(value, index)
     if index.dtype.kind == "b":
@@ -737,7 +737,7 @@ def item_at(value: Any, index: Any) -> Any:
 
 
 def _entry_at(entries: dict[Any, Any], key: Any) -> Any:
-    """The entry of a dict at a traced key."""
+    """Return the entry of a dict at a traced key."""
     return _first(key, entries.items(), KeyError("the key is not in the dict"))
 
 
@@ -753,7 +753,7 @@ def count_of(values: Any, value: Any) -> Any:
 
 
 def _first(value: Any, pairs: Iterable[tuple[Any, Any]], error: Exception) -> Any:
-    """The second of the first pair whose first is equal to a value."""
+    """Return the second of the first pair whose first is equal to a value."""
     found = [
         (staging_values.truth(compare(operator.eq)(value, item)), result) for item, result in pairs
     ]

@@ -1,8 +1,8 @@
-"""Slices of arrays whose bounds are traced: as long as they can be, and where their elements are.
+"""Slices of arrays whose bounds are traced: of maximal length, with a mask of their elements.
 
-How long ``a[i, :j]`` is, is not known when a program is staged. So its elements are looked up in as
-many places as there may be, and what is computed of them is computed of all; sums and products of
-matrices leave out those that are not there, and assignments drop them.
+The length of ``a[i, :j]`` is not known when a program is staged. So its elements are gathered from
+as many places as there may be, and all of them are computed with. Sums and products of matrices
+leave out the masked elements, and assignments drop them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tinyjax.source.staging import session, values as staging_values
 
 @attrs.frozen(eq=False)
 class Ragged(staging_values.Changing):
-    """An array of which only the first elements along some axes are there.
+    """An array of which only the first elements along some axes are valid.
 
     Attributes:
         whole: all elements, of which the others have any value.
@@ -34,7 +34,7 @@ class Ragged(staging_values.Changing):
     masks: tuple[Array | None, ...]
 
     def filled(self, value: Any) -> Array:
-        """All elements, with a value in place of those that are not there."""
+        """Return all elements, with a value in place of those that are not there."""
         whole = self.whole
         for axis, mask in enumerate(self.masks):
             if mask is not None:
@@ -43,7 +43,7 @@ class Ragged(staging_values.Changing):
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """How long it is along each axis, which may be traced."""
+        """The length along each axis, which may be traced."""
         pairs = zip(self.whole.shape, self.masks, strict=True)
         return tuple([n if mask is None else jnp.sum(mask) for n, mask in pairs])
 
@@ -53,7 +53,7 @@ def _along(mask: Array, axis: int, ndim: int) -> Array:
 
 
 def made(whole: Array, masks: Sequence[Array | None]) -> Any:
-    """An array with these masks, which is one as others are if there are none."""
+    """Return an array with these masks, which is an ordinary one if there are none."""
     return Ragged(whole, tuple(masks)) if any(mask is not None for mask in masks) else whole
 
 
@@ -61,7 +61,7 @@ def made(whole: Array, masks: Sequence[Array | None]) -> Any:
 
 
 def is_traced(index: Any) -> bool:
-    """Whether an index has a slice with traced bounds."""
+    """Return whether an index has a slice with traced bounds."""
     if isinstance(index, tuple):
         return any(map(is_traced, index))
     return isinstance(index, slice) and any(
@@ -83,7 +83,7 @@ class Places:
 
 
 def places_of(index: Any, shape: Sequence[int]) -> Places:
-    """The places that an index of integers and slices names, of which some have traced bounds."""
+    """Return the places that an index of integers and slices names, some with traced bounds."""
     parts = list(index) if isinstance(index, tuple) else [index]
     if any(part is Ellipsis for part in parts):
         at = [part is Ellipsis for part in parts].index(True)
@@ -114,7 +114,7 @@ def _is_integer(part: Any) -> bool:
 
 
 def _of_slice(part: slice, n: int) -> tuple[Array, Array | None]:
-    """The places of a slice, and which of them are there."""
+    """Return the places of a slice, and which of them are there."""
     step = 1 if part.step is None else part.step
     if not isinstance(step, int) or step < 1:
         if part == slice(None, None, -1):
@@ -212,7 +212,7 @@ _REDUCED: Final[dict[Any, Callable[..., Any]]] = {
 
 
 def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Make a call of arrays of which some are ragged."""
+    """Call a function of arrays, some of which are ragged."""
     first = args[0]
     if fun is getattr and isinstance(first, Ragged):
         return _attribute(first, args[1])
@@ -238,7 +238,7 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def is_elementwise(fun: Any) -> bool:
-    """Whether a function of arrays, or an operator, works element by element."""
+    """Return whether a function of arrays, or an operator, works element by element."""
     return fun in syntax.ARITHMETIC or registry.is_elementwise(fun)
 
 
@@ -297,7 +297,7 @@ def _with_axis(x: Any, axis: int) -> Any:
 
 
 def _item(x: Ragged, index: Any) -> Any:
-    """An item, by integers and slices from the beginning; the whole backwards."""
+    """Return an item, by integers and slices from the beginning; the whole backwards."""
     parts = list(index) if isinstance(index, tuple) else [index]
     parts += [slice(None)] * (x.whole.ndim - len(parts))
     whole, masks = x.whole, []

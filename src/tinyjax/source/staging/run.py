@@ -1,8 +1,8 @@
-"""Running a program with traced values: what depends on them becomes part of the traced program.
+"""Running programs on traced values: operations on them become part of the traced program.
 
-Statements run in Python, on tracers. Where a condition is traced, both ways are staged up to the
-blocks where they meet, and one ``cond`` chooses; where a loop's end is traced, the loop becomes a
-``while_loop`` (``staging.loops``).
+Statements run in Python, on tracers. Where a condition is traced, both paths are staged up to the
+blocks where they meet, and one ``cond`` chooses between them. Where a loop's end is traced, the
+loop becomes a ``while_loop`` (``staging.loops``).
 """
 
 from __future__ import annotations
@@ -91,21 +91,21 @@ class Run:
         return tuple([self.read(atom) for atom in atoms])
 
     def enter(self, block: int, arrival: Arrival) -> None:
-        """Give the parameters of a block their values, and what else the arrival brings along."""
+        """Assign the parameters of a block, and apply the other changes of an arrival."""
         self.env.update(zip(self.graph.live_in[block], arrival, strict=False))
 
     def complete(self, block: int, arrival: Arrival) -> Arrival:
-        """Bring along what is used from a block on, so that it can be run from somewhere else."""
+        """Add the variables used from a block on, so that it can be run from somewhere else."""
         return (*arrival, *self.arrival(self.graph.live_in[block][len(arrival) :]))
 
     def aside(self) -> Run:
-        """A run of the same function that goes on from here by itself."""
+        """Return an independent run of the same function that goes on from here."""
         run = Run(self.session, self.ir, self.graph, self.made)
         run.env = {**self.env}
         return run
 
     def forget(self, blocks: Iterable[int]) -> None:
-        """Drop what blocks have computed in an iteration that is abandoned."""
+        """Drop the values that blocks have computed in an abandoned iteration."""
         for index in blocks:
             for variable in self.graph.blocks[index].defined:
                 self.env.pop(variable, None)
@@ -140,7 +140,7 @@ class Run:
             result = self.session.call(function, args, kwargs)
             result = self.session.aliases.after(function, args, result)
             ragged.note_offset(function, args, result)
-            return arrays.held(result) if statement.variable in self.made else result
+            return arrays.as_staged(result) if statement.variable in self.made else result
         except (RaisedError, TracedEndError, runtime.InPlaceError):
             raise
         except Exception as error:
@@ -192,7 +192,7 @@ class Run:
     def run_block(
         self, index: int, arrival: Arrival, stops: frozenset[int], iteration_of: int | None
     ) -> Outcome:
-        """Run a block, and what depends on its condition if that is traced."""
+        """Run a block, and the code that depends on its condition if that is traced."""
         self.enter(index, arrival)
         self.run_statements(index)
         first, *others = self.graph.blocks[index].exits
@@ -239,7 +239,7 @@ class Run:
         return None
 
     def exception_of(self, branch: ir.Branch) -> RaisedError | None:
-        """The exception that a block ends with."""
+        """Return the exception that a block ends with."""
         return self.part(lambda: self.aside().follow(branch, _NOWHERE, within=True)).raised
 
     def piece(self, index: int, arrival: Arrival, stops: frozenset[int]) -> Piece:
@@ -247,7 +247,7 @@ class Run:
         return self.part(lambda: self.aside().execute(index, arrival, stops))
 
     def part(self, go_on: Callable[[], Outcome]) -> Piece:
-        """Stage what may end with an exception."""
+        """Stage a part that may end with an exception."""
         raised: list[RaisedError] = []
 
         def attempt() -> Outcome:
@@ -301,13 +301,13 @@ class Run:
         return self.choose(self.chosen(outcome, key), yes, no, self.graph.first_line(key))
 
     def chosen(self, outcome: Outcome, key: int) -> Array:
-        """Whether it is this block that an outcome comes to."""
+        """Return whether an outcome reaches this block."""
         assert outcome.exit_index is not None, "there are several"
         return ew.eq(outcome.exit_index, opd.as_array(np.int32(key)))
 
 
 def _raised_at(error: Exception) -> Location | None:
-    """The line of a function that Python runs where an exception was raised; None if by us."""
+    """Return the user's line where an exception was raised; None if by this package."""
     entry = error.__traceback__
     while entry is not None and entry.tb_next is not None:
         entry = entry.tb_next

@@ -1,9 +1,9 @@
-"""What a staging knows of itself: the functions that are being run, and what is around them.
+"""The state of a staging: the functions that are running, and the conditions around them.
 
 It also knows which arrays are one array of NumPy, or views of one. NumPy changes an array in place
-where a program says ``b *= 2``, and so does every other name of it and every view; the arrays of
-tinyjax are never changed. What a program was given is not known when it is staged, so an augmented
-assignment is taken where both give the same: where nothing that is used afterwards shares its data.
+for ``b *= 2``, which every other name and every view of it sees; the arrays of tinyjax are never
+changed. The arguments of a program are not known when it is staged. So an augmented assignment is
+accepted only where both give the same: where nothing that is used afterwards shares its data.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class RaisedError(Exception):
 
 
 def raised_by(error: BaseException | type[BaseException], location: Location) -> RaisedError:
-    """What stands for an exception that the program raises."""
+    """Return the representation of an exception that the program raises."""
     if isinstance(error, type):
         return RaisedError(error.__name__, location)
     text, name = str(error), type(error).__name__
@@ -60,10 +60,10 @@ class TracedEndError(Exception):
 
 @attrs.define(eq=False)
 class Buffer:
-    """What an array of NumPy holds that the program changes in place.
+    """The content of a NumPy array that the program changes in place.
 
     Attributes:
-        content: the value, which is another one when it is written to.
+        content: the value, which each write replaces.
     """
 
     content: Array
@@ -121,7 +121,7 @@ class Frame:
 
 @attrs.define(eq=False)
 class Aliases:
-    """What is known of shared data.
+    """The arrays that share data.
 
     Attributes:
         views: by identity, each array that shares data with others, and those, by identity too.
@@ -134,30 +134,30 @@ class Aliases:
     kept: list[Any] = attrs.field(factory=list)
 
     def outer_roots(self, value: Array) -> Roots:
-        """The arrays whose data an array shares, but for itself."""
+        """Return the arrays whose data an array shares, but for itself."""
         return self.views.get(id(value), (value, Roots()))[1]
 
     def roots(self, value: Any) -> Roots:
-        """The arrays whose data an array shares."""
+        """Return the arrays whose data an array shares."""
         return self.outer_roots(value) or Roots((id(value),))
 
     def follow(self, array: Array, roots: Iterable[int]) -> None:
-        """Write down that an array may share the data of others."""
+        """Record that an array may share the data of others."""
         if array.shape and (shared := frozenset(roots)):
             self.views[id(array)] = (array, self.outer_roots(array) | shared)
 
     def after(self, function: Any, args: Sequence[Any], result: Any) -> Any:
-        """Write down what a call gives; a copy is another array even if it is equal."""
+        """Record the aliasing of a call's result; a copy is another array even if it is equal."""
         if isinstance(result, Array):
-            return self._noted(function, args, result) if result.shape else result
+            return self._record(function, args, result) if result.shape else result
         name = _name_of(function, args)
         if type(result) in (tuple, list) and name in VIEWS and name != "getitem":
             for part in result:
                 if isinstance(part, Array) and part.shape:
-                    self._noted(function, args, part)
+                    self._record(function, args, part)
         return result
 
-    def _noted(self, function: Any, args: Sequence[Any], result: Any) -> Any:
+    def _record(self, function: Any, args: Sequence[Any], result: Any) -> Any:
         name = _name_of(function, args)
         owner = function.__self__ if isinstance(function, MethodType) else args[0] if args else None
         if name in _COPIES:
@@ -207,7 +207,7 @@ def _name_of(function: Any, args: Sequence[Any]) -> str:
 
 
 def _is_advanced(index: Any) -> bool:
-    """Whether indexing copies: by arrays and lists."""
+    """Return whether indexing copies: by arrays and lists."""
     parts = index if isinstance(index, tuple) else (index,)
     return any(isinstance(part, (list, np.ndarray)) or _has_axes(part) for part in parts)
 
@@ -221,24 +221,25 @@ def _has_axes(part: Any) -> bool:
 
 @attrs.define(eq=False)
 class Session:
-    """What is being staged.
+    """The state of one staging.
 
     Attributes:
         call: makes the calls of the programs.
         run_loop: runs their loops.
         entered: the functions that are being run, outermost first.
-        conditions: how many traced conditions and loops there are around.
-        choices: how often a traced condition has chosen.
-        failures: where the checks so far failed, of which the first is to be told.
-        managers: the context managers that were entered and not left, each with how many traced
-            conditions there were around its ``with``.
+        conditions: the number of traced conditions and loops around the current statement.
+        choices: the number of conditionals that were staged.
+        failures: the locations of the failed checks so far, of which the first is reported.
+        managers: the context managers that are entered, each with the number of traced conditions
+            around its ``with``.
         shared: the programs of functions that call themselves.
         aliases: which arrays share data.
         frames: the statements that are being run, outermost first.
         is_cautious: whether functions may change arrays that they are given.
-        buffers: what the arrays hold that are changed in place.
-        snapshots: what they held at the beginning of each piece that is being staged.
-        offsets: by identity, integers that are others and a number more; they, these, the number.
+        buffers: the contents of the arrays that are changed in place.
+        snapshots: their contents at the beginning of each piece that is being staged.
+        offsets: by identity, integers that are another plus a number: the sum, the other, the
+            number.
     """
 
     call: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
@@ -257,16 +258,16 @@ class Session:
     offsets: dict[int, tuple[Array, Array, int]] = attrs.field(factory=dict)
 
     def contents(self) -> dict[Buffer, Array]:
-        """What arrays hold now."""
+        """Return the current contents of the arrays."""
         return {buffer: buffer.content for buffer in self.buffers}
 
     def changes(self) -> dict[Buffer, Array]:
-        """What arrays hold that was written since the piece began that is being staged."""
+        """Return the contents of the arrays that were written to since the current piece began."""
         before = self.snapshots[-1]
         return {b: b.content for b, content in before.items() if b.content is not content}
 
     def conditional(self, run: Callable[P, T]) -> Callable[P, T]:
-        """A function of which what it does may not be done in the end, or more than once."""
+        """Return a function whose effects may be dropped or repeated."""
 
         def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
             self.conditions += 1
@@ -290,7 +291,7 @@ class Session:
         tr.bind(checks.error_if_p, (first,), checks.ErrorIfParams(raised.message, raised.location))
 
     def mark(self) -> Callable[[], None]:
-        """Remember how far the staging is; give a function that forgets what is staged since."""
+        """Remember the state of the staging; return a function that discards later work."""
         trace = tr.current_trace()
         recorded = trace.mark() if isinstance(trace, staging.Recorder) else None
         managers, failures = len(self.managers), len(self.failures)
@@ -346,7 +347,7 @@ class Session:
 
 
 def restore(contents: dict[Buffer, Array]) -> None:
-    """Let arrays hold what they held before."""
+    """Restore the earlier contents of arrays."""
     for buffer, content in contents.items():
         buffer.content = content
 
@@ -361,7 +362,7 @@ current_session: ContextVar[Session | None] = ContextVar("tinyjax_source_staging
 
 
 def this_session() -> Session:
-    """The staging that goes on."""
+    """Return the staging that goes on."""
     session = current_session.get()
     assert session is not None, "a program is staged in a session"
     return session
@@ -372,7 +373,7 @@ _MOST_CALLS: Final = 100
 
 
 def is_read(fun: object) -> TypeGuard[FunctionType]:
-    """Whether calls of a function are looked into: it is the user's, and none of a library."""
+    """Return whether a function's calls are staged: it is the user's, and not a library's."""
     return isinstance(fun, FunctionType) and _is_users_file(fun.__code__.co_filename)
 
 

@@ -4,10 +4,10 @@ A value's parts are the leaves of its tree, where objects of attrs classes and d
 trees even if they are not registered. Arrays and numbers can depend on a traced condition; every
 other part must be the same whatever the condition.
 
-Some values are known in each iteration of a loop that is rolled up. One program stands for all its
-iterations, yet a counter, and what is computed of it and of constants alone, is known: Python
-computes it for every iteration, with integers as large as they get and floats of double precision.
-Only where it meets a traced value does it become one, looked up by the number of the iteration.
+Some values are known in each iteration of a rolled loop. One program represents all iterations. Yet
+a counter is known, and so is a value computed from it and constants alone: Python computes it for
+every iteration, with unbounded integers and floats of double precision. Only where it meets a
+traced value does it become traced, and is looked up by the number of the iteration.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Shell:
     like: Any = attrs.field(eq=False)
 
     def filled(self, values: Sequence[Any]) -> Any:
-        """An object of the class with these values."""
+        """Return an object of the class with these values."""
         fields = zip(cotangents.field_names(self.kind), values, strict=True)
         return cotangents.with_fields(self.like, dict(fields))
 
@@ -61,7 +61,7 @@ class Opened:
     value: Any
 
     def fields(self) -> tuple[list[tuple[tree.GetAttrKey, Any]], Shell]:
-        """Its fields, and what is left of it."""
+        """Return its fields, and the rest of it."""
         kind = type(self.value)
         attributes = [(name, getattr(self.value, name)) for name in cotangents.field_names(kind)]
         shell = Shell(kind, self.value)  # emptied, so that it keeps no tracer
@@ -73,28 +73,28 @@ tree.register_pytree_with_keys(Opened, Opened.fields, Shell.filled)
 
 
 def is_opened(leaf: Any) -> bool:
-    """Whether a leaf is an object with fields of its own."""
+    """Return whether a leaf is an object with fields of its own."""
     return cotangents.is_record(leaf) and not isinstance(leaf, tree.PyTreeDef)
 
 
 def opened(value: Any) -> Any:
-    """A value as a tree, with a node for each object with fields."""
+    """Return a value as a tree, with a node for each object with fields."""
     return tree.map(lambda leaf: Opened(leaf) if is_opened(leaf) else leaf, value)
 
 
 def take_apart(value: Any) -> tuple[list[Any], tree.PyTreeDef]:
-    """The parts of a value, and its structure."""
+    """Return the parts of a value, and its structure."""
     parts, structure = tree.flatten(value)
     return tree.flatten(opened(value)) if any(map(is_opened, parts)) else (parts, structure)
 
 
 def paths_of(structure: tree.PyTreeDef, name: str) -> list[str]:
-    """An expression for each part, starting from a variable."""
+    """Return an expression for each part, starting from a variable."""
     return [tree.path_str(name, path) for path in leaf_paths(structure)]
 
 
 def is_dynamic(part: Any) -> bool:
-    """Whether a part is an array or a number, and so can depend on a traced condition."""
+    """Return whether a part is an array or a number, and so can depend on a traced condition."""
     if isinstance(part, (Array, *_NUMBERS)):
         return True
     if isinstance(part, Known):
@@ -103,7 +103,7 @@ def is_dynamic(part: Any) -> bool:
 
 
 def is_same(x: Any, y: Any) -> bool:
-    """Whether two parts are one value, so that it does not matter which is taken."""
+    """Return whether two parts are the same value, so that either may be used."""
     if x is y:
         return True
     if type(x) is not type(y) or not isinstance(x, _COMPARED):
@@ -118,7 +118,7 @@ INTEGER: Final = av.ShapedArray((), dtypes.int64, True)
 
 
 def as_array(part: Any) -> Array:
-    """An array or a number as an array.
+    """Return an array or a number as an array.
 
     Raises:
         ArgumentError: it is an integer of more than 64 bits.
@@ -137,12 +137,12 @@ def as_array(part: Any) -> Array:
 
 
 def aval_of(part: Any) -> av.ShapedArray:
-    """The type of an array or a number."""
+    """Return the type of an array or a number."""
     return part.aval if isinstance(part, Known) else as_array(part).aval
 
 
 def join_avals(x: av.ShapedArray, y: av.ShapedArray) -> av.ShapedArray:
-    """The type of what is one or the other; the shapes must be equal.
+    """Return the type of a value that is of one of two types; the shapes must be equal.
 
     Raises:
         PromotionError: the dtypes have no common one.
@@ -154,7 +154,7 @@ def join_avals(x: av.ShapedArray, y: av.ShapedArray) -> av.ShapedArray:
 
 
 def common_aval(avals: Sequence[av.ShapedArray]) -> av.ShapedArray | None:
-    """The type of what is one of several; None where shapes or dtypes have nothing in common."""
+    """Return the common type of several values; None where shapes or dtypes do not fit."""
     if any(aval.shape != avals[0].shape for aval in avals):
         return None
     try:
@@ -164,14 +164,14 @@ def common_aval(avals: Sequence[av.ShapedArray]) -> av.ShapedArray | None:
 
 
 def is_undecided(x: object) -> bool:
-    """Whether a value is an array whose data is not known yet."""
+    """Return whether a value is an array whose data is not known yet."""
     while isinstance(x, JVPTracer):
         x = x.primal
     return isinstance(x, Array) and not isinstance(x, concrete.ConcreteArray)
 
 
 def truth(value: Any) -> bool | Array:
-    """What a condition says: a bool, or a traced one.
+    """Return the truth value of a condition: a bool, or a traced one.
 
     Raises:
         ArgumentError: it is an array with axes.
@@ -194,7 +194,7 @@ NOTHING: Final = "without a value"
 
 
 def describe(value: Any) -> str:
-    """Say of what kind a value is, for messages."""
+    """Return the kind of a value, for messages."""
     if value is runtime.UNDEFINED:
         return NOTHING
     if isinstance(value, Changing):
@@ -217,11 +217,11 @@ class Changing:
 
 
 def holds_tracer(value: object, undecided: bool = False, seen: set[int] | None = None) -> bool:
-    """Whether there is a tracer in a value, as far as it can be seen from outside.
+    """Return whether a value contains a tracer, as far as its contents can be inspected.
 
     Args:
         value: anything.
-        undecided: whether only those count whose data is not known.
+        undecided: whether to count only tracers whose data is not known.
         seen: what was looked at already, by identity.
     """
     if isinstance(value, tr.Tracer):
@@ -279,13 +279,13 @@ class Iterations:
 
 
 class Known:
-    """A value that Python knows in each iteration of a loop; no attrs class, which is opened.
+    """A value that Python knows in each iteration of a loop; no attrs class, which would be opened.
 
     Attributes:
         iterations: the iterations.
-        values: what it is in the first iteration, and in others as far as that is found out.
-        recipe: how it is computed in the others: a function and its arguments. None where it is
-            carried from iteration to iteration.
+        values: its value in the first iteration, and in others as far as it was computed.
+        recipe: a function and its arguments that compute it in the others. None where it is carried
+            from iteration to iteration.
     """
 
     __slots__ = ("iterations", "recipe", "values")
@@ -299,7 +299,7 @@ class Known:
 
     @property
     def complete(self) -> bool:
-        """Whether it is found out in all iterations."""
+        """Return whether it was computed in all iterations."""
         return len(self.values) >= self.iterations.count
 
     @property
@@ -308,7 +308,7 @@ class Known:
         return av.ShapedArray((), *_type_of(self.values))
 
     def array(self) -> Array:
-        """The value in the iteration that is staged, as an array.
+        """Return the value in the iteration that is staged, as an array.
 
         Raises:
             NotUniformError: it is not a number, or does not fit.
@@ -326,7 +326,7 @@ class Known:
         return jnp.asarray(concrete.ConcreteArray(host, aval))[self.iterations.index]
 
     def at(self, iteration: int) -> Any:
-        """The value in an iteration; if it is carried, that must be found out."""
+        """Return the value in an iteration; if it is carried, that must be found out."""
         for place in range(len(self.values), iteration + 1):
             assert self.recipe is not None, "what is carried is found out from the first on"
             fun, *operands = self.recipe
@@ -363,7 +363,7 @@ def _type_of(values: Sequence[Any]) -> tuple[dtypes.DType, bool]:
 
 
 def _is_progression(numbers: Sequence[Any]) -> bool:
-    """Whether numbers are Python's integers, each as much more than the one before."""
+    """Return whether numbers are an arithmetic progression of Python integers."""
     if len(numbers) < 2 or not all(type(n) is int and abs(n) < 2**31 for n in numbers):
         return False
     step = numbers[1] - numbers[0]
@@ -371,7 +371,7 @@ def _is_progression(numbers: Sequence[Any]) -> bool:
 
 
 def known_of(values: Sequence[Any], iterations: Iterations) -> Any:
-    """What has these values in the iterations: a constant where they are the same in all.
+    """Return the value that has these values in the iterations, a constant if all are equal.
 
     Returns:
         The constant, a ``Known``, a tuple of such; ``NOT_KNOWN`` for objects of other classes.
@@ -387,7 +387,7 @@ def known_of(values: Sequence[Any], iterations: Iterations) -> Any:
 
 
 def replaced(value: Any, iterations: Iterations, of: Callable[[Known], Any]) -> Any:
-    """A value with something in place of what is known in each iteration, in containers too."""
+    """Return a value with replacements for parts known in each iteration, in containers too."""
     if isinstance(value, Known):
         return of(value) if value.iterations is iterations else value.array()
     if type(value) in (tuple, list):
@@ -398,7 +398,7 @@ def replaced(value: Any, iterations: Iterations, of: Callable[[Known], Any]) -> 
 
 
 def holds_known(value: Any) -> bool:
-    """Whether there is something in a value that is known in each iteration."""
+    """Return whether a value contains one that is known in each iteration."""
     if isinstance(value, Known):
         return True
     if type(value) in (tuple, list):
@@ -409,7 +409,7 @@ def holds_known(value: Any) -> bool:
 def in_each_iteration(
     iterations: Iterations, fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """What a function of known values gives in each iteration.
+    """Return the result of a function of known values in each iteration.
 
     Raises:
         NotUniformError: it raises an exception in one.
@@ -450,12 +450,12 @@ class TracedText:
     kwargs: dict[str, Any]
 
     def with_values(self, of: Callable[[Any], Any]) -> str:
-        """The text with something in place of each traced value."""
+        """Return the text with something in place of each traced value."""
         args, kwargs = _with_values(self.args, of), _with_values(self.kwargs, of)
         return self.function(*args, **kwargs)
 
     def __str__(self) -> str:
-        """What messages say: types in place of values."""
+        """Return the text for messages, with types in place of values."""
         try:
             return self.with_values(lambda value: Placeholder(f"<{value.aval}>"))
         except (TypeError, ValueError):  # of "%.2f" % x and its like
@@ -490,7 +490,7 @@ def _refused() -> errors.SourceError:
 
 
 class Placeholder(str):
-    """Stands for a traced value in the text of an exception, whatever the format asked for."""
+    """A substitute for a traced value in the text of an exception, for any format."""
 
     __slots__ = ()
 
@@ -501,7 +501,7 @@ class Placeholder(str):
 
 
 def python_number(value: Any) -> Any:
-    """A value that is known: a number as Python's, an array as NumPy's.
+    """Return a value that is known: a number as Python's, an array as NumPy's.
 
     A float of less than double precision is the one of the fewest digits, as it would be printed.
     """
@@ -535,7 +535,7 @@ def _with_values(value: Any, of: Callable[[Any], Any]) -> Any:
 
 
 def text_of(function: Callable[..., str]) -> Callable[..., Any]:
-    """A function that makes a text, as one of traced values."""
+    """Return a function that makes a text, as one of traced values."""
 
     def made(*args: Any, **kwargs: Any) -> Any:
         text = TracedText(function, args, kwargs)
@@ -545,7 +545,7 @@ def text_of(function: Callable[..., str]) -> Callable[..., Any]:
 
 
 def print_when_run(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """``print``, of what the program comes to when it runs."""
+    """Print the values that the program computes when it runs."""
     parts, structure = take_apart((args, kwargs))
     debug_callback(_printing(structure), tuple(parts), {}, False)
 
@@ -560,5 +560,5 @@ def _printing(structure: tree.PyTreeDef) -> Callable[..., None]:
 
 
 def as_texts(args: Sequence[Any]) -> list[Any]:
-    """The arguments of an exception."""
+    """Return the arguments of an exception."""
     return [str(arg) if isinstance(arg, (TracedText, Known)) else arg for arg in args]

@@ -1,4 +1,4 @@
-"""What a generated text names: the types that it is annotated with, its variables, its imports."""
+"""The names in a generated text: type annotations, variables and imports."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _COMPARISONS: Final = (operator.lt, operator.le, operator.gt, operator.ge, opera
 
 
 def type_of(value: Any) -> str:
-    """The type of an argument, as an annotation."""
+    """Return the type of an argument, as an annotation."""
     if isinstance(value, (bool, np.bool_)):
         return "bool"
     if isinstance(value, (int, float)):
@@ -53,7 +53,7 @@ def type_of(value: Any) -> str:
 
 
 def joined(types: Iterable[str]) -> str:
-    """The type of what is of one of several."""
+    """Return the type of a value that is of one of several types."""
     kinds = set(types)
     if len(kinds) == 1:
         (only,) = kinds
@@ -76,7 +76,7 @@ class Annotations:
     result: str
 
     def _of_name(self, called: dict[Variable, str]) -> dict[str, list[str]]:
-        """The types of everything that is assigned to each name."""
+        """Return the types of everything that is assigned to each name."""
         kinds: dict[str, list[str]] = {}
         for v, name in called.items():
             kinds.setdefault(name, []).append(self.types.get(v, ANY))
@@ -87,13 +87,13 @@ class Annotations:
         return kinds
 
     def of(self, atom: Atom) -> str:
-        """The type of a value."""
+        """Return the type of a value."""
         if isinstance(atom, Variable):
             return self.types.get(atom, ANY)
         return constant_type(atom)
 
     def of_names(self, called: dict[Variable, str]) -> tuple[dict[str, str], set[str]]:
-        """The types of names, and those that a checker would take for something narrower."""
+        """Return the types of names, and those that a checker would take for something narrower."""
         names, narrower = {}, set()
         for name, types in self._of_name(called).items():
             # no other value has such cotangents
@@ -106,7 +106,7 @@ class Annotations:
 
 
 def constant_type(constant: Constant) -> str:
-    """The type of a constant."""
+    """Return the type of a constant."""
     value = constant.value
     if value == {} and isinstance(value, dict):
         return _EMPTY
@@ -127,7 +127,7 @@ def annotated(
 
 
 def call_type(call: Call, args: list[str], conventions: Conventions) -> str:
-    """The type of a result, from those of the arguments."""
+    """Return the type of a result, from those of the arguments."""
     function = value_of(call.function)
     numeric = bool(args) and all(kind in _NUMBERS for kind in args)
     if function is runtime.make_tuple:
@@ -156,9 +156,9 @@ def call_type(call: Call, args: list[str], conventions: Conventions) -> str:
 
 # Which variables of a program get a name in its text, and which share one.
 #
-# A value that is used once is written where it is used, unless the user has a name for it.
-# Variables that are called alike share the name where none is needed any more when another gets
-# its value; so a loop changes its variables, as the user wrote it, and sums of cotangents grow in
+# A value that is used once is inlined where it is used, unless the user has a name for it.
+# Variables that are called alike share the name where none is needed any more when another gets its
+# value; so a loop changes its variables, as the user wrote it, and sums of cotangents grow in
 # place.
 
 
@@ -171,18 +171,18 @@ _LONGEST: Final = 6
 
 
 def _uses(ir: IR) -> Counter[Variable]:
-    """How often each variable of a program is used."""
+    """Return the number of uses of each variable of a program."""
     return Counter([v for block in ir.blocks for v in block.uses])
 
 
 @attrs.frozen(eq=False)
 class Conventions:
-    """What the writer of a text knows of the functions that its program calls.
+    """The known properties of the functions that a program calls, for the writer of its text.
 
     Attributes:
-        is_scalar: whether a function gives a float of floats, and does nothing else.
+        is_scalar: whether a function returns a float for floats, and has no effect.
         adds: the functions that add cotangents.
-        count: how many items a call gives; None where that is not known.
+        count: the number of items that a call returns; None where it is not known.
         is_ordered: whether calls may change arrays, so that what reads these stays where it is.
     """
 
@@ -192,17 +192,17 @@ class Conventions:
     is_ordered: bool = False
 
     def is_pure(self, call: Call) -> bool:
-        """Whether a call gives the same wherever in a block it stands."""
+        """Return whether the result of a call is the same wherever it stands in a block."""
         function = value_of(call.function)
         return function in _PURE or self.is_scalar(function)
 
     def gives_items(self, statement: Statement) -> bool:
-        """Whether a statement gives a tuple that nobody has a name for."""
+        """Return whether a statement defines a tuple without a name."""
         return statement.variable.name is None and not self.is_pure(statement.call)
 
 
 def taken_apart(ir: IR, conventions: Conventions) -> dict[Variable, tuple[int, int]]:
-    """What calls give that only its items are used of: the first of these, and how many."""
+    """Return, for each tuple of which only items are used, its first used item and their number."""
     parts: dict[Variable, tuple[int, int]] = {}
     times = _uses(ir)
     for block in ir.blocks:
@@ -211,7 +211,7 @@ def taken_apart(ir: IR, conventions: Conventions) -> dict[Variable, tuple[int, i
                 continue
             whole = statement.variable
             items = taken_items(block.statements[place + 1 :], whole)
-            indices = [index for index, v in items if v in times]  # the others are not written
+            indices = [index for index, v in items if v in times]  # the others have no uses
             uses = times[whole] - (len(items) - len(indices))
             start = indices[0] if indices else 0
             if indices == list(range(start, start + uses)) and uses:
@@ -220,14 +220,14 @@ def taken_apart(ir: IR, conventions: Conventions) -> dict[Variable, tuple[int, i
 
 
 def taken_from(call: Call) -> Variable | None:
-    """What a call takes an item of."""
+    """Return the variable that a call takes an item of."""
     if value_of(call.function) is not operator.getitem or not isinstance(call.args[0], Variable):
         return None
     return call.args[0] if type(value_of(call.args[1])) is int else None
 
 
 def taken_items(statements: Sequence[Statement], source: Variable) -> list[tuple[int, Variable]]:
-    """The items of a variable that statements take one after the other, with their indices."""
+    """Return the items of a variable that consecutive statements take, with their indices."""
     items = []
     for statement in statements:
         if taken_from(statement.call) is not source:
@@ -237,7 +237,7 @@ def taken_items(statements: Sequence[Statement], source: Variable) -> list[tuple
 
 
 def choose_inlined(ir: IR, conventions: Conventions) -> dict[Variable, Call]:
-    """The calls that are written where their values are used."""
+    """Return the calls that are inlined where their values are used."""
     everywhere = _uses(ir)
     snapshots = {s.variable for s in ir.statements if s.function is runtime.items_of}
     inlined: dict[Variable, Call] = {}
@@ -273,8 +273,8 @@ def choose_inlined(ir: IR, conventions: Conventions) -> dict[Variable, Call]:
 
 
 def _keep_order(block: Block, inlined: dict[Variable, Call], conventions: Conventions) -> None:
-    """Let what would be written behind a call that may change an array have a name."""
-    written = len(block.statements)  # where the next statement before is written
+    """Give names to values whose inlining would move them behind a call that changes arrays."""
+    written = len(block.statements)  # the position of the next statement upwards
     places: dict[Variable, int] = dict.fromkeys(block.used_at_end, written)
     changing = [
         i for i, s in enumerate(block.statements)
@@ -292,12 +292,12 @@ def _keep_order(block: Block, inlined: dict[Variable, Call], conventions: Conven
 
 
 def is_fixed(call: Call) -> bool:
-    """Whether a call gives the same whatever arrays hold: a tuple, a slice, a range."""
+    """Return whether a call's result does not depend on the contents of arrays."""
     return value_of(call.function) in (runtime.make_tuple, slice, range, len)
 
 
 def _takes_apart(call: Call) -> bool:
-    """Whether a call reads what was kept on the stack, which is done all at once."""
+    """Return whether a call reads an entry of the stack, all of which are read together."""
     stack = any(isinstance(a, Variable) and a.name == STACK for a in call.args)
     return stack and value_of(call.function) is operator.getitem
 
@@ -338,7 +338,7 @@ class Coalescing:
         return called
 
     def used(self, variables: list[Variable]) -> set[Variable]:
-        """The variables with names that are read where some variables are written."""
+        """Return the named variables that the expressions of some variables read."""
         named: set[Variable] = set()
         todo = list(variables)
         while todo:
@@ -357,7 +357,7 @@ class Coalescing:
         return self.used(block.used_at_end)
 
     def _conflicts(self, block: Block, live: set[Variable]) -> None:
-        """Note which variables are live while another is defined."""
+        """Record which variables are live while another is defined."""
         for statement in reversed(block.statements):
             if statement.variable not in self.inlined:
                 self._conflict(statement.variable, live)
@@ -391,9 +391,9 @@ class Names:
 
     Attributes:
         scope: finds what a name is in the user's module.
-        namespace: what the text names without defining it.
+        namespace: the values that the text names without defining them.
         taken: the names that it defines.
-        counts: by how much each name wanted was last told from others.
+        counts: the last suffix of each name that was requested more than once.
     """
 
     def __init__(self, scope: Callable[[str], Any]) -> None:
@@ -454,7 +454,7 @@ class Names:
 
 
 def is_literal(value: Any) -> bool:
-    """Whether a value is written as it is."""
+    """Return whether a value is written as a literal."""
     if isinstance(value, tuple):
         return all(is_literal(item) for item in value) and type(value) is tuple
     if type(value) in (float, complex):
@@ -465,7 +465,7 @@ def is_literal(value: Any) -> bool:
 
 
 def written(value: Any) -> str:
-    """Write what ``is_literal``."""
+    """Write a value that ``is_literal``."""
     if isinstance(value, tuple):
         items = [written(item) for item in value]
         return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
@@ -473,7 +473,7 @@ def written(value: Any) -> str:
 
 
 def quoted(text: str) -> str:
-    """A string in double quotes where these need no escapes."""
+    """Return a string in double quotes where these need no escapes."""
     literal = repr(text)
     return f'"{literal[1:-1]}"' if literal[0] == "'" and '"' not in text else literal
 
@@ -485,12 +485,12 @@ _ANNOTATIONS: Final = {"Any": "typing", "NDArray": "numpy.typing", "Array": "tin
 
 
 def header(names: dict[str, Any], body: str, fun: FunctionType) -> str:
-    """What a module begins with: imports of what it names, and declarations of what has none.
+    """Return the beginning of a module: imports, and declarations of names without one.
 
     Args:
-        names: what the text names without defining it.
+        names: the values that the text names without defining them.
         body: the text.
-        fun: the function that it is the adjoint of, which has the code of those defined inside it.
+        fun: the function whose adjoint it is, which holds the code of its nested functions.
     """
     plain: set[str] = set()
     named: set[tuple[str, str]] = set()
@@ -522,7 +522,7 @@ def header(names: dict[str, Any], body: str, fun: FunctionType) -> str:
 
 
 def place_of(value: Any) -> tuple[str | None, str]:
-    """The module and the name that a value can be imported from; no module where it cannot."""
+    """Return the module and the name to import a value from; no module where there is none."""
     home = getattr(value, "__module__", None) or type(value).__module__
     name = getattr(value, "__name__", None)
     if not isinstance(name, str):  # perhaps the only one of its class
@@ -539,7 +539,7 @@ def place_of(value: Any) -> tuple[str | None, str]:
 
 
 def code_of(value: Any, fun: FunctionType) -> Expression | None:
-    """How to get at the code of functions that are defined inside another one."""
+    """Return an expression for the code of functions that are defined inside another one."""
     if isinstance(value, tuple) and value:
         parts = [code_of(item, fun) for item in value]
         known = [part for part in parts if part is not None]

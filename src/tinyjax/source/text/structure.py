@@ -28,12 +28,12 @@ from tinyjax.source.text.names import (
 
 @attrs.frozen(eq=False)
 class ExpressionWriter:
-    """Writes the values of one program.
+    """The expressions of one program.
 
     Attributes:
         names: of the text.
-        called: what variables are called.
-        inlined: the calls of those that have no name, and are written where they are used.
+        called: the names of variables.
+        inlined: the calls of variables without a name, which are inlined where they are used.
     """
 
     names: Names
@@ -57,7 +57,7 @@ class ExpressionWriter:
         return ir.as_expression(call, function, args, [self.atom(x) for _, x in call.keywords])
 
     def _shown(self, call: ir.Call) -> ir.Call:
-        """Return what a call is written as: a range is gone through as it is."""
+        """Return the call to print: a loop over a range iterates over the range itself."""
         if ir.value_of(call.function) is runtime.items_of and isinstance(call.args[0], ir.Variable):
             inlined_call = self.inlined.get(call.args[0])
             if inlined_call is not None and ir.value_of(inlined_call.function) is range:
@@ -65,7 +65,7 @@ class ExpressionWriter:
         return call
 
     def _subscript(self, atom: ir.Atom) -> Expression:
-        """Write what stands in brackets: slices with colons."""
+        """Write an index: slices with colons."""
         call = self.inlined.get(atom) if isinstance(atom, ir.Variable) else None
         if call is None or ir.value_of(call.function) is not slice:
             return self.atom(atom)
@@ -73,7 +73,7 @@ class ExpressionWriter:
 
 
 def is_syntax(call: ir.Call) -> bool:
-    """Return whether a call is written without the name of its function."""
+    """Return whether a call is printed without the name of its function."""
     function = ir.value_of(call.function)
     displays = (operator.getitem, runtime.make_tuple, runtime.make_list)
     is_operation = function in INFIX or function in PREFIX
@@ -82,11 +82,11 @@ def is_syntax(call: ir.Call) -> bool:
 
 # Programs as Python functions: blocks as ``if`` and ``while`` statements.
 #
-# A program whose branches cross otherwise is written as a loop that goes to the block whose number
+# A program whose branches cross otherwise is emitted as a loop that goes to the block whose number
 # a variable holds.
 
 
-#: How deeply blocks are written into blocks: Python takes 20 loops in each other.
+#: The maximal nesting of blocks: Python accepts 20 nested loops.
 _DEEPEST: Final = 15
 #: Holds the number of the block that comes next.
 LABEL: Final = "block"
@@ -149,7 +149,7 @@ class Text:
         return pycode.Function(self.ir.name, typed, body, annotations.result)
 
     def block(self, write: Callable[[], bool]) -> tuple[list[Statement], bool]:
-        """Write statements one level deeper; say whether they go on behind what is written."""
+        """Write statements one level deeper; return whether control falls through."""
         outer, self.code = self.code, []
         self.depth += 1
         falls = write()
@@ -181,7 +181,7 @@ class Text:
             i += 1
 
     def _taken_apart(self, statements: list[ir.Statement], start: int) -> int:
-        """Write what takes a stack apart, if that begins here; say how many statements it is.
+        """Write the unpacking of a stack, if it begins here; return the number of its statements.
 
         A block does so at once, to its last item.
         """
@@ -231,7 +231,7 @@ class Text:
             self.put(names, pycode.tuple_of([values[name] for name in names]))
 
     def _read(self, atom: ir.Atom) -> set[str]:
-        """Return the names that the value of an atom is written with."""
+        """Return the names in the expression of an atom."""
         variables = [atom] if isinstance(atom, ir.Variable) else []
         return {self.called[v] for v in self.coalescing.used(variables)}
 
@@ -248,11 +248,11 @@ class Text:
         return {index: sorted(blocks, key=self.order.index) for index, blocks in merges.items()}
 
     def _entries(self, index: int) -> list[int]:
-        """The blocks that lead to a block, but for those that repeat its loop."""
+        """Return the blocks that lead to a block, but for those that repeat its loop."""
         return [p for p in self.predecessors[index] if index not in self.dominating[p]]
 
     def structured(self, index: int, follow: Follow, loop: Around) -> bool:
-        """Write a block and those it dominates; say whether it goes on behind what is written."""
+        """Write a block and those it dominates; return whether control falls through."""
         if self.depth > _DEEPEST:
             raise NotStructuredError
         merges = self.merges.get(index, [])
@@ -326,7 +326,7 @@ class Text:
         self.labels = [i for i in range(len(self.ir.blocks)) if len(self.predecessors[i]) > 1]
         self.content(0, None, None)
         self.depth += 1
-        # while these are written, there may become more
+        # while these are emitted, there may become more
         bodies = [self.block(partial(self.content, i, None, None))[0] for i in self.labels]
         self.depth -= 1
         chain: list[Statement] = []
@@ -336,7 +336,7 @@ class Text:
         self.code.append(pycode.While(_TRUE, chain))
 
     def go_to(self, target: int) -> bool:
-        """Write the block that comes next if only this one leads to it; else say which it is."""
+        """Write the next block, or a jump to it; return whether control falls through."""
         if len(self.predecessors[target]) == 1 and self.depth <= _DEEPEST:
             return self.content(target, None, None)
         self.put(LABEL, pycode.value(target + 1))
@@ -387,7 +387,7 @@ def write(
     conventions: Conventions,
     annotations: Annotations | None = None,
 ) -> tuple[str, dict[str, Any], dict[int, int]]:
-    """Write a program as Python; also give what its text names, and its lines' origins."""
+    """Write a program as Python; return also the names in its text, and its lines' origins."""
     names = Names(scope)
     names.namespace.update(namespace)
     names.taken |= {program.name, LABEL}

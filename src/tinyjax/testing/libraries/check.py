@@ -1,7 +1,8 @@
-"""What calls give, and whether two of them give the same.
+"""The results of calls, and their comparison.
 
-Numbers are equal up to the rounding of their type, and up to what the result moves when its
-operands are rounded: a difference that a change of the operands in the last place explains is none.
+Numbers are equal up to the rounding of their type, and up to the change of the result when its
+operands are rounded. A difference that a change of the operands in the last place explains does not
+count.
 """
 
 from __future__ import annotations
@@ -47,12 +48,12 @@ class Leaf:
 
 @attrs.frozen(eq=False)
 class Outcome:
-    """What came of a call: a tree of leaves, or an error.
+    """The outcome of a call: a tree of leaves, or an error.
 
     Attributes:
         leaves: in order.
-        structure: how tuples and lists are nested.
-        error: what was raised.
+        structure: the nesting of tuples and lists.
+        error: the exception that was raised.
     """
 
     leaves: tuple[Leaf, ...] = ()
@@ -61,7 +62,7 @@ class Outcome:
 
 
 def run(library: Library, fun: Callable[..., Any], *args: Any) -> Outcome:
-    """Call a function, and take down what comes of it."""
+    """Call a function, and record its outcome."""
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -111,13 +112,13 @@ def _turned(one: Leaf, other: Leaf) -> Leaf:
 
 
 def tolerance(dtype: DType) -> float:
-    """The relative error that rounding explains."""
+    """Return the relative error that rounding explains."""
     narrow = dtypes.is_narrow_float(dtype)
     return (NARROW_ULPS if narrow else ULPS) * epsilon(dtype)
 
 
 def parts(x: HostArray) -> Iterator[HostArray]:
-    """The real and the imaginary part of complex numbers."""
+    """Yield the real and the imaginary part of complex numbers."""
     yield from (x.real, x.imag) if x.dtype.kind == "c" else (x,)
 
 
@@ -130,7 +131,7 @@ def differences(
     scaled: bool = False,
     loose: bool = False,
 ) -> str:
-    """Say how two outcomes differ; nothing where they do not.
+    """Return the differences of two outcomes; nothing where they agree.
 
     Args:
         got: the one.
@@ -190,7 +191,7 @@ def unequal(
     scaled: bool = False,
     loose: bool = False,
 ) -> HostArray:
-    """Where two arrays of one type differ by more than rounding and slack explain."""
+    """Return the mask of elements that differ by more than rounding and slack explain."""
     if not dtypes.is_inexact(x.dtype):
         if slack is None or not dtypes.is_integer(x.dtype):
             return np.asarray(x != y)
@@ -272,7 +273,7 @@ PHASELESS: Final = re.compile(r"linalg\.eig$")
 
 @attrs.frozen
 class Mismatch:
-    """A call of which two evaluations do not agree.
+    """A call whose evaluations do not agree.
 
     Attributes:
         call: what was called.
@@ -289,7 +290,7 @@ class Mismatch:
 
 
 def check_call(call: Call, library: Library, reference: Library) -> list[Mismatch]:
-    """Make a call in every way, and say where the ways differ."""
+    """Make a call in every way, and return where the ways differ."""
     with library.precise(call.wide):
         eager = run(library, call.program(library), call.arrays(library))
         compiled = run(library, library.transforms.jit(call.program(library)), call.arrays(library))
@@ -364,7 +365,7 @@ def check_call(call: Call, library: Library, reference: Library) -> list[Mismatc
 
 
 def described(outcome: Outcome) -> str:
-    """Say what came of a call: types, or an error."""
+    """Return the outcome of a call in words: types, or an error."""
     if outcome.error is None:
         types = [
             f"{x.value.dtype}{list(x.value.shape)}" if x.weak is not None else repr(x.value)

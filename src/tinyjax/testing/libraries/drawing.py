@@ -1,4 +1,4 @@
-"""Drawing what calls are made of: shapes, dtypes, arrays with the values at which formulas break.
+"""Random parts of calls: shapes, dtypes, arrays with the values at which formulas break.
 
 Shapes and dtypes come from small pools, so that what the reference compiles for one call serves
 others; values are free.
@@ -66,7 +66,7 @@ SPECIAL: Final[dict[str, tuple[Any, ...]]] = {
 
 
 class Draw(Random):
-    """A source of choices: what is drawn from one seed is the same in every run.
+    """A source of random draws: one seed gives the same draws in every run.
 
     Attributes:
         wide: whether 64-bit dtypes are drawn.
@@ -79,7 +79,7 @@ class Draw(Random):
         self.smooth = smooth
 
     def chance(self, probability: float) -> bool:
-        """Say yes so often."""
+        """Return True with this probability."""
         return self.random() < probability
 
     def one(self, choices: Sequence[T]) -> T:

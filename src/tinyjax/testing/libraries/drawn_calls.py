@@ -13,7 +13,7 @@ from tinyjax.dtypes import HostArray
 
 @attrs.frozen(eq=False)
 class Library:
-    """What a call needs of a library.
+    """The interface of a library for calls.
 
     Attributes:
         name: of its package.
@@ -73,15 +73,15 @@ class FromLibrary:
 
 @attrs.frozen(eq=False)
 class Call:
-    """A call: where the function is found, and what it is given.
+    """A call: the path of the function, and its arguments.
 
     Attributes:
-        path: where to find it, as ``numpy.linalg.norm``.
+        path: its path, as ``numpy.linalg.norm``.
         args: its positional arguments: trees of operands, library objects and Python values.
         kwargs: those by name.
-        then: what is done with the function before it is called; by default nothing.
+        then: the transformation of the function before it is called; by default none.
         wide: whether defaults are 64 bits wide.
-        smooth: whether derivatives are to be looked at.
+        smooth: whether derivatives are to be checked.
     """
 
     path: str
@@ -96,7 +96,7 @@ class Call:
         return f"{self.path}({', '.join(arguments)}){' [64]' if self.wide else ' [32]'}"
 
     def operands(self) -> list[Operand]:
-        """The arrays among the arguments, in order."""
+        """Return the arrays among the arguments, in order."""
         result: list[Operand] = []
         substitute(
             (self.args, self.kwargs), lambda x: result.append(x) if isinstance(x, Operand) else None
@@ -104,7 +104,7 @@ class Call:
         return result
 
     def program(self, library: Library) -> Callable[[Sequence[Any]], Any]:
-        """The call as a function of its arrays."""
+        """Return the call as a function of its arrays."""
         fun = library.find(self.path)
         if self.then is not None:
             fun = self.then(library, fun)
@@ -123,7 +123,7 @@ class Call:
         return run
 
     def arrays(self, library: Library) -> list[Any]:
-        """The arrays, as this library is given them."""
+        """Return the arrays, as this library is given them."""
         return [x.host if x.raw else library.array(x.host) for x in self.operands()]
 
 

@@ -1,7 +1,7 @@
-"""What to give a parameter: by function and name, by name, or by annotation.
+"""Arguments for a parameter: by function and name, by name, or by annotation.
 
-A strategy takes what has been drawn of the call so far, and returns the argument, or ``UNSET`` to
-leave the parameter at its default.
+A strategy takes the arguments drawn so far, and returns the argument, or ``UNSET`` to leave the
+parameter at its default.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ UNSET: Final = Unset.UNSET
 
 @attrs.define(eq=False)
 class Drawn:
-    """A call as far as it has been drawn.
+    """A call with the arguments drawn so far.
 
     Attributes:
         path: of the function.
-        draw: where choices come from.
+        draw: the source of random draws.
         shape: of the first array.
         dtype: of the first array.
         values: the arguments, by name.
@@ -49,7 +49,7 @@ class Drawn:
 
     @property
     def strict(self) -> bool:
-        """Whether the function neither broadcasts nor promotes."""
+        """Return whether the function neither broadcasts nor promotes."""
         return self.path.startswith("lax.")
 
     @property
@@ -63,7 +63,7 @@ class Drawn:
         kinds: str = "biufc",
         **options: Any,
     ) -> Operand:
-        """Draw an array; the first one decides what others are like."""
+        """Draw an array; the first one determines the kind of the others."""
         if shape is None:
             shape = self.shape_beside()
         if dtype is None:
@@ -73,7 +73,7 @@ class Drawn:
         return Operand(self.draw.array(shape, dtype, **options), self.draw.chance(0.1))
 
     def shape_beside(self) -> drawing.Shape:
-        """A shape that most often goes with the first array's."""
+        """Return a shape that most often goes with the first array's."""
         d = self.draw
         if self.shape is None:
             return d.shape()
@@ -82,7 +82,7 @@ class Drawn:
         return d.beside(self.shape) if d.chance(0.8) else d.shape()
 
     def dtype_beside(self, kinds: str = "biufc") -> dtypes.DType:
-        """A dtype that most often is the first array's."""
+        """Return a dtype that most often is the first array's."""
         d = self.draw
         if d.smooth:
             kinds = kinds if not set(kinds) & set("fc") else "".join(set(kinds) & set("fc"))
@@ -131,7 +131,7 @@ def whole(low: int, high: int) -> Strategy:
 
 
 def axis(call: Drawn) -> int:
-    """An axis of the first array; one in twelve is out of range."""
+    """Return an axis of the first array; one in twelve is out of range."""
     n = call.ndim
     if n == 0 or call.draw.chance(0.08):
         return call.draw.randint(-n - 1, n)

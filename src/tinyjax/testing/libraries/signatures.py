@@ -31,13 +31,13 @@ class Function:
 
 @attrs.frozen(eq=False)
 class Catalogue:
-    """Which functions are called, and with what.
+    """The functions to call, and their arguments.
 
     Attributes:
-        modules: where public functions are; nothing stands for the package itself.
+        modules: the modules of public functions; an empty text is the package itself.
         not_called: names of functions to leave out, with the reason.
-        by_function: what to give the parameters of single functions, by path and name.
-        recipes: make whole calls of functions whose arguments hang together.
+        by_function: the arguments for parameters of single functions, by path and name.
+        recipes: make whole calls of functions whose arguments depend on each other.
     """
 
     modules: Sequence[str] = ("",)
@@ -46,7 +46,7 @@ class Catalogue:
     recipes: Mapping[str, Callable[[parameters.Drawn, bool], Call]] = attrs.field(factory=dict)
 
     def functions(self, library: Library, reference: Library) -> list[Function]:
-        """The public functions of a library that its reference has too; of aliases the first."""
+        """Return the public functions of a library that its reference has, without aliases."""
         functions: list[Function] = []
         seen: set[int] = set()
         for module in self.modules:
@@ -71,7 +71,7 @@ class Catalogue:
 
         Args:
             function: which.
-            draw: where choices come from.
+            draw: the source of random draws.
         """
         call = parameters.Drawn(function.path, draw)
         if function.path in self.recipes:

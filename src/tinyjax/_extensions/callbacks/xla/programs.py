@@ -1,14 +1,14 @@
 """Compiled programs that call Python functions on the host.
 
-XLA reports a failed callback as text, from whatever thread it ran on. So an exception is kept under
-a number, the number travels through XLA's error, and the call that meets the error raises the
+XLA reports a failed callback as text, from whatever thread it ran on. So an exception is stored
+under a number, which travels through XLA's error. The call that meets the error raises the
 exception itself: each call its own, however many threads run the program.
 
 A callback may itself run compiled programs, and wait for them. XLA calls it on one of the threads
-that a client's programs share; were these programs the same client's, a few callbacks would occupy
-all its threads, and what they wait for would never run. So programs with callbacks have a client of
-their own, and those that run inside their callbacks another, and so on: a callback waits only for
-clients none of whose threads wait for its own.
+that a client's programs share. If these programs belonged to the same client, a few callbacks would
+occupy all its threads, and the programs that they wait for would never run. So programs with
+callbacks have a client of their own, and programs inside their callbacks another, and so on: a
+callback waits only for clients none of whose threads wait for its own.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _depth: ContextVar[int] = ContextVar("tinyjax_callback_depth", default=0)
 
 
 class _FailedError(Exception):
-    """What XLA is told of an exception."""
+    """The exception that XLA gets in place of the original one."""
 
 
 def compile_with(
@@ -101,7 +101,7 @@ def guarded_from_devices(fun: HostFunction) -> HostFunction:
 def run_to_end(
     loaded: LoadedExecutable, buffers: list[Any], handlers: list[ResultHandler]
 ) -> list[ArrayImpl]:
-    """Run a program with callbacks to its end, and raise what a callback raised."""
+    """Run a program with callbacks to its end, and raise the exception of a callback."""
     collect_garbage()  # see tinyjax.core.xla.executable; nothing to the cost of a callback
     try:
         results = loaded.execute_sharded(buffers, with_tokens=True)
@@ -153,7 +153,7 @@ class HostProgram(Executable):
         return executable
 
     def __call__(self, args: Sequence[Array]) -> list[Array]:
-        """Run it to its end, and raise what a callback raised.
+        """Run it to its end, and raise the exception of a callback.
 
         Other programs run on while Python goes on. These do not: their effects are done, and their
         errors raised, when the call returns. A program with an ``Interrupter`` can be interrupted.
@@ -194,7 +194,7 @@ def _buffer_of(host: dtypes.HostArray, aval: av.ShapedArray, on: Backend) -> Arr
 
 
 def _guarded(fun: HostFunction, depth: int, on_host: bool = False) -> HostFunction:
-    """Call a function outside all transformations, and keep what it raises.
+    """Call a function outside all transformations, and keep its exception.
 
     Args:
         fun: the function. It is not held: Python does not see what XLA holds, and would never

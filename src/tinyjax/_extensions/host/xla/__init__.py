@@ -1,1 +1,1 @@
-"""Calls of compiled programs, written for one signature each: loaded when a program has run."""
+"""Calls of compiled programs, specialized to one signature each: loaded when a program has run."""

@@ -1,7 +1,7 @@
-"""What calls like an earlier one are found by: the structure and the types of their arguments.
+"""Fast dispatch of repeated calls, by the structure and the types of their arguments.
 
-The usual way finds this in Python. Here jaxlib's own tree functions, in C++, take the arguments
-apart; what they do not know is left to the usual way.
+The slow path flattens arguments in Python. Here jaxlib's own tree functions, in C++, do it.
+Arguments that they do not know are left to the slow path.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _registered: Final[set[type]] = set()
 def call_key(
     args: tree.PyTree, kwargs: tree.PyTree, in_tree: tree.PyTreeDef | None
 ) -> tuple[list[Any], tuple[Hashable, ...]] | None:
-    """Return the leaves of a call's arguments, and what the call is found by.
+    """Return the leaves of a call's arguments, and the key of its specialization.
 
     None where a leaf is not an array of ours, a NumPy array or a number, or where the structure is
     not one that jaxlib knows.
@@ -46,7 +46,7 @@ def call_key(
     Args:
         args: the positional arguments.
         kwargs: the others.
-        in_tree: the structure of both, of whose nodes jaxlib is told; None where that was done.
+        in_tree: the structure of both, whose nodes are registered with jaxlib; None where they are.
     """
     if in_tree is not None and not _register_nodes(in_tree, _DEEPEST):
         return None
@@ -74,7 +74,7 @@ def call_key(
 
 
 def _register_nodes(structure: tree.PyTreeDef, levels: int) -> bool:
-    """Tell jaxlib's tree functions of the node types in a structure that users have registered.
+    """Register the users' node types of a structure with jaxlib's tree functions.
 
     Returns:
         Whether it has at most so many levels. In a tree that is too deep for Python's stack these
@@ -121,9 +121,9 @@ class ArgumentMemory:
 
     Attributes:
         free: sets that no program reads: of each piece the host's view, then the device's.
-        in_use: sets that programs may still read, with what says that these have ended; the
-            earliest first.
-        notes: whether calls note when their programs end. Those of small programs do not, which
+        in_use: sets that programs may still read, with tokens of the programs' ends; the earliest
+            first.
+        notes: whether calls record the end of their programs. Those of small programs do not, which
             have ended when the call returns; a token takes 0.5 us.
     """
 
@@ -138,7 +138,7 @@ class ArgumentMemory:
         self.notes: bool = False
 
     def add(self, aval: av.ShapedArray) -> bool:
-        """Have a piece for an argument, too; say whether it may have one."""
+        """Add a piece for an argument, and return whether it may have one."""
         nbytes = self._nbytes + aval.nbytes
         if nbytes > _LARGEST or aval.dtype in dtypes.PHYSICAL:
             return False
@@ -180,7 +180,7 @@ threads.hold_at_forks(_lock)
 
 
 def _spend(nbytes: int, by: ArgumentMemory) -> None:
-    """Note that a set is made; where too many were, give up all that were made before."""
+    """Count a new set; drop all earlier ones if there are too many."""
     with _lock:
         _memories.add(by)
         _made[0] += nbytes
@@ -190,11 +190,11 @@ def _spend(nbytes: int, by: ArgumentMemory) -> None:
                 memory.clear()
 
 
-# Calls of compiled programs that are written out in Python for one signature.
+# Calls of compiled programs that are specialized in Python to one signature.
 #
 # A call in the usual way loops over its arguments, looks their types up, and puts its result
-# together. For a signature that has been called, a function is written and compiled, as attrs does
-# with ``__init__``: it takes apart containers of this structure, compares the types of the
+# together. For a signature that has been called, a function is generated and compiled, as attrs
+# does with ``__init__``: it takes apart containers of this structure, compares the types of the
 # arguments by identity, runs the program, and builds containers of the result's structure. A text
 # is compiled once for all programs of equal structure, and debuggers find it by ``linecache``.
 #
@@ -210,7 +210,7 @@ _ARRAY: Final = frozenset((ConcreteArray,))
 
 
 class Operand(Enum):
-    """How an argument becomes an operand."""
+    """The conversion of an argument to an operand."""
 
     BUFFER = "the buffer of an array that has one"
     TAKEN = "the buffer of an array that is donated"
@@ -233,7 +233,7 @@ class Operand(Enum):
 
 
 class Argument(Enum):
-    """What an argument is, as later ones are compared with it."""
+    """The properties of an argument that later ones are compared with."""
 
     ARRAY = "an array on the host"
     ARRAY_HERE = "one that may be met by arrays elsewhere"
@@ -264,13 +264,13 @@ def _is_another(x: pycode.Expression, than: Name) -> pycode.Expression:
     return pycode.Operation("and", (x.binary("is not", than), x.binary("!=", than)))
 
 
-#: What a written call needs of a compiled program: how the arguments become operands; and what
-#: names in the call stand for. ``run`` runs it, and ``finish`` makes results of what it returns and
-#: of ``u0``, ... ``c0``, ... are the constants, and ``m0``, ... make operands of arguments. On one
-#: device there are ``memory``, what NumPy arguments are copied into; ``run_noted``, which tells
-#: when a run has ended, too; ``lend``, which makes the buffers that arrays lack, and says whether
-#: there were any such; and ``is_twice``: whether one of the arrays that are donated, which are the
-#: first of these, is another of them, or closed over.
+#: The parts of a compiled program in a specialized call: the conversions of arguments to operands;
+#: and what names in the call stand for. ``run`` runs it, and ``finish`` makes results of what it
+#: returns and of ``u0``, ... ``c0``, ... are the constants, and ``m0``, ... make operands of
+#: arguments. On one device there are ``memory``, what NumPy arguments are copied into;
+#: ``run_noted``, which tells when a run has ended, too; ``lend``, which makes the buffers that
+#: arrays lack, and says whether there were any such; and ``is_twice``: whether one of the arrays
+#: that are donated, which are the first of these, is another of them, or closed over.
 Parts: TypeAlias = tuple[tuple[Operand, ...], dict[str, Any]]
 
 
@@ -316,7 +316,7 @@ def written_call(
     parts |= numbered("t", [x for _, x, _ in compared]) | numbered("l", [x for *_, x in compared])
     parts |= numbered("v", values) | numbered("d", map(_difference, values))
     # Of one structure are equal trees whose metadata is plain: their texts hold the same.
-    write = _written if in_tree._shared and out_tree._shared else _written.__wrapped__
+    write = _call_maker if in_tree._shared and out_tree._shared else _call_maker.__wrapped__
     prepare = write(
         in_tree,
         out_tree,
@@ -331,7 +331,7 @@ def written_call(
 
 
 def _compared(leaf: Any, may_be_elsewhere: bool) -> tuple[Argument, object, object]:
-    """Return what an argument is, with its type and what else it is compared with."""
+    """Return the kind of an argument, its type, and the value that others are compared with."""
     kind = type(leaf)
     if kind is ConcreteArray:
         return (Argument.ARRAY_HERE if may_be_elsewhere else Argument.ARRAY), leaf.aval, None
@@ -393,9 +393,9 @@ _IMMUTABLE: Final = frozenset((bool, int, str, bytes, float, complex, NoneType))
 
 
 def _is_itself(value: object) -> bool:
-    """Whether one object is the same value in every call.
+    """Return whether one object is the same value in every call.
 
-    An object whose hash is the user's may be changed, and then it is another.
+    An object with a hash defined by the user may be changed, and then it is another value.
     """
     kind = type(value)
     if type(value) is tuple:
@@ -408,7 +408,7 @@ def _is_itself(value: object) -> bool:
 
 
 def _difference(value: Any) -> Callable[[Any], bool]:
-    """Return what tells whether another value is another."""
+    """Return an expression for whether a value differs from an earlier one."""
     try:
         number = hash(value)
     except TypeError:  # metadata without a hash, which equality alone tells apart
@@ -424,11 +424,11 @@ _REFUSED: Final = pycode.returned(_NO_RESULT)
 
 
 class _Writer:
-    """Code that takes containers apart and puts others together.
+    """A writer of code that flattens and rebuilds containers.
 
     Attributes:
         code: binds the leaves of the arguments, and leaves calls of other structures.
-        scope: what names in the code stand for.
+        scope: the values of the names in the code.
     """
 
     def __init__(self) -> None:
@@ -556,7 +556,7 @@ def _has_not(container: Name, size: int) -> pycode.Expression:
 
 
 @lru_cache(maxsize=1024)
-def _written(
+def _call_maker(
     in_tree: tree.PyTreeDef,
     out_tree: tree.PyTreeDef,
     num_consts: int,
@@ -566,9 +566,10 @@ def _written(
     static: tuple[tuple[int | str, bool], ...],
     names: tuple[str, ...],
 ) -> Callable[..., ShortCall] | None:
-    """Write what makes calls of these structures, given what the names stand for.
+    """Return a maker of calls of these structures, given the values of the names.
 
-    Of static arguments it is told where they are, and whether one object is always the same.
+    Each static argument comes with its position, and with whether one object is always the same
+    value.
     """
     writer = _Writer()
     size = out_tree.num_leaves
@@ -609,7 +610,7 @@ _SCOPE: Final[dict[str, Any]] = {
 
 
 def _run_on_one(operands: Sequence[Operand], num_consts: int, size: int) -> list[pycode.Statement]:
-    """Write what runs a program on one device, and makes arrays of its results."""
+    """Write the run of a program on one device, and the arrays of its results."""
 
     def arguments(kind: Operand) -> tuple[Name, ...]:
         return pycode.names("x", [i for i, operand in enumerate(operands) if operand is kind])
@@ -670,7 +671,7 @@ def _run_on_one(operands: Sequence[Operand], num_consts: int, size: int) -> list
 
 
 def _array(i: int) -> list[pycode.Statement]:
-    """Write what makes an array of a result, which is faster than calling the class."""
+    """Write the construction of a result's array, which is faster than calling the class."""
     array, aval, buffer = Name(f"r{i}"), Name(f"u{i}"), Name(f"y{i}")
     fields = {"_host": pycode.NONE, "_aval": aval, "_buffer": buffer}
     made = pycode.Assign(array, pycode.call("new", Name("array")))
@@ -685,7 +686,7 @@ def _array_of_class(i: int) -> pycode.Statement:
 def _run_on_several(
     operands: Sequence[Operand], num_consts: int, size: int
 ) -> list[pycode.Statement]:
-    """Write what runs a program on several devices, or on another than the first."""
+    """Write the run of a program on several devices, or on another than the first."""
     arrays, results = pycode.names("a", range(len(operands))), pycode.names("y", range(size))
     shards = [*pycode.names("c", range(num_consts)), *[x.attr("shards") for x in arrays]]
     run = pycode.call("run", pycode.tuple_of(arrays), pycode.list_of(shards))

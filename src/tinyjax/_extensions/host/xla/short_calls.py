@@ -1,4 +1,4 @@
-"""Calls of jitted functions like earlier ones: found by their arguments' types, and written out."""
+"""Fast calls of jitted functions, found by their arguments' types and specialized in Python."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tinyjax.core.values import ConcreteArray
 
 
 class WrittenCalls(signatures.ShortCalls):
-    """Calls that are written out in Python.
+    """The specialized calls of a function.
 
     Attributes:
-        calls: makes calls by the structure and types of their arguments; None where there is no
-            shorter way than the usual one.
+        calls: makers of calls by the structure and types of their arguments; None where there is
+            only the slow path.
     """
 
     __slots__ = ("calls",)
@@ -75,15 +75,15 @@ def _key(
     kwargs: dict[str, Any],
     in_tree: tree.PyTreeDef | None = None,
 ) -> tuple[Sequence[Any], tuple[Hashable, ...]] | None:
-    """Return the leaves of a call's arguments, and what the call is found by, if there is such.
+    """Return the leaves of a call's arguments, and the key of its specialization, if there is one.
 
     Args:
-        parameters: what ``jit`` was told of the function.
+        parameters: the function's parameters and the options of ``jit``.
         args: the positional arguments.
         kwargs: the others.
         in_tree: the structure, where it may be one that has not been looked for before.
     """
-    # types say it all where every argument is an array: a structure takes twice as long
+    # types suffice where every argument is an array: a structure takes twice as long
     avals = tuple([x._aval or x.aval for x in args if type(x) is ConcreteArray])
     if not kwargs and len(avals) == len(args):
         return args, avals

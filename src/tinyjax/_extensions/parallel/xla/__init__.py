@@ -1,4 +1,4 @@
-"""What works with several devices of XLA's: programs for them, and arrays that lie there."""
+"""Programs for several devices of XLA's, and arrays on them."""
 
 from tinyjax.core.xla import checked_namespace
 

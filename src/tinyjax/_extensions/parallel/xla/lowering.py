@@ -25,7 +25,7 @@ def lowered(request: compilation.Compilation, locate: Locate | None = None) -> s
 
 
 def calls_from(placement: Placement) -> bool:
-    """Whether programs on these devices call Python: on one, which is not the processor's."""
+    """Return whether programs on these devices call Python: one device, not the processor's."""
     return len(placement.ids) == 1 and devices.platform_at(placement.ids[0]) is not devices.CPU
 
 

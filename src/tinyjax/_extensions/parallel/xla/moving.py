@@ -1,4 +1,4 @@
-"""Arrays on several devices of XLA's: their shardings, put there, moved, and sent to processes."""
+"""Arrays on several devices of XLA's: their shardings, placement, and moves between processes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _hlo_sharding(sharding: Sharding, ndim: int) -> HloSharding:
 
 @lru_cache(maxsize=4096)
 def placed(sharding: Sharding, ndim: int) -> GSPMDSharding:
-    """The same for jaxlib; all of it is in C++, so that no class of ours or of jax takes part."""
+    """Return the sharding for jaxlib, in C++ alone: no class of ours or of jax takes part."""
     return GSPMDSharding(
         backend_of(sharding.ids).device_list(sharding.ids), _hlo_sharding(sharding, ndim)
     )
@@ -91,7 +91,7 @@ def _candidates(
 def by_axes(
     like: named_sharding.NamedSharding, text: str, shape: tuple[int, ...]
 ) -> named_sharding.NamedSharding | None:
-    """A sharding that XLA has chosen, by axes of a mesh; None where these do not express it."""
+    """Return XLA's sharding in terms of a mesh's axes; None where these do not express it."""
     target = HloSharding.from_string(text)
     for candidate in _candidates(like, len(shape)):
         if _hlo_sharding(candidate, len(shape)) == target:
@@ -105,7 +105,7 @@ def of_parts(
     parts: Sequence[dtypes.HostArray],
     semantics: HostBufferSemantics = HostBufferSemantics.ZERO_COPY,
 ) -> sharded_array.ShardedArray:
-    """Make an array of what this process's devices are to hold.
+    """Make an array from the parts of this process's devices.
 
     Args:
         aval: the type of the array.
@@ -175,7 +175,7 @@ def _check_memory(sharding: Sharding) -> None:
 
 
 def moved(x: Array, sharding: Sharding) -> sharded_array.ShardedArray:
-    """Return an array that lies as a sharding says, by this or by an equivalent one."""
+    """Return an array with a sharding, or with an equivalent one."""
     if isinstance(x, sharded_array.ShardedArray):
         if x.sharding.is_equivalent_to(sharding, x.ndim):
             return x
@@ -219,7 +219,7 @@ def lent(host: dtypes.HostArray, sharding: SingleDeviceSharding) -> sharded_arra
     return x
 
 
-#: Arrays of one value that have as many bytes are written where they lie. Less is sent sooner than
+#: Arrays of one value that have as many bytes are filled on their device. Less is sent sooner than
 #: the program for it is compiled.
 _LEAST_FILLED: Final = 1 << 24
 
@@ -234,7 +234,7 @@ def _may_be_filled(
 def _filled(
     x: ConcreteArray, sharding: SingleDeviceSharding | named_sharding.NamedSharding
 ) -> sharded_array.ShardedArray:
-    """Return an array of one value, which each device writes by itself."""
+    """Return an array of one value, which each device fills by itself."""
     number = ConcreteArray(np.asarray(opd.first_element(x.host)), x.aval.with_shape(()))
     program = staging.stage(lambda n: [broadcast_in_dim(n, x.shape, ())], (number.aval,))
     whole = sharding.update(spec=PartitionSpec())
@@ -311,15 +311,15 @@ _Cut: TypeAlias = tuple[tuple[int, ...], tuple[tuple[Part, int, Part], ...]]
 def _cuts(
     source: Sharding, target: Sharding, shape: tuple[int, ...]
 ) -> tuple[Sequence[_Cut], Sequence[int]]:
-    """How an array that is divided in one way is divided in another.
+    """Return the pieces by which an array changes from one division to another.
 
     Args:
-        source: how it lies.
-        target: how it is to lie.
+        source: its sharding.
+        target: the new sharding.
         shape: its shape.
 
     Returns:
-        What the target's parts are made of, each once; and which of them each device has.
+        The pieces of the target's distinct parts, and the index of each device's part.
     """
 
     def bounds(sharding: Sharding) -> list[tuple[tuple[int, int], ...]]:
@@ -388,7 +388,7 @@ def _computed(
 
 
 def exchanged(data: dtypes.HostArray, processes: Sequence[int]) -> dtypes.HostArray:
-    """Return what each of several processes has, one row for each.
+    """Return the data of each of several processes, one row for each.
 
     All of these processes call this, in the same order among their programs.
 
@@ -420,14 +420,14 @@ def digest_of(array: Array) -> bytes:
 
 
 def check_same(array: Array, sharding: Sharding) -> None:
-    """Check that all processes of a sharding have the same data for an array that will lie so.
+    """Check that all processes of a sharding have the same data for an array.
 
     Raises:
         ProcessesDifferError: they have not.
     """
     processes = sorted({device_at(i).process_index for i in sharding.ids})
     if group().process_index not in processes:
-        return  # it is told so when it puts its part
+        return  # the error arrives when it puts its part
     rows = exchanged(np.frombuffer(digest_of(array), np.uint8), processes)
     others = [p for p, row in zip(processes, rows, strict=True) if (row != rows[0]).any()]
     if others:

@@ -1,8 +1,8 @@
-"""GPUs by Nvidia: XLA's plugin for them, loaded when they are first asked for.
+"""GPUs by Nvidia: XLA's plugin for them, loaded on first use.
 
-What a plugin consists of are the client, and functions that compiled programs call by name: of
-linear algebra, and what calls Python. The names are known to XLA as soon as the client is there;
-each library is loaded by the system when a program first calls it.
+A plugin consists of the client, and of functions that compiled programs call by name: those of
+linear algebra, and those that call Python. XLA knows the names as soon as the client exists. The
+system loads each library when a program first calls it.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _loaded(plugin: discovery.Plugin) -> str:
 
 
 def _wrong_version(plugin: discovery.Plugin) -> str:
-    """Say what is wrong with the versions of what is installed; nothing where they agree."""
+    """Return the error in the versions of the installed packages; nothing where they agree."""
     version, name = versions.VERSION, plugin.extensions.replace("_", "-")
     try:
         has = metadata.version(name)

@@ -78,8 +78,8 @@ class ShardedExecutable(Executable):
         in_avals: the types of its parameters.
         out_avals: the types of its results.
         donated: the parameters whose memory may be given up, by position.
-        placement: how parameters and results lie.
-        results: the types of the results, and how they lie; None on the first device.
+        placement: the shardings of parameters and results.
+        results: the types of the results, and their shardings; None on the first device.
     """
 
     def __init__(
@@ -112,9 +112,10 @@ class ShardedExecutable(Executable):
         self.results: list[tuple[ShapedArray, Sharding | None]] = self._typed(lie)
 
     def as_requested(self, request: compilation.Compilation) -> ShardedExecutable:
-        """Return the same program, whose results say where they lie as arguments and programs do.
+        """Return the same program with the results' shardings in the form that the request uses.
 
-        What was not said is written like the first argument, where it lies so, as in JAX.
+        A result without a specification has the form of the first argument's, if they are
+        equivalent, as in JAX.
         """
         outs = _as_written(self.placement.outs, request)
         if all(x is y for x, y in zip(outs, self.placement.outs, strict=True)):
@@ -126,7 +127,7 @@ class ShardedExecutable(Executable):
         return result
 
     def _typed(self, lie: Sequence[Sharding | None]) -> list[tuple[ShapedArray, Sharding | None]]:
-        """The types of the results, which say how they lie where types do."""
+        """Return the types of the results, which say how they lie where types do."""
         return [
             (aval if sharding is None else sharding.typed(aval), sharding)
             for aval, sharding in zip(self.out_avals, lie, strict=True)
@@ -144,7 +145,7 @@ class ShardedExecutable(Executable):
         return [result_of(how, out) for how, out in zip(self.results, outs, strict=True)]
 
     def moves(self, lie: Sequence[object]) -> list[Sharding | None]:
-        """Where each argument is to be moved first, given how the last ones lie; None if nowhere.
+        """Return the sharding that each argument must first be moved to; None if it is there.
 
         Args:
             lie: the shardings of the last arguments; something else for those on the host.
@@ -201,20 +202,28 @@ def _as_written(outs: Sequence[Sharding | None], request: Compilation) -> Sequen
         return outs
     avals = request.jaxpr.out_avals
     return [
-        _written(x, said, how, aval) for x, said, aval in zip(outs, how.outs, avals, strict=True)
+        _in_original_form(x, requested, how, aval)
+        for x, requested, aval in zip(outs, how.outs, avals, strict=True)
     ]
 
 
-def _written(
-    x: Sharding | None, said: Sharding | None, how: Written, aval: ShapedArray
+def _in_original_form(
+    x: Sharding | None, requested: Sharding | None, how: Written, aval: ShapedArray
 ) -> Sharding | None:
-    """How a result is said to lie that lies as ``x`` says."""
+    """Return the sharding ``x`` of a result in the form that the program or its arguments use."""
     if not isinstance(x, named_sharding.NamedSharding):
         return x
-    if isinstance(said, named_sharding.NamedSharding) and said.stripped() is not said:
-        return said
+    if (
+        isinstance(requested, named_sharding.NamedSharding)
+        and requested.stripped() is not requested
+    ):
+        return requested
     first = how.first
-    if not isinstance(first, named_sharding.NamedSharding) or how.ndim != aval.ndim or said is x:
+    if (
+        not isinstance(first, named_sharding.NamedSharding)
+        or how.ndim != aval.ndim
+        or requested is x
+    ):
         return x
     if aval.told is not None or first.mesh != x.mesh:
         return x
@@ -239,7 +248,7 @@ def compile_placed(
     flags: compilation.Flags,
     locate: Locate | None = None,
 ) -> tuple[LoadedExecutable, Placement, Sequence[HostFunction]]:
-    """Compile a program, and return how its results lie, and what it calls of Python."""
+    """Compile a program, and return its results' shardings and its Python callbacks."""
     name = request.name
     text, functions = lowering.lowered_for(placement, request.jaxpr, name, request.donated, locate)
     options, devices = placed_options(flags, placement), on.device_list(placement.ids)
@@ -281,7 +290,7 @@ def placed_options(flags: compilation.Flags, placement: Placement) -> CompileOpt
 def _read_back(
     loaded: LoadedExecutable, jaxpr: jx.Jaxpr, placement: Placement
 ) -> list[Sharding | None]:
-    """How a program's results lie; None where no axes of a mesh express what XLA has chosen."""
+    """Return the shardings of a program's results; None where no axes express XLA's choice."""
     if None not in placement.outs:
         return [*placement.outs]
     if len(placement.ids) == 1:
@@ -301,13 +310,13 @@ def _read_back(
     return shardings
 
 
-# Written calls of programs that run elsewhere than on the first device.
+# Specialized calls of programs that run elsewhere than on the first device.
 
 
 def call_parts(
     program: ShardedExecutable, consts: Sequence[Array], leaves: Sequence[Any]
 ) -> call_writer.Parts:
-    """Return what a written call needs of a program."""
+    """Return the parts of a program for a specialized call."""
 
     def sender(to: Any) -> Callable[[object], Array]:
         return lambda x: moving.moved(opd.as_array(x), to)
@@ -330,7 +339,7 @@ def call_parts(
 
 @attrs.frozen(eq=False, repr=False)
 class Plan(records.Record):
-    """What XLA tells of a compiled program."""
+    """XLA's description of a compiled program."""
 
     _hlo: str
     _costs: dict[str, Any]
@@ -434,7 +443,7 @@ def _for_devices(request: Compilation) -> Executable | None:
 
 
 def _calls_python(jaxpr: jx.Jaxpr) -> list[bool]:
-    """What is known of whether a program calls Python functions: not empty where it does."""
+    """Return a record of whether a program calls Python functions: not empty where it does."""
     return jaxpr.derive("calls Python", list)
 
 
@@ -484,7 +493,7 @@ _MOST_OPERATIONS: Final = 1024
 def evaluate(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
     """Apply a primitive where its operands lie, by a program that is compiled once for the like."""
     avals = [x.aval for x in args]
-    # What is one number everywhere goes to the devices as that number: True stands for such.
+    # An array of one number goes to the devices as that number: True marks such an array.
     lie = [
         x._sharding
         if type(x) is sharded_array.ShardedArray
@@ -525,7 +534,7 @@ _MOST_NUMBERS: Final = 256
 
 
 def _number_at(x: Array, sharding: Sharding) -> sharded_array.ShardedArray:
-    """Return an array of one number that lies as a sharding says: the one made before, if any.
+    """Return an array of one number with a sharding: the one made before, if any.
 
     Most numbers are constants of the user's, as in ``x + 1``; sending one takes longer than that.
     """
@@ -543,7 +552,7 @@ def _number_at(x: Array, sharding: Sharding) -> sharded_array.ShardedArray:
 def _run_by(
     executable: Executable, lie: Sequence[object]
 ) -> Callable[[Sequence[Array]], list[Array]]:
-    """Return what calls an executable with arguments that lie so."""
+    """Return a function that calls an executable with arguments of these shardings."""
     if not isinstance(executable, ShardedExecutable):
         return executable
     execute, results, moves = executable.execute, executable.results, executable.moves(lie)

@@ -17,12 +17,12 @@ from tinyjax.source.adjoint.rules.formulas import nested_like
 
 
 def is_inexact_value(x: Any) -> bool:
-    """Whether a number or an array has a derivative."""
+    """Return whether a number or an array has a derivative."""
     return np.asarray(x).dtype.kind in "fcO" if not isinstance(x, Array) else True
 
 
 def nested_shape(x: Any) -> tuple[int, ...]:
-    """The shape of an array made of nested lists."""
+    """Return the shape of an array made of nested lists."""
     if isinstance(x, (list, tuple)) and x:
         return (len(x), *nested_shape(x[0]))
     return np.shape(x)
@@ -33,7 +33,7 @@ def nested_shape(x: Any) -> tuple[int, ...]:
 
 @registry.adjoint_of(np.mean)
 def np_mean_adjoint(ct: Any, y: Any, a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
-    """The derivative of np.mean."""
+    """Return the cotangents of the arguments of np.mean."""
     return spread(ct * (np.size(y) / np.size(a)), a, axis, keepdims), None
 
 
@@ -46,7 +46,7 @@ def spread(ct: Any, x: Any, axis: Any, keepdims: Any) -> Any:
 
 @registry.adjoint_of(np.trace, definite=(0,))
 def np_trace_adjoint(ct: Any, y: Any, a: Any) -> Any:
-    """The derivative of np.trace."""
+    """Return the cotangents of the arguments of np.trace."""
     if isinstance(a, (list, tuple)):
         return (nested_like(np_trace_adjoint(ct, y, np.array(a))[0], a),)
     if np.ndim(a) == 2:
@@ -56,7 +56,7 @@ def np_trace_adjoint(ct: Any, y: Any, a: Any) -> Any:
 
 
 def on_diagonal(ct: Any, a: Any) -> Any:
-    """A number on the diagonal of a matrix, and zeros beside it."""
+    """Return a number on the diagonal of a matrix, and zeros beside it."""
     rows, columns = a.shape
     if isinstance(ct, Array):
         return ct * np.eye(rows, columns, dtype=ct.dtype)
@@ -70,12 +70,12 @@ def on_diagonal(ct: Any, a: Any) -> Any:
 
 @registry.adjoint_of(np.reshape, np.expand_dims, np.squeeze)
 def np_reshape_adjoint(ct: Any, y: Any, a: Any, axis: Any = None, *, shape: Any = None) -> Any:
-    """The derivative of np.reshape, np.expand_dims and np.squeeze."""
+    """Return the cotangents of the arguments of np.reshape, np.expand_dims and np.squeeze."""
     return reshaped_like(ct, a), None
 
 
 def reshaped_like(ct: Any, a: Any) -> Any:
-    """The cotangent of an array whose elements were put in another shape."""
+    """Return the cotangent of an array whose elements were put in another shape."""
     return nested_like(np.reshape(ct, nested_shape(a)), a)
 
 
@@ -83,7 +83,7 @@ def reshaped_like(ct: Any, a: Any) -> Any:
 def np_array_adjoint(
     ct: Any, y: Any, a: Any, dtype: Any = None, *, copy: Any = None, ndmin: Any = 0, order: Any = 0
 ) -> Any:
-    """The derivative of np.array and np.asarray."""
+    """Return the derivative of np.array and np.asarray."""
     if not is_inexact_value(y):
         return None, None
     return reshaped_like(ct, a), None
@@ -91,7 +91,7 @@ def np_array_adjoint(
 
 @registry.adjoint_of(np.arange)
 def np_arange_adjoint(ct: Any, y: Any, start: Any, stop: Any = None, step: Any = 1) -> Any:
-    """The derivative of np.arange: the length is constant."""
+    """Return the cotangents of the arguments of np.arange: the length is constant."""
     if stop is None:
         return None, None, None
     return reduce_to(np.sum(ct), start), None, reduce_to(np.sum(ct * np.arange(len(y))), step)
@@ -125,7 +125,7 @@ def converted(a: Any, dtype: Any) -> Any:
 
 @registry.adjoint_of(converted)
 def converted_adjoint(ct: Any, y: Any, a: Any, dtype: Any) -> Any:
-    """The derivative of converted."""
+    """Return the cotangents of the arguments of converted."""
     return reduce_to(ct, a) if is_inexact_value(y) else None, None
 
 
@@ -153,14 +153,14 @@ def single(a: Any, *index: Any) -> Any:
 
 @registry.adjoint_of(single)
 def single_adjoint(ct: Any, y: Any, a: Any, *index: Any) -> Any:
-    """The derivative of single."""
+    """Return the cotangents of the arguments of single."""
     if np.ndim(a) == 0:
         return (ct, *[None for _ in index])
     return (containers.placed_array(ct, a, place_of_item(a, index)), *[None for _ in index])
 
 
 def place_of_item(a: Any, index: tuple[Any, ...]) -> Any:
-    """The index of ``a.item(*index)``, as a tuple."""
+    """Return the index of ``a.item(*index)``, as a tuple."""
     if len(index) > 1:
         return index
     (flat,) = index or (0,)
@@ -213,4 +213,4 @@ registry.inert.update(
 if TYPE_CHECKING:
 
     def __getattr__(name: str) -> registry.Function:
-        """The adjoints of the tables, for the texts that import them."""
+        """Return the adjoints of the tables, for the texts that import them."""

@@ -1,4 +1,4 @@
-"""Rules of what makes containers, takes them apart and goes through them."""
+"""Rules of functions that build containers, take them apart and iterate over them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tinyjax.source.ir import find, runtime
 
 @registry.adjoint_of(runtime.make_dict)
 def make_dict_adjoint(ct: Any, y: Any, *items: Any) -> Any:
-    """The derivative of runtime.make_dict."""
+    """Return the cotangents of the arguments of runtime.make_dict."""
     keys = items[::2]
     values = [None if k in keys[i + 1 :] else ct.get(k) for i, k in enumerate(keys)]
     return tuple([part for value in values for part in (None, value)])
@@ -47,7 +47,7 @@ def like_items(ct: Any, items: Any) -> Any:
 
 
 def filled(ct: Any, items: Any) -> Any:
-    """Cotangents of the items of an array put together."""
+    """Join the cotangents of the items of an array."""
     if isinstance(ct, (np.ndarray, Array)):
         return ct
     if not len(items):
@@ -61,7 +61,7 @@ def filled(ct: Any, items: Any) -> Any:
 
 @registry.adjoint_of(runtime.joined)
 def joined_adjoint(ct: Any, y: Any, *parts: Any) -> Any:
-    """The derivative of runtime.joined."""
+    """Return the cotangents of the arguments of runtime.joined."""
     starts = [sum([len(part) for part in parts[:i]]) for i in range(len(parts))]
     pairs = zip(starts, parts, strict=True)
     return tuple([like_items(ct[s : s + len(part)], part) for s, part in pairs])
@@ -69,7 +69,7 @@ def joined_adjoint(ct: Any, y: Any, *parts: Any) -> Any:
 
 @registry.adjoint_of(runtime.merged)
 def merged_adjoint(ct: Any, y: Any, *parts: Any) -> Any:
-    """The derivative of runtime.merged."""
+    """Return the cotangents of the arguments of runtime.merged."""
     laters = [runtime.merged(*parts[i + 1 :]) for i in range(len(parts))]
     pairs = zip(parts, laters, strict=True)
     return tuple([{k: ct.get(k) for k in part if k not in later} for part, later in pairs])
@@ -77,7 +77,7 @@ def merged_adjoint(ct: Any, y: Any, *parts: Any) -> Any:
 
 @registry.adjoint_of(runtime.unpacked_star)
 def unpacked_star_adjoint(ct: Any, y: Any, value: Any, before: int, after: int) -> Any:
-    """The derivative of runtime.unpacked_star."""
+    """Return the cotangents of the arguments of runtime.unpacked_star."""
     end = len(ct) - after
     middle = ct[before] if ct[before] is not None else [None] * len(y[before])
     return like_items([*ct[:before], *middle, *ct[end:]], value), None, None
@@ -85,7 +85,7 @@ def unpacked_star_adjoint(ct: Any, y: Any, value: Any, before: int, after: int) 
 
 @registry.adjoint_of(runtime.collected)
 def collected_adjoint(ct: Any, y: Any, chain: Any) -> Any:
-    """The derivative of runtime.collected."""
+    """Return the cotangents of the arguments of runtime.collected."""
     chain_ct: Any = None
     for item in ct:
         chain_ct = (chain_ct, item)
@@ -94,7 +94,7 @@ def collected_adjoint(ct: Any, y: Any, chain: Any) -> Any:
 
 @registry.adjoint_of(dict)
 def dict_adjoint(ct: Any, y: Any, items: Any = (), **entries: Any) -> Any:
-    """The derivative of dict."""
+    """Return the cotangents of the arguments of dict."""
     entry_cts = [ct.get(name) for name in entries]
     if isinstance(items, dict):
         return {k: ct.get(k) for k in items if k not in entries}, *entry_cts
@@ -109,7 +109,7 @@ def dict_adjoint(ct: Any, y: Any, items: Any = (), **entries: Any) -> Any:
 
 @registry.adjoint_of(runtime.enter)
 def enter_adjoint(ct: Any, y: Any, manager: Any) -> Any:
-    """The derivative of runtime.enter."""
+    """Return the cotangents of the arguments of runtime.enter."""
     if isinstance(manager, contextlib.nullcontext):
         return ({"enter_result": ct},)
     raise find.refusal(
@@ -122,7 +122,7 @@ def enter_adjoint(ct: Any, y: Any, manager: Any) -> Any:
 def make_functions_adjoint(
     ct: Any, y: Any, maker: Any, codes: Any, defaults: Any, keyword_defaults: Any, *values: Any
 ) -> Any:
-    """The derivative of runtime.make_functions."""
+    """Return the cotangents of the arguments of runtime.make_functions."""
     alone = len(codes) == 1 and codes[0].co_name not in codes[0].co_freevars
     totals = ct if alone else untangled(ct, [code.co_name for code in codes])
     whole = None
@@ -137,7 +137,7 @@ def make_functions_adjoint(
 
 
 def untangled(ct: Any, own: list[str]) -> Any:
-    """The cotangents of functions that call each other: they hold those of their inner calls."""
+    """Return the cotangents of functions that call each other, with those of inner calls."""
     totals: Any = [None for _ in own]
     waiting = [(i, part) for i, part in enumerate(ct) if part is not None]
     while waiting:
@@ -150,17 +150,17 @@ def untangled(ct: Any, own: list[str]) -> Any:
 
 @registry.adjoint_of(attrs.evolve, dataclasses.replace)
 def evolve_adjoint(ct: Any, y: Any, record: Any, **changes: Any) -> Any:
-    """The derivative of attrs.evolve and dataclasses.replace."""
+    """Return the derivative of attrs.evolve and dataclasses.replace."""
     return {k: ct.get(k) for k in ct if k not in changes}, *[ct.get(name) for name in changes]
 
 
 def entry(ct: Any, name: Any) -> Any:
-    """An entry of a cotangent that is a dict or zero."""
+    """Return an entry of a cotangent that is a dict or zero."""
     return None if ct is None else ct.get(name)
 
 
 def placed(ct: Any, container: Any, index: Any) -> Any:
-    """The cotangent of a container, zero but at an index."""
+    """Return the cotangent of a container, zero but at an index."""
     if isinstance(container, dict):
         return {index: ct}
     if isinstance(container, (list, tuple)):
@@ -178,7 +178,7 @@ def placed(ct: Any, container: Any, index: Any) -> Any:
 
 
 def placed_item(ct: Any, container: Any, index: Any) -> Any:
-    """The cotangent of a sequence, zero but at an index."""
+    """Return the cotangent of a sequence, zero but at an index."""
     places = range(len(container))[index]
     cotangents: list[Any] = [None] * len(container)
     if isinstance(places, range):
@@ -190,7 +190,7 @@ def placed_item(ct: Any, container: Any, index: Any) -> Any:
 
 
 def placed_array(ct: Any, container: Any, index: Any) -> Any:
-    """The cotangent of a NumPy array, zero but at an index."""
+    """Return the cotangent of a NumPy array, zero but at an index."""
     if isinstance(ct, Array):
         return jnp.zeros(container.shape, ct.dtype).at[index].add(ct)
     cotangent = np.zeros(container.shape, np.result_type(container, ct))
@@ -202,20 +202,20 @@ def placed_array(ct: Any, container: Any, index: Any) -> Any:
 
 
 def is_basic(index: Any) -> bool:
-    """Whether an index names no element twice, and gives a view."""
+    """Return whether an index names no element twice, and gives a view."""
     if isinstance(index, tuple):
         return all(is_basic(part) for part in index)
     return index is None or index is Ellipsis or isinstance(index, (int, slice, np.integer))
 
 
 def is_method(value: Any) -> bool:
-    """Whether a value is a function bound to an object, whose cotangent is then the object's."""
+    """Return whether a value is a bound method, whose cotangent is then the object's."""
     return isinstance(value, (MethodType, BuiltinFunctionType))
 
 
 @registry.adjoint_of(builtins.max, builtins.min)
 def extreme_adjoint(ct: Any, y: Any, *items: Any, key: Any = None, default: Any = None) -> Any:
-    """The derivative of builtins.max and builtins.min."""
+    """Return the derivative of builtins.max and builtins.min."""
     if len(items) == 1:
         if isinstance(items[0], (dict, str, range, set, frozenset)):
             return (None,)
@@ -229,13 +229,13 @@ def extreme_adjoint(ct: Any, y: Any, *items: Any, key: Any = None, default: Any 
 
 
 def chosen_among(ct: Any, best: Any, items: Any) -> Any:
-    """A cotangent for the first item that is the best."""
+    """Return a cotangent for the first item that is the best."""
     first = place_of(best, items)
     return [ct if i == first else None for i in range(len(items))]
 
 
 def place_of(best: Any, items: Any) -> int:
-    """Which item it is, or the first that equals it."""
+    """Return the index of an item, or else of the first item that equals it."""
     for i in range(len(items)):
         if items[i] is best:
             return i
@@ -244,14 +244,14 @@ def place_of(best: Any, items: Any) -> int:
 
 @registry.adjoint_of(builtins.enumerate)
 def enumerate_adjoint(ct: Any, y: Any, items: Any, start: int = 0) -> Any:
-    """The derivative of builtins.enumerate."""
+    """Return the cotangents of the arguments of builtins.enumerate."""
     parts = [None if pair is None else pair[1] for pair in ct]
     return like_items(parts, items), None
 
 
 @registry.adjoint_of(builtins.zip)
 def zip_adjoint(ct: Any, y: Any, *parts: Any, strict: Any = False) -> Any:
-    """The derivative of builtins.zip."""
+    """Return the cotangents of the arguments of builtins.zip."""
     columns = [[None if item is None else item[i] for item in ct] for i in range(len(parts))]
     pairs = zip(columns, parts, strict=True)
     # an iterator, such as itertools.count(), was given nothing differentiated
@@ -259,13 +259,13 @@ def zip_adjoint(ct: Any, y: Any, *parts: Any, strict: Any = False) -> Any:
 
 
 def of_zipped(column: Any, part: Any) -> Any:
-    """The cotangent of a sequence, of which zip has perhaps not taken all items."""
+    """Return the cotangent of a sequence, some of whose items zip may not have used."""
     return like_items([*column, *[None] * (len(part) - len(column))], part)
 
 
 @registry.adjoint_of(builtins.sorted)
 def sorted_adjoint(ct: Any, y: Any, items: Any, *, key: Any = None, reverse: Any = False) -> Any:
-    """The derivative of builtins.sorted."""
+    """Return the cotangents of the arguments of builtins.sorted."""
     if isinstance(items, (dict, str, range, set, frozenset)):
         return (None,)
     order = ordering(items, key, reverse)
@@ -273,14 +273,14 @@ def sorted_adjoint(ct: Any, y: Any, items: Any, *, key: Any = None, reverse: Any
 
 
 def ordering(items: Any, key: Any, reverse: bool) -> list[int]:
-    """Which items those of the sorted sequence are."""
+    """Return the indices that sort a sequence."""
     measured = [item if key is None else key(item) for item in items]
     return sorted(range(len(items)), key=lambda i: measured[i], reverse=reverse)
 
 
 @registry.adjoint_of(partial)
 def partial_adjoint(ct: Any, y: Any, fun: Any, *args: Any, **kwargs: Any) -> Any:
-    """The derivative of partial."""
+    """Return the cotangents of the arguments of partial."""
     parts = [None for _ in args] if ct.get("args") is None else ct["args"]
     keywords = [entry(ct.get("keywords"), name) for name in kwargs]
     return ct.get("func"), *parts, *keywords
@@ -288,14 +288,14 @@ def partial_adjoint(ct: Any, y: Any, fun: Any, *args: Any, **kwargs: Any) -> Any
 
 @registry.adjoint_of(cotangents.gradient_like, definite=(0,))
 def gradient_like_adjoint(ct: Any, y: Any, cotangent: Any, x: Any) -> Any:
-    """The derivative of gradient_like."""
+    """Return the cotangents of the arguments of gradient_like."""
     if isinstance(x, (np.ndarray, np.generic, Array)) and cotangent is not None:
         return cotangents.reduce_to(ct, cotangent), None
     return ct, None
 
 
 def spread_back(ct: Any, x: Any) -> Any:
-    """Repeat a cotangent over what a sum was taken of."""
+    """Repeat a cotangent over the axes of a sum."""
     if np.ndim(x) == 0 or np.shape(ct) == np.shape(x):
         return ct
     return cotangents.broadcast_like(ct, np.broadcast_shapes(np.shape(ct), np.shape(x)))
@@ -326,4 +326,4 @@ registry.inert.update((place_of, ordering, is_method, is_basic, runtime.free_nam
 if TYPE_CHECKING:
 
     def __getattr__(name: str) -> registry.Function:
-        """The adjoints of the tables, for the texts that import them."""
+        """Return the adjoints of the tables, for the texts that import them."""

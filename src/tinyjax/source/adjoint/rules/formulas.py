@@ -1,7 +1,6 @@
 """Rules that are formulas: those of operators, of ``math``, ``cmath`` and NumPy's ufuncs.
 
-A formula is an expression for the cotangent of each argument, which a pullback has written out
-where it can.
+A formula is an expression for the cotangent of each argument. A pullback inlines it where it can.
 """
 
 from __future__ import annotations
@@ -46,10 +45,10 @@ def formula(
             rule = f"registry.rule_adjoint(by_method)(ct, y, {called}, {operands})"
             text += f"    if is_overloaded({operands}):\n        return {rule}[1:]\n"
         text += f"    return ({', '.join(parts)},)\n"
-        _written[fun] = text, names, formulas, scalar, overloaded, tuple(definite)
+        _tables[fun] = text, names, formulas, scalar, overloaded, tuple(definite)
 
 
-_written: Final[dict[registry.Function, tuple[Any, ...]]] = {}
+_tables: Final[dict[registry.Function, tuple[Any, ...]]] = {}
 
 
 def by_method(fun: registry.Function, *operands: Any) -> Any:
@@ -64,12 +63,12 @@ _OWN: Final = (*_NATIVE, np.generic, Array, runtime.Box)
 
 
 def is_overloaded(*operands: Any) -> bool:
-    """Whether an operator may be a method that is written in Python."""
+    """Return whether an operator may be a method that is written in Python."""
     return not _KNOWN.issuperset(map(type, operands)) and any(map(is_foreign, operands))
 
 
 def is_foreign(x: Any) -> bool:
-    """Whether an object is neither a number, nor an array, nor a container of Python's."""
+    """Return whether an object is neither a number, nor an array, nor a container of Python's."""
     return not isinstance(x, _OWN)
 
 
@@ -79,7 +78,7 @@ registry.inert.update((is_overloaded, is_foreign))
 
 
 def slope_of_abs(x: Any) -> Any:
-    """The derivative of the absolute value: 0 at 0."""
+    """Return the derivative of the absolute value: 0 at 0."""
     if isinstance(x, (int, float)):
         return math.copysign(1.0, x) if x else 0.0
     if isinstance(x, Array):
@@ -90,7 +89,7 @@ def slope_of_abs(x: Any) -> Any:
 
 
 def unless_zero(y: Any) -> Any:
-    """A length to divide by: 1 in place of 0, so that the slope there is 0."""
+    """Return a length to divide by: 1 in place of 0, so that the slope there is 0."""
     if isinstance(y, (int, float)):
         return y or 1.0
     return (jnp if isinstance(y, Array) else np).where(y == 0, 1.0, y)
@@ -103,14 +102,14 @@ def squared_length(a: Any, b: Any) -> Any:
 
 
 def slope_of_copysign(x: Any, sign: Any) -> Any:
-    """The derivative of ``copysign``: 1 where it leaves the sign, -1 where it changes it."""
+    """Return the derivative of ``copysign``: 1 where it leaves the sign, -1 where it changes it."""
     if isinstance(x, (np.ndarray, np.generic)) or isinstance(sign, (np.ndarray, np.generic)):
         return np.copysign(1.0, x) * np.copysign(1.0, sign)
     return math.copysign(1.0, x) * math.copysign(1.0, sign)
 
 
 def share(y: Any, x: Any, other: Any) -> Any:
-    """How much of the greater, or the smaller, of two numbers is the first: a half if they tie."""
+    """Return the derivative of max or min by its first operand: one half if the two tie."""
     if isinstance(y, (Array, np.ndarray)):
         where: Any = jnp.where if isinstance(y, Array) else np.where
         return where(y == x, where(y == other, 0.5, 1.0), 0.0)
@@ -123,7 +122,7 @@ registry.inert.update((slope_of_copysign, share))
 
 
 def exponent_slope(ct: Any, y: Any, x: Any) -> Any:
-    """The cotangent of the exponent of a power: 0 where the base is 0, none where it is less.
+    """Return the cotangent of a power's exponent: 0 if the base is 0, none if it is negative.
 
     The result that is not a number has no derivative of its own: it would spoil others.
     """
@@ -217,14 +216,14 @@ formula(
 )
 formula(np.where, "c a b", None, "np.where(c, ct, 0.0)", "np.where(c, 0.0, ct)", scalar=False)
 formula(np.conj, "x", "np.conj(ct)")
-find.run_text("rules", "".join([text for text, *_ in _written.values()]), globals())
-for _fun, (_, *_parts) in _written.items():
+find.run_text("rules", "".join([text for text, *_ in _tables.values()]), globals())
+for _fun, (_, *_parts) in _tables.items():
     registry.rules[_fun] = registry.Rule(globals()[registry.adjoint_name(_fun)], *_parts)
 
 
 @registry.adjoint_of(math.log, cmath.log, definite=(0,))
 def log_adjoint(ct: Any, y: Any, x: Any, base: Any = None) -> Any:
-    """The derivative of math.log and cmath.log."""
+    """Return the derivative of math.log and cmath.log."""
     if base is None:
         return reduce_to(ct / x, x), None
     scale = cmath.log(base) if is_complex(y) else math.log(base)
@@ -233,7 +232,7 @@ def log_adjoint(ct: Any, y: Any, x: Any, base: Any = None) -> Any:
 
 @registry.adjoint_of(builtins.pow)
 def power_adjoint(ct: Any, y: Any, base: Any, exp: Any, mod: Any = None) -> Any:
-    """The derivative of builtins.pow; with a third argument, all are integers."""
+    """Return the cotangents of the arguments of builtins.pow; with three, all are integers."""
     if mod is not None:
         return None, None, None
     of_exponent = reduce_to(exponent_slope(ct, y, base), exp)
@@ -242,7 +241,7 @@ def power_adjoint(ct: Any, y: Any, base: Any, exp: Any, mod: Any = None) -> Any:
 
 @registry.adjoint_of(builtins.divmod, np.divmod)
 def divmod_adjoint(ct: Any, y: Any, x: Any, d: Any) -> Any:
-    """The derivative of builtins.divmod and np.divmod: the quotient is a whole number."""
+    """Return the derivative of builtins.divmod and np.divmod: the quotient is a whole number."""
     if ct[1] is None:
         return None, None
     return reduce_to(ct[1], x), reduce_to(-ct[1] * y[0], d)
@@ -255,31 +254,31 @@ def divmod_adjoint(ct: Any, y: Any, x: Any, d: Any) -> Any:
     scalar=True,
 )
 def hypot_adjoint(ct: Any, y: Any, *coordinates: Any) -> Any:
-    """The derivative of math.hypot."""
+    """Return the cotangents of the arguments of math.hypot."""
     return tuple([ct * x / unless_zero(y) for x in coordinates])
 
 
 @registry.adjoint_of(math.modf, np.modf)
 def modf_adjoint(ct: Any, y: Any, x: Any) -> Any:
-    """The derivative of math.modf and np.modf."""
+    """Return the derivative of math.modf and np.modf."""
     return (ct[0],)
 
 
 @registry.adjoint_of(math.frexp)
 def frexp_adjoint(ct: Any, y: Any, x: Any) -> Any:
-    """The derivative of math.frexp."""
+    """Return the cotangents of the arguments of math.frexp."""
     return (None if ct[0] is None else ct[0] / 2.0 ** y[1],)
 
 
 @registry.adjoint_of(math.fsum, definite=(0,))
 def fsum_adjoint(ct: Any, y: Any, items: Any) -> Any:
-    """The derivative of math.fsum."""
+    """Return the cotangents of the arguments of math.fsum."""
     return ([ct] * len(items),)
 
 
 @registry.adjoint_of(math.prod, definite=(1,))
 def prod_adjoint(ct: Any, y: Any, items: Any, start: Any = 1) -> Any:
-    """The derivative of math.prod."""
+    """Return the cotangents of the arguments of math.prod."""
     return (
         [ct * start * math.prod(items[:i]) * math.prod(items[i + 1 :]) for i in range(len(items))],
         ct * math.prod(items),
@@ -288,19 +287,19 @@ def prod_adjoint(ct: Any, y: Any, items: Any, start: Any = 1) -> Any:
 
 @registry.adjoint_of(math.dist)
 def dist_adjoint(ct: Any, y: Any, p: Any, q: Any) -> Any:
-    """The derivative of math.dist."""
+    """Return the cotangents of the arguments of math.dist."""
     slopes = [ct * (a - b) / unless_zero(y) for a, b in zip(p, q, strict=True)]
     return slopes, [-part for part in slopes]
 
 
 @registry.adjoint_of(complex, definite=(0, 1))
 def complex_adjoint(ct: Any, y: Any, real: Any = 0.0, imag: Any = 0.0) -> Any:
-    """The derivative of complex."""
+    """Return the cotangents of the arguments of complex."""
     return reduce_to(ct, real), reduce_to(ct * 1j, imag)
 
 
 def nested_like(ct: Any, x: Any) -> Any:
-    """The cotangent of an array as that of the nested lists that it was made from."""
+    """Return the cotangent of an array as that of the nested lists that it was made from."""
     if isinstance(x, (list, tuple)):
         parts = [nested_like(ct[i], x[i]) for i in range(len(x))]
         return parts if isinstance(x, list) else tuple(parts)
@@ -309,7 +308,7 @@ def nested_like(ct: Any, x: Any) -> Any:
 
 @registry.adjoint_of(np.matmul, definite=(0, 1))
 def matmul_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
-    """The derivative of np.matmul, of arrays."""
+    """Return the cotangents of the arguments of np.matmul, of arrays."""
     if isinstance(a, (list, tuple)) or isinstance(b, (list, tuple)):
         parts = matmul_adjoint(ct, y, np.array(a), np.array(b))
         return nested_like(parts[0], a), nested_like(parts[1], b)
@@ -331,4 +330,4 @@ def matmul_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
 if TYPE_CHECKING:
 
     def __getattr__(name: str) -> registry.Function:
-        """The adjoints that are generated here, for the texts that import them."""
+        """Return the adjoints that are generated here, for the texts that import them."""

@@ -26,7 +26,7 @@ _METHODS: Final = {abs: "__abs__", float: "__float__"}
 
 
 def overloaded(fun: Function, ct: Any, *operands: Any) -> Any:
-    """The cotangents of the operands of a method that an operator stands for."""
+    """Return the cotangents of the operands of a method that an operator calls."""
     method, swapped = method_of(fun, operands)
     if swapped:
         return pullbacks.pulled_back(ct, method, operands[1], operands[0])[:0:-1]
@@ -34,7 +34,7 @@ def overloaded(fun: Function, ct: Any, *operands: Any) -> Any:
 
 
 def method_of(fun: Function, operands: tuple[Any, ...]) -> tuple[Function, bool]:
-    """The method that an operator stands for, and whether it is the second operand's.
+    """Return the method that an operator calls, and whether it is the second operand's.
 
     Raises:
         SourceError: it is not one that is written in Python.
@@ -61,7 +61,7 @@ inert.add(method_of)
 
 @adjoint_of(formulas.by_method)
 def by_method_adjoint(ct: Any, y: Any, fun: Any, *operands: Any) -> Any:
-    """The derivative of by_method."""
+    """Return the cotangents of the arguments of by_method."""
     return None, *overloaded(fun, ct, *operands)
 
 
@@ -71,7 +71,7 @@ _BINARY: Final[dict[str, Any]] = {"parameters": ("a", "b"), "scalar": True, "ove
 
 @adjoint_of(operator.add, formulas=("ct", "ct"), **_BINARY)
 def add_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
-    """The derivative of operator.add."""
+    """Return the cotangents of the arguments of operator.add."""
     if isinstance(y, (list, tuple)):
         return ct[: len(a)], ct[len(a) :]
     if formulas.is_overloaded(a, b):
@@ -81,7 +81,7 @@ def add_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
 
 @adjoint_of(operator.mul, formulas=("ct * b", "a * ct"), **_BINARY)
 def mul_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
-    """The derivative of operator.mul."""
+    """Return the cotangents of the arguments of operator.mul."""
     if isinstance(y, (list, tuple)):
         if isinstance(b, int):
             return repeated_adjoint(ct, a), None
@@ -92,7 +92,7 @@ def mul_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
 
 
 def repeated_adjoint(ct: Any, items: Any) -> Any:
-    """The cotangent of a sequence that was repeated."""
+    """Return the cotangent of a sequence that was repeated."""
     total = None
     for start in range(0, len(ct), max(len(items), 1)):
         total = cotangents.accumulate(total, ct[start : start + len(items)])
@@ -101,7 +101,7 @@ def repeated_adjoint(ct: Any, items: Any) -> Any:
 
 @adjoint_of(runtime.updated)
 def updated_adjoint(ct: Any, y: Any, operation: Any, value: Any, by: Any) -> Any:
-    """The derivative of runtime.updated."""
+    """Return the cotangents of the arguments of runtime.updated."""
     return (None, *rule_adjoint(operation)(ct, y, value, by))
 
 
@@ -113,13 +113,13 @@ def updated_adjoint(ct: Any, y: Any, operation: Any, value: Any, by: Any) -> Any
     definite=(0,),
 )
 def fitting_adjoint(ct: Any, y: Any, result: Any, array: Any) -> Any:
-    """The derivative of runtime.fitting."""
+    """Return the cotangents of the arguments of runtime.fitting."""
     return ct, None
 
 
 @adjoint_of(operator.matmul)
 def matrix_product_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
-    """The derivative of operator.matmul."""
+    """Return the cotangents of the arguments of operator.matmul."""
     if type(a) is type(b) is np.ndarray and a.ndim == b.ndim == 2:  # as most are
         return ct @ b.T, a.T @ ct
     if formulas.is_overloaded(a, b):
@@ -129,14 +129,14 @@ def matrix_product_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
 
 @adjoint_of(operator.or_)
 def or_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
-    """The derivative of operator.or_: that of merging dicts."""
+    """Return the cotangents of the arguments of operator.or_: that of merging dicts."""
     if isinstance(y, dict):
         return {k: ct.get(k) for k in a if k not in b}, {k: ct.get(k) for k in b}
     return None, None
 
 
 def index_adjoint(ct: Any, y: Any, container: Any, index: Any) -> Any:
-    """The derivative of operator.getitem by the index, of which some objects compute an item."""
+    """Return the cotangent of an index, from which some objects compute an item."""
     if not formulas.is_foreign(container) or not holds_float(index):
         return None, None
     return None, overloaded(operator.getitem, ct, container, index)[1]
@@ -144,7 +144,7 @@ def index_adjoint(ct: Any, y: Any, container: Any, index: Any) -> Any:
 
 @adjoint_of(operator.getitem, of_rest=index_adjoint)
 def getitem_adjoint(ct: Any, y: Any, container: Any, index: Any) -> Any:
-    """The derivative of operator.getitem."""
+    """Return the cotangents of the arguments of operator.getitem."""
     if isinstance(container, IndexUpdater):
         return ct, None
     if formulas.is_foreign(container):
@@ -153,7 +153,7 @@ def getitem_adjoint(ct: Any, y: Any, container: Any, index: Any) -> Any:
 
 
 def holds_float(index: Any) -> bool:
-    """Whether some of an index has a derivative; an integer, a text or a slice only chooses."""
+    """Return whether part of an index has a derivative: integers, strings and slices have none."""
     if isinstance(index, (tuple, list)):
         return any(map(holds_float, index))
     return cotangents.is_differentiable(index)
@@ -164,7 +164,7 @@ inert.add(holds_float)
 
 @adjoint_of(builtins.sum)
 def sum_adjoint(ct: Any, y: Any, items: Any, start: Any = 0) -> Any:
-    """The derivative of builtins.sum."""
+    """Return the cotangents of the arguments of builtins.sum."""
     if isinstance(y, (list, tuple)):
         parts = containers.joined_adjoint(ct, y, start, *items)
         return containers.like_items(parts[1:], items), parts[0]
@@ -184,7 +184,7 @@ def summed(items: Any, start: Any) -> Any:
 
 @adjoint_of(float, np.float64, np.float32)
 def float_adjoint(ct: Any, y: Any, x: Any = 0.0) -> Any:
-    """The derivative of float and of NumPy's types of floats."""
+    """Return the derivative of float and of NumPy's types of floats."""
     if isinstance(x, str):
         return (None,)
     if formulas.is_foreign(x):
@@ -197,7 +197,7 @@ def float_adjoint(ct: Any, y: Any, x: Any = 0.0) -> Any:
 
 @adjoint_of(getattr)
 def getattr_adjoint(ct: Any, y: Any, value: Any, name: str, default: Any = None) -> Any:
-    """The derivative of getattr."""
+    """Return the cotangents of the arguments of getattr."""
     if containers.is_method(y):
         return ct["__self__"], None, None
     if not hasattr(value, name):
@@ -224,7 +224,7 @@ def getattr_adjoint(ct: Any, y: Any, value: Any, name: str, default: Any = None)
 
 
 def getter_of(value: Any, name: str) -> Callable[[Any], Any] | None:
-    """The function that computes an attribute, if it is a property."""
+    """Return the function that computes an attribute, if it is a property."""
     attribute = inspect.getattr_static(type(value), name, None)
     if isinstance(attribute, property):
         return attribute.fget
@@ -232,7 +232,7 @@ def getter_of(value: Any, name: str) -> Callable[[Any], Any] | None:
 
 
 def is_plain_attribute(value: Any, name: str) -> bool:
-    """Whether an attribute of a number or an array has no derivative, as its shape.
+    """Return whether an attribute of a number or an array has no derivative, as its shape.
 
     Raises:
         SourceError: it has one, but it is not known.
@@ -251,7 +251,7 @@ def is_plain_attribute(value: Any, name: str) -> bool:
 
 
 def tuple_fields(value: Any) -> Any:
-    """The names of a named tuple's fields."""
+    """Return the names of a named tuple's fields."""
     return type(value)._fields
 
 

@@ -1,4 +1,4 @@
-"""Rules, and where they are kept."""
+"""The registry of rules."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ inert: Final[set[Function]] = set()
 
 
 def fits(fun: Function, count: int, names: tuple[str, ...]) -> bool:
-    """Whether a function's rule takes so many arguments by position, and these by keyword."""
+    """Return whether a function's rule accepts as many positional arguments and these names."""
     return _places(rules[fun].adjoint, count, names) is not None
 
 
 def places(
     fun: Function, count: int, names: tuple[str, ...] = (), location: frames.Location | None = None
 ) -> tuple[int | None, ...]:
-    """Where a function's rule gives the cotangents of arguments given by keyword; None: nowhere.
+    """Return the index of the cotangent of each keyword argument in the rule's result, or None.
 
     Raises:
         SourceError: the rule does not take arguments that are given so.
@@ -78,7 +78,7 @@ def unknown_arguments(
     parameters: Iterable[inspect.Parameter],
     location: frames.Location | None = None,
 ) -> errors.SourceError:
-    """The error of a function whose derivative is known of other arguments only."""
+    """Return the error of a function whose derivative is known of other arguments only."""
     name = getattr(fun, "__name__", str(fun))
     known = ", ".join([str(p).partition(":")[0] for p in parameters])
     arguments = f"{count} by position" + (f" and {', '.join(names)}" if names else "")
@@ -107,22 +107,22 @@ def _places(adjoint: Function, count: int, names: tuple[str, ...]) -> tuple[int 
 
 
 def _parameters_of(adjoint: Function) -> list[inspect.Parameter]:
-    """The parameters of an adjoint that stand for the function's."""
+    """Return the parameters of an adjoint that correspond to the function's."""
     return list(inspect.signature(adjoint).parameters.values())[2:]
 
 
 def rule_of(fun: Any) -> Rule | None:
-    """The rule of a function, if there is one."""
+    """Return the rule of a function, if there is one."""
     return rules[fun] if runtime.is_in(fun, rules) else None
 
 
 def is_inert(fun: Any) -> bool:
-    """Whether a function's results have no derivative."""
+    """Return whether a function's results have no derivative."""
     return runtime.is_in(fun, inert)
 
 
 def is_elementwise(fun: Any) -> bool:
-    """Whether a function is known to work element by element."""
+    """Return whether a function is known to work element by element."""
     rule, name = rule_of(fun), getattr(fun, "__name__", "")
     if rule is not None:
         return bool(rule.formulas)
@@ -149,14 +149,14 @@ def register(home: dict[str, Any], table: Expressions, definite: tuple[int, ...]
 
 
 def adjoint_name(fun: Function) -> str:
-    """What texts call the adjoint of a function."""
+    """Return the name of a function's adjoint in generated code."""
     module = (getattr(fun, "__module__", None) or "numpy").replace("numpy", "np")
     prefix = f"{module}_" if module in ("np", "math", "cmath") else ""
     return f"{prefix}{fun.__name__}_adjoint"
 
 
 def length(adjoint: Function) -> int | None:
-    """How many cotangents an adjoint gives; None if that depends on the call."""
+    """Return the number of cotangents that an adjoint returns; None if it depends on the call."""
     parameters = _parameters_of(adjoint)
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
         return None
@@ -164,7 +164,7 @@ def length(adjoint: Function) -> int | None:
 
 
 def rule_adjoint(fun: Function) -> Function:
-    """The adjoint of a function that has a rule."""
+    """Return the adjoint of a function that has a rule."""
     return rules[fun].adjoint
 
 

@@ -1,0 +1,119 @@
+"""The language of docstrings and names in src: ``python -m tools.words`` checks it.
+
+A docstring begins with a verb or a noun, and its sentences are short. Docstrings and comments use
+the literature's words. A name is not a bare preposition or participle.
+"""
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+SRC: Final = Path(__file__).parents[2] / "src"
+MOST_WORDS: Final = 35
+#: The findings that each rule allows. These are ceilings: lower them, do not raise them.
+CEILINGS: Final = {"first word": 20, "house word": 10, "long sentence": 6, "name": 416}
+QUESTIONS: Final = frozenset(("What", "How", "Where", "Which", "Whether"))
+HOUSE: Final = re.compile(
+    r"\b(rooms?|planes?|stand-ins?|wish(?:es)?|births?|asked|settled|portions?|answers?"
+    r"|written (?:out|down)|way back)\b"
+)
+#: House words in another meaning, by file.
+EXCEPTIONS: Final = frozenset(
+    (f"{file}.py", "plane")  # of geometry
+    for file in ("_library/special/gamma", "numpy/elementwise", "numpy/manipulation")
+)
+NAMES: Final = re.compile(
+    r"_*(at|by|for|from|in|into|of|off|on|over|to|under|with|within|without"
+    r"|asked|done|found|given|held|here|kept|known|laid|left|meant|met|noted|said|settled|taken"
+    r"|there|told|untold|wanted|written)"
+)
+_SECTION: Final = re.compile(r"\n\s*\n\s*(?:Examples?:|>>>|```)")
+_PARAGRAPH: Final = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*] |\*{0,2}\w+: ))")
+_END: Final = re.compile(r"(?<=[.!?:;])\s+(?=[A-Z`\"(\[])")
+
+
+class Finding(NamedTuple):
+    """A breach of a rule: a name or text, and its place."""
+
+    rule: str
+    path: str
+    line: int
+    text: str
+
+
+def sentences(docstring: str) -> Iterator[str]:
+    """Yield the sentences of a docstring, without examples and tables."""
+    for paragraph in _PARAGRAPH.split(_SECTION.split(docstring)[0]):
+        if "===" not in paragraph:
+            yield from filter(None, _END.split(" ".join(paragraph.split())))
+
+
+def _in_docstring(path: str, line: int, docstring: str) -> Iterator[Finding]:
+    """Yield the findings of the rules on one docstring."""
+    if docstring.split(maxsplit=1)[0].strip(",.:") in QUESTIONS:
+        yield Finding("first word", path, line, docstring.splitlines()[0])
+    for sentence in sentences(docstring):
+        if len(sentence.split()) > MOST_WORDS:
+            yield Finding("long sentence", path, line, sentence)
+    yield from _house_words(path, line, _SECTION.split(docstring)[0])
+
+
+def _house_words(path: str, line: int, text: str) -> Iterator[Finding]:
+    """Yield the house words in a text."""
+    for match in HOUSE.finditer(text):
+        if (path, match[0]) not in EXCEPTIONS:
+            yield Finding("house word", path, line, match[0])
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    """Yield the names that a node gives to functions, parameters and fields."""
+    match node:
+        case ast.FunctionDef(name=name) | ast.arg(arg=name):
+            yield name
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            yield name
+        case _:
+            pass
+
+
+def findings(source: str, path: str) -> Iterator[Finding]:
+    """Yield the findings in the text of a module."""
+    for node in ast.walk(ast.parse(source)):
+        line = getattr(node, "lineno", 1)
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(
+            node
+        ):
+            yield from _in_docstring(path, line, ast.get_docstring(node) or "")
+        for name in _names(node):
+            if NAMES.fullmatch(name):
+                yield Finding("name", path, line, name)
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield from _house_words(path, token.start[0], token.string)
+
+
+def main(ceilings: dict[str, int], root: Path = SRC) -> int:
+    """Print the findings of each rule above its ceiling; return the number of such rules."""
+    package = root / "tinyjax"
+    everything = [
+        finding
+        for file in sorted(package.rglob("*.py"))
+        for finding in findings(file.read_text("utf-8"), file.relative_to(package).as_posix())
+    ]
+    above = 0
+    for rule, ceiling in ceilings.items():
+        lines = [f"  {at}:{line}: {text}" for of, at, line, text in everything if of == rule]
+        if len(lines) > ceiling:
+            above += 1
+            print(f"{rule}: {len(lines)} where {ceiling} are allowed (tests/tools/words.py)")
+            print(*lines, sep="\n")
+    return above
+
+
+if __name__ == "__main__":
+    sys.exit(main(CEILINGS))
