@@ -7,6 +7,7 @@ import math
 import operator
 import struct
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -491,3 +492,80 @@ def difference(fun: Any, x: Any) -> Any:
         step[place] = 1e-6
         found[place] = (fun(x + step) - fun(x - step)) / 2e-6
     return found
+
+
+def _pairs(xs: list[float]) -> float:
+    total = 0.0
+    for x, y in zip(xs, reversed(xs), strict=True):
+        total = total + x * y
+    return total
+
+
+def _by_index(xs: tuple[float, ...]) -> float:
+    total = 0.0
+    for i in range(len(xs)):
+        total = total + xs[i] * xs[-i]
+    return total
+
+
+def _rows(rows: list[list[float]]) -> float:
+    total = 0.0
+    for row in rows:
+        for x in row:
+            total = total + x * x
+    return total
+
+
+@pytest.mark.parametrize(
+    ("fun", "make"),
+    [
+        (_pairs, lambda n: [0.5] * n),
+        (_by_index, lambda n: (0.5,) * n),
+        (_rows, lambda n: [[0.5]] * n),
+        (_rows, lambda n: [[0.5] * n]),
+    ],
+)
+def test_gradients_of_loops_over_sequences_take_linear_time(
+    fun: Callable[..., float], make: Callable[[int], Any]
+) -> None:
+    gradient = source.grad(fun)
+
+    def calls(length: int) -> int:
+        argument, count = make(length), 0
+
+        def on_event(frame: Any, event: str, arg: object) -> None:
+            nonlocal count
+            count += event == "call"
+
+        gradient(argument)
+        before = sys.getprofile()
+        sys.setprofile(on_event)
+        try:
+            gradient(argument)
+        finally:
+            sys.setprofile(before)
+        return count
+
+    assert calls(400) < 2.2 * calls(200)
+
+
+def _reductions(x: Any) -> Any:
+    edges = np.diff(x)
+    extremes = np.max(x, axis=0) * np.min(x, axis=0)
+    outer = np.outer(np.max(x, axis=1, keepdims=True), edges[0])
+    return np.sum(outer**2) + np.sum(extremes * x) + np.sum(np.diff(x[:, :1]) ** 2) + np.max(x)
+
+
+def test_reductions_differences_and_outer_products_of_numpy() -> None:
+    x = np.random.default_rng(3).normal(size=(3, 4))
+
+    def differences(fun: Callable[[Any], Any]) -> Any:
+        steps = 1e-6 * np.eye(x.size).reshape(-1, *x.shape)
+        return np.reshape([(fun(x + s) - fun(x - s)) / 2e-6 for s in steps], x.shape)
+
+    def slope(x: Any) -> Any:
+        return np.sum(source.grad(_reductions)(x) ** 2)
+
+    np.testing.assert_allclose(source.grad(_reductions)(x), differences(_reductions), rtol=1e-6)
+    np.testing.assert_allclose(source.grad(slope)(x), differences(slope), rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(source.grad(np.max)(np.array([1.0, 2.0, 2.0])), [0, 0.5, 0.5])

@@ -20,12 +20,34 @@ from tinyjax._base import records
 from tinyjax.core.values import Array
 
 
+class Entries(list[Any]):
+    """The cotangent of a sequence while cotangents of its items are added to it, in place.
+
+    Adding to one place of a new list would take as long as the sequence, for each item. Whatever
+    reads the whole cotangent takes it as ``settled``.
+    """
+
+    __slots__ = ("is_tuple",)
+
+    def __init__(self, total: Any, sequence: Any) -> None:
+        super().__init__([None] * len(sequence) if total is None else total)
+        self.is_tuple = isinstance(sequence, tuple)
+
+
+def settled(ct: Any) -> Any:
+    """Return a cotangent of which no part is still added to in place."""
+    if type(ct) is not Entries:
+        return ct
+    return tuple(ct) if ct.is_tuple else list(ct)
+
+
 def accumulate(x: Any, y: Any) -> Any:
     """Return the sum of two cotangents of one value."""
     if x is None:
         return y
     if y is None:
         return x
+    x = settled(x)
     if isinstance(x, dict):
         return {k: accumulate(x.get(k), y.get(k)) for k in [*x, *[k for k in y if k not in x]]}
     if isinstance(x, (tuple, list)):
@@ -41,7 +63,10 @@ def number(ct: Any) -> Any:
 
 def reduce_to(ct: Any, like: Any) -> Any:
     """Undo broadcasting: sum a cotangent over the axes along which an operand was repeated."""
-    if type(ct) is float and type(like) is float:
+    if type(ct) is type(like) and (
+        isinstance(like, float)
+        or (type(like) is np.ndarray and ct.dtype == like.dtype and ct.shape == like.shape)
+    ):
         return ct
     if isinstance(like, int):
         return None

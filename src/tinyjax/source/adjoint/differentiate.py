@@ -24,10 +24,10 @@ import attrs
 from tinyjax.source.adjoint import activity as adjoint_activity, choices, shadows
 from tinyjax.source.adjoint.activity import Activity
 from tinyjax.source.adjoint.aliases import WRITING
-from tinyjax.source.adjoint.cotangents import accumulate, number, reduce_to
+from tinyjax.source.adjoint.cotangents import accumulate, number, reduce_to, settled
 from tinyjax.source.adjoint.kinds import Kind
 from tinyjax.source.adjoint.ranks import INTEGERS
-from tinyjax.source.adjoint.rules import formulas, registry
+from tinyjax.source.adjoint.rules import containers, formulas, registry
 from tinyjax.source.ir import assembly, program as ir, runtime, syntax
 from tinyjax.source.text import names
 
@@ -272,7 +272,9 @@ class ReverseBlock:
             or parameter in activity.shadowed
             or activity.kind(parameter) is Kind.FLOAT
         ):
-            return ct.atom
+            if ct.definite or not any(map(self.adds_to_container, activity.ir.statements)):
+                return ct.atom
+            return self.writer.emit(settled, ct.atom, name=cotangent_name(parameter))
         name = cotangent_name(parameter)
         return self.writer.emit(shadows.deposit, self.local(parameter), ct.atom, name=name)
 
@@ -330,6 +332,9 @@ class ReverseBlock:
                 return
         if self.activity.pulled(statement):
             self.pulled(statement, ct)
+            return
+        if self.adds_to_container(statement):
+            self.add_item(statement, ct, containers.with_item)
             return
         rule = self.activity.rule(call)
         assert rule is not None, "an active call has a rule or a pullback"
@@ -443,10 +448,40 @@ class ReverseBlock:
                 places = self.local(container), self.local(index)
                 self.writer.emit(shadows.add_item, ct.atom, *places)
             return
+        self.add_item(statement, ct, shadows.with_item)
+        if self.activity.active(index):
+            rule = registry.rule_of(operator.getitem)
+            assert rule is not None, "items have a rule"
+            operands = map(self.local, (statement.variable, container, index))
+            count = ir.literal(2)
+            args = (ir.function(rule.of_rest), ct.atom, count, *operands)
+            parts = self.writer.emit(self.activity.callees.pull_back, *args)
+            self.distribute(parts, [(1, index)])
+
+    def adds_to_container(self, statement: ir.Statement) -> bool:
+        """Return whether a statement takes an item at an index that has no derivative."""
+        if statement.function is not operator.getitem:
+            return False
+        container, index = statement.call.args
+        activity = self.activity
+        return (
+            isinstance(container, ir.Variable)
+            and activity.active(container)
+            and activity.kind(container) is not Kind.FLOAT
+            and not activity.active(index)
+        )
+
+    def add_item(
+        self, statement: ir.Statement, ct: Cotangent, with_item: Callable[..., object]
+    ) -> None:
+        """Add the cotangent of an item to that of its container."""
+        container, index = statement.call.args
+        assert isinstance(container, ir.Variable), "a constant has no cotangent"
         operands = map(self.local, (statement.variable, container, index))
-        parts = self.writer.emit(shadows.item_adjoint, ct.atom, *operands)
-        self.distribute(parts, [(0, container)], is_rest=True)
-        self.distribute(parts, [(1, index)])
+        total = self.cotangents.atom(container)
+        name = cotangent_name(container)
+        total = self.writer.emit(with_item, total, ct.atom, *operands, name=name)
+        self.cotangents.found[container] = Cotangent(total, definite=False)
 
     def withdrawn(self, statement: ir.Statement, ct: Cotangent) -> Cotangent:
         """Return the cotangent of a result, including the shadows of its arrays."""

@@ -31,6 +31,7 @@ from tinyjax.source.adjoint.cotangents import (
     gradient_like,
     is_differentiable,
     like_sequence,
+    settled,
 )
 from tinyjax.source.adjoint.differentiate import Adjoint, differentiate
 from tinyjax.source.adjoint.kinds import kind_of
@@ -308,12 +309,12 @@ def of_pull(back: Any) -> Any:
 
 def pull_back(back: Any, ct: Any, count: int, *values: Any, **kwargs: Any) -> Any:
     """Apply a pullback, or the rule of a call, unless the cotangent is zero."""
-    return (None,) * count if ct is None else back(ct, *values, **kwargs)
+    return (None,) * count if ct is None else back(settled(ct), *values, **kwargs)
 
 
 def undo(back: Any, ct: Any, count: int) -> Any:
     """Apply a pullback, even to zero: it undoes its function's writes to arrays."""
-    return back(ct)
+    return back(settled(ct))
 
 
 def pulled_back(ct: Any, fun: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -365,6 +366,7 @@ def attempt(run: Callable[..., R], fun: Any, *args: Any) -> R:
             writes.is_cautious = False
 
 
+standard_library.WRITTEN[containers.with_entry] = containers.with_entry_of_copy
 standard_library.WRITTEN[attempt] = lambda run, fun, *args: run(fun, *args)
 
 

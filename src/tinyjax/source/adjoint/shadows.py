@@ -11,7 +11,6 @@ be differentiated in its turn, where the shadows have shadows.
 
 from __future__ import annotations
 
-import operator
 import threading
 from types import FunctionType
 from typing import Any, Final
@@ -165,6 +164,7 @@ def deposit(x: Any, ct: Any) -> Any:
     """Add a cotangent to the shadows of the arrays in a value; give that of everything else."""
     if ct is None or isinstance(x, (float, np.generic)):
         return ct
+    ct = cotangents.settled(ct)
     if isinstance(x, np.ndarray):
         if has_shadow(x):
             runtime.increased(shadow_of(x), ..., conjugated(ct))
@@ -316,18 +316,17 @@ def add_item(ct: Any, container: Any, index: Any) -> None:
         runtime.increased(shadow_of(container), index, ct)
 
 
-def item_adjoint(ct: Any, y: Any, container: Any, index: Any) -> Any:
-    """Return the derivative of an item: added to the shadow, if the container is an array."""
+def with_item(total: Any, ct: Any, y: Any, container: Any, index: Any) -> Any:
+    """Add the cotangent of an item to the shadow, if the container is an array, or to a total."""
     if not isinstance(container, np.ndarray):
-        rule = registry.rule_adjoint(operator.getitem)
-        return (None, None) if ct is None else rule(ct, y, container, index)
+        return containers.with_item(total, ct, y, container, index)
     if isinstance(y, np.ndarray):
         if shares(y, (container,)):
-            return None, None
+            return total
         ct = withdraw(ct, y)
     if ct is not None and has_shadow(container):
         add_at(shadow_of(container), index, ct)
-    return None, None
+    return total
 
 
 registry.inert.add(is_last)

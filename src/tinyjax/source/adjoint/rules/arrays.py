@@ -37,6 +37,29 @@ def np_mean_adjoint(ct: Any, y: Any, a: Any, axis: Any = None, *, keepdims: Any 
     return spread(ct * (np.size(y) / np.size(a)), a, axis, keepdims), None
 
 
+@registry.adjoint_of(np.max, np.min)
+def np_max_adjoint(ct: Any, y: Any, a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+    """The derivative of np.max and np.min: equal elements share it."""
+    top = y if axis is None or keepdims else np.expand_dims(y, axis)
+    mask = np.asarray(a) == top
+    shares = mask / np.sum(mask, axis=axis, keepdims=True)
+    return nested_like(spread(ct, mask, axis, keepdims) * shares, a), None
+
+
+@registry.adjoint_of(np.diff)
+def np_diff_adjoint(ct: Any, y: Any, a: Any) -> Any:
+    """The derivative of np.diff along the last axis."""
+    end = np.zeros((*np.shape(ct)[:-1], 1))
+    steps = np.diff(np.concatenate([end, ct, end], axis=-1))
+    return (nested_like(-steps[..., : nested_shape(a)[-1]], a),)
+
+
+@registry.adjoint_of(np.outer, definite=(0, 1))
+def np_outer_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
+    """The derivative of np.outer."""
+    return reshaped_like(ct @ np.ravel(b), a), reshaped_like(np.ravel(a) @ ct, b)
+
+
 def spread(ct: Any, x: Any, axis: Any, keepdims: Any) -> Any:
     """Repeat a cotangent along the axes that were summed over."""
     if axis is not None and not keepdims:

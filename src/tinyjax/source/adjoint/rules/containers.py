@@ -6,6 +6,7 @@ import builtins
 import contextlib
 import copy
 import dataclasses
+import operator
 from functools import partial
 from types import BuiltinFunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final
@@ -187,6 +188,35 @@ def placed_item(ct: Any, container: Any, index: Any) -> Any:
     else:
         cotangents[places] = ct
     return cotangents if isinstance(container, list) else tuple(cotangents)
+
+
+def with_item(total: Any, ct: Any, y: Any, container: Any, index: Any) -> Any:
+    """Add the cotangent of an item to that of its container."""
+    if ct is None:
+        return total
+    if isinstance(container, (list, tuple)) and isinstance(index, int):
+        return with_entry(total, ct, container, index)
+    parts = registry.rule_adjoint(operator.getitem)(cotangents.settled(ct), y, container, index)
+    return cotangents.accumulate(total, parts[0])
+
+
+def with_entry(total: Any, ct: Any, sequence: Any, index: Any) -> Any:
+    """Add the cotangent of one item to that of a sequence, in place where the total is its own."""
+    if type(total) is not cotangents.Entries:
+        total = cotangents.Entries(total, sequence)
+    total[index] = cotangents.accumulate(total[index], cotangents.settled(ct))
+    return total
+
+
+def with_entry_of_copy(total: Any, ct: Any, sequence: Any, index: Any) -> Any:
+    """Add the cotangent of one item to that of a sequence: what ``with_entry`` computes."""
+    return cotangents.accumulate(total, placed_item(ct, sequence, index))
+
+
+@registry.adjoint_of(cotangents.settled)
+def settled_adjoint(ct: Any, y: Any, total: Any) -> Any:
+    """The derivative of settled."""
+    return (ct,)
 
 
 def placed_array(ct: Any, container: Any, index: Any) -> Any:
