@@ -30,7 +30,7 @@ results is meant; `bessel_jn` has order 3.
 The derivatives of `tanh` and `expit` are made of the values, as in JAX, so that gradients need not
 keep operands. They are right to the rounding of 1: small ones have fewer digits, or none.
 
-![Greatest errors in float64 of functions and their derivatives, either way](../../docs/accuracy.svg)
+![Greatest errors in float64 of functions and derivatives, either way](../../docs/accuracy.svg)
 """
 
 

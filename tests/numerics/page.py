@@ -1,4 +1,4 @@
-"""Write ``tests/tables/edges.md`` from the table of edges: ``python -m numerics.page`` in ``tests/``."""
+"""Write ``tests/tables/edges.md``: ``python -m numerics.page`` in ``tests/``."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +14,8 @@ The tests hold this page's tables (`tests/numerics/edges.py`) eagerly, in NumPy;
 by `jit(grad(f))` and by `grad(jit(f))`; by `jvp` and by `vjp`; and second derivatives forward
 over reverse. jax is held against them too, and the last column says where it has something else.
 
-[Evidence](../../docs/evidence.md#zeros-infinities-and-nan) has the convention. A blank cell is not specified. Slopes are those in each operand.
+[Evidence](../../docs/evidence.md#zeros-infinities-and-nan) has the convention. A blank cell is not
+specified. Slopes are those in each operand.
 """
 
 

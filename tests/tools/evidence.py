@@ -13,6 +13,7 @@ from typing import Final
 
 from numerics import accuracy_page
 from numerics.edges import SECTIONS
+
 from tools import rule_coverage, searches
 
 ROOT: Final = Path(__file__).parents[2]
@@ -92,10 +93,15 @@ def text() -> str:
     page = DOCUMENT.read_text(encoding="utf-8")
     for name, figures in FIGURES.items():
         marks = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
-        page, count = marks.subn(lambda m, s=figures(): f"{m[1]}\n{s}\n\n{m[2]}", page)
+        page, count = marks.subn(rf"\1\n{_escaped(figures())}\n\n\2", page)
         if count != 1:
             raise ValueError(f"docs/evidence.md has {count} places named {name}")
     return page
+
+
+def _escaped(text: str) -> str:
+    """Return a text as a template of ``re.sub`` that means it literally."""
+    return text.replace("\\", r"\\")
 
 
 def _table(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What is checked of each primitive: ``python -m tools.rule_coverage`` writes tests/tables/coverage.md.
+"""What is checked of each primitive: ``python -m tools.rule_coverage`` writes the table.
 
 A cell has a mark if a row of ``tests/specs`` is checked for it, by ``tinyjax.testing``; else it has
 the letter of a reason.
@@ -219,7 +219,7 @@ def text() -> str:
         "",
         f"tinyjax has {len(found)} primitives. The table says what the tests hold each to:",
         f"{marks:,} of {total:,} cells. Primitives with the same cells share a line. The checks",
-        "are those of [`tinyjax.testing`](../../docs/testing.md), on the operands of `tests/specs`.",
+        "are those of [`tinyjax.testing`](../../docs/testing.md), on operands of `tests/specs`.",
         "`python -m tools.rule_coverage` in `tests/` writes this page, and a test keeps it up to",
         "date.",
         "",

@@ -1,4 +1,4 @@
-"""What random searches tried, and when: ``python -m tools.searches`` writes tests/tables/searches.md.
+"""What random searches tried, and when: ``python -m tools.searches`` writes the table.
 
 ``nox -s fuzz -- 20000 --write`` and ``nox -s hostile -- 20000 --write`` note in searches.json what
 they tried, and write the page. Of each search the runs since it last found a mistake are added up.
