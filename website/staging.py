@@ -21,6 +21,7 @@ from typing import Any, Final
 
 import attrs
 
+from website import finding
 from website.blocks import Shown, blocks_in, primitives_put_back, run
 from website.name_pages import Reference
 from website.notebooks import is_notebook, written
@@ -62,7 +63,6 @@ NAVIGATION: Final[dict[str, tuple[str, ...]]] = {
         "Compiled programs <docs/compilation>",
         "docs/timing",
         "docs/exploring",
-        "docs/interactive",
         "docs/sharding",
         "docs/types",
         "docs/testing",
@@ -75,12 +75,10 @@ NAVIGATION: Final[dict[str, tuple[str, ...]]] = {
         "A new transformation <docs/transformations>",
         "docs/derivations",
         "docs/inside/extensions",
-        "docs/inside/numpy-compiler",
         "docs/inside/compilation",
         "docs/inside/devices",
         "docs/inside/debugging",
         "docs/inside/choices",
-        "docs/inside/callbacks",
         "docs/inside/source",
         "docs/inside/package",
         "docs/jaxlib",
@@ -166,6 +164,7 @@ class Staging:
         for name, text in reference.pages().items():
             self._put(Path("reference", f"{name}.rst"), text)
         self._put(Path("static", "names.js"), reference.script())
+        self._put(Path("static", "sections.js"), finding.script())
         for file in reference.sources():
             self._shown(file)
         for file in sorted(DOCS.rglob("*")):
