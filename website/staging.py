@@ -78,7 +78,6 @@ NAVIGATION: Final[dict[str, tuple[str, ...]]] = {
         "docs/inside/compilation",
         "docs/inside/devices",
         "docs/inside/debugging",
-        "docs/inside/choices",
         "docs/inside/source",
         "docs/inside/package",
         "docs/jaxlib",

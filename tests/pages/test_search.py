@@ -1,4 +1,4 @@
-"""The search of the site leads a question to the page that answers it: its JavaScript, run by node."""
+"""The search of the site, run by node, leads a question to the page that answers it."""
 
 import json
 import shutil
