@@ -178,7 +178,7 @@ def fuzz(session: nox.Session) -> None:
     """Search random programs: ``nox -s fuzz -- 5000`` tries 5000 of them in each test.
 
     Cases that plain runs leave out of tables, of which they take a sample, are run too.
-    Without a number, TINYJAX_FUZZ_EXAMPLES is taken. ``--write`` adds them to tests/tables/searches.md,
+    Without a number, TINYJAX_FUZZ_EXAMPLES is taken. ``--write`` adds them to the table,
     where runs add up. Further arguments go to pytest.
     """
     install(session, ".", "test")
@@ -213,7 +213,7 @@ def hostile(session: nox.Session) -> None:
     """Try input that means harm: ``nox -s hostile -- 20000`` tries as many cases of each kind.
 
     Without a number, 2,000. Further arguments choose the kinds: exports, readers, arguments,
-    programs. ``--write`` adds them to tests/tables/searches.md, and goes on behind those that it tells of.
+    programs. ``--write`` adds them to the table, and goes on behind those that it tells of.
     """
     install(session, ".", "test")
     budget, kinds = FUZZ_EXAMPLES, [x for x in session.posargs if x != "--write"]

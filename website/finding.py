@@ -80,6 +80,7 @@ SYNONYMS: Final[Mapping[str, str]] = {
     "recompile": "traced again",
     "retrace": "traced again",
     "save": "save restore",
+    "scan": "scan loops",
     "seed": "random keys",
     "sharding": "devices",
     "slow": "slower performance",

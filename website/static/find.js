@@ -138,7 +138,7 @@ function once(results, shown) {
 function show(list, query) {
   for (const { text, link, about, kind } of answers(query, window)) {
     const item = document.createElement("li"), anchor = document.createElement("a");
-    item.className = kind;
+    item.className = `found-${kind}`;
     anchor.href = link;
     anchor.textContent = text;
     item.append(anchor, ` ${about}`);
