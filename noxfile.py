@@ -180,7 +180,7 @@ def fuzz(session: nox.Session) -> None:
     """Search random programs: ``nox -s fuzz -- 5000`` tries 5000 of them in each test.
 
     Cases that plain runs leave out of tables, of which they take a sample, are run too.
-    Without a number, TINYJAX_FUZZ_EXAMPLES is taken. ``--write`` adds them to docs/searches.md,
+    Without a number, TINYJAX_FUZZ_EXAMPLES is taken. ``--write`` adds them to the table,
     where runs add up. Further arguments go to pytest.
     """
     install(session, ".", "test")
@@ -215,7 +215,7 @@ def hostile(session: nox.Session) -> None:
     """Try input that means harm: ``nox -s hostile -- 20000`` tries as many cases of each kind.
 
     Without a number, 2,000. Further arguments choose the kinds: exports, readers, arguments,
-    programs. ``--write`` adds them to docs/searches.md, and goes on behind those that it tells of.
+    programs. ``--write`` adds them to the table, and goes on behind those that it tells of.
     """
     install(session, ".", "test")
     budget, kinds = FUZZ_EXAMPLES, [x for x in session.posargs if x != "--write"]
@@ -231,7 +231,7 @@ def mutants(session: nox.Session) -> None:
     """Make mistakes in the package, and list those that no test notices.
 
     ``nox -s mutants -- 300 --seed 1`` makes 300, and takes an hour on two cores. ``--write`` writes
-    docs/mutants.md, ``--room transforms`` makes mistakes there only.
+    tests/tables/mutants.md, ``--room transforms`` makes mistakes there only.
     """
     install(session, ".", "test")
     run(session, "python", "-m", "mutants", *session.posargs, env=TESTS)

@@ -88,7 +88,7 @@ def main() -> int:
     if options.plot is not None:
         plot(results, options.plot)
     if options.docs is not None:
-        page = options.docs / "performance.md"
+        page = options.docs / "performance-tables.md"
         for table in TABLES:
             rows = [result for name, result in measured if name == table]
             if len(rows) < len(TABLES[table]):  # a table is written as a whole

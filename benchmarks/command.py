@@ -19,7 +19,7 @@ def parser(module: str, doc: str | None, quick: str = "") -> argparse.ArgumentPa
     if quick:
         made.add_argument("--quick", action="store_true", help=quick)
     made.add_argument(
-        "--docs", metavar="FOLDER", type=Path, help="put what is found into its performance.md"
+        "--docs", metavar="FOLDER", type=Path, help="put what is found into its tables"
     )
     made.add_argument("--strict", action="store_true", help="exit with 1 where a bar is missed")
     return made

@@ -361,7 +361,7 @@ def main() -> int:
         missed |= any_missed(rows)
         if options.docs is not None:
             text = f"{markdown(headings, rows)}\n\n{caption}"
-            insert(options.docs / "performance.md", f"functions: {table}", text)
+            insert(options.docs / "performance-tables.md", f"functions: {table}", text)
     return 1 if missed and options.strict else 0
 
 

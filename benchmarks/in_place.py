@@ -87,7 +87,7 @@ def main() -> int:
     print_table(headings, rows, caption, console)
     if options.docs is not None:
         text = f"{markdown(headings, rows)}\n\n{caption}"
-        insert(options.docs / "performance.md", "in place", text)
+        insert(options.docs / "performance-tables.md", "in place", text)
     return 0
 
 

@@ -110,7 +110,7 @@ def main() -> int:
     print_table(headings, rows, caption, console)
     if options.docs is not None:
         text = f"{markdown(headings, rows)}\n\n{caption}"
-        insert(options.docs / "performance.md", "large", text)
+        insert(options.docs / "performance-tables.md", "large", text)
     return 1 if any_missed(rows) and options.strict else 0
 
 

@@ -552,7 +552,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         missed |= findings.missed
         if options.docs is not None:
             text = f"{findings.caption}\n\n{markdown(findings.headings, findings.rows)}"
-            insert(options.docs / "performance.md", f"loops: {name}", text)
+            insert(options.docs / "performance-tables.md", f"loops: {name}", text)
     return 1 if missed and options.strict else 0
 
 

@@ -121,7 +121,9 @@ def main() -> int:
     print_table(headings, rows, caption, console)
     if options.docs is not None:
         insert(
-            options.docs / "performance.md", "sharded", f"{markdown(headings, rows)}\n\n{caption}"
+            options.docs / "performance-tables.md",
+            "sharded",
+            f"{markdown(headings, rows)}\n\n{caption}",
         )
     return 1 if any_missed(rows) and options.strict else 0
 

@@ -155,7 +155,9 @@ def main() -> int:
     print_table(HEADINGS, rows, CAPTION, console)
     if options.docs is not None:
         insert(
-            options.docs / "performance.md", "source", f"{markdown(HEADINGS, rows)}\n\n{CAPTION}"
+            options.docs / "performance-tables.md",
+            "source",
+            f"{markdown(HEADINGS, rows)}\n\n{CAPTION}",
         )
     return 1 if any_missed(rows) and options.strict else 0
 

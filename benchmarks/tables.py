@@ -133,7 +133,7 @@ THREAD_ROWS: Final = tuple(
     for steps in (10, 100, 1000)
 )
 
-#: By the mark where a table stands in docs/performance.md, its rows.
+#: By the mark where a table stands in docs/performance-tables.md, its rows.
 TABLES: Final[dict[str, tuple[Row, ...]]] = {
     "times": (*ROWS, *PROGRAM_ROWS),
     "arguments": ARGUMENT_ROWS,

@@ -134,7 +134,7 @@ def _set_aside() -> None:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Note what a search tried, for docs/searches.md."""
+    """Note what a search tried, for tests/tables/searches.md."""
     if "PYTEST_XDIST_WORKER" in os.environ or not searches.is_to_be_noted():
         return
     search = report.nodeid.rpartition("::")[2]

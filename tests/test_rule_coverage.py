@@ -1,4 +1,4 @@
-"""docs/coverage.md tells what is checked of each primitive."""
+"""tests/tables/coverage.md tells what is checked of each primitive."""
 
 from tools.rule_coverage import CHECKED, COLUMNS, DOCUMENT, REASONS, matrix, text
 

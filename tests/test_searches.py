@@ -1,4 +1,4 @@
-"""docs/searches.md tells what random searches tried."""
+"""tests/tables/searches.md tells what random searches tried."""
 
 from pathlib import Path
 

@@ -21,6 +21,7 @@ from typing import Any, Final
 
 import attrs
 
+from website import finding
 from website.blocks import Shown, blocks_in, primitives_put_back, run
 from website.name_pages import Reference
 from website.notebooks import is_notebook, written
@@ -35,7 +36,15 @@ NAVIGATION: Final[dict[str, tuple[str, ...]]] = {
         "docs/installation",
         "docs/tutorials/first-steps",
         "docs/thinking",
+        "docs/tutorials/traps",
+        "How it works <docs/how-it-works>",
+        "docs/five-ideas",
+    ),
+    "Learn": (
+        "docs/tutorials/index",
+        "docs/gallery/index",
         "docs/why",
+        "docs/which",
     ),
     "Coming from JAX": (
         "The same, and what differs <docs/from-jax>",
@@ -43,12 +52,10 @@ NAVIGATION: Final[dict[str, tuple[str, ...]]] = {
         "docs/jax_api",
         "Libraries <docs/libraries>",
     ),
-    "Learn": (
-        "docs/tutorials/index",
-        "docs/gallery/index",
-    ),
     "Guides": (
-        "docs/guides",
+        "By question <docs/guides>",
+        "docs/faq",
+        "docs/glossary",
         "docs/numpy",
         "docs/toolbox",
         "docs/implicit",
@@ -56,43 +63,29 @@ NAVIGATION: Final[dict[str, tuple[str, ...]]] = {
         "Compiled programs <docs/compilation>",
         "docs/timing",
         "docs/exploring",
-        "docs/interactive",
         "docs/sharding",
         "docs/types",
         "docs/testing",
-        "docs/numerics",
     ),
-    "API": ("Every public name <reference/index>",),
+    "Reference": ("Every public name <reference/index>",),
     "Inside": (
-        "How it works <docs/how-it-works>",
-        "docs/five-ideas",
-        "docs/design",
         "docs/reading",
+        "docs/design",
         "docs/new-primitive",
         "A new transformation <docs/transformations>",
         "docs/derivations",
-        "docs/inside/numpy-compiler",
+        "docs/inside/extensions",
         "docs/inside/compilation",
         "docs/inside/devices",
-        "docs/inside/state",
         "docs/inside/debugging",
-        "docs/inside/sparsity",
-        "docs/inside/symbolic-sizes",
-        "docs/inside/padding",
-        "docs/inside/choices",
-        "docs/inside/rematerialization",
-        "docs/inside/callbacks",
         "docs/inside/source",
-        "docs/inside/laplacians",
         "docs/inside/package",
         "docs/jaxlib",
     ),
-    "What proves it": (
+    "Evidence": (
         "docs/performance",
-        "docs/accuracy",
-        "docs/coverage",
-        "docs/mutants",
-        "docs/searches",
+        "docs/performance-tables",
+        "docs/evidence",
         "docs/scale",
     ),
     "Project": ("docs/changelog", "docs/contributing"),
@@ -170,6 +163,7 @@ class Staging:
         for name, text in reference.pages().items():
             self._put(Path("reference", f"{name}.rst"), text)
         self._put(Path("static", "names.js"), reference.script())
+        self._put(Path("static", "sections.js"), finding.script())
         for file in reference.sources():
             self._shown(file)
         for file in sorted(DOCS.rglob("*")):

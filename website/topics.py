@@ -290,7 +290,7 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "debug _tools.exploring profiler monitoring print_environment_info "
             "experimental.checkify _extensions.callbacks.checks error_if",
             "debug.print debug.breakpoint debug_nans explore",
-            guides="exploring interactive tutorials/traps",
+            guides="exploring tutorials/traps",
         ),
         Topic(
             "callbacks",
@@ -321,7 +321,7 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "Settings",
             "What can be set, for a process or a block.",
             "config version",
-            guides="compilation interactive",
+            guides="compilation exploring",
         ),
     ),
     "Extending": (

@@ -121,7 +121,7 @@ def main() -> None:
     text = markdown(HEADINGS, rows)
     print(text)
     if options.docs is not None:
-        insert(options.docs / "performance.md", "scripts", text)
+        insert(options.docs / "performance-tables.md", "scripts", text)
 
 
 if __name__ == "__main__":

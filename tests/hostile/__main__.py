@@ -28,7 +28,7 @@ def main() -> int:
         type=int,
         help="the number of the first case: 0, and with --write the first that was not tried",
     )
-    parser.add_argument("--write", action="store_true", help="note it in docs/searches.md")
+    parser.add_argument("--write", action="store_true", help="note it in tests/tables/searches.md")
     options = parser.parse_args()
     first = options.first
     if first is None:

@@ -9,5 +9,5 @@ A mutant is one module of ``tinyjax`` with one small mistake, such as a lost sig
 - ``covering``: which tests run which blocks of code, and which tests a mutant should meet.
 - ``trials``: mutants and tests brought together, in processes of their own.
 - ``survivors``: why those that are known to survive do so.
-- ``page``: writes docs/mutants.md.
+- ``page``: writes tests/tables/mutants.md.
 """

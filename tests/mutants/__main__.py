@@ -99,7 +99,7 @@ def main() -> int:
         action="store_true",
         help="go on where the last run ended; try those that survived",
     )
-    parser.add_argument("--write", action="store_true", help="write docs/mutants.md")
+    parser.add_argument("--write", action="store_true", help="write tests/tables/mutants.md")
     parser.add_argument(
         "--keep", action="store_true", help="take it that changed tests run what they did"
     )

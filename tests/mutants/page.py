@@ -1,4 +1,4 @@
-"""Writes docs/mutants.md: how many mutants tests noticed, and why the others survive."""
+"""Writes tests/tables/mutants.md: how many mutants tests noticed, and why the others survive."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from mutants.population import PACKAGE, ROOMS, ROOT, module_files, mutants_of
 from mutants.survivors import NOTICED, REASONS
 from mutants.trials import Result
 
-DOCUMENT: Final = ROOT / "docs" / "mutants.md"
+DOCUMENT: Final = ROOT / "tests" / "tables" / "mutants.md"
 #: What the share says, and what not.
 _OTHERS: Final = (
     "The first share is what the tests notice of mistakes that nobody had thought of: take it for",

@@ -1,7 +1,7 @@
 """Errors of functions and of their derivatives, in units in the last place.
 
 ``python -m numerics.accuracy`` in ``tests/`` measures all of them against mpmath, or those that are
-named, and writes ``accuracy.json`` beside this file, and ``docs/accuracy.md`` with its picture.
+named, and writes ``accuracy.json`` beside this file, ``tests/tables/accuracy.md`` and a picture.
 ``nox -s accuracy`` runs it. The points of a function are dense where it is hard: at zeros and
 poles, and where one formula takes over from another.
 """

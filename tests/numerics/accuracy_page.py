@@ -1,12 +1,12 @@
-"""Write ``docs/accuracy.md`` and its picture from what was measured."""
+"""Write ``tests/tables/accuracy.md`` and its picture from what was measured."""
 
 import json
 from pathlib import Path
 from typing import Final
 
 DATA: Final = Path(__file__).with_name("accuracy.json")
-DOCUMENT: Final = Path(__file__).parents[2] / "docs" / "accuracy.md"
-PICTURE: Final = DOCUMENT.with_suffix(".svg")
+DOCUMENT: Final = Path(__file__).parents[1] / "tables" / "accuracy.md"
+PICTURE: Final = Path(__file__).parents[2] / "docs" / "accuracy.svg"
 #: For each function by how it was computed: the greatest error, and what 99 of 100 stay below.
 Measured = dict[str, dict[str, list[float]]]
 
@@ -30,7 +30,7 @@ results is meant; `bessel_jn` has order 3.
 The derivatives of `tanh` and `expit` are made of the values, as in JAX, so that gradients need not
 keep operands. They are right to the rounding of 1: small ones have fewer digits, or none.
 
-![Greatest errors in float64 of functions and their derivatives, either way](accuracy.svg)
+![Greatest errors in float64 of functions and derivatives, either way](../../docs/accuracy.svg)
 """
 
 

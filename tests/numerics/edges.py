@@ -1,7 +1,7 @@
 """Functions and their derivatives at zeros, infinities, NaN, ties and the ends of types.
 
 A table by hand: the values are those of IEEE 754, C99 and the array API standard, the derivatives
-those of the convention in ``docs/numerics.md``. Expressions are Python, of ``x`` (and ``y``), in
+those of the convention in ``docs/evidence.md``. Expressions are Python, of ``x`` (and ``y``), in
 which ``jnp``, ``lax``, ``nn`` and ``special`` are this library's or jax's.
 """
 

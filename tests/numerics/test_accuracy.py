@@ -1,4 +1,4 @@
-"""Special functions are as accurate as docs/accuracy.md says."""
+"""Special functions are as accurate as tests/tables/accuracy.md says."""
 
 import numpy as np
 import pytest

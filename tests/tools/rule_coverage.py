@@ -1,4 +1,4 @@
-"""The checks of each primitive: ``python -m tools.rule_coverage`` writes docs/coverage.md.
+"""The checks of each primitive: ``python -m tools.rule_coverage`` writes the table.
 
 A cell has a mark if a row of ``tests/specs`` is checked for it, by ``tinyjax.testing``; else it has
 the letter of a reason.
@@ -21,7 +21,7 @@ from tinyjax import eval_shape
 from tinyjax.core.tracing.primitive import Primitive, registry
 from tinyjax.errors import TinyjaxError
 
-DOCUMENT: Final = Path(__file__).parents[2] / "docs" / "coverage.md"
+DOCUMENT: Final = Path(__file__).parents[1] / "tables" / "coverage.md"
 CHECKED: Final = "✓"
 
 #: The letters of reasons.
@@ -219,7 +219,7 @@ def text() -> str:
         "",
         f"tinyjax has {len(found)} primitives. The table says what the tests hold each to:",
         f"{marks:,} of {total:,} cells. Primitives with the same cells share a line. The checks",
-        "are those of [`tinyjax.testing`](testing.md), on the operands of `tests/specs`.",
+        "are those of [`tinyjax.testing`](../../docs/testing.md), on operands of `tests/specs`.",
         "`python -m tools.rule_coverage` in `tests/` writes this page, and a test keeps it up to",
         "date.",
         "",

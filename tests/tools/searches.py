@@ -1,4 +1,4 @@
-"""A record of random searches: ``python -m tools.searches`` writes docs/searches.md.
+"""A record of random searches: ``python -m tools.searches`` writes the table.
 
 ``nox -s fuzz -- 20000 --write`` and ``nox -s hostile -- 20000 --write`` note in searches.json what
 they tried, and write the page. Of each search the runs since it last found a mistake are added up.
@@ -12,7 +12,7 @@ from datetime import date
 from pathlib import Path
 from typing import Final, TypedDict
 
-DOCUMENT: Final = Path(__file__).parents[2] / "docs" / "searches.md"
+DOCUMENT: Final = Path(__file__).parents[1] / "tables" / "searches.md"
 NOTES: Final = Path(__file__).with_name("searches.json")
 
 #: What is tried, by the name of the test or of the kind of hostile input.

@@ -5,7 +5,7 @@ whose result takes the memory of an operand goes through one element at a time. 
 elements then takes eight times as long, and most other operations little longer. With MLIR, fewer
 fusions are faster to compile and to run: those with several results. XLA also divides a module
 among several threads, which costs a small one more than it gains. Two thirds of the remaining time
-is LLVM's optimisation. ``docs/performance.md`` has what each is worth.
+is LLVM's optimisation. ``docs/performance-tables.md`` has what each is worth.
 
 XLA:CPU runs the operations of a loop's body one by one, at some microseconds each, unless the body
 touches few bytes: then the whole loop is one function of machine code. XLA's own bound is 1 KiB.
