@@ -364,7 +364,7 @@ def interp1d(
     pm.check_option("interp1d", "kind", kind, ("linear", "cubic", "nearest", "previous"))
     extrapolate = isinstance(fill_value, str)
     if not extrapolate and not (isinstance(fill_value, float) and math.isnan(fill_value)):
-        raise ArgumentError("fill_value of interp1d must be NaN or 'extrapolate': use jnp.where.")
+        raise ArgumentError("fill_value of interp1d must be NaN or 'extrapolate'.")
     if kind == "cubic":
         return CubicSpline(x, y, axis, extrapolate=extrapolate)
     at, values = samples("interp1d", x, y, axis)

@@ -98,7 +98,7 @@ def _both_ways(name: str, run: Callable[[Array], Array], x: Array, axis: int, pa
     signal = jnp.moveaxis(x, axis, -1)
     if signal.shape[-1] <= padlen:
         raise ArgumentError(
-            f"{name} needs more than {padlen} values along the axis, but x is {x.aval}: set padlen."
+            f"{name} with padlen={padlen} needs more values than that along the axis, but x is {x.aval}."
         )
     y = run(run(_odd(signal, padlen))[..., ::-1])[..., ::-1]
     return jnp.moveaxis(y[..., padlen : y.shape[-1] - padlen], -1, axis)
