@@ -302,11 +302,11 @@ def odeint(
     y0: ArrayLike,
     t: ArrayLike,
     args: tuple[Any, ...] = (),
-    *,
-    rtol: float = 1.49e-8,
-    atol: float = 1.49e-8,
+    **options: Any,
 ) -> Array:
-    """Solve ``dy/dt = func(y, t, *args)``, as ``tinyjax.implicit.odeint``; returns rows of states.
+    """Solve ``dy/dt = func(y, t, *args)``; returns rows of states.
+
+    Options, derivatives and errors are those of ``tinyjax.implicit.odeint``.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -314,7 +314,7 @@ def odeint(
         >>> odeint(lambda y, t: -y, jnp.ones(1), jnp.array([0.0, 1.0]))[1].round(3)
         Array([0.368], dtype=float32)
     """
-    states: Array = implicit.odeint(func, y0, t, *args, rtol=rtol, atol=atol)
+    states: Array = implicit.odeint(func, y0, t, *args, **options)
     return states
 
 
@@ -357,7 +357,7 @@ def solve_ivp(  # noqa: PLR0913
     atol: float = 1e-6,
     max_step: float = math.inf,
 ) -> OdeResult:
-    """Solve ``dy/dt = fun(t, y, *args)`` by ``tinyjax.implicit.odeint``, which also differentiates the solution.
+    """Solve ``dy/dt = fun(t, y, *args)`` by ``odeint``, which also differentiates the solution.
 
     Args:
         fun: takes a time, a state and ``args``; returns the state's derivative.
@@ -392,9 +392,7 @@ def solve_ivp(  # noqa: PLR0913
     def at(times: Array) -> Any:
         steps: dict[str, Any] = {"rtol": rtol, "atol": atol, "hmax": max_step, "has_aux": True}
         both = jnp.concatenate([begin[None], times])
-        states, info = implicit.odeint(
-            lambda y, t, *args: fun(t, y, *args), start, both, *args, **steps
-        )
+        states, info = implicit.odeint(lambda y, t: fun(t, y, *args), start, both, **steps)
         return states[1:].T, info
 
     def sol(t: ArrayLike) -> Array:
