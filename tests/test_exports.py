@@ -91,7 +91,7 @@ IN_COMMON = {
     "where jax has them, and where they belong": (
         "tinyjax.autodiff tinyjax.experimental.jet",
         "tinyjax.dtypes tinyjax.numpy",
-        "tinyjax.experimental.ode tinyjax.implicit tinyjax.scipy.integrate",
+        "tinyjax.experimental.ode tinyjax.implicit",
         "tinyjax.implicit tinyjax.lax",
         "tinyjax.tree tinyjax.tree_util",
     ),

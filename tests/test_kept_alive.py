@@ -438,7 +438,6 @@ ROWS: Final[dict[str, Callable[[Holding], Fun]]] = {
     "tinyjax.scipy.optimize.newton": lambda k: (
         lambda x: tinyjax.scipy.optimize.newton(k(_apart), 0.5) * x
     ),
-    "tinyjax.scipy.optimize.fmin": lambda k: lambda x: tinyjax.scipy.optimize.fmin(k(_distance), x),
     "tinyjax.scipy.optimize.differential_evolution": lambda k: (
         lambda x: (
             tinyjax.scipy.optimize.differential_evolution(k(_distance), [(0.0, 3.0)], seed=0).x * x
@@ -454,6 +453,11 @@ ROWS: Final[dict[str, Callable[[Holding], Fun]]] = {
             )[0]
             * x
         )
+    ),
+    "tinyjax.scipy.integrate.odeint": lambda k: (
+        lambda x: tinyjax.scipy.integrate.odeint(
+            k(lambda held, y, t: -y * held.factor), x, jnp.array([0.0, 1.0])
+        )[-1]
     ),
     "tinyjax.scipy.integrate.solve_ivp": lambda k: (
         lambda x: tinyjax.scipy.integrate.solve_ivp(

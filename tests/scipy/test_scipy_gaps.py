@@ -167,7 +167,7 @@ def test_filters_of_signals() -> None:
         theirs = scipy.signal.savgol_filter(IMAGE, 5, 3, deriv, 0.5)
         close(signal.savgol_filter(IMAGE, 5, 3, deriv, 0.5), theirs)
     close(signal.hilbert(IMAGE, axis=0), scipy.signal.hilbert(IMAGE, axis=0))
-    with raises(ArgumentError, match="set padlen"):
+    with raises(ArgumentError, match="with padlen=12 needs more"):
         signal.filtfilt(b, a, IMAGE)
     with raises(ArgumentError, match="window_length"):
         signal.savgol_filter(IMAGE, 4, 2)

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, lax
+from tinyjax import dtypes, implicit, lax
 from tinyjax._base import frames
 from tinyjax._base.lazy import answer_for
 from tinyjax.core import api
@@ -17,13 +17,12 @@ from tinyjax.core.control_flow.while_loop import while_loop
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError
-from tinyjax.implicit.ode import odeint
 from tinyjax.numpy import promotion as pm, trapezoid
 
-__all__ = ["odeint", "trapezoid"]
+__all__ = ["trapezoid"]
 answer_for(
     __name__,
-    "OdeResult cumulative_simpson cumulative_trapezoid dblquad quad simpson solve_ivp",
+    "OdeResult cumulative_simpson cumulative_trapezoid dblquad odeint quad simpson solve_ivp",
 )
 
 #: Nodes above zero of Kronrod's formula of 21 points, and their weights; every other node is one of
@@ -298,6 +297,27 @@ def _running(areas: Array, axis: int, initial: ArrayLike | None) -> Array:
     return jnp.moveaxis(sums, -1, axis)
 
 
+def odeint(
+    func: Callable[..., ArrayLike],
+    y0: ArrayLike,
+    t: ArrayLike,
+    args: tuple[Any, ...] = (),
+    **options: Any,
+) -> Array:
+    """Solve ``dy/dt = func(y, t, *args)``; returns rows of states.
+
+    Options, derivatives and errors are those of ``tinyjax.implicit.odeint``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.integrate import odeint
+        >>> odeint(lambda y, t: -y, jnp.ones(1), jnp.array([0.0, 1.0]))[1].round(3)
+        Array([0.368], dtype=float32)
+    """
+    states: Array = implicit.odeint(func, y0, t, *args, **options)
+    return states
+
+
 class OdeResult(NamedTuple):
     """The solution that ``solve_ivp`` computed.
 
@@ -372,7 +392,7 @@ def solve_ivp(  # noqa: PLR0913
     def at(times: Array) -> Any:
         steps: dict[str, Any] = {"rtol": rtol, "atol": atol, "hmax": max_step, "has_aux": True}
         both = jnp.concatenate([begin[None], times])
-        states, info = odeint(lambda y, t, *args: fun(t, y, *args), start, both, *args, **steps)
+        states, info = implicit.odeint(lambda y, t: fun(t, y, *args), start, both, **steps)
         return states[1:].T, info
 
     def sol(t: ArrayLike) -> Array:

@@ -72,7 +72,7 @@ class PPoly:
         return _moved(value, at.ndim, self.axis)
 
     def derivative(self, nu: int = 1) -> PPoly:
-        """Return the derivative of this order; a negative order is that of the antiderivative.
+        """Return the derivative of this order.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -82,8 +82,6 @@ class PPoly:
             Array(2., dtype=float32)
         """
         c = self.c
-        if nu < 0:
-            return self.antiderivative(-nu)
         for _ in range(nu):
             powers = jnp.arange(len(c) - 1, 0, -1, dtype=c.dtype)
             c = c[:-1] * powers.reshape(-1, *[1] * (c.ndim - 1)) if len(c) > 1 else c * 0
@@ -364,7 +362,7 @@ def interp1d(
     pm.check_option("interp1d", "kind", kind, ("linear", "cubic", "nearest", "previous"))
     extrapolate = isinstance(fill_value, str)
     if not extrapolate and not (isinstance(fill_value, float) and math.isnan(fill_value)):
-        raise ArgumentError("fill_value of interp1d must be NaN or 'extrapolate': use jnp.where.")
+        raise ArgumentError("fill_value of interp1d must be NaN or 'extrapolate'.")
     if kind == "cubic":
         return CubicSpline(x, y, axis, extrapolate=extrapolate)
     at, values = samples("interp1d", x, y, axis)

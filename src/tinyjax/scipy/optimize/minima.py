@@ -215,29 +215,6 @@ def minimize_scalar(
     return found._replace(x=found.x[0], jac=found.jac[0])
 
 
-def fmin(
-    func: frames.Function[ArrayLike],
-    x0: ArrayLike,
-    args: tuple[Any, ...] = (),
-    xtol: float = 1e-4,
-    ftol: float = 1e-4,
-    *,
-    disp: bool = False,
-) -> Array:
-    """Return the minimum of ``minimize`` by Nelder and Mead's method; ``disp`` must be false.
-
-    Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.optimize import fmin
-        >>> fmin(lambda x: jnp.sum((x - 1.0) ** 2), jnp.zeros(2)).round(2)
-        Array([1., 1.], dtype=float32)
-    """
-    if disp:
-        raise ArgumentError("fmin of compiled programs prints nothing: say disp=False.")
-    options = {"xatol": xtol, "fatol": ftol}
-    return minimize(func, x0, args, method="Nelder-Mead", options=options).x
-
-
 def differential_evolution(
     func: frames.Function[ArrayLike], bounds: Bounds, args: tuple[Any, ...] = (), **options: Any
 ) -> bfgs.OptimizeResults:

@@ -18,7 +18,15 @@ from tinyjax.scipy.optimize import on_host
 
 
 class LinprogResult(NamedTuple):
-    """The solution that ``linprog`` found; see there."""
+    """The solution that ``linprog`` found.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.optimize import linprog
+        >>> result = linprog(jnp.array([1.0]), A_ub=jnp.array([[-1.0]]), b_ub=jnp.array([-2.0]))
+        >>> result.x, bool(result.success), int(result.status)
+        (Array([2.], dtype=float32), True, 0)
+    """
 
     x: Array
     fun: Array

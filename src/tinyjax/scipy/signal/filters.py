@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, lax
+from tinyjax import lax
 from tinyjax._base import lazy
 from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values import Array, ArrayLike
@@ -98,7 +98,7 @@ def _both_ways(name: str, run: Callable[[Array], Array], x: Array, axis: int, pa
     signal = jnp.moveaxis(x, axis, -1)
     if signal.shape[-1] <= padlen:
         raise ArgumentError(
-            f"{name} needs more than {padlen} values along the axis, but x is {x.aval}: set padlen."
+            f"{name} with padlen={padlen} needs more values along the axis, but x is {x.aval}."
         )
     y = run(run(_odd(signal, padlen))[..., ::-1])[..., ::-1]
     return jnp.moveaxis(y[..., padlen : y.shape[-1] - padlen], -1, axis)
@@ -150,10 +150,8 @@ def sosfiltfilt(
         padlen = 3 * (2 * len(parts) + 1 - int(low))
 
     def run(z: Array) -> Array:
-        size = 1.0
-        for section in parts:
-            b, a = section[:3], section[3:]
-            z, size = _run(b, a, z, _steady(b, a) * size * z[..., :1]), 1.0
+        for b, a in zip(parts[:, :3], parts[:, 3:], strict=True):
+            z = _run(b, a, z, _steady(b, a) * z[..., :1])
         return z
 
     return _both_ways("sosfiltfilt", run, signal, axis, padlen)
@@ -186,8 +184,6 @@ def resample(x: ArrayLike, num: int, axis: int = -1) -> Array:
         Array([0., 0.], dtype=float32)
     """
     (signal,) = pm.floats("resample", x)
-    if dtypes.is_complex(signal.dtype) or num < 1:
-        raise ArgumentError(f"resample takes real x and num above 0, not {signal.aval} and {num}.")
     n, least = signal.shape[axis], min(num, signal.shape[axis])
     spectrum = jnp.moveaxis(jnp.fft.rfft(signal, axis=axis), axis, -1)[..., : least // 2 + 1]
     weights = np.ones(least // 2 + 1, signal.dtype)

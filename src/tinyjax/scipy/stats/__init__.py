@@ -10,8 +10,8 @@ __all__, __getattr__, __dir__ = namespace(
         "density": "gaussian_kde",
         "ranking": "mode rankdata sem",
         "summaries": (
-            "SignificanceResult entropy f_oneway gmean iqr ks_2samp kurtosis linregress "
-            "pearsonr skew spearmanr ttest_1samp ttest_ind ttest_rel zscore"
+            "SignificanceResult gmean ks_2samp kurtosis linregress pearsonr skew spearmanr "
+            "ttest_1samp ttest_ind ttest_rel zscore"
         ),
         "": (
             "bernoulli beta betabinom binom cauchy chi2 dirichlet expon gamma gennorm geom "

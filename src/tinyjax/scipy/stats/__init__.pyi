@@ -31,10 +31,7 @@ from tinyjax.scipy.stats.ranking import mode as mode
 from tinyjax.scipy.stats.ranking import rankdata as rankdata
 from tinyjax.scipy.stats.ranking import sem as sem
 from tinyjax.scipy.stats.summaries import SignificanceResult as SignificanceResult
-from tinyjax.scipy.stats.summaries import entropy as entropy
-from tinyjax.scipy.stats.summaries import f_oneway as f_oneway
 from tinyjax.scipy.stats.summaries import gmean as gmean
-from tinyjax.scipy.stats.summaries import iqr as iqr
 from tinyjax.scipy.stats.summaries import ks_2samp as ks_2samp
 from tinyjax.scipy.stats.summaries import kurtosis as kurtosis
 from tinyjax.scipy.stats.summaries import linregress as linregress
@@ -55,9 +52,7 @@ __all__ = [
     'cauchy',
     'chi2',
     'dirichlet',
-    'entropy',
     'expon',
-    'f_oneway',
     'gamma',
     'gaussian_kde',
     'gennorm',
@@ -65,7 +60,6 @@ __all__ = [
     'gmean',
     'gumbel_l',
     'gumbel_r',
-    'iqr',
     'ks_2samp',
     'kurtosis',
     'laplace',
