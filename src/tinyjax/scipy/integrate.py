@@ -389,7 +389,7 @@ def solve_ivp(  # noqa: PLR0913
         raise ArgumentError(f"y0 of solve_ivp must be a vector, but it is {start.aval}.")
     begin, end = pm.floats("solve_ivp", *t_span)
 
-    def at(times: Array) -> Any:
+    def states_at(times: Array) -> Any:
         steps: dict[str, Any] = {"rtol": rtol, "atol": atol, "hmax": max_step, "has_aux": True}
         both = jnp.concatenate([begin[None], times])
         states, info = implicit.odeint(lambda y, t: fun(t, y, *args), start, both, **steps)
@@ -398,9 +398,9 @@ def solve_ivp(  # noqa: PLR0913
     def sol(t: ArrayLike) -> Array:
         times = jnp.ravel(jnp.asarray(t))
         order = jnp.argsort(jnp.where(end < begin, -times, times))
-        states: Array = at(times[order])[0][:, jnp.argsort(order)]
+        states: Array = states_at(times[order])[0][:, jnp.argsort(order)]
         return states.reshape(start.size, *jnp.shape(t))
 
     points = jnp.stack([begin, end]) if t_eval is None else jnp.asarray(t_eval, begin.dtype)
-    y, info = at(points)
+    y, info = states_at(points)
     return OdeResult(points, y, sol if dense_output else None, info.converged, info.iterations)

@@ -274,7 +274,7 @@ class Observer:
         raise NotImplementedError
 
     def reading(self, place: int) -> Self:
-        """Return the observer of a ``while`` loop that reads its progress from the state."""
+        """Return the observer of a ``while`` loop that reads its iteration from the state."""
         raise NotImplementedError
 
 

@@ -190,9 +190,9 @@ def CubicSpline(
 ) -> PPoly:
     """Interpolate values by a cubic spline, which has two continuous derivatives.
 
-    The arguments and errors are those of ``CubicHermiteSpline``, but for ``bc_type``: what holds at
-    the ends, ``"not-a-knot"``, ``"natural"``, ``"clamped"``, ``"periodic"``; or a pair with one for
-    each end, which may be ``(order, value)`` of the first or second derivative.
+    The arguments and errors are those of ``CubicHermiteSpline``, but for ``bc_type``, the condition
+    at the ends: ``"not-a-knot"``, ``"natural"``, ``"clamped"`` or ``"periodic"``. A pair has one
+    for each end, which may be ``(order, value)`` of the first or second derivative.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp

@@ -132,16 +132,16 @@ def _knots(x: Array, k: int) -> Array:
     return jnp.concatenate([jnp.repeat(x[:1], k + 1), inner, jnp.repeat(x[-1:], k + 1)])
 
 
-def collocation(at: Array, knots: Array, k: int, points: Array) -> Array:
+def collocation(nodes: Array, knots: Array, k: int, points: Array) -> Array:
     """Return the values of all B-splines at points: a row for each point."""
-    return BSpline(knots, jnp.eye(at.size, dtype=at.dtype), k)(points)
+    return BSpline(knots, jnp.eye(nodes.size, dtype=nodes.dtype), k)(points)
 
 
-def weights(at: Array, k: int, points: Array) -> Array:
+def weights(nodes: Array, k: int, points: Array) -> Array:
     """Return for each point the weights of the values that a spline through these gives them."""
-    knots = _knots(at, k)
-    basis = collocation(at, knots, k, at)
-    return jnp.linalg.solve(basis.T, collocation(at, knots, k, points).T).T
+    knots = _knots(nodes, k)
+    basis = collocation(nodes, knots, k, nodes)
+    return jnp.linalg.solve(basis.T, collocation(nodes, knots, k, points).T).T
 
 
 class BarycentricInterpolator:

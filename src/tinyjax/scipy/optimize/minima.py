@@ -140,18 +140,18 @@ def minimize(
     curvature = jit(staged.hessp if "hessp" in takes else staged.hess)
 
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
-        given: dict[str, Any] = {"method": method, "tol": tol, "options": options}
+        settings: dict[str, Any] = {"method": method, "tol": tol, "options": options}
         if "jac" in takes:
-            given["jac"] = True
+            settings["jac"] = True
         if "hess" in takes:
             key = "hessp" if "hessp" in takes else "hess"
-            given[key] = on_host.caller(curvature, consts)
+            settings[key] = on_host.caller(curvature, consts)
         if is_bounded:
-            given["bounds"] = on_host.scipy_optimize().Bounds(*map(np.asarray, consts[-2:]))
+            settings["bounds"] = on_host.scipy_optimize().Bounds(*map(np.asarray, consts[-2:]))
         if staged.held is not None:
-            given["constraints"] = staged.host_constraints(consts, "hess" in takes)
+            settings["constraints"] = staged.host_constraints(consts, "hess" in takes)
         start = start[: staged.size]
-        found = on_host.scipy_optimize().minimize(on_host.caller(call, consts), start, **given)
+        found = on_host.scipy_optimize().minimize(on_host.caller(call, consts), start, **settings)
         return staged.with_multipliers(consts, found.x), found
 
     return staged.result("minimize", problem, search, dtype)
@@ -256,8 +256,8 @@ def differential_evolution(
     return staged.result(name, problem, search, dtype)
 
 
-def _is_constraint(given: Any) -> bool:
-    return isinstance(given, Mapping) or hasattr(given, "lb")
+def _is_constraint(constraint: Any) -> bool:
+    return isinstance(constraint, Mapping) or hasattr(constraint, "lb")
 
 
 def _bounds_of(bounds: Bounds, size: int) -> tuple[Any, Any]:
@@ -280,25 +280,27 @@ def _bounds_of(bounds: Bounds, size: int) -> tuple[Any, Any]:
     return jnp.asarray(lows), jnp.asarray(highs)
 
 
-def _constraint_functions(given: Any, x: Array) -> tuple[list[Any], list[Any]]:
+def _constraint_functions(constraint: Any, x: Array) -> tuple[list[Any], list[Any]]:
     """Return functions of ``x`` that are to be zero, and such that are not to be negative."""
-    if isinstance(given, Mapping):
-        kind, fun, args = given.get("type"), given.get("fun"), given.get("args", ())
+    if isinstance(constraint, Mapping):
+        kind, fun, args = constraint.get("type"), constraint.get("fun"), constraint.get("args", ())
         if kind not in ("eq", "ineq") or not callable(fun):
             raise ArgumentError(
                 "a constraint of minimize must have 'type', 'eq' or 'ineq', and 'fun', a function, "
-                f"but it is {shortened(given)}."
+                f"but it is {shortened(constraint)}."
             )
         functions = [lambda x: fun(x, *args)]
         return (functions, []) if kind == "eq" else ([], functions)
-    if not hasattr(given, "lb"):
+    if not hasattr(constraint, "lb"):
         raise ArgumentError(
             "constraints of minimize must be dictionaries, NonlinearConstraint or "
-            f"LinearConstraint, but got {shortened(given)}."
+            f"LinearConstraint, but got {shortened(constraint)}."
         )
-    of = given.fun if hasattr(given, "fun") else lambda x: np.asarray(given.A) @ x
+    of = constraint.fun if hasattr(constraint, "fun") else lambda x: np.asarray(constraint.A) @ x
     (value,) = tree.leaves(api.eval_shape(of, x))
-    low, high = (np.broadcast_to(end, value.shape).ravel() for end in (given.lb, given.ub))
+    low, high = (
+        np.broadcast_to(end, value.shape).ravel() for end in (constraint.lb, constraint.ub)
+    )
     same, above = low == high, (low != high) & (low > -np.inf)
     below = (low != high) & (high < np.inf)
     return [lambda x: jnp.ravel(of(x))[same] - low[same]], [
@@ -384,7 +386,7 @@ class Program:
             for fun in (self.constraints, self.slopes, self.curvature)
         )
         all_ = np.arange(self.problem.space.size - self.size)
-        given: list[Any] = []
+        constraints: list[Any] = []
         for kind, which in (("eq", all_ < self.equalities), ("ineq", all_ >= self.equalities)):
 
             def value(x: HostArray, which: HostArray = which) -> Any:
@@ -403,10 +405,10 @@ class Program:
             if with_hess:
                 high = 0 if kind == "eq" else np.inf
                 make = on_host.scipy_optimize().NonlinearConstraint
-                given.append(make(value, 0, high, jac=slope, hess=hess))
+                constraints.append(make(value, 0, high, jac=slope, hess=hess))
             else:
-                given.append({"type": kind, "fun": value, "jac": slope})
-        return given
+                constraints.append({"type": kind, "fun": value, "jac": slope})
+        return constraints
 
     def with_multipliers(self, consts: Sequence[Array], x: HostArray) -> HostArray:
         """Append the constraints' multipliers to a minimum.

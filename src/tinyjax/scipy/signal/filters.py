@@ -41,7 +41,7 @@ def _run(b: Array, a: Array, x: Array, state: ArrayLike) -> Array:
 
 
 def _steady(b: Array, a: Array) -> Array:
-    """Return the state in which a filter answers ones with a constant."""
+    """Return the state in which a filter's response to ones is constant."""
     b, a = _normalized(b, a)
     n = a.size - 1
     shift = jnp.eye(n, k=1, dtype=a.dtype).at[:, 0].add(-a[1:])

@@ -24,7 +24,7 @@ class Entries(list[Any]):
     """The cotangent of a sequence while cotangents of its items are added to it, in place.
 
     Adding to one place of a new list would take as long as the sequence, for each item. Whatever
-    reads the whole cotangent takes it as ``settled``.
+    reads the whole cotangent calls ``freeze`` first.
     """
 
     __slots__ = ("is_tuple",)
@@ -34,7 +34,7 @@ class Entries(list[Any]):
         self.is_tuple = isinstance(sequence, tuple)
 
 
-def settled(ct: Any) -> Any:
+def freeze(ct: Any) -> Any:
     """Return a cotangent of which no part is still added to in place."""
     if type(ct) is not Entries:
         return ct
@@ -47,7 +47,7 @@ def accumulate(x: Any, y: Any) -> Any:
         return y
     if y is None:
         return x
-    x = settled(x)
+    x = freeze(x)
     if isinstance(x, dict):
         return {k: accumulate(x.get(k), y.get(k)) for k in [*x, *[k for k in y if k not in x]]}
     if isinstance(x, (tuple, list)):

@@ -24,7 +24,7 @@ import attrs
 from tinyjax.source.adjoint import activity as adjoint_activity, choices, shadows
 from tinyjax.source.adjoint.activity import Activity
 from tinyjax.source.adjoint.aliases import WRITING
-from tinyjax.source.adjoint.cotangents import accumulate, number, reduce_to, settled
+from tinyjax.source.adjoint.cotangents import accumulate, freeze, number, reduce_to
 from tinyjax.source.adjoint.kinds import Kind
 from tinyjax.source.adjoint.ranks import INTEGERS
 from tinyjax.source.adjoint.rules import containers, formulas, registry
@@ -274,7 +274,7 @@ class ReverseBlock:
         ):
             if ct.definite or not any(map(self.adds_to_container, activity.ir.statements)):
                 return ct.atom
-            return self.writer.emit(settled, ct.atom, name=cotangent_name(parameter))
+            return self.writer.emit(freeze, ct.atom, name=cotangent_name(parameter))
         name = cotangent_name(parameter)
         return self.writer.emit(shadows.deposit, self.local(parameter), ct.atom, name=name)
 

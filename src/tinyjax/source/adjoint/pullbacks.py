@@ -28,10 +28,10 @@ from tinyjax.source.adjoint import (
 )
 from tinyjax.source.adjoint.cotangents import (
     accumulate,
+    freeze,
     gradient_like,
     is_differentiable,
     like_sequence,
-    settled,
 )
 from tinyjax.source.adjoint.differentiate import Adjoint, differentiate
 from tinyjax.source.adjoint.kinds import kind_of
@@ -309,12 +309,12 @@ def of_pull(back: Any) -> Any:
 
 def pull_back(back: Any, ct: Any, count: int, *values: Any, **kwargs: Any) -> Any:
     """Apply a pullback, or the rule of a call, unless the cotangent is zero."""
-    return (None,) * count if ct is None else back(settled(ct), *values, **kwargs)
+    return (None,) * count if ct is None else back(freeze(ct), *values, **kwargs)
 
 
 def undo(back: Any, ct: Any, count: int) -> Any:
     """Apply a pullback, even to zero: it undoes its function's writes to arrays."""
-    return back(settled(ct))
+    return back(freeze(ct))
 
 
 def pulled_back(ct: Any, fun: Any, /, *args: Any, **kwargs: Any) -> Any:

@@ -164,7 +164,7 @@ def deposit(x: Any, ct: Any) -> Any:
     """Add a cotangent to the shadows of the arrays in a value; give that of everything else."""
     if ct is None or isinstance(x, (float, np.generic)):
         return ct
-    ct = cotangents.settled(ct)
+    ct = cotangents.freeze(ct)
     if isinstance(x, np.ndarray):
         if has_shadow(x):
             runtime.increased(shadow_of(x), ..., conjugated(ct))

@@ -196,7 +196,7 @@ def with_item(total: Any, ct: Any, y: Any, container: Any, index: Any) -> Any:
         return total
     if isinstance(container, (list, tuple)) and isinstance(index, int):
         return with_entry(total, ct, container, index)
-    parts = registry.rule_adjoint(operator.getitem)(cotangents.settled(ct), y, container, index)
+    parts = registry.rule_adjoint(operator.getitem)(cotangents.freeze(ct), y, container, index)
     return cotangents.accumulate(total, parts[0])
 
 
@@ -204,7 +204,7 @@ def with_entry(total: Any, ct: Any, sequence: Any, index: Any) -> Any:
     """Add the cotangent of one item to that of a sequence, in place where the total is its own."""
     if type(total) is not cotangents.Entries:
         total = cotangents.Entries(total, sequence)
-    total[index] = cotangents.accumulate(total[index], cotangents.settled(ct))
+    total[index] = cotangents.accumulate(total[index], cotangents.freeze(ct))
     return total
 
 
@@ -213,9 +213,9 @@ def with_entry_of_copy(total: Any, ct: Any, sequence: Any, index: Any) -> Any:
     return cotangents.accumulate(total, placed_item(ct, sequence, index))
 
 
-@registry.adjoint_of(cotangents.settled)
-def settled_adjoint(ct: Any, y: Any, total: Any) -> Any:
-    """The derivative of settled."""
+@registry.adjoint_of(cotangents.freeze)
+def freeze_adjoint(ct: Any, y: Any, total: Any) -> Any:
+    """The derivative of freeze."""
     return (ct,)
 
 
