@@ -191,8 +191,8 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "calculus",
             "Calculus, polynomials and interpolation",
             "Differences, integrals, polynomials and values between grid points.",
-            "numpy.calculus numpy.polynomials numpy.interp scipy.interpolate scipy.ndimage "
-            "numpy.diff numpy.ediff1d scipy.spatial",
+            "numpy.calculus numpy.polynomials numpy.interp numpy.diff numpy.ediff1d "
+            "scipy.integrate scipy.interpolate scipy.ndimage scipy.spatial",
         ),
         Topic(
             "files",

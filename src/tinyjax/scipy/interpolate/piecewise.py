@@ -8,7 +8,7 @@ from typing import Any, Literal
 import tinyjax.numpy as jnp
 from tinyjax import lax
 from tinyjax._base import lazy
-from tinyjax.core.values import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy import promotion as pm
 
@@ -135,8 +135,10 @@ def samples(
 
     Raises:
         ShapeError: there are not as many values as points, or too few.
+        AxisError: the values have no such axis.
     """
     at, values = (pm.strong(a) for a in pm.floats(name, x, y))
+    axis = ints.canonical_axis(axis, values.ndim)
     if at.ndim != 1 or not values.ndim or values.shape[axis] != at.size or at.size < least:
         raise ShapeError.got(
             f"{name} takes a vector x of at least {least} points, and as many values along axis "

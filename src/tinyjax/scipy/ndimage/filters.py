@@ -92,10 +92,12 @@ def convolve(input: ArrayLike, weights: ArrayLike, **outside: Unpack[Outside]) -
     return jnp.asarray(sum(f * part for f, part in zip(jnp.flip(w).ravel(), parts, strict=True)))
 
 
-def _lifted(x: Array, weights: ArrayLike, axis: int) -> tuple[Array, Array]:
-    w = jnp.asarray(weights).astype(x.dtype)
+def _lifted(name: str, input: ArrayLike, weights: ArrayLike, axis: int) -> tuple[Array, Array]:
+    (x,), (w,) = pm.floats(name, input), pm.floats(name, weights)
+    if w.ndim != 1:
+        raise ShapeError.got(f"{name} takes a vector of weights", w)
     place = ints.canonical_axis(axis, x.ndim)
-    return x, w.reshape([-1 if i == place else 1 for i in range(x.ndim)])
+    return x, w.astype(x.dtype).reshape([-1 if i == place else 1 for i in range(x.ndim)])
 
 
 def correlate1d(
@@ -110,7 +112,7 @@ def correlate1d(
         Array([[0.],
                [1.]], dtype=float32)
     """
-    return correlate(*_lifted(pm.floats("weights", input)[0], weights, axis), **outside)
+    return correlate(*_lifted("correlate1d", input, weights, axis), **outside)
 
 
 def convolve1d(
@@ -124,7 +126,7 @@ def convolve1d(
         >>> ndimage.convolve1d(jnp.array([1.0, 2.0]), jnp.array([1.0, 0.0, 0.0]))
         Array([2., 2.], dtype=float32)
     """
-    return convolve(*_lifted(pm.floats("weights", input)[0], weights, axis), **outside)
+    return convolve(*_lifted("convolve1d", input, weights, axis), **outside)
 
 
 def gaussian_filter1d(

@@ -10,7 +10,7 @@ import tinyjax.numpy as jnp
 from tinyjax import lax
 from tinyjax._base import lazy
 from tinyjax.core.tracing.trace import Tracer
-from tinyjax.core.values import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy import promotion as pm
 from tinyjax.scipy.signal.spectra import _odd
@@ -167,6 +167,7 @@ def hilbert(x: ArrayLike, N: int | None = None, axis: int = -1) -> Array:
         Array([ 0.,  1.,  0., -1.], dtype=float32)
     """
     (signal,) = pm.floats("hilbert", x)
+    axis = ints.canonical_axis(axis, signal.ndim)
     n = signal.shape[axis] if N is None else N
     spectrum = jnp.moveaxis(jnp.fft.fft(signal, n, axis), axis, -1)
     k = np.arange(n)
@@ -184,6 +185,7 @@ def resample(x: ArrayLike, num: int, axis: int = -1) -> Array:
         Array([0., 0.], dtype=float32)
     """
     (signal,) = pm.floats("resample", x)
+    axis = ints.canonical_axis(axis, signal.ndim)
     n, least = signal.shape[axis], min(num, signal.shape[axis])
     spectrum = jnp.moveaxis(jnp.fft.rfft(signal, axis=axis), axis, -1)[..., : least // 2 + 1]
     weights = np.ones(least // 2 + 1, signal.dtype)

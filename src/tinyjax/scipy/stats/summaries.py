@@ -60,9 +60,7 @@ def zscore(a: ArrayLike, axis: int | None = 0, ddof: int = 0) -> Array:
     """Return the distances of values from their mean, in standard deviations.
 
     Example:
-        >>> import numpy as np
-
-    import tinyjax.numpy as jnp
+        >>> import tinyjax.numpy as jnp
         >>> from tinyjax.scipy import stats
         >>> stats.zscore(jnp.array([1.0, 2.0, 2.0, 3.0])).round(3)
         Array([-1.414,  0.   ,  0.   ,  1.414], dtype=float32)
@@ -87,9 +85,7 @@ def skew(a: ArrayLike, axis: int | None = 0, bias: bool = True) -> Array:
     """Return the third standardised moment; ``bias`` False corrects for the sample's size.
 
     Example:
-        >>> import numpy as np
-
-    import tinyjax.numpy as jnp
+        >>> import tinyjax.numpy as jnp
         >>> from tinyjax.scipy import stats
         >>> stats.skew(jnp.array([1.0, 1.0, 4.0])).round(3)
         Array(0.707, dtype=float32)
@@ -101,9 +97,7 @@ def kurtosis(a: ArrayLike, axis: int | None = 0, fisher: bool = True, bias: bool
     """Return the fourth standardised moment, less that of a normal distribution if ``fisher``.
 
     Example:
-        >>> import numpy as np
-
-    import tinyjax.numpy as jnp
+        >>> import tinyjax.numpy as jnp
         >>> from tinyjax.scipy import stats
         >>> stats.kurtosis(jnp.array([1.0, 2.0, 3.0])).round(3)
         Array(-1.5, dtype=float32)
@@ -115,9 +109,7 @@ def gmean(a: ArrayLike, axis: int | None = 0) -> Array:
     """Return the geometric mean of values.
 
     Example:
-        >>> import numpy as np
-
-    import tinyjax.numpy as jnp
+        >>> import tinyjax.numpy as jnp
         >>> from tinyjax.scipy import stats
         >>> stats.gmean(jnp.array([1.0, 4.0])).round(3)
         Array(2., dtype=float32)
@@ -130,7 +122,7 @@ def _of_t(t: Array, df: ArrayLike) -> SignificanceResult:
 
 
 def _correlation(x: Array, y: Array) -> SignificanceResult:
-    if x.shape != y.shape or x.shape[-1] < 2:
+    if x.shape != y.shape or not x.ndim or x.shape[-1] < 2:
         raise ShapeError.got("a correlation takes samples of one size, at least two", x, y)
     x, y = (z - z.mean(-1, keepdims=True) for z in (x, y))
     squares = (x * x).sum(-1) * (y * y).sum(-1)
@@ -148,9 +140,7 @@ def pearsonr(x: ArrayLike, y: ArrayLike, *, axis: int | None = 0) -> Significanc
         ShapeError: the samples differ in size.
 
     Example:
-        >>> import numpy as np
-
-    import tinyjax.numpy as jnp
+        >>> import tinyjax.numpy as jnp
         >>> from tinyjax.scipy import stats
         >>> stats.pearsonr(jnp.arange(3.0), jnp.array([0.0, 1.0, 1.0])).statistic.round(3)
         Array(0.866, dtype=float32)
@@ -164,9 +154,7 @@ def spearmanr(a: ArrayLike, b: ArrayLike) -> SignificanceResult:
     Errors are those of ``pearsonr``.
 
     Example:
-        >>> import numpy as np
-
-    import tinyjax.numpy as jnp
+        >>> import tinyjax.numpy as jnp
         >>> from tinyjax.scipy import stats
         >>> stats.spearmanr(jnp.arange(3.0), jnp.array([1.0, 9.0, 2.0])).statistic.round(3)
         Array(0.5, dtype=float32)
@@ -180,9 +168,7 @@ def linregress(x: ArrayLike, y: ArrayLike) -> LinregressResult:
     Errors are those of ``pearsonr``.
 
     Example:
-        >>> import numpy as np
-
-    import tinyjax.numpy as jnp
+        >>> import tinyjax.numpy as jnp
         >>> from tinyjax.scipy import stats
         >>> line = stats.linregress(jnp.arange(3.0), jnp.array([1.0, 3.0, 5.5]))
         >>> line.slope, line.intercept.round(3)
@@ -199,9 +185,7 @@ def ttest_1samp(a: ArrayLike, popmean: ArrayLike, axis: int | None = 0) -> Signi
     """Test whether the mean of a sample is ``popmean`` (two-sided).
 
     Example:
-        >>> import numpy as np
-
-    import tinyjax.numpy as jnp
+        >>> import tinyjax.numpy as jnp
         >>> from tinyjax.scipy import stats
         >>> stats.ttest_1samp(jnp.array([1.0, 2.0, 3.0]), 1.0).statistic.round(3)
         Array(1.732, dtype=float32)
@@ -215,9 +199,7 @@ def ttest_rel(a: ArrayLike, b: ArrayLike, axis: int | None = 0) -> SignificanceR
     """Test whether paired samples have the same mean (two-sided).
 
     Example:
-        >>> import numpy as np
-
-    import tinyjax.numpy as jnp
+        >>> import tinyjax.numpy as jnp
         >>> from tinyjax.scipy import stats
         >>> stats.ttest_rel(jnp.array([1.0, 2.0, 3.0]), jnp.zeros(3)).statistic.round(3)
         Array(3.464, dtype=float32)
@@ -232,9 +214,7 @@ def ttest_ind(
     """Test whether two samples have the same mean (two-sided), of the same variance or by Welch.
 
     Example:
-        >>> import numpy as np
-
-    import tinyjax.numpy as jnp
+        >>> import tinyjax.numpy as jnp
         >>> from tinyjax.scipy import stats
         >>> stats.ttest_ind(jnp.array([1.0, 2.0, 3.0]), jnp.array([2.0, 4.0])).statistic.round(3)
         Array(-0.949, dtype=float32)
@@ -255,9 +235,7 @@ def ks_2samp(data1: ArrayLike, data2: ArrayLike) -> SignificanceResult:
     The p-value is the asymptotic one.
 
     Example:
-        >>> import numpy as np
-
-    import tinyjax.numpy as jnp
+        >>> import tinyjax.numpy as jnp
         >>> from tinyjax.scipy import stats
         >>> stats.ks_2samp(jnp.arange(4.0), jnp.arange(4.0) + 2.0).statistic
         Array(0.5, dtype=float32)

@@ -439,8 +439,7 @@ class ReverseBlock:
         ranks = self.activity.ranks
         if not isinstance(container, ir.Variable) or ranks is None:
             return
-        is_view = statement.variable in self.activity.shadowed
-        if 0 <= ranks.of(statement.variable) < INTEGERS and ranks.is_basic(index) and not is_view:
+        if self.is_element(statement):
             if ct.definite:
                 shadow = self.shadow(container)
                 self.writer.emit(runtime.increased, shadow, self.local(index), ct.atom)
@@ -458,6 +457,17 @@ class ReverseBlock:
             parts = self.writer.emit(self.activity.callees.pull_back, *args)
             self.distribute(parts, [(1, index)])
 
+    def is_element(self, statement: ir.Statement) -> bool:
+        """Return whether a statement takes real numbers, no view, from an array with a shadow."""
+        (container, index), ranks = statement.call.args, self.activity.ranks
+        return (
+            self.shadowed(container)
+            and ranks is not None
+            and 0 <= ranks.of(statement.variable) < INTEGERS
+            and ranks.is_basic(index)
+            and statement.variable not in self.activity.shadowed
+        )
+
     def adds_to_container(self, statement: ir.Statement) -> bool:
         """Return whether a statement takes an item at an index that has no derivative."""
         if statement.function is not operator.getitem:
@@ -469,6 +479,7 @@ class ReverseBlock:
             and activity.active(container)
             and activity.kind(container) is not Kind.FLOAT
             and not activity.active(index)
+            and not self.is_element(statement)
         )
 
     def add_item(
