@@ -28,8 +28,9 @@ class SignificanceResult(NamedTuple):
     """A test's statistic and its p-value.
 
     Example:
+        >>> import tinyjax.numpy as jnp
         >>> from tinyjax.scipy import stats
-        >>> stats.ttest_1samp([1.0, 2.0, 3.0], 2.0).pvalue
+        >>> stats.ttest_1samp(jnp.array([1.0, 2.0, 3.0]), 2.0).pvalue
         Array(1., dtype=float32)
     """
 
