@@ -777,3 +777,27 @@ def test_products_that_take_longer_than_whole_arrays_are_not_made(
         agree(found, tinyjax.jacfwd(fun)(point), 1e-9)
         assert bool(made) == (pays and compiled)
         made.clear()
+
+
+def test_jacobian_remembers_its_mode_and_takes_another_where_that_has_no_derivative() -> None:
+    @tinyjax.custom_vjp
+    def square(x: Any) -> Any:
+        return x**2
+
+    square.defvjp(lambda x: (x**2, x), lambda x, ct: (2 * x * ct,))
+    calls, is_custom = 0, False
+
+    def fun(x: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return jnp.outer(square(x) if is_custom else x**2, jnp.ones(40))
+
+    x, jacobian = jnp.arange(1.0, 31.0), tinyjax.jacobian(fun)
+    expected = tinyjax.jacrev(lambda x: jnp.outer(x**2, jnp.ones(40)))(x)
+    calls = 0
+    np.testing.assert_array_equal(jacobian(x), expected)
+    first, calls = calls, 0
+    np.testing.assert_array_equal(jacobian(x), expected)
+    assert (first, calls) == (2, 1)
+    is_custom = True
+    np.testing.assert_array_equal(jacobian(x), expected)

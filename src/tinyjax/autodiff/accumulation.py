@@ -125,15 +125,14 @@ def jacobian(
     rows = jacobians.jacrev(
         choice.applied, argnums, has_aux, holomorphic, allow_int, chunk_size=chunk_size
     )
-    reverse_calls: set[Hashable] = set()  # signatures of calls that take reverse mode
-    forward_calls: set[Hashable] = set()
+    modes: dict[Hashable, bool] = {}  # by signature, whether calls take forward mode
 
     @partial(watched, named=fun)
     def computed(*args: Any, **kwargs: Any) -> Any:
         signature = _signature(args, kwargs)
-        if signature is not None and signature in reverse_calls:
-            return rows(*args, **kwargs)
-        if signature is not None and signature in forward_calls:
+        if signature is not None and signature in modes:
+            if not modes[signature]:
+                return rows(*args, **kwargs)
             try:
                 result = columns(*args, **kwargs)
             except errors.DifferentiationError:
@@ -148,10 +147,9 @@ def jacobian(
             forward = call.is_better_forward
             del call  # and what it keeps of the function's values
             if signature is not None:
-                calls = forward_calls if forward else reverse_calls
-                if len(calls) == _MOST_SIGNATURES:
-                    calls.clear()
-                calls.add(signature)
+                if len(modes) == _MOST_SIGNATURES:
+                    modes.clear()
+                modes[signature] = forward
             return (columns if forward else rows)(*args, **kwargs)
         remaining = _accumulate(*found)
         jacobian = tree.unflatten(

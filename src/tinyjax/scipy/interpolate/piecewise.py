@@ -139,7 +139,7 @@ def samples(
     """
     at, values = (pm.strong(a) for a in pm.floats(name, x, y))
     axis = ints.canonical_axis(axis, values.ndim)
-    if at.ndim != 1 or not values.ndim or values.shape[axis] != at.size or at.size < least:
+    if at.ndim != 1 or values.shape[axis] != at.size or at.size < least:
         raise ShapeError.got(
             f"{name} takes a vector x of at least {least} points, and as many values along axis "
             f"{axis} of y",
