@@ -176,6 +176,12 @@ def _eager_getitem(x: HostArray, index: Indices) -> Array | None:
     host_index = _host_index(index)
     if host_index is None:
         return None
+    match host_index:
+        case (np.ndarray() as places,) if places.dtype.kind in "iu":
+            if opd.is_large((*places.shape, *x.shape[1:]), x.dtype):
+                return None  # the general way puts it where XLA reads it
+        case _:
+            pass
     try:
         elements = x[host_index]
     except (IndexError, OverflowError, TypeError, ValueError, errors.TinyjaxError):

@@ -39,7 +39,7 @@ from tinyjax.core.tracing.program_rules import Run
 from tinyjax.core.tracing.staging import Staged, is_called
 from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.operands import as_array
+from tinyjax.core.values.operands import as_array, memory
 from tinyjax.tree.treedef import in_words
 
 C = TypeVar("C")
@@ -91,7 +91,7 @@ def _row(x: Any, i: int) -> Any:
 
 def _room(y: Any, length: int) -> Any:
     """Return storage for a result of each iteration: a NumPy array, or a list of arrays."""
-    return [y] * length if isinstance(y, Array) else np.empty((length, *y.shape), y.dtype)
+    return [y] * length if isinstance(y, Array) else memory((length, *y.shape), y.dtype)
 
 
 def _joined(stack: Any) -> Any:

@@ -1162,7 +1162,7 @@ def _float_to_int(x: HostArray, dtype: DType) -> HostArray:
     if dtype in _NATIVE_INTS and x.dtype in _NATIVE_FLOATS:
         token = set_errors(RAISE_INVALID)
         try:
-            return x.astype(dtype)
+            return opd.copied(x, dtype)
         except FloatingPointError:
             pass
         finally:

@@ -390,10 +390,16 @@ def _into_aligned(
     fun: np.ufunc, shape: tuple[int, ...], dtype: dtypes.DType, *operands: dtypes.HostArray
 ) -> dtypes.HostArray:
     """Call a function of NumPy's with aligned memory for its result, unless that is given."""
-    in_order = all(x.flags.c_contiguous or not any(x.strides) for x in operands)
+    in_order = all(x.flags.c_contiguous or _is_repeated_in_order(x) for x in operands)
     if len(operands) > fun.nin or not in_order:  # NumPy keeps the order of the operands' axes
         return np.asarray(fun(*operands))
     return np.asarray(fun(*operands, out=opd.aligned(shape, dtype)))
+
+
+def _is_repeated_in_order(x: dtypes.HostArray) -> bool:
+    """Return whether an array is a view of one in C order, repeated along some axes."""
+    steps = [step for step, size in zip(x.strides, x.shape, strict=True) if step and size > 1]
+    return steps == sorted(steps, reverse=True)
 
 
 #: The rule of a primitive that does more, or less, than an operation for each element of its
