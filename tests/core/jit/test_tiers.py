@@ -19,8 +19,8 @@ import tinyjax.numpy as jnp
 from raising import raises
 from tinyjax import checkpoint, config, custom_jvp, debug, grad, jit, lax, pure_callback, vmap
 from tinyjax._base import blas
+from tinyjax._extensions.costs import cost_of
 from tinyjax._extensions.host import plans, simplify, tiers
-from tinyjax._extensions.host.costs import cost_of
 from tinyjax._extensions.host.plans import ProgramEvaluation
 from tinyjax.core import xla
 from tinyjax.core.tracing.jaxpr import Jaxpr, Lit, eval_jaxpr

@@ -21,7 +21,7 @@ import attrs
 
 from tinyjax import config
 from tinyjax._base import blas, forks, records
-from tinyjax._extensions.host.costs import cost_of
+from tinyjax._extensions.costs import cost_of
 from tinyjax.core import devices, xla
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
 from tinyjax.core.values import Array, ConcreteArray, concrete
