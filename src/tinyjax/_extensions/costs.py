@@ -6,7 +6,7 @@ rematerialization chooses by the work of what is compiled, which the explorer sh
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from math import ceil, log2
 from typing import Any, Final
 
@@ -17,6 +17,10 @@ from tinyjax._base import records
 from tinyjax._extensions.host import simplify
 from tinyjax.core.primitives.families import Elementwise
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules
+
+#: Marks a primitive that NumPy evaluates in eager calls only: compiling tells what is wrong with a
+#: program that has it, so such a program is compiled at its first call.
+EAGER_ONLY: Final[prim.RuleKey[Callable[[], bool]]] = prim.RuleKey("eager_only")
 
 #: Programs in parameters that derivatives and transposes run, and the equation itself does not.
 _IDLE: Final = frozenset(("backward", "matvec", "transpose_solve"))
