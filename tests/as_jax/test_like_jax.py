@@ -25,6 +25,8 @@ import tinyjax
 import tinyjax.experimental.checkify
 import tinyjax.extend.core
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 
 class Pair(NamedTuple):
     a: Any

@@ -37,6 +37,8 @@ from tinyjax.core.tracing.jaxpr import typecheck_jaxpr
 from tinyjax.custom_derivatives import SymbolicZero
 from tinyjax.errors import ArgumentError, DifferentiationError, TinyjaxError
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 Fun = Callable[..., Any]
 
 

@@ -18,6 +18,8 @@ from tinyjax.experimental import sparse
 from tinyjax.experimental.sparse import BCOO, BCSR
 from tinyjax.experimental.sparse.linalg import lobpcg_standard, spsolve
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 #: What is done, and what the same gives on a dense array.
 Operation = tuple[Callable[[Any], Any], Any]
 

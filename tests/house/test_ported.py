@@ -17,6 +17,8 @@ from unchecked import unchecked
 
 import tinyjax
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 PROGRAMS = sorted((Path(__file__).parents[1] / "ported").glob("*.py"))
 
 

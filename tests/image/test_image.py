@@ -11,6 +11,8 @@ from raising import raises
 from tinyjax import image
 from tinyjax.errors import ArgumentError, AxisError, ShapeError
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 RNG = np.random.default_rng(0)
 PIXELS = RNG.normal(size=(5, 8, 2)).astype(np.float32)
 METHODS = [

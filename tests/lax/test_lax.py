@@ -27,6 +27,8 @@ from tinyjax.errors import (
 )
 from tinyjax.test_util import check_grads
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 RNG = np.random.default_rng(0)
 X = RNG.uniform(0.1, 0.9, (2, 3)).astype(np.float32)
 Y = RNG.uniform(0.1, 0.9, (2, 3)).astype(np.float32)

@@ -23,6 +23,8 @@ from tinyjax.errors import (
     ShapeError,
 )
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 
 def same(got: Any, expected: Any) -> None:
     if isinstance(expected, (tuple, list)):
@@ -489,7 +491,7 @@ def test_types_larger_than_memory_are_refused() -> None:
     def padded(x: tinyjax.Array) -> tinyjax.Array:
         return lax.pad(x, 0.0, [(2**62, 0, 0)])
 
-    for f in (padded, padded, tinyjax.jit(padded)):
+    for f in (padded, padded, tinyjax.jit(padded), padded):
         with raises(ShapeError, match="more elements than memory has addresses"):
             f(jnp.ones(2))
 

@@ -14,6 +14,8 @@ import tinyjax.numpy as jnp
 from raising import raises
 from tinyjax.errors import ArgumentError, ConcretizationError, ShapeError
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 X: Final = np.sin(np.arange(24.0, dtype=np.float32)).reshape(2, 3, 4)
 
 CASES: Final[dict[str, Any]] = {

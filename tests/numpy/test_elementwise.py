@@ -13,6 +13,8 @@ import tinyjax.numpy as jnp
 from raising import raises
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 FLOATS = np.array([-2.5, -1.5, -1.0, -0.5, -0.0, 0.0, 0.3, 0.5, 1.0, 1.5, 2.5, 30.0], np.float32)
 SPECIAL = np.array([np.inf, -np.inf, np.nan, -0.0, 0.0, 1.0], np.float32)
 INTS = np.array([-7, -3, -1, 0, 1, 2, 5, 100], np.int32)

@@ -23,6 +23,8 @@ from tinyjax.errors import ArgumentError
 from tinyjax.implicit import odeint
 from tinyjax.scipy.special import logsumexp
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 inf, nan = np.inf, np.nan
 
 

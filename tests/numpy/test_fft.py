@@ -13,6 +13,8 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax.errors import ArgumentError, AxisError, DtypeError
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 GENERATOR = np.random.default_rng(0)
 REAL = GENERATOR.normal(size=(4, 5, 6))
 COMPLEX = REAL + 1j * GENERATOR.normal(size=REAL.shape)

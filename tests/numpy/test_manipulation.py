@@ -13,6 +13,8 @@ import tinyjax.numpy as jnp
 from raising import raises
 from tinyjax.errors import ArgumentError, AxisError, ConcretizationError, ShapeError
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 
 def same(got: Any, expected: Any) -> None:
     if isinstance(expected, (tuple, list)):

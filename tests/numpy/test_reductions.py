@@ -14,6 +14,8 @@ from raising import raises
 from tinyjax import Array
 from tinyjax.errors import ArgumentError, AxisError, ShapeError
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 rng = np.random.default_rng(0)
 FLOATS = rng.normal(size=(2, 3, 4)).astype(np.float32)
 INPUTS: dict[str, Any] = {

@@ -12,6 +12,8 @@ import tinyjax.numpy as jnp
 from raising import raises
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 X: Final = np.sin(np.arange(12.0, dtype=np.float32)).reshape(3, 4)
 V: Final = X[0]
 Whole: Final = np.array([0, 12, 7, 18, 250], np.int32)

@@ -16,6 +16,8 @@ from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, AxisError, DtypeError, ShapeError
 from tinyjax.test_util import check_grads
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 
 def rand(*shape: int, dtype: Any = np.float32, seed: int = 0, most: int = 9) -> HostArray:
     rng = np.random.default_rng([seed, *shape])

@@ -19,6 +19,8 @@ from tinyjax import lax
 from tinyjax.dtypes import HostArray
 from tinyjax.scipy import linalg
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 la = jnp.linalg
 
 

@@ -15,6 +15,8 @@ from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.scipy.stats import gaussian_kde
 from tinyjax.test_util import check_grads
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 RNG: Final = np.random.default_rng(5)
 LINE: Final = RNG.standard_normal(7)
 PLANE: Final = RNG.standard_normal((2, 9))

@@ -14,6 +14,8 @@ import tinyjax.scipy.optimize as ours
 from raising import raises
 from tinyjax.errors import ArgumentError
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 Make = Callable[[Any], Callable[[Any], Any]]
 
 FUNCTIONS: dict[str, tuple[Make, list[float]]] = {

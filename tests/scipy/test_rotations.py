@@ -16,6 +16,8 @@ from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.scipy.spatial.transform import Rotation, Slerp
 from tinyjax.test_util import check_grads
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 RNG = np.random.default_rng(0)
 QUATS = np.concatenate([RNG.normal(size=(6, 4)), np.eye(4), -np.eye(4), [[1, 1, 0, 0]]])
 SEQUENCES = [

@@ -19,6 +19,8 @@ from raising import raises
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.scipy import integrate, interpolate, ndimage, optimize, signal, spatial, stats
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 X = np.array([0.0, 1.0, 2.5, 3.0, 4.5, 6.0])
 Y = np.array([[0.5, 1.0], [1.2, -1.0], [2.3, 0.3], [1.7, 0.0], [0.9, 2.0], [0.5, 1.0]])
 AT = np.array([[-0.5, 0.0, 0.7], [2.5, 6.0, 7.0]])

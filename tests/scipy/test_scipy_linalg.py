@@ -23,6 +23,8 @@ from tinyjax.errors import ArgumentError, DifferentiationError, DtypeError, Shap
 from tinyjax.scipy import linalg
 from tinyjax.test_util import check_grads
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 DTYPES = ("float64", "complex128")
 
 

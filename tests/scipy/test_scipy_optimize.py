@@ -17,6 +17,8 @@ import tinyjax.scipy.optimize as ours
 from raising import raises
 from tinyjax.errors import ArgumentError, PlatformError, ShapeError
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 H = np.array([[3.0, 1.0, 0.0], [1.0, 2.0, 0.5], [0.0, 0.5, 1.0]])
 A = np.array([4.0, -1.0, 0.5])
 BOX = [(0.0, 1.0), (0.0, None), (None, 1.0)]

@@ -28,6 +28,8 @@ from tinyjax.scipy.interpolate import RegularGridInterpolator
 from tinyjax.scipy.sparse.linalg import bicgstab, cg, gmres
 from tinyjax.test_util import check_grads
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 
 def random(*shape: int, seed: int = 0, dtype: str = "float64") -> HostArray:
     rng = np.random.default_rng([seed, *shape])

@@ -30,6 +30,8 @@ from tinyjax.errors import (
     TinyjaxError,
 )
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 NAMES = ("jit", "grad", "vmap", "jvp", "vjp", "hessian", "jacfwd", "linearize")
 OURS = SimpleNamespace(lax=lax, np=jnp, **{name: getattr(tinyjax, name) for name in NAMES})
 THEIRS = SimpleNamespace(lax=jax.lax, np=jax.numpy, **{k: getattr(jax, k) for k in NAMES})
