@@ -15,8 +15,6 @@ from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.scipy.stats import gaussian_kde
 from tinyjax.test_util import check_grads
 
-pytestmark = pytest.mark.usefixtures("each_tier")
-
 RNG: Final = np.random.default_rng(5)
 LINE: Final = RNG.standard_normal(7)
 PLANE: Final = RNG.standard_normal((2, 9))
@@ -31,6 +29,7 @@ ESTIMATES: Final[list[tuple[Any, dict[str, Any]]]] = [
 ]
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize(("data", "options"), ESTIMATES)
 def test_densities(data: Any, options: Any) -> None:
     ours, theirs = gaussian_kde(data, **options), scipy.stats.gaussian_kde(data, **options)

@@ -14,8 +14,6 @@ import tinyjax.scipy.optimize as ours
 from raising import raises
 from tinyjax.errors import ArgumentError
 
-pytestmark = pytest.mark.usefixtures("each_tier")
-
 Make = Callable[[Any], Callable[[Any], Any]]
 
 FUNCTIONS: dict[str, tuple[Make, list[float]]] = {
@@ -43,6 +41,7 @@ FUNCTIONS: dict[str, tuple[Make, list[float]]] = {
 }
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_minima_are_those_of_jax(name: str) -> None:
@@ -64,6 +63,7 @@ def test_minima_are_those_of_jax(name: str) -> None:
 LIMITED = "l-bfgs-experimental-do-not-rely-on-this"
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_limited_memory_finds_minima(name: str) -> None:
     make, start = FUNCTIONS[name]

@@ -19,8 +19,6 @@ from raising import raises
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.scipy import integrate, interpolate, ndimage, optimize, signal, spatial, stats
 
-pytestmark = pytest.mark.usefixtures("each_tier")
-
 X = np.array([0.0, 1.0, 2.5, 3.0, 4.5, 6.0])
 Y = np.array([[0.5, 1.0], [1.2, -1.0], [2.3, 0.3], [1.7, 0.0], [0.9, 2.0], [0.5, 1.0]])
 AT = np.array([[-0.5, 0.0, 0.7], [2.5, 6.0, 7.0]])
@@ -105,6 +103,7 @@ def test_integrals(row: Any) -> None:
     assert error < 1e-7
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_an_integral_that_does_not_converge_says_so() -> None:
     value, error = integrate.quad(lambda x: jnp.abs(x - 0.3) ** -0.9, 0.0, 1.0, limit=10)
     assert error > 1e-3

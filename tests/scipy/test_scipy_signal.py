@@ -28,8 +28,6 @@ from tinyjax.scipy.interpolate import RegularGridInterpolator
 from tinyjax.scipy.sparse.linalg import bicgstab, cg, gmres
 from tinyjax.test_util import check_grads
 
-pytestmark = pytest.mark.usefixtures("each_tier")
-
 
 def random(*shape: int, seed: int = 0, dtype: str = "float64") -> HostArray:
     rng = np.random.default_rng([seed, *shape])
@@ -126,6 +124,7 @@ def test_values_are_those_of_scipy(
     close(ours(*operands), model(*operands))
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_compiled_values_are_those_of_eager_evaluation() -> None:
     """All in one program."""
     calls = CALLS[::3]
@@ -163,6 +162,7 @@ def test_map_coordinates_takes_lists_of_places() -> None:
     close(ndimage.map_coordinates(x, at, 1), scipy.ndimage.map_coordinates(x, at, order=1))
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("order", [0, 1])
@@ -179,6 +179,7 @@ def test_map_coordinates(mode: Any, order: int, dtype: str) -> None:
         check_grads(lambda x, at: ndimage.map_coordinates(x, at, 1, mode), (x, at), 1)
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("order", [0, 1])
 def test_map_coordinates_of_special_values(mode: Any, order: int) -> None:
@@ -202,6 +203,7 @@ def test_map_coordinates_of_special_values(mode: Any, order: int) -> None:
     )
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("method", ["linear", "nearest"])
 @pytest.mark.parametrize("fill", [np.nan, 3.0, None])
 def test_grids(method: Any, fill: float | None) -> None:
@@ -259,6 +261,7 @@ class Multiplies:
         return self.matrix @ x
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("solver", [cg, bicgstab, gmres])
 @pytest.mark.parametrize("of", [Multiplies, BCOO.fromdense])
 def test_a_matrix_may_be_what_multiplies(solver: Any, of: Any) -> None:
