@@ -4,8 +4,6 @@ import pytest
 import tutorials
 from tutorials import check_alike, programs_of
 
-pytestmark = pytest.mark.usefixtures("each_tier")
-
 PROGRAMS = programs_of(tutorials)
 
 #: Programs that show what a value of the wrong type raises.

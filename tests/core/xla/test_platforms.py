@@ -32,8 +32,6 @@ from tinyjax.errors import ArgumentError, CheckFailedError, PlatformError, Shard
 from tinyjax.memory import Space
 from tinyjax.sharding import AxisType, SingleDeviceSharding
 
-pytestmark = pytest.mark.usefixtures("compiled")
-
 if "stand_in" not in [platform.name for platform in known_platforms()]:
     add_platform(make_cpu_client(asynchronous=True, num_devices=2), "stand_in", "stand_in", "cpu")
     add_platform(make_cpu_client(asynchronous=True, num_devices=1), "ruled", "ruled", "cuda")
