@@ -15,10 +15,6 @@ import pytest
 os.environ.setdefault("TINYJAX_NUM_CPU_DEVICES", "4")
 os.environ.setdefault("JAX_NUM_CPU_DEVICES", "4")
 
-# Compiled programs are tested, and NumPy's for themselves. That the first calls of a program are
-# evaluated is for the tests of tiers, and for those of the documents, which run as installed.
-os.environ.setdefault("TINYJAX_TIER", "compiled")
-
 # A program of a recorded call that fails where the call itself does not is a mistake: users get the
 # call's result, and the tests the error. Read when tinyjax is first imported.
 os.environ.setdefault("TINYJAX_STRICT", "1")
@@ -27,7 +23,7 @@ os.environ.setdefault("TINYJAX_STRICT", "1")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
 from fuzz.forgetting import forget
-from tinyjax import default_dtypes
+from tinyjax import config, default_dtypes
 from tools import searches
 from tools.quick import FLAGS
 
@@ -92,6 +88,7 @@ def _sampled(
     item: pytest.Item, one_in: int, turn: int | None = None, always: tuple[str, ...] = ()
 ) -> bool:
     case = item.nodeid.partition("[")[2].removesuffix("]")
+    case = case.removeprefix("first-").removeprefix("compiled-")  # by ``each_tier``
     if turn is None:
         return case in always or _chosen(item, one_in)
     return case in always or crc32(case.encode()) % one_in == turn
@@ -106,6 +103,23 @@ def double_precision() -> Iterator[None]:
     """Floats are of double precision, as in NumPy."""
     with default_dtypes("float64"):
         yield
+
+
+@pytest.fixture(scope="module")
+def compiled() -> Iterator[None]:
+    """Programs are compiled at their first call, for tests of what XLA makes of them."""
+    with config.scoped(tier="compiled"):
+        yield
+
+
+@pytest.fixture(scope="module", params=["first", "compiled"])
+def each_tier(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The first calls of a program are evaluated by NumPy, and then XLA compiles each.
+
+    For tables that compare with other sources. Other tests have the default, as users do.
+    """
+    with config.scoped(tier=request.param):
+        yield request.param
 
 
 def pytest_collection_finish() -> None:

@@ -927,13 +927,16 @@ def outcome(program: Callable[[Any], Any], m: Any) -> Any:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_does_as_jax_does(name: str) -> None:
-    ours, theirs = (outcome(PROGRAMS[name], m) for m in (tinyjax, jax))
-    if isinstance(theirs, Exception):
-        builtin = next(c for c in type(theirs).__mro__ if c.__module__ == "builtins")
-        assert isinstance(ours, builtin), (ours, theirs)
-    else:
-        assert not isinstance(ours, Exception), ours
-        np.testing.assert_equal(ours, theirs)
+    theirs = outcome(PROGRAMS[name], jax)
+    for tier in ("first", "compiled"):
+        with tinyjax.config.scoped(tier=tier):
+            ours = outcome(PROGRAMS[name], tinyjax)
+        if isinstance(theirs, Exception):
+            builtin = next(c for c in type(theirs).__mro__ if c.__module__ == "builtins")
+            assert isinstance(ours, builtin), (ours, theirs)
+        else:
+            assert not isinstance(ours, Exception), ours
+            np.testing.assert_equal(ours, theirs)
 
 
 @pytest.mark.parametrize("name", [n for n in dir(jax.errors) if n[0].isupper()])

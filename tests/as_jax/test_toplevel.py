@@ -220,7 +220,7 @@ def test_functions_run_operation_by_operation() -> None:
 
 
 def test_clearing_the_caches() -> None:
-    tinyjax.jit(lambda x: x + 1)(1.0)
+    tinyjax.jit(lambda x: x + 1, tier="compiled")(1.0)
     assert tinyjax.cache.info().memory.size > 0
     tinyjax.clear_caches()
     assert tinyjax.cache.info().memory.size == 0

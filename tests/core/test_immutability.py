@@ -191,14 +191,16 @@ def test_a_consumer_that_knows_no_read_only_data_gets_a_copy() -> None:
 
 def test_jax_imports_results_without_a_copy() -> None:
     for dtype in (np.float32, np.int32, np.complex64):
-        x = jit(lambda dtype=dtype: jnp.arange(1024).astype(dtype) + 1)()
+        x = jit(lambda dtype=dtype: jnp.arange(1024).astype(dtype) + 1, tier="compiled")()
         theirs = jax.dlpack.from_dlpack(x, copy=False)
         assert theirs.unsafe_buffer_pointer() == np.asarray(x).ctypes.data
         np.testing.assert_array_equal(theirs, x)
         np.testing.assert_array_equal(jax.numpy.from_dlpack(x) * 2, x * 2)
     # the data lives as long as someone has it
-    theirs = jax.dlpack.from_dlpack(jit(lambda: jnp.arange(1024) + 1)(), copy=False)
-    others = [jit(lambda i=i: jnp.arange(1024) * i)() for i in range(20)]
+    x = jit(lambda: jnp.arange(1024) + 1, tier="compiled")()
+    theirs = jax.dlpack.from_dlpack(x, copy=False)
+    del x
+    others = [jit(lambda i=i: jnp.arange(1024) * i, tier="compiled")() for i in range(20)]
     np.testing.assert_array_equal(theirs, np.arange(1024) + 1)
     assert len(others) == 20
 

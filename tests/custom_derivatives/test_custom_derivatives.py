@@ -126,6 +126,7 @@ def orders(lib: Any, fun: Fun) -> list[Fun]:
     ]
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", OURS)
 def test_as_jax_does(name: str) -> None:
@@ -191,6 +192,7 @@ def programs_without_cotangents(lib: Any, asked: list[str]) -> dict[str, Fun]:
     }
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", programs_without_cotangents(tinyjax, []))
 def test_rules_are_asked_where_a_later_one_returned_none(name: str) -> None:
@@ -235,6 +237,7 @@ def test_cotangents_that_all_examples_share_add_up() -> None:
     assert float(found) == 10
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_python_control_flow() -> None:
     calls = []
 
@@ -260,6 +263,7 @@ def test_python_control_flow() -> None:
         jit(f)(2.0, 1)
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_keywords_defaults_methods_and_static_arguments() -> None:
     class Scale:
         def __init__(self, by: float) -> None:
@@ -350,6 +354,7 @@ def closing(kind: str) -> Fun:
     return f
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_a_rule_may_return_what_it_closes_over_as_the_tangent() -> None:
     """It is constant there, and has no tangent of its own."""
 
@@ -364,6 +369,7 @@ def test_a_rule_may_return_what_it_closes_over_as_the_tangent() -> None:
         close(derivative(2.5), 2.0)
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["custom_derivative", "custom_jvp", "custom_vjp"])
 @pytest.mark.parametrize("inner", [lambda f: f, jit], ids=["eager", "jit"])
@@ -391,6 +397,7 @@ def test_closed_over_tracers(kind: str, inner: Fun, outer: Fun) -> None:
             close(outer(first(second(pair)))(jnp.array([x, c])), [[0.0, 2.0], [1.0, 0.0]])
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.slow
 def test_rules_hold_under_any_order_of_transformations() -> None:
     f = custom_derivative(jnp.sin)
@@ -419,6 +426,7 @@ def test_a_rule_that_is_nonlinear_in_the_tangents() -> None:
         grad(f)(1.0)
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_custom_rules_of_a_tangent_map() -> None:
     """A function with its own rule that is applied to tangents is transposed by its operations."""
     double = custom_derivative(lambda x: 2.0 * x)
@@ -430,6 +438,7 @@ def test_custom_rules_of_a_tangent_map() -> None:
         close(way(grad(f))(0.5), -2.0 * np.sin(0.5))
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_collectives_inside() -> None:
     f = custom_derivative(lambda x: x / lax.psum(x, "i"))
     f.defderivative(lambda x: (f(x), lambda t: t * lax.psum(x, "i")))
@@ -439,6 +448,7 @@ def test_collectives_inside() -> None:
     close(jit(vmap(jit(grad(f)), axis_name="i"))(xs), [4.0, 4.0])
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_a_rule_that_calls_numpy() -> None:
     """A product that NumPy computes, with the product rule given by hand."""
 
@@ -491,6 +501,7 @@ AROUND: dict[str, Fun] = {
 }
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("name", AROUND)
 def test_inside_what_takes_a_function(name: str) -> None:
     f, x, c = AROUND[name], 0.5, 2.0
@@ -518,6 +529,7 @@ def test_programs_are_the_same_whatever_the_rule() -> None:
     typecheck_jaxpr(one)
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_leaks_nothing() -> None:
     with scoped(check_leaks=True, check_jaxprs=True):
         f = closing("custom_derivative")
@@ -528,6 +540,7 @@ def test_leaks_nothing() -> None:
 # custom_batch
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_custom_batch() -> None:
     seen = []
 
@@ -560,6 +573,7 @@ def test_custom_batch() -> None:
 # Messages
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_no_derivative_of_an_order_that_was_not_staged() -> None:
     f = jit(closing("custom_derivative"))
     close(grad(grad(f))(3.0, 5.0), 0.0)
@@ -764,6 +778,7 @@ MESSAGES: dict[Fun, tuple[type[Exception], str]] = {
 }
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("run", MESSAGES, ids=lambda run: run.__name__)
 def test_message(run: Fun) -> None:
     error, message = MESSAGES[run]
@@ -787,6 +802,7 @@ NESTED_PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("closed_over", [False, True])
 @pytest.mark.parametrize("name", NESTED_PROGRAMS)
@@ -858,6 +874,7 @@ TOGETHER: dict[str, Fun] = {
 }
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", TOGETHER)
 def test_a_rule_that_is_one_program(name: str) -> None:
@@ -893,6 +910,7 @@ def test_a_rule_that_is_one_program(name: str) -> None:
     close((hessian(one)(x), jit(grad(jit(grad(jit(one)))))(x)), (curvature, curvature))
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_a_rule_that_is_one_program_runs_it_once_more_at_most() -> None:
     """The part that gives results is applied where they are; tangents stay in the recording."""
     f = custom_jvp(jnp.sin)
@@ -903,6 +921,7 @@ def test_a_rule_that_is_one_program_runs_it_once_more_at_most() -> None:
     close(tangent_map(2.0), 2 * np.cos(1.0))
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_a_custom_vjp_within_a_custom_jvp_within_vmap() -> None:
     """Rules that are off by factors: 5 of the inner, 3 of the outer."""
 
@@ -963,6 +982,7 @@ def test_a_batch_axis_of_results_stays_where_it_is() -> None:
     close(vmap(k, (1, None), (1, None))(x, 2.0), (2 * x, 3.0))
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("inner", [lambda f: f, jit], ids=["eager", "jit"])
 def test_a_recorded_rule_that_closes_over_examples(inner: Fun) -> None:
     def value(x: Any) -> Any:
@@ -983,6 +1003,7 @@ def test_a_rule_may_return_a_python_number(dtype: str) -> None:
     assert grad(f)(jnp.asarray(1.0, dtype)).dtype == dtype
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("inner", [lambda f: f, jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("outer", [lambda f: f, jit], ids=["eager", "jit"])
 def test_a_rule_may_differ_between_examples_where_the_result_does_not(
@@ -1009,6 +1030,7 @@ def test_a_rule_may_differ_between_examples_where_the_result_does_not(
     close(outer(vmap(grad(mapped)))(jnp.ones(2)), [424.0, 424.0])
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["jvp", "derivative", "vjp"])
 @pytest.mark.parametrize("inner", [lambda f: f, jit], ids=["eager", "jit"])
@@ -1048,6 +1070,7 @@ def test_what_is_not_mapped_stays_so(kind: str, inner: Fun, outer: Fun) -> None:
         close(outer(jacfwd(second))(y), 1.0)
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_a_rule_that_refuses_lets_no_result_vary() -> None:
     @custom_jvp
     def constant(x: Any, y: Any) -> Any:
@@ -1065,6 +1088,7 @@ def test_a_rule_that_refuses_lets_no_result_vary() -> None:
         jit(lambda x: jvp(lambda x: mapped(xs, x)[1], (x,), (x,)))(y)
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_numbers_copied_for_every_example_are_not_simplified_for_long(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
@@ -1090,6 +1114,7 @@ def test_numbers_copied_for_every_example_are_not_simplified_for_long(
     assert "circular" not in capfd.readouterr().err
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_a_tangent_that_varies_makes_its_result_vary() -> None:
     """A rule may vary between examples where the function does not."""
     k = custom_derivative(lambda x, y: y + 1.0)
@@ -1101,6 +1126,7 @@ def test_a_tangent_that_varies_makes_its_result_vary() -> None:
         close(jit(grad(way, (0, 1)))(xs, 2.0), ([1.0, 10.0], 11.0))
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_a_rule_is_not_needed_to_map_a_function() -> None:
     """Nor need it be one that can be staged, where no derivative is taken."""
     f = custom_jvp(lambda x, y: (x, y + 1.0))
@@ -1140,6 +1166,7 @@ NESTED_BATCHES: list[Fun] = [
 ]
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("nest", NESTED_BATCHES)
 def test_custom_batch_under_nested_vmap(nest: Fun) -> None:
     f, calls = counted_rule()
@@ -1152,6 +1179,7 @@ def test_custom_batch_under_nested_vmap(nest: Fun) -> None:
     assert calls == [(2, True, True)]
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_custom_batch_under_derivatives() -> None:
     """Of the rule; in reverse mode of the function, where the derivative is taken inside vmap."""
     f, calls = counted_rule()
@@ -1221,6 +1249,7 @@ FORWARD_OVER_REVERSE: list[Callable[[Any, Fun], Any]] = [
 ]
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("nested", FORWARD_OVER_REVERSE)
 def test_forward_over_reverse_of_a_rule_for_reverse_mode(nested: Callable[[Any, Fun], Any]) -> None:
@@ -1239,6 +1268,7 @@ def test_forward_over_reverse_of_a_rule_for_reverse_mode(nested: Callable[[Any, 
             np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-6)
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_custom_batch_inside_what_takes_a_function() -> None:
     f, _ = counted_rule()
     xs, ys = np.array([0.5, -0.6]), np.array([2.0, 3.0])
@@ -1263,6 +1293,7 @@ def closing_batch(x: Any, c: Any) -> Any:
     return f(x)
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_custom_batch_that_closes_over_a_tracer() -> None:
     """The rule may close over tracers of another trace than the mapping one."""
     xs, cs, c = np.array([0.5, 0.6]), np.array([2.0, 3.0, 4.0]), 2.0
@@ -1282,6 +1313,7 @@ def test_custom_batch_that_closes_over_a_tracer() -> None:
         )
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_a_rule_whose_tangent_is_constant_has_none() -> None:
     # Zeros that a rule makes are no tangent: what follows is not differentiated along them.
     @tinyjax.custom_jvp
@@ -1310,6 +1342,7 @@ def test_a_rule_whose_tangent_is_constant_has_none() -> None:
     assert float(along(5.0)) == 5.0
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_numbers_among_residuals_stay_numbers() -> None:
     @tinyjax.custom_vjp
     def f(x: Any) -> Any:
@@ -1328,6 +1361,7 @@ def test_numbers_among_residuals_stay_numbers() -> None:
         np.testing.assert_array_equal(run(x), np.full(x.shape, 3.0))
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_residuals_may_be_arrays_of_numpy() -> None:
     f = custom_vjp(lambda x: 3 * x)
     f.defvjp(lambda x: (f(x), np.array([2.0, 5.0], "float32")), lambda r, ct: (ct * r[1],))
@@ -1335,6 +1369,7 @@ def test_residuals_may_be_arrays_of_numpy() -> None:
         assert float(derivative(1.0)) == 5.0
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_integers_beside_results_that_are_differentiated() -> None:
     """They may come first, and be of other shapes."""
     f = custom_vjp(lambda x: (jnp.arange(3), jnp.sin(x)))
@@ -1388,6 +1423,7 @@ def with_numbers(lib: Any) -> dict[str, Fun]:
     return found
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_ints_and_bools_come_to_rules_as_they_are() -> None:
     x = np.array([1.0, 2.0, 3.0], np.float32)
     theirs = with_numbers(jax)
@@ -1405,6 +1441,7 @@ def test_functions_with_rules_are_named_as_those_without() -> None:
         assert (made.__name__, made.__doc__, made.__wrapped__) == ("f", "Text.", f)
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_a_tangent_map_told_of_zeros() -> None:
     seen: list[list[bool]] = []
 
@@ -1430,6 +1467,7 @@ def test_a_tangent_map_told_of_zeros() -> None:
     assert seen == [[False, True], [True, False], [False, False]]
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize(
     "rule",
     [lambda g: g.sum(0), lambda g: g.astype("float16"), lambda g: g.astype(int), lambda g: g + 1j],

@@ -36,6 +36,7 @@ REPEATED = BCOO(
 formats = pytest.mark.parametrize("form", [BCOO, BCSR])
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_the_first_tutorial() -> None:
     m, theirs = BCOO.fromdense(DENSE), jax_sparse.BCOO.fromdense(DENSE)
     assert repr(m) == repr(theirs) == "BCOO(float32[3, 4], nse=4)"
@@ -54,6 +55,7 @@ def test_the_first_tutorial() -> None:
     np.testing.assert_array_equal(slope, [3, 3, 4])
 
 
+@pytest.mark.usefixtures("each_tier")
 @formats
 def test_vmap_returns_a_batch_of_sparse_arrays(form: Any) -> None:
     stack = np.arange(24, dtype=np.float32).reshape(2, 3, 4) % 5
@@ -91,6 +93,7 @@ def test_batches_of_sparse_arrays_are_those_of_jax() -> None:
         np.testing.assert_array_equal(again.sort_indices().todense(), stack)
 
 
+@pytest.mark.usefixtures("each_tier")
 @formats
 def test_products(form: Any) -> None:
     m = form.fromdense(DENSE)
@@ -115,6 +118,7 @@ def test_products(form: Any) -> None:
     )
 
 
+@pytest.mark.usefixtures("each_tier")
 @formats
 def test_conversions(form: Any) -> None:
     found = form.from_scipy_sparse(scipy.sparse.csr_matrix(DENSE))
@@ -129,6 +133,7 @@ def test_conversions(form: Any) -> None:
     np.testing.assert_array_equal(sparse.todense(padded), DENSE)
 
 
+@pytest.mark.usefixtures("each_tier")
 @formats
 def test_bools_stay_bools(form: Any) -> None:
     """As NumPy's: their sum is a disjunction, and so are the sums of their products."""
@@ -157,6 +162,7 @@ def test_rows_are_those_of_jax() -> None:
     np.testing.assert_array_equal(ours.to_bcoo().indices, theirs.to_bcoo().indices)
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_elements_at_one_place_are_added_up() -> None:
     dense = REPEATED.todense()
     expected = np.zeros((3, 4))
@@ -169,6 +175,7 @@ def test_elements_at_one_place_are_added_up() -> None:
     np.testing.assert_array_equal(BCSR.from_bcoo(REPEATED).todense(), expected)
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("m", [BCOO.fromdense(DENSE), REPEATED], ids=["plain", "repeated"])
 def test_operations_are_those_on_dense_arrays(m: BCOO) -> None:
     dense = np.asarray(m.todense())
@@ -235,6 +242,7 @@ SPARSIFIED: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SPARSIFIED)
 def test_functions_of_dense_arrays_take_sparse_ones(name: str) -> None:
@@ -297,6 +305,7 @@ def test_functions_by_their_names_in_jax() -> None:
         np.testing.assert_array_equal(drawn.data, theirs.data)
 
 
+@pytest.mark.usefixtures("each_tier")
 @formats
 def test_derivatives_at_the_elements(form: Any) -> None:
     m = form.fromdense(DENSE)
@@ -406,6 +415,7 @@ def test_mistakes_are_named() -> None:
 # Linear systems
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
 def test_systems_are_solved_as_dense_ones_are(dtype: str) -> None:
     rng = np.random.default_rng(0)
@@ -445,6 +455,7 @@ def test_a_singular_system_has_no_solution() -> None:
         spsolve(m.data, m.indices, m.indptr, jnp.ones((2, 1)))
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
 def test_the_largest_eigenvalues(dtype: str) -> None:
     rng = np.random.default_rng(0)
@@ -472,6 +483,7 @@ def test_the_largest_eigenvalues(dtype: str) -> None:
         lobpcg_standard(np.eye(3, dtype=dtype), start)
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("n_batch", [0, 1, 2])
 @pytest.mark.parametrize("n_dense", [0, 1, 2])

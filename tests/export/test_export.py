@@ -105,7 +105,7 @@ assert "jax" not in sys.modules
 """
     subprocess.run([sys.executable, "-W", "error", "-c", script], cwd=tmp_path, check=True)
     results = np.load(tmp_path / "results.npz")
-    expected = jit(network)(PARAMS, X, scale=3)
+    expected = jit(network, tier="compiled")(PARAMS, X, scale=3)
     np.testing.assert_array_equal(results["y"], expected["y"])
     assert results["n"] == 4
     y = np.tanh(X @ PARAMS["w"] + PARAMS["b"] + W[0])

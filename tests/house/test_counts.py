@@ -25,7 +25,7 @@ from tinyjax._extensions.checkpointing import saved_residuals
 from tinyjax.core import devices, xla
 from tinyjax.core.values.array import Array
 
-pytestmark = pytest.mark.counts
+pytestmark = [pytest.mark.counts, pytest.mark.usefixtures("compiled")]
 
 X = jnp.asarray(np.linspace(0.1, 1.0, 10, dtype=np.float32))
 ROWS = jnp.ones((4, 10))

@@ -20,6 +20,8 @@ from tinyjax.core.xla import lowering
 from tinyjax.testing.random_programs import Step
 from tinyjax.testing.stacks import Layer
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 #: How much memory a search may ask for, in bytes: a program that takes more fails, and is printed.
 MEMORY: Final = 12 << 30
 

@@ -55,7 +55,13 @@ def renamed(program: Path, folder: Path) -> Path:
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
 def test_it_computes_what_it_does_on_jax(program: Path, tmp_path: Path) -> None:
     wanted, tolerance = results(program)
-    got, _ = results(renamed(program, tmp_path))
+    for tier in ("first", "compiled"):
+        with tinyjax.config.scoped(tier=tier):
+            got, _ = results(renamed(program, tmp_path))
+        hold(got, wanted, tolerance)
+
+
+def hold(got: dict[str, Any], wanted: dict[str, Any], tolerance: float) -> None:
     assert got.keys() == wanted.keys()
     for name, value in wanted.items():
         assert isinstance(got[name], tinyjax.Array), name

@@ -24,6 +24,7 @@ def assert_like(found: Any, expected: Any) -> None:
     np.testing.assert_allclose(found, expected, 1e-4, 2e-6)
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("antialias", [True, False], ids=["antialiased", "plain"])
 @pytest.mark.parametrize("method", METHODS)
@@ -42,6 +43,7 @@ def test_resized_images_are_those_of_jax(method: str, antialias: bool) -> None:
         assert_like(slope, jax.grad(lambda x: loss(jax, x))(PIXELS))
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("antialias", [True, False], ids=["antialiased", "plain"])
 @pytest.mark.parametrize("method", METHODS[1:])

@@ -290,6 +290,7 @@ def test_agrees_with_jax(name: str) -> None:
         same(got, expected)
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_agrees_compiled() -> None:
     """All calls in one program, with the arrays among the operands as its arguments."""
     flat = [
@@ -409,6 +410,7 @@ REDUCTIONS: list[tuple[Any, Any, Any]] = [
 ]
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize(("ours", "theirs", "start"), REDUCTIONS)
 def test_reduce(ours: Any, theirs: Any, start: float) -> None:
     first = np.float32(start)
@@ -447,6 +449,7 @@ def test_reduce_window(how: dict[str, Any]) -> None:
         same(lax.reduce_window(X, np.float32(start), ours, **how), expected)
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_windows_of_two_arrays() -> None:
     """The greatest elements and where they are, and their derivative."""
 
@@ -468,6 +471,7 @@ def test_windows_of_two_arrays() -> None:
     same(slope, counts.reshape(X.shape).astype(np.float32))
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_gradient_of_max_pooling() -> None:
     x = RNG.permutation(np.linspace(-1, 1, 48)).reshape(1, 6, 4, 2).astype(np.float32)
 
@@ -504,6 +508,7 @@ def test_gradients_of_convolutions_like_jax() -> None:
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_convolutions_in_conditionals_have_the_axes_that_xla_is_fast_for() -> None:
     """By XLA's text: anywhere but at the top of a program it moves no axes."""
 
@@ -534,6 +539,7 @@ def test_scatter_sub() -> None:
     same(lax.scatter_sub(x, where, what, numbers), np.array([1, -4, 1, 1], np.float32))
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("size", [3, 5])
 @pytest.mark.parametrize("mode", ["fill", "clip"])
 def test_windows_without_coordinates_all_lie_at_the_start(mode: str, size: int) -> None:
@@ -547,6 +553,7 @@ def test_windows_without_coordinates_all_lie_at_the_start(mode: str, size: int) 
             same(way(x, nowhere, what), np.array([first, 9, 9, 9, 9], np.float32))
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_the_derivative_of_factors_that_meet_is_the_product_of_the_others() -> None:
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     where = np.array([[1], [9], [1], [2], [1]])
@@ -655,6 +662,7 @@ ERRORS: list[tuple[Callable[[], Any], type[TinyjaxError], str]] = [
 ]
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_rows_are_sorted_by_one_key_after_another() -> None:
     rng = np.random.default_rng(0)
     keys = [rng.integers(0, 3, 60).astype(np.float32) for _ in range(4)]
@@ -668,6 +676,7 @@ def test_rows_are_sorted_by_one_key_after_another() -> None:
             np.testing.assert_array_equal(found, key[order])
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize(("call", "error", "says"), ERRORS)
 def test_errors(call: Callable[[], Any], error: type[Exception], says: str) -> None:
     with raises(error, match=says):

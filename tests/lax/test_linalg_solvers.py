@@ -12,6 +12,8 @@ from raising import raises
 from tinyjax import lax
 from tinyjax.errors import ShapeError
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 DTYPES = [np.float32, np.float64, np.complex128]
 
 

@@ -15,6 +15,8 @@ from raising import raises
 from tinyjax import lax
 from tinyjax.errors import ArgumentError, ShapeError
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 X = np.arange(1, 31, dtype=np.float32).reshape(2, 3, 5) % 7
 N = np.arange(30, dtype=np.int32).reshape(2, 3, 5)
 

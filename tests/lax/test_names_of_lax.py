@@ -18,6 +18,8 @@ from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.lax import primitives
 from tinyjax.test_util import check_grads
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 
 @pytest.mark.parametrize("name", primitives.__all__)
 def test_primitives_have_the_names_of_jax(name: str) -> None:

@@ -12,6 +12,8 @@ from tinyjax import nn
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.nn import attention
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 BATCH, QUERIES, KEYS, HEADS, GROUPS, SIZE = 2, 11, 9, 4, 2, 5
 RNG = np.random.default_rng(0)
 

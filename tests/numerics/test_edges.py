@@ -86,7 +86,7 @@ def _by(way: str, rows: tuple[Row, ...]) -> list[Found]:
     columns = [_operands(row) for row in rows]
     functions = [_function(row, names, of) for row in rows]
     if way == "grad(jit)":
-        functions = [tinyjax.jit(fun) for fun in functions]
+        functions = [tinyjax.jit(fun, tier="compiled") for fun in functions]
     programs = [_everything(row, of, fun) for row, fun in zip(rows, functions, strict=True)]
 
     def all_of_them(columns: Any) -> Any:
@@ -94,8 +94,10 @@ def _by(way: str, rows: tuple[Row, ...]) -> list[Found]:
 
     if way in ("eager", "grad(jit)"):
         found = all_of_them([[jnp.asarray(x) for x in column] for column in columns])
+    elif way == "jax":
+        found = jax.jit(all_of_them)(columns)
     else:
-        found = of.jit(all_of_them)(columns)
+        found = tinyjax.jit(all_of_them, tier="first" if way == "first" else "compiled")(columns)
     return [of.tree.map(np.asarray, one) for one in found]
 
 
@@ -121,7 +123,9 @@ def _wrong(point: Point, i: int, found: Found, way: str) -> list[str]:
     wrong: list[str] = []
     expected = point.value if way == "eager" or point.compiled is None else point.compiled
     signs = way != "jax" and not np.iscomplexobj(found["value"])
-    if not _is(found["value"][i], expected, signs):
+    # NumPy evaluates the operations of a program, some of which are those of an eager call
+    allowed = (expected, point.value) if way == "first" else (expected,)
+    if not any(_is(found["value"][i], value, signs) for value in allowed):
         wrong.append(f"value {found['value'][i]}, not {expected}")
     for mode in ("forward", "reverse"):
         for k, slope in enumerate(point.slopes or ()):
@@ -132,29 +136,29 @@ def _wrong(point: Point, i: int, found: Found, way: str) -> list[str]:
     return wrong
 
 
-def _all_wrong(way: str, rows: tuple[Row, ...]) -> dict[str, list[str]]:
+def _all_wrong(way: str, rows: tuple[Row, ...]) -> list[tuple[str, list[str]]]:
     with np.errstate(all="ignore"):
         found = _by(way, rows)
-    return {
-        f"{row.expression} [{row.dtype}] at {point.at}": _wrong(point, i, one, way)
+    return [
+        (f"{row.expression} [{row.dtype}] at {point.at}", _wrong(point, i, one, way))
         for row, one in zip(rows, found, strict=True)
         for i, point in enumerate(row.points)
-    }
+    ]
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("way", ["eager", "jit(grad)"])
+@pytest.mark.parametrize("way", ["eager", "first", "jit(grad)"])
 @pytest.mark.parametrize("section", SECTIONS)
 def test_values_and_derivatives_are_those_of_the_table(section: str, way: str) -> None:
     wrong = _all_wrong(way, SECTIONS[section])
-    assert not {place: found for place, found in wrong.items() if found}
+    assert not [(place, found) for place, found in wrong if found]
 
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("section", SECTIONS)
 def test_derivatives_of_compiled_functions_are_those_of_the_table(section: str) -> None:
     wrong = _all_wrong("grad(jit)", SECTIONS[section])
-    assert not {place: found for place, found in wrong.items() if found}
+    assert not [(place, found) for place, found in wrong if found]
 
 
 @pytest.mark.sampled(2)
@@ -165,9 +169,7 @@ def test_jax_has_the_same_but_where_the_table_says_so(section: str) -> None:
         wrong = _all_wrong("jax", rows)
     declared = [bool(p.jax) for row in rows for p in row.points]
     assert not {
-        place: found
-        for (place, found), d in zip(wrong.items(), declared, strict=True)
-        if bool(found) != d
+        place: found for (place, found), d in zip(wrong, declared, strict=True) if bool(found) != d
     }
 
 

@@ -167,6 +167,7 @@ TENSORDOT: list[tuple[tuple[int, ...], tuple[int, ...], Any]] = [
 ]
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize(("a", "b", "axes"), TENSORDOT)
 def test_tensordot(a: tuple[int, ...], b: tuple[int, ...], axes: Any) -> None:
     x, y = rand(*a), rand(*b, seed=1)
@@ -238,6 +239,7 @@ def test_einsum(subscripts: str, shapes: list[tuple[int, ...]]) -> None:
     same(co.einsum(subscripts, *xs, optimize=False), expected)
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_einsum_compiled() -> None:
     every = [[rand(*s, seed=i) for i, s in enumerate(shapes)] for _, shapes in EINSUMS]
 

@@ -158,6 +158,7 @@ def test_arrays_are_those_of_jax(name: str, call: Callable[[Any], Any]) -> None:
 COMPILED = ["arange by", "linspace", "eye", "tri", "diag off", "diagonal", "indices", "geomspace"]
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("name", COMPILED)
 def test_the_same_when_compiled(name: str) -> None:
     call = dict(CALLS)[name]
@@ -196,6 +197,7 @@ def test_texts_of_numbers_that_numpy_has_not(dtype: dtypes.DType) -> None:
         assert kind("0.5") == jnp.array(["0.5"], kind)[0] == 0.5
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_lists_may_hold_traced_values() -> None:
     def fun(x: tinyjax.Array) -> tinyjax.Array:
         return jnp.array([[x, 2.0 * x], [1, x * x]])
@@ -240,6 +242,7 @@ def test_derivatives_of_what_is_made_of_values() -> None:
     assert tinyjax.grad(lambda m: jnp.tril(m).sum())(jnp.ones((2, 2))).tolist() == [[1, 0], [1, 1]]
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.wrong_types
 @pytest.mark.parametrize(
     ("x", "dtype"),
@@ -265,6 +268,7 @@ def test_numbers_are_read_from_text_where_a_dtype_is_given(x: Any, dtype: Any) -
     np.testing.assert_array_equal(jnp.array(["3", "0.5"], jnp.bfloat16), [3, 0.5])
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.wrong_types
 def test_errors() -> None:
     untyped: Any = jnp
@@ -431,6 +435,7 @@ def test_questions_about_values() -> None:
     assert jnp.pi == np.pi
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_the_end_of_linspace_is_exact_beside_infinities() -> None:
     low, high = np.array([-np.inf, 0.1]), np.array([2.5, np.inf])
     for fun in (jnp.linspace, tinyjax.jit(jnp.linspace, static_argnums=2)):
@@ -453,6 +458,7 @@ class OfAType:
         self.shape, self.dtype = shape, np.dtype(dtype)
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("like", ["zeros_like", "ones_like", "empty_like", "full_like"])
 @pytest.mark.parametrize("shape", [(2, 3), [2, 3], ()])
 def test_an_object_of_a_type_will_do_to_be_like(like: str, shape: Any) -> None:
@@ -483,13 +489,14 @@ def test_arrays_in_files(dtype: str, tmp_path: Any) -> None:
     np.testing.assert_array_equal(several["a"], np.arange(3))
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_types_larger_than_memory_are_refused() -> None:
     """XLA ends the process where it counts their bytes."""
 
     def padded(x: tinyjax.Array) -> tinyjax.Array:
         return lax.pad(x, 0.0, [(2**62, 0, 0)])
 
-    for f in (padded, padded, tinyjax.jit(padded)):
+    for f in (padded, padded, tinyjax.jit(padded), padded):
         with raises(ShapeError, match="more elements than memory has addresses"):
             f(jnp.ones(2))
 

@@ -43,6 +43,7 @@ CASES: Final[dict[str, Any]] = {
 }
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CASES)
 def test_values_are_those_of_jax_eagerly_and_compiled(name: str) -> None:
@@ -76,6 +77,7 @@ def test_membership_in_large_sets_is_that_of_numpy() -> None:
     np.testing.assert_array_equal(np.asarray(jnp.isin(x, among)), np.isin(x, among))
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize(
     ("make", "error"),
     [
@@ -93,6 +95,7 @@ def test_mistakes_are_named(make: Any, error: type[Exception]) -> None:
         make()
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize(
     ("shape", "axis"), [((3, 0), 0), ((0, 3), 1), ((2, 0, 3), 0), ((0, 3), 0), ((0, 0), 1)]
 )
@@ -112,6 +115,7 @@ def test_unique_slices_without_elements(shape: tuple[int, ...], axis: int) -> No
             assert x.shape == y.shape
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize(
     ("name", "operands"),
     [("unique", 1), ("union1d", 2), ("setdiff1d", 2), ("setxor1d", 2), ("intersect1d", 2)],
@@ -131,6 +135,7 @@ def test_put_out_of_bounds(mode: Any) -> None:
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("compiled", [False, True])
 def test_complex_numbers_with_a_part_that_is_nan_are_one(compiled: bool) -> None:
     """As by NumPy and jax: one NaN, which stands at the end, and counts all of them."""

@@ -207,6 +207,7 @@ def test_powers_of_arrays() -> None:
     assert got.tolist() == [0, 1, -1, 0, -1]
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_second_derivatives_of_powers() -> None:
     """The factor y of the first derivative is not constant, even where the exponent is 0."""
     points = [(4.0, 0.0), (0.5, 0.0), (2.0, 3.0), (0.0, 2.0)]
@@ -323,6 +324,7 @@ def test_other_operands_are_refused_by_name() -> None:
         untyped.round(1.0, 0, jnp.ones(()))
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("name", ["add", "power", "logaddexp", "floor_divide", "less", "hypot"])
 def test_the_same_eagerly_compiled_and_mapped(name: str) -> None:
     fun: Callable[..., tinyjax.Array] = getattr(jnp, name)
@@ -415,6 +417,7 @@ def test_second_derivatives(fun: Any, x: float, second: float) -> None:
     assert float(tinyjax.grad(tinyjax.grad(fun))(x)) == pytest.approx(second, abs=1e-6)
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("source", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("target", [np.int8, np.uint32, np.int32, np.int64])
 def test_floats_become_integers_as_compiled_programs_make_them(source: Any, target: Any) -> None:
@@ -429,6 +432,7 @@ def test_floats_become_integers_as_compiled_programs_make_them(source: Any, targ
             np.testing.assert_array_equal(jnp.asarray(row).astype(target), convert(row))
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("name", "base"), [("log2", 2.0), ("log10", 10.0)])
 def test_logarithms_that_are_whole_are_exact(

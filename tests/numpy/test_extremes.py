@@ -49,6 +49,7 @@ def slopes(fun: Callable[[Any], Any], x: Any) -> Any:
 DIVISIONS: Final = ("floor_divide", "remainder", "fmod", "divmod")
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", DIVISIONS)
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
@@ -93,6 +94,7 @@ def test_the_quotient_of_floats_is_constant_where_it_is_known() -> None:
 # Signs
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("dtype", [d for d in ALL if kind(d) == "f"], ids=str)
 def test_signs_are_those_of_the_bits(dtype: Any) -> None:
     """Of NaNs with every payload too, as NumPy's."""
@@ -114,6 +116,7 @@ NUMBERS: Final = np.array(
 )
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
 def test_ldexp_rounds_once_and_overflows_only_at_the_end(dtype: Any) -> None:
     rng = np.random.default_rng(0)
@@ -138,6 +141,7 @@ def test_ldexp_rounds_once_and_overflows_only_at_the_end(dtype: Any) -> None:
         np.testing.assert_array_equal(compiled[~subnormal], expected[~subnormal])
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_ldexp_takes_exponents_of_any_integer_type() -> None:
     for dtype in INTEGERS:
         found = either_way(jnp.ldexp, np.float32(1.5), jnp.asarray(np.array([0, 3, 100], dtype)))
@@ -148,6 +152,7 @@ def test_ldexp_takes_exponents_of_any_integer_type() -> None:
     assert float(tinyjax.grad(lambda x: jnp.ldexp(x, -3))(2.0)) == 0.125
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
 def test_round_at_all_decimals(dtype: Any) -> None:
     """Python rounds exactly; what has too few places is left as it is."""
@@ -221,6 +226,7 @@ def test_diff_zero_times_is_the_array_itself() -> None:
 # Variances of too few
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("name", ["var", "std", "nanvar", "nanstd"])
 def test_variances_with_no_degrees_of_freedom_are_nan(name: str) -> None:
     x = np.array([1.0, 2.0, 4.0])
@@ -266,6 +272,7 @@ def test_lists_of_long_ints_keep_them(number: int, dtype: str) -> None:
 # Places
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_searchsorted_of_numbers_that_the_type_does_not_hold(dtype: Any, side: Any) -> None:
@@ -342,6 +349,7 @@ def test_ties_of_running_extrema_share_the_derivative(name: str, reverse: bool) 
             np.testing.assert_allclose(found[i], expected, 1e-15, err_msg=str(run))
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_running_extrema_have_second_derivatives() -> None:
     x = np.array([1.0, 2.0, 2.0, 1.0, 2.0])
 
@@ -493,6 +501,7 @@ def test_evaluation_gives_the_type_that_is_staged(name: str) -> None:
             assert (found.dtype, found.shape) == (staged.dtype, staged.shape), (a, b)
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_sums_of_narrow_floats_are_kept_in_float32() -> None:
     for dtype in (*FLOAT8, bfloat16):
         x = jnp.ones(64, dtype)
@@ -518,6 +527,7 @@ ROUNDED_TWICE: Final[dict[str, Callable[[Any], Any]]] = {
 }
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("twice", [lambda x: x[::-1] * 0.61, lambda x: jnp.arange(x.size) * x])
 @pytest.mark.parametrize("name", ROUNDED_TWICE)
@@ -536,6 +546,7 @@ def test_extrema_of_what_is_computed_twice(name: str, twice: Callable[[Any], Any
             np.testing.assert_allclose(found, expected, 1e-9, 1e-9)
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("perm", [(1, 0, 2), (2, 0, 1), (2, 1, 0)])
 def test_extrema_of_what_was_transposed(perm: tuple[int, ...]) -> None:
     """Computed once, the array lies in memory as it did before it was transposed."""
@@ -579,6 +590,7 @@ COUNTED: Final[dict[str, Callable[[Any, Any], Any]]] = {
 }
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", COUNTED)
 @pytest.mark.parametrize(
@@ -604,6 +616,7 @@ def test_counts_places_and_sums_do_not_take_the_dtype(name: str, dtype: str, siz
         np.testing.assert_allclose(np.asarray(compiled, float), expected, error)
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_narrow_integers_choose_among_many() -> None:
     x = np.array([0, 3, 100, 127], np.int8)
     cases = [np.full(4, i) for i in range(300)]
@@ -619,6 +632,7 @@ def test_narrow_integers_choose_among_many() -> None:
     np.testing.assert_allclose(logarithms[:3], -np.log(70000), 1e-3)
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("name", ["kl_div", "rel_entr", "loggamma", "hyp1f1"])
 def test_special_functions_at_ends_are_those_of_scipy(name: str) -> None:
     ends = np.array([0.0, -1.0, -2.0, 1.0, 2.0, inf, -inf, nan])
@@ -633,6 +647,7 @@ def test_special_functions_at_ends_are_those_of_scipy(name: str) -> None:
         np.testing.assert_allclose(found, expected, 1e-12, 1e-14)
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_cumulative_sums_of_more_elements_than_an_int32_counts() -> None:
     many: Any = tinyjax.ShapeDtypeStruct((2**31 + 1,), "int8")
     compiled = tinyjax.jit(jnp.cumsum).lower(many).compile()

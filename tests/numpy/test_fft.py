@@ -29,6 +29,7 @@ def check(name: str, *args: Any, **kwargs: Any) -> None:
         np.testing.assert_allclose(got, wanted, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("norm", [None, "backward", "ortho", "forward"])
 @pytest.mark.parametrize("name", ONE)
 def test_one_axis(name: str, norm: Any) -> None:
@@ -37,6 +38,7 @@ def test_one_axis(name: str, norm: Any) -> None:
     check(name, 9, 0, norm)
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("name", MANY)
 def test_several_axes(name: str) -> None:
     check(name)
@@ -56,6 +58,7 @@ OF_NOTHING: dict[str, list[tuple[int, ...]]] = {
 }
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("norm", [None, "ortho", "forward"])
 @pytest.mark.parametrize("name", OF_NOTHING)
 def test_nothing_has_a_transform_of_nothing_as_in_jax(name: str, norm: Any) -> None:

@@ -9,6 +9,8 @@ import pytest
 import tinyjax as tj
 import tinyjax.numpy as jnp
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 
 def test_saved_arrays_are_read_by_name() -> None:
     file = io.BytesIO()

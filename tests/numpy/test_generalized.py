@@ -12,6 +12,8 @@ import tinyjax.numpy as jnp
 from raising import raises
 from tinyjax.errors import ArgumentError, ShapeError
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 CASES: list[tuple[str | None, Any, list[tuple[int, ...]]]] = [
     (None, lambda np, x, y: x * y + 1, [(3, 1), (4,)]),
     (None, lambda np, x, y: (x + y, x), [(2, 1, 3), (5, 1)]),

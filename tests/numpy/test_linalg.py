@@ -236,6 +236,7 @@ def test_values_are_those_of_jax(row: Row, dtype: str) -> None:
     close(row.ours(*operands), expected)
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.slow
 def test_compiled_values_are_those_of_eager_evaluation() -> None:
     """All in one program."""
@@ -251,6 +252,7 @@ def test_compiled_values_are_those_of_eager_evaluation() -> None:
         close(got, tree.map(np.asarray, expected))
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 def test_vectors_have_the_signs_and_phases_of_jax(dtype: str) -> None:
     """Compiled by both, since they come from the same library then."""
@@ -386,6 +388,7 @@ def test_multi_dot_chooses_an_order() -> None:
     assert sizes == [(3, 1), (30, 1), (2, 1)]  # from the right, where there is one column
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_block_diag() -> None:
     blocks: list[Any] = [np.ones((2, 1)), np.array([2, 3]), np.float32(4)]
     got = linalg.block_diag(*blocks)
@@ -412,6 +415,7 @@ def test_expm_of_what_it_was_not_told_to_square_enough() -> None:
     assert np.isfinite(np.asarray(linalg.expm(x, max_squarings=5))).all()
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize(
     "fun",
     [la.inv, la.cholesky, la.det, la.eigvalsh, la.svdvals, la.norm, la.pinv, linalg.expm],
@@ -424,6 +428,7 @@ def test_integers_become_floats(fun: Callable[..., Any]) -> None:
     close(fun(x), np.asarray(fun(x.astype(np.float32))))
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("compiled", [False, True])
 def test_nan_where_there_is_no_result(compiled: bool) -> None:
     change: Callable[..., Any] = tinyjax.jit if compiled else lambda fun: fun
@@ -451,6 +456,7 @@ def test_nan_where_there_is_no_result(compiled: bool) -> None:
     assert np.asarray(x)[1] == 1.0
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("shape", [(0, 0), (0, 2, 2), (3, 0, 0)])
 def test_nothing_at_all(shape: tuple[int, ...]) -> None:
     x = np.zeros(shape)
@@ -550,6 +556,7 @@ def second_order(fun: Callable[..., Any], operands: Any, directions: Any) -> lis
     ]
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.sampled(8)
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
@@ -608,6 +615,7 @@ def error(*products: HostArray) -> float:
     return float(np.linalg.norm(total) / sum(float(np.linalg.norm(p)) for p in products))
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("kind", ["float64", "complex128"])
 @pytest.mark.parametrize("condition", [1e1, 1e5, 1e9])
 @pytest.mark.parametrize("compiled", [False, True])
@@ -698,6 +706,7 @@ def test_differences_at_an_ill_conditioned_matrix(kind: str, name: str, order: i
     )
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OF_ONE_MATRIX)
@@ -733,6 +742,7 @@ def cofactors(x: HostArray) -> HostArray:
     return out
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("rank", [0, 1, 2, 3, 4])
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 def test_determinants_of_every_rank(rank: int, dtype: str) -> None:
@@ -820,6 +830,7 @@ DETERMINED: dict[str, tuple[Callable[[Any], Any], Any]] = {
 }
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("name", DETERMINED)
 def test_what_is_determined_where_values_are_equal(name: str) -> None:
     """Against differences: the function has a derivative there."""
@@ -906,6 +917,7 @@ def test_one_triangle_has_the_whole_derivative(fun: Callable[..., Any]) -> None:
 # Programs
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_a_system_is_factored_once() -> None:
     """The forward and the backward pass, and a Jacobian, share one factorisation."""
 
@@ -936,6 +948,7 @@ def test_batches_of_right_hand_sides_are_columns() -> None:
     np.testing.assert_allclose(triangular(a, b[0].T), np.linalg.solve(lower, b[0].T), 1e-12)
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_inside_loops_and_with_callbacks() -> None:
     """LAPACK in programs of all kinds: a scan, its derivative, and one with a host callback."""
     a = definite(3, 3)
@@ -963,7 +976,7 @@ def test_from_the_cache_on_disk(tmp_path: Path) -> None:
         import numpy as np, tinyjax
         from tinyjax.core.xla import disk_cache_info
 
-        factor = tinyjax.jit(tinyjax.numpy.linalg.cholesky)(4 * np.eye(2))
+        factor = tinyjax.jit(tinyjax.numpy.linalg.cholesky, tier="compiled")(4 * np.eye(2))
         np.testing.assert_array_equal(factor, 2 * np.eye(2))
         print(disk_cache_info().hits)
     """
@@ -996,6 +1009,7 @@ def test_linear_algebra_is_loaded_when_asked_for() -> None:
 # Mistakes
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize(
     "fun",
     [
@@ -1097,6 +1111,7 @@ def test_options_that_do_not_exist() -> None:
         assert re.search(message, caught.value.message)  # which does not show the line
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("dtype", [np.float32, np.complex128])
 @pytest.mark.parametrize("options", [{}, {"full_matrices": False}, {"compute_uv": False}])
 def test_svd_of_infinities_ends(dtype: Any, options: dict[str, Any]) -> None:

@@ -266,6 +266,7 @@ OF_TRACED_INTS: list[tuple[str, Callable[[Any, Any], Any]]] = [
 ]
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "call"), OF_TRACED_INTS, ids=[c[0] for c in OF_TRACED_INTS])
 def test_ints_may_be_traced(name: str, call: Callable[[Any, Any], Any]) -> None:
@@ -280,6 +281,7 @@ def test_ints_may_be_traced(name: str, call: Callable[[Any, Any], Any]) -> None:
         same(tinyjax.tree.map(lambda x, i=i: x[i], batched), expected[i])
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.wrong_types
 def test_what_is_traced_must_be_an_int() -> None:
     for x in (1.5, np.ones(2, np.int32)):
@@ -335,6 +337,7 @@ TRACED: list[tuple[str, Callable[[Any, Any], Any]]] = [
 ]
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "fun"), TRACED, ids=[t[0] for t in TRACED])
 def test_derivatives_and_transformations(name: str, fun: Callable[[Any, Any], Any]) -> None:
@@ -352,6 +355,7 @@ def test_derivatives_and_transformations(name: str, fun: Callable[[Any, Any], An
     np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_shifts_may_be_traced() -> None:
     x = jnp.arange(12).reshape(3, 4)
     for shift in (-5, 0, 1, 4):
@@ -361,6 +365,7 @@ def test_shifts_may_be_traced() -> None:
     assert got.tolist() == [[0, 1, 2, 3], [3, 0, 1, 2]]
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_places_may_be_found_while_tracing() -> None:
     found = tinyjax.jit(lambda x: jnp.nonzero(x > 1, size=3, fill_value=9))(jnp.array([5, 0, 2]))
     assert found[0].tolist() == [0, 2, 9]
@@ -438,6 +443,7 @@ def test_broadcast_shapes() -> None:
         jnp.broadcast_shapes((2,), (3,))
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("counts", [[1, 0], [0, 2], [0, 0], [2, 1], [2], 3])
 @pytest.mark.parametrize("length", [0, 1, 4])
 def test_repeat_to_a_length_by_traced_numbers(counts: Any, length: int) -> None:

@@ -18,6 +18,8 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax.errors import TinyjaxError
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 #: What traced calls are given: ``x`` is traced, and ``k`` and ``b`` are integers and bools of it.
 X = np.array([[0.31, 0.72, 0.17], [0.64, 0.23, 0.87]])
 OTHERS: dict[str, Any] = {
@@ -549,7 +551,8 @@ BINARY = sorted(
         for ufunc in map(np.__dict__.get, np.__all__)
         if isinstance(ufunc, np.ufunc)
         and (ufunc.nin, ufunc.nout, ufunc.signature) == (2, 1, None)
-        and ufunc.__name__ not in ("ldexp", "nextafter")
+        # NumPy reduces by arctan2 of the first and the last element alone, on some processors
+        and ufunc.__name__ not in ("ldexp", "nextafter", "arctan2")
     }
 )
 

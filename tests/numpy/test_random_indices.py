@@ -20,6 +20,8 @@ import tinyjax.numpy as jnp
 from fuzz.forgetting import forget_sometimes
 from tinyjax.dtypes import HostArray
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 KINDS: Final = ("set", "add", "subtract", "multiply", "divide", "power", "min", "max", "apply")
 MODES: Final = (None, "clip", "drop", "fill", "promise_in_bounds")
 

@@ -108,6 +108,7 @@ def test_integers_need_not_be_promoted() -> None:
     same(*both("sum", INPUTS["int8"], promote_integers=False))
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_16_bit_floats_are_summed_in_32_bits() -> None:
     many = jnp.full(4096, 1.0, jnp.bfloat16)
     assert float(jnp.sum(many)) == 4096
@@ -304,6 +305,7 @@ def test_a_nan_left_out_of_a_sum_has_no_gradient() -> None:
     np.testing.assert_array_equal(gradient, [2.0, 0.0, 8.0])
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("name", ["sum", "max", "var", "argmax", "any", "prod", "mean"])
 def test_the_same_eagerly_compiled_and_mapped(name: str) -> None:
     fun: Callable[..., tinyjax.Array] = getattr(jnp, name)

@@ -66,6 +66,7 @@ OF_INTEGERS: Final[dict[str, Any]] = {
 }
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [*OF_FLOATS, *OF_INTEGERS])
 def test_values_are_those_of_jax_eagerly_compiled_and_mapped(name: str) -> None:
@@ -106,6 +107,7 @@ UFUNC_CALLS: Final[dict[str, Any]] = {
 }
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("name", UFUNC_CALLS)
 def test_ufuncs_are_those_of_jax(name: str) -> None:
     call = UFUNC_CALLS[name]
@@ -194,6 +196,7 @@ def test_mistakes_are_named(make: Any, error: type[Exception]) -> None:
         make()
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_integer_results_of_floats_are_made_at_the_end() -> None:
     x, y = np.array([-2.19637534]), np.array([1.73216178, 1.98484528, 2.45711886])
     expected = np.correlate(x, y, "full").astype(np.int32)
@@ -210,6 +213,7 @@ def test_real_results_of_complex_products_are_refused() -> None:
             fun(z, z, preferred_element_type=np.float32)
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
 def test_divisors_of_the_least_integer(dtype: str) -> None:
     least = np.iinfo(dtype).min

@@ -143,6 +143,7 @@ def test_quantiles(axis: Any, method: str) -> None:
         same(so.percentile(x, q * 100, **how), np.percentile(x, q * 100, **how).astype(np.float32))
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("axis", [None, 1, (0, 2)])
 def test_weighted_quantiles(axis: Any) -> None:
     x, weights = rand(2, 3, 4), np.array(rand(2, 3, 4) > 0.2, np.float32)
@@ -175,6 +176,7 @@ def test_quantiles_with_nan(axis: int | None) -> None:
     same(so.nanmedian(some, axis), np.nanmedian(some, axis))
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.filterwarnings("ignore:.*empty slice|invalid value|All-NaN")
 @pytest.mark.parametrize("keepdims", [False, True])
 @pytest.mark.parametrize("axis", [None, 0, 1, (0, 1)])
@@ -220,6 +222,7 @@ def test_derivatives_of_quantiles() -> None:
     check_grads(lambda q: so.quantile(x, q, axis=0), (np.array([0.3, 0.6]),), 2)
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_compiled_and_mapped() -> None:
     x, q = distinct(3, 5).astype(np.float32), np.array([0.25, 0.7], np.float32)
 

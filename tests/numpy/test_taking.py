@@ -16,6 +16,8 @@ from tinyjax.errors import ArgumentError, AxisError, ConcretizationError, DtypeE
 from tinyjax.numpy import taking
 from tinyjax.test_util import check_grads
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 
 @pytest.fixture(autouse=True)
 def _wide() -> Iterator[None]:

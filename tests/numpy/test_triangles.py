@@ -155,6 +155,7 @@ def symmetric_direction(seed: int, dtype: Any = np.float64) -> HostArray:
     return np.asarray(t + np.conj(t.T)) / 2
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_values_come_from_one_triangle(case: Case, dtype: Any) -> None:
@@ -170,6 +171,7 @@ def test_values_come_from_one_triangle(case: Case, dtype: Any) -> None:
         np.testing.assert_allclose(both, np.stack([expected, expected]), 1e-12, 1e-12)
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_derivatives_are_of_one_triangle(case: Case) -> None:
     a = spoilt(definite(), case.lower, 7.0)

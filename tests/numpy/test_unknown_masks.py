@@ -15,6 +15,8 @@ from fuzz.forgetting import forget_sometimes
 from raising import raises
 from tinyjax import errors
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 #: NumPy's update of what an index takes, by method.
 KINDS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "set": lambda _, value: value,

@@ -25,6 +25,8 @@ from tinyjax.core.xla import modules
 from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.scipy import linalg
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 X: Final = np.linspace(-1, 1, 9, dtype=np.float32).reshape(3, 3)
 IMAGES: Final = np.ones((1, 3, 8), np.float32)
 KERNEL: Final = np.ones((3, 3, 2), np.float32)

@@ -25,6 +25,8 @@ from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError
 from tinyjax.scipy import special as scipy_special
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 importlib.import_module("tinyjax._extensions.host.large")
 
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")

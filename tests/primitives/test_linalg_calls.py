@@ -17,6 +17,8 @@ from raising import raises
 from tinyjax.core.lowering import write_module
 from tinyjax.errors import PlatformError
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 Program: TypeAlias = Callable[[Any], Any]
 
 #: Programs of one stack of matrices, given the module of linear algebra.

@@ -22,6 +22,8 @@ from tinyjax.errors import ArgumentError, ProfilerError
 from tinyjax.profiler.notes import SPANS
 from tinyjax.profiler.xla import read_profile
 
+pytestmark = pytest.mark.usefixtures("compiled")  # XLA's profiles tell of what XLA runs
+
 
 def spans(folder: Path, name: str = "*.trace.json.gz") -> list[dict[str, Any]]:
     """The spans of the one profile in a folder."""

@@ -17,6 +17,8 @@ from tinyjax import config, random
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.random import gammas
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 Draw = Callable[..., Any]
 
 

@@ -15,6 +15,8 @@ from tinyjax import config, random
 from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.random.generators import GENERATORS
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 IMPLS = [g.name for g in GENERATORS]
 
 

@@ -17,6 +17,8 @@ from tinyjax import config, dtypes, random
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 KEY = np.array([0x12345678, 0x9ABCDEF0], np.uint32)
 BFLOAT16 = ml_dtypes.bfloat16
 

@@ -29,6 +29,7 @@ ESTIMATES: Final[list[tuple[Any, dict[str, Any]]]] = [
 ]
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize(("data", "options"), ESTIMATES)
 def test_densities(data: Any, options: Any) -> None:
     ours, theirs = gaussian_kde(data, **options), scipy.stats.gaussian_kde(data, **options)

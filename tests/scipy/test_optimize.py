@@ -41,6 +41,7 @@ FUNCTIONS: dict[str, tuple[Make, list[float]]] = {
 }
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_minima_are_those_of_jax(name: str) -> None:
@@ -62,6 +63,7 @@ def test_minima_are_those_of_jax(name: str) -> None:
 LIMITED = "l-bfgs-experimental-do-not-rely-on-this"
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_limited_memory_finds_minima(name: str) -> None:
     make, start = FUNCTIONS[name]

@@ -131,6 +131,7 @@ def test_algebra() -> None:
             wrong()
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_slerp() -> None:
     ours, other = both(QUATS[:6])
     times = np.array([0.0, 1.0, 1.5, 2.0, 4.0, 5.0])

@@ -16,6 +16,8 @@ import tinyjax
 import tinyjax.numpy as jnp
 import tinyjax.scipy
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 V: Final = np.array([0.5, 1.2, 2.3, 1.7, 0.9, 3.1])
 G: Final = np.array([0.0, 1.0, 2.5, 3.0, 4.5, 6.0])
 P: Final = np.array([0.3, 1.0, 2.2, 4.9, 5.7])

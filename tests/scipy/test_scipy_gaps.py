@@ -103,6 +103,7 @@ def test_integrals(row: Any) -> None:
     assert error < 1e-7
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_an_integral_that_does_not_converge_says_so() -> None:
     value, error = integrate.quad(lambda x: jnp.abs(x - 0.3) ** -0.9, 0.0, 1.0, limit=10)
     assert error > 1e-3

@@ -198,6 +198,7 @@ def test_values_are_those_of_scipy(row: Row, dtype: str) -> None:
     close(tinyjax.vmap(row.ours)(*stacked), expected)
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_compiled_values_are_those_of_eager_evaluation(dtype: str) -> None:
     """All in one program."""
@@ -246,6 +247,7 @@ def test_matrices_of_no_size(name: str) -> None:
     assert linalg.dft(-1, "sqrtn").shape == (0, 0)
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_functions_of_a_matrix(dtype: str) -> None:
     a = regular(4, 4, dtype=dtype)
@@ -270,6 +272,7 @@ def test_the_exponential_by_its_function_has_its_derivative() -> None:
     np.testing.assert_allclose(got, linalg.expm_frechet(a, e)[1], 1e-8, 1e-8)
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_complex_schur_form_of_a_real_one() -> None:
     a = random(2, 5, 5)
     for call in (linalg.rsf2csf, tinyjax.jit(linalg.rsf2csf)):
@@ -301,6 +304,7 @@ def test_eigenvectors_of_tridiagonal_matrices() -> None:
     np.testing.assert_allclose(some, values[1:3])
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_square_roots_of_singular_matrices() -> None:
     for call in (linalg.sqrtm, tinyjax.jit(linalg.sqrtm)):
         np.testing.assert_array_equal(call(np.zeros((2, 2))), 0)
@@ -318,6 +322,7 @@ def test_square_roots_by_the_public_function(monkeypatch: pytest.MonkeyPatch) ->
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("shape", [(0, 0), (2, 0, 0), (0, 2, 2), (1, 1)])
 def test_small_matrices(shape: tuple[int, ...]) -> None:
     x = np.ones(shape)
@@ -373,6 +378,7 @@ def test_arguments_are_checked() -> None:
             call()
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("transform", [lambda f: f, tinyjax.jit, tinyjax.vmap])
 def test_equations_of_sylvester_without_a_solution(transform: Any) -> None:
     """NaN as jax, where eigenvalues of ``A`` and ``-B`` are no further apart than ``tol``."""
@@ -387,6 +393,7 @@ def test_equations_of_sylvester_without_a_solution(transform: Any) -> None:
         assert np.isnan(expected).any()
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("kind", [1, 2, 3])
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 def test_generalised_eigenvalues_are_those_of_scipy(kind: int, dtype: str) -> None:
@@ -412,6 +419,7 @@ def test_generalised_eigenvalues_are_those_of_scipy(kind: int, dtype: str) -> No
 SHAPES = [(), (1,), (2,), (1, 2), (3, 1)]
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["solve", "solve_triangular", "cho_solve", "lu_solve"])
 def test_axes_in_front_of_systems_broadcast(name: str) -> None:

@@ -59,6 +59,7 @@ def in_all_modes(solution: Callable[[Any], Any], a: Any, jacobian: Any, tol: flo
     close(mapped, [weights @ jacobian] * 2, tol)
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.sampled(3, always=("CG",))
 @pytest.mark.parametrize("method", FREE)
 def test_minima(method: str) -> None:
@@ -78,6 +79,7 @@ def test_minima(method: str) -> None:
     )
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.sampled(3, always=("L-BFGS-B", "SLSQP"))
 @pytest.mark.parametrize("method", [*BOUNDED, *CONSTRAINED])
 def test_bounds_that_hold_a_minimum(method: str) -> None:
@@ -95,6 +97,7 @@ def test_bounds_that_hold_a_minimum(method: str) -> None:
     in_all_modes(solution, A, np.diag([0.0, 0, 1]), 1e-5)
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_derivatives_in_bounds() -> None:
     def solution(ends: Any) -> Any:
         bounds = [(None, ends[0]), (ends[1], None), (-5, ends[2])]
@@ -103,6 +106,7 @@ def test_derivatives_in_bounds() -> None:
     in_all_modes(solution, np.array([1.0, 0, 3]), np.array([[1.0, 0, 0], [0, 1, 0], [0, -0.5, 0]]))
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.sampled(3, always=("SLSQP", "trust-constr"))
 @pytest.mark.parametrize("method", CONSTRAINED)
 def test_constraints_that_hold_a_minimum(method: str) -> None:
@@ -116,6 +120,7 @@ def test_constraints_that_hold_a_minimum(method: str) -> None:
     in_all_modes(solution, A, np.outer(free, free) / (free @ H @ free), 1e-5)
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("radius", [1.0, 3.0])
 def test_a_constraint_that_holds_or_does_not(radius: float) -> None:
     """The nearest point of a disk; the constraint has the radius, and its multiplier."""
@@ -180,6 +185,7 @@ def test_precision_is_double_inside() -> None:
     assert ours.minimize(lambda x: x @ x, np.ones(2, int), method="CG").x.dtype == np.float64
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_minima_of_scalars() -> None:
     def lowest(a: Any, **options: Any) -> Any:
         return ours.minimize_scalar(lambda x, a: x**4 / 4 - a * x, args=(a,), **options)
@@ -194,6 +200,7 @@ def test_minima_of_scalars() -> None:
     close(at_end(1.0), 1)
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("method", ["hybr", "lm", "broyden1", "krylov", "df-sane"])
 def test_roots(method: str) -> None:
     def found(a: Any) -> Any:
@@ -215,6 +222,7 @@ def test_roots_that_are_none() -> None:
     assert np.isnan(tinyjax.grad(lambda a: ours.root(lambda x: x**2 + a, np.ones(1)).x[0])(1.0))
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize(
     ("method", "options"),
     [
@@ -277,6 +285,7 @@ def test_fits(name: str) -> None:
         close(slopes[:, i], change, 1e-3)
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_a_line_has_a_closed_form() -> None:
     def fit(y: Any) -> Any:
         return ours.curve_fit(lambda x, slope, level: slope * x + level, TIMES, y)[0]
@@ -326,6 +335,7 @@ def test_losses(loss: Any) -> None:
     close(slopes[:, 4], change, 1e-3)
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_bounds_that_hold_a_fit() -> None:
     def solution(ends: Any) -> Any:
         return ours.least_squares(lambda x: H @ x - A, np.zeros(3), bounds=(-9, ends)).x
@@ -339,6 +349,7 @@ def test_bounds_that_hold_a_fit() -> None:
     in_all_modes(solution, ends, np.stack([slope, 0 * slope, 0 * slope], 1))
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_unknowns_without_negative_ones() -> None:
     generator = np.random.default_rng(0)
     matrix, right = generator.normal(size=(6, 4)), generator.normal(size=6)

@@ -124,6 +124,7 @@ def test_values_are_those_of_scipy(
     close(ours(*operands), model(*operands))
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_compiled_values_are_those_of_eager_evaluation() -> None:
     """All in one program."""
     calls = CALLS[::3]
@@ -161,6 +162,7 @@ def test_map_coordinates_takes_lists_of_places() -> None:
     close(ndimage.map_coordinates(x, at, 1), scipy.ndimage.map_coordinates(x, at, order=1))
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("order", [0, 1])
@@ -177,6 +179,7 @@ def test_map_coordinates(mode: Any, order: int, dtype: str) -> None:
         check_grads(lambda x, at: ndimage.map_coordinates(x, at, 1, mode), (x, at), 1)
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("order", [0, 1])
 def test_map_coordinates_of_special_values(mode: Any, order: int) -> None:
@@ -200,6 +203,7 @@ def test_map_coordinates_of_special_values(mode: Any, order: int) -> None:
     )
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("method", ["linear", "nearest"])
 @pytest.mark.parametrize("fill", [np.nan, 3.0, None])
 def test_grids(method: Any, fill: float | None) -> None:
@@ -257,6 +261,7 @@ class Multiplies:
         return self.matrix @ x
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("solver", [cg, bicgstab, gmres])
 @pytest.mark.parametrize("of", [Multiplies, BCOO.fromdense])
 def test_a_matrix_may_be_what_multiplies(solver: Any, of: Any) -> None:

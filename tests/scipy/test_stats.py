@@ -16,6 +16,8 @@ from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.scipy import stats
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 COUNT: Final = 60
 DISCRETE: Final = ("bernoulli", "betabinom", "binom", "geom", "nbinom", "poisson")
 #: Where an argument is drawn, by the distribution and its name, or by its name.

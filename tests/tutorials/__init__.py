@@ -16,6 +16,7 @@ import jax.test_util
 import numpy as np
 
 import tinyjax
+from tinyjax.core import xla
 
 Program = Callable[[Any], Any]
 
@@ -42,9 +43,15 @@ def plain(value: Any) -> Any:
 
 
 def check_alike(program: Program) -> None:
-    """Check that a program does with tinyjax what it does with jax."""
-    ours = jax.tree.map(plain, tinyjax.tree.map(plain, program(tinyjax)))
+    """Check that a program does with tinyjax what it does with jax, in both tiers."""
     theirs = jax.tree.map(plain, program(jax))
+    for tier in ("first", "compiled"):
+        if tier == "first" or not xla.is_absent():
+            with tinyjax.config.scoped(tier=tier):
+                _hold(jax.tree.map(plain, tinyjax.tree.map(plain, program(tinyjax))), theirs)
+
+
+def _hold(ours: Any, theirs: Any) -> None:
     got, expected = jax.tree.leaves(ours), jax.tree.leaves(theirs)
     assert str(jax.tree.structure(ours)) == str(jax.tree.structure(theirs))
     for a, b in zip(got, expected, strict=True):

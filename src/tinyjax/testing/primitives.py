@@ -390,7 +390,7 @@ def _check_stable(spec: specs.Spec) -> None:
                             "jnp.asarray(y, x.dtype)"
                         )
             with blaming(spec.name, "jit", on):
-                compiled = jit.jit(fun)(*args)
+                compiled = rules.jit_compiled(fun)(*args)
                 specs.assert_types(compiled, out, "compiled, against eager evaluation")
                 specs.compare(compiled, out, spec.tol, "compiled, against eager evaluation")
 
@@ -518,9 +518,9 @@ def check_transform(
         with specs.blaming(subject, "the transformed function", on):
             expected = transformed(*operands)
         with specs.blaming(subject, "jit of it", on):
-            specs.compare(jit.jit(transformed)(*operands), expected, tol, "compiled")
+            specs.compare(rules.jit_compiled(transformed)(*operands), expected, tol, "compiled")
         with specs.blaming(subject, "jit of it, of jit,", on):
-            got = jit.jit(_of_arrays(transform(jit.jit(fun))))(*operands)
+            got = rules.jit_compiled(_of_arrays(transform(jit.jit(fun))))(*operands)
             specs.compare(got, expected, tol, "compiled inside and outside")
         if vmap_commutes and operands:
             many = [specs.stacked(rng, x, 0, 2) for x in operands]
@@ -558,7 +558,7 @@ def _check_effects(
         callbacks.io_callback(lambda: calls.append(1), None, ordered=True)
         return fun(*args)
 
-    for how, compiled in (("eagerly", lambda fun: fun), ("compiled", jit.jit)):
+    for how, compiled in (("eagerly", lambda fun: fun), ("compiled", rules.jit_compiled)):
         calls.clear()
         with specs.blaming(subject, f"an effect of the function, {how},", on):
             specs.hosts(compiled(_of_arrays(transform(noting)))(*operands))

@@ -378,7 +378,7 @@ def check_program(program: TypedProgram, compiled: bool = True) -> None:
             jx.typecheck_jaxpr(alone)
             _assert_same(jx.eval_jaxpr(alone, args), [expected[i]], f"result {i} alone")
     if compiled:
-        got = jit.jit(program)(*args)
+        got = jit.jit(program, tier="compiled")(*args)
         specs.assert_types(got, expected, "compiled, against evaluated")
         _assert_near(program, args, got, expected, "compiled")
 

@@ -101,6 +101,10 @@ def type_of_data(x: Array) -> tuple[tuple[int, ...], dtypes.DType]:
     return host.shape, host.dtype
 
 
+#: ``jit``, whose functions are compiled at their first call, whatever the setting ``tier`` is.
+jit_compiled: Final = partial(jit.jit, tier="compiled")
+
+
 def check_compiled(
     spec: specs.Spec, cases: Sequence[tuple[Mapping[str, Any], Arrays, Any]]
 ) -> None:
@@ -118,12 +122,16 @@ def check_compiled(
         pairs = zip(cases, all_operands, strict=True)
         return [spec.fun(*operands, **params) for (params, _, _), operands in pairs]
 
+    if not cases:
+        return
     types = dict.fromkeys(specs.describe({}, operands) for _, operands, _ in cases)
     with specs.blaming(spec.name, "lowering", "; ".join(types)):
-        compiled = jit.jit(run)([operands for _, operands, _ in cases]) if cases else []
-    for (params, operands, expected), got in zip(cases, compiled, strict=True):
+        compiled = jit_compiled(run)([operands for _, operands, _ in cases])
+    evaluated = jit.jit(run, tier="first")([operands for _, operands, _ in cases])
+    for (params, operands, expected), *results in zip(cases, compiled, evaluated, strict=True):
         with specs.blaming(spec.name, "lowering or impl", specs.describe(params, operands)):
-            specs.compare(got, expected, spec.tol, "compiled, against eager evaluation")
+            for got, how in zip(results, ("compiled", "a program of NumPy's"), strict=True):
+                specs.compare(got, expected, spec.tol, f"{how}, against eager evaluation")
 
 
 def check_lowering(spec: specs.Spec) -> None:
@@ -548,7 +556,7 @@ def check_jit(spec: specs.Spec) -> None:
 
     expected = everything(fun, operands, many)
     with specs.blaming(spec.name, "a rule under jit", specs.describe(case.params, operands)):
-        under = jit.jit(partial(everything, jit.jit(fun)))(operands, many)
+        under = jit_compiled(partial(everything, jit.jit(fun)))(operands, many)
         specs.compare(under, expected, 8 * spec.tol, "jit under and over transformations")
 
 

@@ -162,7 +162,7 @@ def _stack(pair: Sequence[Array], out_axis: int) -> Array:
 
 
 def jitted(fun: Function) -> Function:
-    compiled = jit.jit(fun)
+    compiled = jit.jit(fun, tier="compiled")
     return lambda *xs: tuple(compiled(*xs))
 
 

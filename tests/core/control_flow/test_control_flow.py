@@ -194,6 +194,7 @@ def stacks(m: Any, f: Any, xs: Any, many: Any) -> dict[str, Any]:
 EAGER = (cond_in_scan,)
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("program", "eager"), [*((p, False) for p in SMOOTH), *((p, True) for p in EAGER)]
@@ -258,6 +259,7 @@ def summed(n: int, x: float) -> float:
     return total
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_while_loop_through_forward_transformations() -> None:
     def all_of(m: Any, x: Any, start: Any) -> Any:
         f = newton(m)
@@ -282,6 +284,7 @@ def test_while_loop_through_forward_transformations() -> None:
     same(tinyjax.jit(lambda *a: all_of(OURS, *a))(x, start), expected, 1e-11)
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("jit", [tinyjax.jit, lambda fun: fun])
 def test_examples_that_end_at_different_times_nested_twice(jit: Any) -> None:
     n, x = np.array([3, 0, 5, 1]), np.array([0.5, 2.0, -0.25])
@@ -296,6 +299,7 @@ def test_examples_that_end_at_different_times_nested_twice(jit: Any) -> None:
     assert none.shape == (0,)
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_a_loop_in_a_branch_need_not_end_for_those_who_take_another() -> None:
     def halvings(n: Any) -> Any:
         def count(n: Any) -> Any:
@@ -321,6 +325,7 @@ def test_reverse_mode_where_the_state_does_not_depend_on_the_argument() -> None:
 # Traps
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_what_a_branch_not_taken_gets_stays_out_of_the_derivative() -> None:
     def root(x: Any) -> Any:
         return lax.cond(x > 0, jnp.sqrt, lambda x: 2 * x, x)
@@ -383,6 +388,7 @@ def kept_by_a_loop(m: Any) -> Any:
     return fun
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("program", [kept_by_branches, kept_by_a_loop])
 def test_what_no_iteration_or_branch_changes_is_one_for_all_examples(program: Any) -> None:
     xs, w, axes = np.array([0.5, 1.5, 3.0]), np.float64(0.75), (0, None)
@@ -393,6 +399,7 @@ def test_what_no_iteration_or_branch_changes_is_one_for_all_examples(program: An
     )
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_what_every_branch_returns_alike_is_not_selected() -> None:
     """It stays what all examples have in common, as in jax, or the operand that it is."""
     xs = XS.astype(np.float32)
@@ -443,6 +450,7 @@ def test_a_predicate_at_hand_calls_the_branch() -> None:
     assert len(calls) == 5
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float16"])
 def test_stacks_of_narrow_floats_are_not_converted_in_each_iteration(
@@ -474,6 +482,7 @@ DIFFERENT: Any = {
 }
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("case", DIFFERENT)
 def test_a_branch_that_is_not_taken_must_return_the_same(case: str) -> None:
     for m in (jax, tinyjax):
@@ -488,6 +497,7 @@ def test_a_branch_that_is_not_taken_must_return_the_same(case: str) -> None:
         tinyjax.jit(lambda x: lax.switch(0, branches, *operands))(0.0)
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("pred", [False, True])
 @pytest.mark.parametrize("results", [(1, 2.5), (1.5, np.float32(2)), (np.int8(1), np.float16(2))])
 def test_a_known_choice_has_the_type_of_a_staged_one(pred: bool, results: Any) -> None:
@@ -541,6 +551,7 @@ def test_branches_that_are_not_taken_do_nothing() -> None:
     assert lax.cond(False, lambda x: 1.0 if x > 0 else (2.0,), lambda x: x, 3.0) == 3
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("index", [-3, 0, 1, 2, 7])
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "uint64"])
 def test_an_index_out_of_range_is_the_nearest(index: int, dtype: str) -> None:
@@ -576,6 +587,7 @@ CLOSERS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("place", CLOSERS)
 def test_a_closed_over_tracer_in_every_position(place: str) -> None:
@@ -630,11 +642,13 @@ def test_a_body_is_staged_for_each_number_of_examples() -> None:
         assert found.tolist() == (xs * n**2).tolist()
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_a_short_loop_counts_in_32_bits() -> None:
     text = tinyjax.jit(lambda x: lax.scan(lambda c, _: (c * 2, None), x, None, 5000)).lower(1.0)
     assert "tensor<i64>" not in text.as_text()
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_collectives_are_over_examples_that_take_no_part_too() -> None:
     xs = np.array([-1.5, -0.25, 0.5, 2.0], np.float32)
 
@@ -668,6 +682,7 @@ def test_collectives_are_over_examples_that_take_no_part_too() -> None:
 # Carries
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_carries_are_typed_as_in_jax() -> None:
     def programs(m: Any) -> dict[str, Any]:
         half = m.np.ones(3, "float16")
@@ -687,6 +702,7 @@ def test_carries_are_typed_as_in_jax() -> None:
             np.testing.assert_array_equal(np.asarray(a), np.asarray(b), name)
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_branches_are_promoted_to_a_common_dtype() -> None:
     """Branches may return an int and a float, which jax refuses."""
     choose: Any = lax.cond
@@ -703,6 +719,7 @@ def test_branches_are_promoted_to_a_common_dtype() -> None:
     assert (joined.dtype.name, str(joined)) == ("float16", "[0. 1.]")
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("transposed", [False, True])
 def test_joined_branches_under_transformations(transposed: bool) -> None:
     """int32 with float32, weak with not weak, float32 with float64; either branch first."""
@@ -758,6 +775,7 @@ def test_lengths_and_empty_loops() -> None:
     assert lax.map(lambda x: x, jnp.zeros((0, 2)), batch_size=3).shape == (0, 2)
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_bounds_that_are_floats() -> None:
     def total(lower: Any, upper: Any, x: Any) -> Any:
         i = lower
@@ -776,6 +794,7 @@ def test_bounds_that_are_floats() -> None:
         np.testing.assert_allclose(slopes, jax.grad(total, (0, 1, 2))(*args), rtol=1e-5)
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_a_loop_that_is_unrolled_in_full_is_none() -> None:
     def program(unroll: int | bool, xs: Any) -> str:
         scan = tinyjax.jit(lambda x: lax.scan(lambda c, x: (c + x, c), 0.0, x, unroll=unroll))
@@ -786,6 +805,7 @@ def test_a_loop_that_is_unrolled_in_full_is_none() -> None:
     assert not any("while" in program(unroll, xs) for unroll in (True, 5, 3))
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("unroll", [1, 2, 3, 7, 100, True, False])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_unrolling_changes_nothing(unroll: int | bool, reverse: bool) -> None:
@@ -1092,6 +1112,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("name", MISTAKES)
 def test_message(name: str) -> None:
     mistake = MISTAKES[name]
@@ -1116,6 +1137,7 @@ def test_an_operand_of_cond_that_can_be_called_is_one() -> None:
         assert float(found) == 6.0
 
 
+@pytest.mark.usefixtures("each_tier")
 def test_cond_takes_its_only_operand_by_name() -> None:
     f = tinyjax.jit(lambda x: lax.cond(x > 0, jnp.sqrt, jnp.negative, operand=x))
     np.testing.assert_allclose([f(4.0), f(-3.0)], [2.0, 3.0])
@@ -1125,6 +1147,7 @@ def test_cond_takes_its_only_operand_by_name() -> None:
         both_ways(True, lambda x: x, lambda x: x, 1.0, operand=2.0)
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("pred", [True, False])
 def test_cond_with_an_operand_for_each_function(pred: bool) -> None:
     def choose(lib: Any, pred: Any) -> Any:
@@ -1135,6 +1158,7 @@ def test_cond_with_an_operand_for_each_function(pred: bool) -> None:
     assert float(tinyjax.jit(lambda p: choose(tinyjax, p))(pred)) == pytest.approx(float(expected))
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("step", [1, 2**63, 2**64 - 1])
 @pytest.mark.parametrize("change", [lax.add, lax.sub])
 def test_a_counter_of_uint64(change: Any, step: int) -> None:
@@ -1162,6 +1186,7 @@ def test_a_counter_of_uint64(change: Any, step: int) -> None:
     assert int(until()) == int(wanted)
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("dtype", ["int32", "uint8", "int64"])
 def test_a_counter_that_is_doubled(dtype: str) -> None:
     """XLA ends the process where it looks for the step of a counter that is added to itself."""
@@ -1193,6 +1218,7 @@ def test_numpys_integers_and_bools_are_numbers_where_these_are_asked_for() -> No
         tinyjax.lax.scan(lambda c, _: (c, None), 0, None, length=wrong)
 
 
+@pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("choose", ["cond", "switch"])
 @pytest.mark.parametrize("how", ["eager", "jit"])
 def test_a_function_for_several_branches_is_traced_once(choose: str, how: str) -> None:

@@ -26,7 +26,7 @@ PARAMS = {"w": X, "b": X[0]}
 
 @pytest.fixture
 def fun() -> Any:
-    f = tinyjax.jit(loss, static_argnames="n")
+    f = tinyjax.jit(loss, static_argnames="n", tier="compiled")
     f(PARAMS, X)
     return f
 
@@ -121,7 +121,7 @@ def test_first_calls() -> None:
     found = tinyjax.jit(lambda x: x * 17.5).explain(X)
     assert (found.traces, found.compiles) == (True, True)
     assert "the first call of this function object" in str(found)
-    tinyjax.jit(lambda x: x * 17.5)(X)
+    tinyjax.jit(lambda x: x * 17.5, tier="compiled")(X)
     found = tinyjax.jit(lambda x: x * 17.5).explain(X)
     assert (found.traces, found.compiles) == (True, False)
     assert "an equal program was compiled before" in str(found)

@@ -15,6 +15,7 @@ import tinyjax.numpy as jnp
 from raising import raises
 from tinyjax import tree
 
+pytestmark = pytest.mark.usefixtures("compiled")  # what is evaluated has no short calls
 X = jnp.asarray(np.linspace(0.1, 1.0, 10, dtype=np.float32))
 HOST = np.linspace(1.0, 2.0, 10, dtype=np.float32)
 WEAK = jnp.asarray(2.0) * 1

@@ -19,8 +19,8 @@ import tinyjax.numpy as jnp
 from raising import raises
 from tinyjax import checkpoint, config, custom_jvp, debug, grad, jit, lax, pure_callback, vmap
 from tinyjax._base import blas
+from tinyjax._extensions.costs import cost_of
 from tinyjax._extensions.host import plans, simplify, tiers
-from tinyjax._extensions.host.costs import cost_of
 from tinyjax._extensions.host.plans import ProgramEvaluation
 from tinyjax.core import xla
 from tinyjax.core.tracing.jaxpr import Jaxpr, Lit, eval_jaxpr
@@ -545,14 +545,18 @@ def test_donated_arrays_are_given_up() -> None:
         y = fun(x)
         assert x.is_deleted()
         np.testing.assert_array_equal(y, np.full(3, expected))
-        for use in (lambda x=x: x + 1, lambda x=x, fun=fun: fun(x), lambda x=x: jit(jnp.sin)(x)):
+        for use in (
+            lambda x=x: x + 1,
+            lambda x=x, fun=fun: fun(x),
+            lambda x=x: jit(jnp.sin, tier="compiled")(x),
+        ):
             with raises(DonatedArrayError, match="was donated"):
                 use()
     assert compiled() == 1  # the sine's
 
 
 def test_a_program_wanted_by_many_threads_is_compiled_once() -> None:
-    fun = jit(chain)
+    fun = jit(lambda x: chain(x) - 7, tier="compiled")
     start = threading.Barrier(8)
     found: list[Any] = []
 
@@ -747,7 +751,7 @@ def test_wrong_options_are_refused(options: Any, said: str) -> None:
 
 
 def test_many_programs_are_compiled_at_once() -> None:
-    funs = [jit(lambda x, k=k: chain(x) * k) for k in range(5)]
+    funs = [jit(lambda x, k=k: chain(x) * k, tier="compiled") for k in range(5)]
     programs = tinyjax.precompile(*[fun.lower(X) for fun in funs])
     assert compiled() == 5
     for k, (fun, program) in enumerate(zip(funs, programs, strict=True)):

@@ -10,6 +10,8 @@ import tinyjax.numpy as jnp
 from tinyjax import config, debug, jit, lax
 from tinyjax.core.xla import threads
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 
 class Terminal(io.StringIO):
     def isatty(self) -> bool:

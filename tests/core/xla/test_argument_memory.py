@@ -14,6 +14,8 @@ from tinyjax._extensions.host.xla import call_writer
 from tinyjax.core.xla.backend import Backend
 from tinyjax.dtypes import HostArray
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 MIB = 1024 * 1024
 
 

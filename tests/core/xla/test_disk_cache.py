@@ -33,6 +33,7 @@ from tinyjax.core.xla.disk_cache import DiskCache, DiskCacheInfo, program_key
 from tinyjax.core.xla.options import compile_options
 from tinyjax.errors import ArgumentError, DiskCacheWarning
 
+pytestmark = pytest.mark.usefixtures("compiled")
 X: Final = np.arange(4.0, dtype=np.float32)
 
 
@@ -358,9 +359,9 @@ print(disk.hits, disk.misses)
 
 def start(folder: Path, before: str = "", **environment: str) -> subprocess.Popen[str]:
     """Start a process that has two programs; warnings are errors in it."""
-    env = {**os.environ, "TINYJAX_CACHE_DIR": str(folder), **environment}
+    env = {**os.environ, "TINYJAX_TIER": "compiled", "TINYJAX_CACHE_DIR": str(folder)}
     command = [sys.executable, "-W", "error", "-c", PROGRAM.format(before=before)]
-    return subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, env=env | environment, stdout=subprocess.PIPE, text=True)
 
 
 def results(processes: list[subprocess.Popen[str]]) -> list[tuple[int, int]]:

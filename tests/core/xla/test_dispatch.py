@@ -8,12 +8,15 @@ from typing import Any, NamedTuple
 
 import attrs
 import numpy as np
+import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
 from raising import raises
 from tinyjax import config
 from tinyjax.errors import ArgumentError
+
+pytestmark = pytest.mark.usefixtures("compiled")
 
 X = np.linspace(0.1, 1.0, 10, dtype=np.float32)
 

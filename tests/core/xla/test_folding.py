@@ -21,6 +21,8 @@ from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DType
 from tinyjax.errors import TinyjaxError
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 EXTREMES: dict[str, tuple[float, ...]] = {
     "b": (False, True),
     "i": (0, -1, 1),

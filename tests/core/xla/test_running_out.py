@@ -11,6 +11,8 @@ import tinyjax.numpy as jnp
 from raising import raises
 from tinyjax.errors import JaxRuntimeError
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 
 @pytest.mark.parametrize("read", [lambda y: y.block_until_ready(), np.asarray])
 def test_there_is_not_enough_memory(read: Callable[[Any], object]) -> None:

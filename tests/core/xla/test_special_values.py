@@ -18,6 +18,8 @@ import tinyjax.numpy as jnp
 from tinyjax import lax, nn
 from tinyjax.dtypes import DType, HostArray
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 SIGNLESS: Final[dict[str, Callable[[Any], Any]]] = {
     "abs": jnp.abs,
     "exp": jnp.exp,

@@ -9,6 +9,8 @@ import pytest
 
 from tinyjax._base import blas
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 PROGRAM = """
 import os, sys, warnings
 import numpy as np

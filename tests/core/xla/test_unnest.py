@@ -18,6 +18,8 @@ from tinyjax.core.values.avals import same_types
 from tinyjax.core.xla import lowering
 from tinyjax.core.xla.lowering import DEEPEST, depth, unnest
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 Function = Callable[[Any], Any]
 
 X = np.float32(0.7)

@@ -15,6 +15,8 @@ from tinyjax import lax
 from tinyjax.core import lowering, updates
 from tinyjax.core.tracing import jaxpr as jx
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 N = 1000
 
 

@@ -11,6 +11,8 @@ from raising import raises
 from tinyjax.core.xla.versions import SUPPORTED, check, release_of
 from tinyjax.errors import UnsupportedVersionError
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 ROOT = Path(__file__).resolve().parents[3]
 SOURCE = ROOT / "src" / "tinyjax"
 

@@ -248,8 +248,8 @@ def test_functions_that_hold_nothing_and_methods_under_one_jit_compile_once() ->
 
     before = xla.cache_info().misses
     for _ in range(3):
-        jit(plain(3))(1.0)
-        jit(method)(1.0)
+        jit(plain(3), tier="compiled")(1.0)
+        jit(method, tier="compiled")(1.0)
     assert xla.cache_info().misses == before + 2
 
 
@@ -503,7 +503,7 @@ def test_python_is_called_for_a_check_that_fails_alone(monkeypatch: pytest.Monke
         limit, x = state
         return limit, error_if(x, (k == limit) | (jnp.stack([x, x]) < 0), "the limit")
 
-    loop = jit(lambda *state: lax.fori_loop(0, 50, body, state))
+    loop = jit(lambda *state: lax.fori_loop(0, 50, body, state), tier="compiled")
     for limit, calls in ((100, 0), (7, 1)):
         loop(limit, 1.0)
         assert len(seen) == calls
@@ -1114,7 +1114,7 @@ def test_results_are_not_sent_to_the_next_call(monkeypatch: pytest.MonkeyPatch) 
     plain = Backend.put
     monkeypatch.setattr(Backend, "put", put)
 
-    @tinyjax.jit
+    @tinyjax.jit(tier="compiled")
     def step(x: Any, count: Any) -> Any:
         debug.callback(lambda x: None, x)
         return x * 2 + count, count + 1

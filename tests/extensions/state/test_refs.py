@@ -15,6 +15,8 @@ from tinyjax._extensions.state.references import Ref
 from tinyjax.errors import ArgumentError, ExportError, OuterRefError, RefError
 from tinyjax.test_util import check_grads
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 X: Final = np.array([1.0, -2.0, 3.0], np.float32)
 
 

@@ -23,7 +23,7 @@ import tinyjax.numpy as jnp
 from benchmarks.real_programs import PROGRAMS
 from raising import raises
 from tinyjax import lax
-from tinyjax._extensions.rematerialization.costs import Work
+from tinyjax._extensions.costs import Work
 from tinyjax._tools.exploring import Exploration, command
 from tinyjax._tools.exploring.costs import compiled_times
 from tinyjax._tools.exploring.model import Computation, Instruction

@@ -16,8 +16,8 @@ from numpy import asarray, empty, ndarray, uint8
 from tinyjax import errors
 from tinyjax._base import frames, pycode
 from tinyjax._base.pycode import Name
+from tinyjax._extensions.costs import RUNS_TO_WRITE, SECONDS_TO_PLAN, SECONDS_TO_WRITE, cost_of
 from tinyjax._extensions.host import simplify
-from tinyjax._extensions.host.costs import RUNS_TO_WRITE, SECONDS_TO_PLAN, SECONDS_TO_WRITE, cost_of
 from tinyjax.core import jit
 from tinyjax.core.tracing import (
     Primitive,

@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar, copy_context
 from functools import partial
 from itertools import count
-from math import inf
+from math import inf, prod
 from threading import Condition, RLock, Thread
 from time import monotonic
 from typing import Any, Final
@@ -19,11 +19,12 @@ from weakref import WeakValueDictionary
 
 import attrs
 
-from tinyjax import config
+from tinyjax import config, errors
 from tinyjax._base import blas, forks, records
-from tinyjax._extensions.host.costs import cost_of
+from tinyjax._extensions.costs import EAGER_ONLY, cost_of
 from tinyjax.core import devices, xla
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
+from tinyjax.core.stablehlo.types import MOST_AXES, MOST_ELEMENTS
+from tinyjax.core.tracing import jaxpr as jx, trace as tr
 from tinyjax.core.values import Array, ConcreteArray, concrete
 from tinyjax.core.xla import compilation, threads
 from tinyjax.core.xla.threads import in_background
@@ -200,9 +201,9 @@ def _decide(jaxpr: jx.Jaxpr) -> Decision:
     if not cost.bounded and jx.effects(jaxpr).any:
         # It could not be begun again.
         return Decision(0, "a loop of unknown length has effects")
-    unknown = _without_rule(jaxpr)
-    if unknown is not None:
-        return Decision(0, f"'{unknown}' has no impl rule")
+    obstacle = _obstacle(jaxpr)
+    if obstacle:
+        return Decision(0, obstacle)
     about = f"about {_in_words(evaluating)} to evaluate, {_in_words(compiling)} to compile"
     times = max(0, int((_SHARE * compiling - cost.planning) / evaluating))
     if not times:
@@ -214,17 +215,28 @@ def _decide(jaxpr: jx.Jaxpr) -> Decision:
     return Decision(times, f"{about}: {calls} evaluated, up to {_in_words(most)}", most)
 
 
-def _without_rule(jaxpr: jx.Jaxpr) -> prim.Primitive[Any] | None:
-    """Return a primitive in a program that cannot be evaluated, if there is one."""
+def _obstacle(jaxpr: jx.Jaxpr) -> str:
+    """Return why NumPy cannot evaluate a program; "" if it can."""
 
-    def find() -> prim.Primitive[Any] | None:
-        own = [eqn.primitive for eqn in jaxpr.eqns]
-        inner = [_without_rule(j) for eqn in jaxpr.eqns for j in jx.subjaxprs(eqn.params)]
-        lacking = [p for p in own if p.rules.evaluate is None and not p.has_rule("impl")]
-        return next((p for p in (*lacking, *inner) if p is not None), None)
+    def find() -> str:
+        for eqn in jaxpr.eqns:
+            primitive = eqn.primitive
+            if primitive.rules.evaluate is None and not primitive.has_rule("impl"):
+                return f"'{primitive}' has no impl rule"
+            if EAGER_ONLY in primitive.rules.extensions:
+                return f"'{primitive}' is evaluated in eager calls only"
+            for out in eqn.out_binders:
+                shape = out.aval.shape
+                if len(shape) > MOST_AXES:
+                    return f"NumPy has no arrays of {len(shape)} axes"
+                # of the others alone the memory may not have so many
+                if 0 in shape and prod(filter(None, shape)) > MOST_ELEMENTS:
+                    return f"NumPy has no arrays of shape {errors.shortened(shape)}"
+        inner = (_obstacle(j) for eqn in jaxpr.eqns for j in jx.subjaxprs(eqn.params))
+        return next(filter(None, inner), "")
 
-    unknown: prim.Primitive[Any] | None = jaxpr.derive("without rule", find)
-    return unknown
+    obstacle: str = jaxpr.derive("obstacle", find)
+    return obstacle
 
 
 class Progress:

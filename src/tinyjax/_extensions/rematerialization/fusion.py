@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Container, Iterable
 from typing import Any, Final, cast
 
-from tinyjax._extensions.rematerialization import costs
+from tinyjax._extensions import costs
 from tinyjax.core.primitives.broadcast import ReduceParams
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 

@@ -15,7 +15,7 @@ from math import inf
 
 import attrs
 
-from tinyjax._extensions.rematerialization.costs import programs_run
+from tinyjax._extensions.costs import programs_run
 from tinyjax._extensions.rematerialization.fusion import Fusions, is_in_loops, moves, writes_over
 from tinyjax._primitives.convolution import ConvParams, with_features_last
 from tinyjax._primitives.linear_maps import LinearMapParams

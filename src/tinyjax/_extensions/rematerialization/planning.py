@@ -19,10 +19,9 @@ import numpy as np
 from tinyjax import errors
 from tinyjax._base import frames
 from tinyjax._extensions.checkpointing import policies, transformation
-from tinyjax._extensions.host import costs
+from tinyjax._extensions.costs import estimate, iterations, programs_run, work_of
 from tinyjax._extensions.rematerialization import cut, liveness
 from tinyjax._extensions.rematerialization.chain import Piece, cheapest, least_room
-from tinyjax._extensions.rematerialization.costs import estimate, programs_run, work_of
 from tinyjax.core.control_flow.primitives import ScanParams
 from tinyjax.core.jit import program
 from tinyjax.core.primitives import shape as sh
@@ -194,7 +193,7 @@ def _cost(jaxpr: jx.Jaxpr) -> float:
         total = 0.0
         for eqn in jaxpr.eqns:
             inner = sum(map(_cost, programs_run(eqn)))
-            total += (costs.iterations(eqn) or 1) * inner if inner else estimate(work_of(eqn))
+            total += (iterations(eqn) or 1) * inner if inner else estimate(work_of(eqn))
         return total
 
     return jaxpr.derive("estimated cost", count)

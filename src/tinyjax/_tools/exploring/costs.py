@@ -11,8 +11,7 @@ import attrs
 
 from tinyjax._base import frames
 from tinyjax._extensions.checkpointing.residuals import origin_of
-from tinyjax._extensions.host import costs
-from tinyjax._extensions.rematerialization.costs import Work, estimate, programs_run, work_of
+from tinyjax._extensions.costs import Work, estimate, iterations, programs_run, work_of
 from tinyjax._tools.exploring import compiled, numbering
 from tinyjax._tools.exploring.model import Computation, Instruction, Moment, Waiting
 from tinyjax._tools.exploring.numbering import Lines, Programs
@@ -65,7 +64,7 @@ def _follow(
         for i, eqn in enumerate(jaxpr.eqns):
             results = sum(v.aval.nbytes for v in eqn.out_binders)
             # the results of a loop are filled while it runs
-            early = costs.iterations(eqn) != 1
+            early = iterations(eqn) != 1
             for inner in programs_run(eqn):
                 if len(timeline) < _MOST_MOMENTS:
                     _follow(inner, live + early * results, frozenset(), programs, timeline)

@@ -17,7 +17,7 @@ import attrs
 
 from tinyjax import config, errors
 from tinyjax._base import frames, tracebacks
-from tinyjax._extensions.rematerialization.costs import Work, programs_run, work_of
+from tinyjax._extensions.costs import Work, programs_run, work_of
 from tinyjax._tools.exploring import costs, model, numbering
 from tinyjax._tools.exploring.compiled import (
     Marks,

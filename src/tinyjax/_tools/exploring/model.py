@@ -10,7 +10,7 @@ from __future__ import annotations
 import attrs
 
 from tinyjax._base.frames import Direction
-from tinyjax._extensions.rematerialization.costs import NO_WORK, Work
+from tinyjax._extensions.costs import NO_WORK, Work
 
 
 @attrs.frozen

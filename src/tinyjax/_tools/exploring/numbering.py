@@ -14,8 +14,8 @@ import attrs
 import numpy as np
 
 from tinyjax._base import frames, pycode
-from tinyjax._extensions.host import costs, plans
-from tinyjax._extensions.rematerialization.costs import Work, programs_run
+from tinyjax._extensions.costs import Work, iterations, programs_run
+from tinyjax._extensions.host import plans
 from tinyjax._tools.exploring.model import (
     Computation,
     EquationView,
@@ -129,7 +129,7 @@ def programs_of(jaxpr: jx.Jaxpr) -> Programs:
         for eqn, idle in zip(program.eqns, unused(program), strict=True):
             of_eqn[id(eqn)].append(number)
             number += 1
-            count = costs.iterations(eqn)
+            count = iterations(eqn)
             if not idle:
                 bounded = bounded and count is not None
                 for inner in programs_run(eqn):

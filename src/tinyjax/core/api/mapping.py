@@ -91,8 +91,8 @@ def vmap(
             run in threads where the function that ``vmap`` returns is differentiated, or mapped
             again. Where it is a part of a compiled program, they are parts of that program, and XLA
             decides. With ``chunk_size``, each thread goes through its part in chunks. The results
-            are to the bit those of ``jit(vmap(fun))`` called with one part after another; XLA may
-            round last bits otherwise in a batch of another size.
+            are to the bit those of ``jit(vmap(fun), tier="compiled")`` called with one part after
+            another; XLA may round last bits otherwise in a batch of another size.
 
     Returns:
         A function of the same signature whose mapped arguments and results have one more axis.

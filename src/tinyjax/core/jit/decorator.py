@@ -114,8 +114,8 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         tier: what computes the first calls. With "first", NumPy evaluates as many calls as cost a
             quarter of compiling. With "compiled", they wait for the compiler, and all calls round
             alike. With "ready", NumPy evaluates calls until the compiled program is ready. The
-            default is the setting ``tier``, which is "first" if you set nothing. ``explain`` tells
-            how many calls NumPy evaluates.
+            default is the setting ``tier``, which is "first" if you set nothing, and "compiled"
+            with ``compiler_options``. ``explain`` tells how many calls NumPy evaluates.
         compiler_options: XLA flags and their values. They apply where the function is compiled on
             its own and not as a part of another.
         inline: write the operations of the function into a program that calls it, and not the
@@ -192,7 +192,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         _positions("donate_argnums", donate_argnums),
         _names(donate_argnames),
         static_argnums is not None and static_argnames is not None,
-        tier,
+        tier or ("compiled" if compiler_options else None),
         xla.as_flags(compiler_options, "jit") if compiler_options else (),
         placed,
         inline,

@@ -598,13 +598,18 @@ class EvalTrace(Trace):
                         return (ConcreteArray(out, avals[0]),)
                 else:
                     outs = rules.impl(hosts, params)
+            except (ValueError, MemoryError) as error:
+                if not _TOO_LARGE.search(str(error)):
+                    raise
+                rules.types.clear()  # staging has typed it: say in our words what is too large
+            else:
+                if len(outs) == 1:  # nearly always, and faster than the comprehension
+                    out = outs[0]
+                    return (ConcreteArray(out if type(out) is ndarray else asarray(out), avals[0]),)
+                pairs = zip(outs, avals, strict=True)
+                return [ConcreteArray(asarray(out), aval) for out, aval in pairs]
             finally:
                 reset_errors(token)
-            if len(outs) == 1:  # nearly always, and faster than the comprehension
-                out = outs[0]
-                return (ConcreteArray(out if type(out) is ndarray else asarray(out), avals[0]),)
-            pairs = zip(outs, avals, strict=True)
-            return [ConcreteArray(asarray(out), aval) for out, aval in pairs]
         try:  # not in the handler: what is raised here is not of its error
             return _evaluate_first(primitive, args, params)
         except Exception as error:

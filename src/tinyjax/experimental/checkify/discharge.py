@@ -14,6 +14,7 @@ import numpy as np
 
 from tinyjax import dtypes, errors, tree
 from tinyjax._base import frames
+from tinyjax._extensions.costs import EAGER_ONLY
 from tinyjax._extensions.parallel.program_keys import FIRST_CODE, RECORDED_IN
 from tinyjax._primitives import arg_extrema, dynamic_slice, gather_scatter, scatter_mul
 from tinyjax.core.control_flow import primitives
@@ -86,6 +87,7 @@ class CheckParams(prim.Params):
 
 check_p: prim.Primitive[CheckParams] = prim.Primitive("check", CheckParams, effectful=True)
 def_without_results(check_p)
+prim.mark(EAGER_ONLY, True, check_p)  # compiling it is a mistake, also where it holds
 
 
 @check_p.def_impl
