@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any, TypeGuard
+from typing import Any, Final, TypeGuard
 
 import attrs
 
 from tinyjax._base.frames import Location
-from tinyjax.source.adjoint import equivalents
+from tinyjax.source.adjoint import equivalents, shadows
 from tinyjax.source.adjoint.aliases import TAKING, WRITING, Aliases
 from tinyjax.source.adjoint.kinds import Kind, infer
 from tinyjax.source.adjoint.ranks import INTEGERS, Ranks
 from tinyjax.source.adjoint.rules import registry
+from tinyjax.source.adjoint.writes import Writes, without_fitting
 from tinyjax.source.ir import analysis, assembly, program as ir, runtime
 
 
@@ -35,6 +37,15 @@ class Callees:
     pullback: type
 
 
+#: What gives what shares the memory of its arguments, or of their items.
+SHARING: Final = frozenset(
+    (getattr, runtime.make_tuple, runtime.make_list, runtime.make_dict, runtime.joined,
+     runtime.merged, runtime.unpacked, runtime.unpacked_star, runtime.collected, runtime.captured,
+     runtime.defined, runtime.items_of, runtime.make_functions, shadows.shadow_of, shadows.taken,
+     runtime.global_value, functools.partial, list, tuple, dict, zip, enumerate, reversed, sorted)
+)  # fmt: skip
+
+
 class Activity:
     """The active values of a program, and where they are live.
 
@@ -51,6 +62,13 @@ class Activity:
         shadowed: the variables that may be, or hold, arrays that are changed in place, whose
             cotangents are in their shadows.
         ranks: of its variables, where it changes arrays.
+        aliases: of its variables, where it changes arrays.
+        writes: its writes to arrays that are well known, where it changes arrays.
+        statements: those of the program, by the variables that they define.
+        calls: their calls.
+        uses: how often each variable is used.
+        keeps_shadows: whether no call can give an array another shadow.
+        accumulated: the arrays that it reads items of in loops, and does not change.
         writes_outside: whether the program changes arrays that it has not made.
     """
 
@@ -63,29 +81,108 @@ class Activity:
         self.writes_outside: bool = False
         self.shadowed: set[ir.Variable] = set()
         self.ranks: Ranks | None = None
+        self.aliases: Aliases | None = None
+        self.writes: Writes | None = None
+        self.accumulated: set[ir.Variable] = set()
         self.kinds: dict[ir.Variable, Kind] = {}
-        if is_cautious or any(s.function in WRITING for s in program.statements):
-            self._find_shadowed(arguments)
+        is_writing = is_cautious or any(s.function in WRITING for s in program.statements)
+        if is_writing or any(kind.is_array for kind in arguments):
+            self._find_kinds(arguments, is_writing=is_writing)
         else:
             self.kinds = infer(program, arguments)
         blocks = program.blocks
+        self.statements: dict[ir.Variable, ir.Statement] = {
+            s.variable: s for s in program.statements
+        }
+        self.calls: dict[ir.Variable, ir.Call] = {v: s.call for v, s in self.statements.items()}
+        self.uses: Counter[ir.Variable] = Counter([v for block in blocks for v in block.uses])
+        self.keeps_shadows: bool = all(map(self._keeps_shadows, program.statements))
         self.predecessors: list[list[int]] = analysis.predecessors(blocks)
         self.returns: list[int] = [i for i, b in enumerate(blocks) if b.returned is not None]
+        #: The block that defines each variable, unless a loop does so again and again.
+        self._homes: dict[ir.Variable, int] = {}
+        self._before_return: set[int] = set()
+        loops = analysis.natural_loops(blocks) if len(blocks) > 1 else {}
+        inside: set[int] = {index for body in loops.values() for index in body}
+        if len(self.returns) == 1 and len(blocks) > 1:
+            self._before_return = analysis.dominators(blocks)[self.returns[0]] - inside
+            self._homes = {v: i for i in self._before_return for v in blocks[i].defined}
+        if self._is_concrete(arguments):
+            self.accumulated = {
+                container
+                for index in inside
+                for statement in blocks[index].statements
+                if (container := self._read_in_loop(statement)) is not None
+            }
         self.residuals: list[list[ir.Variable]] = [[] for _ in blocks]
         #: The pullbacks of calls, which only the forward program has.
         self._backs: dict[ir.Variable, ir.Variable] = {}
         live = analysis.liveness(blocks, self._used, self._used_at_end)
-        out = [v.union(self._used_at_end(b)) for v, b in zip(live.exit, blocks, strict=True)]
+        out = [
+            {v for v in (*after, *self._used_at_end(b)) if v is b.returned or not self.in_shadow(v)}
+            for after, b in zip(live.exit, blocks, strict=True)
+        ]
         self.live_in: list[list[ir.Variable]] = list(map(ir.in_order, live.entry))
         self.live_out: list[list[ir.Variable]] = list(map(ir.in_order, out))
 
-    def _find_shadowed(self, arguments: tuple[Kind, ...]) -> None:
-        """Find the variables whose cotangents are in shadows."""
-        aliases = Aliases(self.ir, arguments, is_cautious=self.is_cautious)
-        self.writes_outside = aliases.writes_outside
+    def lasting(self, atom: ir.Atom) -> bool:
+        """Return whether a variable has one value in a call, which is known at its one return."""
+        return atom in self._homes
+
+    def in_shadow(self, variable: ir.Variable) -> bool:
+        """Return whether all of a variable's cotangent is added to an array, in place."""
+        if variable in self.accumulated:
+            return True
+        is_real = self.ranks is not None and self.ranks.is_real(variable)
+        return is_real and variable in self.shadowed
+
+    def is_item(self, statement: ir.Statement) -> bool:
+        """Return whether a statement takes real numbers, no view that is kept, from an array."""
+        if statement.function is not operator.getitem or self.ranks is None:
+            return False
+        container, index = statement.call.args
+        return (
+            isinstance(container, ir.Variable)
+            and 0 < self.ranks.of(container) < INTEGERS
+            and self.ranks.is_real(statement.variable)
+            and self.ranks.is_basic(index)
+            and statement.variable not in self.shadowed
+        )
+
+    def _keeps_shadows(self, statement: ir.Statement) -> bool:
+        """Return whether the reverse of a statement gives no array of others another shadow."""
+        v = statement.variable
+        is_array = v not in self.shadowed or self.in_shadow(v)
+        known = is_array or statement.function in SHARING or statement.function in WRITING
+        return known and not self.pulled(statement)
+
+    def _is_concrete(self, arguments: tuple[Kind, ...]) -> bool:
+        """Return whether a program computes with numbers and arrays of NumPy alone."""
+        closes = any(s.function is runtime.captured for s in self.ir.statements)
+        return not closes and Kind.ACTIVE not in arguments[1:]
+
+    def _read_in_loop(self, statement: ir.Statement) -> ir.Variable | None:
+        """Return the array, that is not changed, of which a statement in a loop takes an item."""
+        if not self.depends(statement) or not self.is_item(statement):
+            return None
+        container = statement.call.args[0]
+        if not self.active(container) or container in self.shadowed:
+            return None
+        return container if self.lasting(container) else None
+
+    def _find_kinds(self, arguments: tuple[Kind, ...], *, is_writing: bool) -> None:
+        """Find the ranks and kinds of variables, and those whose cotangents are in shadows."""
         self.ranks = Ranks(self.ir, arguments)
-        known = self.ranks.kinds([v for block in self.ir.blocks for v in block.defined])
+        variables = [v for block in self.ir.blocks for v in block.defined]
+        known = self.ranks.kinds(variables)
         self.kinds = infer(self.ir, arguments, known=known)
+        if not is_writing:
+            return
+        numbers = {v for v in variables if self.ranks.is_number(v)}
+        aliases = Aliases(self.ir, arguments, numbers, is_cautious=self.is_cautious)
+        self.aliases = aliases
+        self.writes = Writes(self.ir, self.ranks, aliases)
+        self.writes_outside = aliases.writes_outside
         while more := self._to_shadow(aliases) - self.shadowed:
             self.shadowed |= more
             self.kinds = infer(self.ir, arguments, self.shadowed, known)
@@ -206,9 +303,12 @@ def with_changes(program: ir.IR, arguments: tuple[Kind, ...], *, is_cautious: bo
         arguments: the kinds of its arguments.
         is_cautious: whether functions of unknown effect may change arrays, too.
     """
-    if not any(statement.function is runtime.updated for statement in program.statements):
+    functions = {statement.function for statement in program.statements}
+    if runtime.fitting not in functions and runtime.updated not in functions:
         return program
     ranks = Ranks(program, arguments)
+    if runtime.updated not in functions:
+        return without_fitting(program, ranks)
     arrays: dict[ir.Atom, ir.Atom] = {}
     augmented = ir.function(runtime.augmented)
     blocks: list[ir.Block] = []
@@ -242,4 +342,5 @@ def with_changes(program: ir.IR, arguments: tuple[Kind, ...], *, is_cautious: bo
         return atom
 
     replaced = tuple([block.map(replace) for block in blocks])
-    return assembly.assembled(program.name, replaced, program.filename)
+    changed = assembly.assembled(program.name, replaced, program.filename)
+    return without_fitting(changed, Ranks(changed, arguments))

@@ -342,7 +342,7 @@ def attempt(run: Callable[..., R], fun: Any, *args: Any) -> R:
     if writes.log is not None:  # inside of another one
         return cast(R, standard_library.with_room(run, fun, *args))
     code = getattr(fun, "__code__", None)
-    writes.log = []
+    writes.log, writes.start, writes.copied = [], 0, {}
     if code in _changing:
         writes.is_cautious = True
     try:
@@ -410,7 +410,7 @@ def is_cautious() -> bool:
     return runtime.writes.is_cautious
 
 
-registry.inert.update((written_count, may_have_written, is_cautious))
+registry.inert.update((runtime.log_writes, written_count, may_have_written, is_cautious))
 standard_library.WRITTEN[evaluated] = evaluated_within
 
 

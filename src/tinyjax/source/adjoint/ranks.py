@@ -91,6 +91,15 @@ class Ranks:
         """Return the rank of a value."""
         return self._ranks.get(atom, _of_atom(atom))
 
+    def is_real(self, atom: ir.Atom) -> bool:
+        """Return whether a value is certainly a real number or a real array of NumPy."""
+        return 0 <= self.of(atom) < INTEGERS
+
+    def is_number(self, atom: ir.Atom) -> bool:
+        """Return whether a value is certainly a number, a shape, a range or a slice."""
+        rank = self.of(atom)
+        return rank in _NUMBERS or rank < UNKNOWN
+
     def has_derivative(self, variable: ir.Variable) -> bool:
         """Return whether, by its rank, a variable may be or hold an array with a derivative."""
         rank = self.of(variable)
