@@ -16,8 +16,8 @@ from tinyjax.source.adjoint.aliases import TAKING, WRITING, Aliases
 from tinyjax.source.adjoint.kinds import Kind, infer
 from tinyjax.source.adjoint.ranks import INTEGERS, Ranks
 from tinyjax.source.adjoint.rules import registry
-from tinyjax.source.adjoint.writes import Writes, without_fitting
-from tinyjax.source.ir import analysis, assembly, program as ir, runtime
+from tinyjax.source.adjoint.writes import Writes
+from tinyjax.source.ir import analysis, program as ir, runtime
 
 
 @attrs.frozen(eq=False)
@@ -109,10 +109,10 @@ class Activity:
             self._homes = {v: i for i in self._before_return for v in blocks[i].defined}
         if self._is_concrete(arguments):
             self.accumulated = {
-                container
+                array
                 for index in inside
                 for statement in blocks[index].statements
-                if (container := self._read_in_loop(statement)) is not None
+                for array in self._read_in_loop(statement)
             }
         self.residuals: list[list[ir.Variable]] = [[] for _ in blocks]
         #: The pullbacks of calls, which only the forward program has.
@@ -161,14 +161,29 @@ class Activity:
         closes = any(s.function is runtime.captured for s in self.ir.statements)
         return not closes and Kind.ACTIVE not in arguments[1:]
 
-    def _read_in_loop(self, statement: ir.Statement) -> ir.Variable | None:
-        """Return the array, that is not changed, of which a statement in a loop takes an item."""
-        if not self.depends(statement) or not self.is_item(statement):
-            return None
-        container = statement.call.args[0]
-        if not self.active(container) or container in self.shadowed:
-            return None
-        return container if self.lasting(container) else None
+    def _read_in_loop(self, statement: ir.Statement) -> list[ir.Variable]:
+        """Return the arrays that a statement in a loop reads, and that nothing changes."""
+        if not self.depends(statement) or self.ranks is None:
+            return []
+        if statement.function is operator.getitem and not self.is_item(statement):
+            return []
+        if statement.function is not operator.getitem and not self.is_elementwise(statement):
+            return []
+        return [
+            v
+            for v in self._active(statement.call.args)
+            if v not in self.shadowed and 0 < self.ranks.of(v) < INTEGERS and self.lasting(v)
+        ]
+
+    def is_elementwise(self, statement: ir.Statement) -> bool:
+        """Return whether a statement applies formulas to real numbers and real arrays."""
+        call, ranks = statement.call, self.ranks
+        if ranks is None or call.keywords or not isinstance(call.function, ir.Constant):
+            return False
+        rule = self.rule(call)
+        if rule is None or not rule.formulas or len(call.args) != len(rule.parameters):
+            return False
+        return all(map(ranks.is_real, (*call.args, statement.variable)))
 
     def _find_kinds(self, arguments: tuple[Kind, ...], *, is_writing: bool) -> None:
         """Find the ranks and kinds of variables, and those whose cotangents are in shadows."""
@@ -293,54 +308,3 @@ class Activity:
         if block.returned is not None:
             return len(self.returns) > 1
         return any(len(self.predecessors[branch.target]) > 1 for branch in block.branches)
-
-
-def with_changes(program: ir.IR, arguments: tuple[Kind, ...], *, is_cautious: bool) -> ir.IR:
-    """Return a program with those augmented assignments expanded that change arrays.
-
-    Args:
-        program: the program.
-        arguments: the kinds of its arguments.
-        is_cautious: whether functions of unknown effect may change arrays, too.
-    """
-    functions = {statement.function for statement in program.statements}
-    if runtime.fitting not in functions and runtime.updated not in functions:
-        return program
-    ranks = Ranks(program, arguments)
-    if runtime.updated not in functions:
-        return without_fitting(program, ranks)
-    arrays: dict[ir.Atom, ir.Atom] = {}
-    augmented = ir.function(runtime.augmented)
-    blocks: list[ir.Block] = []
-    for block in program.blocks:
-        statements: list[ir.Statement] = []
-        for statement in block.statements:
-            call = statement.call
-            if statement.function is not runtime.updated:
-                statements.append(statement)
-            elif 0 < ranks.of(call.args[1]) % INTEGERS <= 3:
-                arrays[statement.variable] = array = call.args[1]
-                result, fitting = ir.Variable(0), ir.Variable(0)
-                whole = (array, ir.literal(...), fitting)
-                calls = {
-                    result: ir.Call(call.args[0], call.args[1:]),
-                    fitting: ir.Call(ir.function(runtime.fitting), (result, array)),
-                    ir.Variable(0): ir.Call(ir.function(runtime.exchange), whole),
-                }
-                statements += [ir.Statement(v, c, statement.line) for v, c in calls.items()]
-            elif is_cautious:
-                statements.append(
-                    attrs.evolve(statement, call=attrs.evolve(call, function=augmented))
-                )
-            else:
-                statements.append(statement)
-        blocks.append(attrs.evolve(block, statements=tuple(statements)))
-
-    def replace(atom: ir.Atom) -> ir.Atom:
-        while atom in arrays:
-            atom = arrays[atom]
-        return atom
-
-    replaced = tuple([block.map(replace) for block in blocks])
-    changed = assembly.assembled(program.name, replaced, program.filename)
-    return without_fitting(changed, Ranks(changed, arguments))

@@ -22,7 +22,7 @@ WRITING: Final = frozenset(
     (runtime.exchange, runtime.replaced, runtime.increased, runtime.accumulate_at)
 )
 #: What gives a part of its first argument, whatever the others are.
-TAKING: Final = frozenset((operator.getitem, getattr, runtime.defined))
+TAKING: Final = frozenset((operator.getitem, getattr, runtime.defined, runtime.items_of))
 #: Operators that may put containers together, whose items are then shared.
 _JOINING: Final = frozenset((operator.add, operator.mul))
 #: Functions of NumPy that make arrays without any that they are made of.

@@ -25,6 +25,7 @@ from tinyjax.source.adjoint import activity as adjoint_activity, choices, shadow
 from tinyjax.source.adjoint.aliases import WRITING
 from tinyjax.source.adjoint.cotangents import accumulate, freeze, number, reduce_to
 from tinyjax.source.adjoint.kinds import Kind
+from tinyjax.source.adjoint.lowering import lowered
 from tinyjax.source.adjoint.reverse import EMPTY, BlockWriter, ReverseBlock
 from tinyjax.source.adjoint.rules import registry
 from tinyjax.source.ir import assembly, program as ir, runtime, syntax
@@ -64,7 +65,7 @@ def differentiate(
         callees: what the adjoint calls.
         is_cautious: whether functions that are called may change their arguments.
     """
-    program = adjoint_activity.with_changes(program, arguments, is_cautious=is_cautious)
+    program = lowered(program, arguments, is_cautious=is_cautious)
     program = choices.with_harmless_operands(program, arguments, is_cautious=is_cautious)
     activity = adjoint_activity.Activity(program, arguments, callees, is_cautious=is_cautious)
     name = program.name if program.name.isidentifier() else "function"

@@ -51,10 +51,12 @@ class Cotangent:
     Attributes:
         atom: where it is.
         definite: whether it is certainly not None.
+        is_wide: whether it is still to be summed, over axes along which its value is broadcast.
     """
 
     atom: ir.Atom
     definite: bool
+    is_wide: bool = False
 
 
 @attrs.frozen(eq=False)
@@ -84,6 +86,12 @@ class Cotangents:
         is_own = target in self.activity.accumulated
         block = self.block if is_own else None
         Cotangents(self.activity, self.writer, self.found, block).give(target, atom, definite)
+
+    def give_wide(self, target: ir.Variable, atom: ir.Atom, negative: bool) -> None:
+        """Give the cotangent of a value that is used once, without the sums of broadcasting."""
+        if negative:
+            atom = self.writer.emit(operator.neg, atom, name=cotangent_name(target))
+        self.found[target] = Cotangent(atom, definite=True, is_wide=True)
 
     def give(
         self, target: ir.Variable, atom: ir.Atom, definite: bool, negative: bool = False
@@ -133,6 +141,7 @@ class ReverseBlock:
         activity: of the program.
         index: of the block.
         block: the block.
+        defined: the variables that its statements define.
         writer: writes the reverse.
         prologue: writes what comes first.
         home: the reverse of the block that returns, which all others come after.
@@ -148,6 +157,7 @@ class ReverseBlock:
         self.index = index
         self.block: ir.Block = activity.ir.blocks[index]
         self.writer = writer
+        self.defined: set[ir.Variable] = {s.variable for s in self.block.statements}
         self.prologue: BlockWriter = BlockWriter()
         self.home: ReverseBlock = self
         self.stack: ir.Variable = ir.Variable(0, names.STACK)
@@ -428,9 +438,27 @@ class ReverseBlock:
         if increment is None:
             self.writer.emit(operator.setitem, shadow, index, ZERO)
         if activity.active(target) and part is not None:
+            if ranks.of(statement.variable) and self.is_single(target):
+                self.cotangents.give_wide(target, part, negative)
+                return
             if ranks.of(statement.variable):
                 part = self.fitted(part, target)
             self.cotangents.give(target, part, definite=True, negative=negative)
+
+    def is_single(self, target: ir.Variable) -> bool:
+        """Return whether the cotangent of an array may be summed further back, over its axes.
+
+        The array is used once, and is computed of others by elements, or is an item of one.
+        """
+        activity = self.activity
+        source = activity.statements.get(target)
+        if source is None or activity.uses[target] != 1 or target not in self.defined:
+            return False
+        if activity.ranks is None or not activity.ranks.of(target) or target in activity.shadowed:
+            return False
+        if source.function is operator.getitem:
+            return activity.is_item(source) and self.adds_in_place(source.call.args[0])
+        return activity.is_elementwise(source)
 
     def fitted(self, ct: ir.Variable, target: ir.Variable) -> ir.Variable:
         """Return the cotangent of a number or an array that may have been broadcast."""
@@ -465,6 +493,12 @@ class ReverseBlock:
         """Add the cotangent of an item to the shadow of its array."""
         container, index = statement.call.args
         if not isinstance(container, ir.Variable):
+            return
+        if self.activity.is_item(statement) and ct.is_wide:
+            places = self.shadow(container), self.local(index)
+            part = self.writer.emit(operator.getitem, *places, name=cotangent_name(container))
+            fitted = self.writer.emit(reduce_to, ct.atom, part)
+            self.writer.emit(runtime.increased, part, WHOLE, fitted)
             return
         if self.activity.is_item(statement):
             add = ir.function(runtime.increased if ct.definite else shadows.add_part)
@@ -549,10 +583,11 @@ class ReverseBlock:
             return False
         atoms = {**dict(zip(rule.parameters, call.args, strict=True)), "y": statement.variable}
         cotangents: list[tuple[ir.Variable, ir.Atom, bool]] = []
+        wide: list[tuple[ir.Variable, ir.Atom, bool]] = []
         for target, text in zip(call.args, rule.formulas, strict=True):
             if text is not None and self.activity.active(target):
                 negative = text == "-ct"
-                factor = self.factor(call, target, text, ct.atom)
+                factor = None if ct.is_wide else self.factor(call, target, text, ct.atom)
                 if factor is not None:
                     cotangents.append((target, factor, negative))
                     continue
@@ -561,11 +596,17 @@ class ReverseBlock:
                 if isinstance(atom, ir.Variable) and atom is not ct.atom:
                     name = cotangent_name(target)
                     atom = ir.name_last(self.writer.statements, atom, name)
-                if not floats and isinstance(atom, ir.Variable):
-                    atom = self.unbroadcast(call, target, atom)
+                if (ct.is_wide or not floats) and isinstance(atom, ir.Variable):
+                    if self.is_broadcast(call, target, ct) and self.is_single(target):
+                        wide.append((target, atom, negative))
+                        continue
+                    if self.is_broadcast(call, target, ct):
+                        atom = self.fitted(atom, target)
                 cotangents.append((target, atom, negative))
         for target, atom, negative in cotangents:
             self.cotangents.give(target, atom, definite=True, negative=negative)
+        for target, atom, negative in wide:
+            self.cotangents.give_wide(target, atom, negative)
         return True
 
     def factor(
@@ -581,15 +622,15 @@ class ReverseBlock:
             ir.Call(VDOT, (ct, self.local(others[0]))), cotangent_name(target)
         )
 
-    def unbroadcast(self, call: ir.Call, target: ir.Variable, ct: ir.Variable) -> ir.Variable:
-        """Return the cotangent of an operand of an elementwise function of several."""
+    def is_broadcast(self, call: ir.Call, target: ir.Variable, ct: Cotangent) -> bool:
+        """Return whether an operand of an elementwise function may have been broadcast."""
         ranks = self.activity.ranks
+        if ct.is_wide:
+            return True
         if ranks is None or len(call.args) == 1:
-            return ct
+            return False
         others = [ranks.of(x) for x in call.args if x is not target]
-        if not any(others) and (ranks.of(target) or len(others) == len(call.args)):
-            return ct
-        return ct if not ranks.of(target) and not any(others) else self.fitted(ct, target)
+        return any(others)
 
     def reduced(self, statement: ir.Statement, ct: Cotangent) -> bool:
         """Write the cotangents of a product of vectors, and of the sum of an item of an array."""

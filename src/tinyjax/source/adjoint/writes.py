@@ -14,7 +14,7 @@ import attrs
 
 from tinyjax.source.adjoint.aliases import TAKING, Aliases
 from tinyjax.source.adjoint.ranks import INTEGERS, Ranks
-from tinyjax.source.ir import assembly, program as ir, runtime
+from tinyjax.source.ir import program as ir, runtime
 
 
 @attrs.frozen(eq=False)
@@ -177,24 +177,3 @@ class Writes:
 def is_index(statement: ir.Statement) -> bool:
     """Return whether a statement makes an index or takes an item."""
     return statement.function in (runtime.make_tuple, slice, operator.getitem)
-
-
-def without_fitting(program: ir.IR, ranks: Ranks) -> ir.IR:
-    """Return a program without checks that real numbers fit into real arrays."""
-    results: dict[ir.Atom, ir.Atom] = {
-        s.variable: s.call.args[0]
-        for s in program.statements
-        if s.function is runtime.fitting and all(map(ranks.is_real, s.call.args))
-    }
-    if not results:
-        return program
-
-    def replace(atom: ir.Atom) -> ir.Atom:
-        return results.get(atom, atom)
-
-    blocks = [
-        attrs.evolve(b, statements=tuple([s for s in b.statements if s.variable not in results]))
-        for b in program.blocks
-    ]
-    replaced = tuple([block.map(replace) for block in blocks])
-    return assembly.assembled(program.name, replaced, program.filename)
