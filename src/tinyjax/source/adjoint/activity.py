@@ -156,6 +156,18 @@ class Activity:
         known = is_array or statement.function in SHARING or statement.function in WRITING
         return known and not self.pulled(statement)
 
+    def is_index(self, variable: ir.Variable) -> bool:
+        """Return whether a variable is an index that is best computed once more, from its parts."""
+        call, ranks = self.calls.get(variable), self.ranks
+        if call is None or ranks is None or variable.name is not None or call.keywords:
+            return False
+        function = ir.value_of(call.function)
+        if function in (runtime.make_tuple, slice):
+            return all(map(ranks.is_index, call.args))
+        constants = [x for x in call.args if isinstance(x, ir.Constant)]
+        is_shift = function in (operator.add, operator.sub) and len(constants) == 1
+        return is_shift and all(map(ranks.is_index, call.args))
+
     def _is_concrete(self, arguments: tuple[Kind, ...]) -> bool:
         """Return whether a program computes with numbers and arrays of NumPy alone."""
         closes = any(s.function is runtime.captured for s in self.ir.statements)

@@ -87,7 +87,17 @@ NOT_READ: Final[dict[Any, tuple[int, ...]]] = {
 }
 #: What may be left out where nothing uses its result.
 PURE: Final = frozenset(
-    (*syntax.ARITHMETIC, operator.getitem, accumulate, freeze, number, reduce_to, shadows.shadow_of)
+    (
+        *syntax.ARITHMETIC,
+        operator.getitem,
+        runtime.make_tuple,
+        slice,
+        accumulate,
+        freeze,
+        number,
+        reduce_to,
+        shadows.shadow_of,
+    )
 )
 
 #: Rules of containers, which need not be applied where they give nothing.

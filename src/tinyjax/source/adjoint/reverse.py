@@ -245,10 +245,14 @@ class ReverseBlock:
 
     # One statement
 
-    def local(self, atom: ir.Atom) -> ir.Atom:
-        """Return a value of the forward program, which is kept for here."""
+    def local(self, atom: ir.Atom, writer: BlockWriter | None = None) -> ir.Atom:
+        """Return a value of the forward program, which is kept for here, or an index anew."""
         if isinstance(atom, ir.Constant):
             return atom
+        call = self.activity.calls.get(atom)
+        if call is not None and self.activity.is_index(atom):
+            parts = tuple([self.local(x, writer) for x in call.args])
+            return (writer or self.writer).emit_call(ir.Call(call.function, parts))
         if self.home is not self and self.activity.lasting(atom):
             return self.home.local(atom)
         if atom not in self.residuals:
@@ -376,7 +380,7 @@ class ReverseBlock:
         if not ranks.is_real(array) or not self.is_view(container, index):
             return None
         assert isinstance(container, ir.Variable), "it has a shadow"
-        places = self.shadow(container), self.local(index)
+        places = self.shadow(container), self.local(index, writer)
         return writer.emit(operator.getitem, *places, name=cotangent_name(array))
 
     def is_view(self, container: ir.Atom, index: ir.Atom) -> bool:
@@ -389,7 +393,6 @@ class ReverseBlock:
     def written(self, statement: ir.Statement, ct: Cotangent) -> None:
         """Undo a statement's write to an array, and return the cotangent of the written value."""
         array, index, value = statement.call.args
-        places = self.local(array), self.local(index)
         writes = self.activity.writes
         is_plain = writes is not None and statement.variable in writes.plain
         if is_plain and (ct.atom is ir.NONE or not self.shadowed(array)):
@@ -397,6 +400,7 @@ class ReverseBlock:
                 self.plainly_written(statement, self.shadow(array))
             self.restore(statement)
             return
+        places = self.local(array), self.local(index)
         before = self.local(statement.variable)
         if not self.shadowed(array):
             self.writer.emit(runtime.exchange, *places, before)
@@ -421,7 +425,7 @@ class ReverseBlock:
     def plainly_written(self, statement: ir.Statement, shadow: ir.Variable) -> None:
         """Return the cotangent of a value that is written to, or added to, known elements."""
         activity, (_, at, value) = self.activity, statement.call.args
-        writes, ranks, index = activity.writes, activity.ranks, self.local(at)
+        writes, ranks = activity.writes, activity.ranks
         assert writes is not None, "the program writes to arrays"
         assert ranks is not None, "the program writes to arrays"
         increment = writes.increments.get(statement.variable)
@@ -430,13 +434,13 @@ class ReverseBlock:
         name = cotangent_name(target)
         negative = increment is not None and increment.negative
         if activity.active(target):
-            part = self.writer.emit(operator.getitem, shadow, index, name=name)
+            part = self.writer.emit(operator.getitem, shadow, self.local(at), name=name)
             if ranks.of(statement.variable) and negative:
                 part, negative = self.writer.emit(operator.neg, part, name=name), False
             elif ranks.of(statement.variable):
                 part = self.writer.emit(operator.pos, part, name=name)
         if increment is None:
-            self.writer.emit(operator.setitem, shadow, index, ZERO)
+            self.writer.emit(operator.setitem, shadow, self.local(at), ZERO)
         if activity.active(target) and part is not None:
             if ranks.of(statement.variable) and self.is_single(target):
                 self.cotangents.give_wide(target, part, negative)
