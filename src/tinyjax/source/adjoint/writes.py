@@ -19,7 +19,7 @@ from tinyjax.source.ir import program as ir, runtime
 
 @attrs.frozen(eq=False)
 class Increment:
-    """What an assignment adds to the elements that it writes to.
+    """The summand of an assignment that adds to elements of an array.
 
     Attributes:
         value: the summand.
