@@ -131,19 +131,20 @@ def of_function(fun: Callable[..., Any], args: list[Any]) -> Costs:
 
 def of_gradient(fun: Callable[..., Any], args: list[Any]) -> Costs:
     """Return the costs of a function's gradient."""
-    writes = runtime.writes
     try:
-        for writes.is_cautious in (False, True):
-            copies = [np.copy(x) if isinstance(x, np.ndarray) else x for x in args]
-            costs = Costs()
-            writes.log = []
-            try:
-                _, back = costs.call(pullbacks.pull, (fun, *copies))
-            except runtime.InPlaceError:
-                continue
-            with shadows.Pass():
-                costs.call(back, (1.0,))
-            break
-        return costs
+        return _of_gradient(fun, args)
+    except runtime.InPlaceError:
+        return _of_gradient(fun, args, is_cautious=True)
+
+
+def _of_gradient(fun: Callable[..., Any], args: list[Any], *, is_cautious: bool = False) -> Costs:
+    writes, costs = runtime.writes, Costs()
+    copies = [np.copy(x) if isinstance(x, np.ndarray) else x for x in args]
+    writes.log, writes.is_cautious = [], is_cautious
+    try:
+        _, back = costs.call(pullbacks.pull, (fun, *copies))
+        with shadows.Pass():
+            costs.call(back, (1.0,))
     finally:
         writes.log, writes.is_cautious = None, False
+    return costs

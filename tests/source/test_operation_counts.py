@@ -56,7 +56,7 @@ def documented() -> dict[str, Callable[..., Any]]:
 
 
 def cases() -> list[Any]:
-    corpus = [(p.name, p.loss, p.inputs(p.sizes[0])) for p in numpy_programs.PROGRAMS]
+    corpus = [(p.name, p.loss, [*p.inputs(p.sizes[0])]) for p in numpy_programs.PROGRAMS]
     return [pytest.param(*case, id=case[0]) for case in corpus]
 
 
@@ -86,7 +86,7 @@ def test_gradients_of_the_page() -> None:
 def test_exceptions_are_programs_that_need_one() -> None:
     for program in numpy_programs.PROGRAMS:
         if program.name in EXCEPTIONS:
-            inputs = program.inputs(program.sizes[0])
+            inputs = [*program.inputs(program.sizes[0])]
             function = operation_counts.of_function(program.loss, inputs)
             gradient = operation_counts.of_gradient(program.loss, inputs)
             costs = gradient.computed / function.computed, gradient.moved / function.moved
