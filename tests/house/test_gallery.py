@@ -15,7 +15,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor, kernels
 
 import tinyjax as jax
 import tinyjax.numpy as jnp
-from tinyjax import Array
+from tinyjax import Array, source
 from tinyjax.implicit import odeint
 from tinyjax.test_util import check_grads
 from tinyjax.testing import check_primitive
@@ -31,6 +31,7 @@ from gallery import (
     gaussian_process,
     ground_state,
     hamiltonian,
+    heaters,
     ink,
     laplace,
     mandelbrot,
@@ -285,6 +286,19 @@ def test_adjoint(picture: str) -> None:
     assert found["slope at the start, in metres per degree"] == pytest.approx(
         np.radians(slope), rel=1e-6
     )
+
+
+def test_heaters(picture: str) -> None:
+    report = heaters.main(picture, size=21, steps=60, rounds=80)
+    assert report["heat that was found, of all there is"] == pytest.approx(1.0, abs=0.15)
+    assert report["part of it within two cells of a heater"] > 0.8
+    heat = np.random.default_rng(0).uniform(size=(5, 6))
+    seen = np.zeros_like(heaters.temperature(heat, 3)[heaters.PLACES])
+    gradient = source.grad(heaters.misfit)(heat, seen, 3)
+    step = np.zeros_like(heat)
+    step[2, 3] = 1e-6
+    ends = [heaters.misfit(heat + sign * step, seen, 3) for sign in (1, -1)]
+    assert gradient[2, 3] == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-6)
 
 
 def test_mandelbrot(picture: str) -> None:

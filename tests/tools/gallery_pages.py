@@ -32,6 +32,7 @@ NAMES: Final = (
     "ground_state",
     "transport",
     "adjoint",
+    "heaters",
     "stencil",
     "rover",
     "memory_budget",

@@ -426,6 +426,24 @@ class Assign(Statement):
 
 
 @attrs.frozen(eq=False)
+class Increment(Statement):
+    """An addition in place.
+
+    Attributes:
+        target: a place.
+        value: what is added.
+        origin: the user's line that it came from, 0 where there is none.
+    """
+
+    target: Expression
+    value: Expression
+    origin: int = 0
+
+    def print(self, to: Lines, depth: int) -> None:
+        to.put(f"{self.target.text()} += ", self.value, "", depth, self.origin)
+
+
+@attrs.frozen(eq=False)
 class Simple(Statement):
     """A statement of one word, such as ``pass``; of one and a value; or a value that is evaluated.
 
