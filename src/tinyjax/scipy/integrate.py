@@ -22,7 +22,8 @@ from tinyjax.numpy import promotion as pm, trapezoid
 __all__ = ["trapezoid"]
 answer_for(
     __name__,
-    "OdeResult cumulative_simpson cumulative_trapezoid dblquad odeint quad simpson solve_ivp",
+    "OdeResult cumulative_simpson cumulative_trapezoid dblquad fixed_quad odeint quad simpson "
+    "solve_ivp",
 )
 
 #: Nodes above zero of Kronrod's formula of 21 points, and their weights; every other node is one of
@@ -295,6 +296,26 @@ def _running(areas: Array, axis: int, initial: ArrayLike | None) -> Array:
         start = jnp.broadcast_to(jnp.asarray(initial, sums.dtype), (*sums.shape[:-1], 1))
         sums = jnp.concatenate([start, sums + start], -1)
     return jnp.moveaxis(sums, -1, axis)
+
+
+def fixed_quad(
+    func: Callable[..., ArrayLike],
+    a: ArrayLike,
+    b: ArrayLike,
+    args: tuple[Any, ...] = (),
+    n: int = 5,
+) -> tuple[Array, None]:
+    """Integrate a function of vectors by Gauss's formula of ``n`` points; returns None besides.
+
+    Example:
+        >>> from tinyjax.scipy.integrate import fixed_quad
+        >>> fixed_quad(lambda x: x**2, 0.0, 3.0)[0].round(3)
+        Array(9., dtype=float32)
+    """
+    low, high = pm.floats("fixed_quad", a, b)
+    nodes, weights = (jnp.asarray(x, low.dtype) for x in np.polynomial.legendre.leggauss(n))
+    half = (high - low) / 2
+    return half * (weights * func(half * (nodes + 1) + low, *args)).sum(-1), None
 
 
 def odeint(

@@ -469,6 +469,35 @@ def _polar_jvp(
     return (u, p), (tu, inner - exact_matmul(turn, p))
 
 
+def null_space(A: ArrayLike, rcond: float | None = None, *, rank: int | None = None) -> Array:
+    """Return an orthonormal basis, in columns, of the vectors that a matrix maps to zero.
+
+    The derivative is right of what does not depend on the basis, as ``N @ N.T``, while the rank
+    stays. It counts the singular values above ``rcond`` times the greatest; of a traced matrix it
+    is ``rank``, by default the lesser side.
+
+    Raises:
+        ShapeError: ``A`` is not a matrix.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import linalg
+        >>> abs(linalg.null_space(jnp.array([[1.0, 0.0]])))
+        Array([[0.],
+               [1.]], dtype=float32)
+    """
+    a = jnp.linalg.matrices("null_space", A)
+    if a.ndim != 2:
+        raise ShapeError(f"null_space takes one matrix, but got {a.shape}. Use vmap for several.")
+    _, s, vh = jnp.linalg.svd(identities.stop_gradient(a))
+    if rank is None:
+        least = float(jnp.finfo(a.dtype).eps) * max(a.shape) if rcond is None else rcond
+        is_known = opd.is_constant(s)
+        rank = int((opd.raw_host(s) > least * np.max(opd.raw_host(s))).sum()) if is_known else s.size
+    basis = ma.mH(vh)[:, rank:]
+    return polar(basis - exact_matmul(jnp.linalg.pinv(a), exact_matmul(a, basis)))[0]
+
+
 # Systems
 
 

@@ -23,7 +23,7 @@ from tinyjax.numpy import promotion as pm
 lazy.answer_for(
     __name__,
     "convolve convolve1d correlate correlate1d gaussian_filter gaussian_filter1d laplace "
-    "sobel uniform_filter",
+    "median_filter sobel uniform_filter",
 )
 
 
@@ -206,6 +206,25 @@ def uniform_filter(input: ArrayLike, size: int = 3, **outside: Unpack[Outside]) 
     for axis in range(x.ndim):
         x = correlate1d(x, np.full(size, 1 / size), axis, **outside)
     return x
+
+
+def median_filter(
+    input: ArrayLike, size: int | Sequence[int] = 3, **outside: Unpack[Outside]
+) -> Array:
+    """Return the medians of neighbourhoods, of one size along all axes or one along each.
+
+    Errors are those of ``correlate``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import ndimage
+        >>> ndimage.median_filter(jnp.array([0.0, 3.0, 0.0, 0.0]))
+        Array([0., 0., 0., 0.], dtype=float32)
+    """
+    x = jnp.asarray(input)
+    sizes = [size] * x.ndim if isinstance(size, int) else size
+    parts = list(_shifted("median_filter", x, sizes, outside))
+    return jnp.sort(jnp.stack(parts), 0)[len(parts) // 2]
 
 
 def sobel(input: ArrayLike, axis: int = -1, **outside: Unpack[Outside]) -> Array:

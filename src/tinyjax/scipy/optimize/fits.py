@@ -190,6 +190,46 @@ def least_squares(  # noqa: PLR0913
     )
 
 
+def leastsq(
+    func: frames.Function[ArrayLike],
+    x0: ArrayLike,
+    args: tuple[Any, ...] = (),
+    *,
+    ftol: float = 1.49012e-8,
+    xtol: float = 1.49012e-8,
+    gtol: float = 1e-15,
+) -> tuple[Array, Array]:
+    """Return the ``x`` and ``status`` of ``least_squares`` by MINPACK; NaN where it finds none.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.optimize import leastsq
+        >>> leastsq(lambda x: jnp.stack([x[0] - 1, x[0] - 3]), jnp.zeros(1))[0].round(3)
+        Array([2.], dtype=float32)
+    """
+    tolerances = {"ftol": ftol, "xtol": xtol, "gtol": gtol}
+    result = least_squares(func, x0, method="lm", args=args, **tolerances)
+    return jnp.where(result.success, result.x, jnp.nan), result.status
+
+
+def lsq_linear(
+    A: ArrayLike, b: ArrayLike, bounds: Any = (-np.inf, np.inf), *, tol: float = 1e-14
+) -> LeastSquaresResult:
+    """Minimise ``0.5 * ||A x - b||^2`` between bounds, by ``least_squares``, whose errors these are.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.optimize import lsq_linear
+        >>> lsq_linear(jnp.eye(2), jnp.array([0.5, 3.0]), bounds=(0.0, 1.0)).x.round(3)
+        Array([0.5, 1. ], dtype=float32)
+    """
+    (matrix, _), (right, _) = (on_host.first_guess("lsq_linear", v) for v in (A, b))
+    start = _start(_ends(bounds), matrix.shape[-1])
+    return least_squares(
+        lambda x: matrix @ x - right, start, bounds=bounds, ftol=tol, xtol=tol, gtol=tol
+    )
+
+
 def _ends(bounds: Any) -> Sequence[Any]:
     return (bounds.lb, bounds.ub) if hasattr(bounds, "lb") else bounds
 

@@ -215,6 +215,25 @@ def minimize_scalar(
     return found._replace(x=found.x[0], jac=found.jac[0])
 
 
+def fmin(
+    func: frames.Function[ArrayLike], x0: ArrayLike, args: tuple[Any, ...] = (), **options: Any
+) -> Array:
+    """Return the ``x`` of ``minimize`` by Nelder and Mead's method; NaN where there is none.
+
+    ``xtol`` and ``ftol``, ``maxiter``, ``maxfun`` and ``disp`` are SciPy's; it prints nothing.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.optimize import fmin
+        >>> fmin(lambda x: jnp.sum((x - 2.0) ** 2), jnp.ones(1)).round(3)
+        Array([2.], dtype=float32)
+    """
+    names = {"xtol": "xatol", "ftol": "fatol", "maxfun": "maxfev"}
+    settings = {"disp": False} | {names.get(key, key): value for key, value in options.items()}
+    result = minimize(func, x0, args, method="Nelder-Mead", options=settings)
+    return jnp.where(result.success, result.x, jnp.nan)
+
+
 def differential_evolution(
     func: frames.Function[ArrayLike], bounds: Bounds, args: tuple[Any, ...] = (), **options: Any
 ) -> bfgs.OptimizeResults:

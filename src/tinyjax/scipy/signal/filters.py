@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -13,9 +13,10 @@ from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy import promotion as pm
+from tinyjax.scipy.ndimage.filters import median_filter
 from tinyjax.scipy.signal.spectra import _odd
 
-lazy.answer_for(__name__, "filtfilt hilbert lfilter resample savgol_filter sosfilt sosfiltfilt")
+lazy.answer_for(__name__, "filtfilt hilbert lfilter medfilt resample savgol_filter sosfilt sosfiltfilt")
 
 
 def _normalized(b: Array, a: Array) -> tuple[Array, Array]:
@@ -239,3 +240,15 @@ def savgol_filter(
     middle = sum(f * rows[..., k : k + n] for k, f in enumerate(fits[half]))
     first, last = rows[..., :w] @ fits[:half].T, rows[..., -w:] @ fits[half + 1 :].T
     return jnp.moveaxis(jnp.concatenate([first, jnp.asarray(middle), last], -1), -1, axis)
+
+
+def medfilt(volume: ArrayLike, kernel_size: int | Sequence[int] = 3) -> Array:
+    """Return the medians of neighbourhoods, of odd sizes, with zeros outside.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.signal import medfilt
+        >>> medfilt(jnp.array([2.0, 9.0, 3.0, 4.0]))
+        Array([2., 3., 4., 3.], dtype=float32)
+    """
+    return median_filter(volume, kernel_size, mode="constant")

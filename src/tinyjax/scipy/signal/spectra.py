@@ -17,6 +17,7 @@ from tinyjax._primitives.precision import PrecisionLike
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.numpy import promotion as pm
+from tinyjax.scipy.signal.windows import get_window
 
 lazy.answer_for(
     __name__, "convolve convolve2d correlate correlate2d csd detrend fftconvolve istft stft welch"
@@ -321,26 +322,6 @@ def detrend(
 # Spectra
 
 
-#: Windows that are sums of cosines, by the factors of these.
-_COSINES: Final[dict[str, tuple[float, ...]]] = {
-    "boxcar": (1.0,),
-    "hann": (0.5, 0.5),
-    "hamming": (0.54, 0.46),
-    "blackman": (0.42, 0.5, 0.08),
-}
-
-
-def _named_window(window: str | tuple[Any, ...], size: int) -> dtypes.HostArray:
-    """One period of a window."""
-    if isinstance(window, str) and window in _COSINES and size > 1:
-        at = 2 * np.pi * np.arange(size) / size
-        terms = enumerate(_COSINES[window])
-        return np.asarray(sum((-1) ** k * a * np.cos(k * at) for k, a in terms))
-    from scipy.signal import get_window  # noqa: PLC0415 (SciPy is slow to load)
-
-    return np.asarray(get_window(window, size), np.float64)
-
-
 def _window(
     name: str, window: Window, nperseg: int | None, length: int | None
 ) -> tuple[Array, int]:
@@ -351,7 +332,7 @@ def _window(
             size = min(size, length)
         if size < 1:
             raise ArgumentError(f"{name} takes a positive nperseg, but got {shortened(nperseg)}.")
-        return jnp.asarray(_named_window(window, size)), size
+        return get_window(window, size), size
     win = pm.array_of(name, window)
     if win.ndim != 1 or (nperseg is not None and nperseg != win.size):
         raise ShapeError.got(f"{name} takes a window of nperseg={nperseg} numbers", win)

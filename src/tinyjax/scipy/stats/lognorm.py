@@ -1,0 +1,43 @@
+"""The lognormal distribution: the logarithm, in units of ``s``, is of the standard normal one."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from tinyjax.scipy.special import log_ndtr, ndtr, ndtri
+from tinyjax.scipy.stats.distribution import Array, ArrayLike, Family, Operands, ew, pick
+
+
+def _x_s(x: ArrayLike, s: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Operands:
+    return x, s, loc, scale
+
+
+def _q_s(q: ArrayLike, s: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Operands:
+    return q, s, loc, scale
+
+
+_S: Final = "real, above 0: the standard deviation of the logarithm"
+_at: Final = Family(__name__, _x_s, "1.5, 0.7", standard=True, keeps_nan=True, s=_S)
+_quantile: Final = Family(__name__, _q_s, "0.3, 0.7", s=_S)
+
+
+def _log(z: Array) -> Array:
+    return pick(z > 0, ew.log(pick(z > 0, z, 1.0)), -math.inf)
+
+
+def _logpdf(z: Array, s: Array, scale: Array) -> Array:
+    log = _log(z)
+    y = pick(z > 0, log, 0.0)
+    value = -0.5 * (y / s) ** 2 - y - ew.log(math.sqrt(2 * math.pi) * s * scale)
+    return pick(z > 0, value, -math.inf)
+
+
+logpdf: Final = _at.define("logpdf", _logpdf, -1.1355)
+pdf: Final = _at.exp("pdf", 0.3213)
+cdf: Final = _at.define("cdf", lambda z, s, scale: ndtr(_log(z) / s), 0.7188)
+logcdf: Final = _at.define("logcdf", lambda z, s, scale: log_ndtr(_log(z) / s), -0.3302)
+sf: Final = _at.define("sf", lambda z, s, scale: ndtr(-_log(z) / s), 0.2812)
+logsf: Final = _at.define("logsf", lambda z, s, scale: log_ndtr(-_log(z) / s), -1.2686)
+ppf: Final = _quantile.define("ppf", lambda q, s, x, u: x + u * ew.exp(s * ndtri(q)), 0.6928)
+isf: Final = _quantile.define("isf", lambda q, s, x, u: x + u * ew.exp(-s * ndtri(q)), 1.4435)
