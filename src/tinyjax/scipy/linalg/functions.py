@@ -490,11 +490,11 @@ def null_space(A: ArrayLike, rcond: float | None = None, *, rank: int | None = N
     if a.ndim != 2:
         raise ShapeError(f"null_space takes one matrix, but got {a.shape}. Use vmap for several.")
     _, s, vh = jnp.linalg.svd(identities.stop_gradient(a))
-    if rank is None:
+    if rank is None and opd.is_constant(s):
         least = float(jnp.finfo(a.dtype).eps) * max(a.shape) if rcond is None else rcond
-        is_known = opd.is_constant(s)
-        rank = int((opd.raw_host(s) > least * np.max(opd.raw_host(s))).sum()) if is_known else s.size
-    basis = ma.mH(vh)[:, rank:]
+        sizes = opd.raw_host(s)
+        rank = int((sizes > least * sizes.max(initial=0)).sum())
+    basis = ma.mH(vh)[:, s.size if rank is None else rank :]
     return polar(basis - exact_matmul(jnp.linalg.pinv(a), exact_matmul(a, basis)))[0]
 
 

@@ -207,15 +207,14 @@ def leastsq(
         >>> leastsq(lambda x: jnp.stack([x[0] - 1, x[0] - 3]), jnp.zeros(1))[0].round(3)
         Array([2.], dtype=float32)
     """
-    tolerances = {"ftol": ftol, "xtol": xtol, "gtol": gtol}
-    result = least_squares(func, x0, method="lm", args=args, **tolerances)
+    result = least_squares(func, x0, method="lm", args=args, ftol=ftol, xtol=xtol, gtol=gtol)
     return jnp.where(result.success, result.x, jnp.nan), result.status
 
 
 def lsq_linear(
     A: ArrayLike, b: ArrayLike, bounds: Any = (-np.inf, np.inf), *, tol: float = 1e-14
 ) -> LeastSquaresResult:
-    """Minimise ``0.5 * ||A x - b||^2`` between bounds, by ``least_squares``, whose errors these are.
+    """Minimise ``0.5 * ||A x - b||^2`` between bounds, by ``least_squares``; errors are its own.
 
     Example:
         >>> import tinyjax.numpy as jnp

@@ -5,7 +5,6 @@ Frequencies are in units of half the sampling rate, ``fs / 2``, and differentiab
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -107,7 +106,7 @@ def firwin(
         >>> firwin(3, 0.5).round(3)
         Array([0.068, 0.864, 0.068], dtype=float32)
     """
-    ends = jnp.atleast_1d(pm.floats("firwin", cutoff)[0]) * (2 / fs)
+    ends = jnp.ravel(pm.floats("firwin", cutoff)[0]) * (2 / fs)
     is_high = (ends.size % 2 == 1) != pass_zero
     if is_high and numtaps % 2 == 0:
         raise ArgumentError(f"numtaps of firwin must be odd for this filter, but it is {numtaps}.")
@@ -136,7 +135,7 @@ def freqz(
         >>> abs(freqz(jnp.array([0.5, 0.5]), worN=2)[1]).round(3)
         Array([1.   , 0.707], dtype=float32)
     """
-    over, under = (jnp.atleast_1d(x) for x in pm.floats("freqz", b, a))
+    over, under = (jnp.ravel(x) for x in pm.floats("freqz", b, a))
     at = np.arange(worN) * (fs / 2 / worN) if isinstance(worN, int) else worN
     frequencies = jnp.asarray(at, over.dtype)
     turns = jnp.exp(-2j * jnp.pi * frequencies / fs)
@@ -179,6 +178,8 @@ def resample_poly(
     (signal,) = pm.floats("resample_poly", x)
     common = np.gcd(up, down).item()
     up, down = up // common, down // common
+    if up == down:
+        return signal
     most = max(up, down)
     if isinstance(window, str | tuple):
         h = firwin(20 * most + 1, 1 / most, window=window).astype(signal.dtype)

@@ -16,7 +16,9 @@ from tinyjax.numpy import promotion as pm
 from tinyjax.scipy.ndimage.filters import median_filter
 from tinyjax.scipy.signal.spectra import _odd
 
-lazy.answer_for(__name__, "filtfilt hilbert lfilter medfilt resample savgol_filter sosfilt sosfiltfilt")
+lazy.answer_for(
+    __name__, "filtfilt hilbert lfilter medfilt resample savgol_filter sosfilt sosfiltfilt"
+)
 
 
 def _normalized(b: Array, a: Array) -> tuple[Array, Array]:

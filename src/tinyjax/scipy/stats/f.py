@@ -21,12 +21,10 @@ def _q_d(
     return q, dfn, dfd, loc, scale
 
 
-_D: Final = {
-    "dfn": "real, above 0: the degrees of freedom of the numerator",
-    "dfd": "real, above 0: those of the denominator",
-}
-_at: Final = Family(__name__, _x_d, "1.5, 3.0, 5.0", standard=True, keeps_nan=True, **_D)
-_quantile: Final = Family(__name__, _q_d, "0.3, 3.0, 5.0", **_D)
+_M: Final = "real, above 0: the degrees of freedom of the numerator"
+_N: Final = "real, above 0: those of the denominator"
+_at: Final = Family(__name__, _x_d, "1.5, 3.0, 5.0", standard=True, keeps_nan=True, dfn=_M, dfd=_N)
+_quantile: Final = Family(__name__, _q_d, "0.3, 3.0, 5.0", dfn=_M, dfd=_N)
 
 
 def _logpdf(z: Array, m: Array, n: Array, scale: Array) -> Array:

@@ -136,7 +136,9 @@ def gmean(a: ArrayLike, axis: int | None = 0) -> Array:
     return jnp.exp(jnp.mean(jnp.log(_rows("gmean", a, axis)), -1))
 
 
-def describe(a: ArrayLike, axis: int | None = 0, ddof: int = 1, bias: bool = True) -> DescribeResult:
+def describe(
+    a: ArrayLike, axis: int | None = 0, ddof: int = 1, bias: bool = True
+) -> DescribeResult:
     """Return the number of values, their ends, mean, variance, ``skew`` and ``kurtosis``.
 
     Example:
