@@ -52,18 +52,21 @@ def general_cosine(M: int, a: ArrayLike, sym: bool = True) -> Array:
     return jnp.asarray(turns, factors.dtype) @ factors
 
 
-def _fixed(name: str, middle: float) -> _Window:
+_TEXT: Final = """Return {}.
+
+    Example:
+        >>> from tinyjax.scipy.signal import windows
+        >>> round(float(windows.{}(5)[1]), 3)
+        {}
+    """
+
+
+def _fixed(name: str, second: float) -> _Window:
     def window(M: int, sym: bool = True) -> Array:
         return general_cosine(M, np.array(_COSINES[name]), sym)
 
     window.__name__ = window.__qualname__ = name
-    window.__doc__ = f"""Return the sum of cosines with the factors {_COSINES[name]}.
-
-    Example:
-        >>> from tinyjax.scipy.signal import windows
-        >>> round(float(windows.{name}(5)[1]), 3)
-        {middle}
-    """
+    window.__doc__ = _TEXT.format(f"the sum of cosines with factors {_COSINES[name]}", name, second)
     return window
 
 

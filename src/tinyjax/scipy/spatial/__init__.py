@@ -5,5 +5,9 @@ from __future__ import annotations
 from tinyjax._base.lazy import namespace
 
 __all__, __getattr__, __dir__ = namespace(
-    __name__, {"shapes": "procrustes", "": "distance transform"}
+    __name__,
+    {
+        "": "distance transform",
+        "shapes": "procrustes",
+    },
 )

@@ -6,7 +6,7 @@ import math
 from typing import Final
 
 from tinyjax.scipy.special import betainc, betaincinv, betaln, xlog1py, xlogy
-from tinyjax.scipy.stats.distribution import Array, ArrayLike, Family, Operands, ew, pick
+from tinyjax.scipy.stats.distribution import Array, ArrayLike, Family, Operands, ew, supported
 
 
 def _x_d(
@@ -29,18 +29,16 @@ _quantile: Final = Family(__name__, _q_d, "0.3, 3.0, 5.0", dfn=_M, dfd=_N)
 
 def _logpdf(z: Array, m: Array, n: Array, scale: Array) -> Array:
     ratio = m / n
-    y = pick(z > 0, z, 1.0)
-    value = xlogy(m / 2 - 1, y) + m / 2 * ew.log(ratio) - xlog1py((m + n) / 2, ratio * y)
-    return pick(z > 0, value - betaln(m / 2, n / 2) - ew.log(scale), -math.inf)
+    value = xlogy(m / 2 - 1, z) + m / 2 * ew.log(ratio) - xlog1py((m + n) / 2, ratio * z)
+    return value - betaln(m / 2, n / 2) - ew.log(scale)
 
 
 def _below(z: Array, m: Array, n: Array, scale: Array) -> Array:
-    y = pick(z > 0, z, 0.0)
-    return betainc(m / 2, n / 2, m * y / (m * y + n))
+    return betainc(m / 2, n / 2, m * z / (m * z + n))
 
 
 def _above(z: Array, m: Array, n: Array, scale: Array) -> Array:
-    return betainc(n / 2, m / 2, n / (m * pick(z > 0, z, 0.0) + n))
+    return betainc(n / 2, m / 2, n / (m * z + n))
 
 
 def _ppf(q: Array, m: Array, n: Array, loc: Array, scale: Array) -> Array:
@@ -53,11 +51,11 @@ def _isf(q: Array, m: Array, n: Array, loc: Array, scale: Array) -> Array:
     return loc + scale * n * (1 - y) / (m * y)
 
 
-logpdf: Final = _at.define("logpdf", _logpdf, -1.5031)
+logpdf: Final = _at.define("logpdf", supported(_logpdf, -math.inf, -math.inf), -1.5031)
 pdf: Final = _at.exp("pdf", 0.2224)
-cdf: Final = _at.define("cdf", _below, 0.6778)
+cdf: Final = _at.define("cdf", supported(_below, 0.0, 1.0), 0.6778)
 logcdf: Final = _at.log("logcdf", -0.3889)
-sf: Final = _at.define("sf", _above, 0.3222)
+sf: Final = _at.define("sf", supported(_above, 1.0), 0.3222)
 logsf: Final = _at.log("logsf", -1.1327)
 ppf: Final = _quantile.define("ppf", _ppf, 0.4974)
 isf: Final = _quantile.define("isf", _isf, 1.6045)
