@@ -206,9 +206,8 @@ def dct(
         ArgumentError: there is no such type or norm.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.fft import dct
-        >>> dct(jnp.ones(4)).round(4)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.fft as fft
+        >>> fft.dct(jnp.ones(4)).round(4)
         Array([8., 0., 0., 0.], dtype=float32)
     """
     return _one("dct", x, type, n, axis, norm)
@@ -238,9 +237,8 @@ def dst(*args: Any, **kwargs: Any) -> Array:
     """Return the discrete sine transform; the arguments and errors are those of ``dct``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.fft import dst
-        >>> dst(jnp.ones(1), type=1)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.fft as fft
+        >>> fft.dst(jnp.ones(1), type=1)
         Array([2.], dtype=float32)
     """
     return _one("dst", *args, **kwargs)
@@ -251,8 +249,7 @@ def idst(*args: Any, **kwargs: Any) -> Array:
     """Return the inverse of ``dst``; the arguments and errors are those of ``dct``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import fft
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.fft as fft
         >>> fft.idst(fft.dst(jnp.array([1.0, 2.0, 3.0]))).round(4)
         Array([1., 2., 3.], dtype=float32)
     """
@@ -276,8 +273,7 @@ def dctn(
         ArgumentError: there is no such type or norm.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import fft
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.fft as fft
         >>> fft.dctn(jnp.ones((2, 2)))
         Array([[16.,  0.],
                [ 0.,  0.]], dtype=float32)
@@ -293,8 +289,7 @@ def idctn(*args: Any, **kwargs: Any) -> Array:
     are orthogonal.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import fft
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.fft as fft
         >>> jnp.round(fft.idctn(fft.dctn(jnp.array([[1.0, 2.0], [3.0, 4.0]]))), 3)
         Array([[1., 2.],
                [3., 4.]], dtype=float32)

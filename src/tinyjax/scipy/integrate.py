@@ -93,9 +93,8 @@ def quad(
         ArgumentError: ``func`` returns no scalar, or points lie beside infinite limits.
 
     Example:
-        >>> import tinyjax, tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.integrate import quad
-        >>> area = lambda k: quad(lambda x: jnp.exp(-k * x), 0.0, jnp.inf)[0]
+        >>> import tinyjax, tinyjax.numpy as jnp, tinyjax.scipy.integrate as integrate
+        >>> area = lambda k: integrate.quad(lambda x: jnp.exp(-k * x), 0.0, jnp.inf)[0]
         >>> area(2.0).round(4), tinyjax.grad(area)(2.0).round(4)
         (Array(0.5, dtype=float32), Array(-0.25, dtype=float32, weak_type=True))
     """
@@ -240,9 +239,8 @@ def simpson(
         ShapeError: there are not as many points as values.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.integrate import simpson
-        >>> simpson(jnp.arange(4.0) ** 2)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.integrate as integrate
+        >>> integrate.simpson(jnp.arange(4.0) ** 2)
         Array(9., dtype=float32)
     """
     return _areas("simpson", y, x, dx, axis, True).sum(-1)
@@ -262,9 +260,8 @@ def cumulative_simpson(
     added to them.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.integrate import cumulative_simpson
-        >>> cumulative_simpson(3 * jnp.arange(4.0) ** 2, initial=0.0).round(3)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.integrate as integrate
+        >>> integrate.cumulative_simpson(3 * jnp.arange(4.0) ** 2, initial=0.0).round(3)
         Array([ 0.,  1.,  8., 27.], dtype=float32)
     """
     return _running(_areas("cumulative_simpson", y, x, dx, axis, True), axis, initial)
@@ -282,9 +279,8 @@ def cumulative_trapezoid(
     The arguments and errors are those of ``cumulative_simpson``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.integrate import cumulative_trapezoid
-        >>> cumulative_trapezoid(jnp.arange(4.0), initial=0.0)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.integrate as integrate
+        >>> integrate.cumulative_trapezoid(jnp.arange(4.0), initial=0.0)
         Array([0. , 0.5, 2. , 4.5], dtype=float32)
     """
     return _running(_areas("cumulative_trapezoid", y, x, dx, axis, False), axis, initial)
@@ -330,9 +326,8 @@ def odeint(
     Options, derivatives and errors are those of ``tinyjax.implicit.odeint``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.integrate import odeint
-        >>> odeint(lambda y, t: -y, jnp.ones(1), jnp.array([0.0, 1.0]))[1].round(3)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.integrate as integrate
+        >>> integrate.odeint(lambda y, t: -y, jnp.ones(1), jnp.array([0.0, 1.0]))[1].round(3)
         Array([0.368], dtype=float32)
     """
     states: Array = implicit.odeint(func, y0, t, *args, **options)

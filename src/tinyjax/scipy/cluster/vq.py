@@ -46,9 +46,8 @@ def whiten(obs: ArrayLike, check_finite: bool = True) -> Array:
     """Divide each column of observations by its standard deviation, but where this is zero.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.cluster.vq import whiten
-        >>> whiten(jnp.array([[1.0, 2.0], [3.0, 8.0]]))[:, 1].round(3)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.cluster.vq as vq
+        >>> vq.whiten(jnp.array([[1.0, 2.0], [3.0, 8.0]]))[:, 1].round(3)
         Array([0.667, 2.667], dtype=float32)
     """
     (x,) = promote_inexact(array_of("whiten", obs))

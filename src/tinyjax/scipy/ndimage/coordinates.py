@@ -188,10 +188,9 @@ def map_coordinates(
         ArgumentError: the order is none of 0 to 5, or there is no such mode.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.ndimage import map_coordinates
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.ndimage as ndimage
         >>> x = jnp.array([[0.0, 1.0], [2.0, 3.0]])
-        >>> map_coordinates(x, [jnp.array([0.5]), jnp.array([0.5])], order=1)
+        >>> ndimage.map_coordinates(x, [jnp.array([0.5]), jnp.array([0.5])], order=1)
         Array([1.5], dtype=float32)
     """
     a = pm.array_of("map_coordinates", input)

@@ -64,8 +64,7 @@ def affine_transform(
         ArgumentError: there is no such order or mode.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import ndimage
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.ndimage as ndimage
         >>> ndimage.affine_transform(jnp.arange(4.0), jnp.array([0.5]), order=1)
         Array([0. , 0.5, 1. , 1.5], dtype=float32)
     """
@@ -94,8 +93,7 @@ def shift(input: ArrayLike, shift: Numbers, **options: Unpack[Options]) -> Array
     Errors are those of ``affine_transform``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import ndimage
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.ndimage as ndimage
         >>> ndimage.shift(jnp.array([1.0, 2.0, 4.0]), 0.5, order=1)
         Array([0. , 1.5, 3. ], dtype=float32)
     """
@@ -109,8 +107,7 @@ def zoom(input: ArrayLike, zoom: float | Sequence[float], **options: Unpack[Opti
     Errors are those of ``affine_transform``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import ndimage
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.ndimage as ndimage
         >>> ndimage.zoom(jnp.array([1.0, 2.0]), 2, order=1).round(3)
         Array([1.   , 1.333, 1.667, 2.   ], dtype=float32)
     """
@@ -133,8 +130,7 @@ def rotate(
     those of ``affine_transform``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import ndimage
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.ndimage as ndimage
         >>> ndimage.rotate(jnp.array([[1.0, 2.0]]), 90.0).round(3)
         Array([[2.],
                [1.]], dtype=float32)

@@ -47,9 +47,8 @@ class LeastSquaresResult(NamedTuple):
         njev: the number of evaluations of the Jacobian.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.optimize import least_squares
-        >>> found = least_squares(lambda x: jnp.stack([x[0] - 1, x[0] - 3]), jnp.zeros(1))
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.optimize as optimize
+        >>> found = optimize.least_squares(lambda x: jnp.stack([x[0] - 1, x[0] - 3]), jnp.zeros(1))
         >>> found.x.round(3), round(float(found.cost), 3)
         (Array([2.], dtype=float32), 1.0)
     """
@@ -177,17 +176,10 @@ def least_squares(  # noqa: PLR0913
     cost_at, grad_at = jit(lambda cs, x: api.value_and_grad(lambda x: cost(cs, x))(x))(
         problem.consts, x
     )
-    return LeastSquaresResult(
-        x.astype(dtype),
-        cost_at.astype(dtype),
-        fun_at.astype(dtype),
-        jac_at.astype(dtype),
-        grad_at.astype(dtype),
-        report.success,
-        report.status,
-        report.nfev,
-        report.njev,
+    x, cost_at, fun_at, jac_at, grad_at = (
+        v.astype(dtype) for v in (x, cost_at, fun_at, jac_at, grad_at)
     )
+    return LeastSquaresResult(x, cost_at, fun_at, jac_at, grad_at, *report[:4])
 
 
 def leastsq(
@@ -202,9 +194,8 @@ def leastsq(
     """Return the ``x`` and ``status`` of ``least_squares`` by MINPACK; NaN where it finds none.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.optimize import leastsq
-        >>> leastsq(lambda x: jnp.stack([x[0] - 1, x[0] - 3]), jnp.zeros(1))[0].round(3)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.optimize as optimize
+        >>> optimize.leastsq(lambda x: jnp.stack([x[0] - 1, x[0] - 3]), jnp.zeros(1))[0].round(3)
         Array([2.], dtype=float32)
     """
     result = least_squares(func, x0, method="lm", args=args, ftol=ftol, xtol=xtol, gtol=gtol)
@@ -217,9 +208,8 @@ def lsq_linear(
     """Minimise ``0.5 * ||A x - b||^2`` between bounds, by ``least_squares``; errors are its own.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.optimize import lsq_linear
-        >>> lsq_linear(jnp.eye(2), jnp.array([0.5, 3.0]), bounds=(0.0, 1.0)).x.round(3)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.optimize as optimize
+        >>> optimize.lsq_linear(jnp.eye(2), jnp.array([0.5, 3.0]), bounds=(0.0, 1.0)).x.round(3)
         Array([0.5, 1. ], dtype=float32)
     """
     (matrix, _), (right, _) = (on_host.first_guess("lsq_linear", v) for v in (A, b))
@@ -281,14 +271,13 @@ def curve_fit(  # noqa: PLR0913
         PlatformError: SciPy is not installed.
 
     Example:
-        >>> import tinyjax, tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.optimize import curve_fit
+        >>> import tinyjax, tinyjax.numpy as jnp, tinyjax.scipy.optimize as optimize
         >>> x, y = jnp.arange(4.0), jnp.array([1.0, 3.0, 4.0, 6.0])
         >>> line = lambda x, slope, level: slope * x + level
-        >>> parameters, covariance = curve_fit(line, x, y)
+        >>> parameters, covariance = optimize.curve_fit(line, x, y)
         >>> parameters.round(3), jnp.sqrt(jnp.diag(covariance)).round(3)
         (Array([1.6, 1.1], dtype=float32), Array([0.141, 0.265], dtype=float32))
-        >>> tinyjax.jacobian(lambda y: curve_fit(line, x, y)[0][0])(y).round(3)
+        >>> tinyjax.jacobian(lambda y: optimize.curve_fit(line, x, y)[0][0])(y).round(3)
         Array([-0.3, -0.1,  0.1,  0.3], dtype=float32)
     """
     y, dtype = on_host.first_guess("curve_fit", ydata)
@@ -376,12 +365,11 @@ def nnls(A: ArrayLike, b: ArrayLike, *, maxiter: int | None = None) -> tuple[Arr
         PlatformError: SciPy is not installed.
 
     Example:
-        >>> import tinyjax, tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.optimize import nnls
+        >>> import tinyjax, tinyjax.numpy as jnp, tinyjax.scipy.optimize as optimize
         >>> A = jnp.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-        >>> nnls(A, jnp.array([2.0, 1.0, -1.0]))[0]
+        >>> optimize.nnls(A, jnp.array([2.0, 1.0, -1.0]))[0]
         Array([1.5, 0. ], dtype=float32)
-        >>> tinyjax.jacobian(lambda b: nnls(A, b)[0])(jnp.array([2.0, 1.0, -1.0])) + 0.0
+        >>> tinyjax.jacobian(lambda b: optimize.nnls(A, b)[0])(jnp.array([2.0, 1.0, -1.0])) + 0.0
         Array([[0.5, 0.5, 0. ],
                [0. , 0. , 0. ]], dtype=float32)
     """

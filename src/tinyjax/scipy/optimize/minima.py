@@ -223,9 +223,8 @@ def fmin(
     ``xtol`` and ``ftol``, ``maxiter``, ``maxfun`` and ``disp`` are SciPy's; it prints nothing.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.optimize import fmin
-        >>> fmin(lambda x: jnp.sum((x - 2.0) ** 2), jnp.ones(1)).round(3)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.optimize as optimize
+        >>> optimize.fmin(lambda x: jnp.sum((x - 2.0) ** 2), jnp.ones(1)).round(3)
         Array([2.], dtype=float32)
     """
     names = {"xtol": "xatol", "ftol": "fatol", "maxfun": "maxfev"}
@@ -253,10 +252,9 @@ def differential_evolution(
         PlatformError: SciPy is not installed.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.optimize import differential_evolution
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.optimize as optimize
         >>> wave = lambda x: jnp.sum(x**2 - jnp.cos(9 * x))
-        >>> differential_evolution(wave, [(-4.0, 5.0)], seed=0).x.round(3) + 0.0
+        >>> optimize.differential_evolution(wave, [(-4.0, 5.0)], seed=0).x.round(3) + 0.0
         Array([0.], dtype=float32)
     """
     size = np.size(bounds.lb) if hasattr(bounds, "lb") else len(bounds)
@@ -463,17 +461,8 @@ class Program:
         unknowns, report = on_host.solve(name, problem, search, self.equations)
         x = unknowns[: self.size]
         value, slope = jit(self.both)(problem.consts, x)
-        return bfgs.OptimizeResults(
-            x.astype(dtype),
-            report.success,
-            report.status,
-            value.astype(dtype),
-            slope.astype(dtype),
-            None,
-            report.nfev,
-            report.njev,
-            report.nit,
-        )
+        x, value, slope = (v.astype(dtype) for v in (x, value, slope))
+        return bfgs.OptimizeResults(x, *report[:2], value, slope, None, *report[2:])
 
 
 def program(

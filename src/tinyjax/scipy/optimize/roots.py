@@ -49,9 +49,8 @@ class RootResult(NamedTuple):
         nit: the number of iterations, where the method counts them.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.optimize import root
-        >>> found = root(lambda x: x**3 - 8.0, jnp.ones(1))
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.optimize as optimize
+        >>> found = optimize.root(lambda x: x**3 - 8.0, jnp.ones(1))
         >>> found.x.round(3), bool(found.success)
         (Array([2.], dtype=float32), True)
     """
@@ -226,9 +225,8 @@ def fsolve(func: frames.Function[ArrayLike], x0: ArrayLike, args: tuple[Any, ...
     """Return the ``x`` of ``root``; NaN where SciPy finds none.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.optimize import fsolve
-        >>> fsolve(lambda x: x**2 - 4.0, jnp.ones(1)).round(3)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.optimize as optimize
+        >>> optimize.fsolve(lambda x: x**2 - 4.0, jnp.ones(1)).round(3)
         Array([2.], dtype=float32)
     """
     result = root(func, x0, args)
@@ -262,9 +260,8 @@ def fixed_point(func: Callable[[Array], Array], x0: ArrayLike) -> Array:
     """Return a point that ``func`` maps to itself, by ``fsolve``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.optimize import fixed_point
-        >>> fixed_point(jnp.cos, 1.0).round(3)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.optimize as optimize
+        >>> optimize.fixed_point(jnp.cos, 1.0).round(3)
         Array(0.739, dtype=float32)
     """
     return fsolve(lambda x: func(x) - x, x0)

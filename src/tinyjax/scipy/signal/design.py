@@ -130,9 +130,8 @@ def freqz(
     ``worN`` are the frequencies, or how many there are from zero up to ``fs / 2``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.signal import freqz
-        >>> abs(freqz(jnp.array([0.5, 0.5]), worN=2)[1]).round(3)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.signal as signal
+        >>> abs(signal.freqz(jnp.array([0.5, 0.5]), worN=2)[1]).round(3)
         Array([1.   , 0.707], dtype=float32)
     """
     over, under = (jnp.ravel(x) for x in pm.floats("freqz", b, a))
@@ -146,9 +145,8 @@ def upfirdn(h: ArrayLike, x: ArrayLike, up: int = 1, down: int = 1, axis: int = 
     """Put ``up - 1`` zeros between values, filter by ``h``, and take every value ``down`` apart.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.signal import upfirdn
-        >>> upfirdn(jnp.ones(2), jnp.array([1.0, 2.0]), up=2)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.signal as signal
+        >>> signal.upfirdn(jnp.ones(2), jnp.array([1.0, 2.0]), up=2)
         Array([1., 1., 2., 2.], dtype=float32)
     """
     taps, signal = (pm.strong(z) for z in pm.floats("upfirdn", h, x))
@@ -170,9 +168,8 @@ def resample_poly(
     The signal is zero outside. ``window`` is that of ``firwin``, or the filter itself.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.signal import resample_poly
-        >>> resample_poly(jnp.ones(99), 1, 3)[16].round(2)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.signal as signal
+        >>> signal.resample_poly(jnp.ones(99), 1, 3)[16].round(2)
         Array(1., dtype=float32)
     """
     (signal,) = pm.floats("resample_poly", x)

@@ -39,9 +39,8 @@ def general_cosine(M: int, a: ArrayLike, sym: bool = True) -> Array:
     """Return a sum of cosines with the factors ``a``, of which every other one is subtracted.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.signal import windows
-        >>> windows.general_cosine(3, jnp.array([0.5, 0.5]))
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.signal as signal
+        >>> signal.windows.general_cosine(3, jnp.array([0.5, 0.5]))
         Array([0., 1., 0.], dtype=float32)
     """
     k = np.arange(np.size(a))

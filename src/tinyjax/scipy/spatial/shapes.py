@@ -22,10 +22,9 @@ def procrustes(data1: ArrayLike, data2: ArrayLike) -> tuple[Array, Array, Array]
         ShapeError: the shapes differ.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.spatial import procrustes
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.spatial as spatial
         >>> corner = jnp.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]])
-        >>> procrustes(corner, 3 * corner[:, ::-1] + 1)[2].round(3)
+        >>> spatial.procrustes(corner, 3 * corner[:, ::-1] + 1)[2].round(3)
         Array(0., dtype=float32)
     """
     x, y = pm.floats("procrustes", data1, data2)

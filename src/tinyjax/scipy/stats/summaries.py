@@ -28,8 +28,7 @@ class SignificanceResult(NamedTuple):
     """A test's statistic and its p-value.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> stats.ttest_1samp(jnp.array([1.0, 2.0, 3.0]), 2.0).pvalue
         Array(1., dtype=float32)
     """
@@ -42,8 +41,7 @@ class DescribeResult(NamedTuple):
     """The number of values, their ends and moments, which ``describe`` returns.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> stats.describe(jnp.array([1.0, 2.0, 3.0])).variance
         Array(1., dtype=float32)
     """
@@ -79,8 +77,7 @@ def zscore(a: ArrayLike, axis: int | None = 0, ddof: int = 0) -> Array:
     """Return the distances of values from their mean, in standard deviations.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> stats.zscore(jnp.array([1.0, 2.0, 2.0, 3.0])).round(3)
         Array([-1.414,  0.   ,  0.   ,  1.414], dtype=float32)
     """
@@ -104,8 +101,7 @@ def skew(a: ArrayLike, axis: int | None = 0, bias: bool = True) -> Array:
     """Return the third standardised moment; ``bias`` False corrects for the sample's size.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> stats.skew(jnp.array([1.0, 1.0, 4.0])).round(3)
         Array(0.707, dtype=float32)
     """
@@ -116,8 +112,7 @@ def kurtosis(a: ArrayLike, axis: int | None = 0, fisher: bool = True, bias: bool
     """Return the fourth standardised moment, less that of a normal distribution if ``fisher``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> stats.kurtosis(jnp.array([1.0, 2.0, 3.0])).round(3)
         Array(-1.5, dtype=float32)
     """
@@ -128,8 +123,7 @@ def gmean(a: ArrayLike, axis: int | None = 0) -> Array:
     """Return the geometric mean of values.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> stats.gmean(jnp.array([1.0, 4.0])).round(3)
         Array(2., dtype=float32)
     """
@@ -142,8 +136,7 @@ def describe(
     """Return the number of values, their ends, mean, variance, ``skew`` and ``kurtosis``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> stats.describe(jnp.array([1.0, 2.0, 3.0])).minmax
         (Array(1., dtype=float32), Array(3., dtype=float32))
     """
@@ -157,8 +150,7 @@ def iqr(x: ArrayLike, axis: int | None = None) -> Array:
     """Return the distance between the first and the third quartile.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> stats.iqr(jnp.arange(5.0))
         Array(2., dtype=float32)
     """
@@ -174,8 +166,7 @@ def entropy(
     Both are divided by their sums; ``base`` is that of logarithms, Euler's number by default.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> stats.entropy(jnp.array([1.0, 1.0]), base=2)
         Array(1., dtype=float32)
     """
@@ -208,8 +199,7 @@ def pearsonr(x: ArrayLike, y: ArrayLike, *, axis: int | None = 0) -> Significanc
         ShapeError: the samples differ in size.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> stats.pearsonr(jnp.arange(3.0), jnp.array([0.0, 1.0, 1.0])).statistic.round(3)
         Array(0.866, dtype=float32)
     """
@@ -222,8 +212,7 @@ def spearmanr(a: ArrayLike, b: ArrayLike) -> SignificanceResult:
     Errors are those of ``pearsonr``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> stats.spearmanr(jnp.arange(3.0), jnp.array([1.0, 9.0, 2.0])).statistic.round(3)
         Array(0.5, dtype=float32)
     """
@@ -236,8 +225,7 @@ def linregress(x: ArrayLike, y: ArrayLike) -> LinregressResult:
     Errors are those of ``pearsonr``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> line = stats.linregress(jnp.arange(3.0), jnp.array([1.0, 3.0, 5.5]))
         >>> line.slope, line.intercept.round(3)
         (Array(2.2499998, dtype=float32), Array(0.917, dtype=float32))
@@ -253,8 +241,7 @@ def ttest_1samp(a: ArrayLike, popmean: ArrayLike, axis: int | None = 0) -> Signi
     """Test whether the mean of a sample is ``popmean`` (two-sided).
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> stats.ttest_1samp(jnp.array([1.0, 2.0, 3.0]), 1.0).statistic.round(3)
         Array(1.732, dtype=float32)
     """
@@ -267,8 +254,7 @@ def ttest_rel(a: ArrayLike, b: ArrayLike, axis: int | None = 0) -> SignificanceR
     """Test whether paired samples have the same mean (two-sided).
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> stats.ttest_rel(jnp.array([1.0, 2.0, 3.0]), jnp.zeros(3)).statistic.round(3)
         Array(3.464, dtype=float32)
     """
@@ -282,8 +268,7 @@ def ttest_ind(
     """Test whether two samples have the same mean (two-sided), of the same variance or by Welch.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> stats.ttest_ind(jnp.array([1.0, 2.0, 3.0]), jnp.array([2.0, 4.0])).statistic.round(3)
         Array(-0.949, dtype=float32)
     """
@@ -304,8 +289,7 @@ def f_oneway(*samples: ArrayLike, axis: int | None = 0) -> SignificanceResult:
         ShapeError: there are fewer than two samples.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> stats.f_oneway(jnp.array([1.0, 2.0, 3.0]), jnp.array([2.0, 4.0])).statistic.round(3)
         Array(0.9, dtype=float32)
     """
@@ -326,8 +310,7 @@ def ks_2samp(data1: ArrayLike, data2: ArrayLike) -> SignificanceResult:
     The p-value is the asymptotic one.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> stats.ks_2samp(jnp.arange(4.0), jnp.arange(4.0) + 2.0).statistic
         Array(0.5, dtype=float32)
     """
