@@ -6,13 +6,13 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
+import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, tree
 from tinyjax._base import frames
 from tinyjax.core import api
-from tinyjax.core.jit.decorator import jit
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.dtypes import HostArray
@@ -62,6 +62,38 @@ class LeastSquaresResult(NamedTuple):
     status: Array
     nfev: Array
     njev: Array
+
+
+@attrs.frozen
+class _Residuals(on_host.Program):
+    """Residuals, of which the last two constants are the bounds, and the sum of their losses."""
+
+    loss: str
+    scale: float
+
+    def values(self, consts: Sequence[Array], x: Array) -> Array:
+        """The residuals."""
+        (value,) = self.fun.flat(consts[:-2], x)
+        return value.astype(x.dtype)
+
+    def slopes(self, consts: Sequence[Array], x: Array) -> Array:
+        """Their Jacobian."""
+        matrix: Array = api.jacfwd(lambda x: self.values(consts, x))(x)
+        return matrix
+
+    def both(self, consts: Sequence[Array], x: Array) -> tuple[Array, Array]:
+        """The cost and its gradient."""
+
+        def cost(x: Array) -> Array:
+            losses = _LOSSES[self.loss]((self.values(consts, x) / self.scale) ** 2)
+            return 0.5 * self.scale**2 * losses.sum()
+
+        both: tuple[Array, Array] = api.value_and_grad(cost)(x)
+        return both
+
+    def equations(self, consts: Sequence[Array], x: Array) -> Array:
+        """What is zero at a minimum."""
+        return on_host.within_bounds(x, self.both(consts, x)[1], *consts[-2:])
 
 
 @checking.explained
@@ -130,27 +162,12 @@ def least_squares(  # noqa: PLR0913
             f"a vector, but x0 is {x.aval} and it returned {', '.join(map(str, count))}."
         )
 
-    def values(consts: Sequence[Array], x: Array) -> Array:
-        (value,) = residuals.flat(consts[:-2], x)
-        return value.astype(x.dtype)
-
-    def slopes(consts: Sequence[Array], x: Array) -> Array:
-        matrix: Array = api.jacfwd(lambda x: values(consts, x))(x)
-        return matrix
-
-    def cost(consts: Sequence[Array], x: Array) -> Array:
-        size = 1.0 if loss == "linear" else f_scale
-        return 0.5 * size**2 * _LOSSES[loss]((values(consts, x) / size) ** 2).sum()
-
-    def equations(consts: Sequence[Array], x: Array) -> Array:
-        slope = api.grad(lambda x: cost(consts, x))(x)
-        return on_host.within_bounds(x, slope, *consts[-2:])
-
+    program = _Residuals(residuals, loss, 1.0 if loss == "linear" else float(f_scale))
     ends = [jnp.broadcast_to(jnp.asarray(end, x.dtype), x.shape) for end in _ends(bounds)]
     treedef = tree.structure(x)
     space = vectors.space_of(treedef, [x.aval], "x0 of least_squares")
     problem = vectors.Equation(residuals, space, [*consts, *ends], x)
-    at_x, slopes_at_x = jit(values), jit(slopes)
+    at_x, slopes_at_x = program.compiled("values"), program.compiled("slopes")
     is_free = _is_free(_ends(bounds))
 
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
@@ -171,11 +188,9 @@ def least_squares(  # noqa: PLR0913
         )
         return found.x, found
 
-    x, report = on_host.solve("least_squares", problem, search, equations)
+    x, report = on_host.solve("least_squares", problem, search, program.equations)
     fun_at, jac_at = at_x(problem.consts, x), slopes_at_x(problem.consts, x)
-    cost_at, grad_at = jit(lambda cs, x: api.value_and_grad(lambda x: cost(cs, x))(x))(
-        problem.consts, x
-    )
+    cost_at, grad_at = program.compiled("both")(problem.consts, x)
     x, cost_at, fun_at, jac_at, grad_at = (
         v.astype(dtype) for v in (x, cost_at, fun_at, jac_at, grad_at)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 import attrs
@@ -12,6 +13,7 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
 from tinyjax._extensions.callbacks.pure import pure_callback
 from tinyjax._library.special.declaring import of_scipy
+from tinyjax.core.jit.decorator import jit
 from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.dtypes import HostArray
 from tinyjax.implicit import theorem, vectors
@@ -61,9 +63,32 @@ def caller(compiled: Callable[..., Any], consts: Sequence[Array]) -> Callable[..
     return call
 
 
-def without_values(problem: vectors.Equation) -> vectors.Equation:
-    """Return a problem for functions that outlive it in compiled programs, without its arrays."""
-    return attrs.evolve(problem, consts=[], start=jnp.zeros(0))
+@attrs.frozen
+class Program:
+    """A staged function and what is computed of it, as methods of constants and a vector.
+
+    Two are equal if they compute the same: then they share what is compiled.
+    """
+
+    fun: vectors.Closed
+
+    def parts(self) -> Sequence[vectors.Closed]:
+        """All functions that it holds."""
+        return (self.fun,)
+
+    def compiled(self, name: str) -> Callable[..., Any]:
+        """Compile the method of this name, once for all that are equal.
+
+        What holds objects of the user's, such as callbacks, dies with its call.
+        """
+        if any(part.jaxpr.held_objects for part in self.parts()):
+            return jit(getattr(self, name))
+        return _compiled(self, name)
+
+
+@lru_cache(maxsize=256)
+def _compiled(program: Program, name: str) -> Callable[..., Any]:
+    return jit(getattr(program, name))
 
 
 def solve(

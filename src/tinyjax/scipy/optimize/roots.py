@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax._base import frames
 from tinyjax.core import api
-from tinyjax.core.jit.decorator import jit
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.dtypes import HostArray
@@ -86,6 +86,27 @@ class RootResults(NamedTuple):
     function_calls: Array
 
 
+@attrs.frozen
+class _Equations(on_host.Program):
+    """Equations of a vector, and their derivatives."""
+
+    space: vectors.Space
+
+    def values(self, consts: Sequence[Array], x: Array) -> Array:
+        """What is to be zero."""
+        return self.space.join(self.fun.flat(consts, *self.space.split(x)))
+
+    def slopes(self, consts: Sequence[Array], x: Array) -> Array:
+        """The Jacobian."""
+        matrix: Array = api.jacfwd(lambda x: self.values(consts, x))(x)
+        return matrix
+
+    def bends(self, consts: Sequence[Array], x: Array) -> Array:
+        """The Jacobian of the Jacobian."""
+        matrix: Array = api.jacfwd(lambda x: self.slopes(consts, x))(x)
+        return matrix
+
+
 @checking.explained
 def root(
     fun: frames.Function[ArrayLike],
@@ -128,8 +149,8 @@ def root(
     check_option("root", "method", method, _METHODS)
     x, dtype = on_host.first_guess("root", x0)
     problem = vectors.equation("root", fun, x, args)
-    equations = on_host.without_values(problem).values
-    values, slopes = jit(equations), jit(_slopes(equations))
+    program = _Equations(problem.fun, problem.space)
+    values, slopes = program.compiled("values"), program.compiled("slopes")
 
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
         jac = on_host.caller(slopes, consts) if _METHODS[method] else None
@@ -138,7 +159,7 @@ def root(
         )
         return found.x, found
 
-    solution, report = on_host.solve("root", problem, search, equations)
+    solution, report = on_host.solve("root", problem, search, program.values)
     value = values(problem.consts, solution)
     at, fun_at = (v.reshape(x.shape).astype(dtype) for v in (solution, value))
     return RootResult(at, report.success, report.status, fun_at, *report[2:])
@@ -194,10 +215,9 @@ def root_scalar(  # noqa: PLR0913
     problem = vectors.equation(
         "root_scalar", lambda x, *args: jnp.reshape(f(x[0], *args), 1), x, args
     )
-    functions: list[Callable[..., Any]] = [on_host.without_values(problem).values]
-    for _ in range(_SCALAR_METHODS[chosen]):
-        functions.append(_slopes(functions[-1]))
-    compiled, has_guess = [jit(fun) for fun in functions], x0 is not None
+    program, has_guess = _Equations(problem.fun, problem.space), x0 is not None
+    names = ("values", "slopes", "bends")[: _SCALAR_METHODS[chosen] + 1]
+    compiled = [program.compiled(name) for name in names]
 
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
         calls = [on_host.caller(fun, consts) for fun in compiled]
@@ -217,7 +237,7 @@ def root_scalar(  # noqa: PLR0913
         counts = {"success": found.converged, "nfev": found.function_calls, "nit": found.iterations}
         return np.reshape(found.root, 1), counts
 
-    at, report = on_host.solve("root_scalar", problem, search, functions[0])
+    at, report = on_host.solve("root_scalar", problem, search, program.values)
     return RootResults(at[0].astype(dtype), report.success, report.nit, report.nfev)
 
 
@@ -265,11 +285,3 @@ def fixed_point(func: Callable[[Array], Array], x0: ArrayLike) -> Array:
         Array(0.739, dtype=float32)
     """
     return fsolve(lambda x: func(x) - x, x0)
-
-
-def _slopes(fun: vectors.VectorFunction) -> vectors.VectorFunction:
-    def slopes(consts: Sequence[Array], x: Array) -> Array:
-        matrix: Array = api.jacfwd(lambda x: fun(consts, x))(x)
-        return matrix
-
-    return slopes
