@@ -91,6 +91,10 @@ class _Residuals(on_host.Program):
         both: tuple[Array, Array] = api.value_and_grad(cost)(x)
         return both
 
+    def all(self, consts: Sequence[Array], x: Array) -> tuple[Array, ...]:
+        """The residuals and their Jacobian, the cost and its gradient."""
+        return (self.values(consts, x), self.slopes(consts, x), *self.both(consts, x))
+
     def equations(self, consts: Sequence[Array], x: Array) -> Array:
         """What is zero at a minimum."""
         return on_host.within_bounds(x, self.both(consts, x)[1], *consts[-2:])
@@ -173,9 +177,9 @@ def least_squares(  # noqa: PLR0913
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
         scale = {} if x_scale is None else {"x_scale": x_scale}
         found = on_host.scipy_optimize().least_squares(
-            on_host.caller(at_x, consts),
+            at_x.on_host(consts),
             start,
-            on_host.caller(slopes_at_x, consts),
+            slopes_at_x.on_host(consts),
             (-np.inf, np.inf) if is_free else tuple(map(np.asarray, consts[-2:])),
             method,
             ftol=ftol,
@@ -189,8 +193,7 @@ def least_squares(  # noqa: PLR0913
         return found.x, found
 
     x, report = on_host.solve("least_squares", problem, search, program.equations)
-    fun_at, jac_at = at_x(problem.consts, x), slopes_at_x(problem.consts, x)
-    cost_at, grad_at = program.compiled("both")(problem.consts, x)
+    fun_at, jac_at, cost_at, grad_at = program.compiled("all")(problem.consts, x)
     x, cost_at, fun_at, jac_at, grad_at = (
         v.astype(dtype) for v in (x, cost_at, fun_at, jac_at, grad_at)
     )

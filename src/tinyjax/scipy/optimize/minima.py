@@ -144,13 +144,13 @@ def minimize(
             settings["jac"] = True
         if "hess" in takes:
             key = "hessp" if "hessp" in takes else "hess"
-            settings[key] = on_host.caller(curvature, consts)
+            settings[key] = curvature.on_host(consts)
         if is_bounded:
             settings["bounds"] = on_host.scipy_optimize().Bounds(*map(np.asarray, consts[-2:]))
         if staged.held is not None:
             settings["constraints"] = staged.host_constraints(consts, "hess" in takes)
         start = start[: staged.size]
-        found = on_host.scipy_optimize().minimize(on_host.caller(call, consts), start, **settings)
+        found = on_host.scipy_optimize().minimize(call.on_host(consts), start, **settings)
         return staged.with_multipliers(consts, found.x), found
 
     return staged.result("minimize", problem, search, dtype)
@@ -199,7 +199,7 @@ def minimize_scalar(
     call, is_bounded = staged.compiled("value"), bounds is not None
 
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
-        value = on_host.caller(call, consts)
+        value = call.on_host(consts)
         found = on_host.scipy_optimize().minimize_scalar(
             lambda x: float(value(np.reshape(x, 1))),
             bracket,
@@ -263,7 +263,7 @@ def differential_evolution(
 
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
         ends = on_host.scipy_optimize().Bounds(*map(np.asarray, consts[-2:]))
-        at = on_host.caller(value, consts)
+        at = value.on_host(consts)
         found = on_host.scipy_optimize().differential_evolution(
             lambda x: float(at(x)), ends, **options
         )
@@ -401,8 +401,7 @@ class Program(on_host.Program):
     def host_constraints(self, consts: Sequence[Array], with_hess: bool) -> list[Any]:
         """The constraints for SciPy, with their Hessians where it takes them."""
         values, slopes, curvature = (
-            on_host.caller(self.compiled(name), consts)
-            for name in ("constraints", "slopes", "curvature")
+            self.compiled(name).on_host(consts) for name in ("constraints", "slopes", "curvature")
         )
         assert self.held is not None, "constraints"
         all_ = np.arange(self.held.jaxpr.out_avals[0].size)
@@ -438,9 +437,9 @@ class Program(on_host.Program):
         """
         if self.held is None:
             return x
-        slope = on_host.caller(self.compiled("both"), consts)(x)[1]
-        values = on_host.caller(self.compiled("constraints"), consts)(x)
-        slopes = on_host.caller(self.compiled("slopes"), consts)(x)
+        slope = self.compiled("both").on_host(consts)(x)[1]
+        values = self.compiled("constraints").on_host(consts)(x)
+        slopes = self.compiled("slopes").on_host(consts)(x)
         low, high = (np.asarray(end) for end in consts[-2:])
         m, n = self.equalities, len(x)
         columns = np.concatenate([slopes, -slopes[:m], np.eye(n), -np.eye(n)])

@@ -153,9 +153,9 @@ def root(
     values, slopes = program.compiled("values"), program.compiled("slopes")
 
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
-        jac = on_host.caller(slopes, consts) if _METHODS[method] else None
+        jac = slopes.on_host(consts) if _METHODS[method] else None
         found = on_host.scipy_optimize().root(
-            on_host.caller(values, consts), start, method=method, jac=jac, tol=tol, options=options
+            values.on_host(consts), start, method=method, jac=jac, tol=tol, options=options
         )
         return found.x, found
 
@@ -220,7 +220,7 @@ def root_scalar(  # noqa: PLR0913
     compiled = [program.compiled(name) for name in names]
 
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
-        calls = [on_host.caller(fun, consts) for fun in compiled]
+        calls = [fun.on_host(consts) for fun in compiled]
         scalars = [lambda x, call=call: float(call(np.reshape(x, 1)).ravel()[0]) for call in calls]
         found = on_host.scipy_optimize().root_scalar(
             scalars[0],
