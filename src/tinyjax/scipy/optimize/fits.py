@@ -64,7 +64,7 @@ class LeastSquaresResult(NamedTuple):
     njev: Array
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class _Residuals(on_host.Program):
     """Residuals, of which the last two constants are the bounds, and the sum of their losses."""
 

@@ -325,7 +325,7 @@ def _constraint_functions(constraint: Any, x: Array) -> tuple[list[Any], list[An
     ]
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class Program(on_host.Program):
     """A function to be minimised and its constraints, as functions of constants and a vector.
 

@@ -86,7 +86,7 @@ class RootResults(NamedTuple):
     function_calls: Array
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class _Equations(on_host.Program):
     """Equations of a vector, and their derivatives."""
 
