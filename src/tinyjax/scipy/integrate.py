@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
+import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
@@ -17,7 +18,9 @@ from tinyjax.core.control_flow.while_loop import while_loop
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.implicit import vectors
 from tinyjax.numpy import promotion as pm, trapezoid
+from tinyjax.scipy.optimize import on_host
 
 __all__ = ["trapezoid"]
 answer_for(
@@ -55,6 +58,78 @@ class _Pieces(NamedTuple):
     error: Array
     size: Array
     used: Array
+
+
+@attrs.frozen(cache_hash=True)
+class _Integral(on_host.Program):
+    """An integral over the unit interval, with whether the limits are infinite."""
+
+    ends: tuple[bool, bool]
+    epsabs: float
+    epsrel: float
+    limit: int
+
+    def on_unit(self, consts: Sequence[Array], low: Array, high: Array, u: Array) -> Array:
+        """The integrand between 0 and 1."""
+
+        def plain(x: Array) -> Array:
+            return self.fun.flat(consts, x)[0]
+
+        if all(self.ends):
+            x = jnp.sign(high) * (1 - u) / u
+            return (plain(x) + plain(-x)) * jnp.sign(high) / u**2
+        if any(self.ends):
+            end, sign = (low, jnp.sign(high)) if self.ends[1] else (high, -jnp.sign(low))
+            direction = sign if self.ends[1] else -sign
+            return plain(end + direction * (1 - u) / u) * sign / u**2
+        return plain(low + (high - low) * u) * (high - low)
+
+    def integral(
+        self, consts: Sequence[Array], low: Array, high: Array, edges: Array
+    ) -> tuple[Array, Array]:
+        """The integral, and the sum of the pieces' errors."""
+
+        def sums(start: Array, stop: Array) -> tuple[Array, Array, Array]:
+            """Return the integral over a piece, the estimate of its error, and that of its size."""
+            half = (stop - start) / 2
+            nodes = (start + stop) / 2 + half * _NODES.astype(half.dtype)
+            values = api.vmap(lambda u: self.on_unit(consts, low, high, u))(nodes)
+            value, gauss = (
+                half * jnp.dot(jnp.asarray(w, half.dtype), values) for w in (_WEIGHTS, _GAUSS)
+            )
+            return value, jnp.abs(value - gauss), half * jnp.abs(values).mean() * 2
+
+        limit, n = self.limit, edges.size - 1
+        edges = jnp.sort(lax.stop_gradient(jnp.where(jnp.isfinite(edges), edges, 1)))
+        rest = jnp.full(limit - n, 0.5, low.dtype)
+        starts = jnp.concatenate([edges[:-1], rest]), jnp.concatenate([edges[1:], rest])
+        measured = api.vmap(lambda i: sums(starts[0][i], starts[1][i]))(jnp.arange(n))
+        value, error, size = (jnp.zeros(limit, low.dtype).at[:n].set(m) for m in measured)
+
+        def going(s: _Pieces) -> Array:
+            rounding = 50 * float(np.finfo(low.dtype).eps)
+            allowed = jnp.maximum(self.epsabs, self.epsrel * jnp.abs(s.value.sum()))
+            return (s.error.sum() > jnp.maximum(allowed, rounding * s.size.sum())) & (
+                s.used < limit
+            )
+
+        def halve(s: _Pieces) -> _Pieces:
+            i, n = jnp.argmax(s.error), s.used
+            middle = (s.low[i] + s.high[i]) / 2
+            left, right = lax.stop_gradient((sums(s.low[i], middle), sums(middle, s.high[i])))
+            value, error, size = (
+                x.at[i].set(p).at[n].set(q) for x, p, q in zip(s[2:5], left, right, strict=True)
+            )
+            ends = s.low.at[n].set(middle), s.high.at[n].set(s.high[i]).at[i].set(middle)
+            return _Pieces(*ends, value, error, size, n + 1)
+
+        state = _Pieces(*starts, value, error, size, jnp.asarray(n))
+        last = while_loop(going, halve, lax.stop_gradient(state))
+
+        def add(i: Array, total: Array) -> Array:
+            return total + sums(last.low[i], last.high[i])[0]
+
+        return lax.fori_loop(0, last.used, add, jnp.zeros_like(low)), last.error.sum()
 
 
 @checking.explained
@@ -112,56 +187,12 @@ def quad(
             )
         return value.astype(low.dtype)
 
-    def on_unit(u: Array) -> Array:
-        if all(ends):
-            x = jnp.sign(high) * (1 - u) / u
-            return (plain(x) + plain(-x)) * jnp.sign(high) / u**2
-        if any(ends):
-            end, sign = (low, jnp.sign(high)) if ends[1] else (high, -jnp.sign(low))
-            direction = sign if ends[1] else -sign
-            return plain(end + direction * (1 - u) / u) * sign / u**2
-        return plain(low + (high - low) * u) * (high - low)
-
-    def sums(low: Array, high: Array) -> tuple[Array, Array, Array]:
-        """Return the integral over a piece, the estimate of its error, and that of its size."""
-        half = (high - low) / 2
-        values = api.vmap(on_unit)((low + high) / 2 + half * _NODES.astype(half.dtype))
-        value, gauss = (
-            half * jnp.dot(jnp.asarray(w, half.dtype), values) for w in (_WEIGHTS, _GAUSS)
-        )
-        return value, jnp.abs(value - gauss), half * jnp.abs(values).mean() * 2
-
     inner = [] if points is None else [(jnp.asarray(p) - low) / (high - low) for p in points]
     edges = jnp.stack([low * 0, *inner, low * 0 + 1]) if inner else jnp.array([0.0, 1.0], low.dtype)
-    edges = jnp.sort(lax.stop_gradient(jnp.where(jnp.isfinite(edges), edges, 1)))
-    rest = jnp.full(limit - len(inner) - 1, 0.5, low.dtype)
-    starts = jnp.concatenate([edges[:-1], rest]), jnp.concatenate([edges[1:], rest])
-    n = len(inner) + 1
-    measured = api.vmap(lambda i: sums(starts[0][i], starts[1][i]))(jnp.arange(n))
-    value, error, size = (jnp.zeros(limit, low.dtype).at[:n].set(m) for m in measured)
-
-    def going(s: _Pieces) -> Array:
-        rounding = 50 * float(np.finfo(low.dtype).eps)
-        allowed = jnp.maximum(epsabs, epsrel * jnp.abs(s.value.sum()))
-        return (s.error.sum() > jnp.maximum(allowed, rounding * s.size.sum())) & (s.used < limit)
-
-    def halve(s: _Pieces) -> _Pieces:
-        i, n = jnp.argmax(s.error), s.used
-        middle = (s.low[i] + s.high[i]) / 2
-        left, right = lax.stop_gradient((sums(s.low[i], middle), sums(middle, s.high[i])))
-        value, error, size = (
-            x.at[i].set(p).at[n].set(q) for x, p, q in zip(s[2:5], left, right, strict=True)
-        )
-        ends = s.low.at[n].set(middle), s.high.at[n].set(s.high[i]).at[i].set(middle)
-        return _Pieces(*ends, value, error, size, n + 1)
-
-    state = _Pieces(*starts, value, error, size, jnp.asarray(n))
-    last = while_loop(going, halve, lax.stop_gradient(state))
-
-    def add(i: Array, total: Array) -> Array:
-        return total + sums(last.low[i], last.high[i])[0]
-
-    return lax.fori_loop(0, last.used, add, jnp.zeros_like(low)), last.error.sum()
+    closed, consts = vectors.close(plain, low)
+    program = _Integral(closed, (ends[0], ends[1]), float(epsabs), float(epsrel), limit)
+    integral: tuple[Array, Array] = program.compiled("integral")(consts, low, high, edges)
+    return integral
 
 
 def dblquad(
