@@ -171,7 +171,7 @@ def quad(
         >>> import tinyjax, tinyjax.numpy as jnp, tinyjax.scipy.integrate as integrate
         >>> area = lambda k: integrate.quad(lambda x: jnp.exp(-k * x), 0.0, jnp.inf)[0]
         >>> area(2.0).round(4), tinyjax.grad(area)(2.0).round(4)
-        (Array(0.5, dtype=float32), Array(-0.25, dtype=float32, weak_type=True))
+        (Array(0.5, dtype=float32), Array(-0.25, dtype=float32))
     """
     low, high = (pm.strong(x) for x in pm.floats("quad", a, b))
     ends = [isinstance(x, float | np.floating) and math.isinf(x) for x in (a, b)]
