@@ -34,6 +34,7 @@ NAMES: Final = (
     "adjoint",
     "stencil",
     "rover",
+    "arrhenius",
     "memory_budget",
     "new_primitive",
 )
