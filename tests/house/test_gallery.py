@@ -26,6 +26,7 @@ plt.switch_backend("Agg")
 
 from gallery import (
     adjoint,
+    arrhenius,
     convolution,
     digits,
     gaussian_process,
@@ -228,6 +229,18 @@ def test_ink(picture: str) -> None:
     places = np.indices((9, 9)) - np.asarray(velocity)
     expected = scipy.ndimage.map_coordinates(field, places, order=1, mode="grid-wrap")
     np.testing.assert_allclose(ink.advect(jnp.asarray(field), velocity), expected, rtol=1e-10)
+
+
+def test_arrhenius(picture: str) -> None:
+    """Against regression of the rates' logarithms on the temperatures' inverses."""
+    found = arrhenius.main(picture, count=6)
+    assert found["measurements at the coldest"] == found["measurements at the hottest"] == 3
+    assert abs(found["energy in kJ/mol"] - 62) < 5
+    celsius = np.array([20.0, 35.0, 50.0, 80.0])
+    inverse = 1 / (celsius + 273.15)
+    deviation = arrhenius.deviation(celsius, arrhenius.rate(celsius, 2.0, 60.0))
+    spread = np.sqrt(np.sum((inverse - inverse.mean()) ** 2))
+    np.testing.assert_allclose(deviation, 8.314462618e-3 * arrhenius.NOISE / spread, rtol=1e-3)
 
 
 def test_laplace(picture: str) -> None:

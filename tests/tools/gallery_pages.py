@@ -35,6 +35,7 @@ NAMES: Final = (
     "heaters",
     "stencil",
     "rover",
+    "arrhenius",
     "memory_budget",
     "new_primitive",
 )

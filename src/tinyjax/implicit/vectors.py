@@ -87,9 +87,12 @@ def space_of(treedef: tree.PyTreeDef, avals: Sequence[av.ShapedArray], what: str
     return Space(treedef, tuple(a.strip_weak() for a in avals), dtype)
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen
 class Closed:
-    """A staged function of trees, whose first argument is its closed-over values."""
+    """A staged function of trees, whose first argument is its closed-over values.
+
+    It is equal to another one of the same program.
+    """
 
     jaxpr: jx.Jaxpr
     out_tree: tree.PyTreeDef
