@@ -112,9 +112,9 @@ class _Form:
         _note(value, _Link(value, self, refs))
         return value
 
-    def put(self, into: Any, contents: Sequence[Array]) -> None:
+    def put(self, target: Any, contents: Sequence[Array]) -> None:
         """Give a value this state, and these arrays."""
-        with _unfolded(into, self.aval, "the function") as own, _as_it_is():
+        with _unfolded(target, self.aval, "the function") as own, _as_it_is():
             self.aval.update_from_loval(self.state, own, *contents)
 
     def with_contents(self, arrays: Sequence[Array]) -> Any:

@@ -543,7 +543,7 @@ class Plane(Protocol):
     def put_made(self, made: Any) -> Any:
         """Return data of the host, or an array of NumPy's, on the default device."""
 
-    def put_like(self, array: Any, aval: Any, told: Any, where: Placement, function: str) -> Any:
+    def put_like(self, array: Any, aval: Any, own: Any, where: Placement, function: str) -> Any:
         """Return an array with a given placement: by default that of a type, if it fits."""
 
     def put_result(self, fun: Callable[..., Any], where: Placement, args: Any, kwargs: Any) -> Any:

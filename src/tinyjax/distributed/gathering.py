@@ -160,11 +160,11 @@ class Gathered:
     devices: Sequence[int]
 
 
-def gather(here: socket.socket, mine: Hello, seconds: float) -> Gathered:
+def gather(listener: socket.socket, mine: Hello, seconds: float) -> Gathered:
     """Wait for all other processes, in the first one; they wait until it begins.
 
     Args:
-        here: where it listens; closed in the end.
+        listener: where it listens; closed in the end.
         mine: what this process says of itself.
         seconds: how long to wait.
 
@@ -176,8 +176,8 @@ def gather(here: socket.socket, mine: Hello, seconds: float) -> Gathered:
     ends = time.monotonic() + seconds
     strangers: list[Line] = []
     wrong = ""
-    with here, DefaultSelector() as waiting:
-        waiting.register(here, EVENT_READ)
+    with listener, DefaultSelector() as waiting:
+        waiting.register(listener, EVENT_READ)
         while len(lines) < mine.num_processes - 1 and not wrong:
             left = ends - time.monotonic()
             ready = waiting.select(max(left, 0.0))
@@ -189,8 +189,8 @@ def gather(here: socket.socket, mine: Hello, seconds: float) -> Gathered:
                     "coordinator_address, and can they reach it?"
                 )
             for key, _ in ready:
-                if key.fileobj is here:
-                    line = Line(here.accept()[0])
+                if key.fileobj is listener:
+                    line = Line(listener.accept()[0])
                     strangers.append(line)
                     waiting.register(line.socket, EVENT_READ, line)
                     continue

@@ -123,7 +123,7 @@ class Exported(format.Description):
         devices = families.devices_of(self.fun_name, arrays, divided.nr_devices)
         on_devices = divided
         if devices is not None:
-            on_devices = self._once(("on devices", devices), lambda: divided.on(devices))
+            on_devices = self._once(("on devices", devices), lambda: divided.for_devices(devices))
         operands = families.with_shardings(operands, on_devices.ins, on_devices.mesh)
         program = Program(
             self.fun_name,
@@ -315,7 +315,7 @@ class Exported(format.Description):
                 f"'{self.fun_name}' was exported for {self.nr_devices} devices, but {mesh} has "
                 f"{mesh.size}."
             )
-        return self._divided.on([device_at(i) for i in mesh.ids])
+        return self._divided.for_devices([device_at(i) for i in mesh.ids])
 
     def mlir_module(self, platform: str | None = None) -> str:
         """Return the program as StableHLO's text.
@@ -734,7 +734,7 @@ def _export_vjp(
     structs: list[Any] = [
         *map(_struct, in_avals, lie_in),
         *[
-            _struct(aval, sharding if aval.told is None else aval.cotangent().sharding)
+            _struct(aval, sharding if aval.sharding_or_none is None else aval.cotangent().sharding)
             for aval, sharding in zip(out_avals, lie_out, strict=True)
             if dtypes.is_inexact(aval.dtype)
         ],

@@ -50,11 +50,11 @@ class Keep:
 class Pick:
     """An axis that one int, known and in bounds, removes."""
 
-    __slots__ = ("at", "axis")
+    __slots__ = ("axis", "position")
 
-    def __init__(self, axis: int, at: int) -> None:
+    def __init__(self, axis: int, position: int) -> None:
         self.axis: int = axis
-        self.at: int = at
+        self.position: int = position
 
 
 class Look:
@@ -157,7 +157,7 @@ def parse_index(
     if any(isinstance(e, Look) for e in entries):
         # beside an index that is data the known ones are looked up as well
         entries = [
-            Look(e.axis, opd.splat(e.at, av.ShapedArray((), dtypes.int32)))
+            Look(e.axis, opd.splat(e.position, av.ShapedArray((), dtypes.int32)))
             if isinstance(e, Pick)
             else e
             for e in entries
@@ -210,16 +210,16 @@ class Masked:
         return sh.reshape(update, (*shape[:end], *[1] * self.axes * bool(end), *shape[end:]))
 
 
-def one_mask(shape: tuple[int, ...], index: Indices, known: bool) -> Masked | None:
+def one_mask(shape: tuple[int, ...], index: Indices, eager: bool) -> Masked | None:
     """Parse an index with one mask and no array of indices; None where it has others.
 
     Args:
         shape: of the array that is indexed.
         index: the index.
-        known: whether the mask's values may be known.
+        eager: whether the mask's values may be known.
     """
     items = index if isinstance(index, tuple) else (index,)
-    masks = [i for i, e in enumerate(items) if _is_mask(e) and (known or isinstance(e, tr.Tracer))]
+    masks = [i for i, e in enumerate(items) if _is_mask(e) and (eager or isinstance(e, tr.Tracer))]
     if len(masks) != 1:
         return None
     others = sum(e is None or e is ... or isinstance(e, slice) or _is_int(e) for e in items)

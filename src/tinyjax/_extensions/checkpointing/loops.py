@@ -153,7 +153,7 @@ class _Programs:
     consts: list[Array]
 
     @classmethod
-    def of(
+    def build(
         cls,
         operands: Sequence[ShapedArray],
         tangents: LoopOperands[ShapedArray],
@@ -220,7 +220,7 @@ class _Programs:
 
 def _go_back(
     iterations: Array,
-    kept: Kept,
+    checkpoints: Kept,
     init: Arrays,
     step: Step,
     pull: Pull[S],
@@ -232,7 +232,7 @@ def _go_back(
 
     Args:
         iterations: how many there were.
-        kept: the states kept when the loop had ended.
+        checkpoints: the states kept when the loop had ended.
         init: the first state.
         step: makes an iteration.
         pull: goes back through one.
@@ -243,7 +243,7 @@ def _go_back(
     Returns:
         The sums and the cotangents of the first state.
     """
-    size = kept.size
+    size = checkpoints.size
 
     def iteration(now: tuple[Array, Kept, S, Arrays]) -> tuple[Array, Kept, S, Arrays]:
         end, kept, sums, cts = now
@@ -268,7 +268,7 @@ def _go_back(
         sums, cts = pull(target, before, sums, cts)
         return target, kept.pop(target), sums, cts
 
-    start = (iterations, kept, sums, cotangents)
+    start = (iterations, checkpoints, sums, cotangents)
     backward = in_phase(observer, "backward")
     _, _, sums, cts = primitives.run_while(
         lambda now: gt(now[0], integer(0)), iteration, start, size, backward
@@ -313,7 +313,7 @@ class _Replay:
     linear: LoopOperands[ShapedArray]
 
     @classmethod
-    def of(
+    def build(
         cls, body: LoopBody, nonzero: LoopOperands[bool], nonzero_out: tuple[bool, ...]
     ) -> _Replay:
         halves = linearize_jaxpr(body.jaxpr, nonzero.flat, nonzero_out)
@@ -428,22 +428,22 @@ def linearize_while(
 
 def _while_programs(params: primitives.WhileParams, nonzero: LoopOperands[bool]) -> _Programs:
     body = params.loop_body
-    replay = _Replay.of(body, nonzero, tuple(nonzero.carry))
+    replay = _Replay.build(body, nonzero, tuple(nonzero.carry))
     fixed = params.condition.in_avals[: params.num_condition]
     operands, linear = [*fixed, *params.body.in_avals], replay.linear
     may_stack, most = _may_stack(params), params.most
     if may_stack and most is not None and _bytes_kept(replay, most) <= params.memory:
         residuals = _WhileResiduals(params, most, replay.halves)
-        return _Programs.of(
+        return _Programs.build(
             operands, linear, residuals.record, residuals.push, residuals.pull, replay
         )
     record = _record_stacked if may_stack and params.checkpoints >= MANY else _record_while
-    return _Programs.of(
+    return _Programs.build(
         operands,
         linear,
         lambda args: record(args, params, replay),
-        lambda kept, tangents: _push_while(kept, tangents, params, replay),
-        lambda kept, cotangents, replay: _pull_while(kept, cotangents, params, replay),
+        lambda recorded, tangents: _push_while(recorded, tangents, params, replay),
+        lambda recorded, cotangents, replay: _pull_while(recorded, cotangents, params, replay),
         replay,
     )
 
@@ -480,7 +480,7 @@ class _WhileResiduals:
         """Run the loop; return its last state, and the record for its derivatives."""
         fixed, operands = self.params.operands(args)
         m = len(operands.carry)
-        kept = Residuals.of(self.halves, operands, m)
+        kept = Residuals.collect(self.halves, operands, m)
         body = kept.body
         stacks: Arrays = [
             sh.full((self.most, *aval.shape), 0, aval.dtype) for aval in body.out_avals.ys
@@ -505,7 +505,7 @@ class _WhileResiduals:
 
         def iteration(now: tuple[Array, Arrays]) -> tuple[Array, Arrays]:
             i, state = now
-            residuals = self._at(i, recorded)
+            residuals = self._residuals_at(i, recorded)
             after = eval_jaxpr(self.halves.tangent, [*residuals, *tangents.consts, *state])
             return plus(i, 1), after
 
@@ -521,7 +521,7 @@ class _WhileResiduals:
         def iteration(now: tuple[Array, Arrays, Arrays]) -> tuple[Array, Arrays, Arrays]:
             i, sums, state = now
             i = plus(i, -1)
-            into = replay.pull_back(self._at(i, recorded), state, sums)
+            into = replay.pull_back(self._residuals_at(i, recorded), state, sums)
             sums = cotangents_of(into.consts, linear.consts)
             return i, sums, cotangents_of(into.carry, linear.carry)
 
@@ -541,7 +541,7 @@ class _WhileResiduals:
             goes_on, iteration, start, checkpoints, memory=memory, most=self.most
         )
 
-    def _at(self, i: Array, recorded: _Residuals) -> list[Array]:
+    def _residuals_at(self, i: Array, recorded: _Residuals) -> list[Array]:
         """Return the residuals of an iteration."""
         _, values, stacks, operands = recorded
         avals = [self.halves.tangent.in_avals[number] for number in stacks]
@@ -567,12 +567,12 @@ class _Recorded:
     Attributes:
         operands: the operands for running the body again.
         iterations: how many there were.
-        kept: the states kept, which ``schedule`` knows in two forms.
+        checkpoints: the states kept, which ``schedule`` knows in two forms.
     """
 
     operands: LoopOperands[Array]
     iterations: Array
-    kept: Kept | Stacked
+    checkpoints: Kept | Stacked
 
 
 def _record_while(
@@ -593,7 +593,7 @@ def _record_while(
     init = operands.carry
     start = (init, integer(0), Online.start(replay.part(init), size))
     state, n, online = primitives.run_while(goes_on, iteration, start, size, params.observer)
-    return state, _Recorded(operands.marked(replay.needed), n, online.kept)
+    return state, _Recorded(operands.marked(replay.needed), n, online.checkpoints)
 
 
 def _record_stacked(
@@ -653,7 +653,7 @@ def _pull_while(
         return cotangents_of(into.consts, linear.consts), cotangents_of(into.carry, linear.carry)
 
     zeros: Arrays = [sh.zero_cotangent(aval) for aval in linear.consts]
-    n, kept, last = recorded.iterations, recorded.kept, cotangents.carry
+    n, kept, last = recorded.iterations, recorded.checkpoints, cotangents.carry
     if isinstance(kept, Stacked):
         avals, size = replay.avals.carry, params.checkpoints
         sums, first = schedule.go_back(n, kept, avals, step, pull, zeros, last, size)
@@ -707,14 +707,14 @@ def _scan_programs(
     params: primitives.ScanParams, nonzero: LoopOperands[bool], nonzero_out: tuple[bool, ...]
 ) -> _Programs:
     body, length = params.loop_body, params.length
-    replay = _Replay.of(body, nonzero, nonzero_out)
+    replay = _Replay.build(body, nonzero, nonzero_out)
     avals, linear = body.in_avals, replay.linear
-    return _Programs.of(
+    return _Programs.build(
         [*avals.consts, *avals.carry, *stacked(avals.xs, length)],
         LoopOperands(linear.consts, linear.carry, stacked(linear.xs, length)),
         lambda args: _record_scan(body.operands(args), params, replay),
-        lambda kept, tangents: _push_scan(kept[0], tangents, params, replay),
-        lambda kept, cotangents, replay: _pull_scan(*kept, cotangents, params, replay),
+        lambda recorded, tangents: _push_scan(recorded[0], tangents, params, replay),
+        lambda recorded, cotangents, replay: _pull_scan(*recorded, cotangents, params, replay),
         replay,
     )
 
@@ -794,7 +794,7 @@ def _push_scan(
 
 def _pull_scan(
     operands: LoopOperands[Array],
-    kept: Kept,
+    checkpoints: Kept,
     cotangents: LoopResults[Array],
     params: primitives.ScanParams,
     replay: _Replay,
@@ -802,7 +802,7 @@ def _pull_scan(
     """Pull cotangents of the results back to the constants, the first carry and the inputs."""
     linear = replay.linear
 
-    def at(place: Array, carry: Arrays) -> LoopOperands[Array]:
+    def operands_at(place: Array, carry: Arrays) -> LoopOperands[Array]:
         return LoopOperands(operands.consts, carry, _slices(operands.xs, place))
 
     def pull(
@@ -810,7 +810,7 @@ def _pull_scan(
     ) -> tuple[tuple[Arrays, Arrays], Arrays]:
         totals, collected = sums
         place = _place(i, params)
-        residuals = replay.residuals(at(place, carry))
+        residuals = replay.residuals(operands_at(place, carry))
         into = replay.pull_back(residuals, [*cts, *_slices(cotangents.ys, place)], totals)
         parts = cotangents_of(into.xs, linear.xs)
         totals = cotangents_of(into.consts, linear.consts)
@@ -821,9 +821,9 @@ def _pull_scan(
     stacks: Arrays = [sh.zero_cotangent(aval) for aval in stacked(linear.xs, params.length)]
     (consts, xs), init = _go_back(
         integer(params.length),
-        kept,
+        checkpoints,
         operands.carry,
-        lambda i, carry: replay.step(at(_place(i, params), carry)),
+        lambda i, carry: replay.step(operands_at(_place(i, params), carry)),
         pull,
         (zeros, stacks),
         cotangents.carry,

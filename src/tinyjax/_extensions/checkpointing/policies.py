@@ -66,7 +66,7 @@ class WholePolicy(abc.ABC):
         """Return the general policy's result for an operation in a called program."""
 
     @abc.abstractmethod
-    def kept(self, jaxpr: jx.Jaxpr, outs: Iterable[jx.Var]) -> Set[jx.Var]:
+    def saved(self, jaxpr: jx.Jaxpr, outs: Iterable[jx.Var]) -> Set[jx.Var]:
         """Return the values to keep of a program, to compute ``outs`` again from."""
 
 

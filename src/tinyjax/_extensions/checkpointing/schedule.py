@@ -233,12 +233,12 @@ class Online:
     Attributes:
         victim: of the states, without the first and the latest, the one that is cheapest to spare.
         loss: the additional evaluations of the backward pass without it.
-        kept: the states.
+        checkpoints: the states.
     """
 
     victim: Array
     loss: Array
-    kept: Kept
+    checkpoints: Kept
 
     @classmethod
     def start(cls, state: Arrays, size: int) -> Online:
@@ -250,10 +250,10 @@ class Online:
 
         One that is not kept goes to the first place, as the last state may be that.
         """
-        kept, size = self.kept, self.kept.size
+        kept, size = self.checkpoints, self.checkpoints.size
         if size == 1:
             slots = kept.write(integer(0), state)
-            return attrs.evolve(self, kept=attrs.evolve(kept, slots=slots))
+            return attrs.evolve(self, checkpoints=attrs.evolve(kept, slots=slots))
         taken = ew.eq(kept.depth, integer(size))
         spared, worth = self._sparing(position)
         keep = ew.and_(ew.gt(position, integer(0)), ew.select(taken, worth, full_like(worth, True)))
@@ -281,7 +281,7 @@ class Online:
 
     def _sparing(self, position: Array) -> tuple[Array, Array]:
         """Return which state to spare for one at this position, and whether that is worth it."""
-        positions, size = self.kept.positions, self.kept.size
+        positions, size = self.checkpoints.positions, self.checkpoints.size
         latest = element(positions, integer(size - 1))
         before = element(positions, integer(size - 2))
         new, joined, old = (
@@ -435,7 +435,7 @@ _Back: TypeAlias = tuple[Array, Arrays, Arrays]
 
 def go_back(
     iterations: Array,
-    kept: Stacked,
+    checkpoints: Stacked,
     avals: Sequence[ShapedArray],
     step: Step,
     pull: Pull,
@@ -447,7 +447,7 @@ def go_back(
 
     Args:
         iterations: the number of iterations that ``record`` made.
-        kept: the states that it kept.
+        checkpoints: the states that it kept.
         avals: the types of the kept part of a state.
         step: the body, on that part.
         pull: goes back through one iteration.
@@ -458,22 +458,22 @@ def go_back(
     Returns:
         The sums and the cotangents of the first state.
     """
-    room, kept_all = integer(size), ew.eq(kept.stride, integer(1))
+    room, kept_all = integer(size), ew.eq(checkpoints.stride, integer(1))
 
     def block(now: _Back) -> _Back:
         end, sums, cts = now
         start = ew.mul(ew.div(plus(end, -1), room), room)
-        nearest = ew.div(start, kept.stride)
+        nearest = ew.div(start, checkpoints.stride)
 
         def again(now: tuple[Array, Arrays, Arrays]) -> tuple[Array, Arrays, Arrays]:
             i, state, rows = now
             place = ew.select(ew.lt(i, start), room, ew.sub(i, start))
             return plus(i, 1), step(state), write(rows, state, place)
 
-        first = ew.select(kept_all, end, ew.mul(nearest, kept.stride))
-        nearest_state: Arrays = read(kept.rows, nearest, avals)
+        first = ew.select(kept_all, end, ew.mul(nearest, checkpoints.stride))
+        nearest_state: Arrays = read(checkpoints.rows, nearest, avals)
         _, _, rows = run_while(
-            lambda now: ew.lt(now[0], end), again, (first, nearest_state, kept.rows), size
+            lambda now: ew.lt(now[0], end), again, (first, nearest_state, checkpoints.rows), size
         )
 
         def back(now: _Back) -> _Back:

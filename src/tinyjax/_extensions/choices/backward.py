@@ -44,7 +44,7 @@ class Choices:
         self, transposer: Transposer, totals: dict[jx.Atom, Array], rule: ApplyTranspose
     ) -> None:
         self._numbers = transposer.numbers
-        self._known = transposer.known
+        self._known = transposer.residuals
         self._ends = transposer.linear_inputs
         self._totals = totals
         self._rule = rule

@@ -336,7 +336,7 @@ def _evaluate(
             outs = jx.eval_jaxpr(jaxpr, hosts)
     finally:
         _depth.reset(token)
-    progress.left = trace.left
+    progress.left = trace.budget
     progress.evaluated += 1
     results: list[Array] = []
     for out, aval in zip(outs, jaxpr.out_avals, strict=True):

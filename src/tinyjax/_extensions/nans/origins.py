@@ -42,14 +42,14 @@ class Example:
     Attributes:
         index: its index.
         size: the number of examples.
-        of: the ``vmap``, by identity.
+        vmap: the ``vmap``, by identity.
         axis: the batch axis in the array in which it was found.
         shape: the shape of that array.
     """
 
     index: int
     size: int
-    of: object
+    vmap: object
     axis: int
     shape: tuple[int, ...]
 
@@ -182,17 +182,17 @@ def add_examples(
         places = np.argwhere(marks.where == number)
         for pin in below:
             index = next(
-                (example.index for example in birth.examples if example.of is pin.of), None
+                (example.index for example in birth.examples if example.vmap is pin.vmap), None
             )
             if index is not None and fits(pin, array.shape):
                 places = places[places[:, pin.axis] == index]
         for example in examples:
             if len(places) and fits(example, array.shape):
-                if any(known.of is example.of for known in birth.examples):
+                if any(known.vmap is example.vmap for known in birth.examples):
                     continue
                 index = int(places[0, example.axis])
                 birth.examples.append(
-                    Example(index, example.size, example.of, example.axis, array.shape)
+                    Example(index, example.size, example.vmap, example.axis, array.shape)
                 )
                 places = places[places[:, example.axis] == index]
 

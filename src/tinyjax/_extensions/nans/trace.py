@@ -88,7 +88,7 @@ def _annotate(
             source = None if eqn.source is None else traced_source(eqn.source, direction_here())
             if source is not None:
                 known = source.examples
-                more = [x for x in examples if all(x.of is not y.of for y in known)]
+                more = [x for x in examples if all(x.vmap is not y.vmap for y in known)]
                 eqns[i] = attrs.evolve(eqn, source=attrs.evolve(source, examples=(*known, *more)))
 
 
@@ -548,7 +548,7 @@ def _birth(
         if source is not None:
             birth.examples = [
                 origins.Example(
-                    place[example.axis], example.size, example.of, example.axis, out.shape
+                    place[example.axis], example.size, example.vmap, example.axis, out.shape
                 )
                 for example in source.examples
                 if origins.fits(example, out.shape)

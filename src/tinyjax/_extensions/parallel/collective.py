@@ -113,7 +113,7 @@ class _Line(records.Record):
     groups: dtypes.HostArray
 
     @staticmethod
-    def of(axes: lowering.Axes, name: Hashable) -> _Line:
+    def along(axes: lowering.Axes, name: Hashable) -> _Line:
         sizes = [n for _, n in axes]
         place = [axis for axis, _ in axes].index(str(name))
         devices = np.arange(prod(sizes)).reshape(sizes)
@@ -161,7 +161,7 @@ def _def_unbound(
         part: lowering.Part | None = b.part
         if part is None or name not in [axis for axis, _ in part.axes]:
             _raise_unbound(primitive.name, name)
-        line = _Line.of(part.axes, name)
+        line = _Line.along(part.axes, name)
         groups: Groups | None = getattr(params, "groups", None)
         if groups is not None:
             line = line.divided(groups)
@@ -265,7 +265,7 @@ def _with_entry(entries: Entries, axis: int) -> Entries:
 def _reshaped(x: Array, shape: tuple[int, ...], entries: Entries) -> Array:
     """Return an array in another shape with an explicit division, which need not follow."""
     own = x.aval
-    if not any(entries) or own.told is None:
+    if not any(entries) or own.sharding_or_none is None:
         return sh.reshape(x, shape)
     sharding = own.sharding
     lies = sharding.update(spec=sharding.spec.with_partitions(entries))
@@ -393,14 +393,14 @@ class RecastParams(prim.Params):
 
     Attributes:
         axis_name: the axis.
-        of: ``I`` of one value that all have, ``V`` of each device's own, ``U`` of parts of a sum,
-            ``R`` of one value whose cotangent is such a sum.
-        to: likewise.
+        source: the operand's: ``I``, one value that all devices have; ``V``, one for each device;
+            ``U``, partial sums; ``R``, one value whose cotangent is partial sums.
+        target: the result's.
     """
 
     axis_name: Hashable
-    of: str
-    to: str
+    source: str
+    target: str
 
 
 _SHARED = {
@@ -426,14 +426,14 @@ def _with_letter(axes: types.Axes, name: Hashable, letter: str) -> types.Axes:
 
 
 def _recast_varies(params: RecastParams, axes: types.Axes) -> tuple[types.Axes, types.Axes]:
-    name, of = params.axis_name, params.of
+    name, of = params.axis_name, params.source
     own = shared_along(axes, name)
     if own != of and (own, of) not in (("I", "V"), ("I", "R"), ("R", "V")):
         raise ShardingError(
-            f"along {name!r}, {_SHARED[own]} is to be cast to {_SHARED[params.to]}, as was "
+            f"along {name!r}, {_SHARED[own]} is to be cast to {_SHARED[params.target]}, as was "
             f"{_SHARED[of]} before."
         )
-    return _with_letter(axes, name, of), _with_letter(axes, name, params.to)
+    return _with_letter(axes, name, of), _with_letter(axes, name, params.target)
 
 
 #: The operand, of which types say from here on that devices share something else.
@@ -441,7 +441,7 @@ recast_p: prim.Primitive[RecastParams] = _cast("recast", RecastParams, _recast_v
 
 
 def _recast_transpose(ct: Array, x: prim.UndefinedPrimal, params: RecastParams) -> Array:
-    of, to = ["RU"["UR".index(x)] if x in "UR" else x for x in (params.of, params.to)]
+    of, to = ["RU"["UR".index(x)] if x in "UR" else x for x in (params.source, params.target)]
     if of == "I":  # all devices have a part of the sum
         own = bind1(recast_p, (ct,), RecastParams(params.axis_name, to, "V"))
         return bind1(psum_p, (own,), CollectiveParams(params.axis_name))
@@ -451,20 +451,20 @@ def _recast_transpose(ct: Array, x: prim.UndefinedPrimal, params: RecastParams) 
 rules.def_transposes(recast_p, _recast_transpose)
 
 
-def recast(x: Array, name: Hashable, to: str) -> Array:
+def recast(x: Array, name: Hashable, target: str) -> Array:
     """Return a value whose type has another sharing along an axis.
 
     Args:
         x: the value.
         name: the axis.
-        to: the letter of what they share.
+        target: the letter of what they share.
     """
     own = shared_along(types.across(x.aval), name)
-    if own == to:
+    if own == target:
         return x
-    if (own, to) == ("I", "V"):
+    if (own, target) == ("I", "V"):
         return pvary(x, frozenset((name,)))
-    return bind1(recast_p, (x,), RecastParams(name, own, to))
+    return bind1(recast_p, (x,), RecastParams(name, own, target))
 
 
 def sharing(x: Array, axes: types.Axes) -> Array:

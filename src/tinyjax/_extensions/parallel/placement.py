@@ -70,7 +70,7 @@ def wishes_of(jaxpr: jx.Jaxpr) -> Wishes:
                 for inner in jx.subjaxprs(eqn.params):
                     shardings.update(dict.fromkeys(wishes_of(inner).all))
         for v in jaxpr.in_binders:
-            if v.aval.where is not None and v.aval.told is not None:
+            if v.aval.where is not None and v.aval.sharding_or_none is not None:
                 if v.aval.sharding.is_explicit:
                     used[v] = v.aval.sharding
                 shardings[v.aval.sharding] = None
@@ -144,7 +144,7 @@ class Placement(records.Printed):
         outs: the sharding of each result; None leaves that to XLA.
         is_abstract: whether the mesh has no devices, so that the program is not run.
         whole: the sharding of an undivided result, where neither arguments nor results have one.
-        written: the original specifications, on which no compiled program depends.
+        originals: the original specifications, on which no compiled program depends.
     """
 
     ids: tuple[int, ...]
@@ -152,7 +152,7 @@ class Placement(records.Printed):
     outs: tuple[Sharding | None, ...]
     is_abstract: bool = False
     whole: Sharding | None = attrs.field(default=None, eq=False)
-    written: Written | None = attrs.field(default=None, eq=False)
+    originals: Written | None = attrs.field(default=None, eq=False)
 
     @property
     def is_default(self) -> bool:

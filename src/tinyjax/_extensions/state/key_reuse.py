@@ -47,7 +47,7 @@ class Uses(staging.Note):
     def __init__(self) -> None:
         self._found: dict[jx.Var | int, tuple[Use, ConcreteArray | None]] = {}
 
-    def of(self, x: jx.Atom) -> Use | None:
+    def use_of(self, x: jx.Atom) -> Use | None:
         """Return the use of a key, or None."""
         entry = self._found.get(x if isinstance(x, jx.Var) else id(x.value))
         return None if entry is None else entry[0]
@@ -65,7 +65,7 @@ class Uses(staging.Note):
         for old, new in zip(
             (*before.in_binders, *before.outs), (*after.in_binders, *after.outs), strict=True
         ):
-            used = self.of(old)
+            used = self.use_of(old)
             if used is not None:
                 uses.add(new, used)
         for value, used in self.literals():
@@ -97,7 +97,7 @@ class Uses(staging.Note):
 
     def _among(self, jaxpr: jx.Jaxpr, operands: Sequence[Array]) -> Iterator[tuple[Array, Use]]:
         for var, operand in zip(jaxpr.in_binders, operands, strict=True):
-            used = self.of(var)
+            used = self.use_of(var)
             if used is not None:
                 yield operand, used
         yield from self.literals()
@@ -108,7 +108,7 @@ class Uses(staging.Note):
         Raises:
             KeyReuseError: there is such a key.
         """
-        same = [self.of(x) for x in (*constants, *carried)] + [used for _, used in self.literals()]
+        same = [*map(self.use_of, (*constants, *carried)), *[used for _, used in self.literals()]]
         for used in same:
             if used is not None:
                 raise errors.KeyReuseError(
@@ -119,7 +119,7 @@ class Uses(staging.Note):
     def after(self, atoms: Sequence[jx.Atom], outs: Sequence[Array]) -> None:
         """Record which results are keys that the program has used."""
         for atom, out in zip(atoms, outs, strict=True):
-            used = self.of(atom)
+            used = self.use_of(atom)
             if used is not None:
                 for root, stager in _roots(out):
                     _set(root, stager, used)
@@ -175,7 +175,7 @@ def _roots(value: Array) -> Iterator[tuple[Array, staging.StagingTrace | None]]:
 def _find(root: Array, stager: staging.StagingTrace | None) -> Use | None:
     if stager is not None:
         uses = stager.notes.get(Uses)
-        return uses.of(stager.atom(root)) if isinstance(uses, Uses) else None
+        return uses.use_of(stager.atom(root)) if isinstance(uses, Uses) else None
     entry = _uses.get(id(root))
     return None if entry is None else entry[1]
 

@@ -87,7 +87,7 @@ class Form(Hashable, Protocol):
         """Make an object of this form, which reads and writes these references."""
         ...
 
-    def put(self, into: Any, contents: Sequence[Array]) -> None:
+    def put(self, target: Any, contents: Sequence[Array]) -> None:
         """Give an object this form, and these arrays to hold."""
         ...
 
@@ -180,10 +180,10 @@ class Used(staging.Note):
         cell = self._given_cells[place] = Cell(staging.StagingTracer(recorder, var, aval), recorder)
         return cell
 
-    def taken(self) -> Sequence[tuple[staging.Kept, jx.Var]]:
+    def cells_in(self) -> Sequence[tuple[staging.Kept, jx.Var]]:
         return [*self._parameters.items()]
 
-    def left(self) -> Sequence[tuple[Hashable, Array]]:
+    def cells_out(self) -> Sequence[tuple[Hashable, Array]]:
         written = [(ref, cell.value) for ref, cell in self.cells.items() if cell.written]
         self._known = {ref for ref, _ in written}.difference(self._parameters)
         outs: list[tuple[Hashable, Array]] = [*written]
@@ -204,16 +204,16 @@ class Used(staging.Note):
     def restarted(self) -> Used | None:
         return Used(self._traced | self._known) if self._known else None
 
-    def serves(self, by: str, objects: Sequence[Any]) -> bool:
+    def serves(self, api_name: str, objects: Sequence[Any]) -> bool:
         if not all(ref._is_usable for ref in self._closed):
             return False
-        check_given_once([*self._closed, *[ref for x in objects for ref in parts_of(x)[0]]], by)
+        check_given_once([*self._closed, *[r for x in objects for r in parts_of(x)[0]]], api_name)
         return True
 
     @classmethod
-    def keep(cls, left: Sequence[tuple[Hashable, Array]], objects: Sequence[Any]) -> None:
+    def keep(cls, state: Sequence[tuple[Hashable, Array]], objects: Sequence[Any]) -> None:
         refilled: dict[tuple[int, Form], list[Array]] = {}
-        for key, value in left:
+        for key, value in state:
             if isinstance(key, Ref):
                 key._write(value)
             elif isinstance(key, OfArgument):
@@ -240,12 +240,12 @@ def cells_in(recorder: staging.Recorder) -> Mapping[Ref, Cell]:
     return note.cells if isinstance(note, Used) else {}
 
 
-def check_given_once(refs: Sequence[Ref], by: str) -> None:
+def check_given_once(refs: Sequence[Ref], api_name: str) -> None:
     """Raise where a function is given a reference twice, or one that it uses besides."""
     if len({*refs}) < len(refs):
         raise RefError(
-            f"{by} is given a Ref twice, or one that it uses from outside as well. It may know a "
-            "Ref by one name only."
+            f"{api_name} is given a Ref twice, or one that it uses from outside as well. It may "
+            "know a Ref by one name only."
         )
 
 
@@ -492,24 +492,24 @@ class BackwardState(Ref):
     its tangent matters: the cotangent of that is the contents.
 
     Attributes:
-        of: the reference.
+        ref: the reference.
     """
 
-    __slots__ = ("of",)
+    __slots__ = ("ref",)
 
     may_be_data = False
 
-    def __init__(self, of: Ref) -> None:
-        if of._parts is not None:
-            raise StateNeededError(of._parts)
-        aval = av.ShapedArray(of.shape, _float_for(of.dtype))
+    def __init__(self, ref: Ref) -> None:
+        if ref._parts is not None:
+            raise StateNeededError(ref._parts)
+        aval = av.ShapedArray(ref.shape, _float_for(ref.dtype))
         super().__init__(opd.splat(0, aval))
-        self.of = of
-        if of._origin is not None and isinstance(of._cell.trace, staging.Recorder):
-            note, place = of._origin
-            self._cell = note.enter_given(place, aval, of._cell.trace)
+        self.ref = ref
+        if ref._origin is not None and isinstance(ref._cell.trace, staging.Recorder):
+            note, place = ref._origin
+            self._cell = note.enter_given(place, aval, ref._cell.trace)
         else:
-            self._cell.trace = of._cell.trace
+            self._cell.trace = ref._cell.trace
 
     def _write(self, value: Array) -> None:
         cell = self._own()
@@ -554,16 +554,16 @@ class PassedBack(staging.Note):
             self._cells[state] = Cell(tracer, trace)
         return self._cells[state]
 
-    def taken(self) -> Sequence[tuple[staging.Kept, jx.Var]]:
+    def cells_in(self) -> Sequence[tuple[staging.Kept, jx.Var]]:
         return [*self._vars.items()]
 
-    def left(self) -> Sequence[tuple[Hashable, Array]]:
+    def cells_out(self) -> Sequence[tuple[Hashable, Array]]:
         last = {state: cell.value for state, cell in self._cells.items()}
         self._cells = {}
         return [(x, t.tangent) for x, t in last.items() if isinstance(t, JVPTracer)]
 
     def cotangents(self) -> Sequence[Array]:
-        self._held = [(state.of, encoded(state.of.contents)) for state in self._vars]
+        self._held = [(state.ref, encoded(state.ref.contents)) for state in self._vars]
         return [x for _, x in self._held]
 
     def keep_cotangents(self, cotangents: Sequence[Any]) -> None:
@@ -594,8 +594,8 @@ def decoded(x: Array, aval: av.ShapedArray) -> Array:
     return _with_bits(x, to) if _has_bits_of(to, x.dtype) else x.astype(to)
 
 
-def _has_bits_of(dtype: dtypes.DType, to: dtypes.DType) -> bool:
-    return dtypes.kind(dtype) in "iu" and dtype.itemsize == to.itemsize
+def _has_bits_of(dtype: dtypes.DType, other: dtypes.DType) -> bool:
+    return dtypes.kind(dtype) in "iu" and dtype.itemsize == other.itemsize
 
 
 def _with_bits(x: Array, dtype: dtypes.DType) -> Array:
@@ -643,8 +643,8 @@ class _At:
 
     __slots__ = ("_of",)
 
-    def __init__(self, of: Ref | RefView) -> None:
-        self._of = of
+    def __init__(self, target: Ref | RefView) -> None:
+        self._of = target
 
     def __getitem__(self, index: Any) -> RefView:
         return RefView(self._of, index)
@@ -665,8 +665,8 @@ class RefView(av.Typed):
 
     __slots__ = ("_index", "_of")
 
-    def __init__(self, of: Ref | RefView, index: Any) -> None:
-        self._of: Ref | RefView = of
+    def __init__(self, target: Ref | RefView, index: Any) -> None:
+        self._of: Ref | RefView = target
         self._index: Any = index
 
     @property
@@ -870,18 +870,18 @@ class Parts:
 
     Attributes:
         places: their indices among the leaves of the arguments.
-        written: those that the function wrote to in its last run.
+        written_leaves: those that the function wrote to in its last run.
     """
 
-    __slots__ = ("_leaves", "_passes", "places", "written")
+    __slots__ = ("_leaves", "_passes", "places", "written_leaves")
 
-    def __init__(self, leaves: Sequence[Any], places: Sequence[int], by: str) -> None:
-        check_given_once([leaves[i] for i in places], by)
+    def __init__(self, leaves: Sequence[Any], places: Sequence[int], api_name: str) -> None:
+        check_given_once([leaves[i] for i in places], api_name)
         self._leaves = leaves
         #: Whether backward states follow the leaves; None where they never do.
         self._passes: bool | None = None
         self.places: Sequence[int] = places
-        self.written: list[int] = []
+        self.written_leaves: list[int] = []
 
     def with_states(self, call: Callable[[Sequence[Array]], T]) -> T:
         """Call with the backward states of the references, if the function needs them."""
@@ -905,32 +905,32 @@ class Parts:
                 own[i]._parts = self
         return own
 
-    def left(self, own: Sequence[Any]) -> list[Array]:
+    def final_contents(self, own: Sequence[Any]) -> list[Array]:
         """End an example's references, and return the contents of those that were modified."""
-        self.written = [i for i in self.places if own[i].is_written]
-        values = [freeze(own[i]) for i in self.written]
+        self.written_leaves = [i for i in self.places if own[i].is_written]
+        values = [freeze(own[i]) for i in self.written_leaves]
         for j, i in enumerate(self.places):
             if self._passes and own[i].backward.is_written:
-                self.written.append(len(self._leaves) + j)
+                self.written_leaves.append(len(self._leaves) + j)
                 values.append(own[i].backward._cell.value)
         return values
 
     def keep(self, values: Sequence[Array]) -> None:
         """Write the final contents of all examples to the references."""
         count = len(self._leaves)
-        for i, value in zip(self.written, values, strict=True):
+        for i, value in zip(self.written_leaves, values, strict=True):
             if i < count:
                 self._leaves[i]._write(value)
             else:
                 self._leaves[self.places[i - count]].backward._write(value)
 
     @contextmanager
-    def mapped(self, by: str) -> Iterator[None]:
+    def mapped(self, api_name: str) -> Iterator[None]:
         """Refuse them as wholes while the function runs."""
         refs: list[Ref] = [self._leaves[i] for i in self.places]
         for ref in refs:
             ref._ended = (
-                f"from outside by what {by} gives a part of it, which knows it as an argument"
+                f"from outside by what {api_name} gives a part of it, which knows it as an argument"
             )
         try:
             yield
@@ -969,8 +969,8 @@ class OfRefs(Holder):
         refs, form = parts_of(x)
         return [ref.contents for ref in refs], _Given(form)
 
-    def check_once(self, objects: Sequence[Any], by: str) -> None:
-        check_given_once([ref for x in objects for ref in parts_of(x)[0]], by)
+    def check_once(self, objects: Sequence[Any], api_name: str) -> None:
+        check_given_once([ref for x in objects for ref in parts_of(x)[0]], api_name)
 
 
 #: Takes an object apart: references to its contents, and its form.
@@ -994,10 +994,10 @@ class _Itself:
         (ref,) = refs
         return ref
 
-    def put(self, into: Ref, contents: Sequence[Array]) -> None:
+    def put(self, target: Ref, contents: Sequence[Array]) -> None:
         """Write to it."""
         (value,) = contents
-        into._write(value)
+        target._write(value)
 
 
 class _OfRef(OfRefs):
@@ -1005,8 +1005,8 @@ class _OfRef(OfRefs):
 
     is_one = True
 
-    def parts(self, leaves: Sequence[Any], places: Sequence[int], by: str) -> Parts:
-        return Parts(leaves, places, by)
+    def parts(self, leaves: Sequence[Any], places: Sequence[int], api_name: str) -> Parts:
+        return Parts(leaves, places, api_name)
 
     def jvp(
         self, fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool
@@ -1028,7 +1028,7 @@ class _OfRef(OfRefs):
             own = parts.own(values)
             out = fun(*tree.unflatten(treedef, own))
             value, aux = split_aux(fun, out) if has_aux else (out, None)
-            return (value, parts.left(own)), aux
+            return (value, parts.final_contents(own)), aux
 
         starts, along = [
             [x.contents if isinstance(x, Ref) else x for x in given]
@@ -1037,7 +1037,7 @@ class _OfRef(OfRefs):
         with parts.mapped("jvp"):
             (value, left), (tangent, moved), aux = derivatives.jvp(run, starts, along, has_aux=True)
         parts.keep(left)
-        for i, x in zip(parts.written, moved, strict=True):
+        for i, x in zip(parts.written_leaves, moved, strict=True):
             if isinstance(directions[i], Ref):
                 keep(directions[i], x)
         return (value, tangent, aux) if has_aux else (value, tangent)

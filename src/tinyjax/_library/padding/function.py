@@ -304,12 +304,12 @@ class PaddedFunction(jit.JitFunction[P, R]):
 
 
 def _describe(fun: Callable[..., Any], call: Call) -> str:
-    meant: Iterable[str] = [
+    lengths: Iterable[str] = [
         f"'{name}' is {path}" for (name, _), path in zip(call.sizes, call.names, strict=True)
     ]
     return (
         f"{frames.describe_function(fun)} is compiled for many lengths (pad_to): "
-        f"{', '.join(meant)}. What else has such a length must be an argument that pad_to rounds "
+        f"{', '.join(lengths)}. What else has such a length must be an argument that pad_to rounds "
         "up alike. Where not all of these vary, name the arguments that do, as in "
         "pad_to={'x': 16}; jit without pad_to compiles each length by itself."
     )

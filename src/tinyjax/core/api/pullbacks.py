@@ -147,7 +147,7 @@ class Structure(records.Record):
     notes: tuple[Note, ...] = ()
 
     @staticmethod
-    def of(
+    def describe(
         linearized: Linearized,
         args: Sequence[Array],
         in_tree: tree.PyTreeDef,
@@ -194,16 +194,16 @@ class Structure(records.Record):
         return frames.describe_function(self.fun)
 
 
-def without(residuals: Sequence[Any], known: Structure, saveable: Saveable) -> list[Any]:
-    """Leave out residuals that are arguments not to be kept.
+def drop_unsaved(residuals: Sequence[Any], structure: Structure, saveable: Saveable) -> list[Any]:
+    """Replace residuals that are arguments not to be saved by placeholders.
 
     Raises:
         TreeMismatchError: the marks do not fit the arguments.
     """
-    marks = _spread(saveable, known.args_tree, "saveable_args")
+    marks = _spread(saveable, structure.args_tree, "saveable_args")
     return [
         x if place is None or marks[place] else NotSaveable()
-        for x, place in zip(residuals, known.places, strict=True)
+        for x, place in zip(residuals, structure.places, strict=True)
     ]
 
 

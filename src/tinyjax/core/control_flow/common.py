@@ -70,7 +70,7 @@ class Body:
 
 
 def stage_function(
-    fun: Callable[..., Any], in_tree: tree.PyTreeDef, avals: Sequence[av.ShapedArray], by: str
+    fun: Callable[..., Any], in_tree: tree.PyTreeDef, avals: Sequence[av.ShapedArray], api_name: str
 ) -> tuple[Staged, tree.PyTreeDef]:
     """Stage a user's function of trees.
 
@@ -78,29 +78,29 @@ def stage_function(
         fun: the function.
         in_tree: the structure of ``(args, kwargs)``.
         avals: the types of their leaves.
-        by: what it was given to, for messages.
+        api_name: what it was given to, for messages.
     """
     user_fun = fun
     if isinstance(fun, Body):
-        user_fun, by = fun.fun, fun.loop
-    known: dict[Hashable, _Kept] | None = None
+        user_fun, api_name = fun.fun, fun.loop
+    programs: dict[Hashable, _Kept] | None = None
     key: Hashable = None
     cells: Sequence[object] = ()
     if type(fun) is FunctionType or _is_kept_object(fun):  # made for the call, it dies with it
         cells = _held_by(fun)
         key = (in_tree, *avals, config.settings(), tr.enclosing_axes(), *map(id, cells))
-        known = _staged_programs.setdefault(fun, {})
-        cached = known.get(key)
+        programs = _staged_programs.setdefault(fun, {})
+        cached = programs.get(key)
         if cached is not None:
             return cached[:2]
     before = stand_ins.get()
     flat = calling.FlatFunction(fun, in_tree, user_fun=user_fun)
-    staged = stage_call(flat, avals, frames.Applied(by, user_fun))
+    staged = stage_call(flat, avals, frames.Applied(api_name, user_fun))
     lasting = all(note.lasting for note in staged.notes) and stand_ins.get() == before
-    if known is not None and lasting and not staged.consts:
-        if len(known) >= _MOST_KEPT:
-            known.clear()
-        known[key] = staged, flat.out_tree, cells
+    if programs is not None and lasting and not staged.consts:
+        if len(programs) >= _MOST_KEPT:
+            programs.clear()
+        programs[key] = staged, flat.out_tree, cells
     return staged, flat.out_tree
 
 

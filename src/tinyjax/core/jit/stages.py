@@ -238,10 +238,10 @@ class Traced(_Stage):
     def jaxpr(self) -> jx.ClosedJaxpr:
         """The program."""
         program = self.lowered.staged
-        n = len(program.jaxpr.in_binders) - len(program.taken)
+        n = len(program.jaxpr.in_binders) - len(program.cells_in)
         consts, arguments, taken = split_list(program.jaxpr.in_binders, len(program.consts), n)
         jaxpr = jx.Jaxpr((*consts, *taken, *arguments), program.jaxpr.eqns, program.jaxpr.outs)
-        return jx.close(jaxpr, (*program.consts, *[kept.contents for kept in program.taken]))
+        return jx.close(jaxpr, (*program.consts, *[kept.contents for kept in program.cells_in]))
 
     def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
         """Lower the program to StableHLO.
@@ -332,7 +332,7 @@ class Lowered(_Stage):
             >>> lowered.operands([jnp.float32(1.0)])
             (Array([2., 3.], dtype=float32), Array(1., dtype=float32))
         """
-        return (*self.consts, *arrays, *[kept.contents for kept in self.staged.taken])
+        return (*self.consts, *arrays, *[kept.contents for kept in self.staged.cells_in])
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """Return the program's text.
@@ -612,10 +612,10 @@ class Compiled(signatures.Called[..., Any], _Stage):
             >>> found.memory >= 1024 * 8 * 4 // 64
             True
         """
-        told: answers.Communication = devices.plane().communication_of(
+        analysis: answers.Communication = devices.plane().communication_of(
             self.as_text(), self._placement, self.memory_analysis()
         )
-        return told
+        return analysis
 
 
 @checking.explained

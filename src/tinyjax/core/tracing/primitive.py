@@ -226,13 +226,13 @@ class Params(records.Record):
     @property
     def held_objects(self) -> tuple[object, ...]:
         """The user's objects in the parameters, which no cache of the process may keep alive."""
-        found: tuple[object, ...] = ()
+        objects: tuple[object, ...] = ()
         for name in records.field_names(type(self)):
             value = getattr(self, name)
             for part in value if type(value) is tuple else (value,):
                 if type(part) not in _PLAIN:
-                    found += getattr(part, "held_objects", ())
-        return found
+                    objects += getattr(part, "held_objects", ())
+        return objects
 
     # As a mapping, so that ``bind(*operands, **params)`` and interpreters that read ``eqn.params``
     # as a dict work; an abstract class for it would slow down the loading of each class.

@@ -87,11 +87,11 @@ class Note:
 
     lasting: bool = True
 
-    def taken(self) -> Sequence[tuple[Kept, Var]]:
+    def cells_in(self) -> Sequence[tuple[Kept, Var]]:
         """Return the cells that the program reads, with their parameters."""
         return ()
 
-    def left(self) -> Sequence[tuple[Hashable, Array]]:
+    def cells_out(self) -> Sequence[tuple[Hashable, Array]]:
         """Return where things are kept that the program leaves, and those: the recording ends."""
         return ()
 
@@ -103,11 +103,11 @@ class Note:
         """Return the same for another recording of the same program."""
         return self
 
-    def serves(self, by: str, objects: Sequence[Any]) -> bool:
+    def serves(self, api_name: str, objects: Sequence[Any]) -> bool:
         """Return whether the program can be called here.
 
         Args:
-            by: the function, for messages.
+            api_name: the function, for messages.
             objects: the arguments that hold arrays in place (``core.tracing.calling``).
         """
         return True
@@ -129,7 +129,7 @@ class Note:
         """Act on the results of the program, given their variables."""
 
     @classmethod
-    def keep(cls, left: Sequence[tuple[Hashable, Array]], objects: Sequence[Any]) -> None:
+    def keep(cls, state: Sequence[tuple[Hashable, Array]], objects: Sequence[Any]) -> None:
         """Put the final state of a program into its cells."""
 
     def cotangents(self) -> Sequence[Array]:
@@ -371,18 +371,18 @@ class Recorder(Trace):
         """Close the recording: constants become the first parameters."""
         atoms = tuple(map(self.atom, outs))
         notes = tuple(self.notes.values())
-        taken: Sequence[tuple[Kept, Var]] = ()
-        left: Sequence[tuple[Hashable, Atom]] = ()
+        cells_in: Sequence[tuple[Kept, Var]] = ()
+        cells_out: Sequence[tuple[Hashable, Atom]] = ()
         if notes:
-            taken = [pair for note in notes for pair in note.taken()]
-            left = [(place, self.atom(x)) for note in notes for place, x in note.left()]
+            cells_in = [pair for note in notes for pair in note.cells_in()]
+            cells_out = [(place, self.atom(x)) for note in notes for place, x in note.cells_out()]
         consts = self.consts.values()
-        binders = (*map(_first, consts), *self.in_binders, *map(_second, taken))
-        jaxpr = Jaxpr(binders, tuple(self.eqns), (*atoms, *map(_second, left)))
+        binders = (*map(_first, consts), *self.in_binders, *map(_second, cells_in))
+        jaxpr = Jaxpr(binders, tuple(self.eqns), (*atoms, *map(_second, cells_out)))
         if settings().check_jaxprs:
             typecheck_jaxpr(jaxpr)
-        values = tuple(map(_second, consts))
-        return Staged(jaxpr, values, notes, tuple(map(_first, taken)), tuple(map(_first, left)))
+        values, taken = tuple(map(_second, consts)), tuple(map(_first, cells_in))
+        return Staged(jaxpr, values, notes, taken, tuple(map(_first, cells_out)))
 
 
 class StagingTrace(Recorder):
@@ -500,26 +500,26 @@ class Staged:
         jaxpr: the program.
         consts: the values.
         notes: the hooks of extensions.
-        taken: the cells that it takes after its arguments.
-        left: the cells that it returns after its results.
+        cells_in: the cells that it takes after its arguments.
+        cells_out: the cells that it returns after its results.
     """
 
     jaxpr: Jaxpr
     consts: tuple[Array, ...]
     notes: tuple[Note, ...] = ()
-    taken: tuple[Kept, ...] = ()
-    left: tuple[Hashable, ...] = ()
+    cells_in: tuple[Kept, ...] = ()
+    cells_out: tuple[Hashable, ...] = ()
 
     @property
     def num_results(self) -> int:
         """The number of results, without the final state."""
-        return len(self.jaxpr.outs) - len(self.left)
+        return len(self.jaxpr.outs) - len(self.cells_out)
 
     @property
     def out_avals(self) -> tuple[ShapedArray, ...]:
         """The types of the results, without the final state."""
         avals = self.jaxpr.out_avals
-        return avals[: self.num_results] if self.left else avals
+        return avals[: self.num_results] if self.cells_out else avals
 
 
 def stage(
@@ -627,7 +627,7 @@ def call_one_of(
         return bind(branches, args)
     planes = dict.fromkeys([type(note) for staged in branches for note in staged.notes])
     branches = _with_same_state(branches)
-    args = [*args, *[kept.contents_in(objects) for kept in branches[0].taken]]
+    args = [*args, *[kept.contents_in(objects) for kept in branches[0].cells_in]]
     for plane in planes:
         plane.before(
             [
@@ -642,7 +642,7 @@ def call_one_of(
         for note in staged.notes:
             note.after(staged.jaxpr.outs, outs)
     n = branches[0].num_results
-    left = [*zip(branches[0].left, outs[n:], strict=True)]
+    left = [*zip(branches[0].cells_out, outs[n:], strict=True)]
     for plane in planes:
         plane.keep(left, objects)
     return outs[:n]
@@ -662,26 +662,26 @@ def _with_same_state(branches: Sequence[Staged]) -> Sequence[Staged]:
     """Let all programs take and return the state that some of them do."""
     if len(branches) == 1:
         return branches
-    taken = tuple(dict.fromkeys([kept for staged in branches for kept in staged.taken]))
-    left = tuple([kept for kept in taken if any(kept in staged.left for staged in branches)])
+    read = tuple(dict.fromkeys([cell for x in branches for cell in x.cells_in]))
+    written = tuple([cell for cell in read if any(cell in x.cells_out for x in branches)])
     return [
-        attrs.evolve(staged, jaxpr=with_state(staged, taken, left), taken=taken, left=left)
-        for staged in branches
+        attrs.evolve(x, jaxpr=with_state(x, read, written), cells_in=read, cells_out=written)
+        for x in branches
     ]
 
 
-def with_state(staged: Staged, taken: Sequence[Kept], left: Sequence[Hashable]) -> Jaxpr:
+def with_state(staged: Staged, cells_in: Sequence[Kept], cells_out: Sequence[Hashable]) -> Jaxpr:
     """Return a program that takes and returns this state, in this order, even if unchanged."""
     jaxpr, results = staged.jaxpr, staged.num_results
-    first = len(jaxpr.in_binders) - len(staged.taken)
-    own = dict(zip(staged.taken, jaxpr.in_binders[first:], strict=True))
-    binders = {kept: own.get(kept) or Var(kept.aval) for kept in taken}
+    first = len(jaxpr.in_binders) - len(staged.cells_in)
+    own = dict(zip(staged.cells_in, jaxpr.in_binders[first:], strict=True))
+    binders = {kept: own.get(kept) or Var(kept.aval) for kept in cells_in}
     outs: dict[Hashable, Atom] = dict(binders.items())
-    outs.update(zip(staged.left, jaxpr.outs[results:], strict=True))
+    outs.update(zip(staged.cells_out, jaxpr.outs[results:], strict=True))
     return Jaxpr(
         (*jaxpr.in_binders[:first], *binders.values()),
         jaxpr.eqns,
-        (*jaxpr.outs[:results], *[outs[kept] for kept in left]),
+        (*jaxpr.outs[:results], *[outs[kept] for kept in cells_out]),
     )
 
 
@@ -705,7 +705,7 @@ class FoldingTrace(Trace):
 
     def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
         if any(isinstance(x, Tracer) for x in args):
-            return self.parent.process_custom_call(call.under(self), args)
+            return self.parent.process_custom_call(call.under_trace(self), args)
         return call.fun(*args)
 
 

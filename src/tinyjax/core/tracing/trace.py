@@ -186,7 +186,7 @@ class Trace:
         if call.touches(self, args):
             with use_trace(self):
                 return call.fun(*args)
-        return self.parent.process_custom_call(call.under(self), args)
+        return self.parent.process_custom_call(call.under_trace(self), args)
 
     def mapped_axis(self) -> MappedAxis | None:
         """Return the axis that the transformation maps over, if it does.
@@ -292,7 +292,7 @@ class CustomCall(ABC):
         """Return whether an argument, or a closed-over value, is a tracer of this trace."""
 
     @abstractmethod
-    def within(
+    def in_context(
         self,
         context: Callable[[], AbstractContextManager[object]],
         convert: Callable[[Array], Array] | None = None,
@@ -316,9 +316,9 @@ class CustomCall(ABC):
     def record(self, trace: Trace, args: Sequence[Array]) -> Sequence[Array]:
         """Stage the function and bind the result, with its rules, under a trace that records."""
 
-    def under(self, trace: Trace) -> Self:
+    def under_trace(self, trace: Trace) -> Self:
         """Return the same call whose callables run under a trace, on top of the current one."""
-        return self.within(lambda: on_top(trace))
+        return self.in_context(lambda: on_top(trace))
 
 
 class _Protocol:
@@ -432,18 +432,18 @@ class Tracer(Array):
             "pickled: it has no data. Return it from the function, and pickle the result."
         )
 
-    def held(self) -> dict[str, object]:
+    def named_data(self) -> dict[str, object]:
         """Return the known data by name, to be printed.
 
         Example:
             >>> import tinyjax, tinyjax.numpy as jnp
-            >>> _ = tinyjax.vmap(lambda x: print(x.held()) or x)(jnp.ones(3))
+            >>> _ = tinyjax.vmap(lambda x: print(x.named_data()) or x)(jnp.ones(3))
             {'batch': Array([1., 1., 1.], dtype=float32), 'axis': 0}
         """
         return {}
 
     def __repr__(self) -> str:
-        known = ", ".join(f"{name}={value}" for name, value in self.held().items())
+        known = ", ".join(f"{name}={value}" for name, value in self.named_data().items())
         return f"{type(self).__name__}<{self.aval}>{f'({known})' if known else ''}"
 
     def _repr_html_(self) -> str:
@@ -458,7 +458,7 @@ class Tracer(Array):
 
 def is_known(value: Array) -> bool:
     """Return whether some of a value's data is known: for a tracer, that of its parts."""
-    return not isinstance(value, Tracer) or bool(value.held())
+    return not isinstance(value, Tracer) or bool(value.named_data())
 
 
 _STATIC: Final = "the argument static"

@@ -62,7 +62,7 @@ class JVPTracer(Tracer):
     def components(self) -> Sequence[Array]:
         return self.primal, self.tangent
 
-    def held(self) -> dict[str, object]:
+    def named_data(self) -> dict[str, object]:
         parts = {"primal": self.primal, "tangent": self.tangent}
         return {name: x for name, x in parts.items() if is_known(x)}
 

@@ -199,11 +199,11 @@ def timed(event: str) -> Iterator[None]:
         listener(event, perf_counter() - start)
 
 
-def span(name: str, **told: object) -> AbstractContextManager[object]:
+def span(name: str, **metadata: object) -> AbstractContextManager[object]:
     """Make a block a span of the profile that is being recorded, if one is.
 
     Args:
         name: its name.
-        **told: what else to show with it.
+        **metadata: what else to show with it.
     """
-    return spans[0](name, told) if spans else _NO_SPAN
+    return spans[0](name, metadata) if spans else _NO_SPAN

@@ -346,7 +346,7 @@ def _looks_for_old(key: bytes, size: int, max_bytes: int) -> bool:
     return int.from_bytes(key[:8], "big") * max_bytes < (256 * size) << 64
 
 
-def _evict(folder: int, max_bytes: int, written: str) -> None:
+def _evict(folder: int, max_bytes: int, new_entry: str) -> None:
     """If the folder holds more than it may, remove the entries not used for longest.
 
     Other processes may do the same at the same time: each removes what it saw to be too much.
@@ -358,7 +358,7 @@ def _evict(folder: int, max_bytes: int, written: str) -> None:
     for entry in sorted(entries, key=lambda entry: entry.used):
         if size <= max_bytes - max_bytes // 16:
             break
-        if entry.name != written:
+        if entry.name != new_entry:
             _remove(folder, entry.name)
             size -= entry.size
 

@@ -122,15 +122,15 @@ class DeviceExecutable(Executable):
 
     __slots__ = ("backend", "donated", "execute", "in_avals", "out_avals")
 
-    def __init__(self, request: Compilation, on: backend.Backend, loaded: LoadedExecutable) -> None:
+    def __init__(self, request: Compilation, b: backend.Backend, loaded: LoadedExecutable) -> None:
         jaxpr = request.jaxpr
         self.name: str = request.name
-        self.backend: backend.Backend = on
+        self.backend: backend.Backend = b
         self.loaded: LoadedExecutable = loaded
         self.in_avals: tuple[av.ShapedArray, ...] = jaxpr.in_avals
         self.out_avals: tuple[av.ShapedArray, ...] = jaxpr.out_avals
         self.donated: tuple[int, ...] = request.given_up
-        run, handlers = loaded.execute_sharded, on.handlers(jaxpr.out_avals)
+        run, handlers = loaded.execute_sharded, b.handlers(jaxpr.out_avals)
 
         def execute(buffers: list[Any]) -> list[ArrayImpl]:
             if is_release_due():
@@ -442,7 +442,7 @@ _not_compiled: Final[set[int]] = set()
 
 
 def load_or_compile(
-    on: backend.Backend,
+    target: backend.Backend,
     text: str,
     name: str,
     flags: Flags,
@@ -452,7 +452,7 @@ def load_or_compile(
     """Load a program from the cache on disk, if there is one and it is there, or compile it.
 
     Args:
-        on: the client.
+        target: the client.
         text: the program's module.
         name: the program's name.
         flags: XLA's, and their values.
@@ -463,44 +463,44 @@ def load_or_compile(
         ArgumentError: XLA has no such flag, or it does not take the value.
     """
     with compiling(flags):
-        kept = _place(on, text, options) if config.settings().cache_dir else None
+        kept = _place(target, text, options) if config.settings().cache_dir else None
         if kept is not None:
-            loaded = threads.step("load", name, lambda: _load(on, text, kept, options, devices))
+            loaded = threads.step("load", name, lambda: _load(target, text, kept, options, devices))
             if loaded is not None:
                 return loaded
         return threads.step(
-            "compile", name, lambda: _compile_text(on, text, kept, options, devices)
+            "compile", name, lambda: _compile_text(target, text, kept, options, devices)
         )
 
 
-def _place(on: backend.Backend, text: str, options: CompileOptions) -> tuple[DiskCache, bytes]:
+def _place(target: backend.Backend, text: str, options: CompileOptions) -> tuple[DiskCache, bytes]:
     """Return the cache on disk, and the program's key there."""
-    return xla.disk_cache_place(text, options.SerializeAsString(), on.compiler)
+    return xla.disk_cache_place(text, options.SerializeAsString(), target.compiler)
 
 
 def _load(
-    on: backend.Backend,
+    target: backend.Backend,
     text: str,
-    kept: tuple[DiskCache, bytes],
+    entry: tuple[DiskCache, bytes],
     options: CompileOptions,
     devices: DeviceList,
 ) -> LoadedExecutable | None:
     prepare_calls(text)
-    folder, key = kept
+    folder, key = entry
     code = folder.load(key)
     if code is not None:
         try:
-            return from_code(on, code, options, devices)
+            return from_code(target, code, options, devices)
         except (RuntimeError, ValueError) as error:  # whole, but not to XLA's liking
             folder.discard(key, str(error))
     return None
 
 
 def from_code(
-    on: backend.Backend, code: bytes, options: CompileOptions, devices: DeviceList
+    target: backend.Backend, code: bytes, options: CompileOptions, devices: DeviceList
 ) -> LoadedExecutable:
     """Load a program from its machine code."""
-    loaded: LoadedExecutable = on.client.deserialize_executable(code, devices, options)
+    loaded: LoadedExecutable = target.client.deserialize_executable(code, devices, options)
     _not_compiled.add(id(loaded))
     return loaded
 
@@ -511,17 +511,17 @@ def is_compiled_here(loaded: LoadedExecutable) -> bool:
 
 
 def _compile_text(
-    on: backend.Backend,
+    target: backend.Backend,
     text: str,
-    kept: tuple[DiskCache, bytes] | None,
+    entry: tuple[DiskCache, bytes] | None,
     options: CompileOptions,
     devices: DeviceList,
 ) -> LoadedExecutable:
     prepare_calls(text)
     with threads.without_python():
-        loaded = on.client.compile_and_load(text.encode(), devices, options)
-    if kept is not None:
-        folder, key = kept
+        loaded = target.client.compile_and_load(text.encode(), devices, options)
+    if entry is not None:
+        folder, key = entry
         with suppress(RuntimeError):  # one that XLA cannot serialise, every process compiles
             folder.store(key, loaded.serialize())
     return loaded

@@ -306,9 +306,9 @@ def _none(code: Array) -> Array:
     return ew.eq(code, sh.full_like(code, 0))
 
 
-def _shifted(code: Array, by: int) -> Array:
+def _shifted(code: Array, shift: int) -> Array:
     """Number sites from another one on."""
-    return ew.select(_none(code), code, ew.add(code, sh.full_like(code, by))) if by else code
+    return ew.select(_none(code), code, ew.add(code, sh.full_like(code, shift))) if shift else code
 
 
 def discharge(jaxpr: jx.Jaxpr, enabled: frozenset[Category]) -> Discharged:

@@ -66,7 +66,7 @@ def _table(notes: Notes) -> Iterator[tuple[Any, str, Stand]]:
     yield xla.DeviceExecutable, "executing", _executing
     yield sharded_executable.ShardedExecutable, "execute", _spanned("execute", _program)
     yield programs.HostProgram, "_run", _spanned("execute", _program)
-    yield backend.Backend, "put", _spanned("transfer", lambda on, host, aval: _moved(aval.nbytes))
+    yield backend.Backend, "put", _spanned("transfer", lambda _, host, aval: _moved(aval.nbytes))
     yield (
         moving,
         "batched_device_put",
@@ -75,8 +75,8 @@ def _table(notes: Notes) -> Iterator[tuple[Any, str, Stand]]:
     yield ConcreteArray, "_fetch", _spanned("transfer", lambda x: _moved(x.aval.nbytes, "host"))
 
 
-def _moved(nbytes: int, to: str = "device") -> dict[str, object]:
-    return {"bytes": nbytes, "to": to}
+def _moved(nbytes: int, destination: str = "device") -> dict[str, object]:
+    return {"bytes": nbytes, "to": destination}
 
 
 def _program(executable: Any, *_: object) -> dict[str, object]:
