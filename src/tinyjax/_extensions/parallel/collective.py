@@ -393,14 +393,14 @@ class RecastParams(prim.Params):
 
     Attributes:
         axis_name: the axis.
-        source: the operand's: ``I``, one value that all devices have; ``V``, one for each device;
+        of: the operand's: ``I``, one value that all devices have; ``V``, one for each device;
             ``U``, partial sums; ``R``, one value whose cotangent is partial sums.
-        target: the result's.
+        to: the result's.
     """
 
     axis_name: Hashable
-    source: str
-    target: str
+    of: str
+    to: str
 
 
 _SHARED = {
@@ -426,14 +426,14 @@ def _with_letter(axes: types.Axes, name: Hashable, letter: str) -> types.Axes:
 
 
 def _recast_varies(params: RecastParams, axes: types.Axes) -> tuple[types.Axes, types.Axes]:
-    name, of = params.axis_name, params.source
+    name, of = params.axis_name, params.of
     own = shared_along(axes, name)
     if own != of and (own, of) not in (("I", "V"), ("I", "R"), ("R", "V")):
         raise ShardingError(
-            f"along {name!r}, {_SHARED[own]} is to be cast to {_SHARED[params.target]}, as was "
+            f"along {name!r}, {_SHARED[own]} is to be cast to {_SHARED[params.to]}, as was "
             f"{_SHARED[of]} before."
         )
-    return _with_letter(axes, name, of), _with_letter(axes, name, params.target)
+    return _with_letter(axes, name, of), _with_letter(axes, name, params.to)
 
 
 #: The operand, of which types say from here on that devices share something else.
@@ -441,7 +441,7 @@ recast_p: prim.Primitive[RecastParams] = _cast("recast", RecastParams, _recast_v
 
 
 def _recast_transpose(ct: Array, x: prim.UndefinedPrimal, params: RecastParams) -> Array:
-    of, to = ["RU"["UR".index(x)] if x in "UR" else x for x in (params.source, params.target)]
+    of, to = ["RU"["UR".index(x)] if x in "UR" else x for x in (params.of, params.to)]
     if of == "I":  # all devices have a part of the sum
         own = bind1(recast_p, (ct,), RecastParams(params.axis_name, to, "V"))
         return bind1(psum_p, (own,), CollectiveParams(params.axis_name))
