@@ -171,7 +171,7 @@ def browser(session: nox.Session) -> None:
     run(session, "python", "-m", "website")
     arguments = [x for x in session.posargs if x != "--every-page"]
     environment = {"TINYJAX_EVERY_PAGE": "1"} if "--every-page" in session.posargs else {}
-    where = ("-m", "browser", "tests/exploring", "tests/pages")
+    where = ("-m", "browser", "tests/tools/exploring", "tests/pages")
     run(session, *SUITE, *where, *arguments, env=environment)
 
 
@@ -207,7 +207,7 @@ def stress(session: nox.Session) -> None:
     if arguments and arguments[0].isdigit():
         programs, *arguments = arguments
     environment = {"TINYJAX_STRESS_PROGRAMS": programs}
-    run(session, "pytest", "tests/test_stress.py", *arguments, env=environment)
+    run(session, "pytest", "tests/house/test_stress.py", *arguments, env=environment)
 
 
 @nox.session
@@ -399,7 +399,7 @@ def without_jaxlib(session: nox.Session) -> None:
     install(session, ".", "test", "examples")
     evaluated = ("-k", "not exported and not lowered and not aot-stages and not aot-without_data")
     options = ("-p", "tools.without_jaxlib", "-W", "ignore:jaxlib:UserWarning", *evaluated)
-    documents = ("tests/seeds", "tests/test_tutorials.py", *session.posargs)
+    documents = ("tests/seeds", "tests/house/test_tutorials.py", *session.posargs)
     run(session, *SUITE, *options, *documents, env=TESTS | {"TINYJAX_TIER": "first"})
     for name in ON_ONE_DEVICE:
         run(session, "python", "tests/tools/without_jaxlib.py", f"examples/{name}")
@@ -532,7 +532,7 @@ def jaxtyping(session: nox.Session) -> None:
     if not old.exists():
         where = ("--no-deps", "--target", str(old), "typeguard==2.13.3")
         pip(session, str(PROGRAMS / "python"), *where)
-    run(session, "pytest", "-n", "0", "tests/test_jaxtyping.py", env={"PYTHONPATH": str(old)})
+    run(session, "pytest", "-n", "0", "tests/house/test_jaxtyping.py", env={"PYTHONPATH": str(old)})
 
 
 @nox.session

@@ -127,7 +127,7 @@ SCHEDULES: Final = (
 #: Beside the fewest iterations possible where their number is known, as it is to a scan.
 SCHEDULE_BARS: Final = {"scan": 1.0, "while_loop": 1.1}
 #: What not knowing it costs at least, at the worst end of a loop of up to 30 iterations, by the
-#: number of states kept: found by trying all (tests/control_flow/test_checkpointed_loops.py).
+#: number of states kept: found by trying all (tests/core/control_flow/test_checkpointed_loops.py).
 PRICES: Final = {2: 1.27, 3: 1.15, 4: 1.12, 5: 1.11, 6: 1.09}
 SHORT: Final = 30
 

@@ -50,7 +50,7 @@ hypothesis.settings.load_profile("suite")
 #: The run with runtime type checks takes the examples in docstrings, which call every public
 #: function. Of other tests it takes one in so many, and of a test with many cases one case in so
 #: many: what a function takes and gives is of the same types in most of them.
-_EXAMPLES = "tests/test_docs.py::test_docstrings"
+_EXAMPLES = "tests/house/test_docs.py::test_docstrings"
 _TESTS_PER_TYPE_CHECK, _CASES_PER_TYPE_CHECK = 10, 50
 
 

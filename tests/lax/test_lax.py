@@ -228,10 +228,10 @@ INTEGER_CALLS: dict[str, Calls] = {
 # Those with tests of their own: in this file, with the collectives, with gather and scatter.
 ELSEWHERE = {
     "platform_dependent",  # tests/lax/test_more_of_lax.py
-    *("after_all", "create_token"),  # tests/test_extending.py
+    *("after_all", "create_token"),  # tests/extend/test_extending.py
     "pcast",  # tests/sharding
-    *("custom_linear_solve", "custom_root"),  # tests/test_implicit.py
-    # tests/control_flow/test_control_flow.py
+    *("custom_linear_solve", "custom_root"),  # tests/implicit/test_implicit.py
+    # tests/core/control_flow/test_control_flow.py
     "associative_scan",
     "cond",
     "fori_loop",

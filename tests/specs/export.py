@@ -13,7 +13,7 @@ from tinyjax.export import call_exported_p, deserialize, export, exported_tangen
 
 F = ArraySpec((2, 3), np.float64)
 SHAPE: Any = ShapeDtypeStruct((2, 3), np.float64)
-FORWARD = "an exported program has no forward mode; tests/test_export.py tests reverse mode"
+FORWARD = "an exported program has no forward mode; tests/export/test_export.py tests reverse mode"
 
 
 def product(x: Array, y: Array) -> Array:

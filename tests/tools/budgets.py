@@ -28,10 +28,11 @@ NOTES: Final = Path(__file__).with_name("budgets.json")
 DOCUMENT: Final = ROOT / "docs" / "contributing.md"
 HEADING: Final = "## Budgets\n"
 TEXT: Final = f"""{HEADING}
-Lines are a cost. `tests/test_budgets.py` holds each room to a number of code lines (no blanks,
-comments or docstrings), and five walks through the package to numbers of calls and of files, all
-of them at most. It also counts where the core speaks of what planes have. `tests/tools/replay.json`
-keeps digests of the programs of `tests/specs` and `benchmarks`, as jaxprs and as StableHLO.
+Lines are a cost. `tests/house/test_budgets.py` holds each room to a number of code lines (no
+blanks, comments or docstrings), and five walks through the package to numbers of calls and of
+files, all of them at most. It also counts where the core speaks of what planes have.
+`tests/tools/replay.json` keeps digests of the programs of `tests/specs` and `benchmarks`, as jaxprs
+and as StableHLO.
 
 `python -m tools.budgets` in `tests/` measures all of it and writes both files and this section,
 which shows the figures of the day it was made. A commit that raises a number says in its message

@@ -123,7 +123,7 @@ def _second(tested: Tested) -> str:
 
 
 def _complex(tested: Tested) -> str:
-    """Derivatives at complex numbers: tests/transforms/test_complex.py."""
+    """Derivatives at complex numbers: tests/core/transforms/test_complex.py."""
     if _jvp(tested) != CHECKED:
         return tested.without_derivative()
     taken = _family("c")(tested)

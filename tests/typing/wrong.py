@@ -1,7 +1,7 @@
 """Programs with a mistake that every type checker must find: one function each, never run.
 
 A checker rejects a program if it reports an error in a line of it that is marked ``# wrong``; errors
-in other lines are false alarms. ``tests/test_types.py`` counts both.
+in other lines are false alarms. ``tests/house/test_types.py`` counts both.
 """
 
 from collections.abc import Callable
