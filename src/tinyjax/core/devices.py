@@ -528,7 +528,7 @@ class PlacedCall(Protocol):
         """The key that distinguishes it from others."""
 
 
-class Plane(Protocol):
+class DeviceOps(Protocol):
     """Operations on arrays that are not on the default device."""
 
     def evaluate(self, primitive: Any, args: Sequence[Any], params: Any) -> Sequence[Any]:
@@ -674,13 +674,13 @@ class Default:
     moved: bool = False
 
 
-def plane() -> Plane:
+def plane() -> DeviceOps:
     """Return the extension for several devices.
 
     Raises:
         ShardingError: there is none.
     """
-    answers: Plane | None = lazy.room("plane")
+    answers: DeviceOps | None = lazy.room("plane")
     if answers is None:
         raise errors.ShardingError(
             "arrays lie on the first device: tinyjax._extensions.parallel puts them elsewhere."

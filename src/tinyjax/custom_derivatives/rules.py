@@ -330,7 +330,7 @@ BackwardRule: TypeAlias = (
 )
 
 
-class _OfAnything(Protocol[R_co]):
+class _AnyFunction(Protocol[R_co]):
     """A function whose parameters are not known to type checkers."""
 
     def __call__(self, *args: object, **kwargs: object) -> R_co: ...
@@ -706,7 +706,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
     ) -> None: ...
     @overload
     def defvjp(
-        self: _OfAnything[R],
+        self: _AnyFunction[R],
         fwd: Function[tuple[R, S]],
         bwd: BackwardRule[S, R],
         symbolic_zeros: Literal[False] = ...,

@@ -63,7 +63,7 @@ class Exported(format.Description):
 
     _make_vjp: Callable[[], Exported] | None = None
     _family: families.Family | None = None
-    _divided: families.Divided | None = None
+    _divided: families.ShardedForm | None = None
     _cache: dict[Any, Any] = attrs.field(init=False, factory=dict)
 
     def __repr__(self) -> str:
@@ -117,7 +117,7 @@ class Exported(format.Description):
         donated = tuple([len(self.consts) + i for i in self.donated])
         return tree.unflatten(self.out_tree, _run(self.program, operands, donated))
 
-    def _call_on_devices(self, divided: families.Divided, operands: Sequence[Array]) -> Any:
+    def _call_on_devices(self, divided: families.ShardedForm, operands: Sequence[Array]) -> Any:
         """Call a program for several devices, on those where its arguments lie."""
         arrays = operands[len(self.consts) :]
         devices = families.devices_of(self.fun_name, arrays, divided.nr_devices)
@@ -307,7 +307,7 @@ class Exported(format.Description):
         divided = self._on_mesh(mesh)
         return (None,) * len(self.out_avals) if divided is None else divided.outs
 
-    def _on_mesh(self, mesh: meshes.Mesh) -> families.Divided | None:
+    def _on_mesh(self, mesh: meshes.Mesh) -> families.ShardedForm | None:
         if self._divided is None:
             return None
         if mesh.size != self.nr_devices:
@@ -503,7 +503,7 @@ def deserialize(data: bytes | bytearray, *, key: bytes | None = None) -> Exporte
     with polynomials.limited(_STEPS_OF_A_BYTE * len(data)):
         content = format.decode(bytes(data), key)
         if content.jaxpr is not None and content.shardings is not None:
-            divided = families.Divided(content.fun_name, content.jaxpr, *content.shardings)
+            divided = families.ShardedForm(content.fun_name, content.jaxpr, *content.shardings)
         elif content.jaxpr is not None:
             with refusing("what was exported is no program for symbolic sizes"):
                 number = len(content.consts)

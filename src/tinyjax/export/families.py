@@ -104,7 +104,7 @@ Shardings = tuple[named_sharding.NamedSharding | None, ...]
 
 
 @attrs.frozen(eq=False)
-class Divided:
+class ShardedForm:
     """A program for several devices.
 
     Attributes:
@@ -137,7 +137,7 @@ class Divided:
         placement = Placement(self.mesh.ids, ins, self.outs, is_abstract=True)
         return lowered_for(placement, self.jaxpr, self.name)[0]
 
-    def for_devices(self, devices: Sequence[Device]) -> Divided:
+    def for_devices(self, devices: Sequence[Device]) -> ShardedForm:
         """Return the program for given devices."""
 
         def with_devices(mesh: meshes.AnyMesh) -> meshes.Mesh:
@@ -147,13 +147,13 @@ class Divided:
 
         return self._remeshed(with_devices)
 
-    def _remeshed(self, change: Callable[[meshes.AnyMesh], meshes.AnyMesh]) -> Divided:
+    def _remeshed(self, change: Callable[[meshes.AnyMesh], meshes.AnyMesh]) -> ShardedForm:
         other = _Remeshing(change)
         ins, outs = other.value(self.ins), other.value(self.outs)
-        return Divided(self.name, other.program(self.jaxpr), ins, outs)
+        return ShardedForm(self.name, other.program(self.jaxpr), ins, outs)
 
 
-def divided_of(name: str, jaxpr: Jaxpr, placement: Placement) -> Divided:
+def divided_of(name: str, jaxpr: Jaxpr, placement: Placement) -> ShardedForm:
     """Return a program as it is exported.
 
     Raises:
@@ -165,7 +165,7 @@ def divided_of(name: str, jaxpr: Jaxpr, placement: Placement) -> Divided:
     outs = tuple(
         [x if isinstance(x, named_sharding.NamedSharding) else None for x in placement.outs]
     )
-    divided = Divided(name, closed(jaxpr), ins, outs)._remeshed(lambda mesh: mesh.abstract_mesh)
+    divided = ShardedForm(name, closed(jaxpr), ins, outs)._remeshed(lambda mesh: mesh.abstract_mesh)
     try:
         assert divided.text, "it can be lowered"
     except CallsPythonError:

@@ -200,9 +200,9 @@ def _bounds(parsed: index_parsing.Parsed) -> list[tuple[int, int, int, bool]]:
     """Return the slice of each axis, for an index that holds no array."""
     bounds = []
     for entry in parsed.entries:
-        if isinstance(entry, index_parsing.Keep):
+        if isinstance(entry, index_parsing.SliceAxis):
             bounds.append((entry.start, entry.limit, entry.stride, entry.is_reversed))
-        elif isinstance(entry, index_parsing.Pick):
+        elif isinstance(entry, index_parsing.IntAxis):
             bounds.append((entry.position, entry.position + 1, 1, False))
     return bounds
 
@@ -523,7 +523,7 @@ def _update_places(
     x = sh.reshape(x, parsed.shape)
     bounds = [(0, n, 1, False) for n in parsed.shape]
     is_strided = False
-    partial: list[index_parsing.Keep] = []
+    partial: list[index_parsing.SliceAxis] = []
     for keep in parsed.keeps:
         if keep.stride != 1:
             bounds[keep.axis] = (keep.start, keep.limit, keep.stride, False)

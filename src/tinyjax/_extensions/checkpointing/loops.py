@@ -18,9 +18,9 @@ from tinyjax import tree
 from tinyjax._base import lazy
 from tinyjax._extensions.checkpointing import schedule
 from tinyjax._extensions.checkpointing.schedule import (
-    Kept,
-    Online,
+    OnlineStore,
     Stacked,
+    Store,
     advance,
     element,
     integer,
@@ -265,7 +265,7 @@ class _Programs:
 
 def _go_back(
     iterations: Array,
-    checkpoints: Kept,
+    checkpoints: Store,
     init: Arrays,
     step: Step,
     pull: Pull[S],
@@ -290,13 +290,13 @@ def _go_back(
     """
     size = checkpoints.size
 
-    def iteration(now: tuple[Array, Kept, S, Arrays]) -> tuple[Array, Kept, S, Arrays]:
+    def iteration(now: tuple[Array, Store, S, Arrays]) -> tuple[Array, Store, S, Arrays]:
         end, kept, sums, cts = now
         position, loaded = kept.load(init, iterations, end)
         state: Arrays = loaded
         target = plus(end, -1)
 
-        def segment(now: tuple[Array, Arrays, Kept]) -> tuple[Array, Arrays, Kept]:
+        def segment(now: tuple[Array, Arrays, Store]) -> tuple[Array, Arrays, Store]:
             start, state, kept = now
             stop = add(start, advance(sub(end, start), kept.free))
 
@@ -618,7 +618,7 @@ class _Recorded:
 
     operands: LoopOperands[Array]
     iterations: Array
-    checkpoints: Kept | Stacked
+    checkpoints: Store | Stacked
 
 
 def _record_while(
@@ -628,16 +628,16 @@ def _record_while(
     fixed, operands = params.operands(args)
     body, size = _primal_half(params.loop_body, replay.nonzero), params.checkpoints
 
-    def goes_on(now: tuple[Arrays, Array, Online]) -> Array:
+    def goes_on(now: tuple[Arrays, Array, OnlineStore]) -> Array:
         return eval_jaxpr(params.condition, [*fixed, *now[0]])[0]
 
-    def iteration(now: tuple[Arrays, Array, Online]) -> tuple[Arrays, Array, Online]:
+    def iteration(now: tuple[Arrays, Array, OnlineStore]) -> tuple[Arrays, Array, OnlineStore]:
         state, n, online = now
         online = online.offer(n, replay.part(state))
         return body(LoopOperands(operands.consts, state)), plus(n, 1), online
 
     init = operands.carry
-    start = (init, integer(0), Online.start(replay.part(init), size))
+    start = (init, integer(0), OnlineStore.start(replay.part(init), size))
     state, n, online = primitives.run_while(goes_on, iteration, start, size, params.observer)
     return state, _Recorded(operands.marked(replay.needed), n, online.checkpoints)
 
@@ -776,7 +776,7 @@ def _slices(xs: Arrays, place: Array) -> list[Array]:
 
 def _record_scan(
     operands: LoopOperands[Array], params: primitives.ScanParams, replay: _Replay
-) -> tuple[Arrays, tuple[LoopOperands[Array], Kept]]:
+) -> tuple[Arrays, tuple[LoopOperands[Array], Store]]:
     """Run a loop; return its results, and the record for its derivatives.
 
     These are operands of the loop, and the states kept.
@@ -796,7 +796,7 @@ def _record_scan(
         after = loop.results(body(args))
         return plus(i, 1), after.carry, write(ys, after.ys, place)
 
-    def segment(now: tuple[Array, Arrays, Arrays, Kept]) -> tuple[Array, Arrays, Arrays, Kept]:
+    def segment(now: tuple[Array, Arrays, Arrays, Store]) -> tuple[Array, Arrays, Arrays, Store]:
         start, carry, ys, kept = now
         inside = and_(gt(start, integer(0)), lt(start, last))
         kept = kept.push(start, replay.part(carry), inside)
@@ -808,7 +808,7 @@ def _record_scan(
 
     ys: Arrays = [sh.full((length, *aval.shape), 0, aval.dtype) for aval in loop.out_avals.ys]
     init = operands.carry
-    start = (integer(0), init, ys, Kept.start(replay.part(init), size))
+    start = (integer(0), init, ys, Store.start(replay.part(init), size))
     observer = None if params.observer is None else params.observer.reading(0)
     _, carry, outputs, kept = primitives.run_while(
         lambda now: lt(now[0], integer(length)), segment, start, size, observer
@@ -840,7 +840,7 @@ def _push_scan(
 
 def _pull_scan(
     operands: LoopOperands[Array],
-    checkpoints: Kept,
+    checkpoints: Store,
     cotangents: LoopResults[Array],
     params: primitives.ScanParams,
     replay: _Replay,

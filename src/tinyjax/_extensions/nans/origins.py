@@ -55,7 +55,7 @@ class Example:
 
 
 @attrs.define(eq=False)
-class Birth:
+class NanOrigin:
     """The origin of NaNs: one operation, applied once.
 
     Attributes:
@@ -97,7 +97,7 @@ class Marks:
     """
 
     where: HostArray
-    births: tuple[Birth, ...]
+    births: tuple[NanOrigin, ...]
     array: ref[ConcreteArray]
 
 
@@ -107,7 +107,7 @@ def marks_of(array: Array) -> Marks | None:
     return marks if isinstance(marks, Marks) and marks.array() is array else None
 
 
-def mark(array: ConcreteArray, where: HostArray, births: Sequence[Birth]) -> None:
+def mark(array: ConcreteArray, where: HostArray, births: Sequence[NanOrigin]) -> None:
     """Remember the origins of an array's NaNs, for as long as the array lives."""
     if where.any():
         key = id(array)
@@ -120,7 +120,7 @@ def mark(array: ConcreteArray, where: HostArray, births: Sequence[Birth]) -> Non
 
 def next_serial() -> int:
     """Return a number greater than those of all origins so far."""
-    return Birth("", None, "forward").serial
+    return NanOrigin("", None, "forward").serial
 
 
 def nans_in(array: Array) -> HostArray | None:
@@ -150,7 +150,7 @@ def _where(array: Array, find: Callable[[HostArray], HostArray]) -> HostArray | 
     return mask if mask.any() else None
 
 
-def first_birth(leaf: object) -> Birth | None:
+def first_birth(leaf: object) -> NanOrigin | None:
     """Return the earliest of the origins of an array's NaNs."""
     marks = marks_of(leaf) if isinstance(leaf, ConcreteArray) else None
     if marks is None:
@@ -206,13 +206,13 @@ def belong_to_tangents(primals: Sequence[Array], tangents: Sequence[Array], star
             birth.direction = "tangent"
 
 
-def births_in(array: Array) -> Sequence[Birth]:
+def births_in(array: Array) -> Sequence[NanOrigin]:
     """Return the origins of an array's NaNs."""
     marks = marks_of(array)
     return () if marks is None else marks.births
 
 
-def choose_examples(birth: Birth, before: Sequence[HostArray | None], after: HostArray) -> None:
+def choose_examples(birth: NanOrigin, before: Sequence[HostArray | None], after: HostArray) -> None:
     """Move an origin to an example that a conditional has selected.
 
     Under ``vmap`` a branch is computed for all examples, those that do not take it with copies of

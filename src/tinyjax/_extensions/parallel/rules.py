@@ -26,7 +26,7 @@ P = TypeVar("P")
 
 
 def transposing(eqns: Sequence[jx.JaxprEqn], outs: Sequence[jx.Atom]) -> Transposing | None:
-    """Return an object that applies transpose rules (``Plane``)."""
+    """Return an object that applies transpose rules (``DeviceOps``)."""
     values = [x for eqn in eqns for x in (*eqn.inputs, *eqn.out_binders)]
     is_typed = any(x.aval.sharding_or_none is not None for x in values)
     return Transposing(eqns, outs) if is_typed else None
@@ -126,7 +126,7 @@ def _transposed(
 def jvp_unsaid(
     primitive: prim.Primitive[P], primals: prim.Arrays, tangents: prim.Tangents, params: P
 ) -> prim.JvpResult:
-    """Apply a ``jvp`` rule, as ``Plane`` says."""
+    """Apply a ``jvp`` rule, as ``DeviceOps`` says."""
     types = [out.aval for out in tr.bind(primitive, primals, params)]
     plain = [t if t is prim.ZERO else unsaid(t) for t in tangents]
     outs, out_tangents = primitive.rules.jvp([*map(unsaid, primals)], plain, params)
@@ -143,7 +143,7 @@ def batch_unsaid(
     params: P,
     types: prim.Avals,
 ) -> tuple[Sequence[Array], Sequence[int | None]]:
-    """Apply a ``batch`` rule, as ``Plane`` says."""
+    """Apply a ``batch`` rule, as ``DeviceOps`` says."""
     outs, out_axes = primitive.rules.batch(mapped, [*map(unsaid, values)], axes, params)
     batched = [
         batched_aval(aval, axis, mapped.size, mapped.divided)

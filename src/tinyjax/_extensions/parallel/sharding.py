@@ -285,14 +285,14 @@ P = PartitionSpec
 Entries: TypeAlias = tuple[tuple[str, ...], ...]
 
 
-class _Undivided(PartitionSpec):
+class _Replicated(PartitionSpec):
     """A specification of any length by which nothing is divided."""
 
     def __getitem__(self, index: int | slice) -> Any:
         return UNDIVIDED if isinstance(index, slice) else None
 
 
-UNDIVIDED: Final = _Undivided()
+UNDIVIDED: Final = _Replicated()
 
 
 def _memory_kind(kind: object) -> str:

@@ -50,7 +50,7 @@ _MOST_EQUATIONS: Final = 1000
 
 
 @attrs.frozen
-class Again:
+class Recomputation:
     """Part of a function that is computed again.
 
     Attributes:
@@ -104,7 +104,7 @@ class MemoryPlan:
     least: int
     kept: int
     work: float
-    again: tuple[Again, ...]
+    again: tuple[Recomputation, ...]
 
     def __repr__(self) -> str:
         lines = [
@@ -554,7 +554,7 @@ class Chain:
                 way = blocks[0].variants[piece.variant].way
             if way:
                 operations = sum(len(block.eqns) for block in blocks)
-                again.append(Again(blocks[-1].location, operations, piece.saved_bytes, way))
+                again.append(Recomputation(blocks[-1].location, operations, piece.saved_bytes, way))
         return MemoryPlan(
             budget,
             choice.peak,

@@ -54,7 +54,7 @@ class Cell:
         self.written: bool = False
 
 
-class CellElsewhere(Cell):
+class ForeignCell(Cell):
     """The contents of a reference that are kept in an object of another class."""
 
     __slots__ = ("_get", "_put")
@@ -117,7 +117,7 @@ class _Part:
 
 
 @attrs.frozen
-class OfArgument:
+class ArgumentState:
     """The backward state of a reference that a program was given.
 
     Attributes:
@@ -138,7 +138,7 @@ class OfArgument:
         return parts_of(objects[self.place])[0][0].backward.contents if objects else self.contents
 
 
-class Used(staging.Note):
+class UsedRefs(staging.Hook):
     """The references that a staged function uses: made outside of it, or passed to it.
 
     A reference that is only read may be known while it is staged. A function that writes to it is
@@ -157,7 +157,7 @@ class Used(staging.Note):
 
     def __init__(self, traced: frozenset[Ref] = frozenset()) -> None:
         self._traced: frozenset[Ref] = traced
-        self._parameters: dict[staging.Kept, jx.Var] = {}
+        self._parameters: dict[staging.Cell, jx.Var] = {}
         self._given_cells: dict[int, Cell] = {}
         self._known: set[Ref] = set()
         self._closed: tuple[Ref, ...] = ()
@@ -176,11 +176,11 @@ class Used(staging.Note):
 
     def enter_given(self, place: int, aval: av.ShapedArray, recorder: staging.Recorder) -> Cell:
         """Give the backward state of a reference that was made in place of an argument a cell."""
-        var = self._parameters[OfArgument(place, aval)] = jx.Var(aval)
+        var = self._parameters[ArgumentState(place, aval)] = jx.Var(aval)
         cell = self._given_cells[place] = Cell(staging.StagingTracer(recorder, var, aval), recorder)
         return cell
 
-    def cells_in(self) -> Sequence[tuple[staging.Kept, jx.Var]]:
+    def cells_in(self) -> Sequence[tuple[staging.Cell, jx.Var]]:
         return [*self._parameters.items()]
 
     def cells_out(self) -> Sequence[tuple[Hashable, Array]]:
@@ -195,14 +195,14 @@ class Used(staging.Note):
                     outs.append((_Part(place, i, changed), ref.contents))
         for place, cell in self._given_cells.items():
             if cell.written:
-                outs.append((OfArgument(place, cell.value.aval), cell.value))
+                outs.append((ArgumentState(place, cell.value.aval), cell.value))
         # what was traced is kept no longer
         self._closed, self.cells, self.given = tuple(self.cells), {}, {}
         self._given_cells = {}
         return outs
 
-    def restarted(self) -> Used | None:
-        return Used(self._traced | self._known) if self._known else None
+    def restarted(self) -> UsedRefs | None:
+        return UsedRefs(self._traced | self._known) if self._known else None
 
     def serves(self, api_name: str, objects: Sequence[Any]) -> bool:
         if not all(ref._is_usable for ref in self._closed):
@@ -216,7 +216,7 @@ class Used(staging.Note):
         for key, value in state:
             if isinstance(key, Ref):
                 key._write(value)
-            elif isinstance(key, OfArgument):
+            elif isinstance(key, ArgumentState):
                 parts_of(objects[key.place])[0][0].backward._write(value)
             elif isinstance(key, _Part) and key.form is None:
                 parts_of(objects[key.place])[0][key.index]._write(value)
@@ -226,18 +226,18 @@ class Used(staging.Note):
             form.put(objects[place], contents)
 
 
-def used_in(recorder: staging.Recorder) -> Used:
+def used_in(recorder: staging.Recorder) -> UsedRefs:
     """Return the references that a recorder's function has used so far."""
-    note = recorder.notes.get(Used)
-    if not isinstance(note, Used):
-        note = recorder.notes[Used] = Used()
+    note = recorder.notes.get(UsedRefs)
+    if not isinstance(note, UsedRefs):
+        note = recorder.notes[UsedRefs] = UsedRefs()
     return note
 
 
 def cells_in(recorder: staging.Recorder) -> Mapping[Ref, Cell]:
     """Return the cells of references that a recorder has."""
-    note = recorder.notes.get(Used)
-    return note.cells if isinstance(note, Used) else {}
+    note = recorder.notes.get(UsedRefs)
+    return note.cells if isinstance(note, UsedRefs) else {}
 
 
 def check_given_once(refs: Sequence[Ref], api_name: str) -> None:
@@ -286,7 +286,7 @@ class Ref(av.Typed):
         self._ended = ""
         self._backward: BackwardState | None = None
         #: The argument that it was made for, and its record.
-        self._origin: tuple[Used, int] | None = None
+        self._origin: tuple[UsedRefs, int] | None = None
         #: What it is one of, if there no backward state is passed yet.
         self._parts: Parts | None = None
 
@@ -310,7 +310,7 @@ class Ref(av.Typed):
             Array([5., 0.], dtype=float32)
         """
         ref = cls(get())
-        ref._cell = CellElsewhere(get, put, home)
+        ref._cell = ForeignCell(get, put, home)
         return ref
 
     @property
@@ -522,8 +522,8 @@ class BackwardState(Ref):
             return None
         if not (isinstance(above, JVPTrace) and above.parent is trace):
             return None
-        note = trace.notes.setdefault(PassedBack, PassedBack())
-        assert isinstance(note, PassedBack), "it was asked for by its class"
+        note = trace.notes.setdefault(BackwardHook, BackwardHook())
+        assert isinstance(note, BackwardHook), "it was asked for by its class"
         return note.enter(self, above, trace)
 
 
@@ -535,7 +535,7 @@ class StateNeededError(Exception):
         self.parts = parts
 
 
-class PassedBack(staging.Note):
+class BackwardHook(staging.Hook):
     """The state that rules of a differentiated function keep in references made outside of it."""
 
     __slots__ = ("_cells", "_held", "_vars")
@@ -554,7 +554,7 @@ class PassedBack(staging.Note):
             self._cells[state] = Cell(tracer, trace)
         return self._cells[state]
 
-    def cells_in(self) -> Sequence[tuple[staging.Kept, jx.Var]]:
+    def cells_in(self) -> Sequence[tuple[staging.Cell, jx.Var]]:
         return [*self._vars.items()]
 
     def cells_out(self) -> Sequence[tuple[Hashable, Array]]:
@@ -940,7 +940,7 @@ class Parts:
 
 
 @attrs.frozen
-class _Given:
+class _ParameterForm:
     """The form of an object that a function gets in place of one that holds arrays in place."""
 
     form: Form
@@ -962,12 +962,12 @@ class _Given:
         return holder
 
 
-class OfRefs(Holder):
+class RefsHolder(Holder):
     """The protocol of objects whose contents are held in references."""
 
-    def opened(self, x: Any) -> tuple[Sequence[Array], _Given]:
+    def opened(self, x: Any) -> tuple[Sequence[Array], _ParameterForm]:
         refs, form = parts_of(x)
-        return [ref.contents for ref in refs], _Given(form)
+        return [ref.contents for ref in refs], _ParameterForm(form)
 
     def check_once(self, objects: Sequence[Any], api_name: str) -> None:
         check_given_once([ref for x in objects for ref in parts_of(x)[0]], api_name)
@@ -980,11 +980,11 @@ Opener: TypeAlias = Callable[[Any], tuple[Sequence[Ref], Form]]
 def hold(kind: type, opener: Opener, holder: Holder | None = None) -> None:
     """Register a class of objects that hold arrays in place, and its flattening."""
     OPENERS[kind] = opener
-    HOLDERS[kind] = OfRefs() if holder is None else holder
+    HOLDERS[kind] = RefsHolder() if holder is None else holder
 
 
 @attrs.frozen
-class _Itself:
+class _RefForm:
     """The form of a reference as an argument."""
 
     is_one: ClassVar[bool] = True
@@ -1000,7 +1000,7 @@ class _Itself:
         target._write(value)
 
 
-class _OfRef(OfRefs):
+class _RefHolder(RefsHolder):
     """The protocol of references."""
 
     is_one = True
@@ -1043,4 +1043,4 @@ class _OfRef(OfRefs):
         return (value, tangent, aux) if has_aux else (value, tangent)
 
 
-hold(Ref, lambda ref: ([ref], _Itself()), _OfRef())
+hold(Ref, lambda ref: ([ref], _RefForm()), _RefHolder())

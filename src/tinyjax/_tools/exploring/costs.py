@@ -14,7 +14,7 @@ from tinyjax._extensions.checkpointing.residuals import origin_of
 from tinyjax._extensions.host import costs
 from tinyjax._extensions.rematerialization.costs import Work, estimate, programs_run, work_of
 from tinyjax._tools.exploring import compiled, numbering
-from tinyjax._tools.exploring.model import Computation, Instruction, Moment, Waiting
+from tinyjax._tools.exploring.model import Computation, Instruction, Moment, PendingValue
 from tinyjax._tools.exploring.numbering import Lines, Programs
 from tinyjax.core import xla
 from tinyjax.core.tracing import jaxpr as jx
@@ -84,9 +84,9 @@ def _follow(
             owned_here -= dead
 
 
-def waiting(programs: Programs, lines: Lines) -> tuple[Waiting, ...]:
+def waiting(programs: Programs, lines: Lines) -> tuple[PendingValue, ...]:
     """Find the values that equations compute, or arguments, and that a backward pass reads."""
-    result: list[Waiting] = []
+    result: list[PendingValue] = []
     for which, (jaxpr, first) in enumerate(zip(programs.jaxprs, programs.first, strict=True)):
         backward = [direction_of(eqn) == "backward" for eqn in jaxpr.eqns]
         if not any(backward):
@@ -110,9 +110,9 @@ def waiting(programs: Programs, lines: Lines) -> tuple[Waiting, ...]:
             if i is not None:
                 location = origin_of(jaxpr, var)[2]
                 line = lines.number(location)
-                result.append(Waiting(str(var.aval), var.aval.nbytes, line, first + i))
+                result.append(PendingValue(str(var.aval), var.aval.nbytes, line, first + i))
             elif var in arguments:
-                result.append(Waiting(str(var.aval), var.aval.nbytes, None, None))
+                result.append(PendingValue(str(var.aval), var.aval.nbytes, None, None))
     return tuple(result)
 
 

@@ -51,7 +51,7 @@ def _in_portions(chunk_size: int | None, threads: int | None = None) -> ApplyBat
         threads: in how many threads; None where it is not for threads to do.
     """
     room = lazy.room("portions") if chunk_size or threads else None
-    return None if room is None else room.Portions(chunk_size, threads)
+    return None if room is None else room.Chunking(chunk_size, threads)
 
 
 @checked

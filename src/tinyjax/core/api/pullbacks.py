@@ -19,7 +19,7 @@ from tinyjax.core.primitives.shape import zero_tangent
 from tinyjax.core.tracing import calling, jaxpr as jx
 from tinyjax.core.tracing.calling import whole_places
 from tinyjax.core.tracing.primitive import ZERO, Tangent
-from tinyjax.core.tracing.staging import Note
+from tinyjax.core.tracing.staging import Hook
 from tinyjax.core.tracing.watching import watched
 from tinyjax.core.transforms.linearize import Linearized
 from tinyjax.core.values import avals as av, operands as opd
@@ -144,7 +144,7 @@ class Structure(records.Record):
     #: For each residual the argument that it is, or None where it was computed.
     places: tuple[int | None, ...]
     fun: Callable[..., Any] = attrs.field(eq=False)
-    notes: tuple[Note, ...] = ()
+    notes: tuple[Hook, ...] = ()
 
     @staticmethod
     def describe(

@@ -22,7 +22,7 @@ from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Value
 from tinyjax.core.tracing import calling, trace as tr
 from tinyjax.core.tracing.jaxpr import Jaxpr, effects, jaxpr_of, some_eqn
-from tinyjax.core.tracing.primitive import BatchAxes, MappedAxis, Participation, Primitive, RuleKey
+from tinyjax.core.tracing.primitive import ActiveMask, BatchAxes, MappedAxis, Primitive, RuleKey
 from tinyjax.core.tracing.program_rules import ITERATIONS, ProgramRule, def_program
 from tinyjax.core.tracing.staging import Staged, stage_call, stand_ins
 from tinyjax.core.transforms.batching import communicating
@@ -182,9 +182,9 @@ def with_mask(mapped: MappedAxis, mask: Array, program: Jaxpr) -> MappedAxis:
     """
     if not effects(program).any:
         return mapped
-    outer = mapped.taking_part
+    outer = mapped.active
     both = mask if outer is None else ew.and_(outer.mask, mask)
-    return attrs.evolve(mapped, taking_part=Participation(both))
+    return attrs.evolve(mapped, active=ActiveMask(both))
 
 
 def meets_others(mapped: MappedAxis, program: Jaxpr) -> bool:

@@ -448,7 +448,7 @@ class Program(Protocol):
     def out_tree(self) -> tree.PyTreeDef: ...
 
 
-class ShortCalls:
+class FastCalls:
     """The fast path, tried before the slow one, under one record of settings: here, empty.
 
     Calls under other settings belong to another object: a thread that has this one goes on with it.
@@ -494,7 +494,7 @@ class ShortCalls:
 
 
 #: For no settings, so that no call is made by them.
-_NO_CALLS: Final = ShortCalls(None)
+_NO_CALLS: Final = FastCalls(None)
 
 
 class Traces:
@@ -511,7 +511,7 @@ class Traces:
 
     def __init__(self, fun: weakref.ref[Callable[..., Any]] | None = None) -> None:
         self.entries: dict[Signature, Entry] = {}
-        self.short: ShortCalls = _NO_CALLS
+        self.short: FastCalls = _NO_CALLS
         self.fun: weakref.ref[Callable[..., Any]] | None = fun
 
     def add(self, signature: Signature, entry: Entry) -> None:
@@ -527,12 +527,12 @@ class Traces:
         if not next(_added) % _LOOKED_AFTER:
             _drop_oldest()
 
-    def short_for(self, settings: config.Settings) -> ShortCalls:
+    def short_for(self, settings: config.Settings) -> FastCalls:
         """Try short calls under these settings from now on."""
         short = self.short
         if short.settings is not settings:
             room = lazy.room("short_calls")
-            made = ShortCalls if room is None else room.WrittenCalls
+            made = FastCalls if room is None else room.WrittenCalls
             short = self.short = made(settings)
         return short
 

@@ -58,7 +58,7 @@ Tangent: TypeAlias = Array | Literal[Zero.ZERO]
 
 
 @attrs.frozen(eq=False, repr=False)
-class Participation:
+class ActiveMask:
     """The mask of examples that execute a branch or iteration which is computed for all.
 
     Attributes:
@@ -84,7 +84,7 @@ class MappedAxis(records.Record):
             innermost loops of all operations run over one axis.
         one_by_one: whether its examples are simulated devices: each calls Python functions by
             itself.
-        taking_part: the mask of examples that execute this code; None where all do, or it makes no
+        active: the mask of examples that execute this code; None where all do, or it makes no
             difference.
         divided: the axes of a mesh that divide it, according to types.
         spmd: the axes over which constraints inside of it divide it (``spmd_axis_name``).
@@ -95,7 +95,7 @@ class MappedAxis(records.Record):
     of_basis: bool = False
     last: bool = attrs.field(default=False, kw_only=True)
     one_by_one: bool = attrs.field(default=False, kw_only=True)
-    taking_part: Participation | None = attrs.field(default=None, eq=False)
+    active: ActiveMask | None = attrs.field(default=None, eq=False)
     divided: tuple[str, ...] = attrs.field(default=(), kw_only=True)
     spmd: tuple[str, ...] = attrs.field(default=(), kw_only=True)
 

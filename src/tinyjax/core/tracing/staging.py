@@ -55,7 +55,7 @@ from tinyjax.errors import TinyjaxError
 P = TypeVar("P")
 
 
-class Kept(Hashable, Protocol):
+class Cell(Hashable, Protocol):
     """A cell of mutable state, outside of the functions that read and write it."""
 
     @property
@@ -73,7 +73,7 @@ class Kept(Hashable, Protocol):
         ...
 
 
-class Note:
+class Hook:
     """A hook of an extension around staging and calling one program.
 
     A recorder has at most one hook of each class, which the extension makes when it needs one. The
@@ -87,7 +87,7 @@ class Note:
 
     lasting: bool = True
 
-    def cells_in(self) -> Sequence[tuple[Kept, Var]]:
+    def cells_in(self) -> Sequence[tuple[Cell, Var]]:
         """Return the cells that the program reads, with their parameters."""
         return ()
 
@@ -95,11 +95,11 @@ class Note:
         """Return where things are kept that the program leaves, and those: the recording ends."""
         return ()
 
-    def restarted(self) -> Note | None:
+    def restarted(self) -> Hook | None:
         """Return the first state of another staging, if one is needed; else None."""
         return None
 
-    def moved(self, before: Jaxpr, after: Jaxpr) -> Note:
+    def moved(self, before: Jaxpr, after: Jaxpr) -> Hook:
         """Return the same for another recording of the same program."""
         return self
 
@@ -113,7 +113,7 @@ class Note:
         return True
 
     @classmethod
-    def before(cls, calls: Sequence[tuple[Note, Jaxpr, Sequence[Array]]]) -> None:
+    def before(cls, calls: Sequence[tuple[Hook, Jaxpr, Sequence[Array]]]) -> None:
         """Act on the operands before one of some programs runs, for hooks of this class."""
 
     def repeats(self, loop: str, constants: Sequence[Var], carried: Sequence[Atom]) -> None:
@@ -265,7 +265,7 @@ class Recorder(Trace):
         self.eqns: list[JaxprEqn] = []
         self.consts: dict[int, tuple[Var, Array]] = {}
         self.literals: dict[int, Lit] = {}
-        self.notes: dict[type[Note], Note] = {}
+        self.notes: dict[type[Hook], Hook] = {}
         self.outside: Outside = "nothing"
         self.argument: Callable[[int], str] | None = None
 
@@ -371,7 +371,7 @@ class Recorder(Trace):
         """Close the recording: constants become the first parameters."""
         atoms = tuple(map(self.atom, outs))
         notes = tuple(self.notes.values())
-        cells_in: Sequence[tuple[Kept, Var]] = ()
+        cells_in: Sequence[tuple[Cell, Var]] = ()
         cells_out: Sequence[tuple[Hashable, Atom]] = ()
         if notes:
             cells_in = [pair for note in notes for pair in note.cells_in()]
@@ -506,8 +506,8 @@ class Staged:
 
     jaxpr: Jaxpr
     consts: tuple[Array, ...]
-    notes: tuple[Note, ...] = ()
-    cells_in: tuple[Kept, ...] = ()
+    notes: tuple[Hook, ...] = ()
+    cells_in: tuple[Cell, ...] = ()
     cells_out: tuple[Hashable, ...] = ()
 
     @property
@@ -527,7 +527,7 @@ def stage(
     avals: Sequence[ShapedArray],
     user_fun: Callable[..., object] | None = None,
     outside: Outside = "nothing",
-    notes: Mapping[type[Note], Note] | None = None,
+    notes: Mapping[type[Hook], Hook] | None = None,
 ) -> Staged:
     """Record a function of arrays.
 
@@ -598,7 +598,7 @@ def stage_call(
         user_fun: the function to name in messages.
         often: whether the program is for later calls, too.
     """
-    restarted: dict[type[Note], Note] = {}
+    restarted: dict[type[Hook], Hook] = {}
     while True:
         staged = stage(fun, avals, user_fun, "types" if often else "data", restarted)
         if not staged.notes:
@@ -670,7 +670,7 @@ def _with_same_state(branches: Sequence[Staged]) -> Sequence[Staged]:
     ]
 
 
-def with_state(staged: Staged, cells_in: Sequence[Kept], cells_out: Sequence[Hashable]) -> Jaxpr:
+def with_state(staged: Staged, cells_in: Sequence[Cell], cells_out: Sequence[Hashable]) -> Jaxpr:
     """Return a program that takes and returns this state, in this order, even if unchanged."""
     jaxpr, results = staged.jaxpr, staged.num_results
     first = len(jaxpr.in_binders) - len(staged.cells_in)

@@ -250,7 +250,7 @@ def batch_jaxpr(
         axes: which axis of each parameter is the batch; None where there is none.
         in_front: which results must be batched, at the front, even where all examples agree.
     """
-    chosen = mapped.taking_part
+    chosen = mapped.active
     if chosen is not None and not effects(jaxpr).any:
         return batch_jaxpr(jaxpr, of_all(mapped), axes, in_front)
 
@@ -299,7 +299,7 @@ def batch_jaxpr(
 
 def of_all(mapped: MappedAxis) -> MappedAxis:
     """Return the axis, with all its examples."""
-    return mapped if mapped.taking_part is None else attrs.evolve(mapped, taking_part=None)
+    return mapped if mapped.active is None else attrs.evolve(mapped, active=None)
 
 
 def axis_names(jaxpr: Jaxpr) -> frozenset[Hashable]:

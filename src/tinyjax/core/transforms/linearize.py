@@ -29,7 +29,7 @@ from tinyjax.core.tracing.primitive import (
 from tinyjax.core.tracing.program_rules import dce, dependents
 from tinyjax.core.tracing.staging import (
     FEW,
-    Note,
+    Hook,
     Recorder,
     Staged,
     StagingTracer,
@@ -112,7 +112,7 @@ class Linearized:
     residuals: tuple[Array, ...]
     nonzero_in: tuple[bool, ...]
     nonzero_out: tuple[bool, ...]
-    notes: tuple[Note, ...] = ()
+    notes: tuple[Hook, ...] = ()
 
     def apply(self, tangents: Sequence[Array]) -> list[Tangent]:
         """Apply the tangent map to the tangents of the arguments that have one."""

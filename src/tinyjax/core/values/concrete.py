@@ -39,7 +39,7 @@ from tinyjax.dtypes import (
 from tinyjax.errors import ArgumentError, DonatedArrayError, NumberRangeError, shortened
 
 
-class _GivenUp:
+class _NoBuffer:
     """The buffer of an array that was donated to a program that was evaluated, or deleted."""
 
     if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def give_up(array: Array) -> None:
     """Forget the data of an array that was donated or deleted."""
     if isinstance(array, ConcreteArray):
         array._aval = array.aval
-        array._host, array._buffer = None, _GivenUp()
+        array._host, array._buffer = None, _NoBuffer()
 
 
 def check_donated(arrays: Sequence[Array]) -> None:

@@ -129,8 +129,8 @@ def _check_batch(
         return (), ()
     moved = sh.batch_axes_in_front(values, axes)
     holds = sh.move_batch_axis(values[0], axes[0], 0, mapped.size)
-    if mapped.taking_part is not None:  # in a branch that some examples do not take
-        mask = mapped.taking_part.mask
+    if mapped.active is not None:  # in a branch that some examples do not take
+        mask = mapped.active.mask
         holds = ew.or_(holds, ew.not_(broadcast_in_dim(mask, holds.shape, (0,))))
     first = arg_extrema.argmax(ew.not_(holds), 0, dtypes.int32)
     of_first = [

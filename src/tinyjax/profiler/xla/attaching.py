@@ -26,14 +26,14 @@ from tinyjax.core.transforms.jvp import JVPTrace
 from tinyjax.core.transforms.transpose import Transposer
 from tinyjax.core.values import ConcreteArray
 from tinyjax.core.xla import backend, compilation
-from tinyjax.profiler.notes import Notes
+from tinyjax.profiler.notes import RunLog
 from tinyjax.profiler.xla import annotation
 
 #: What is made of a function while a profile is recorded.
 Stand: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def attach(notes: Notes) -> Callable[[], None]:
+def attach(notes: RunLog) -> Callable[[], None]:
     """Make spans from now on, and record which programs run.
 
     Returns:
@@ -54,9 +54,9 @@ def attach(notes: Notes) -> Callable[[], None]:
     return detach
 
 
-def _table(notes: Notes) -> Iterator[tuple[Any, str, Stand]]:
+def _table(notes: RunLog) -> Iterator[tuple[Any, str, Stand]]:
     yield signatures.Called, "__call__", lambda _: _call_usually(notes)
-    yield signatures.Traces, "short_for", lambda _: lambda *args: signatures.ShortCalls(None)
+    yield signatures.Traces, "short_for", lambda _: lambda *args: signatures.FastCalls(None)
     yield signatures.Entry, "run", _noting(notes, lambda entry: entry.params.compilation)
     yield program.JitParams, "run", _noting(notes, lambda params: params.compilation)
     yield stages.Compiled, "_call", _noting(notes, lambda compiled: compiled.lowered.compilation)
@@ -103,7 +103,7 @@ def _executing(original: Callable[..., Any]) -> Callable[..., Any]:
     return executing
 
 
-def _noting(notes: Notes, compilation_of: Callable[[Any], xla.Compilation]) -> Stand:
+def _noting(notes: RunLog, compilation_of: Callable[[Any], xla.Compilation]) -> Stand:
     """Return a method of something whose program runs."""
 
     def stand(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -116,7 +116,7 @@ def _noting(notes: Notes, compilation_of: Callable[[Any], xla.Compilation]) -> S
     return stand
 
 
-def _call_usually(notes: Notes) -> Callable[..., Any]:
+def _call_usually(notes: RunLog) -> Callable[..., Any]:
     def call(function: signatures.Called[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         if isinstance(function, jit.JitFunction):
             notes.functions.setdefault(id(function), function)

@@ -22,8 +22,8 @@ from tinyjax._extensions.host.xla import call_writer
 from tinyjax._extensions.parallel import named_sharding, sharded_array
 from tinyjax._extensions.parallel.communication import COLLECTIVES
 from tinyjax._extensions.parallel.placement import (
+    OriginalSpecs,
     Placement,
-    Written,
     on_devices,
     on_host,
     placement_by,
@@ -208,7 +208,7 @@ def _as_written(outs: Sequence[Sharding | None], request: Compilation) -> Sequen
 
 
 def _in_original_form(
-    x: Sharding | None, requested: Sharding | None, how: Written, aval: ShapedArray
+    x: Sharding | None, requested: Sharding | None, how: OriginalSpecs, aval: ShapedArray
 ) -> Sharding | None:
     """Return the sharding ``x`` of a result in the form that the program or its arguments use."""
     if not isinstance(x, named_sharding.NamedSharding):
