@@ -16,10 +16,10 @@ import tinyjax
 import tinyjax.numpy as jnp
 from raising import raises
 from tinyjax import lax, profiler
-from tinyjax._extensions.host.xla.short_calls import SpecializedCalls
+from tinyjax._extensions.host.xla.fast_calls import SpecializedCalls
 from tinyjax.core.jit import JitFunction
 from tinyjax.errors import ArgumentError, ProfilerError
-from tinyjax.profiler.notes import SPANS
+from tinyjax.profiler.run_log import SPANS
 from tinyjax.profiler.xla import read_profile
 
 
@@ -193,7 +193,7 @@ def test_callbacks_and_compiled_functions_have_spans(tmp_path: Path) -> None:
 
 
 def test_nothing_is_left_when_a_profile_ends(tmp_path: Path) -> None:
-    from tinyjax.profiler.notes import RunLog
+    from tinyjax.profiler.run_log import RunLog
     from tinyjax.profiler.xla import attaching
 
     table = [(owner, name) for owner, name, _ in attaching._table(RunLog())]

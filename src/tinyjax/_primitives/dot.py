@@ -421,7 +421,7 @@ def keeping(x: Array, y: Array, params: DotParams) -> DotParams:
     where = x.aval.where or y.aval.where
     if where is None:
         return params
-    return devices.plane().of_sum(params, (x.aval, y.aval))
+    return devices.ops().of_sum(params, (x.aval, y.aval))
 
 
 @lru_cache(maxsize=1024)

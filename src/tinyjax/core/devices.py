@@ -130,8 +130,8 @@ def platform_named(name: str) -> Platform:
             if name in (platform.name, platform.maker):
                 return platform
         with _finding:
-            room = lazy.room("platforms")
-            said = "" if room is None else room.load(name)
+            module = lazy.hook("platforms")
+            said = "" if module is None else module.load(name)
         for platform in known_platforms():
             if name in (platform.name, platform.maker):
                 return platform
@@ -674,13 +674,13 @@ class Default:
     moved: bool = False
 
 
-def plane() -> DeviceOps:
+def ops() -> DeviceOps:
     """Return the extension for several devices.
 
     Raises:
         ShardingError: there is none.
     """
-    answers: DeviceOps | None = lazy.room("plane")
+    answers: DeviceOps | None = lazy.hook("device_ops")
     if answers is None:
         raise errors.ShardingError(
             "arrays lie on the first device: tinyjax._extensions.parallel puts them elsewhere."

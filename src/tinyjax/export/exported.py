@@ -635,7 +635,7 @@ def exported_of(
             f"'{lowered.name}' closes over a value that is being traced, so it is no program of "
             "its own. Make that value an argument, or export outside of the transformation."
         )
-    if not all(note.lasting for note in lowered.staged.notes):
+    if not all(note.lasting for note in lowered.staged.hooks):
         raise errors.ExportError(
             f"'{lowered.name}' uses a Ref that was made outside of it, which is no part of a "
             "program. Pass in ref[...], and return the new value."

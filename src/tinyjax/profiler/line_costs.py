@@ -16,7 +16,7 @@ from tinyjax._tools.exploring import costs, exploration
 from tinyjax.core import xla
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.profiler import recording
-from tinyjax.profiler.notes import SPANS, RunLog
+from tinyjax.profiler.run_log import SPANS, RunLog
 from tinyjax.profiler.xla import OpEvent, Profile, SpanEvent, read_profile
 
 _WIDEST: Final = 60

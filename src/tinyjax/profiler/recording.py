@@ -17,7 +17,7 @@ import attrs
 from tinyjax import errors
 from tinyjax._base import frames, tracebacks
 from tinyjax.profiler import xla
-from tinyjax.profiler.notes import RunLog
+from tinyjax.profiler.run_log import RunLog
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -274,7 +274,7 @@ class PyTreeDef:
         if left_out > 0:
             lines[_FIRST_LINES:-_LAST_LINES] = [f" ... {left_out:,} more lines"]
         shown = [line if len(line) <= _LONGEST_LINE else f"{line[:_LINE]} ..." for line in lines]
-        text = lazy.room("display").escape("\n".join(shown))
+        text = lazy.hook("display").escape("\n".join(shown))
         return f"<b>PyTreeDef</b> · {self.num_leaves:,} leaves<pre>{text}</pre>"
 
     def __reduce__(self) -> tuple[Any, ...]:

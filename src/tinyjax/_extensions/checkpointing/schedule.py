@@ -6,8 +6,9 @@ the least number with ``C(s + r, r) >= n`` (Griewank and Walther, "Algorithm 799
 Transactions on Mathematical Software 26(1), 2000). ``advance`` places states so that it takes no
 more, wherever the end of a segment is known.
 
-Where the end is not known, ``OnlineStore`` places states as they pass. When all slots are used, it keeps
-those states that would make the backward pass cheapest if the loop ended after one more iteration.
+Where the end is not known, ``OnlineStore`` saves states as they pass. When all slots are used, it
+keeps those states that would make the backward pass cheapest if the loop ended after one more
+iteration.
 
 The arithmetic is part of the compiled program, whose size does not depend on the number of
 iterations.

@@ -93,7 +93,7 @@ def write_staged(staged: staging.Staged) -> plans.Body:
     largest = max(
         (x.aval.nbytes for e in jaxpr.eqns for x in (*e.inputs, *e.out_binders)), default=0
     )
-    if staged.notes or jx.effects(jaxpr).any or largest > LARGEST:
+    if staged.hooks or jx.effects(jaxpr).any or largest > LARGEST:
         raise errors.ConcretizationError("it is evaluated each time.")
     body = plans.Body(jaxpr, staged.consts)
     if any(isinstance(x, Name) and x.name in body.parameters for x in body.results):

@@ -338,7 +338,7 @@ class NamedSharding(Sharding):
             return None
         shape = [self.factor(axis) for axis in range(len(self.spec))]
         head = f"{self.spec!r} over {self.mesh}"
-        text: str = lazy.room("display").shown_grid(head, holders(self, shape))
+        text: str = lazy.hook("display").shown_grid(head, holders(self, shape))
         return text
 
     def __repr__(self) -> str:

@@ -244,7 +244,7 @@ class ShardedArray(PlacedArray):
     def _repr_html_(self) -> str:
         """Show in a notebook which devices hold which part; the parts stay where they are."""
         where = f"{self.aval} on {len(self.sharding.ids)} devices: {self.sharding}"
-        text: str = lazy.room("display").shown_grid(where, holders(self.sharding, self.shape))
+        text: str = lazy.hook("display").shown_grid(where, holders(self.sharding, self.shape))
         return text
 
     def _described(self) -> str:

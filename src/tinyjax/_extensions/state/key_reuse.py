@@ -1,8 +1,8 @@
 """Detection of keys of random numbers that are used more than once.
 
 A use is recorded by the identity of the key's array. In a staged function it is recorded for the
-tracer, and stored with the program (``KeyUses``). Where the program is called, its operands are used.
-Nothing here runs unless the setting ``debug_key_reuse`` is on.
+tracer, and stored with the program (``KeyUses``). A call of the program uses its operands. Nothing
+here runs unless the setting ``debug_key_reuse`` is on.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def _roots(value: Array) -> Iterator[tuple[Array, staging.StagingTrace | None]]:
 
 def _find(root: Array, stager: staging.StagingTrace | None) -> KeyUse | None:
     if stager is not None:
-        uses = stager.notes.get(KeyUses)
+        uses = stager.hooks.get(KeyUses)
         return uses.use_of(stager.atom(root)) if isinstance(uses, KeyUses) else None
     entry = _uses.get(id(root))
     return None if entry is None else entry[1]
@@ -182,7 +182,7 @@ def _find(root: Array, stager: staging.StagingTrace | None) -> KeyUse | None:
 
 def _set(root: Array, stager: staging.StagingTrace | None, used: KeyUse) -> None:
     if stager is not None:
-        uses = stager.notes.setdefault(KeyUses, KeyUses())
+        uses = stager.hooks.setdefault(KeyUses, KeyUses())
         assert isinstance(uses, KeyUses), "notes are by class"
         uses.add(stager.atom(root), used)
         return

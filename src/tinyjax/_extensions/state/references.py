@@ -228,16 +228,16 @@ class UsedRefs(staging.Hook):
 
 def used_in(recorder: staging.Recorder) -> UsedRefs:
     """Return the references that a recorder's function has used so far."""
-    note = recorder.notes.get(UsedRefs)
-    if not isinstance(note, UsedRefs):
-        note = recorder.notes[UsedRefs] = UsedRefs()
-    return note
+    hook = recorder.hooks.get(UsedRefs)
+    if not isinstance(hook, UsedRefs):
+        hook = recorder.hooks[UsedRefs] = UsedRefs()
+    return hook
 
 
 def cells_in(recorder: staging.Recorder) -> Mapping[Ref, Cell]:
     """Return the cells of references that a recorder has."""
-    note = recorder.notes.get(UsedRefs)
-    return note.cells if isinstance(note, UsedRefs) else {}
+    hook = recorder.hooks.get(UsedRefs)
+    return hook.cells if isinstance(hook, UsedRefs) else {}
 
 
 def check_given_once(refs: Sequence[Ref], api_name: str) -> None:
@@ -506,8 +506,8 @@ class BackwardState(Ref):
         super().__init__(opd.splat(0, aval))
         self.ref = ref
         if ref._origin is not None and isinstance(ref._cell.trace, staging.Recorder):
-            note, place = ref._origin
-            self._cell = note.enter_given(place, aval, ref._cell.trace)
+            hook, place = ref._origin
+            self._cell = hook.enter_given(place, aval, ref._cell.trace)
         else:
             self._cell.trace = ref._cell.trace
 
@@ -522,9 +522,9 @@ class BackwardState(Ref):
             return None
         if not (isinstance(above, JVPTrace) and above.parent is trace):
             return None
-        note = trace.notes.setdefault(BackwardHook, BackwardHook())
-        assert isinstance(note, BackwardHook), "it was asked for by its class"
-        return note.enter(self, above, trace)
+        hook = trace.hooks.setdefault(BackwardHook, BackwardHook())
+        assert isinstance(hook, BackwardHook), "it was asked for by its class"
+        return hook.enter(self, above, trace)
 
 
 class StateNeededError(Exception):
@@ -955,10 +955,10 @@ class _ParameterForm:
         refs = [Ref(x) for x in contents]
         holder, trace = self.form.make(refs), current_trace()
         if isinstance(trace, staging.Recorder) and trace.outside != "nothing":
-            note = used_in(trace)
-            note.given[place] = holder, self.form
+            hook = used_in(trace)
+            hook.given[place] = holder, self.form
             if self.is_one:
-                refs[0]._origin = note, place
+                refs[0]._origin = hook, place
         return holder
 
 

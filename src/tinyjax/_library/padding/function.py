@@ -198,7 +198,7 @@ class PaddedFunction(jit.JitFunction[P, R]):
                     explanation.log()
             with self._explained(call):
                 entry = self._find().entries.get(call.signature) or self._trace(call.signature)
-            if entry.staged.notes:
+            if entry.staged.hooks:
                 return super()._call(args, kwargs)
             if len(self._known) >= signatures.MOST_SIGNATURES:
                 self._known.clear()

@@ -127,7 +127,7 @@ def within_budget(
         memory_budget: the bytes.
         value: whether its first result is read, as that of ``grad`` is not.
     """
-    budgeted: Callable[..., Any] = lazy.room("memory_budget").budgeted(fun, memory_budget, value)
+    budgeted: Callable[..., Any] = lazy.hook("memory_budget").budgeted(fun, memory_budget, value)
     return budgeted
 
 

@@ -50,8 +50,8 @@ def _in_portions(chunk_size: int | None, threads: int | None = None) -> ApplyBat
         chunk_size: so many, and then the next; None for all.
         threads: in how many threads; None where it is not for threads to do.
     """
-    room = lazy.room("portions") if chunk_size or threads else None
-    return None if room is None else room.Chunking(chunk_size, threads)
+    module = lazy.hook("portions") if chunk_size or threads else None
+    return None if module is None else module.Chunking(chunk_size, threads)
 
 
 @checked

@@ -144,7 +144,7 @@ class Structure(records.Record):
     #: For each residual the argument that it is, or None where it was computed.
     places: tuple[int | None, ...]
     fun: Callable[..., Any] = attrs.field(eq=False)
-    notes: tuple[Hook, ...] = ()
+    hooks: tuple[Hook, ...] = ()
 
     @staticmethod
     def describe(
@@ -166,7 +166,7 @@ class Structure(records.Record):
             tuple([x.aval for x in linearized.primals_out]),
             tuple([numbers.get(id(x)) for x in linearized.residuals]),
             fun,
-            linearized.notes,
+            linearized.hooks,
         )
 
     def bare(self) -> Structure:
@@ -175,7 +175,7 @@ class Structure(records.Record):
 
     def with_residuals(self, residuals: tuple[Any, ...]) -> Linearized:
         """The linearized function, less its results."""
-        return Linearized([], self.jaxpr, residuals, self.nonzero_in, self.nonzero_out, self.notes)
+        return Linearized([], self.jaxpr, residuals, self.nonzero_in, self.nonzero_out, self.hooks)
 
     @property
     def args_tree(self) -> tree.PyTreeDef:
@@ -390,7 +390,7 @@ class PullBack(Generic[R, *Ts]):
         ``logs`` is a dict of what rules given to ``defvjp_with_logs`` logged. By ``with_refs`` of
         it gradients are directed.
         """
-        return lazy.room("logs").LoggingPullBack(self)
+        return lazy.hook("logs").LoggingPullBack(self)
 
     @overload
     def __call__(self: PullBack[Array, *Ts], cotangent: ArrayLike, /) -> tuple[*Ts]: ...

@@ -96,7 +96,7 @@ def stage_function(
     before = stand_ins.get()
     flat = calling.FlatFunction(fun, in_tree, user_fun=user_fun)
     staged = stage_call(flat, avals, frames.Applied(api_name, user_fun))
-    lasting = all(note.lasting for note in staged.notes) and stand_ins.get() == before
+    lasting = all(note.lasting for note in staged.hooks) and stand_ins.get() == before
     if programs is not None and lasting and not staged.consts:
         if len(programs) >= _MOST_KEPT:
             programs.clear()

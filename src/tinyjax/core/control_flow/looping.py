@@ -97,7 +97,7 @@ class Loop:
         results += LoopResults(jaxpr.outs[staged.num_results :])
         jaxpr = Jaxpr((own + state).flat, jaxpr.eqns, results.flat)
         all_consts = (*staged.consts, *[kept.contents for kept in read])
-        return staging.Staged(jaxpr, all_consts, staged.notes)
+        return staging.Staged(jaxpr, all_consts, staged.hooks)
 
     def stage_condition(
         self, fun: Callable[..., Any], in_tree: tree.PyTreeDef, api_name: str
@@ -120,7 +120,7 @@ class Loop:
         carried: Sequence[Atom],
         repeated: bool,
     ) -> None:
-        for note in staged.notes:
+        for note in staged.hooks:
             if repeated:
                 constants = staged.jaxpr.in_binders[: len(staged.consts)]
                 note.repeats(self._name, constants, carried)
@@ -141,14 +141,14 @@ class Loop:
         """
         body, n = self.body, len(self.carry)
         operands = (*body.consts, *self.carry, *inputs)
-        if not body.notes or iterations == 0:
+        if not body.hooks or iterations == 0:
             outs = bind(operands)
         else:
             carried = body.jaxpr.outs[:n]
             self._begin(body, operands, carried, repeated=iterations != 1)
             outs = bind(operands)
             left = [*zip(self._kept, outs[self._num_carry : n], strict=True)]
-            for note in body.notes:
+            for note in body.hooks:
                 note.after(carried, outs[:n])
                 note.keep(left, ())
         return outs[: self._num_carry], outs[n:]
@@ -424,8 +424,8 @@ def _retype(staged: staging.Staged, carry: Sequence[av.ShapedArray]) -> staging.
         return [*outs[:m], *convert_all(outs[m:], jaxpr.out_avals[m:])]
 
     again = staging.stage(retyped, avals)
-    notes = tuple([note.moved(jaxpr, again.jaxpr) for note in staged.notes])
-    return attrs.evolve(staged, jaxpr=again.jaxpr, notes=notes)
+    hooks = tuple([hook.moved(jaxpr, again.jaxpr) for hook in staged.hooks])
+    return attrs.evolve(staged, jaxpr=again.jaxpr, hooks=hooks)
 
 
 def _promoted(

@@ -85,7 +85,7 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
         entry = traces.entries.get(signature)
         if entry is None:
             entry = self._trace(signature)
-        if entry.staged.notes:
+        if entry.staged.hooks:
             return self._call_noted(signature, entry, arrays, objects)
         trace = tr.current_trace()
         operands = (*entry.consts, *arrays)
@@ -138,7 +138,7 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
     ) -> Entry:
         """Return the program, or one that is traced anew where it does not serve any more."""
         by = describe_function(self._fun)
-        while not all(note.serves(by, objects) for note in entry.staged.notes):
+        while not all(note.serves(by, objects) for note in entry.staged.hooks):
             entry = self._trace(signature)
         return entry
 

@@ -531,8 +531,8 @@ class Traces:
         """Try short calls under these settings from now on."""
         short = self.short
         if short.settings is not settings:
-            room = lazy.room("short_calls")
-            made = FastCalls if room is None else room.WrittenCalls
+            module = lazy.hook("fast_calls")
+            made = FastCalls if module is None else module.SpecializedCalls
             short = self.short = made(settings)
         return short
 

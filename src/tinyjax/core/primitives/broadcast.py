@@ -382,5 +382,5 @@ def reduce_sum(x: Array, axes: tuple[int, ...]) -> Array:
         return x
     params, aval = reduce_params(axes), x._aval or x.aval
     if aval.where is not None:  # the type of what is summed may say more
-        params = devices.plane().of_sum(params, (aval,))
+        params = devices.ops().of_sum(params, (aval,))
     return tr.bind1(reduce_sum_p, (x,), params)

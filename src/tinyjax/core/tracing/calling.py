@@ -329,7 +329,7 @@ class Holder:
 
     def in_rules(self, objects: Sequence[Any]) -> Any:
         """Return the passing of state by a call for its function and its rules."""
-        return lazy.room("rule_state").RuleState(objects)
+        return lazy.hook("rule_state").RuleState(objects)
 
     def jvp(
         self, fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool

@@ -284,7 +284,7 @@ class _Shown:
 
     def _repr_html_(self) -> str:
         lines = print_jaxpr(self.jaxpr, colour=True).split("\n")
-        shown: str = lazy.room("display").shown_program(lines)
+        shown: str = lazy.hook("display").shown_program(lines)
         return shown
 
 
@@ -659,7 +659,7 @@ def typecheck_jaxpr(jaxpr: Jaxpr, *, weakness: bool = True) -> JaxprType:
             if said is None:
                 expected = list(eqn.primitive.rules.abstract_eval(in_types, eqn.params))
             else:
-                expected = list(devices.plane().result_types(eqn.primitive, in_types, eqn.params))
+                expected = list(devices.ops().result_types(eqn.primitive, in_types, eqn.params))
         except (LookupError, TypeError, ValueError) as error:
             if isinstance(error, errors.TinyjaxError):
                 raise

@@ -592,7 +592,7 @@ class Primitive(PickledByName, Generic[P]):
             Array(0., dtype=float32, weak_type=True)
         """
         operands = [opd.as_array(x) for x in args]
-        results = lazy.room("bind").bind(self, operands, self.params(**params))
+        results = lazy.hook("bind").bind(self, operands, self.params(**params))
         return [*results] if self.multiple_results else results[0]
 
     def get_bind_params(self, params: Params) -> dict[str, Any]:
@@ -684,7 +684,7 @@ class Primitive(PickledByName, Generic[P]):
 
     def _large_host(self, avals: Avals, params: P) -> HostCall | Kernel | None:
         """Return NumPy's implementation by the rule for large arrays, or by the usual one."""
-        lazy.room(LARGE.name)
+        lazy.hook(LARGE.name)
         rules = self.rules
         rule = rules.extensions.get(LARGE)
         host: HostCall | Kernel | None = None if rule is None else rule(avals, params)
@@ -932,7 +932,7 @@ class Primitive(PickledByName, Generic[P]):
         """
         extensions = self.rules.extensions
         rule: R | None = extensions.get(key)
-        if rule is None and lazy.room(key.name) is not None:
+        if rule is None and lazy.hook(key.name) is not None:
             rule = extensions.get(key)
         if rule is None:
             raise errors.MissingRuleError(self.name, key.name, self.rules.registered, keyed=True)
@@ -957,7 +957,7 @@ class Primitive(PickledByName, Generic[P]):
             return None
         for aval in avals:
             if aval.where is not None:
-                outs = tuple(devices.plane().result_types(self, avals, params))
+                outs = tuple(devices.ops().result_types(self, avals, params))
                 break
         else:
             outs = tuple(rules.abstract_eval(avals, params))

@@ -250,12 +250,12 @@ class Recorder(Trace):
         eqns: the equations so far.
         consts: by identity, every array from outside that they mention, with its variable.
         literals: by identity, every array that is a literal in them.
-        notes: the hooks of extensions for the program, by class.
+        hooks: the hooks of extensions for the program, by class.
         outside: the available knowledge of state outside.
         argument: names a parameter by its position, as the user knows it.
     """
 
-    __slots__ = ("argument", "consts", "eqns", "in_binders", "literals", "notes", "outside")
+    __slots__ = ("argument", "consts", "eqns", "hooks", "in_binders", "literals", "outside")
 
     recording = True
 
@@ -265,7 +265,7 @@ class Recorder(Trace):
         self.eqns: list[JaxprEqn] = []
         self.consts: dict[int, tuple[Var, Array]] = {}
         self.literals: dict[int, Lit] = {}
-        self.notes: dict[type[Hook], Hook] = {}
+        self.hooks: dict[type[Hook], Hook] = {}
         self.outside: Outside = "nothing"
         self.argument: Callable[[int], str] | None = None
 
@@ -370,19 +370,19 @@ class Recorder(Trace):
     def build(self, outs: Sequence[Array]) -> Staged:
         """Close the recording: constants become the first parameters."""
         atoms = tuple(map(self.atom, outs))
-        notes = tuple(self.notes.values())
+        hooks = tuple(self.hooks.values())
         cells_in: Sequence[tuple[Cell, Var]] = ()
         cells_out: Sequence[tuple[Hashable, Atom]] = ()
-        if notes:
-            cells_in = [pair for note in notes for pair in note.cells_in()]
-            cells_out = [(place, self.atom(x)) for note in notes for place, x in note.cells_out()]
+        if hooks:
+            cells_in = [pair for hook in hooks for pair in hook.cells_in()]
+            cells_out = [(place, self.atom(x)) for hook in hooks for place, x in hook.cells_out()]
         consts = self.consts.values()
         binders = (*map(_first, consts), *self.in_binders, *map(_second, cells_in))
         jaxpr = Jaxpr(binders, tuple(self.eqns), (*atoms, *map(_second, cells_out)))
         if settings().check_jaxprs:
             typecheck_jaxpr(jaxpr)
         values, taken = tuple(map(_second, consts)), tuple(map(_first, cells_in))
-        return Staged(jaxpr, values, notes, taken, tuple(map(_first, cells_out)))
+        return Staged(jaxpr, values, hooks, taken, tuple(map(_first, cells_out)))
 
 
 class StagingTrace(Recorder):
@@ -499,14 +499,14 @@ class Staged:
     Attributes:
         jaxpr: the program.
         consts: the values.
-        notes: the hooks of extensions.
+        hooks: the hooks of extensions.
         cells_in: the cells that it takes after its arguments.
         cells_out: the cells that it returns after its results.
     """
 
     jaxpr: Jaxpr
     consts: tuple[Array, ...]
-    notes: tuple[Hook, ...] = ()
+    hooks: tuple[Hook, ...] = ()
     cells_in: tuple[Cell, ...] = ()
     cells_out: tuple[Hashable, ...] = ()
 
@@ -527,7 +527,7 @@ def stage(
     avals: Sequence[ShapedArray],
     user_fun: Callable[..., object] | None = None,
     outside: Outside = "nothing",
-    notes: Mapping[type[Hook], Hook] | None = None,
+    hooks: Mapping[type[Hook], Hook] | None = None,
 ) -> Staged:
     """Record a function of arrays.
 
@@ -536,7 +536,7 @@ def stage(
         avals: the types of its arguments.
         user_fun: the function to name in messages.
         outside: the available knowledge of state outside.
-        notes: the hooks of extensions that exist before.
+        hooks: the hooks of extensions that exist before.
 
     Returns:
         The jaxpr, whose first parameters are for the arrays that ``fun`` closed over, and those
@@ -546,8 +546,8 @@ def stage(
     trace: StagingTrace = (parent.machine.stage or StagingTrace)(parent, user_fun)
     trace.argument = getattr(fun, "argument", None)
     trace.outside = outside
-    if notes:
-        trace.notes.update(notes)
+    if hooks:
+        trace.hooks.update(hooks)
     with STAGING_LEVEL, Running(trace):
         args = trace.new_inputs(avals)
         outs = fun(*args)
@@ -601,10 +601,10 @@ def stage_call(
     restarted: dict[type[Hook], Hook] = {}
     while True:
         staged = stage(fun, avals, user_fun, "types" if often else "data", restarted)
-        if not staged.notes:
+        if not staged.hooks:
             return staged
-        begun = [(type(note), note.restarted()) for note in staged.notes]
-        restarted = {kind: note for kind, note in begun if note is not None}
+        begun = [(type(hook), hook.restarted()) for hook in staged.hooks]
+        restarted = {kind: hook for kind, hook in begun if hook is not None}
         if not restarted:
             return staged
 
@@ -623,28 +623,28 @@ def call_one_of(
         bind: calls them, given the programs and the arguments, with what they take and leave.
         objects: the arguments that hold arrays in place.
     """
-    if not any(staged.notes for staged in branches):
+    if not any(staged.hooks for staged in branches):
         return bind(branches, args)
-    planes = dict.fromkeys([type(note) for staged in branches for note in staged.notes])
+    kinds = dict.fromkeys([type(hook) for staged in branches for hook in staged.hooks])
     branches = _with_same_state(branches)
     args = [*args, *[kept.contents_in(objects) for kept in branches[0].cells_in]]
-    for plane in planes:
-        plane.before(
+    for kind in kinds:
+        kind.before(
             [
-                (note, staged.jaxpr, (*staged.consts, *args))
+                (hook, staged.jaxpr, (*staged.consts, *args))
                 for staged in branches
-                for note in staged.notes
-                if type(note) is plane
+                for hook in staged.hooks
+                if type(hook) is kind
             ]
         )
     outs = bind(branches, args)
     for staged in branches:
-        for note in staged.notes:
-            note.after(staged.jaxpr.outs, outs)
+        for hook in staged.hooks:
+            hook.after(staged.jaxpr.outs, outs)
     n = branches[0].num_results
     left = [*zip(branches[0].cells_out, outs[n:], strict=True)]
-    for plane in planes:
-        plane.keep(left, objects)
+    for kind in kinds:
+        kind.keep(left, objects)
     return outs[:n]
 
 

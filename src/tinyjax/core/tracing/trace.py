@@ -28,7 +28,7 @@ from tinyjax._base import lazy
 from tinyjax._base.frames import Source, applied_by, describe_function
 from tinyjax._base.tracebacks import shorten
 from tinyjax.config import Settings, settings
-from tinyjax.core.devices import Default, default_elsewhere, may_be_elsewhere, plane
+from tinyjax.core.devices import Default, default_elsewhere, may_be_elsewhere, ops
 from tinyjax.core.stablehlo.types import MOST_AXES, MOST_ELEMENTS, check_axes, check_size
 from tinyjax.core.tracing.primitive import MANY, MappedAxis, Primitive, Tangent
 from tinyjax.core.values import integers as ints
@@ -334,7 +334,7 @@ class _Protocol:
         self._name = name
 
     def __get__(self, tracer: Tracer | None, owner: type) -> Callable[..., Any]:
-        method = getattr(lazy.room("numpy_protocols"), self._name.strip("_"))
+        method = getattr(lazy.hook("numpy_protocols"), self._name.strip("_"))
         setattr(Tracer, self._name, method)
         return method if tracer is None else MethodType(method, tracer)
 
@@ -420,7 +420,7 @@ class Tracer(Array):
     def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> HostArray:
         if not self._trace.live:
             raise_leaked(self)
-        advice, location = lazy.room("numpy_protocols").advise()
+        advice, location = lazy.hook("numpy_protocols").advise()
         raise TracerArrayConversionError(
             f"a NumPy array needs the data of an array, but {self.aval} is traced by "
             f"{self.describe_trace()}. {advice}"
@@ -448,7 +448,7 @@ class Tracer(Array):
 
     def _repr_html_(self) -> str:
         """Return a notebook's description of the tracer and its trace."""
-        escape = lazy.room("display").escape
+        escape = lazy.hook("display").escape
         of = escape(self._trace.describe())
         return f"<code>{escape(repr(self))}</code> stands for a value that is traced by {of}"
 
@@ -631,7 +631,7 @@ class PlacedTrace(EvalTrace):
         evaluate = primitive.rules.evaluate
         if evaluate is not None:
             return evaluate(args, params)
-        return plane().evaluate(primitive, args, params)
+        return ops().evaluate(primitive, args, params)
 
 
 #: What NumPy says of sizes that no array has.
@@ -651,7 +651,7 @@ def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -
     for arg in args:
         if type(arg) is not ConcreteArray:
             check_concrete(args)
-            return plane().evaluate(primitive, args, params)
+            return ops().evaluate(primitive, args, params)
         host = arg._host
         hosts.append(arg.host if host is None else host)
         avals.append(arg._aval or arg.aval)
@@ -923,13 +923,13 @@ def base_trace() -> EvalTrace:
 
 def _base_for(current: Settings) -> EvalTrace:
     if current.debugging:
-        base: EvalTrace = lazy.room("debugging").base
+        base: EvalTrace = lazy.hook("debugging").base
         return base
     is_elsewhere = may_be_elsewhere(current)
     if is_elsewhere:
         Default.moved = True
     if current.guarding:
-        guard: EvalTrace = lazy.room("guarding").base
+        guard: EvalTrace = lazy.hook("guarding").base
         return guard
     return PLACED if is_elsewhere else EVAL
 

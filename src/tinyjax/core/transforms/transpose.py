@@ -186,7 +186,7 @@ def pull_back(
         outs: the results.
         cotangents: one per result.
     """
-    rule: ApplyTranspose | None = devices.plane().transposing(eqns, outs) if Where.in_use else None
+    rule: ApplyTranspose | None = devices.ops().transposing(eqns, outs) if Where.in_use else None
     make = current_trace().machine.transpose or Transposer
     transposer: Transposer = make(eqns, residuals, linear_inputs, outs, rule)
     return transposer.pull_back(cotangents)
@@ -215,7 +215,7 @@ def _choices(transposer: Transposer, totals: dict[Atom, Array], rule: ApplyTrans
     for eqn in transposer.eqns:
         rules = eqn.primitive.rules
         if eqn.primitive.chooses or (rules.evaluate is not None and chooses(eqn)):
-            return lazy.room("choices").follow(transposer, totals, rule)
+            return lazy.hook("choices").follow(transposer, totals, rule)
     return None
 
 

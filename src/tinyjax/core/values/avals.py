@@ -205,7 +205,7 @@ class ShapedArray:
     @property
     def sharding(self) -> answers.Sharding:
         """The sharding of values: whole, on the first device, by default."""
-        return self.sharding_or_none or devices.plane().on_first()
+        return self.sharding_or_none or devices.ops().on_first()
 
     @property
     def varying(self) -> frozenset[Hashable]:
@@ -215,7 +215,7 @@ class ShapedArray:
     @property
     def mat(self) -> Any:
         """The same, in JAX's form."""
-        return devices.plane().manual_axis_type(self)
+        return devices.ops().manual_axis_type(self)
 
     manual_axis_type = mat
 
@@ -244,7 +244,7 @@ class ShapedArray:
             >>> aval.with_layout_of(jnp.ones((2, 3))).shape
             (2, 3)
         """
-        return x if self.where is None else devices.plane().lie_as(x, self)
+        return x if self.where is None else devices.ops().lie_as(x, self)
 
     def without_sharding(self, x: T) -> T:
         """Return an array of this type as one without a sharding in its type.
@@ -255,7 +255,7 @@ class ShapedArray:
             >>> aval.without_sharding(jnp.ones((2, 3))).shape
             (2, 3)
         """
-        return x if self.where is None else devices.plane().unsaid(x)
+        return x if self.where is None else devices.ops().unsaid(x)
 
     # Types made of it
 
@@ -586,7 +586,7 @@ def _dtype(dtype: DTypeLike) -> DType:
 
 
 def _lies(where: Any) -> answers.Sharding | None:
-    return None if where is None else devices.plane().declared(where)
+    return None if where is None else devices.ops().declared(where)
 
 
 @leaf

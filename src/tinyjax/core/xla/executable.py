@@ -39,7 +39,7 @@ from tinyjax import config
 from tinyjax._base import forks, lazy
 from tinyjax._base.records import Record
 from tinyjax.core import xla
-from tinyjax.core.devices import plane
+from tinyjax.core.devices import ops
 from tinyjax.core.lowering import Locate, location_text
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.values import avals as av, concrete
@@ -363,7 +363,7 @@ def executables_of(jaxpr: jx.Jaxpr) -> list[Executable]:
 def _flags_for(request: Compilation) -> Flags:
     if request.placement is None:
         return options.flags_for(request)
-    flags: Flags = plane().flags_for(request)
+    flags: Flags = ops().flags_for(request)
     return flags
 
 
@@ -375,12 +375,12 @@ def _key(request: Compilation) -> CompileKey:
 def _compile(request: Compilation, flags: Flags, locate: Locate | None) -> Executable:
     """Compile a program with these flags, whether or not this was done before."""
     if request.placement is not None:
-        executable: Executable = plane().compile(request, flags, locate)
+        executable: Executable = ops().compile(request, flags, locate)
         return executable
     jaxpr, name, on = request.jaxpr, request.name, backend.backend()
     text, host_functions = lowering.lowered(jaxpr, name, request.aliases, locate)
     if host_functions:
-        programs = lazy.room("calling_programs")
+        programs = lazy.hook("calling_programs")
         if programs is None:
             raise CallbackError(
                 f"'{name}' calls Python functions, which tinyjax._extensions.callbacks does."

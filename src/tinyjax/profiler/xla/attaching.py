@@ -26,7 +26,7 @@ from tinyjax.core.transforms.jvp import JVPTrace
 from tinyjax.core.transforms.transpose import Transposer
 from tinyjax.core.values import ConcreteArray
 from tinyjax.core.xla import backend, compilation
-from tinyjax.profiler.notes import RunLog
+from tinyjax.profiler.run_log import RunLog
 from tinyjax.profiler.xla import annotation
 
 #: What is made of a function while a profile is recorded.

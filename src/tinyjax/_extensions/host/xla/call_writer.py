@@ -310,7 +310,7 @@ def written_call(
             return None
         operands, parts = _on_one(program, consts, leaves)
     else:
-        operands, parts = devices.plane().call_parts(program, consts, leaves)
+        operands, parts = devices.ops().call_parts(program, consts, leaves)
     compared = [_compared(x, on_several) for x in leaves]
     values = [value for _, value in static]
     parts |= numbered("t", [x for _, x, _ in compared]) | numbered("l", [x for *_, x in compared])
