@@ -161,7 +161,7 @@ class ReduceParams(prim.Params):
 
 
 #: The parameters for these axes: looking them up takes a third of the time of making them.
-over: Final = lru_cache(maxsize=256)(ReduceParams)
+reduce_params: Final = lru_cache(maxsize=256)(ReduceParams)
 
 
 def kept_axes(ndim: int, axes: tuple[int, ...]) -> tuple[int, ...]:
@@ -223,7 +223,7 @@ def reducer(
         assert axis is not None, "a batch rule runs only where an operand is batched"
         shifted = tuple(a + (a >= axis) for a in params.axes)
         out_axis = axis - sum(a < axis for a in shifted)
-        moved = over(shifted)
+        moved = reduce_params(shifted)
         if type(params) is not ReduceParams:  # an extension has more rules for it
             moved = attrs.evolve(params, axes=shifted)
         return (tr.bind1(primitive, (x,), moved),), (out_axis,)
@@ -390,7 +390,7 @@ def reduce_sum(x: Array, axes: tuple[int, ...]) -> Array:
     """Return the sum over the given (increasing) axes, in ``x``'s dtype."""
     if not axes:
         return x
-    params, aval = over(axes), x._aval or x.aval
+    params, aval = reduce_params(axes), x._aval or x.aval
     if aval.where is not None:  # the type of what is summed may say more
-        params = devices.plane().of_sum(params, (aval,))
+        params = devices.ops().of_sum(params, (aval,))
     return tr.bind1(reduce_sum_p, (x,), params)

@@ -202,24 +202,24 @@ def products_before(x: Array, groups: Array | None = None) -> Array:
 
 def reduce_prod(x: Array, axes: tuple[int, ...]) -> Array:
     """Return the product over the given (increasing) axes, in ``x``'s dtype."""
-    return tr.bind1(reduce_prod_p, (x,), broadcast.over(axes)) if axes else x
+    return tr.bind1(reduce_prod_p, (x,), broadcast.reduce_params(axes)) if axes else x
 
 
 def reduce_max(x: Array, axes: tuple[int, ...]) -> Array:
     """Return the maximum over the given (increasing) axes; NaN where any element is."""
-    return tr.bind1(reduce_max_p, (x,), broadcast.over(axes)) if axes else x
+    return tr.bind1(reduce_max_p, (x,), broadcast.reduce_params(axes)) if axes else x
 
 
 def reduce_min(x: Array, axes: tuple[int, ...]) -> Array:
     """Return the minimum over the given (increasing) axes; NaN where any element is."""
-    return tr.bind1(reduce_min_p, (x,), broadcast.over(axes)) if axes else x
+    return tr.bind1(reduce_min_p, (x,), broadcast.reduce_params(axes)) if axes else x
 
 
 def reduce_and(x: Array, axes: tuple[int, ...]) -> Array:
     """Return the bitwise and over the given (increasing) axes."""
-    return tr.bind1(reduce_and_p, (x,), broadcast.over(axes)) if axes else x
+    return tr.bind1(reduce_and_p, (x,), broadcast.reduce_params(axes)) if axes else x
 
 
 def reduce_or(x: Array, axes: tuple[int, ...]) -> Array:
     """Return the bitwise or over the given (increasing) axes."""
-    return tr.bind1(reduce_or_p, (x,), broadcast.over(axes)) if axes else x
+    return tr.bind1(reduce_or_p, (x,), broadcast.reduce_params(axes)) if axes else x

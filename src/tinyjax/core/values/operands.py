@@ -98,7 +98,7 @@ def splat(value: bool | int | float | complex | np.generic, aval: ShapedArray) -
             raise ArgumentError(f"expected a number, but got {described(value)}.") from None
         host = np.zeros((), float0)  # which has one value
     if aval.where is not None and value != 0:
-        aval = aval.at(aval.where.of_number())
+        aval = aval.with_where(aval.where.of_number())
     if aval.shape:
         try:
             host = np.ndarray(aval.shape, aval.dtype, host, 0, (0,) * len(aval.shape))
