@@ -79,10 +79,10 @@ _TRANSFORMS: Final[dict[int, Callable[[Array], Array]]] = {
 }
 
 
-def _ends(n: int, at: Sequence[int], factor: float) -> dtypes.HostArray:
+def _ends(n: int, indices: Sequence[int], factor: float) -> dtypes.HostArray:
     """Ones, but for some places."""
     weights = np.ones(n)
-    weights[list(at)] = factor
+    weights[list(indices)] = factor
     return weights
 
 

@@ -56,18 +56,18 @@ def _rounded(x: Array) -> Array:
     return jnp.where(jnp.abs(x - whole) >= 0.5, whole + jnp.sign(x), whole)
 
 
-def _neighbours(at: Array, order: int, dtype: DType) -> list[tuple[Array, Array]]:
+def _neighbours(coordinate: Array, order: int, dtype: DType) -> list[tuple[Array, Array]]:
     """The indices of the elements around, and their weights."""
     if order == 0:
-        return [(_rounded(at).astype(dtype), jnp.ones_like(at))]
-    lower = jnp.floor(at)
-    share = at - lower
+        return [(_rounded(coordinate).astype(dtype), jnp.ones_like(coordinate))]
+    lower = jnp.floor(coordinate)
+    share = coordinate - lower
     index = lower.astype(dtype)
     return [(index, 1 - share), (index + 1, share)]
 
 
 def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """How far the elements next to each other along each axis lie apart, in elements."""
+    """Return the stride of each axis of an array in row-major order, in elements."""
     return tuple([math.prod(shape[i + 1 :]) for i in range(len(shape))])
 
 

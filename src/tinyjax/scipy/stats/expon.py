@@ -7,7 +7,7 @@ from typing import Final
 
 from tinyjax.scipy.stats import distribution
 
-_at: Final = distribution.Family(__name__, distribution.x_loc_scale, "0.5", keeps_nan=True)
+_law: Final = distribution.Family(__name__, distribution.x_loc_scale, "0.5", keeps_nan=True)
 _quantile: Final = distribution.Family(__name__, distribution.q_loc_scale, "0.3")
 
 
@@ -47,10 +47,10 @@ def _ppf(
     return distribution.pick((q >= 0) & (q <= 1), loc - scale * distribution.ew.log1p(-q), math.nan)
 
 
-logpdf: Final = _at.define("logpdf", _logpdf, -0.5)
-pdf: Final = _at.exp("pdf", 0.6065)
-cdf: Final = _at.define("cdf", _cdf, 0.3935)
-logcdf: Final = _at.define("logcdf", _logcdf, -0.9328)
-logsf: Final = _at.define("logsf", _logsf, -0.5)
-sf: Final = _at.exp("sf", 0.6065)
+logpdf: Final = _law.define("logpdf", _logpdf, -0.5)
+pdf: Final = _law.exp("pdf", 0.6065)
+cdf: Final = _law.define("cdf", _cdf, 0.3935)
+logcdf: Final = _law.define("logcdf", _logcdf, -0.9328)
+logsf: Final = _law.define("logsf", _logsf, -0.5)
+sf: Final = _law.exp("sf", 0.6065)
 ppf: Final = _quantile.define("ppf", _ppf, 0.3567)

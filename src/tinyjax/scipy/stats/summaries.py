@@ -39,7 +39,7 @@ class SignificanceResult(NamedTuple):
 
 
 class LinregressResult(NamedTuple):
-    """What ``linregress`` returns."""
+    """The result of ``linregress``."""
 
     slope: Array
     intercept: Array

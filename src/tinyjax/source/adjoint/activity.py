@@ -85,7 +85,7 @@ class Activity:
         self.writes_outside = aliases.writes_outside
         self.ranks = Ranks(self.ir, arguments)
         known = self.ranks.kinds([v for block in self.ir.blocks for v in block.defined])
-        self.kinds = infer(self.ir, arguments, known=known)
+        self.kinds = infer(self.ir, arguments, assumed=known)
         while more := self._to_shadow(aliases) - self.shadowed:
             self.shadowed |= more
             self.kinds = infer(self.ir, arguments, self.shadowed, known)
@@ -107,18 +107,18 @@ class Activity:
         items: set[ir.Variable] = set()
         for block in self.ir.blocks:
             fresh: set[ir.Variable] = set()
-            here: Counter[ir.Variable] = Counter()
+            counts: Counter[ir.Variable] = Counter()
             for statement in block.statements:
                 call, is_written = statement.call, statement.function in WRITING
                 if is_written or aliases.reads_only(call):
                     operands = call.args[2:] if is_written else call.atoms
-                    here.update([x for x in operands if x in fresh])
+                    counts.update([x for x in operands if x in fresh])
                 if is_written or not (aliases.reads_only(call) or statement.function in TAKING):
-                    items |= {v for v in fresh if here[v] == elsewhere[v]}
+                    items |= {v for v in fresh if counts[v] == elsewhere[v]}
                     fresh = set()
                 elif self._is_taken(statement):
                     fresh.add(statement.variable)
-            items |= {v for v in fresh if here[v] == elsewhere[v]}
+            items |= {v for v in fresh if counts[v] == elsewhere[v]}
         return items
 
     def _is_taken(self, statement: ir.Statement) -> bool:
@@ -127,7 +127,7 @@ class Activity:
         return (
             statement.function is operator.getitem
             and ranks is not None
-            and 0 < ranks.of(statement.variable) < INTEGERS
+            and 0 < ranks.rank_of(statement.variable) < INTEGERS
             and ranks.is_basic(call.args[1])
         )
 
@@ -218,7 +218,7 @@ def with_changes(program: ir.IR, arguments: tuple[Kind, ...], *, is_cautious: bo
             call = statement.call
             if statement.function is not runtime.updated:
                 statements.append(statement)
-            elif 0 < ranks.of(call.args[1]) % INTEGERS <= 3:
+            elif 0 < ranks.rank_of(call.args[1]) % INTEGERS <= 3:
                 arrays[statement.variable] = array = call.args[1]
                 result, fitting = ir.Variable(0), ir.Variable(0)
                 whole = (array, ir.literal(...), fitting)

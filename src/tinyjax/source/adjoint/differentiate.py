@@ -129,7 +129,7 @@ def _pull(
 SHARING: Final = frozenset(
     (getattr, runtime.make_tuple, runtime.make_list, runtime.make_dict, runtime.joined,
      runtime.merged, runtime.unpacked, runtime.unpacked_star, runtime.collected, runtime.captured,
-     runtime.defined, runtime.items_of, runtime.make_functions, shadows.shadow_of, shadows.taken,
+     runtime.defined, runtime.items_of, runtime.make_functions, shadows.shadow_of, shadows.pop,
      runtime.global_value, functools.partial, list, tuple, dict, zip, enumerate, reversed, sorted)
 )  # fmt: skip
 ZERO: Final = ir.literal(0.0)
@@ -170,24 +170,24 @@ class Cotangents:
     Attributes:
         activity: of the program.
         writer: writes the sums.
-        found: what they are so far.
+        totals: what they are so far.
         local: gives the value of a variable, where those of arrays go to their shadows.
     """
 
     activity: Activity
     writer: BlockWriter
-    found: dict[ir.Variable, Cotangent] = attrs.field(factory=dict)
+    totals: dict[ir.Variable, Cotangent] = attrs.field(factory=dict)
     local: Callable[[ir.Atom], ir.Atom] | None = None
 
     def atom(self, v: ir.Variable) -> ir.Atom:
         """Return the cotangent of a variable: zero, if there was none."""
-        if v in self.found:
-            return self.found[v].atom
+        if v in self.totals:
+            return self.totals[v].atom
         return ZERO if self.activity.kind(v) is Kind.FLOAT else ir.NONE
 
     def give_rest(self, target: ir.Variable, atom: ir.Atom, definite: bool = False) -> None:
         """Add to a variable's cotangent the part that is not in shadows."""
-        Cotangents(self.activity, self.writer, self.found).give(target, atom, definite)
+        Cotangents(self.activity, self.writer, self.totals).give(target, atom, definite)
 
     def give(
         self, target: ir.Variable, atom: ir.Atom, definite: bool, negative: bool = False
@@ -201,7 +201,7 @@ class Cotangents:
             definite = False
         if scalar and not definite:
             atom, definite = self.writer.emit(number, atom, name=name), True
-        before = self.found.get(target)
+        before = self.totals.get(target)
         first = before is None or before.atom in (ir.NONE, ZERO)
         if negative and (first or not scalar):
             atom, negative = self.writer.emit(operator.neg, atom, name=name), False
@@ -209,7 +209,7 @@ class Cotangents:
             add = operator.sub if negative else operator.add if scalar else accumulate
             atom = self.writer.emit(add, before.atom, atom, name=name)
             definite = definite or before.definite
-        self.found[target] = Cotangent(atom, definite)
+        self.totals[target] = Cotangent(atom, definite)
 
 
 class ReverseBlock:
@@ -241,7 +241,7 @@ class ReverseBlock:
             writer.arguments.append(ct := ir.Variable(0, cotangent_name(v)))
             definite = activity.kind(v) is Kind.FLOAT
             if not returns:
-                self.cotangents.found[v] = Cotangent(ct, definite)
+                self.cotangents.totals[v] = Cotangent(ct, definite)
                 continue
             if activity.is_cautious and v not in activity.shadowed and not definite:
                 ct = writer.emit(shadows.withdraw, ct, self.local(v), name=ct.name)
@@ -251,7 +251,7 @@ class ReverseBlock:
         """Write the reverse but for its exits; give the rest of the stack."""
         for statement in reversed(self.block.statements):
             self.writer.line = statement.line
-            ct = self.cotangents.found.pop(statement.variable, None)
+            ct = self.cotangents.totals.pop(statement.variable, None)
             if ct is not None or self.activity.changes(statement):
                 self.statement(statement, ct or Cotangent(ir.NONE, definite=False))
         arguments = self.block.arguments if self.index == 0 else ()
@@ -263,7 +263,7 @@ class ReverseBlock:
 
     def gradient(self, parameter: ir.Variable) -> ir.Atom:
         """Return the cotangent of a parameter that the pullback returns."""
-        ct = self.cotangents.found.get(parameter)
+        ct = self.cotangents.totals.get(parameter)
         if ct is None:
             return ir.NONE
         activity = self.activity
@@ -294,7 +294,7 @@ class ReverseBlock:
 
     def handed_back(self, writer: BlockWriter, source: int) -> list[ir.Atom]:
         """Return the cotangents that the reverse of a block before this one takes."""
-        activity, found = self.activity, self.cotangents.found
+        activity, found = self.activity, self.cotangents.totals
         branches = activity.ir.blocks[source].branches
         passed = activity.ir.passed(next(b for b in branches if b.target == self.index))
         live, cotangents = activity.live_out[source], Cotangents(activity, writer)
@@ -316,7 +316,7 @@ class ReverseBlock:
     def statement(self, statement: ir.Statement, ct: Cotangent) -> None:
         call = statement.call
         if statement.function in WRITING:
-            self.written(statement, ct)
+            self.undo_write(statement, ct)
             return
         if not self.activity.depends(statement):
             return
@@ -401,7 +401,7 @@ class ReverseBlock:
         self.shadows[local] = shadow, len(statements)
         return shadow
 
-    def written(self, statement: ir.Statement, ct: Cotangent) -> None:
+    def undo_write(self, statement: ir.Statement, ct: Cotangent) -> None:
         """Undo a statement's write to an array, and return the cotangent of the written value."""
         array, index, value = statement.call.args
         places = self.local(array), self.local(index)
@@ -415,7 +415,7 @@ class ReverseBlock:
             self.writer.emit(runtime.exchange, *places, before)
             if self.activity.active(value):
                 ranks = self.activity.ranks
-                if ranks is None or ranks.of(value):
+                if ranks is None or ranks.rank_of(value):
                     part = self.writer.emit(reduce_to, part, self.local(value))
                 self.cotangents.give(value, part, definite=True)
             return
@@ -431,7 +431,7 @@ class ReverseBlock:
         ranks, (_, index, value) = self.activity.ranks, statement.call.args
         if ranks is None or not ranks.is_basic(index):
             return False
-        return 0 <= ranks.of(statement.variable) == ranks.of(value) < INTEGERS
+        return 0 <= ranks.rank_of(statement.variable) == ranks.rank_of(value) < INTEGERS
 
     def item(self, statement: ir.Statement, ct: Cotangent) -> None:
         """Add the cotangent of an item to the shadow of its array."""
@@ -463,7 +463,7 @@ class ReverseBlock:
         return (
             self.shadowed(container)
             and ranks is not None
-            and 0 <= ranks.of(statement.variable) < INTEGERS
+            and 0 <= ranks.rank_of(statement.variable) < INTEGERS
             and ranks.is_basic(index)
             and statement.variable not in self.activity.shadowed
         )
@@ -492,7 +492,7 @@ class ReverseBlock:
         total = self.cotangents.atom(container)
         name = cotangent_name(container)
         total = self.writer.emit(with_item, total, ct.atom, *operands, name=name)
-        self.cotangents.found[container] = Cotangent(total, definite=False)
+        self.cotangents.totals[container] = Cotangent(total, definite=False)
 
     def withdrawn(self, statement: ir.Statement, ct: Cotangent) -> Cotangent:
         """Return the cotangent of a result, including the shadows of its arrays."""
