@@ -107,7 +107,7 @@ def _program_of(fun: Any) -> ir.IR | None:
     name = fun.__code__.co_filename
     if fun.__module__ == runtime.__name__ or (find.is_library(name) and not name.startswith(_OWN)):
         return None
-    if fun in (shadows.shadow_of, shadows.taken) or standard_library.equivalent(fun) is not None:
+    if fun in (shadows.shadow_of, shadows.pop) or standard_library.equivalent(fun) is not None:
         return None
     try:
         return read.program_of(fun)

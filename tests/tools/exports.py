@@ -148,6 +148,8 @@ def _uses(tree: ast.Module) -> Iterator[str]:
             yield node.attr
         elif isinstance(node, ast.Name):
             yield node.id
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value  # as a lazy loader takes it
 
 
 def forgotten() -> list[str]:

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 SRC: Final = Path(__file__).parents[2] / "src"
 MOST_WORDS: Final = 35
 #: The findings that each rule allows. These are ceilings: lower them, do not raise them.
-CEILINGS: Final = {"first word": 20, "house word": 10, "long sentence": 6, "name": 416}
+CEILINGS: Final = {"first word": 0, "house word": 0, "long sentence": 0, "name": 0}
 QUESTIONS: Final = frozenset(("What", "How", "Where", "Which", "Whether"))
 HOUSE: Final = re.compile(
     r"\b(rooms?|planes?|stand-ins?|wish(?:es)?|births?|asked|settled|portions?|answers?"
@@ -27,6 +27,27 @@ EXCEPTIONS: Final = frozenset(
     (f"{file}.py", "plane")  # of geometry
     for file in ("_library/special/gamma", "numpy/elementwise", "numpy/manipulation")
 )
+#: Names of the public interface that stay, by file.
+PUBLIC_NAMES: Final = {
+    "_extensions/parallel/collective.py": ("of", "to"),  # recast's parameters, in printed jaxprs
+    "_extensions/rematerialization/planning.py": ("kept",),  # the users' MemoryPlan.kept
+    "_extensions/state/references.py": ("at",),  # jax.Ref.at
+    "_jax/partial_eval.py": ("known",),  # PartialVal.known of JAX
+    "_primitives/householder.py": ("left",),  # as lax.linalg.ormqr; in printed jaxprs
+    "_primitives/spectral.py": ("left",),  # scipy.linalg.eig(left=); in printed jaxprs
+    "core/values/array.py": ("at",),  # jax.Array.at
+    "errors.py": ("at",),  # the users' TinyjaxError.at
+    "experimental/checkpoints/files.py": ("done",),  # as concurrent.futures.Future.done
+    "lax/linalg.py": ("left",),  # jax.lax.linalg.ormqr(left=)
+    "lax/placement.py": ("to",),  # jax.lax.pcast(to=)
+    "numpy/calculus.py": ("left",),  # numpy.interp(left=)
+    "numpy/scalar_types.py": ("to",),  # numpy.can_cast(to=)
+    "numpy/ufuncs.py": ("at",),  # numpy.ufunc.at
+    "numpy/universal.py": ("at",),  # numpy.ufunc.at
+    "random/continuous.py": ("left",),  # jax.random.triangular(left=)
+    "source/contexts.py": ("written",),  # the users' TracedCall.written
+    "testing/libraries/__init__.py": ("given", "known"),  # the users' check_library
+}
 NAMES: Final = re.compile(
     r"_*(at|by|for|from|in|into|of|off|on|over|to|under|with|within|without"
     r"|asked|done|found|given|held|here|kept|known|laid|left|meant|met|noted|said|settled|taken"
@@ -90,7 +111,7 @@ def findings(source: str, path: str) -> Iterator[Finding]:
         ):
             yield from _in_docstring(path, line, ast.get_docstring(node) or "")
         for name in _names(node):
-            if NAMES.fullmatch(name):
+            if NAMES.fullmatch(name) and name not in PUBLIC_NAMES.get(path, ()):
                 yield Finding("name", path, line, name)
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:

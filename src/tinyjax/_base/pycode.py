@@ -439,8 +439,8 @@ class Increment(Statement):
     value: Expression
     origin: int = 0
 
-    def print(self, to: Lines, depth: int) -> None:
-        to.put(f"{self.target.text()} += ", self.value, "", depth, self.origin)
+    def print(self, lines: Lines, depth: int) -> None:
+        lines.put(f"{self.target.text()} += ", self.value, "", depth, self.origin)
 
 
 @attrs.frozen(eq=False)

@@ -367,9 +367,9 @@ def tridiagonal(x: Array, *, lower: bool = True) -> tuple[Array, Array, Array, A
         lower: which triangle is looked at.
 
     Returns:
-        The matrices with the vectors of the reflections in that triangle; the diagonals, real, of
-        shape ``(..., n)``; those next to them, real, ``(..., n - 1)``; and the factors of the
-        reflections, ``(..., n - 1)``. They have no derivative.
+        The matrices with the vectors of the reflections in that triangle. The diagonals, real, of
+        shape ``(..., n)``. Those next to them, real, ``(..., n - 1)``. The factors of the
+        reflections, ``(..., n - 1)``. None of them has a derivative.
 
     Raises:
         ShapeError: ``x`` does not hold square matrices.

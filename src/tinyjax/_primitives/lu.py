@@ -106,9 +106,9 @@ def lu(x: Array) -> tuple[Array, Array, Array]:
         x: matrices, shape ``(..., m, n)``; ``k`` is the lesser of ``m`` and ``n``.
 
     Returns:
-        ``U`` with what is below the diagonal of ``L`` (which has ones on it) in place of zeros,
-        shape ``(..., m, n)``; for each elimination the row that was exchanged with its own, int32
-        of shape ``(..., k)``; and the rows of ``x`` in their order in ``P x``, int32 of shape
+        ``U`` and, below its diagonal, the elements of ``L`` below its diagonal of ones, shape
+        ``(..., m, n)``. For each elimination the row that was exchanged with its own, int32 of
+        shape ``(..., k)``. The rows of ``x`` in their order in ``P x``, int32 of shape
         ``(..., m)``.
 
     Raises:

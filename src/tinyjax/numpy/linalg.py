@@ -312,7 +312,7 @@ def svd(
 
     Raises:
         ShapeError: ``a`` does not hold matrices.
-        ArgumentError: a part of the singular values of full matrices is asked for.
+        ArgumentError: the matrices are full, and only some singular values are requested.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -508,7 +508,7 @@ def _inverted(s: Array, rtol: Array) -> Array:
 
 
 def _above(s: Array, rtol: Array) -> Array:
-    """Which singular values count: those above a part of the first, the greatest."""
+    """Return whether each singular value is above ``rtol`` times the first, the greatest."""
     return s > rtol[..., None] * s[..., :1]
 
 
@@ -599,7 +599,7 @@ def pinv(
 
 
 def _relative_tolerance(x: Array, rtol: ArrayLike | None, factor: float) -> Array:
-    """What is given, or a multiple of the precision times the size, as real numbers."""
+    """Return ``rtol`` as real numbers: by default a multiple of the precision times the size."""
     part = dtypes.real_part(x.dtype)
     if rtol is None:
         size = float(np.finfo(part).eps) * factor * max(x.shape[-2:])
@@ -659,7 +659,7 @@ def lstsq(
             greater of ``m`` and ``n`` times the precision.
         numpy_resid: whether to return no norms, as NumPy does, where the rank is less than ``n`` or
             ``m`` at most ``n``. Their number depends on the values of ``a`` then, so that this
-            cannot be asked for under ``jit`` and ``vmap``.
+            are not available under ``jit`` and ``vmap``.
 
     Returns:
         ``x``, shape ``(n,)`` or ``(n, k)``; the squared norms of ``a x - b``, shape ``(1,)`` or
@@ -1065,7 +1065,7 @@ def _euclidean(a: Array, axes: ints.Axis, keepdims: bool) -> Array:
             length = replay.by_host(_length_of_few, (a,), av.ShapedArray((), a.dtype))
             if length is not None:
                 return length
-    wide = pm.precise(a)  # whose squares have room
+    wide = pm.precise(a)  # its squares do not overflow
     length = reductions.root(
         reductions.sum(elementwise.real(wide * elementwise.conj(wide)), axes, keepdims=keepdims)
     )
@@ -1103,9 +1103,9 @@ def norm(
     Args:
         x: any shape where ``ord`` or ``axis`` is given; otherwise, all elements are one vector.
         ord: for vectors as in ``vector_norm``, by default 2. For matrices ``"fro"``, the default,
-            for the root of the sum of squares; ``"nuc"`` for the sum of the singular values, 2 for
-            the greatest and -2 for the least of them; 1 and -1 for the greatest and the least sum
-            of absolute values of a column, and infinity and minus infinity of a row.
+            for the root of the sum of squares. ``"nuc"`` for the sum of the singular values, 2 for
+            the greatest and -2 for the least of them. 1 and -1 for the greatest and the least sum
+            of absolute values of a column. Infinity and minus infinity for those of a row.
         axis: one axis for vectors, two for matrices (rows first); by default, all of ``x``'s.
         keepdims: whether these axes stay, with size one.
 

@@ -86,10 +86,10 @@ def _first_sine(x: Array) -> Array:
     return -jnp.fft.rfft(odd).imag[..., 1:-1]
 
 
-def _ends(n: int, at: Sequence[int], factor: float) -> dtypes.HostArray:
+def _ends(n: int, indices: Sequence[int], factor: float) -> dtypes.HostArray:
     """Ones, but for some places."""
     weights = np.ones(n)
-    weights[list(at)] = factor
+    weights[list(indices)] = factor
     return weights
 
 

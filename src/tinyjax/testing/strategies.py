@@ -160,14 +160,14 @@ _Steps: TypeAlias = st.SearchStrategy[tuple[random_programs.Step, ...]]
 
 
 def _steps(depth: int, most: int) -> _Steps:
-    def of(operations: Iterable[str], *body: _Steps) -> st.SearchStrategy[random_programs.Step]:
+    def draw(operations: Iterable[str], *body: _Steps) -> st.SearchStrategy[random_programs.Step]:
         names, numbers = st.sampled_from(sorted(operations)), (_NUMBERS, _NUMBERS, _NUMBERS)
         return st.builds(random_programs.Step, names, *numbers, *body)
 
-    plain = of(random_programs.OPERATIONS)
+    plain = draw(random_programs.OPERATIONS)
     if not depth:
         return st.lists(plain, min_size=1, max_size=most).map(tuple)
-    nested = of(random_programs.WITH_BODY, _steps(depth - 1, 3))
+    nested = draw(random_programs.WITH_BODY, _steps(depth - 1, 3))
     return st.lists(st.one_of(plain, plain, plain, nested), min_size=1, max_size=most).map(tuple)
 
 

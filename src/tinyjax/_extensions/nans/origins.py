@@ -92,12 +92,12 @@ class Marks:
 
     Attributes:
         where: for each element the number of its origin, counted from 1; 0 where there is none.
-        births: the origins.
+        causes: the origins.
         array: the array.
     """
 
     where: HostArray
-    births: tuple[NanOrigin, ...]
+    causes: tuple[NanOrigin, ...]
     array: ref[ConcreteArray]
 
 
@@ -107,7 +107,7 @@ def marks_of(array: Array) -> Marks | None:
     return marks if isinstance(marks, Marks) and marks.array() is array else None
 
 
-def mark(array: ConcreteArray, where: HostArray, births: Sequence[NanOrigin]) -> None:
+def mark(array: ConcreteArray, where: HostArray, causes: Sequence[NanOrigin]) -> None:
     """Remember the origins of an array's NaNs, for as long as the array lives."""
     if where.any():
         key = id(array)
@@ -115,7 +115,7 @@ def mark(array: ConcreteArray, where: HostArray, births: Sequence[NanOrigin]) ->
         def forget(_: object) -> None:
             followed.pop(key, None)
 
-        followed[key] = Marks(where, tuple(births), ref(array, forget))
+        followed[key] = Marks(where, tuple(causes), ref(array, forget))
 
 
 def next_serial() -> int:
@@ -150,13 +150,13 @@ def _where(array: Array, find: Callable[[HostArray], HostArray]) -> HostArray | 
     return mask if mask.any() else None
 
 
-def first_birth(leaf: object) -> NanOrigin | None:
+def first_cause(leaf: object) -> NanOrigin | None:
     """Return the earliest of the origins of an array's NaNs."""
     marks = marks_of(leaf) if isinstance(leaf, ConcreteArray) else None
     if marks is None:
         return None
     numbers: list[int] = np.unique(marks.where[marks.where > 0]).tolist()
-    return min([marks.births[i - 1] for i in numbers], key=lambda birth: birth.serial)
+    return min([marks.causes[i - 1] for i in numbers], key=lambda cause: cause.serial)
 
 
 # Examples
@@ -176,22 +176,22 @@ def add_examples(
     marks = marks_of(array)
     if marks is None:
         return
-    for number, birth in enumerate(marks.births, start=1):
-        if birth.serial <= start or (birth.closed and birth.examples):
+    for number, cause in enumerate(marks.causes, start=1):
+        if cause.serial <= start or (cause.closed and cause.examples):
             continue
         places = np.argwhere(marks.where == number)
         for pin in below:
             index = next(
-                (example.index for example in birth.examples if example.vmap is pin.vmap), None
+                (example.index for example in cause.examples if example.vmap is pin.vmap), None
             )
             if index is not None and fits(pin, array.shape):
                 places = places[places[:, pin.axis] == index]
         for example in examples:
             if len(places) and fits(example, array.shape):
-                if any(known.vmap is example.vmap for known in birth.examples):
+                if any(known.vmap is example.vmap for known in cause.examples):
                     continue
                 index = int(places[0, example.axis])
-                birth.examples.append(
+                cause.examples.append(
                     Example(index, example.size, example.vmap, example.axis, array.shape)
                 )
                 places = places[places[:, example.axis] == index]
@@ -199,33 +199,33 @@ def add_examples(
 
 def belong_to_tangents(primals: Sequence[Array], tangents: Sequence[Array], start: int) -> None:
     """Mark the origins from a number on that occur in tangents only as belonging to these."""
-    of_primals = {id(birth) for x in primals for birth in births_in(x)}
-    for birth in [birth for x in tangents for birth in births_in(x)]:
-        own = birth.serial > start and not birth.closed and id(birth) not in of_primals
-        if own and birth.direction == "forward":
-            birth.direction = "tangent"
+    of_primals = {id(cause) for x in primals for cause in causes_in(x)}
+    for cause in [cause for x in tangents for cause in causes_in(x)]:
+        own = cause.serial > start and not cause.closed and id(cause) not in of_primals
+        if own and cause.direction == "forward":
+            cause.direction = "tangent"
 
 
-def births_in(array: Array) -> Sequence[NanOrigin]:
+def causes_in(array: Array) -> Sequence[NanOrigin]:
     """Return the origins of an array's NaNs."""
     marks = marks_of(array)
-    return () if marks is None else marks.births
+    return () if marks is None else marks.causes
 
 
-def choose_examples(birth: NanOrigin, before: Sequence[HostArray | None], after: HostArray) -> None:
+def choose_examples(cause: NanOrigin, before: Sequence[HostArray | None], after: HostArray) -> None:
     """Move an origin to an example that a conditional has selected.
 
     Under ``vmap`` a branch is computed for all examples, those that do not take it with copies of
     one that does. So a NaN may originate in the copies too, which the conditional then drops.
     """
-    for i, example in enumerate(birth.examples):
+    for i, example in enumerate(cause.examples):
         if example.shape != after.shape or not after.any():
             continue
         there = (slice(None),) * example.axis + (example.index,)
         was = any(x is not None and x.shape == example.shape and x[there].any() for x in before)
         if was and not after[there].any():
             index = int(np.argwhere(after)[0][example.axis])
-            birth.examples[i] = attrs.evolve(example, index=index)
+            cause.examples[i] = attrs.evolve(example, index=index)
 
 
 def fits(example: ExampleAxis, shape: tuple[int, ...]) -> bool:

@@ -19,16 +19,16 @@ def check_result(result: object, call: Callable[..., object], *args: object) -> 
         leaves = tree.leaves_with_path(result)
     except errors.TinyjaxError:  # a container that cannot be taken apart holds nothing that we know
         return
-    births = [
-        (birth, path)
+    causes = [
+        (cause, path)
         for path, leaf in leaves
-        if isinstance(leaf, ConcreteArray) and (birth := origins.first_birth(leaf)) is not None
+        if isinstance(leaf, ConcreteArray) and (cause := origins.first_cause(leaf)) is not None
     ]
-    if births:
-        birth, path = min(births, key=lambda pair: pair[0].serial)
+    if causes:
+        cause, path = min(causes, key=lambda pair: pair[0].serial)
         where = tree.path_str("result", path)
         of = _users_function(call, *args[:1])
-        raise _error(birth, f"It is in {where}." if of is None else f"It is in {where} of {of}.")
+        raise _error(cause, f"It is in {where}." if of is None else f"It is in {where} of {of}.")
 
 
 def _users_function(*candidates: object) -> str | None:
@@ -45,9 +45,9 @@ def check_read(array: ConcreteArray) -> None:
     """Raise where a NaN that was born is read; once, so that it can be looked at afterwards."""
     if not config.settings().debugging or tr.current_trace().evaluates:
         return
-    birth = origins.first_birth(array)
-    if birth is not None and not birth.reported:
-        raise _error(birth, f"It was read in an array of type {array.aval}.")
+    cause = origins.first_cause(array)
+    if cause is not None and not cause.reported:
+        raise _error(cause, f"It was read in an array of type {array.aval}.")
 
 
 _PASSES: Final[dict[frames.Direction, str]] = {
@@ -57,18 +57,18 @@ _PASSES: Final[dict[frames.Direction, str]] = {
 }
 
 
-def _error(birth: origins.NanOrigin, end: str) -> errors.NanError:
-    birth.reported = True
-    parts = [f"{birth.what} was born in {birth.primitive}{_PASSES[birth.direction]}"]
-    for iteration in birth.iterations:
+def _error(cause: origins.NanOrigin, end: str) -> errors.NanError:
+    cause.reported = True
+    parts = [f"{cause.what} was born in {cause.primitive}{_PASSES[cause.direction]}"]
+    for iteration in cause.iterations:
         place = "" if iteration.location is None else f" at {iteration.location}"
         parts.append(f", in iteration {iteration.index} of the {iteration.loop}{place}")
-    for example in birth.examples:
+    for example in cause.examples:
         parts.append(f", in example {example.index} of a vmap over {example.size}")  # noqa: PERF401
-    if birth.values:
-        parts.append(f": {birth.values}")
+    if cause.values:
+        parts.append(f": {cause.values}")
     parts.append(f". {end}")
-    if birth.zero and birth.direction != "forward" and birth.what == "a NaN":
+    if cause.zero and cause.direction != "forward" and cause.what == "a NaN":
         parts.append(
             " Zero times an infinite derivative is NaN. If a product with zeros hides the value "
             "that this is the derivative of, choose instead: where(ok, f(x), y). If a product of "
@@ -76,9 +76,9 @@ def _error(birth: origins.NanOrigin, end: str) -> errors.NanError:
         )
     return errors.NanError(
         "".join(parts),
-        birth.location,
-        birth.primitive,
-        birth.direction,
-        tuple(iteration.index for iteration in birth.iterations),
-        tuple(example.index for example in birth.examples),
+        cause.location,
+        cause.primitive,
+        cause.direction,
+        tuple(iteration.index for iteration in cause.iterations),
+        tuple(example.index for example in cause.examples),
     )

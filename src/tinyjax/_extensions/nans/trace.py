@@ -406,9 +406,9 @@ def _replay(
     with tr.use_trace(_REPLAY), backward_pass() if backward else nullcontext():
         outs = stepwise(args, params)
     for out in outs:
-        for birth in origins.births_in(out):
+        for cause in origins.causes_in(out):
             # The program knows of every vmap around it.
-            birth.closed = birth.closed or birth.serial > start
+            cause.closed = cause.closed or cause.serial > start
     return outs
 
 
@@ -425,16 +425,16 @@ def _compare(
         if mask is None or out is again or not isinstance(out, ConcreteArray):
             continue
         marks, known = origins.marks_of(again), origins.wanted_in(again)
-        births = [] if marks is None else list(marks.births)
+        causes = [] if marks is None else list(marks.causes)
         where = np.zeros(mask.shape, np.int64) if marks is None else np.where(mask, marks.where, 0)
         if not dirty:
             only = mask if known is None else mask & ~known
             if only.any():
                 # compiled and evaluated numbers may differ in their last bits, and overflow apart
-                births.append(_birth(name))
-                births[-1].values = "evaluated operation by operation, it gives none"
-                where[only] = len(births)
-        origins.mark(out, where, births)
+                causes.append(_cause(name))
+                causes[-1].values = "evaluated operation by operation, it gives none"
+                where[only] = len(causes)
+        origins.mark(out, where, causes)
 
 
 def _track(
@@ -445,9 +445,9 @@ def _track(
     known = [
         None if mask is None else origins.marks_of(x) for x, mask in zip(args, masks, strict=True)
     ]
-    births = list(dict.fromkeys(b for marks in known if marks for b in marks.births))
+    causes = list(dict.fromkeys(b for marks in known if marks for b in marks.causes))
     dirty = any(mask is not None for mask in masks)
-    alone = len(births) == 1 and not any(map(_has_data, masks, known))
+    alone = len(causes) == 1 and not any(map(_has_data, masks, known))
     # numbers made of none, or of integers' bits, are data
     computes = primitive.rules.evaluate is not None or any(is_inexact(x.dtype) for x in args)
     for i, out in enumerate(outs):
@@ -459,24 +459,24 @@ def _track(
             dependent = _depends(primitive, args, masks, params, i, mask.shape)
         where = np.zeros(mask.shape, np.int64)
         inherited = mask & dependent
-        for k, birth in enumerate(births, start=1):
+        for k, cause in enumerate(causes, start=1):
             if alone:
                 where[inherited] = k
                 break
-            own = [_of_birth(marks, birth) for marks in known]
+            own = [_of_cause(marks, cause) for marks in known]
             reached = _depends(primitive, args, own, params, i, mask.shape)
             where[inherited & reached & (where == 0)] = k
-        all_births = list(births)
+        all_causes = list(causes)
         born = mask & ~dependent
         if computes and born.any():
             place = tuple(int(n) for n in np.argwhere(born)[0])
-            all_births.append(_birth(primitive.name, args, out, place))
-            where[born] = len(all_births)
-        origins.mark(out, where, all_births)
+            all_causes.append(_cause(primitive.name, args, out, place))
+            where[born] = len(all_causes)
+        origins.mark(out, where, all_causes)
         if primitive.chooses:
-            for k, birth in enumerate(births, start=1):
-                before = [_of_birth(marks, birth) for marks in known]
-                origins.choose_examples(birth, before, np.asarray(where == k))
+            for k, cause in enumerate(causes, start=1):
+                before = [_of_cause(marks, cause) for marks in known]
+                origins.choose_examples(cause, before, np.asarray(where == k))
 
 
 def _has_data(mask: HostArray | None, marks: origins.Marks | None) -> bool:
@@ -484,11 +484,11 @@ def _has_data(mask: HostArray | None, marks: origins.Marks | None) -> bool:
     return mask is not None and (marks is None or bool((mask & (marks.where == 0)).any()))
 
 
-def _of_birth(marks: origins.Marks | None, birth: origins.NanOrigin) -> HostArray | None:
+def _of_cause(marks: origins.Marks | None, cause: origins.NanOrigin) -> HostArray | None:
     """Return the mask of an operand's NaNs that come from one origin."""
-    if marks is None or birth not in marks.births:
+    if marks is None or cause not in marks.causes:
         return None
-    return np.asarray(marks.where == marks.births.index(birth) + 1)
+    return np.asarray(marks.where == marks.causes.index(cause) + 1)
 
 
 def _depends(
@@ -528,36 +528,36 @@ def _probe(x: Array, mask: HostArray | None, harmless: float) -> ConcreteArray:
     return ConcreteArray(host, x.aval)
 
 
-def _birth(
+def _cause(
     name: str,
     args: Sequence[Array] = (),
     out: Array | None = None,
     place: tuple[int, ...] = (),
 ) -> origins.NanOrigin:
     source = traced_source(tr.evaluated_source(), direction_here())
-    birth = origins.NanOrigin(
+    cause = origins.NanOrigin(
         name,
         None if source is None else source.location,
         direction_here() if source is None else source.direction,
         _iterations.get(),
     )
     if out is not None:
-        _describe_operands(birth, args, out.shape, place)
+        _describe_operands(cause, args, out.shape, place)
         if isinstance(out, ConcreteArray) and not np.isnan(out.host[place]):
-            birth.what = "an infinity"
+            cause.what = "an infinity"
         if source is not None:
-            birth.examples = [
+            cause.examples = [
                 origins.Example(
                     place[example.axis], example.size, example.vmap, example.axis, out.shape
                 )
                 for example in source.examples
                 if origins.fits(example, out.shape)
             ]
-    return birth
+    return cause
 
 
 def _describe_operands(
-    birth: origins.NanOrigin, args: Sequence[Array], shape: tuple[int, ...], place: tuple[int, ...]
+    cause: origins.NanOrigin, args: Sequence[Array], shape: tuple[int, ...], place: tuple[int, ...]
 ) -> None:
     """Describe the operands of an operation where its first NaN is."""
     texts: list[str] = []
@@ -571,8 +571,8 @@ def _describe_operands(
         else:
             holds = is_inexact(x.dtype) and bool(np.isinf(x.host).any())
             texts.append(f"{x.aval} with infinities" if holds else str(x.aval))
-    birth.values = f"{birth.primitive}({', '.join(texts)})"
-    birth.zero = zero
+    cause.values = f"{cause.primitive}({', '.join(texts)})"
+    cause.zero = zero
 
 
 # Directions

@@ -42,25 +42,25 @@ class Piece:
     variant: int | None = None
 
 
-def cheapest(pieces: Sequence[Piece], num_blocks: int, room: int) -> tuple[Piece, ...] | None:
+def cheapest(pieces: Sequence[Piece], num_blocks: int, budget: int) -> tuple[Piece, ...] | None:
     """Choose pieces that follow one another through a chain.
 
     Args:
         pieces: the available ones, in the order of their beginnings.
         num_blocks: the length of the chain.
-        room: the available bytes of memory.
+        budget: the available bytes of memory.
 
     Returns:
         The pieces of least cost; of equally cheap ones, those that keep the least. None where all
         need more memory.
     """
-    unit, levels = _levels(room)
+    unit, levels = _levels(budget)
     costs = np.full((num_blocks + 1, levels), inf)
     origins = np.full((num_blocks + 1, levels), -1)
     costs[0, :1] = 0.0
     for number, piece in enumerate(pieces):
         shift = round(piece.saved_bytes / unit)
-        last = min(levels, (room - piece.working) // unit + 1)
+        last = min(levels, (budget - piece.working) // unit + 1)
         if shift >= last:
             continue
         new = costs[piece.start, : last - shift] + piece.cost
@@ -91,18 +91,18 @@ def least_room(pieces: Sequence[Piece], num_blocks: int, enough: int) -> int:
     return enough
 
 
-def _levels(room: int) -> tuple[int, int]:
+def _levels(budget: int) -> tuple[int, int]:
     """Return the unit that bytes are counted in, and how many numbers of these there are."""
-    unit = max(1, ceil(room / _LEVELS))
-    return unit, room // unit + 1 if room >= 0 else 0
+    unit = max(1, ceil(budget / _LEVELS))
+    return unit, budget // unit + 1 if budget >= 0 else 0
 
 
-def _fits(pieces: Sequence[Piece], num_blocks: int, room: int) -> bool:
+def _fits(pieces: Sequence[Piece], num_blocks: int, budget: int) -> bool:
     """Return whether there is a way: the one that keeps the least up to each block is followed."""
-    unit, levels = _levels(room)
+    unit, levels = _levels(budget)
     least = [0 if levels else inf, *[inf] * num_blocks]
     for piece in pieces:
         level = least[piece.start] + round(piece.saved_bytes / unit)
-        if level < min(levels, (room - piece.working) // unit + 1, least[piece.stop]):
+        if level < min(levels, (budget - piece.working) // unit + 1, least[piece.stop]):
             least[piece.stop] = level
     return least[num_blocks] < inf

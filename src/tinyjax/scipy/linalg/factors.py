@@ -20,7 +20,7 @@ from tinyjax.numpy.manipulation import concatenate
 
 
 def _pair(name: str, pair: Any, factor: str) -> tuple[Any, Any]:
-    """What a factorisation returns, as a user hands it on."""
+    """Check the pair that a factorisation returned, and return it."""
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise ArgumentError(
             f"{name} takes the pair that {factor} returns, but got {described(pair)}."

@@ -606,7 +606,7 @@ def eigh_tridiagonal(
 ) -> Array | tuple[Array, Array]:
     """Return the eigenvalues and eigenvectors of Hermitian tridiagonal matrices.
 
-    The matrix is written out, and ``eigh`` applied to it: the costs are those of ``n^2`` numbers.
+    The full matrix is made, and ``eigh`` applied to it: it needs memory for ``n^2`` numbers.
 
     Args:
         d: the diagonals, shape ``(..., n)``, of which the real part counts.

@@ -67,13 +67,13 @@ def _splines(share: Any, order: int) -> list[Any]:
     return weights
 
 
-def _neighbours(at: Array, order: int, dtype: DType) -> list[tuple[Array, Array]]:
+def _neighbours(coordinate: Array, order: int, dtype: DType) -> list[tuple[Array, Array]]:
     """The indices of the elements around, and their weights."""
     if order == 0:
-        return [(_rounded(at).astype(dtype), jnp.ones_like(at))]
-    at = at if order % 2 else at + 0.5
-    lower = jnp.floor(at)
-    index, weights = lower.astype(dtype) + (order + 1) // 2, _splines(at - lower, order)
+        return [(_rounded(coordinate).astype(dtype), jnp.ones_like(coordinate))]
+    coordinate = coordinate if order % 2 else coordinate + 0.5
+    lower = jnp.floor(coordinate)
+    index, weights = lower.astype(dtype) + (order + 1) // 2, _splines(coordinate - lower, order)
     return [(index - i, weights[i]) for i in range(order, -1, -1)]
 
 
@@ -105,7 +105,7 @@ def _coefficients(a: Array, order: int, mode: str, outside: Array) -> Array:
 
 
 def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """How far the elements next to each other along each axis lie apart, in elements."""
+    """Return the stride of each axis of an array in row-major order, in elements."""
     return tuple([math.prod(shape[i + 1 :]) for i in range(len(shape))])
 
 

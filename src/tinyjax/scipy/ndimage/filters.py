@@ -28,7 +28,7 @@ lazy.answer_for(
 
 
 class Outside(TypedDict, total=False):
-    """What is outside: see above."""
+    """Keyword arguments for the elements outside of the array."""
 
     mode: str
     cval: ArrayLike

@@ -25,7 +25,7 @@ lazy.answer_for(__name__, "affine_transform rotate shift zoom")
 
 
 class Options(TypedDict, total=False):
-    """How values between elements, and outside, are computed: see above."""
+    """The options of interpolation, which ``affine_transform`` explains."""
 
     order: int
     mode: str
@@ -78,8 +78,8 @@ def affine_transform(
     turned = by.reshape(-1, *[1] * n) * grid if by.ndim == 1 else jnp.tensordot(by, grid, 1)
     places = turned + jnp.broadcast_to(start, (n,)).reshape(-1, *[1] * n)
     outside = options.get("cval", 0.0)
-    known: Any = _MODES[mode]
-    value = map_coordinates(x, list(places), options.get("order", 3), known, outside)
+    mapped: Any = _MODES[mode]
+    value = map_coordinates(x, list(places), options.get("order", 3), mapped, outside)
     if mode != "constant":
         return value
     last = jnp.asarray(x.shape).reshape(-1, *[1] * n) - 1

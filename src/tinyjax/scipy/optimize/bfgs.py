@@ -27,7 +27,7 @@ _FALL, _FLATTER = 1e-4, 0.9
 
 
 class OptimizeResults(NamedTuple):
-    """What ``minimize`` found.
+    """The result of ``minimize``.
 
     Attributes:
         x: where.
@@ -131,10 +131,10 @@ class _Limits(NamedTuple):
 
 
 class _State(NamedTuple):
-    """Where the search is.
+    """The state of the search.
 
     Attributes:
-        memory: what the steps taken tell of the Hessian.
+        memory: the approximation of the Hessian from the steps.
         before: the value before the last step.
         failed: whether no step was found.
     """
@@ -160,7 +160,7 @@ class _Full:
         return memory @ slope
 
     def learn(self, memory: Array, moved: Array, turned: Array, curvature: Array) -> Array:
-        """What is remembered after a step, and how the gradient changed by it."""
+        """Return the memory after a step, by the change of the gradient along it."""
         inverse_curvature = 1 / jnp.where(curvature == 0, 1, curvature)
         left = self.start - inverse_curvature * jnp.outer(moved, turned)
         updated = left @ memory @ left.T + inverse_curvature * jnp.outer(moved, moved)
@@ -202,7 +202,7 @@ def _descend(
             s.value,
             s.iterations + 1,
             s.calls + end.calls,
-            ~end.found,
+            ~end.is_good,
         )
 
     zero, no = jnp.zeros((), dtypes.default_int()), jnp.zeros((), dtypes.bool_)
@@ -235,7 +235,7 @@ class _Search(NamedTuple):
         low: the best end of the bracket, with its value and its slope along the direction.
         high: the other end; as good as none while ``bracketed`` is false.
         bracketed: whether a good step is known to lie between.
-        found: whether this one is good.
+        is_good: whether this one is good.
         calls: how many were tried.
     """
 
@@ -245,7 +245,7 @@ class _Search(NamedTuple):
     low: tuple[Array, Array, Array]
     high: tuple[Array, Array]
     bracketed: Array
-    found: Array
+    is_good: Array
     calls: Array
 
 
@@ -256,7 +256,7 @@ def _search(both: _ValueAndSlope, s: _State, direction: Array, most: int) -> _Se
     first = jnp.where((guess > 0) & (guess < 1), guess, jnp.ones_like(guess))
 
     def going(t: _Search) -> Array:
-        return ~t.found & (t.calls < 2 * most)
+        return ~t.is_good & (t.calls < 2 * most)
 
     def look(t: _Search) -> _Search:
         scale = jnp.where(t.bracketed, _between(t.low, t.high), t.scale)
@@ -303,10 +303,10 @@ def _search(both: _ValueAndSlope, s: _State, direction: Array, most: int) -> _Se
     )
     last = while_loop(going, look, start)
     # near the minimum, where rounding hides the fall, a step that does not rise will do
-    scale = jnp.where(last.found, last.scale, last.low[0])
+    scale = jnp.where(last.is_good, last.scale, last.low[0])
     value, slope = both(s.x + scale * direction)
-    usable = last.found | (scale > 0) & (value <= s.value)
-    return last._replace(scale=scale, value=value, slope=slope, found=usable)
+    usable = last.is_good | (scale > 0) & (value <= s.value)
+    return last._replace(scale=scale, value=value, slope=slope, is_good=usable)
 
 
 def _between(low: tuple[Array, Array, Array], high: tuple[Array, Array]) -> Array:

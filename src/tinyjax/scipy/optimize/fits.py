@@ -96,7 +96,7 @@ class _Residuals(on_host.Program):
         return (self.values(consts, x), self.slopes(consts, x), *self.both(consts, x))
 
     def equations(self, consts: Sequence[Array], x: Array) -> Array:
-        """What is zero at a minimum."""
+        """Return the projected gradient, which is zero at a minimum."""
         return on_host.within_bounds(x, self.both(consts, x)[1], *consts[-2:])
 
 

@@ -58,10 +58,10 @@ def minimize(
     BFGS and L-BFGS by JAX's name are traced, and work under ``jit`` and ``vmap``. All other methods
     are those of ``scipy.optimize.minimize``, run on the host, under ``vmap`` for one example after
     the other. They compute in double precision, and get compiled derivatives of ``fun``. Their
-    result is differentiable in ``args``, in bounds that are arrays, and in all that ``fun`` and the
-    constraints close over: the conditions of Karush, Kuhn and Tucker hold there, with the same
-    bounds and constraints active (Nocedal and Wright, "Numerical Optimization", section 12.3). Its
-    derivative in ``x0`` is zero, and that of a search without success NaN.
+    result is differentiable in ``args``, in bounds that are arrays, and in all arrays that ``fun``
+    and the constraints close over. The derivative is that of the conditions of Karush, Kuhn and
+    Tucker, with the same bounds and constraints active (Nocedal and Wright, "Numerical
+    Optimization", section 12.3). It is zero in ``x0``, and NaN after a search without success.
 
     Args:
         fun: takes a vector and ``args``; returns a real scalar.
@@ -76,10 +76,10 @@ def minimize(
             of these take bounds.
         bounds: a pair ``(low, high)`` for each unknown, where None is no bound; or SciPy's
             ``Bounds``.
-        constraints: for SLSQP, trust-constr, COBYLA and COBYQA: one or several dictionaries, of
-            which ``"type"`` is ``"eq"`` or ``"ineq"``, and ``"fun"`` returns what is to be zero, or
-            not to be negative, of ``x`` and ``"args"``; or SciPy's ``NonlinearConstraint`` and
-            ``LinearConstraint``.
+        constraints: for SLSQP, trust-constr, COBYLA and COBYQA: one or several dictionaries. In
+            each ``"fun"`` is a function of ``x`` and ``"args"``, whose result is zero if
+            ``"type"`` is ``"eq"``, and not negative if it is ``"ineq"``. SciPy's
+            ``NonlinearConstraint`` and ``LinearConstraint`` do, too.
         tol: how exact the result must be; of BFGS how long the gradient may be, as the option
             ``gtol``, 1e-5 by default.
         options: those of SciPy's method. Traced methods have ``gtol``; ``norm``, the order of the
@@ -94,7 +94,7 @@ def minimize(
     Raises:
         ArgumentError: the method or an option is another one; ``x0`` is not a vector of floats; the
             method does not take bounds or constraints; or SciPy refuses an argument.
-        PlatformError: a method of SciPy's is asked for, and SciPy is not installed.
+        PlatformError: the method is SciPy's, and SciPy is not installed.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -147,7 +147,7 @@ def minimize(
             settings[key] = curvature.on_host(consts)
         if is_bounded:
             settings["bounds"] = on_host.scipy_optimize().Bounds(*map(np.asarray, consts[-2:]))
-        if staged.held is not None:
+        if staged.staged_constraints is not None:
             settings["constraints"] = staged.host_constraints(consts, "hess" in takes)
         start = start[: staged.size]
         found = on_host.scipy_optimize().minimize(call.on_host(consts), start, **settings)
@@ -335,18 +335,20 @@ class Program(on_host.Program):
     Attributes:
         size: the number of the function's unknowns.
         consts: how many constants the function has.
-        held: the staged constraints, first those that are to be zero.
+        staged_constraints: the staged constraints, first those that are to be zero.
         equalities: their number.
     """
 
     size: int
     consts: int
-    held: vectors.Closed | None = None
+    staged_constraints: vectors.Closed | None = None
     equalities: int = 0
 
     def parts(self) -> Sequence[vectors.Closed]:
         """The function, and the constraints."""
-        return (self.fun,) if self.held is None else (self.fun, self.held)
+        return (
+            (self.fun,) if self.staged_constraints is None else (self.fun, self.staged_constraints)
+        )
 
     def value(self, consts: Sequence[Array], x: Array) -> Array:
         """The function's value."""
@@ -370,9 +372,9 @@ class Program(on_host.Program):
 
     def constraints(self, consts: Sequence[Array], x: Array) -> Array:
         """The values of the constraints."""
-        if self.held is None:
+        if self.staged_constraints is None:
             return jnp.zeros(0, x.dtype)
-        (value,) = self.held.flat(consts[self.consts : -2], x)
+        (value,) = self.staged_constraints.flat(consts[self.consts : -2], x)
         return value
 
     def slopes(self, consts: Sequence[Array], x: Array) -> Array:
@@ -384,7 +386,7 @@ class Program(on_host.Program):
         """The conditions of Karush, Kuhn and Tucker."""
         x, multipliers = unknowns[: self.size], unknowns[self.size :]
         slope = self.both(consts, x)[1]
-        if self.held is None:
+        if self.staged_constraints is None:
             return on_host.within_bounds(x, slope, *consts[-2:])
         values, pull = api.vjp(lambda x: self.constraints(consts, x), x)
         rows = on_host.within_bounds(x, slope - pull(multipliers)[0], *consts[-2:])
@@ -403,8 +405,8 @@ class Program(on_host.Program):
         values, slopes, curvature = (
             self.compiled(name).on_host(consts) for name in ("constraints", "slopes", "curvature")
         )
-        assert self.held is not None, "constraints"
-        all_ = np.arange(self.held.jaxpr.out_avals[0].size)
+        assert self.staged_constraints is not None, "constraints"
+        all_ = np.arange(self.staged_constraints.jaxpr.out_avals[0].size)
         constraints: list[Any] = []
         for kind, which in (("eq", all_ < self.equalities), ("ineq", all_ >= self.equalities)):
 
@@ -435,7 +437,7 @@ class Program(on_host.Program):
         With those of the bounds they make the gradient, as nearly as they can with small products
         of multipliers and distances.
         """
-        if self.held is None:
+        if self.staged_constraints is None:
             return x
         slope = self.compiled("both").on_host(consts)(x)[1]
         values = self.compiled("constraints").on_host(consts)(x)

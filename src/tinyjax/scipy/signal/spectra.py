@@ -260,7 +260,7 @@ def correlate2d(
 
 
 def _without_line(x: Array) -> Array:
-    """What least squares leave of values along the last axis, less a line."""
+    """Subtract the line of least squares from the values along the last axis."""
     n = x.shape[-1]
     if n < 2:
         return jnp.zeros_like(x)
@@ -369,7 +369,7 @@ def _trendless(x: Array, kind: Detrend) -> Array:
 
 @attrs.frozen(eq=False)
 class _Spectra:
-    """How signals are cut into pieces, and these transformed; fields are ``csd``'s arguments."""
+    """The segments of signals, and their transforms; the fields are ``csd``'s arguments."""
 
     name: str
     fs: ArrayLike
@@ -382,7 +382,7 @@ class _Spectra:
     scaling: str
     axis: int
 
-    def of(
+    def spectrum(
         self, *values: ArrayLike, products: bool, boundary: str | None = None, padded: bool = False
     ) -> tuple[Array, Array, Array]:
         """Return frequencies, times, and transforms, or their products, the last axis times.
@@ -498,7 +498,7 @@ def stft(  # noqa: PLR0913, PLR0917 (JAX's signature)
     spectra = _Spectra(
         "stft", fs, window, nperseg, noverlap, nfft, detrend, return_onesided, "spectrum", axis
     )
-    return spectra.of(x, products=False, boundary=boundary, padded=padded)
+    return spectra.spectrum(x, products=False, boundary=boundary, padded=padded)
 
 
 def csd(  # noqa: PLR0913, PLR0917 (JAX's signature)
@@ -551,7 +551,7 @@ def csd(  # noqa: PLR0913, PLR0917 (JAX's signature)
         "csd", fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis
     )
     operands = (x,) if y is None else (x, y)
-    frequencies, _, density = spectra.of(*operands, products=True)
+    frequencies, _, density = spectra.spectrum(*operands, products=True)
     if density.shape[-1] == 1:
         return frequencies, density[..., 0]
     if average == "mean":

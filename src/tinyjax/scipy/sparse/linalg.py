@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class _Product(Protocol):
-    """What multiplies vectors, as sparse arrays do."""
+    """An object that multiplies vectors, such as a sparse array."""
 
     def __matmul__(self, x: Any, /) -> Any: ...
 
@@ -61,7 +61,7 @@ def _solved(
 
 
 class Options(TypedDict, total=False):
-    """What all solvers take by name."""
+    """The keyword arguments of all solvers."""
 
     tol: ArrayLike
     atol: ArrayLike
@@ -145,7 +145,7 @@ def bicgstab(*args: Any, **kwargs: Any) -> tuple[Any, None]:
 
 
 class GmresOptions(Options, total=False):
-    """What ``gmres`` takes by name."""
+    """The keyword arguments of ``gmres``."""
 
     restart: int
     solve_method: Literal["batched", "incremental"]

@@ -205,7 +205,7 @@ class Rotation:
 
     @property
     def single(self) -> bool:
-        """Whether this is one rotation, and not an array."""
+        """The flag for one rotation, and not an array of them."""
         return self.quat.ndim == 1
 
     def __len__(self) -> int:

@@ -309,7 +309,7 @@ def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def _without_logarithm(x: Array, zero: float) -> Array:
-    """Where the logarithm of what is zero at ``zero`` is no finite number, though ``x`` is one."""
+    """Return whether the logarithm of a function that is zero at ``zero`` is not finite."""
     if dtypes.is_complex(x.dtype):
         return (x == zero) | elementwise.isinf(x)
     return (x <= zero) | (x == math.inf)

@@ -20,7 +20,7 @@ def _q_p(q: ArrayLike, p: ArrayLike) -> Operands:
     return q, p
 
 
-_at: Final = Family(__name__, k_p, "1, 0.3", keeps_nan=True, p=_P)
+_law: Final = Family(__name__, k_p, "1, 0.3", keeps_nan=True, p=_P)
 _below: Final = Family(__name__, _k_p, "1, 0.3", keeps_nan=True, p=_P)
 _quantile: Final = Family(__name__, _q_p, "0.5, 0.3", p=_P)
 
@@ -41,7 +41,7 @@ def _ppf(q: Array, p: Array) -> Array:
     return elementwise.pick(inside, pm.convert(q > 1 - p, q.dtype, q.weak_type), math.nan)
 
 
-logpmf: Final = _at.define("logpmf", _logpmf, -1.204)
-pmf: Final = _at.exp("pmf", 0.3)
+logpmf: Final = _law.define("logpmf", _logpmf, -1.204)
+pmf: Final = _law.exp("pmf", 0.3)
 cdf: Final = _below.define("cdf", _cdf, 1.0)
 ppf: Final = _quantile.define("ppf", _ppf, 0.0)

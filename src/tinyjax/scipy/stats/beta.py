@@ -8,14 +8,14 @@ from typing import Final
 from tinyjax.scipy.special import betainc, betainccinv, betaincinv, betaln, xlog1py, xlogy
 from tinyjax.scipy.stats.distribution import Array, Family, ew, pick, q_a_b, x_a_b
 
-_at: Final = Family(
+_law: Final = Family(
     __name__, x_a_b, "0.3, 2.0, 3.0", keeps_nan=True, a="real, above 0", b="real, above 0"
 )
 _quantile: Final = Family(__name__, q_a_b, "0.3, 2.0, 3.0", a="real, above 0", b="real, above 0")
 
 
 def _unit(x: Array, loc: Array, scale: Array) -> tuple[Array, Array]:
-    """Where the argument is outside the support, and its place between the support's ends."""
+    """Return whether the argument is outside the support, and its position within it, 0 to 1."""
     outside = (x < loc) | (x > loc + scale)
     return outside, pick(outside, 0.5, (x - loc) / scale)
 
@@ -37,12 +37,12 @@ def _sf(x: Array, a: Array, b: Array, loc: Array, scale: Array) -> Array:
     return pick(outside, pick(x < loc, 1.0, 0.0), betainc(b, a, 1 - y))
 
 
-logpdf: Final = _at.define("logpdf", _logpdf, 0.5676)
-pdf: Final = _at.exp("pdf", 1.764)
-cdf: Final = _at.define("cdf", _cdf, 0.3483)
-logcdf: Final = _at.log("logcdf", -1.0547)
-sf: Final = _at.define("sf", _sf, 0.6517)
-logsf: Final = _at.log("logsf", -0.4282)
+logpdf: Final = _law.define("logpdf", _logpdf, 0.5676)
+pdf: Final = _law.exp("pdf", 1.764)
+cdf: Final = _law.define("cdf", _cdf, 0.3483)
+logcdf: Final = _law.log("logcdf", -1.0547)
+sf: Final = _law.define("sf", _sf, 0.6517)
+logsf: Final = _law.log("logsf", -0.4282)
 ppf: Final = _quantile.define(
     "ppf", lambda q, a, b, loc, scale: loc + scale * betaincinv(a, b, q), 0.2724
 )

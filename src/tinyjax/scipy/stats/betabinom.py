@@ -15,7 +15,7 @@ def _k_n_a_b(
     return k, n, a, b, loc
 
 
-_at: Final = Family(
+_law: Final = Family(
     __name__,
     _k_n_a_b,
     "2, 5, 2.0, 3.0",
@@ -35,5 +35,5 @@ def _logpmf(k: Array, n: Array, a: Array, b: Array, loc: Array) -> Array:
     return pick((n < 0) | (a <= 0) | (b <= 0), math.nan, value)
 
 
-logpmf: Final = _at.define("logpmf", _logpmf, -1.4351)
-pmf: Final = _at.exp("pmf", 0.2381)
+logpmf: Final = _law.define("logpmf", _logpmf, -1.4351)
+pmf: Final = _law.exp("pmf", 0.2381)

@@ -8,7 +8,7 @@ from typing import Final
 from tinyjax.scipy.special import betainc, gammaln, xlog1py, xlogy
 from tinyjax.scipy.stats.distribution import Array, Family, ew, k_n_p, pick
 
-_at: Final = Family(
+_law: Final = Family(
     __name__,
     k_n_p,
     "2, 5, 0.3",
@@ -34,7 +34,7 @@ def _cdf(k: Array, n: Array, p: Array, loc: Array) -> Array:
     return pick(inside, value, pick(y < 0, 0.0, 1.0))
 
 
-logpmf: Final = _at.define("logpmf", _logpmf, -1.1754)
-pmf: Final = _at.exp("pmf", 0.3087)
-cdf: Final = _at.define("cdf", _cdf, 0.8369)
-logcdf: Final = _at.log("logcdf", -0.178)
+logpmf: Final = _law.define("logpmf", _logpmf, -1.1754)
+pmf: Final = _law.exp("pmf", 0.3087)
+cdf: Final = _law.define("cdf", _cdf, 0.8369)
+logcdf: Final = _law.log("logcdf", -0.178)

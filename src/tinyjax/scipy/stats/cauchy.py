@@ -7,7 +7,7 @@ from typing import Final
 
 from tinyjax.scipy.stats.distribution import Array, Family, ew, pick, q_loc_scale, sh, x_loc_scale
 
-_at: Final = Family(__name__, x_loc_scale, "0.5", standard=True)
+_law: Final = Family(__name__, x_loc_scale, "0.5", standard=True)
 _quantile: Final = Family(__name__, q_loc_scale, "0.3")
 
 
@@ -21,7 +21,7 @@ def _share(z: Array) -> Array:
 
 
 def _place(q: Array) -> Array:
-    """Where a share is below: infinite at its ends, and NaN beyond them."""
+    """Return the quantile of a probability: infinite at 0 and 1, and NaN beyond them."""
     inside = (q > 0) & (q < 1)
     upper = q > 0.5
     tail = pick(inside, pick(upper, 1 - q, q), 0.5)
@@ -31,11 +31,11 @@ def _place(q: Array) -> Array:
     return pick(inside, pick(upper, size, -size), ends)
 
 
-logpdf: Final = _at.define("logpdf", _logpdf, -1.3679)
-pdf: Final = _at.exp("pdf", 0.2546)
-cdf: Final = _at.define("cdf", lambda z, scale: _share(z), 0.6476)
-logcdf: Final = _at.log("logcdf", -0.4345)
-sf: Final = _at.define("sf", lambda z, scale: _share(-z), 0.3524)
-logsf: Final = _at.log("logsf", -1.0429)
+logpdf: Final = _law.define("logpdf", _logpdf, -1.3679)
+pdf: Final = _law.exp("pdf", 0.2546)
+cdf: Final = _law.define("cdf", lambda z, scale: _share(z), 0.6476)
+logcdf: Final = _law.log("logcdf", -0.4345)
+sf: Final = _law.define("sf", lambda z, scale: _share(-z), 0.3524)
+logsf: Final = _law.log("logsf", -1.0429)
 ppf: Final = _quantile.define("ppf", lambda q, loc, scale: loc + scale * _place(q), -0.7265)
 isf: Final = _quantile.define("isf", lambda q, loc, scale: loc - scale * _place(q), 0.7265)

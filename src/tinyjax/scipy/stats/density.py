@@ -31,9 +31,9 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
     Args:
         dataset: real numbers, of shape ``(n,)``, or ``(d, n)`` for ``n`` points of ``d``
             coordinates.
-        bw_method: the factor: a scalar, ``"scott"`` for ``neff ** (-1 / (d + 4))``, the default,
-            ``"silverman"`` for that of ``neff * (d + 2) / 4``, or a function of the estimate, whose
-            ``dataset``, ``weights``, ``neff``, ``n`` and ``d`` are known then.
+        bw_method: the factor, as a scalar. By default ``"scott"``: ``neff ** (-1 / (d + 4))``.
+            ``"silverman"``: ``(neff * (d + 2) / 4) ** (-1 / (d + 4))``. Or a function of the
+            estimate, which has its ``dataset``, ``weights``, ``neff``, ``n`` and ``d`` then.
         weights: of the points, of shape ``(n,)``; all equal by default.
 
     Attributes:

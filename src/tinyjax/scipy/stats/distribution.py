@@ -1,4 +1,4 @@
-"""What the functions of distributions share, said once: a distribution is its formulas.
+"""The common parts of the functions of distributions: a distribution is its formulas.
 
 A ``Family`` is the functions of a distribution that take the same arguments. Each is a formula of
 arrays, and gets its signature from the family's, its docstring and example from its name, and its
@@ -158,14 +158,14 @@ class Family(Generic[P]):
         lines = [f"{name}: {texts[name]}" for name in _names_of(signature)]
         self._arguments = ".\n        ".join(lines)
 
-    def define(self, name: str, formula: Formula, value: float, at: str = "") -> Callable[P, Array]:
+    def define(self, name: str, formula: Formula, value: float, xs: str = "") -> Callable[P, Array]:
         """Make the function of this name by a formula.
 
         Args:
             name: the function's name.
             formula: takes the operands, of one dtype and shape.
             value: what the function returns for the example, rounded.
-            at: the arguments for the example, if others than the family's.
+            xs: the arguments for the example, if others than the family's.
         """
 
         def evaluate(*operands: Array) -> Array:
@@ -177,19 +177,19 @@ class Family(Generic[P]):
             return unless_nan(result, *operands) if self._keeps_nan else result
 
         self._formulas[name] = evaluate
-        return self._public(name, evaluate, value, at)
+        return self._public(name, evaluate, value, xs)
 
-    def exp(self, name: str, value: float, at: str = "") -> Callable[P, Array]:
+    def exp(self, name: str, value: float, xs: str = "") -> Callable[P, Array]:
         """Make the function of this name by the one of its logarithm."""
         log = self._formulas[f"log{name}"]
-        return self._public(name, lambda *operands: ew.exp(log(*operands)), value, at)
+        return self._public(name, lambda *operands: ew.exp(log(*operands)), value, xs)
 
-    def log(self, name: str, value: float, at: str = "") -> Callable[P, Array]:
+    def log(self, name: str, value: float, xs: str = "") -> Callable[P, Array]:
         """Make the logarithm of this name by the function whose it is."""
         fun = self._formulas[name.removeprefix("log")]
-        return self._public(name, lambda *operands: log_of(fun(*operands)), value, at)
+        return self._public(name, lambda *operands: log_of(fun(*operands)), value, xs)
 
-    def _public(self, name: str, evaluate: Formula, value: float, at: str) -> Callable[P, Array]:
+    def _public(self, name: str, evaluate: Formula, value: float, xs: str) -> Callable[P, Array]:
         """Give a formula the family's signature, a name and a docstring."""
         lazy.answer_for(self._module, name)
         declared = self._signature
@@ -210,7 +210,7 @@ class Family(Generic[P]):
 
     Example:
         >>> from {package} import {distribution}
-        >>> round(float({distribution}.{name}({at or self._example})), {digits})
+        >>> round(float({distribution}.{name}({xs or self._example})), {digits})
         {value}
     """
         label, labels = f"{distribution}.{name}", [f"{parameter} of {name}" for parameter in names]

@@ -23,7 +23,7 @@ def _q_d(
 
 _M: Final = "real, above 0: the degrees of freedom of the numerator"
 _N: Final = "real, above 0: those of the denominator"
-_at: Final = Family(__name__, _x_d, "1.5, 3.0, 5.0", standard=True, keeps_nan=True, dfn=_M, dfd=_N)
+_law: Final = Family(__name__, _x_d, "1.5, 3.0, 5.0", standard=True, keeps_nan=True, dfn=_M, dfd=_N)
 _quantile: Final = Family(__name__, _q_d, "0.3, 3.0, 5.0", dfn=_M, dfd=_N)
 
 
@@ -51,11 +51,11 @@ def _isf(q: Array, m: Array, n: Array, loc: Array, scale: Array) -> Array:
     return loc + scale * n * (1 - y) / (m * y)
 
 
-logpdf: Final = _at.define("logpdf", supported(_logpdf, -math.inf, -math.inf), -1.5031)
-pdf: Final = _at.exp("pdf", 0.2224)
-cdf: Final = _at.define("cdf", supported(_below, 0.0, 1.0), 0.6778)
-logcdf: Final = _at.log("logcdf", -0.3889)
-sf: Final = _at.define("sf", supported(_above, 1.0), 0.3222)
-logsf: Final = _at.log("logsf", -1.1327)
+logpdf: Final = _law.define("logpdf", supported(_logpdf, -math.inf, -math.inf), -1.5031)
+pdf: Final = _law.exp("pdf", 0.2224)
+cdf: Final = _law.define("cdf", supported(_below, 0.0, 1.0), 0.6778)
+logcdf: Final = _law.log("logcdf", -0.3889)
+sf: Final = _law.define("sf", supported(_above, 1.0), 0.3222)
+logsf: Final = _law.log("logsf", -1.1327)
 ppf: Final = _quantile.define("ppf", _ppf, 0.4974)
 isf: Final = _quantile.define("isf", _isf, 1.6045)

@@ -18,7 +18,7 @@ def _q_a(q: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -
 
 
 _A: Final = "real, above 0: the shape"
-_at: Final = Family(__name__, _x_a, "1.5, 2.0", standard=True, keeps_nan=True, a=_A)
+_law: Final = Family(__name__, _x_a, "1.5, 2.0", standard=True, keeps_nan=True, a=_A)
 _quantile: Final = Family(__name__, _q_a, "0.3, 2.0", a=_A)
 
 
@@ -41,11 +41,11 @@ def upper_quantile(q: Array, a: Array, loc: Array, scale: Array) -> Array:
     return loc + scale * gammainccinv(a, q)
 
 
-logpdf: Final = _at.define("logpdf", log_density, -1.0945)
-pdf: Final = _at.exp("pdf", 0.3347)
-cdf: Final = _at.define("cdf", below, 0.4422)
-logcdf: Final = _at.log("logcdf", -0.8161)
-sf: Final = _at.define("sf", above, 0.5578)
-logsf: Final = _at.log("logsf", -0.5837)
+logpdf: Final = _law.define("logpdf", log_density, -1.0945)
+pdf: Final = _law.exp("pdf", 0.3347)
+cdf: Final = _law.define("cdf", below, 0.4422)
+logcdf: Final = _law.log("logcdf", -0.8161)
+sf: Final = _law.define("sf", above, 0.5578)
+logsf: Final = _law.log("logsf", -0.5837)
 ppf: Final = _quantile.define("ppf", quantile, 1.0973)
 isf: Final = _quantile.define("isf", upper_quantile, 2.4392)

@@ -12,7 +12,7 @@ def _x_beta(x: ArrayLike, beta: ArrayLike) -> Operands:
     return x, beta
 
 
-_at: Final = Family(__name__, _x_beta, "0.5, 1.5", beta="real, above 0: the power in the exponent")
+_law: Final = Family(__name__, _x_beta, "0.5, 1.5", beta="real, above 0: the power in the exponent")
 
 
 def _logpdf(x: Array, beta: Array) -> Array:
@@ -24,6 +24,6 @@ def _cdf(x: Array, beta: Array) -> Array:
     return pick(x < 0, beyond, 1 - beyond)
 
 
-logpdf: Final = _at.define("logpdf", _logpdf, -0.9444)
-pdf: Final = _at.exp("pdf", 0.3889)
-cdf: Final = _at.define("cdf", _cdf, 0.7417)
+logpdf: Final = _law.define("logpdf", _logpdf, -0.9444)
+pdf: Final = _law.exp("pdf", 0.3889)
+cdf: Final = _law.define("cdf", _cdf, 0.7417)

@@ -8,7 +8,7 @@ from typing import Final
 from tinyjax.scipy.special import xlog1py
 from tinyjax.scipy.stats.distribution import Array, Family, ew, k_p, pick
 
-_at: Final = Family(
+_law: Final = Family(
     __name__, k_p, "2, 0.3", keeps_nan=True, p="real, in (0, 1]: the probability of success"
 )
 
@@ -18,5 +18,5 @@ def _logpmf(k: Array, p: Array, loc: Array) -> Array:
     return pick(n <= 0, -math.inf, xlog1py(n - 1, -p) + ew.log(p))
 
 
-logpmf: Final = _at.define("logpmf", _logpmf, -1.5606)
-pmf: Final = _at.exp("pmf", 0.21)
+logpmf: Final = _law.define("logpmf", _logpmf, -1.5606)
+pmf: Final = _law.exp("pmf", 0.21)

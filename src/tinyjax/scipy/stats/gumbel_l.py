@@ -8,7 +8,7 @@ from typing import Final
 from tinyjax.scipy.stats import distribution as d
 from tinyjax.scipy.stats.distribution import Array, ew
 
-_at: Final = d.Family(__name__, d.x_loc_scale, "0.5", standard=True)
+_law: Final = d.Family(__name__, d.x_loc_scale, "0.5", standard=True)
 _quantile: Final = d.Family(__name__, d.p_loc_scale, "0.3", p="real, in [0, 1]")
 
 
@@ -37,10 +37,10 @@ def quantile(p: Array, loc: Array, scale: Array) -> Array:
     return d.pick((p >= 0) & (p <= 1), loc + scale * ew.log(-ew.log1p(-p)), math.nan)
 
 
-logpdf: Final = _at.define("logpdf", log_density, -1.1487)
-pdf: Final = _at.exp("pdf", 0.317)
-logsf: Final = _at.define("logsf", log_above, -1.6487)
-sf: Final = _at.exp("sf", 0.1923)
-logcdf: Final = _at.define("logcdf", log_below, -0.2136)
-cdf: Final = _at.define("cdf", below, 0.8077)
+logpdf: Final = _law.define("logpdf", log_density, -1.1487)
+pdf: Final = _law.exp("pdf", 0.317)
+logsf: Final = _law.define("logsf", log_above, -1.6487)
+sf: Final = _law.exp("sf", 0.1923)
+logcdf: Final = _law.define("logcdf", log_below, -0.2136)
+cdf: Final = _law.define("cdf", below, 0.8077)
 ppf: Final = _quantile.define("ppf", quantile, -1.0309)

@@ -6,7 +6,7 @@ from typing import Final
 
 from tinyjax.scipy.stats.distribution import Array, Family, ew, pick, x_loc_scale
 
-_at: Final = Family(__name__, x_loc_scale, "0.5", standard=True)
+_law: Final = Family(__name__, x_loc_scale, "0.5", standard=True)
 
 
 def _cdf(z: Array, scale: Array) -> Array:
@@ -14,6 +14,6 @@ def _cdf(z: Array, scale: Array) -> Array:
     return pick(z <= 0, half, 1 - half)
 
 
-logpdf: Final = _at.define("logpdf", lambda z, scale: -(ew.abs_(z) + ew.log(2 * scale)), -1.1931)
-pdf: Final = _at.exp("pdf", 0.3033)
-cdf: Final = _at.define("cdf", _cdf, 0.6967)
+logpdf: Final = _law.define("logpdf", lambda z, scale: -(ew.abs_(z) + ew.log(2 * scale)), -1.1931)
+pdf: Final = _law.exp("pdf", 0.3033)
+cdf: Final = _law.define("cdf", _cdf, 0.6967)

@@ -8,7 +8,7 @@ from typing import Final
 from tinyjax.scipy.special import gammaln, xlogy
 from tinyjax.scipy.stats.distribution import Array, Family, k_n_p, pick
 
-_at: Final = Family(
+_law: Final = Family(
     __name__,
     k_n_p,
     "2, 5, 0.3",
@@ -24,5 +24,5 @@ def _logpmf(k: Array, n: Array, p: Array, loc: Array) -> Array:
     return pick(y < 0, -math.inf, ways + xlogy(n, p) + xlogy(y, 1 - p))
 
 
-logpmf: Final = _at.define("logpmf", _logpmf, -4.0252)
-pmf: Final = _at.exp("pmf", 0.0179)
+logpmf: Final = _law.define("logpmf", _logpmf, -4.0252)
+pmf: Final = _law.exp("pmf", 0.0179)

@@ -19,7 +19,7 @@ def _mu(mu: ArrayLike, loc: ArrayLike = 0) -> Operands:
 
 
 _MU: Final = "real, at least 0: the mean"
-_at: Final = Family(__name__, _k_mu, "2, 1.5", keeps_nan=True, mu=_MU)
+_law: Final = Family(__name__, _k_mu, "2, 1.5", keeps_nan=True, mu=_MU)
 _whole: Final = Family(__name__, _mu, "1.5", keeps_nan=True, mu=_MU)
 
 
@@ -60,7 +60,7 @@ def _entropy(mu: Array, loc: Array) -> Array:
     return elementwise.pick(mu < 0, math.nan, elementwise.pick(mu == 0, 0.0, value))
 
 
-logpmf: Final = _at.define("logpmf", _logpmf, -1.3822)
-pmf: Final = _at.exp("pmf", 0.251)
-cdf: Final = _at.define("cdf", _cdf, 0.8088)
+logpmf: Final = _law.define("logpmf", _logpmf, -1.3822)
+pmf: Final = _law.exp("pmf", 0.251)
+cdf: Final = _law.define("cdf", _cdf, 0.8088)
 entropy: Final = _whole.define("entropy", _entropy, 1.5394)

@@ -46,7 +46,7 @@ def mode(
         The least of the most frequent values, and their count. Of no elements NaN and 0.
 
     Raises:
-        ArgumentError: another ``nan_policy`` is asked for.
+        ArgumentError: ``nan_policy`` has another value.
         AxisError: there is no such axis.
 
     Example:
@@ -127,7 +127,7 @@ def rankdata(
         Floats of the default dtype.
 
     Raises:
-        ArgumentError: there is no such method, or another ``nan_policy`` is asked for.
+        ArgumentError: there is no such method, or ``nan_policy`` has another value.
         AxisError: there is no such axis.
 
     Example:

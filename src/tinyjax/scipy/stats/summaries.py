@@ -55,7 +55,7 @@ class DescribeResult(NamedTuple):
 
 
 class LinregressResult(NamedTuple):
-    """What ``linregress`` returns."""
+    """The result of ``linregress``."""
 
     slope: Array
     intercept: Array

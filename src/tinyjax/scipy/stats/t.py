@@ -8,7 +8,7 @@ from typing import Final
 from tinyjax.scipy.special import gammaln, stdtr, stdtrit
 from tinyjax.scipy.stats.distribution import Array, Family, ew, pick, q_df, x_df
 
-_at: Final = Family(
+_law: Final = Family(
     __name__, x_df, "0.5, 3.0", standard=True, df="real, above 0: the degrees of freedom"
 )
 _quantile: Final = Family(__name__, q_df, "0.975, 3.0", df="real, above 0: the degrees of freedom")
@@ -27,13 +27,13 @@ def _place(q: Array, df: Array) -> Array:
     return pick(q == 0, -math.inf, stdtrit(df, pick(q == 0, 0.5, q)))
 
 
-logpdf: Final = _at.define("logpdf", _logpdf, -1.161)
-pdf: Final = _at.exp("pdf", 0.3132)
-cdf: Final = _at.define("cdf", lambda z, df, scale: stdtr(df, z), 0.6743)
-logcdf: Final = _at.log("logcdf", -0.3941)
-sf: Final = _at.define("sf", lambda z, df, scale: stdtr(df, -z), 0.3257)
-logsf: Final = _at.log("logsf", -1.1217)
+logpdf: Final = _law.define("logpdf", _logpdf, -1.161)
+pdf: Final = _law.exp("pdf", 0.3132)
+cdf: Final = _law.define("cdf", lambda z, df, scale: stdtr(df, z), 0.6743)
+logcdf: Final = _law.log("logcdf", -0.3941)
+sf: Final = _law.define("sf", lambda z, df, scale: stdtr(df, -z), 0.3257)
+logsf: Final = _law.log("logsf", -1.1217)
 ppf: Final = _quantile.define("ppf", lambda q, df, loc, scale: loc + scale * _place(q, df), 3.1824)
 isf: Final = _quantile.define(
-    "isf", lambda q, df, loc, scale: loc - scale * _place(q, df), 3.1824, at="0.025, 3.0"
+    "isf", lambda q, df, loc, scale: loc - scale * _place(q, df), 3.1824, xs="0.025, 3.0"
 )

@@ -8,7 +8,7 @@ from typing import Final
 from tinyjax.scipy.special import log_ndtr, ndtr
 from tinyjax.scipy.stats.distribution import Array, Family, ew, pick, unless_nan, x_a_b
 
-_at: Final = Family(
+_law: Final = Family(
     __name__,
     x_a_b,
     "0.5, -1.0, 2.0",
@@ -58,9 +58,9 @@ def _logsf(z: Array, a: Array, b: Array, scale: Array) -> Array:
     return _logcdf(-z, -b, -a, scale)
 
 
-logpdf: Final = _at.define("logpdf", _logpdf, -0.8438)
-pdf: Final = _at.exp("pdf", 0.4301)
-logcdf: Final = _at.define("logcdf", _logcdf, -0.4294)
-cdf: Final = _at.exp("cdf", 0.6509)
-logsf: Final = _at.define("logsf", _logsf, -1.0523)
-sf: Final = _at.exp("sf", 0.3491)
+logpdf: Final = _law.define("logpdf", _logpdf, -0.8438)
+pdf: Final = _law.exp("pdf", 0.4301)
+logcdf: Final = _law.define("logcdf", _logcdf, -0.4294)
+cdf: Final = _law.exp("cdf", 0.6509)
+logsf: Final = _law.define("logsf", _logsf, -1.0523)
+sf: Final = _law.exp("sf", 0.3491)

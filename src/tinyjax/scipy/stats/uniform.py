@@ -7,7 +7,7 @@ from typing import Final
 
 from tinyjax.scipy.stats.distribution import Array, Family, ew, pick, q_loc_scale, x_loc_scale
 
-_at: Final = Family(__name__, x_loc_scale, "0.5", keeps_nan=True)
+_law: Final = Family(__name__, x_loc_scale, "0.5", keeps_nan=True)
 _quantile: Final = Family(__name__, q_loc_scale, "0.3")
 
 
@@ -23,7 +23,7 @@ def _ppf(q: Array, loc: Array, scale: Array) -> Array:
     return pick((q >= 0) & (q <= 1), loc + scale * q, math.nan)
 
 
-logpdf: Final = _at.define("logpdf", _logpdf, -0.0)
-pdf: Final = _at.exp("pdf", 1.0)
-cdf: Final = _at.define("cdf", _cdf, 0.5)
+logpdf: Final = _law.define("logpdf", _logpdf, -0.0)
+pdf: Final = _law.exp("pdf", 1.0)
+cdf: Final = _law.define("cdf", _cdf, 0.5)
 ppf: Final = _quantile.define("ppf", _ppf, 0.3)

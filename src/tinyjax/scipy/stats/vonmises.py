@@ -13,7 +13,7 @@ def _x_kappa(x: ArrayLike, kappa: ArrayLike) -> Operands:
     return x, kappa
 
 
-_at: Final = Family(__name__, _x_kappa, "0.5, 2.0", kappa="real, above 0: the concentration")
+_law: Final = Family(__name__, _x_kappa, "0.5, 2.0", kappa="real, above 0: the concentration")
 
 
 def _logpdf(x: Array, kappa: Array) -> Array:
@@ -21,5 +21,5 @@ def _logpdf(x: Array, kappa: Array) -> Array:
     return pick(kappa >= 0, value, math.nan)
 
 
-logpdf: Final = _at.define("logpdf", _logpdf, -0.9067)
-pdf: Final = _at.exp("pdf", 0.4039)
+logpdf: Final = _law.define("logpdf", _logpdf, -0.9067)
+pdf: Final = _law.exp("pdf", 0.4039)

@@ -12,7 +12,7 @@ def _x_c(x: ArrayLike, c: ArrayLike) -> Operands:
     return x, c
 
 
-_at: Final = Family(
+_law: Final = Family(
     __name__, _x_c, "0.5, 0.3", keeps_nan=True, c="real, in (0, 1): the concentration"
 )
 
@@ -24,5 +24,5 @@ def _logpdf(x: Array, c: Array) -> Array:
     return pick((c > 0) & (c < 1), value, math.nan)
 
 
-logpdf: Final = _at.define("logpdf", _logpdf, -1.3585)
-pdf: Final = _at.exp("pdf", 0.257)
+logpdf: Final = _law.define("logpdf", _logpdf, -1.3585)
+pdf: Final = _law.exp("pdf", 0.257)

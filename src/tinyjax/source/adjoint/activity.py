@@ -41,7 +41,7 @@ class Callees:
 SHARING: Final = frozenset(
     (getattr, runtime.make_tuple, runtime.make_list, runtime.make_dict, runtime.joined,
      runtime.merged, runtime.unpacked, runtime.unpacked_star, runtime.collected, runtime.captured,
-     runtime.defined, runtime.items_of, runtime.make_functions, shadows.shadow_of, shadows.taken,
+     runtime.defined, runtime.items_of, runtime.make_functions, shadows.shadow_of, shadows.pop,
      runtime.global_value, functools.partial, list, tuple, dict, zip, enumerate, reversed, sorted)
 )  # fmt: skip
 
@@ -143,7 +143,7 @@ class Activity:
         container, index = statement.call.args
         return (
             isinstance(container, ir.Variable)
-            and 0 < self.ranks.of(container) < INTEGERS
+            and 0 < self.ranks.rank_of(container) < INTEGERS
             and self.ranks.is_real(statement.variable)
             and self.ranks.is_basic(index)
             and statement.variable not in self.shadowed
@@ -184,7 +184,7 @@ class Activity:
         return [
             v
             for v in self._active(statement.call.args)
-            if v not in self.shadowed and 0 < self.ranks.of(v) < INTEGERS and self.lasting(v)
+            if v not in self.shadowed and 0 < self.ranks.rank_of(v) < INTEGERS and self.lasting(v)
         ]
 
     def is_elementwise(self, statement: ir.Statement) -> bool:
@@ -202,7 +202,7 @@ class Activity:
         self.ranks = Ranks(self.ir, arguments)
         variables = [v for block in self.ir.blocks for v in block.defined]
         known = self.ranks.kinds(variables)
-        self.kinds = infer(self.ir, arguments, known=known)
+        self.kinds = infer(self.ir, arguments, assumed=known)
         if not is_writing:
             return
         numbers = {v for v in variables if self.ranks.is_number(v)}
@@ -231,18 +231,18 @@ class Activity:
         items: set[ir.Variable] = set()
         for block in self.ir.blocks:
             fresh: set[ir.Variable] = set()
-            here: Counter[ir.Variable] = Counter()
+            counts: Counter[ir.Variable] = Counter()
             for statement in block.statements:
                 call, is_written = statement.call, statement.function in WRITING
                 if is_written or aliases.reads_only(call):
                     operands = call.args[2:] if is_written else call.atoms
-                    here.update([x for x in operands if x in fresh])
+                    counts.update([x for x in operands if x in fresh])
                 if is_written or not (aliases.reads_only(call) or statement.function in TAKING):
-                    items |= {v for v in fresh if here[v] == elsewhere[v]}
+                    items |= {v for v in fresh if counts[v] == elsewhere[v]}
                     fresh = set()
                 elif self._is_taken(statement):
                     fresh.add(statement.variable)
-            items |= {v for v in fresh if here[v] == elsewhere[v]}
+            items |= {v for v in fresh if counts[v] == elsewhere[v]}
         return items
 
     def _is_taken(self, statement: ir.Statement) -> bool:
@@ -251,7 +251,7 @@ class Activity:
         return (
             statement.function is operator.getitem
             and ranks is not None
-            and 0 < ranks.of(statement.variable) < INTEGERS
+            and 0 < ranks.rank_of(statement.variable) < INTEGERS
             and ranks.is_basic(call.args[1])
         )
 
@@ -299,9 +299,9 @@ class Activity:
     def places(self, statement: ir.Statement) -> tuple[int | None, ...]:
         """Return the index of each keyword argument's cotangent in the rule's result."""
         call = statement.call
-        here = Location(self.ir.filename, statement.line, self.ir.name)
+        counts = Location(self.ir.filename, statement.line, self.ir.name)
         names = tuple([name for name, _ in call.keywords])
-        return registry.places(statement.function, len(call.args), names, here)
+        return registry.places(statement.function, len(call.args), names, counts)
 
     def back_of(self, variable: ir.Variable) -> ir.Variable:
         """Return the variable that holds the pullback of the call that defines another one."""

@@ -51,7 +51,7 @@ def chosen(x: Any, mask: Any, other: Any) -> Any:
 @registry.adjoint_of(chosen)
 def chosen_adjoint(ct: Any, y: Any, x: Any, mask: Any, other: Any) -> Any:
     """Return the cotangents of the arguments of chosen."""
-    return cotangents.reduce_to(cotangents.taken(ct, y, mask), x), None, None
+    return cotangents.reduce_to(cotangents.masked(ct, y, mask), x), None, None
 
 
 def fixed(x: Any) -> Any:
@@ -164,7 +164,7 @@ def with_harmless_operands(
     for block, after in zip(program.blocks, live, strict=True):
         statements: list[ir.Statement] = []
         for part, needed in _parts(block, after, is_cautious=is_cautious):
-            statements += _Chooser(part, needed, kinds).written().statements
+            statements += _Chooser(part, needed, kinds).block().statements
         blocks.append(attrs.evolve(block, statements=tuple(statements)))
     return assembly.assembled(program.name, tuple(blocks), program.filename)
 
@@ -221,7 +221,7 @@ class _Chooser:
             elif not _is_choice(call) and not _is_shown(call):
                 self._bare.update(shown.intersection(call.variables))
 
-    def written(self) -> ir.Block:
+    def block(self) -> ir.Block:
         """Write it."""
         for place, statement in enumerate(self._block.statements):
             variable = statement.variable

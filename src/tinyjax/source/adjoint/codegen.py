@@ -83,7 +83,7 @@ def adjoint_text(adjoint: differentiate.Adjoint, fun: FunctionType, values: tupl
     kinds = names.annotated(
         adjoint.forward, [names.ANY, *map(names.type_of, values)], "", CONVENTIONS
     )
-    value = names.joined([kinds.of(items[0]) for items in _returned(kinds.ir)])
+    value = names.joined([kinds.type_of(items[0]) for items in _returned(kinds.ir)])
     result = _cotangents(adjoint, fun, values)
     conventions = _conventions(adjoint)
     back = names.annotated(adjoint.pullback, [_stack_type(kinds), value], result, conventions)
@@ -133,7 +133,7 @@ def _stack_type(forward: names.Annotations) -> str:
     stack = calls[back].args[1]
     if isinstance(stack, ir.Constant):
         return "tuple[()]"
-    return _tuple_of([names.joined([forward.of(atom)]) for atom in calls[stack].args])
+    return _tuple_of([names.joined([forward.type_of(atom)]) for atom in calls[stack].args])
 
 
 #: How long the type of a tuple may be.

@@ -78,7 +78,7 @@ def reduce_to(ct: Any, like: Any) -> Any:
     return ct
 
 
-def taken(ct: Any, like: Any, mask: Any) -> Any:
+def masked(ct: Any, like: Any, mask: Any) -> Any:
     """Return the cotangent of an operand, set to zero where the mask did not select it."""
     if ct is None or not is_differentiable(like):
         return ct

@@ -78,7 +78,7 @@ def differentiate(
 #: The positions of arguments of which a function only reads the shape, or the place in memory.
 NOT_READ: Final[dict[Any, tuple[int, ...]]] = {
     shadows.shadow_of: (0,),
-    shadows.taken: (0,),
+    shadows.pop: (0,),
     shadows.deposit: (0,),
     shadows.withdraw: (1, 2, 3, 4, 5),
     shadows.with_item: (2, 3),
@@ -161,7 +161,7 @@ def _write(
     places = statement.call.args[:2]
     if is_used:
         call = ir.Call(ir.function(operator.getitem), places)
-        if activity.ranks is not None and activity.ranks.of(statement.variable):
+        if activity.ranks is not None and activity.ranks.rank_of(statement.variable):
             item = writer.emit_call(call)
             call = ir.Call(ir.function(operator.pos), (item,))
         writer.statements.append(ir.Statement(statement.variable, call, statement.line))

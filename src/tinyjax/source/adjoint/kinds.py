@@ -158,7 +158,7 @@ def infer(
     program: ir.IR,
     arguments: tuple[Kind, ...],
     active: Container[ir.Variable] = (),
-    known: Mapping[ir.Variable, Kind] | None = None,
+    assumed: Mapping[ir.Variable, Kind] | None = None,
 ) -> dict[ir.Variable, Kind]:
     """Find the kind of every variable of a program from those of its arguments.
 
@@ -166,13 +166,13 @@ def infer(
         program: the program.
         arguments: the kinds of its arguments.
         active: variables that are active whatever they are computed of.
-        known: the kinds of some variables, if they are active.
+        assumed: the kinds of some variables, if they are active.
     """
     pairs = zip(program.blocks[0].arguments, arguments, strict=True)
     given = {v: Kind.INERT if kind < 0 else kind for v, kind in pairs}
     pinned = {s.call for s in program.statements if s.variable in active}
-    known = known or {}
-    by_call = {s.call: known[s.variable] for s in program.statements if s.variable in known}
+    assumed = assumed or {}
+    by_call = {s.call: assumed[s.variable] for s in program.statements if s.variable in assumed}
 
     def of_call(call: ir.Call, kinds: list[Kind]) -> Kind:
         kind = _of_call(call, kinds)

@@ -123,17 +123,17 @@ def _with_common_indices(program: ir.IR, ranks: Ranks) -> ir.IR:
     atoms: dict[ir.Atom, ir.Atom] = {}
     blocks: list[ir.Block] = []
     for block in program.blocks:
-        known: dict[Any, ir.Variable] = {}
+        variables: dict[Any, ir.Variable] = {}
         statements: list[ir.Statement] = []
         for statement in block.statements:
             call = statement.call
             if statement.function in _OF_INDICES and all(map(ranks.is_index, call.args)):
                 parts = [atoms.get(x, x) for x in call.args]
                 key = (statement.function, *[x if is_var(x) else repr(x) for x in parts])
-                if key in known and statement.variable.name is None:
-                    atoms[statement.variable] = known[key]
+                if key in variables and statement.variable.name is None:
+                    atoms[statement.variable] = variables[key]
                     continue
-                known.setdefault(key, statement.variable)
+                variables.setdefault(key, statement.variable)
             statements.append(statement)
         blocks.append(attrs.evolve(block, statements=tuple(statements)))
     return _replaced(program, blocks, atoms) if atoms else program
@@ -165,7 +165,7 @@ def _with_changes(program: ir.IR, arguments: tuple[Kind, ...], *, is_cautious: b
             call = statement.call
             if statement.function is not runtime.updated:
                 statements.append(statement)
-            elif 0 < ranks.of(call.args[1]) % INTEGERS <= 3:
+            elif 0 < ranks.rank_of(call.args[1]) % INTEGERS <= 3:
                 arrays[statement.variable] = array = call.args[1]
                 result, fitting = ir.Variable(0), ir.Variable(0)
                 whole = (array, ir.literal(...), fitting)

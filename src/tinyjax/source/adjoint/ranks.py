@@ -92,40 +92,40 @@ class Ranks:
         found = analysis.propagate(program, known, _of_constant, self._of_statement, _join)
         self._ranks = dict(found.items())
 
-    def of(self, atom: ir.Atom) -> int:
+    def rank_of(self, atom: ir.Atom) -> int:
         """Return the rank of a value."""
         return self._ranks.get(atom, _of_atom(atom))
 
     def is_real(self, atom: ir.Atom) -> bool:
         """Return whether a value is certainly a real number or a real array of NumPy."""
-        return 0 <= self.of(atom) < INTEGERS
+        return 0 <= self.rank_of(atom) < INTEGERS
 
     def is_array(self, atom: ir.Atom) -> bool:
         """Return whether a value is certainly an array of NumPy, of real numbers or integers."""
-        rank = self.of(atom)
+        rank = self.rank_of(atom)
         return 0 < rank < _LIKE and rank % INTEGERS > 0
 
     def is_index(self, atom: ir.Atom) -> bool:
         """Return whether a value is an integer, or a slice or None."""
         if isinstance(atom, ir.Constant):
             return type(atom.value) in (int, slice, type(None)) or atom.value is Ellipsis
-        return self.of(atom) in (INTEGERS, _SLICE)
+        return self.rank_of(atom) in (INTEGERS, _SLICE)
 
     def is_number(self, atom: ir.Atom) -> bool:
         """Return whether a value is certainly a number, a shape, a range or a slice."""
-        rank = self.of(atom)
+        rank = self.rank_of(atom)
         return rank in _NUMBERS or rank < UNKNOWN
 
     def has_derivative(self, variable: ir.Variable) -> bool:
         """Return whether, by its rank, a variable may be or hold an array with a derivative."""
-        rank = self.of(variable)
+        rank = self.rank_of(variable)
         return rank == UNKNOWN or 0 < rank < INTEGERS or rank >= _LIKE
 
     def kinds(self, variables: Iterable[ir.Variable]) -> dict[ir.Variable, Kind]:
         """Return the kinds of variables, where they follow from the ranks."""
         kinds: dict[ir.Variable, Kind] = {}
         for v in variables:
-            rank = self.of(v)
+            rank = self.rank_of(v)
             if rank in _NUMBERS:
                 kinds[v] = Kind.FLOAT if rank == 0 else Kind.NUMBER
             elif INTEGERS < rank < _LIKE or rank < UNKNOWN:
@@ -189,12 +189,12 @@ class Ranks:
     def _of_item(self, rank: int, index: ir.Atom) -> int:
         """Return the rank of an item."""
         if rank == _RANGE or rank <= _SHAPE:
-            return INTEGERS if self.of(index) in _NUMBERS else UNKNOWN
+            return INTEGERS if self.rank_of(index) in _NUMBERS else UNKNOWN
         if not 0 < rank % INTEGERS <= 3 or rank >= _LIKE:
             return UNKNOWN
         parts = self._parts(index)
         if parts is None:
-            parts = [self.of(index)]
+            parts = [self.rank_of(index)]
         if any(part not in (*_NUMBERS, _SLICE) for part in parts):
             vectors = [part for part in parts if part in (1, INTEGERS + 1)]
             return rank if len(parts) == len(vectors) == 1 else UNKNOWN
@@ -203,7 +203,7 @@ class Ranks:
 
     def is_basic(self, index: ir.Atom) -> bool:
         """Return whether an index is made of integers and slices."""
-        parts = self._parts(index) or [self.of(index)]
+        parts = self._parts(index) or [self.rank_of(index)]
         return all(part in (*_NUMBERS, _SLICE) for part in parts)
 
     def _parts(self, atom: ir.Atom) -> list[int] | None:
@@ -215,7 +215,7 @@ class Ranks:
         items = self._tuples.get(atom)
         if items is None:
             return None
-        return [*map(self.of, items)]
+        return [*map(self.rank_of, items)]
 
 
 def _of_method(method: int, call: ir.Call) -> int:

@@ -66,32 +66,32 @@ class Cotangents:
     Attributes:
         activity: of the program.
         writer: writes the sums.
-        found: what they are so far.
+        totals: what they are so far.
         block: the block that they are of, where those of arrays go to their shadows.
     """
 
     activity: Activity
     writer: BlockWriter
-    found: dict[ir.Variable, Cotangent] = attrs.field(factory=dict)
+    totals: dict[ir.Variable, Cotangent] = attrs.field(factory=dict)
     block: ReverseBlock | None = None
 
     def atom(self, v: ir.Variable) -> ir.Atom:
         """Return the cotangent of a variable: zero, if there was none."""
-        if v in self.found:
-            return self.found[v].atom
+        if v in self.totals:
+            return self.totals[v].atom
         return ZERO if self.activity.kind(v) is Kind.FLOAT else ir.NONE
 
     def give_rest(self, target: ir.Variable, atom: ir.Atom, definite: bool = False) -> None:
         """Add to a variable's cotangent the part that is not in shadows."""
         is_own = target in self.activity.accumulated
         block = self.block if is_own else None
-        Cotangents(self.activity, self.writer, self.found, block).give(target, atom, definite)
+        Cotangents(self.activity, self.writer, self.totals, block).give(target, atom, definite)
 
     def give_wide(self, target: ir.Variable, atom: ir.Atom, negative: bool) -> None:
         """Give the cotangent of a value that is used once, without the sums of broadcasting."""
         if negative:
             atom = self.writer.emit(operator.neg, atom, name=cotangent_name(target))
-        self.found[target] = Cotangent(atom, definite=True, is_wide=True)
+        self.totals[target] = Cotangent(atom, definite=True, is_wide=True)
 
     def give(
         self, target: ir.Variable, atom: ir.Atom, definite: bool, negative: bool = False
@@ -110,7 +110,7 @@ class Cotangents:
             definite = False
         if scalar and not definite:
             atom, definite = self.writer.emit(number, atom, name=name), True
-        before = self.found.get(target)
+        before = self.totals.get(target)
         first = before is None or before.atom in (ir.NONE, ZERO)
         if negative and (first or not scalar):
             atom, negative = self.writer.emit(operator.neg, atom, name=name), False
@@ -118,7 +118,7 @@ class Cotangents:
             add = operator.sub if negative else operator.add if scalar else accumulate
             atom = self.writer.emit(add, before.atom, atom, name=name)
             definite = definite or before.definite
-        self.found[target] = Cotangent(atom, definite)
+        self.totals[target] = Cotangent(atom, definite)
 
 
 @attrs.frozen(eq=False)
@@ -176,7 +176,7 @@ class ReverseBlock:
             writer.arguments.append(ct := ir.Variable(0, cotangent_name(v)))
             definite = activity.kind(v) is Kind.FLOAT
             if not returns:
-                self.cotangents.found[v] = Cotangent(ct, definite)
+                self.cotangents.totals[v] = Cotangent(ct, definite)
                 continue
             if activity.is_cautious and v not in activity.shadowed and not definite:
                 ct = writer.emit(shadows.withdraw, ct, self.local(v), name=ct.name)
@@ -186,13 +186,15 @@ class ReverseBlock:
         """Write the reverse but for its exits."""
         for statement in reversed(self.block.statements):
             self.writer.line = statement.line
-            ct = self.total(statement.variable, self.cotangents.found.pop(statement.variable, None))
+            ct = self.total(
+                statement.variable, self.cotangents.totals.pop(statement.variable, None)
+            )
             if ct is not None or self.activity.changes(statement):
                 self.statement(statement, ct or Cotangent(ir.NONE, definite=False))
         for v in self.block.arguments:
-            ct = self.total(v, self.cotangents.found.get(v))
+            ct = self.total(v, self.cotangents.totals.get(v))
             if ct is not None:
-                self.cotangents.found[v] = ct
+                self.cotangents.totals[v] = ct
         if self.index == 0:
             gradients = [self.gradient(v) for v in self.block.arguments]
             self.writer.exits = (ir.returning(self.writer.emit(runtime.make_tuple, *gradients)),)
@@ -205,7 +207,7 @@ class ReverseBlock:
 
     def gradient(self, parameter: ir.Variable) -> ir.Atom:
         """Return the cotangent of a parameter that the pullback returns."""
-        ct = self.cotangents.found.get(parameter)
+        ct = self.cotangents.totals.get(parameter)
         if ct is None:
             return ir.NONE
         activity = self.activity
@@ -234,13 +236,13 @@ class ReverseBlock:
 
     def handed_back(self, writer: BlockWriter, source: int) -> list[ir.Atom]:
         """Return the cotangents that the reverse of a block before this one takes."""
-        activity, found = self.activity, self.cotangents.found
+        activity, totals = self.activity, self.cotangents.totals
         branches = activity.ir.blocks[source].branches
         passed = activity.ir.passed(next(b for b in branches if b.target == self.index))
         live, cotangents = activity.live_out[source], Cotangents(activity, writer)
         for v, arg in [*[(v, v) for v in activity.live_in[self.index]], *passed]:
-            if arg in live and v in found and found[v].atom not in (ZERO, ir.NONE):
-                cotangents.give(arg, found[v].atom, found[v].definite)
+            if arg in live and v in totals and totals[v].atom not in (ZERO, ir.NONE):
+                cotangents.give(arg, totals[v].atom, totals[v].definite)
         return [cotangents.atom(v) for v in live]
 
     # One statement
@@ -264,7 +266,7 @@ class ReverseBlock:
         if writes is not None and statement.variable in writes.summed:
             return
         if statement.function in WRITING:
-            self.written(statement, ct)
+            self.undo_write(statement, ct)
             return
         if not self.activity.depends(statement):
             return
@@ -390,7 +392,7 @@ class ReverseBlock:
             return False
         return ranks.is_real(container) and ranks.is_basic(index)
 
-    def written(self, statement: ir.Statement, ct: Cotangent) -> None:
+    def undo_write(self, statement: ir.Statement, ct: Cotangent) -> None:
         """Undo a statement's write to an array, and return the cotangent of the written value."""
         array, index, value = statement.call.args
         writes = self.activity.writes
@@ -411,7 +413,7 @@ class ReverseBlock:
             self.writer.emit(runtime.exchange, *places, before)
             if self.activity.active(value):
                 ranks = self.activity.ranks
-                if ranks is None or ranks.of(value):
+                if ranks is None or ranks.rank_of(value):
                     part = self.writer.emit(reduce_to, part, self.local(value))
                 self.cotangents.give(value, part, definite=True)
             return
@@ -435,17 +437,17 @@ class ReverseBlock:
         negative = increment is not None and increment.negative
         if activity.active(target):
             part = self.writer.emit(operator.getitem, shadow, self.local(at), name=name)
-            if ranks.of(statement.variable) and negative:
+            if ranks.rank_of(statement.variable) and negative:
                 part, negative = self.writer.emit(operator.neg, part, name=name), False
-            elif ranks.of(statement.variable):
+            elif ranks.rank_of(statement.variable):
                 part = self.writer.emit(operator.pos, part, name=name)
         if increment is None:
             self.writer.emit(operator.setitem, shadow, self.local(at), ZERO)
         if activity.active(target) and part is not None:
-            if ranks.of(statement.variable) and self.is_single(target):
+            if ranks.rank_of(statement.variable) and self.is_single(target):
                 self.cotangents.give_wide(target, part, negative)
                 return
-            if ranks.of(statement.variable):
+            if ranks.rank_of(statement.variable):
                 part = self.fitted(part, target)
             self.cotangents.give(target, part, definite=True, negative=negative)
 
@@ -458,7 +460,11 @@ class ReverseBlock:
         source = activity.statements.get(target)
         if source is None or activity.uses[target] != 1 or target not in self.defined:
             return False
-        if activity.ranks is None or not activity.ranks.of(target) or target in activity.shadowed:
+        if (
+            activity.ranks is None
+            or not activity.ranks.rank_of(target)
+            or target in activity.shadowed
+        ):
             return False
         if source.function is operator.getitem:
             return activity.is_item(source) and self.adds_in_place(source.call.args[0])
@@ -467,7 +473,7 @@ class ReverseBlock:
     def fitted(self, ct: ir.Variable, target: ir.Variable) -> ir.Variable:
         """Return the cotangent of a number or an array that may have been broadcast."""
         name = cotangent_name(target)
-        if self.activity.ranks is not None and not self.activity.ranks.of(target):
+        if self.activity.ranks is not None and not self.activity.ranks.rank_of(target):
             return self.writer.emit_call(ir.Call(SUM, (ct,)), name)
         return self.writer.emit(reduce_to, ct, self.local(target), name=name)
 
@@ -479,7 +485,7 @@ class ReverseBlock:
         assert ranks is not None, "the program writes to arrays"
         assert isinstance(array, ir.Variable), "constants are not written to"
         increment, before = writes.increments.get(statement.variable), statement.variable
-        if increment is not None and not ranks.of(before) and increment.item is not None:
+        if increment is not None and not ranks.rank_of(before) and increment.item is not None:
             before = increment.item
         places = self.local(array), self.local(index)
         store = ir.Call(ir.function(operator.setitem), (*places, self.local(before)))
@@ -491,7 +497,7 @@ class ReverseBlock:
         ranks, (_, index, value) = self.activity.ranks, statement.call.args
         if ranks is None or not ranks.is_basic(index):
             return False
-        return 0 <= ranks.of(statement.variable) == ranks.of(value) < INTEGERS
+        return 0 <= ranks.rank_of(statement.variable) == ranks.rank_of(value) < INTEGERS
 
     def item(self, statement: ir.Statement, ct: Cotangent) -> None:
         """Add the cotangent of an item to the shadow of its array."""
@@ -548,14 +554,14 @@ class ReverseBlock:
         total = self.cotangents.atom(container)
         name = cotangent_name(container)
         total = self.writer.emit(with_item, total, ct.atom, *operands, name=name)
-        self.cotangents.found[container] = Cotangent(total, definite=False)
+        self.cotangents.totals[container] = Cotangent(total, definite=False)
 
     def withdrawn(self, statement: ir.Statement, ct: Cotangent) -> Cotangent:
         """Return the cotangent of a result, including the shadows of its arrays."""
         activity, v = self.activity, statement.variable
         is_own = activity.aliases is not None and activity.aliases.copies(statement.call)
         if activity.in_shadow(v) and is_own:
-            part = self.writer.emit(shadows.taken, self.local(v), name=cotangent_name(v))
+            part = self.writer.emit(shadows.pop, self.local(v), name=cotangent_name(v))
             return Cotangent(part, definite=activity.lasting(v) and v in self.home.lasting)
         operands = [self.local(x) for x in statement.call.args if isinstance(x, ir.Variable)]
         y, name = self.local(statement.variable), cotangent_name(statement.variable)
@@ -620,7 +626,7 @@ class ReverseBlock:
         ranks, others = self.activity.ranks, [x for x in call.args if x is not target]
         if ranks is None or text not in ("ct * b", "a * ct") or len(others) != 1:
             return None
-        if ranks.of(target) or not 0 < ranks.of(others[0]) < INTEGERS:
+        if ranks.rank_of(target) or not 0 < ranks.rank_of(others[0]) < INTEGERS:
             return None
         return self.writer.emit_call(
             ir.Call(VDOT, (ct, self.local(others[0]))), cotangent_name(target)
@@ -633,7 +639,7 @@ class ReverseBlock:
             return True
         if ranks is None or len(call.args) == 1:
             return False
-        others = [ranks.of(x) for x in call.args if x is not target]
+        others = [ranks.rank_of(x) for x in call.args if x is not target]
         return any(others)
 
     def reduced(self, statement: ir.Statement, ct: Cotangent) -> bool:
@@ -651,7 +657,7 @@ class ReverseBlock:
         source = self.activity.statements.get(item)
         if source is None or not self.activity.is_item(source):
             return False
-        if not self.adds_in_place(source.call.args[0]) or not ranks.of(item):
+        if not self.adds_in_place(source.call.args[0]) or not ranks.rank_of(item):
             return False
         self.cotangents.give(item, ct.atom, definite=True)
         return True
@@ -661,7 +667,7 @@ class ReverseBlock:
         ranks, (a, b) = self.activity.ranks, call.args
         if ranks is None or not (ranks.is_real(a) and ranks.is_real(b)):
             return False
-        sizes = ranks.of(a), ranks.of(b)
+        sizes = ranks.rank_of(a), ranks.rank_of(b)
         parts: list[tuple[ir.Atom, ir.Call]] = []
         times = ir.function(operator.matmul)
         if sizes == (1, 1):
@@ -673,13 +679,13 @@ class ReverseBlock:
             parts = [(a, ir.Call(times, (b, ct.atom))), (b, ir.Call(OUTER, (a, ct.atom)))]
         else:
             return False
-        written: list[tuple[ir.Variable, ir.Variable]] = []
+        emitted: list[tuple[ir.Variable, ir.Variable]] = []
         for target, part in parts:
             if self.activity.active(target):
                 args = tuple([x if x is ct.atom else self.local(x) for x in part.args])
                 call = ir.Call(part.function, args)
-                written.append((target, self.writer.emit_call(call, cotangent_name(target))))
-        for target, atom in written:
+                emitted.append((target, self.writer.emit_call(call, cotangent_name(target))))
+        for target, atom in emitted:
             self.cotangents.give(target, atom, definite=True)
         return True
 

@@ -96,7 +96,7 @@ def _address(array: Any) -> int:
     return address
 
 
-def taken(array: Any) -> Any:
+def pop(array: Any) -> Any:
     """Return and remove the shadow of an array whose life begins here."""
     shadows = _state.shadows
     assert shadows is not None, "shadows are taken inside of a pass"
@@ -151,7 +151,7 @@ registry.inert.update(
 )
 
 
-@registry.adjoint_of(shadow_of, taken)
+@registry.adjoint_of(shadow_of, pop)
 def shadow_of_adjoint(ct: Any, y: Any, array: Any) -> Any:
     """Return the cotangents for shadow_of and taken, whose result has a shadow of its own."""
     return (None,)
@@ -218,7 +218,7 @@ def emptied(array: Any) -> Any:
     if not is_shadowed(array):
         return None
     if root_of(array) is array:
-        return conjugated(taken(array))
+        return conjugated(pop(array))
     shadow = shadow_of(array)
     return conjugated(runtime.replaced(shadow, ..., 0.0))
 

@@ -186,17 +186,17 @@ def as_record(value: Any) -> Any:
     """``dataclasses.asdict(value)``, of a value or what is in it."""
     if dataclasses.is_dataclass(value):
         return {f.name: as_record(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    return within(as_record, value)
+    return map_contents(as_record, value)
 
 
 def as_items(value: Any) -> Any:
     """``dataclasses.astuple(value)``, of a value or what is in it."""
     if dataclasses.is_dataclass(value):
         return tuple([as_items(getattr(value, f.name)) for f in dataclasses.fields(value)])
-    return within(as_items, value)
+    return map_contents(as_items, value)
 
 
-def within(fun: Any, value: Any) -> Any:
+def map_contents(fun: Any, value: Any) -> Any:
     """Apply a function to the contents of a container."""
     if isinstance(value, dict):
         return {key: fun(value[key]) for key in value}

@@ -83,14 +83,14 @@ class Writes:
         """Return whether a statement writes numbers or arrays of NumPy to a basic index."""
         array, index, value = statement.call.args
         ranks = self._ranks
-        rank = ranks.of(statement.variable)
+        rank = ranks.rank_of(statement.variable)
         return (
             isinstance(array, ir.Variable)
             and ranks.is_real(array)
             and ranks.is_real(statement.variable)
             and ranks.is_basic(index)
-            and (ranks.is_real(value) or ranks.of(value) == INTEGERS)
-            and ranks.of(value) % INTEGERS <= rank
+            and (ranks.is_real(value) or ranks.rank_of(value) == INTEGERS)
+            and ranks.rank_of(value) % INTEGERS <= rank
         )
 
     def _sources(self, array: ir.Atom) -> set[ir.Variable] | None:
@@ -130,8 +130,8 @@ class Writes:
         first, second = call.args
         is_sum = ir.value_of(call.function) is operator.add
         for item, by in ((first, second), (second, first))[: 1 + is_sum]:
-            taken = self._taken(item, array, index, before)
-            fits = self._ranks.is_real(by) and self._ranks.of(by) <= self._ranks.of(item)
+            taken = self._item_reads(item, array, index, before)
+            fits = self._ranks.is_real(by) and self._ranks.rank_of(by) <= self._ranks.rank_of(item)
             if taken is not None and fits:
                 before_it = taken[0] if taken else None
                 return Increment(by, not is_sum, before_it, (*taken, *parts))
@@ -143,7 +143,7 @@ class Writes:
             return None, []
         return self._calls.get(atom), [atom]
 
-    def _taken(
+    def _item_reads(
         self, item: ir.Atom, array: ir.Atom, index: ir.Atom, before: tuple[ir.Statement, ...]
     ) -> tuple[ir.Variable, ...] | None:
         """Return what reads an item, if it is that of an array and nothing has changed it since."""

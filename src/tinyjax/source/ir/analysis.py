@@ -46,9 +46,9 @@ def dominators(blocks: tuple[Block, ...]) -> list[set[int]]:
     everything = set(range(len(blocks)))
     dominating = [{0}] + [set(everything) for _ in blocks[1:]]
     order = [index for index in reverse_postorder(blocks) if index]
-    known: list[set[int]] = []
-    while known != dominating:
-        known = [*dominating]
+    previous: list[set[int]] = []
+    while previous != dominating:
+        previous = [*dominating]
         for index in order:  # so that few rounds are needed
             paths = [dominating[p] for p in before[index]]
             dominating[index] = {index} | (set.intersection(*paths) if paths else set())
@@ -97,9 +97,9 @@ def liveness(
     entry: list[set[Variable]] = [set() for _ in blocks]
     exit_: list[set[Variable]] = [set() for _ in blocks]
     order = reverse_postorder(blocks)[::-1]
-    known: list[set[Variable]] | None = None
-    while known != entry:
-        known = [*entry]
+    previous: list[set[Variable]] | None = None
+    while previous != entry:
+        previous = [*entry]
         for index in order:
             block = blocks[index]
             exit_[index] = {v for b in block.branches for v in entry[b.target]}
@@ -114,7 +114,7 @@ def liveness(
 
 def propagate(
     ir: IR,
-    known: dict[Variable, T],
+    arguments: dict[Variable, T],
     of_constant: Callable[[Constant], T],
     of_call: Callable[[Call, list[T]], T],
     join: Callable[[T, T], T],
@@ -123,14 +123,14 @@ def propagate(
 
     Args:
         ir: the program.
-        known: what is known of the arguments of its first block.
+        arguments: what is known of the arguments of its first block.
         of_constant: what is known of a constant.
         of_call: what is known of a result, from what is known of the atoms of its call.
         join: what is known of an argument of a block, from what is known of two of its values.
     """
-    facts = dict(known)
+    facts = dict(arguments)
 
-    def of(atom: Atom) -> T | None:
+    def fact_of(atom: Atom) -> T | None:
         return facts.get(atom) if isinstance(atom, Variable) else of_constant(atom)
 
     before: dict[Variable, T] = {}
@@ -138,11 +138,11 @@ def propagate(
         before = dict(facts)
         for block in ir.blocks:
             for statement in block.statements:
-                operands = [one for one in map(of, statement.call.atoms) if one is not None]
+                operands = [one for one in map(fact_of, statement.call.atoms) if one is not None]
                 if len(operands) == len(statement.call.atoms):
                     facts[statement.variable] = of_call(statement.call, operands)
             for argument, atom in [pair for branch in block.branches for pair in ir.passed(branch)]:
-                one = of(atom)
+                one = fact_of(atom)
                 if one is not None:
                     facts[argument] = join(facts.get(argument, one), one)
     return facts

@@ -114,10 +114,10 @@ def verify(ir: IR) -> IR:
     """
     defined: dict[Variable, tuple[int, int]] = {}
 
-    def define(variable: Variable, at: tuple[int, int]) -> None:
+    def define(variable: Variable, place: tuple[int, int]) -> None:
         if variable in defined:
             raise JaxprTypeError(f"{variable} is defined twice in\n{ir}")
-        defined[variable] = at
+        defined[variable] = place
 
     for index, block in enumerate(ir.blocks):
         for variable in block.arguments:

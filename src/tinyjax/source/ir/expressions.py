@@ -176,7 +176,7 @@ class Expressions(functions.Functions):
         function = self.expression(node.func)
         name = function.text.split(".")[-1] if isinstance(function, Constant) else ""
         if isinstance(function, Constant) and runtime.is_in(function.value, runtime.WRITERS):
-            return self.written(function, node)
+            return self.write_call(function, node)
         if isinstance(function, Constant) and runtime.is_in(function.value, syntax.REFUSED):
             self.fail(f"{name}()", syntax.REFUSED[function.value], node)
         out = [keyword for keyword in node.keywords if keyword.arg == "out"]
@@ -197,7 +197,7 @@ class Expressions(functions.Functions):
         self.line = node.lineno
         return self.emit_call(Call(function, tuple(args), keywords))
 
-    def written(self, function: Constant, node: ast.Call) -> Atom:
+    def write_call(self, function: Constant, node: ast.Call) -> Atom:
         """Write a call of a function that writes its second argument to the first."""
         if len(node.args) != 2 or node.keywords:
             self.fail(f"{function.text}() with other arguments", "assign to items", node)
@@ -215,17 +215,17 @@ class Expressions(functions.Functions):
 
     def makes_iterator(self, node: ast.Call) -> bool:
         """Return whether a node calls zip() or its like, whose result is exhausted once."""
-        function = self.known(node.func)
+        function = self.global_value(node.func)
         return any(function is kind for kind in syntax.ITERATORS)
 
-    def known(self, node: ast.expr) -> Any:
+    def global_value(self, node: ast.expr) -> Any:
         """Return the global function or module that an expression names, before translation."""
         match node:
             case ast.Name(id=name) if self.name_of(name) == name and name not in self.locals:
                 static = None if name in self.code.co_freevars else functions.lookup(self.fun, name)
                 return static if runtime.is_static(static) else None
             case ast.Attribute(value=ast.Name() as value, attr=attribute):
-                module = self.known(value)
+                module = self.global_value(value)
                 return getattr(module, attribute, None) if isinstance(module, ModuleType) else None
             case _:
                 return None

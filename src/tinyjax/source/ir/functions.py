@@ -257,15 +257,15 @@ class Functions(blocks.BlocksBuilder):
             )
         code, args = self.code_of(node), node.args
         fun = FunctionType(code, {}, closure=tuple([CellType() for _ in code.co_freevars]))
-        fun.__defaults__ = tuple(map(self.kept, args.defaults))
+        fun.__defaults__ = tuple(map(self.save, args.defaults))
         by_keyword = zip(args.kwonlyargs, args.kw_defaults, strict=True)
-        fun.__kwdefaults__ = {a.arg: self.kept(default) for a, default in by_keyword if default}
+        fun.__kwdefaults__ = {a.arg: self.save(default) for a, default in by_keyword if default}
         name = self.name_of(node.name)
         signature = inspect.signature(fun)
         self.written_out[name] = WrittenOut(node, code, [*self.scope.renamed], signature)
         self.write(name, ir.literal(None))  # it is defined from here on
 
-    def kept(self, default: ast.expr) -> str:
+    def save(self, default: ast.expr) -> str:
         """Keep the value of a default under a name of its own."""
         name = self.hide("default")
         self.write(name, self.expression(default))

@@ -95,10 +95,10 @@ class Call:
         """The variables among them."""
         return [atom for atom in self.atoms if isinstance(atom, Variable)]
 
-    def map(self, of: Callable[[Atom], Atom]) -> Call:
+    def map(self, replace: Callable[[Atom], Atom]) -> Call:
         """Return the same call with every atom replaced."""
-        keywords = tuple([(name, of(value)) for name, value in self.keywords])
-        return Call(of(self.function), tuple([of(arg) for arg in self.args]), keywords)
+        keywords = tuple([(name, replace(value)) for name, value in self.keywords])
+        return Call(replace(self.function), tuple([replace(arg) for arg in self.args]), keywords)
 
 
 @attrs.frozen(eq=False)
@@ -162,10 +162,10 @@ class Branch:
         """The values that it uses."""
         return self.args if self.unless is None else (*self.args, self.unless)
 
-    def map(self, of: Callable[[Atom], Atom]) -> Branch:
+    def map(self, replace: Callable[[Atom], Atom]) -> Branch:
         """Return the same branch with every atom replaced."""
-        unless = None if self.unless is None else of(self.unless)
-        return Branch(self.target, tuple([of(arg) for arg in self.args]), unless)
+        unless = None if self.unless is None else replace(self.unless)
+        return Branch(self.target, tuple([replace(arg) for arg in self.args]), unless)
 
 
 #: Stands for the block behind every return, whose argument is the value returned.
@@ -218,10 +218,10 @@ class Block:
         """The variables that it uses, as often as it does."""
         return [*[v for s in self.statements for v in s.call.variables], *self.used_at_end]
 
-    def map(self, of: Callable[[Atom], Atom]) -> Block:
+    def map(self, replace: Callable[[Atom], Atom]) -> Block:
         """Return the same block with every atom that it uses replaced."""
-        statements = [Statement(s.variable, s.call.map(of), s.line) for s in self.statements]
-        return Block(self.arguments, tuple(statements), tuple([e.map(of) for e in self.exits]))
+        statements = [Statement(s.variable, s.call.map(replace), s.line) for s in self.statements]
+        return Block(self.arguments, tuple(statements), tuple([e.map(replace) for e in self.exits]))
 
 
 @attrs.frozen(eq=False)

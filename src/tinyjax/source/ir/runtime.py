@@ -350,7 +350,7 @@ def _assigned_to(value: Any) -> str:
     )
 
 
-def updated(operation: Callable[[Any, Any], Any], value: Any, by: Any) -> Any:
+def updated(operation: Callable[[Any, Any], Any], value: Any, operand: Any) -> Any:
     """Return ``value += by`` and the like.
 
     Raises:
@@ -359,16 +359,16 @@ def updated(operation: Callable[[Any, Any], Any], value: Any, by: Any) -> Any:
     """
     if isinstance(value, np.ndarray) and writes.log is not None and not writes.is_cautious:
         raise InPlaceError
-    return augmented(operation, value, by)
+    return augmented(operation, value, operand)
 
 
-def augmented(operation: Callable[[Any, Any], Any], value: Any, by: Any) -> Any:
+def augmented(operation: Callable[[Any, Any], Any], value: Any, operand: Any) -> Any:
     """Return ``value += by`` and the like, for an array changed in place or another value."""
     if isinstance(value, np.ndarray):
-        exchange(value, ..., fitting(operation(value, by), value))
+        exchange(value, ..., fitting(operation(value, operand), value))
         return value
     check_in_place(operation, value)
-    return operation(value, by)
+    return operation(value, operand)
 
 
 def fitting(result: Any, array: Any) -> Any:

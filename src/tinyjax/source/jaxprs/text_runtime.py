@@ -81,16 +81,16 @@ def _typed(kind: str | av.ShapedArray) -> av.ShapedArray:
     return aval(kind) if isinstance(kind, str) else kind
 
 
-def _element(dtype: np.dtype[Any], written: complex | str) -> np.generic:
+def _element(dtype: np.dtype[Any], value: complex | str) -> np.generic:
     """Return a number of a type: its value, its text, or its bits."""
-    if not isinstance(written, str):
-        return _scalar(dtype, written)
-    if written.startswith("0x"):
-        element: np.generic = np.frombuffer(bytes.fromhex(written[2:]), dtype)[0]
+    if not isinstance(value, str):
+        return _scalar(dtype, value)
+    if value.startswith("0x"):
+        element: np.generic = np.frombuffer(bytes.fromhex(value[2:]), dtype)[0]
         return element
     readers: dict[str, Callable[[str], complex]]
     readers = {"b": "True".__eq__, "i": int, "u": int, "c": complex}
-    return _scalar(dtype, readers.get(dtypes.kind(dtype), float)(written))
+    return _scalar(dtype, readers.get(dtypes.kind(dtype), float)(value))
 
 
 def _scalar(dtype: np.dtype[Any], value: complex) -> np.generic:
@@ -212,10 +212,10 @@ class Operation:
 
     def __call__(self, *operands: Array, **params: Any) -> Any:
         extensions = self.primitive.rules.extensions
-        within: AbstractContextManager[None] = nullcontext()
+        recording: AbstractContextManager[None] = nullcontext()
         if program_keys.RECORDED_IN in extensions:
-            within = self.primitive.rule(program_keys.RECORDED_IN)(params)
-        with within:
+            recording = self.primitive.rule(program_keys.RECORDED_IN)(params)
+        with recording:
             values = {name: _parameter(value) for name, value in params.items()}
         outs = tr.bind(self.primitive, operands, self._kind(values)(**values))
         return outs[0] if len(outs) == 1 else tuple(outs)

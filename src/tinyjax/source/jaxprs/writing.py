@@ -338,7 +338,7 @@ class Parameter:
     def treedef(self, value: tree.PyTreeDef) -> Expression:
         example = value.unflatten([0] * value.num_leaves)
         if not _is_plain(example) or tree.structure(example) != value:
-            return self.given(value)
+            return self.parameter(value)
         self.scope.writer.imports.add(("tinyjax", "tree"))
         return pycode.call("tree.structure", pycode.value(example))
 
@@ -365,12 +365,12 @@ class Parameter:
         if isinstance(named, (type, FunctionType)):
             home, name = place_of(named)
         if home in (None, "__main__") or name in self.scope.writer.taken:
-            return self.given(value)
+            return self.parameter(value)
         if home != "builtins":
             self.scope.writer.imports.add((home, name))
         return Name(name)
 
-    def given(self, value: Any) -> Name:
+    def parameter(self, value: Any) -> Name:
         """Return the name of something that has no text."""
         objects = self.scope.writer.objects
         if objects is None:

@@ -59,7 +59,7 @@ class StagedArray(staging_values.Changing):
         self.dtype = dtype
 
     @classmethod
-    def of(cls, value: Any) -> StagedArray:
+    def copy_of(cls, value: Any) -> StagedArray:
         """Return a new one, with the contents of another array."""
         content = jnp.asarray(value)
         buffer = session.Buffer(content)
@@ -107,7 +107,7 @@ class StagedArray(staging_values.Changing):
             value = ragged.read(self.value, index)
             if isinstance(value, ragged.Ragged):
                 return RaggedView(self, index)
-            view = View(lambda x: ragged.read(x, index), lambda x, y: ragged.written(x, index, y))
+            view = View(lambda x: ragged.read(x, index), lambda x, y: ragged.set_item(x, index, y))
             return StagedArray(self, view, value.shape, self.dtype)
         if not _is_basic(index):
             return session.this_session().call(operator.getitem, (self.value, index), {})
@@ -123,7 +123,7 @@ class StagedArray(staging_values.Changing):
     def exchange(self, index: Any, value: Any) -> None:
         """Assign to an item."""
         if ragged.is_traced(index):
-            self.assign(ragged.written(self.value, index, value))
+            self.assign(ragged.set_item(self.value, index, value))
             return
         target = self.item(index) if _is_basic(index) else None
         if isinstance(target, StagedArray):
@@ -447,7 +447,7 @@ def concerned(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 def as_staged(value: Any) -> Any:
     """Return an array as one that may be changed in place; anything else as it is."""
     is_array = isinstance(value, (Array, np.ndarray)) and value.ndim
-    return StagedArray.of(value) if is_array else value
+    return StagedArray.copy_of(value) if is_array else value
 
 
 def are_whole(x: Any, y: Any) -> bool:

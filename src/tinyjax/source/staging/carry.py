@@ -94,7 +94,7 @@ class Carry:
     swaps: dict[Buffer, StagedArray] = attrs.field(factory=dict)
 
     @classmethod
-    def of(
+    def at_arrival(
         cls, run: Run, loop: Loop, arrival: exits.Arrival, counter: int | None, iterates: bool
     ) -> Carry:
         """Return the carry of a loop for the values of one arrival at it.
@@ -321,7 +321,7 @@ class Carry:
             f"{name} changes in the loop of line {self.loop.line}, whose end depends on a traced "
             f"value: it is {shown[0]} before{where[0]}, and {shown[1]} after an "
             f"iteration{where[1]}. {advice}"
-        ).at(self.run.at(self.loop.line))
+        ).at(self.run.location(self.loop.line))
 
     def _with_first_value(self, after: Carry, i: int) -> Exception:
         """Something to start with, for a variable that gets its value in the first iteration."""
@@ -330,7 +330,7 @@ class Carry:
                 f"{self.name_of(i)} has no value before the loop of line {self.loop.line}, which "
                 "may run no iteration since its end depends on a traced value, and is used in the "
                 "next iteration or afterwards. Give it a value of the same type before the loop."
-            ).at(self.run.at(self.loop.line))
+            ).at(self.run.location(self.loop.line))
         values = after.values[i].parts
         parts = [opd.splat(0, x.aval) if isinstance(x, tr.Tracer) else x for x in values]
         first = exits.Value(parts, after.values[i].structure)

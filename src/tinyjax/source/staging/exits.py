@@ -43,7 +43,7 @@ class Outcome:
     exit_index: Array | None = None
     changes: dict[session.Buffer, Array] = attrs.field(factory=dict, kw_only=True)
 
-    def without(self, key: int) -> Outcome:
+    def excluding(self, key: int) -> Outcome:
         """Return the same where it is known not to be one of the blocks."""
         rest = {k: a for k, a in self.arrivals.items() if k != key}
         return Outcome(rest, self.exit_index if len(rest) > 1 else None)
@@ -59,7 +59,7 @@ class Places(Protocol):
 
     def name_of(self, block: int, position: int) -> str: ...
 
-    def at(self, line: int) -> frames.Location: ...
+    def location(self, line: int) -> frames.Location: ...
     def lines_of_sides(self, block: int, position: int, line: int) -> tuple[int, int]: ...
 
 
@@ -362,7 +362,7 @@ def _differ(
             f"that holds, and {shown[1]}{where[1]} if not. Both must be arrays or numbers of one "
             "shape, in containers of one structure; anything else must be the same in both."
         )
-    return errors.BranchTypeError(text).at(places.at(line))
+    return errors.BranchTypeError(text).at(places.location(line))
 
 
 def _take(pred: Array, first: Piece, second: Piece, choices: Sequence[Choice]) -> Sequence[Array]:

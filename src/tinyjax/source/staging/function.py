@@ -182,12 +182,12 @@ _CONTAINERS: Final = frozenset(
 )  # fmt: skip
 
 
-def _run_written(fun: Any, written: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _run_written(fun: Any, python_fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Make a call of a function of Python's library as that of one in Python."""
     if isinstance(fun, staticmethod):
-        return call(written, args, kwargs)
+        return call(python_fun, args, kwargs)
     try:
-        return _run(written, args, kwargs)
+        return _run(python_fun, args, kwargs)
     except (errors.BranchTypeError, errors.CarryTypeError) as error:
         if error.location is None or error.location.filename != standard_library.__file__:
             raise
@@ -239,8 +239,8 @@ def _window(iterations: staging_values.Iterations, start: Any, stop: Any) -> sli
     bounds = (start, stop)
     if not all(isinstance(x, staging_values.Known) and x.complete for x in bounds):
         return None
-    lengths = {stop.at(i) - start.at(i) for i in range(iterations.count)}
-    if len(lengths) != 1 or any(start.at(i) < 0 for i in range(iterations.count)):
+    lengths = {stop.item(i) - start.item(i) for i in range(iterations.count)}
+    if len(lengths) != 1 or any(start.item(i) < 0 for i in range(iterations.count)):
         return None
     first, length = start.array(), lengths.pop()
     end = call(operator.add, (first, length), {})

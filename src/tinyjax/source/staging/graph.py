@@ -134,9 +134,9 @@ class ControlFlowGraph:
         """Return the blocks where the paths from one block first meet those from others."""
         here = self.reach(start, stops)
         firsts = {start, *others}
-        there: frozenset[int] = frozenset().union(*(self.reach(o, stops) for o in others))
-        both = here & there
-        apart = (here | there) - both
+        reached: frozenset[int] = frozenset().union(*(self.reach(o, stops) for o in others))
+        both = here & reached
+        apart = (here | reached) - both
         return frozenset(
             [i for i in both - stops if i in firsts or apart & {*self.predecessors[i]}]
         )

@@ -77,11 +77,11 @@ class LoopRun:
                 run = self.run.aside()
                 run.env[counting.items] = stacked
                 return attrs.evolve(self, run=run, items=stacked).repeat(arrival)
-        carry = Carry.of(self.run, self.loop, arrival, None, self._iterates())
+        carry = Carry.at_arrival(self.run, self.loop, arrival, None, self._iterates())
         try:
             return carry.with_first_values(self._repeat)
         except (OnceError, RaisedError):
-            return self.run.execute(self.header, arrival, self.inner, within=True)
+            return self.run.execute(self.header, arrival, self.inner, inside=True)
 
     def _repeat(self, carry: Carry) -> Outcome:
         test = self._cheap_test(carry)
@@ -91,7 +91,7 @@ class LoopRun:
             aside = self.run.aside()
             start = carry.arrival(arrays)
             if test is None:
-                outcome = aside.execute(self.header, start, self.inner, within=True)
+                outcome = aside.execute(self.header, start, self.inner, inside=True)
             else:
                 aside.enter(self.header, start)
                 aside.run_statements(self.header)
@@ -165,17 +165,17 @@ class LoopRun:
                 assert first.unless is not None, "a test is a conditional branch"
                 held = opd.as_array(aside.truth(first.unless))
                 return ew.not_(held) if first.target == inside else held
-            outcome = aside.execute(self.header, start, frozenset((out, inside)), within=True)
+            outcome = aside.execute(self.header, start, frozenset((out, inside)), inside=True)
             if outcome.exit_index is None:
                 return opd.as_array(outcome.only == inside)
             return ew.eq(outcome.exit_index, opd.as_array(np.int32(inside)))
 
         return pruned(staging.stage(session.conditional(goes_on), avals))
 
-    def _after(self, last: Arrival, test: Test | None, left: Outcome) -> Outcome:
+    def _after(self, last: Arrival, test: Test | None, outcome: Outcome) -> Outcome:
         """Return the outcome of the loop: its condition ended it, or it was left."""
         if test is None:
-            return left.without(self.header)
+            return outcome.excluding(self.header)
         aside = self.run.aside()
         aside.enter(self.header, last)
         graph, out = self.run.graph, test.out.target
@@ -183,9 +183,9 @@ class LoopRun:
         if not computed.isdisjoint((*test.out.args, *graph.live_in[out])):
             aside.run_statements(self.header)  # as they are when the condition no longer holds
         ended = Outcome({out: aside.complete(out, aside.arrival(test.out.args))})
-        if left.exit_index is None:
+        if outcome.exit_index is None:
             return ended
-        go_on = Outcome({self.header: (), **left.arrivals}, left.exit_index)
+        go_on = Outcome({self.header: (), **outcome.arrivals}, outcome.exit_index)
         return self.run.resume(go_on, self.header, lambda: ended)
 
     # for
@@ -194,7 +194,7 @@ class LoopRun:
         """Make a ``scan`` over the items, whose number is known."""
         counting = self.loop.counting
         assert counting is not None, "a loop over items counts"
-        carry = Carry.of(self.run, self.loop, arrival, counting.counter, True)
+        carry = Carry.at_arrival(self.run, self.loop, arrival, counting.counter, True)
         return carry.with_first_values(partial(self._scan, counting))
 
     def _scan(self, counting: Counting, carry: Carry) -> Outcome:
@@ -260,7 +260,7 @@ class LoopRun:
             recorded, choices = len(trace.eqns) if trace else 0, run.session.choices
             outcome = None
             with suppress(TracedEndError):
-                outcome = run.execute(header, arrival, self.inner, iteration_of=header, within=True)
+                outcome = run.execute(header, arrival, self.inner, iteration_of=header, inside=True)
             if outcome is not None:
                 if outcome.only == header:
                     arrival = outcome.arrivals[header][:count]
@@ -296,7 +296,7 @@ class LoopRun:
         assert counting is not None, "a loop over items counts"
         rewind = self.run.session.mark()
         try:
-            carry = Carry.of(self.run, self.loop, after, counting.counter, True)
+            carry = Carry.at_arrival(self.run, self.loop, after, counting.counter, True)
             rest = items[after[counting.counter] :]
             return Rolled(carry, self.inner, rest, len(items)).made()
         except Exception:  # Python meets it too, or does without
@@ -306,7 +306,7 @@ class LoopRun:
     def _unrolled(self, arrival: Arrival) -> Outcome:
         """Unroll the loop, each iteration under the condition that it was not left before."""
         while True:
-            outcome = self.run.execute(self.header, arrival, self.inner, within=True)
+            outcome = self.run.execute(self.header, arrival, self.inner, inside=True)
             if outcome.only == self.header:
                 arrival = outcome.arrivals[self.header]
                 continue
@@ -476,7 +476,7 @@ class Rolled:
             or len({staging_values.aval_of(part) for part in parts[:: len(rows.arrays)]}) > 1
         ):
             raise staging_values.NotUniformError
-        return rows.at(iterations.index)
+        return rows.item(iterations.index)
 
     def _decide(self) -> None:
         """Verify the parts that were assumed to be constant or known.
@@ -520,7 +520,7 @@ class Rolled:
         for i in range(self.count):
             following = [self.following[place] for place in carried]
             try:
-                now = [x.at(i) if isinstance(x, staging_values.Known) else x for x in following]
+                now = [x.item(i) if isinstance(x, staging_values.Known) else x for x in following]
             except Exception as error:
                 raise staging_values.NotUniformError from error
             for values, value in zip(carried.values(), now, strict=True):

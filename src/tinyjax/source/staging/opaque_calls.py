@@ -70,14 +70,14 @@ def item_of(value: Any, index: Any) -> Any:
         case operators.Current():
             return value.value
         case operators.Items():
-            return value.at(index)
+            return value.item(index)
         case tuple() | list() | range() | dict() if is_undecided(index):
             return operators.item_at(value, index)
         case np.ndarray() | Array():
             return jnp.asarray(value)[_of_arrays(index)]
         case tuple() | list() | range() | dict() if operators.is_scalar(index):
-            known: Any = index.item()
-            return value[known]
+            index_value: Any = index.item()
+            return value[index_value]
         case _:
             return value[index]
 

@@ -181,7 +181,7 @@ def in_order(values: Any, **options: Any) -> Any:
     step = -1 if reverse else 1
     order = jnp.lexsort([column[::step] for column in reversed(columns.arrays)])[::step]
     ordered = [array[::step][order] for array in rows.arrays]
-    return [Rows(tuple(ordered), rows.length, rows.structure).at(i) for i in range(rows.length)]
+    return [Rows(tuple(ordered), rows.length, rows.structure).item(i) for i in range(rows.length)]
 
 
 # Classes
@@ -495,7 +495,7 @@ def check(failed: Any, error: Exception) -> None:
         session.check(condition, raised_by(error, place.location))
 
 
-def changed(operation: Binary, value: Any, by: Any) -> Any:
+def changed(operation: Binary, value: Any, operand: Any) -> Any:
     """Return ``value += by`` and the like."""
     runtime.check_in_place(operation, value)
     session = this_session()
@@ -506,7 +506,7 @@ def changed(operation: Binary, value: Any, by: Any) -> Any:
             if session.is_cautious:
                 raise
             raise runtime.InPlaceError from None
-    return session.call(operation, (value, by), {})
+    return session.call(operation, (value, operand), {})
 
 
 def total(values: Any, start: Any = 0) -> Any:
@@ -545,7 +545,7 @@ class Items:
         """Return the item at a place, from the rows there."""
         raise NotImplementedError
 
-    def at(self, index: Any) -> Any:
+    def item(self, index: Any) -> Any:
         """Return the item at a place."""
         return self.row([array[index] for array in self.arrays], index)
 
@@ -703,7 +703,7 @@ def in_reverse(value: Any) -> Any:
     if isinstance(items, Rows):
         return Rows(tuple([array[::-1] for array in items.arrays]), items.length, items.structure)
     if isinstance(items, Steps):
-        last = items.at(items.length - 1)
+        last = items.item(items.length - 1)
         return Steps(last, -items.step, items.length)
     return reversed(value)
 
@@ -719,7 +719,7 @@ def expanded(value: Items) -> list[Any]:
             "a list or a tuple whose length depends on a traced value cannot be made, since arrays "
             "have fixed shapes. Loop over the items, or compute with masks (jnp.where)."
         )
-    return [value.at(i) for i in range(value.length)]
+    return [value.item(i) for i in range(value.length)]
 
 
 def item_at(value: Any, index: Any) -> Any:
@@ -732,7 +732,7 @@ def item_at(value: Any, index: Any) -> Any:
     if items is not None:
         if isinstance(items, Steps):
             index = jnp.where(index < 0, index + items.length, index)
-        return items.at(index)
+        return items.item(index)
     return value[index]
 
 

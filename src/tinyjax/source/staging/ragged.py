@@ -183,7 +183,7 @@ def read(x: Array, index: Any) -> Any:
     return made(x[tuple(clipped)], places.masks)
 
 
-def written(x: Array, index: Any, value: Any) -> Array:
+def set_item(x: Array, index: Any, value: Any) -> Array:
     """``x``, with something else at an index in which a slice has traced bounds."""
     places = places_of(index, x.shape)
     masks = iter(places.masks)
@@ -301,25 +301,25 @@ def _item(x: Ragged, index: Any) -> Any:
     parts = list(index) if isinstance(index, tuple) else [index]
     parts += [slice(None)] * (x.whole.ndim - len(parts))
     whole, masks = x.whole, []
-    at: list[Any] = []
+    indices: list[Any] = []
     for axis, (part, mask) in enumerate(zip(parts, x.masks, strict=True)):
         if mask is None or part == slice(None):
-            at.append(part)
+            indices.append(part)
             if isinstance(part, slice):
                 masks.append(mask)
         elif part == slice(None, None, -1):
             places = jnp.sum(mask) - 1 - jnp.arange(mask.shape[0])
             whole = jnp.take(whole, jnp.clip(places, 0, mask.shape[0] - 1), axis)
-            at.append(slice(None))
+            indices.append(slice(None))
             masks.append(mask)
         elif isinstance(part, int):
-            at.append(part if part >= 0 else jnp.sum(mask) + part)
+            indices.append(part if part >= 0 else jnp.sum(mask) + part)
         elif isinstance(part, slice) and isinstance(part.start, int) and part.stop is None:
-            at.append(part)
+            indices.append(part)
             masks.append(mask[part])
         elif part == slice(None, -1, None):
-            at.append(part)
+            indices.append(part)
             masks.append(mask[1:])
         else:
             raise find.refusal("an item of a slice with traced bounds. Index the array itself.")
-    return made(whole[tuple(at)], masks)
+    return made(whole[tuple(indices)], masks)

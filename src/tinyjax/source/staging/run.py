@@ -61,7 +61,7 @@ class Run:
         assert isinstance(self.ir.function, FunctionType), "a program that is run is a function's"
         return self.ir.function
 
-    def at(self, line: int) -> Location:
+    def location(self, line: int) -> Location:
         return Location(self.ir.filename, line, self.function.__qualname__)
 
     def name_of(self, block: int, position: int) -> str:
@@ -133,7 +133,7 @@ class Run:
         args = tuple([self.read(arg) for arg in call.args])
         kwargs = {name: self.read(value) for name, value in call.keywords}
         if function is runtime.thrown and self.session.conditions:
-            raise raised_by(args[0], self.at(statement.line))
+            raise raised_by(args[0], self.location(statement.line))
         try:
             if function is runtime.apply:
                 function, args, kwargs = args
@@ -144,7 +144,7 @@ class Run:
         except (RaisedError, TracedEndError, runtime.InPlaceError):
             raise
         except Exception as error:
-            here, where = self.at(statement.line), _raised_at(error)
+            here, where = self.location(statement.line), _raised_at(error)
             if isinstance(error, TinyjaxError):
                 if self.located and error.location in (None, user_location()):
                     error.location = here
@@ -165,7 +165,7 @@ class Run:
         stops: frozenset[int] = _NOWHERE,
         *,
         iteration_of: int | None = None,
-        within: bool = False,
+        inside: bool = False,
     ) -> Outcome:
         """Run from a block on, to the blocks at which to stop and to the end.
 
@@ -174,12 +174,12 @@ class Run:
             arrival: the values of its parameters.
             stops: where to stop.
             iteration_of: the loop of which this is an iteration in Python.
-            within: whether the first block is run even if it is one at which to stop.
+            inside: whether the first block is run even if it is one at which to stop.
         """
         while True:
-            if not within and index in stops:
+            if not inside and index in stops:
                 return Outcome({index: self.complete(index, arrival)})
-            if not within and index in self.graph.loops:
+            if not inside and index in self.graph.loops:
                 outcome = self.session.run_loop(self, index, arrival, stops)
             else:
                 outcome = self.run_block(index, arrival, stops, iteration_of)
@@ -187,7 +187,7 @@ class Run:
             only = outcome.only
             if only is None or only == ir.RETURN:
                 return outcome
-            within, index, arrival = False, only, outcome.arrivals[only]
+            inside, index, arrival = False, only, outcome.arrivals[only]
 
     def run_block(
         self, index: int, arrival: Arrival, stops: frozenset[int], iteration_of: int | None
@@ -217,30 +217,30 @@ class Run:
     def come_to(self, branch: ir.Branch) -> Outcome:
         return Outcome({branch.target: self.arrival(branch.args)})
 
-    def follow(self, branch: ir.Branch, stops: frozenset[int], within: bool = False) -> Outcome:
+    def follow(self, branch: ir.Branch, stops: frozenset[int], inside: bool = False) -> Outcome:
         """Run from where a branch leads to."""
-        return self.execute(branch.target, self.arrival(branch.args), stops, within=within)
+        return self.execute(branch.target, self.arrival(branch.args), stops, inside=inside)
 
     def truth(self, condition: ir.Atom) -> bool | Array:
         try:
             return values.truth(self.read(condition))
         except TinyjaxError as error:
-            error.location = self.at(self.graph.line_of(condition))
+            error.location = self.location(self.graph.line_of(condition))
             raise
 
-    def pass_check(self, held: Array, yes: ir.Branch, no: ir.Branch) -> ir.Branch | None:
+    def pass_check(self, holds: Array, yes: ir.Branch, no: ir.Branch) -> ir.Branch | None:
         """Turn a condition that only decides on an exception into a check, and go on behind it."""
         for bad, good in ((yes, no), (no, yes)):
             if self.graph.raises(bad.target) and not self.graph.raises(good.target):
                 raised = self.exception_of(bad)
                 if raised is not None:
-                    self.session.check(held if bad is yes else ew.not_(held), raised)
+                    self.session.check(holds if bad is yes else ew.not_(holds), raised)
                     return good
         return None
 
     def exception_of(self, branch: ir.Branch) -> RaisedError | None:
         """Return the exception that a block ends with."""
-        return self.part(lambda: self.aside().follow(branch, _NOWHERE, within=True)).raised
+        return self.part(lambda: self.aside().follow(branch, _NOWHERE, inside=True)).raised
 
     def piece(self, index: int, arrival: Arrival, stops: frozenset[int]) -> Piece:
         """Stage the program from a block on."""
@@ -291,13 +291,13 @@ class Run:
             if len(others) == len(pending) - 1 == 1:
                 no = self.piece(others[0], outcome.arrivals[others[0]], stops | joins)
             else:
-                no = self.part(functools.partial(outcome.without, key))
+                no = self.part(functools.partial(outcome.excluding, key))
             outcome = self.choose(chosen, yes, no, self.graph.first_line(key))
         return outcome
 
     def resume(self, outcome: Outcome, key: int, go_on: Callable[[], Outcome]) -> Outcome:
         """Go on from one block of an outcome, and not yet from the others."""
-        yes, no = self.part(go_on), self.part(lambda: outcome.without(key))
+        yes, no = self.part(go_on), self.part(lambda: outcome.excluding(key))
         return self.choose(self.chosen(outcome, key), yes, no, self.graph.first_line(key))
 
     def chosen(self, outcome: Outcome, key: int) -> Array:

@@ -125,13 +125,13 @@ class Aliases:
 
     Attributes:
         views: by identity, each array that shares data with others, and those, by identity too.
-        held: the arrays that something outside of the program holds.
-        kept: arrays that must stay, so that their identities do.
+        external: the arrays that something outside of the program holds.
+        pinned: arrays that must stay, so that their identities do.
     """
 
     views: dict[int, tuple[Array, Roots]] = attrs.field(factory=dict)
-    held: set[int] = attrs.field(factory=set)
-    kept: list[Any] = attrs.field(factory=list)
+    external: set[int] = attrs.field(factory=set)
+    pinned: list[Any] = attrs.field(factory=list)
 
     def outer_roots(self, value: Array) -> Roots:
         """Return the arrays whose data an array shares, but for itself."""
@@ -165,15 +165,15 @@ class Aliases:
                 params = ew.ConvertParams(result.dtype, result.weak_type)
                 return tr.bind(ew.convert_element_type_p, (result,), params)[0]
         elif function in _READING and not isinstance(owner, Array):
-            self.kept.append(result)
-            self.held |= self.roots(result)
+            self.pinned.append(result)
+            self.external |= self.roots(result)
         elif name in VIEWS and (name != "getitem" or not _is_advanced(args[1])):
             self.follow(result, self._roots_within(owner))
         return result
 
     def _roots_within(self, owner: Any) -> Roots:
         if isinstance(owner, Array):
-            self.kept.append(owner)
+            self.pinned.append(owner)
             return self.roots(owner)
         arrays = getattr(owner, "arrays", ())  # of items
         return Roots().union(*map(self.roots, arrays))
@@ -185,7 +185,7 @@ class Aliases:
             SourceError: something does.
         """
         roots = self.roots(value)
-        if roots & self.held:
+        if roots & self.external:
             raise _shared("what the function closes over, or an object,")
         for frame in frames:
             for variable in frame.graph.live_after(frame.block, frame.place):

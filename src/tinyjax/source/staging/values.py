@@ -98,7 +98,7 @@ def is_dynamic(part: Any) -> bool:
     if isinstance(part, (Array, *_NUMBERS)):
         return True
     if isinstance(part, Known):
-        return isinstance(part.at(0), _KINDS)
+        return isinstance(part.item(0), _KINDS)
     return isinstance(part, (np.ndarray, np.generic)) and part.dtype.kind in "biufc"
 
 
@@ -325,17 +325,17 @@ class Known:
         aval = av.ShapedArray(host.shape, dtype, weak)
         return jnp.asarray(concrete.ConcreteArray(host, aval))[self.iterations.index]
 
-    def at(self, iteration: int) -> Any:
+    def item(self, iteration: int) -> Any:
         """Return the value in an iteration; if it is carried, that must be found out."""
         for place in range(len(self.values), iteration + 1):
             assert self.recipe is not None, "what is carried is found out from the first on"
             fun, *operands = self.recipe
-            args, kwargs = replaced(operands, self.iterations, operator.methodcaller("at", place))
+            args, kwargs = replaced(operands, self.iterations, operator.methodcaller("item", place))
             self.values.append(fun(*args, **kwargs))
         return self.values[iteration]
 
     def __str__(self) -> str:
-        return f"<{self.aval}>" if isinstance(self.at(0), _KINDS) else "<a text>"
+        return f"<{self.aval}>" if isinstance(self.item(0), _KINDS) else "<a text>"
 
 
 _OPAQUE: Final = (*_PLAIN, type, ModuleType, np.ndarray, range)
@@ -386,14 +386,14 @@ def known_of(values: Sequence[Any], iterations: Iterations) -> Any:
     return first if all(value is first for value in values) else NOT_KNOWN
 
 
-def replaced(value: Any, iterations: Iterations, of: Callable[[Known], Any]) -> Any:
+def replaced(value: Any, iterations: Iterations, fun: Callable[[Known], Any]) -> Any:
     """Return a value with replacements for parts known in each iteration, in containers too."""
     if isinstance(value, Known):
-        return of(value) if value.iterations is iterations else value.array()
+        return fun(value) if value.iterations is iterations else value.array()
     if type(value) in (tuple, list):
-        return type(value)([replaced(part, iterations, of) for part in value])
+        return type(value)([replaced(part, iterations, fun) for part in value])
     if type(value) is dict:
-        return {key: replaced(part, iterations, of) for key, part in value.items()}
+        return {key: replaced(part, iterations, fun) for key, part in value.items()}
     return value
 
 
@@ -419,8 +419,8 @@ def in_each_iteration(
     known = Known(iterations, [], (fun, args, kwargs))
     try:
         if all(operand.complete for operand in operands):
-            return known_of([known.at(i) for i in range(iterations.count)], iterations)
-        return known if isinstance(known.at(0), _PLAIN) else NOT_KNOWN
+            return known_of([known.item(i) for i in range(iterations.count)], iterations)
+        return known if isinstance(known.item(0), _PLAIN) else NOT_KNOWN
     except Exception as error:
         raise NotUniformError from error
 
@@ -449,9 +449,9 @@ class TracedText:
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
 
-    def with_values(self, of: Callable[[Any], Any]) -> str:
+    def with_values(self, fun: Callable[[Any], Any]) -> str:
         """Return the text with something in place of each traced value."""
-        args, kwargs = _with_values(self.args, of), _with_values(self.kwargs, of)
+        args, kwargs = _with_values(self.args, fun), _with_values(self.kwargs, fun)
         return self.function(*args, **kwargs)
 
     def __str__(self) -> str:
@@ -514,24 +514,24 @@ def python_number(value: Any) -> Any:
     return float(str(host[()])) if narrow else host.item()
 
 
-def _with_values(value: Any, of: Callable[[Any], Any]) -> Any:
+def _with_values(value: Any, fn: Callable[[Any], Any]) -> Any:
     """Something with other parts in place of its arrays, and texts that are known."""
     match value:
         case TracedText():
-            return value.with_values(of)
+            return value.with_values(fn)
         case Array():
-            return value if value.shape and isinstance(value, concrete.ConcreteArray) else of(value)
+            return value if value.shape and isinstance(value, concrete.ConcreteArray) else fn(value)
         case np.ndarray():
-            return of(value)
+            return fn(value)
         case tuple() | list() if type(value) in (tuple, list):
-            return type(value)([_with_values(part, of) for part in value])
+            return type(value)([_with_values(part, fn) for part in value])
         case dict():
-            return {key: _with_values(part, of) for key, part in value.items()}
+            return {key: _with_values(part, fn) for key, part in value.items()}
         case _:
             parts, structure = take_apart(value)
             if structure is tree.LEAF:
                 return value
-            return tree.unflatten(structure, [_with_values(part, of) for part in parts])
+            return tree.unflatten(structure, [_with_values(part, fn) for part in parts])
 
 
 def text_of(function: Callable[..., str]) -> Callable[..., Any]:

@@ -83,10 +83,10 @@ class Annotations:
         for block in self.ir.blocks:
             for parameter, atom in [pair for b in block.branches for pair in self.ir.passed(b)]:
                 if not isinstance(atom, Variable) or called.get(atom) != called[parameter]:
-                    kinds[called[parameter]].append(self.of(atom))
+                    kinds[called[parameter]].append(self.type_of(atom))
         return kinds
 
-    def of(self, atom: Atom) -> str:
+    def type_of(self, atom: Atom) -> str:
         """Return the type of a value."""
         if isinstance(atom, Variable):
             return self.types.get(atom, ANY)
@@ -420,7 +420,7 @@ class Names:
     def constant(self, constant: Constant) -> Expression:
         """Write a constant."""
         value = constant.value
-        return Literal(written(value)) if is_literal(value) else Name(self._path(constant))
+        return Literal(literal(value)) if is_literal(value) else Name(self._path(constant))
 
     def _path(self, constant: Constant) -> str:
         """Name a constant that is no literal."""
@@ -464,10 +464,10 @@ def is_literal(value: Any) -> bool:
     return type(value) in (int, str, bytes, bool, type(None)) or value is Ellipsis
 
 
-def written(value: Any) -> str:
+def literal(value: Any) -> str:
     """Write a value that ``is_literal``."""
     if isinstance(value, tuple):
-        items = [written(item) for item in value]
+        items = [literal(item) for item in value]
         return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
     if value is Ellipsis:
         return "..."

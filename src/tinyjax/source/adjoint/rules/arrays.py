@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tinyjax.core.values import Array
-from tinyjax.source.adjoint.cotangents import reduce_to, taken
+from tinyjax.source.adjoint.cotangents import masked, reduce_to
 from tinyjax.source.adjoint.rules import containers, registry
 from tinyjax.source.adjoint.rules.formulas import nested_like
 
@@ -191,7 +191,7 @@ def place_of_item(a: Any, index: tuple[Any, ...]) -> Any:
 
 
 _EXPRESSIONS: Final[registry.Expressions] = {
-    (taken,): lambda ct, y, x, like, mask: (taken(ct, like, mask), None, None),
+    (masked,): lambda ct, y, x, like, mask: (masked(ct, like, mask), None, None),
     (np.sum,): lambda ct, y, a, axis=None, *, keepdims=False: (spread(ct, a, axis, keepdims), None),
     (np.ravel,): lambda ct, y, a: (reshaped_like(ct, a),),
     (np.broadcast_to,): lambda ct, y, array, shape: (

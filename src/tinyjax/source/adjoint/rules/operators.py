@@ -100,9 +100,9 @@ def repeated_adjoint(ct: Any, items: Any) -> Any:
 
 
 @adjoint_of(runtime.updated)
-def updated_adjoint(ct: Any, y: Any, operation: Any, value: Any, by: Any) -> Any:
+def updated_adjoint(ct: Any, y: Any, operation: Any, value: Any, operand: Any) -> Any:
     """Return the cotangents of the arguments of runtime.updated."""
-    return (None, *rule_adjoint(operation)(ct, y, value, by))
+    return (None, *rule_adjoint(operation)(ct, y, value, operand))
 
 
 @adjoint_of(
