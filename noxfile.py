@@ -454,6 +454,16 @@ def libraries(session: nox.Session) -> None:
 
 
 @nox.session
+def scipy(session: nox.Session) -> None:
+    """Run SciPy's own tests of the array API, as on JAX. Arguments go to pytest."""
+    install(session, ".", "test")
+    apart = ("-c", os.devnull, "--rootdir", session.create_tmp(), "-p", "no:cacheprovider")
+    few = ("-m", "array_api_backends", "-q", "--tb", "line", "--pyargs", "scipy")
+    setting = {"SCIPY_ARRAY_API": '["jax.numpy"]'}
+    run(session, "pytest", "-p", "tinyjax.as_jax", *apart, *few, *session.posargs, env=setting)
+
+
+@nox.session
 def notebooks(session: nox.Session) -> None:
     """Run a notebook in a fresh kernel, and look at what it shows. Arguments go to pytest."""
     run_apart(session, "notebooks")

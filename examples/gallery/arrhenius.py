@@ -124,7 +124,7 @@ def draw(
     right.set(xlabel="temperature, °C", yticks=[], xlim=(COLDEST - 5, HOTTEST + 5))
     right.set_title("Where to measure the energy")
     right.legend(loc="upper left")
-    figure.savefig(path)
+    figure.savefig(path, dpi=100)
 
 
 if __name__ == "__main__":

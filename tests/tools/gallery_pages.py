@@ -42,6 +42,8 @@ NAMES: Final = (
 COLUMNS: Final = 3
 #: Pictures of more bytes are reduced to few colours.
 LARGE: Final = 150_000
+#: Pictures of lines alone, which few colours draw.
+LINES: Final = ("arrhenius",)
 INDEX: Final = """# Gallery
 
 Short programs, each with the picture that it draws. You run one by `python
@@ -128,10 +130,12 @@ def draw(name: str) -> None:
     picture = PAGES / "pictures" / f"{name}.png"
     command = [sys.executable, str(SCRIPTS / f"{name}.py"), str(picture)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    if picture.stat().st_size > LARGE:  # 256 colours are a third of the size
-        with Image.open(picture) as drawn:
-            few = drawn.convert("RGB").quantize(256, dither=Image.Dither.NONE)
-        few.save(picture, optimize=True)
+    with Image.open(picture) as drawn:
+        reduced = drawn.copy()
+    if name in LINES or picture.stat().st_size > LARGE:  # 256 colours are a third of the size
+        count = 32 if name in LINES else 256
+        reduced = reduced.convert("RGB").quantize(count, dither=Image.Dither.NONE)
+    reduced.save(picture, optimize=True)
     (PAGES / f"{name}.md").write_text(page(read(name), done.stdout), encoding="utf-8")
 
 

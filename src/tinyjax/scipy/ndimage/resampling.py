@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias, TypedDict, Unpack
 import numpy as np
 
 import tinyjax.numpy as jnp
+from tinyjax import dtypes
 from tinyjax._base import lazy
 from tinyjax.core import api
 from tinyjax.core.values import Array, ArrayLike
@@ -25,7 +26,7 @@ lazy.answer_for(__name__, "affine_transform rotate shift zoom")
 
 
 class Options(TypedDict, total=False):
-    """The options of interpolation, which ``affine_transform`` explains."""
+    """Options for values between elements, and outside: see above."""
 
     order: int
     mode: str
@@ -41,6 +42,11 @@ _MODES: Final = {
     "grid-constant": "constant",
     "grid-wrap": "wrap",
 }
+
+
+def _precision(x: Array) -> dtypes.DType:
+    """Return the dtype of places in an array, which numbers get."""
+    return dtypes.real_part(jnp.promote_types(x.dtype, dtypes.float32))
 
 
 def affine_transform(
@@ -69,7 +75,7 @@ def affine_transform(
         Array([0. , 0.5, 1. , 1.5], dtype=float32)
     """
     (x,) = pm.arrays("affine_transform", input)
-    by, start = pm.floats("affine_transform", jnp.asarray(matrix), jnp.asarray(offset))
+    by, start = (jnp.asarray(z, _precision(x)) for z in (matrix, offset))
     mode, n = options.get("mode", "constant"), x.ndim
     pm.check_option("affine_transform", "mode", mode, _MODES)
     if by.shape not in ((n,), (n, n)):
@@ -84,7 +90,11 @@ def affine_transform(
         return value
     last = jnp.asarray(x.shape).reshape(-1, *[1] * n) - 1
     near = 4 * float(jnp.finfo(places.dtype).eps) * max(x.shape, default=1)
-    return jnp.where(((places >= -near) & (places <= last + near)).all(0), value, outside)
+    return jnp.where(
+        ((places >= -near) & (places <= last + near)).all(0),
+        value,
+        jnp.asarray(outside, value.dtype),
+    )
 
 
 def shift(input: ArrayLike, shift: Numbers, **options: Unpack[Options]) -> Array:
@@ -97,8 +107,8 @@ def shift(input: ArrayLike, shift: Numbers, **options: Unpack[Options]) -> Array
         >>> ndimage.shift(jnp.array([1.0, 2.0, 4.0]), 0.5, order=1)
         Array([0. , 1.5, 3. ], dtype=float32)
     """
-    by = -1.0 * jnp.asarray(shift)
-    return affine_transform(input, jnp.ones(np.ndim(input), by.dtype), by, **options)
+    (x,) = pm.arrays("shift", input)
+    return affine_transform(x, np.ones(x.ndim), -jnp.asarray(shift, _precision(x)), **options)
 
 
 def zoom(input: ArrayLike, zoom: float | Sequence[float], **options: Unpack[Options]) -> Array:
@@ -135,7 +145,8 @@ def rotate(
         Array([[2.],
                [1.]], dtype=float32)
     """
-    (x,), (turn,) = pm.arrays("rotate", input), pm.floats("rotate", angle)
+    (x,) = pm.arrays("rotate", input)
+    turn = jnp.asarray(angle, _precision(x))
     images = jnp.moveaxis(x, sorted(a % x.ndim for a in axes), (-2, -1))
     sizes = images.shape[-2:]
     cos, sin = jnp.cos(jnp.deg2rad(turn)), jnp.sin(jnp.deg2rad(turn))

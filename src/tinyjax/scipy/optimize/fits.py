@@ -96,7 +96,7 @@ class _Residuals(on_host.Program):
         return (self.values(consts, x), self.slopes(consts, x), *self.both(consts, x))
 
     def equations(self, consts: Sequence[Array], x: Array) -> Array:
-        """Return the projected gradient, which is zero at a minimum."""
+        """The gradient, or the distance to a bound that holds."""
         return on_host.within_bounds(x, self.both(consts, x)[1], *consts[-2:])
 
 

@@ -93,7 +93,7 @@ class _Equations(on_host.Program):
     space: vectors.Space
 
     def values(self, consts: Sequence[Array], x: Array) -> Array:
-        """Return the values of the equations, which are zero at a root."""
+        """The values of the equations, which are to be zero."""
         return self.space.join(self.fun.flat(consts, *self.space.split(x)))
 
     def slopes(self, consts: Sequence[Array], x: Array) -> Array:

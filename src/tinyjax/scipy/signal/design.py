@@ -114,7 +114,7 @@ def firwin(
     ends = jnp.concatenate([zero] * pass_zero + [ends] + [one] * is_high).reshape(-1, 2)
     at = jnp.asarray(np.arange(numtaps) - (numtaps - 1) / 2, ends.dtype)
     ideal = ends[:, 1:] * jnp.sinc(ends[:, 1:] * at) - ends[:, :1] * jnp.sinc(ends[:, :1] * at)
-    h = ideal.sum(0) * windows.get_window(window, numtaps, fftbins=False).astype(ends.dtype)
+    h = ideal.sum(0) * windows.exact_window(window, numtaps, fftbins=False).astype(ends.dtype)
     if not scale:
         return h
     low, high = ends[0]
@@ -179,7 +179,7 @@ def resample_poly(
         return signal
     most = max(up, down)
     if isinstance(window, str | tuple):
-        h = firwin(20 * most + 1, 1 / most, window=window).astype(signal.dtype)
+        h = firwin(20 * most + 1, np.array(1 / most, signal.dtype), window=window)
     else:
         (h,) = pm.floats("resample_poly", window)
     half, count = (h.size - 1) // 2, -(-signal.shape[axis] * up // down)

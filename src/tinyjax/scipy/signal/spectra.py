@@ -17,7 +17,7 @@ from tinyjax._primitives.precision import PrecisionLike
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.numpy import promotion as pm
-from tinyjax.scipy.signal.windows import get_window
+from tinyjax.scipy.signal.windows import exact_window
 
 lazy.answer_for(
     __name__, "convolve convolve2d correlate correlate2d csd detrend fftconvolve istft stft welch"
@@ -326,7 +326,7 @@ def _window(
             size = min(size, length)
         if size < 1:
             raise ArgumentError(f"{name} takes a positive nperseg, but got {shortened(nperseg)}.")
-        return get_window(window, size), size
+        return exact_window(window, size), size
     win = pm.array_of(name, window)
     if win.ndim != 1 or (nperseg is not None and nperseg != win.size):
         raise ShapeError.got(f"{name} takes a window of nperseg={nperseg} numbers", win)

@@ -62,7 +62,7 @@ _TEXT: Final = """Return {}.
 
 def _fixed(name: str, second: float) -> _Window:
     def window(M: int, sym: bool = True) -> Array:
-        return general_cosine(M, np.array(_COSINES[name]), sym)
+        return general_cosine(M, np.array(_COSINES[name]), sym).astype(dtypes.default_float())
 
     window.__name__ = window.__qualname__ = name
     window.__doc__ = _TEXT.format(f"the sum of cosines with factors {_COSINES[name]}", name, second)
@@ -111,12 +111,19 @@ def get_window(window: Any, Nx: int, fftbins: bool = True) -> Array:
         >>> windows.get_window(("kaiser", 2.0), 3, fftbins=False).round(3)
         Array([0.439, 1.   , 0.439], dtype=float32)
     """
-    name, *parameters = [window] if isinstance(window, str) else window
+    values = exact_window(window, Nx, fftbins)
+    return values.astype(dtypes.default_float()) if values.dtype == dtypes.float64 else values
+
+
+def exact_window(window: Any, Nx: int, fftbins: bool = True) -> Array:
+    """Return a window by its name, in double precision where its parameters are numbers."""
+    name, *values = [window] if isinstance(window, str) else window
+    parameters = [np.array(v, float) if isinstance(v, int | float | list) else v for v in values]
     if name in _COSINES and not parameters:
         return general_cosine(Nx, np.array(_COSINES[name]), not fftbins)
     if name in ("gaussian", "general_cosine", "kaiser"):
-        values: Array = globals()[name](Nx, *parameters, sym=not fftbins)
-        return values
+        result: Array = globals()[name](Nx, *parameters, sym=not fftbins)
+        return result
     from scipy.signal import get_window  # noqa: PLC0415 (SciPy is slow to load)
 
     return jnp.asarray(get_window(window, Nx, fftbins))

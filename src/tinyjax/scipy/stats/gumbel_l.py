@@ -5,36 +5,43 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tinyjax.scipy.stats import distribution as d
-from tinyjax.scipy.stats.distribution import Array, ew
+from tinyjax.scipy.stats.distribution import (
+    Array,
+    Family,
+    ew,
+    log_minus_expm1,
+    p_loc_scale,
+    pick,
+    x_loc_scale,
+)
 
-_law: Final = d.Family(__name__, d.x_loc_scale, "0.5", standard=True)
-_quantile: Final = d.Family(__name__, d.p_loc_scale, "0.3", p="real, in [0, 1]")
+_law: Final = Family(__name__, x_loc_scale, "0.5", standard=True)
+_quantile: Final = Family(__name__, p_loc_scale, "0.3", p="real, in [0, 1]")
 
 
 def log_density(z: Array, scale: Array) -> Array:
     """The logarithm of the density."""
-    return d.pick(scale > 0, z - ew.exp(z) - ew.log(scale), math.nan)
+    return pick(scale > 0, z - ew.exp(z) - ew.log(scale), math.nan)
 
 
 def log_above(z: Array, scale: Array) -> Array:
     """The logarithm of the probability of a greater minimum."""
-    return d.pick(scale > 0, -ew.exp(z), math.nan)
+    return pick(scale > 0, -ew.exp(z), math.nan)
 
 
 def log_below(z: Array, scale: Array) -> Array:
     """The logarithm of the probability of a lesser minimum."""
-    return d.pick(scale > 0, d.log_minus_expm1(ew.exp(z)), math.nan)
+    return pick(scale > 0, log_minus_expm1(ew.exp(z)), math.nan)
 
 
 def below(z: Array, scale: Array) -> Array:
     """The probability of a lesser minimum."""
-    return d.pick(scale > 0, -ew.expm1(-ew.exp(z)), math.nan)
+    return pick(scale > 0, -ew.expm1(-ew.exp(z)), math.nan)
 
 
 def quantile(p: Array, loc: Array, scale: Array) -> Array:
     """The value below which a share of minima lies."""
-    return d.pick((p >= 0) & (p <= 1), loc + scale * ew.log(-ew.log1p(-p)), math.nan)
+    return pick((p >= 0) & (p <= 1), loc + scale * ew.log(-ew.log1p(-p)), math.nan)
 
 
 logpdf: Final = _law.define("logpdf", log_density, -1.1487)

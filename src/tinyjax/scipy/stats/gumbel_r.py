@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tinyjax.scipy.stats import distribution as d, gumbel_l
+from tinyjax.scipy.stats import gumbel_l
+from tinyjax.scipy.stats.distribution import Array, Family, ew, p_loc_scale, pick, x_loc_scale
 
-_law: Final = d.Family(__name__, d.x_loc_scale, "0.5", standard=True)
-_quantile: Final = d.Family(__name__, d.p_loc_scale, "0.3", p="real, in [0, 1]")
+_law: Final = Family(__name__, x_loc_scale, "0.5", standard=True)
+_quantile: Final = Family(__name__, p_loc_scale, "0.3", p="real, in [0, 1]")
 
 
-def _ppf(p: d.Array, loc: d.Array, scale: d.Array) -> d.Array:
-    return d.pick((p >= 0) & (p <= 1), loc - scale * d.ew.log(-d.ew.log(p)), math.nan)
+def _ppf(p: Array, loc: Array, scale: Array) -> Array:
+    return pick((p >= 0) & (p <= 1), loc - scale * ew.log(-ew.log(p)), math.nan)
 
 
 logpdf: Final = _law.define("logpdf", lambda z, scale: gumbel_l.log_density(-z, scale), -1.1065)

@@ -5,25 +5,33 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tinyjax.scipy.stats import distribution as d
-from tinyjax.scipy.stats.distribution import Array, ArrayLike, ew
+from tinyjax.scipy.stats.distribution import (
+    Array,
+    ArrayLike,
+    Family,
+    Formula,
+    Operands,
+    ew,
+    pick,
+    supported,
+)
 
 
-def _x_b(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> d.Operands:
+def _x_b(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Operands:
     return x, b, loc, scale
 
 
-def _q_b(q: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> d.Operands:
+def _q_b(q: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Operands:
     return q, b, loc, scale
 
 
 _B: Final = "real, above 0: the power"
-_law: Final = d.Family(__name__, _x_b, "1.5, 2.0", standard=True, keeps_nan=True, b=_B)
-_quantile: Final = d.Family(__name__, _q_b, "0.3, 2.0", keeps_nan=True, b=_B)
+_law: Final = Family(__name__, _x_b, "1.5, 2.0", standard=True, keeps_nan=True, b=_B)
+_quantile: Final = Family(__name__, _q_b, "0.3, 2.0", keeps_nan=True, b=_B)
 
 
-def _from_1(formula: d.Formula, below: float) -> d.Formula:
-    return d.supported(formula, below, start=1.0)
+def _from_1(formula: Formula, below: float) -> Formula:
+    return supported(formula, below, start=1.0)
 
 
 def _logpdf(z: Array, b: Array, scale: Array) -> Array:
@@ -31,7 +39,7 @@ def _logpdf(z: Array, b: Array, scale: Array) -> Array:
 
 
 def _ppf(q: Array, b: Array, loc: Array, scale: Array) -> Array:
-    return d.pick((q >= 0) & (q <= 1), loc + scale * (1 - q) ** (-1 / b), math.nan)
+    return pick((q >= 0) & (q <= 1), loc + scale * (1 - q) ** (-1 / b), math.nan)
 
 
 logpdf: Final = _law.define("logpdf", _from_1(_logpdf, -math.inf), -0.5232)

@@ -299,9 +299,9 @@ class Activity:
     def places(self, statement: ir.Statement) -> tuple[int | None, ...]:
         """Return the index of each keyword argument's cotangent in the rule's result."""
         call = statement.call
-        counts = Location(self.ir.filename, statement.line, self.ir.name)
+        here = Location(self.ir.filename, statement.line, self.ir.name)
         names = tuple([name for name, _ in call.keywords])
-        return registry.places(statement.function, len(call.args), names, counts)
+        return registry.places(statement.function, len(call.args), names, here)
 
     def back_of(self, variable: ir.Variable) -> ir.Variable:
         """Return the variable that holds the pullback of the call that defines another one."""
