@@ -50,7 +50,8 @@ _LETTERS: Final = {
 
 def _function(name: str) -> Any:
     special = scipy_special()
-    found = getattr(special._ufuncs if name.startswith("_") else special, name, None)
+    # with SCIPY_ARRAY_API the public names are functions around them
+    found = getattr(special._ufuncs, name, None) or getattr(special, name, None)
     if found is None:
         raise errors.PlatformError(
             f"this SciPy has no {name}. Install a newer one: pip install --upgrade scipy."
