@@ -6,12 +6,13 @@ The transpose of such a map is the same with the two exchanged.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
 from typing import Any, Final
 
 import attrs
 
 from tinyjax import errors, tree
-from tinyjax._base import frames
+from tinyjax._base import frames, lazy
 from tinyjax.core.jit import program
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitives import rules, shape as sh
@@ -21,9 +22,9 @@ from tinyjax.core.tracing import calling, primitive as prim, program_rules, trac
 from tinyjax.core.tracing.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.tracing.staging import Staged, close_over, stage
 from tinyjax.core.transforms import batching
-from tinyjax.core.transforms.jvp import jvp_flat
+from tinyjax.core.transforms.jvp import jvp_flat, jvp_jaxpr
 from tinyjax.core.transforms.linearize import linearize_flat
-from tinyjax.core.values import Array, operands as opd
+from tinyjax.core.values import Array, ShapedArray, operands as opd
 from tinyjax.tree.treedef import in_words
 
 
@@ -33,15 +34,54 @@ class MaskedPullBack:
 
     Attributes:
         body: the linear program that the map runs again and again.
+        linear: which of its last parameters the map has as operands.
         sizes_in: of the groups of linear operands; the masks of each come after it.
         sizes_out: of the groups of results, likewise.
         pull: residuals, cotangents and masks of the results to those of the linear operands.
     """
 
     body: Jaxpr
+    linear: tuple[bool, ...]
     sizes_in: tuple[int, ...]
     sizes_out: tuple[int, ...]
     pull: Callable[..., Sequence[Array]]
+
+    def restricted(
+        self, operands: Sequence[bool], results: Sequence[bool], avals: Sequence[ShapedArray]
+    ) -> MaskedPullBack:
+        """Return the pull-back of some cotangents, where the others are zero and not selected.
+
+        Args:
+            operands: the linear operands that the map still has.
+            results: the results that it still has.
+            avals: the types of all results.
+        """
+        inner, outer = _slices(self.sizes_in), _slices(self.sizes_out)
+        returned = [mark for group in inner for mark in [*operands[group]] * 2]
+        present = [mark for group in outer for mark in [*results[group]] * 2]
+
+        def pull(*args: Array) -> Sequence[Array]:
+            with_masks = lazy.room("choices").programs.with_masks
+            types = [aval for group in outer for aval in with_masks(avals[group])]
+            n = len(args) - sum(present)
+            rest = iter(args[n:])
+            cotangents = [
+                next(rest) if mark else opd.splat(0, aval.cotangent())
+                for aval, mark in zip(types, present, strict=True)
+            ]
+            return prim.marked(self.pull(*args[:n], *cotangents), returned)
+
+        return MaskedPullBack(
+            self.body,
+            tuple(prim.fill_list(self.linear, operands, False)),
+            tuple([sum(operands[group]) for group in inner]),
+            tuple([sum(results[group]) for group in outer]),
+            pull,
+        )
+
+
+def _slices(sizes: Sequence[int]) -> list[slice]:
+    return [slice(*ends) for ends in pairwise(accumulate(sizes, initial=0))]
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -59,6 +99,49 @@ class LinearMapParams(prim.Params):
     backward: Jaxpr
     num_residuals: int
     masked: MaskedPullBack | None = attrs.field(default=None, eq=False, repr=False)
+
+    def restricted(
+        self, operands: tuple[bool, ...], results: tuple[bool, ...]
+    ) -> LinearMapParams | None:
+        """Return the map of some operands, where the others are zero, to some of the results.
+
+        None where it is not to be had: a program does something else with its operands as well.
+        """
+        n = self.num_residuals
+        forward = _restricted(self.forward, n, operands, results)
+        backward = _restricted(self.backward, n, results, operands)
+        if forward is None or backward is None:
+            return None
+        avals = self.forward.out_avals
+        masked = self.masked and self.masked.restricted(operands, results, avals)
+        return LinearMapParams(forward, backward, n, masked)
+
+
+def _restricted(
+    jaxpr: Jaxpr, num_residuals: int, nonzero: tuple[bool, ...], used: tuple[bool, ...]
+) -> Jaxpr | None:
+    """Return a program that is linear in its last parameters, for some of these and some results.
+
+    It is the derivative along these parameters, in which zeros are not computed with.
+    """
+    n, m = num_residuals, len(nonzero)
+
+    def make() -> Jaxpr | None:
+        shorter, needed = program_rules.prune_results(jaxpr, used)
+        if all(mark or not need for mark, need in zip(nonzero, needed[n:], strict=True)):
+            binders = (*shorter.in_binders[:n], *prim.marked(shorter.in_binders[n:], nonzero))
+            return Jaxpr(binders, shorter.eqns, shorter.outs)
+        staged, present = jvp_jaxpr(jaxpr, (*[False] * n, *nonzero), used)
+        tangents = prim.marked(used, present)
+        program, needed = program_rules.prune_results(
+            staged.jaxpr, (*[False] * len(used), *tangents)
+        )
+        if staged.consts or any(needed[n : n + m]):
+            return None
+        binders = (*program.in_binders[:n], *program.in_binders[n + m :])
+        return Jaxpr(binders, program.eqns, program.outs)
+
+    return jaxpr.derive(("restricted", n, nonzero, used), make)
 
 
 def bind_linear_map(

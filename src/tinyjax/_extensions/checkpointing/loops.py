@@ -49,9 +49,15 @@ from tinyjax.core.primitives.elementwise import add, and_, gt, lt, sub
 from tinyjax.core.primitives.rules import instantiate_all
 from tinyjax.core.stablehlo import Lowering, Values
 from tinyjax.core.tracing import primitive as prim, program_rules, trace as tr
-from tinyjax.core.tracing.jaxpr import Jaxpr, effects as effects_of_program, eval_jaxpr
+from tinyjax.core.tracing.jaxpr import (
+    Jaxpr,
+    JaxprEqn,
+    effects as effects_of_program,
+    eval_jaxpr,
+)
 from tinyjax.core.tracing.primitive import Arrays
 from tinyjax.core.tracing.staging import Staged, close_over, stage
+from tinyjax.core.transforms.jvp import jvp_jaxpr
 from tinyjax.core.transforms.linearize import LinearizedJaxpr, linearize_flat, linearize_jaxpr
 from tinyjax.core.transforms.transpose import backward_pass
 from tinyjax.core.values import Array, ShapedArray
@@ -74,38 +80,77 @@ loop_tangent_p.def_rule(program_rules.LIVE_ROOT)(
 )
 
 
+@loop_tangent_p.def_rule(program_rules.PRUNE)
+def _prune_tangent(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
+    """Drop results of the map, and what its transpose computes from their cotangents."""
+    params: LinearMapParams = eqn.params
+    n = params.num_residuals
+    operands = program_rules.prune_results(params.forward, used)[1][n:]
+    restricted = None
+    if not program_rules.contains_live_root(params.forward):
+        restricted = params.restricted(operands, used)
+    if restricted is None:
+        return eqn
+    return attrs.evolve(
+        eqn,
+        inputs=(*eqn.inputs[:n], *prim.marked(eqn.inputs[n:], operands)),
+        params=restricted,
+        out_binders=prim.marked(eqn.out_binders, used),
+    )
+
+
 @loop_tangent_p.def_lowering
 def _tangent_lowering(b: Lowering, operands: Values, params: LinearMapParams) -> Values:
     return lower_jaxpr(b, params.forward, list(operands))
 
 
-def _along(primals: Arrays, tangents: Sequence[prim.Tangent], params: LinearMapParams) -> Arrays:
-    """Apply the map to tangents of its linear operands alone: it is its own derivative."""
-    n = params.num_residuals
-    linear = instantiate_all(tangents[n:], [x.aval for x in primals[n:]])
-    return tr.bind(loop_tangent_p, (*primals[:n], *linear), params)
+def _derivative(
+    primals: Arrays, nonzero: tuple[bool, ...], params: LinearMapParams
+) -> tuple[Sequence[bool], Callable[[Arrays], Arrays]]:
+    """Return the map along some of its linear operands, and which results it has.
+
+    It is its own derivative.
+    """
+    residuals, forward = primals[: params.num_residuals], params.forward
+    results = (True,) * len(forward.outs)
+    restricted: LinearMapParams | None = params
+    if not all(nonzero):
+        _, results = jvp_jaxpr(forward, (*[False] * len(residuals), *nonzero))
+        restricted = params.restricted(nonzero, results)
+    if restricted is not None:
+        return results, lambda tangents: tr.bind(
+            loop_tangent_p, (*residuals, *tangents), restricted
+        )
+    avals = [x.aval for x in primals[len(residuals) :]]
+
+    def instantiated(tangents: Arrays) -> Arrays:
+        linear = instantiate_all(prim.with_zeros(nonzero, tangents), avals)
+        return tr.bind(loop_tangent_p, (*residuals, *linear), params)
+
+    return (True,) * len(forward.outs), instantiated
 
 
 @loop_tangent_p.def_jvp
 def _tangent_jvp(
     primals: Arrays, tangents: prim.Tangents, params: LinearMapParams
 ) -> prim.JvpResult:
-    if any(prim.nonzeros(tangents[: params.num_residuals])):
+    n, nonzero = params.num_residuals, prim.nonzeros(tangents)
+    if any(nonzero[:n]):
         return program.jvp_of_call(params.forward, primals, tangents)
-    return tr.bind(loop_tangent_p, primals, params), _along(primals, tangents, params)
+    results, along = _derivative(primals, nonzero[n:], params)
+    outs = tr.bind(loop_tangent_p, primals, params)
+    return outs, prim.with_zeros(results, along(prim.present(tangents)))
 
 
 @loop_tangent_p.def_linearize
 def _tangent_linearize(
     primals: Arrays, nonzero: Sequence[bool], params: LinearMapParams
 ) -> prim.LinearizeResult:
-    if not any(nonzero[: params.num_residuals]):
-        outs = tr.bind(loop_tangent_p, primals, params)
-
-        def same_map(tangents: Arrays) -> Arrays:
-            return _along(primals, prim.with_zeros(nonzero, tangents), params)
-
-        return outs, [True] * len(outs), same_map
+    n = params.num_residuals
+    if not any(nonzero[:n]):
+        return tr.bind(loop_tangent_p, primals, params), *_derivative(
+            primals, tuple(nonzero[n:]), params
+        )
     linearized = linearize_flat(lambda *xs: eval_jaxpr(params.forward, xs), primals, nonzero)
 
     def tangent_map(tangents: Arrays) -> Arrays:
@@ -350,7 +395,8 @@ class _Replay:
             linear = self.linear.each(programs.with_masks)
             return pull(attrs.evolve(self, tangent=tangent, linear=linear), *operands)
 
-        return MaskedPullBack(self.tangent, sizes_in, sizes_out, pull_back)
+        linear = (True,) * sum(sizes_in)
+        return MaskedPullBack(self.tangent, linear, sizes_in, sizes_out, pull_back)
 
     def part(self, state: Arrays) -> list[Array]:
         """Return the parts of a state that are needed."""

@@ -68,9 +68,9 @@ def escaping(eqn: jx.JaxprEqn) -> Sequence[bool]:
     """Return the mask of a program's operands that may have masks though its results have none."""
     masked = _masked(eqn)
     if masked is not None:
-        count = sum(masked.sizes_in)
         escapes = _escaping(masked.body)
-        return [*[False] * (len(eqn.inputs) - count), *escapes[len(escapes) - count :]]
+        of_linear = prim.marked(escapes[len(escapes) - len(masked.linear) :], masked.linear)
+        return [*[False] * (len(eqn.inputs) - len(of_linear)), *of_linear]
     columns = zip(*map(_escaping, jx.subjaxprs(eqn.params)), strict=True)
     found = [any(column) for column in columns]
     return [False, *found] if eqn.primitive is cond_p else found

@@ -26,7 +26,7 @@ from tinyjax.core.tracing.primitive import (
     present,
     with_zeros,
 )
-from tinyjax.core.tracing.program_rules import dependents
+from tinyjax.core.tracing.program_rules import dce, dependents
 from tinyjax.core.tracing.staging import (
     FEW,
     Note,
@@ -245,10 +245,11 @@ def linearize_jaxpr(
     """
 
     def make() -> LinearizedJaxpr:
+        live = dce(jaxpr)  # what no result needs has no residuals
         halves: list[tuple[Linearized, tuple[int | None, ...]]] = []
 
         def run(*args: Array) -> list[Array]:
-            linearized = linearize_flat(lambda *xs: eval_jaxpr(jaxpr, xs), args, nonzero)
+            linearized = linearize_flat(lambda *xs: eval_jaxpr(live, xs), args, nonzero)
             places = {id(arg): i for i, arg in enumerate(args)}
             forwarded = tuple(map(places.get, map(id, linearized.residuals)))
             halves.append((linearized, forwarded))

@@ -247,14 +247,14 @@ def _asking(
             adds the operands, if nothing is to be done.
 
     Returns:
-        The equation, and its cotangents: none, if nothing is to be done. Where rules are called, it
-        has no dead results, because rules that compute these are not called.
+        The equation, and its cotangents: none, if nothing is to be done. It has no dead results: a
+        zero in place of their cotangents would be multiplied by derivatives that may be infinite.
     """
     binders = eqn.out_binders
     used = tuple([ct is not ZERO or x in unreached for x, ct in zip(binders, cotangents)])  # noqa: B905
     if not any(used):
         return eqn, []
-    if not all(used) and (not unreached.isdisjoint(binders) or has_live_root(eqn)):
+    if not all(used):
         by_binder = dict(zip(binders, cotangents, strict=True))
         eqn = prune_eqn(eqn, used)
         cotangents = [by_binder[x] for x in eqn.out_binders]
