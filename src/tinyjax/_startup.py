@@ -15,10 +15,10 @@ from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values.array import install_namespace
 
 install_namespace(numpy)
-lazy.ROOMS.update(
+lazy.HOOKS.update(
     # how programs are run: evaluated at first, called in short, and calling Python
     tiers="tinyjax._extensions.host.tiers",
-    short_calls="tinyjax._extensions.host.xla.short_calls",
+    fast_calls="tinyjax._extensions.host.xla.fast_calls",
     calling_programs="tinyjax._extensions.callbacks.xla.programs",
     # options of vmap, and what explain says of earlier calls
     portions="tinyjax._extensions.portions",
@@ -33,7 +33,7 @@ lazy.ROOMS.update(
     checkpointed="tinyjax._extensions.checkpointing.loops",
     large="tinyjax._extensions.host.large",
     # where arrays lie elsewhere, and what makes platforms known
-    plane="tinyjax._extensions.parallel.plane",
+    device_ops="tinyjax._extensions.parallel.device_ops",
     platforms="tinyjax._extensions.parallel.xla",
     # what evaluates by the settings: looks for NaNs, and at transfers
     debugging="tinyjax._extensions.nans",
@@ -51,7 +51,7 @@ lazy.ROOMS.update(
     source="tinyjax.source",
     pad_to="tinyjax._library.padding.function",
 )
-lazy.ROOMS["with jit"] = (
+lazy.HOOKS["with jit"] = (
     "tinyjax.core.api.gradients tinyjax.numpy.contraction tinyjax.numpy.indexing "
     "tinyjax.numpy.lookups tinyjax.numpy.reductions tinyjax.numpy.selection "
     "tinyjax.core.api.mapping tinyjax.core.control_flow.scan tinyjax.core.control_flow.loops "
@@ -63,9 +63,9 @@ def _evaluate_as_set(current: config.Settings) -> Callable[[], None]:
     """Load the extensions that the settings need, and choose the trace that evaluates."""
     if current.progress:
         import_module("tinyjax._extensions.progress")
-    if not current.guarding and lazy.ROOMS["guarding"] not in sys.modules:  # nor was it before
+    if not current.guarding and lazy.HOOKS["guarding"] not in sys.modules:  # nor was it before
         return tr.choose_base(current)
-    release, choose_again = lazy.room("guarding").hold(current), tr.choose_base(current)
+    release, choose_again = lazy.hook("guarding").hold(current), tr.choose_base(current)
 
     def restore() -> None:
         choose_again()

@@ -583,7 +583,7 @@ def heed_environment(warn: bool = True) -> None:
 def _heed(variable: str, name: str, text: str, warn: bool) -> bool:
     """Set the setting of a variable; return whether it needs nothing further."""
     value: Any = text
-    known: Any = name
+    setting: Any = name
     try:
         taken, why = FIXED.get(name) or ((text,), ABSENT.get(name, ""))
         if isinstance(taken[0], bool):
@@ -593,7 +593,7 @@ def _heed(variable: str, name: str, text: str, warn: bool) -> bool:
         if name in ABSENT or (warn and value not in taken):
             warn_user(f"{variable}={text} in the environment has no effect: {why}.")
             return name in ABSENT
-        update(known, value)
+        update(setting, value)
     except ArgumentError as error:
         raise ArgumentError(f"{variable}={text} in the environment: {error.message}") from None
     return True
@@ -1295,8 +1295,8 @@ _flags: Final[dict[str, Any]] = {}
 def _set_as_flags() -> None:
     for name, flag in _flags.items():
         if flag.present:
-            known: Any = name
-            update(known, flag.value)
+            setting: Any = name
+            update(setting, flag.value)
 
 
 heed_environment()

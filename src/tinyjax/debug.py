@@ -17,7 +17,7 @@ from typing import Any, ParamSpec, TextIO, TypedDict, TypeVar, Unpack, overload
 
 from tinyjax import config, dtypes, errors, tree
 from tinyjax._base import frames, tracebacks
-from tinyjax._base.display import Shown
+from tinyjax._base.display import ArrayPicture
 from tinyjax._base.lazy import answer_for
 from tinyjax._extensions.callbacks import debug_callback
 from tinyjax._extensions.inspecting import Printer, run_printing
@@ -415,7 +415,7 @@ def visualize_array(arr: Any) -> None:
 
 
 def _draw(x: dtypes.HostArray) -> None:
-    shown = Shown(x)
+    shown = ArrayPicture(x)
     if runs.in_notebook():
         import_module("IPython.display").display(shown)
     else:

@@ -187,7 +187,7 @@ def test_equations_hold_keywords() -> None:
     ],
 )
 def test_parameters_are_equal_where_they_are_known_to_be(a: Any, b: Any, equal: bool) -> None:
-    assert (KeywordParams.of(a) == KeywordParams.of(b)) == equal
+    assert (KeywordParams.from_mapping(a) == KeywordParams.from_mapping(b)) == equal
 
 
 def test_one_result_comes_alone() -> None:

@@ -21,7 +21,7 @@ import tinyjax.numpy as jnp
 from hostile.exports import in_header, in_letters
 from hostile.isolation import Subject, explanation
 from tinyjax.core.xla.disk_cache import DiskCache
-from tinyjax.distributed.gathering import Hello, Line, approach, gather, listener
+from tinyjax.distributed.gathering import Handshake, Line, approach, gather, listener
 from tinyjax.distributed.membership import Membership
 from tinyjax.errors import DiskCacheWarning, TinyjaxError
 from tinyjax.experimental import checkpoints
@@ -140,7 +140,7 @@ def _run_executable(folder: Path) -> Any:
 
 
 def _hello() -> Files:
-    return {"hello": json.dumps(attrs.asdict(Hello(1, 2, 4, "versions"))).encode() + b"\n"}
+    return {"hello": json.dumps(attrs.asdict(Handshake(1, 2, 4, "versions"))).encode() + b"\n"}
 
 
 def _gather(folder: Path) -> Any:
@@ -149,7 +149,7 @@ def _gather(folder: Path) -> Any:
     with socket.create_connection(here.getsockname()) as sending:
         sending.sendall((folder / "hello").read_bytes())
         sending.shutdown(socket.SHUT_WR)
-        found = gather(here, Hello(0, 2, 3, "versions"), 0.2)
+        found = gather(here, Handshake(0, 2, 3, "versions"), 0.2)
     for line in found.lines.values():
         line.close()
     return found.devices, [*found.lines]
@@ -173,7 +173,7 @@ def _approach(folder: Path) -> Any:
         serving.start()
         host, port = here.getsockname()
         try:
-            found = approach(f"{host}:{port}", Hello(1, 2, 4, "versions"), 5)
+            found = approach(f"{host}:{port}", Handshake(1, 2, 4, "versions"), 5)
         finally:
             serving.join()
     for line in found.lines.values():

@@ -15,7 +15,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor, kernels
 
 import tinyjax as jax
 import tinyjax.numpy as jnp
-from tinyjax import Array
+from tinyjax import Array, source
 from tinyjax.implicit import odeint
 from tinyjax.test_util import check_grads
 from tinyjax.testing import check_primitive
@@ -26,11 +26,13 @@ plt.switch_backend("Agg")
 
 from gallery import (
     adjoint,
+    arrhenius,
     convolution,
     digits,
     gaussian_process,
     ground_state,
     hamiltonian,
+    heaters,
     ink,
     laplace,
     mandelbrot,
@@ -229,6 +231,18 @@ def test_ink(picture: str) -> None:
     np.testing.assert_allclose(ink.advect(jnp.asarray(field), velocity), expected, rtol=1e-10)
 
 
+def test_arrhenius(picture: str) -> None:
+    """Against regression of the rates' logarithms on the temperatures' inverses."""
+    found = arrhenius.main(picture, count=6)
+    assert found["measurements at the coldest"] == found["measurements at the hottest"] == 3
+    assert abs(found["energy in kJ/mol"] - 62) < 5
+    celsius = np.array([20.0, 35.0, 50.0, 80.0])
+    inverse = 1 / (celsius + 273.15)
+    deviation = arrhenius.deviation(celsius, arrhenius.rate(celsius, 2.0, 60.0))
+    spread = np.sqrt(np.sum((inverse - inverse.mean()) ** 2))
+    np.testing.assert_allclose(deviation, 8.314462618e-3 * arrhenius.NOISE / spread, rtol=1e-3)
+
+
 def test_laplace(picture: str) -> None:
     found = laplace.main(picture, steps=150, width=8)
     assert found["greatest error"] < 0.25
@@ -285,6 +299,19 @@ def test_adjoint(picture: str) -> None:
     assert found["slope at the start, in metres per degree"] == pytest.approx(
         np.radians(slope), rel=1e-6
     )
+
+
+def test_heaters(picture: str) -> None:
+    report = heaters.main(picture, size=21, steps=60, rounds=80)
+    assert report["heat that was found, of all there is"] == pytest.approx(1.0, abs=0.15)
+    assert report["part of it within two cells of a heater"] > 0.8
+    heat = np.random.default_rng(0).uniform(size=(5, 6))
+    seen = np.zeros_like(heaters.temperature(heat, 3)[heaters.PLACES])
+    gradient = source.grad(heaters.misfit)(heat, seen, 3)
+    step = np.zeros_like(heat)
+    step[2, 3] = 1e-6
+    ends = [heaters.misfit(heat + sign * step, seen, 3) for sign in (1, -1)]
+    assert gradient[2, 3] == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-6)
 
 
 def test_mandelbrot(picture: str) -> None:

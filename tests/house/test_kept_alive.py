@@ -446,6 +446,13 @@ ROWS: Final[dict[str, Callable[[Holding], Fun]]] = {
     "tinyjax.scipy.integrate.quad": lambda k: (
         lambda x: tinyjax.scipy.integrate.quad(k(_apart), 0.0, 1.0)[0] * x
     ),
+    "tinyjax.scipy.optimize.fmin": lambda k: lambda x: tinyjax.scipy.optimize.fmin(k(_distance), x),
+    "tinyjax.scipy.optimize.leastsq": lambda k: (
+        lambda x: tinyjax.scipy.optimize.leastsq(k(_apart), x)[0]
+    ),
+    "tinyjax.scipy.integrate.fixed_quad": lambda k: (
+        lambda x: tinyjax.scipy.integrate.fixed_quad(k(_apart), 0.0, 1.0)[0] * x
+    ),
     "tinyjax.scipy.integrate.dblquad": lambda k: (
         lambda x: (
             tinyjax.scipy.integrate.dblquad(

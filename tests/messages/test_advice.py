@@ -375,7 +375,7 @@ def meet(*processes: tuple[int, int], port_is_used: bool = False) -> None:
         probe.close()
 
     def come(number: int, size: int) -> str:
-        mine = gathering.Hello(number, size, 1, "")
+        mine = gathering.Handshake(number, size, 1, "")
         try:
             if number:
                 found = gathering.approach(address, mine, 60.0)

@@ -51,6 +51,7 @@ TASKS: dict[str, tuple[str, Callable[[dict[str, float]], bool]]] = {
         "main(count=61, beacons=12)",
         lambda x: x["error of the path found"] < x["error of the path by its wheels"],
     ),
+    "arrhenius": ("main(count=6)", lambda x: x["measurements at the coldest"] == 3),
     "adjoint": ("main(rounds=40)", lambda x: 0 < x["best angle in degrees"] < 45),
     "mandelbrot": (
         "main(pixels=60, limit=100)",

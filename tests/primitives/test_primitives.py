@@ -19,7 +19,7 @@ from raising import raises
 from specs import KINDS, ArraySpec, Spec, all_specs, elementwise as elementwise_rows
 from tinyjax import dtypes
 from tinyjax.core.primitives import elementwise, reduce
-from tinyjax.core.primitives.broadcast import over, reduce_sum_p
+from tinyjax.core.primitives.broadcast import reduce_params, reduce_sum_p
 from tinyjax.core.primitives.shape import full
 from tinyjax.core.primitives.slicing import pad
 from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive, registry
@@ -124,7 +124,7 @@ def test_short_last_axes_change_no_bit(shape: tuple[int, ...], dtype: type) -> N
             assert found.dtype == dtype
             assert found.tobytes() == fun(x, y).tobytes()
     for axis, x in product(range(len(shape)), layouts):
-        (total,) = reduce_sum_p.rules.impl((x,), over((axis,)))
+        (total,) = reduce_sum_p.rules.impl((x,), reduce_params((axis,)))
         assert np.asarray(total).tobytes() == np.add.reduce(x, axis, dtype).tobytes()
 
 
@@ -145,7 +145,7 @@ def test_reductions_start_from_what_changes_nothing_in_every_dtype() -> None:
     @tinyjax.jit
     def reduced(*arrays: Any) -> Any:
         return [
-            bind1(primitive, (x,), over((1,)))
+            bind1(primitive, (x,), reduce_params((1,)))
             for (primitive, *_), x in zip(given, arrays, strict=True)
         ]
 

@@ -16,10 +16,10 @@ import tinyjax
 import tinyjax.numpy as jnp
 from raising import raises
 from tinyjax import lax, profiler
-from tinyjax._extensions.host.xla.short_calls import WrittenCalls
+from tinyjax._extensions.host.xla.fast_calls import SpecializedCalls
 from tinyjax.core.jit import JitFunction
 from tinyjax.errors import ArgumentError, ProfilerError
-from tinyjax.profiler.notes import SPANS
+from tinyjax.profiler.run_log import SPANS
 from tinyjax.profiler.xla import read_profile
 
 pytestmark = pytest.mark.usefixtures("compiled")  # XLA's profiles tell of what XLA runs
@@ -195,17 +195,17 @@ def test_callbacks_and_compiled_functions_have_spans(tmp_path: Path) -> None:
 
 
 def test_nothing_is_left_when_a_profile_ends(tmp_path: Path) -> None:
-    from tinyjax.profiler.notes import Notes
+    from tinyjax.profiler.run_log import RunLog
     from tinyjax.profiler.xla import attaching
 
-    table = [(owner, name) for owner, name, _ in attaching._table(Notes())]
+    table = [(owner, name) for owner, name, _ in attaching._table(RunLog())]
     before = [vars(owner)[name] for owner, name in table]
     f = tinyjax.jit(lambda x: x * 2)
     x = jnp.ones(3)
     f(x)
     f(x)
     short = f._traces.short
-    assert isinstance(short, WrittenCalls)
+    assert isinstance(short, SpecializedCalls)
     calls = dict(short.calls)
     assert calls
     with profiler.trace(tmp_path):

@@ -209,38 +209,13 @@ ROWS: Final = dict(
 )
 #: Calls of functions that are not here.
 MISSING: Final = (
-    "cluster.vq.whiten",
-    "integrate.fixed_quad",
     "integrate.solve_ivp (Radau)",
     "integrate.solve_ivp (event)",
     "interpolate.RBFInterpolator",
     "interpolate.UnivariateSpline",
     "interpolate.griddata",
-    "linalg.null_space",
-    "ndimage.median_filter",
-    "ndimage.rotate",
-    "ndimage.shift",
-    "ndimage.zoom",
-    "optimize.leastsq",
-    "optimize.lsq_linear",
-    "signal.butter",
-    "signal.firwin",
-    "signal.freqz",
-    "signal.medfilt",
-    "signal.resample_poly",
-    "signal.windows",
     "sparse.linalg.spsolve",
     "spatial.KDTree",
-    "spatial.procrustes",
-    "optimize.fmin",
-    "stats.iqr",
-    "stats.entropy",
-    "stats.f_oneway",
-    "stats.describe",
-    "stats.f.sf",
-    "stats.lognorm.pdf",
-    "stats.weibull_min.cdf",
-    "fft.dst",
 )
 #: Of iterations that end by a tolerance.
 LOOSE: Final = 2e-5

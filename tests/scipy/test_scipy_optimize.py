@@ -16,6 +16,7 @@ import tinyjax.numpy as jnp
 import tinyjax.scipy.optimize as ours
 from raising import raises
 from tinyjax.errors import ArgumentError, PlatformError, ShapeError
+from tinyjax.scipy.optimize import on_host
 
 H = np.array([[3.0, 1.0, 0.0], [1.0, 2.0, 0.5], [0.0, 0.5, 1.0]])
 A = np.array([4.0, -1.0, 0.5])
@@ -416,3 +417,35 @@ def test_without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
     with raises(PlatformError, match="pip install scipy"):
         ours.root(lambda x: x, np.ones(2))
     assert bool(ours.minimize(lambda x: x @ x, np.ones(2), method="BFGS").success)
+
+
+#: What a function closes over, and the test changes.
+FACTOR = {"number": 1.0}
+ENDS = np.array([1.0, 2.0])
+
+
+def test_what_a_function_closes_over_is_read_at_each_call() -> None:
+    """Programs are compiled once for all equal ones, and none has an old value."""
+
+    def far(x: Any) -> Any:
+        return x * FACTOR["number"] - ENDS
+
+    solvers: tuple[Callable[[], Any], ...] = (
+        lambda: ours.root(far, jnp.ones(2)).x,
+        lambda: ours.least_squares(far, jnp.ones(2)).x,
+        lambda: ours.minimize(lambda x: (far(x) ** 2).sum(), jnp.ones(2), method="CG").x,
+    )
+    for number in (1.0, 2.0, 4.0):
+        for size in (1.0, 3.0):
+            FACTOR["number"], ENDS[:] = number, (size, 2 * size)
+            for solve in solvers:
+                close(solve(), ENDS / number, 1e-4)
+
+
+def test_equal_programs_are_compiled_once() -> None:
+    on_host._compiled.cache_clear()
+    for rate in (1.0, 2.0, 3.0):
+        data = jnp.exp(-rate * jnp.arange(4.0))
+        found = ours.curve_fit(lambda t, a: jnp.exp(-a * t), jnp.arange(4.0), data, jnp.ones(1))
+        close(found[0], [rate], 1e-4)
+    assert on_host._compiled.cache_info().misses == 3  # values, slopes, and all at the end

@@ -33,6 +33,9 @@ RANGES: Final = {
     "q": (0.01, 0.99),
     "p": (0.02, 0.98),
     "df": (0.5, 9),
+    "dfn": (0.5, 9),
+    "dfd": (0.5, 9),
+    "s": (0.3, 2),
     "mu": (0.1, 30),
     "kappa": (0.1, 9),
     "c": (0.05, 0.95),
@@ -81,8 +84,9 @@ def test_a_distribution_is_that_of_scipy(name: str) -> None:
 
 #: What is put in the place of a first argument: a place, or a share.
 SPECIAL: Final = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 40.0, -40.0, 1e-300)
-#: Where SciPy is no reference: it takes the place below all others for a share of 0.
-UNLIKE_SCIPY: Final = (("bernoulli", "ppf"),)
+#: Where SciPy is no reference: it takes the place below all others for a share of 0, and infinity
+#: for one of 1e-300.
+UNLIKE_SCIPY: Final = (("bernoulli", "ppf"), ("f", "isf"))
 
 
 def eager_and_compiled(fun: Callable[..., Any], args: Sequence[HostArray]) -> list[HostArray]:

@@ -29,7 +29,7 @@ import tinyjax
 from raising import raises
 from tinyjax.distributed import launch
 from tinyjax.distributed.clusters import detected
-from tinyjax.distributed.gathering import Hello, approach, begin, gather, listener
+from tinyjax.distributed.gathering import Handshake, approach, begin, gather, listener
 from tinyjax.errors import ArgumentError, DistributedError
 from tinyjax.experimental import checkpoints
 
@@ -270,7 +270,7 @@ def meet(address: str, *hellos: tuple[int, int], seconds: float = 0.7) -> list[A
     """Return the outcome of a meeting of processes, given their numbers and group sizes."""
 
     def come(process: int, size: int) -> Any:
-        mine = Hello(process, size, process + 1, "these versions")
+        mine = Handshake(process, size, process + 1, "these versions")
         try:
             if process:
                 found = approach(address, mine, seconds)
@@ -316,7 +316,7 @@ def test_processes_that_do_not_meet(hellos: tuple[tuple[int, int], ...], said: s
 def test_who_is_turned_away() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other, ThreadPoolExecutor(2) as pool:
         address = f"127.0.0.1:{other.getsockname()[1]}"
-        mine = Hello(1, 2, 1, "")
+        mine = Handshake(1, 2, 1, "")
         late = pool.submit(approach, address, mine, 5.0)
         connection, _ = other.accept()
         connection.sendall(b"HTTP/2 of another program\n")
@@ -339,7 +339,7 @@ def test_strangers_do_not_matter() -> None:
                     break
                 except ConnectionRefusedError:  # not yet
                     continue
-        found = approach(address, Hello(1, 2, 1, "these versions"), 60)
+        found = approach(address, Handshake(1, 2, 1, "these versions"), 60)
         found.lines[0].close()
         assert first.result() == [found.devices] == [[1, 1]]
 

@@ -141,10 +141,11 @@ from tinyjax.source.adjoint.pullbacks import Pullback
 
 
 def pullback_of_power(stack: Any, ct: float) -> tuple[None, float, None]:
+    x, stack = stack
     d_x: float = 0.0
     d_r: float = ct
     while stack[0] != 0:
-        _, x, r, stack = stack
+        _, r, stack = stack
         d_x = d_x + r * d_r
         d_r = d_r * x
     return (None, d_x, None)
@@ -155,9 +156,9 @@ def forward_of_power(fun: Any, x: float, n: int) -> tuple[float, Pullback]:
     stack: Any = (0,)
     while n > 0:
         n = n - 1
-        stack = (2, x, r, stack)
+        stack = (2, r, stack)
         r = r * x
-    back = Pullback(pullback_of_power, stack)
+    back = Pullback(pullback_of_power, (x, stack))
     return (r, back)
 """
     )

@@ -307,7 +307,7 @@ def test_a_wrong_rule_is_found_and_named(name: str) -> None:
     found = raises(CheckError, match=rf"^my_\w+: ({row.rule}).* on .*")
     with primitives_put_back(), found as e:
         check_primitive(row.make(), row.example, stacks=0)
-    assert row.on in e.value.on
+    assert row.on in e.value.operands
 
 
 RIGHT: dict[str, tuple[Callable[[], Primitive[Any]], Any, Any]] = {

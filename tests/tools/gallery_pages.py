@@ -32,8 +32,10 @@ NAMES: Final = (
     "ground_state",
     "transport",
     "adjoint",
+    "heaters",
     "stencil",
     "rover",
+    "arrhenius",
     "memory_budget",
     "new_primitive",
 )

@@ -191,7 +191,7 @@ _WIDEST: Final = 72
 _HIGHEST: Final = 32
 
 
-class Shown:
+class ArrayPicture:
     """An array as a picture: of letters, or of HTML for a notebook."""
 
     def __init__(self, host: dtypes.HostArray) -> None:

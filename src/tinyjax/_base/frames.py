@@ -403,12 +403,12 @@ class ExampleAxis:
     Attributes:
         axis: the axis.
         size: the number of examples.
-        of: the ``vmap``, by identity.
+        vmap: the ``vmap``, by identity.
     """
 
     axis: int
     size: int
-    of: object
+    vmap: object
 
     def shifted(self, axis: int) -> ExampleAxis:
         """Return the same where the result has one more axis."""
@@ -520,13 +520,13 @@ class Applied:
     library's functions hand on what they were given.
 
     Attributes:
-        by: the name.
+        api_name: the name.
     """
 
-    __slots__ = ("__weakref__", "__wrapped__", "by")
+    __slots__ = ("__weakref__", "__wrapped__", "api_name")
 
-    def __init__(self, by: str, fun: Callable[..., Any]) -> None:
-        self.by: str = by
+    def __init__(self, api_name: str, fun: Callable[..., Any]) -> None:
+        self.api_name: str = api_name
         self.__wrapped__: Callable[..., Any] = fun
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -538,14 +538,14 @@ class Applied:
         return getattr(self.__wrapped__, name)
 
     def __reduce__(self) -> tuple[type[Applied], tuple[str, Callable[..., Any]]]:
-        return Applied, (self.by, self.__wrapped__)
+        return Applied, (self.api_name, self.__wrapped__)
 
 
 def applied_by(fun: Callable[..., object], transformation: str) -> str:
     """Return the transformation that the user applied to a function; by default the given one."""
     while hasattr(fun, "__wrapped__"):
         if type(fun) is Applied:
-            transformation = fun.by
+            transformation = fun.api_name
         fun = fun.__wrapped__
     return transformation
 
@@ -555,10 +555,10 @@ def bare(fun: Callable[..., Any]) -> Callable[..., Any]:
 
     It is not to be called. Objects that are called as functions are returned as they are.
     """
-    by: str | None = None
+    api_name: str | None = None
     while hasattr(fun, "__wrapped__"):
         if type(fun) is Applied:
-            by = fun.by
+            api_name = fun.api_name
         fun = fun.__wrapped__
     match fun:
         case FunctionType():
@@ -573,7 +573,7 @@ def bare(fun: Callable[..., Any]) -> Callable[..., Any]:
             fun = partial(bare(fun.func), *[None] * len(fun.args), **dict.fromkeys(fun.keywords))
         case _:
             pass
-    return fun if by is None else Applied(by, fun)
+    return fun if api_name is None else Applied(api_name, fun)
 
 
 def describe_function(fun: Callable[..., object]) -> str:
@@ -631,10 +631,10 @@ class _Level:
             raise_limit(-_FRAMES)
 
 
-def raise_limit(by: int) -> None:
+def raise_limit(amount: int) -> None:
     """Raise Python's recursion limit, or lower it again."""
     with _lock:
-        sys.setrecursionlimit(sys.getrecursionlimit() + by)
+        sys.setrecursionlimit(sys.getrecursionlimit() + amount)
 
 
 LEVEL: Final = _Level(1)

@@ -16,22 +16,22 @@ UNLISTED: Final[dict[str, str]] = {}
 #: The module of each extension, by the key of the core's request. The key is the name of a class
 #: that an extension replaces, the key of its rules, or the name of another hook. "with jit" lists
 #: several modules, with blanks between them.
-ROOMS: Final[dict[str, str]] = {}
+HOOKS: Final[dict[str, str]] = {}
 #: The loaded extensions: every call of a program looks one up.
 _answers: Final[dict[str, Any]] = {}
 
 
-def room(word: str) -> Any:
+def hook(key: str) -> Any:
     """Return the extension's module for a key, loaded now; None where there is none."""
-    answer = _answers.get(word)
-    if answer is None and word in ROOMS:
-        answer = _answers[word] = import_module(ROOMS[word])
+    answer = _answers.get(key)
+    if answer is None and key in HOOKS:
+        answer = _answers[key] = import_module(HOOKS[key])
     return answer
 
 
-def is_loaded(word: str) -> bool:
+def is_loaded(key: str) -> bool:
     """Return whether any part of the extension for a key has been loaded."""
-    path = ROOMS.get(word, "").split(".")
+    path = HOOKS.get(key, "").split(".")
     depth = 3 if path[1:] and path[1].startswith("_") else 2
     return ".".join(path[:depth]) in sys.modules
 

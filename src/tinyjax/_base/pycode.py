@@ -63,9 +63,9 @@ class Node:
         for name in _inner(type(self)):
             _collect(getattr(self, name), names)
 
-    def replaced(self, by: Mapping[str, Expression]) -> Any:
+    def replaced(self, substitution: Mapping[str, Expression]) -> Any:
         """Return the same with expressions in place of some names."""
-        new = {name: _replaced(getattr(self, name), by) for name in _inner(type(self))}
+        new = {name: _replaced(getattr(self, name), substitution) for name in _inner(type(self))}
         return attrs.evolve(self, **new)
 
 
@@ -88,11 +88,11 @@ def _collect(field: object, names: list[str]) -> None:
             _collect(x, names)
 
 
-def _replaced(field: Any, by: Mapping[str, Expression]) -> Any:
+def _replaced(field: Any, substitution: Mapping[str, Expression]) -> Any:
     if isinstance(field, Node):
-        return field.replaced(by)
+        return field.replaced(substitution)
     if isinstance(field, (tuple, list)):
-        return tuple([_replaced(x, by) for x in field])
+        return tuple([_replaced(x, substitution) for x in field])
     return field
 
 
@@ -142,8 +142,8 @@ class Name(Expression):
     def collect(self, names: list[str]) -> None:
         names.append(self.name)
 
-    def replaced(self, by: Mapping[str, Expression]) -> Expression:
-        return by.get(self.name, self)
+    def replaced(self, substitution: Mapping[str, Expression]) -> Expression:
+        return substitution.get(self.name, self)
 
     def text(self, binding: float = 0.0) -> str:
         return self.name
@@ -219,10 +219,10 @@ class Call(Expression):
         for _, x in self.keywords:
             x.collect(names)
 
-    def replaced(self, by: Mapping[str, Expression]) -> Call:
-        args = tuple([x.replaced(by) for x in self.args])
-        keywords = tuple([(name, x.replaced(by)) for name, x in self.keywords])
-        return Call(self.function.replaced(by), args, keywords)
+    def replaced(self, substitution: Mapping[str, Expression]) -> Call:
+        args = tuple([x.replaced(substitution) for x in self.args])
+        keywords = tuple([(name, x.replaced(substitution)) for name, x in self.keywords])
+        return Call(self.function.replaced(substitution), args, keywords)
 
     def text(self, binding: float = 0.0) -> str:
         items = [x.text() for x in self.args]
@@ -330,9 +330,9 @@ def _places(template: str) -> tuple[int, ...]:
 NONE: Final = Literal("None")
 
 
-def value(of: object) -> Literal:
+def value(obj: object) -> Literal:
     """Write a value as it prints itself."""
-    return Literal(repr(of))
+    return Literal(repr(obj))
 
 
 def call(function: str, *args: Expression) -> Call:
@@ -374,7 +374,7 @@ class Statement(Node):
 
     __slots__ = ()
 
-    def print(self, to: Lines, depth: int) -> None:
+    def print(self, lines: Lines, depth: int) -> None:
         """Print it at a depth."""
         raise NotImplementedError
 
@@ -403,26 +403,44 @@ class Assign(Statement):
         if self.value is not None:
             self.value.collect(names)
 
-    def replaced(self, by: Mapping[str, Expression]) -> Assign:
-        value = None if self.value is None else self.value.replaced(by)
-        return Assign(self.target.replaced(by), value, self.annotation, self.origin)
+    def replaced(self, substitution: Mapping[str, Expression]) -> Assign:
+        value = None if self.value is None else self.value.replaced(substitution)
+        return Assign(self.target.replaced(substitution), value, self.annotation, self.origin)
 
-    def print(self, to: Lines, depth: int) -> None:
+    def print(self, lines: Lines, depth: int) -> None:
         bare = self.target.bare() if isinstance(self.target, Display) else self.target.text()
         prefix = f"{bare}: {self.annotation}" if self.annotation else bare
         match self.target, self.value:
             case _, None:
-                to.add(prefix, depth)
+                lines.add(prefix, depth)
             case Display(), Display("()", (_, _, *_)):
-                to.add(f"{prefix} = {self.value.bare()}", depth, self.origin)
+                lines.add(f"{prefix} = {self.value.bare()}", depth, self.origin)
             case Display(), Expression(brackets=None):
                 text = self.value.text(_ALONE)
-                if 4 * depth + len(prefix) + 3 + len(text) <= to.width:
-                    to.add(f"{prefix} = {text}", depth, self.origin)
+                if 4 * depth + len(prefix) + 3 + len(text) <= lines.width:
+                    lines.add(f"{prefix} = {text}", depth, self.origin)
                 else:
-                    to.put("", self.target, f" = {text}", depth, self.origin)
+                    lines.put("", self.target, f" = {text}", depth, self.origin)
             case _:
-                to.put(f"{prefix} = ", self.value, "", depth, self.origin)
+                lines.put(f"{prefix} = ", self.value, "", depth, self.origin)
+
+
+@attrs.frozen(eq=False)
+class Increment(Statement):
+    """An addition in place.
+
+    Attributes:
+        target: a place.
+        value: what is added.
+        origin: the user's line that it came from, 0 where there is none.
+    """
+
+    target: Expression
+    value: Expression
+    origin: int = 0
+
+    def print(self, to: Lines, depth: int) -> None:
+        to.put(f"{self.target.text()} += ", self.value, "", depth, self.origin)
 
 
 @attrs.frozen(eq=False)
@@ -439,11 +457,11 @@ class Simple(Statement):
     value: Expression | None = None
     origin: int = 0
 
-    def print(self, to: Lines, depth: int) -> None:
+    def print(self, lines: Lines, depth: int) -> None:
         if self.value is None:
-            to.add(self.word, depth)
+            lines.add(self.word, depth)
         else:
-            to.put(f"{self.word} " if self.word else "", self.value, "", depth, self.origin)
+            lines.put(f"{self.word} " if self.word else "", self.value, "", depth, self.origin)
 
 
 PASS: Final = Simple("pass")
@@ -469,16 +487,16 @@ class If(Statement):
     body: Block
     orelse: Block = ()
 
-    def print(self, to: Lines, depth: int) -> None:
+    def print(self, lines: Lines, depth: int) -> None:
         word: str = "if"
         rest: Block = (self,)
         while len(rest) == 1 and isinstance(rest[0], If):
-            to.add(f"{word} {rest[0].test.text()}:", depth)
-            to.block(rest[0].body, depth + 1)
+            lines.add(f"{word} {rest[0].test.text()}:", depth)
+            lines.block(rest[0].body, depth + 1)
             word, rest = "elif", rest[0].orelse
         if rest:
-            to.add("else:", depth)
-            to.block(rest, depth + 1)
+            lines.add("else:", depth)
+            lines.block(rest, depth + 1)
 
 
 @attrs.frozen(eq=False)
@@ -488,9 +506,9 @@ class While(Statement):
     test: Expression
     body: Block
 
-    def print(self, to: Lines, depth: int) -> None:
-        to.add(f"while {self.test.text()}:", depth)
-        to.block(self.body, depth + 1)
+    def print(self, lines: Lines, depth: int) -> None:
+        lines.add(f"while {self.test.text()}:", depth)
+        lines.block(self.body, depth + 1)
 
 
 @attrs.frozen(eq=False)
@@ -501,15 +519,15 @@ class Try(Statement):
     handlers: tuple[tuple[str, Block], ...] = ()
     final: Block = ()
 
-    def print(self, to: Lines, depth: int) -> None:
-        to.add("try:", depth)
-        to.block(self.body, depth + 1)
+    def print(self, lines: Lines, depth: int) -> None:
+        lines.add("try:", depth)
+        lines.block(self.body, depth + 1)
         for error, block in self.handlers:
-            to.add(f"except {error}:", depth)
-            to.block(block, depth + 1)
+            lines.add(f"except {error}:", depth)
+            lines.block(block, depth + 1)
         if self.final:
-            to.add("finally:", depth)
-            to.block(self.final, depth + 1)
+            lines.add("finally:", depth)
+            lines.block(self.final, depth + 1)
 
 
 @attrs.frozen(eq=False)
@@ -530,16 +548,16 @@ class Function(Statement):
     result: str = ""
     decorators: tuple[Expression, ...] = ()
 
-    def print(self, to: Lines, depth: int) -> None:
-        if depth and to.texts[-1]:
-            to.add("", 0)
+    def print(self, lines: Lines, depth: int) -> None:
+        if depth and lines.texts[-1]:
+            lines.add("", 0)
         for decorator in self.decorators:
-            to.put("@", decorator, "", depth)
+            lines.put("@", decorator, "", depth)
         head = call(self.name, *map(Name, self.parameters))
-        to.put("def ", head, f" -> {self.result}:" if self.result else ":", depth)
-        to.block(self.body, depth + 1)
+        lines.put("def ", head, f" -> {self.result}:" if self.result else ":", depth)
+        lines.block(self.body, depth + 1)
         if depth:
-            to.add("", 0)
+            lines.add("", 0)
 
 
 # Printing

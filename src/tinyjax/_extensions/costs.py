@@ -245,7 +245,8 @@ class Cost(records.Record):
     Attributes:
         weight: the weight of the equations that XLA compiles.
         seconds_to_evaluate: the time that NumPy takes, where the loops are bounded.
-        written: the same once the program and those that it runs are compiled to Python functions.
+        compiled_seconds: the same once the program and those that it runs are compiled to Python
+            functions.
         planning: the time to plan them, once.
         writing: the time to compile them to Python.
         flops: floating point operations, besides one for each element.
@@ -259,7 +260,7 @@ class Cost(records.Record):
 
     weight: float = 0.0
     seconds_to_evaluate: float = 0.0
-    written: float = 0.0
+    compiled_seconds: float = 0.0
     planning: float = 0.0
     writing: float = 0.0
     flops: float = 0.0
@@ -340,10 +341,10 @@ def _cost(jaxpr: jx.Jaxpr) -> Cost:
             writing += inner.writing
         bounded &= inner.bounded
         if n > RUNS_TO_WRITE:
-            evaluating += n * inner.written + inner.writing
+            evaluating += n * inner.compiled_seconds + inner.writing
         else:
             evaluating += n * inner.seconds_to_evaluate
-        written += n * inner.written
+        written += n * inner.compiled_seconds
         flops += n * inner.flops
         functions += n * inner.functions
     return Cost(

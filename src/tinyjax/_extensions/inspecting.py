@@ -77,17 +77,17 @@ def _printing(eqn: jx.JaxprEqn, printer: Printer) -> Any:
     if all(_line_of(inner) in (own, None) for p in jx.subjaxprs(params) for inner in p.eqns):
         return params
 
-    def of(jaxpr: jx.Jaxpr) -> jx.Jaxpr:
+    def printing(jaxpr: jx.Jaxpr) -> jx.Jaxpr:
         return staging.stage(lambda *xs: run_printing(jaxpr, xs, printer), jaxpr.in_avals).jaxpr
 
     if isinstance(params, ScanParams):
-        return attrs.evolve(params, jaxpr=of(params.jaxpr))
+        return attrs.evolve(params, jaxpr=printing(params.jaxpr))
     if isinstance(params, WhileParams):
-        return attrs.evolve(params, body=of(params.body))
+        return attrs.evolve(params, body=printing(params.body))
     if isinstance(params, CondParams):
-        return CondParams(tuple(map(of, params.branches)))
+        return CondParams(tuple(map(printing, params.branches)))
     called = eqn.primitive.rules.extensions.get(program_rules.CALLED)
     inner = list(jx.subjaxprs(params))
     if called is not None and len(inner) == 1:
-        return called(params, of(inner[0]))
+        return called(params, printing(inner[0]))
     return params

@@ -112,9 +112,9 @@ class _Form:
         _note(value, _Link(value, self, refs))
         return value
 
-    def put(self, into: Any, contents: Sequence[Array]) -> None:
+    def put(self, target: Any, contents: Sequence[Array]) -> None:
         """Give a value this state, and these arrays."""
-        with _unfolded(into, self.aval, "the function") as own, _as_it_is():
+        with _unfolded(target, self.aval, "the function") as own, _as_it_is():
             self.aval.update_from_loval(self.state, own, *contents)
 
     def with_contents(self, arrays: Sequence[Array]) -> Any:
@@ -159,7 +159,7 @@ class _Link:
 
 
 @attrs.frozen
-class _Made:
+class _TracedValue:
     """A value that was made while a function was transformed or staged.
 
     Attributes:
@@ -172,7 +172,7 @@ class _Made:
 
 
 #: What was made under each trace that still runs, by identity.
-_made: Final[dict[tr.Trace, dict[int, _Made]]] = {}
+_made: Final[dict[tr.Trace, dict[int, _TracedValue]]] = {}
 
 #: The references to what values outside hold, by the values' identity.
 _links: Final[WeakValueDictionary[int, _Link]] = WeakValueDictionary()
@@ -185,10 +185,10 @@ def _note(value: Any, link: _Link | None = None) -> None:
         return
     for ended in [x for x in [*_made] if not x.live]:
         _made.pop(ended, None)
-    _made.setdefault(trace, {})[id(value)] = _Made(value, link)
+    _made.setdefault(trace, {})[id(value)] = _TracedValue(value, link)
 
 
-def _origin(value: object) -> tuple[_Made | None, tr.Trace]:
+def _origin(value: object) -> tuple[_TracedValue | None, tr.Trace]:
     """Return where a value was made: under a trace that still runs, or outside of all."""
     trace = tr.current_trace()
     while True:

@@ -28,7 +28,7 @@ class ModuleContext:
 
     platforms: tuple[str, ...]
 
-    def add_keepalive(self, kept: object) -> None:
+    def add_keepalive(self, keepalive: object) -> None:
         """Do nothing: the callees of a program live as long as the program."""
 
 

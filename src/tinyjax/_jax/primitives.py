@@ -46,26 +46,26 @@ class KeywordParams(prim.Params):
 
     Attributes:
         key: what they are compared by.
-        given: the parameters.
+        keywords: the parameters.
     """
 
     key: bytes
-    given: Mapping[str, Any] = attrs.field(eq=False)
+    keywords: Mapping[str, Any] = attrs.field(eq=False)
 
     @staticmethod
-    def of(values: Mapping[str, Any]) -> KeywordParams:
+    def from_mapping(values: Mapping[str, Any]) -> KeywordParams:
         """Make parameters of keyword arguments."""
         parts = [b"%s=%s" % (name.encode(), _key(value)) for name, value in values.items()]
         return KeywordParams(b",".join(parts), values)
 
     def keys(self) -> tuple[str, ...]:
-        return tuple(self.given)
+        return tuple(self.keywords)
 
     def __getitem__(self, name: str) -> Any:
-        return self.given[name]
+        return self.keywords[name]
 
     def __repr__(self) -> str:
-        return f"{{{', '.join(f'{name}={value!r}' for name, value in self.given.items())}}}"
+        return f"{{{', '.join(f'{name}={value!r}' for name, value in self.keywords.items())}}}"
 
 
 tree.register_pytree_node(
@@ -122,7 +122,7 @@ class Primitive(prim.Primitive[KeywordParams], metaclass=_OfJax):
         object.__setattr__(self, name, value)
 
     def bind(self, *args: Any, **params: Any) -> Any:
-        outs = bind(self, [opd.as_array(x) for x in args], KeywordParams.of(params))
+        outs = bind(self, [opd.as_array(x) for x in args], KeywordParams.from_mapping(params))
         return _unpack(self, outs)
 
     def def_impl(self, rule: Callable[..., Any]) -> Callable[..., Any]:
@@ -130,7 +130,7 @@ class Primitive(prim.Primitive[KeywordParams], metaclass=_OfJax):
         self.impl = rule
 
         def evaluate(args: prim.Arrays, params: KeywordParams) -> prim.Arrays:
-            return [opd.as_array(out) for out in _pack(self, rule(*args, **params.given))]
+            return [opd.as_array(out) for out in _pack(self, rule(*args, **params.keywords))]
 
         self.def_evaluate(evaluate)
         return rule
@@ -140,7 +140,7 @@ class Primitive(prim.Primitive[KeywordParams], metaclass=_OfJax):
         self.abstract_eval = rule
 
         def types(avals: prim.Avals, params: KeywordParams) -> prim.Avals:
-            return tuple(_pack(self, rule(*avals, **params.given)))
+            return tuple(_pack(self, rule(*avals, **params.keywords)))
 
         super().def_abstract_eval(types)
         return rule

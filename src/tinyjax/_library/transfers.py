@@ -175,7 +175,7 @@ def _own(primitive: object = None, params: object = None) -> None:
         _tell("host-to-device", "numbers of its own", called)
 
 
-class _Met(dict[tuple[object, type, av.ShapedArray], Array]):
+class _SplatCache(dict[tuple[object, type, av.ShapedArray], Array]):
     """A cache of splats that stays empty while a guard is set."""
 
     def get(self, key: Any, default: Any = None) -> Any:
@@ -280,7 +280,7 @@ class _Attachment:
                 if any(scope.get(name) is known for known in (function, stand)):
                     yield scope, name, function, stand
         # and not in the operators, whose shortcut no guarded trace takes
-        yield vars(promotion), "met_splats", opd.met_splats, _Met()
+        yield vars(promotion), "met_splats", opd.met_splats, _SplatCache()
 
 
 _attachment: Final = _Attachment(

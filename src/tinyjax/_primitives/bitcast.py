@@ -79,8 +79,8 @@ def _bitcast_type(avals: prim.Avals, params: BitcastParams) -> prim.Avals:
     return (av.ShapedArray(_shape(x.shape, x.dtype, dtype), dtype),)
 
 
-def _shape(shape: tuple[int, ...], of: dtypes.DType, dtype: dtypes.DType) -> tuple[int, ...]:
-    old, size = _bits(of), _bits(dtype)
+def _shape(shape: tuple[int, ...], source: dtypes.DType, dtype: dtypes.DType) -> tuple[int, ...]:
+    old, size = _bits(source), _bits(dtype)
     return shape if old == size else (*shape, old // size) if old > size else shape[:-1]
 
 

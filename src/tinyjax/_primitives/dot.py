@@ -123,25 +123,25 @@ _MANY: Final = 16
 _DIGITS: Final = ((dtypes.float32, 24), (dtypes.float64, 53))
 
 
-def _of_integers(left: HostArray, right: HostArray) -> HostArray | None:
+def _of_integers(lhs: HostArray, rhs: HostArray) -> HostArray | None:
     """Multiply stacks of matrices of integers by BLAS, in floats that hold all sums.
 
     Returns:
         The product modulo 2^64; None where NumPy's own is faster, or no float holds the sums.
     """
-    size = left.shape[-1]
-    products = left.size * right.shape[-1]
-    elements = left.size + right.size + products // max(size, 1)
-    if products <= _MANY * elements or max(left.dtype.itemsize, right.dtype.itemsize) > 4:
+    size = lhs.shape[-1]
+    products = lhs.size * rhs.shape[-1]
+    elements = lhs.size + rhs.size + products // max(size, 1)
+    if products <= _MANY * elements or max(lhs.dtype.itemsize, rhs.dtype.itemsize) > 4:
         return None
-    most = size * _largest(left) * _largest(right)
+    most = size * _largest(lhs) * _largest(rhs)
     for dtype, digits in _DIGITS:
         if most < 1 << digits:
-            return _sums(left, right, dtype)
+            return _sums(lhs, rhs, dtype)
     if size >= 1 << 20:
         return None
     # of numbers a 2^16 + b and c 2^16 + d, whose parts have 16 bits
-    a, b, c, d = left >> 16, left & 0xFFFF, right >> 16, right & 0xFFFF
+    a, b, c, d = lhs >> 16, lhs & 0xFFFF, rhs >> 16, rhs & 0xFFFF
     wide = dtypes.float64
     middle = _sums(a, d, wide) + _sums(b, c, wide)
     return (_sums(a, c, wide) << 32) + (middle << 16) + _sums(b, d, wide)
@@ -151,8 +151,8 @@ def _largest(x: HostArray) -> int:
     return max(-int(x.min()), int(x.max()))
 
 
-def _sums(left: HostArray, right: HostArray, dtype: DType) -> HostArray:
-    return np.asarray(np.matmul(left.astype(dtype), right.astype(dtype)), np.int64)
+def _sums(lhs: HostArray, rhs: HostArray, dtype: DType) -> HostArray:
+    return np.asarray(np.matmul(lhs.astype(dtype), rhs.astype(dtype)), np.int64)
 
 
 def _matrices(x: HostArray, batch: Axes, contract: Axes, is_left: bool) -> HostArray:
@@ -421,7 +421,7 @@ def keeping(x: Array, y: Array, params: DotParams) -> DotParams:
     where = x.aval.where or y.aval.where
     if where is None:
         return params
-    return devices.plane().of_sum(params, (x.aval, y.aval))
+    return devices.ops().of_sum(params, (x.aval, y.aval))
 
 
 @lru_cache(maxsize=1024)

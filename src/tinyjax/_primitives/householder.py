@@ -636,11 +636,11 @@ def _solve_on_cuda(b: Lowering, operands: Values, params: prim.NoParams) -> Valu
     )
 
 
-def _longer(operands: Sequence[Array], by: int) -> list[Array]:
+def _longer(operands: Sequence[Array], n: int) -> list[Array]:
     axis = operands[-1].ndim - 2
     values = (0, 1, 0, 0)
     return [
-        slicing.pad_in_dim(x, 0, by, axis, more) for x, more in zip(operands, values, strict=True)
+        slicing.pad_in_dim(x, 0, n, axis, more) for x, more in zip(operands, values, strict=True)
     ]
 
 
@@ -648,9 +648,9 @@ def _spread(diagonal: Array, like: Array) -> Array:
     return broadcast_in_dim(diagonal, like.shape, tuple(range(diagonal.ndim)))
 
 
-def _shifted_product(by: int, t: Array, x: Array, params: prim.NoParams) -> Array:
+def _shifted_product(offset: int, t: Array, x: Array, params: prim.NoParams) -> Array:
     """Return the product of a diagonal and what stands before or after the elements of ``x``."""
-    seen = slicing.pad_in_dim(x, by, -by, x.ndim - 2) if by else x
+    seen = slicing.pad_in_dim(x, offset, -offset, x.ndim - 2) if offset else x
     return ew.mul(_spread(t, x), seen)
 
 

@@ -192,7 +192,7 @@ def _permutation_lowering(b: Lowering, operands: Values, params: PermutationPara
 def _exchange(i: Array, pivots: Array, order: Array) -> Sequence[Array]:
     """An iteration of the loop: exchange the rows in places ``i`` and ``pivots[i]``."""
 
-    def at(x: Array, place: Array) -> Array:
+    def get(x: Array, place: Array) -> Array:
         return dynamic_slice.dynamic_slice_in_dim(x, place, 1, 0, allow_negative_indices=False)
 
     def put(x: Array, value: Array, place: Array) -> Array:
@@ -200,13 +200,13 @@ def _exchange(i: Array, pivots: Array, order: Array) -> Sequence[Array]:
             x, value, place, 0, allow_negative_indices=False
         )
 
-    pivot = at(pivots, i)
+    pivot = get(pivots, i)
     j = sh.reshape(pivot, ())
-    mine, other, nothing = at(order, i), at(order, j), sh.full_like(pivot, 0)
+    mine, other, nothing = get(order, i), get(order, j), sh.full_like(pivot, 0)
     # what is not there is read as 0 and not written
     inside = ew.and_(ew.ge(pivot, nothing), ew.lt(pivot, sh.full_like(pivot, order.shape[0])))
     order = put(order, ew.select(inside, other, nothing), i)
-    return pivots, put(order, ew.select(inside, mine, at(order, j)), j)
+    return pivots, put(order, ew.select(inside, mine, get(order, j)), j)
 
 
 def _exchange_in_all(i: Array, pivots: Array, order: Array) -> Sequence[Array]:

@@ -571,9 +571,9 @@ def matrices(x: hlo.Value) -> tuple[hlo.Value, int]:
     return x, 2
 
 
-def _layout(of: hlo.TensorType, axes: int) -> hlo.Layout:
+def _layout(tensor_type: hlo.TensorType, axes: int) -> hlo.Layout:
     """Return the axes, the one whose elements lie next to each other first."""
-    n = len(of.shape)
+    n = len(tensor_type.shape)
     return (*range(n - axes, n), *reversed(range(n - axes)))
 
 
@@ -666,9 +666,9 @@ def _option(option: str | int) -> str:
             return f"{ord(option)} : ui8"
 
 
-def status(of: hlo.TensorType) -> Stack:
+def status(tensor_type: hlo.TensorType) -> Stack:
     """Return the type and the initial value of a routine's status: zero for success."""
-    return hlo.tensor(of.shape[:-2], dtypes.int32), 0
+    return hlo.tensor(tensor_type.shape[:-2], dtypes.int32), 0
 
 
 def nan_where_failed(b: Lowering, info: hlo.Value, results: hlo.Values) -> hlo.Values:

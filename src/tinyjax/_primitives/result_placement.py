@@ -16,7 +16,7 @@ def put_result(
     fun: Callable[..., Array], where: devices.Placement, *args: Any, **kwargs: Any
 ) -> Array:
     """Apply a function and put its result where an argument of it says."""
-    out: Array = devices.plane().put_result(fun, where, args, kwargs)
+    out: Array = devices.ops().put_result(fun, where, args, kwargs)
     return out
 
 

@@ -80,11 +80,11 @@ def _csf_lowering(b: Lowering, operands: hlo.Values, params: prim.NoParams) -> h
     return upper, turned
 
 
-def _rotate(at: Array, form: Array, vectors: Array) -> Sequence[Array]:
+def _rotate(index: Array, form: Array, vectors: Array) -> Sequence[Array]:
     """Rotate two rows and columns, so that the element below the diagonal vanishes."""
     row, column = form.ndim - 2, form.ndim - 1
-    pair = dynamic_slice.dynamic_slice_in_dim(form, at, 2, row)
-    block = dynamic_slice.dynamic_slice_in_dim(pair, at, 2, column)
+    pair = dynamic_slice.dynamic_slice_in_dim(form, index, 2, row)
+    block = dynamic_slice.dynamic_slice_in_dim(pair, index, 2, column)
 
     def element(i: int, j: int) -> Array:
         part = dynamic_slice.dynamic_slice_in_dim(
@@ -111,12 +111,12 @@ def _rotate(at: Array, form: Array, vectors: Array) -> Sequence[Array]:
         row,
     )
     back = ma.mH(turn)
-    form = dynamic_slice.dynamic_update_slice_in_dim(form, ma.mm(turn, pair), at, row)
-    columns = ma.mm(dynamic_slice.dynamic_slice_in_dim(form, at, 2, column), back)
-    form = dynamic_slice.dynamic_update_slice_in_dim(form, columns, at, column)
-    columns = ma.mm(dynamic_slice.dynamic_slice_in_dim(vectors, at, 2, column), back)
-    vectors = dynamic_slice.dynamic_update_slice_in_dim(vectors, columns, at, column)
-    return ew.sub(at, full_like(at, 1)), form, vectors
+    form = dynamic_slice.dynamic_update_slice_in_dim(form, ma.mm(turn, pair), index, row)
+    columns = ma.mm(dynamic_slice.dynamic_slice_in_dim(form, index, 2, column), back)
+    form = dynamic_slice.dynamic_update_slice_in_dim(form, columns, index, column)
+    columns = ma.mm(dynamic_slice.dynamic_slice_in_dim(vectors, index, 2, column), back)
+    vectors = dynamic_slice.dynamic_update_slice_in_dim(vectors, columns, index, column)
+    return ew.sub(index, full_like(index, 1)), form, vectors
 
 
 def rsf2csf(form: Array, vectors: Array) -> tuple[Array, Array]:
@@ -307,9 +307,9 @@ def _pick_row(column: Array, j: Array) -> Array:
     return sh.reshape(picked, column.shape[:-2])
 
 
-def _shifted(x: Array, by: Array) -> Array:
+def _shifted(x: Array, shift: Array) -> Array:
     """Matrices with numbers ``(...,)`` added to their diagonals."""
-    spread = broadcast_in_dim(by, x.shape, tuple(range(by.ndim)))
+    spread = broadcast_in_dim(shift, x.shape, tuple(range(shift.ndim)))
     return ew.add(x, ma.on_diagonal(spread, sh.zeros_like(x)))
 
 

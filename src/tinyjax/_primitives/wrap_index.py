@@ -136,7 +136,7 @@ def check_bounds(
     """
     if settings().debug_bounds and all(type(shape[axis]) is int for axis in axes):
         wraps = wraps and indices.dtype.kind != "u"
-        lazy.room("bounds").check(canonical_indices(indices), shape, axes, sizes, wraps)
+        lazy.hook("bounds").check(canonical_indices(indices), shape, axes, sizes, wraps)
 
 
 def same_dtype(indices: Sequence[Array]) -> list[Array]:

@@ -519,43 +519,41 @@ def _accumulate(blocks: Mapping[Ends, Block], order: Iterable[int]) -> Mapping[E
     return graph.edges
 
 
-def _multiply(left: Block, right: Block) -> Block:
-    a, b = left.pattern, right.pattern
+def _multiply(lhs: Block, rhs: Block) -> Block:
+    a, b = lhs.pattern, rhs.pattern
     pattern = elimination.product(a, b)
     if pattern.sign:
         return Block(pattern, None)
     # a product over nothing is zero, though both are full
     full = a.full and b.full and pattern.full
-    if left.values is not None and right.values is not None and full:
-        matrix = jnp.reshape(left.values, a.nonzero.shape) @ jnp.reshape(
-            right.values, b.nonzero.shape
-        )
+    if lhs.values is not None and rhs.values is not None and full:
+        matrix = jnp.reshape(lhs.values, a.nonzero.shape) @ jnp.reshape(rhs.values, b.nonzero.shape)
         return Block(pattern, jnp.ravel(matrix))
     first, second, places = _terms(a, b, pattern)
     terms: Array
-    if left.values is not None and right.values is not None:
+    if lhs.values is not None and rhs.values is not None:
         assert elimination.multiplications_of(a, b) == len(places), (
             "what is counted is what is done"
         )
-        terms = left.values[first] * right.values[second]
-    elif right.values is not None:
-        terms = _signed(right.values[second], a.sign)
-    elif left.values is not None:
-        terms = _signed(left.values[first], b.sign)
+        terms = lhs.values[first] * rhs.values[second]
+    elif rhs.values is not None:
+        terms = _signed(rhs.values[second], a.sign)
+    elif lhs.values is not None:
+        terms = _signed(lhs.values[first], b.sign)
     else:
         terms = concrete.ConcreteArray(np.full(len(places), a.sign * b.sign, np.float32))
     return Block(pattern, _gather_up(terms, places, pattern.size))
 
 
-def _add(left: Block, right: Block) -> Block:
-    pattern = elimination.total(left.pattern, right.pattern)
+def _add(lhs: Block, rhs: Block) -> Block:
+    pattern = elimination.total(lhs.pattern, rhs.pattern)
     if pattern.sign:
         return Block(pattern, None)
-    a, b = _values(left), _values(right)
-    if np.array_equal(left.pattern.nonzero, right.pattern.nonzero):
+    a, b = _values(lhs), _values(rhs)
+    if np.array_equal(lhs.pattern.nonzero, rhs.pattern.nonzero):
         return Block(pattern, a + b)
     numbers = _numbers(pattern)
-    places = np.concatenate([numbers[left.pattern.nonzero], numbers[right.pattern.nonzero]])
+    places = np.concatenate([numbers[lhs.pattern.nonzero], numbers[rhs.pattern.nonzero]])
     return Block(pattern, _gather_up(jnp.concatenate([a, b]), places, pattern.size))
 
 

@@ -73,32 +73,32 @@ def identity(n: int) -> Pattern:
     return Pattern(np.eye(n, dtype=np.bool_), 1)
 
 
-def product(left: Pattern, right: Pattern) -> Pattern:
+def product(lhs: Pattern, rhs: Pattern) -> Pattern:
     """Return the pattern of a product of matrices."""
-    if left.full and right.full and left.nonzero.shape[1] > 1:
-        return Pattern(np.ones((left.nonzero.shape[0], right.nonzero.shape[1]), np.bool_))
-    if left.single and left.nonzero.shape[1]:  # each row is one of the other matrix, or zero
-        rows = right.nonzero[left.nonzero.argmax(axis=1)]
-        rows[np.count_nonzero(left.nonzero, axis=1) == 0] = False
-        return Pattern(rows, left.sign * right.sign)
-    terms = left.nonzero.astype(np.float32) @ right.nonzero.astype(np.float32)
+    if lhs.full and rhs.full and lhs.nonzero.shape[1] > 1:
+        return Pattern(np.ones((lhs.nonzero.shape[0], rhs.nonzero.shape[1]), np.bool_))
+    if lhs.single and lhs.nonzero.shape[1]:  # each row is one of the other matrix, or zero
+        rows = rhs.nonzero[lhs.nonzero.argmax(axis=1)]
+        rows[np.count_nonzero(lhs.nonzero, axis=1) == 0] = False
+        return Pattern(rows, lhs.sign * rhs.sign)
+    terms = lhs.nonzero.astype(np.float32) @ rhs.nonzero.astype(np.float32)
     unsummed = bool((terms <= 1).all())
-    return Pattern(terms > 0, left.sign * right.sign if unsummed else 0)
+    return Pattern(terms > 0, lhs.sign * rhs.sign if unsummed else 0)
 
 
-def total(left: Pattern, right: Pattern) -> Pattern:
+def total(lhs: Pattern, rhs: Pattern) -> Pattern:
     """Return the pattern of a sum of matrices."""
-    disjoint = not (left.nonzero & right.nonzero).any()
-    sign = left.sign if disjoint and left.sign == right.sign else 0
-    return Pattern(left.nonzero | right.nonzero, sign)
+    disjoint = not (lhs.nonzero & rhs.nonzero).any()
+    sign = lhs.sign if disjoint and lhs.sign == rhs.sign else 0
+    return Pattern(lhs.nonzero | rhs.nonzero, sign)
 
 
-def multiplications_of(left: Pattern, right: Pattern) -> int:
+def multiplications_of(lhs: Pattern, rhs: Pattern) -> int:
     """Return the number of multiplications of a product of matrices."""
-    if left.sign or right.sign:
+    if lhs.sign or rhs.sign:
         return 0
-    columns = np.count_nonzero(left.nonzero, axis=0)
-    rows = np.count_nonzero(right.nonzero, axis=1)
+    columns = np.count_nonzero(lhs.nonzero, axis=0)
+    rows = np.count_nonzero(rhs.nonzero, axis=1)
     return int(columns.astype(np.int64) @ rows.astype(np.int64))
 
 

@@ -145,8 +145,8 @@ class SeriesTrace(tr.Trace):
         def later(_: int, out: SeriesTracer, k: int) -> Array:
             x, y = (self.terms(arg, k) for arg in args)
             with tr.use_trace(self.parent):
-                of: Operation = lambda a, b: tr.bind(primitive, (a, b), params)[0]  # noqa: E731
-                return direct(of, x, y, out.terms, k)
+                operation: Operation = lambda a, b: tr.bind(primitive, (a, b), params)[0]  # noqa: E731
+                return direct(operation, x, y, out.terms, k)
 
         return self._complete(key, args, outs, later)
 
@@ -253,27 +253,29 @@ Operation: TypeAlias = Callable[[Array, Array], Array]
 Terms: TypeAlias = Sequence[Array | None]
 
 
-def _leibniz(of: Operation, x: Terms, y: Terms, orders: Sequence[int], k: int) -> Array | None:
+def _leibniz(
+    operation: Operation, x: Terms, y: Terms, orders: Sequence[int], k: int
+) -> Array | None:
     """Return the sum of Leibniz's terms of the ``k``-th derivative, for these orders of ``x``."""
     total: Array | None = None
     for j in orders:
         a, b = x[j], y[k - j]
         if a is None or b is None:
             continue
-        part = of(a, b)
+        part = operation(a, b)
         if comb(k, j) > 1:
             part = part * comb(k, j)
         total = part if total is None else ew.add(total, part)
     return total
 
 
-def _product(of: Operation, x: Terms, y: Terms, _: Terms, k: int) -> Array:
-    total = _leibniz(of, x, y, range(k + 1), k)
+def _product(operation: Operation, x: Terms, y: Terms, _: Terms, k: int) -> Array:
+    total = _leibniz(operation, x, y, range(k + 1), k)
     assert total is not None, "one operand is no constant"
     return total
 
 
-def _quotient(of: Operation, x: Terms, y: Terms, z: Terms, k: int) -> Array:
+def _quotient(operation: Operation, x: Terms, y: Terms, z: Terms, k: int) -> Array:
     """Return the term of a quotient for which its product with the divisor is the dividend."""
     top, divisor = x[k], y[0]
     assert divisor is not None, "a value has a first term"
@@ -281,7 +283,7 @@ def _quotient(of: Operation, x: Terms, y: Terms, z: Terms, k: int) -> Array:
     if less is not None:
         top = ew.neg(less) if top is None else ew.sub(top, less)
     assert top is not None, "one operand is no constant"
-    return of(top, divisor)
+    return operation(top, divisor)
 
 
 _DIRECT: Final[dict[Primitive[Any], Callable[[Operation, Terms, Terms, Terms, int], Array]]] = {

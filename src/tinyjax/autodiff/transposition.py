@@ -86,15 +86,15 @@ class Transpose:
 
     Attributes:
         consts: what the function closes over.
-        of: the function.
+        linear: the function.
     """
 
     consts: tuple[Any, ...]
-    of: _Linear
+    linear: _Linear
 
     @watched
     def __call__(self, cotangent: Any) -> tuple[Any, ...]:
-        jaxpr, fun, out_tree = self.of.jaxpr, self.of.fun, self.of.out_tree
+        jaxpr, fun, out_tree = self.linear.jaxpr, self.linear.fun, self.linear.out_tree
         cotangents_out = arguments.as_cotangents(
             cotangent, out_tree, jaxpr.out_avals, fun, "linear_transpose"
         )
@@ -113,14 +113,14 @@ class Transpose:
             sh.full(x.aval.shape, 0, x.aval.dtype) if ct is prim.ZERO else ct
             for ct, x in zip(cotangents_in, inputs, strict=True)
         ]
-        cotangents: tuple[Any, ...] = tree.unflatten(self.of.in_tree, arrays)[0]
+        cotangents: tuple[Any, ...] = tree.unflatten(self.linear.in_tree, arrays)[0]
         return cotangents
 
     def __repr__(self) -> str:
-        return f"<transpose of {self.of}>"
+        return f"<transpose of {self.linear}>"
 
 
-tree.register_dataclass(Transpose, ["consts"], ["of"])
+tree.register_dataclass(Transpose, ["consts"], ["linear"])
 
 
 def _no_transpose(what: str) -> errors.DifferentiationError:

@@ -130,8 +130,8 @@ def platform_named(name: str) -> Platform:
             if name in (platform.name, platform.maker):
                 return platform
         with _finding:
-            room = lazy.room("platforms")
-            said = "" if room is None else room.load(name)
+            module = lazy.hook("platforms")
+            said = "" if module is None else module.load(name)
         for platform in known_platforms():
             if name in (platform.name, platform.maker):
                 return platform
@@ -528,7 +528,7 @@ class PlacedCall(Protocol):
         """The key that distinguishes it from others."""
 
 
-class Plane(Protocol):
+class DeviceOps(Protocol):
     """Operations on arrays that are not on the default device."""
 
     def evaluate(self, primitive: Any, args: Sequence[Any], params: Any) -> Sequence[Any]:
@@ -543,7 +543,7 @@ class Plane(Protocol):
     def put_made(self, made: Any) -> Any:
         """Return data of the host, or an array of NumPy's, on the default device."""
 
-    def put_like(self, array: Any, aval: Any, told: Any, where: Placement, function: str) -> Any:
+    def put_like(self, array: Any, aval: Any, own: Any, where: Placement, function: str) -> Any:
         """Return an array with a given placement: by default that of a type, if it fits."""
 
     def put_result(self, fun: Callable[..., Any], where: Placement, args: Any, kwargs: Any) -> Any:
@@ -674,13 +674,13 @@ class Default:
     moved: bool = False
 
 
-def plane() -> Plane:
+def ops() -> DeviceOps:
     """Return the extension for several devices.
 
     Raises:
         ShardingError: there is none.
     """
-    answers: Plane | None = lazy.room("plane")
+    answers: DeviceOps | None = lazy.hook("device_ops")
     if answers is None:
         raise errors.ShardingError(
             "arrays lie on the first device: tinyjax._extensions.parallel puts them elsewhere."

@@ -72,23 +72,23 @@ def _schedule(body: jx.Jaxpr) -> Schedule:
         by_array[array].add(read)
     missing = set[jx.Var]().union(*[eqn.out_binders for eqn in body.eqns])
     computed = missing.intersection(arrays.values()).difference(arrays)
-    written: list[jx.JaxprEqn] = []
-    left: Sequence[jx.JaxprEqn] = body.eqns
-    while left and reads:
+    order: list[jx.JaxprEqn] = []
+    waiting: Sequence[jx.JaxprEqn] = body.eqns
+    while waiting and reads:
         postponed: list[jx.JaxprEqn] = []
-        for eqn in left:
+        for eqn in waiting:
             needed = set(eqn.inputs).union(
                 *[by_array[arrays[v]] for v in eqn.out_binders if v in arrays]
             )
             if missing.isdisjoint(needed):
                 missing.difference_update(eqn.out_binders)
-                written.append(eqn)
+                order.append(eqn)
             else:
                 postponed.append(eqn)
-        if len(postponed) == len(left):  # what is read depends on updates of what it is read of
+        if len(postponed) == len(waiting):  # what is read depends on updates of what it is read of
             return Schedule(body.eqns, {}, computed)
-        left = postponed
-    return Schedule(written if reads else body.eqns, reads, {*reads.values(), *computed})
+        waiting = postponed
+    return Schedule(order if reads else body.eqns, reads, {*reads.values(), *computed})
 
 
 def is_zero(atom: jx.Atom) -> bool:
@@ -108,7 +108,7 @@ def _with_sums_in_place(body: jx.Jaxpr) -> jx.Jaxpr:
     if not parts:
         return body
     uses = Counter([*chain.from_iterable([eqn.inputs for eqn in body.eqns]), *body.outs])
-    written: dict[jx.Var, Sequence[jx.JaxprEqn]] = {}
+    new: dict[jx.Var, Sequence[jx.JaxprEqn]] = {}
     sums: dict[jx.Atom, Sequence[jx.Var]] = {}  # that parts have been added to, and are of others
     for eqn in body.eqns:
         if prim.SUM not in eqn.primitive.rules.extensions:
@@ -124,10 +124,8 @@ def _with_sums_in_place(body: jx.Jaxpr) -> jx.Jaxpr:
                 sums[out] = (*sums.get(x, ()), *sums.get(y, ()), out)
         elif added := _added(parts[y], x, out):
             inside = [*[part.out_binders[0] for part in parts[y]], *sums.get(y, ())]
-            written |= {out: added, **dict.fromkeys(inside, ())}
-    eqns = [
-        written.get(eqn.out_binders[0], (eqn,)) if eqn.out_binders else (eqn,) for eqn in body.eqns
-    ]
+            new |= {out: added, **dict.fromkeys(inside, ())}
+    eqns = [new.get(eqn.out_binders[0], (eqn,)) if eqn.out_binders else (eqn,) for eqn in body.eqns]
     return attrs.evolve(body, eqns=tuple(chain.from_iterable(eqns)))
 
 

@@ -193,24 +193,24 @@ class LogTree:
     def __init__(self) -> None:
         self.treedef: tree.PyTreeDef = tree.structure({})
 
-    def leaves(self, logs: Any, by: Callable[..., Any]) -> list[Array]:
+    def leaves(self, logs: Any, rule: Callable[..., Any]) -> list[Array]:
         """Return the arrays of a dict of logs."""
         if not isinstance(logs, dict | None):
             raise errors.DifferentiationError(
-                f"{frames.describe_function(by)} must return its logs as a dict, or None, but "
+                f"{frames.describe_function(rule)} must return its logs as a dict, or None, but "
                 f"returned {errors.described(logs)}."
             )
         leaves, self.treedef = tree.flatten(logs or {})
         return [opd.as_array(x) for x in leaves]
 
-    def split(self, result: Any, by: Callable[..., Any]) -> tuple[Any, list[Array]]:
+    def split(self, result: Any, rule: Callable[..., Any]) -> tuple[Any, list[Array]]:
         """Return the cotangents and the logs of a rule's result."""
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise errors.DifferentiationError(
-                f"{frames.describe_function(by)} was given to defvjp_with_logs, and so must return "
-                f"a pair of cotangents and logs, but returned {errors.described(result)}."
+                f"{frames.describe_function(rule)} was given to defvjp_with_logs, and so must "
+                f"return a pair of cotangents and logs, but returned {errors.described(result)}."
             )
-        return result[0], self.leaves(result[1], by)
+        return result[0], self.leaves(result[1], rule)
 
 
 #: Residuals and the cotangents of the results to those of the linear operands, and then to what the
@@ -283,10 +283,10 @@ def _tangent_transpose(
     return [*[None] * n, *prim.of_undefined(operands[n:], of_operands)]
 
 
-def _gather(ct: Array, axis: int | None, to: int | None, size: int) -> Array:
+def _gather(ct: Array, axis: int | None, out_axis: int | None, size: int) -> Array:
     """Bring a cotangent to the operand's batch axis; where it has none, all examples add."""
-    if to is not None:
-        return sh.move_batch_axis(ct, axis, to, size)
+    if out_axis is not None:
+        return sh.move_batch_axis(ct, axis, out_axis, size)
     return ew.mul(ct, sh.full_like(ct, size)) if axis is None else reduce_sum(ct, (axis,))
 
 
@@ -295,7 +295,7 @@ def pull_back_batch(
     mapped: prim.MappedAxis,
     values: prim.Arrays,
     axes: prim.BatchAxes,
-    to: prim.BatchAxes,
+    out_axes: prim.BatchAxes,
     shared: Collection[int] = (),
 ) -> list[prim.Tangent]:
     """Pull cotangents back for each example.
@@ -305,13 +305,13 @@ def pull_back_batch(
         mapped: the batch.
         values: the arrays, of all examples.
         axes: their batch axes.
-        to: the batch axes of the operands; that of what is logged is the first.
+        out_axes: the batch axes of the operands; that of what is logged is the first.
         shared: the operands whose cotangents are the same for all examples, and not added up.
     """
     run, nonzero = prim.only_present(pull)
     results, result_axes = batching.batch_flat(run, mapped, values, axes)
     pairs = iter(zip(results, result_axes, strict=True))
-    places = [*to, *[0] * (len(nonzero) - len(to))]
+    places = [*out_axes, *[0] * (len(nonzero) - len(out_axes))]
     return [
         prim.ZERO
         if not has
@@ -418,7 +418,7 @@ class Call(tr.CustomCall):
             trace.owns(x) for x in closures.tracers_in((tuple(self.holds), tuple(self.consts)))
         )
 
-    def within(
+    def in_context(
         self,
         context: Callable[[], AbstractContextManager[object]],
         convert: Callable[[Array], Array] | None = None,

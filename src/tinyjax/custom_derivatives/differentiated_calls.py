@@ -244,24 +244,24 @@ def _replacing(
     call: tr.CustomCall, replace: Callable[[Array], Array], values: Sequence[Array] = ()
 ) -> tr.CustomCall:
     """Return a call whose callables compute with other values than they close over."""
-    inside = call.within(
+    inside = call.in_context(
         lambda: tr.use_trace(_ReplacingTrace(tr.current_trace(), replace, values)), replace
     )
     held = (*map(replace, call.consts), *values)
     return attrs.evolve(inside, consts=held) if held else inside
 
 
-def _stripped(call: tr.CustomCall, of: JVPTrace, touched: list[bool]) -> tr.CustomCall:
+def _stripped(call: tr.CustomCall, trace: JVPTrace, touched: list[bool]) -> tr.CustomCall:
     """Return a call without the tangents of a trace; its closed-over values are constant.
 
     Args:
         call: the call.
-        of: the trace.
+        trace: the trace.
         touched: one element, which becomes whether the call has met a value with such a tangent.
     """
 
     def primal(value: Array) -> Array:
-        if type(value) is JVPTracer and value._trace is of:
+        if type(value) is JVPTracer and value._trace is trace:
             touched[0] = True
             return value.primal
         return value
@@ -289,15 +289,15 @@ def with_closed_over(
     if rule is None or not found:
         return call, args
 
-    def given(values: Sequence[Array]) -> tr.CustomCall:
+    def with_values(values: Sequence[Array]) -> tr.CustomCall:
         own = {id(x): value for x, value in zip(found, values, strict=True)}
         return _replacing(call, lambda x: own.get(id(x), x), values)
 
     def fun(*operands: Array) -> Sequence[Array]:
-        return given(operands[n:]).fun(*operands[:n])
+        return with_values(operands[n:]).fun(*operands[:n])
 
     def jvp(primals: Sequence[Array], tangents: Sequence[prim.Tangent]) -> prim.JvpResult:
-        own = given(primals[n:])
+        own = with_values(primals[n:])
         if own.jvp is not None and any(t is not prim.ZERO for t in tangents[:n]):
             outs, out_tangents = own.jvp(primals[:n], tangents[:n])
         else:
@@ -497,17 +497,17 @@ def _batched_call(
         primals: Sequence[Array], tangents: Sequence[prim.Tangent]
     ) -> tuple[Sequence[Array], Sequence[prim.Tangent]]:
         assert call.jvp is not None, "asked only where there is a rule"
-        told: list[_Varying] = []
-        asked = ((trace.mapped, told),) if call.reverse else ()
+        reports: list[_Varying] = []
+        asked = ((trace.mapped, reports),) if call.reverse else ()
         with tr.on_top(trace), tr.assigned(_varying_axes, (*_varying_axes.get(), *asked)):
             outs, out_tangents = call.jvp(wrap(primals), wrap(tangents))
         primals_out = placed.place(outs)
         filled = [out if t is prim.ZERO else t for out, t in zip(outs, out_tangents, strict=True)]
         moved = placed.place(filled, counts=not call.reverse)
-        if told and not all(placed.varying):
+        if reports and not all(placed.varying):
             inexact = [dtypes.is_inexact(out.dtype) for out in outs]
             # results of no linear map come last: contents of references
-            flags = chain(told[0](), repeat(False))
+            flags = chain(reports[0](), repeat(False))
             placed.count(prim.fill_list(inexact, flags, False))
         return primals_out, [
             prim.ZERO if t is prim.ZERO else x for t, x in zip(out_tangents, moved, strict=True)

@@ -151,12 +151,12 @@ class _Flat:
     def _plain(self, leaves: Sequence[Array]) -> list[Array]:
         return self.results(self.custom.fun(*self.full(leaves)), self.custom.fun)
 
-    def results(self, out: Any, by: Callable[..., Any], batched: bool = False) -> list[Array]:
+    def results(self, out: Any, rule: Callable[..., Any], batched: bool = False) -> list[Array]:
         """Flatten a result, which must be of the type that any other run's is of.
 
         Args:
             out: the result.
-            by: what returned it.
+            rule: what returned it.
             batched: whether it may have one axis more.
         """
         leaves, out_tree = tree.flatten(out)
@@ -164,12 +164,12 @@ class _Flat:
             self.out_tree = out_tree
         elif out_tree is not self.out_tree and out_tree != self.out_tree:
             raise self._wrong_result(
-                by,
+                rule,
                 "of the same container/pytree structure",
                 f"it was {in_words(out_tree)} where {self.custom.name} returns "
                 f"{in_words(self.out_tree)}",
             )
-        outs = [x if isinstance(x, Array) else _convert(x, by) for x in leaves]
+        outs = [x if isinstance(x, Array) else _convert(x, rule) for x in leaves]
         if batched:
             return outs
         types = [out.aval for out in outs]
@@ -178,7 +178,7 @@ class _Flat:
         for i, (a, b) in enumerate(zip(self.out_types, types, strict=True)):
             if a.shape != b.shape or a.dtype != b.dtype:
                 raise self._wrong_result(
-                    by,
+                    rule,
                     "with leaves of the same shape/dtype",
                     f"{calling.leaf_path('result', out_tree, i)} was {b} where {self.custom.name} "
                     f"returns {a}",
@@ -186,42 +186,42 @@ class _Flat:
         return outs
 
     def _wrong_result(
-        self, by: Callable[..., Any], how: str, but: str
+        self, rule: Callable[..., Any], how: str, but: str
     ) -> errors.DifferentiationError:
         return errors.DifferentiationError(
-            f"{_rule_of(self.custom, by)} must produce a pair (list or tuple of length two) where "
-            "the first element represents the primal output (equal in value to the output of the "
-            f"{self.custom.kind}-decorated function {self.custom.name}, and in particular {how}), "
-            f"but {but}. {_where(by)}"
+            f"{_rule_of(self.custom, rule)} must produce a pair (list or tuple of length two) "
+            "where the first element represents the primal output (equal in value to the output of "
+            f"the {self.custom.kind}-decorated function {self.custom.name}, and in particular "
+            f"{how}), but {but}. {_where(rule)}"
         )
 
     def tangents(
-        self, tangent: Any, outs: Sequence[Array], by: Callable[..., Any]
+        self, tangent: Any, outs: Sequence[Array], rule: Callable[..., Any]
     ) -> list[prim.Tangent]:
         """Check and flatten a rule's tangent of the result."""
         leaves, own_tree = tree.flatten(tangent)
         assert self.out_tree is not None, "the result has been flattened"
         if own_tree is not self.out_tree and own_tree != self.out_tree:
             raise errors.DifferentiationError(
-                f"{_rule_of(self.custom, by)} must produce primal and tangent outputs with equal "
+                f"{_rule_of(self.custom, rule)} must produce primal and tangent outputs with equal "
                 f"container (pytree) structures, but got {self.out_tree} and {own_tree} "
-                f"respectively. {_where(by)}"
+                f"respectively. {_where(rule)}"
             )
         treedef = self.out_tree
         return [
-            _fit(x, out.aval, by, f"tangent{calling.leaf_path('', treedef, i)}")
+            _fit(x, out.aval, rule, f"tangent{calling.leaf_path('', treedef, i)}")
             for i, (x, out) in enumerate(zip(leaves, outs, strict=True))
         ]
 
 
-def _rule_of(custom: "_Custom[..., Any]", by: Callable[..., Any]) -> str:
+def _rule_of(custom: "_Custom[..., Any]", rule: Callable[..., Any]) -> str:
     """Begin a sentence about a rule, as JAX does."""
-    name = getattr(by, "__name__", type(by).__name__)
+    name = getattr(rule, "__name__", type(rule).__name__)
     return f"Custom {_RULES[custom.kind]} {name} for function {custom.name}"
 
 
-def _where(by: Callable[..., Any]) -> str:
-    return f"The rule is {describe_function(by)}."
+def _where(rule: Callable[..., Any]) -> str:
+    return f"The rule is {describe_function(rule)}."
 
 
 #: What the first rule of each kind of function is called.
@@ -233,26 +233,26 @@ _RULES: Final = {
 }
 
 
-def _convert(leaf: object, by: Callable[..., Any]) -> Array:
+def _convert(leaf: object, fun: Callable[..., Any]) -> Array:
     try:
         return opd.as_array(leaf)
     except errors.TinyjaxError as error:
-        raise type(error)(f"{describe_function(by)} must return arrays: {error.message}") from None
+        raise type(error)(f"{describe_function(fun)} must return arrays: {error.message}") from None
 
 
 #: The kinds of Python numbers that a float or a complex number holds.
 _LOSSLESS = {"f": "if", "c": "ifc"}
 
 
-def _fit(leaf: Any, like: av.ShapedArray, by: Callable[..., Any], what: str) -> prim.Tangent:
+def _fit(leaf: Any, like: av.ShapedArray, rule: Callable[..., Any], what: str) -> prim.Tangent:
     """Return a tangent or cotangent of a value, or say why it does not fit."""
     if not is_inexact(like.dtype) or leaf is prim.ZERO:
         return prim.ZERO
     if isinstance(leaf, SymbolicZero):
         if leaf.shape != like.shape:
-            raise _misfit(like, leaf.aval, by, what, symbolic=True)
+            raise _misfit(like, leaf.aval, rule, what, symbolic=True)
         return prim.ZERO
-    array = leaf if isinstance(leaf, Array) else _convert(leaf, by)
+    array = leaf if isinstance(leaf, Array) else _convert(leaf, rule)
     if (array.weak_type or like.weak_type) and array.dtype != like.dtype:
         # A tangent is a float where its value is; of a cotangent, 0 or 1 may be said.
         kinds = _LOSSLESS[kind(like.dtype)] if what.startswith("cotangent") else kind(like.dtype)
@@ -261,14 +261,14 @@ def _fit(leaf: Any, like: av.ShapedArray, by: Callable[..., Any], what: str) -> 
     if array.shape != like.shape or array.dtype != like.dtype:
         if what.startswith("cotangent") and config.settings().disable_bwd_checks:
             return array
-        raise _misfit(like, array.aval, by, what)
+        raise _misfit(like, array.aval, rule, what)
     return array
 
 
 def _misfit(
     like: av.ShapedArray,
     got: av.ShapedArray,
-    by: Callable[..., Any],
+    rule: Callable[..., Any],
     what: str,
     symbolic: bool = False,
 ) -> errors.DifferentiationError:
@@ -282,17 +282,17 @@ def _misfit(
             "Custom VJP bwd rule must produce an output with the same type as the args tuple of "
             f"the primal function, but at output{what.removeprefix('cotangent')} the bwd rule "
             f"produced an output of type {got} corresponding to an input of type {like}. "
-            f"{_where(by)} {advice}"
+            f"{_where(rule)} {advice}"
         )
     return errors.DifferentiationError(
         "Custom JVP rule must produce primal and tangent outputs with corresponding shapes and "
         f"dtypes. Expected {like} (tangent type of {like}) but got {got}. It was the {what} that "
-        f"{describe_function(by)} returned."
+        f"{describe_function(rule)} returned."
     )
 
 
 def _pair(
-    value: Any, custom: "_Custom[..., Any]", by: Callable[..., Any], parts: str
+    value: Any, custom: "_Custom[..., Any]", rule: Callable[..., Any], parts: str
 ) -> tuple[Any, Any]:
     if not (isinstance(value, (tuple, list)) and len(value) == 2):
         kind = (
@@ -301,8 +301,8 @@ def _pair(
             else f"a value of type {errors.type_name(value)}"
         )
         raise errors.DifferentiationError(
-            f"{_rule_of(custom, by)} must produce a pair (list or tuple of length two) "
-            f"representing {parts}, but got {kind}. {_where(by)}"
+            f"{_rule_of(custom, rule)} must produce a pair (list or tuple of length two) "
+            f"representing {parts}, but got {kind}. {_where(rule)}"
         )
     first, second = value
     return first, second
@@ -330,7 +330,7 @@ BackwardRule: TypeAlias = (
 )
 
 
-class _OfAnything(Protocol[R_co]):
+class _AnyFunction(Protocol[R_co]):
     """A function whose parameters are not known to type checkers."""
 
     def __call__(self, *args: object, **kwargs: object) -> R_co: ...
@@ -706,7 +706,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
     ) -> None: ...
     @overload
     def defvjp(
-        self: _OfAnything[R],
+        self: _AnyFunction[R],
         fwd: Function[tuple[R, S]],
         bwd: BackwardRule[S, R],
         symbolic_zeros: Literal[False] = ...,
@@ -814,7 +814,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
             return flat.results(out, fwd), saved
 
         def jvp(primals: prim.Arrays, tangents: prim.Tangents) -> prim.JvpResult:
-            held: Sequence[Array] = ()
+            final_contents: Sequence[Array] = ()
             of_contents: prim.Tangents = ()
             of_states: Sequence[Array] = ()
             if state is None:
@@ -825,7 +825,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
                 (outs, saved), after = state.run(
                     lambda: forward(primals, tangents), states, contents
                 )
-                held = [*states, *after]
+                final_contents = [*states, *after]
                 of_states = instantiate_all(pushed, state.avals)
             leaves, saved_tree = tree.flatten(saved)
             # numbers come as they are: a rule may ask Python about them; references, too
@@ -865,7 +865,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
             tangents_out = bind(custom_calls.custom_vjp_tangent_p, (*residuals, *linear), params)
             n = len(out_avals)
             of_outs = prim.with_zeros(has_tangent, tangents_out[:n])
-            return [*outs, *held], [*of_outs, *tangents_out[n:], *of_contents]
+            return [*outs, *final_contents], [*of_outs, *tangents_out[n:], *of_contents]
 
         return Call(flat.fun, self.name, jvp, key=id(self), holds=flat.holds, reverse=True)
 

@@ -150,7 +150,7 @@ def _meet(
     size, number, seconds = mine.num_processes, mine.process_id, limits.initialization
     bind = bind or os.environ.get("JAX_COORDINATOR_BIND_ADDRESS") or mine.coordinator_address
     versions = f"tinyjax {__version__} on {COMPILER} and Python {platform.python_version()}"
-    hello = gathering.Hello(number, size, devices.own_device_count(), versions)
+    hello = gathering.Handshake(number, size, devices.own_device_count(), versions)
     if number == 0:
         group = gathering.gather(gathering.listener(bind), hello, seconds)
         # Now that all are there: XLA ends the process where it cannot listen.

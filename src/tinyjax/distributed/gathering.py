@@ -31,7 +31,7 @@ Message = dict[str, Any]
 
 
 @attrs.frozen
-class Hello:
+class Handshake:
     """The message by which a process identifies itself.
 
     Attributes:
@@ -148,7 +148,7 @@ def listener(address: str) -> socket.socket:
 
 
 @attrs.frozen
-class Gathered:
+class ProcessGroup:
     """Processes that have met.
 
     Attributes:
@@ -160,11 +160,11 @@ class Gathered:
     devices: Sequence[int]
 
 
-def gather(here: socket.socket, mine: Hello, seconds: float) -> Gathered:
+def gather(listener: socket.socket, mine: Handshake, seconds: float) -> ProcessGroup:
     """Wait for all other processes, in the first one; they wait until it begins.
 
     Args:
-        here: where it listens; closed in the end.
+        listener: where it listens; closed in the end.
         mine: what this process says of itself.
         seconds: how long to wait.
 
@@ -176,8 +176,8 @@ def gather(here: socket.socket, mine: Hello, seconds: float) -> Gathered:
     ends = time.monotonic() + seconds
     strangers: list[Line] = []
     wrong = ""
-    with here, DefaultSelector() as waiting:
-        waiting.register(here, EVENT_READ)
+    with listener, DefaultSelector() as waiting:
+        waiting.register(listener, EVENT_READ)
         while len(lines) < mine.num_processes - 1 and not wrong:
             left = ends - time.monotonic()
             ready = waiting.select(max(left, 0.0))
@@ -189,8 +189,8 @@ def gather(here: socket.socket, mine: Hello, seconds: float) -> Gathered:
                     "coordinator_address, and can they reach it?"
                 )
             for key, _ in ready:
-                if key.fileobj is here:
-                    line = Line(here.accept()[0])
+                if key.fileobj is listener:
+                    line = Line(listener.accept()[0])
                     strangers.append(line)
                     waiting.register(line.socket, EVENT_READ, line)
                     continue
@@ -215,16 +215,16 @@ def gather(here: socket.socket, mine: Hello, seconds: float) -> Gathered:
             line.send({"error": wrong})
             line.close()
         raise DistributedError(wrong)
-    return Gathered(lines, [devices[i] for i in range(mine.num_processes)])
+    return ProcessGroup(lines, [devices[i] for i in range(mine.num_processes)])
 
 
-def begin(gathered: Gathered) -> None:
+def begin(gathered: ProcessGroup) -> None:
     """Tell the others that all are there, and that the service is."""
     for line in gathered.lines.values():
         line.send({"devices": gathered.devices})
 
 
-def _read_hello(line: Line) -> Hello | None:
+def _read_hello(line: Line) -> Handshake | None:
     try:
         message = line.receive(_GRACE)
     except TimeoutError:
@@ -236,12 +236,12 @@ def _read_hello(line: Line) -> Hello | None:
             "devices": int(devices),
             "versions": str(versions),
         } if 0 <= who < size and devices > 0:
-            return Hello(who, size, devices, versions)
+            return Handshake(who, size, devices, versions)
         case _:
             return None
 
 
-def _objection(hello: Hello, mine: Hello, present: Iterable[int]) -> str:
+def _objection(hello: Handshake, mine: Handshake, present: Iterable[int]) -> str:
     """Return the error message for a process that connected, or nothing for an expected one."""
     who = hello.process_id
     if hello.num_processes != mine.num_processes:
@@ -262,7 +262,7 @@ def _objection(hello: Hello, mine: Hello, present: Iterable[int]) -> str:
     return ""
 
 
-def approach(address: str, mine: Hello, seconds: float) -> Gathered:
+def approach(address: str, mine: Handshake, seconds: float) -> ProcessGroup:
     """Find the first process, in one of the others, and wait until all are there.
 
     Args:
@@ -294,7 +294,7 @@ def approach(address: str, mine: Hello, seconds: float) -> Gathered:
         ) from None
     match answer:
         case {"devices": [*devices]} if _are_devices(devices, mine):
-            return Gathered({0: line}, devices)
+            return ProcessGroup({0: line}, devices)
         case {"error": str(why)}:
             line.close()
             raise DistributedError(why)
@@ -306,7 +306,7 @@ def approach(address: str, mine: Hello, seconds: float) -> Gathered:
     )
 
 
-def _are_devices(counts: Sequence[object], mine: Hello) -> bool:
+def _are_devices(counts: Sequence[object], mine: Handshake) -> bool:
     """Return whether these are numbers of devices, one for each process."""
     return len(counts) == mine.num_processes and all(type(n) is int and n > 0 for n in counts)
 

@@ -55,7 +55,7 @@ def _forward(number: int, source: IO[bytes], target: IO[bytes]) -> None:
             target.flush()
 
 
-class _Launched:
+class _Processes:
     """A group of processes that were started here."""
 
     def __init__(self, command: Sequence[str], environments: Sequence[dict[str, str]]) -> None:
@@ -151,7 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     what = ("-m", options.script) if options.module else (options.script,)
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
-        launched = _Launched(
+        launched = _Processes(
             [sys.executable, *what, *options.arguments],
             [{**os.environ, **common, INDEX: str(i)} for i in range(options.num_processes)],
         )

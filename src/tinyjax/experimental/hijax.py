@@ -401,19 +401,19 @@ class _Own(_Flat):
     def _args(self, leaves: Sequence[Any]) -> Any:
         return tree.unflatten(self.primitive.in_tree, leaves)
 
-    def _results(self, out: Any, by: str) -> list[Array]:
+    def _results(self, out: Any, method: str) -> list[Array]:
         leaves, out_tree = tree.flatten(out)
         expected = self.primitive.out_tree
         if out_tree is not expected and out_tree != expected:
             raise ArgumentError(
-                f"{self.name}.{by} must return a result of the structure of out_aval, {expected}, "
-                f"but returned {out_tree}."
+                f"{self.name}.{method} must return a result of the structure of out_aval, "
+                f"{expected}, but returned {out_tree}."
             )
         arrays = [opd.as_array(x) for x in leaves]
         for i, (x, aval) in enumerate(zip(arrays, self.out_avals, strict=True)):
             if (x.shape, x.dtype) != (aval.shape, aval.dtype):
                 raise ArgumentError(
-                    f"{self.name}.{by} must return {leaf_path('result', out_tree, i)} of type "
+                    f"{self.name}.{method} must return {leaf_path('result', out_tree, i)} of type "
                     f"{aval}, as out_aval says, but returned {x.aval}."
                 )
         return arrays
@@ -422,11 +422,11 @@ class _Own(_Flat):
         """Compute the results."""
         return self._results(tr.at_own_lines(self.primitive.expand, *self._args(args)), "expand")
 
-    def _tangents(self, tangents: Any, by: str) -> list[prim.Tangent]:
+    def _tangents(self, tangents: Any, method: str) -> list[prim.Tangent]:
         treedef = self.primitive.out_tree
         leaves = tree.flatten_prefix(tangents, treedef, _as_given, "tangents")
         return [
-            _tangent(t, aval, f"{self.name}.{by}: {leaf_path('tangent', treedef, i)}")
+            _tangent(t, aval, f"{self.name}.{method}: {leaf_path('tangent', treedef, i)}")
             for i, (t, aval) in enumerate(zip(leaves, self.out_avals, strict=True))
         ]
 
@@ -534,15 +534,15 @@ class _Mapped(_Flat):
 
     def __init__(
         self,
-        of: _Rules,
+        rules: _Rules,
         mapped: prim.MappedAxis,
         axes: prim.BatchAxes,
         out_axes: Sequence[batching.BatchAxis],
     ) -> None:
-        self.of, self.mapped, self.axes, self.out_axes = of, mapped, axes, out_axes
-        self.name, self.logs = of.name, of.logs
-        self.in_avals = self._types(of.in_avals, axes)
-        self.out_avals = self._types(of.out_avals, out_axes)
+        self.rules, self.mapped, self.axes, self.out_axes = rules, mapped, axes, out_axes
+        self.name, self.logs = rules.name, rules.logs
+        self.in_avals = self._types(rules.in_avals, axes)
+        self.out_avals = self._types(rules.out_avals, out_axes)
 
     def _types(self, avals: prim.Avals, axes: prim.BatchAxes) -> list[ShapedArray]:
         size = self.mapped.size
@@ -551,7 +551,7 @@ class _Mapped(_Flat):
         ]
 
     def key(self) -> Hashable:
-        return (self.of.key(), self.mapped, tuple(self.axes), tuple(self.out_axes))
+        return (self.rules.key(), self.mapped, tuple(self.axes), tuple(self.out_axes))
 
     def _placed(self, outs: prim.Arrays, axes: prim.BatchAxes) -> list[Array]:
         """Move results' batch axes to their declared positions."""
@@ -566,13 +566,13 @@ class _Mapped(_Flat):
         return moved
 
     def expand(self, *args: Array) -> list[Array]:
-        return self._placed(*batching.batch_flat(self.of.expand, self.mapped, args, self.axes))
+        return self._placed(*batching.batch_flat(self.rules.expand, self.mapped, args, self.axes))
 
     def jvp(
         self, primals: prim.Arrays, tangents: prim.Tangents
     ) -> tuple[list[Array], list[prim.Tangent]]:
         nonzero = prim.nonzeros(tangents)
-        run, nonzero_out = custom_calls.flat_jvp(self.of.jvp, len(primals), nonzero)
+        run, nonzero_out = custom_calls.flat_jvp(self.rules.jvp, len(primals), nonzero)
         axes = [*self.axes, *prim.marked(self.axes, nonzero)]
         results, result_axes = batching.batch_flat(
             run, self.mapped, [*primals, *prim.present(tangents)], axes
@@ -589,7 +589,7 @@ class _Mapped(_Flat):
 
     @property
     def has_pull_back(self) -> bool:
-        return self.of.has_pull_back
+        return self.rules.has_pull_back
 
     def forward(
         self, nonzero: Sequence[bool], args: prim.Arrays
@@ -597,7 +597,7 @@ class _Mapped(_Flat):
         forwards: list[tuple[list[bool], custom_calls.Backward]] = []
 
         def run(*values: Array) -> list[Array]:
-            outs, depends, residuals, backward = self.of.forward(nonzero, values)
+            outs, depends, residuals, backward = self.rules.forward(nonzero, values)
             forwards.append((depends, backward))
             return [*outs, *residuals]
 
@@ -634,9 +634,9 @@ class _Mapped(_Flat):
             known = iter(flat[:count])
             inner = [
                 prim.UndefinedPrimal(aval) if is_linear else next(known)
-                for aval, is_linear in zip(self.of.in_avals, linear, strict=True)
+                for aval, is_linear in zip(self.rules.in_avals, linear, strict=True)
             ]
-            return self.of.transpose(prim.with_zeros(nonzero, flat[count:]), inner)
+            return self.rules.transpose(prim.with_zeros(nonzero, flat[count:]), inner)
 
         axes = [axis for axis, is_linear in zip(self.axes, linear, strict=True) if not is_linear]
         axes += prim.marked(self.out_axes, nonzero)

@@ -28,7 +28,7 @@ _LARGEST: Final = 10_000
 _MOST_STEPS: Final = 200
 
 
-class Knowledge:
+class Facts:
     """The known facts about sizes that are at least one.
 
     Args:
@@ -251,12 +251,12 @@ def _improve(table: list[list[Fraction]], basis: list[int], goal: Sequence[Fract
     return True  # what was found so far is a bound
 
 
-def _pivot(table: list[list[Fraction]], basis: list[int], at: int, entering: int) -> None:
+def _pivot(table: list[list[Fraction]], basis: list[int], leaving: int, entering: int) -> None:
     polynomials.count(len(table) * len(table[0]))
-    by = table[at][entering]
-    table[at] = [x / by for x in table[at]]
+    by = table[leaving][entering]
+    table[leaving] = [x / by for x in table[leaving]]
     for i, row in enumerate(table):
-        if i != at and row[entering]:
+        if i != leaving and row[entering]:
             k = row[entering]
-            table[i] = [x - k * y for x, y in zip(row, table[at], strict=True)]
-    basis[at] = entering
+            table[i] = [x - k * y for x, y in zip(row, table[leaving], strict=True)]
+    basis[leaving] = entering

@@ -21,7 +21,7 @@ from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array, ShapedArray, integers as ints
 from tinyjax.errors import ArgumentError, InconclusiveDimensionOperation, shortened
 from tinyjax.export import dimension, parsing, polynomials
-from tinyjax.export.bounds import Bounds, Knowledge
+from tinyjax.export.bounds import Bounds, Facts
 from tinyjax.export.polynomials import Polynomial, Term
 from tinyjax.export.unsized import unsized
 
@@ -81,7 +81,7 @@ class SymbolicScope:
         self._constraints: list[Constraint] = []
         self._rules: dict[Term, tuple[int, Polynomial]] = {}
         self._bounds: dict[Polynomial, Bounds] = {}
-        self._knowledge: Knowledge | None = None
+        self._knowledge: Facts | None = None
         for text in constraints_str:
             if not isinstance(text, str):
                 raise ArgumentError(f"a symbolic constraint is a string, not {shortened(text)}.")
@@ -93,8 +93,8 @@ class SymbolicScope:
         """The known facts about the sizes, besides that they are at least one."""
         return tuple(self._constraints)
 
-    def _add(self, text: str, left: Polynomial, comparison: str, right: Polynomial) -> None:
-        difference = polynomials.add(left, right, -1)
+    def _add(self, text: str, lhs: Polynomial, comparison: str, rhs: Polynomial) -> None:
+        difference = polynomials.add(lhs, rhs, -1)
         if comparison == "<=":
             difference = polynomials.add((), difference, -1)
         number = polynomials.as_constant(difference)
@@ -104,18 +104,18 @@ class SymbolicScope:
                 raise ArgumentError(f"the symbolic constraint '{text}' never holds.")
             return
         if equal:
-            if len(left) != 1 or polynomials.as_constant(left) is not None:
+            if len(lhs) != 1 or polynomials.as_constant(lhs) is not None:
                 raise ArgumentError(
                     f"the symbolic constraint '{text}' must have a product at its left, which is "
                     "replaced by what is at its right."
                 )
-            ((term, k),) = left
+            ((term, k),) = lhs
             if term in self._rules:
                 raise ArgumentError(
-                    f"two symbolic constraints say what '{polynomials.text(left)}' is: state one."
+                    f"two symbolic constraints say what '{polynomials.text(lhs)}' is: state one."
                 )
-            self._rules[term] = k, right
-            if len(term) == 1 and not right and term[0][0].name == "mod":
+            self._rules[term] = k, rhs
+            if len(term) == 1 and not rhs and term[0][0].name == "mod":
                 # of what is divisible the quotient times the divisor is known
                 x, y = term[0][0].operands
                 divisor = polynomials.as_constant(y)
@@ -171,7 +171,7 @@ class SymbolicScope:
                 differences = [c.difference for c in self._constraints]
                 equal = [c.difference for c in self._constraints if c.equal]
                 differences += [polynomials.add((), difference, -1) for difference in equal]
-                self._knowledge = Knowledge(differences)
+                self._knowledge = Facts(differences)
             bounds = self._bounds[p] = self._knowledge.bounds(p)
         return bounds
 
@@ -188,7 +188,7 @@ class SymbolicScope:
         number = polynomials.as_constant(p)
         return SymbolicDim(p, self) if number is None else number
 
-    def told(self) -> str:
+    def text(self) -> str:
         """Return the constraints as text: ", a >= b, b >= 16".
 
         Example:
@@ -456,7 +456,7 @@ class SymbolicDim(ints.SymbolicSize):
             return False
         raise InconclusiveDimensionOperation(
             f"whether '{self}' {how} '{other}' depends on the sizes, of which is known that they "
-            f"are at least 1{self.scope.told()}. Say more of them where they are made, such as "
+            f"are at least 1{self.scope.text()}. Say more of them where they are made, such as "
             f"constraints=['{self} {how[0]}= {other - sign * slack}']; or take export.max_dim and "
             "export.min_dim in place of max and min."
         )

@@ -63,7 +63,7 @@ class Exported(format.Description):
 
     _make_vjp: Callable[[], Exported] | None = None
     _family: families.Family | None = None
-    _divided: families.Divided | None = None
+    _divided: families.ShardedForm | None = None
     _cache: dict[Any, Any] = attrs.field(init=False, factory=dict)
 
     def __repr__(self) -> str:
@@ -117,13 +117,13 @@ class Exported(format.Description):
         donated = tuple([len(self.consts) + i for i in self.donated])
         return tree.unflatten(self.out_tree, _run(self.program, operands, donated))
 
-    def _call_on_devices(self, divided: families.Divided, operands: Sequence[Array]) -> Any:
+    def _call_on_devices(self, divided: families.ShardedForm, operands: Sequence[Array]) -> Any:
         """Call a program for several devices, on those where its arguments lie."""
         arrays = operands[len(self.consts) :]
         devices = families.devices_of(self.fun_name, arrays, divided.nr_devices)
         on_devices = divided
         if devices is not None:
-            on_devices = self._once(("on devices", devices), lambda: divided.on(devices))
+            on_devices = self._once(("on devices", devices), lambda: divided.for_devices(devices))
         operands = families.with_shardings(operands, on_devices.ins, on_devices.mesh)
         program = Program(
             self.fun_name,
@@ -307,7 +307,7 @@ class Exported(format.Description):
         divided = self._on_mesh(mesh)
         return (None,) * len(self.out_avals) if divided is None else divided.outs
 
-    def _on_mesh(self, mesh: meshes.Mesh) -> families.Divided | None:
+    def _on_mesh(self, mesh: meshes.Mesh) -> families.ShardedForm | None:
         if self._divided is None:
             return None
         if mesh.size != self.nr_devices:
@@ -315,7 +315,7 @@ class Exported(format.Description):
                 f"'{self.fun_name}' was exported for {self.nr_devices} devices, but {mesh} has "
                 f"{mesh.size}."
             )
-        return self._divided.on([device_at(i) for i in mesh.ids])
+        return self._divided.for_devices([device_at(i) for i in mesh.ids])
 
     def mlir_module(self, platform: str | None = None) -> str:
         """Return the program as StableHLO's text.
@@ -503,7 +503,7 @@ def deserialize(data: bytes | bytearray, *, key: bytes | None = None) -> Exporte
     with polynomials.limited(_STEPS_OF_A_BYTE * len(data)):
         content = format.decode(bytes(data), key)
         if content.jaxpr is not None and content.shardings is not None:
-            divided = families.Divided(content.fun_name, content.jaxpr, *content.shardings)
+            divided = families.ShardedForm(content.fun_name, content.jaxpr, *content.shardings)
         elif content.jaxpr is not None:
             with refusing("what was exported is no program for symbolic sizes"):
                 number = len(content.consts)
@@ -635,7 +635,7 @@ def exported_of(
             f"'{lowered.name}' closes over a value that is being traced, so it is no program of "
             "its own. Make that value an argument, or export outside of the transformation."
         )
-    if not all(note.lasting for note in lowered.staged.notes):
+    if not all(note.lasting for note in lowered.staged.hooks):
         raise errors.ExportError(
             f"'{lowered.name}' uses a Ref that was made outside of it, which is no part of a "
             "program. Pass in ref[...], and return the new value."
@@ -734,7 +734,7 @@ def _export_vjp(
     structs: list[Any] = [
         *map(_struct, in_avals, lie_in),
         *[
-            _struct(aval, sharding if aval.told is None else aval.cotangent().sharding)
+            _struct(aval, sharding if aval.sharding_or_none is None else aval.cotangent().sharding)
             for aval, sharding in zip(out_avals, lie_out, strict=True)
             if dtypes.is_inexact(aval.dtype)
         ],

@@ -104,7 +104,7 @@ Shardings = tuple[named_sharding.NamedSharding | None, ...]
 
 
 @attrs.frozen(eq=False)
-class Divided:
+class ShardedForm:
     """A program for several devices.
 
     Attributes:
@@ -137,7 +137,7 @@ class Divided:
         placement = Placement(self.mesh.ids, ins, self.outs, is_abstract=True)
         return lowered_for(placement, self.jaxpr, self.name)[0]
 
-    def on(self, devices: Sequence[Device]) -> Divided:
+    def for_devices(self, devices: Sequence[Device]) -> ShardedForm:
         """Return the program for given devices."""
 
         def with_devices(mesh: meshes.AnyMesh) -> meshes.Mesh:
@@ -147,13 +147,13 @@ class Divided:
 
         return self._remeshed(with_devices)
 
-    def _remeshed(self, change: Callable[[meshes.AnyMesh], meshes.AnyMesh]) -> Divided:
+    def _remeshed(self, change: Callable[[meshes.AnyMesh], meshes.AnyMesh]) -> ShardedForm:
         other = _Remeshing(change)
         ins, outs = other.value(self.ins), other.value(self.outs)
-        return Divided(self.name, other.program(self.jaxpr), ins, outs)
+        return ShardedForm(self.name, other.program(self.jaxpr), ins, outs)
 
 
-def divided_of(name: str, jaxpr: Jaxpr, placement: Placement) -> Divided:
+def divided_of(name: str, jaxpr: Jaxpr, placement: Placement) -> ShardedForm:
     """Return a program as it is exported.
 
     Raises:
@@ -165,7 +165,7 @@ def divided_of(name: str, jaxpr: Jaxpr, placement: Placement) -> Divided:
     outs = tuple(
         [x if isinstance(x, named_sharding.NamedSharding) else None for x in placement.outs]
     )
-    divided = Divided(name, closed(jaxpr), ins, outs)._remeshed(lambda mesh: mesh.abstract_mesh)
+    divided = ShardedForm(name, closed(jaxpr), ins, outs)._remeshed(lambda mesh: mesh.abstract_mesh)
     try:
         assert divided.text, "it can be lowered"
     except CallsPythonError:
@@ -181,10 +181,10 @@ class _Remeshing(Rewriting):
         self._change = change
 
     def aval(self, aval: ShapedArray) -> ShapedArray:
-        if aval.told is None:
+        if aval.sharding_or_none is None:
             return aval
         sharding = self.value(aval.sharding)
-        return aval.at(OnMesh(sharding, across(aval)))
+        return aval.with_where(OnMesh(sharding, across(aval)))
 
     def value(self, value: Any) -> Any:
         if isinstance(value, named_sharding.NamedSharding):
@@ -297,7 +297,7 @@ def family_of(name: str, jaxpr: Jaxpr, in_tree: tree.PyTreeDef, num_consts: int)
             for axis, n in enumerate(avals[i].shape)
             if is_symbolic_dim(n)
         ]
-    solution = Solution.of(name, scope, places)
+    solution = Solution.find(name, scope, places)
     known = {step.variable for step in solution.steps}
     symbolic_programs.inspect(jaxpr, name, scope, known)
     return Family(jaxpr, solution, frozenset(known))
@@ -377,23 +377,23 @@ class Solution:
     steps: tuple[Step, ...]
 
     @classmethod
-    def of(cls, name: str, scope: SymbolicScope, places: Sequence[Place]) -> Solution:
+    def find(cls, name: str, scope: SymbolicScope, places: Sequence[Place]) -> Solution:
         """Find how the sizes of calls are found.
 
         Raises:
             ArgumentError: there is a variable that the arguments' shapes do not tell.
         """
         steps: list[Step] = []
-        known: set[str] = set()
+        solved: set[str] = set()
         pending = list(places)
         while pending:
-            step = next((s for p in pending if (s := _step(p, known)) is not None), None)
+            step = next((s for p in pending if (s := _step(p, solved)) is not None), None)
             if step is None:
                 break
             steps.append(step)
-            known.add(step.variable)
-            pending = [p for p in pending if not variables_of(p.dim) <= known]
-        missing = set().union(*(variables_of(p.dim) for p in places)) - known
+            solved.add(step.variable)
+            pending = [p for p in pending if not variables_of(p.dim) <= solved]
+        missing = set().union(*(variables_of(p.dim) for p in places)) - solved
         if missing:
             raise errors.ArgumentError(
                 f"'{name}' is exported for symbolic sizes of which {', '.join(sorted(missing))} "
@@ -457,11 +457,11 @@ def variables_of(dim: int) -> set[str]:
     return polynomials.variables(dim.polynomial) if isinstance(dim, SymbolicDim) else set()
 
 
-def _step(place: Place, known: set[str]) -> Step | None:
+def _step(place: Place, solved: set[str]) -> Step | None:
     """Return the solution of a size for a variable that is not known yet, if there is one."""
     dim = place.dim
     assert isinstance(dim, SymbolicDim), "only symbolic sizes have places"
-    new = [(t, k) for t, k in dim.polynomial if not polynomials.variables(((t, k),)) <= known]
+    new = [(t, k) for t, k in dim.polynomial if not polynomials.variables(((t, k),)) <= solved]
     if len(new) != 1:
         return None
     ((term, factor),) = new

@@ -146,7 +146,7 @@ def encode_program(jaxpr: jx.Jaxpr) -> str:
     Raises:
         ExportError: it holds something of this process, or a primitive of another package.
     """
-    return json.dumps(_Writer().written(jaxpr), separators=(",", ":"))
+    return json.dumps(_Writer().encode(jaxpr), separators=(",", ":"))
 
 
 class _Writer:
@@ -155,7 +155,7 @@ class _Writer:
         self._numbers: dict[int, int] = {}
         self._programs: list[Any] = []
 
-    def written(self, jaxpr: jx.Jaxpr) -> list[Any]:
+    def encode(self, jaxpr: jx.Jaxpr) -> list[Any]:
         pending = [jaxpr]
         while pending:
             program = pending[-1]
@@ -259,7 +259,7 @@ def encode_aval(aval: av.ShapedArray) -> list[Any]:
             [x.letter, of_type(str, x.name)] for x in types.across(aval) if isinstance(x, Share)
         ]
         entry.append([*varies, *sorted(shares)])
-    if aval.told is not None:
+    if aval.sharding_or_none is not None:
         sharding = aval.sharding
         assert isinstance(sharding, named_sharding.NamedSharding), "types name the axes of a mesh"
         entry.append({"sharding": encode_sharding(sharding)})
@@ -432,7 +432,7 @@ def decode_aval(entry: object, scope: dims.SymbolicScope | None) -> av.ShapedArr
             sharding = decode_sharding(where)
             sharding.check(aval.shape)
             across = types.across(aval)
-            return aval.at(OnMesh(sharding, across))
+            return aval.with_where(OnMesh(sharding, across))
         case _:
             raise ValueError(f"{lies!r:.100} is no place")
 

@@ -232,11 +232,11 @@ class Substitution(Rewriting):
 class _Inspection(Rewriting):
     """Looks at every size, and changes none."""
 
-    def __init__(self, name: str, scope: dims.SymbolicScope, known: set[str]) -> None:
+    def __init__(self, name: str, scope: dims.SymbolicScope, variables: set[str]) -> None:
         super().__init__()
         self._name = name
         self._scope = scope
-        self._known = known
+        self._known = variables
 
     def aval(self, aval: av.ShapedArray) -> av.ShapedArray:
         self.value(aval.shape)
@@ -258,13 +258,13 @@ class _Inspection(Rewriting):
         return value
 
 
-def inspect(jaxpr: jx.Jaxpr, name: str, scope: dims.SymbolicScope, known: set[str]) -> None:
+def inspect(jaxpr: jx.Jaxpr, name: str, scope: dims.SymbolicScope, variables: set[str]) -> None:
     """Check that the sizes in a program are of one scope, and of variables that are known.
 
     Raises:
         ArgumentError: one is not.
     """
-    _Inspection(name, scope, known).program(jaxpr)
+    _Inspection(name, scope, variables).program(jaxpr)
 
 
 class _Closing(Rewriting):

@@ -87,9 +87,12 @@ def space_of(treedef: tree.PyTreeDef, avals: Sequence[av.ShapedArray], what: str
     return Space(treedef, tuple(a.strip_weak() for a in avals), dtype)
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen
 class Closed:
-    """A staged function of trees, whose first argument is its closed-over values."""
+    """A staged function of trees, whose first argument is its closed-over values.
+
+    It is equal to another one of the same program.
+    """
 
     jaxpr: jx.Jaxpr
     out_tree: tree.PyTreeDef
@@ -134,21 +137,21 @@ class Typed(Protocol):
     def weak_type(self) -> bool: ...
 
 
-def follow(arrays: Sequence[Array], given: Sequence[Array], values: Sequence[Typed]) -> list[Array]:
+def follow(arrays: Sequence[Array], inputs: Sequence[Array], types: Sequence[Typed]) -> list[Array]:
     """Give the leaves that were Python numbers the dtype of a function's values, as loops do.
 
     Args:
         arrays: the leaves, as ``begin`` or ``strong`` made them.
-        given: the same, as the user gave them.
-        values: the types of the values; where there are more or fewer, leaves stay as they are.
+        inputs: the same, as the user gave them.
+        types: the types of the values; where there are more or fewer, leaves stay as they are.
     """
-    if len(values) != len(arrays):
+    if len(types) != len(arrays):
         return list(arrays)
     return [
-        x.astype(dtypes.promote([(y.dtype, y.weak_type) for y in (x, value)])[0])
+        x.astype(dtypes.promote([(y.dtype, y.weak_type) for y in (x, aval)])[0])
         if first.weak_type
         else x
-        for x, first, value in zip(arrays, given, values, strict=True)
+        for x, first, aval in zip(arrays, inputs, types, strict=True)
     ]
 
 

@@ -227,12 +227,12 @@ def _arg_params(x: Array, axis: int, index_dtype: DTypeLike) -> arg_extrema.ArgP
 
 
 def _only_operation(
-    computation: Callable[[Any, Any], Any], dtype: DType, by: str
+    computation: Callable[[Any, Any], Any], dtype: DType, api_name: str
 ) -> prim.Primitive[Any] | None:
     """Return the primitive that a function of two scalars consists in, if it does."""
     scalar = av.ShapedArray((), dtype)
     staged = staging.stage(
-        lambda x, y: [as_array(computation(x, y))], (scalar, scalar), Applied(by, computation)
+        lambda x, y: [as_array(computation(x, y))], (scalar, scalar), Applied(api_name, computation)
     )
     jaxpr = staged.jaxpr
     if len(jaxpr.eqns) == 1 and not staged.consts:
@@ -449,8 +449,8 @@ def reduce_window(
     if inside.all():
         return _fold(computation, treedef, windows, (0,))
 
-    def both(left: Any, right: Any) -> Any:
-        (x, has_x), (y, has_y) = left, right
+    def both(lhs: Any, rhs: Any) -> Any:
+        (x, has_x), (y, has_y) = lhs, rhs
         one = tree.map(lambda a, b: ew.select(has_x, a, b), x, y)
         joined = tree.map(
             lambda a, b: ew.select(ew.and_(has_x, has_y), as_array(a), b), computation(x, y), one

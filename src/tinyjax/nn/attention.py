@@ -62,7 +62,7 @@ class _Attention:
     query_lengths: Array | None
     key_lengths: Array | None
 
-    def of(self, rows: _Rows) -> tuple[Array, Array]:
+    def attend(self, rows: _Rows) -> tuple[Array, Array]:
         """Return the attention of some queries, and the logarithms of the sums of exponentials."""
         wide = jnp.promote_types(rows.query.dtype, dtypes.float32)
         logits = jnp.einsum("btkgh,bskh->bkgts", rows.query, self.key, preferred_element_type=wide)
@@ -267,14 +267,14 @@ def _by_blocks(attention: _Attention, rows: _Rows) -> tuple[Array, Array]:
     length = rows.positions.shape[0]
     count = length // _BLOCK
     if isinstance(count, ints.SymbolicSize) or count < 2:
-        return attention.of(rows)
+        return attention.attend(rows)
     whole = count * _BLOCK
 
     @checkpointing.checkpoint
     def attend(block: _Rows) -> tuple[Array, Array]:
         bias = rows.bias if block.bias is None else block.bias
         mask = rows.mask if block.mask is None else block.mask
-        return attention.of(block._replace(bias=bias, mask=mask))
+        return attention.attend(block._replace(bias=bias, mask=mask))
 
     def cut(start: int, stop: int) -> _Rows:
         """Return the part for some queries; None where there is none, or one for all."""

@@ -15,7 +15,7 @@ from tinyjax.numpy import elementwise, manipulation, promotion as pm, sorting
 from tinyjax.numpy.taking import searchsorted
 
 
-def _at(x: Array, start: int, limit: int, axis: int) -> Array:
+def _slice(x: Array, start: int, limit: int, axis: int) -> Array:
     """Return a slice along an axis, counted from the front or (below zero) from the back."""
     n = x.shape[axis]
     return slicing.slice_in_dim(
@@ -73,22 +73,22 @@ def _gradient(x: Array, h: Array, axis: int) -> Array:
         raise ShapeError(
             f"gradient needs at least two samples along axis {axis}, but the shape is {x.shape}."
         )
-    steps = _at(x, 1, 0, axis) - _at(x, 0, -1, axis)
+    steps = _slice(x, 1, 0, axis) - _slice(x, 0, -1, axis)
     if not h.shape:
-        first, last = _at(steps, 0, 1, axis) / h, _at(steps, -1, 0, axis) / h
-        inner = (_at(x, 2, 0, axis) - _at(x, 0, -2, axis)) / (h * 2)
+        first, last = _slice(steps, 0, 1, axis) / h, _slice(steps, -1, 0, axis) / h
+        inner = (_slice(x, 2, 0, axis) - _slice(x, 0, -2, axis)) / (h * 2)
     else:
         if h.shape != (n,):
             raise ShapeError.got(f"gradient needs {n} coordinates along axis {axis}", h)
         widths = sh.reshape(
-            _at(h, 1, 0, 0) - _at(h, 0, -1, 0),
+            _slice(h, 1, 0, 0) - _slice(h, 0, -1, 0),
             tuple([n - 1 if i == axis else 1 for i in range(x.ndim)]),
         )
         slopes = steps / widths
-        first, last = _at(slopes, 0, 1, axis), _at(slopes, -1, 0, axis)
+        first, last = _slice(slopes, 0, 1, axis), _slice(slopes, -1, 0, axis)
         # the mean of the slopes on either side, each weighted by the width of the other side
-        left, right = _at(widths, 0, -1, axis), _at(widths, 1, 0, axis)
-        sides = _at(slopes, 0, -1, axis) * right + _at(slopes, 1, 0, axis) * left
+        left, right = _slice(widths, 0, -1, axis), _slice(widths, 1, 0, axis)
+        sides = _slice(slopes, 0, -1, axis) * right + _slice(slopes, 1, 0, axis) * left
         inner = sides / (left + right)
     return manipulation.concatenate([first, inner, last], axis)
 
@@ -117,7 +117,7 @@ def unwrap(
     if x.shape[along] < 2:
         return pm.strong(x)
     half = period_ / 2 if dtypes.is_inexact(x.dtype) else period_ // 2
-    step = _at(x, 1, 0, along) - _at(x, 0, -1, along)
+    step = _slice(x, 1, 0, along) - _slice(x, 0, -1, along)
     wrapped = elementwise.remainder(step + half, period_) - half
     # a step of half a period keeps its sign
     wrapped = elementwise.pick(
@@ -125,8 +125,8 @@ def unwrap(
     )
     least = half if discont is None else pm.array_of("unwrap", discont)
     correction = elementwise.pick(elementwise.abs(step) < least, 0, wrapped - step)
-    later = _at(x, 1, 0, along) + sorting.cumsum(correction, along)
-    return pm.strong(manipulation.concatenate([_at(x, 0, 1, along), later], along))
+    later = _slice(x, 1, 0, along) + sorting.cumsum(correction, along)
+    return pm.strong(manipulation.concatenate([_slice(x, 0, 1, along), later], along))
 
 
 def trapezoid(
@@ -158,7 +158,7 @@ def trapezoid(
             shape = tuple([-1 if i == place else 1 for i in range(samples.ndim)])
             points = points.reshape(shape)
         along = ints.canonical_axis(axis, points.ndim)
-        width = _at(points, 1, 0, along) - _at(points, 0, -1, along)
+        width = _slice(points, 1, 0, along) - _slice(points, 0, -1, along)
     if samples.shape[place] < 1:
         raise ShapeError(f"trapezoid needs a sample along axis {axis} of shape {samples.shape}.")
     n = samples.shape[place]
@@ -233,37 +233,37 @@ def interp(
     return result
 
 
-def _as_floats(at: Array, points: Array, values: Array) -> list[Array]:
+def _as_floats(xs: Array, points: Array, values: Array) -> list[Array]:
     """Convert coordinates and values to a common float, strictly where promotion is to be strict.
 
     Coordinates are one kind of number and values another: integers of one kind are as good as
     Python's beside floats of the other, and become floats before they meet other integers.
     """
-    at, points = pm.promote_dtypes(at, points)
-    are_floats = [dtypes.is_inexact(x.dtype) for x in (at, values)]
+    xs, points = pm.promote_dtypes(xs, points)
+    are_floats = [dtypes.is_inexact(x.dtype) for x in (xs, values)]
     if are_floats == [False, False]:
         (values,) = pm.promote_inexact(values)
-        at, points = pm.promote_inexact(at, points)
+        xs, points = pm.promote_inexact(xs, points)
     elif are_floats == [False, True]:
-        at, points = (pm.convert(x, x.dtype, True) for x in (at, points))
+        xs, points = (pm.convert(x, x.dtype, True) for x in (xs, points))
     elif are_floats == [True, False]:
         values = pm.convert(values, values.dtype, True)
-    return [pm.strong(a) for a in pm.promote_inexact(at, points, values)]
+    return [pm.strong(a) for a in pm.promote_inexact(xs, points, values)]
 
 
-def _piecewise_linear(at: Array, points: Array, values: Array) -> Array:
+def _piecewise_linear(xs: Array, points: Array, values: Array) -> Array:
     n = points.size
     if n == 1:
-        return pm.broadcast_to_shape(values, at.shape) if at.ndim else sh.reshape(values, ())
+        return pm.broadcast_to_shape(values, xs.shape) if xs.ndim else sh.reshape(values, ())
     # the piece each falls into; the first and last pieces also take what lies beyond
-    piece = searchsorted(points, at, side="right") - 1
+    piece = searchsorted(points, xs, side="right") - 1
     piece = ew.clamp(sh.full_like(piece, 0), piece, sh.full_like(piece, n - 2))
     low, value = points[piece], values[piece]
     width, rise = points[piece + 1] - low, values[piece + 1] - value
     # points may coincide: there the value jumps
     flat = ew.eq(width, sh.full_like(width, 0))
     safe = ew.select(flat, sh.full_like(width, 1), width)
-    return ew.select(flat, value, value + (at - low) / safe * rise)
+    return ew.select(flat, value, value + (xs - low) / safe * rise)
 
 
 def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:

@@ -764,8 +764,8 @@ def _cheapest(
     """
     size = dict(sizes)
 
-    def volume(of: Iterable[str]) -> int:
-        return prod(size[n] for n in of)
+    def volume(names: Iterable[str]) -> int:
+        return prod(size[n] for n in names)
 
     def cost(pair: tuple[int, int]) -> tuple[int, int]:
         i, j = pair

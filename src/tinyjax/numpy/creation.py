@@ -576,7 +576,7 @@ def laid_like(
     told = x.sharding if isinstance(x, ShapeDtypeStruct) or x.committed else None
     if told is None and x.aval.where is None:
         return put(array, where, name)
-    placed: Array = devices.plane().put_like(array, x.aval, told, where, name)
+    placed: Array = devices.ops().put_like(array, x.aval, told, where, name)
     return placed
 
 

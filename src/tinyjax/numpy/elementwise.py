@@ -206,7 +206,7 @@ def _floor_quotient(a: HostArray, b: HostArray) -> HostArray:
     """Divide integers and round down; by 0, to the value of the formula."""
     is_large = a.shape == b.shape and a.size >= prim.MANY and a.itemsize <= 4
     if is_large and any(b.strides):  # by one number NumPy divides faster
-        return np.asarray(lazy.room(prim.LARGE.name).quotient(a, b, floor=True))
+        return np.asarray(lazy.hook(prim.LARGE.name).quotient(a, b, floor=True))
     quotient = np.asarray(np.floor_divide(a, b))
     if not b.all():
         np.copyto(quotient, np.where(a == 0, -1, -2), where=b == 0, casting="unsafe")

@@ -12,7 +12,7 @@ from numpy import get_printoptions, iterable, printoptions, set_printoptions
 from numpy.exceptions import ComplexWarning
 
 from tinyjax import dtypes, errors
-from tinyjax.core.devices import Device, Placement, devices_on, first_device, is_device, plane
+from tinyjax.core.devices import Device, Placement, devices_on, first_device, is_device, ops
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import (
     Array,
@@ -387,7 +387,7 @@ class NamespaceInfo:
 
 def _check_device(device: Placement) -> None:
     """Check that there is such a device: all have the same dtypes."""
-    if device is not None and not is_device(device) and device != plane().on_first():
+    if device is not None and not is_device(device) and device != ops().on_first():
         raise ArgumentError(f"there is no device {device!r}: they are {list(devices_on())}.")
 
 

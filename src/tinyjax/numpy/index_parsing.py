@@ -26,7 +26,7 @@ from tinyjax.numpy import creation, promotion as pm
 # attrs would have to compile each.
 
 
-class Keep:
+class SliceAxis:
     """An axis that is sliced, with a positive stride; ``is_reversed`` afterwards."""
 
     __slots__ = ("axis", "is_reversed", "size", "start", "stride")
@@ -47,17 +47,17 @@ class Keep:
         return limit if type(self.size) is int else ints.larger(limit, self.start)
 
 
-class Pick:
+class IntAxis:
     """An axis that one int, known and in bounds, removes."""
 
-    __slots__ = ("at", "axis")
+    __slots__ = ("axis", "position")
 
-    def __init__(self, axis: int, at: int) -> None:
+    def __init__(self, axis: int, position: int) -> None:
         self.axis: int = axis
-        self.at: int = at
+        self.position: int = position
 
 
-class Look:
+class ArrayAxis:
     """An axis that an array of integers replaces by its own axes."""
 
     __slots__ = ("axis", "indices")
@@ -68,7 +68,7 @@ class Look:
 
 
 #: None is a new axis of size one, an Ellipsis stands before the axes that it stands for.
-Entry = Keep | Pick | Look | EllipsisType | None
+Entry = SliceAxis | IntAxis | ArrayAxis | EllipsisType | None
 
 
 class Parsed:
@@ -86,14 +86,14 @@ class Parsed:
         self.entries: tuple[Entry, ...] = entries
 
     @property
-    def keeps(self) -> list[Keep]:
+    def keeps(self) -> list[SliceAxis]:
         """The axes that are sliced, in order."""
-        return [e for e in self.entries if isinstance(e, Keep)]
+        return [e for e in self.entries if isinstance(e, SliceAxis)]
 
     @property
-    def looks(self) -> list[Look]:
+    def looks(self) -> list[ArrayAxis]:
         """The axes that are looked up, in order."""
-        return [e for e in self.entries if isinstance(e, Look)]
+        return [e for e in self.entries if isinstance(e, ArrayAxis)]
 
 
 def parse_index(
@@ -148,17 +148,17 @@ def parse_index(
             entries.append(item)
         elif isinstance(item, ScalarBool):
             sizes.append(1)
-            entries.append(Look(axis, ConcreteArray(np.zeros(int(item.value), np.int32))))
+            entries.append(ArrayAxis(axis, ConcreteArray(np.zeros(int(item.value), np.int32))))
         else:
             sizes.append(left.pop(0))
             if bounded:
                 _look_at(item, shape, len(shape) - len(left) - 1, wrap)
             entries.append(_parse_entry(item, axis, sizes[-1], arrays, wrap))
-    if any(isinstance(e, Look) for e in entries):
+    if any(isinstance(e, ArrayAxis) for e in entries):
         # beside an index that is data the known ones are looked up as well
         entries = [
-            Look(e.axis, opd.splat(e.at, av.ShapedArray((), dtypes.int32)))
-            if isinstance(e, Pick)
+            ArrayAxis(e.axis, opd.splat(e.position, av.ShapedArray((), dtypes.int32)))
+            if isinstance(e, IntAxis)
             else e
             for e in entries
         ]
@@ -210,16 +210,16 @@ class Masked:
         return sh.reshape(update, (*shape[:end], *[1] * self.axes * bool(end), *shape[end:]))
 
 
-def one_mask(shape: tuple[int, ...], index: Indices, known: bool) -> Masked | None:
+def one_mask(shape: tuple[int, ...], index: Indices, eager: bool) -> Masked | None:
     """Parse an index with one mask and no array of indices; None where it has others.
 
     Args:
         shape: of the array that is indexed.
         index: the index.
-        known: whether the mask's values may be known.
+        eager: whether the mask's values may be known.
     """
     items = index if isinstance(index, tuple) else (index,)
-    masks = [i for i, e in enumerate(items) if _is_mask(e) and (known or isinstance(e, tr.Tracer))]
+    masks = [i for i, e in enumerate(items) if _is_mask(e) and (eager or isinstance(e, tr.Tracer))]
     if len(masks) != 1:
         return None
     others = sum(e is None or e is ... or isinstance(e, slice) or _is_int(e) for e in items)
@@ -309,10 +309,10 @@ def _parse_entry(entry: Index, axis: int, n: int, arrays: bool, wrap: bool) -> E
         at = int(entry)
         inside = at + n if at < 0 and wrap else at
         if not arrays and 0 <= inside < n:
-            return Pick(axis, inside)
+            return IntAxis(axis, inside)
         bounded = max(min(inside, 2**31 - 1), -1)
         indices = opd.splat(bounded, av.ShapedArray((), dtypes.int32))
-        return Look(axis, indices)
+        return ArrayAxis(axis, indices)
     if isinstance(entry, (Array, np.ndarray, np.generic)):
         indices = opd.as_array(entry)
         if indices.dtype in dtypes.STORED:
@@ -329,7 +329,7 @@ def _parse_entry(entry: Index, axis: int, n: int, arrays: bool, wrap: bool) -> E
         if opd.is_constant(indices) and ints.fit_int32((n,)) and indices.dtype != dtypes.int32:
             # every index out of bounds stays so
             indices = ConcreteArray(np.asarray(np.clip(indices.host, -1, n), np.int32))
-        return Look(axis, indices)
+        return ArrayAxis(axis, indices)
     size: object = entry
     if isinstance(size, ints.SymbolicSize):
         return _symbolic_place(size, axis, n, arrays, wrap)
@@ -353,7 +353,7 @@ def _look_at(entry: Index, shape: tuple[int, ...], axis: int, wrap: bool) -> Non
         check_bounds(opd.as_array(entry), shape, (axis,), wraps=wrap)
 
 
-def _parse_slice(entry: slice, axis: int, n: int) -> Keep:
+def _parse_slice(entry: slice, axis: int, n: int) -> SliceAxis:
     if any(isinstance(bound, tr.Tracer) for bound in (entry.start, entry.stop, entry.step)):
         raise errors.ConcreteIndexError(
             f"a slice needs bounds that are known, but got {entry}: the result's shape depends on "
@@ -374,10 +374,10 @@ def _parse_slice(entry: slice, axis: int, n: int) -> Keep:
         ) from None
     size = len(range(start, stop, step))
     if not size:
-        return Keep(axis, 0, 0, 1, False)
+        return SliceAxis(axis, 0, 0, 1, False)
     if step < 0:
-        return Keep(axis, start + (size - 1) * step, size, -step, size > 1)
-    return Keep(axis, start, size, step if size > 1 else 1, False)
+        return SliceAxis(axis, start + (size - 1) * step, size, -step, size > 1)
+    return SliceAxis(axis, start, size, step if size > 1 else 1, False)
 
 
 def _symbolic_place(entry: int, axis: int, n: int, arrays: bool, wrap: bool) -> Entry:
@@ -385,11 +385,11 @@ def _symbolic_place(entry: int, axis: int, n: int, arrays: bool, wrap: bool) -> 
     inside = entry + n if entry < 0 and wrap else entry
     with suppress(errors.InconclusiveDimensionOperation):
         if not arrays and 0 <= inside < n:
-            return Pick(axis, inside)
-    return Look(axis, ew.convert_element_type(opd.as_array(inside), dtypes.int32))
+            return IntAxis(axis, inside)
+    return ArrayAxis(axis, ew.convert_element_type(opd.as_array(inside), dtypes.int32))
 
 
-def _symbolic_slice(entry: slice, axis: int, n: int) -> Keep:
+def _symbolic_slice(entry: slice, axis: int, n: int) -> SliceAxis:
     """Parse a slice where sizes are symbolic; it ends where the axis ends, as ever."""
     step = 1 if entry.step is None else ints.integer(entry.step, "the step of a slice")
     if isinstance(step, ints.SymbolicSize):
@@ -410,8 +410,8 @@ def _symbolic_slice(entry: slice, axis: int, n: int) -> Keep:
     start, stop = bound(entry.start, first), bound(entry.stop, last)
     size = (ints.larger((stop - start) * (1 if step > 0 else -1), 0) + abs(step) - 1) // abs(step)
     if step < 0:
-        return Keep(axis, start + (size - 1) * step, size, -step, size != 1)
-    return Keep(axis, start, size, step, False)
+        return SliceAxis(axis, start + (size - 1) * step, size, -step, size != 1)
+    return SliceAxis(axis, start, size, step, False)
 
 
 class Lookup(NamedTuple):
@@ -441,7 +441,7 @@ def check_not_empty(shape: tuple[int, ...], axis: int) -> None:
         )
 
 
-def look_up(parsed: Parsed, starts: Sequence[Keep] = ()) -> Lookup:
+def look_up(parsed: Parsed, starts: Sequence[SliceAxis] = ()) -> Lookup:
     """Bring the arrays of an index together.
 
     Args:
@@ -460,7 +460,7 @@ def look_up(parsed: Parsed, starts: Sequence[Keep] = ()) -> Lookup:
     dtype = columns[0].dtype
     columns.extend([opd.splat(keep.start, av.ShapedArray((), dtype)) for keep in starts])
     # NumPy's rule: the arrays' axes are where the arrays are if those stand together, or in front.
-    places = [i for i, e in enumerate(parsed.entries) if isinstance(e, Look)]
+    places = [i for i, e in enumerate(parsed.entries) if isinstance(e, ArrayAxis)]
     together = places[-1] - places[0] + 1 == len(places)
     before = parsed.entries[: places[0]] if together else ()
     after = parsed.entries[len(before) :]
@@ -477,11 +477,11 @@ def look_up(parsed: Parsed, starts: Sequence[Keep] = ()) -> Lookup:
 
 def sizes_of(entries: Sequence[Entry]) -> list[int]:
     """Return the result's axes that do not come from arrays."""
-    return [1 if e is None else e.size for e in entries if e is None or isinstance(e, Keep)]
+    return [1 if e is None else e.size for e in entries if e is None or isinstance(e, SliceAxis)]
 
 
 def _kept_sizes(entries: Sequence[Entry]) -> list[int]:
-    return [e.size for e in entries if isinstance(e, Keep)]
+    return [e.size for e in entries if isinstance(e, SliceAxis)]
 
 
 def _stack(columns: Sequence[Array], shape: tuple[int, ...]) -> Array:

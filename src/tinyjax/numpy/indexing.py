@@ -136,7 +136,7 @@ def getitem(
         )
     x = opd.as_array(x)
     if fill_value is not None:
-        masked = index_parsing.one_mask(x.shape, index, known=True)
+        masked = index_parsing.one_mask(x.shape, index, eager=True)
         if masked is not None:
             taken = getitem(
                 x,
@@ -176,6 +176,12 @@ def _eager_getitem(x: HostArray, index: Indices) -> Array | None:
     host_index = _host_index(index)
     if host_index is None:
         return None
+    match host_index:
+        case (np.ndarray() as places,) if places.dtype.kind in "iu":
+            if opd.is_large((*places.shape, *x.shape[1:]), x.dtype):
+                return None  # the general way puts it where XLA reads it
+        case _:
+            pass
     try:
         elements = x[host_index]
     except (IndexError, OverflowError, TypeError, ValueError, errors.TinyjaxError):
@@ -200,10 +206,10 @@ def _bounds(parsed: index_parsing.Parsed) -> list[tuple[int, int, int, bool]]:
     """Return the slice of each axis, for an index that holds no array."""
     bounds = []
     for entry in parsed.entries:
-        if isinstance(entry, index_parsing.Keep):
+        if isinstance(entry, index_parsing.SliceAxis):
             bounds.append((entry.start, entry.limit, entry.stride, entry.is_reversed))
-        elif isinstance(entry, index_parsing.Pick):
-            bounds.append((entry.at, entry.at + 1, 1, False))
+        elif isinstance(entry, index_parsing.IntAxis):
+            bounds.append((entry.position, entry.position + 1, 1, False))
     return bounds
 
 
@@ -345,7 +351,7 @@ def update_at(  # noqa: PLR0913 (JAX's options)
         result = _eager_update(host, data, index, kind)
         if result is not None:
             return result
-    masked = index_parsing.one_mask(x.shape, index, known=False)
+    masked = index_parsing.one_mask(x.shape, index, eager=False)
     if masked is not None:
         taken = getitem(x, masked.index, wrap_negative_indices=wrap_negative_indices)
         changed = update_at(taken, ..., masked.spread(update), kind)
@@ -523,7 +529,7 @@ def _update_places(
     x = sh.reshape(x, parsed.shape)
     bounds = [(0, n, 1, False) for n in parsed.shape]
     is_strided = False
-    partial: list[index_parsing.Keep] = []
+    partial: list[index_parsing.SliceAxis] = []
     for keep in parsed.keeps:
         if keep.stride != 1:
             bounds[keep.axis] = (keep.start, keep.limit, keep.stride, False)

@@ -1041,18 +1041,18 @@ def filled(number: int | Array, shape: tuple[int, ...], dtype: dtypes.DType) -> 
     return pm.broadcast_to_shape(ew.convert_element_type(opd.as_array(number), dtype), shape)
 
 
-def _roll(x: Array, by: int | Array, axis: int) -> Array:
+def _roll(x: Array, shift: int | Array, axis: int) -> Array:
     n = x.shape[axis]
     if n == 0:
         return x
-    if isinstance(by, int) and type(n) is int:
-        cut = -by % n
+    if isinstance(shift, int) and type(n) is int:
+        cut = -shift % n
         if not cut:
             return x
         # of slices the cotangents would be padded and added up
         first, rest = slicing.split(x, (cut, n - cut), axis)
         return slicing.concatenate((rest, first), axis)
-    start = elementwise.remainder(-by, n)
+    start = elementwise.remainder(-shift, n)
     return dynamic_slice.dynamic_slice_in_dim(slicing.concatenate([x, x], axis), start, n, axis)
 
 

@@ -708,7 +708,7 @@ def _interpolate(line: Array, q: Array, method: Method, skip_nan: bool) -> Array
     if known:
         weight = broadcast_in_dim(weight, shape, (0,))
 
-    def at(place: Array) -> Array:
+    def element(place: Array) -> Array:
         with _computed_now(place):
             zero = sh.full_like(place, 0)
             inside = pm.convert(ew.min_(ew.max_(place, zero), ew.max_(last, zero)), dtypes.int32)
@@ -720,15 +720,15 @@ def _interpolate(line: Array, q: Array, method: Method, skip_nan: bool) -> Array
 
     match method:
         case "lower":
-            out = at(low)
+            out = element(low)
         case "higher":
-            out = at(high)
+            out = element(high)
         case "nearest":
             with _computed_now(position):
                 place = ew.round_(position)  # halves to the even place, as NumPy has it
-            out = at(place)
+            out = element(place)
         case _:
-            below, above = at(low), at(high)
+            below, above = element(low), element(high)
             if method == "midpoint":
                 weight = sh.full_like(weight, 0.5)
             # equal infinities need no arithmetic, which would make NaN of them

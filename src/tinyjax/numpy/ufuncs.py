@@ -549,7 +549,7 @@ _UPDATES: Final[dict[str, Callable[[IndexUpdate, Array], Array]]] = {
 }
 
 
-def known(fun: Any) -> ufunc:
+def ufunc_of(fun: Any) -> ufunc:
     """Make the universal function that a function of the namespace is."""
     function = ufunc(fun, fun.nin, fun.nout, name=fun.__name__, identity=fun.identity)
     function._mapped, function._is_known = fun, True

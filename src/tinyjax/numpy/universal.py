@@ -80,8 +80,8 @@ def universal(identity: Any) -> Callable[[Callable[[ArrayLike, ArrayLike], Array
     return give
 
 
-_load: Final = lazy.loader(__name__, {"tinyjax.numpy.ufuncs": "known"})
+_load: Final = lazy.loader(__name__, {"tinyjax.numpy.ufuncs": "ufunc_of"})
 
 
 def _call(fun: Any, method: str, *args: Any, **kwargs: Any) -> Any:
-    return getattr(_load("known")(fun), method)(*args, **kwargs)
+    return getattr(_load("ufunc_of")(fun), method)(*args, **kwargs)

@@ -16,7 +16,7 @@ from tinyjax._tools.exploring import costs, exploration
 from tinyjax.core import xla
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.profiler import recording
-from tinyjax.profiler.notes import SPANS, Notes
+from tinyjax.profiler.run_log import SPANS, RunLog
 from tinyjax.profiler.xla import OpEvent, Profile, SpanEvent, read_profile
 
 _WIDEST: Final = 60
@@ -78,7 +78,7 @@ class _Candidate:
         return len(costs.runs_of(self.events))
 
 
-def _candidates(notes: Notes) -> list[_Candidate]:
+def _candidates(notes: RunLog) -> list[_Candidate]:
     sourced = notes.sourced()
     candidates: list[_Candidate] = []
     for digest, compilation in notes.programs.items():
@@ -88,7 +88,7 @@ def _candidates(notes: Notes) -> list[_Candidate]:
     return candidates
 
 
-def _programs(profile: Profile, notes: Notes, most: int) -> list[str]:
+def _programs(profile: Profile, notes: RunLog, most: int) -> list[str]:
     """Return the lines that took longest, with the number of runs of their programs."""
     candidates = _candidates(notes)
     for events in costs.runs_of(profile.ops).values():

@@ -17,7 +17,7 @@ import attrs
 from tinyjax import errors
 from tinyjax._base import frames, tracebacks
 from tinyjax.profiler import xla
-from tinyjax.profiler.notes import Notes
+from tinyjax.profiler.run_log import RunLog
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -48,12 +48,12 @@ class _Recording:
     session: Any
     folder: Path
     perfetto: bool
-    notes: Notes
+    notes: RunLog
     detach: Callable[[], None]
 
 
 @attrs.frozen
-class Recorded:
+class RecordedProfile:
     """A profile that was recorded in this process.
 
     Attributes:
@@ -62,12 +62,12 @@ class Recorded:
     """
 
     data: bytes
-    notes: Notes
+    notes: RunLog
 
 
 _lock: Final = Lock()
 _recording: Final[list[_Recording]] = []
-_recorded: Final[list[Recorded]] = []
+_recorded: Final[list[RecordedProfile]] = []
 
 
 def start_trace(
@@ -117,7 +117,7 @@ def start_trace(
                 "a profile is being recorded, and there is one at a time. Call stop_trace first."
             )
         session = xla.start_profile(options.python_tracer_level, options.host_tracer_level)
-        notes = Notes()
+        notes = RunLog()
         detach = xla.attach(notes)
         _recording.append(_Recording(session, folder, create_perfetto_trace, notes, detach))
 
@@ -142,7 +142,7 @@ def stop_trace() -> None:
         recording = _recording.pop()
         recording.detach()
         data = recording.session.stop()
-        _recorded[:] = [Recorded(data, recording.notes)]
+        _recorded[:] = [RecordedProfile(data, recording.notes)]
         recording.session.export(data, str(recording.folder))
     if recording.perfetto:
         traces = recording.folder.glob("plugins/profile/*/*.trace.json.gz")
@@ -150,7 +150,7 @@ def stop_trace() -> None:
         shutil.copyfile(written, written.with_name("perfetto_trace.json.gz"))
 
 
-def last_recorded() -> Recorded:
+def last_recorded() -> RecordedProfile:
     """Return the last profile.
 
     Raises:

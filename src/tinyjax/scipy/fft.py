@@ -1,4 +1,4 @@
-"""Cosine transforms by SciPy's names, of all four types, by Fourier transforms.
+"""Cosine and sine transforms by SciPy's names, of all four types, by Fourier transforms.
 
 They are linear: derivatives and transposes are those of ``tinyjax.numpy.fft``.
 """
@@ -25,7 +25,7 @@ fftshift, ifftshift = jnp.fft.fftshift, jnp.fft.ifftshift
 lazy.answer_for(
     __name__,
     "fft fft2 fftfreq fftn fftshift ifft ifft2 ifftn ifftshift irfft irfftn rfft rfftfreq rfftn "
-    "dct dctn idct idctn",
+    "dct dctn dst idct idctn idst",
 )
 
 Type = Literal[1, 2, 3, 4]
@@ -79,6 +79,13 @@ _TRANSFORMS: Final[dict[int, Callable[[Array], Array]]] = {
 }
 
 
+def _first_sine(x: Array) -> Array:
+    """The imaginary part of the transform of ``x`` continued as an odd function, but for signs."""
+    zero = jnp.zeros_like(x[..., :1])
+    odd = jnp.concatenate([zero, x, zero, -x[..., ::-1]], -1)
+    return -jnp.fft.rfft(odd).imag[..., 1:-1]
+
+
 def _ends(n: int, at: Sequence[int], factor: float) -> dtypes.HostArray:
     """Ones, but for some places."""
     weights = np.ones(n)
@@ -90,26 +97,32 @@ def _along(name: str, x: Array, type: int, axis: int, norm: Norm) -> Array:
     """One transform along an axis; the inverse of type 2 is type 3, and the other way round."""
     check_option(name, "type", type, _TRANSFORMS)
     check_option(name, "norm", norm, (None, "backward", "ortho", "forward"))
-    inverse = name.startswith("i")
+    inverse, sine = name.startswith("i"), "dst" in name
     if inverse:
         type = {2: 3, 3: 2}.get(type, type)
     n = x.shape[axis]
     if not n:
         raise ShapeError(f"{name} needs a value along axis {axis} of shape {x.shape}.")
     x = jnp.moveaxis(x, axis, -1)
-    full = 2 * (n - 1) if type == 1 else 2 * n
-    ends = (0, -1) if type == 1 else (0,)
+    full = 2 * (n + (1 if sine else -1)) if type == 1 else 2 * n
+    ends = (() if sine else (0, -1)) if type == 1 else (0,)
     root = float(np.sqrt(2.0))
+    transform = _first_sine if sine and type == 1 else _TRANSFORMS[type]
+    signs = np.where(np.arange(n) % 2, -1, 1).astype(x.dtype)
+    if sine and type > 1:  # a sine is the cosine of the values with signs, or in reverse order
+        x = x * signs if type == 2 else x[..., ::-1]
     if norm == "ortho":
         if type in (1, 3):
             x = x * _ends(n, ends, root).astype(x.dtype)
-        x = _TRANSFORMS[type](x) / float(np.sqrt(full))
+        x = transform(x) / float(np.sqrt(full))
         if type in (1, 2):
             x = x * _ends(n, ends, 1 / root).astype(x.dtype)
     else:
-        x = _TRANSFORMS[type](x)
+        x = transform(x)
         if (norm == "forward") != inverse:
             x = x / full
+    if sine and type > 1:
+        x = x[..., ::-1] if type == 2 else x * signs
     return jnp.moveaxis(x, -1, axis)
 
 
@@ -193,9 +206,8 @@ def dct(
         ArgumentError: there is no such type or norm.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.fft import dct
-        >>> dct(jnp.ones(4)).round(4)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.fft as fft
+        >>> fft.dct(jnp.ones(4)).round(4)
         Array([8., 0., 0., 0.], dtype=float32)
     """
     return _one("dct", x, type, n, axis, norm)
@@ -220,6 +232,30 @@ def idct(*args: Any, **kwargs: Any) -> Array:
     return _one("idct", *args, **kwargs)
 
 
+@frames.like(dct)
+def dst(*args: Any, **kwargs: Any) -> Array:
+    """Return the discrete sine transform; the arguments and errors are those of ``dct``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.fft as fft
+        >>> fft.dst(jnp.ones(1), type=1)
+        Array([2.], dtype=float32)
+    """
+    return _one("dst", *args, **kwargs)
+
+
+@frames.like(dct)
+def idst(*args: Any, **kwargs: Any) -> Array:
+    """Return the inverse of ``dst``; the arguments and errors are those of ``dct``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.fft as fft
+        >>> fft.idst(fft.dst(jnp.array([1.0, 2.0, 3.0]))).round(4)
+        Array([1., 2., 3.], dtype=float32)
+    """
+    return _one("idst", *args, **kwargs)
+
+
 def dctn(
     x: ArrayLike, type: Type = 2, s: Sizes = None, axes: Sizes = None, norm: Norm = None
 ) -> Array:
@@ -237,8 +273,7 @@ def dctn(
         ArgumentError: there is no such type or norm.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import fft
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.fft as fft
         >>> fft.dctn(jnp.ones((2, 2)))
         Array([[16.,  0.],
                [ 0.,  0.]], dtype=float32)
@@ -254,8 +289,7 @@ def idctn(*args: Any, **kwargs: Any) -> Array:
     are orthogonal.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import fft
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.fft as fft
         >>> jnp.round(fft.idctn(fft.dctn(jnp.array([[1.0, 2.0], [3.0, 4.0]]))), 3)
         Array([[1., 2.],
                [3., 4.]], dtype=float32)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
+import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
@@ -17,12 +18,15 @@ from tinyjax.core.control_flow.while_loop import while_loop
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.implicit import vectors
 from tinyjax.numpy import promotion as pm, trapezoid
+from tinyjax.scipy.optimize import on_host
 
 __all__ = ["trapezoid"]
 answer_for(
     __name__,
-    "OdeResult cumulative_simpson cumulative_trapezoid dblquad odeint quad simpson solve_ivp",
+    "OdeResult cumulative_simpson cumulative_trapezoid dblquad fixed_quad odeint quad simpson "
+    "solve_ivp",
 )
 
 #: Nodes above zero of Kronrod's formula of 21 points, and their weights; every other node is one of
@@ -54,6 +58,78 @@ class _Pieces(NamedTuple):
     error: Array
     size: Array
     used: Array
+
+
+@attrs.frozen(cache_hash=True)
+class _Integral(on_host.Program):
+    """An integral over the unit interval, with whether the limits are infinite."""
+
+    ends: tuple[bool, bool]
+    epsabs: float
+    epsrel: float
+    limit: int
+
+    def on_unit(self, consts: Sequence[Array], low: Array, high: Array, u: Array) -> Array:
+        """The integrand between 0 and 1."""
+
+        def plain(x: Array) -> Array:
+            return self.fun.flat(consts, x)[0]
+
+        if all(self.ends):
+            x = jnp.sign(high) * (1 - u) / u
+            return (plain(x) + plain(-x)) * jnp.sign(high) / u**2
+        if any(self.ends):
+            end, sign = (low, jnp.sign(high)) if self.ends[1] else (high, -jnp.sign(low))
+            direction = sign if self.ends[1] else -sign
+            return plain(end + direction * (1 - u) / u) * sign / u**2
+        return plain(low + (high - low) * u) * (high - low)
+
+    def integral(
+        self, consts: Sequence[Array], low: Array, high: Array, edges: Array
+    ) -> tuple[Array, Array]:
+        """The integral, and the sum of the pieces' errors."""
+
+        def sums(start: Array, stop: Array) -> tuple[Array, Array, Array]:
+            """Return the integral over a piece, the estimate of its error, and that of its size."""
+            half = (stop - start) / 2
+            nodes = (start + stop) / 2 + half * _NODES.astype(half.dtype)
+            values = api.vmap(lambda u: self.on_unit(consts, low, high, u))(nodes)
+            value, gauss = (
+                half * jnp.dot(jnp.asarray(w, half.dtype), values) for w in (_WEIGHTS, _GAUSS)
+            )
+            return value, jnp.abs(value - gauss), half * jnp.abs(values).mean() * 2
+
+        limit, n = self.limit, edges.size - 1
+        edges = jnp.sort(lax.stop_gradient(jnp.where(jnp.isfinite(edges), edges, 1)))
+        rest = jnp.full(limit - n, 0.5, low.dtype)
+        starts = jnp.concatenate([edges[:-1], rest]), jnp.concatenate([edges[1:], rest])
+        measured = api.vmap(lambda i: sums(starts[0][i], starts[1][i]))(jnp.arange(n))
+        value, error, size = (jnp.zeros(limit, low.dtype).at[:n].set(m) for m in measured)
+
+        def going(s: _Pieces) -> Array:
+            rounding = 50 * float(np.finfo(low.dtype).eps)
+            allowed = jnp.maximum(self.epsabs, self.epsrel * jnp.abs(s.value.sum()))
+            return (s.error.sum() > jnp.maximum(allowed, rounding * s.size.sum())) & (
+                s.used < limit
+            )
+
+        def halve(s: _Pieces) -> _Pieces:
+            i, n = jnp.argmax(s.error), s.used
+            middle = (s.low[i] + s.high[i]) / 2
+            left, right = lax.stop_gradient((sums(s.low[i], middle), sums(middle, s.high[i])))
+            value, error, size = (
+                x.at[i].set(p).at[n].set(q) for x, p, q in zip(s[2:5], left, right, strict=True)
+            )
+            ends = s.low.at[n].set(middle), s.high.at[n].set(s.high[i]).at[i].set(middle)
+            return _Pieces(*ends, value, error, size, n + 1)
+
+        state = _Pieces(*starts, value, error, size, jnp.asarray(n))
+        last = while_loop(going, halve, lax.stop_gradient(state))
+
+        def add(i: Array, total: Array) -> Array:
+            return total + sums(last.low[i], last.high[i])[0]
+
+        return lax.fori_loop(0, last.used, add, jnp.zeros_like(low)), last.error.sum()
 
 
 @checking.explained
@@ -92,11 +168,10 @@ def quad(
         ArgumentError: ``func`` returns no scalar, or points lie beside infinite limits.
 
     Example:
-        >>> import tinyjax, tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.integrate import quad
-        >>> area = lambda k: quad(lambda x: jnp.exp(-k * x), 0.0, jnp.inf)[0]
+        >>> import tinyjax, tinyjax.numpy as jnp, tinyjax.scipy.integrate as integrate
+        >>> area = lambda k: integrate.quad(lambda x: jnp.exp(-k * x), 0.0, jnp.inf)[0]
         >>> area(2.0).round(4), tinyjax.grad(area)(2.0).round(4)
-        (Array(0.5, dtype=float32), Array(-0.25, dtype=float32, weak_type=True))
+        (Array(0.5, dtype=float32), Array(-0.25, dtype=float32))
     """
     low, high = (pm.strong(x) for x in pm.floats("quad", a, b))
     ends = [isinstance(x, float | np.floating) and math.isinf(x) for x in (a, b)]
@@ -112,56 +187,12 @@ def quad(
             )
         return value.astype(low.dtype)
 
-    def on_unit(u: Array) -> Array:
-        if all(ends):
-            x = jnp.sign(high) * (1 - u) / u
-            return (plain(x) + plain(-x)) * jnp.sign(high) / u**2
-        if any(ends):
-            end, sign = (low, jnp.sign(high)) if ends[1] else (high, -jnp.sign(low))
-            direction = sign if ends[1] else -sign
-            return plain(end + direction * (1 - u) / u) * sign / u**2
-        return plain(low + (high - low) * u) * (high - low)
-
-    def sums(low: Array, high: Array) -> tuple[Array, Array, Array]:
-        """Return the integral over a piece, the estimate of its error, and that of its size."""
-        half = (high - low) / 2
-        values = api.vmap(on_unit)((low + high) / 2 + half * _NODES.astype(half.dtype))
-        value, gauss = (
-            half * jnp.dot(jnp.asarray(w, half.dtype), values) for w in (_WEIGHTS, _GAUSS)
-        )
-        return value, jnp.abs(value - gauss), half * jnp.abs(values).mean() * 2
-
     inner = [] if points is None else [(jnp.asarray(p) - low) / (high - low) for p in points]
     edges = jnp.stack([low * 0, *inner, low * 0 + 1]) if inner else jnp.array([0.0, 1.0], low.dtype)
-    edges = jnp.sort(lax.stop_gradient(jnp.where(jnp.isfinite(edges), edges, 1)))
-    rest = jnp.full(limit - len(inner) - 1, 0.5, low.dtype)
-    starts = jnp.concatenate([edges[:-1], rest]), jnp.concatenate([edges[1:], rest])
-    n = len(inner) + 1
-    measured = api.vmap(lambda i: sums(starts[0][i], starts[1][i]))(jnp.arange(n))
-    value, error, size = (jnp.zeros(limit, low.dtype).at[:n].set(m) for m in measured)
-
-    def going(s: _Pieces) -> Array:
-        rounding = 50 * float(np.finfo(low.dtype).eps)
-        allowed = jnp.maximum(epsabs, epsrel * jnp.abs(s.value.sum()))
-        return (s.error.sum() > jnp.maximum(allowed, rounding * s.size.sum())) & (s.used < limit)
-
-    def halve(s: _Pieces) -> _Pieces:
-        i, n = jnp.argmax(s.error), s.used
-        middle = (s.low[i] + s.high[i]) / 2
-        left, right = lax.stop_gradient((sums(s.low[i], middle), sums(middle, s.high[i])))
-        value, error, size = (
-            x.at[i].set(p).at[n].set(q) for x, p, q in zip(s[2:5], left, right, strict=True)
-        )
-        ends = s.low.at[n].set(middle), s.high.at[n].set(s.high[i]).at[i].set(middle)
-        return _Pieces(*ends, value, error, size, n + 1)
-
-    state = _Pieces(*starts, value, error, size, jnp.asarray(n))
-    last = while_loop(going, halve, lax.stop_gradient(state))
-
-    def add(i: Array, total: Array) -> Array:
-        return total + sums(last.low[i], last.high[i])[0]
-
-    return lax.fori_loop(0, last.used, add, jnp.zeros_like(low)), last.error.sum()
+    closed, consts = vectors.close(plain, low)
+    program = _Integral(closed, (ends[0], ends[1]), float(epsabs), float(epsrel), limit)
+    integral: tuple[Array, Array] = program.compiled("integral")(consts, low, high, edges)
+    return integral
 
 
 def dblquad(
@@ -239,9 +270,8 @@ def simpson(
         ShapeError: there are not as many points as values.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.integrate import simpson
-        >>> simpson(jnp.arange(4.0) ** 2)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.integrate as integrate
+        >>> integrate.simpson(jnp.arange(4.0) ** 2)
         Array(9., dtype=float32)
     """
     return _areas("simpson", y, x, dx, axis, True).sum(-1)
@@ -261,9 +291,8 @@ def cumulative_simpson(
     added to them.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.integrate import cumulative_simpson
-        >>> cumulative_simpson(3 * jnp.arange(4.0) ** 2, initial=0.0).round(3)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.integrate as integrate
+        >>> integrate.cumulative_simpson(3 * jnp.arange(4.0) ** 2, initial=0.0).round(3)
         Array([ 0.,  1.,  8., 27.], dtype=float32)
     """
     return _running(_areas("cumulative_simpson", y, x, dx, axis, True), axis, initial)
@@ -281,9 +310,8 @@ def cumulative_trapezoid(
     The arguments and errors are those of ``cumulative_simpson``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.integrate import cumulative_trapezoid
-        >>> cumulative_trapezoid(jnp.arange(4.0), initial=0.0)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.integrate as integrate
+        >>> integrate.cumulative_trapezoid(jnp.arange(4.0), initial=0.0)
         Array([0. , 0.5, 2. , 4.5], dtype=float32)
     """
     return _running(_areas("cumulative_trapezoid", y, x, dx, axis, False), axis, initial)
@@ -295,6 +323,26 @@ def _running(areas: Array, axis: int, initial: ArrayLike | None) -> Array:
         start = jnp.broadcast_to(jnp.asarray(initial, sums.dtype), (*sums.shape[:-1], 1))
         sums = jnp.concatenate([start, sums + start], -1)
     return jnp.moveaxis(sums, -1, axis)
+
+
+def fixed_quad(
+    func: Callable[..., ArrayLike],
+    a: ArrayLike,
+    b: ArrayLike,
+    args: tuple[Any, ...] = (),
+    n: int = 5,
+) -> tuple[Array, None]:
+    """Integrate a function of vectors by Gauss's formula of ``n`` points; returns None besides.
+
+    Example:
+        >>> from tinyjax.scipy.integrate import fixed_quad
+        >>> fixed_quad(lambda x: x**2, 0.0, 3.0)[0].round(3)
+        Array(9., dtype=float32)
+    """
+    low, high = pm.floats("fixed_quad", a, b)
+    nodes, weights = (jnp.asarray(x, low.dtype) for x in np.polynomial.legendre.leggauss(n))
+    half = (high - low) / 2
+    return half * (weights * func(half * (nodes + 1) + low, *args)).sum(-1), None
 
 
 def odeint(
@@ -309,9 +357,8 @@ def odeint(
     Options, derivatives and errors are those of ``tinyjax.implicit.odeint``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.integrate import odeint
-        >>> odeint(lambda y, t: -y, jnp.ones(1), jnp.array([0.0, 1.0]))[1].round(3)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.integrate as integrate
+        >>> integrate.odeint(lambda y, t: -y, jnp.ones(1), jnp.array([0.0, 1.0]))[1].round(3)
         Array([0.368], dtype=float32)
     """
     states: Array = implicit.odeint(func, y0, t, *args, **options)

@@ -77,7 +77,7 @@ class _Check:
         rtol: relative tolerance; likewise.
         eps: the step of the finite difference; likewise.
         rng: the source of directions.
-        said: the user's words about it, for messages.
+        context: the user's words about it, for messages.
     """
 
     fun: Callable[..., Any]
@@ -86,7 +86,7 @@ class _Check:
     rtol: float | None
     eps: float | None
     rng: np.random.Generator
-    said: str = ""
+    context: str = ""
 
     def derived(self, mode: str) -> _Check:
         return attrs.evolve(self, history=(mode, *self.history))
@@ -152,9 +152,9 @@ class _Point:
         inexact = [x.dtype for x in hosts if is_inexact(x.dtype)]
         eps = self.check.step(inexact)
 
-        def moved(by: float) -> list[HostArray]:
+        def moved(step: float) -> list[HostArray]:
             return [
-                np.asarray(x + (by * t).astype(x.dtype), x.dtype) if is_inexact(x.dtype) else x
+                np.asarray(x + (step * t).astype(x.dtype), x.dtype) if is_inexact(x.dtype) else x
                 for x, t in zip(hosts, directions, strict=True)
             ]
 
@@ -194,7 +194,7 @@ def _fail(
     modes = " of ".join((mode, *check.history))
     order = len(check.history) + 1
     raise DerivativeMismatchError(
-        (f"{check.said}: " if check.said else "")
+        (f"{check.context}: " if check.context else "")
         + f"the derivative of {frames.describe_function(check.fun)} at order {order} ({modes}) is "
         f"off at {place}: {detail}. Check the jvp rule"
         + (" and the transpose rule" if "rev" in modes else "")

@@ -549,7 +549,7 @@ def _check_effects(
     fun: Function,
     operands: Sequence[dtypes.HostArray],
     subject: str,
-    on: str,
+    operands_text: str,
 ) -> None:
     """Check that a function's effects happen once, eagerly and compiled."""
     calls: list[int] = []
@@ -560,7 +560,7 @@ def _check_effects(
 
     for how, compiled in (("eagerly", lambda fun: fun), ("compiled", rules.jit_compiled)):
         calls.clear()
-        with specs.blaming(subject, f"an effect of the function, {how},", on):
+        with specs.blaming(subject, f"an effect of the function, {how},", operands_text):
             specs.hosts(compiled(_of_arrays(transform(noting)))(*operands))
             if len(calls) != 1:
                 raise AssertionError(f"it took place {len(calls)} times, expected once")

@@ -338,10 +338,10 @@ def check_complex_step(spec: specs.Spec) -> str:
         tangents = [specs.tangent_like(rng, x) for x in xs]
 
         def moved(
-            by: complex, fun: Function = fun, xs: Any = xs, tangents: Any = tangents
+            step: complex, fun: Function = fun, xs: Any = xs, tangents: Any = tangents
         ) -> list[dtypes.HostArray]:
             with np.errstate(all="ignore"):
-                return specs.hosts(fun(*(x + by * t for x, t in zip(xs, tangents, strict=True))))
+                return specs.hosts(fun(*(x + step * t for x, t in zip(xs, tangents, strict=True))))
 
         if why := no_complex_step(moved):
             continue

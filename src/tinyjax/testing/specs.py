@@ -25,7 +25,7 @@ class CheckError(errors.TinyjaxError, AssertionError):
     Attributes:
         subject: the name of the primitive, function, transformation or library.
         rule: what is wrong: ``"batch"``, ``"jvp"``, ``"impl and lowering"``.
-        on: the operands, by their types, and how they were given.
+        operands: the operands, by their types, and how they were given.
         detail: what was expected and what came.
 
     Example:
@@ -49,22 +49,22 @@ class CheckError(errors.TinyjaxError, AssertionError):
         ('values', 'jit', 'types', 'derivatives', 'vmap', 'stacks')
     """
 
-    def __init__(self, subject: str, rule: str, on: str, detail: str) -> None:
-        super().__init__(f"{subject}: {rule} is wrong on {on}: {detail}")
+    def __init__(self, subject: str, rule: str, operands: str, detail: str) -> None:
+        super().__init__(f"{subject}: {rule} is wrong on {operands}: {detail}")
         self.subject = subject
         self.rule = rule
-        self.on = on
+        self.operands = operands
         self.detail = detail
 
 
 @contextmanager
-def blaming(subject: str, rule: str, on: str) -> Iterator[None]:
+def blaming(subject: str, rule: str, operands: str) -> Iterator[None]:
     """Add the rule and the operands to all errors in a block.
 
     Args:
         subject: what is checked.
         rule: what is wrong if anything is.
-        on: the operands.
+        operands: the operands.
 
     Raises:
         CheckError: anything was raised inside, except for a missing rule and other such errors.
@@ -75,10 +75,10 @@ def blaming(subject: str, rule: str, on: str) -> Iterator[None]:
         raise
     except AssertionError as error:
         detail = error.message if isinstance(error, errors.TinyjaxError) else str(error)
-        raise CheckError(subject, rule, on, detail.strip()) from error
+        raise CheckError(subject, rule, operands, detail.strip()) from error
     except Exception as error:
         detail = f"{type(error).__name__}: {error}"
-        raise CheckError(subject, rule, on, detail) from error
+        raise CheckError(subject, rule, operands, detail) from error
 
 
 # Whether two results are the same: types exactly, values up to the rounding of their type.

@@ -172,7 +172,7 @@ def _add(
     def keys(x: T, metadata: A) -> Iterable[KeyEntry]:
         return [key for key, _ in flatten_with_keys(x)[0]]
 
-    noted = _NotedNodes(keys)
+    noted = _NodeCache(keys)
 
     def flatten_noting(x: T) -> tuple[tuple[Any, ...], A]:
         children, metadata = flatten(x)
@@ -186,7 +186,7 @@ def _add(
 _MOST_NOTED: Final = 64
 
 
-class _NotedNodes:
+class _NodeCache:
     """Nodes of one class that were flattened, as long as they live: messages ask them for keys.
 
     Names of attributes are the class's; other keys are those of a node with equal metadata.

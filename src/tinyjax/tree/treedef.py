@@ -274,7 +274,7 @@ class PyTreeDef:
         if left_out > 0:
             lines[_FIRST_LINES:-_LAST_LINES] = [f" ... {left_out:,} more lines"]
         shown = [line if len(line) <= _LONGEST_LINE else f"{line[:_LINE]} ..." for line in lines]
-        text = lazy.room("display").escape("\n".join(shown))
+        text = lazy.hook("display").escape("\n".join(shown))
         return f"<b>PyTreeDef</b> · {self.num_leaves:,} leaves<pre>{text}</pre>"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -295,16 +295,16 @@ class PyTreeDef:
     def _fold(self, leaves: Iterable[T], join: Callable[[NodeKind, Any, tuple[T, ...]], T]) -> T:
         """Compute a value for each node from the values of its children, or of the leaves."""
         rest = iter(leaves)
-        done: list[T] = []
+        stack: list[T] = []
         for node in self._postorder():
             if node.kind is None:
-                done.append(next(rest))
+                stack.append(next(rest))
                 continue
-            first = len(done) - len(node._children)
-            joined = join(node.kind, node.metadata, tuple(done[first:]))
-            del done[first:]
-            done.append(joined)
-        return done.pop()
+            first = len(stack) - len(node._children)
+            joined = join(node.kind, node.metadata, tuple(stack[first:]))
+            del stack[first:]
+            stack.append(joined)
+        return stack.pop()
 
 
 LEAF: Final = PyTreeDef(None, None, (), 1, False, True)
@@ -393,13 +393,13 @@ class _Sentinels(dict[type, object]):
     """
 
     def __missing__(self, cls: type) -> object:
-        held: list[object] = []
+        instances: list[object] = []
         if getattr(cls, "__eq__", None) is object.__eq__:
             module = vars(sys.modules.get(cls.__module__, object))
-            held = [x for x in list(module.values()) if type(x) is cls]
+            instances = [x for x in list(module.values()) if type(x) is cls]
         if len(self) >= _SENTINELS_BOUND:  # the classes are kept alive
             self.clear()
-        self[cls] = held[0] if len(held) == 1 else None
+        self[cls] = instances[0] if len(instances) == 1 else None
         return self[cls]
 
 

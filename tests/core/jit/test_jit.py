@@ -990,6 +990,17 @@ HANDED_ON: dict[str, tuple[Callable[[Any], Any], bool]] = {
     "product": (lambda x: x[:160_000].reshape(400, 400) @ x[:160_000].reshape(400, 400), True),
     "product of transposed": (lambda x: x.reshape(-1, 400).T @ x.reshape(-1, 400), True),
     "gather": (lambda x: lax.gather(x, PLACES, ELEMENTS, (1,), mode="clip"), True),
+    "places": (lambda x: x[np.arange(400_000)[::-1].copy()], True),
+    "sum of rows": (lambda x: jnp.sum(jnp.reshape(x, (2, -1)), 0), True),
+    "maximum": (lambda x: jnp.max(jnp.reshape(x, (2, -1)), 0), True),
+    "truncation": (lambda x: (100 * x).astype("int32"), True),
+    "outer product": (lambda x: jnp.outer(x[:400], x[:600]), True),
+    "outputs of a scan": (
+        tinyjax.jit(
+            lambda x: lax.scan(lambda c, y: (c, 2 * y), 0, x.reshape(4, -1))[1], tier="first"
+        ),
+        True,
+    ),
     "transpose": (lambda x: (x.reshape(400, -1) + 1).T + 1, False),
     "gradient": (tinyjax.grad(lambda x: jnp.sum(jnp.sin(x) * x)), False),
 }

@@ -441,7 +441,7 @@ def test_results_are_put_where_nothing_else_looks(monkeypatch: pytest.MonkeyPatc
     assert len(written) > len(programs)
     for jaxpr, function in written:
         plan = jaxpr.derived(plans._rules[0])
-        assert plan.written is function, "its first result was another"
+        assert plan.python_function is function, "its first result was another"
 
 
 def test_explain_says_why_what_runs_often_is_not_written() -> None:

@@ -93,7 +93,7 @@ def test_bars_below_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:
         drawing = runs.choose_display()
         assert drawing is not None
         bar = runs.Bar("scan of <lambda>", total)
-        for bar.done in (1, 2, 4):
+        for bar.completed in (1, 2, 4):
             drawing.draw(bar)
         bar.ended = "done"
         drawing.draw(bar)

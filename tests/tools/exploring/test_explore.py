@@ -212,7 +212,7 @@ def test_time_is_divided_among_instructions_and_equations() -> None:
     works = [Work(), Work(9.0), Work(9.0), Work(0.0, 2.9)]
     found = compiled_times(events, hlo, [(0,), (1,), (2,), (3,)], works)
     assert found.instructions == {"while": 3.0, "copy": 4.0, "dot": 4.0, "tail": 1.0}
-    assert found.untold == 4.0
+    assert found.unattributed == 4.0
     assert found.equations == pytest.approx({0: 3.0, 1: 4.0, 2: 0.25, 3: 0.75})
 
 

@@ -86,8 +86,8 @@ def _error_if_batch(
     mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: ErrorIfParams
 ) -> prim.BatchResult:
     failed, *others = sh.batch_axes_in_front(values, axes)
-    if mapped.taking_part is not None:  # in a branch that some examples do not take
-        failed = ew.and_(failed, broadcast_in_dim(mapped.taking_part.mask, failed.shape, (0,)))
+    if mapped.active is not None:  # in a branch that some examples do not take
+        failed = ew.and_(failed, broadcast_in_dim(mapped.active.mask, failed.shape, (0,)))
     return tr.bind(error_if_p, (failed, *others), params.batched()), ()
 
 

@@ -296,8 +296,8 @@ def declare(
         else:
             check_batch(params)
         leading = params.leading_axes
-        if primitive.effectful and mapped.taking_part is not None:
-            values, axes = [*values, mapped.taking_part.mask], [*axes, 0]
+        if primitive.effectful and mapped.active is not None:
+            values, axes = [*values, mapped.active.mask], [*axes, 0]
             leading = tuple([attrs.evolve(x, mapped=(*x.mapped, False)) for x in leading])
         own = LeadingAxis(mapped.size, tuple(axis is not None for axis in axes))
         operands = sh.batch_axes_in_front(values, axes)

@@ -18,9 +18,9 @@ from tinyjax import tree
 from tinyjax._base import lazy
 from tinyjax._extensions.checkpointing import schedule
 from tinyjax._extensions.checkpointing.schedule import (
-    Kept,
-    Online,
+    OnlineStore,
     Stacked,
+    Store,
     advance,
     element,
     integer,
@@ -198,7 +198,7 @@ class _Programs:
     consts: list[Array]
 
     @classmethod
-    def of(
+    def build(
         cls,
         operands: Sequence[ShapedArray],
         tangents: LoopOperands[ShapedArray],
@@ -265,7 +265,7 @@ class _Programs:
 
 def _go_back(
     iterations: Array,
-    kept: Kept,
+    checkpoints: Store,
     init: Arrays,
     step: Step,
     pull: Pull[S],
@@ -277,7 +277,7 @@ def _go_back(
 
     Args:
         iterations: how many there were.
-        kept: the states kept when the loop had ended.
+        checkpoints: the states kept when the loop had ended.
         init: the first state.
         step: makes an iteration.
         pull: goes back through one.
@@ -288,15 +288,15 @@ def _go_back(
     Returns:
         The sums and the cotangents of the first state.
     """
-    size = kept.size
+    size = checkpoints.size
 
-    def iteration(now: tuple[Array, Kept, S, Arrays]) -> tuple[Array, Kept, S, Arrays]:
+    def iteration(now: tuple[Array, Store, S, Arrays]) -> tuple[Array, Store, S, Arrays]:
         end, kept, sums, cts = now
         position, loaded = kept.load(init, iterations, end)
         state: Arrays = loaded
         target = plus(end, -1)
 
-        def segment(now: tuple[Array, Arrays, Kept]) -> tuple[Array, Arrays, Kept]:
+        def segment(now: tuple[Array, Arrays, Store]) -> tuple[Array, Arrays, Store]:
             start, state, kept = now
             stop = add(start, advance(sub(end, start), kept.free))
 
@@ -313,7 +313,7 @@ def _go_back(
         sums, cts = pull(target, before, sums, cts)
         return target, kept.pop(target), sums, cts
 
-    start = (iterations, kept, sums, cotangents)
+    start = (iterations, checkpoints, sums, cotangents)
     backward = in_phase(observer, "backward")
     _, _, sums, cts = primitives.run_while(
         lambda now: gt(now[0], integer(0)), iteration, start, size, backward
@@ -358,7 +358,7 @@ class _Replay:
     linear: LoopOperands[ShapedArray]
 
     @classmethod
-    def of(
+    def build(
         cls, body: LoopBody, nonzero: LoopOperands[bool], nonzero_out: tuple[bool, ...]
     ) -> _Replay:
         halves = linearize_jaxpr(body.jaxpr, nonzero.flat, nonzero_out)
@@ -384,7 +384,7 @@ class _Replay:
         sizes_out = state, count - state
 
         def pull_back(*operands: Array) -> Arrays:
-            programs = lazy.room("choices").programs
+            programs = lazy.hook("choices").programs
             tangent = programs.bordered(
                 self.tangent,
                 (*[False] * skip, *[True] * sum(sizes_in)),
@@ -474,22 +474,22 @@ def linearize_while(
 
 def _while_programs(params: primitives.WhileParams, nonzero: LoopOperands[bool]) -> _Programs:
     body = params.loop_body
-    replay = _Replay.of(body, nonzero, tuple(nonzero.carry))
+    replay = _Replay.build(body, nonzero, tuple(nonzero.carry))
     fixed = params.condition.in_avals[: params.num_condition]
     operands, linear = [*fixed, *params.body.in_avals], replay.linear
     may_stack, most = _may_stack(params), params.most
     if may_stack and most is not None and _bytes_kept(replay, most) <= params.memory:
         residuals = _WhileResiduals(params, most, replay.halves)
-        return _Programs.of(
+        return _Programs.build(
             operands, linear, residuals.record, residuals.push, residuals.pull, replay
         )
     record = _record_stacked if may_stack and params.checkpoints >= MANY else _record_while
-    return _Programs.of(
+    return _Programs.build(
         operands,
         linear,
         lambda args: record(args, params, replay),
-        lambda kept, tangents: _push_while(kept, tangents, params, replay),
-        lambda kept, cotangents, replay: _pull_while(kept, cotangents, params, replay),
+        lambda recorded, tangents: _push_while(recorded, tangents, params, replay),
+        lambda recorded, cotangents, replay: _pull_while(recorded, cotangents, params, replay),
         replay,
     )
 
@@ -526,7 +526,7 @@ class _WhileResiduals:
         """Run the loop; return its last state, and the record for its derivatives."""
         fixed, operands = self.params.operands(args)
         m = len(operands.carry)
-        kept = Residuals.of(self.halves, operands, m)
+        kept = Residuals.collect(self.halves, operands, m)
         body = kept.body
         stacks: Arrays = [
             sh.full((self.most, *aval.shape), 0, aval.dtype) for aval in body.out_avals.ys
@@ -551,7 +551,7 @@ class _WhileResiduals:
 
         def iteration(now: tuple[Array, Arrays]) -> tuple[Array, Arrays]:
             i, state = now
-            residuals = self._at(i, recorded)
+            residuals = self._residuals_at(i, recorded)
             after = eval_jaxpr(self.halves.tangent, [*residuals, *tangents.consts, *state])
             return plus(i, 1), after
 
@@ -567,7 +567,7 @@ class _WhileResiduals:
         def iteration(now: tuple[Array, Arrays, Arrays]) -> tuple[Array, Arrays, Arrays]:
             i, sums, state = now
             i = plus(i, -1)
-            into = replay.pull_back(self._at(i, recorded), state, sums)
+            into = replay.pull_back(self._residuals_at(i, recorded), state, sums)
             sums = cotangents_of(into.consts, linear.consts)
             return i, sums, cotangents_of(into.carry, linear.carry)
 
@@ -587,7 +587,7 @@ class _WhileResiduals:
             goes_on, iteration, start, checkpoints, memory=memory, most=self.most
         )
 
-    def _at(self, i: Array, recorded: _Residuals) -> list[Array]:
+    def _residuals_at(self, i: Array, recorded: _Residuals) -> list[Array]:
         """Return the residuals of an iteration."""
         _, values, stacks, operands = recorded
         avals = [self.halves.tangent.in_avals[number] for number in stacks]
@@ -613,12 +613,12 @@ class _Recorded:
     Attributes:
         operands: the operands for running the body again.
         iterations: how many there were.
-        kept: the states kept, which ``schedule`` knows in two forms.
+        checkpoints: the states kept, which ``schedule`` knows in two forms.
     """
 
     operands: LoopOperands[Array]
     iterations: Array
-    kept: Kept | Stacked
+    checkpoints: Store | Stacked
 
 
 def _record_while(
@@ -628,18 +628,18 @@ def _record_while(
     fixed, operands = params.operands(args)
     body, size = _primal_half(params.loop_body, replay.nonzero), params.checkpoints
 
-    def goes_on(now: tuple[Arrays, Array, Online]) -> Array:
+    def goes_on(now: tuple[Arrays, Array, OnlineStore]) -> Array:
         return eval_jaxpr(params.condition, [*fixed, *now[0]])[0]
 
-    def iteration(now: tuple[Arrays, Array, Online]) -> tuple[Arrays, Array, Online]:
+    def iteration(now: tuple[Arrays, Array, OnlineStore]) -> tuple[Arrays, Array, OnlineStore]:
         state, n, online = now
         online = online.offer(n, replay.part(state))
         return body(LoopOperands(operands.consts, state)), plus(n, 1), online
 
     init = operands.carry
-    start = (init, integer(0), Online.start(replay.part(init), size))
+    start = (init, integer(0), OnlineStore.start(replay.part(init), size))
     state, n, online = primitives.run_while(goes_on, iteration, start, size, params.observer)
-    return state, _Recorded(operands.marked(replay.needed), n, online.kept)
+    return state, _Recorded(operands.marked(replay.needed), n, online.checkpoints)
 
 
 def _record_stacked(
@@ -699,7 +699,7 @@ def _pull_while(
         return cotangents_of(into.consts, linear.consts), cotangents_of(into.carry, linear.carry)
 
     zeros: Arrays = [sh.zero_cotangent(aval) for aval in linear.consts]
-    n, kept, last = recorded.iterations, recorded.kept, cotangents.carry
+    n, kept, last = recorded.iterations, recorded.checkpoints, cotangents.carry
     if isinstance(kept, Stacked):
         avals, size = replay.avals.carry, params.checkpoints
         sums, first = schedule.go_back(n, kept, avals, step, pull, zeros, last, size)
@@ -753,14 +753,14 @@ def _scan_programs(
     params: primitives.ScanParams, nonzero: LoopOperands[bool], nonzero_out: tuple[bool, ...]
 ) -> _Programs:
     body, length = params.loop_body, params.length
-    replay = _Replay.of(body, nonzero, nonzero_out)
+    replay = _Replay.build(body, nonzero, nonzero_out)
     avals, linear = body.in_avals, replay.linear
-    return _Programs.of(
+    return _Programs.build(
         [*avals.consts, *avals.carry, *stacked(avals.xs, length)],
         LoopOperands(linear.consts, linear.carry, stacked(linear.xs, length)),
         lambda args: _record_scan(body.operands(args), params, replay),
-        lambda kept, tangents: _push_scan(kept[0], tangents, params, replay),
-        lambda kept, cotangents, replay: _pull_scan(*kept, cotangents, params, replay),
+        lambda recorded, tangents: _push_scan(recorded[0], tangents, params, replay),
+        lambda recorded, cotangents, replay: _pull_scan(*recorded, cotangents, params, replay),
         replay,
     )
 
@@ -776,7 +776,7 @@ def _slices(xs: Arrays, place: Array) -> list[Array]:
 
 def _record_scan(
     operands: LoopOperands[Array], params: primitives.ScanParams, replay: _Replay
-) -> tuple[Arrays, tuple[LoopOperands[Array], Kept]]:
+) -> tuple[Arrays, tuple[LoopOperands[Array], Store]]:
     """Run a loop; return its results, and the record for its derivatives.
 
     These are operands of the loop, and the states kept.
@@ -796,7 +796,7 @@ def _record_scan(
         after = loop.results(body(args))
         return plus(i, 1), after.carry, write(ys, after.ys, place)
 
-    def segment(now: tuple[Array, Arrays, Arrays, Kept]) -> tuple[Array, Arrays, Arrays, Kept]:
+    def segment(now: tuple[Array, Arrays, Arrays, Store]) -> tuple[Array, Arrays, Arrays, Store]:
         start, carry, ys, kept = now
         inside = and_(gt(start, integer(0)), lt(start, last))
         kept = kept.push(start, replay.part(carry), inside)
@@ -808,7 +808,7 @@ def _record_scan(
 
     ys: Arrays = [sh.full((length, *aval.shape), 0, aval.dtype) for aval in loop.out_avals.ys]
     init = operands.carry
-    start = (integer(0), init, ys, Kept.start(replay.part(init), size))
+    start = (integer(0), init, ys, Store.start(replay.part(init), size))
     observer = None if params.observer is None else params.observer.reading(0)
     _, carry, outputs, kept = primitives.run_while(
         lambda now: lt(now[0], integer(length)), segment, start, size, observer
@@ -840,7 +840,7 @@ def _push_scan(
 
 def _pull_scan(
     operands: LoopOperands[Array],
-    kept: Kept,
+    checkpoints: Store,
     cotangents: LoopResults[Array],
     params: primitives.ScanParams,
     replay: _Replay,
@@ -848,7 +848,7 @@ def _pull_scan(
     """Pull cotangents of the results back to the constants, the first carry and the inputs."""
     linear = replay.linear
 
-    def at(place: Array, carry: Arrays) -> LoopOperands[Array]:
+    def operands_at(place: Array, carry: Arrays) -> LoopOperands[Array]:
         return LoopOperands(operands.consts, carry, _slices(operands.xs, place))
 
     def pull(
@@ -856,7 +856,7 @@ def _pull_scan(
     ) -> tuple[tuple[Arrays, Arrays], Arrays]:
         totals, collected = sums
         place = _place(i, params)
-        residuals = replay.residuals(at(place, carry))
+        residuals = replay.residuals(operands_at(place, carry))
         into = replay.pull_back(residuals, [*cts, *_slices(cotangents.ys, place)], totals)
         parts = cotangents_of(into.xs, linear.xs)
         totals = cotangents_of(into.consts, linear.consts)
@@ -867,9 +867,9 @@ def _pull_scan(
     stacks: Arrays = [sh.zero_cotangent(aval) for aval in stacked(linear.xs, params.length)]
     (consts, xs), init = _go_back(
         integer(params.length),
-        kept,
+        checkpoints,
         operands.carry,
-        lambda i, carry: replay.step(at(_place(i, params), carry)),
+        lambda i, carry: replay.step(operands_at(_place(i, params), carry)),
         pull,
         (zeros, stacks),
         cotangents.carry,

@@ -66,11 +66,11 @@ class WholePolicy(abc.ABC):
         """Return the general policy's result for an operation in a called program."""
 
     @abc.abstractmethod
-    def kept(self, jaxpr: jx.Jaxpr, outs: Iterable[jx.Var]) -> Set[jx.Var]:
+    def saved(self, jaxpr: jx.Jaxpr, outs: Iterable[jx.Var]) -> Set[jx.Var]:
         """Return the values to keep of a program, to compute ``outs`` again from."""
 
 
-class _Keeps(Enum):
+class _Saveable(Enum):
     """The values that a policy of this package keeps."""
 
     EVERYTHING = "everything_saveable"
@@ -193,23 +193,23 @@ class SaveAndOffloadOnlyTheseNames:
 class _BuiltinPolicy:
     """A record and not a function, so that a program with it has one digest in every process."""
 
-    keeps: _Keeps
+    keeps: _Saveable
     names: frozenset[str] = attrs.field(default=(), converter=_strings)
     parts: tuple[Policy, ...] = ()
 
     def __call__(self, primitive: prim.Primitive[Any], *avals: ShapedArray, **params: Any) -> bool:
         match self.keeps:
-            case _Keeps.EVERYTHING:
+            case _Saveable.EVERYTHING:
                 return True
-            case _Keeps.NOTHING:
+            case _Saveable.NOTHING:
                 return False
-            case _Keeps.DOTS:
+            case _Saveable.DOTS:
                 return primitive is dot.dot_general_p or primitive is conv_general_dilated_p
-            case _Keeps.DOTS_WITHOUT_BATCH:
+            case _Saveable.DOTS_WITHOUT_BATCH:
                 return primitive is dot.dot_general_p and not params["lhs_batch"]
-            case _Keeps.ANYTHING_EXCEPT:
+            case _Saveable.ANYTHING_EXCEPT:
                 return not _is_named(primitive, params, self.names)
-            case _Keeps.EITHER:
+            case _Saveable.EITHER:
                 return any(part(primitive, *avals, **params) is not False for part in self.parts)
         assert_never(self.keeps)
 
@@ -219,11 +219,11 @@ class _BuiltinPolicy:
         return f"{self.keeps.value}({', '.join(map(repr, sorted(self.names) or self.parts))})"
 
 
-everything_saveable: Final[Policy] = _BuiltinPolicy(_Keeps.EVERYTHING)
-nothing_saveable: Final[Policy] = _BuiltinPolicy(_Keeps.NOTHING)
-dots_saveable: Final[Policy] = _BuiltinPolicy(_Keeps.DOTS)
+everything_saveable: Final[Policy] = _BuiltinPolicy(_Saveable.EVERYTHING)
+nothing_saveable: Final[Policy] = _BuiltinPolicy(_Saveable.NOTHING)
+dots_saveable: Final[Policy] = _BuiltinPolicy(_Saveable.DOTS)
 checkpoint_dots: Final[Policy] = dots_saveable
-dots_with_no_batch_dims_saveable: Final[Policy] = _BuiltinPolicy(_Keeps.DOTS_WITHOUT_BATCH)
+dots_with_no_batch_dims_saveable: Final[Policy] = _BuiltinPolicy(_Saveable.DOTS_WITHOUT_BATCH)
 checkpoint_dots_with_no_batch_dims: Final[Policy] = dots_with_no_batch_dims_saveable
 
 
@@ -286,7 +286,7 @@ def save_anything_except_these_names(*names: str) -> Policy:
         >>> [value.argument or value.name or value.primitive for value in saved]
         ['cos', 'cos', 'cos']
     """
-    return _BuiltinPolicy(_Keeps.ANYTHING_EXCEPT, names)
+    return _BuiltinPolicy(_Saveable.ANYTHING_EXCEPT, names)
 
 
 @checking.checked
@@ -375,7 +375,7 @@ def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
         >>> [value.argument or value.name or value.primitive for value in saved]
         ['x', 'y', 'z']
     """
-    return _BuiltinPolicy(_Keeps.EITHER, (), (policy_1, policy_2))
+    return _BuiltinPolicy(_Saveable.EITHER, (), (policy_1, policy_2))
 
 
 @attrs.frozen(repr=False)

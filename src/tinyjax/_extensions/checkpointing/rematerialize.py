@@ -50,13 +50,13 @@ class Split:
     Attributes:
         forward: the equations of the program; some calls in it give more results than before.
         recomputed: the equations that compute the needed results again.
-        kept: the parameters that these need.
+        params_in: the parameters that these need.
         saved: the variables of ``forward`` that these need, in the order of their computation.
     """
 
     forward: tuple[jx.JaxprEqn, ...]
     recomputed: tuple[jx.JaxprEqn, ...]
-    kept: tuple[int, ...]
+    params_in: tuple[int, ...]
     saved: tuple[jx.Var, ...]
 
 
@@ -126,16 +126,16 @@ class _SplitPrograms:
         saved: the results of ``forward`` that are kept and not computed again.
         recomputed: the results that are computed again.
         again: programs from some operands and the kept values to those; empty where there are none.
-        kept: those operands.
-        taken: the results of ``forward`` that ``again`` takes.
+        operands_in: those operands.
+        results_in: the results of ``forward`` that ``again`` takes.
     """
 
     forward: tuple[jx.Jaxpr, ...]
     saved: Sequence[int]
     recomputed: Sequence[int] = ()
     again: tuple[jx.Jaxpr, ...] = ()
-    kept: Sequence[int] = ()
-    taken: Sequence[int] = ()
+    operands_in: Sequence[int] = ()
+    results_in: Sequence[int] = ()
 
 
 def _split_programs(
@@ -154,7 +154,7 @@ def _split_programs(
             return _SplitPrograms(programs, whole)
         splits = [split_results(program, remaining, saveable) for program in programs]
         forward, at = _returning_saved(programs, splits)
-        kept = sorted({i for split in splits for i in split.kept})
+        kept = sorted({i for split in splits for i in split.params_in})
         taken = sorted({own[v] for split, own in zip(splits, at, strict=True) for v in split.saved})
         place = {i: k for k, i in enumerate(taken)}
         avals = [forward[0].out_avals[i] for i in taken]
@@ -195,16 +195,16 @@ def _returning_saved(
     """Let programs also return saved values; return the indices of each one's among the results."""
     num_outs = len(programs[0].outs)
     # what is kept may be a result already; the rest goes to slots that the programs share
-    at: list[dict[jx.Atom, int]] = [{x: i for i, x in enumerate(p.outs)} for p in programs]
-    more = [[v for v in s.saved if v not in own] for s, own in zip(splits, at, strict=True)]
+    indices: list[dict[jx.Atom, int]] = [{x: i for i, x in enumerate(p.outs)} for p in programs]
+    more = [[v for v in s.saved if v not in own] for s, own in zip(splits, indices, strict=True)]
     slots = Slots.shared([[v.aval for v in own] for own in more])
     forward: list[jx.Jaxpr] = []
     for i, (program, split) in enumerate(zip(programs, splits, strict=True)):
         returning = jx.Jaxpr(program.in_binders, split.forward, (*program.outs, *more[i]))
         forward.append(slots.filled(i, staging.Staged(returning, ()), num_outs).jaxpr)
-        at[i].update((v, num_outs + k) for v, k in zip(more[i], slots.places[i], strict=True))
+        indices[i].update((v, num_outs + k) for v, k in zip(more[i], slots.places[i], strict=True))
     same = not slots.avals and all(map(same_program, forward, programs))
-    return programs if same else tuple(forward), at
+    return programs if same else tuple(forward), indices
 
 
 def same_program(program: jx.Jaxpr, other: jx.Jaxpr) -> bool:
@@ -237,12 +237,12 @@ def split_programs(
         more = [jx.Var(aval) for aval in split.forward[0].out_avals[len(eqn.out_binders) :]]
         outs = (*eqn.out_binders, *more)
         forward = attrs.evolve(eqn, params=rebuild(split.forward), out_binders=outs)
-    taken = [forward.out_binders[i] for i in split.taken]
+    taken = [forward.out_binders[i] for i in split.results_in]
     if split.again:
         again = eqn
         if split.again[0] is not programs[0]:
             own, operands = eqn.inputs[:num_own], eqn.inputs[num_own:]
-            inputs = (*own, *[operands[i] for i in split.kept], *taken)
+            inputs = (*own, *[operands[i] for i in split.operands_in], *taken)
             outs = tuple([eqn.out_binders[i] for i in split.recomputed])
             params = rebuild(split.again)
             again = jx.JaxprEqn(eqn.primitive, inputs, params, outs, eqn.source)

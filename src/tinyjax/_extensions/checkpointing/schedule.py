@@ -6,8 +6,9 @@ the least number with ``C(s + r, r) >= n`` (Griewank and Walther, "Algorithm 799
 Transactions on Mathematical Software 26(1), 2000). ``advance`` places states so that it takes no
 more, wherever the end of a segment is known.
 
-Where the end is not known, ``Online`` places states as they pass. When all slots are used, it keeps
-those states that would make the backward pass cheapest if the loop ended after one more iteration.
+Where the end is not known, ``OnlineStore`` saves states as they pass. When all slots are used, it
+keeps those states that would make the backward pass cheapest if the loop ended after one more
+iteration.
 
 The arithmetic is part of the compiled program, whose size does not depend on the number of
 iterations.
@@ -107,7 +108,7 @@ def advance(iterations: Array, slots: Array) -> Array:
 
 @tree.register_dataclass
 @attrs.frozen(eq=False, repr=False)
-class Kept:
+class Store:
     """The states of a loop that are kept, in the order of their iterations.
 
     The state before the first iteration is always known, so the first slot is free for another one.
@@ -126,7 +127,7 @@ class Kept:
     slots: Arrays
 
     @classmethod
-    def start(cls, state: Arrays, size: int) -> Kept:
+    def start(cls, state: Arrays, size: int) -> Store:
         """Keep nothing but the first state."""
         return cls(full((size,), 0, INT), iota((size,), INT, 0), integer(1), stacks(state, size))
 
@@ -148,7 +149,7 @@ class Kept:
         """Return the slots with a state in one place."""
         return write(self.slots, state, place)
 
-    def push(self, position: Array, state: Arrays, keep: Array) -> Kept:
+    def push(self, position: Array, state: Arrays, keep: Array) -> Store:
         """Keep a state after the others, if it is marked; else overwrite the first slot."""
         zero = full_like(self.depth, 0)
         place = ew.select(keep, element(self.places, self.depth), zero)
@@ -156,7 +157,7 @@ class Kept:
         here = ew.and_(here, _everywhere(keep, self.size))
         positions = ew.select(here, _everywhere(position, self.size), self.positions)
         depth = ew.add(self.depth, ew.convert_element_type(keep, INT))
-        return Kept(positions, self.places, depth, self.write(place, state))
+        return Store(positions, self.places, depth, self.write(place, state))
 
     def load(self, init: Arrays, iterations: Array, end: Array) -> tuple[Array, list[Array]]:
         """Return the position of the state nearest before an iteration, and the state.
@@ -177,11 +178,11 @@ class Kept:
             ew.select(_everywhere(first, *x.shape), x, y) for x, y in zip(init, stored, strict=True)
         ]
 
-    def pop(self, target: Array) -> Kept:
+    def pop(self, target: Array) -> Store:
         """Free the latest state if it is at this position; the first one stays."""
         done = ew.and_(ew.eq(self.latest, target), ew.gt(self.depth, integer(1)))
         depth = ew.sub(self.depth, ew.convert_element_type(done, INT))
-        return Kept(self.positions, self.places, depth, self.slots)
+        return Store(self.positions, self.places, depth, self.slots)
 
 
 def _everywhere(x: Array, *shape: int) -> Array:
@@ -227,33 +228,33 @@ def write(stacked: Arrays, state: Arrays, place: Array) -> list[Array]:
 
 @tree.register_dataclass
 @attrs.frozen(eq=False, repr=False)
-class Online:
+class OnlineStore:
     """The kept states of a running loop, and the one that can best be spared.
 
     Attributes:
         victim: of the states, without the first and the latest, the one that is cheapest to spare.
         loss: the additional evaluations of the backward pass without it.
-        kept: the states.
+        checkpoints: the states.
     """
 
     victim: Array
     loss: Array
-    kept: Kept
+    checkpoints: Store
 
     @classmethod
-    def start(cls, state: Arrays, size: int) -> Online:
-        kept = Kept.start(state, size)
+    def start(cls, state: Arrays, size: int) -> OnlineStore:
+        kept = Store.start(state, size)
         return cls(integer(0), integer(_UNAFFORDABLE), kept)
 
-    def offer(self, position: Array, state: Arrays) -> Online:
+    def offer(self, position: Array, state: Arrays) -> OnlineStore:
         """Keep a state that comes after all others, or do not.
 
         One that is not kept goes to the first place, as the last state may be that.
         """
-        kept, size = self.kept, self.kept.size
+        kept, size = self.checkpoints, self.checkpoints.size
         if size == 1:
             slots = kept.write(integer(0), state)
-            return attrs.evolve(self, kept=attrs.evolve(kept, slots=slots))
+            return attrs.evolve(self, checkpoints=attrs.evolve(kept, slots=slots))
         taken = ew.eq(kept.depth, integer(size))
         spared, worth = self._sparing(position)
         keep = ew.and_(ew.gt(position, integer(0)), ew.select(taken, worth, full_like(worth, True)))
@@ -277,11 +278,11 @@ class Online:
         depth = ew.min_(ew.add(kept.depth, ew.convert_element_type(keep, INT)), integer(size))
         changed = ew.and_(keep, ew.eq(depth, integer(size)))
         victim, loss = _cheapest(positions, changed, self.victim, self.loss)
-        return Online(victim, loss, Kept(positions, places, depth, kept.write(place, state)))
+        return OnlineStore(victim, loss, Store(positions, places, depth, kept.write(place, state)))
 
     def _sparing(self, position: Array) -> tuple[Array, Array]:
         """Return which state to spare for one at this position, and whether that is worth it."""
-        positions, size = self.kept.positions, self.kept.size
+        positions, size = self.checkpoints.positions, self.checkpoints.size
         latest = element(positions, integer(size - 1))
         before = element(positions, integer(size - 2))
         new, joined, old = (
@@ -435,7 +436,7 @@ _Back: TypeAlias = tuple[Array, Arrays, Arrays]
 
 def go_back(
     iterations: Array,
-    kept: Stacked,
+    checkpoints: Stacked,
     avals: Sequence[ShapedArray],
     step: Step,
     pull: Pull,
@@ -447,7 +448,7 @@ def go_back(
 
     Args:
         iterations: the number of iterations that ``record`` made.
-        kept: the states that it kept.
+        checkpoints: the states that it kept.
         avals: the types of the kept part of a state.
         step: the body, on that part.
         pull: goes back through one iteration.
@@ -458,22 +459,22 @@ def go_back(
     Returns:
         The sums and the cotangents of the first state.
     """
-    room, kept_all = integer(size), ew.eq(kept.stride, integer(1))
+    room, kept_all = integer(size), ew.eq(checkpoints.stride, integer(1))
 
     def block(now: _Back) -> _Back:
         end, sums, cts = now
         start = ew.mul(ew.div(plus(end, -1), room), room)
-        nearest = ew.div(start, kept.stride)
+        nearest = ew.div(start, checkpoints.stride)
 
         def again(now: tuple[Array, Arrays, Arrays]) -> tuple[Array, Arrays, Arrays]:
             i, state, rows = now
             place = ew.select(ew.lt(i, start), room, ew.sub(i, start))
             return plus(i, 1), step(state), write(rows, state, place)
 
-        first = ew.select(kept_all, end, ew.mul(nearest, kept.stride))
-        nearest_state: Arrays = read(kept.rows, nearest, avals)
+        first = ew.select(kept_all, end, ew.mul(nearest, checkpoints.stride))
+        nearest_state: Arrays = read(checkpoints.rows, nearest, avals)
         _, _, rows = run_while(
-            lambda now: ew.lt(now[0], end), again, (first, nearest_state, kept.rows), size
+            lambda now: ew.lt(now[0], end), again, (first, nearest_state, checkpoints.rows), size
         )
 
         def back(now: _Back) -> _Back:

@@ -67,7 +67,7 @@ def _split_body(body: LoopBody, places: tuple[int, ...], saveable: Saveable) -> 
         """Split it for some results; return also the operands needed to recompute them."""
         wanted = tuple([i for i, mark in enumerate(results.flat) if mark])
         split = split_results(jaxpr, wanted, saveable)
-        return split, body.operands([i in split.kept for i in range(len(jaxpr.in_binders))])
+        return split, body.operands([i in split.params_in for i in range(len(jaxpr.in_binders))])
 
     def make() -> _SplitLoop:
         wanted = body.results([i in places for i in range(len(jaxpr.outs))])
@@ -101,7 +101,7 @@ def _split_body(body: LoopBody, places: tuple[int, ...], saveable: Saveable) -> 
         if any(results.flat):
             binders = LoopOperands(fixed, ()) + body.binders.marked(operands)
             binders += LoopOperands((), (), of_iteration)
-            again = LoopBody.of(binders, split.recomputed, prim.marked(jaxpr.outs, results.flat))
+            again = LoopBody.make(binders, split.recomputed, prim.marked(jaxpr.outs, results.flat))
             if all(results.flat) and same_program(again.jaxpr, jaxpr):
                 again = body
         return _SplitLoop(

@@ -171,7 +171,7 @@ def linearize(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], policy: policies.Polic
                 residuals[var] = value
 
         needed = [x for x in residuals.values() if isinstance(x, jx.Var)]
-        chosen = policy.kept(primal, needed) if isinstance(policy, policies.WholePolicy) else set()
+        chosen = policy.saved(primal, needed) if isinstance(policy, policies.WholePolicy) else set()
         split = rematerialize.split_jaxpr(primal, needed, policies.PolicySaveable(policy), chosen)
         forward = program_rules.dce(
             jx.Jaxpr(primal.in_binders, split.forward, (*primal.outs[:num_results], *split.saved))
@@ -182,7 +182,7 @@ def linearize(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], policy: policies.Polic
 
         again = jx.Jaxpr(
             (
-                *(primal.in_binders[i] for i in split.kept),
+                *(primal.in_binders[i] for i in split.params_in),
                 *split.saved,
                 *tangent.in_binders[len(linearized.forwarded) :],
             ),
@@ -192,7 +192,7 @@ def linearize(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], policy: policies.Polic
             ),
             tuple(map(rename, tangent.outs)),
         )
-        return Linearized(consts, forward, again, split.kept, linearized.nonzero_out)
+        return Linearized(consts, forward, again, split.params_in, linearized.nonzero_out)
 
     return jaxpr.derive(("checkpoint", nonzero, policy), make)
 
@@ -365,8 +365,8 @@ class _Checkpointed(Generic[P, R]):
             return user_fun(*full, **named, **given_kwargs)
 
         if self.memory_budget is not None:
-            within: R = arguments.within_budget(call, self.memory_budget)(*dynamic, **others)
-            return within
+            value: R = arguments.within_budget(call, self.memory_budget)(*dynamic, **others)
+            return value
         leaves, in_tree = tree.flatten((tuple(dynamic), others))
         apart = self.prevent_cse
         if not isinstance(apart, bool):

@@ -13,7 +13,7 @@ from tinyjax.core.values import Array
 
 def follow(
     transposer: Transposer, totals: dict[jx.Atom, Array], rule: ApplyTranspose | None
-) -> Choices | None:
+) -> MaskedTransposer | None:
     """Return the tracker of selections in a backward pass; None where nothing depends on it.
 
     Args:
@@ -21,14 +21,14 @@ def follow(
         totals: the cotangents that it holds.
         rule: applies the rules of equations; None where the primitives' own do.
     """
-    choices = Choices(transposer, totals, rule or _by_primitive)
+    choices = MaskedTransposer(transposer, totals, rule or _by_primitive)
     if not choices.matters:
         return None
     choices.enter_seeds(transposer.eqns)
     return choices
 
 
-class Choices:
+class MaskedTransposer:
     """The masks of the cotangents in a backward pass.
 
     Args:
@@ -44,7 +44,7 @@ class Choices:
         self, transposer: Transposer, totals: dict[jx.Atom, Array], rule: ApplyTranspose
     ) -> None:
         self._numbers = transposer.numbers
-        self._known = transposer.known
+        self._known = transposer.residuals
         self._ends = transposer.linear_inputs
         self._totals = totals
         self._rule = rule

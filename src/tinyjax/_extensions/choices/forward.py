@@ -241,7 +241,7 @@ def pull_back(
         the masks of these.
     """
     trace = MaskTrace(tr.current_trace())
-    met: dict[int, Mask | None] = {id(x): None for x in operands}
+    mask_of: dict[int, Mask | None] = {id(x): None for x in operands}
     seeds: list[prim.Tangent] = []
     for var, ct, mask in zip(eqn.out_binders, cotangents, masks, strict=True):
         seed = ct
@@ -249,7 +249,7 @@ def pull_back(
             seed = sh.zero_tangent(var.aval)
             trace.add(seed, _nowhere(var.aval))
         elif isinstance(seed, Array) and mask is not None:
-            if met.setdefault(id(seed), mask) is not mask:
+            if mask_of.setdefault(id(seed), mask) is not mask:
                 seed = choose(seed, mask)  # one array has one mask
             trace.add(seed, mask)
         seeds.append(seed)

@@ -47,9 +47,9 @@ def _by_blocks(
     """
     flat, *flats = [x.reshape(-1) for x in (out, *operands)]
 
-    def work(of: slice) -> None:
-        result = flat[of]
-        compute(result, *[x[of] if x.size == flat.size else x[: result.size] for x in flats])
+    def work(block: slice) -> None:
+        result = flat[block]
+        compute(result, *[x[block] if x.size == flat.size else x[: result.size] for x in flats])
 
     cores.over_blocks(out.size, block, work)
     return out

@@ -80,7 +80,7 @@ class Body:
                 are.
         """
         simplified = simplify.simplify(jaxpr, consts)
-        program, self._known = simplified.program, simplified.known
+        program, self._known = simplified.program, simplified.constants
         self._run = run
         self.code: list[pycode.Statement] = []
         self.constants: list[HostArray] = []
@@ -378,7 +378,8 @@ class _Plan:
         seconds: the estimated time without the programs that it runs.
         runs: the number of its runs.
         is_settled: whether it is decided if the program is compiled to Python.
-        written: the program as a Python function of the runner of inner programs, and the operands.
+        python_function: the program as a Python function of the runner of inner programs, and
+            the operands.
         unwritten: why there is no such function though the program runs often.
     """
 
@@ -388,7 +389,7 @@ class _Plan:
     seconds: float
     runs: int = 0
     is_settled: bool = False
-    written: Callable[..., list[HostArray]] | None = None
+    python_function: Callable[..., list[HostArray]] | None = None
     unwritten: str = ""
 
 
@@ -397,8 +398,8 @@ class ProgramEvaluation(jx.ProgramTrace):
 
     __slots__ = ("_errors",)
 
-    def __init__(self, left: float) -> None:
-        super().__init__(left)
+    def __init__(self, budget: float) -> None:
+        super().__init__(budget)
         self._errors = tr.current_errors()
         _keep_freed_memory()
 
@@ -429,22 +430,22 @@ class ProgramEvaluation(jx.ProgramTrace):
             JaxprTypeError: an ``impl`` rule gives other types than the program says.
         """
         plan: _Plan = jaxpr.derive(_rules[0], lambda: _plan(jaxpr))
-        self.left -= plan.seconds if plan.runs else plan.seconds + len(plan.steps) * SECONDS_TO_PLAN
-        if self.left < 0:
+        self.budget -= plan.seconds + (0 if plan.runs else len(plan.steps) * SECONDS_TO_PLAN)
+        if self.budget < 0:
             raise jx.EndlessError
-        if plan.written is not None:
-            return plan.written(self._run, *hosts)
+        if plan.python_function is not None:
+            return plan.python_function(self._run, *hosts)
         outs = self._follow(plan, jaxpr, hosts)
         plan.runs += 1
         if max(plan.runs, times) > RUNS_TO_WRITE and not plan.is_settled:
             plan.is_settled = True
-            self.left -= len(plan.steps) * SECONDS_TO_WRITE
+            self.budget -= len(plan.steps) * SECONDS_TO_WRITE
             if jx.effects(jaxpr).any:
                 plan.unwritten = "it has effects"
                 return outs
             written = _compiled_to_python(jaxpr)
             if all(map(same_bits, outs, written(self._run, *hosts))):
-                plan.written = written
+                plan.python_function = written
                 plan.seconds = cost_of(jaxpr).own_written
             else:
                 plan.unwritten = "the same steps as a function gave other bits"
@@ -521,7 +522,7 @@ def _plan(jaxpr: jx.Jaxpr) -> _Plan:
     jaxpr, known = simplify.with_compositions(jaxpr), simplify.Known()
     if cost.calls:  # what no result depends on is not called
         simplified = simplify.simplify(simplify.with_calls_inlined(jaxpr))
-        jaxpr, known = simplified.program, simplified.known
+        jaxpr, known = simplified.program, simplified.constants
     reads = simplify.last_reads(jaxpr.eqns, jaxpr.outs)
     if _leaves_unread(jaxpr.eqns, reads):
         jaxpr = _pruned(jaxpr)

@@ -93,7 +93,7 @@ def write_staged(staged: staging.Staged) -> plans.Body:
     largest = max(
         (x.aval.nbytes for e in jaxpr.eqns for x in (*e.inputs, *e.out_binders)), default=0
     )
-    if staged.notes or jx.effects(jaxpr).any or largest > LARGEST:
+    if staged.hooks or jx.effects(jaxpr).any or largest > LARGEST:
         raise errors.ConcretizationError("it is evaluated each time.")
     body = plans.Body(jaxpr, staged.consts)
     if any(isinstance(x, Name) and x.name in body.parameters for x in body.results):
@@ -248,7 +248,7 @@ def _write_step(
     body.scope |= {"JVPTracer": JVPTracer, "Tracer": staging.StagingTracer}
     variables: dict[jx.Atom, pycode.Expression] = {}
 
-    def known(value: object) -> Name:
+    def capture(value: object) -> Name:
         return body.add("g", value)
 
     head: list[pycode.Statement] = []
@@ -264,7 +264,7 @@ def _write_step(
                     pycode.call("type", primal).binary("is not", Name("ConcreteArray")),
                     pycode.call("type", s).binary("is not", Name("Tracer")),
                     s.attr("_trace").binary("is not", Name("linear")),
-                    s.attr("aval").binary("is not", known(t.aval)),
+                    s.attr("aval").binary("is not", capture(t.aval)),
                 ),
             ]
         if body.code:
@@ -279,14 +279,14 @@ def _write_step(
         variables[var] = constant = Name(f"k{i}")
         tail.append(pycode.Assign(constant, pycode.call("linear.atom", names[id(value)])))
     for eqn in linear.eqns:
-        inputs = [known(x) if isinstance(x, jx.Lit) else variables[x] for x in eqn.inputs]
+        inputs = [capture(x) if isinstance(x, jx.Lit) else variables[x] for x in eqn.inputs]
         for var in eqn.out_binders:
             variables[var] = binder = Name(f"w{len(variables)}")
-            tail.append(pycode.Assign(binder, pycode.call("Var", known(var.aval))))
+            tail.append(pycode.Assign(binder, pycode.call("Var", capture(var.aval))))
         operands, binders = [
             pycode.tuple_of(some) for some in (inputs, [variables[var] for var in eqn.out_binders])
         ]
-        made = (known(eqn.primitive), operands, known(eqn.params), binders)
+        made = (capture(eqn.primitive), operands, capture(eqn.params), binders)
         noted = pycode.call("linear.eqns.append", pycode.call("JaxprEqn", *made))
         tail.append(pycode.evaluated(noted))
     results: list[pycode.Expression] = []
@@ -296,7 +296,7 @@ def _write_step(
             atom = linear.atom(tangent)
             if isinstance(atom, jx.Lit):  # it depends on no tangent
                 raise NotHereError
-            tracer = pycode.call("Tracer", Name("linear"), variables[atom], known(tangent.aval))
+            tracer = pycode.call("Tracer", Name("linear"), variables[atom], capture(tangent.aval))
             result = pycode.call("JVPTracer", Name("trace"), result, tracer)
         results.append(result)
     tail.append(pycode.returned(pycode.tuple_of(results)))

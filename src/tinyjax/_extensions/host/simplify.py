@@ -29,9 +29,9 @@ _LARGEST_CONSTANT: Final = 1 << 16
 Known: TypeAlias = dict[jx.Atom, Array]
 
 
-def value_of(x: jx.Atom, known: Known) -> Array | None:
+def value_of(x: jx.Atom, constants: Known) -> Array | None:
     """Return the data of a value that depends on no argument."""
-    return x.value if isinstance(x, jx.Lit) else known.get(x)
+    return x.value if isinstance(x, jx.Lit) else constants.get(x)
 
 
 def host_call(eqn: jx.JaxprEqn) -> prim.HostCall | None:
@@ -47,11 +47,11 @@ class Simplified:
 
     Attributes:
         program: the program.
-        known: the values of variables that depend on no argument.
+        constants: the values of variables that depend on no argument.
     """
 
     program: jx.Jaxpr
-    known: Known
+    constants: Known
     _calls: dict[int, prim.HostCall | None]
 
     def call_of(self, eqn: jx.JaxprEqn) -> prim.HostCall | None:
@@ -66,15 +66,15 @@ def simplify(jaxpr: jx.Jaxpr, consts: Sequence[Array] = ()) -> Simplified:
         jaxpr: the program.
         consts: the values of its first parameters.
     """
-    known: Known = dict(zip(jaxpr.in_binders, consts, strict=False))
+    constants: Known = dict(zip(jaxpr.in_binders, consts, strict=False))
     eqns: list[jx.JaxprEqn] = []
     calls: dict[int, prim.HostCall | None] = {}
     same: dict[jx.Atom, jx.Atom] = {}
     makers: dict[jx.Atom, jx.JaxprEqn] = {}
-    met: dict[tuple[object, ...], tuple[jx.Var, ...]] = {}
+    available: dict[tuple[object, ...], tuple[jx.Var, ...]] = {}
 
     def key_of(x: jx.Atom) -> object:
-        value = value_of(x, known)
+        value = value_of(x, constants)
         return x if value is None else (x.aval, opd.as_number(value.concrete("data")).tobytes())
 
     for original in jaxpr.eqns:
@@ -85,7 +85,7 @@ def simplify(jaxpr: jx.Jaxpr, consts: Sequence[Array] = ()) -> Simplified:
         makers.update(dict.fromkeys(eqn.out_binders, eqn))
         primitive = eqn.primitive
         if primitive is ew.select_p:
-            taken = _selected_operand(eqn, value_of(eqn.inputs[0], known))
+            taken = _selected_operand(eqn, value_of(eqn.inputs[0], constants))
             if taken is not None:
                 same[eqn.out_binders[0]] = taken
                 continue
@@ -97,16 +97,16 @@ def simplify(jaxpr: jx.Jaxpr, consts: Sequence[Array] = ()) -> Simplified:
                 if x.aval == eqn.out_binders[0].aval:
                     same[eqn.out_binders[0]] = x
                     continue
-            operands = [value for x in eqn.inputs if (value := value_of(x, known)) is not None]
+            operands = [value for x in eqn.inputs if (value := value_of(x, constants)) is not None]
             nbytes = sum(x.aval.nbytes for x in eqn.out_binders)
             if len(operands) == len(eqn.inputs) and nbytes <= _LARGEST_CONSTANT:
                 outs = tr.EVAL.process(primitive, operands, eqn.params)
-                known.update(zip(eqn.out_binders, outs, strict=True))
+                constants.update(zip(eqn.out_binders, outs, strict=True))
                 continue
             # without a host rule, parameters that are equal, such as 0.0 and -0.0, may differ
             params = eqn.params, repr(eqn.params) if call is None else ""
             key = primitive, *params, *map(key_of, eqn.inputs)
-            before = met.setdefault(key, eqn.out_binders)
+            before = available.setdefault(key, eqn.out_binders)
             if before is not eqn.out_binders:
                 same.update(zip(eqn.out_binders, before, strict=True))
                 continue
@@ -114,7 +114,7 @@ def simplify(jaxpr: jx.Jaxpr, consts: Sequence[Array] = ()) -> Simplified:
         calls[id(eqn)] = call
     results = tuple([same.get(x, x) for x in jaxpr.outs])
     program = program_rules.dce(jx.Jaxpr(jaxpr.in_binders, tuple(eqns), results))
-    return Simplified(program, known, calls)
+    return Simplified(program, constants, calls)
 
 
 def _selected_operand(eqn: jx.JaxprEqn, predicate: Array | None) -> jx.Atom | None:

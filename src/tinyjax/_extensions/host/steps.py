@@ -125,7 +125,7 @@ class EagerTransposer(Transposer):
     """
 
     def pull_back(self, cotangents: Sequence[Tangent]) -> list[Tangent]:
-        eqns, known = self.eqns, self.known
+        eqns, known = self.eqns, self.residuals
         linear_inputs, outs = self.linear_inputs, self.outs
         if self.rule is not None or len(eqns) < _FEWEST:
             return super().pull_back(cotangents)
@@ -209,20 +209,20 @@ def _substituted(transposer: Transposer, values: Iterator[Array]) -> Transposer:
         transposer: the backward pass.
         values: those values, and the literals, in the order in which the equations read them.
     """
-    there: dict[Var, Array] = {}
+    residuals: dict[Var, Array] = {}
     numbers: set[Atom] = set()
     eqns: list[JaxprEqn] = []
     for eqn in transposer.eqns:
         inputs: list[Var] = []
         for x in eqn.inputs:
             var = Var(x.aval) if isinstance(x, Lit) else x
-            if isinstance(x, Lit) or (x in transposer.known and x not in there):
-                there[var] = next(values)
+            if isinstance(x, Lit) or (x in transposer.residuals and x not in residuals):
+                residuals[var] = next(values)
             if isinstance(x, Lit) and x.is_regular:
                 numbers.add(var)
             inputs.append(var)
         eqns.append(attrs.evolve(eqn, inputs=tuple(inputs)))
-    return attrs.evolve(transposer, eqns=eqns, known=there, numbers=numbers)
+    return attrs.evolve(transposer, eqns=eqns, residuals=residuals, numbers=numbers)
 
 
 def _by_place(tangents: Sequence[Tangent]) -> dict[int, Array]:

@@ -261,7 +261,7 @@ def run(
     tier: config.Tier,
 ) -> tuple[Sequence[Array], xla.Executable | None]:
     """Evaluate the first calls of a program, and have it compiled after them; see ``xla.run``."""
-    is_here = request.placement is None or devices.plane().is_on_host(request)
+    is_here = request.placement is None or devices.ops().is_on_host(request)
     if tier != "compiled" and is_here and _depth.get() < _DEEPEST:
         progress = _progress_of(request)
         times, calls = progress.decision.evaluations, next(progress.calls)
@@ -336,7 +336,7 @@ def _evaluate(
     taken = request.given_up
     if taken:
         concrete.check_donated_once(args, taken, jaxpr.in_avals, request.name)
-    hosts = args if request.placement is None else devices.plane().on_host(args)
+    hosts = args if request.placement is None else devices.ops().on_host(args)
     # loaded with the first program that is evaluated
     from tinyjax._extensions.host.plans import ProgramEvaluation  # noqa: PLC0415
 
@@ -348,7 +348,7 @@ def _evaluate(
             outs = jx.eval_jaxpr(jaxpr, hosts)
     finally:
         _depth.reset(token)
-    progress.left = trace.left
+    progress.left = trace.budget
     progress.evaluated += 1
     results: list[Array] = []
     for out, aval in zip(outs, jaxpr.out_avals, strict=True):
@@ -356,4 +356,4 @@ def _evaluate(
         results.append(ConcreteArray(out._host, aval, out._buffer))
     for i in taken:
         args[i].delete()
-    return results if request.placement is None else devices.plane().put_results(request, results)
+    return results if request.placement is None else devices.ops().put_results(request, results)

@@ -1,6 +1,6 @@
 """The debugger of the setting ``debug_nans``: the origin of a NaN by line, iteration and example.
 
-It is loaded when the setting is first switched on (``lazy.ROOMS``), and attached to the core's
+It is loaded when the setting is first switched on (``lazy.HOOKS``), and attached to the core's
 hooks.
 
 Attributes:

@@ -42,20 +42,20 @@ class Example:
     Attributes:
         index: its index.
         size: the number of examples.
-        of: the ``vmap``, by identity.
+        vmap: the ``vmap``, by identity.
         axis: the batch axis in the array in which it was found.
         shape: the shape of that array.
     """
 
     index: int
     size: int
-    of: object
+    vmap: object
     axis: int
     shape: tuple[int, ...]
 
 
 @attrs.define(eq=False)
-class Birth:
+class NanOrigin:
     """The origin of NaNs: one operation, applied once.
 
     Attributes:
@@ -97,7 +97,7 @@ class Marks:
     """
 
     where: HostArray
-    births: tuple[Birth, ...]
+    births: tuple[NanOrigin, ...]
     array: ref[ConcreteArray]
 
 
@@ -107,7 +107,7 @@ def marks_of(array: Array) -> Marks | None:
     return marks if isinstance(marks, Marks) and marks.array() is array else None
 
 
-def mark(array: ConcreteArray, where: HostArray, births: Sequence[Birth]) -> None:
+def mark(array: ConcreteArray, where: HostArray, births: Sequence[NanOrigin]) -> None:
     """Remember the origins of an array's NaNs, for as long as the array lives."""
     if where.any():
         key = id(array)
@@ -120,7 +120,7 @@ def mark(array: ConcreteArray, where: HostArray, births: Sequence[Birth]) -> Non
 
 def next_serial() -> int:
     """Return a number greater than those of all origins so far."""
-    return Birth("", None, "forward").serial
+    return NanOrigin("", None, "forward").serial
 
 
 def nans_in(array: Array) -> HostArray | None:
@@ -150,7 +150,7 @@ def _where(array: Array, find: Callable[[HostArray], HostArray]) -> HostArray | 
     return mask if mask.any() else None
 
 
-def first_birth(leaf: object) -> Birth | None:
+def first_birth(leaf: object) -> NanOrigin | None:
     """Return the earliest of the origins of an array's NaNs."""
     marks = marks_of(leaf) if isinstance(leaf, ConcreteArray) else None
     if marks is None:
@@ -182,17 +182,17 @@ def add_examples(
         places = np.argwhere(marks.where == number)
         for pin in below:
             index = next(
-                (example.index for example in birth.examples if example.of is pin.of), None
+                (example.index for example in birth.examples if example.vmap is pin.vmap), None
             )
             if index is not None and fits(pin, array.shape):
                 places = places[places[:, pin.axis] == index]
         for example in examples:
             if len(places) and fits(example, array.shape):
-                if any(known.of is example.of for known in birth.examples):
+                if any(known.vmap is example.vmap for known in birth.examples):
                     continue
                 index = int(places[0, example.axis])
                 birth.examples.append(
-                    Example(index, example.size, example.of, example.axis, array.shape)
+                    Example(index, example.size, example.vmap, example.axis, array.shape)
                 )
                 places = places[places[:, example.axis] == index]
 
@@ -206,13 +206,13 @@ def belong_to_tangents(primals: Sequence[Array], tangents: Sequence[Array], star
             birth.direction = "tangent"
 
 
-def births_in(array: Array) -> Sequence[Birth]:
+def births_in(array: Array) -> Sequence[NanOrigin]:
     """Return the origins of an array's NaNs."""
     marks = marks_of(array)
     return () if marks is None else marks.births
 
 
-def choose_examples(birth: Birth, before: Sequence[HostArray | None], after: HostArray) -> None:
+def choose_examples(birth: NanOrigin, before: Sequence[HostArray | None], after: HostArray) -> None:
     """Move an origin to an example that a conditional has selected.
 
     Under ``vmap`` a branch is computed for all examples, those that do not take it with copies of

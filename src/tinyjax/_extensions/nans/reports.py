@@ -57,7 +57,7 @@ _PASSES: Final[dict[frames.Direction, str]] = {
 }
 
 
-def _error(birth: origins.Birth, end: str) -> errors.NanError:
+def _error(birth: origins.NanOrigin, end: str) -> errors.NanError:
     birth.reported = True
     parts = [f"{birth.what} was born in {birth.primitive}{_PASSES[birth.direction]}"]
     for iteration in birth.iterations:

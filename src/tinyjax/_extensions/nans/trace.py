@@ -37,25 +37,25 @@ EvaluateProgram: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
 
 
 @attrs.frozen(eq=False)
-class _Moment:
+class _State:
     """The state before a rule runs: the last origin, and the equations of each recorder."""
 
     serial: int
     recorded: dict[staging.Recorder, int]
 
 
-def _now(trace: tr.Trace) -> _Moment:
+def _now(trace: tr.Trace) -> _State:
     recorded: dict[staging.Recorder, int] = {}
     while True:
         if isinstance(trace, staging.Recorder):
             recorded[trace] = len(trace.eqns)
         if trace.parent is trace:
-            return _Moment(origins.next_serial(), recorded)
+            return _State(origins.next_serial(), recorded)
         trace = trace.parent
 
 
 def _add_examples(
-    value: Array, examples: tuple[ExampleAxis, ...], below: tuple[ExampleAxis, ...], since: _Moment
+    value: Array, examples: tuple[ExampleAxis, ...], below: tuple[ExampleAxis, ...], since: _State
 ) -> None:
     """Record the batch axes of the values that a rule has computed or recorded."""
     match value:
@@ -79,7 +79,7 @@ def _add_examples(
 
 
 def _annotate(
-    recorder: staging.Recorder, binder: jx.Var, examples: tuple[ExampleAxis, ...], since: _Moment
+    recorder: staging.Recorder, binder: jx.Var, examples: tuple[ExampleAxis, ...], since: _State
 ) -> None:
     eqns = recorder.eqns
     for i in range(since.recorded.get(recorder, len(eqns)), len(eqns)):
@@ -88,7 +88,7 @@ def _annotate(
             source = None if eqn.source is None else traced_source(eqn.source, direction_here())
             if source is not None:
                 known = source.examples
-                more = [x for x in examples if all(x.of is not y.of for y in known)]
+                more = [x for x in examples if all(x.vmap is not y.vmap for y in known)]
                 eqns[i] = attrs.evolve(eqn, source=attrs.evolve(source, examples=(*known, *more)))
 
 
@@ -484,7 +484,7 @@ def _has_data(mask: HostArray | None, marks: origins.Marks | None) -> bool:
     return mask is not None and (marks is None or bool((mask & (marks.where == 0)).any()))
 
 
-def _of_birth(marks: origins.Marks | None, birth: origins.Birth) -> HostArray | None:
+def _of_birth(marks: origins.Marks | None, birth: origins.NanOrigin) -> HostArray | None:
     """Return the mask of an operand's NaNs that come from one origin."""
     if marks is None or birth not in marks.births:
         return None
@@ -533,9 +533,9 @@ def _birth(
     args: Sequence[Array] = (),
     out: Array | None = None,
     place: tuple[int, ...] = (),
-) -> origins.Birth:
+) -> origins.NanOrigin:
     source = traced_source(tr.evaluated_source(), direction_here())
-    birth = origins.Birth(
+    birth = origins.NanOrigin(
         name,
         None if source is None else source.location,
         direction_here() if source is None else source.direction,
@@ -548,7 +548,7 @@ def _birth(
         if source is not None:
             birth.examples = [
                 origins.Example(
-                    place[example.axis], example.size, example.of, example.axis, out.shape
+                    place[example.axis], example.size, example.vmap, example.axis, out.shape
                 )
                 for example in source.examples
                 if origins.fits(example, out.shape)
@@ -557,7 +557,7 @@ def _birth(
 
 
 def _describe_operands(
-    birth: origins.Birth, args: Sequence[Array], shape: tuple[int, ...], place: tuple[int, ...]
+    birth: origins.NanOrigin, args: Sequence[Array], shape: tuple[int, ...], place: tuple[int, ...]
 ) -> None:
     """Describe the operands of an operation where its first NaN is."""
     texts: list[str] = []

@@ -113,7 +113,7 @@ class _Line(records.Record):
     groups: dtypes.HostArray
 
     @staticmethod
-    def of(axes: lowering.Axes, name: Hashable) -> _Line:
+    def along(axes: lowering.Axes, name: Hashable) -> _Line:
         sizes = [n for _, n in axes]
         place = [axis for axis, _ in axes].index(str(name))
         devices = np.arange(prod(sizes)).reshape(sizes)
@@ -161,7 +161,7 @@ def _def_unbound(
         part: lowering.Part | None = b.part
         if part is None or name not in [axis for axis, _ in part.axes]:
             _raise_unbound(primitive.name, name)
-        line = _Line.of(part.axes, name)
+        line = _Line.along(part.axes, name)
         groups: Groups | None = getattr(params, "groups", None)
         if groups is not None:
             line = line.divided(groups)
@@ -265,7 +265,7 @@ def _with_entry(entries: Entries, axis: int) -> Entries:
 def _reshaped(x: Array, shape: tuple[int, ...], entries: Entries) -> Array:
     """Return an array in another shape with an explicit division, which need not follow."""
     own = x.aval
-    if not any(entries) or own.told is None:
+    if not any(entries) or own.sharding_or_none is None:
         return sh.reshape(x, shape)
     sharding = own.sharding
     lies = sharding.update(spec=sharding.spec.with_partitions(entries))
@@ -393,9 +393,9 @@ class RecastParams(prim.Params):
 
     Attributes:
         axis_name: the axis.
-        of: ``I`` of one value that all have, ``V`` of each device's own, ``U`` of parts of a sum,
-            ``R`` of one value whose cotangent is such a sum.
-        to: likewise.
+        of: the operand's: ``I``, one value that all devices have; ``V``, one for each device;
+            ``U``, partial sums; ``R``, one value whose cotangent is partial sums.
+        to: the result's.
     """
 
     axis_name: Hashable
@@ -451,20 +451,20 @@ def _recast_transpose(ct: Array, x: prim.UndefinedPrimal, params: RecastParams) 
 rules.def_transposes(recast_p, _recast_transpose)
 
 
-def recast(x: Array, name: Hashable, to: str) -> Array:
+def recast(x: Array, name: Hashable, target: str) -> Array:
     """Return a value whose type has another sharing along an axis.
 
     Args:
         x: the value.
         name: the axis.
-        to: the letter of what they share.
+        target: the letter of what they share.
     """
     own = shared_along(types.across(x.aval), name)
-    if own == to:
+    if own == target:
         return x
-    if (own, to) == ("I", "V"):
+    if (own, target) == ("I", "V"):
         return pvary(x, frozenset((name,)))
-    return bind1(recast_p, (x,), RecastParams(name, own, to))
+    return bind1(recast_p, (x,), RecastParams(name, own, target))
 
 
 def sharing(x: Array, axes: types.Axes) -> Array:

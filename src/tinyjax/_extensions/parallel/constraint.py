@@ -164,7 +164,7 @@ def constrain(
     """
     if manual_axes():
         check_inside(sharding)
-        inner = sharding.within(manual_axes())
+        inner = sharding.part_sharding(manual_axes())
         if inner is None:  # the function sees to all that there is
             return x
         sharding = inner
@@ -173,7 +173,7 @@ def constrain(
     own = x.aval.sharding
     if sharding.summed and own.summed and own.spec.unreduced != sharding.spec.unreduced:
         # XLA makes sums of what devices have, or parts of a sum, but not at once
-        x = constrain(x, sharding.update(spec=sharding.spec.settled), source)
+        x = constrain(x, sharding.update(spec=sharding.spec.without_sums), source)
     return bind1(sharding_constraint_p, (x,), ConstraintParams(sharding, source))
 
 
@@ -197,7 +197,7 @@ def _hide(args: prim.Arrays, params: HideParams) -> prim.Arrays:
     (x,) = args
     if isinstance(x, sharded_array.ShardedArray):
         return [sharded_array.ShardedArray(x.aval.plain, x.sharding.hidden(params.names), x.shards)]
-    if x.aval.told is not None:  # one number everywhere
+    if x.aval.sharding_or_none is not None:  # one number everywhere
         return [opd.splat(opd.first_element(x.concrete("data")), x.aval.plain)]
     return args
 
@@ -232,12 +232,12 @@ def hide(x: Array, names: tuple[str, ...]) -> Array:
 
 def unsaid(x: Array) -> Array:
     """Return an array whose type does not track its sharding."""
-    return hide(x, x.aval.sharding.axis_names) if x.aval.told is not None else x
+    return hide(x, x.aval.sharding.axis_names) if x.aval.sharding_or_none is not None else x
 
 
 def lie_as(x: Array, aval: av.ShapedArray) -> Array:
     """Return an array with the sharding of a type."""
-    if aval.told is None:
+    if aval.sharding_or_none is None:
         return x
     own = x.aval
     if own is with_varying(aval.with_dtype(own.dtype, own.weak_type), types.across(own)):
@@ -323,7 +323,7 @@ def with_sharding_constraint(x: T, shardings: Any) -> T:
         >>> f(jnp.zeros(4)).sharding.spec
         P()
     """
-    return constrained(x, shardings, "with_sharding_constraint", checks=True, written="staged")
+    return constrained(x, shardings, "with_sharding_constraint", checks=True, form="staged")
 
 
 def reshard(xs: T, out_shardings: Any) -> T:
@@ -348,7 +348,7 @@ def reshard(xs: T, out_shardings: Any) -> T:
         ...     print(tinyjax.typeof(tinyjax.reshard(jnp.ones((4, 2)), P("data"))))
         float32[4@data,2]
     """
-    return constrained(xs, out_shardings, "reshard", "xs", written="typed")
+    return constrained(xs, out_shardings, "reshard", "xs", form="typed")
 
 
 def constrained(
@@ -358,7 +358,7 @@ def constrained(
     what: str = "x",
     *,
     checks: bool = False,
-    written: str = "given",
+    form: str = "given",
 ) -> T:
     """Return a tree whose arrays have the shardings of a prefix tree.
 
@@ -368,7 +368,7 @@ def constrained(
         function: the function that takes it, for messages.
         what: what messages call the tree.
         checks: whether the shardings in the types of arrays must be the given ones.
-        written: the form of the results' specifications: as ``given``; as XLA or types print them
+        form: the form of the results' specifications: as ``given``; as XLA or types print them
             within programs, ``staged``; or as types do everywhere, ``typed``.
 
     Raises:
@@ -383,22 +383,22 @@ def constrained(
             continue
         array = opd.as_array(leaf)
         name = tree.path_str(what, path)
-        pads = written == "staged" and tr.is_in_program()
+        pads = form == "staged" and tr.is_in_program()
         sharding = named_sharding.checked(where, array.shape, function, name, pads)
         check_inside(sharding)
         own = array.aval
-        if checks and own.told is not None:
+        if checks and own.sharding_or_none is not None:
             sharding = sharding.beside(types.entries(own))
         asked = sharding.typed(own.plain)
-        both_say = own.told is not None and asked.told is not None
+        both_say = own.sharding_or_none is not None and asked.sharding_or_none is not None
         if checks and both_say and not av.lie_alike(own, asked):
             raise errors.ShardingTypeError(
                 f"{function}: {name} is of type {own}, and was to be {asked}. It moves nothing "
                 "whose type says how it lies: use tinyjax.reshard."
             )
-        if written == "typed":
+        if form == "typed":
             sharding = as_typed(sharding, array.ndim)
-        placed.append(constrain(array, sharding, as_given=written == "given"))
+        placed.append(constrain(array, sharding, as_given=form == "given"))
     result: T = tree.unflatten(treedef, placed)
     return result
 
@@ -506,7 +506,7 @@ def auto_axes(
         types = _types(mesh, names, AxisType.Auto)
         with use_mesh(mesh if mesh.empty else mesh.of_types(types)):
             result: R = fun(*args, **kwargs)
-        return constrained(result, out_sharding, "auto_axes", "result", written="typed")
+        return constrained(result, out_sharding, "auto_axes", "result", form="typed")
 
     return folded(call, fun)
 
@@ -584,14 +584,14 @@ def _names(axes: str | Sequence[str] | None) -> tuple[str, ...] | None:
     return (axes,) if isinstance(axes, str) else None if axes is None else tuple(axes)
 
 
-def _types(mesh: Mesh, names: tuple[str, ...] | None, of: AxisType) -> list[AxisType]:
+def _types(mesh: Mesh, names: tuple[str, ...] | None, axis_type: AxisType) -> list[AxisType]:
     """Return the types of a mesh's axes, where some of them, or all, are to be of one type."""
     for name in names or ():
         if name not in mesh.axis_names and not mesh.empty:
             raise ShardingError(f"the mesh in force, {mesh}, has no axis {name!r}.")
     manual = mesh.manual_axes  # along which each device runs what is staged
     chosen = mesh.axis_names if names is None else names
-    return mesh.types_with({name: of for name in chosen if name not in manual})
+    return mesh.types_with({name: axis_type for name in chosen if name not in manual})
 
 
 def _hidden(x: Any, names: tuple[str, ...] | None) -> Any:

@@ -46,7 +46,7 @@ from tinyjax.core.values import Array, ShapedArray, avals as av, concrete, opera
 P = TypeVar("P")
 
 
-def part_type(aval: ShapedArray, names: Sequence[str], told: Sequence[str] | None) -> ShapedArray:
+def part_type(aval: ShapedArray, names: Sequence[str], typed: Sequence[str] | None) -> ShapedArray:
     """Return the type of a device's part of a value, in a program along axes of a mesh.
 
     It records the sharding along the other axes, if the type does.
@@ -54,14 +54,14 @@ def part_type(aval: ShapedArray, names: Sequence[str], told: Sequence[str] | Non
     Args:
         aval: the type.
         names: the axes along which devices run the program.
-        told: the axes that types track in it; None for those that they track outside.
+        typed: the axes that types track in it; None for those that they track outside.
     """
-    if aval.told is None:
+    if aval.sharding_or_none is None:
         return aval
-    sharding = aval.sharding.within(names)
+    sharding = aval.sharding.part_sharding(names)
     if sharding is aval.sharding:
         return aval
-    if sharding is None or (told is not None and not {*sharding.told} <= {*told}):
+    if sharding is None or (typed is not None and not {*sharding.explicit_axes} <= {*typed}):
         return aval.plain
     return sharding.typed(aval.plain)
 
@@ -85,7 +85,7 @@ def erased(jaxpr: jx.Jaxpr, on_host: bool = False) -> jx.Jaxpr:
         casts = (*casts, sharding_constraint_p, hide_p)
 
     def typed(aval: ShapedArray) -> ShapedArray:
-        if aval.told is not None:
+        if aval.sharding_or_none is not None:
             aval = aval.plain if on_host else without_sums(aval)
         return with_varying(aval, av.NOWHERE)
 
@@ -116,7 +116,7 @@ def erased(jaxpr: jx.Jaxpr, on_host: bool = False) -> jx.Jaxpr:
             if jx.subjaxprs(params):
                 params = jx.with_subjaxprs(params, lambda j: erased(j, on_host))
             if isinstance(params, ConstraintParams):
-                params = attrs.evolve(params, sharding=params.sharding.settled)
+                params = attrs.evolve(params, sharding=params.sharding.without_sums)
             outs = tuple(map(define, eqn.out_binders))
             eqns.append(jx.JaxprEqn(eqn.primitive, inputs, params, outs, eqn.source))
         return jx.Jaxpr(binders, tuple(eqns), tuple(map(read, jaxpr.outs)))
@@ -137,8 +137,8 @@ class _VaryingRecorder(staging.Recorder):
     __slots__ = ()
 
     def atom(self, value: Array) -> jx.Atom:
-        aval = value.aval
-        if aval.told is None or (type(value) is staging.StagingTracer and value._trace is self):
+        aval, here = value.aval, type(value) is staging.StagingTracer and value._trace is self
+        if here or aval.sharding_or_none is None:
             return super().atom(value)
         mesh = get_mesh()
         own = part_type(

@@ -73,7 +73,7 @@ def whole(b: Lowering, x: Value, aval: ShapedArray) -> Value:
     """Let devices add their parts of a sum, if its type requires it."""
     if aval.where is None or not aval.sharding.summed:
         return x
-    return _with_typed_sharding(b, x, aval.sharding.settled, aval.ndim)
+    return _with_typed_sharding(b, x, aval.sharding.without_sums, aval.ndim)
 
 
 class _Declared:
@@ -219,13 +219,13 @@ def parts_of_whole(b: Lowering, x: Value, aval: ShapedArray) -> Value:
         halves = [parts_of_whole(b, half, kind) for half in (b.real(x), b.imag(x))]
         x = b.op("stablehlo.complex", *halves, result=x.type)
         return _with_typed_sharding(b, x, aval.sharding, aval.ndim)
-    settled = _with_typed_sharding(b, x, aval.sharding.settled, aval.ndim)
+    settled = _with_typed_sharding(b, x, aval.sharding.without_sums, aval.ndim)
     return _with_typed_sharding(b, settled, aval.sharding, aval.ndim)
 
 
 def _lying(b: Lowering, at_once: bool, x: Value, var: jx.Var) -> Value:
     """Emit the sharding in a variable's type, if it has one."""
-    aval, told = var.aval, var.aval.told
+    aval, told = var.aval, var.aval.sharding_or_none
     if told is None or told.mesh_text is None or told.in_types(aval.ndim) is None:
         return x
     return _with_typed_sharding(b, x, told, aval.ndim) if at_once else parts_of_whole(b, x, aval)

@@ -147,8 +147,8 @@ class AmbiguousError(Exception):
 
 def _typed_spec(aval: ShapedArray) -> PartitionSpec | None:
     """Return the specification in a type: axes that divide values, or are summed along."""
-    if aval.told is not None:
-        return aval.told.spec
+    if aval.sharding_or_none is not None:
+        return aval.sharding_or_none.spec
     if aval.where is None:
         return None
     sums: dict[str, set[str]] = {"U": set(), "R": set()}
@@ -309,10 +309,8 @@ def alike(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
     Raises:
         AmbiguousError: they are not.
     """
-    told = {
-        parallel_types.entries(a) for a in avals if a.told is not None and a.ndim == outs[0].ndim
-    }
-    if len(told) > 1:
+    typed = [a for a in avals if a.sharding_or_none is not None and a.ndim == outs[0].ndim]
+    if len({parallel_types.entries(a) for a in typed}) > 1:
         raise AmbiguousError("operands that are put beside each other are divided in several ways")
     return same(params, avals, outs)
 
@@ -402,11 +400,11 @@ def _split(
 ) -> list[str]:
     """Divide the axes that one was split into, and return the names that divide none of them."""
     for out in outs:
-        taken: Names = ()
-        while names and shape[out] % x.sharding.size_of((*taken, names[0])) == 0:
-            taken = (*taken, names.pop(0))
-        divided[out] = taken
-        if x.sharding.size_of(taken) != shape[out]:
+        axes: Names = ()
+        while names and shape[out] % x.sharding.size_of((*axes, names[0])) == 0:
+            axes = (*axes, names.pop(0))
+        divided[out] = axes
+        if x.sharding.size_of(axes) != shape[out]:
             break
     return names
 
@@ -503,7 +501,7 @@ class MeshRule(records.Printed):
             ShardingTypeError: it does not follow how a result lies.
         """
         rules = primitive.rules
-        told = [aval for aval in avals if aval.told is not None]
+        told = [aval for aval in avals if aval.sharding_or_none is not None]
         lies = bool(told) and rules.evaluate is None
         axis_sets = [parallel_types.across(aval) for aval in avals]
         axes = av.NOWHERE.union(*axis_sets)
@@ -535,7 +533,7 @@ def _divided(rule: MeshRule, primitive: Primitive[P], avals: Avals, params: P) -
     """Return the types of results, where the types of some operands have shardings."""
     plain = [aval.plain for aval in avals]
     outs = primitive.rules.abstract_eval(plain, params)
-    told = [aval.told for aval in avals if aval.told is not None]
+    told = [aval.sharding_or_none for aval in avals if aval.sharding_or_none is not None]
     first = told[0].update(spec=PartitionSpec())
     for other in told[1:]:
         if other.update(spec=PartitionSpec()) != first:
@@ -559,7 +557,7 @@ def _divided(rule: MeshRule, primitive: Primitive[P], avals: Avals, params: P) -
             sharding.check(out.shape, "the result")
         except errors.ShardingError as error:
             _refuse(primitive, avals, str(error).rstrip("."))
-        types.append(out.at(parallel_types.OnMesh(sharding)))
+        types.append(out.with_where(parallel_types.OnMesh(sharding)))
     return types
 
 
@@ -578,7 +576,7 @@ def _shared(
     Raises:
         ShardingTypeError: an operand is a sum, in which the primitive is not linear.
     """
-    operands = [aval.at(parallel_types.OnMesh(None, parallel_types.across(aval))) for aval in avals]
+    operands = [a.with_where(parallel_types.OnMesh(None, parallel_types.across(a))) for a in avals]
     try:
         sums = (rule.sums or whole_sums)(params, operands, outs)
     except AmbiguousError as error:

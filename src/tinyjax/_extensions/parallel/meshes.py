@@ -356,7 +356,7 @@ class Mesh(_Grid, ContextDecorator):
             return None
         platform = platform_at(self.ids[0]).name.upper()
         cells = np.array([f"{platform} {i}" for i in self.device_ids.flat], object)
-        text: str = lazy.room("display").shown_grid(str(self), cells.reshape(self.axis_sizes))
+        text: str = lazy.hook("display").shown_grid(str(self), cells.reshape(self.axis_sizes))
         return text
 
     def __repr__(self) -> str:

@@ -230,15 +230,15 @@ class NamedSharding(Sharding):
         return bool(self.mesh.explicit_axes) and not self.mesh.auto_axes
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def explicit_axes(self) -> tuple[str, ...]:
         return self.mesh.explicit_axes
 
     @property
-    def settled(self) -> NamedSharding:
-        spec = self.spec.settled
+    def without_sums(self) -> NamedSharding:
+        spec = self.spec.without_sums
         return self if spec is self.spec else self.update(spec=spec)
 
-    def within(self, names: Sequence[str]) -> NamedSharding | None:
+    def part_sharding(self, names: Sequence[str]) -> NamedSharding | None:
         here = self._with_types(names, AxisType.Manual)
         if here.mesh.are_all_axes_manual:
             return None
@@ -338,7 +338,7 @@ class NamedSharding(Sharding):
             return None
         shape = [self.factor(axis) for axis in range(len(self.spec))]
         head = f"{self.spec!r} over {self.mesh}"
-        text: str = lazy.room("display").shown_grid(head, holders(self, shape))
+        text: str = lazy.hook("display").shown_grid(head, holders(self, shape))
         return text
 
     def __repr__(self) -> str:

@@ -26,7 +26,7 @@ from tinyjax.core.xla.compilation import Compilation
 
 
 @attrs.frozen(eq=False, repr=False)
-class Wishes(records.Record):
+class ShardingConstraints(records.Record):
     """The sharding constraints of a program.
 
     Attributes:
@@ -40,10 +40,10 @@ class Wishes(records.Record):
     outs: tuple[Sharding | None, ...]
 
 
-def wishes_of(jaxpr: jx.Jaxpr) -> Wishes:
+def wishes_of(jaxpr: jx.Jaxpr) -> ShardingConstraints:
     """Return the sharding constraints of a program."""
 
-    def find() -> Wishes:
+    def find() -> ShardingConstraints:
         # in order, and each once
         shardings: dict[Sharding, None] = {}
         used: dict[jx.Atom, Sharding] = {}
@@ -70,14 +70,14 @@ def wishes_of(jaxpr: jx.Jaxpr) -> Wishes:
                 for inner in jx.subjaxprs(eqn.params):
                     shardings.update(dict.fromkeys(wishes_of(inner).all))
         for v in jaxpr.in_binders:
-            if v.aval.where is not None and v.aval.told is not None:
+            if v.aval.where is not None and v.aval.sharding_or_none is not None:
                 if v.aval.sharding.is_explicit:
                     used[v] = v.aval.sharding
                 shardings[v.aval.sharding] = None
         for x in jaxpr.outs if shardings else ():
             if x.aval.where is not None and x.aval.sharding.is_explicit:
                 defined.setdefault(x, x.aval.sharding)
-        return Wishes(
+        return ShardingConstraints(
             tuple(shardings),
             tuple([used.get(v) for v in jaxpr.in_binders]),
             tuple([defined.get(x) for x in jaxpr.outs]),
@@ -120,7 +120,7 @@ def on_host(args: Sequence[Any]) -> list[Any]:
 
 
 @attrs.frozen(eq=False, repr=False)
-class Written(records.Record):
+class OriginalSpecs(records.Record):
     """The original specifications of a program: ``P("x", None)`` means the same as ``P("x")``.
 
     Attributes:
@@ -144,7 +144,7 @@ class Placement(records.Printed):
         outs: the sharding of each result; None leaves that to XLA.
         is_abstract: whether the mesh has no devices, so that the program is not run.
         whole: the sharding of an undivided result, where neither arguments nor results have one.
-        written: the original specifications, on which no compiled program depends.
+        originals: the original specifications, on which no compiled program depends.
     """
 
     ids: tuple[int, ...]
@@ -152,7 +152,7 @@ class Placement(records.Printed):
     outs: tuple[Sharding | None, ...]
     is_abstract: bool = False
     whole: Sharding | None = attrs.field(default=None, eq=False)
-    written: Written | None = attrs.field(default=None, eq=False)
+    originals: OriginalSpecs | None = attrs.field(default=None, eq=False)
 
     @property
     def is_default(self) -> bool:
@@ -258,7 +258,7 @@ def placement_by(jaxpr: jx.Jaxpr, shardings: Sequence[Sharding | None]) -> Place
         for x, aval in pairs
         if isinstance(x, named_sharding.NamedSharding) and x.ids == ids
     )
-    written = Written(told, *next(on_these, (None, 0)))
+    written = OriginalSpecs(told, *next(on_these, (None, 0)))
     return Placement(ids, tuple(ins), decided, abstract, whole, written)
 
 

@@ -73,7 +73,7 @@ def local_type(
     whole = inside.part_type(aval, axes, mesh.explicit_axes)
     part = whole.plain.with_shape(shape)
     part = types.with_varying(part, types.across(part) | along(spec))
-    return whole.sharding.typed(part) if whole.told is not None else part
+    return whole.sharding.typed(part) if whole.sharding_or_none is not None else part
 
 
 def global_type(aval: av.ShapedArray, mesh: meshes.AnyMesh, spec: PartitionSpec) -> av.ShapedArray:

@@ -472,11 +472,11 @@ def _over_examples(mapped: prim.MappedAxis, params: primitive.ShardMapParams) ->
     return over
 
 
-def _varying(jaxpr: jx.Jaxpr, over: Sequence[str]) -> jx.Jaxpr:
+def _varying(jaxpr: jx.Jaxpr, axes: Sequence[str]) -> jx.Jaxpr:
     """Return a program whose results may vary along axes that divide the examples."""
     same: dict[jx.Atom, jx.Atom] = {}
     for eqn in jaxpr.eqns:
-        if eqn.primitive is unvary_p and eqn.params.axis_name in over:
+        if eqn.primitive is unvary_p and eqn.params.axis_name in axes:
             same[eqn.out_binders[0]] = same.get(eqn.inputs[0], eqn.inputs[0])
     return jx.Jaxpr(jaxpr.in_binders, *program_rules.renamed(jaxpr, same))
 

@@ -100,14 +100,14 @@ def put_made(made: Array | HostArray) -> Array:
 
 
 def put_like(
-    array: Array, aval: ShapedArray, told: Sharding | None, where: devices.Placement, function: str
+    array: Array, aval: ShapedArray, own: Sharding | None, where: devices.Placement, function: str
 ) -> Array:
     """Return an array with a given placement: by default that of another, if it fits.
 
     Args:
         array: the array.
         aval: the type of the other.
-        told: the sharding of the other, if it has one.
+        own: the sharding of the other, if it has one.
         where: the placement; None for that of the other.
         function: the name of the user's function, for messages.
     """
@@ -116,9 +116,9 @@ def put_like(
     if where is None:
         if array.shape == aval.shape:
             array = aval.with_layout_of(array)
-            where = None if told is None or told.is_abstract else told
-        elif isinstance(told, SingleDeviceSharding):  # which divides no axes
-            where = told
+            where = None if own is None or own.is_abstract else own
+        elif isinstance(own, SingleDeviceSharding):  # which divides no axes
+            where = own
     return put(array, where, function)
 
 

@@ -26,10 +26,10 @@ P = TypeVar("P")
 
 
 def transposing(eqns: Sequence[jx.JaxprEqn], outs: Sequence[jx.Atom]) -> Transposing | None:
-    """Return an object that applies transpose rules (``Plane``)."""
-    if any(x.aval.told is not None for eqn in eqns for x in (*eqn.inputs, *eqn.out_binders)):
-        return Transposing(eqns, outs)
-    return None
+    """Return an object that applies transpose rules (``DeviceOps``)."""
+    values = [x for eqn in eqns for x in (*eqn.inputs, *eqn.out_binders)]
+    is_typed = any(x.aval.sharding_or_none is not None for x in values)
+    return Transposing(eqns, outs) if is_typed else None
 
 
 def _of_operand(ct: Array, aval: av.ShapedArray, types: Sequence[av.ShapedArray]) -> Array:
@@ -40,10 +40,10 @@ def _of_operand(ct: Array, aval: av.ShapedArray, types: Sequence[av.ShapedArray]
         aval: the type of the operand.
         types: all types of the equation.
     """
-    if aval.told is not None:
+    if aval.sharding_or_none is not None:
         return lie_as(ct, aval.cotangent())
-    said = [a for a in types if a.told is not None and not parallel_types.is_hidden(a)]
-    if not said or ct.aval.told is None:
+    said = [a for a in types if a.sharding_or_none is not None and not parallel_types.is_hidden(a)]
+    if not said or ct.aval.sharding_or_none is None:
         return ct
     undivided = sharding.PartitionSpec(*[None] * ct.ndim)
     return lie_as(ct, said[0].sharding.update(spec=undivided).typed(ct.aval.plain))
@@ -72,7 +72,7 @@ class Transposing:
         cotangents_in = _transposed(eqn, cotangents, operands)
         types = [*eqn.in_avals, *eqn.out_avals]
         return [
-            self._laid(ct, x, aval, types)
+            self._placed_cotangent(ct, x, aval, types)
             if isinstance(ct, Array) and isinstance(operand, prim.UndefinedPrimal)
             else ct
             for x, aval, operand, ct in zip(
@@ -80,11 +80,11 @@ class Transposing:
             )
         ]
 
-    def _laid(
+    def _placed_cotangent(
         self, ct: Array, x: jx.Atom, aval: av.ShapedArray, types: Sequence[av.ShapedArray]
     ) -> Array:
         own, dims = ct.aval, self._repeated.get(x)
-        if dims is None or own.told is None or parallel_types.is_hidden(own):
+        if dims is None or own.sharding_or_none is None or parallel_types.is_hidden(own):
             return _of_operand(ct, aval, types)
         entries = [
             parallel_types.entries(aval)[i] if i in dims else names
@@ -126,7 +126,7 @@ def _transposed(
 def jvp_unsaid(
     primitive: prim.Primitive[P], primals: prim.Arrays, tangents: prim.Tangents, params: P
 ) -> prim.JvpResult:
-    """Apply a ``jvp`` rule, as ``Plane`` says."""
+    """Apply a ``jvp`` rule, as ``DeviceOps`` says."""
     types = [out.aval for out in tr.bind(primitive, primals, params)]
     plain = [t if t is prim.ZERO else unsaid(t) for t in tangents]
     outs, out_tangents = primitive.rules.jvp([*map(unsaid, primals)], plain, params)
@@ -143,7 +143,7 @@ def batch_unsaid(
     params: P,
     types: prim.Avals,
 ) -> tuple[Sequence[Array], Sequence[int | None]]:
-    """Apply a ``batch`` rule, as ``Plane`` says."""
+    """Apply a ``batch`` rule, as ``DeviceOps`` says."""
     outs, out_axes = primitive.rules.batch(mapped, [*map(unsaid, values)], axes, params)
     batched = [
         batched_aval(aval, axis, mapped.size, mapped.divided)

@@ -296,7 +296,7 @@ def _call(
     if not like.is_partial:  # else a result tells how it lies as its type does, or XLA
         told = zip(outs, joined, strict=True)
         outs = [_as_written(x, named_sharding.NamedSharding(mesh, spec)) for x, spec in told]
-    if any(spec is not spec.settled for spec in joined):  # of the host they lie nowhere yet
+    if any(spec is not spec.without_sums for spec in joined):  # of the host they lie nowhere yet
         outs = [_summed_as(x, mesh, axes, spec) for x, spec in zip(outs, joined, strict=True)]
     return tree.unflatten(flat.out_tree, outs)
 
@@ -306,13 +306,13 @@ def _is_array(leaf: object) -> bool:
 
 
 def _with_kept(
-    fun: Callable[..., Any], args_tree: tree.PyTreeDef, leaves: Sequence[Any], kept: Sequence[bool]
+    fun: Callable[..., Any], args_tree: tree.PyTreeDef, leaves: Sequence[Any], fixed: Sequence[bool]
 ) -> Callable[..., Any]:
     """Return a function of the leaves that are not kept: the others it is given as they are."""
 
     def of_rest(*rest: Any) -> Any:
         others = iter(rest)
-        every = [x if own else next(others) for x, own in zip(leaves, kept, strict=True)]
+        every = [x if own else next(others) for x, own in zip(leaves, fixed, strict=True)]
         return fun(*tree.unflatten(args_tree, every))
 
     return of_rest
@@ -321,7 +321,7 @@ def _with_kept(
 def _typed_spec(aval: av.ShapedArray, axes: tuple[str, ...]) -> PartitionSpec:
     """Return the specification in an argument's type along axes of the mesh."""
     entries = [[name for name in names if name in axes] for names in types.entries(aval)]
-    spec = aval.sharding.spec if aval.told is not None else PartitionSpec()
+    spec = aval.sharding.spec if aval.sharding_or_none is not None else PartitionSpec()
     here = frozenset(axes)
     return PartitionSpec(*entries, unreduced=spec.unreduced & here, reduced=spec.reduced & here)
 
@@ -331,7 +331,7 @@ def _summed_as(x: Array, mesh: meshes.AnyMesh, axes: tuple[str, ...], spec: Part
 
     Along other axes of the mesh than those of the program it lies as before.
     """
-    own = x.aval.sharding.spec if x.aval.told is not None else COPIES
+    own = x.aval.sharding.spec if x.aval.sharding_or_none is not None else COPIES
     here = frozenset(axes)
     if (own.unreduced & here, own.reduced & here) == (spec.unreduced, spec.reduced):
         return x
@@ -419,7 +419,7 @@ def _specs(
                 f"one is {spec!r}."
             )
         told = named_sharding.NamedSharding(mesh, spec).spec
-        if told.settled is not told and len(axes) < len(mesh.axis_names):
+        if told.without_sums is not told and len(axes) < len(mesh.axis_names):
             raise ShardingError(
                 f"{name} of shard_map has {spec!r}, but each device runs the function along "
                 f"{', '.join(axes)} only, and XLA takes parts of sums along all axes of a mesh or "

@@ -198,11 +198,11 @@ class ShardedArray(PlacedArray):
         if not self.is_fully_addressable:
             self._raise_elsewhere()
         host = np.empty(self.shape, self.dtype)
-        done: set[str] = set()
+        seen: set[str] = set()
         for part, term, buffer in zip(parts, self._sharding.terms, buffers, strict=True):
             key = f"{part}{term}"
-            if key not in done:  # others hold copies
-                done.add(key)
+            if key not in seen:  # others hold copies
+                seen.add(key)
                 if term == 0:  # that of the first device
                     host[part] = fetched(buffer, self.dtype)
                 else:
@@ -229,8 +229,8 @@ class ShardedArray(PlacedArray):
     def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> HostArray:
         return self.gathered.__array__(dtype, copy)
 
-    def __dlpack__(self, **asked: Any) -> Any:
-        return self.gathered.__dlpack__(**asked)
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.gathered.__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.gathered.__dlpack_device__()
@@ -244,7 +244,7 @@ class ShardedArray(PlacedArray):
     def _repr_html_(self) -> str:
         """Show in a notebook which devices hold which part; the parts stay where they are."""
         where = f"{self.aval} on {len(self.sharding.ids)} devices: {self.sharding}"
-        text: str = lazy.room("display").shown_grid(where, holders(self.sharding, self.shape))
+        text: str = lazy.hook("display").shown_grid(where, holders(self.sharding, self.shape))
         return text
 
     def _described(self) -> str:

@@ -188,7 +188,7 @@ class PartitionSpec(devices.Place, records.Record):
         return PartitionSpec(*self, unreduced=self.reduced, reduced=self.unreduced)
 
     @property
-    def settled(self) -> PartitionSpec:
+    def without_sums(self) -> PartitionSpec:
         """The same of an array of whose parts none is of a sum, nor of its cotangent's."""
         return PartitionSpec(*self) if self.unreduced or self.reduced else self
 
@@ -285,14 +285,14 @@ P = PartitionSpec
 Entries: TypeAlias = tuple[tuple[str, ...], ...]
 
 
-class _Undivided(PartitionSpec):
+class _Replicated(PartitionSpec):
     """A specification of any length by which nothing is divided."""
 
     def __getitem__(self, index: int | slice) -> Any:
         return UNDIVIDED if isinstance(index, slice) else None
 
 
-UNDIVIDED: Final = _Undivided()
+UNDIVIDED: Final = _Replicated()
 
 
 def _memory_kind(kind: object) -> str:
@@ -337,13 +337,13 @@ def holders(sharding: Sharding, shape: Sequence[int]) -> NDArray[np.object_]:
     Raises:
         ShardingError: an array of the shape cannot lie so.
     """
-    held: dict[tuple[int, ...], list[int]] = {}
+    numbers: dict[tuple[int, ...], list[int]] = {}
     for number, part in zip(sharding.ids, sharding.parts(shape), strict=True):
         place = tuple([s.start or 0 for s in part])
-        held.setdefault(place, []).append(number % devices.PER_PLATFORM)
-    places, platform = sorted(held), devices.platform_at(sharding.ids[0]).name.upper()
+        numbers.setdefault(place, []).append(number % devices.PER_PLATFORM)
+    places, platform = sorted(numbers), devices.platform_at(sharding.ids[0]).name.upper()
     counts = [len({*starts}) for starts in zip(*places, strict=True)]
-    texts = [f"{platform} {','.join(map(str, sorted(held[place])))}" for place in places]
+    texts = [f"{platform} {','.join(map(str, sorted(numbers[place])))}" for place in places]
     return np.array(texts, object).reshape(counts)
 
 
@@ -595,16 +595,16 @@ class Sharding(devices.Place):
         return self
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def explicit_axes(self) -> tuple[str, ...]:
         """The axes of the mesh that types track."""
         return ()
 
     @property
-    def settled(self) -> Sharding:
+    def without_sums(self) -> Sharding:
         """The same of values of whose parts none is of a sum, nor of its cotangent's."""
         return self
 
-    def within(self, names: Sequence[str]) -> Sharding | None:
+    def part_sharding(self, names: Sequence[str]) -> Sharding | None:
         """Return the sharding of a device's part in a program along some axes of the mesh.
 
         None where they are all axes.
@@ -613,7 +613,7 @@ class Sharding(devices.Place):
             >>> import tinyjax
             >>> from tinyjax import NamedSharding, P
             >>> rows = NamedSharding(tinyjax.sharding.AbstractMesh((4,), ("data",)), P("data"))
-            >>> print(rows.within(("data",)))  # each device has a value of its own
+            >>> print(rows.part_sharding(("data",)))  # each device has a value of its own
             None
         """
         return self

@@ -322,7 +322,7 @@ def rule_of(primitive: Primitive[P]) -> mesh_rule.MeshRule:
 
 
 def result_types(primitive: Primitive[P], avals: prim.Avals, params: P) -> Sequence[ShapedArray]:
-    """Return the types of a primitive's results, as ``Plane`` says."""
+    """Return the types of a primitive's results, as ``DeviceOps`` says."""
     return rule_of(primitive)(primitive, avals, params)
 
 

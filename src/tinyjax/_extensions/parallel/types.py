@@ -244,7 +244,7 @@ class OnMesh(av.Where):
 
     def shown(self, dtype: str, lengths: Sequence[str]) -> str:
         shown = zip(lengths, self.entries(len(lengths)), strict=True)
-        text = ",".join([f"{n}{_at(names)}" for n, names in shown])
+        text = ",".join([f"{n}{_suffix(names)}" for n, names in shown])
         return f"{dtype}[{text}]{_differing(self.across, self.sharding)}"
 
     @property
@@ -276,7 +276,7 @@ def _division(where: av.Where | None) -> tuple[object, ...]:
     return spec.stripped().partitions, spec.unreduced, spec.reduced
 
 
-def _at(names: tuple[str, ...]) -> str:
+def _suffix(names: tuple[str, ...]) -> str:
     return f"@{names[0] if len(names) == 1 else '(' + ','.join(names) + ')'}" if names else ""
 
 
@@ -312,39 +312,41 @@ def typed(aval: ShapedArray, sharding: Sharding) -> ShapedArray:
         raise ShardingError(
             f"a value of type {aval.plain} is no sum, so that it cannot lie by {sharding.spec}."
         )
-    return aval.at(OnMesh(sharding, across(aval)))
+    return aval.with_where(OnMesh(sharding, across(aval)))
 
 
 def with_varying(aval: ShapedArray, axes: Axes) -> ShapedArray:
     """Return the type of values that vary, or are shared, along just these axes of the mesh."""
-    return aval if axes == across(aval) else aval.at(_on_mesh(aval.told, axes))
+    return aval if axes == across(aval) else aval.with_where(_on_mesh(aval.sharding_or_none, axes))
 
 
 def is_summed(aval: ShapedArray) -> bool:
     """Return whether, by the type, devices have partial sums of the value or of its cotangent."""
-    return aval.told is not None and aval.told.settled is not aval.told
+    sharding = aval.sharding_or_none
+    return sharding is not None and sharding.without_sums is not sharding
 
 
 def without_sums(aval: ShapedArray) -> ShapedArray:
     """Return the type with the same sharding but without partial sums."""
-    return aval if aval.told is None else aval.at(_on_mesh(aval.told.settled, across(aval)))
+    own = aval.sharding_or_none
+    return aval if own is None else aval.with_where(_on_mesh(own.without_sums, across(aval)))
 
 
 def is_hidden(aval: ShapedArray) -> bool:
     """Return whether XLA chooses the sharding along all axes of the mesh (``auto_axes``)."""
-    return aval.told is not None and aval.told.in_types(aval.ndim) is None
+    return aval.sharding_or_none is not None and aval.sharding_or_none.in_types(aval.ndim) is None
 
 
 def divided(aval: ShapedArray, entries: Entries) -> ShapedArray:
     """Return the type of values that are divided otherwise over the same mesh."""
-    return aval.at(aval.where.divided(entries)) if isinstance(aval.where, OnMesh) else aval
+    return aval.with_where(aval.where.divided(entries)) if isinstance(aval.where, OnMesh) else aval
 
 
 def hidden(aval: ShapedArray, names: Sequence[str]) -> ShapedArray:
     """Return the type whose sharding XLA chooses along some axes of the mesh."""
-    if aval.told is None:
+    if aval.sharding_or_none is None:
         return aval
     left = [tuple([n for n in entry if n not in names]) for entry in entries(aval)]
-    sharding = aval.told.hidden(names)
-    told = sharding.update(spec=sharding.spec.with_partitions(left))
-    return aval.at(OnMesh(told, across(aval)))
+    sharding = aval.sharding_or_none.hidden(names)
+    spec = sharding.spec.with_partitions(left)
+    return aval.with_where(OnMesh(sharding.update(spec=spec), across(aval)))

@@ -16,7 +16,7 @@ from tinyjax.core.values import Array
 
 
 @attrs.frozen(eq=False, repr=False)
-class Portions:
+class Chunking:
     """The division of examples among threads, and of a thread's examples into chunks.
 
     Threads are for compiled programs: without jaxlib there is one part.

@@ -79,7 +79,7 @@ def in_threads(
             if size not in programs:
                 programs[size] = stage_call(partial(of_part, size), [x.aval for x in part], fun)
             calls.append(partial(call_staged, programs[size], part, bind_part))
-        at_once = is_evaluated and not any(staged.notes for staged in programs.values())
+        at_once = is_evaluated and not any(staged.hooks for staged in programs.values())
         parts = together(calls) if at_once else [call() for call in calls]
         return [
             outs[0] if axis is None else slicing.concatenate(outs, axis)

@@ -36,14 +36,14 @@ class Bar:
     Attributes:
         title: the name of the loop.
         total: the number of iterations, where it is known.
-        done: the number of finished iterations.
+        completed: the number of finished iterations.
         ended: whether it has ended, "done" or "stopped"; empty while it runs.
         start: the time of its beginning.
     """
 
     title: str
     total: int | None
-    done: int = 0
+    completed: int = 0
     ended: str = ""
     start: float = attrs.field(factory=perf_counter)
 
@@ -93,16 +93,16 @@ def _clock(seconds: float) -> str:
 
 def _share(bar: Bar) -> float | None:
     total = bar.total
-    return None if total is None else min(1.0, bar.done / max(total, 1))
+    return None if total is None else min(1.0, bar.completed / max(total, 1))
 
 
 def _numbers(bar: Bar) -> str:
     """Return a loop's progress in words: iterations, elapsed and remaining time, and speed."""
     seconds, share, total = bar.seconds, _share(bar), bar.total
-    speed = bar.done / max(seconds, 1e-9)
+    speed = bar.completed / max(seconds, 1e-9)
     rate = f"{speed:,.0f}/s" if speed >= 10 else f"{1 / speed:.2g} s each" if speed else ""
     rest = f" < {_clock(seconds * (1 / share - 1))}" if share and not bar.ended else ""
-    counted = f"{bar.done:,}" if total is None else f"{bar.done:,}/{total:,}"
+    counted = f"{bar.completed:,}" if total is None else f"{bar.completed:,}/{total:,}"
     stopped = " stopped" if bar.ended == "stopped" else ""
     return f"{counted} [{_clock(seconds)}{rest}{', ' if rate else ''}{rate}]{stopped}"
 
@@ -128,13 +128,13 @@ class TextDisplay:
         width, done = self._written.pop(bar, (0, 0.0))
         if self._file.isatty():
             self._file.write("\r" + line.ljust(width) + ("\n" if bar.ended else ""))
-            done = bar.done
+            done = bar.completed
         else:
             total = bar.total
             step = done if total is None else total / 10
-            if bar.ended or bar.done >= done + max(step, 1):
+            if bar.ended or bar.completed >= done + max(step, 1):
                 self._file.write(line + "\n")
-                done = bar.done
+                done = bar.completed
         self._file.flush()
         if not bar.ended:
             self._written[bar] = len(line), done
@@ -154,7 +154,7 @@ class RichDisplay:
         if bar not in self._tasks:
             self._tasks[bar] = self._bars.add_task(bar.title, total=bar.total, numbers="")
         task = self._tasks[bar]
-        self._bars.update(task, completed=bar.done, numbers=_numbers(bar))
+        self._bars.update(task, completed=bar.completed, numbers=_numbers(bar))
         if bar.ended:
             self._bars.stop_task(task)
             del self._tasks[bar]
@@ -260,7 +260,7 @@ class Run:
         else:
             self._screen.runs.append(self)
 
-    def report(self, count: int, done: int) -> int:
+    def report(self, count: int, completed: int) -> int:
         """Report the progress, and return the number of iterations until the next report."""
         if self.bar.ended:
             raise StoppedError
@@ -273,7 +273,7 @@ class Run:
             self._step = max(1, min(step, _GROWTH * self._step))
         else:
             self._step = 1
-        self.bar.done = done
+        self.bar.completed = completed
         if now - self.bar.start >= self._screen.after:
             self._draw()
         self._last = count, perf_counter()
@@ -281,19 +281,19 @@ class Run:
         self.due = count + self._step
         return self.due
 
-    def end(self, done: int) -> None:
+    def end(self, completed: int) -> None:
         """Say that all iterations are made."""
         total = self.bar.total
-        self._end("done", done if total is None else total)  # the last may be outside of the loop
+        self._end("done", completed if total is None else total)  # the last may be outside
 
     def stop(self) -> None:
         """Close the bar of a loop that has not ended by itself; it ends at its next report."""
-        self._end("stopped", self.bar.done)
+        self._end("stopped", self.bar.completed)
 
-    def _end(self, how: str, done: int) -> None:
+    def _end(self, how: str, completed: int) -> None:
         if self.bar.ended:
             return
-        self.bar.done, self.bar.ended = done, how
+        self.bar.completed, self.bar.ended = completed, how
         if self._screen is not None:
             if self in self._screen.runs:
                 self._screen.runs.remove(self)

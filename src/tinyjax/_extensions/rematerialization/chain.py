@@ -28,7 +28,7 @@ class Piece:
     Attributes:
         start: the first block.
         stop: the block after the last.
-        kept: bytes kept from the forward pass to the backward pass.
+        saved_bytes: bytes kept from the forward pass to the backward pass.
         working: further bytes that the backward pass needs, while it is in this piece.
         cost: the cost of recomputation.
         variant: the number of the one block's variant; None where the blocks keep nothing.
@@ -36,7 +36,7 @@ class Piece:
 
     start: int
     stop: int
-    kept: int
+    saved_bytes: int
     working: int
     cost: float
     variant: int | None = None
@@ -59,7 +59,7 @@ def cheapest(pieces: Sequence[Piece], num_blocks: int, room: int) -> tuple[Piece
     origins = np.full((num_blocks + 1, levels), -1)
     costs[0, :1] = 0.0
     for number, piece in enumerate(pieces):
-        shift = round(piece.kept / unit)
+        shift = round(piece.saved_bytes / unit)
         last = min(levels, (room - piece.working) // unit + 1)
         if shift >= last:
             continue
@@ -75,7 +75,7 @@ def cheapest(pieces: Sequence[Piece], num_blocks: int, room: int) -> tuple[Piece
     while place:
         piece = pieces[origins[place, level]]
         chosen.append(piece)
-        place, level = piece.start, level - round(piece.kept / unit)
+        place, level = piece.start, level - round(piece.saved_bytes / unit)
     return tuple(reversed(chosen))
 
 
@@ -102,7 +102,7 @@ def _fits(pieces: Sequence[Piece], num_blocks: int, room: int) -> bool:
     unit, levels = _levels(room)
     least = [0 if levels else inf, *[inf] * num_blocks]
     for piece in pieces:
-        level = least[piece.start] + round(piece.kept / unit)
+        level = least[piece.start] + round(piece.saved_bytes / unit)
         if level < min(levels, (room - piece.working) // unit + 1, least[piece.stop]):
             least[piece.stop] = level
     return least[num_blocks] < inf

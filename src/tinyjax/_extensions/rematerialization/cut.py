@@ -87,14 +87,14 @@ def _path(capacities: _Capacities) -> list[tuple[_Place, _Place]]:
 
 def _reaching_sink(capacities: _Capacities) -> set[_Place]:
     """Return the places from which more could flow to the sink."""
-    into: defaultdict[_Place, list[_Place]] = defaultdict(list)
+    predecessors: defaultdict[_Place, list[_Place]] = defaultdict(list)
     for place, following in capacities.items():
         for other, capacity in following.items():
             if capacity > 0:
-                into[other].append(place)
+                predecessors[other].append(place)
     reached, waiting = {_SINK}, [_SINK]
     while waiting:
-        for place in into[waiting.pop()]:
+        for place in predecessors[waiting.pop()]:
             if place not in reached:
                 reached.add(place)
                 waiting.append(place)
@@ -108,7 +108,7 @@ class KeepCut(policies.WholePolicy):
     def __call__(self, primitive: prim.Primitive[Any], *avals: Any, **params: Any) -> bool:
         return False
 
-    def kept(self, jaxpr: jx.Jaxpr, outs: Iterable[jx.Var]) -> frozenset[jx.Var]:
+    def saved(self, jaxpr: jx.Jaxpr, outs: Iterable[jx.Var]) -> frozenset[jx.Var]:
         return cut(jaxpr, outs)
 
     def __repr__(self) -> str:

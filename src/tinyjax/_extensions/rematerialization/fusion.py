@@ -165,7 +165,7 @@ class Fusions:
             eqn = reader
         return eqn
 
-    def _in_memory(self, known: Container[jx.JaxprEqn]) -> frozenset[jx.JaxprEqn]:
+    def _in_memory(self, fixed: Container[jx.JaxprEqn]) -> frozenset[jx.JaxprEqn]:
         """Operations of several operands that XLA has in memory, since several others read them.
 
         In the loops of these their operands would be read more often, unless one loop has all there
@@ -181,7 +181,7 @@ class Fusions:
             for operand in self._operands(eqn):
                 apart[eqn] |= apart[operand]
                 several = len(self.readers[operand]) > 1
-                if operand in known or not self._fits(operand, eqn, several):
+                if operand in fixed or not self._fits(operand, eqn, several):
                     apart[eqn] |= bits[operand]
         return frozenset(
             eqn

@@ -49,7 +49,7 @@ _MOST_EQUATIONS: Final = 1000
 
 
 @attrs.frozen
-class Again:
+class Recomputation:
     """Part of a function that is computed again.
 
     Attributes:
@@ -103,7 +103,7 @@ class MemoryPlan:
     least: int
     kept: int
     work: float
-    again: tuple[Again, ...]
+    again: tuple[Recomputation, ...]
 
     def __repr__(self) -> str:
         lines = [
@@ -389,7 +389,7 @@ def cheapest_within(among: Sequence[Chain], budget: int, name: str) -> tuple[Cha
     failures: list[errors.MemoryBudgetError] = []
     for chain in among:
         try:
-            choices.append((chain, chain.within(budget, name)))
+            choices.append((chain, chain.cheapest_plan(budget, name)))
         except errors.MemoryBudgetError as error:
             failures.append(error)
     if not choices:
@@ -413,7 +413,7 @@ class Chain:
         self.blocks: tuple[_Block, ...] = tuple(self._blocks())
         self.pieces: tuple[Piece, ...] = tuple(self._pieces())
         # memory in which every piece fits
-        self.enough: int = sum(piece.kept + piece.working for piece in self.pieces) + 1
+        self.enough: int = sum(piece.saved_bytes + piece.working for piece in self.pieces) + 1
         self.known: dict[tuple[Piece, ...], Chosen] = {}
         self.least_room: int = least_room(self.pieces, len(self.blocks), self.enough)
 
@@ -424,7 +424,7 @@ class Chain:
         read_later: list[frozenset[jx.Atom]] = [frozenset(jaxpr.outs)]
         for start, stop in reversed([*itertools.pairwise(places)][1:]):
             read_later.append(read_later[-1].union(*(e.inputs for e in jaxpr.eqns[start:stop])))
-        known: dict[jx.Jaxpr, jx.Jaxpr] = {}
+        blocks: dict[jx.Jaxpr, jx.Jaxpr] = {}
         for start, stop in itertools.pairwise(places):
             eqns = jaxpr.eqns[start:stop]
             later = read_later.pop()
@@ -433,7 +433,7 @@ class Chain:
             inputs = tuple([x for x in read if x not in own])
             outs = tuple([v for v in own if v in later])
             block = jx.Jaxpr(inputs, eqns, outs)
-            block = known.setdefault(block, block)
+            block = blocks.setdefault(block, block)
             nonzero = tuple([x in active for x in inputs])
             variants = _variants(block, nonzero)
             active.update(prim.marked(outs, variants[0].nonzero_out))
@@ -519,7 +519,7 @@ class Chain:
         rooms = (*[self.least_room * step for step in _NEAR_THE_LEAST], self.enough)
         return min(map(self._choice, rooms), key=lambda choice: choice.peak)
 
-    def within(self, budget: int, name: str) -> Chosen:
+    def cheapest_plan(self, budget: int, name: str) -> Chosen:
         """Return the cheapest plan for a budget.
 
         Raises:
@@ -553,13 +553,13 @@ class Chain:
                 way = blocks[0].variants[piece.variant].way
             if way:
                 operations = sum(len(block.eqns) for block in blocks)
-                again.append(Again(blocks[-1].location, operations, piece.kept, way))
+                again.append(Recomputation(blocks[-1].location, operations, piece.saved_bytes, way))
         return MemoryPlan(
             budget,
             choice.peak,
             choice.results,
             least,
-            sum(piece.kept for piece in choice.pieces),
+            sum(piece.saved_bytes for piece in choice.pieces),
             choice.cost / max(_cost(self.jaxpr), 1.0),
             tuple(again),
         )

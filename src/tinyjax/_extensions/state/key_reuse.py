@@ -1,8 +1,8 @@
 """Detection of keys of random numbers that are used more than once.
 
 A use is recorded by the identity of the key's array. In a staged function it is recorded for the
-tracer, and stored with the program (``Uses``). Where the program is called, its operands are used.
-Nothing here runs unless the setting ``debug_key_reuse`` is on.
+tracer, and stored with the program (``KeyUses``). A call of the program uses its operands. Nothing
+here runs unless the setting ``debug_key_reuse`` is on.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tinyjax.core.values import Array, ConcreteArray
 
 
 @attrs.frozen(eq=False, repr=False)
-class Use(records.Record):
+class KeyUse(records.Record):
     """The use of a key.
 
     Attributes:
@@ -36,7 +36,7 @@ class Use(records.Record):
         return self.name if self.location is None else f"{self.name} at {self.location}"
 
 
-class Uses(staging.Note):
+class KeyUses(staging.Hook):
     """The uses of keys in a program that is staged.
 
     The identity of a key is its variable, or the literal itself.
@@ -45,49 +45,49 @@ class Uses(staging.Note):
     __slots__ = ("_found",)
 
     def __init__(self) -> None:
-        self._found: dict[jx.Var | int, tuple[Use, ConcreteArray | None]] = {}
+        self._found: dict[jx.Var | int, tuple[KeyUse, ConcreteArray | None]] = {}
 
-    def of(self, x: jx.Atom) -> Use | None:
+    def use_of(self, x: jx.Atom) -> KeyUse | None:
         """Return the use of a key, or None."""
         entry = self._found.get(x if isinstance(x, jx.Var) else id(x.value))
         return None if entry is None else entry[0]
 
-    def add(self, x: jx.Atom, used: Use) -> None:
+    def add(self, x: jx.Atom, used: KeyUse) -> None:
         """Record the use of a key."""
         if isinstance(x, jx.Var):
             self._found[x] = used, None
         else:
             self._found[id(x.value)] = used, x.value
 
-    def moved(self, before: jx.Jaxpr, after: jx.Jaxpr) -> Uses:
+    def moved(self, before: jx.Jaxpr, after: jx.Jaxpr) -> KeyUses:
         """Return the same uses in another recording of the same program."""
-        uses = Uses()
+        uses = KeyUses()
         for old, new in zip(
             (*before.in_binders, *before.outs), (*after.in_binders, *after.outs), strict=True
         ):
-            used = self.of(old)
+            used = self.use_of(old)
             if used is not None:
                 uses.add(new, used)
         for value, used in self.literals():
             uses.add(jx.Lit(value, value.aval), used)
         return uses
 
-    def literals(self) -> Iterator[tuple[ConcreteArray, Use]]:
+    def literals(self) -> Iterator[tuple[ConcreteArray, KeyUse]]:
         """Go through the keys that stand as literals."""
         for used, value in self._found.values():
             if value is not None:
                 yield value, used
 
     @classmethod
-    def before(cls, calls: Sequence[tuple[staging.Note, jx.Jaxpr, Sequence[Array]]]) -> None:
+    def before(cls, calls: Sequence[tuple[staging.Hook, jx.Jaxpr, Sequence[Array]]]) -> None:
         """Record that one of some programs uses keys: operands, and literals.
 
         Raises:
             KeyReuseError: one was used before.
         """
-        used: dict[tuple[int, int], tuple[Array, Use]] = {}
+        used: dict[tuple[int, int], tuple[Array, KeyUse]] = {}
         for uses, jaxpr, operands in calls:
-            assert isinstance(uses, Uses), "notes are of this class"
+            assert isinstance(uses, KeyUses), "notes are of this class"
             times: Counter[int] = Counter()
             for key, by in uses._among(jaxpr, operands):
                 times[id(key)] += 1
@@ -95,9 +95,9 @@ class Uses(staging.Note):
         for key, by in used.values():
             note(key, by)
 
-    def _among(self, jaxpr: jx.Jaxpr, operands: Sequence[Array]) -> Iterator[tuple[Array, Use]]:
+    def _among(self, jaxpr: jx.Jaxpr, operands: Sequence[Array]) -> Iterator[tuple[Array, KeyUse]]:
         for var, operand in zip(jaxpr.in_binders, operands, strict=True):
-            used = self.of(var)
+            used = self.use_of(var)
             if used is not None:
                 yield operand, used
         yield from self.literals()
@@ -108,7 +108,7 @@ class Uses(staging.Note):
         Raises:
             KeyReuseError: there is such a key.
         """
-        same = [self.of(x) for x in (*constants, *carried)] + [used for _, used in self.literals()]
+        same = [*map(self.use_of, (*constants, *carried)), *[used for _, used in self.literals()]]
         for used in same:
             if used is not None:
                 raise errors.KeyReuseError(
@@ -119,14 +119,14 @@ class Uses(staging.Note):
     def after(self, atoms: Sequence[jx.Atom], outs: Sequence[Array]) -> None:
         """Record which results are keys that the program has used."""
         for atom, out in zip(atoms, outs, strict=True):
-            used = self.of(atom)
+            used = self.use_of(atom)
             if used is not None:
                 for root, stager in _roots(out):
                     _set(root, stager, used)
 
 
 #: By the array's identity.
-_uses: Final[dict[int, tuple[ref[Array], Use]]] = {}
+_uses: Final[dict[int, tuple[ref[Array], KeyUse]]] = {}
 
 
 def use(value: Array, name: str) -> None:
@@ -135,10 +135,10 @@ def use(value: Array, name: str) -> None:
     Raises:
         KeyReuseError: it was used before.
     """
-    note(value, Use(name, frames.user_location()))
+    note(value, KeyUse(name, frames.user_location()))
 
 
-def note(value: Array, used: Use) -> None:
+def note(value: Array, used: KeyUse) -> None:
     """Record the use of a value.
 
     Raises:
@@ -172,18 +172,18 @@ def _roots(value: Array) -> Iterator[tuple[Array, staging.StagingTrace | None]]:
             yield x, stager
 
 
-def _find(root: Array, stager: staging.StagingTrace | None) -> Use | None:
+def _find(root: Array, stager: staging.StagingTrace | None) -> KeyUse | None:
     if stager is not None:
-        uses = stager.notes.get(Uses)
-        return uses.of(stager.atom(root)) if isinstance(uses, Uses) else None
+        uses = stager.hooks.get(KeyUses)
+        return uses.use_of(stager.atom(root)) if isinstance(uses, KeyUses) else None
     entry = _uses.get(id(root))
     return None if entry is None else entry[1]
 
 
-def _set(root: Array, stager: staging.StagingTrace | None, used: Use) -> None:
+def _set(root: Array, stager: staging.StagingTrace | None, used: KeyUse) -> None:
     if stager is not None:
-        uses = stager.notes.setdefault(Uses, Uses())
-        assert isinstance(uses, Uses), "notes are by class"
+        uses = stager.hooks.setdefault(KeyUses, KeyUses())
+        assert isinstance(uses, KeyUses), "notes are by class"
         uses.add(stager.atom(root), used)
         return
     key = id(root)

@@ -54,7 +54,7 @@ class Cell:
         self.written: bool = False
 
 
-class CellElsewhere(Cell):
+class ForeignCell(Cell):
     """The contents of a reference that are kept in an object of another class."""
 
     __slots__ = ("_get", "_put")
@@ -87,7 +87,7 @@ class Form(Hashable, Protocol):
         """Make an object of this form, which reads and writes these references."""
         ...
 
-    def put(self, into: Any, contents: Sequence[Array]) -> None:
+    def put(self, target: Any, contents: Sequence[Array]) -> None:
         """Give an object this form, and these arrays to hold."""
         ...
 
@@ -117,7 +117,7 @@ class _Part:
 
 
 @attrs.frozen
-class OfArgument:
+class ArgumentState:
     """The backward state of a reference that a program was given.
 
     Attributes:
@@ -138,7 +138,7 @@ class OfArgument:
         return parts_of(objects[self.place])[0][0].backward.contents if objects else self.contents
 
 
-class Used(staging.Note):
+class UsedRefs(staging.Hook):
     """The references that a staged function uses: made outside of it, or passed to it.
 
     A reference that is only read may be known while it is staged. A function that writes to it is
@@ -157,7 +157,7 @@ class Used(staging.Note):
 
     def __init__(self, traced: frozenset[Ref] = frozenset()) -> None:
         self._traced: frozenset[Ref] = traced
-        self._parameters: dict[staging.Kept, jx.Var] = {}
+        self._parameters: dict[staging.Cell, jx.Var] = {}
         self._given_cells: dict[int, Cell] = {}
         self._known: set[Ref] = set()
         self._closed: tuple[Ref, ...] = ()
@@ -176,14 +176,14 @@ class Used(staging.Note):
 
     def enter_given(self, place: int, aval: av.ShapedArray, recorder: staging.Recorder) -> Cell:
         """Give the backward state of a reference that was made in place of an argument a cell."""
-        var = self._parameters[OfArgument(place, aval)] = jx.Var(aval)
+        var = self._parameters[ArgumentState(place, aval)] = jx.Var(aval)
         cell = self._given_cells[place] = Cell(staging.StagingTracer(recorder, var, aval), recorder)
         return cell
 
-    def taken(self) -> Sequence[tuple[staging.Kept, jx.Var]]:
+    def cells_in(self) -> Sequence[tuple[staging.Cell, jx.Var]]:
         return [*self._parameters.items()]
 
-    def left(self) -> Sequence[tuple[Hashable, Array]]:
+    def cells_out(self) -> Sequence[tuple[Hashable, Array]]:
         written = [(ref, cell.value) for ref, cell in self.cells.items() if cell.written]
         self._known = {ref for ref, _ in written}.difference(self._parameters)
         outs: list[tuple[Hashable, Array]] = [*written]
@@ -195,28 +195,28 @@ class Used(staging.Note):
                     outs.append((_Part(place, i, changed), ref.contents))
         for place, cell in self._given_cells.items():
             if cell.written:
-                outs.append((OfArgument(place, cell.value.aval), cell.value))
+                outs.append((ArgumentState(place, cell.value.aval), cell.value))
         # what was traced is kept no longer
         self._closed, self.cells, self.given = tuple(self.cells), {}, {}
         self._given_cells = {}
         return outs
 
-    def restarted(self) -> Used | None:
-        return Used(self._traced | self._known) if self._known else None
+    def restarted(self) -> UsedRefs | None:
+        return UsedRefs(self._traced | self._known) if self._known else None
 
-    def serves(self, by: str, objects: Sequence[Any]) -> bool:
+    def serves(self, api_name: str, objects: Sequence[Any]) -> bool:
         if not all(ref._is_usable for ref in self._closed):
             return False
-        check_given_once([*self._closed, *[ref for x in objects for ref in parts_of(x)[0]]], by)
+        check_given_once([*self._closed, *[r for x in objects for r in parts_of(x)[0]]], api_name)
         return True
 
     @classmethod
-    def keep(cls, left: Sequence[tuple[Hashable, Array]], objects: Sequence[Any]) -> None:
+    def keep(cls, state: Sequence[tuple[Hashable, Array]], objects: Sequence[Any]) -> None:
         refilled: dict[tuple[int, Form], list[Array]] = {}
-        for key, value in left:
+        for key, value in state:
             if isinstance(key, Ref):
                 key._write(value)
-            elif isinstance(key, OfArgument):
+            elif isinstance(key, ArgumentState):
                 parts_of(objects[key.place])[0][0].backward._write(value)
             elif isinstance(key, _Part) and key.form is None:
                 parts_of(objects[key.place])[0][key.index]._write(value)
@@ -226,26 +226,26 @@ class Used(staging.Note):
             form.put(objects[place], contents)
 
 
-def used_in(recorder: staging.Recorder) -> Used:
+def used_in(recorder: staging.Recorder) -> UsedRefs:
     """Return the references that a recorder's function has used so far."""
-    note = recorder.notes.get(Used)
-    if not isinstance(note, Used):
-        note = recorder.notes[Used] = Used()
-    return note
+    hook = recorder.hooks.get(UsedRefs)
+    if not isinstance(hook, UsedRefs):
+        hook = recorder.hooks[UsedRefs] = UsedRefs()
+    return hook
 
 
 def cells_in(recorder: staging.Recorder) -> Mapping[Ref, Cell]:
     """Return the cells of references that a recorder has."""
-    note = recorder.notes.get(Used)
-    return note.cells if isinstance(note, Used) else {}
+    hook = recorder.hooks.get(UsedRefs)
+    return hook.cells if isinstance(hook, UsedRefs) else {}
 
 
-def check_given_once(refs: Sequence[Ref], by: str) -> None:
+def check_given_once(refs: Sequence[Ref], api_name: str) -> None:
     """Raise where a function is given a reference twice, or one that it uses besides."""
     if len({*refs}) < len(refs):
         raise RefError(
-            f"{by} is given a Ref twice, or one that it uses from outside as well. It may know a "
-            "Ref by one name only."
+            f"{api_name} is given a Ref twice, or one that it uses from outside as well. It may "
+            "know a Ref by one name only."
         )
 
 
@@ -286,7 +286,7 @@ class Ref(av.Typed):
         self._ended = ""
         self._backward: BackwardState | None = None
         #: The argument that it was made for, and its record.
-        self._origin: tuple[Used, int] | None = None
+        self._origin: tuple[UsedRefs, int] | None = None
         #: What it is one of, if there no backward state is passed yet.
         self._parts: Parts | None = None
 
@@ -310,7 +310,7 @@ class Ref(av.Typed):
             Array([5., 0.], dtype=float32)
         """
         ref = cls(get())
-        ref._cell = CellElsewhere(get, put, home)
+        ref._cell = ForeignCell(get, put, home)
         return ref
 
     @property
@@ -492,24 +492,24 @@ class BackwardState(Ref):
     its tangent matters: the cotangent of that is the contents.
 
     Attributes:
-        of: the reference.
+        ref: the reference.
     """
 
-    __slots__ = ("of",)
+    __slots__ = ("ref",)
 
     may_be_data = False
 
-    def __init__(self, of: Ref) -> None:
-        if of._parts is not None:
-            raise StateNeededError(of._parts)
-        aval = av.ShapedArray(of.shape, _float_for(of.dtype))
+    def __init__(self, ref: Ref) -> None:
+        if ref._parts is not None:
+            raise StateNeededError(ref._parts)
+        aval = av.ShapedArray(ref.shape, _float_for(ref.dtype))
         super().__init__(opd.splat(0, aval))
-        self.of = of
-        if of._origin is not None and isinstance(of._cell.trace, staging.Recorder):
-            note, place = of._origin
-            self._cell = note.enter_given(place, aval, of._cell.trace)
+        self.ref = ref
+        if ref._origin is not None and isinstance(ref._cell.trace, staging.Recorder):
+            hook, place = ref._origin
+            self._cell = hook.enter_given(place, aval, ref._cell.trace)
         else:
-            self._cell.trace = of._cell.trace
+            self._cell.trace = ref._cell.trace
 
     def _write(self, value: Array) -> None:
         cell = self._own()
@@ -522,9 +522,9 @@ class BackwardState(Ref):
             return None
         if not (isinstance(above, JVPTrace) and above.parent is trace):
             return None
-        note = trace.notes.setdefault(PassedBack, PassedBack())
-        assert isinstance(note, PassedBack), "it was asked for by its class"
-        return note.enter(self, above, trace)
+        hook = trace.hooks.setdefault(BackwardHook, BackwardHook())
+        assert isinstance(hook, BackwardHook), "it was asked for by its class"
+        return hook.enter(self, above, trace)
 
 
 class StateNeededError(Exception):
@@ -535,7 +535,7 @@ class StateNeededError(Exception):
         self.parts = parts
 
 
-class PassedBack(staging.Note):
+class BackwardHook(staging.Hook):
     """The state that rules of a differentiated function keep in references made outside of it."""
 
     __slots__ = ("_cells", "_held", "_vars")
@@ -554,16 +554,16 @@ class PassedBack(staging.Note):
             self._cells[state] = Cell(tracer, trace)
         return self._cells[state]
 
-    def taken(self) -> Sequence[tuple[staging.Kept, jx.Var]]:
+    def cells_in(self) -> Sequence[tuple[staging.Cell, jx.Var]]:
         return [*self._vars.items()]
 
-    def left(self) -> Sequence[tuple[Hashable, Array]]:
+    def cells_out(self) -> Sequence[tuple[Hashable, Array]]:
         last = {state: cell.value for state, cell in self._cells.items()}
         self._cells = {}
         return [(x, t.tangent) for x, t in last.items() if isinstance(t, JVPTracer)]
 
     def cotangents(self) -> Sequence[Array]:
-        self._held = [(state.of, encoded(state.of.contents)) for state in self._vars]
+        self._held = [(state.ref, encoded(state.ref.contents)) for state in self._vars]
         return [x for _, x in self._held]
 
     def keep_cotangents(self, cotangents: Sequence[Any]) -> None:
@@ -594,8 +594,8 @@ def decoded(x: Array, aval: av.ShapedArray) -> Array:
     return _with_bits(x, to) if _has_bits_of(to, x.dtype) else x.astype(to)
 
 
-def _has_bits_of(dtype: dtypes.DType, to: dtypes.DType) -> bool:
-    return dtypes.kind(dtype) in "iu" and dtype.itemsize == to.itemsize
+def _has_bits_of(dtype: dtypes.DType, other: dtypes.DType) -> bool:
+    return dtypes.kind(dtype) in "iu" and dtype.itemsize == other.itemsize
 
 
 def _with_bits(x: Array, dtype: dtypes.DType) -> Array:
@@ -643,8 +643,8 @@ class _At:
 
     __slots__ = ("_of",)
 
-    def __init__(self, of: Ref | RefView) -> None:
-        self._of = of
+    def __init__(self, target: Ref | RefView) -> None:
+        self._of = target
 
     def __getitem__(self, index: Any) -> RefView:
         return RefView(self._of, index)
@@ -665,8 +665,8 @@ class RefView(av.Typed):
 
     __slots__ = ("_index", "_of")
 
-    def __init__(self, of: Ref | RefView, index: Any) -> None:
-        self._of: Ref | RefView = of
+    def __init__(self, target: Ref | RefView, index: Any) -> None:
+        self._of: Ref | RefView = target
         self._index: Any = index
 
     @property
@@ -870,18 +870,18 @@ class Parts:
 
     Attributes:
         places: their indices among the leaves of the arguments.
-        written: those that the function wrote to in its last run.
+        written_leaves: those that the function wrote to in its last run.
     """
 
-    __slots__ = ("_leaves", "_passes", "places", "written")
+    __slots__ = ("_leaves", "_passes", "places", "written_leaves")
 
-    def __init__(self, leaves: Sequence[Any], places: Sequence[int], by: str) -> None:
-        check_given_once([leaves[i] for i in places], by)
+    def __init__(self, leaves: Sequence[Any], places: Sequence[int], api_name: str) -> None:
+        check_given_once([leaves[i] for i in places], api_name)
         self._leaves = leaves
         #: Whether backward states follow the leaves; None where they never do.
         self._passes: bool | None = None
         self.places: Sequence[int] = places
-        self.written: list[int] = []
+        self.written_leaves: list[int] = []
 
     def with_states(self, call: Callable[[Sequence[Array]], T]) -> T:
         """Call with the backward states of the references, if the function needs them."""
@@ -905,32 +905,32 @@ class Parts:
                 own[i]._parts = self
         return own
 
-    def left(self, own: Sequence[Any]) -> list[Array]:
+    def final_contents(self, own: Sequence[Any]) -> list[Array]:
         """End an example's references, and return the contents of those that were modified."""
-        self.written = [i for i in self.places if own[i].is_written]
-        values = [freeze(own[i]) for i in self.written]
+        self.written_leaves = [i for i in self.places if own[i].is_written]
+        values = [freeze(own[i]) for i in self.written_leaves]
         for j, i in enumerate(self.places):
             if self._passes and own[i].backward.is_written:
-                self.written.append(len(self._leaves) + j)
+                self.written_leaves.append(len(self._leaves) + j)
                 values.append(own[i].backward._cell.value)
         return values
 
     def keep(self, values: Sequence[Array]) -> None:
         """Write the final contents of all examples to the references."""
         count = len(self._leaves)
-        for i, value in zip(self.written, values, strict=True):
+        for i, value in zip(self.written_leaves, values, strict=True):
             if i < count:
                 self._leaves[i]._write(value)
             else:
                 self._leaves[self.places[i - count]].backward._write(value)
 
     @contextmanager
-    def mapped(self, by: str) -> Iterator[None]:
+    def mapped(self, api_name: str) -> Iterator[None]:
         """Refuse them as wholes while the function runs."""
         refs: list[Ref] = [self._leaves[i] for i in self.places]
         for ref in refs:
             ref._ended = (
-                f"from outside by what {by} gives a part of it, which knows it as an argument"
+                f"from outside by what {api_name} gives a part of it, which knows it as an argument"
             )
         try:
             yield
@@ -940,7 +940,7 @@ class Parts:
 
 
 @attrs.frozen
-class _Given:
+class _ParameterForm:
     """The form of an object that a function gets in place of one that holds arrays in place."""
 
     form: Form
@@ -955,22 +955,22 @@ class _Given:
         refs = [Ref(x) for x in contents]
         holder, trace = self.form.make(refs), current_trace()
         if isinstance(trace, staging.Recorder) and trace.outside != "nothing":
-            note = used_in(trace)
-            note.given[place] = holder, self.form
+            hook = used_in(trace)
+            hook.given[place] = holder, self.form
             if self.is_one:
-                refs[0]._origin = note, place
+                refs[0]._origin = hook, place
         return holder
 
 
-class OfRefs(Holder):
+class RefsHolder(Holder):
     """The protocol of objects whose contents are held in references."""
 
-    def opened(self, x: Any) -> tuple[Sequence[Array], _Given]:
+    def opened(self, x: Any) -> tuple[Sequence[Array], _ParameterForm]:
         refs, form = parts_of(x)
-        return [ref.contents for ref in refs], _Given(form)
+        return [ref.contents for ref in refs], _ParameterForm(form)
 
-    def check_once(self, objects: Sequence[Any], by: str) -> None:
-        check_given_once([ref for x in objects for ref in parts_of(x)[0]], by)
+    def check_once(self, objects: Sequence[Any], api_name: str) -> None:
+        check_given_once([ref for x in objects for ref in parts_of(x)[0]], api_name)
 
 
 #: Takes an object apart: references to its contents, and its form.
@@ -980,11 +980,11 @@ Opener: TypeAlias = Callable[[Any], tuple[Sequence[Ref], Form]]
 def hold(kind: type, opener: Opener, holder: Holder | None = None) -> None:
     """Register a class of objects that hold arrays in place, and its flattening."""
     OPENERS[kind] = opener
-    HOLDERS[kind] = OfRefs() if holder is None else holder
+    HOLDERS[kind] = RefsHolder() if holder is None else holder
 
 
 @attrs.frozen
-class _Itself:
+class _RefForm:
     """The form of a reference as an argument."""
 
     is_one: ClassVar[bool] = True
@@ -994,19 +994,19 @@ class _Itself:
         (ref,) = refs
         return ref
 
-    def put(self, into: Ref, contents: Sequence[Array]) -> None:
+    def put(self, target: Ref, contents: Sequence[Array]) -> None:
         """Write to it."""
         (value,) = contents
-        into._write(value)
+        target._write(value)
 
 
-class _OfRef(OfRefs):
+class _RefHolder(RefsHolder):
     """The protocol of references."""
 
     is_one = True
 
-    def parts(self, leaves: Sequence[Any], places: Sequence[int], by: str) -> Parts:
-        return Parts(leaves, places, by)
+    def parts(self, leaves: Sequence[Any], places: Sequence[int], api_name: str) -> Parts:
+        return Parts(leaves, places, api_name)
 
     def jvp(
         self, fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool
@@ -1028,7 +1028,7 @@ class _OfRef(OfRefs):
             own = parts.own(values)
             out = fun(*tree.unflatten(treedef, own))
             value, aux = split_aux(fun, out) if has_aux else (out, None)
-            return (value, parts.left(own)), aux
+            return (value, parts.final_contents(own)), aux
 
         starts, along = [
             [x.contents if isinstance(x, Ref) else x for x in given]
@@ -1037,10 +1037,10 @@ class _OfRef(OfRefs):
         with parts.mapped("jvp"):
             (value, left), (tangent, moved), aux = derivatives.jvp(run, starts, along, has_aux=True)
         parts.keep(left)
-        for i, x in zip(parts.written, moved, strict=True):
+        for i, x in zip(parts.written_leaves, moved, strict=True):
             if isinstance(directions[i], Ref):
                 keep(directions[i], x)
         return (value, tangent, aux) if has_aux else (value, tangent)
 
 
-hold(Ref, lambda ref: ([ref], _Itself()), _OfRef())
+hold(Ref, lambda ref: ([ref], _RefForm()), _RefHolder())

@@ -9,7 +9,7 @@ import attrs
 
 from tinyjax._extensions.state.references import (
     Cell,
-    CellElsewhere,
+    ForeignCell,
     Ref,
     bound_cells,
     decoded,
@@ -111,4 +111,4 @@ def _refusing(ref: Ref, name: str, trace: tr.Trace) -> Cell:
             "vjp or jacrev differentiates, and let vmap map over it as an argument."
         )
 
-    return CellElsewhere(refuse, refuse, trace)
+    return ForeignCell(refuse, refuse, trace)

@@ -277,7 +277,7 @@ def _forward(
         identity = Rows(concrete.ConcreteArray(values.astype(x.dtype), aval), own)
         if not sparse:
             every = numbering.column(np.arange(total), x.ndim)
-            identity = Rows(identity.at(every), every)
+            identity = Rows(identity.expanded(every), every)
         rows.append(identity)
     trace = LaplacianTrace(tr.current_trace(), second, chosen.choice.applied)
     return trace, run(trace, flat, chosen.primals, rows)

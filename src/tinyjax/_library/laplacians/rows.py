@@ -40,7 +40,7 @@ class Rows:
     values: Array
     numbers: numbering.Numbers
 
-    def at(self, numbers: numbering.Numbers) -> Array:
+    def expanded(self, numbers: numbering.Numbers) -> Array:
         """Return the term and the derivatives in other inputs, which include those there are."""
         have, want = self.numbers, numbers
         if have is want or (have.shape == want.shape and bool((have == want).all())):

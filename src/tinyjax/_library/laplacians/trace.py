@@ -174,7 +174,7 @@ class LaplacianTrace(tr.Trace):
 
     def _rows(self, args: Sequence[Array], plan: numbering.Plan) -> list[Array | None]:
         return [
-            x.rows.at(numbers)
+            x.rows.expanded(numbers)
             if isinstance(x, LaplacianTracer) and self.owns(x) and numbers is not None
             else None
             for x, numbers in zip(args, plan.operands, strict=True)
@@ -202,7 +202,7 @@ class LaplacianTrace(tr.Trace):
     def rows_at(self, x: Array, numbers: numbering.Numbers) -> Array:
         """Return rows in these inputs; zeros for a constant."""
         if isinstance(x, LaplacianTracer) and self.owns(x):
-            return x.rows.at(numbers)
+            return x.rows.expanded(numbers)
         return zeros(x.aval, len(numbers) + 1)
 
 

@@ -198,7 +198,7 @@ class PaddedFunction(jit.JitFunction[P, R]):
                     explanation.log()
             with self._explained(call):
                 entry = self._find().entries.get(call.signature) or self._trace(call.signature)
-            if entry.staged.notes:
+            if entry.staged.hooks:
                 return super()._call(args, kwargs)
             if len(self._known) >= signatures.MOST_SIGNATURES:
                 self._known.clear()
@@ -304,12 +304,12 @@ class PaddedFunction(jit.JitFunction[P, R]):
 
 
 def _describe(fun: Callable[..., Any], call: Call) -> str:
-    meant: Iterable[str] = [
+    lengths: Iterable[str] = [
         f"'{name}' is {path}" for (name, _), path in zip(call.sizes, call.names, strict=True)
     ]
     return (
         f"{frames.describe_function(fun)} is compiled for many lengths (pad_to): "
-        f"{', '.join(meant)}. What else has such a length must be an argument that pad_to rounds "
+        f"{', '.join(lengths)}. What else has such a length must be an argument that pad_to rounds "
         "up alike. Where not all of these vary, name the arguments that do, as in "
         "pad_to={'x': 16}; jit without pad_to compiles each length by itself."
     )

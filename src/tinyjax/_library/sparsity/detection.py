@@ -136,21 +136,21 @@ def _without_arguments(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> list[Op
 
 
 def depends(
-    eqn: jx.JaxprEqn, active: Sequence[int], known: Sequence[Array | None], position: int
+    eqn: jx.JaxprEqn, active: Sequence[int], values: Sequence[Array | None], position: int
 ) -> HostArray:
     """Return the pattern of dependences of a linear equation's result on one of its operands.
 
     Args:
         eqn: the equation.
         active: where the operand stands among all.
-        known: the operands whose values are known.
+        values: the operands whose values are known.
         position: which result.
     """
     aval = eqn.inputs[active[0]].aval
     operands = [
         Operand(x.aval, None, sparsity_pattern.identity(aval.size)) if i in active
         else Operand(x.aval) if value is None else _closed_over_operand(value)
-        for i, (x, value) in enumerate(zip(eqn.inputs, known, strict=True))
+        for i, (x, value) in enumerate(zip(eqn.inputs, values, strict=True))
     ]  # fmt: skip
     out = _results(eqn, operands, aval.size)[position]
     return (out.depends or sparsity_pattern.none(out.aval.size, aval.size)).todense()

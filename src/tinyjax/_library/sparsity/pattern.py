@@ -179,12 +179,12 @@ class SparsityPattern:
         starts = np.concatenate([[0], np.cumsum(inside)])[self.starts]
         return SparsityPattern((self.shape[0], last - first), starts, self.columns[inside] - first)
 
-    def at(self, first: int, columns: int) -> SparsityPattern:
-        """Return the pattern of a wider matrix, whose columns from one on these are.
+    def embedded(self, first: int, columns: int) -> SparsityPattern:
+        """Return the pattern of a wider matrix that has these columns from ``first`` on.
 
         Example:
             >>> from tinyjax._library.sparsity import pattern
-            >>> pattern.identity(2).at(1, 4).todense().astype(int)
+            >>> pattern.identity(2).embedded(1, 4).todense().astype(int)
             array([[0, 1, 0, 0],
                    [0, 0, 1, 0]])
         """
@@ -212,7 +212,7 @@ class SparsityPattern:
 
         Example:
             >>> from tinyjax._library.sparsity import pattern
-            >>> upper = pattern.identity(1).at(1, 2).select_rows([0, -1])
+            >>> upper = pattern.identity(1).embedded(1, 2).select_rows([0, -1])
             >>> pattern.identity(2).also(upper).todense().astype(int)
             array([[1, 1],
                    [0, 1]])

@@ -147,18 +147,18 @@ def _select(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[
     return (_moved if _is_known(operands[:1]) else _elementwise)(eqn, operands)
 
 
-def _along(shape: Sequence[int], to: Sequence[int], whole: Iterable[int]) -> Factors:
+def _along(shape: Sequence[int], result: Sequence[int], whole: Iterable[int]) -> Factors:
     """Return the dependences on the elements of an array whose axes correspond to the result's.
 
     Args:
-        shape: of the array.
-        to: of the result, with as many axes.
+        shape: the shape of the array.
+        result: the shape of the result, with as many axes.
         whole: the axes along which it depends on all; along others it does on the same element.
     """
     axes = set(whole)
     kept = [1 if i in axes else n for i, n in enumerate(shape)]
     groups = np.arange(prod(kept)).reshape(kept)
-    sources = np.broadcast_to(groups, [n if i in axes else kept[i] for i, n in enumerate(to)])
+    sources = np.broadcast_to(groups, [n if i in axes else kept[i] for i, n in enumerate(result)])
     return (
         pattern.picked(sources, groups.size),
         pattern.grouping(np.broadcast_to(groups, shape), groups.size),

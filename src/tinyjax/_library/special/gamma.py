@@ -301,7 +301,7 @@ def _regions(a: Array, x: Array) -> _Regions:
     return _Regions(inside, expansion, series, inside & ~expansion & ~series)
 
 
-def _at(where: Array, a: Array, x: Array, safe_a: float, safe_x: float) -> tuple[Array, Array]:
+def _masked(where: Array, a: Array, x: Array, safe_a: float, safe_x: float) -> tuple[Array, Array]:
     return jnp.where(where, a, safe_a), jnp.where(where, x, safe_x)
 
 
@@ -318,18 +318,18 @@ def _outside(a: Array, x: Array, value: Array, at_zero: float, at_infinity: floa
 
 def _incomplete(a: Array, x: Array, upper: bool) -> Array:
     r = _regions(a, x)
-    by_expansion = _temme(*_at(r.expansion, a, x, 2 * LARGE, 2 * LARGE), False)
+    by_expansion = _temme(*_masked(r.expansion, a, x, 2 * LARGE, 2 * LARGE), False)
     a_expansion = jnp.where(r.expansion, a, 2 * LARGE)
     near = by_expansion.upper(a_expansion) if upper else by_expansion.lower(a_expansion)
-    density = _density(*_at(r.inside, a, x, 1.0, 1.0))
-    lower = density * _series(*_at(r.series, a, x, 1.0, 0.5), with_slope=False)[0]
-    fraction = _fraction(*_at(r.fraction, a, x, 1.0, 3.0), with_slope=False)[0]
+    density = _density(*_masked(r.inside, a, x, 1.0, 1.0))
+    lower = density * _series(*_masked(r.series, a, x, 1.0, 0.5), with_slope=False)[0]
+    fraction = _fraction(*_masked(r.fraction, a, x, 1.0, 3.0), with_slope=False)[0]
     above = jnp.where(r.fraction, a, 1.0) * density * fraction
     if not upper:
         value = jnp.where(r.expansion, near, jnp.where(r.series, lower, 1 - above))
         return _outside(a, x, value, 0.0, 1.0)
     small = r.series & (a < 1) & (x <= 1.1)
-    of_small = _upper_of_small(*_at(small, a, x, 0.5, 0.5))
+    of_small = _upper_of_small(*_masked(small, a, x, 0.5, 0.5))
     below = jnp.where(small, of_small, 1 - lower)
     value = jnp.where(r.expansion, near, jnp.where(r.series, below, above))
     return _outside(a, x, value, 1.0, 0.0)
@@ -342,13 +342,13 @@ def _slope(a: Array, x: Array, of_sample: bool) -> Array:
     before it can underflow.
     """
     r = _regions(a, x)
-    a_far, x_far = _at(r.expansion, a, x, 2 * LARGE, 2 * LARGE)
+    a_far, x_far = _masked(r.expansion, a, x, 2 * LARGE, 2 * LARGE)
     by_expansion = _temme(a_far, x_far, True)
     far = by_expansion.upper_slope(a_far, x_far)
-    a_low, x_low = _at(r.series, a, x, 1.0, 0.5)
+    a_low, x_low = _masked(r.series, a, x, 1.0, 0.5)
     total, slope = _series(a_low, x_low, with_slope=True)
     low = (jnp.log(x_low) - special.digamma(a_low + 1)) * total + slope
-    a_high, x_high = _at(r.fraction, a, x, 1.0, 3.0)
+    a_high, x_high = _masked(r.fraction, a, x, 1.0, 3.0)
     value, slope = _fraction(a_high, x_high, with_slope=True)
     high = (jnp.log(x_high) - special.digamma(a_high)) * value + slope
     if of_sample:
@@ -358,7 +358,7 @@ def _slope(a: Array, x: Array, of_sample: bool) -> Array:
             r.expansion, scaled, jnp.where(r.series, -x_low / a_low * low, x_high * high)
         )
         return jnp.where(r.inside, result, jnp.where((a > 0) & (x == 0), 0.0, math.nan))
-    density = _density(*_at(r.inside, a, x, 1.0, 1.0))
+    density = _density(*_masked(r.inside, a, x, 1.0, 1.0))
     result = jnp.where(
         r.expansion,
         -by_expansion.gauss * far,

@@ -45,7 +45,7 @@ _F: Final[dict[str, Callable[..., Array]]] = {name: partial(call, name) for name
 # Quotients, and the kinds of rows that functions of one family share
 
 
-def over(a: Array, x: Array, limit: complex = 0.0) -> Array:
+def ratio(a: Array, x: Array, limit: complex = 0.0) -> Array:
     """Return ``a / x``, and the limit where x is 0."""
     zero = x == 0
     return where(zero, limit, a / where(zero, 1.0, x))

@@ -84,10 +84,10 @@ iti0k0(x) at 1.0 is [1.0865, 1.2425]: the integrals of ``i0`` and ``k0`` from 0 
   x: i0(x), k0(x)
 it2j0y0(x) at 1.0 is [0.1212, 0.3953]:
   the integrals of ``(1 - j0(t)) / t`` from 0 to x, and of ``y0(t) / t`` from x on
-  x: -over(bessel0m1(-x * x / 4, j0(x)), x), -y0(x) / x
+  x: -ratio(bessel0m1(-x * x / 4, j0(x)), x), -y0(x) / x
 it2i0k0(x) at 1.0 is [0.129, 0.2085]:
   the integrals of ``(i0(t) - 1) / t`` from 0 to x, and of ``k0(t) / t`` from x on
-  x: over(bessel0m1(x * x / 4, i0(x)), x), -k0(x) / x
+  x: ratio(bessel0m1(x * x / 4, i0(x)), x), -k0(x) / x
 
 Airy, Kelvin and Struve functions: DLMF 9.2, 10.61, 11.4
 
@@ -109,16 +109,16 @@ ker(x) at 1.0 is 0.2867: Kelvin's function ker
 kei(x) at 1.0 is -0.495: Kelvin's function kei
   x: keip(x)
 berp(x) at 1.0 is -0.0624: the derivative of Kelvin's function ber
-  x: -bei(x) - over(out, x)
+  x: -bei(x) - ratio(out, x)
 beip(x) at 1.0 is 0.4974: the derivative of Kelvin's function bei
-  x: ber(x) - over(out, x, 0.5)
+  x: ber(x) - ratio(out, x, 0.5)
 kerp(x) at 1.0 is -0.6946: the derivative of Kelvin's function ker
   x: -kei(x) - out / x
 keip(x) at 1.0 is 0.3524: the derivative of Kelvin's function kei
   x: ker(x) - out / x
 kelvin(x) at 1.0 is ['0.9844+0.2496j', '0.2867-0.4950j', '-0.0624+0.4974j', '-0.6946+0.3524j']:
   Kelvin's functions ``ber + 1j bei``, ``ker + 1j kei``, and their derivatives
-  x: out[2], out[3], 1j * out[0] - over(out[2], x, 0.5j), 1j * out[1] - out[3] / x
+  x: out[2], out[3], 1j * out[0] - ratio(out[2], x, 0.5j), 1j * out[1] - out[3] / x
 struve(v, x) at 1.0, 1.0 is 0.1985: Struve's function H
   x: (struve(v - 1, x) - struve(v + 1, x) + struve_power(v, x)) / 2
 modstruve(v, x) at 1.0, 1.0 is 0.2268: the modified Struve function L
@@ -126,7 +126,7 @@ modstruve(v, x) at 1.0, 1.0 is 0.2268: the modified Struve function L
 itstruve0(x) at 1.0 is 0.3011: the integral of Struve's function of order 0 from 0 to x
   x: struve(0.0, x)
 it2struve0(x) at 1.0 is 0.9572: the integral of Struve's function of order 0 over t, from x on
-  x: -over(struve(0.0, x), x, 2 / pi)
+  x: -ratio(struve(0.0, x), x, 2 / pi)
 itmodstruve0(x) at 1.0 is 0.3365:
   the integral of the modified Struve function of order 0 from 0 to x
   x: modstruve(0.0, x)
@@ -306,7 +306,7 @@ ndtri_exp(x) at -2.0 is -1.1015: ``ndtri(exp(x))``, accurate for all x
 voigt_profile(x, sigma, gamma) at 0.5, 1.0, 1.0 is 0.1968: Voigt's profile
   ~ real(wofz((x + 1j * gamma) / (sqrt(2.0) * sigma))) / (sqrt(2 * pi) * sigma)
 shichi(z*) at 1.0 is [1.0573, 0.8379]: the hyperbolic sine and cosine integrals
-  z: over(sinh(z), z, 1.0), cosh(z) / z
+  z: ratio(sinh(z), z, 1.0), cosh(z) / z
 modfresnelp(x) at 1.0 is ['-0.2779+0.3164j', '0.2078+0.1152j']:
   Fresnel's modified integrals F+ and K+
   x: -exp(1j * x * x), -2j * x * out[1] - exp(-0.25j * pi) / sqrt(pi)

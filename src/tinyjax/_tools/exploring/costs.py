@@ -13,7 +13,7 @@ from tinyjax._base import frames
 from tinyjax._extensions.checkpointing.residuals import origin_of
 from tinyjax._extensions.costs import Work, estimate, iterations, programs_run, work_of
 from tinyjax._tools.exploring import compiled, numbering
-from tinyjax._tools.exploring.model import Computation, Instruction, Moment, Waiting
+from tinyjax._tools.exploring.model import Computation, Instruction, Moment, PendingValue
 from tinyjax._tools.exploring.numbering import Lines, Programs
 from tinyjax.core import xla
 from tinyjax.core.tracing import jaxpr as jx
@@ -83,9 +83,9 @@ def _follow(
             owned_here -= dead
 
 
-def waiting(programs: Programs, lines: Lines) -> tuple[Waiting, ...]:
+def waiting(programs: Programs, lines: Lines) -> tuple[PendingValue, ...]:
     """Find the values that equations compute, or arguments, and that a backward pass reads."""
-    result: list[Waiting] = []
+    result: list[PendingValue] = []
     for which, (jaxpr, first) in enumerate(zip(programs.jaxprs, programs.first, strict=True)):
         backward = [direction_of(eqn) == "backward" for eqn in jaxpr.eqns]
         if not any(backward):
@@ -109,9 +109,9 @@ def waiting(programs: Programs, lines: Lines) -> tuple[Waiting, ...]:
             if i is not None:
                 location = origin_of(jaxpr, var)[2]
                 line = lines.number(location)
-                result.append(Waiting(str(var.aval), var.aval.nbytes, line, first + i))
+                result.append(PendingValue(str(var.aval), var.aval.nbytes, line, first + i))
             elif var in arguments:
-                result.append(Waiting(str(var.aval), var.aval.nbytes, None, None))
+                result.append(PendingValue(str(var.aval), var.aval.nbytes, None, None))
     return tuple(result)
 
 
@@ -130,18 +130,18 @@ class CompiledTimes:
     Attributes:
         instructions: for each instruction that runs by itself, by name, the seconds.
         equations: for each equation, by number, the seconds.
-        untold: seconds of instructions of unknown origin.
+        unattributed: seconds of instructions of unknown origin.
     """
 
     instructions: dict[str, float]
     equations: dict[int, float]
-    untold: float
+    unattributed: float
 
 
 def compiled_times(
     events: Sequence[OpEvent],
     hlo: Sequence[Computation],
-    written: Sequence[tuple[int, ...]],
+    hlo_lines: Sequence[tuple[int, ...]],
     works: Sequence[Work],
 ) -> CompiledTimes:
     """Divide the time of instructions among equations.
@@ -149,11 +149,11 @@ def compiled_times(
     Args:
         events: runs of the program's instructions, in the order in which they began.
         hlo: the compiled program.
-        written: for each equation, the lines of StableHLO that it became.
+        hlo_lines: for each equation, the lines of StableHLO that it became.
         works: what one run of each equation takes.
     """
     of_line: defaultdict[int, list[int]] = defaultdict(list)
-    for number, lines in enumerate(written):
+    for number, lines in enumerate(hlo_lines):
         for line in lines:
             of_line[line].append(number)
     instructions = _seconds(events, _inner_instructions(hlo))
@@ -220,7 +220,7 @@ def runs_of(events: Sequence[OpEvent]) -> dict[int, list[OpEvent]]:
     return runs
 
 
-def _seconds(events: Sequence[OpEvent], within: Mapping[str, frozenset[str]]) -> dict[str, float]:
+def _seconds(events: Sequence[OpEvent], nested: Mapping[str, frozenset[str]]) -> dict[str, float]:
     """Return the time of each instruction in one run, without those that run within it."""
     runs = runs_of(events)
     totals: defaultdict[str, float] = defaultdict(float)
@@ -228,7 +228,7 @@ def _seconds(events: Sequence[OpEvent], within: Mapping[str, frozenset[str]]) ->
         starts = [event.start for event in run]
         for event in run:
             duration = event.end - event.start
-            inner = within.get(event.op)
+            inner = nested.get(event.op)
             if inner:
                 covered = event.start
                 last = bisect_right(starts, event.end)
@@ -268,7 +268,7 @@ def line_times(
     joined = compiled.with_products(hlo, stablehlo.lines)
     times = compiled_times(events, joined, stablehlo.of_equation, [*map(work_of, eqns)])
     runs = len(runs_of(events))
-    lines: dict[tuple[str, int] | None, float] = {None: times.untold * runs}
+    lines: dict[tuple[str, int] | None, float] = {None: times.unattributed * runs}
     for number, seconds in times.equations.items():
         source = eqns[number].source
         line = None if source is None else (source.location.filename, source.location.lineno)

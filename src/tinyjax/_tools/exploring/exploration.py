@@ -169,10 +169,10 @@ class _Graph:
         self._lines.append(f"{name} [{', '.join(attributes_text)}];")
         return name
 
-    def _edges(self, nodes: dict[jx.Var, str], atoms: list[jx.Atom], to: str) -> None:
+    def _edges(self, nodes: dict[jx.Var, str], atoms: list[jx.Atom], head: str) -> None:
         for x in atoms:
             if isinstance(x, jx.Var):
-                self._lines.append(f"{nodes[x]} -> {to} [label={_quoted(str(x.aval))}];")
+                self._lines.append(f"{nodes[x]} -> {head} [label={_quoted(str(x.aval))}];")
 
     def _equations_of(self, jaxpr: jx.Jaxpr, nodes: dict[jx.Var, str], depth: int) -> None:
         self._equations += len(jaxpr.eqns)
@@ -477,7 +477,7 @@ def _explored(
         waiting,
         tuple(timings),
         programs.bounded,
-        None if times is None else times.untold,
+        None if times is None else times.unattributed,
     )
 
 

@@ -113,7 +113,7 @@ class Computation:
 
 
 @attrs.frozen
-class Waiting:
+class PendingValue:
     """A value that waits for a backward pass.
 
     Attributes:
@@ -181,7 +181,7 @@ class Explored:
     stablehlo: tuple[str, ...]
     hlo: tuple[Computation, ...]
     memory: tuple[Moment, ...]
-    waiting: tuple[Waiting, ...]
+    waiting: tuple[PendingValue, ...]
     timings: tuple[Timing, ...]
     bounded: bool
     untold_seconds: float | None = None

@@ -22,7 +22,7 @@ from tinyjax._tools.exploring.model import (
     Explored,
     Line,
     Moment,
-    Waiting,
+    PendingValue,
 )
 from tinyjax.core.api.staging import make_jaxpr
 from tinyjax.core.tracing import jaxpr as jx
@@ -175,7 +175,7 @@ class Lines:
         return self._numbers.setdefault(key, len(self._numbers))
 
     def finish(
-        self, equations: tuple[EquationView, ...], waiting: tuple[Waiting, ...]
+        self, equations: tuple[EquationView, ...], waiting: tuple[PendingValue, ...]
     ) -> tuple[Line, ...]:
         """Return the lines with the costs of their equations."""
         lines = [

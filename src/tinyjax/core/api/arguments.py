@@ -127,7 +127,7 @@ def within_budget(
         memory_budget: the bytes.
         value: whether its first result is read, as that of ``grad`` is not.
     """
-    budgeted: Callable[..., Any] = lazy.room("memory_budget").budgeted(fun, memory_budget, value)
+    budgeted: Callable[..., Any] = lazy.hook("memory_budget").budgeted(fun, memory_budget, value)
     return budgeted
 
 
@@ -177,7 +177,7 @@ class Chosen:
             full[i] = value
         return self.choice.fun(*full, **self.kwargs)
 
-    def within(self, memory_budget: int) -> Callable[..., Any]:
+    def with_budget(self, memory_budget: int) -> Callable[..., Any]:
         """Return the same, whose derivative needs so many bytes at most."""
         return within_budget(self.function, memory_budget, self.choice.name != "grad")
 
@@ -239,13 +239,13 @@ class Chosen:
 # Tangents and cotangents
 
 
-def check_per_argument(function: str, **given: object) -> None:
+def check_per_argument(function: str, **sequences: object) -> None:
     """Check a sequence with one entry per argument: ``primals``, ``tangents``.
 
     Raises:
         ArgumentError: it is neither a tuple nor a list.
     """
-    for name, values in given.items():
+    for name, values in sequences.items():
         if not isinstance(values, (tuple, list)):
             raise errors.ArgumentError(
                 f"{name} of {function} must be tuples or lists with one entry per argument, but "
@@ -322,7 +322,7 @@ def as_tangents(
     name: str,
     fun: Callable[..., Any],
     path: Callable[[int], str],
-    by: Literal["jvp", "linearize", "vjp", "linear_transpose", "jet"],
+    api_name: Literal["jvp", "linearize", "vjp", "linear_transpose", "jet"],
 ) -> list[prim.Tangent]:
     """Flatten a tree of tangents that must match the tree of the primals.
 
@@ -333,13 +333,13 @@ def as_tangents(
         name: what the values are, for messages: ``"tangents"``, or ``"cotangent"``.
         fun: the user's function, for messages.
         path: names the primal of a number.
-        by: the function of the API that was given them, for messages.
+        api_name: the function of the API that was given them, for messages.
 
     Raises:
         TreeMismatchError: the trees differ.
         DifferentiationError: a tangent is not of its primal's type.
     """
-    problems, what = _PROBLEMS[by], name.removesuffix("s")
+    problems, what = _PROBLEMS[api_name], name.removesuffix("s")
     try:
         leaves = treedef.flatten_up_to(values, name)
     except tree.TreeMismatchError as error:
@@ -374,14 +374,14 @@ def as_cotangents(
     out_tree: tree.PyTreeDef,
     likes: Sequence[av.ShapedArray],
     fun: Callable[..., Any],
-    by: Literal["vjp", "linear_transpose"],
+    api_name: Literal["vjp", "linear_transpose"],
 ) -> list[prim.Tangent]:
     """Flatten a cotangent that must match the result of a function, as ``as_tangents`` does."""
 
     def path(i: int) -> str:
         return calling.leaf_path("result", out_tree, i)
 
-    return as_tangents(value, out_tree, likes, "cotangent", fun, path, by)
+    return as_tangents(value, out_tree, likes, "cotangent", fun, path, api_name)
 
 
 def _as_tangent(leaf: Any, like: av.ShapedArray) -> Array:

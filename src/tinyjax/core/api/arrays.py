@@ -81,7 +81,7 @@ def _placed(leaf: Any, where: devices.Placement) -> Array:
         if isinstance(array, ConcreteArray) and not xla.is_absent():
             xla.load(array)
         return array
-    placed: Array = devices.plane().put(leaf, where, "device_put")
+    placed: Array = devices.ops().put(leaf, where, "device_put")
     return placed
 
 

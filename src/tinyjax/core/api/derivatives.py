@@ -17,7 +17,7 @@ from tinyjax.core.api.arguments import (
     within_budget,
     without_tracers,
 )
-from tinyjax.core.api.pullbacks import PullBack, Saveable, Structure, TangentMap, without
+from tinyjax.core.api.pullbacks import PullBack, Saveable, Structure, TangentMap, drop_unsaved
 from tinyjax.core.primitives.shape import zero_tangent
 from tinyjax.core.tracing.calling import (
     HOLDERS,
@@ -266,7 +266,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     flat = FlatFunction(fun, in_tree, has_aux)
     linearized = linearize_flat(flat, args, None, fun)
     value = tree.unflatten(flat.out_tree, linearized.primals_out)
-    structure = Structure.of(linearized, args, in_tree, flat, fun)
+    structure = Structure.describe(linearized, args, in_tree, flat, fun)
     tangent_map = TangentMap(linearized.residuals, structure)
     if has_aux:
         return value, tangent_map, without_tracers(flat.aux)
@@ -389,10 +389,10 @@ def vjp(
     budgeted = fun if memory_budget is None else within_budget(applied, memory_budget)
     flat = FlatFunction(budgeted, in_tree, has_aux)
     linearized = linearize_flat(flat, args, None, applied, transposed=True)
-    structure = Structure.of(linearized, args, in_tree, flat, fun)
+    structure = Structure.describe(linearized, args, in_tree, flat, fun)
     residuals: Sequence[Any] = linearized.residuals
     if saveable_args is not True:
-        residuals = without(residuals, structure, saveable_args)
+        residuals = drop_unsaved(residuals, structure, saveable_args)
     value = tree.unflatten(flat.out_tree, linearized.primals_out)
     pull_back: PullBack[Any, *tuple[Any, ...]] = PullBack(tuple(residuals), structure)
     return (value, pull_back, without_tracers(flat.aux)) if has_aux else (value, pull_back)

@@ -303,7 +303,7 @@ def _gradient(
     chosen = arguments.Chosen(choice, args, kwargs)
     chosen.check(allow_int)
     primals, budget = chosen.primals, choice.memory_budget
-    fun = chosen if budget is None else chosen.within(budget)
+    fun = chosen if budget is None else chosen.with_budget(budget)
     flat = calling.FlatFunction(fun, chosen.in_tree, has_aux, choice.fun)
     linearized = linearize_flat(flat, primals, None, choice.applied, transposed=True)
     if flat.out_tree is not tree.LEAF or (aval := linearized.primals_out[0].aval).shape:

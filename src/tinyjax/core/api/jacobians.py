@@ -231,7 +231,7 @@ def _over_basis(
         return at_once_over(last)
     mark = trace.mark()
     result = at_once_over(last)
-    if trace.notes or not trace.can_rewind(mark) or not _sums_crosswise(trace.eqns[mark[0] :]):
+    if trace.hooks or not trace.can_rewind(mark) or not _sums_crosswise(trace.eqns[mark[0] :]):
         return result
     trace.rewind(mark)
     return at_once_over(False)

@@ -50,8 +50,8 @@ def _in_portions(chunk_size: int | None, threads: int | None = None) -> ApplyBat
         chunk_size: so many, and then the next; None for all.
         threads: in how many threads; None where it is not for threads to do.
     """
-    room = lazy.room("portions") if chunk_size or threads else None
-    return None if room is None else room.Portions(chunk_size, threads)
+    module = lazy.hook("portions") if chunk_size or threads else None
+    return None if module is None else module.Chunking(chunk_size, threads)
 
 
 @checked
@@ -256,7 +256,7 @@ def _over_refs(
     def run(*examples: Any) -> list[Array]:
         own = parts.own(examples)
         outs = flat(*own)
-        return [*outs, *parts.left(own)]
+        return [*outs, *parts.final_contents(own)]
 
     with parts.mapped("vmap"):
         all_axes = [*axes, *[axes[i] for i in refs]]
@@ -269,11 +269,11 @@ def _over_refs(
                 flat.fun,
             )
         )
-    n = len(outs) - len(parts.written)
+    n = len(outs) - len(parts.written_leaves)
     parts.keep(
         [
             sh.move_batch_axis(x, axis, all_axes[i] or 0, mapped.size)
-            for i, x, axis in zip(parts.written, outs[n:], mapped_outs[n:], strict=True)
+            for i, x, axis in zip(parts.written_leaves, outs[n:], mapped_outs[n:], strict=True)
         ]
     )
     return outs[:n], mapped_outs[:n]
@@ -371,12 +371,12 @@ def _place(
     fun: Callable[..., Any],
     out: Array,
     axis: int | None,
-    to: int | None,
+    out_axis: int | None,
     size: int,
     out_tree: tree.PyTreeDef,
     position: int,
 ) -> Array:
-    if to is None:
+    if out_axis is None:
         if axis is None:
             return out
         path = calling.leaf_path("result", out_tree, position)
@@ -386,4 +386,4 @@ def _place(
             "where the examples should go."
         )
     ndim = out.ndim + (axis is None)
-    return sh.move_batch_axis(out, axis, ints.canonical_axis(to, ndim, "out_axes"), size)
+    return sh.move_batch_axis(out, axis, ints.canonical_axis(out_axis, ndim, "out_axes"), size)

@@ -19,7 +19,7 @@ from tinyjax.core.primitives.shape import zero_tangent
 from tinyjax.core.tracing import calling, jaxpr as jx
 from tinyjax.core.tracing.calling import whole_places
 from tinyjax.core.tracing.primitive import ZERO, Tangent
-from tinyjax.core.tracing.staging import Note
+from tinyjax.core.tracing.staging import Hook
 from tinyjax.core.tracing.watching import watched
 from tinyjax.core.transforms.linearize import Linearized
 from tinyjax.core.values import avals as av, operands as opd
@@ -144,10 +144,10 @@ class Structure(records.Record):
     #: For each residual the argument that it is, or None where it was computed.
     places: tuple[int | None, ...]
     fun: Callable[..., Any] = attrs.field(eq=False)
-    notes: tuple[Note, ...] = ()
+    hooks: tuple[Hook, ...] = ()
 
     @staticmethod
-    def of(
+    def describe(
         linearized: Linearized,
         args: Sequence[Array],
         in_tree: tree.PyTreeDef,
@@ -166,7 +166,7 @@ class Structure(records.Record):
             tuple([x.aval for x in linearized.primals_out]),
             tuple([numbers.get(id(x)) for x in linearized.residuals]),
             fun,
-            linearized.notes,
+            linearized.hooks,
         )
 
     def bare(self) -> Structure:
@@ -175,7 +175,7 @@ class Structure(records.Record):
 
     def with_residuals(self, residuals: tuple[Any, ...]) -> Linearized:
         """The linearized function, less its results."""
-        return Linearized([], self.jaxpr, residuals, self.nonzero_in, self.nonzero_out, self.notes)
+        return Linearized([], self.jaxpr, residuals, self.nonzero_in, self.nonzero_out, self.hooks)
 
     @property
     def args_tree(self) -> tree.PyTreeDef:
@@ -194,16 +194,16 @@ class Structure(records.Record):
         return frames.describe_function(self.fun)
 
 
-def without(residuals: Sequence[Any], known: Structure, saveable: Saveable) -> list[Any]:
-    """Leave out residuals that are arguments not to be kept.
+def drop_unsaved(residuals: Sequence[Any], structure: Structure, saveable: Saveable) -> list[Any]:
+    """Replace residuals that are arguments not to be saved by placeholders.
 
     Raises:
         TreeMismatchError: the marks do not fit the arguments.
     """
-    marks = _spread(saveable, known.args_tree, "saveable_args")
+    marks = _spread(saveable, structure.args_tree, "saveable_args")
     return [
         x if place is None or marks[place] else NotSaveable()
-        for x, place in zip(residuals, known.places, strict=True)
+        for x, place in zip(residuals, structure.places, strict=True)
     ]
 
 
@@ -390,7 +390,7 @@ class PullBack(Generic[R, *Ts]):
         ``logs`` is a dict of what rules given to ``defvjp_with_logs`` logged. By ``with_refs`` of
         it gradients are directed.
         """
-        return lazy.room("logs").LoggingPullBack(self)
+        return lazy.hook("logs").LoggingPullBack(self)
 
     @overload
     def __call__(self: PullBack[Array, *Ts], cotangent: ArrayLike, /) -> tuple[*Ts]: ...

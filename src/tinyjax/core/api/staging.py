@@ -27,7 +27,7 @@ R = TypeVar("R")
 
 
 def _stage_call(
-    by: str,
+    api_name: str,
     parameters: Parameters,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
@@ -44,7 +44,7 @@ def _stage_call(
         call, convert = of_dynamic, of_result
         of_dynamic = imitate(lambda *args, **kwargs: convert(call(*args, **kwargs)), fun)
     flat = FlatFunction(of_dynamic, in_tree, user_fun=fun, static=static.positions)
-    return stage(flat, avals, Applied(by, fun)), flat
+    return stage(flat, avals, Applied(api_name, fun)), flat
 
 
 def _stage_within(
@@ -59,10 +59,10 @@ def _stage_within(
     def run() -> None:
         results.append(_stage_call("make_jaxpr", parameters, args, kwargs))
 
-    within: Callable[[], None] = run
+    call: Callable[[], None] = run
     for name, size in axes:
-        within = vmap(within, axis_name=name, axis_size=size, out_axes=None)
-    within()
+        call = vmap(call, axis_name=name, axis_size=size, out_axes=None)
+    call()
     return results[0]
 
 

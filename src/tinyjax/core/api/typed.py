@@ -35,23 +35,23 @@ P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
 
 
-class OfNumber(Protocol[R_co]):
+class NumberFunction(Protocol[R_co]):
     """A function that takes a number first."""
 
     def __call__(self, x: float, /) -> R_co: ...
 
 
-F = TypeVar("F", bound=OfNumber[object])
-L = TypeVar("L", bound=OfNumber[ArrayLike])
+F = TypeVar("F", bound=NumberFunction[object])
+L = TypeVar("L", bound=NumberFunction[ArrayLike])
 
 
-class OfArray(Protocol):
+class ArrayFunction(Protocol):
     """A function of any numbers."""
 
     def __call__(self, x: ArrayLike, /) -> ArrayLike: ...
 
 
-M = TypeVar("M", bound=OfArray)
+M = TypeVar("M", bound=ArrayFunction)
 
 #: So that the parameter of a lambda is known to be Any; a function that returns has no such type.
 Unannotated: TypeAlias = Callable[[Any], Never]

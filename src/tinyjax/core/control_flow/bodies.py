@@ -184,7 +184,7 @@ class LoopBody:
     closed: Sequence[Array] = ()
 
     @classmethod
-    def of(
+    def make(
         cls, operands: LoopOperands[jx.Var], eqns: Sequence[jx.JaxprEqn], outs: Sequence[jx.Atom]
     ) -> LoopBody:
         """Make a body of parts."""

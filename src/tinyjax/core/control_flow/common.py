@@ -22,7 +22,7 @@ from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Value
 from tinyjax.core.tracing import calling, trace as tr
 from tinyjax.core.tracing.jaxpr import Jaxpr, effects, jaxpr_of, some_eqn
-from tinyjax.core.tracing.primitive import BatchAxes, MappedAxis, Participation, Primitive, RuleKey
+from tinyjax.core.tracing.primitive import ActiveMask, BatchAxes, MappedAxis, Primitive, RuleKey
 from tinyjax.core.tracing.program_rules import ITERATIONS, ProgramRule, def_program
 from tinyjax.core.tracing.staging import Staged, stage_call, stand_ins
 from tinyjax.core.transforms.batching import communicating
@@ -70,7 +70,7 @@ class Body:
 
 
 def stage_function(
-    fun: Callable[..., Any], in_tree: tree.PyTreeDef, avals: Sequence[av.ShapedArray], by: str
+    fun: Callable[..., Any], in_tree: tree.PyTreeDef, avals: Sequence[av.ShapedArray], api_name: str
 ) -> tuple[Staged, tree.PyTreeDef]:
     """Stage a user's function of trees.
 
@@ -78,29 +78,29 @@ def stage_function(
         fun: the function.
         in_tree: the structure of ``(args, kwargs)``.
         avals: the types of their leaves.
-        by: what it was given to, for messages.
+        api_name: what it was given to, for messages.
     """
     user_fun = fun
     if isinstance(fun, Body):
-        user_fun, by = fun.fun, fun.loop
-    known: dict[Hashable, _Kept] | None = None
+        user_fun, api_name = fun.fun, fun.loop
+    programs: dict[Hashable, _Kept] | None = None
     key: Hashable = None
     cells: Sequence[object] = ()
     if type(fun) is FunctionType or _is_kept_object(fun):  # made for the call, it dies with it
         cells = _held_by(fun)
         key = (in_tree, *avals, config.settings(), tr.enclosing_axes(), *map(id, cells))
-        known = _staged_programs.setdefault(fun, {})
-        cached = known.get(key)
+        programs = _staged_programs.setdefault(fun, {})
+        cached = programs.get(key)
         if cached is not None:
             return cached[:2]
     before = stand_ins.get()
     flat = calling.FlatFunction(fun, in_tree, user_fun=user_fun)
-    staged = stage_call(flat, avals, frames.Applied(by, user_fun))
-    lasting = all(note.lasting for note in staged.notes) and stand_ins.get() == before
-    if known is not None and lasting and not staged.consts:
-        if len(known) >= _MOST_KEPT:
-            known.clear()
-        known[key] = staged, flat.out_tree, cells
+    staged = stage_call(flat, avals, frames.Applied(api_name, user_fun))
+    lasting = all(note.lasting for note in staged.hooks) and stand_ins.get() == before
+    if programs is not None and lasting and not staged.consts:
+        if len(programs) >= _MOST_KEPT:
+            programs.clear()
+        programs[key] = staged, flat.out_tree, cells
     return staged, flat.out_tree
 
 
@@ -182,9 +182,9 @@ def with_mask(mapped: MappedAxis, mask: Array, program: Jaxpr) -> MappedAxis:
     """
     if not effects(program).any:
         return mapped
-    outer = mapped.taking_part
+    outer = mapped.active
     both = mask if outer is None else ew.and_(outer.mask, mask)
-    return attrs.evolve(mapped, taking_part=Participation(both))
+    return attrs.evolve(mapped, active=ActiveMask(both))
 
 
 def meets_others(mapped: MappedAxis, program: Jaxpr) -> bool:

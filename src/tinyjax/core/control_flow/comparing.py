@@ -95,7 +95,7 @@ def compared(
 
 
 def _staged(
-    by: str,
+    api_name: str,
     branch: Callable[..., Any],
     operands: tuple[tree.PyTreeDef, Sequence[av.ShapedArray]],
     otherwise: tuple[tree.PyTreeDef, Sequence[av.ShapedArray]],
@@ -103,7 +103,7 @@ def _staged(
     """Return the structure and the types of a branch's results, or others where it is not known."""
     before = _staging.set(True)
     try:
-        staged, out_tree = stage_function(branch, *operands, by)
+        staged, out_tree = stage_function(branch, *operands, api_name)
     except Exception:
         return otherwise
     finally:
@@ -111,7 +111,7 @@ def _staged(
     return out_tree, staged.out_avals
 
 
-def _likeness(x: Any, within: tuple[CodeType, ...] = ()) -> Hashable:
+def _likeness(x: Any, callers: tuple[CodeType, ...] = ()) -> Hashable:
     """Return a key that determines the types of a function's results.
 
     Raises:
@@ -121,11 +121,11 @@ def _likeness(x: Any, within: tuple[CodeType, ...] = ()) -> Hashable:
     if kind is FunctionType:
         code: CodeType = x.__code__
         cells = x.__closure__
-        if code in within or not (cells or x.__defaults__ or x.__kwdefaults__):
+        if code in callers or not (cells or x.__defaults__ or x.__kwdefaults__):
             return code
         values = [cell.cell_contents for cell in cells or () if is_filled(cell)]
-        within = (*within, code)
-        return code, *[_likeness(y, within) for y in (*values, x.__defaults__, x.__kwdefaults__)]
+        callers = (*callers, code)
+        return code, *[_likeness(y, callers) for y in (*values, x.__defaults__, x.__kwdefaults__)]
     if isinstance(x, Array):
         return x.aval
     if kind in _BY_VALUE:
@@ -135,11 +135,11 @@ def _likeness(x: Any, within: tuple[CodeType, ...] = ()) -> Hashable:
     if isinstance(x, np.ndarray | np.generic):
         return x.shape, x.dtype
     if kind is MethodType:
-        return _likeness(x.__func__, within), _likeness(x.__self__, within)
+        return _likeness(x.__func__, callers), _likeness(x.__self__, callers)
     leaves, treedef = tree.flatten(x)
     if len(leaves) == 1 and leaves[0] is x:
         return ref(x)
-    return treedef, *[_likeness(leaf, within) for leaf in leaves]
+    return treedef, *[_likeness(leaf, callers) for leaf in leaves]
 
 
 def common_types(
@@ -172,12 +172,12 @@ def common_types(
 
 
 def _in_order(
-    name: str, branches: Sequence[Callable[..., Any]], fun: Callable[..., Any], of: Sequence[T]
+    name: str, branches: Sequence[Callable[..., Any]], fun: Callable[..., Any], items: Sequence[T]
 ) -> list[tuple[str, T]]:
     """Pair the names of the first branch and of another with something, in the user's order."""
     if name == "cond":
-        return [("true_fun", of[1]), ("false_fun", of[0])]
-    return [("branch 0", of[0]), (f"branch {branches.index(fun)}", of[1])]
+        return [("true_fun", items[1]), ("false_fun", items[0])]
+    return [("branch 0", items[0]), (f"branch {branches.index(fun)}", items[1])]
 
 
 def _named(name: str, branches: Sequence[Callable[..., Any]], fun: Callable[..., Any]) -> str:

@@ -74,20 +74,20 @@ class Loop:
     ) -> None:
         self._name, self._num_carry = name, len(carry)
         self.observer: Observer | None = observer
-        self._kept: Sequence[staging.Kept] = ()
+        self._kept: Sequence[staging.Cell] = ()
         self.body: staging.Staged = body
         self.carry: Sequence[Array] = carry
-        if body.taken:
-            self._kept = [kept for kept in body.taken if kept in body.left]
+        if body.cells_in:
+            self._kept = [kept for kept in body.cells_in if kept in body.cells_out]
             self.body = self._with_kept(body)
             self.carry = [*carry, *[kept.contents for kept in self._kept]]
 
     def _with_kept(self, staged: staging.Staged) -> staging.Staged:
         """Add modified state to a program's carry; other state becomes constants."""
-        if not (staged.taken or self._kept):
+        if not (staged.cells_in or self._kept):
             return staged
-        read = [kept for kept in staged.taken if kept not in self._kept]
-        left = self._kept if staged.left else []
+        read = [kept for kept in staged.cells_in if kept not in self._kept]
+        left = self._kept if staged.cells_out else []
         jaxpr = with_state(staged, [*read, *self._kept], left)
         body = LoopBody(jaxpr, len(staged.consts), self._num_carry)
         n = len(jaxpr.in_binders) - len(read) - len(self._kept)
@@ -97,15 +97,15 @@ class Loop:
         results += LoopResults(jaxpr.outs[staged.num_results :])
         jaxpr = Jaxpr((own + state).flat, jaxpr.eqns, results.flat)
         all_consts = (*staged.consts, *[kept.contents for kept in read])
-        return staging.Staged(jaxpr, all_consts, staged.notes)
+        return staging.Staged(jaxpr, all_consts, staged.hooks)
 
     def stage_condition(
-        self, fun: Callable[..., Any], in_tree: tree.PyTreeDef, by: str
+        self, fun: Callable[..., Any], in_tree: tree.PyTreeDef, api_name: str
     ) -> tuple[staging.Staged, tree.PyTreeDef]:
         """Stage a condition on the user's carry, and return the structure of its result, too."""
         avals = [x.aval for x in self.carry[: self._num_carry]]
         with nullcontext() if self.observer is None else self.observer.while_staging():
-            return stage_function(fun, in_tree, avals, by)
+            return stage_function(fun, in_tree, avals, api_name)
 
     def condition(self, staged: staging.Staged) -> staging.Staged:
         """Let a staged condition take the same carry, before the loop runs."""
@@ -120,7 +120,7 @@ class Loop:
         carried: Sequence[Atom],
         repeated: bool,
     ) -> None:
-        for note in staged.notes:
+        for note in staged.hooks:
             if repeated:
                 constants = staged.jaxpr.in_binders[: len(staged.consts)]
                 note.repeats(self._name, constants, carried)
@@ -141,14 +141,14 @@ class Loop:
         """
         body, n = self.body, len(self.carry)
         operands = (*body.consts, *self.carry, *inputs)
-        if not body.notes or iterations == 0:
+        if not body.hooks or iterations == 0:
             outs = bind(operands)
         else:
             carried = body.jaxpr.outs[:n]
             self._begin(body, operands, carried, repeated=iterations != 1)
             outs = bind(operands)
             left = [*zip(self._kept, outs[self._num_carry : n], strict=True)]
-            for note in body.notes:
+            for note in body.hooks:
                 note.after(carried, outs[:n])
                 note.keep(left, ())
         return outs[: self._num_carry], outs[n:]
@@ -166,19 +166,19 @@ class _CarryTypes:
 
     Attributes:
         first: its initial types.
-        settled: its fixed point.
+        fixpoint: its fixed point.
         inside: the same for the loops in its body, in order.
     """
 
-    __slots__ = ("first", "inside", "settled")
+    __slots__ = ("first", "fixpoint", "inside")
 
     def __init__(
         self,
         first: Sequence[av.ShapedArray],
-        settled: list[av.ShapedArray],
+        fixpoint: list[av.ShapedArray],
         inside: Sequence[_CarryTypes],
     ) -> None:
-        self.first, self.settled, self.inside = first, settled, inside
+        self.first, self.fixpoint, self.inside = first, fixpoint, inside
 
 
 class _StagingPass:
@@ -217,7 +217,7 @@ class _StagingPass:
             self.used_placeholder = staging.stand_ins.get() != before
             _current_pass.reset(token)
 
-    def known(self, first: Sequence[av.ShapedArray]) -> _CarryTypes | None:
+    def expected_types(self, first: Sequence[av.ShapedArray]) -> _CarryTypes | None:
         """Return the types of the next inner loop by the staging before, if it is the same."""
         place = len(self.found)
         if place >= len(self.previous):
@@ -303,8 +303,8 @@ def _stable_types(
         stage: stages the body for a carry of given types.
     """
     outer = _current_pass.get()
-    known = None if outer is None else outer.known(first)
-    types = first if known is None else known.settled
+    known = None if outer is None else outer.expected_types(first)
+    types = first if known is None else known.fixpoint
     inside: Sequence[_CarryTypes] = () if known is None else known.inside
     nested = outer is not None and outer.only_types
     only_types = nested or (known is None and any(aval.weak_type for aval in first))
@@ -424,8 +424,8 @@ def _retype(staged: staging.Staged, carry: Sequence[av.ShapedArray]) -> staging.
         return [*outs[:m], *convert_all(outs[m:], jaxpr.out_avals[m:])]
 
     again = staging.stage(retyped, avals)
-    notes = tuple([note.moved(jaxpr, again.jaxpr) for note in staged.notes])
-    return attrs.evolve(staged, jaxpr=again.jaxpr, notes=notes)
+    hooks = tuple([hook.moved(jaxpr, again.jaxpr) for hook in staged.hooks])
+    return attrs.evolve(staged, jaxpr=again.jaxpr, hooks=hooks)
 
 
 def _promoted(

@@ -55,7 +55,7 @@ class Residuals:
     recipe_values: tuple[Sequence[Array], Sequence[Array]]
 
     @classmethod
-    def of(cls, lin: LinearizedJaxpr, args: LoopOperands[Array], num_outs: int) -> Residuals:
+    def collect(cls, lin: LinearizedJaxpr, args: LoopOperands[Array], num_outs: int) -> Residuals:
         """Find them, of a body that was linearized, and the operands of the loop."""
         primal = LoopBody.closing_over(lin.primal, args)
         varying = primal.varying()
@@ -165,10 +165,10 @@ class Recipe:
 def recipe_of(lin: LinearizedJaxpr, primal: LoopBody, num_outs: int) -> Recipe | None:
     """Find which integers among the residuals need not be kept; None if there are none such."""
     sizes = primal.num_consts, primal.num_carry
-    found: Recipe | None = lin.primal.jaxpr.derive(
+    recipe: Recipe | None = lin.primal.jaxpr.derive(
         ("recipe", num_outs, *sizes), lambda: _recipe(lin, primal, num_outs)
     )
-    return found
+    return recipe
 
 
 def _recipe(lin: LinearizedJaxpr, primal: LoopBody, num_outs: int) -> Recipe | None:
@@ -176,15 +176,15 @@ def _recipe(lin: LinearizedJaxpr, primal: LoopBody, num_outs: int) -> Recipe | N
     constants = jaxpr.in_binders[: primal.num_consts]  # first those that it closes over
     steps = trip_counts.steps_of(jaxpr, primal.num_consts, primal.num_carry)
     counters = {x: step for x, step in zip(binders.carry, steps, strict=True) if step}
-    known: set[Atom] = {x for x in (*constants, *counters) if _is_index(x) and not x.aval.shape}
-    known |= {x for x in binders.xs if _is_index(x)}
+    indices: set[Atom] = {x for x in (*constants, *counters) if _is_index(x) and not x.aval.shape}
+    indices |= {x for x in binders.xs if _is_index(x)}
     eqns: list[JaxprEqn] = []
     for eqn in jaxpr.eqns:
-        if _is_cheap(eqn) and all(isinstance(x, Lit) or x in known for x in eqn.inputs):
-            known.update(eqn.out_binders)
+        if _is_cheap(eqn) and all(isinstance(x, Lit) or x in indices for x in eqn.inputs):
+            indices.update(eqn.out_binders)
             eqns.append(eqn)
     repeated, residuals = repeated_residuals(lin, num_outs), _residuals(lin, num_outs)
-    computed = known.intersection(primal.varying()).difference(binders.xs)
+    computed = indices.intersection(primal.varying()).difference(binders.xs)
     numbers = [i for i, x in enumerate(residuals) if x in computed and i not in repeated]
     if not numbers:
         return None
@@ -237,8 +237,8 @@ def repeated_residuals(lin: LinearizedJaxpr, num_outs: int) -> Mapping[int, int]
         numbers = [first.setdefault(same.get(x, x), i) for i, x in enumerate(residuals)]
         return {i: number for i, number in enumerate(numbers) if number < i}
 
-    found: dict[int, int] = lin.primal.jaxpr.derive(("repeated residuals", num_outs), find)
-    return found
+    repeats: dict[int, int] = lin.primal.jaxpr.derive(("repeated residuals", num_outs), find)
+    return repeats
 
 
 def _residuals(lin: LinearizedJaxpr, num_outs: int) -> Sequence[Atom]:

@@ -39,7 +39,7 @@ from tinyjax.core.tracing.program_rules import Run
 from tinyjax.core.tracing.staging import Staged, is_called
 from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.operands import as_array
+from tinyjax.core.values.operands import as_array, memory
 from tinyjax.tree.treedef import in_words
 
 C = TypeVar("C")
@@ -91,7 +91,7 @@ def _row(x: Any, i: int) -> Any:
 
 def _room(y: Any, length: int) -> Any:
     """Return storage for a result of each iteration: a NumPy array, or a list of arrays."""
-    return [y] * length if isinstance(y, Array) else np.empty((length, *y.shape), y.dtype)
+    return [y] * length if isinstance(y, Array) else memory((length, *y.shape), y.dtype)
 
 
 def _joined(stack: Any) -> Any:
@@ -135,8 +135,8 @@ def _scan_inlining(params: ScanParams) -> Jaxpr | None:
     return Jaxpr((*binders.consts, *binders.carry, *xs), eqns, (*outs.carry, *stacks))
 
 
-def _reshaped(x: Atom, to: Var) -> JaxprEqn:
-    return JaxprEqn(sh.reshape_p, (x,), sh.ReshapeParams(to.aval.shape), (to,))
+def _reshaped(x: Atom, target: Var) -> JaxprEqn:
+    return JaxprEqn(sh.reshape_p, (x,), sh.ReshapeParams(target.aval.shape), (target,))
 
 
 @scan_p.def_rule(program_rules.FORWARDING)
@@ -176,17 +176,17 @@ def _scan_lowering(b: Lowering, operands: hlo.Values, params: ScanParams) -> hlo
         ]
         return [b.add(i, index(1)), *args.consts, *after.carry, *args.xs, *ys]
 
-    def laid(state: list[hlo.Value]) -> list[hlo.Value]:
+    def as_parts(state: list[hlo.Value]) -> list[hlo.Value]:
         fixed = all_as_parts(b, state[1:first_x], [*avals.consts, *avals.carry])
         return [state[0], *fixed, *all_as_parts(b, state[first_x:], [*avals.xs, *types], length)]
 
     def body(state: list[hlo.Value]) -> list[hlo.Value]:
         outer, b.counter = b.counter, state[0]
-        state = laid(state)
+        state = as_parts(state)
         for _ in range(params.unroll):
             state = iteration(state)
         b.counter = outer
-        return laid(state)
+        return as_parts(state)
 
     results = loop.results(b.results)
     zeros = [b.full(0, _kept_as(of, a)) for of, a in zip(results.ys, types, strict=True)]
@@ -224,15 +224,15 @@ def _write_row(
     return as_parts(b, stack, aval, y.shape[0])
 
 
-def _read_as(b: Lowering, x: hlo.Value, of: hlo.TensorType) -> hlo.Value:
-    return x if x.dtype == of.dtype else b.bitcast(x, of.dtype)
+def _read_as(b: Lowering, x: hlo.Value, result: hlo.TensorType) -> hlo.Value:
+    return x if x.dtype == result.dtype else b.bitcast(x, result.dtype)
 
 
-def _kept_as(of: hlo.TensorType, aval: av.ShapedArray) -> hlo.TensorType:
+def _kept_as(result: hlo.TensorType, aval: av.ShapedArray) -> hlo.TensorType:
     """Return the type of a stack in the loop; partial sums stay partial."""
-    if (aval.where is not None and aval.where.is_partial) or not dtypes.is_extended(of.dtype):
-        return of
-    return hlo.tensor(of.shape, np.dtype(f"u{of.dtype.itemsize}"))
+    if (aval.where is not None and aval.where.is_partial) or not dtypes.is_extended(result.dtype):
+        return result
+    return hlo.tensor(result.shape, np.dtype(f"u{result.dtype.itemsize}"))
 
 
 # Transformations. In each the set of carried values that take part grows until it no longer does:
@@ -263,12 +263,12 @@ def linearize_stacking(
     body, num_outs = params.loop_body, len(params.jaxpr.outs)
     args = body.operands(primals)
     nonzero_in, lin = body.linearized(body.operands(nonzero))
-    kept = Residuals.of(lin, args, num_outs)
+    kept = Residuals.collect(lin, args, num_outs)
     outs = bind_scan(kept.body, args, params).flat
     reading, values, eqns, names = kept.read(lin, args, outs[num_outs:], params)
     reading += nonzero_in.cut(lin.tangent.in_binders[len(lin.forwarded) :])
     renamed, tangent_outs = program_rules.renamed(lin.tangent, names)
-    tangent = LoopBody.of(reading, (*eqns, *renamed), tangent_outs)
+    tangent = LoopBody.make(reading, (*eqns, *renamed), tangent_outs)
 
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
         given = body.operands(prim.with_zeros(nonzero, tangents))
@@ -353,7 +353,7 @@ def _known_operands(
     first = prim.defined(operands.partitioned(linear)[0].carry)
     after, _ = prim.partition_list(linear.carry, body.results(body.jaxpr.outs).carry)
     eqns = [eqn for eqn in parts if eqn is not None]
-    forward = LoopBody.of(binders, eqns, (*after, *binders.carry))
+    forward = LoopBody.make(binders, eqns, (*after, *binders.carry))
     unobserved = attrs.evolve(params, observer=None)
     stacks = bind_scan(forward, LoopOperands(consts, first, xs), unobserved).ys
     return LoopOperands(consts, (), [*stacks, *xs])
@@ -507,20 +507,20 @@ def _over_parts(
     f: Callable[[C, X], tuple[C, Y]],
     init: C,
     xs: X | None,
-    held: Sequence[int],
+    indices: Sequence[int],
 ) -> tuple[C, Y]:
     """Scan over objects that hold arrays in place: each iteration reads and writes its own part."""
     leaves, x_tree = tree.flatten(xs)
-    holder = HOLDERS[type(leaves[held[0]])]
-    parts = holder.parts(leaves, held, describe_function(f))
-    slices = [holder.opened(x)[0][0] if i in held else x for i, x in enumerate(leaves)]
+    holder = HOLDERS[type(leaves[indices[0]])]
+    parts = holder.parts(leaves, indices, describe_function(f))
+    slices = [holder.opened(x)[0][0] if i in indices else x for i, x in enumerate(leaves)]
 
     def body(carry: C, x: Sequence[Array]) -> Any:
         own = parts.own(x)
         out: Any = f(carry, tree.unflatten(x_tree, own))
         if not isinstance(out, tuple) or len(out) != 2:
             return out  # which scan says
-        return out[0], (out[1], parts.left(own))
+        return out[0], (out[1], parts.final_contents(own))
 
     with parts.mapped("scan"):
         last, (ys, left) = parts.with_states(

@@ -410,7 +410,7 @@ def while_loop(
             f"{describe_function(cond_fun)}, given to while_loop, returns: reduce it with "
             "jnp.any(...) or jnp.all(...), or compare: x != 0."
         )
-    if condition.left:
+    if condition.cells_out:
         raise errors.RefError(
             f"the condition of while_loop, {describe_function(cond_fun)}, writes to a Ref. Let the "
             "body do so."

@@ -180,10 +180,10 @@ def jit(  # noqa: PLR0913 (JAX's signature)
     _check_function(fun)
     placed = _placed(in_shardings, out_shardings, device, backend)
     if control_flow != "python":
-        read: Callable[P, R] = lazy.room(control_flow).stage(fun)
+        read: Callable[P, R] = lazy.hook(control_flow).stage(fun)
         fun = read
     # what most jitted functions are made of: their first calls need not wait for it
-    for module in lazy.ROOMS.pop("with jit", "").split():
+    for module in lazy.HOOKS.pop("with jit", "").split():
         import_module(module)
     parameters = core_jit.Parameters(
         fun,
@@ -198,7 +198,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         inline,
     )
     if pad_to is not None:
-        padded: core_jit.JitFunction[P, R] = lazy.room("pad_to").padded(parameters, pad_to)
+        padded: core_jit.JitFunction[P, R] = lazy.hook("pad_to").padded(parameters, pad_to)
         return padded
     return core_jit.JitFunction(parameters)
 
@@ -238,4 +238,4 @@ def _placed(
     if ins is outs is device is None:
         return None
     ins, outs = (device if places is None else places for places in (ins, outs))
-    return devices.plane().placed_call(ins, outs)
+    return devices.ops().placed_call(ins, outs)

@@ -85,7 +85,7 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
         entry = traces.entries.get(signature)
         if entry is None:
             entry = self._trace(signature)
-        if entry.staged.notes:
+        if entry.staged.hooks:
             return self._call_noted(signature, entry, arrays, objects)
         trace = tr.current_trace()
         operands = (*entry.consts, *arrays)
@@ -138,7 +138,7 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
     ) -> Entry:
         """Return the program, or one that is traced anew where it does not serve any more."""
         by = describe_function(self._fun)
-        while not all(note.serves(by, objects) for note in entry.staged.notes):
+        while not all(note.serves(by, objects) for note in entry.staged.hooks):
             entry = self._trace(signature)
         return entry
 
@@ -211,7 +211,7 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
         signature = signatures.make_signature(in_tree, avals, static)
         entry = self._find().entries.get(signature) or self._trace(signature)
         entry = self._serving(signature, entry, objects)
-        kept = [x.contents for x in entry.staged.taken]
+        kept = [x.contents for x in entry.staged.cells_in]
         operands = [*entry.consts, *leaves, *kept]
         compilation, _ = xla.place(entry.params.compilation, operands)
         return jit.Lowered(compilation, entry.staged, signature.in_tree, entry.out_tree)
@@ -267,7 +267,7 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
         signature = self._signature(args, kwargs)
         entry = self._find().entries.get(signature)
         program = entry or self._stage(signature)[0]
-        if program.staged.taken:
+        if program.staged.cells_in:
             raise errors.OuterRefError(
                 f"{describe_function(self._fun)} uses a Ref that was made outside of it. It can be "
                 "called, but its program is no function of its arguments: pass in ref[...], and "
@@ -276,11 +276,11 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
         return self._explain(signature, entry, program)
 
     def _explain(
-        self, signature: signatures.Signature, known: Entry | None, entry: Entry
+        self, signature: signatures.Signature, cached: Entry | None, entry: Entry
     ) -> jit.Explanation:
         different: tuple[str, ...] = ()
         reasons: list[str] = []
-        if known is None:
+        if cached is None:
             earlier = [*self._find().entries]
             different = jit.differences(self._fun, signature, earlier)
             if not earlier:
@@ -294,11 +294,11 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
         compiled = entry.executable is not None or (
             not absent and xla.is_compiled(params.compilation)
         )
-        if compiled and known is None:
+        if compiled and cached is None:
             reasons.append("an equal program was compiled before")
         name = describe_function(self._fun)
         return jit.Explanation(
-            name, known is None, not (compiled or absent), different, tuple(reasons)
+            name, cached is None, not (compiled or absent), different, tuple(reasons)
         )
 
     def _signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> signatures.Signature:
@@ -355,7 +355,7 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
             staged = stage_call(flat, signature.avals, self._fun, often=True)
         donated: list[int] = []
         # with the setting for debugging, the program may have to run again
-        if not (signature.settings.debugging or staged.taken or staged.left):
+        if not (signature.settings.debugging or staged.cells_in or staged.cells_out):
             donated = [len(staged.consts) + i for i in self._parameters.donated(in_tree, static)]
         if donated and isinstance(tr.current_trace(), tr.EvalTrace):
             self._check_donations(staged.jaxpr, donated)
@@ -366,16 +366,16 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
         taken = xla.Compilation(jaxpr, self._name, tuple(donated)).aliases
         # As in JAX, of an argument with as many elements as a result nothing is said.
         spare = Counter(x.size for i, x in enumerate(jaxpr.out_avals) if i not in taken)
-        left: list[str] = []
+        unused: list[str] = []
         for aval in [jaxpr.in_avals[i] for i in donated if taken[i] is None]:
             if not spare[aval.size]:
-                left.append(str(aval))
+                unused.append(str(aval))
             spare[aval.size] -= 1
-        if left:
+        if unused:
             warn_user(
-                f"Some donated buffers were not usable: {', '.join(left)}. An argument's memory is "
-                f"reused for a result of the same size, and {describe_function(self._fun)} returns "
-                "no further one. Donate what it updates."
+                f"Some donated buffers were not usable: {', '.join(unused)}. An argument's memory "
+                f"is reused for a result of the same size, and {describe_function(self._fun)} "
+                "returns no further one. Donate what it updates."
             )
 
     def retraced(self, digests: Container[bytes]) -> Iterator[jx.Jaxpr]:

@@ -341,10 +341,10 @@ class Parameters:
         nums.update(i for i, name in enumerate(self._names) if name in self.static_argnames)
         return tuple(sorted([i for i in nums if i < num_args])), tuple(sorted(names))
 
-    def _hashable(self, value: Any, at: int | str) -> Any:
+    def _hashable(self, value: Any, arg: int | str) -> Any:
         if type(value) in _HASHABLE:
             return value
-        place = f"argument {at}" if isinstance(at, int) else f"'{at}'"
+        place = f"argument {arg}" if isinstance(arg, int) else f"'{arg}'"
         if isinstance(value, Array):
             raise errors.StaticArgumentError(
                 f"static {place} of {frames.describe_function(self.fun)} is an array of type "
@@ -448,7 +448,7 @@ class Program(Protocol):
     def out_tree(self) -> tree.PyTreeDef: ...
 
 
-class ShortCalls:
+class FastCalls:
     """The fast path, tried before the slow one, under one record of settings: here, empty.
 
     Calls under other settings belong to another object: a thread that has this one goes on with it.
@@ -494,7 +494,7 @@ class ShortCalls:
 
 
 #: For no settings, so that no call is made by them.
-_NO_CALLS: Final = ShortCalls(None)
+_NO_CALLS: Final = FastCalls(None)
 
 
 class Traces:
@@ -504,21 +504,21 @@ class Traces:
         entries: programs by signature, the oldest first. It is no ``OrderedDict``, which cannot be
             read as a whole while another thread writes to it: that computes hashes in between.
             short: the fast path, tried before the slow one.
-        of: the function, if they are kept for as long as it lives.
+        fun: the function, if they are kept for as long as it lives.
     """
 
-    __slots__ = ("__weakref__", "entries", "of", "short")
+    __slots__ = ("__weakref__", "entries", "fun", "short")
 
-    def __init__(self, of: weakref.ref[Callable[..., Any]] | None = None) -> None:
+    def __init__(self, fun: weakref.ref[Callable[..., Any]] | None = None) -> None:
         self.entries: dict[Signature, Entry] = {}
-        self.short: ShortCalls = _NO_CALLS
-        self.of: weakref.ref[Callable[..., Any]] | None = of
+        self.short: FastCalls = _NO_CALLS
+        self.fun: weakref.ref[Callable[..., Any]] | None = fun
 
     def add(self, signature: Signature, entry: Entry) -> None:
         """Remember the program of a signature, and forget the oldest of too many."""
         self.entries[signature] = entry
         held = entry.params.jaxpr.held_objects
-        if held and self.of is not None and _refer_to(self.of(), held):
+        if held and self.fun is not None and _refer_to(self.fun(), held):
             _leave_to_owners(self)
         if len(self.entries) > MOST_SIGNATURES:
             for oldest in [*self.entries][:-MOST_SIGNATURES]:
@@ -527,12 +527,12 @@ class Traces:
         if not next(_added) % _LOOKED_AFTER:
             _drop_oldest()
 
-    def short_for(self, settings: config.Settings) -> ShortCalls:
+    def short_for(self, settings: config.Settings) -> FastCalls:
         """Try short calls under these settings from now on."""
         short = self.short
         if short.settings is not settings:
-            room = lazy.room("short_calls")
-            made = ShortCalls if room is None else room.WrittenCalls
+            module = lazy.hook("fast_calls")
+            made = FastCalls if module is None else module.SpecializedCalls
             short = self.short = made(settings)
         return short
 
@@ -646,11 +646,11 @@ def _refer_to(fun: object, objects: Sequence[object]) -> bool:
 
 def _leave_to_owners(traces: Traces) -> None:
     """Leave programs to the ``jit`` objects that have them, with which they die."""
-    assert traces.of is not None, "they are kept for a function"
-    known = _by_function.get(traces.of, {})
+    assert traces.fun is not None, "they are kept for a function"
+    known = _by_function.get(traces.fun, {})
     for options in [options for options, x in known.items() if x is traces]:
         del known[options]
-    traces.of = None
+    traces.fun = None
     _others.add(traces)
 
 

@@ -84,7 +84,7 @@ def differences(
         signature: the call.
         earlier: the signatures of earlier calls.
     """
-    explaining = lazy.room("explaining")
+    explaining = lazy.hook("explaining")
     if explaining is None:
         return ()
     lines: tuple[str, ...] = explaining.differences(fun, signature, earlier)
@@ -238,10 +238,10 @@ class Traced(_Stage):
     def jaxpr(self) -> jx.ClosedJaxpr:
         """The program."""
         program = self.lowered.staged
-        n = len(program.jaxpr.in_binders) - len(program.taken)
+        n = len(program.jaxpr.in_binders) - len(program.cells_in)
         consts, arguments, taken = split_list(program.jaxpr.in_binders, len(program.consts), n)
         jaxpr = jx.Jaxpr((*consts, *taken, *arguments), program.jaxpr.eqns, program.jaxpr.outs)
-        return jx.close(jaxpr, (*program.consts, *[kept.contents for kept in program.taken]))
+        return jx.close(jaxpr, (*program.consts, *[kept.contents for kept in program.cells_in]))
 
     def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
         """Lower the program to StableHLO.
@@ -332,7 +332,7 @@ class Lowered(_Stage):
             >>> lowered.operands([jnp.float32(1.0)])
             (Array([2., 3.], dtype=float32), Array(1., dtype=float32))
         """
-        return (*self.consts, *arrays, *[kept.contents for kept in self.staged.taken])
+        return (*self.consts, *arrays, *[kept.contents for kept in self.staged.cells_in])
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """Return the program's text.
@@ -361,7 +361,7 @@ class Lowered(_Stage):
             )
         locate = location_text if debug_info else None
         if self.compilation.placement is not None:
-            return devices.plane().lowered(self.compilation, locate)
+            return devices.ops().lowered(self.compilation, locate)
         return xla.lowered(self.jaxpr, self.name, self.compilation.aliases, locate)[0]
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
@@ -458,12 +458,12 @@ class Compiled(signatures.Called[..., Any], _Stage):
         leaves, in_tree = tree.flatten_arguments(args, kwargs)
         leaves, in_tree, objects = calling.opened(leaves, in_tree)
         arrays = self._arguments(leaves, in_tree)
-        for note in lowered.staged.notes:
+        for note in lowered.staged.hooks:
             note.serves(f"'{lowered.name}'", objects)
         outs = call_staged(lowered.staged, arrays, lambda _, args: self._run(args), objects)
         settings = config.settings()
         if not (
-            lowered.staged.notes or settings.debugging or any_placed((*lowered.consts, *arrays))
+            lowered.staged.hooks or settings.debugging or any_placed((*lowered.consts, *arrays))
         ):
             call = args, kwargs, leaves, in_tree, signatures.StaticArguments()
             short = self._traces.short_for(settings)
@@ -498,7 +498,7 @@ class Compiled(signatures.Called[..., Any], _Stage):
         if not (is_plain and config.settings().debugging):
             return self._executable(operands)
         evaluate = partial(jx.eval_jaxpr, lowered.jaxpr)
-        outs: Sequence[Array] = lazy.room("debugging").run_program(
+        outs: Sequence[Array] = lazy.hook("debugging").run_program(
             self._executable, evaluate, operands
         )
         return outs
@@ -524,7 +524,7 @@ class Compiled(signatures.Called[..., Any], _Stage):
         lowered = self.lowered
         first = lowered.num_captured
         shardings = (
-            (devices.plane().on_first(),) * len(lowered.arguments)
+            (devices.ops().on_first(),) * len(lowered.arguments)
             if placement is None
             else [x.plain for x in placement.ins[first:]]
         )
@@ -535,7 +535,7 @@ class Compiled(signatures.Called[..., Any], _Stage):
         """The shardings of the results, in their structure: where none was given, XLA's choice."""
         placement = self._placement
         if placement is None:
-            first = devices.plane().on_first()
+            first = devices.ops().on_first()
             return tree.unflatten(self.out_tree, (first,) * self.out_tree.num_leaves)
         outs = self._of_result(placement.outs)
         return tree.unflatten(self.out_tree, [x and x.plain for x in outs])
@@ -612,10 +612,10 @@ class Compiled(signatures.Called[..., Any], _Stage):
             >>> found.memory >= 1024 * 8 * 4 // 64
             True
         """
-        told: answers.Communication = devices.plane().communication_of(
+        analysis: answers.Communication = devices.ops().communication_of(
             self.as_text(), self._placement, self.memory_analysis()
         )
-        return told
+        return analysis
 
 
 @checking.explained

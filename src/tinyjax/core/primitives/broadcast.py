@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import isqrt, prod
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from tinyjax.core.stablehlo import builder, types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.tracing.primitive import Primitive
-from tinyjax.core.values import avals as av
+from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 
 # broadcast_in_dim: axis i of the operand becomes axis dims[i] of the result; sizes stay as they
@@ -161,7 +161,7 @@ class ReduceParams(prim.Params):
 
 
 #: The parameters for these axes: looking them up takes a third of the time of making them.
-over: Final = lru_cache(maxsize=256)(ReduceParams)
+reduce_params: Final = lru_cache(maxsize=256)(ReduceParams)
 
 
 def kept_axes(ndim: int, axes: tuple[int, ...]) -> tuple[int, ...]:
@@ -223,7 +223,7 @@ def reducer(
         assert axis is not None, "a batch rule runs only where an operand is batched"
         shifted = tuple(a + (a >= axis) for a in params.axes)
         out_axis = axis - sum(a < axis for a in shifted)
-        moved = over(shifted)
+        moved = reduce_params(shifted)
         if type(params) is not ReduceParams:  # an extension has more rules for it
             moved = attrs.evolve(params, axes=shifted)
         return (tr.bind1(primitive, (x,), moved),), (out_axis,)
@@ -337,14 +337,24 @@ def _sum_parts(x: dtypes.HostArray, axis: int) -> dtypes.HostArray:
     return np.asarray(total + np.add.reduce(rest, axis, x.dtype) if rest.size else total)
 
 
+def result_memory(
+    x: av.ShapedArray, axes: tuple[int, ...]
+) -> Callable[[], dtypes.HostArray] | None:
+    """Return what finds memory for a large result of a reduction; None for others."""
+    shape = [size for axis, size in enumerate(x.shape) if axis not in axes]
+    return partial(opd.aligned, shape, x.dtype) if opd.is_large(shape, x.dtype) else None
+
+
 def _sum_host(avals: prim.Avals, params: ReduceParams) -> prim.Kernel | None:
     (x,), axes, reduce = avals, params.axes, np.add.reduce
     by_layout = _is_summed_by_columns(x, axes) or _is_summed_by_rows(x, axes)
     by_layout = by_layout or _may_be_long(x, axes)
     if dtypes.is_narrow_float(x.dtype) or by_layout:
         return None
-    dtype = x.dtype
-    return lambda host: reduce(host, axes, dtype)
+    dtype, memory = x.dtype, result_memory(x, axes)
+    if memory is None:
+        return lambda host: reduce(host, axes, dtype)
+    return lambda host: reduce(host, axes, dtype, out=memory())
 
 
 #: NumPy sums the last axis in one loop for each result; fewer than ``_FEW`` numbers one by one.
@@ -380,7 +390,7 @@ def reduce_sum(x: Array, axes: tuple[int, ...]) -> Array:
     """Return the sum over the given (increasing) axes, in ``x``'s dtype."""
     if not axes:
         return x
-    params, aval = over(axes), x._aval or x.aval
+    params, aval = reduce_params(axes), x._aval or x.aval
     if aval.where is not None:  # the type of what is summed may say more
-        params = devices.plane().of_sum(params, (aval,))
+        params = devices.ops().of_sum(params, (aval,))
     return tr.bind1(reduce_sum_p, (x,), params)

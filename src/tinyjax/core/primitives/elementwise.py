@@ -93,7 +93,7 @@ def _signed(b: Lowering, write: Callable[[Value, Value], Value], x: Value, y: Va
     XLA crashes when it computes the trip count of a loop whose counter of uint64 changes by a
     constant of 64 bits. (It turns a difference into a sum with such a constant.)
     """
-    if x.shape or x.dtype != dtypes.uint64 or (b.known(x) is None and b.known(y) is None):
+    if x.shape or x.dtype != dtypes.uint64 or (b.data_of(x) is None and b.data_of(y) is None):
         return write(x, y)
     return b.bitcast(write(b.bitcast(x, dtypes.int64), b.bitcast(y, dtypes.int64)), dtypes.uint64)
 
@@ -1162,7 +1162,7 @@ def _float_to_int(x: HostArray, dtype: DType) -> HostArray:
     if dtype in _NATIVE_INTS and x.dtype in _NATIVE_FLOATS:
         token = set_errors(RAISE_INVALID)
         try:
-            return x.astype(dtype)
+            return opd.copied(x, dtype)
         except FloatingPointError:
             pass
         finally:

@@ -80,7 +80,10 @@ def _extremum_host(ufunc: np.ufunc) -> prim.HostRule[broadcast.ReduceParams]:
         if not x.size:
             return None
         if axes != (x.ndim - 1,) or x.size > _SMALL or x.dtype not in _NUMBERS:
-            return lambda host: reduce(host, axes)
+            memory = broadcast.result_memory(x, axes)
+            if memory is None:
+                return lambda host: reduce(host, axes)
+            return lambda host: reduce(host, axes, out=memory())
         starts, shape = np.arange(0, x.size, x.shape[-1]), x.shape[:-1]
         if not shape:
             return lambda host: reduceat(host, starts).reshape(shape)
@@ -199,24 +202,24 @@ def products_before(x: Array, groups: Array | None = None) -> Array:
 
 def reduce_prod(x: Array, axes: tuple[int, ...]) -> Array:
     """Return the product over the given (increasing) axes, in ``x``'s dtype."""
-    return tr.bind1(reduce_prod_p, (x,), broadcast.over(axes)) if axes else x
+    return tr.bind1(reduce_prod_p, (x,), broadcast.reduce_params(axes)) if axes else x
 
 
 def reduce_max(x: Array, axes: tuple[int, ...]) -> Array:
     """Return the maximum over the given (increasing) axes; NaN where any element is."""
-    return tr.bind1(reduce_max_p, (x,), broadcast.over(axes)) if axes else x
+    return tr.bind1(reduce_max_p, (x,), broadcast.reduce_params(axes)) if axes else x
 
 
 def reduce_min(x: Array, axes: tuple[int, ...]) -> Array:
     """Return the minimum over the given (increasing) axes; NaN where any element is."""
-    return tr.bind1(reduce_min_p, (x,), broadcast.over(axes)) if axes else x
+    return tr.bind1(reduce_min_p, (x,), broadcast.reduce_params(axes)) if axes else x
 
 
 def reduce_and(x: Array, axes: tuple[int, ...]) -> Array:
     """Return the bitwise and over the given (increasing) axes."""
-    return tr.bind1(reduce_and_p, (x,), broadcast.over(axes)) if axes else x
+    return tr.bind1(reduce_and_p, (x,), broadcast.reduce_params(axes)) if axes else x
 
 
 def reduce_or(x: Array, axes: tuple[int, ...]) -> Array:
     """Return the bitwise or over the given (increasing) axes."""
-    return tr.bind1(reduce_or_p, (x,), broadcast.over(axes)) if axes else x
+    return tr.bind1(reduce_or_p, (x,), broadcast.reduce_params(axes)) if axes else x

@@ -259,33 +259,33 @@ class Builder:
             )
         return entry
 
-    def known(self, value: Value) -> dtypes.HostArray | None:
+    def data_of(self, value: Value) -> dtypes.HostArray | None:
         """Return the data of a value, where it is a constant."""
         return self._known.get(value.name)
 
     def nonzero(self, value: Value) -> bool:
         """Return whether a value is a constant none of whose elements is 0."""
-        host = self.known(value)
+        host = self.data_of(value)
         return host is not None and bool(dtypes.without_repeats(host).all())
 
     def scalar(self, value: Scalar, dtype: dtypes.DType) -> Value:
         """Write a scalar constant."""
         return self.constant(np.asarray(value, dtype))
 
-    def full(self, value: Scalar, of: TensorType) -> Value:
+    def full(self, value: Scalar, result: TensorType) -> Value:
         """Write a constant of one element, repeated."""
-        host = np.array(value, of.dtype)
-        if of.shape:
-            host = np.ndarray(of.shape, of.dtype, host, 0, (0,) * len(of.shape))
+        host = np.array(value, result.dtype)
+        if result.shape:
+            host = np.ndarray(result.shape, result.dtype, host, 0, (0,) * len(result.shape))
         return self.constant(host)
 
     def full_like(self, x: Value, value: Scalar) -> Value:
         """Write a constant of the type of a value."""
         return self.full(value, x.type)
 
-    def iota(self, of: TensorType, axis: int) -> Value:
+    def iota(self, result: TensorType, axis: int) -> Value:
         """Write an array whose elements are their own index along an axis."""
-        return self.op("stablehlo.iota", result=of, iota_dimension=integer(axis))
+        return self.op("stablehlo.iota", result=result, iota_dimension=integer(axis))
 
     # Rearrangements
 
@@ -415,10 +415,10 @@ class Builder:
         self.lines.append(f"%{self._count}:{len(results)} = {text}")
         return [Value(f"%{self._count}#{i}", of) for i, of in enumerate(results)]
 
-    def fresh(self, of: TensorType) -> Value:
+    def fresh(self, result: TensorType) -> Value:
         """Return a value whose name was not used before in this function."""
         self._count += 1
-        return Value(f"%{self._count}", of)
+        return Value(f"%{self._count}", result)
 
     def region(
         self, parameters: Sequence[TensorType], body: Block, end: str = "stablehlo.return"

@@ -289,12 +289,12 @@ class Parts(Protocol):
         """Return the leaves for one example, given arrays in the places of objects."""
         ...
 
-    def left(self, own: Sequence[Any]) -> list[Array]:
+    def final_contents(self, own: Sequence[Any]) -> list[Array]:
         """Return the final contents of an example's references, in the order of ``written``."""
         ...
 
     @property
-    def written(self) -> list[int]:
+    def written_leaves(self) -> list[int]:
         """The indices of the leaves that the function has written to in its last run."""
         ...
 
@@ -302,7 +302,7 @@ class Parts(Protocol):
         """Keep the final contents of all examples."""
         ...
 
-    def mapped(self, by: str) -> AbstractContextManager[None]:
+    def mapped(self, api_name: str) -> AbstractContextManager[None]:
         """Refuse the whole objects while the function runs."""
         ...
 
@@ -320,16 +320,16 @@ class Holder:
         """Return the arrays that an object holds here, and its form."""
         raise NotImplementedError
 
-    def check_once(self, objects: Sequence[Any], by: str) -> None:
+    def check_once(self, objects: Sequence[Any], api_name: str) -> None:
         """Raise where a function is given an object twice."""
 
-    def parts(self, leaves: Sequence[Any], places: Sequence[int], by: str) -> Parts:
+    def parts(self, leaves: Sequence[Any], places: Sequence[int], api_name: str) -> Parts:
         """Return the parts of objects that a function is mapped over, at these places."""
         raise NotImplementedError
 
     def in_rules(self, objects: Sequence[Any]) -> Any:
         """Return the passing of state by a call for its function and its rules."""
-        return lazy.room("rule_state").RuleState(objects)
+        return lazy.hook("rule_state").RuleState(objects)
 
     def jvp(
         self, fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool
@@ -365,9 +365,9 @@ class Opened(records.Printed):
     contents: Sequence[Any]
 
     @staticmethod
-    def closed(known: tuple[Form, int], contents: Sequence[Any]) -> Any:
+    def closed(node: tuple[Form, int], contents: Sequence[Any]) -> Any:
         """Make the object that a function is given, if these are arrays."""
-        form, place = known
+        form, place = node
         if all(isinstance(x, Array) for x in contents):
             return form.make(place, contents)
         return contents[0] if form.is_one else Opened(form, place, contents)

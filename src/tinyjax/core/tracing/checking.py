@@ -22,7 +22,7 @@ import numpy as np
 from tinyjax._base import lazy
 from tinyjax._base.frames import wraps
 from tinyjax._base.tracebacks import fold, shorten
-from tinyjax.core.devices import Plane
+from tinyjax.core.devices import DeviceOps
 from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.integers import SymbolicSize, holds_items, items_of
@@ -261,7 +261,7 @@ def _test_of(hint: Any) -> Test:
 
 #: What is taken for a class in annotations though typeguard says that it is none: symbolic sizes
 #: are said to be ints, and of ``jnp.float32`` it asks that instances can be called.
-_TAKEN: Final = {int: (int, SymbolicSize), MakesScalars: (MakesScalars,), Plane: (ModuleType,)}
+_TAKEN: Final = {int: (int, SymbolicSize), MakesScalars: (MakesScalars,), DeviceOps: (ModuleType,)}
 
 
 def instruct_typeguard() -> None:

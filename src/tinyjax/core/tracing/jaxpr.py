@@ -284,7 +284,7 @@ class _Shown:
 
     def _repr_html_(self) -> str:
         lines = print_jaxpr(self.jaxpr, colour=True).split("\n")
-        shown: str = lazy.room("display").shown_program(lines)
+        shown: str = lazy.hook("display").shown_program(lines)
         return shown
 
 
@@ -407,11 +407,11 @@ class Jaxpr(_Shown, encoding.Digested):
         """The callbacks and rules of its equations that hold the user's objects alive."""
 
         def find() -> tuple[object, ...]:
-            held: tuple[object, ...] = ()
+            objects: tuple[object, ...] = ()
             for eqn in self.eqns:
                 if eqn.params is not prim.NO_PARAMS:
-                    held += getattr(eqn.params, "held_objects", ())
-            return held
+                    objects += getattr(eqn.params, "held_objects", ())
+            return objects
 
         return self.derive("held objects", find)
 
@@ -549,16 +549,16 @@ class ProgramTrace(tr.EvalTrace):
     """A trace that evaluates programs as a whole, and not one equation after the other.
 
     Attributes:
-        left: how many seconds, as they are estimated, it may still evaluate.
+        budget: how many seconds, as they are estimated, it may still evaluate.
     """
 
-    __slots__ = ("left",)
+    __slots__ = ("budget",)
 
     evaluates = False
 
-    def __init__(self, left: float) -> None:
+    def __init__(self, budget: float) -> None:
         super().__init__()
-        self.left: float = left
+        self.budget: float = budget
 
     def evaluate(self, jaxpr: Jaxpr, args: Sequence[Array]) -> list[Array]:
         """Evaluate a program on as many arrays as it has parameters."""
@@ -659,7 +659,7 @@ def typecheck_jaxpr(jaxpr: Jaxpr, *, weakness: bool = True) -> JaxprType:
             if said is None:
                 expected = list(eqn.primitive.rules.abstract_eval(in_types, eqn.params))
             else:
-                expected = list(devices.plane().result_types(eqn.primitive, in_types, eqn.params))
+                expected = list(devices.ops().result_types(eqn.primitive, in_types, eqn.params))
         except (LookupError, TypeError, ValueError) as error:
             if isinstance(error, errors.TinyjaxError):
                 raise

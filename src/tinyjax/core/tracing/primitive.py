@@ -58,7 +58,7 @@ Tangent: TypeAlias = Array | Literal[Zero.ZERO]
 
 
 @attrs.frozen(eq=False, repr=False)
-class Participation:
+class ActiveMask:
     """The mask of examples that execute a branch or iteration which is computed for all.
 
     Attributes:
@@ -84,7 +84,7 @@ class MappedAxis(records.Record):
             innermost loops of all operations run over one axis.
         one_by_one: whether its examples are simulated devices: each calls Python functions by
             itself.
-        taking_part: the mask of examples that execute this code; None where all do, or it makes no
+        active: the mask of examples that execute this code; None where all do, or it makes no
             difference.
         divided: the axes of a mesh that divide it, according to types.
         spmd: the axes over which constraints inside of it divide it (``spmd_axis_name``).
@@ -95,7 +95,7 @@ class MappedAxis(records.Record):
     of_basis: bool = False
     last: bool = attrs.field(default=False, kw_only=True)
     one_by_one: bool = attrs.field(default=False, kw_only=True)
-    taking_part: Participation | None = attrs.field(default=None, eq=False)
+    active: ActiveMask | None = attrs.field(default=None, eq=False)
     divided: tuple[str, ...] = attrs.field(default=(), kw_only=True)
     spmd: tuple[str, ...] = attrs.field(default=(), kw_only=True)
 
@@ -226,13 +226,13 @@ class Params(records.Record):
     @property
     def held_objects(self) -> tuple[object, ...]:
         """The user's objects in the parameters, which no cache of the process may keep alive."""
-        found: tuple[object, ...] = ()
+        objects: tuple[object, ...] = ()
         for name in records.field_names(type(self)):
             value = getattr(self, name)
             for part in value if type(value) is tuple else (value,):
                 if type(part) not in _PLAIN:
-                    found += getattr(part, "held_objects", ())
-        return found
+                    objects += getattr(part, "held_objects", ())
+        return objects
 
     # As a mapping, so that ``bind(*operands, **params)`` and interpreters that read ``eqn.params``
     # as a dict work; an abstract class for it would slow down the loading of each class.
@@ -390,10 +390,16 @@ def _into_aligned(
     fun: np.ufunc, shape: tuple[int, ...], dtype: dtypes.DType, *operands: dtypes.HostArray
 ) -> dtypes.HostArray:
     """Call a function of NumPy's with aligned memory for its result, unless that is given."""
-    in_order = all(x.flags.c_contiguous or not any(x.strides) for x in operands)
+    in_order = all(x.flags.c_contiguous or _is_repeated_in_order(x) for x in operands)
     if len(operands) > fun.nin or not in_order:  # NumPy keeps the order of the operands' axes
         return np.asarray(fun(*operands))
     return np.asarray(fun(*operands, out=opd.aligned(shape, dtype)))
+
+
+def _is_repeated_in_order(x: dtypes.HostArray) -> bool:
+    """Return whether an array is a view of one in C order, repeated along some axes."""
+    steps = [step for step, size in zip(x.strides, x.shape, strict=True) if step and size > 1]
+    return steps == sorted(steps, reverse=True)
 
 
 #: The rule of a primitive that does more, or less, than an operation for each element of its
@@ -592,7 +598,7 @@ class Primitive(PickledByName, Generic[P]):
             Array(0., dtype=float32, weak_type=True)
         """
         operands = [opd.as_array(x) for x in args]
-        results = lazy.room("bind").bind(self, operands, self.params(**params))
+        results = lazy.hook("bind").bind(self, operands, self.params(**params))
         return [*results] if self.multiple_results else results[0]
 
     def get_bind_params(self, params: Params) -> dict[str, Any]:
@@ -684,7 +690,7 @@ class Primitive(PickledByName, Generic[P]):
 
     def _large_host(self, avals: Avals, params: P) -> HostCall | Kernel | None:
         """Return NumPy's implementation by the rule for large arrays, or by the usual one."""
-        lazy.room(LARGE.name)
+        lazy.hook(LARGE.name)
         rules = self.rules
         rule = rules.extensions.get(LARGE)
         host: HostCall | Kernel | None = None if rule is None else rule(avals, params)
@@ -932,7 +938,7 @@ class Primitive(PickledByName, Generic[P]):
         """
         extensions = self.rules.extensions
         rule: R | None = extensions.get(key)
-        if rule is None and lazy.room(key.name) is not None:
+        if rule is None and lazy.hook(key.name) is not None:
             rule = extensions.get(key)
         if rule is None:
             raise errors.MissingRuleError(self.name, key.name, self.rules.registered, keyed=True)
@@ -957,7 +963,7 @@ class Primitive(PickledByName, Generic[P]):
             return None
         for aval in avals:
             if aval.where is not None:
-                outs = tuple(devices.plane().result_types(self, avals, params))
+                outs = tuple(devices.ops().result_types(self, avals, params))
                 break
         else:
             outs = tuple(rules.abstract_eval(avals, params))

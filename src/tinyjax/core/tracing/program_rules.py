@@ -217,12 +217,12 @@ def independent_part(eqn: jx.JaxprEqn, atoms: Set[jx.Atom]) -> jx.JaxprEqn | Non
     return prune_eqn(eqn, others) if any(others) else None
 
 
-def dependent_results(eqn: jx.JaxprEqn, on: Collection[jx.Atom]) -> Sequence[jx.Var]:
+def dependent_results(eqn: jx.JaxprEqn, operands: Collection[jx.Atom]) -> Sequence[jx.Var]:
     """Return the results of an equation that depend on some of its operands."""
     rules, results = eqn.primitive.rules.extensions, eqn.out_binders
     if len(results) == 1 or not (DEPENDENCE in rules or CALLED in rules):
         return results
-    marks = tuple([x in on for x in eqn.inputs])
+    marks = tuple([x in operands for x in eqn.inputs])
     if DEPENDENCE in rules:
         return prim.marked(results, eqn.primitive.rule(DEPENDENCE)(eqn.params, marks))
     (inner,) = jx.subjaxprs(eqn.params)
@@ -296,7 +296,7 @@ def inlined(
             equation that stays.
     """
     eqns: list[jx.JaxprEqn] = []
-    known: dict[Hashable, tuple[jx.Var, ...]] = {}
+    available: dict[Hashable, tuple[jx.Var, ...]] = {}
 
     def run(jaxpr: jx.Jaxpr, args: tuple[jx.Atom, ...]) -> tuple[jx.Atom, ...]:
         env: dict[jx.Atom, jx.Atom] = dict(zip(jaxpr.in_binders, args, strict=True))
@@ -307,7 +307,7 @@ def inlined(
                 binders = tuple([jx.Var(v.aval) for v in eqn.out_binders])
                 renamed = attrs.evolve(eqn, inputs=inputs, out_binders=binders)
                 common = key(renamed)
-                same = binders if common is None else known.setdefault(common, binders)
+                same = binders if common is None else available.setdefault(common, binders)
                 if same is binders:
                     eqns.append(renamed)
                 env.update(zip(eqn.out_binders, same, strict=True))

@@ -55,7 +55,7 @@ from tinyjax.errors import TinyjaxError
 P = TypeVar("P")
 
 
-class Kept(Hashable, Protocol):
+class Cell(Hashable, Protocol):
     """A cell of mutable state, outside of the functions that read and write it."""
 
     @property
@@ -73,7 +73,7 @@ class Kept(Hashable, Protocol):
         ...
 
 
-class Note:
+class Hook:
     """A hook of an extension around staging and calling one program.
 
     A recorder has at most one hook of each class, which the extension makes when it needs one. The
@@ -87,33 +87,33 @@ class Note:
 
     lasting: bool = True
 
-    def taken(self) -> Sequence[tuple[Kept, Var]]:
+    def cells_in(self) -> Sequence[tuple[Cell, Var]]:
         """Return the cells that the program reads, with their parameters."""
         return ()
 
-    def left(self) -> Sequence[tuple[Hashable, Array]]:
+    def cells_out(self) -> Sequence[tuple[Hashable, Array]]:
         """Return where things are kept that the program leaves, and those: the recording ends."""
         return ()
 
-    def restarted(self) -> Note | None:
+    def restarted(self) -> Hook | None:
         """Return the first state of another staging, if one is needed; else None."""
         return None
 
-    def moved(self, before: Jaxpr, after: Jaxpr) -> Note:
+    def moved(self, before: Jaxpr, after: Jaxpr) -> Hook:
         """Return the same for another recording of the same program."""
         return self
 
-    def serves(self, by: str, objects: Sequence[Any]) -> bool:
+    def serves(self, api_name: str, objects: Sequence[Any]) -> bool:
         """Return whether the program can be called here.
 
         Args:
-            by: the function, for messages.
+            api_name: the function, for messages.
             objects: the arguments that hold arrays in place (``core.tracing.calling``).
         """
         return True
 
     @classmethod
-    def before(cls, calls: Sequence[tuple[Note, Jaxpr, Sequence[Array]]]) -> None:
+    def before(cls, calls: Sequence[tuple[Hook, Jaxpr, Sequence[Array]]]) -> None:
         """Act on the operands before one of some programs runs, for hooks of this class."""
 
     def repeats(self, loop: str, constants: Sequence[Var], carried: Sequence[Atom]) -> None:
@@ -129,7 +129,7 @@ class Note:
         """Act on the results of the program, given their variables."""
 
     @classmethod
-    def keep(cls, left: Sequence[tuple[Hashable, Array]], objects: Sequence[Any]) -> None:
+    def keep(cls, state: Sequence[tuple[Hashable, Array]], objects: Sequence[Any]) -> None:
         """Put the final state of a program into its cells."""
 
     def cotangents(self) -> Sequence[Array]:
@@ -250,12 +250,12 @@ class Recorder(Trace):
         eqns: the equations so far.
         consts: by identity, every array from outside that they mention, with its variable.
         literals: by identity, every array that is a literal in them.
-        notes: the hooks of extensions for the program, by class.
+        hooks: the hooks of extensions for the program, by class.
         outside: the available knowledge of state outside.
         argument: names a parameter by its position, as the user knows it.
     """
 
-    __slots__ = ("argument", "consts", "eqns", "in_binders", "literals", "notes", "outside")
+    __slots__ = ("argument", "consts", "eqns", "hooks", "in_binders", "literals", "outside")
 
     recording = True
 
@@ -265,7 +265,7 @@ class Recorder(Trace):
         self.eqns: list[JaxprEqn] = []
         self.consts: dict[int, tuple[Var, Array]] = {}
         self.literals: dict[int, Lit] = {}
-        self.notes: dict[type[Note], Note] = {}
+        self.hooks: dict[type[Hook], Hook] = {}
         self.outside: Outside = "nothing"
         self.argument: Callable[[int], str] | None = None
 
@@ -370,19 +370,19 @@ class Recorder(Trace):
     def build(self, outs: Sequence[Array]) -> Staged:
         """Close the recording: constants become the first parameters."""
         atoms = tuple(map(self.atom, outs))
-        notes = tuple(self.notes.values())
-        taken: Sequence[tuple[Kept, Var]] = ()
-        left: Sequence[tuple[Hashable, Atom]] = ()
-        if notes:
-            taken = [pair for note in notes for pair in note.taken()]
-            left = [(place, self.atom(x)) for note in notes for place, x in note.left()]
+        hooks = tuple(self.hooks.values())
+        cells_in: Sequence[tuple[Cell, Var]] = ()
+        cells_out: Sequence[tuple[Hashable, Atom]] = ()
+        if hooks:
+            cells_in = [pair for hook in hooks for pair in hook.cells_in()]
+            cells_out = [(place, self.atom(x)) for hook in hooks for place, x in hook.cells_out()]
         consts = self.consts.values()
-        binders = (*map(_first, consts), *self.in_binders, *map(_second, taken))
-        jaxpr = Jaxpr(binders, tuple(self.eqns), (*atoms, *map(_second, left)))
+        binders = (*map(_first, consts), *self.in_binders, *map(_second, cells_in))
+        jaxpr = Jaxpr(binders, tuple(self.eqns), (*atoms, *map(_second, cells_out)))
         if settings().check_jaxprs:
             typecheck_jaxpr(jaxpr)
-        values = tuple(map(_second, consts))
-        return Staged(jaxpr, values, notes, tuple(map(_first, taken)), tuple(map(_first, left)))
+        values, taken = tuple(map(_second, consts)), tuple(map(_first, cells_in))
+        return Staged(jaxpr, values, hooks, taken, tuple(map(_first, cells_out)))
 
 
 class StagingTrace(Recorder):
@@ -499,27 +499,27 @@ class Staged:
     Attributes:
         jaxpr: the program.
         consts: the values.
-        notes: the hooks of extensions.
-        taken: the cells that it takes after its arguments.
-        left: the cells that it returns after its results.
+        hooks: the hooks of extensions.
+        cells_in: the cells that it takes after its arguments.
+        cells_out: the cells that it returns after its results.
     """
 
     jaxpr: Jaxpr
     consts: tuple[Array, ...]
-    notes: tuple[Note, ...] = ()
-    taken: tuple[Kept, ...] = ()
-    left: tuple[Hashable, ...] = ()
+    hooks: tuple[Hook, ...] = ()
+    cells_in: tuple[Cell, ...] = ()
+    cells_out: tuple[Hashable, ...] = ()
 
     @property
     def num_results(self) -> int:
         """The number of results, without the final state."""
-        return len(self.jaxpr.outs) - len(self.left)
+        return len(self.jaxpr.outs) - len(self.cells_out)
 
     @property
     def out_avals(self) -> tuple[ShapedArray, ...]:
         """The types of the results, without the final state."""
         avals = self.jaxpr.out_avals
-        return avals[: self.num_results] if self.left else avals
+        return avals[: self.num_results] if self.cells_out else avals
 
 
 def stage(
@@ -527,7 +527,7 @@ def stage(
     avals: Sequence[ShapedArray],
     user_fun: Callable[..., object] | None = None,
     outside: Outside = "nothing",
-    notes: Mapping[type[Note], Note] | None = None,
+    hooks: Mapping[type[Hook], Hook] | None = None,
 ) -> Staged:
     """Record a function of arrays.
 
@@ -536,7 +536,7 @@ def stage(
         avals: the types of its arguments.
         user_fun: the function to name in messages.
         outside: the available knowledge of state outside.
-        notes: the hooks of extensions that exist before.
+        hooks: the hooks of extensions that exist before.
 
     Returns:
         The jaxpr, whose first parameters are for the arrays that ``fun`` closed over, and those
@@ -546,8 +546,8 @@ def stage(
     trace: StagingTrace = (parent.machine.stage or StagingTrace)(parent, user_fun)
     trace.argument = getattr(fun, "argument", None)
     trace.outside = outside
-    if notes:
-        trace.notes.update(notes)
+    if hooks:
+        trace.hooks.update(hooks)
     with STAGING_LEVEL, Running(trace):
         args = trace.new_inputs(avals)
         outs = fun(*args)
@@ -598,13 +598,13 @@ def stage_call(
         user_fun: the function to name in messages.
         often: whether the program is for later calls, too.
     """
-    restarted: dict[type[Note], Note] = {}
+    restarted: dict[type[Hook], Hook] = {}
     while True:
         staged = stage(fun, avals, user_fun, "types" if often else "data", restarted)
-        if not staged.notes:
+        if not staged.hooks:
             return staged
-        begun = [(type(note), note.restarted()) for note in staged.notes]
-        restarted = {kind: note for kind, note in begun if note is not None}
+        begun = [(type(hook), hook.restarted()) for hook in staged.hooks]
+        restarted = {kind: hook for kind, hook in begun if hook is not None}
         if not restarted:
             return staged
 
@@ -623,28 +623,28 @@ def call_one_of(
         bind: calls them, given the programs and the arguments, with what they take and leave.
         objects: the arguments that hold arrays in place.
     """
-    if not any(staged.notes for staged in branches):
+    if not any(staged.hooks for staged in branches):
         return bind(branches, args)
-    planes = dict.fromkeys([type(note) for staged in branches for note in staged.notes])
+    kinds = dict.fromkeys([type(hook) for staged in branches for hook in staged.hooks])
     branches = _with_same_state(branches)
-    args = [*args, *[kept.contents_in(objects) for kept in branches[0].taken]]
-    for plane in planes:
-        plane.before(
+    args = [*args, *[kept.contents_in(objects) for kept in branches[0].cells_in]]
+    for kind in kinds:
+        kind.before(
             [
-                (note, staged.jaxpr, (*staged.consts, *args))
+                (hook, staged.jaxpr, (*staged.consts, *args))
                 for staged in branches
-                for note in staged.notes
-                if type(note) is plane
+                for hook in staged.hooks
+                if type(hook) is kind
             ]
         )
     outs = bind(branches, args)
     for staged in branches:
-        for note in staged.notes:
-            note.after(staged.jaxpr.outs, outs)
+        for hook in staged.hooks:
+            hook.after(staged.jaxpr.outs, outs)
     n = branches[0].num_results
-    left = [*zip(branches[0].left, outs[n:], strict=True)]
-    for plane in planes:
-        plane.keep(left, objects)
+    left = [*zip(branches[0].cells_out, outs[n:], strict=True)]
+    for kind in kinds:
+        kind.keep(left, objects)
     return outs[:n]
 
 
@@ -662,26 +662,26 @@ def _with_same_state(branches: Sequence[Staged]) -> Sequence[Staged]:
     """Let all programs take and return the state that some of them do."""
     if len(branches) == 1:
         return branches
-    taken = tuple(dict.fromkeys([kept for staged in branches for kept in staged.taken]))
-    left = tuple([kept for kept in taken if any(kept in staged.left for staged in branches)])
+    read = tuple(dict.fromkeys([cell for x in branches for cell in x.cells_in]))
+    written = tuple([cell for cell in read if any(cell in x.cells_out for x in branches)])
     return [
-        attrs.evolve(staged, jaxpr=with_state(staged, taken, left), taken=taken, left=left)
-        for staged in branches
+        attrs.evolve(x, jaxpr=with_state(x, read, written), cells_in=read, cells_out=written)
+        for x in branches
     ]
 
 
-def with_state(staged: Staged, taken: Sequence[Kept], left: Sequence[Hashable]) -> Jaxpr:
+def with_state(staged: Staged, cells_in: Sequence[Cell], cells_out: Sequence[Hashable]) -> Jaxpr:
     """Return a program that takes and returns this state, in this order, even if unchanged."""
     jaxpr, results = staged.jaxpr, staged.num_results
-    first = len(jaxpr.in_binders) - len(staged.taken)
-    own = dict(zip(staged.taken, jaxpr.in_binders[first:], strict=True))
-    binders = {kept: own.get(kept) or Var(kept.aval) for kept in taken}
+    first = len(jaxpr.in_binders) - len(staged.cells_in)
+    own = dict(zip(staged.cells_in, jaxpr.in_binders[first:], strict=True))
+    binders = {kept: own.get(kept) or Var(kept.aval) for kept in cells_in}
     outs: dict[Hashable, Atom] = dict(binders.items())
-    outs.update(zip(staged.left, jaxpr.outs[results:], strict=True))
+    outs.update(zip(staged.cells_out, jaxpr.outs[results:], strict=True))
     return Jaxpr(
         (*jaxpr.in_binders[:first], *binders.values()),
         jaxpr.eqns,
-        (*jaxpr.outs[:results], *[outs[kept] for kept in left]),
+        (*jaxpr.outs[:results], *[outs[kept] for kept in cells_out]),
     )
 
 
@@ -705,7 +705,7 @@ class FoldingTrace(Trace):
 
     def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
         if any(isinstance(x, Tracer) for x in args):
-            return self.parent.process_custom_call(call.under(self), args)
+            return self.parent.process_custom_call(call.under_trace(self), args)
         return call.fun(*args)
 
 

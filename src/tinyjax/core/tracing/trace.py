@@ -28,7 +28,7 @@ from tinyjax._base import lazy
 from tinyjax._base.frames import Source, applied_by, describe_function
 from tinyjax._base.tracebacks import shorten
 from tinyjax.config import Settings, settings
-from tinyjax.core.devices import Default, default_elsewhere, may_be_elsewhere, plane
+from tinyjax.core.devices import Default, default_elsewhere, may_be_elsewhere, ops
 from tinyjax.core.stablehlo.types import MOST_AXES, MOST_ELEMENTS, check_axes, check_size
 from tinyjax.core.tracing.primitive import MANY, MappedAxis, Primitive, Tangent
 from tinyjax.core.values import integers as ints
@@ -186,7 +186,7 @@ class Trace:
         if call.touches(self, args):
             with use_trace(self):
                 return call.fun(*args)
-        return self.parent.process_custom_call(call.under(self), args)
+        return self.parent.process_custom_call(call.under_trace(self), args)
 
     def mapped_axis(self) -> MappedAxis | None:
         """Return the axis that the transformation maps over, if it does.
@@ -292,7 +292,7 @@ class CustomCall(ABC):
         """Return whether an argument, or a closed-over value, is a tracer of this trace."""
 
     @abstractmethod
-    def within(
+    def in_context(
         self,
         context: Callable[[], AbstractContextManager[object]],
         convert: Callable[[Array], Array] | None = None,
@@ -316,9 +316,9 @@ class CustomCall(ABC):
     def record(self, trace: Trace, args: Sequence[Array]) -> Sequence[Array]:
         """Stage the function and bind the result, with its rules, under a trace that records."""
 
-    def under(self, trace: Trace) -> Self:
+    def under_trace(self, trace: Trace) -> Self:
         """Return the same call whose callables run under a trace, on top of the current one."""
-        return self.within(lambda: on_top(trace))
+        return self.in_context(lambda: on_top(trace))
 
 
 class _Protocol:
@@ -334,7 +334,7 @@ class _Protocol:
         self._name = name
 
     def __get__(self, tracer: Tracer | None, owner: type) -> Callable[..., Any]:
-        method = getattr(lazy.room("numpy_protocols"), self._name.strip("_"))
+        method = getattr(lazy.hook("numpy_protocols"), self._name.strip("_"))
         setattr(Tracer, self._name, method)
         return method if tracer is None else MethodType(method, tracer)
 
@@ -420,7 +420,7 @@ class Tracer(Array):
     def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> HostArray:
         if not self._trace.live:
             raise_leaked(self)
-        advice, location = lazy.room("numpy_protocols").advise()
+        advice, location = lazy.hook("numpy_protocols").advise()
         raise TracerArrayConversionError(
             f"a NumPy array needs the data of an array, but {self.aval} is traced by "
             f"{self.describe_trace()}. {advice}"
@@ -432,23 +432,23 @@ class Tracer(Array):
             "pickled: it has no data. Return it from the function, and pickle the result."
         )
 
-    def held(self) -> dict[str, object]:
+    def named_data(self) -> dict[str, object]:
         """Return the known data by name, to be printed.
 
         Example:
             >>> import tinyjax, tinyjax.numpy as jnp
-            >>> _ = tinyjax.vmap(lambda x: print(x.held()) or x)(jnp.ones(3))
+            >>> _ = tinyjax.vmap(lambda x: print(x.named_data()) or x)(jnp.ones(3))
             {'batch': Array([1., 1., 1.], dtype=float32), 'axis': 0}
         """
         return {}
 
     def __repr__(self) -> str:
-        known = ", ".join(f"{name}={value}" for name, value in self.held().items())
+        known = ", ".join(f"{name}={value}" for name, value in self.named_data().items())
         return f"{type(self).__name__}<{self.aval}>{f'({known})' if known else ''}"
 
     def _repr_html_(self) -> str:
         """Return a notebook's description of the tracer and its trace."""
-        escape = lazy.room("display").escape
+        escape = lazy.hook("display").escape
         of = escape(self._trace.describe())
         return f"<code>{escape(repr(self))}</code> stands for a value that is traced by {of}"
 
@@ -458,7 +458,7 @@ class Tracer(Array):
 
 def is_known(value: Array) -> bool:
     """Return whether some of a value's data is known: for a tracer, that of its parts."""
-    return not isinstance(value, Tracer) or bool(value.held())
+    return not isinstance(value, Tracer) or bool(value.named_data())
 
 
 _STATIC: Final = "the argument static"
@@ -636,7 +636,7 @@ class PlacedTrace(EvalTrace):
         evaluate = primitive.rules.evaluate
         if evaluate is not None:
             return evaluate(args, params)
-        return plane().evaluate(primitive, args, params)
+        return ops().evaluate(primitive, args, params)
 
 
 #: What NumPy says of sizes that no array has.
@@ -656,7 +656,7 @@ def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -
     for arg in args:
         if type(arg) is not ConcreteArray:
             check_concrete(args)
-            return plane().evaluate(primitive, args, params)
+            return ops().evaluate(primitive, args, params)
         host = arg._host
         hosts.append(arg.host if host is None else host)
         avals.append(arg._aval or arg.aval)
@@ -928,13 +928,13 @@ def base_trace() -> EvalTrace:
 
 def _base_for(current: Settings) -> EvalTrace:
     if current.debugging:
-        base: EvalTrace = lazy.room("debugging").base
+        base: EvalTrace = lazy.hook("debugging").base
         return base
     is_elsewhere = may_be_elsewhere(current)
     if is_elsewhere:
         Default.moved = True
     if current.guarding:
-        guard: EvalTrace = lazy.room("guarding").base
+        guard: EvalTrace = lazy.hook("guarding").base
         return guard
     return PLACED if is_elsewhere else EVAL
 

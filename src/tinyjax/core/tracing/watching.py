@@ -11,7 +11,7 @@ from sys import _getframe
 from typing import Any, ParamSpec, TypeVar
 
 from tinyjax._base.frames import imitate
-from tinyjax._base.lazy import room
+from tinyjax._base.lazy import hook
 from tinyjax._base.tracebacks import fold
 from tinyjax.config import settings
 
@@ -32,7 +32,7 @@ def watched(call: Callable[P, R], named: Callable[..., Any] | None = None) -> Ca
         try:
             if not settings().debugging:
                 return call(*args, **kwargs)
-            watch_results: Callable[..., R] = room("debugging").watch
+            watch_results: Callable[..., R] = hook("debugging").watch
             return watch_results(call, shown, args, kwargs)
         except (Exception, KeyboardInterrupt) as error:
             fold(error, _getframe())

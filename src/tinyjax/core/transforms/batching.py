@@ -89,7 +89,7 @@ class BatchTracer(Tracer):
     def components(self) -> Sequence[Array]:
         return (self.value,)
 
-    def held(self) -> dict[str, object]:
+    def named_data(self) -> dict[str, object]:
         return {"batch": self.value, "axis": self.axis} if is_known(self.value) else {}
 
 
@@ -146,21 +146,21 @@ class BatchTrace(Trace):
             active = True
         if not active and not self._named_in(primitive, params):
             return self.parent.process(primitive, args, params)
-        known: Sequence[ShapedArray] | None = None
+        types: Sequence[ShapedArray] | None = None
         if rules.evaluate is None:
             # of one example: the rule sees the operands of all, and may have more that fit
             try:
-                known = rules.types[tuple(key)][0]
+                types = rules.types[tuple(key)][0]
             except (KeyError, TypeError):  # types not met before, parameters that have no hash
-                known = primitive.check_types(key[1:], params)
+                types = primitive.check_types(key[1:], params)
         token = set_trace(self.parent)
         try:
             outs, out_axes = rule(self.mapped, values, axes, params)
         except ShardingTypeError:
-            if known is None or rule is rules.collective or where_of(key[1:]) is None:
+            if types is None or rule is rules.collective or where_of(key[1:]) is None:
                 raise
-            outcome = devices.plane().batch_unsaid(
-                primitive, self.mapped, values, axes, params, known
+            outcome = devices.ops().batch_unsaid(
+                primitive, self.mapped, values, axes, params, types
             )
             outs, out_axes = outcome
         finally:
@@ -169,7 +169,7 @@ class BatchTrace(Trace):
             (out,), (axis,) = outs, out_axes
             if axis is None:
                 return (out,)
-            return (BatchTracer(self, out, axis, known[0] if known else None),)
+            return (BatchTracer(self, out, axis, types[0] if types else None),)
         results: list[Array] = []
         for out, axis in zip(outs, out_axes, strict=True):
             results.append(out if axis is None else BatchTracer(self, out, axis))
@@ -250,11 +250,11 @@ def batch_jaxpr(
         axes: which axis of each parameter is the batch; None where there is none.
         in_front: which results must be batched, at the front, even where all examples agree.
     """
-    chosen = mapped.taking_part
+    chosen = mapped.active
     if chosen is not None and not effects(jaxpr).any:
         return batch_jaxpr(jaxpr, of_all(mapped), axes, in_front)
 
-    def kept(key: Hashable, make: Callable[[], Batched]) -> Batched:
+    def memoized(key: Hashable, make: Callable[[], Batched]) -> Batched:
         if chosen is None:
             return jaxpr.derive(key, make)
         cached = chosen.batched.get((jaxpr, key))
@@ -277,7 +277,7 @@ def batch_jaxpr(
         ]
         return stage(run, avals), axes_out[0]
 
-    plain = kept(("batch", mapped, axes), make)
+    plain = memoized(("batch", mapped, axes), make)
     staged, out_axes = plain
     if in_front is None:
         return plain
@@ -294,12 +294,12 @@ def batch_jaxpr(
 
         return Staged(extend(staged.jaxpr, to_front), staged.consts), front
 
-    return kept(("batch", mapped, axes, in_front), bring)
+    return memoized(("batch", mapped, axes, in_front), bring)
 
 
 def of_all(mapped: MappedAxis) -> MappedAxis:
     """Return the axis, with all its examples."""
-    return mapped if mapped.taking_part is None else attrs.evolve(mapped, taking_part=None)
+    return mapped if mapped.active is None else attrs.evolve(mapped, active=None)
 
 
 def axis_names(jaxpr: Jaxpr) -> frozenset[Hashable]:

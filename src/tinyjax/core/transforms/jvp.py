@@ -62,7 +62,7 @@ class JVPTracer(Tracer):
     def components(self) -> Sequence[Array]:
         return self.primal, self.tangent
 
-    def held(self) -> dict[str, object]:
+    def named_data(self) -> dict[str, object]:
         parts = {"primal": self.primal, "tangent": self.tangent}
         return {name: x for name, x in parts.items() if is_known(x)}
 
@@ -118,7 +118,7 @@ class JVPTrace(Trace):
             if rules.evaluate is not None or where_of([x.aval for x in args]) is None:
                 raise
             # the user does not write the operations of a rule, and cannot annotate their shardings
-            outcome = devices.plane().jvp_unsaid(primitive, primals, tangents, params)
+            outcome = devices.ops().jvp_unsaid(primitive, primals, tangents, params)
             primals_out, tangents_out = outcome
         finally:
             reset_trace(token)

@@ -29,7 +29,7 @@ from tinyjax.core.tracing.primitive import (
 from tinyjax.core.tracing.program_rules import dce, dependents
 from tinyjax.core.tracing.staging import (
     FEW,
-    Note,
+    Hook,
     Recorder,
     Staged,
     StagingTracer,
@@ -99,12 +99,12 @@ class Linearized:
     Attributes:
         primals_out: the results.
         jaxpr: the tangent map; its first parameters are the residuals, the others the tangents of
-            the arguments that have one, and what ``notes`` take.
+            the arguments that have one, and what ``hooks`` read.
         residuals: the values of those first parameters.
         nonzero_in: the mask of arguments with a tangent: the floats and complexes differentiated.
         nonzero_out: the mask of results with one; the jaxpr returns only these, and the state of
-            ``notes``.
-        notes: the hooks of extensions, usually none.
+            ``hooks``.
+        hooks: the hooks of extensions, usually none.
     """
 
     primals_out: list[Array]
@@ -112,7 +112,7 @@ class Linearized:
     residuals: tuple[Array, ...]
     nonzero_in: tuple[bool, ...]
     nonzero_out: tuple[bool, ...]
-    notes: tuple[Note, ...] = ()
+    hooks: tuple[Hook, ...] = ()
 
     def apply(self, tangents: Sequence[Array]) -> list[Tangent]:
         """Apply the tangent map to the tangents of the arguments that have one."""
@@ -139,15 +139,15 @@ class Linearized:
         if required is not None:
             chosen = marked(chosen, marked(required, places))
             places = [a and b for a, b in zip(places, required, strict=True)]
-            if self.notes:
+            if self.hooks:
                 chosen = [*chosen, *jaxpr.in_binders[n + sum(self.nonzero_in) :]]
             reached = dependents(eqns, chosen)
             eqns = [eqn for eqn in eqns if not reached.isdisjoint(eqn.inputs)]
         cotangents_out: Sequence[Tangent] = marked(cotangents, self.nonzero_out)
-        of_notes: list[Sequence[Tangent]] = []
-        if self.notes:
-            of_notes = [note.cotangents() for note in self.notes]
-            cotangents_out = [*cotangents_out, *[ct for own in of_notes for ct in own]]
+        hook_cts: list[Sequence[Tangent]] = []
+        if self.hooks:
+            hook_cts = [hook.cotangents() for hook in self.hooks]
+            cotangents_out = [*cotangents_out, *[ct for own in hook_cts for ct in own]]
         cotangents_in = pull_back(
             eqns,
             dict(zip(jaxpr.in_binders, self.residuals, strict=False)),
@@ -155,9 +155,9 @@ class Linearized:
             jaxpr.outs,
             cotangents_out,
         )
-        for note, own in zip(reversed(self.notes), reversed(of_notes), strict=True):
+        for hook, own in zip(reversed(self.hooks), reversed(hook_cts), strict=True):
             last = len(cotangents_in) - len(own)
-            note.keep_cotangents(cotangents_in[last:])
+            hook.keep_cotangents(cotangents_in[last:])
             del cotangents_in[last:]
         return fill_list(places, cotangents_in, ZERO)
 
@@ -203,7 +203,7 @@ def linearize_flat(
         check()
     nonzero_out = nonzeros(tangents_out)
     return Linearized(
-        primals_out, staged.jaxpr, staged.consts, tuple(nonzero_in), nonzero_out, staged.notes
+        primals_out, staged.jaxpr, staged.consts, tuple(nonzero_in), nonzero_out, staged.hooks
     )
 
 

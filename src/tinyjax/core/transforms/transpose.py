@@ -78,7 +78,7 @@ class Transposer:
     """
 
     eqns: Sequence[JaxprEqn]
-    known: Mapping[Var, Array]
+    residuals: Mapping[Var, Array]
     linear_inputs: Sequence[Var]
     outs: Sequence[Atom]
     rule: ApplyTranspose | None = None
@@ -94,7 +94,7 @@ class Transposer:
 
     def pull_back(self, cotangents: Sequence[Tangent]) -> list[Tangent]:
         """Apply the transpose rules of the equations, the last one's first."""
-        eqns, known = self.eqns, self.known
+        eqns, known = self.eqns, self.residuals
         rule = self.apply if self.follows else self.rule
         totals, unreached = _seeds(self.outs, known, cotangents)
         if not totals:
@@ -172,7 +172,7 @@ def backward_pass(
 
 def pull_back(
     eqns: Sequence[JaxprEqn],
-    known: Mapping[Var, Array],
+    residuals: Mapping[Var, Array],
     linear_inputs: Sequence[Var],
     outs: Sequence[Atom],
     cotangents: Sequence[Tangent],
@@ -181,14 +181,14 @@ def pull_back(
 
     Args:
         eqns: the equations, in order.
-        known: the values of every variable that is not linear.
+        residuals: the values of every variable that is not linear.
         linear_inputs: the variables whose cotangents are wanted.
         outs: the results.
         cotangents: one per result.
     """
-    rule: ApplyTranspose | None = devices.plane().transposing(eqns, outs) if Where.in_use else None
+    rule: ApplyTranspose | None = devices.ops().transposing(eqns, outs) if Where.in_use else None
     make = current_trace().machine.transpose or Transposer
-    transposer: Transposer = make(eqns, known, linear_inputs, outs, rule)
+    transposer: Transposer = make(eqns, residuals, linear_inputs, outs, rule)
     return transposer.pull_back(cotangents)
 
 
@@ -215,18 +215,18 @@ def _choices(transposer: Transposer, totals: dict[Atom, Array], rule: ApplyTrans
     for eqn in transposer.eqns:
         rules = eqn.primitive.rules
         if eqn.primitive.chooses or (rules.evaluate is not None and chooses(eqn)):
-            return lazy.room("choices").follow(transposer, totals, rule)
+            return lazy.hook("choices").follow(transposer, totals, rule)
     return None
 
 
 def _seeds(
-    outs: Sequence[Atom], known: Mapping[Var, Array], cotangents: Sequence[Tangent]
+    outs: Sequence[Atom], residuals: Mapping[Var, Array], cotangents: Sequence[Tangent]
 ) -> tuple[dict[Atom, Array], set[Atom]]:
     """Return the cotangents of linear variables among the results, and the variables without."""
     totals: dict[Atom, Array] = {}
     unreached: set[Atom] = set()
     for atom, cotangent in zip(outs, cotangents, strict=True):
-        if isinstance(atom, Var) and atom not in known:
+        if isinstance(atom, Var) and atom not in residuals:
             if cotangent is ZERO:
                 unreached.add(atom)
             else:
@@ -265,7 +265,7 @@ def _asking(
 
 
 def _evaluate_known(
-    jaxpr: Jaxpr, known: dict[Var, Array], linear_inputs: Sequence[Var]
+    jaxpr: Jaxpr, values: dict[Var, Array], linear_inputs: Sequence[Var]
 ) -> Sequence[JaxprEqn]:
     """Evaluate equations independent of the linear inputs; return the others."""
     linear = dependents(jaxpr.eqns, linear_inputs)
@@ -273,9 +273,9 @@ def _evaluate_known(
     for eqn in jaxpr.eqns:
         evaluated = independent_part(eqn, linear)
         if evaluated is not None:
-            operands = [x.value if isinstance(x, Lit) else known[x] for x in evaluated.inputs]
+            operands = [x.value if isinstance(x, Lit) else values[x] for x in evaluated.inputs]
             outs = trace.process(evaluated.primitive, operands, evaluated.params)
-            known.update(zip(evaluated.out_binders, outs, strict=True))
+            values.update(zip(evaluated.out_binders, outs, strict=True))
     return [eqn for eqn in jaxpr.eqns if not linear.isdisjoint(eqn.inputs)]
 
 

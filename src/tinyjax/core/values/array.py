@@ -28,7 +28,7 @@ from typing import (
 
 import numpy as np
 
-from tinyjax.core.devices import Default, Device, Placement, first_device, plane
+from tinyjax.core.devices import Default, Device, Placement, first_device, ops
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.integers import integer, one_or_more
 from tinyjax.dtypes import STORED, DType, DTypeLike, HostArray, is_key
@@ -287,13 +287,13 @@ class Array(_Methods):
     @property
     def sharding(self) -> answers.Sharding:
         """The sharding of the array: whole on the first device, unless it was put elsewhere."""
-        lies: answers.Sharding = plane().on_first()
+        lies: answers.Sharding = ops().on_first()
         return lies
 
     @property
     def format(self) -> answers.Format:
         """The layout and sharding of the array, with the last axis' elements side by side."""
-        lies: answers.Format = plane().format_of(self)
+        lies: answers.Format = ops().format_of(self)
         return lies
 
     @property
@@ -309,7 +309,7 @@ class Array(_Methods):
     @property
     def addressable_shards(self) -> list[answers.Shard]:
         """The part of the array on each device of this process."""
-        shards: list[answers.Shard] = plane().shards_of(self)
+        shards: list[answers.Shard] = ops().shards_of(self)
         return shards
 
     @property
@@ -1070,9 +1070,9 @@ def put(x: Any, where: Placement, function: str) -> Array:
         function: the function, for messages.
     """
     if where is None:
-        made: Array = plane().put_made(x) if Default.moved else x
+        made: Array = ops().put_made(x) if Default.moved else x
         return made
-    placed: Array = plane().put(x, where, function)
+    placed: Array = ops().put(x, where, function)
     return placed
 
 

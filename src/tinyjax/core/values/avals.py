@@ -198,14 +198,14 @@ class ShapedArray:
     # What it says of several devices
 
     @property
-    def told(self) -> answers.Sharding | None:
-        """The sharding in the type; None where it has none."""
+    def sharding_or_none(self) -> answers.Sharding | None:
+        """The one that the type records; None if it records none."""
         return None if self.where is None else self.where.sharding
 
     @property
     def sharding(self) -> answers.Sharding:
         """The sharding of values: whole, on the first device, by default."""
-        return self.told or devices.plane().on_first()
+        return self.sharding_or_none or devices.ops().on_first()
 
     @property
     def varying(self) -> frozenset[Hashable]:
@@ -215,11 +215,11 @@ class ShapedArray:
     @property
     def mat(self) -> Any:
         """The same, in JAX's form."""
-        return devices.plane().manual_axis_type(self)
+        return devices.ops().manual_axis_type(self)
 
     manual_axis_type = mat
 
-    def at(self, where: Where | None) -> ShapedArray:
+    def with_where(self, where: Where | None) -> ShapedArray:
         """Return the same type with another placement on several devices.
 
         Example:
@@ -232,8 +232,8 @@ class ShapedArray:
 
     @property
     def plain(self) -> ShapedArray:
-        """The same type without its sharding."""
-        return self if self.where is None else self.at(self.where.plain)
+        """The same type of an array on one device."""
+        return self if self.where is None else self.with_where(self.where.plain)
 
     def with_layout_of(self, x: T) -> T:
         """Return an array with the sharding of the type.
@@ -244,7 +244,7 @@ class ShapedArray:
             >>> aval.with_layout_of(jnp.ones((2, 3))).shape
             (2, 3)
         """
-        return x if self.where is None else devices.plane().lie_as(x, self)
+        return x if self.where is None else devices.ops().lie_as(x, self)
 
     def without_sharding(self, x: T) -> T:
         """Return an array of this type as one without a sharding in its type.
@@ -255,7 +255,7 @@ class ShapedArray:
             >>> aval.without_sharding(jnp.ones((2, 3))).shape
             (2, 3)
         """
-        return x if self.where is None else devices.plane().unsaid(x)
+        return x if self.where is None else devices.ops().unsaid(x)
 
     # Types made of it
 
@@ -273,7 +273,7 @@ class ShapedArray:
         return ShapedArray(self.shape, self.dtype, False, self.where)
 
     def with_shape(self, shape: tuple[int, ...]) -> ShapedArray:
-        """Return the type of values of another shape, without a sharding.
+        """Return the type of values of another shape, on one device.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -391,7 +391,7 @@ class ShapedArray:
             >>> aval.cotangent()
             ShapedArray(float32[2,3])
         """
-        return self if self.where is None else self.at(self.where.cotangent())
+        return self if self.where is None else self.with_where(self.where.cotangent())
 
     def to_tangent_aval(self) -> ShapedArray:
         """Return the same as ``tangent``, by JAX's name.
@@ -586,7 +586,7 @@ def _dtype(dtype: DTypeLike) -> DType:
 
 
 def _lies(where: Any) -> answers.Sharding | None:
-    return None if where is None else devices.plane().declared(where)
+    return None if where is None else devices.ops().declared(where)
 
 
 @leaf
@@ -661,7 +661,7 @@ class ShapeDtypeStruct(Record):
             return value
         aval = value if isinstance(value, ShapedArray) else getattr(value, "aval", None)
         if isinstance(aval, ShapedArray):
-            return cls(aval.shape, aval.dtype, aval.weak_type, sharding=aval.told)
+            return cls(aval.shape, aval.dtype, aval.weak_type, sharding=aval.sharding_or_none)
         if not isinstance(value, (bool, int, float, complex, np.ndarray, np.generic)):
             raise ArgumentError(
                 "ShapeDtypeStruct.like takes an array, a number or a type of arrays, but got "

@@ -39,7 +39,7 @@ from tinyjax.dtypes import (
 from tinyjax.errors import ArgumentError, DonatedArrayError, NumberRangeError, shortened
 
 
-class _GivenUp:
+class _NoBuffer:
     """The buffer of an array that was donated to a program that was evaluated, or deleted."""
 
     if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def give_up(array: Array) -> None:
     """Forget the data of an array that was donated or deleted."""
     if isinstance(array, ConcreteArray):
         array._aval = array.aval
-        array._host, array._buffer = None, _GivenUp()
+        array._host, array._buffer = None, _NoBuffer()
 
 
 def check_donated(arrays: Sequence[Array]) -> None:
@@ -198,7 +198,7 @@ class ConcreteArray(Array):
     def _watch_read(self) -> None:
         """Let observers of the array see it before the user's Python gets its data."""
         if id(self) in followed:
-            lazy.room("debugging").check_read(self)
+            lazy.hook("debugging").check_read(self)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -358,7 +358,7 @@ class ConcreteArray(Array):
 
     def _repr_html_(self) -> str | None:
         """Show a large array in a notebook; of a small one its text says all."""
-        display = lazy.room("display")
+        display = lazy.hook("display")
         if self.size <= display.SHORT:
             return None
         gone = self.is_deleted()

@@ -98,7 +98,7 @@ def splat(value: bool | int | float | complex | np.generic, aval: ShapedArray) -
             raise ArgumentError(f"expected a number, but got {described(value)}.") from None
         host = np.zeros((), float0)  # which has one value
     if aval.where is not None and value != 0:
-        aval = aval.at(aval.where.of_number())
+        aval = aval.with_where(aval.where.of_number())
     if aval.shape:
         try:
             host = np.ndarray(aval.shape, aval.dtype, host, 0, (0,) * len(aval.shape))
@@ -188,6 +188,11 @@ def aligned(shape: Sequence[int], dtype: DType, zeros: bool = False) -> HostArra
 def is_large(shape: Sequence[int], dtype: DType) -> bool:
     """Return whether an array is put where a transfer to a device does not copy it."""
     return prod(shape) * dtype.itemsize >= _LEAST_ALIGNED
+
+
+def memory_if_large(shape: Sequence[int], dtype: DType) -> HostArray | None:
+    """Return memory for a large result; None for others, for which NumPy finds some."""
+    return aligned(shape, dtype) if is_large(shape, dtype) else None
 
 
 def memory(shape: Sequence[int], dtype: DType, zeros: bool = False) -> HostArray:

@@ -207,7 +207,7 @@ def load(array: ConcreteArray) -> None:
     buffer_of(array, backend())
 
 
-def buffer_of(array: Array, on: Backend) -> Any:
+def buffer_of(array: Array, target: Backend) -> Any:
     """Return an array's device buffer, made from its host data when first needed."""
     if type(array) is not ConcreteArray:
         raise errors.ArgumentError(
@@ -223,7 +223,7 @@ def buffer_of(array: Array, on: Backend) -> Any:
             aligned = opd.aligned(host.shape, host.dtype)
             aligned[...] = host
             host = aligned
-        buffer = array._buffer = on.put(host, aval)
+        buffer = array._buffer = target.put(host, aval)
         if host is array._host and opd.is_copied(host):
             array._aval, array._host = aval, None  # one copy is enough
     return buffer

@@ -83,7 +83,7 @@ def run_compiled(
 ) -> tuple[Sequence[Array], xla.Executable | None]:
     """Run a program that says where it runs, as ``run`` does: it is compiled at its first call."""
     if request.placement is not None:
-        outcome: tuple[Sequence[Array], xla.Executable | None] = devices.plane().run(request, args)
+        outcome: tuple[Sequence[Array], xla.Executable | None] = devices.ops().run(request, args)
         return outcome
     executable = xla.compiled(request)
     return executable(args), executable
@@ -91,19 +91,19 @@ def run_compiled(
 
 def history(request: Compilation) -> str:
     """Return the history of a program's calls; nothing if it is compiled at once."""
-    tiers = lazy.room("tiers")
+    tiers = lazy.hook("tiers")
     return "" if tiers is None else str(tiers.history(request))
 
 
 def functions_in(jaxpr: jx.Jaxpr) -> float:
     """Estimate of how many elements a program evaluates functions such as ``exp``."""
-    tiers = lazy.room("tiers")
+    tiers = lazy.hook("tiers")
     return inf if tiers is None else float(tiers.functions_in(jaxpr))
 
 
 def forget_programs() -> None:
     """Drop all compiled programs, and evaluate every program at first again."""
-    tiers = lazy.room("tiers")
+    tiers = lazy.hook("tiers")
     if tiers is not None:
         tiers.forget()
     if not is_absent():
@@ -119,10 +119,10 @@ def place(request: Compilation, args: Sequence[Any]) -> tuple[Compilation, Seque
     """
     are_here = _HERE.issuperset(map(type, args)) and not devices.may_be_elsewhere(config.settings())
     # before the extension is loaded, no program can have a placement
-    is_plain = are_here and not (lazy.is_loaded("plane") and _says_where(request.jaxpr))
-    if is_plain or "plane" not in lazy.ROOMS:
+    is_plain = are_here and not (lazy.is_loaded("device_ops") and _says_where(request.jaxpr))
+    if is_plain or "device_ops" not in lazy.HOOKS:
         return request, args
-    return devices.plane().place(request, args)
+    return devices.ops().place(request, args)
 
 
 #: Arguments that are on the first device, or go where they are wanted.
@@ -157,7 +157,7 @@ def run(
         The results, and the compiled program that was run.
     """
     request, args = place(request, args)
-    tiers = lazy.room("tiers")
+    tiers = lazy.hook("tiers")
     if tiers is None:
         return run_compiled(request, args)
     outcome: tuple[Sequence[Array], xla.Executable | None] = tiers.run(request, args, tier)
@@ -199,11 +199,11 @@ def timed(event: str) -> Iterator[None]:
         listener(event, perf_counter() - start)
 
 
-def span(name: str, **told: object) -> AbstractContextManager[object]:
+def span(name: str, **metadata: object) -> AbstractContextManager[object]:
     """Make a block a span of the profile that is being recorded, if one is.
 
     Args:
         name: its name.
-        **told: what else to show with it.
+        **metadata: what else to show with it.
     """
-    return spans[0](name, told) if spans else _NO_SPAN
+    return spans[0](name, metadata) if spans else _NO_SPAN

@@ -97,7 +97,7 @@ class _DamagedError(Exception):
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Found(records.Record):
+class _Listed(records.Record):
     """An entry as a listing shows it; the oldest is the one not used for longest."""
 
     used: int
@@ -205,7 +205,7 @@ class DiskCache(records.Record):
             _remove(folder, key.hex() + _SUFFIX)
         self._warn("holds a damaged entry, which is dropped", reason)
 
-    def entries(self) -> list[_Found]:
+    def entries(self) -> list[_Listed]:
         """List the entries."""
         return self._use(_list) or []
 
@@ -313,15 +313,15 @@ def _write(folder: int, name: str, entry: bytes) -> None:
         raise
 
 
-def _list(folder: int) -> list[_Found]:
+def _list(folder: int) -> list[_Listed]:
     """List the entries, and remove the remains of writers that were killed."""
-    entries: list[_Found] = []
+    entries: list[_Listed] = []
     with os.scandir(folder) as items:
         for item in items:
             if _ENTRY.fullmatch(item.name):
                 with suppress(FileNotFoundError):  # removed by another process, just now
                     status = item.stat(follow_symlinks=False)
-                    entries.append(_Found(status.st_mtime_ns, item.name, status.st_size))
+                    entries.append(_Listed(status.st_mtime_ns, item.name, status.st_size))
             elif _UNFINISHED.fullmatch(item.name):
                 with suppress(FileNotFoundError):
                     status = item.stat(follow_symlinks=False)
@@ -346,7 +346,7 @@ def _looks_for_old(key: bytes, size: int, max_bytes: int) -> bool:
     return int.from_bytes(key[:8], "big") * max_bytes < (256 * size) << 64
 
 
-def _evict(folder: int, max_bytes: int, written: str) -> None:
+def _evict(folder: int, max_bytes: int, new_entry: str) -> None:
     """If the folder holds more than it may, remove the entries not used for longest.
 
     Other processes may do the same at the same time: each removes what it saw to be too much.
@@ -358,7 +358,7 @@ def _evict(folder: int, max_bytes: int, written: str) -> None:
     for entry in sorted(entries, key=lambda entry: entry.used):
         if size <= max_bytes - max_bytes // 16:
             break
-        if entry.name != written:
+        if entry.name != new_entry:
             _remove(folder, entry.name)
             size -= entry.size
 

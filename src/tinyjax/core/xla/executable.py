@@ -39,7 +39,7 @@ from tinyjax import config
 from tinyjax._base import forks, lazy
 from tinyjax._base.records import Record
 from tinyjax.core import xla
-from tinyjax.core.devices import plane
+from tinyjax.core.devices import ops
 from tinyjax.core.lowering import Locate, location_text
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.values import avals as av, concrete
@@ -122,15 +122,15 @@ class DeviceExecutable(Executable):
 
     __slots__ = ("backend", "donated", "execute", "in_avals", "out_avals")
 
-    def __init__(self, request: Compilation, on: backend.Backend, loaded: LoadedExecutable) -> None:
+    def __init__(self, request: Compilation, b: backend.Backend, loaded: LoadedExecutable) -> None:
         jaxpr = request.jaxpr
         self.name: str = request.name
-        self.backend: backend.Backend = on
+        self.backend: backend.Backend = b
         self.loaded: LoadedExecutable = loaded
         self.in_avals: tuple[av.ShapedArray, ...] = jaxpr.in_avals
         self.out_avals: tuple[av.ShapedArray, ...] = jaxpr.out_avals
         self.donated: tuple[int, ...] = request.given_up
-        run, handlers = loaded.execute_sharded, on.handlers(jaxpr.out_avals)
+        run, handlers = loaded.execute_sharded, b.handlers(jaxpr.out_avals)
 
         def execute(buffers: list[Any]) -> list[ArrayImpl]:
             if is_release_due():
@@ -363,7 +363,7 @@ def executables_of(jaxpr: jx.Jaxpr) -> list[Executable]:
 def _flags_for(request: Compilation) -> Flags:
     if request.placement is None:
         return options.flags_for(request)
-    flags: Flags = plane().flags_for(request)
+    flags: Flags = ops().flags_for(request)
     return flags
 
 
@@ -375,12 +375,12 @@ def _key(request: Compilation) -> CompileKey:
 def _compile(request: Compilation, flags: Flags, locate: Locate | None) -> Executable:
     """Compile a program with these flags, whether or not this was done before."""
     if request.placement is not None:
-        executable: Executable = plane().compile(request, flags, locate)
+        executable: Executable = ops().compile(request, flags, locate)
         return executable
     jaxpr, name, on = request.jaxpr, request.name, backend.backend()
     text, host_functions = lowering.lowered(jaxpr, name, request.aliases, locate)
     if host_functions:
-        programs = lazy.room("calling_programs")
+        programs = lazy.hook("calling_programs")
         if programs is None:
             raise CallbackError(
                 f"'{name}' calls Python functions, which tinyjax._extensions.callbacks does."
@@ -442,7 +442,7 @@ _not_compiled: Final[set[int]] = set()
 
 
 def load_or_compile(
-    on: backend.Backend,
+    target: backend.Backend,
     text: str,
     name: str,
     flags: Flags,
@@ -452,7 +452,7 @@ def load_or_compile(
     """Load a program from the cache on disk, if there is one and it is there, or compile it.
 
     Args:
-        on: the client.
+        target: the client.
         text: the program's module.
         name: the program's name.
         flags: XLA's, and their values.
@@ -463,44 +463,44 @@ def load_or_compile(
         ArgumentError: XLA has no such flag, or it does not take the value.
     """
     with compiling(flags):
-        kept = _place(on, text, options) if config.settings().cache_dir else None
+        kept = _place(target, text, options) if config.settings().cache_dir else None
         if kept is not None:
-            loaded = threads.step("load", name, lambda: _load(on, text, kept, options, devices))
+            loaded = threads.step("load", name, lambda: _load(target, text, kept, options, devices))
             if loaded is not None:
                 return loaded
         return threads.step(
-            "compile", name, lambda: _compile_text(on, text, kept, options, devices)
+            "compile", name, lambda: _compile_text(target, text, kept, options, devices)
         )
 
 
-def _place(on: backend.Backend, text: str, options: CompileOptions) -> tuple[DiskCache, bytes]:
+def _place(target: backend.Backend, text: str, options: CompileOptions) -> tuple[DiskCache, bytes]:
     """Return the cache on disk, and the program's key there."""
-    return xla.disk_cache_place(text, options.SerializeAsString(), on.compiler)
+    return xla.disk_cache_place(text, options.SerializeAsString(), target.compiler)
 
 
 def _load(
-    on: backend.Backend,
+    target: backend.Backend,
     text: str,
-    kept: tuple[DiskCache, bytes],
+    entry: tuple[DiskCache, bytes],
     options: CompileOptions,
     devices: DeviceList,
 ) -> LoadedExecutable | None:
     prepare_calls(text)
-    folder, key = kept
+    folder, key = entry
     code = folder.load(key)
     if code is not None:
         try:
-            return from_code(on, code, options, devices)
+            return from_code(target, code, options, devices)
         except (RuntimeError, ValueError) as error:  # whole, but not to XLA's liking
             folder.discard(key, str(error))
     return None
 
 
 def from_code(
-    on: backend.Backend, code: bytes, options: CompileOptions, devices: DeviceList
+    target: backend.Backend, code: bytes, options: CompileOptions, devices: DeviceList
 ) -> LoadedExecutable:
     """Load a program from its machine code."""
-    loaded: LoadedExecutable = on.client.deserialize_executable(code, devices, options)
+    loaded: LoadedExecutable = target.client.deserialize_executable(code, devices, options)
     _not_compiled.add(id(loaded))
     return loaded
 
@@ -511,17 +511,17 @@ def is_compiled_here(loaded: LoadedExecutable) -> bool:
 
 
 def _compile_text(
-    on: backend.Backend,
+    target: backend.Backend,
     text: str,
-    kept: tuple[DiskCache, bytes] | None,
+    entry: tuple[DiskCache, bytes] | None,
     options: CompileOptions,
     devices: DeviceList,
 ) -> LoadedExecutable:
     prepare_calls(text)
     with threads.without_python():
-        loaded = on.client.compile_and_load(text.encode(), devices, options)
-    if kept is not None:
-        folder, key = kept
+        loaded = target.client.compile_and_load(text.encode(), devices, options)
+    if entry is not None:
+        folder, key = entry
         with suppress(RuntimeError):  # one that XLA cannot serialise, every process compiles
             folder.store(key, loaded.serialize())
     return loaded

@@ -44,7 +44,7 @@ def unnest(jaxpr: jx.Jaxpr, deepest: int | None = None) -> jx.Jaxpr:
         Types in it may differ in weakness, which is nothing to a compiler.
     """
     most = DEEPEST if deepest is None else deepest
-    return _Flattening(jaxpr, most).of(jaxpr) if depth(jaxpr) > most else jaxpr
+    return _Flattening(jaxpr, most).flatten(jaxpr) if depth(jaxpr) > most else jaxpr
 
 
 def depth(jaxpr: jx.Jaxpr) -> int:
@@ -127,7 +127,7 @@ class _Flattening:
         # the variables in the order of their making: those of a branch are next to each other
         self._numbers: dict[jx.Atom, int] = {}
 
-    def of(self, jaxpr: jx.Jaxpr) -> jx.Jaxpr:
+    def flatten(self, jaxpr: jx.Jaxpr) -> jx.Jaxpr:
         """Flatten a program whose only operands are its parameters."""
         if depth(jaxpr) <= self._deepest:
             return jaxpr
@@ -198,7 +198,7 @@ class _Flattening:
         """Parameters with the programs in them taken apart, those of loops for example."""
         if all(depth(jaxpr) <= self._deepest for jaxpr in jx.subjaxprs(params)):
             return params
-        return jx.with_subjaxprs(params, self.of)
+        return jx.with_subjaxprs(params, self.flatten)
 
     def _read_choice(
         self, eqn: jx.JaxprEqn, inputs: Sequence[jx.Atom], items: list[_Item]
@@ -289,12 +289,12 @@ def _listed(items: Iterable[_Item]) -> list[jx.JaxprEqn | _Step]:
 
 
 def _list_choice(
-    choice: _Choice, index: jx.Atom, within: bool, steps: list[jx.JaxprEqn | _Step]
+    choice: _Choice, index: jx.Atom, is_nested: bool, steps: list[jx.JaxprEqn | _Step]
 ) -> None:
     """Append the steps of a conditional; an inner one has a further branch, of zeros."""
     arms = choice.arms
     rounds = max(len(arm.choices) for arm in arms)
-    nothing: list[list[jx.JaxprEqn]] = [[]] * within
+    nothing: list[list[jx.JaxprEqn]] = [[]] * is_nested
     with frames.LEVEL:
         for position in range(rounds):
             segments: list[list[jx.JaxprEqn]] = []
@@ -308,7 +308,7 @@ def _list_choice(
                 other = arm.choices[position]
                 aval = other.index.aval
                 column: list[jx.Atom] = [jx.Lit(opd.splat(len(other.arms), aval), aval)]
-                column *= len(arms) + within
+                column *= len(arms) + is_nested
                 column[i] = other.index
                 selector = jx.Var(aval)
                 inner.append((other, selector))
@@ -318,7 +318,7 @@ def _list_choice(
                 _list_choice(other, selector, True, steps)
     last = [arm.segments[-1] for arm in arms]
     results = [
-        (var, [*column, jx.zero_literal(var.aval)] if within else column)
+        (var, [*column, jx.zero_literal(var.aval)] if is_nested else column)
         for var, column in choice.results
     ]
     steps.append(_Step(choice.eqn, index, [*last, *nothing], results))
@@ -343,7 +343,7 @@ def _written_step(step: _Step, live: set[jx.Var]) -> jx.JaxprEqn:
     results = [(var, column) for var, column in step.results if var in live]
     binders: list[jx.Var] = [var for var, _ in results]
     columns = [column for _, column in results]
-    kept: list[list[jx.JaxprEqn]] = []
+    branch_eqns: list[list[jx.JaxprEqn]] = []
     operands: dict[jx.Var, None] = {}
     for i, segment in enumerate(step.segments):
         used = {column[i] for column in columns}
@@ -359,7 +359,7 @@ def _written_step(step: _Step, live: set[jx.Var]) -> jx.JaxprEqn:
                 column[i] = var
                 columns.append(column)
         eqns.reverse()
-        kept.append(eqns)
+        branch_eqns.append(eqns)
         bound = {v for eqn in eqns for v in eqn.out_binders}
         # in the order of use, which is the same in every process
         mentioned = [x for eqn in eqns for x in eqn.inputs] + [column[i] for column in columns]
@@ -368,7 +368,7 @@ def _written_step(step: _Step, live: set[jx.Var]) -> jx.JaxprEqn:
     branches = tuple(
         [
             jx.Jaxpr(in_binders, tuple(eqns), tuple([column[i] for column in columns]))
-            for i, eqns in enumerate(kept)
+            for i, eqns in enumerate(branch_eqns)
         ]
     )
     params = step.eqn.primitive.rule(program_rules.CHOICE)(branches)

@@ -168,7 +168,7 @@ SECONDS: Final = 2.0
 _ERASED: Final = "\r\x1b[K"
 
 
-class _UnderWay:
+class _Compiling:
     """A compilation under way, and what has been said of it.
 
     Attributes:
@@ -202,7 +202,7 @@ class _UnderWay:
             sys.stderr.flush()
 
 
-_current: ContextVar[_UnderWay | None] = ContextVar("tinyjax_compiling", default=None)
+_current: ContextVar[_Compiling | None] = ContextVar("tinyjax_compiling", default=None)
 
 
 @contextmanager
@@ -211,7 +211,7 @@ def announced(request: Compilation) -> Iterator[None]:
     if not settings().announce:
         yield
         return
-    announcement = _UnderWay(request)
+    announcement = _Compiling(request)
     token = _current.set(announcement)
     try:
         yield

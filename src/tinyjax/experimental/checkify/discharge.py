@@ -131,8 +131,8 @@ def _check_batch(
         return (), ()
     moved = sh.batch_axes_in_front(values, axes)
     holds = sh.move_batch_axis(values[0], axes[0], 0, mapped.size)
-    if mapped.taking_part is not None:  # in a branch that some examples do not take
-        mask = mapped.taking_part.mask
+    if mapped.active is not None:  # in a branch that some examples do not take
+        mask = mapped.active.mask
         holds = ew.or_(holds, ew.not_(broadcast_in_dim(mask, holds.shape, (0,))))
     first = arg_extrema.argmax(ew.not_(holds), 0, dtypes.int32)
     of_first = [
@@ -308,9 +308,9 @@ def _none(code: Array) -> Array:
     return ew.eq(code, sh.full_like(code, 0))
 
 
-def _shifted(code: Array, by: int) -> Array:
+def _shifted(code: Array, shift: int) -> Array:
     """Number sites from another one on."""
-    return ew.select(_none(code), code, ew.add(code, sh.full_like(code, by))) if by else code
+    return ew.select(_none(code), code, ew.add(code, sh.full_like(code, shift))) if shift else code
 
 
 def discharge(jaxpr: jx.Jaxpr, enabled: frozenset[Category]) -> Discharged:

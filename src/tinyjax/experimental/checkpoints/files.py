@@ -323,15 +323,15 @@ class Reader:
         for shard in self.shards.get(path, ()):
             if len(shard.start) != len(part) or len(shard.shape) != len(part):
                 raise _damaged(self.file, TypeError(f"a shard of {path} has other axes"))
-            here: list[slice] = []
-            there: list[slice] = []
+            slices: list[slice] = []
+            shard_slices: list[slice] = []
             for bounds, start, n in zip(part, shard.start, shard.shape, strict=True):
                 low, high = max(bounds.start, start), min(bounds.stop, start + n)
-                here.append(slice(low - bounds.start, high - bounds.start))
-                there.append(slice(low - start, high - start))
-            if all(s.start < s.stop for s in there):
+                slices.append(slice(low - bounds.start, high - bounds.start))
+                shard_slices.append(slice(low - start, high - start))
+            if all(s.start < s.stop for s in shard_slices):
                 self._check_shape(shard, dtype)
-                yield Piece(self, shard, tuple(here), tuple(there))
+                yield Piece(self, shard, tuple(slices), tuple(shard_slices))
 
     def _check_shape(self, shard: Shard, dtype: dtypes.DType) -> None:
         try:
@@ -372,23 +372,23 @@ class Piece:
     Attributes:
         reader: of the file that it is in.
         shard: the name of the shard.
-        here: its slices in the part.
-        there: its slices in the shard.
+        slices: its slices in the part.
+        shard_slices: its slices in the shard.
     """
 
     reader: Reader
     shard: Shard
-    here: Part
-    there: Part
+    slices: Part
+    shard_slices: Part
 
     @property
     def size(self) -> int:
         """The number of its elements."""
-        return math.prod([s.stop - s.start for s in self.here])
+        return math.prod([s.stop - s.start for s in self.slices])
 
     def overlaps(self, other: Piece) -> bool:
         """Return whether two pieces have common elements."""
-        both = zip(self.here, other.here, strict=True)
+        both = zip(self.slices, other.slices, strict=True)
         return all(a.start < b.stop and b.start < a.stop for a, b in both)
 
     def read_into(self, out: dtypes.HostArray) -> None:
@@ -397,7 +397,7 @@ class Piece:
         Raises:
             CheckpointError: the file is damaged.
         """
-        out[self.here] = self.reader.read(self.shard, out.dtype, self.there)
+        out[self.slices] = self.reader.read(self.shard, out.dtype, self.shard_slices)
 
 
 def _stored_shape(shape: Shape, dtype: dtypes.DType) -> Shape:
@@ -566,7 +566,7 @@ def _parts(array: Array) -> Iterator[tuple[Start, dtypes.HostArray]]:
         yield (0,) * array.ndim, array.concrete("the data of a checkpoint")
         return
     if array.sharding.summed:
-        array = xla.moving.put(array, array.sharding.update(spec=array.sharding.spec.settled))
+        array = xla.moving.put(array, array.sharding.update(spec=array.sharding.spec.without_sums))
         assert isinstance(array, sharded_array.ShardedArray), "it lies on several devices"
     for shard in array.addressable_shards:
         if shard.replica_id == 0:
@@ -733,7 +733,7 @@ def _read(
     if sharding == on_first():
         return concrete.ConcreteArray(_part(readers, path, aval, (slice(None),) * aval.ndim), aval)
     if sharding.summed:
-        whole = sharding.update(spec=sharding.spec.settled)
+        whole = sharding.update(spec=sharding.spec.without_sums)
         return xla.moving.put(_read(readers, path, saved, whole), sharding)
     hosts: dict[str, HostArray] = {}
     parts: list[HostArray] = []

@@ -685,27 +685,27 @@ def parted(
     return sizes[:n_batch], sizes[n_batch:last], sizes[last:]
 
 
-def _check_product(left: BCOO | Array, right: BCOO | Array) -> None:
-    of_sparse = max([x.ndim for x in (left, right) if isinstance(x, BCOO)])
-    fit = left.ndim and right.ndim and left.shape[-1] == right.shape[-2:][0]
+def _check_product(lhs: BCOO | Array, rhs: BCOO | Array) -> None:
+    of_sparse = max([x.ndim for x in (lhs, rhs) if isinstance(x, BCOO)])
+    fit = lhs.ndim and rhs.ndim and lhs.shape[-1] == rhs.shape[-2:][0]
     if not fit or of_sparse > 2:
-        named = [x if isinstance(x, BCOO) else x.aval for x in (left, right)]
+        named = [x if isinstance(x, BCOO) else x.aval for x in (lhs, rhs)]
         raise ShapeError(
             "a product takes matrices or vectors, of which the first has as many columns as the "
             f"second has rows, but got {named[0]} and {named[1]}. What is dense may be a stack."
         )
 
 
-def _sparse_product(left: BCOO, right: BCOO) -> BCOO:
+def _sparse_product(lhs: BCOO, rhs: BCOO) -> BCOO:
     """Return the products of all pairs of elements that share the inner index."""
-    _check_product(left, right)
-    inner = left.indices[:, -1][:, None]
-    same = (inner == right.indices[:, 0]) & (inner < left.shape[-1])
-    data = jnp.where(same, left.data[:, None] * right.data, False)
-    pair = (left.nse, right.nse)
+    _check_product(lhs, rhs)
+    inner = lhs.indices[:, -1][:, None]
+    same = (inner == rhs.indices[:, 0]) & (inner < lhs.shape[-1])
+    data = jnp.where(same, lhs.data[:, None] * rhs.data, False)
+    pair = (lhs.nse, rhs.nse)
     outer = [
-        jnp.broadcast_to(left.indices[:, :-1][:, None], (*pair, left.ndim - 1)),
-        jnp.broadcast_to(right.indices[:, 1:][None], (*pair, right.ndim - 1)),
+        jnp.broadcast_to(lhs.indices[:, :-1][:, None], (*pair, lhs.ndim - 1)),
+        jnp.broadcast_to(rhs.indices[:, 1:][None], (*pair, rhs.ndim - 1)),
     ]
     indices = jnp.concatenate(outer, 2).reshape(data.size, -1)
-    return BCOO((data.reshape(-1), indices), shape=left.shape[:-1] + right.shape[1:])
+    return BCOO((data.reshape(-1), indices), shape=lhs.shape[:-1] + rhs.shape[1:])

@@ -551,8 +551,8 @@ def _shown(x: BCOO | Array) -> object:
     return x if isinstance(x, BCOO) else x.aval
 
 
-def _free(x: BCOO | Array, taken: Sequence[int]) -> list[int]:
-    return [i for i in range(x.ndim) if i not in taken]
+def _free(x: BCOO | Array, contracted: Sequence[int]) -> list[int]:
+    return [i for i in range(x.ndim) if i not in contracted]
 
 
 def _with_dense(
@@ -574,21 +574,19 @@ def _with_dense(
     return added_at(zeros, tuple(into), terms)
 
 
-def _pairs(
-    left: BCOO, right: BCOO, ours: Sequence[int], theirs: Sequence[int], batches: int
-) -> BCOO:
+def _pairs(lhs: BCOO, rhs: BCOO, ours: Sequence[int], theirs: Sequence[int], batches: int) -> BCOO:
     """Return the products of all pairs of elements whose inner indices are the same."""
-    same = left.is_inside()[:, None] & right.is_inside()
+    same = lhs.is_inside()[:, None] & rhs.is_inside()
     for i, j in zip(ours, theirs, strict=True):
-        same &= left.indices[:, i][:, None] == right.indices[:, j]
-    outer = [(x.indices[:, i], 1, x.shape[i]) for x in (left,) for i in ours[:batches]]
-    outer += [(left.indices[:, i], 1, left.shape[i]) for i in _free(left, ours)]
-    outer += [(right.indices[:, j], 0, right.shape[j]) for j in _free(right, theirs)]
+        same &= lhs.indices[:, i][:, None] == rhs.indices[:, j]
+    outer = [(x.indices[:, i], 1, x.shape[i]) for x in (lhs,) for i in ours[:batches]]
+    outer += [(lhs.indices[:, i], 1, lhs.shape[i]) for i in _free(lhs, ours)]
+    outer += [(rhs.indices[:, j], 0, rhs.shape[j]) for j in _free(rhs, theirs)]
     columns = [
         jnp.where(same, jnp.expand_dims(x, axis), size).reshape(-1) for x, axis, size in outer
     ]
-    data = jnp.where(same, left.data[:, None] * right.data, False).reshape(-1)
-    none = jnp.zeros((data.size, 0), left.indices.dtype)
+    data = jnp.where(same, lhs.data[:, None] * rhs.data, False).reshape(-1)
+    none = jnp.zeros((data.size, 0), lhs.indices.dtype)
     indices = jnp.stack(columns, 1) if columns else none
     return BCOO((data, indices), shape=[size for _, _, size in outer])
 

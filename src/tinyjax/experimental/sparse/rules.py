@@ -269,7 +269,7 @@ primitives.dot_general_p.def_rule(SPARSE)(_dot)
 primitives.concatenate_p.def_rule(SPARSE)(_concatenate)
 primitives.slice_p.def_rule(SPARSE)(_slice)
 primitives.dynamic_slice_p.def_rule(SPARSE)(
-    lambda params, x, *at: [operations.bcoo_dynamic_slice(x, at, params.sizes)]
+    lambda params, x, *starts: [operations.bcoo_dynamic_slice(x, starts, params.sizes)]
 )
 primitives.rev_p.def_rule(SPARSE)(lambda params, x: [operations.bcoo_rev(x, params.axes)])
 primitives.transpose_p.def_rule(SPARSE)(lambda params, x: [x.transpose(params.perm)])

@@ -26,14 +26,14 @@ from tinyjax.core.transforms.jvp import JVPTrace
 from tinyjax.core.transforms.transpose import Transposer
 from tinyjax.core.values import ConcreteArray
 from tinyjax.core.xla import backend, compilation
-from tinyjax.profiler.notes import Notes
+from tinyjax.profiler.run_log import RunLog
 from tinyjax.profiler.xla import annotation
 
 #: What is made of a function while a profile is recorded.
 Stand: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def attach(notes: Notes) -> Callable[[], None]:
+def attach(notes: RunLog) -> Callable[[], None]:
     """Make spans from now on, and record which programs run.
 
     Returns:
@@ -54,9 +54,9 @@ def attach(notes: Notes) -> Callable[[], None]:
     return detach
 
 
-def _table(notes: Notes) -> Iterator[tuple[Any, str, Stand]]:
+def _table(notes: RunLog) -> Iterator[tuple[Any, str, Stand]]:
     yield signatures.Called, "__call__", lambda _: _call_usually(notes)
-    yield signatures.Traces, "short_for", lambda _: lambda *args: signatures.ShortCalls(None)
+    yield signatures.Traces, "short_for", lambda _: lambda *args: signatures.FastCalls(None)
     yield signatures.Entry, "run", _noting(notes, lambda entry: entry.params.compilation)
     yield program.JitParams, "run", _noting(notes, lambda params: params.compilation)
     yield stages.Compiled, "_call", _noting(notes, lambda compiled: compiled.lowered.compilation)
@@ -66,7 +66,7 @@ def _table(notes: Notes) -> Iterator[tuple[Any, str, Stand]]:
     yield xla.DeviceExecutable, "executing", _executing
     yield sharded_executable.ShardedExecutable, "execute", _spanned("execute", _program)
     yield programs.HostProgram, "_run", _spanned("execute", _program)
-    yield backend.Backend, "put", _spanned("transfer", lambda on, host, aval: _moved(aval.nbytes))
+    yield backend.Backend, "put", _spanned("transfer", lambda _, host, aval: _moved(aval.nbytes))
     yield (
         moving,
         "batched_device_put",
@@ -75,8 +75,8 @@ def _table(notes: Notes) -> Iterator[tuple[Any, str, Stand]]:
     yield ConcreteArray, "_fetch", _spanned("transfer", lambda x: _moved(x.aval.nbytes, "host"))
 
 
-def _moved(nbytes: int, to: str = "device") -> dict[str, object]:
-    return {"bytes": nbytes, "to": to}
+def _moved(nbytes: int, destination: str = "device") -> dict[str, object]:
+    return {"bytes": nbytes, "to": destination}
 
 
 def _program(executable: Any, *_: object) -> dict[str, object]:
@@ -103,7 +103,7 @@ def _executing(original: Callable[..., Any]) -> Callable[..., Any]:
     return executing
 
 
-def _noting(notes: Notes, compilation_of: Callable[[Any], xla.Compilation]) -> Stand:
+def _noting(notes: RunLog, compilation_of: Callable[[Any], xla.Compilation]) -> Stand:
     """Return a method of something whose program runs."""
 
     def stand(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -116,7 +116,7 @@ def _noting(notes: Notes, compilation_of: Callable[[Any], xla.Compilation]) -> S
     return stand
 
 
-def _call_usually(notes: Notes) -> Callable[..., Any]:
+def _call_usually(notes: RunLog) -> Callable[..., Any]:
     def call(function: signatures.Called[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         if isinstance(function, jit.JitFunction):
             notes.functions.setdefault(id(function), function)

@@ -8,7 +8,7 @@ from tinyjax._base import lazy
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.numpy.promotion import array_of, promote_inexact
 
-lazy.answer_for(__name__, "vq")
+lazy.answer_for(__name__, "vq whiten")
 
 
 def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
@@ -40,3 +40,16 @@ def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple
     distances = jnp.linalg.norm(x[:, None] - codes[None], axis=-1)
     nearest = jnp.argmin(distances, -1).astype(dtypes.default_int())
     return nearest, jnp.take_along_axis(distances, nearest[:, None], -1)[:, 0]
+
+
+def whiten(obs: ArrayLike, check_finite: bool = True) -> Array:
+    """Divide each column of observations by its standard deviation, but where this is zero.
+
+    Example:
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.cluster.vq as vq
+        >>> vq.whiten(jnp.array([[1.0, 2.0], [3.0, 8.0]]))[:, 1].round(3)
+        Array([0.667, 2.667], dtype=float32)
+    """
+    (x,) = promote_inexact(array_of("whiten", obs))
+    same = jnp.all(x == x[:1], 0)
+    return x / jnp.where(same, 1, jnp.std(jnp.where(same, jnp.arange(len(x))[:, None], x), 0))

@@ -38,10 +38,9 @@ class RegularGridInterpolator:
         ArgumentError: there is no such method, or an error is wanted.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.interpolate import RegularGridInterpolator
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.interpolate as interpolate
         >>> points = jnp.array([0.0, 1.0]), jnp.array([0.0, 2.0])
-        >>> f = RegularGridInterpolator(points, jnp.array([[0.0, 2.0], [1.0, 3.0]]))
+        >>> f = interpolate.RegularGridInterpolator(points, jnp.array([[0.0, 2.0], [1.0, 3.0]]))
         >>> f(jnp.array([[0.5, 1.0], [5.0, 0.0]]))
         Array([1.5, nan], dtype=float32)
     """

@@ -35,9 +35,8 @@ class PPoly:
         ShapeError: the coefficients do not fit the ends.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.interpolate import PPoly
-        >>> f = PPoly(jnp.array([[1.0, 2.0], [0.0, 1.0]]), jnp.array([0.0, 1.0, 2.0]))
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.interpolate as interpolate
+        >>> f = interpolate.PPoly(jnp.array([[1.0, 2.0], [0.0, 1.0]]), jnp.array([0.0, 1.0, 2.0]))
         >>> f(jnp.array([0.5, 1.5])), f.derivative()(0.5), f.integrate(0.0, 2.0)
         (Array([0.5, 2. ], dtype=float32), Array(1., dtype=float32), Array(2.5, dtype=float32))
     """
@@ -75,9 +74,8 @@ class PPoly:
         """Return the derivative of this order.
 
         Example:
-            >>> import tinyjax.numpy as jnp
-            >>> from tinyjax.scipy.interpolate import PPoly
-            >>> line = PPoly(jnp.array([[2.0], [0.0]]), jnp.array([0.0, 1.0]))
+            >>> import tinyjax.numpy as jnp, tinyjax.scipy.interpolate as interpolate
+            >>> line = interpolate.PPoly(jnp.array([[2.0], [0.0]]), jnp.array([0.0, 1.0]))
             >>> line.derivative()(0.5)
             Array(2., dtype=float32)
         """
@@ -91,9 +89,8 @@ class PPoly:
         """Return the antiderivative of this order that is zero at the left end.
 
         Example:
-            >>> import tinyjax.numpy as jnp
-            >>> from tinyjax.scipy.interpolate import PPoly
-            >>> line = PPoly(jnp.array([[2.0], [0.0]]), jnp.array([0.0, 1.0]))
+            >>> import tinyjax.numpy as jnp, tinyjax.scipy.interpolate as interpolate
+            >>> line = interpolate.PPoly(jnp.array([[2.0], [0.0]]), jnp.array([0.0, 1.0]))
             >>> line.antiderivative()(0.5)
             Array(0.25, dtype=float32)
         """
@@ -110,9 +107,8 @@ class PPoly:
         """Return the integral from ``a`` to ``b``, which lie within the pieces or beyond.
 
         Example:
-            >>> import tinyjax.numpy as jnp
-            >>> from tinyjax.scipy.interpolate import PPoly
-            >>> line = PPoly(jnp.array([[2.0], [0.0]]), jnp.array([0.0, 1.0]))
+            >>> import tinyjax.numpy as jnp, tinyjax.scipy.interpolate as interpolate
+            >>> line = interpolate.PPoly(jnp.array([[2.0], [0.0]]), jnp.array([0.0, 1.0]))
             >>> line.integrate(0.0, 1.0)
             Array(1., dtype=float32)
         """
@@ -197,10 +193,9 @@ def CubicSpline(
     for each end, which may be ``(order, value)`` of the first or second derivative.
 
     Example:
-        >>> import tinyjax, tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.interpolate import CubicSpline
+        >>> import tinyjax, tinyjax.numpy as jnp, tinyjax.scipy.interpolate as interpolate
         >>> x = jnp.arange(5.0)
-        >>> middle = lambda y: CubicSpline(x, y)(1.5)
+        >>> middle = lambda y: interpolate.CubicSpline(x, y)(1.5)
         >>> middle(x**3), tinyjax.grad(middle)(x**3).round(2)
         (Array(3.375, dtype=float32), Array([-0.05,  0.5 ,  0.66, -0.12,  0.02], dtype=float32))
     """
@@ -274,9 +269,8 @@ def PchipInterpolator(
     1984). The arguments and errors are those of ``CubicHermiteSpline``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.interpolate import PchipInterpolator
-        >>> PchipInterpolator(jnp.arange(4.0), jnp.array([0.0, 0.0, 1.0, 1.0]))(1.5)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.interpolate as interpolate
+        >>> interpolate.PchipInterpolator(jnp.arange(4.0), jnp.array([0.0, 0.0, 1.0, 1.0]))(1.5)
         Array(0.5, dtype=float32)
     """
     at, values = samples("PchipInterpolator", x, y, axis)
@@ -318,9 +312,8 @@ def Akima1DInterpolator(
     ``"makima"``, which is flat where three values are equal.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.interpolate import Akima1DInterpolator
-        >>> Akima1DInterpolator(jnp.arange(5.0), jnp.arange(5.0) ** 2)(1.5)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.interpolate as interpolate
+        >>> interpolate.Akima1DInterpolator(jnp.arange(5.0), jnp.arange(5.0) ** 2)(1.5)
         Array(2.25, dtype=float32)
     """
     pm.check_option("Akima1DInterpolator", "method", method, ("akima", "makima"))

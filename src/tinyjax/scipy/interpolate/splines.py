@@ -25,9 +25,8 @@ class BSpline:
         ShapeError: there are not as many coefficients as the knots need.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.interpolate import BSpline
-        >>> f = BSpline(jnp.arange(7.0), jnp.array([-1.0, 2.0, 0.0, -1.0]), 2)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.interpolate as interpolate
+        >>> f = interpolate.BSpline(jnp.arange(7.0), jnp.array([-1.0, 2.0, 0.0, -1.0]), 2)
         >>> f(2.5), f.derivative()(2.5)
         (Array(1.375, dtype=float32), Array(0.5, dtype=float32))
     """
@@ -102,9 +101,8 @@ def make_interp_spline(
         ArgumentError: the degree is negative, or the knots are too many or few.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.interpolate import make_interp_spline
-        >>> make_interp_spline(jnp.arange(5.0), jnp.arange(5.0) ** 3)(1.5)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.interpolate as interpolate
+        >>> interpolate.make_interp_spline(jnp.arange(5.0), jnp.arange(5.0) ** 3)(1.5)
         Array(3.375, dtype=float32)
     """
     degree = ints.integer(k, "k of make_interp_spline")
@@ -158,9 +156,8 @@ class BarycentricInterpolator:
         ShapeError: the values do not fit the points.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.interpolate import BarycentricInterpolator
-        >>> BarycentricInterpolator(jnp.arange(3.0), jnp.array([0.0, 1.0, 4.0]))(1.5)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.interpolate as interpolate
+        >>> interpolate.BarycentricInterpolator(jnp.arange(3.0), jnp.array([0.0, 1.0, 4.0]))(1.5)
         Array(2.25, dtype=float32)
     """
 

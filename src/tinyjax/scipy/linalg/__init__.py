@@ -20,7 +20,7 @@ __all__, __getattr__, __dir__ = namespace(
         "functions": (
             "circulant companion convolution_matrix dft eigh_tridiagonal expm expm_frechet fiedler "
             "fiedler_companion funm hadamard hankel helmert hessenberg hilbert invhilbert "
-            "invpascal leslie logm pascal polar rsf2csf schur solve_banded "
+            "invpascal leslie logm null_space pascal polar rsf2csf schur solve_banded "
             "solve_continuous_lyapunov solve_sylvester sqrtm toeplitz"
         ),
         "tinyjax.numpy.linalg": "eig eigvals eigvalsh lstsq norm pinv svdvals",

@@ -41,6 +41,7 @@ from tinyjax.scipy.linalg.functions import invhilbert as invhilbert
 from tinyjax.scipy.linalg.functions import invpascal as invpascal
 from tinyjax.scipy.linalg.functions import leslie as leslie
 from tinyjax.scipy.linalg.functions import logm as logm
+from tinyjax.scipy.linalg.functions import null_space as null_space
 from tinyjax.scipy.linalg.functions import pascal as pascal
 from tinyjax.scipy.linalg.functions import polar as polar
 from tinyjax.scipy.linalg.functions import rsf2csf as rsf2csf
@@ -86,6 +87,7 @@ __all__ = [
     'lu_factor',
     'lu_solve',
     'norm',
+    'null_space',
     'pascal',
     'pinv',
     'polar',

@@ -62,8 +62,7 @@ def cholesky(
         ShapeError: ``a`` does not hold square matrices.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]]))
         Array([[2., 1.],
                [0., 2.]], dtype=float32)
@@ -85,8 +84,7 @@ def cho_factor(
         ShapeError: ``a`` does not hold square matrices.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> factor = linalg.cho_factor(jnp.array([[4.0, 2.0], [2.0, 2.0]]))
         >>> factor
         (Array([[2., 1.],
@@ -118,8 +116,7 @@ def cho_solve(
         ShapeError: the shapes do not fit.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> a = jnp.array([[4.0, 0.0], [0.0, 1.0]])
         >>> linalg.cho_solve(linalg.cho_factor(a), jnp.array([2.0, 3.0]))
         Array([0.5, 3. ], dtype=float32)
@@ -154,8 +151,7 @@ def lu_factor(
         ShapeError: ``a`` does not hold matrices.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> factors = linalg.lu_factor(jnp.array([[0.0, 2.0], [4.0, 0.0]]))
         >>> factors
         (Array([[4., 0.],
@@ -191,8 +187,7 @@ def lu_solve(
         ArgumentError: ``trans`` is another number.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> factors = linalg.lu_factor(jnp.array([[0.0, 1.0], [2.0, 0.0]]))
         >>> linalg.lu_solve(factors, jnp.array([3.0, 4.0]))
         Array([2., 3.], dtype=float32)
@@ -237,8 +232,7 @@ def lu(
         ShapeError: ``a`` does not hold matrices.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> p, l, u = linalg.lu(jnp.array([[1.0, 2.0], [4.0, 4.0]]))
         >>> p @ l @ u
         Array([[1., 2.],
@@ -291,8 +285,7 @@ def solve_triangular(
         ArgumentError: ``trans`` is something else.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> a = jnp.array([[2.0, 0.0], [1.0, 1.0]])
         >>> linalg.solve_triangular(a, jnp.array([2.0, 3.0]), lower=True)
         Array([1., 2.], dtype=float32)
@@ -358,8 +351,7 @@ def solve(
         ArgumentError: ``assume_a`` is something else.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> a = jnp.array([[4.0, 0.0], [0.0, 2.0]])
         >>> linalg.solve(a, jnp.array([8.0, 8.0]), assume_a="pos")
         Array([2., 4.], dtype=float32)
@@ -376,8 +368,7 @@ def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
     To solve ``a x = b``, ``solve`` is more accurate, and faster.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> linalg.inv(jnp.array([[0.0, 2.0], [4.0, 0.0]]))
         Array([[0.  , 0.25],
                [0.5 , 0.  ]], dtype=float32)
@@ -400,8 +391,7 @@ def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
         ShapeError: ``a`` does not hold square matrices.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> linalg.det(jnp.array([[0.0, 2.0], [4.0, 0.0]]))
         Array(-8., dtype=float32)
     """
@@ -475,8 +465,7 @@ def qr(
         ArgumentError: there is no such mode.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> x = jnp.array([[0.0, 2.0], [3.0, 0.0], [0.0, 0.0]])
         >>> q, r = linalg.qr(x, mode="economic")
         >>> q.shape, r.shape, jnp.allclose(q @ r, x, atol=1e-6)
@@ -539,8 +528,7 @@ def qr_multiply(
         ArgumentError: there is no such mode.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> a = jnp.array([[3.0, 1.0], [4.0, 2.0]])
         >>> product, r = linalg.qr_multiply(a, jnp.eye(2))
         >>> bool(jnp.allclose(product @ r, a, atol=1e-5))
@@ -618,8 +606,7 @@ def eigh(  # noqa: PLR0913, PLR0917 (JAX's signature)
         ArgumentError: ``eigvals`` is given, or another ``type``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> a, b = jnp.array([[6.0, 0.0], [0.0, 2.0]]), jnp.array([[2.0, 0.0], [0.0, 1.0]])
         >>> linalg.eigh(a, eigvals_only=True), jnp.round(linalg.eigh(a, b, eigvals_only=True), 3)
         (Array([2., 6.], dtype=float32), Array([2., 3.], dtype=float32))
@@ -686,8 +673,7 @@ def svd(
     Other arguments than ``full_matrices`` and ``compute_uv`` have no effect.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> linalg.svd(jnp.array([[0.0, 2.0], [3.0, 0.0]]), compute_uv=False)
         Array([3., 2.], dtype=float32)
     """
@@ -710,8 +696,7 @@ def block_diag(*arrs: ArrayLike) -> Array:
         ShapeError: one has more than two axes.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> linalg.block_diag(jnp.array([[1, 2]]), 3)
         Array([[1, 2, 0],
                [0, 0, 3]], dtype=int32)

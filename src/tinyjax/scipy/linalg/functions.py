@@ -68,8 +68,7 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
         ShapeError: ``A`` does not hold square matrices.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> linalg.expm(jnp.zeros((2, 2)))
         Array([[1., 0.],
                [0., 1.]], dtype=float32)
@@ -161,8 +160,7 @@ def expm_frechet(
         ShapeError: the shapes differ, or are none of square matrices.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> linalg.expm_frechet(jnp.zeros((2, 2)), jnp.eye(2), compute_expm=False)
         Array([[1., 0.],
                [0., 1.]], dtype=float32)
@@ -194,8 +192,7 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
         ArgumentError: ``blocksize`` is another number.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> linalg.sqrtm(jnp.array([[4.0, 0.0], [0.0, 9.0]])).real
         Array([[2., 0.],
                [0., 3.]], dtype=float32)
@@ -229,8 +226,7 @@ def funm(
         ShapeError: ``A`` is not a square matrix.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> linalg.funm(jnp.array([[1.0, 3.0], [0.0, 2.0]]), lambda x: x * x).real
         Array([[1., 9.],
                [0., 4.]], dtype=float32)
@@ -276,8 +272,7 @@ def logm(A: ArrayLike) -> Array:
     """Return the principal logarithm of a matrix, by ``funm``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> linalg.logm(jnp.diag(jnp.exp(jnp.array([1.0, 2.0])))).round(3)
         Array([[1., 0.],
                [0., 2.]], dtype=float32)
@@ -306,8 +301,7 @@ def schur(a: ArrayLike, output: Literal["real", "complex"] = "real") -> tuple[Ar
         ArgumentError: ``output`` is something else.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> linalg.schur(jnp.array([[1.0, 2.0], [0.0, 3.0]]))[0]
         Array([[1., 2.],
                [0., 3.]], dtype=float32)
@@ -332,8 +326,7 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
         ShapeError: the shapes differ, or are none of square matrices.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> form, vectors = linalg.rsf2csf(*linalg.schur(jnp.array([[0.0, 1.0], [-1.0, 0.0]])))
         >>> bool(jnp.abs(form[1, 0]) < 1e-6)
         True
@@ -380,8 +373,7 @@ def hessenberg(
         ShapeError: ``a`` does not hold square matrices.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> a = jnp.arange(9.0).reshape(3, 3)
         >>> h, q = linalg.hessenberg(a, calc_q=True)
         >>> bool(jnp.allclose(q @ h @ q.T, a, atol=1e-4))
@@ -429,8 +421,7 @@ def polar(
         ArgumentError: there is no such side or method.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> linalg.polar(jnp.array([[0.0, -2.0], [3.0, 0.0]]))[1]
         Array([[3., 0.],
                [0., 2.]], dtype=float32)
@@ -469,6 +460,34 @@ def _polar_jvp(
     return (u, p), (tu, inner - exact_matmul(turn, p))
 
 
+def null_space(A: ArrayLike, rcond: float | None = None, *, rank: int | None = None) -> Array:
+    """Return an orthonormal basis, in columns, of the vectors that a matrix maps to zero.
+
+    The derivative is right of what does not depend on the basis, as ``N @ N.T``, while the rank
+    stays. It counts the singular values above ``rcond`` times the greatest; of a traced matrix it
+    is ``rank``, by default the lesser side.
+
+    Raises:
+        ShapeError: ``A`` is not a matrix.
+
+    Example:
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
+        >>> abs(linalg.null_space(jnp.array([[1.0, 0.0]])))
+        Array([[0.],
+               [1.]], dtype=float32)
+    """
+    a = jnp.linalg.matrices("null_space", A)
+    if a.ndim != 2:
+        raise ShapeError(f"null_space takes one matrix, but got {a.shape}. Use vmap for several.")
+    _, s, vh = jnp.linalg.svd(identities.stop_gradient(a))
+    if rank is None and opd.is_constant(s):
+        least = float(jnp.finfo(a.dtype).eps) * max(a.shape) if rcond is None else rcond
+        sizes = opd.raw_host(s)
+        rank = int((sizes > least * sizes.max(initial=0)).sum())
+    basis = ma.mH(vh)[:, s.size if rank is None else rank :]
+    return polar(basis - exact_matmul(jnp.linalg.pinv(a), exact_matmul(a, basis)))[0]
+
+
 # Systems
 
 
@@ -492,8 +511,7 @@ def solve_sylvester(
         ArgumentError: ``method`` is something else.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> linalg.solve_sylvester(jnp.eye(2), jnp.eye(2), jnp.array([[2.0, 4.0], [6.0, 8.0]]))
         Array([[1., 2.],
                [3., 4.]], dtype=float32)
@@ -518,8 +536,7 @@ def solve_continuous_lyapunov(a: ArrayLike, q: ArrayLike) -> Array:
     """Solve ``A X + X A^H = Q``, by ``solve_sylvester``, whose errors these are.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> linalg.solve_continuous_lyapunov(jnp.eye(2), 2 * jnp.eye(2))
         Array([[1., 0.],
                [0., 1.]], dtype=float32)
@@ -540,8 +557,7 @@ def solve_banded(l_and_u: tuple[int, int], ab: ArrayLike, b: ArrayLike) -> Array
         ShapeError: ``ab`` has not as many rows as diagonals.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> linalg.solve_banded((0, 1), jnp.array([[0.0, 1.0], [2.0, 2.0]]), jnp.array([4.0, 4.0]))
         Array([1., 2.], dtype=float32)
     """
@@ -610,8 +626,7 @@ def eigh_tridiagonal(
         ArgumentError: there is no such selection, or ``"i"`` without a range.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> diagonal, above = jnp.array([2.0, 2.0]), jnp.array([1.0])
         >>> jnp.round(linalg.eigh_tridiagonal(diagonal, above, eigvals_only=True), 3)
         Array([1., 3.], dtype=float32)
@@ -716,8 +731,7 @@ def helmert(n: int, full: bool = False) -> Array:
         ArgumentError: ``n`` is not positive.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> x = linalg.helmert(3)
         >>> x.shape, jnp.allclose(x @ x.T, jnp.eye(2), atol=1e-6)
         ((2, 3), Array(True, dtype=bool))
@@ -817,8 +831,7 @@ def dft(
         DtypeError: ``dtype`` is not complex.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> x = jnp.array([1.0, 2.0, 4.0])
         >>> jnp.allclose(linalg.dft(3) @ x, jnp.fft.fft(x), atol=1e-5)
         Array(True, dtype=bool)
@@ -865,8 +878,7 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
         Shape ``(..., m, n)``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> linalg.toeplitz(jnp.array([1, 2, 3]), jnp.array([1, 5]))
         Array([[1, 5],
                [2, 1],
@@ -898,8 +910,7 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
         ShapeError: an operand is a scalar.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> linalg.hankel(jnp.array([1, 2, 3]))
         Array([[1, 2, 3],
                [2, 3, 0],
@@ -923,8 +934,7 @@ def circulant(c: ArrayLike) -> Array:
         Shape ``(..., n, n)``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> linalg.circulant(jnp.array([1, 2, 3]))
         Array([[1, 3, 2],
                [2, 1, 3],
@@ -955,8 +965,7 @@ def companion(a: ArrayLike) -> Array:
         ShapeError: there are fewer than two coefficients.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> linalg.companion(jnp.array([1.0, -10.0, 31.0, -30.0]))
         Array([[ 10., -31.,  30.],
                [  1.,   0.,   0.],
@@ -981,8 +990,7 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
         ShapeError: the shapes do not fit.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> linalg.leslie(jnp.array([0.5, 2.0]), jnp.array([0.25]))
         Array([[0.5 , 2.  ],
                [0.25, 0.  ]], dtype=float32)
@@ -1007,8 +1015,7 @@ def fiedler(a: ArrayLike) -> Array:
         Shape ``(..., n, n)``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> linalg.fiedler(jnp.array([1.0, 4.0, 6.0]))
         Array([[0., 3., 5.],
                [3., 0., 2.],
@@ -1034,8 +1041,7 @@ def fiedler_companion(a: ArrayLike) -> Array:
         ShapeError: there are no coefficients.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> x = linalg.fiedler_companion(jnp.array([1.0, -6.0, 11.0, -6.0]))
         >>> jnp.round(jnp.sort(jnp.linalg.eigvals(x).real), 2)
         Array([1., 2., 3.], dtype=float32)
@@ -1076,8 +1082,7 @@ def convolution_matrix(
         ArgumentError: ``n`` is not positive, or there is no such mode.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
         >>> linalg.convolution_matrix(jnp.array([1, 2]), 2)
         Array([[1, 0],
                [2, 1],

@@ -10,7 +10,8 @@ __all__, __getattr__, __dir__ = namespace(
         "coordinates": "map_coordinates",
         "filters": (
             "convolve convolve1d correlate correlate1d gaussian_filter gaussian_filter1d laplace "
-            "sobel uniform_filter"
+            "median_filter sobel uniform_filter"
         ),
+        "resampling": "affine_transform rotate shift zoom",
     },
 )

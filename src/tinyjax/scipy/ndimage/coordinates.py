@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Sequence
 from functools import lru_cache, reduce
 from itertools import product
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -56,14 +56,52 @@ def _rounded(x: Array) -> Array:
     return jnp.where(jnp.abs(x - whole) >= 0.5, whole + jnp.sign(x), whole)
 
 
+def _splines(share: Any, order: int) -> list[Any]:
+    """Return the B-splines of this degree that are not zero at a place between knots."""
+    weights = [1 + 0 * share]
+    for d in range(1, order + 1):  # de Boor's recurrence
+        ends = [0 * share, *weights, 0 * share]
+        weights = [
+            ((share + i) * ends[i + 1] + (d + 1 - i - share) * ends[i]) / d for i in range(d + 1)
+        ]
+    return weights
+
+
 def _neighbours(at: Array, order: int, dtype: DType) -> list[tuple[Array, Array]]:
     """The indices of the elements around, and their weights."""
     if order == 0:
         return [(_rounded(at).astype(dtype), jnp.ones_like(at))]
+    at = at if order % 2 else at + 0.5
     lower = jnp.floor(at)
-    share = at - lower
-    index = lower.astype(dtype)
-    return [(index, 1 - share), (index + 1, share)]
+    index, weights = lower.astype(dtype) + (order + 1) // 2, _splines(at - lower, order)
+    return [(index - i, weights[i]) for i in range(order, -1, -1)]
+
+
+@lru_cache
+def _spline_filter(size: int, order: int, mode: Any) -> HostArray:
+    """Return the matrix that makes coefficients of B-splines of values along an axis."""
+    half = (order + 1) // 2
+    columns = np.pad(np.arange(size), order, mode)
+    weights = enumerate(_splines(0.0 if order % 2 else 0.5, order))
+    places = [(weight, order + half - i + np.arange(size)) for i, weight in weights]
+    return np.linalg.inv(sum(w * np.eye(size)[columns[at]] for w, at in places))
+
+
+#: By how many elements arrays are continued before splines go through them.
+_MARGIN: Final = 12
+
+
+def _coefficients(a: Array, order: int, mode: str, outside: Array) -> Array:
+    """Return coefficients of B-splines through the elements, and in the margin beyond them."""
+    if mode == "constant":
+        a = jnp.pad(a, _MARGIN, constant_values=outside)
+    elif mode == "nearest":
+        a = jnp.pad(a, _MARGIN, "edge")
+    name = {"wrap": "wrap", "reflect": "symmetric"}.get(mode, "reflect")
+    for axis, size in enumerate(a.shape):
+        inverse = jnp.asarray(_spline_filter(size, order, name), a.dtype)
+        a = jnp.moveaxis(jnp.tensordot(inverse, a, (1, axis)), 0, axis)
+    return a
 
 
 def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -136,7 +174,7 @@ def map_coordinates(
         input: any number of axes.
         coordinates: for each axis an array, or list, of places, in units of elements; all of one
             shape.
-        order: 0 for the nearest element, 1 for linear interpolation.
+        order: 0 for the nearest element, 1 for linear interpolation, 2 to 5 for splines.
         mode: what is outside: ``"constant"`` for ``cval``, ``"nearest"`` for the nearest element,
             ``"wrap"`` for the array again, ``"mirror"`` and ``"reflect"`` for the array reversed,
             without and with the elements at the border repeated.
@@ -147,13 +185,12 @@ def map_coordinates(
 
     Raises:
         ShapeError: there are not as many coordinates as axes.
-        ArgumentError: the order is neither 0 nor 1, or there is no such mode.
+        ArgumentError: the order is none of 0 to 5, or there is no such mode.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.ndimage import map_coordinates
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.ndimage as ndimage
         >>> x = jnp.array([[0.0, 1.0], [2.0, 3.0]])
-        >>> map_coordinates(x, [jnp.array([0.5]), jnp.array([0.5])], order=1)
+        >>> ndimage.map_coordinates(x, [jnp.array([0.5]), jnp.array([0.5])], order=1)
         Array([1.5], dtype=float32)
     """
     a = pm.array_of("map_coordinates", input)
@@ -167,11 +204,16 @@ def map_coordinates(
             f"{len(places)}."
         )
     pm.check_option("map_coordinates", "mode", mode, _INSIDE)
-    pm.check_option("map_coordinates", "order", order, (0, 1))
+    pm.check_option("map_coordinates", "order", order, range(6))
     outside = jnp.asarray(cval, a.dtype)
-    result = _found_by_scipy(a, places, order, mode, outside)
+    result = None if order > 1 else _found_by_scipy(a, places, order, mode, outside)
     if result is not None:
         return result
+    is_whole, dtype_out = dtypes.kind(a.dtype) in "iu", a.dtype
+    if order > 1:
+        a = _coefficients(pm.strong(a * 1.0) if is_whole else a, order, mode, outside)
+        if mode in ("constant", "nearest"):
+            places = [place + _MARGIN for place in places]
     flat = jnp.ravel(a)
     dtype = dtypes.int32 if a.size <= np.iinfo(np.int32).max else dtypes.int64
     nodes: list[list[tuple[Array, Array, Array]]] = []
@@ -190,5 +232,4 @@ def map_coordinates(
         value = reduce(operator.mul, weights, value)
         total = value if total is None else total + value
     assert total is not None, "there is a corner even without axes"
-    rounded = _rounded(total) if dtypes.kind(a.dtype) in "iu" else total
-    return rounded.astype(a.dtype)
+    return (_rounded(total) if is_whole else total).astype(dtype_out)

@@ -23,7 +23,7 @@ from tinyjax.numpy import promotion as pm
 lazy.answer_for(
     __name__,
     "convolve convolve1d correlate correlate1d gaussian_filter gaussian_filter1d laplace "
-    "sobel uniform_filter",
+    "median_filter sobel uniform_filter",
 )
 
 
@@ -68,8 +68,7 @@ def correlate(input: ArrayLike, weights: ArrayLike, **outside: Unpack[Outside]) 
         ArgumentError: there is no such mode.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import ndimage
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.ndimage as ndimage
         >>> ndimage.correlate(jnp.array([1.0, 2.0, 4.0]), jnp.array([0.0, 0.0, 1.0]))
         Array([2., 4., 4.], dtype=float32)
     """
@@ -82,8 +81,7 @@ def convolve(input: ArrayLike, weights: ArrayLike, **outside: Unpack[Outside]) -
     """Return sums of neighbours with weights reversed; errors are those of ``correlate``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import ndimage
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.ndimage as ndimage
         >>> ndimage.convolve(jnp.array([1.0, 2.0, 4.0]), jnp.array([0.0, 0.0, 1.0]))
         Array([1., 1., 2.], dtype=float32)
     """
@@ -106,8 +104,7 @@ def correlate1d(
     """Return ``correlate`` with a vector of weights along one axis.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import ndimage
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.ndimage as ndimage
         >>> ndimage.correlate1d(jnp.array([[1.0], [2.0]]), jnp.array([-1.0, 1.0, 0.0]), axis=0)
         Array([[0.],
                [1.]], dtype=float32)
@@ -121,8 +118,7 @@ def convolve1d(
     """Return ``convolve`` with a vector of weights along one axis.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import ndimage
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.ndimage as ndimage
         >>> ndimage.convolve1d(jnp.array([1.0, 2.0]), jnp.array([1.0, 0.0, 0.0]))
         Array([2., 2.], dtype=float32)
     """
@@ -154,8 +150,7 @@ def gaussian_filter1d(
         ArgumentError: there is no such mode, or the order is negative.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import ndimage
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.ndimage as ndimage
         >>> ndimage.gaussian_filter1d(jnp.array([0.0, 0.0, 1.0, 0.0, 0.0]), 0.5).round(3)
         Array([0.   , 0.106, 0.787, 0.106, 0.   ], dtype=float32)
     """
@@ -178,8 +173,7 @@ def gaussian_filter(input: ArrayLike, sigma: Any, order: int = 0, **options: Any
     Options and errors are those of ``gaussian_filter1d``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import ndimage
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.ndimage as ndimage
         >>> ndimage.gaussian_filter(jnp.eye(2), 1.0).round(2)
         Array([[0.54, 0.46],
                [0.46, 0.54]], dtype=float32)
@@ -197,8 +191,7 @@ def uniform_filter(input: ArrayLike, size: int = 3, **outside: Unpack[Outside]) 
     Errors are those of ``correlate``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import ndimage
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.ndimage as ndimage
         >>> ndimage.uniform_filter(jnp.array([0.0, 3.0, 0.0, 0.0]))
         Array([1., 1., 1., 0.], dtype=float32)
     """
@@ -208,14 +201,31 @@ def uniform_filter(input: ArrayLike, size: int = 3, **outside: Unpack[Outside]) 
     return x
 
 
+def median_filter(
+    input: ArrayLike, size: int | Sequence[int] = 3, **outside: Unpack[Outside]
+) -> Array:
+    """Return the medians of neighbourhoods, of one size along all axes or one along each.
+
+    Errors are those of ``correlate``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.ndimage as ndimage
+        >>> ndimage.median_filter(jnp.array([0.0, 3.0, 0.0, 0.0]))
+        Array([0., 0., 0., 0.], dtype=float32)
+    """
+    x = jnp.asarray(input)
+    sizes = [size] * x.ndim if isinstance(size, int) else size
+    parts = list(_shifted("median_filter", x, sizes, outside))
+    return jnp.sort(jnp.stack(parts), 0)[len(parts) // 2]
+
+
 def sobel(input: ArrayLike, axis: int = -1, **outside: Unpack[Outside]) -> Array:
     """Return differences along one axis, smoothed along the others.
 
     Errors are those of ``correlate``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import ndimage
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.ndimage as ndimage
         >>> ndimage.sobel(jnp.array([0.0, 1.0, 3.0]))
         Array([1., 3., 2.], dtype=float32)
     """
@@ -230,8 +240,7 @@ def laplace(input: ArrayLike, **outside: Unpack[Outside]) -> Array:
     """Return the sums of second differences along all axes; errors are those of ``correlate``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import ndimage
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.ndimage as ndimage
         >>> ndimage.laplace(jnp.array([0.0, 1.0, 4.0, 9.0]))
         Array([ 1.,  2.,  2., -5.], dtype=float32)
     """

@@ -14,8 +14,8 @@ __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
         "bfgs": "OptimizeResults",
-        "fits": "LeastSquaresResult curve_fit least_squares nnls",
-        "minima": "differential_evolution minimize minimize_scalar",
+        "fits": "LeastSquaresResult curve_fit least_squares leastsq lsq_linear nnls",
+        "minima": "differential_evolution fmin minimize minimize_scalar",
         "programs": "LinprogResult linear_sum_assignment linprog",
         "roots": "RootResult RootResults brentq fixed_point fsolve newton root root_scalar",
     },

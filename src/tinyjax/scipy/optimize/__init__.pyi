@@ -4,8 +4,11 @@ from tinyjax.scipy.optimize.bfgs import OptimizeResults as OptimizeResults
 from tinyjax.scipy.optimize.fits import LeastSquaresResult as LeastSquaresResult
 from tinyjax.scipy.optimize.fits import curve_fit as curve_fit
 from tinyjax.scipy.optimize.fits import least_squares as least_squares
+from tinyjax.scipy.optimize.fits import leastsq as leastsq
+from tinyjax.scipy.optimize.fits import lsq_linear as lsq_linear
 from tinyjax.scipy.optimize.fits import nnls as nnls
 from tinyjax.scipy.optimize.minima import differential_evolution as differential_evolution
+from tinyjax.scipy.optimize.minima import fmin as fmin
 from tinyjax.scipy.optimize.minima import minimize as minimize
 from tinyjax.scipy.optimize.minima import minimize_scalar as minimize_scalar
 from tinyjax.scipy.optimize.programs import LinprogResult as LinprogResult
@@ -30,10 +33,13 @@ __all__ = [
     'curve_fit',
     'differential_evolution',
     'fixed_point',
+    'fmin',
     'fsolve',
     'least_squares',
+    'leastsq',
     'linear_sum_assignment',
     'linprog',
+    'lsq_linear',
     'minimize',
     'minimize_scalar',
     'newton',

@@ -6,13 +6,13 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
+import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, tree
 from tinyjax._base import frames
 from tinyjax.core import api
-from tinyjax.core.jit.decorator import jit
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.dtypes import HostArray
@@ -47,9 +47,8 @@ class LeastSquaresResult(NamedTuple):
         njev: the number of evaluations of the Jacobian.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.optimize import least_squares
-        >>> found = least_squares(lambda x: jnp.stack([x[0] - 1, x[0] - 3]), jnp.zeros(1))
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.optimize as optimize
+        >>> found = optimize.least_squares(lambda x: jnp.stack([x[0] - 1, x[0] - 3]), jnp.zeros(1))
         >>> found.x.round(3), round(float(found.cost), 3)
         (Array([2.], dtype=float32), 1.0)
     """
@@ -63,6 +62,42 @@ class LeastSquaresResult(NamedTuple):
     status: Array
     nfev: Array
     njev: Array
+
+
+@attrs.frozen(cache_hash=True)
+class _Residuals(on_host.Program):
+    """Residuals, of which the last two constants are the bounds, and the sum of their losses."""
+
+    loss: str
+    scale: float
+
+    def values(self, consts: Sequence[Array], x: Array) -> Array:
+        """The residuals."""
+        (value,) = self.fun.flat(consts[:-2], x)
+        return value.astype(x.dtype)
+
+    def slopes(self, consts: Sequence[Array], x: Array) -> Array:
+        """Their Jacobian."""
+        matrix: Array = api.jacfwd(lambda x: self.values(consts, x))(x)
+        return matrix
+
+    def both(self, consts: Sequence[Array], x: Array) -> tuple[Array, Array]:
+        """The cost and its gradient."""
+
+        def cost(x: Array) -> Array:
+            losses = _LOSSES[self.loss]((self.values(consts, x) / self.scale) ** 2)
+            return 0.5 * self.scale**2 * losses.sum()
+
+        both: tuple[Array, Array] = api.value_and_grad(cost)(x)
+        return both
+
+    def all(self, consts: Sequence[Array], x: Array) -> tuple[Array, ...]:
+        """The residuals and their Jacobian, the cost and its gradient."""
+        return (self.values(consts, x), self.slopes(consts, x), *self.both(consts, x))
+
+    def equations(self, consts: Sequence[Array], x: Array) -> Array:
+        """What is zero at a minimum."""
+        return on_host.within_bounds(x, self.both(consts, x)[1], *consts[-2:])
 
 
 @checking.explained
@@ -131,35 +166,20 @@ def least_squares(  # noqa: PLR0913
             f"a vector, but x0 is {x.aval} and it returned {', '.join(map(str, count))}."
         )
 
-    def values(consts: Sequence[Array], x: Array) -> Array:
-        (value,) = residuals.flat(consts[:-2], x)
-        return value.astype(x.dtype)
-
-    def slopes(consts: Sequence[Array], x: Array) -> Array:
-        matrix: Array = api.jacfwd(lambda x: values(consts, x))(x)
-        return matrix
-
-    def cost(consts: Sequence[Array], x: Array) -> Array:
-        size = 1.0 if loss == "linear" else f_scale
-        return 0.5 * size**2 * _LOSSES[loss]((values(consts, x) / size) ** 2).sum()
-
-    def equations(consts: Sequence[Array], x: Array) -> Array:
-        slope = api.grad(lambda x: cost(consts, x))(x)
-        return on_host.within_bounds(x, slope, *consts[-2:])
-
+    program = _Residuals(residuals, loss, 1.0 if loss == "linear" else float(f_scale))
     ends = [jnp.broadcast_to(jnp.asarray(end, x.dtype), x.shape) for end in _ends(bounds)]
     treedef = tree.structure(x)
     space = vectors.space_of(treedef, [x.aval], "x0 of least_squares")
     problem = vectors.Equation(residuals, space, [*consts, *ends], x)
-    at_x, slopes_at_x = jit(values), jit(slopes)
+    at_x, slopes_at_x = program.compiled("values"), program.compiled("slopes")
     is_free = _is_free(_ends(bounds))
 
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
         scale = {} if x_scale is None else {"x_scale": x_scale}
         found = on_host.scipy_optimize().least_squares(
-            on_host.caller(at_x, consts),
+            at_x.on_host(consts),
             start,
-            on_host.caller(slopes_at_x, consts),
+            slopes_at_x.on_host(consts),
             (-np.inf, np.inf) if is_free else tuple(map(np.asarray, consts[-2:])),
             method,
             ftol=ftol,
@@ -172,21 +192,48 @@ def least_squares(  # noqa: PLR0913
         )
         return found.x, found
 
-    x, report = on_host.solve("least_squares", problem, search, equations)
-    fun_at, jac_at = at_x(problem.consts, x), slopes_at_x(problem.consts, x)
-    cost_at, grad_at = jit(lambda cs, x: api.value_and_grad(lambda x: cost(cs, x))(x))(
-        problem.consts, x
+    x, report = on_host.solve("least_squares", problem, search, program.equations)
+    fun_at, jac_at, cost_at, grad_at = program.compiled("all")(problem.consts, x)
+    x, cost_at, fun_at, jac_at, grad_at = (
+        v.astype(dtype) for v in (x, cost_at, fun_at, jac_at, grad_at)
     )
-    return LeastSquaresResult(
-        x.astype(dtype),
-        cost_at.astype(dtype),
-        fun_at.astype(dtype),
-        jac_at.astype(dtype),
-        grad_at.astype(dtype),
-        report.success,
-        report.status,
-        report.nfev,
-        report.njev,
+    return LeastSquaresResult(x, cost_at, fun_at, jac_at, grad_at, *report[:4])
+
+
+def leastsq(
+    func: frames.Function[ArrayLike],
+    x0: ArrayLike,
+    args: tuple[Any, ...] = (),
+    *,
+    ftol: float = 1.49012e-8,
+    xtol: float = 1.49012e-8,
+    gtol: float = 1e-15,
+) -> tuple[Array, Array]:
+    """Return the ``x`` and ``status`` of ``least_squares`` by MINPACK; NaN where it finds none.
+
+    Example:
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.optimize as optimize
+        >>> optimize.leastsq(lambda x: jnp.stack([x[0] - 1, x[0] - 3]), jnp.zeros(1))[0].round(3)
+        Array([2.], dtype=float32)
+    """
+    result = least_squares(func, x0, method="lm", args=args, ftol=ftol, xtol=xtol, gtol=gtol)
+    return jnp.where(result.success, result.x, jnp.nan), result.status
+
+
+def lsq_linear(
+    A: ArrayLike, b: ArrayLike, bounds: Any = (-np.inf, np.inf), *, tol: float = 1e-14
+) -> LeastSquaresResult:
+    """Minimise ``0.5 * ||A x - b||^2`` between bounds, by ``least_squares``; errors are its own.
+
+    Example:
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.optimize as optimize
+        >>> optimize.lsq_linear(jnp.eye(2), jnp.array([0.5, 3.0]), bounds=(0.0, 1.0)).x.round(3)
+        Array([0.5, 1. ], dtype=float32)
+    """
+    (matrix, _), (right, _) = (on_host.first_guess("lsq_linear", v) for v in (A, b))
+    start = _start(_ends(bounds), matrix.shape[-1])
+    return least_squares(
+        lambda x: matrix @ x - right, start, bounds=bounds, ftol=tol, xtol=tol, gtol=tol
     )
 
 
@@ -242,14 +289,13 @@ def curve_fit(  # noqa: PLR0913
         PlatformError: SciPy is not installed.
 
     Example:
-        >>> import tinyjax, tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.optimize import curve_fit
+        >>> import tinyjax, tinyjax.numpy as jnp, tinyjax.scipy.optimize as optimize
         >>> x, y = jnp.arange(4.0), jnp.array([1.0, 3.0, 4.0, 6.0])
         >>> line = lambda x, slope, level: slope * x + level
-        >>> parameters, covariance = curve_fit(line, x, y)
+        >>> parameters, covariance = optimize.curve_fit(line, x, y)
         >>> parameters.round(3), jnp.sqrt(jnp.diag(covariance)).round(3)
         (Array([1.6, 1.1], dtype=float32), Array([0.141, 0.265], dtype=float32))
-        >>> tinyjax.jacobian(lambda y: curve_fit(line, x, y)[0][0])(y).round(3)
+        >>> tinyjax.jacobian(lambda y: optimize.curve_fit(line, x, y)[0][0])(y).round(3)
         Array([-0.3, -0.1,  0.1,  0.3], dtype=float32)
     """
     y, dtype = on_host.first_guess("curve_fit", ydata)
@@ -337,12 +383,11 @@ def nnls(A: ArrayLike, b: ArrayLike, *, maxiter: int | None = None) -> tuple[Arr
         PlatformError: SciPy is not installed.
 
     Example:
-        >>> import tinyjax, tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.optimize import nnls
+        >>> import tinyjax, tinyjax.numpy as jnp, tinyjax.scipy.optimize as optimize
         >>> A = jnp.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-        >>> nnls(A, jnp.array([2.0, 1.0, -1.0]))[0]
+        >>> optimize.nnls(A, jnp.array([2.0, 1.0, -1.0]))[0]
         Array([1.5, 0. ], dtype=float32)
-        >>> tinyjax.jacobian(lambda b: nnls(A, b)[0])(jnp.array([2.0, 1.0, -1.0])) + 0.0
+        >>> tinyjax.jacobian(lambda b: optimize.nnls(A, b)[0])(jnp.array([2.0, 1.0, -1.0])) + 0.0
         Array([[0.5, 0.5, 0. ],
                [0. , 0. , 0. ]], dtype=float32)
     """

@@ -12,7 +12,6 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes, tree
 from tinyjax._base import frames
 from tinyjax.core import api
-from tinyjax.core.jit.decorator import jit
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.dtypes import HostArray
@@ -136,8 +135,8 @@ def minimize(
         )
     problem, staged = program("minimize", fun, x, args, bounds, several)
     is_bounded = bounds is not None
-    call = jit(staged.both if "jac" in takes else staged.value)
-    curvature = jit(staged.hessp if "hessp" in takes else staged.hess)
+    call = staged.compiled("both" if "jac" in takes else "value")
+    curvature = staged.compiled("hessp" if "hessp" in takes else "hess")
 
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
         settings: dict[str, Any] = {"method": method, "tol": tol, "options": options}
@@ -145,13 +144,13 @@ def minimize(
             settings["jac"] = True
         if "hess" in takes:
             key = "hessp" if "hessp" in takes else "hess"
-            settings[key] = on_host.caller(curvature, consts)
+            settings[key] = curvature.on_host(consts)
         if is_bounded:
             settings["bounds"] = on_host.scipy_optimize().Bounds(*map(np.asarray, consts[-2:]))
         if staged.held is not None:
             settings["constraints"] = staged.host_constraints(consts, "hess" in takes)
         start = start[: staged.size]
-        found = on_host.scipy_optimize().minimize(on_host.caller(call, consts), start, **settings)
+        found = on_host.scipy_optimize().minimize(call.on_host(consts), start, **settings)
         return staged.with_multipliers(consts, found.x), found
 
     return staged.result("minimize", problem, search, dtype)
@@ -197,10 +196,10 @@ def minimize_scalar(
     x, dtype = on_host.first_guess("minimize_scalar", np.zeros(1))
     pairs = None if bounds is None else [bounds]
     problem, staged = program("minimize_scalar", lambda x, *args: fun(x[0], *args), x, args, pairs)
-    call, is_bounded = jit(staged.value), bounds is not None
+    call, is_bounded = staged.compiled("value"), bounds is not None
 
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
-        value = on_host.caller(call, consts)
+        value = call.on_host(consts)
         found = on_host.scipy_optimize().minimize_scalar(
             lambda x: float(value(np.reshape(x, 1))),
             bracket,
@@ -213,6 +212,24 @@ def minimize_scalar(
 
     found = staged.result("minimize_scalar", problem, search, dtype)
     return found._replace(x=found.x[0], jac=found.jac[0])
+
+
+def fmin(
+    func: frames.Function[ArrayLike], x0: ArrayLike, args: tuple[Any, ...] = (), **options: Any
+) -> Array:
+    """Return the ``x`` of ``minimize`` by Nelder and Mead's method; NaN where there is none.
+
+    ``xtol`` and ``ftol``, ``maxiter``, ``maxfun`` and ``disp`` are SciPy's; it prints nothing.
+
+    Example:
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.optimize as optimize
+        >>> optimize.fmin(lambda x: jnp.sum((x - 2.0) ** 2), jnp.ones(1)).round(3)
+        Array([2.], dtype=float32)
+    """
+    names = {"xtol": "xatol", "ftol": "fatol", "maxfun": "maxfev"}
+    settings = {"disp": False} | {names.get(key, key): value for key, value in options.items()}
+    result = minimize(func, x0, args, method="Nelder-Mead", options=settings)
+    return jnp.where(result.success, result.x, jnp.nan)
 
 
 def differential_evolution(
@@ -234,20 +251,19 @@ def differential_evolution(
         PlatformError: SciPy is not installed.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.optimize import differential_evolution
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.optimize as optimize
         >>> wave = lambda x: jnp.sum(x**2 - jnp.cos(9 * x))
-        >>> differential_evolution(wave, [(-4.0, 5.0)], seed=0).x.round(3) + 0.0
+        >>> optimize.differential_evolution(wave, [(-4.0, 5.0)], seed=0).x.round(3) + 0.0
         Array([0.], dtype=float32)
     """
     size = np.size(bounds.lb) if hasattr(bounds, "lb") else len(bounds)
     name, (x, dtype) = "differential_evolution", on_host.first_guess("", jnp.zeros(size))
     problem, staged = program(name, func, x, args, bounds, [])
-    value = jit(staged.value)
+    value = staged.compiled("value")
 
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
         ends = on_host.scipy_optimize().Bounds(*map(np.asarray, consts[-2:]))
-        at = on_host.caller(value, consts)
+        at = value.on_host(consts)
         found = on_host.scipy_optimize().differential_evolution(
             lambda x: float(at(x)), ends, **options
         )
@@ -309,29 +325,32 @@ def _constraint_functions(constraint: Any, x: Array) -> tuple[list[Any], list[An
     ]
 
 
-@attrs.frozen(eq=False)
-class Program:
+@attrs.frozen(cache_hash=True)
+class Program(on_host.Program):
     """A function to be minimised and its constraints, as functions of constants and a vector.
 
+    Constants are those of the function, those of the constraints, and the bounds; unknowns those of
+    the function, and the constraints' multipliers.
+
     Attributes:
-        problem: the function, without values. Its constants are those of the function, those of the
-            constraints, and the bounds; its unknowns those of the function, and the constraints'
-            multipliers.
         size: the number of the function's unknowns.
         consts: how many constants the function has.
         held: the staged constraints, first those that are to be zero.
         equalities: their number.
     """
 
-    problem: vectors.Equation
     size: int
     consts: int
     held: vectors.Closed | None = None
     equalities: int = 0
 
+    def parts(self) -> Sequence[vectors.Closed]:
+        """The function, and the constraints."""
+        return (self.fun,) if self.held is None else (self.fun, self.held)
+
     def value(self, consts: Sequence[Array], x: Array) -> Array:
         """The function's value."""
-        (value,) = self.problem.fun.flat(consts[: self.consts], x)
+        (value,) = self.fun.flat(consts[: self.consts], x)
         return value
 
     def both(self, consts: Sequence[Array], x: Array) -> tuple[Array, Array]:
@@ -382,10 +401,10 @@ class Program:
     def host_constraints(self, consts: Sequence[Array], with_hess: bool) -> list[Any]:
         """The constraints for SciPy, with their Hessians where it takes them."""
         values, slopes, curvature = (
-            on_host.caller(jit(fun), consts)
-            for fun in (self.constraints, self.slopes, self.curvature)
+            self.compiled(name).on_host(consts) for name in ("constraints", "slopes", "curvature")
         )
-        all_ = np.arange(self.problem.space.size - self.size)
+        assert self.held is not None, "constraints"
+        all_ = np.arange(self.held.jaxpr.out_avals[0].size)
         constraints: list[Any] = []
         for kind, which in (("eq", all_ < self.equalities), ("ineq", all_ >= self.equalities)):
 
@@ -418,9 +437,9 @@ class Program:
         """
         if self.held is None:
             return x
-        slope = on_host.caller(jit(self.both), consts)(x)[1]
-        values = on_host.caller(jit(self.constraints), consts)(x)
-        slopes = on_host.caller(jit(self.slopes), consts)(x)
+        slope = self.compiled("both").on_host(consts)(x)[1]
+        values = self.compiled("constraints").on_host(consts)(x)
+        slopes = self.compiled("slopes").on_host(consts)(x)
         low, high = (np.asarray(end) for end in consts[-2:])
         m, n = self.equalities, len(x)
         columns = np.concatenate([slopes, -slopes[:m], np.eye(n), -np.eye(n)])
@@ -443,18 +462,9 @@ class Program:
         """Search, and return the minimum."""
         unknowns, report = on_host.solve(name, problem, search, self.equations)
         x = unknowns[: self.size]
-        value, slope = jit(self.both)(problem.consts, x)
-        return bfgs.OptimizeResults(
-            x.astype(dtype),
-            report.success,
-            report.status,
-            value.astype(dtype),
-            slope.astype(dtype),
-            None,
-            report.nfev,
-            report.njev,
-            report.nit,
-        )
+        value, slope = self.compiled("both")(problem.consts, x)
+        x, value, slope = (v.astype(dtype) for v in (x, value, slope))
+        return bfgs.OptimizeResults(x, *report[:2], value, slope, None, *report[2:])
 
 
 def program(
@@ -481,8 +491,7 @@ def program(
     zero, positive = ([fun for kind in kinds for fun in kind[i]] for i in (0, 1))
     if not constraints:
         problem = attrs.evolve(problem, consts=[*problem.consts, low, high])
-        bare = on_host.without_values(problem)
-        return problem, Program(bare, x.size, len(problem.consts) - 2)
+        return problem, Program(problem.fun, x.size, len(problem.consts) - 2)
 
     def values(functions: Sequence[Callable[[Array], Any]], x: Array) -> Array:
         parts = [jnp.ravel(jnp.asarray(fun(x), x.dtype)) for fun in functions]
@@ -495,5 +504,4 @@ def program(
     space = vectors.space_of(problem.space.treedef, [start.aval], f"x0 of {name}")
     full = [*problem.consts, *consts, low, high]
     whole = vectors.Equation(problem.fun, space, full, start)
-    bare = on_host.without_values(whole)
-    return whole, Program(bare, x.size, len(problem.consts), held, count)
+    return whole, Program(problem.fun, x.size, len(problem.consts), held, count)

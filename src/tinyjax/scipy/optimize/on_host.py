@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from itertools import count
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, errors
+from tinyjax import config, dtypes, errors
 from tinyjax._extensions.callbacks.pure import pure_callback
+from tinyjax._extensions.host import plans, tiers
 from tinyjax._library.special.declaring import of_scipy
+from tinyjax.core.jit.decorator import jit
+from tinyjax.core.jit.function import JitFunction
+from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.dtypes import HostArray
 from tinyjax.implicit import theorem, vectors
@@ -51,19 +57,85 @@ def first_guess(name: str, x0: Any) -> tuple[Array, dtypes.DType]:
     return x.astype(wide), x.dtype if dtypes.is_float(x.dtype) else wide
 
 
-def caller(compiled: Callable[..., Any], consts: Sequence[Array]) -> Callable[..., Any]:
-    """Make a function that SciPy calls of a compiled one, whose first argument are constants."""
-
-    def call(*xs: HostArray) -> Any:
-        out = compiled(consts, *[np.asarray(x, float) for x in xs])
-        return tuple(map(np.asarray, out)) if isinstance(out, tuple) else np.asarray(out)
-
-    return call
+#: Programs of which so many calls are evaluated before they are compiled are always evaluated.
+_SMALL: Final = 300
 
 
-def without_values(problem: vectors.Equation) -> vectors.Equation:
-    """Return a problem for functions that outlive it in compiled programs, without its arrays."""
-    return attrs.evolve(problem, consts=[], start=jnp.zeros(0))
+class Compiled:
+    """A compiled function of constants and vectors, which SciPy calls without the costs of ``jit``.
+
+    Its calls are evaluated as the first ones of ``jit`` are; those of a small program always.
+    """
+
+    def __init__(self, fun: Callable[..., Any]) -> None:
+        self.fun: JitFunction[..., Any] = jit(fun)
+        self.calls: Iterator[int] = count()
+        self._program: jx.ClosedJaxpr | None = None
+
+    def __call__(self, *args: Any) -> Any:
+        return self.fun(*args)
+
+    def evaluate(self, hosts: Sequence[HostArray]) -> list[HostArray] | None:
+        """Evaluate the program once more, or return None where ``jit`` has to call it."""
+        program, settings = self._program, config.settings()
+        if program is None or settings.debugging or settings.tier == "compiled":
+            return None
+        jaxpr = program.jaxpr
+        decision = tiers.decide(jaxpr)
+        times = decision.evaluations
+        if jaxpr.held_objects or (next(self.calls) >= times and times < _SMALL):
+            return None
+        pairs = zip((*map(np.asarray, program.consts), *hosts), jaxpr.in_avals, strict=True)
+        operands = [host.astype(aval.dtype, copy=False) for host, aval in pairs]
+        try:
+            outs = plans.ProgramEvaluation(decision.seconds).on_hosts(jaxpr, operands)
+        except jx.EndlessError:
+            return None
+        return list(map(np.array, outs))
+
+    def on_host(self, consts: Sequence[Array]) -> Callable[..., Any]:
+        """Make a function of vectors that SciPy calls, with these constants."""
+        hosts = list(map(np.asarray, consts))
+
+        def call(*xs: HostArray) -> Any:
+            args = [np.asarray(x, float) for x in xs]
+            outs = self.evaluate([*hosts, *args])
+            if outs is not None:
+                return outs[0] if len(outs) == 1 else tuple(outs)
+            if self._program is None:
+                self._program = self.fun.trace(consts, *args).jaxpr
+            out = self.fun(consts, *args)
+            return tuple(map(np.asarray, out)) if isinstance(out, tuple) else np.asarray(out)
+
+        return call
+
+
+@attrs.frozen
+class Program:
+    """A staged function and what is computed of it, as methods of constants and a vector.
+
+    Two are equal if they compute the same: then they share what is compiled.
+    """
+
+    fun: vectors.Closed
+
+    def parts(self) -> Sequence[vectors.Closed]:
+        """All functions that it holds."""
+        return (self.fun,)
+
+    def compiled(self, name: str) -> Compiled:
+        """Compile the method of this name, once for all that are equal.
+
+        What holds objects of the user's, such as callbacks, dies with its call.
+        """
+        if any(part.jaxpr.held_objects for part in self.parts()):
+            return Compiled(getattr(self, name))
+        return _compiled(self, name)
+
+
+@lru_cache(maxsize=256)
+def _compiled(program: Program, name: str) -> Compiled:
+    return Compiled(getattr(program, name))
 
 
 def solve(

@@ -66,9 +66,8 @@ def linprog(
         PlatformError: SciPy is not installed.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.optimize import linprog
-        >>> linprog(-jnp.ones(2), A_ub=jnp.array([[2.0, 1.0]]), b_ub=jnp.array([4.0])).x
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.optimize as optimize
+        >>> optimize.linprog(-jnp.ones(2), A_ub=jnp.array([[2.0, 1.0]]), b_ub=jnp.array([4.0])).x
         Array([0., 4.], dtype=float32)
     """
     optimize, (cost,) = on_host.scipy_optimize(), pm.floats("linprog", c)
@@ -124,9 +123,8 @@ def linear_sum_assignment(cost_matrix: ArrayLike, maximize: bool = False) -> tup
         PlatformError: SciPy is not installed.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.optimize import linear_sum_assignment
-        >>> linear_sum_assignment(jnp.array([[4.0, 1.0], [2.0, 0.0]]))[1]
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.optimize as optimize
+        >>> optimize.linear_sum_assignment(jnp.array([[4.0, 1.0], [2.0, 0.0]]))[1]
         Array([1, 0], dtype=int32)
     """
     optimize, (cost,) = on_host.scipy_optimize(), pm.floats("linear_sum_assignment", cost_matrix)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax._base import frames
 from tinyjax.core import api
-from tinyjax.core.jit.decorator import jit
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.dtypes import HostArray
@@ -49,9 +49,8 @@ class RootResult(NamedTuple):
         nit: the number of iterations, where the method counts them.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.optimize import root
-        >>> found = root(lambda x: x**3 - 8.0, jnp.ones(1))
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.optimize as optimize
+        >>> found = optimize.root(lambda x: x**3 - 8.0, jnp.ones(1))
         >>> found.x.round(3), bool(found.success)
         (Array([2.], dtype=float32), True)
     """
@@ -85,6 +84,27 @@ class RootResults(NamedTuple):
     converged: Array
     iterations: Array
     function_calls: Array
+
+
+@attrs.frozen(cache_hash=True)
+class _Equations(on_host.Program):
+    """Equations of a vector, and their derivatives."""
+
+    space: vectors.Space
+
+    def values(self, consts: Sequence[Array], x: Array) -> Array:
+        """What is to be zero."""
+        return self.space.join(self.fun.flat(consts, *self.space.split(x)))
+
+    def slopes(self, consts: Sequence[Array], x: Array) -> Array:
+        """The Jacobian."""
+        matrix: Array = api.jacfwd(lambda x: self.values(consts, x))(x)
+        return matrix
+
+    def bends(self, consts: Sequence[Array], x: Array) -> Array:
+        """The Jacobian of the Jacobian."""
+        matrix: Array = api.jacfwd(lambda x: self.slopes(consts, x))(x)
+        return matrix
 
 
 @checking.explained
@@ -129,17 +149,17 @@ def root(
     check_option("root", "method", method, _METHODS)
     x, dtype = on_host.first_guess("root", x0)
     problem = vectors.equation("root", fun, x, args)
-    equations = on_host.without_values(problem).values
-    values, slopes = jit(equations), jit(_slopes(equations))
+    program = _Equations(problem.fun, problem.space)
+    values, slopes = program.compiled("values"), program.compiled("slopes")
 
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
-        jac = on_host.caller(slopes, consts) if _METHODS[method] else None
+        jac = slopes.on_host(consts) if _METHODS[method] else None
         found = on_host.scipy_optimize().root(
-            on_host.caller(values, consts), start, method=method, jac=jac, tol=tol, options=options
+            values.on_host(consts), start, method=method, jac=jac, tol=tol, options=options
         )
         return found.x, found
 
-    solution, report = on_host.solve("root", problem, search, equations)
+    solution, report = on_host.solve("root", problem, search, program.values)
     value = values(problem.consts, solution)
     at, fun_at = (v.reshape(x.shape).astype(dtype) for v in (solution, value))
     return RootResult(at, report.success, report.status, fun_at, *report[2:])
@@ -195,13 +215,12 @@ def root_scalar(  # noqa: PLR0913
     problem = vectors.equation(
         "root_scalar", lambda x, *args: jnp.reshape(f(x[0], *args), 1), x, args
     )
-    functions: list[Callable[..., Any]] = [on_host.without_values(problem).values]
-    for _ in range(_SCALAR_METHODS[chosen]):
-        functions.append(_slopes(functions[-1]))
-    compiled, has_guess = [jit(fun) for fun in functions], x0 is not None
+    program, has_guess = _Equations(problem.fun, problem.space), x0 is not None
+    names = ("values", "slopes", "bends")[: _SCALAR_METHODS[chosen] + 1]
+    compiled = [program.compiled(name) for name in names]
 
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
-        calls = [on_host.caller(fun, consts) for fun in compiled]
+        calls = [fun.on_host(consts) for fun in compiled]
         scalars = [lambda x, call=call: float(call(np.reshape(x, 1)).ravel()[0]) for call in calls]
         found = on_host.scipy_optimize().root_scalar(
             scalars[0],
@@ -218,7 +237,7 @@ def root_scalar(  # noqa: PLR0913
         counts = {"success": found.converged, "nfev": found.function_calls, "nit": found.iterations}
         return np.reshape(found.root, 1), counts
 
-    at, report = on_host.solve("root_scalar", problem, search, functions[0])
+    at, report = on_host.solve("root_scalar", problem, search, program.values)
     return RootResults(at[0].astype(dtype), report.success, report.nit, report.nfev)
 
 
@@ -226,9 +245,8 @@ def fsolve(func: frames.Function[ArrayLike], x0: ArrayLike, args: tuple[Any, ...
     """Return the ``x`` of ``root``; NaN where SciPy finds none.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.optimize import fsolve
-        >>> fsolve(lambda x: x**2 - 4.0, jnp.ones(1)).round(3)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.optimize as optimize
+        >>> optimize.fsolve(lambda x: x**2 - 4.0, jnp.ones(1)).round(3)
         Array([2.], dtype=float32)
     """
     result = root(func, x0, args)
@@ -262,17 +280,8 @@ def fixed_point(func: Callable[[Array], Array], x0: ArrayLike) -> Array:
     """Return a point that ``func`` maps to itself, by ``fsolve``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.optimize import fixed_point
-        >>> fixed_point(jnp.cos, 1.0).round(3)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.optimize as optimize
+        >>> optimize.fixed_point(jnp.cos, 1.0).round(3)
         Array(0.739, dtype=float32)
     """
     return fsolve(lambda x: func(x) - x, x0)
-
-
-def _slopes(fun: vectors.VectorFunction) -> vectors.VectorFunction:
-    def slopes(consts: Sequence[Array], x: Array) -> Array:
-        matrix: Array = api.jacfwd(lambda x: fun(consts, x))(x)
-        return matrix
-
-    return slopes

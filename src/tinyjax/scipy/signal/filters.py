@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -13,9 +13,12 @@ from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy import promotion as pm
+from tinyjax.scipy.ndimage.filters import median_filter
 from tinyjax.scipy.signal.spectra import _odd
 
-lazy.answer_for(__name__, "filtfilt hilbert lfilter resample savgol_filter sosfilt sosfiltfilt")
+lazy.answer_for(
+    __name__, "filtfilt hilbert lfilter medfilt resample savgol_filter sosfilt sosfiltfilt"
+)
 
 
 def _normalized(b: Array, a: Array) -> tuple[Array, Array]:
@@ -61,9 +64,8 @@ def lfilter(b: ArrayLike, a: ArrayLike, x: ArrayLike, axis: int = -1) -> Array:
         ShapeError: coefficients are not vectors.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.signal import lfilter
-        >>> lfilter(jnp.array([1.0]), jnp.array([1.0, -0.5]), jnp.array([1.0, 0.0, 0.0]))
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.signal as signal
+        >>> signal.lfilter(jnp.array([1.0]), jnp.array([1.0, -0.5]), jnp.array([1.0, 0.0, 0.0]))
         Array([1.  , 0.5 , 0.25], dtype=float32)
     """
     over, under, signal = (pm.strong(z) for z in pm.floats("lfilter", b, a, x))
@@ -77,9 +79,8 @@ def sosfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1) -> Array:
         ShapeError: the sections have another shape.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.signal import sosfilt
-        >>> sosfilt(jnp.array([[1.0, 0, 0, 1.0, -0.5, 0]]), jnp.array([1.0, 0.0, 0.0]))
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.signal as signal
+        >>> signal.sosfilt(jnp.array([[1.0, 0, 0, 1.0, -0.5, 0]]), jnp.array([1.0, 0.0, 0.0]))
         Array([1.  , 0.5 , 0.25], dtype=float32)
     """
     for section in _sections("sosfilt", sos):
@@ -116,9 +117,8 @@ def filtfilt(
         ArgumentError: the signal is too short.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.signal import filtfilt
-        >>> filtfilt(jnp.array([0.5, 0.5]), jnp.array([1.0]), jnp.arange(9.0) % 2)[3:5]
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.signal as signal
+        >>> signal.filtfilt(jnp.array([0.5, 0.5]), jnp.array([1.0]), jnp.arange(9.0) % 2)[3:5]
         Array([0.5, 0.5], dtype=float32)
     """
     over, under, signal = (pm.strong(z) for z in pm.floats("filtfilt", b, a, x))
@@ -137,9 +137,8 @@ def sosfiltfilt(
     Arguments are those of ``sosfilt`` and ``filtfilt``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.signal import sosfiltfilt
-        >>> sosfiltfilt(jnp.array([[0.5, 0.5, 0, 1.0, 0, 0]]), jnp.arange(9.0) % 2)[3:5]
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.signal as signal
+        >>> signal.sosfiltfilt(jnp.array([[0.5, 0.5, 0, 1.0, 0, 0]]), jnp.arange(9.0) % 2)[3:5]
         Array([0.5, 0.5], dtype=float32)
     """
     sections, signal = (pm.strong(z) for z in pm.floats("sosfiltfilt", sos, x))
@@ -161,9 +160,8 @@ def hilbert(x: ArrayLike, N: int | None = None, axis: int = -1) -> Array:
     """Return the analytic signal: that whose real part is ``x`` without negative frequencies.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.signal import hilbert
-        >>> hilbert(jnp.array([1.0, 0.0, -1.0, 0.0])).imag
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.signal as signal
+        >>> signal.hilbert(jnp.array([1.0, 0.0, -1.0, 0.0])).imag
         Array([ 0.,  1.,  0., -1.], dtype=float32)
     """
     (signal,) = pm.floats("hilbert", x)
@@ -179,9 +177,8 @@ def resample(x: ArrayLike, num: int, axis: int = -1) -> Array:
     """Return a periodic real signal at ``num`` points, by its Fourier series.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.signal import resample
-        >>> resample(jnp.array([1.0, -1.0, 1.0, -1.0]), 2)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.signal as signal
+        >>> signal.resample(jnp.array([1.0, -1.0, 1.0, -1.0]), 2)
         Array([0., 0.], dtype=float32)
     """
     (signal,) = pm.floats("resample", x)
@@ -218,9 +215,8 @@ def savgol_filter(
         ArgumentError: the window is even, not longer than the degree, or longer than the signal.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.signal import savgol_filter
-        >>> savgol_filter(jnp.array([0.0, 1.0, 4.0, 9.0, 16.0]), 5, 2, deriv=1).round(3)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.signal as signal
+        >>> signal.savgol_filter(jnp.array([0.0, 1.0, 4.0, 9.0, 16.0]), 5, 2, deriv=1).round(3)
         Array([0., 2., 4., 6., 8.], dtype=float32)
     """
     (signal,) = pm.floats("savgol_filter", x)
@@ -239,3 +235,14 @@ def savgol_filter(
     middle = sum(f * rows[..., k : k + n] for k, f in enumerate(fits[half]))
     first, last = rows[..., :w] @ fits[:half].T, rows[..., -w:] @ fits[half + 1 :].T
     return jnp.moveaxis(jnp.concatenate([first, jnp.asarray(middle), last], -1), -1, axis)
+
+
+def medfilt(volume: ArrayLike, kernel_size: int | Sequence[int] = 3) -> Array:
+    """Return the medians of neighbourhoods, of odd sizes, with zeros outside.
+
+    Example:
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.signal as signal
+        >>> signal.medfilt(jnp.array([2.0, 9.0, 3.0, 4.0]))
+        Array([2., 3., 4., 3.], dtype=float32)
+    """
+    return median_filter(volume, kernel_size, mode="constant")

@@ -17,6 +17,7 @@ from tinyjax._primitives.precision import PrecisionLike
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.numpy import promotion as pm
+from tinyjax.scipy.signal.windows import get_window
 
 lazy.answer_for(
     __name__, "convolve convolve2d correlate correlate2d csd detrend fftconvolve istft stft welch"
@@ -100,9 +101,8 @@ def fftconvolve(
         ArgumentError: there is no such mode.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.signal import fftconvolve
-        >>> fftconvolve(jnp.array([1.0, 2.0]), jnp.array([1.0, 3.0])).round(3)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.signal as signal
+        >>> signal.fftconvolve(jnp.array([1.0, 2.0]), jnp.array([1.0, 3.0])).round(3)
         Array([1., 5., 6.], dtype=float32)
     """
     x, y = _signals("fftconvolve", in1, in2, mode)
@@ -160,9 +160,8 @@ def convolve(
         ArgumentError: there is no such mode or method.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.signal import convolve
-        >>> convolve(jnp.array([1.0, 2.0, 3.0]), jnp.array([1.0, 1.0]))
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.signal as signal
+        >>> signal.convolve(jnp.array([1.0, 2.0, 3.0]), jnp.array([1.0, 1.0]))
         Array([1., 3., 5., 3.], dtype=float32)
     """
     pm.check_option("convolve", "method", method, ("auto", "direct", "fft"))
@@ -205,8 +204,7 @@ def convolve2d(
         ArgumentError: there is no such mode, or something else is outside.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import signal
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.signal as signal
         >>> signal.convolve2d(jnp.array([[1.0, 2.0], [3.0, 4.0]]), jnp.array([[1.0, 10.0]]))
         Array([[ 1., 12., 20.],
                [ 3., 34., 40.]], dtype=float32)
@@ -223,9 +221,8 @@ def correlate(in1: ArrayLike, in2: ArrayLike, *args: Any, **kwargs: Any) -> Arra
     The arguments and errors are those of ``convolve``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.signal import correlate
-        >>> correlate(jnp.array([1.0, 2.0, 3.0]), jnp.array([0.0, 1.0, 0.5]))
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.signal as signal
+        >>> signal.correlate(jnp.array([1.0, 2.0, 3.0]), jnp.array([0.0, 1.0, 0.5]))
         Array([0.5, 2. , 3.5, 3. , 0. ], dtype=float32)
     """
     x, y = pm.floats("correlate", in1, in2)
@@ -245,8 +242,7 @@ def correlate2d(
     The arguments and errors are those of ``convolve2d``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import signal
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.signal as signal
         >>> image = jnp.array([[1.0, 2.0], [3.0, 4.0]])
         >>> signal.correlate2d(image, jnp.array([[1.0, 10.0]]), mode="valid")
         Array([[21.],
@@ -294,9 +290,8 @@ def detrend(
             or data are to be overwritten.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.signal import detrend
-        >>> jnp.abs(detrend(jnp.array([1.0, 3.0, 5.0]))).max() < 1e-5
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.signal as signal
+        >>> jnp.abs(signal.detrend(jnp.array([1.0, 3.0, 5.0]))).max() < 1e-5
         Array(True, dtype=bool)
     """
     if overwrite_data is not None:
@@ -321,26 +316,6 @@ def detrend(
 # Spectra
 
 
-#: Windows that are sums of cosines, by the factors of these.
-_COSINES: Final[dict[str, tuple[float, ...]]] = {
-    "boxcar": (1.0,),
-    "hann": (0.5, 0.5),
-    "hamming": (0.54, 0.46),
-    "blackman": (0.42, 0.5, 0.08),
-}
-
-
-def _named_window(window: str | tuple[Any, ...], size: int) -> dtypes.HostArray:
-    """One period of a window."""
-    if isinstance(window, str) and window in _COSINES and size > 1:
-        at = 2 * np.pi * np.arange(size) / size
-        terms = enumerate(_COSINES[window])
-        return np.asarray(sum((-1) ** k * a * np.cos(k * at) for k, a in terms))
-    from scipy.signal import get_window  # noqa: PLC0415 (SciPy is slow to load)
-
-    return np.asarray(get_window(window, size), np.float64)
-
-
 def _window(
     name: str, window: Window, nperseg: int | None, length: int | None
 ) -> tuple[Array, int]:
@@ -351,7 +326,7 @@ def _window(
             size = min(size, length)
         if size < 1:
             raise ArgumentError(f"{name} takes a positive nperseg, but got {shortened(nperseg)}.")
-        return jnp.asarray(_named_window(window, size)), size
+        return get_window(window, size), size
     win = pm.array_of(name, window)
     if win.ndim != 1 or (nperseg is not None and nperseg != win.size):
         raise ShapeError.got(f"{name} takes a window of nperseg={nperseg} numbers", win)
@@ -516,9 +491,8 @@ def stft(  # noqa: PLR0913, PLR0917 (JAX's signature)
         ArgumentError: a number is out of its range, or something is unknown.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.signal import stft
-        >>> stft(jnp.ones(16), nperseg=8)[2].shape
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.signal as signal
+        >>> signal.stft(jnp.ones(16), nperseg=8)[2].shape
         (5, 5)
     """
     spectra = _Spectra(
@@ -565,8 +539,7 @@ def csd(  # noqa: PLR0913, PLR0917 (JAX's signature)
         ArgumentError: a number is out of its range, or something is unknown.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import signal
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.signal as signal
         >>> time = jnp.arange(64) / 64
         >>> wave = jnp.sin(2 * jnp.pi * 8 * time)
         >>> frequencies, density = signal.csd(wave, 2 * wave, fs=64, nperseg=64)
@@ -611,9 +584,8 @@ def welch(  # noqa: PLR0913, PLR0917 (JAX's signature)
     Frequencies come first, in units of ``fs``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.signal import welch
-        >>> frequencies, density = welch(jnp.sin(jnp.pi * jnp.arange(256) / 4))
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.signal as signal
+        >>> frequencies, density = signal.welch(jnp.sin(jnp.pi * jnp.arange(256) / 4))
         >>> frequencies[jnp.argmax(density)]
         Array(0.125, dtype=float32)
     """
@@ -656,10 +628,9 @@ def istft(  # noqa: PLR0913, PLR0917 (JAX's signature)
         ArgumentError: the axes are one, or a number is out of its range.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.signal import istft, stft
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.signal as signal
         >>> x = jnp.arange(16.0)
-        >>> bool(jnp.allclose(istft(stft(x, nperseg=8)[2])[1], x, atol=1e-4))
+        >>> bool(jnp.allclose(signal.istft(signal.stft(x, nperseg=8)[2])[1], x, atol=1e-4))
         True
     """
     z = pm.strong(pm.inexact(Zxx, "istft"))

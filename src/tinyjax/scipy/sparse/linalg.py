@@ -120,9 +120,8 @@ def cg(
         ShapeError: the matrix is not square, or does not fit ``b``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.sparse.linalg import cg
-        >>> cg(lambda x: 2 * x, jnp.array([2.0, 4.0]))[0]
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.sparse.linalg as linalg
+        >>> linalg.cg(lambda x: 2 * x, jnp.array([2.0, 4.0]))[0]
         Array([1., 2.], dtype=float32)
     """
     return _solved("cg", A, b, x0, M=M, tol=tol, atol=atol, maxiter=maxiter), None
@@ -136,10 +135,9 @@ def bicgstab(*args: Any, **kwargs: Any) -> tuple[Any, None]:
     Arguments and results are those of ``cg``; ``A`` is any regular matrix.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.sparse import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.sparse as sparse
         >>> a = jnp.array([[3.0, 1.0], [0.0, 2.0]])
-        >>> x, _ = linalg.bicgstab(lambda v: a @ v, jnp.array([5.0, 4.0]))
+        >>> x, _ = sparse.linalg.bicgstab(lambda v: a @ v, jnp.array([5.0, 4.0]))
         >>> jnp.round(x, 3)
         Array([1., 2.], dtype=float32)
     """
@@ -190,10 +188,9 @@ def gmres(  # noqa: PLR0913 (JAX's signature)
         The solution, like ``b``, and 0, or -1 if the solution has NaNs.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.sparse import linalg
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.sparse as sparse
         >>> a = jnp.array([[3.0, 1.0], [0.0, 2.0]])
-        >>> x, info = linalg.gmres(lambda v: a @ v, jnp.array([5.0, 4.0]))
+        >>> x, info = sparse.linalg.gmres(lambda v: a @ v, jnp.array([5.0, 4.0]))
         >>> jnp.round(x, 3), info
         (Array([1., 2.], dtype=float32), Array(0, dtype=int32, weak_type=True))
     """

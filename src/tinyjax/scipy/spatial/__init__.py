@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
-from tinyjax.scipy.spatial import distance, transform
+from tinyjax._base.lazy import namespace
 
-__all__ = ["distance", "transform"]
+__all__, __getattr__, __dir__ = namespace(
+    __name__,
+    {
+        "": "distance transform",
+        "shapes": "procrustes",
+    },
+)

@@ -53,9 +53,8 @@ def cdist(XA: ArrayLike, XB: ArrayLike, metric: str = "euclidean") -> Array:
         ArgumentError: there is no such metric.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.spatial.distance import cdist
-        >>> cdist(jnp.zeros((1, 2)), jnp.array([[3.0, 4.0], [0.0, 1.0]]))
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.spatial.distance as distance
+        >>> distance.cdist(jnp.zeros((1, 2)), jnp.array([[3.0, 4.0], [0.0, 1.0]]))
         Array([[5., 1.]], dtype=float32)
     """
     pm.check_option("cdist", "metric", metric, _METRICS)
@@ -71,9 +70,8 @@ def pdist(X: ArrayLike, metric: str = "euclidean") -> Array:
     The metrics and errors are those of ``cdist``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.spatial.distance import pdist
-        >>> pdist(jnp.array([[0.0], [1.0], [3.0]]))
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.spatial.distance as distance
+        >>> distance.pdist(jnp.array([[0.0], [1.0], [3.0]]))
         Array([1., 3., 2.], dtype=float32)
     """
     pm.check_option("pdist", "metric", metric, _METRICS)

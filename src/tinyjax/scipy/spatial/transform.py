@@ -41,9 +41,8 @@ class Rotation:
         quat: unit quaternions ``(x, y, z, w)``, of shape ``(4,)`` or ``(n, 4)``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.spatial.transform import Rotation
-        >>> quarter = Rotation.from_euler("z", 90, degrees=True)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.spatial.transform as transform
+        >>> quarter = transform.Rotation.from_euler("z", 90, degrees=True)
         >>> quarter.apply(jnp.array([1.0, 0.0, 0.0])).round(6)
         Array([0., 1., 0.], dtype=float32)
         >>> (quarter * quarter).magnitude()
@@ -105,10 +104,9 @@ class Rotation:
         """Make rotations of their matrices, of shape ``(..., 3, 3)``.
 
         Example:
-            >>> import tinyjax.numpy as jnp
-            >>> from tinyjax.scipy.spatial.transform import Rotation
+            >>> import tinyjax.numpy as jnp, tinyjax.scipy.spatial.transform as transform
             >>> quarter = jnp.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-            >>> Rotation.from_matrix(quarter).as_rotvec(degrees=True).round(3)
+            >>> transform.Rotation.from_matrix(quarter).as_rotvec(degrees=True).round(3)
             Array([ 0.,  0., 90.], dtype=float32)
         """
         m = _real("from_matrix", matrix)
@@ -136,9 +134,8 @@ class Rotation:
         """Make rotations of modified Rodrigues parameters, the axes times ``tan(angle / 4)``.
 
         Example:
-            >>> import tinyjax.numpy as jnp
-            >>> from tinyjax.scipy.spatial.transform import Rotation
-            >>> half = Rotation.from_mrp(jnp.array([0.0, 0.0, 1.0]))
+            >>> import tinyjax.numpy as jnp, tinyjax.scipy.spatial.transform as transform
+            >>> half = transform.Rotation.from_mrp(jnp.array([0.0, 0.0, 1.0]))
             >>> half.apply(jnp.array([1.0, 0.0, 0.0])).round(3)
             Array([-1.,  0.,  0.], dtype=float32)
         """
@@ -151,9 +148,8 @@ class Rotation:
         """Make rotations of quaternions ``(x, y, z, w)``, which are divided by their norms.
 
         Example:
-            >>> import tinyjax.numpy as jnp
-            >>> from tinyjax.scipy.spatial.transform import Rotation
-            >>> Rotation.from_quat(jnp.array([0.0, 0.0, 2.0, 2.0])).as_quat().round(3)
+            >>> import tinyjax.numpy as jnp, tinyjax.scipy.spatial.transform as transform
+            >>> transform.Rotation.from_quat(jnp.array([0.0, 0.0, 2.0, 2.0])).as_quat().round(3)
             Array([0.   , 0.   , 0.707, 0.707], dtype=float32)
         """
         return cls(_normalized(_vectors("from_quat", quat, 4)))
@@ -167,9 +163,8 @@ class Rotation:
             degrees: whether the angles are degrees, and not radians.
 
         Example:
-            >>> import tinyjax.numpy as jnp
-            >>> from tinyjax.scipy.spatial.transform import Rotation
-            >>> quarter = Rotation.from_rotvec(jnp.array([0.0, 0.0, 90.0]), degrees=True)
+            >>> import tinyjax.numpy as jnp, tinyjax.scipy.spatial.transform as transform
+            >>> quarter = transform.Rotation.from_rotvec(jnp.array([0.0, 0.0, 90.0]), degrees=True)
             >>> quarter.apply(jnp.array([1.0, 0.0, 0.0])).round(3)
             Array([0., 1., 0.], dtype=float32)
         """
@@ -188,9 +183,8 @@ class Rotation:
         """Make rotations that rotate nothing: one, or an array of so many.
 
         Example:
-            >>> import tinyjax.numpy as jnp
-            >>> from tinyjax.scipy.spatial.transform import Rotation
-            >>> Rotation.identity().as_quat(), len(Rotation.identity(3))
+            >>> import tinyjax.numpy as jnp, tinyjax.scipy.spatial.transform as transform
+            >>> transform.Rotation.identity().as_quat(), len(transform.Rotation.identity(3))
             (Array([0., 0., 0., 1.], dtype=float32), 3)
         """
         one = jnp.array([0, 0, 0, 1], dtype)
@@ -235,9 +229,8 @@ class Rotation:
             inverse: whether to rotate back.
 
         Example:
-            >>> import tinyjax.numpy as jnp
-            >>> from tinyjax.scipy.spatial.transform import Rotation
-            >>> quarter = Rotation.from_euler("z", 90, degrees=True)
+            >>> import tinyjax.numpy as jnp, tinyjax.scipy.spatial.transform as transform
+            >>> quarter = transform.Rotation.from_euler("z", 90, degrees=True)
             >>> quarter.apply(jnp.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])).round(3)
             Array([[0., 1., 0.],
                    [0., 0., 1.]], dtype=float32)
@@ -302,9 +295,8 @@ class Rotation:
         """Return the matrices, of shape ``(..., 3, 3)``.
 
         Example:
-            >>> import tinyjax.numpy as jnp
-            >>> from tinyjax.scipy.spatial.transform import Rotation
-            >>> Rotation.from_euler("z", 90, degrees=True).as_matrix().round(3)
+            >>> import tinyjax.numpy as jnp, tinyjax.scipy.spatial.transform as transform
+            >>> transform.Rotation.from_euler("z", 90, degrees=True).as_matrix().round(3)
             Array([[ 0., -1.,  0.],
                    [ 1.,  0.,  0.],
                    [ 0.,  0.,  1.]], dtype=float32)
@@ -447,10 +439,9 @@ class Slerp:
             ShapeError: there are fewer than two rotations, or not as many times.
 
         Example:
-            >>> import tinyjax.numpy as jnp
-            >>> from tinyjax.scipy.spatial.transform import Rotation, Slerp
-            >>> ends = Rotation.from_euler("z", jnp.array([[0.0], [1.0]]))
-            >>> Slerp.init(jnp.array([0.0, 10.0]), ends)(5.0).as_rotvec().round(3)
+            >>> import tinyjax.numpy as jnp, tinyjax.scipy.spatial.transform as transform
+            >>> ends = transform.Rotation.from_euler("z", jnp.array([[0.0], [1.0]]))
+            >>> transform.Slerp.init(jnp.array([0.0, 10.0]), ends)(5.0).as_rotvec().round(3)
             Array([0. , 0. , 0.5], dtype=float32)
         """
         if not isinstance(rotations, Rotation):

@@ -28,8 +28,7 @@ def erf(x: ArrayLike) -> Array:
         x: real.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import special
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.special as special
         >>> round(float(special.erf(0.5)), 6)
         0.5205
         >>> special.erf(jnp.array([-jnp.inf, 0.0, 1.0]))
@@ -48,8 +47,7 @@ def erfc(x: ArrayLike) -> Array:
         x: real.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import special
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.special as special
         >>> f"{float(special.erfc(5.0)):.4e}"
         '1.5375e-12'
         >>> special.erfc(jnp.array([-jnp.inf, 0.0, 30.0]))
@@ -68,8 +66,7 @@ def erfinv(x: ArrayLike) -> Array:
         x: real, in [-1, 1].
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import special
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.special as special
         >>> round(float(special.erfinv(0.5)), 6)
         0.476936
         >>> special.erfinv(jnp.array([-1.0, 0.0, 2.0]))
@@ -199,8 +196,7 @@ def digamma(x: ArrayLike) -> Array:
         x: real; the result is infinite at 0, with the sign of ``-x``, and NaN at -1, -2, ...
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import special
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.special as special
         >>> round(float(special.digamma(1.0)), 6)
         -0.577216
         >>> special.digamma(jnp.array([0.0, 100.0]))
@@ -252,8 +248,7 @@ def expit(x: ArrayLike) -> Array:
         x: real or complex.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import special
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.special as special
         >>> float(special.expit(0.0))
         0.5
         >>> special.expit(jnp.array([-1000.0, 1000.0]))
@@ -272,8 +267,7 @@ def logit(x: ArrayLike) -> Array:
         x: real, in [0, 1]; or complex.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import special
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.special as special
         >>> float(special.logit(0.5))
         0.0
         >>> special.logit(jnp.array([0.0, 1.0, 2.0]))
@@ -348,8 +342,7 @@ def entr(x: ArrayLike) -> Array:
         x: real.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import special
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.special as special
         >>> float(special.entr(0.0))
         0.0
         >>> round(float(special.entr(jnp.array([0.25, 0.25, 0.5])).sum()), 4)
@@ -397,8 +390,7 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
         q: real; broadcasts with ``p``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import special
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.special as special
         >>> round(float(special.kl_div(0.5, 0.25)), 6)
         0.096574
         >>> special.kl_div(jnp.array([0.0, 1.0]), jnp.array([1.0, 0.0]))
@@ -468,9 +460,8 @@ def logsumexp(
         AxisError: there is no such axis, or it is given twice.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.special import logsumexp
-        >>> round(float(logsumexp(jnp.array([1000.0, 1000.0]))), 3)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.special as special
+        >>> round(float(special.logsumexp(jnp.array([1000.0, 1000.0]))), 3)
         1000.693
     """
     if b is None:
@@ -543,8 +534,7 @@ def log_softmax(x: ArrayLike, /, *, axis: ints.Axis = None) -> Array:
         AxisError: there is no such axis, or it is given twice.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import special
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.special as special
         >>> special.log_softmax(jnp.array([0.0, 1000.0]))
         Array([-1000.,     0.], dtype=float32)
     """
@@ -563,8 +553,7 @@ def softmax(x: ArrayLike, /, *, axis: ints.Axis = None) -> Array:
         AxisError: there is no such axis, or it is given twice.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import special
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.special as special
         >>> special.softmax(jnp.array([0.0, 0.0, 1000.0]))
         Array([0., 0., 1.], dtype=float32)
     """

@@ -25,8 +25,7 @@ def i0e(x: ArrayLike) -> Array:
         x: real.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import special
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.special as special
         >>> round(float(special.i0e(1.0)), 6)
         0.46576
         >>> special.i0e(jnp.array([0.0, 1e6]))
@@ -45,8 +44,7 @@ def i1e(x: ArrayLike) -> Array:
         x: real.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import special
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.special as special
         >>> round(float(special.i1e(1.0)), 6)
         0.20791
         >>> special.i1e(jnp.array([0.0, 1e6]))
@@ -66,8 +64,7 @@ def i0(x: ArrayLike) -> Array:
         x: real.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import special
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.special as special
         >>> round(float(special.i0(1.0)), 6)
         1.266066
         >>> special.i0(jnp.array([0.0, -1.0, 100.0]))
@@ -87,8 +84,7 @@ def i1(x: ArrayLike) -> Array:
         x: real.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import special
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.special as special
         >>> round(float(special.i1(1.0)), 6)
         0.565159
         >>> special.i1(jnp.array([0.0, -1.0, 100.0]))

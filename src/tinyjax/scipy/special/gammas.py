@@ -274,8 +274,7 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
         lmbda: real; broadcasts with ``x``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import special
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.special as special
         >>> float(special.boxcox1p(2.0, 2.0))
         4.0
         >>> special.boxcox1p(2.0, 0.0) == jnp.log1p(2.0)
@@ -389,8 +388,7 @@ def ndtri(p: ArrayLike) -> Array:
         p: real, in [0, 1]; the result is infinite at the ends.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import special
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.special as special
         >>> round(float(special.ndtri(.975)), 6)
         1.959964
         >>> special.ndtri(jnp.array([0.0, 0.5, 1.0, 2.0]))
@@ -409,8 +407,7 @@ def dawsn(x: ArrayLike) -> Array:
         x: real.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import special
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.special as special
         >>> round(float(special.dawsn(1.0)), 6)
         0.53808
         >>> special.dawsn(jnp.array([0.0, -1.0, jnp.inf]))
@@ -431,8 +428,7 @@ def wofz(z: ArrayLike) -> Array:
         Complex numbers.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import special
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.special as special
         >>> round(float(special.wofz(1j).real), 6)
         0.427584
         >>> special.wofz(jnp.array([0.0]))
@@ -453,8 +449,7 @@ def erfcx(x: ArrayLike) -> Array:
         x: real or complex.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import special
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.special as special
         >>> round(float(special.erfcx(10.0)), 6)
         0.056141
         >>> special.erfcx(jnp.array([-30.0, 0.0, jnp.inf]))
@@ -492,8 +487,7 @@ def expi(x: ArrayLike) -> Array:
         x: real.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import special
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.special as special
         >>> round(float(special.expi(1.0)), 6)
         1.895118
         >>> special.expi(jnp.array([-1.0, 0.0, 100.0]))

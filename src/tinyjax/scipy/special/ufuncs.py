@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, Protocol
 
 from tinyjax._base import frames
 from tinyjax._extensions.host.replay import replayed
@@ -188,102 +188,26 @@ pro_ang1_cv, pro_rad1_cv, pro_rad2_cv, obl_ang1_cv, obl_rad1_cv, obl_rad2_cv = _
 )
 
 
-def _spherical(name: str, n: ArrayLike, z: ArrayLike, derivative: bool) -> Array:
-    out: Array = formulas.call(name, n, z)
-    if not derivative:
-        return out
-    operands = pm.arrays(name, n, z)
-    return creation.asarray(formulas.derivative(name, 1, operands, [out])[0])
+class _Spherical(Protocol):
+    def __call__(self, n: ArrayLike, z: ArrayLike, derivative: bool = False) -> Array: ...
 
 
-@replayed
-def spherical_jn(n: ArrayLike, z: ArrayLike, derivative: bool = False) -> Array:
-    """Return the spherical Bessel function of the first kind, or its derivative.
+def _spherical(name: str) -> _Spherical:
+    def call(n: ArrayLike, z: ArrayLike, derivative: bool = False) -> Array:
+        out: Array = formulas.call(name, n, z)
+        if not derivative:
+            return out
+        operands = pm.arrays(name, n, z)
+        return creation.asarray(formulas.derivative(name, 1, operands, [out])[0])
 
-    SciPy's, called on the host. Derivatives in ``z`` are DLMF 10.51.2; there is none in ``n``.
-
-    Args:
-        n: whole numbers of at least 0: the order.
-        z: real or complex; broadcasts with ``n``.
-        derivative: whether to return the derivative.
-
-    Raises:
-        PlatformError: SciPy is not installed.
-
-    Example:
-        >>> from tinyjax.scipy import special
-        >>> round(float(special.spherical_jn(2, 1.0)), 4)
-        0.062
-        >>> round(float(special.spherical_jn(2, 1.0, derivative=True)), 4)
-        0.1151
-    """
-    return _spherical("spherical_jn", n, z, derivative)
+    call.__name__ = call.__qualname__ = name
+    text = "\n        derivative: whether to return the derivative in ``z``.\n\n    Returns:"
+    call.__doc__ = _documentation(name, TABLE[name]).replace("\n\n    Returns:", text)
+    return replayed(call)
 
 
-@replayed
-def spherical_yn(n: ArrayLike, z: ArrayLike, derivative: bool = False) -> Array:
-    """Return the spherical Bessel function of the second kind, or its derivative.
-
-    SciPy's, called on the host. Derivatives in ``z`` are DLMF 10.51.2; there is none in ``n``.
-
-    Args:
-        n: whole numbers of at least 0: the order.
-        z: real or complex; broadcasts with ``n``.
-        derivative: whether to return the derivative.
-
-    Raises:
-        PlatformError: SciPy is not installed.
-
-    Example:
-        >>> from tinyjax.scipy import special
-        >>> round(float(special.spherical_yn(2, 1.0)), 4)
-        -3.605
-    """
-    return _spherical("spherical_yn", n, z, derivative)
-
-
-@replayed
-def spherical_in(n: ArrayLike, z: ArrayLike, derivative: bool = False) -> Array:
-    """Return the modified spherical Bessel function of the first kind, or its derivative.
-
-    SciPy's, called on the host. Derivatives in ``z`` are DLMF 10.51.5; there is none in ``n``.
-
-    Args:
-        n: whole numbers of at least 0: the order.
-        z: real or complex; broadcasts with ``n``.
-        derivative: whether to return the derivative.
-
-    Raises:
-        PlatformError: SciPy is not installed.
-
-    Example:
-        >>> from tinyjax.scipy import special
-        >>> round(float(special.spherical_in(2, 1.0)), 4)
-        0.0716
-    """
-    return _spherical("spherical_in", n, z, derivative)
-
-
-@replayed
-def spherical_kn(n: ArrayLike, z: ArrayLike, derivative: bool = False) -> Array:
-    """Return the modified spherical Bessel function of the second kind, or its derivative.
-
-    SciPy's, called on the host. Derivatives in ``z`` are DLMF 10.51.5; there is none in ``n``.
-
-    Args:
-        n: whole numbers of at least 0: the order.
-        z: real or complex; broadcasts with ``n``.
-        derivative: whether to return the derivative.
-
-    Raises:
-        PlatformError: SciPy is not installed.
-
-    Example:
-        >>> from tinyjax.scipy import special
-        >>> round(float(special.spherical_kn(2, 1.0)), 4)
-        4.045
-    """
-    return _spherical("spherical_kn", n, z, derivative)
+spherical_jn, spherical_yn = _spherical("spherical_jn"), _spherical("spherical_yn")
+spherical_in, spherical_kn = _spherical("spherical_in"), _spherical("spherical_kn")
 
 
 @replayed

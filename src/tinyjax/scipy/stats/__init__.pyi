@@ -8,6 +8,7 @@ from tinyjax.scipy.stats import cauchy as cauchy
 from tinyjax.scipy.stats import chi2 as chi2
 from tinyjax.scipy.stats import dirichlet as dirichlet
 from tinyjax.scipy.stats import expon as expon
+from tinyjax.scipy.stats import f as f
 from tinyjax.scipy.stats import gamma as gamma
 from tinyjax.scipy.stats import gennorm as gennorm
 from tinyjax.scipy.stats import geom as geom
@@ -15,6 +16,7 @@ from tinyjax.scipy.stats import gumbel_l as gumbel_l
 from tinyjax.scipy.stats import gumbel_r as gumbel_r
 from tinyjax.scipy.stats import laplace as laplace
 from tinyjax.scipy.stats import logistic as logistic
+from tinyjax.scipy.stats import lognorm as lognorm
 from tinyjax.scipy.stats import multinomial as multinomial
 from tinyjax.scipy.stats import multivariate_normal as multivariate_normal
 from tinyjax.scipy.stats import nbinom as nbinom
@@ -25,13 +27,19 @@ from tinyjax.scipy.stats import t as t
 from tinyjax.scipy.stats import truncnorm as truncnorm
 from tinyjax.scipy.stats import uniform as uniform
 from tinyjax.scipy.stats import vonmises as vonmises
+from tinyjax.scipy.stats import weibull_min as weibull_min
 from tinyjax.scipy.stats import wrapcauchy as wrapcauchy
 from tinyjax.scipy.stats.density import gaussian_kde as gaussian_kde
 from tinyjax.scipy.stats.ranking import mode as mode
 from tinyjax.scipy.stats.ranking import rankdata as rankdata
 from tinyjax.scipy.stats.ranking import sem as sem
+from tinyjax.scipy.stats.summaries import DescribeResult as DescribeResult
 from tinyjax.scipy.stats.summaries import SignificanceResult as SignificanceResult
+from tinyjax.scipy.stats.summaries import describe as describe
+from tinyjax.scipy.stats.summaries import entropy as entropy
+from tinyjax.scipy.stats.summaries import f_oneway as f_oneway
 from tinyjax.scipy.stats.summaries import gmean as gmean
+from tinyjax.scipy.stats.summaries import iqr as iqr
 from tinyjax.scipy.stats.summaries import ks_2samp as ks_2samp
 from tinyjax.scipy.stats.summaries import kurtosis as kurtosis
 from tinyjax.scipy.stats.summaries import linregress as linregress
@@ -44,6 +52,7 @@ from tinyjax.scipy.stats.summaries import ttest_rel as ttest_rel
 from tinyjax.scipy.stats.summaries import zscore as zscore
 
 __all__ = [
+    'DescribeResult',
     'SignificanceResult',
     'bernoulli',
     'beta',
@@ -51,8 +60,12 @@ __all__ = [
     'binom',
     'cauchy',
     'chi2',
+    'describe',
     'dirichlet',
+    'entropy',
     'expon',
+    'f',
+    'f_oneway',
     'gamma',
     'gaussian_kde',
     'gennorm',
@@ -60,11 +73,13 @@ __all__ = [
     'gmean',
     'gumbel_l',
     'gumbel_r',
+    'iqr',
     'ks_2samp',
     'kurtosis',
     'laplace',
     'linregress',
     'logistic',
+    'lognorm',
     'mode',
     'multinomial',
     'multivariate_normal',
@@ -84,6 +99,7 @@ __all__ = [
     'ttest_rel',
     'uniform',
     'vonmises',
+    'weibull_min',
     'wrapcauchy',
     'zscore',
 ]

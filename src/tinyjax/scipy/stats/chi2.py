@@ -7,17 +7,21 @@ from typing import Final
 from tinyjax.scipy.stats import gamma
 from tinyjax.scipy.stats.distribution import Array, Family, Formula, q_df, x_df
 
-_at: Final = Family(
-    __name__, x_df, "1.5, 3.0", keeps_nan=True, df="real, above 0: the degrees of freedom"
-)
-_quantile: Final = Family(__name__, q_df, "0.3, 3.0", df="real, above 0: the degrees of freedom")
+_DF: Final = "real, above 0: the degrees of freedom"
+_at: Final = Family(__name__, x_df, "1.5, 3.0", standard=True, keeps_nan=True, df=_DF)
+_quantile: Final = Family(__name__, q_df, "0.3, 3.0", df=_DF)
 
 
 def _of_gamma(formula: Formula) -> Formula:
-    def evaluate(x: Array, df: Array, loc: Array, scale: Array) -> Array:
-        return formula(x, df / 2, loc, 2 * scale)
+    return lambda z, df, scale: formula(z / 2, df / 2, 2 * scale)
 
-    return evaluate
+
+def _ppf(q: Array, df: Array, loc: Array, scale: Array) -> Array:
+    return gamma.quantile(q, df / 2, loc, 2 * scale)
+
+
+def _isf(q: Array, df: Array, loc: Array, scale: Array) -> Array:
+    return gamma.upper_quantile(q, df / 2, loc, 2 * scale)
 
 
 logpdf: Final = _at.define("logpdf", _of_gamma(gamma.log_density), -1.4662)
@@ -26,5 +30,5 @@ cdf: Final = _at.define("cdf", _of_gamma(gamma.below), 0.3177)
 logcdf: Final = _at.log("logcdf", -1.1466)
 sf: Final = _at.define("sf", _of_gamma(gamma.above), 0.6823)
 logsf: Final = _at.log("logsf", -0.3823)
-ppf: Final = _quantile.define("ppf", _of_gamma(gamma.quantile), 1.4237)
-isf: Final = _quantile.define("isf", _of_gamma(gamma.upper_quantile), 3.6649)
+ppf: Final = _quantile.define("ppf", _ppf, 1.4237)
+isf: Final = _quantile.define("isf", _isf, 3.6649)

@@ -49,9 +49,8 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
         ArgumentError: there is no such ``bw_method``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.stats import gaussian_kde
-        >>> kde = gaussian_kde(jnp.array([0.0, 1.0, 5.0]))
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
+        >>> kde = stats.gaussian_kde(jnp.array([0.0, 1.0, 5.0]))
         >>> kde.evaluate(jnp.array([0.5, 3.0])).round(3)
         Array([0.128, 0.103], dtype=float32)
     """
@@ -101,9 +100,8 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
         """Return the estimate's arrays.
 
         Example:
-            >>> import tinyjax.numpy as jnp
-            >>> from tinyjax.scipy.stats import gaussian_kde
-            >>> len(gaussian_kde(jnp.arange(9.0)).tree_flatten()[0])
+            >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
+            >>> len(stats.gaussian_kde(jnp.arange(9.0)).tree_flatten()[0])
             5
         """
         return (self.neff, self.dataset, self.weights, self.covariance, self.inv_cov), None
@@ -113,10 +111,9 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
         """Make an estimate of its arrays.
 
         Example:
-            >>> import tinyjax.numpy as jnp
-            >>> from tinyjax.scipy.stats import gaussian_kde
-            >>> arrays, _ = gaussian_kde(jnp.arange(9.0)).tree_flatten()
-            >>> gaussian_kde.tree_unflatten(None, arrays).n
+            >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
+            >>> arrays, _ = stats.gaussian_kde(jnp.arange(9.0)).tree_flatten()
+            >>> stats.gaussian_kde.tree_unflatten(None, arrays).n
             9
         """
         estimate = cls.__new__(cls)
@@ -163,9 +160,8 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
         """Return the density at points; see ``evaluate``.
 
         Example:
-            >>> import tinyjax.numpy as jnp
-            >>> from tinyjax.scipy.stats import gaussian_kde
-            >>> gaussian_kde(jnp.array([0.0, 1.0, 2.0])).pdf(1.0).round(4)
+            >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
+            >>> stats.gaussian_kde(jnp.array([0.0, 1.0, 2.0])).pdf(1.0).round(4)
             Array([0.3182], dtype=float32)
         """
         return self.evaluate(x)
@@ -176,9 +172,8 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
         It stays finite where the density underflows.
 
         Example:
-            >>> import tinyjax.numpy as jnp
-            >>> from tinyjax.scipy.stats import gaussian_kde
-            >>> gaussian_kde(jnp.array([0.0, 1.0, 2.0])).logpdf(1.0).round(4)
+            >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
+            >>> stats.gaussian_kde(jnp.array([0.0, 1.0, 2.0])).logpdf(1.0).round(4)
             Array([-1.1452], dtype=float32)
         """
         return special.logsumexp(self._exponents(self._points(x)), -1, self.weights)
@@ -271,9 +266,8 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
             ShapeError: their points have different numbers of coordinates.
 
         Example:
-            >>> import tinyjax.numpy as jnp
-            >>> from tinyjax.scipy.stats import gaussian_kde
-            >>> x = gaussian_kde(jnp.array([0.0, 1.0, 2.0]))
+            >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
+            >>> x = stats.gaussian_kde(jnp.array([0.0, 1.0, 2.0]))
             >>> x.integrate_kde(x).round(4)
             Array(0.2396, dtype=float32)
         """
@@ -295,9 +289,8 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
             Shape ``(d, *shape)``.
 
         Example:
-            >>> import tinyjax, tinyjax.numpy as jnp
-            >>> from tinyjax.scipy.stats import gaussian_kde
-            >>> gaussian_kde(jnp.arange(9.0)).resample(tinyjax.random.key(0), (5,)).shape
+            >>> import tinyjax, tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
+            >>> stats.gaussian_kde(jnp.arange(9.0)).resample(tinyjax.random.key(0), (5,)).shape
             (1, 5)
         """
         for_points, for_noise = random.split(key)
@@ -317,10 +310,9 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
             ArgumentError: always.
 
         Example:
-            >>> import tinyjax, tinyjax.numpy as jnp
-            >>> from tinyjax.scipy.stats import gaussian_kde
+            >>> import tinyjax, tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
             >>> try:
-            ...     gaussian_kde(jnp.arange(9.0)).integrate_box(0.0, 1.0)
+            ...     stats.gaussian_kde(jnp.arange(9.0)).integrate_box(0.0, 1.0)
             ... except tinyjax.errors.ArgumentError as error:
             ...     print(error.message)
             integrate_box is not there; integrate_box_1d takes one coordinate.
@@ -334,10 +326,9 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
             ArgumentError: always.
 
         Example:
-            >>> import tinyjax, tinyjax.numpy as jnp
-            >>> from tinyjax.scipy.stats import gaussian_kde
+            >>> import tinyjax, tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
             >>> try:
-            ...     gaussian_kde(jnp.arange(9.0)).set_bandwidth(0.5)
+            ...     stats.gaussian_kde(jnp.arange(9.0)).set_bandwidth(0.5)
             ... except tinyjax.errors.ArgumentError as error:
             ...     print(error.message)
             an estimate does not change: make another, gaussian_kde(dataset, bw_method).

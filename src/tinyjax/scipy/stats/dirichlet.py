@@ -32,9 +32,8 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
         ShapeError: ``alpha`` does not have exactly one axis, or ``x`` not as many shares.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.stats import dirichlet
-        >>> round(float(dirichlet.logpdf(jnp.array([0.2, 0.8]), jnp.array([2.0, 3.0]))), 4)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
+        >>> round(float(stats.dirichlet.logpdf(jnp.array([0.2, 0.8]), jnp.array([2.0, 3.0]))), 4)
         0.4292
     """
     shares, power = pm.floats("dirichlet.logpdf", x, alpha)
@@ -65,9 +64,8 @@ def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
         ShapeError: ``alpha`` does not have exactly one axis, or ``x`` not as many shares.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.stats import dirichlet
-        >>> round(float(dirichlet.pdf(jnp.array([0.2, 0.8]), jnp.array([2.0, 3.0]))), 4)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
+        >>> round(float(stats.dirichlet.pdf(jnp.array([0.2, 0.8]), jnp.array([2.0, 3.0]))), 4)
         1.536
     """
     return ew.exp(logpdf(x, alpha))

@@ -226,6 +226,29 @@ def _promoted(labels: Sequence[str], values: Operands) -> list[Array]:
     return pm.promote_inexact(*map(pm.array_of, labels, values))
 
 
+def supported(
+    formula: Formula, below: float, beyond: float | None = None, *, start: float = 0.0
+) -> Formula:
+    """Make a formula of values from ``start`` on one of all values, with constants elsewhere.
+
+    Args:
+        formula: sees ``start + 1`` where a value is outside, so that no derivative is NaN there.
+        below: what is below ``start``.
+        beyond: what is at infinity, if the formula does not say it.
+        start: where the support begins.
+    """
+
+    def evaluate(z: Array, *shapes: Array) -> Array:
+        outside = z < start
+        if beyond is None:
+            return pick(outside, below, formula(pick(outside, start + 1, z), *shapes))
+        last = z == math.inf
+        value = formula(pick(outside | last, start + 1, z), *shapes)
+        return pick(outside, below, pick(last, beyond, value))
+
+    return evaluate
+
+
 def log_of(probability: Array) -> Array:
     """The logarithm, whose derivative where there is no probability is 0."""
     none = probability == 0

@@ -6,7 +6,7 @@ import math
 from typing import Final
 
 from tinyjax.scipy.special import gammainc, gammaincc, gammainccinv, gammaincinv, gammaln, xlogy
-from tinyjax.scipy.stats.distribution import Array, ArrayLike, Family, Operands, ew, pick
+from tinyjax.scipy.stats.distribution import Array, ArrayLike, Family, Operands, ew, supported
 
 
 def _x_a(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Operands:
@@ -17,28 +17,18 @@ def _q_a(q: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -
     return q, a, loc, scale
 
 
-_quantile: Final = Family(__name__, _q_a, "0.3, 2.0", a="real, above 0: the shape")
-_at: Final = Family(__name__, _x_a, "1.5, 2.0", keeps_nan=True, a="real, above 0: the shape")
+_A: Final = "real, above 0: the shape"
+_at: Final = Family(__name__, _x_a, "1.5, 2.0", standard=True, keeps_nan=True, a=_A)
+_quantile: Final = Family(__name__, _q_a, "0.3, 2.0", a=_A)
 
 
-def log_density(x: Array, a: Array, loc: Array, scale: Array) -> Array:
-    """The logarithm of the density."""
-    inside = (x >= loc) & (x < math.inf)
-    y = pick(inside, (x - loc) / scale, 1.0)
-    value = xlogy(a - 1, y) - y - gammaln(a) - ew.log(scale)
-    return pick(inside, value, -math.inf)
+def _logpdf(z: Array, a: Array, scale: Array) -> Array:
+    return xlogy(a - 1, z) - z - gammaln(a) - ew.log(scale)
 
 
-def below(x: Array, a: Array, loc: Array, scale: Array) -> Array:
-    """The probability of at most ``x``."""
-    outside = x < loc
-    return pick(outside, 0.0, gammainc(a, pick(outside, 1.0, (x - loc) / scale)))
-
-
-def above(x: Array, a: Array, loc: Array, scale: Array) -> Array:
-    """The probability of more than ``x``."""
-    outside = x < loc
-    return pick(outside, 1.0, gammaincc(a, pick(outside, 1.0, (x - loc) / scale)))
+log_density: Final = supported(_logpdf, -math.inf, -math.inf)
+below: Final = supported(lambda z, a, scale: gammainc(a, z), 0.0)
+above: Final = supported(lambda z, a, scale: gammaincc(a, z), 1.0)
 
 
 def quantile(q: Array, a: Array, loc: Array, scale: Array) -> Array:

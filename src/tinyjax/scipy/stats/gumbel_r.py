@@ -5,20 +5,14 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tinyjax.scipy.stats import distribution, gumbel_l
+from tinyjax.scipy.stats import distribution as d, gumbel_l
 
-_at: Final = distribution.Family(__name__, distribution.x_loc_scale, "0.5", standard=True)
-_quantile: Final = distribution.Family(
-    __name__, distribution.p_loc_scale, "0.3", p="real, in [0, 1]"
-)
+_at: Final = d.Family(__name__, d.x_loc_scale, "0.5", standard=True)
+_quantile: Final = d.Family(__name__, d.p_loc_scale, "0.3", p="real, in [0, 1]")
 
 
-def _ppf(
-    p: distribution.Array, loc: distribution.Array, scale: distribution.Array
-) -> distribution.Array:
-    return distribution.pick(
-        (p >= 0) & (p <= 1), loc - scale * distribution.ew.log(-distribution.ew.log(p)), math.nan
-    )
+def _ppf(p: d.Array, loc: d.Array, scale: d.Array) -> d.Array:
+    return d.pick((p >= 0) & (p <= 1), loc - scale * d.ew.log(-d.ew.log(p)), math.nan)
 
 
 logpdf: Final = _at.define("logpdf", lambda z, scale: gumbel_l.log_density(-z, scale), -1.1065)

@@ -32,9 +32,8 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
         DtypeError: the counts are not integers.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.stats import multinomial
-        >>> round(float(multinomial.logpmf(jnp.array([1, 2]), 3, jnp.array([0.4, 0.6]))), 4)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
+        >>> round(float(stats.multinomial.logpmf(jnp.array([1, 2]), 3, jnp.array([0.4, 0.6]))), 4)
         -0.8393
     """
     share = pm.inexact(p, "multinomial.logpmf")
@@ -58,9 +57,8 @@ def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
         DtypeError: the counts are not integers.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.stats import multinomial
-        >>> round(float(multinomial.pmf(jnp.array([1, 2]), 3, jnp.array([0.4, 0.6]))), 4)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
+        >>> round(float(stats.multinomial.pmf(jnp.array([1, 2]), 3, jnp.array([0.4, 0.6]))), 4)
         0.432
     """
     return ew.exp(logpmf(x, n, p))

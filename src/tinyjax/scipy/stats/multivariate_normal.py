@@ -70,9 +70,8 @@ def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
         ShapeError: ``cov`` does not fit ``mean``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy.stats import multivariate_normal
-        >>> round(float(multivariate_normal.pdf(jnp.zeros(2), jnp.zeros(2), jnp.eye(2))), 4)
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
+        >>> round(float(stats.multivariate_normal.pdf(jnp.zeros(2), jnp.zeros(2), jnp.eye(2))), 4)
         0.1592
     """
     return ew.exp(logpdf(x, mean, cov))

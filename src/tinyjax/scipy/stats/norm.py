@@ -11,7 +11,7 @@ from tinyjax.scipy.stats.distribution import Array, Family, ew, loc_scale, q_loc
 _LOC: Final = "the mean"
 _SCALE: Final = "the standard deviation"
 _at: Final = Family(__name__, x_loc_scale, "1.0", standard=True, loc=_LOC, scale=_SCALE)
-_whole: Final = Family(__name__, loc_scale, "1.0, 2.0", loc=_LOC, scale=_SCALE)
+_whole: Final = Family(__name__, loc_scale, "1.0, 2.0", keeps_nan=True, loc=_LOC, scale=_SCALE)
 _quantile: Final = Family(__name__, q_loc_scale, "0.975", loc=_LOC, scale=_SCALE)
 
 

@@ -50,8 +50,7 @@ def mode(
         AxisError: there is no such axis.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> found = stats.mode(jnp.array([2, 4, 1, 1, 3, 4, 4]))
         >>> int(found.mode), int(found.count)
         (4, 3)
@@ -132,8 +131,7 @@ def rankdata(
         AxisError: there is no such axis.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> stats.rankdata(jnp.array([1, 3, 2, 3]))
         Array([1. , 3.5, 2. , 3.5], dtype=float32)
     """
@@ -173,8 +171,7 @@ def sem(
         AxisError: there is no such axis.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> round(float(stats.sem(jnp.array([2, 4, 1, 1, 3, 4, 4, 2, 3]))), 4)
         0.4082
     """

@@ -14,13 +14,13 @@ from tinyjax._base import lazy
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.errors import ShapeError
 from tinyjax.numpy import promotion as pm
-from tinyjax.scipy.special import kolmogorov, stdtr
+from tinyjax.scipy.special import betainc, entr, kolmogorov, rel_entr, stdtr
 from tinyjax.scipy.stats.ranking import rankdata
 
 lazy.answer_for(
     __name__,
-    "SignificanceResult gmean ks_2samp kurtosis linregress pearsonr skew spearmanr ttest_1samp "
-    "ttest_ind ttest_rel zscore",
+    "DescribeResult SignificanceResult describe entropy f_oneway gmean iqr ks_2samp kurtosis "
+    "linregress pearsonr skew spearmanr ttest_1samp ttest_ind ttest_rel zscore",
 )
 
 
@@ -28,14 +28,30 @@ class SignificanceResult(NamedTuple):
     """A test's statistic and its p-value.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> stats.ttest_1samp(jnp.array([1.0, 2.0, 3.0]), 2.0).pvalue
         Array(1., dtype=float32)
     """
 
     statistic: Array
     pvalue: Array
+
+
+class DescribeResult(NamedTuple):
+    """The number of values, their ends and moments, which ``describe`` returns.
+
+    Example:
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
+        >>> stats.describe(jnp.array([1.0, 2.0, 3.0])).variance
+        Array(1., dtype=float32)
+    """
+
+    nobs: int
+    minmax: tuple[Array, Array]
+    mean: Array
+    variance: Array
+    skewness: Array
+    kurtosis: Array
 
 
 class LinregressResult(NamedTuple):
@@ -61,8 +77,7 @@ def zscore(a: ArrayLike, axis: int | None = 0, ddof: int = 0) -> Array:
     """Return the distances of values from their mean, in standard deviations.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> stats.zscore(jnp.array([1.0, 2.0, 2.0, 3.0])).round(3)
         Array([-1.414,  0.   ,  0.   ,  1.414], dtype=float32)
     """
@@ -86,8 +101,7 @@ def skew(a: ArrayLike, axis: int | None = 0, bias: bool = True) -> Array:
     """Return the third standardised moment; ``bias`` False corrects for the sample's size.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> stats.skew(jnp.array([1.0, 1.0, 4.0])).round(3)
         Array(0.707, dtype=float32)
     """
@@ -98,8 +112,7 @@ def kurtosis(a: ArrayLike, axis: int | None = 0, fisher: bool = True, bias: bool
     """Return the fourth standardised moment, less that of a normal distribution if ``fisher``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> stats.kurtosis(jnp.array([1.0, 2.0, 3.0])).round(3)
         Array(-1.5, dtype=float32)
     """
@@ -110,12 +123,57 @@ def gmean(a: ArrayLike, axis: int | None = 0) -> Array:
     """Return the geometric mean of values.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> stats.gmean(jnp.array([1.0, 4.0])).round(3)
         Array(2., dtype=float32)
     """
     return jnp.exp(jnp.mean(jnp.log(_rows("gmean", a, axis)), -1))
+
+
+def describe(
+    a: ArrayLike, axis: int | None = 0, ddof: int = 1, bias: bool = True
+) -> DescribeResult:
+    """Return the number of values, their ends, mean, variance, ``skew`` and ``kurtosis``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
+        >>> stats.describe(jnp.array([1.0, 2.0, 3.0])).minmax
+        (Array(1., dtype=float32), Array(3., dtype=float32))
+    """
+    x = _rows("describe", a, axis)
+    moments = _moment(x, 3, bias), _moment(x, 4, bias) - 3
+    ends = x.min(-1), x.max(-1)
+    return DescribeResult(x.shape[-1], ends, x.mean(-1), x.var(-1, ddof=ddof), *moments)
+
+
+def iqr(x: ArrayLike, axis: int | None = None) -> Array:
+    """Return the distance between the first and the third quartile.
+
+    Example:
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
+        >>> stats.iqr(jnp.arange(5.0))
+        Array(2., dtype=float32)
+    """
+    rows = _rows("iqr", x, axis)
+    return jnp.quantile(rows, 0.75, -1) - jnp.quantile(rows, 0.25, -1)
+
+
+def entropy(
+    pk: ArrayLike, qk: ArrayLike | None = None, base: float | None = None, axis: int | None = 0
+) -> Array:
+    """Return the entropy of probabilities, or their divergence from others (Kullback, Leibler).
+
+    Both are divided by their sums; ``base`` is that of logarithms, Euler's number by default.
+
+    Example:
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
+        >>> stats.entropy(jnp.array([1.0, 1.0]), base=2)
+        Array(1., dtype=float32)
+    """
+    p, *others = (_rows("entropy", x, axis) for x in (pk, *([] if qk is None else [qk])))
+    shares = [x / x.sum(-1, keepdims=True) for x in (p, *others)]
+    value = (rel_entr(*shares) if others else entr(*shares)).sum(-1)
+    return value if base is None else value / float(np.log(base))
 
 
 def _of_t(t: Array, df: ArrayLike) -> SignificanceResult:
@@ -141,8 +199,7 @@ def pearsonr(x: ArrayLike, y: ArrayLike, *, axis: int | None = 0) -> Significanc
         ShapeError: the samples differ in size.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> stats.pearsonr(jnp.arange(3.0), jnp.array([0.0, 1.0, 1.0])).statistic.round(3)
         Array(0.866, dtype=float32)
     """
@@ -155,8 +212,7 @@ def spearmanr(a: ArrayLike, b: ArrayLike) -> SignificanceResult:
     Errors are those of ``pearsonr``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> stats.spearmanr(jnp.arange(3.0), jnp.array([1.0, 9.0, 2.0])).statistic.round(3)
         Array(0.5, dtype=float32)
     """
@@ -169,8 +225,7 @@ def linregress(x: ArrayLike, y: ArrayLike) -> LinregressResult:
     Errors are those of ``pearsonr``.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> line = stats.linregress(jnp.arange(3.0), jnp.array([1.0, 3.0, 5.5]))
         >>> line.slope, line.intercept.round(3)
         (Array(2.2499998, dtype=float32), Array(0.917, dtype=float32))
@@ -186,8 +241,7 @@ def ttest_1samp(a: ArrayLike, popmean: ArrayLike, axis: int | None = 0) -> Signi
     """Test whether the mean of a sample is ``popmean`` (two-sided).
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> stats.ttest_1samp(jnp.array([1.0, 2.0, 3.0]), 1.0).statistic.round(3)
         Array(1.732, dtype=float32)
     """
@@ -200,8 +254,7 @@ def ttest_rel(a: ArrayLike, b: ArrayLike, axis: int | None = 0) -> SignificanceR
     """Test whether paired samples have the same mean (two-sided).
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> stats.ttest_rel(jnp.array([1.0, 2.0, 3.0]), jnp.zeros(3)).statistic.round(3)
         Array(3.464, dtype=float32)
     """
@@ -215,8 +268,7 @@ def ttest_ind(
     """Test whether two samples have the same mean (two-sided), of the same variance or by Welch.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> stats.ttest_ind(jnp.array([1.0, 2.0, 3.0]), jnp.array([2.0, 4.0])).statistic.round(3)
         Array(-0.949, dtype=float32)
     """
@@ -230,14 +282,35 @@ def ttest_ind(
     return _of_t((x.mean(-1) - y.mean(-1)) / jnp.sqrt(square), df)
 
 
+def f_oneway(*samples: ArrayLike, axis: int | None = 0) -> SignificanceResult:
+    """Test whether samples have the same mean, by the variance between them (Fisher).
+
+    Raises:
+        ShapeError: there are fewer than two samples.
+
+    Example:
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
+        >>> stats.f_oneway(jnp.array([1.0, 2.0, 3.0]), jnp.array([2.0, 4.0])).statistic.round(3)
+        Array(0.9, dtype=float32)
+    """
+    if len(samples) < 2:
+        raise ShapeError(f"f_oneway takes at least two samples, but got {len(samples)}.")
+    rows = [_rows("f_oneway", x, axis) for x in samples]
+    total = jnp.concatenate(rows, -1)
+    within = jnp.asarray(sum(x.var(-1) * x.shape[-1] for x in rows))
+    between = total.var(-1) * total.shape[-1] - within
+    m, n = len(rows) - 1, total.shape[-1] - len(rows)
+    ratio = between / m / (within / n)
+    return SignificanceResult(ratio, betainc(n / 2, m / 2, n / (n + m * ratio)))
+
+
 def ks_2samp(data1: ArrayLike, data2: ArrayLike) -> SignificanceResult:
     """Test by Kolmogorov and Smirnov whether two vectors have one distribution (two-sided).
 
     The p-value is the asymptotic one.
 
     Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import stats
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> stats.ks_2samp(jnp.arange(4.0), jnp.arange(4.0) + 2.0).statistic
         Array(0.5, dtype=float32)
     """

@@ -23,13 +23,17 @@ def _logpdf(z: Array, df: Array, scale: Array) -> Array:
     return pick(normal, -0.5 * (z * z + math.log(2 * math.pi)), value) - ew.log(scale)
 
 
+def _place(q: Array, df: Array) -> Array:
+    return pick(q == 0, -math.inf, stdtrit(df, pick(q == 0, 0.5, q)))
+
+
 logpdf: Final = _at.define("logpdf", _logpdf, -1.161)
 pdf: Final = _at.exp("pdf", 0.3132)
 cdf: Final = _at.define("cdf", lambda z, df, scale: stdtr(df, z), 0.6743)
 logcdf: Final = _at.log("logcdf", -0.3941)
 sf: Final = _at.define("sf", lambda z, df, scale: stdtr(df, -z), 0.3257)
 logsf: Final = _at.log("logsf", -1.1217)
-ppf: Final = _quantile.define("ppf", lambda q, df, loc, scale: loc + scale * stdtrit(df, q), 3.1824)
+ppf: Final = _quantile.define("ppf", lambda q, df, loc, scale: loc + scale * _place(q, df), 3.1824)
 isf: Final = _quantile.define(
-    "isf", lambda q, df, loc, scale: loc - scale * stdtrit(df, q), 3.1824, at="0.025, 3.0"
+    "isf", lambda q, df, loc, scale: loc - scale * _place(q, df), 3.1824, at="0.025, 3.0"
 )

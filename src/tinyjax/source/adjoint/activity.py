@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any, TypeGuard
+from typing import Any, Final, TypeGuard
 
 import attrs
 
 from tinyjax._base.frames import Location
-from tinyjax.source.adjoint import equivalents
+from tinyjax.source.adjoint import equivalents, shadows
 from tinyjax.source.adjoint.aliases import TAKING, WRITING, Aliases
 from tinyjax.source.adjoint.kinds import Kind, infer
 from tinyjax.source.adjoint.ranks import INTEGERS, Ranks
 from tinyjax.source.adjoint.rules import registry
-from tinyjax.source.ir import analysis, assembly, program as ir, runtime
+from tinyjax.source.adjoint.writes import Writes
+from tinyjax.source.ir import analysis, program as ir, runtime
 
 
 @attrs.frozen(eq=False)
@@ -35,6 +37,15 @@ class Callees:
     pullback: type
 
 
+#: What gives what shares the memory of its arguments, or of their items.
+SHARING: Final = frozenset(
+    (getattr, runtime.make_tuple, runtime.make_list, runtime.make_dict, runtime.joined,
+     runtime.merged, runtime.unpacked, runtime.unpacked_star, runtime.collected, runtime.captured,
+     runtime.defined, runtime.items_of, runtime.make_functions, shadows.shadow_of, shadows.taken,
+     runtime.global_value, functools.partial, list, tuple, dict, zip, enumerate, reversed, sorted)
+)  # fmt: skip
+
+
 class Activity:
     """The active values of a program, and where they are live.
 
@@ -51,6 +62,13 @@ class Activity:
         shadowed: the variables that may be, or hold, arrays that are changed in place, whose
             cotangents are in their shadows.
         ranks: of its variables, where it changes arrays.
+        aliases: of its variables, where it changes arrays.
+        writes: its writes to arrays that are well known, where it changes arrays.
+        statements: those of the program, by the variables that they define.
+        calls: their calls.
+        uses: how often each variable is used.
+        keeps_shadows: whether no call can give an array another shadow.
+        accumulated: the arrays that it reads items of in loops, and does not change.
         writes_outside: whether the program changes arrays that it has not made.
     """
 
@@ -63,29 +81,135 @@ class Activity:
         self.writes_outside: bool = False
         self.shadowed: set[ir.Variable] = set()
         self.ranks: Ranks | None = None
+        self.aliases: Aliases | None = None
+        self.writes: Writes | None = None
+        self.accumulated: set[ir.Variable] = set()
         self.kinds: dict[ir.Variable, Kind] = {}
-        if is_cautious or any(s.function in WRITING for s in program.statements):
-            self._find_shadowed(arguments)
+        is_writing = is_cautious or any(s.function in WRITING for s in program.statements)
+        if is_writing or any(kind.is_array for kind in arguments):
+            self._find_kinds(arguments, is_writing=is_writing)
         else:
             self.kinds = infer(program, arguments)
         blocks = program.blocks
+        self.statements: dict[ir.Variable, ir.Statement] = {
+            s.variable: s for s in program.statements
+        }
+        self.calls: dict[ir.Variable, ir.Call] = {v: s.call for v, s in self.statements.items()}
+        self.uses: Counter[ir.Variable] = Counter([v for block in blocks for v in block.uses])
+        self.keeps_shadows: bool = all(map(self._keeps_shadows, program.statements))
         self.predecessors: list[list[int]] = analysis.predecessors(blocks)
         self.returns: list[int] = [i for i, b in enumerate(blocks) if b.returned is not None]
+        #: The block that defines each variable, unless a loop does so again and again.
+        self._homes: dict[ir.Variable, int] = {}
+        self._before_return: set[int] = set()
+        loops = analysis.natural_loops(blocks) if len(blocks) > 1 else {}
+        inside: set[int] = {index for body in loops.values() for index in body}
+        if len(self.returns) == 1 and len(blocks) > 1:
+            self._before_return = analysis.dominators(blocks)[self.returns[0]] - inside
+            self._homes = {v: i for i in self._before_return for v in blocks[i].defined}
+        if self._is_concrete(arguments):
+            self.accumulated = {
+                array
+                for index in inside
+                for statement in blocks[index].statements
+                for array in self._read_in_loop(statement)
+            }
         self.residuals: list[list[ir.Variable]] = [[] for _ in blocks]
         #: The pullbacks of calls, which only the forward program has.
         self._backs: dict[ir.Variable, ir.Variable] = {}
         live = analysis.liveness(blocks, self._used, self._used_at_end)
-        out = [v.union(self._used_at_end(b)) for v, b in zip(live.exit, blocks, strict=True)]
+        out = [
+            {v for v in (*after, *self._used_at_end(b)) if v is b.returned or not self.in_shadow(v)}
+            for after, b in zip(live.exit, blocks, strict=True)
+        ]
         self.live_in: list[list[ir.Variable]] = list(map(ir.in_order, live.entry))
         self.live_out: list[list[ir.Variable]] = list(map(ir.in_order, out))
 
-    def _find_shadowed(self, arguments: tuple[Kind, ...]) -> None:
-        """Find the variables whose cotangents are in shadows."""
-        aliases = Aliases(self.ir, arguments, is_cautious=self.is_cautious)
-        self.writes_outside = aliases.writes_outside
+    def lasting(self, atom: ir.Atom) -> bool:
+        """Return whether a variable has one value in a call, which is known at its one return."""
+        return atom in self._homes
+
+    def in_shadow(self, variable: ir.Variable) -> bool:
+        """Return whether all of a variable's cotangent is added to an array, in place."""
+        if variable in self.accumulated:
+            return True
+        is_real = self.ranks is not None and self.ranks.is_real(variable)
+        return is_real and variable in self.shadowed
+
+    def is_item(self, statement: ir.Statement) -> bool:
+        """Return whether a statement takes real numbers, no view that is kept, from an array."""
+        if statement.function is not operator.getitem or self.ranks is None:
+            return False
+        container, index = statement.call.args
+        return (
+            isinstance(container, ir.Variable)
+            and 0 < self.ranks.of(container) < INTEGERS
+            and self.ranks.is_real(statement.variable)
+            and self.ranks.is_basic(index)
+            and statement.variable not in self.shadowed
+        )
+
+    def _keeps_shadows(self, statement: ir.Statement) -> bool:
+        """Return whether the reverse of a statement gives no array of others another shadow."""
+        v = statement.variable
+        is_array = v not in self.shadowed or self.in_shadow(v)
+        known = is_array or statement.function in SHARING or statement.function in WRITING
+        return known and not self.pulled(statement)
+
+    def is_index(self, variable: ir.Variable) -> bool:
+        """Return whether a variable is an index that is best computed once more, from its parts."""
+        call, ranks = self.calls.get(variable), self.ranks
+        if call is None or ranks is None or variable.name is not None or call.keywords:
+            return False
+        function = ir.value_of(call.function)
+        if function in (runtime.make_tuple, slice):
+            return all(map(ranks.is_index, call.args))
+        constants = [x for x in call.args if isinstance(x, ir.Constant)]
+        is_shift = function in (operator.add, operator.sub) and len(constants) == 1
+        return is_shift and all(map(ranks.is_index, call.args))
+
+    def _is_concrete(self, arguments: tuple[Kind, ...]) -> bool:
+        """Return whether a program computes with numbers and arrays of NumPy alone."""
+        closes = any(s.function is runtime.captured for s in self.ir.statements)
+        return not closes and Kind.ACTIVE not in arguments[1:]
+
+    def _read_in_loop(self, statement: ir.Statement) -> list[ir.Variable]:
+        """Return the arrays that a statement in a loop reads, and that nothing changes."""
+        if not self.depends(statement) or self.ranks is None:
+            return []
+        if statement.function is operator.getitem and not self.is_item(statement):
+            return []
+        if statement.function is not operator.getitem and not self.is_elementwise(statement):
+            return []
+        return [
+            v
+            for v in self._active(statement.call.args)
+            if v not in self.shadowed and 0 < self.ranks.of(v) < INTEGERS and self.lasting(v)
+        ]
+
+    def is_elementwise(self, statement: ir.Statement) -> bool:
+        """Return whether a statement applies formulas to real numbers and real arrays."""
+        call, ranks = statement.call, self.ranks
+        if ranks is None or call.keywords or not isinstance(call.function, ir.Constant):
+            return False
+        rule = self.rule(call)
+        if rule is None or not rule.formulas or len(call.args) != len(rule.parameters):
+            return False
+        return all(map(ranks.is_real, (*call.args, statement.variable)))
+
+    def _find_kinds(self, arguments: tuple[Kind, ...], *, is_writing: bool) -> None:
+        """Find the ranks and kinds of variables, and those whose cotangents are in shadows."""
         self.ranks = Ranks(self.ir, arguments)
-        known = self.ranks.kinds([v for block in self.ir.blocks for v in block.defined])
+        variables = [v for block in self.ir.blocks for v in block.defined]
+        known = self.ranks.kinds(variables)
         self.kinds = infer(self.ir, arguments, known=known)
+        if not is_writing:
+            return
+        numbers = {v for v in variables if self.ranks.is_number(v)}
+        aliases = Aliases(self.ir, arguments, numbers, is_cautious=self.is_cautious)
+        self.aliases = aliases
+        self.writes = Writes(self.ir, self.ranks, aliases)
+        self.writes_outside = aliases.writes_outside
         while more := self._to_shadow(aliases) - self.shadowed:
             self.shadowed |= more
             self.kinds = infer(self.ir, arguments, self.shadowed, known)
@@ -196,50 +320,3 @@ class Activity:
         if block.returned is not None:
             return len(self.returns) > 1
         return any(len(self.predecessors[branch.target]) > 1 for branch in block.branches)
-
-
-def with_changes(program: ir.IR, arguments: tuple[Kind, ...], *, is_cautious: bool) -> ir.IR:
-    """Return a program with those augmented assignments expanded that change arrays.
-
-    Args:
-        program: the program.
-        arguments: the kinds of its arguments.
-        is_cautious: whether functions of unknown effect may change arrays, too.
-    """
-    if not any(statement.function is runtime.updated for statement in program.statements):
-        return program
-    ranks = Ranks(program, arguments)
-    arrays: dict[ir.Atom, ir.Atom] = {}
-    augmented = ir.function(runtime.augmented)
-    blocks: list[ir.Block] = []
-    for block in program.blocks:
-        statements: list[ir.Statement] = []
-        for statement in block.statements:
-            call = statement.call
-            if statement.function is not runtime.updated:
-                statements.append(statement)
-            elif 0 < ranks.of(call.args[1]) % INTEGERS <= 3:
-                arrays[statement.variable] = array = call.args[1]
-                result, fitting = ir.Variable(0), ir.Variable(0)
-                whole = (array, ir.literal(...), fitting)
-                calls = {
-                    result: ir.Call(call.args[0], call.args[1:]),
-                    fitting: ir.Call(ir.function(runtime.fitting), (result, array)),
-                    ir.Variable(0): ir.Call(ir.function(runtime.exchange), whole),
-                }
-                statements += [ir.Statement(v, c, statement.line) for v, c in calls.items()]
-            elif is_cautious:
-                statements.append(
-                    attrs.evolve(statement, call=attrs.evolve(call, function=augmented))
-                )
-            else:
-                statements.append(statement)
-        blocks.append(attrs.evolve(block, statements=tuple(statements)))
-
-    def replace(atom: ir.Atom) -> ir.Atom:
-        while atom in arrays:
-            atom = arrays[atom]
-        return atom
-
-    replaced = tuple([block.map(replace) for block in blocks])
-    return assembly.assembled(program.name, replaced, program.filename)

@@ -8,7 +8,7 @@ values come from outside the function, and all are of one class.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any, Final
 
 import numpy as np
@@ -22,7 +22,7 @@ WRITING: Final = frozenset(
     (runtime.exchange, runtime.replaced, runtime.increased, runtime.accumulate_at)
 )
 #: What gives a part of its first argument, whatever the others are.
-TAKING: Final = frozenset((operator.getitem, getattr, runtime.defined))
+TAKING: Final = frozenset((operator.getitem, getattr, runtime.defined, runtime.items_of))
 #: Operators that may put containers together, whose items are then shared.
 _JOINING: Final = frozenset((operator.add, operator.mul))
 #: Functions of NumPy that make arrays without any that they are made of.
@@ -52,6 +52,12 @@ _PARTS: Final = frozenset(("T", "imag", "mT", "real"))
 class Aliases:
     """The classes of a program's variables.
 
+    Args:
+        program: the program.
+        arguments: the kinds of its arguments.
+        numbers: the variables that are numbers, or shapes, which share no memory.
+        is_cautious: whether functions that are called may change their arguments.
+
     Attributes:
         written: the variables of the classes that it writes to.
         values: the arrays that it writes to, with the stored values.
@@ -60,8 +66,14 @@ class Aliases:
     """
 
     def __init__(
-        self, program: ir.IR, arguments: tuple[Kind, ...], *, is_cautious: bool = False
+        self,
+        program: ir.IR,
+        arguments: tuple[Kind, ...],
+        numbers: Container[ir.Variable] = (),
+        *,
+        is_cautious: bool = False,
     ) -> None:
+        self._numbers = numbers
         self.values: list[tuple[ir.Variable, ir.Atom]] = []
         self._parents: dict[ir.Variable, ir.Variable] = {}
         self._made: set[ir.Variable] = set()
@@ -76,22 +88,22 @@ class Aliases:
             for branch in block.branches:
                 for pair in program.passed(branch):
                     self._join(pair)
-        written = {self._class(array) for array, _ in self.values}
-        self.writes_outside: bool = self._class(self._outside) in written
+        written = {self.class_of(array) for array, _ in self.values}
+        self.writes_outside: bool = self.class_of(self._outside) in written
         variables = [v for block in program.blocks for v in block.defined]
         self.written: frozenset[ir.Variable] = frozenset(
-            [v for v in variables if self._class(v) in written]
+            [v for v in variables if self.class_of(v) in written]
         )
         self.made: frozenset[ir.Variable] = self.written & self._made
 
     def reads_only(self, call: ir.Call) -> bool:
         """Return whether a call only reads its arguments: it neither keeps nor changes them."""
-        return ir.value_of(call.function) not in WRITING and self._copies(call)
+        return ir.value_of(call.function) not in WRITING and self.copies(call)
 
     def members(self, variables: Iterable[ir.Variable]) -> set[ir.Variable]:
         """Return the variables of written classes that may alias one of the given variables."""
-        classes = set(map(self._class, variables))
-        return {v for v in self.written if self._class(v) in classes}
+        classes = set(map(self.class_of, variables))
+        return {v for v in self.written if self.class_of(v) in classes}
 
     def _enter(self, statement: ir.Statement) -> None:
         """Join the classes that a statement lets share memory, and record what it writes to."""
@@ -103,10 +115,11 @@ class Aliases:
             if function is runtime.augmented or self._is_cautious:
                 self._write(call.args[1], call.args[2])
         elif function in TAKING:
-            self._join([variable, call.args[0]])
+            if variable not in self._numbers:
+                self._join([variable, call.args[0]])
         elif function in (runtime.captured, runtime.global_value):
             self._join([variable, self._outside])
-        elif self._copies(call):
+        elif self.copies(call):
             self._made.add(variable)
         else:
             self._join([variable, *call.atoms])
@@ -121,19 +134,20 @@ class Aliases:
         if isinstance(array, ir.Variable):
             self.values.append((array, value))
 
-    def _class(self, variable: ir.Variable) -> ir.Variable:
+    def class_of(self, variable: ir.Variable) -> ir.Variable:
+        """Return the variable that stands for the class of another one."""
         while variable in self._parents:
             variable = self._parents[variable]
         return variable
 
     def _join(self, atoms: Iterable[ir.Atom]) -> None:
         """Let variables be of one class."""
-        classes = {self._class(x) for x in atoms if isinstance(x, ir.Variable)}
+        classes = {self.class_of(x) for x in atoms if isinstance(x, ir.Variable)}
         if classes:
             first = classes.pop()
             self._parents.update(dict.fromkeys(classes, first))
 
-    def _copies(self, call: ir.Call) -> bool:
+    def copies(self, call: ir.Call) -> bool:
         """Return whether the result of a call shares no memory with its arguments."""
         function = ir.value_of(call.function)
         if function is None:

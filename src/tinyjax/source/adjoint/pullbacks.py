@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import inspect
 import sys
+import threading
 from collections.abc import Callable, Hashable
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, SimpleNamespace
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar, cast, get_args
@@ -333,6 +335,38 @@ CALLEES: Final = activity.Callees(pull, pull_back, undo, Pullback)
 _changing: Final[set[CodeType]] = set()
 
 
+class _FullCollections:
+    """Full collections of garbage, which are paused while residuals accumulate.
+
+    Nothing of a stack of residuals is garbage before its pullback ends, and each full collection
+    goes through all of it. Young objects are collected as always.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._count = 0
+        self._threshold = 0
+
+    def pause(self) -> None:
+        with self._lock:
+            if not self._count:
+                young, middle, self._threshold = gc.get_threshold()
+                gc.set_threshold(young, middle, _NEVER)
+            self._count += 1
+
+    def resume(self) -> None:
+        with self._lock:
+            self._count -= 1
+            if not self._count:
+                young, middle, _ = gc.get_threshold()
+                gc.set_threshold(young, middle, self._threshold)
+
+
+_collections: Final = _FullCollections()
+#: A threshold that is not reached.
+_NEVER: Final = 1_000_000
+
+
 def attempt(run: Callable[..., R], fun: Any, *args: Any) -> R:
     """``run(fun, *args)``, once more with caution if a function that it calls changes arrays.
 
@@ -342,7 +376,8 @@ def attempt(run: Callable[..., R], fun: Any, *args: Any) -> R:
     if writes.log is not None:  # inside of another one
         return cast(R, standard_library.with_room(run, fun, *args))
     code = getattr(fun, "__code__", None)
-    writes.log = []
+    writes.log, writes.start, writes.copied = [], 0, {}
+    _collections.pause()
     if code in _changing:
         writes.is_cautious = True
     try:
@@ -361,6 +396,7 @@ def attempt(run: Callable[..., R], fun: Any, *args: Any) -> R:
         writes.undo()
         raise
     finally:
+        _collections.resume()
         writes.log = None
         if writes.is_cautious:
             writes.is_cautious = False
@@ -410,7 +446,7 @@ def is_cautious() -> bool:
     return runtime.writes.is_cautious
 
 
-registry.inert.update((written_count, may_have_written, is_cautious))
+registry.inert.update((runtime.log_writes, written_count, may_have_written, is_cautious))
 standard_library.WRITTEN[evaluated] = evaluated_within
 
 

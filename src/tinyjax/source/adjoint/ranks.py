@@ -52,6 +52,11 @@ _BROADCASTING: Final = frozenset(
 _COMPARING: Final = frozenset(syntax.COMPARISONS.values())
 _PRODUCTS: Final = frozenset((operator.matmul, np.dot, np.matmul))
 _REDUCTIONS: Final = frozenset((np.sum, np.max, np.min, np.mean, np.prod, np.vdot))
+#: Functions that give the position of an element, and those that give an array like their own.
+_INDICES: Final[frozenset[Any]] = frozenset((np.argmax, np.argmin))
+_SAME: Final[frozenset[Any]] = frozenset(
+    (np.diff, np.ascontiguousarray, np.floor, np.tril, np.triu)
+)
 _LIKENESSES: Final[frozenset[Any]] = frozenset(
     (np.zeros_like, np.ones_like, np.empty_like, np.copy)
 )
@@ -91,6 +96,26 @@ class Ranks:
         """Return the rank of a value."""
         return self._ranks.get(atom, _of_atom(atom))
 
+    def is_real(self, atom: ir.Atom) -> bool:
+        """Return whether a value is certainly a real number or a real array of NumPy."""
+        return 0 <= self.of(atom) < INTEGERS
+
+    def is_array(self, atom: ir.Atom) -> bool:
+        """Return whether a value is certainly an array of NumPy, of real numbers or integers."""
+        rank = self.of(atom)
+        return 0 < rank < _LIKE and rank % INTEGERS > 0
+
+    def is_index(self, atom: ir.Atom) -> bool:
+        """Return whether a value is an integer, or a slice or None."""
+        if isinstance(atom, ir.Constant):
+            return type(atom.value) in (int, slice, type(None)) or atom.value is Ellipsis
+        return self.of(atom) in (INTEGERS, _SLICE)
+
+    def is_number(self, atom: ir.Atom) -> bool:
+        """Return whether a value is certainly a number, a shape, a range or a slice."""
+        rank = self.of(atom)
+        return rank in _NUMBERS or rank < UNKNOWN
+
     def has_derivative(self, variable: ir.Variable) -> bool:
         """Return whether, by its rank, a variable may be or hold an array with a derivative."""
         rank = self.of(variable)
@@ -124,6 +149,11 @@ class Ranks:
             return _broadcast(args[1:]) if args[1] in _NUMBERS else args[1]
         if function in (runtime.defined, runtime.fitting, runtime.items_of):
             return args[0]
+        if function in (np.sum, np.max, np.min, np.mean) and call.keywords:
+            axis = [x for name, x in call.keywords if name == "axis"]
+            is_axis = len(args) == len(axis) == len(call.keywords) == 1
+            known = is_axis and type(ir.value_of(axis[0])) is int and 0 < args[0] < INTEGERS
+            return args[0] - 1 if known else UNKNOWN
         if function in (range, slice):
             return _RANGE if function is range else _SLICE
         if function is runtime.unpacked:
@@ -218,6 +248,18 @@ def _of_function(function: Any, call: ir.Call, args: list[int]) -> int:
     if runtime.is_in(function, _PRODUCTS):
         known = all(1 <= rank <= 2 for rank in args) and len(args) == 2
         return sum(args) - 2 if known else UNKNOWN
+    if runtime.is_in(function, _INDICES):
+        return INTEGERS if len(args) == 1 else UNKNOWN
+    if runtime.is_in(function, _SAME):
+        return args[0] if len(args) == 1 and 0 <= args[0] < _LIKE else UNKNOWN
+    if function is np.searchsorted:
+        return args[1] % INTEGERS + INTEGERS if len(args) == 2 and 0 <= args[1] < _LIKE else UNKNOWN
+    if function is np.outer:
+        return 2 if len(args) == 2 and all(0 <= rank < _LIKE for rank in args) else UNKNOWN
+    if function in (np.eye, np.identity):
+        return 2
+    if function is np.convolve:
+        return 1 if len(args) == 2 and all(0 < rank < _LIKE for rank in args) else UNKNOWN
     if runtime.is_in(function, _REDUCTIONS):
         return 0 if args[:1] and len(args) == 1 + (function is np.vdot) else UNKNOWN
     if function in (operator.pow, np.power):

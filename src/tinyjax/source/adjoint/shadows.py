@@ -310,10 +310,10 @@ def add_at(shadow: Any, index: Any, ct: Any) -> None:
         runtime.accumulate_at(shadow, index, conjugated(ct))
 
 
-def add_item(ct: Any, container: Any, index: Any) -> None:
-    """Add the cotangent of an item of real numbers to the shadow of its array."""
+def add_part(shadow: Any, index: Any, ct: Any) -> None:
+    """Add the cotangent of an item of real numbers to a shadow."""
     if ct is not None:
-        runtime.increased(shadow_of(container), index, ct)
+        runtime.increased(shadow, index, ct)
 
 
 def with_item(total: Any, ct: Any, y: Any, container: Any, index: Any) -> Any:

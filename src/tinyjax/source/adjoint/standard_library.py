@@ -51,13 +51,17 @@ def with_room(fun: Any, *args: Any) -> Any:
 
     A level of the user's recursion is three of its derivative. What it wrote is undone.
     """
-    count = len(runtime.writes.log or ())
+    writes = runtime.writes
+    start, count = writes.start, len(writes.log or ())
+    writes.start = count
     try:
         return fun(*args)
     except RecursionError:
         if _room.given:
             raise
-    runtime.writes.undo(count)
+    finally:
+        writes.start = start
+    writes.undo(count)
     _room.given = True
     frames.raise_limit(_FRAMES)
     try:

@@ -232,6 +232,22 @@ def exchange(array: Any, index: Any, value: Any) -> Any:
     return before
 
 
+def log_writes(*arrays: Any) -> None:
+    """Log arrays which a program may write to from now on without logging each write."""
+    log = writes.log
+    if log is None:
+        return
+    log.append((None, (), None))
+    for array in arrays:
+        root = array
+        while isinstance(root.base, np.ndarray) and root.base.flags.writeable:
+            root = root.base
+        place = writes.copied.get(id(root), -1)
+        if not (writes.start <= place < len(log) and log[place][0] is root):
+            writes.copied[id(root)] = len(log)
+            log.append((root, ..., root.copy()))
+
+
 def replaced(array: Any, index: Any, value: Any) -> Any:
     """``array[index] = value``, of an array that only the program knows; as ``exchange``."""
     before = array[index]
@@ -286,17 +302,25 @@ class Writes(threading.local):
 
     Attributes:
         log: each array with the index and the overwritten value; None where nothing is recorded.
+            An entry without an array stands for a program that writes.
+        copied: the places in the log of whole arrays, by their identity.
+        start: the length of the log when the current attempt began.
         is_cautious: whether a function that is called may write to its arguments.
     """
 
     log: list[tuple[Any, Any, Any]] | None = None
+    start: int = 0
     is_cautious: bool = False
+
+    def __init__(self) -> None:
+        self.copied: dict[int, int] = {}
 
     def undo(self, count: int = 0) -> None:
         """Restore the old values of all arrays, except for the first writes."""
         while self.log and len(self.log) > count:
             array, index, before = self.log.pop()
-            array[index] = before
+            if array is not None:
+                array[index] = before
 
 
 writes: Final = Writes()

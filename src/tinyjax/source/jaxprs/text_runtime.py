@@ -130,9 +130,9 @@ def array(kind: str | av.ShapedArray, values: str) -> Array:
     declared = _typed(kind)
     host = np.array([_element(declared.dtype, part) for part in values.split()], declared.dtype)
     whole = concrete.ConcreteArray(host.reshape(declared.shape), declared.plain)
-    if declared.told is None:
+    if declared.sharding_or_none is None:
         return whole
-    return xla.moving.put(whole, declared.told)
+    return xla.moving.put(whole, declared.sharding_or_none)
 
 
 @attrs.frozen(eq=False, repr=False)

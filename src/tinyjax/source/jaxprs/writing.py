@@ -171,7 +171,7 @@ class ModuleWriter:
 
     def kind(self, aval: av.ShapedArray) -> Expression:
         """Return a type: its text, with its sharding if it has one."""
-        if aval.told is None:
+        if aval.sharding_or_none is None:
             return Literal(f'"{_type(aval)}"')
         self.imports.add((_RUNTIME, "lying"))
         where = Parameter(Scope(self), "a type", "sharding", []).write(aval.sharding)
@@ -289,7 +289,7 @@ class Parameter:
                 return self.nested(value)
             case av.ShapedArray():
                 kind = self.scope.writer.kind(value)
-                if value.told is not None:
+                if value.sharding_or_none is not None:
                     return kind
                 self.scope.writer.imports.add((_RUNTIME, "aval"))
                 return pycode.call("aval", kind)

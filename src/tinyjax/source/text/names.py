@@ -469,6 +469,8 @@ def written(value: Any) -> str:
     if isinstance(value, tuple):
         items = [written(item) for item in value]
         return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+    if value is Ellipsis:
+        return "..."
     return quoted(value) if isinstance(value, str) else repr(value)
 
 

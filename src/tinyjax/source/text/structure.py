@@ -56,6 +56,10 @@ class ExpressionWriter:
         function = pycode.NONE if is_syntax(call) else self.atom(call.function)
         return ir.as_expression(call, function, args, [self.atom(x) for _, x in call.keywords])
 
+    def item(self, call: ir.Call) -> Expression:
+        """Write the item of an array that a call writes to."""
+        return pycode.Subscript(self.atom(call.args[0]), self._subscript(call.args[1]))
+
     def _shown(self, call: ir.Call) -> ir.Call:
         """Return the call to print: a loop over a range iterates over the range itself."""
         if ir.value_of(call.function) is runtime.items_of and isinstance(call.args[0], ir.Variable):
@@ -124,7 +128,8 @@ class Text:
         """Let constants have their names before variables do."""
         for statement in self.ir.statements:
             call = statement.call
-            for atom in call.atoms[1:] if is_syntax(call) else call.atoms:
+            is_stored = statement.function in (operator.setitem, runtime.increased)
+            for atom in call.atoms[1:] if is_stored or is_syntax(call) else call.atoms:
                 if isinstance(atom, ir.Constant):
                     names.constant(atom)
 
@@ -173,12 +178,30 @@ class Text:
                 i += count
                 continue
             v, line = statements[i].variable, statements[i].line
+            if self._stored(statements[i]):
+                i += 1
+                continue
             value = self.written.call(statements[i].call)
             if v in self.coalescing.unused:
                 self.code.append(pycode.evaluated(value, line))
             else:
                 self.put(self.called[v], value, line)
             i += 1
+
+    def _stored(self, statement: ir.Statement) -> bool:
+        """Write an assignment to an item, if a statement is one."""
+        function, call = statement.function, statement.call
+        if function not in (operator.setitem, runtime.increased):
+            return False
+        if statement.variable not in self.coalescing.unused:
+            return False
+        item = self.written.item(call)
+        value = self.written.atom(call.args[2])
+        if function is runtime.increased:
+            self.code.append(pycode.Increment(item, value, statement.line))
+        else:
+            self.code.append(pycode.Assign(item, value, origin=statement.line))
+        return True
 
     def _taken_apart(self, statements: list[ir.Statement], start: int) -> int:
         """Write the unpacking of a stack, if it begins here; return the number of its statements.

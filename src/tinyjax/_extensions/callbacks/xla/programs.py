@@ -58,7 +58,7 @@ class _FailedError(Exception):
 
 
 def compile_with(
-    on: Backend,
+    target: Backend,
     text: str,
     functions: Sequence[HostFunction],
     name: str,
@@ -69,7 +69,7 @@ def compile_with(
     """Compile a program that calls Python.
 
     Args:
-        on: the client.
+        target: the client.
         text: the program's module.
         functions: what it calls, by their numbers, each guarded.
         name: the program's name.
@@ -83,7 +83,7 @@ def compile_with(
         return threads.step(
             "compile",
             name,
-            lambda: on.client.compile_and_load(
+            lambda: target.client.compile_and_load(
                 module, devices, options, host_callbacks=[*functions]
             ),
         )
@@ -178,7 +178,7 @@ class HostProgram(Executable):
         return [ConcreteArray(x.host, x.aval) for x in on_device]
 
 
-def _buffer_of(host: dtypes.HostArray, aval: av.ShapedArray, on: Backend) -> ArrayImpl:
+def _buffer_of(host: dtypes.HostArray, aval: av.ShapedArray, target: Backend) -> ArrayImpl:
     """Return a buffer with an array's data: that which it lies in, if that is this client's."""
     contiguous = host.flags.c_contiguous
     base: Any = host.base
@@ -186,11 +186,11 @@ def _buffer_of(host: dtypes.HostArray, aval: av.ShapedArray, on: Backend) -> Arr
         owner: Any = base.obj  # as for the results of another call
         if (
             type(owner) is ArrayImpl
-            and owner._sharding is on.placement
+            and owner._sharding is target.placement
             and (owner.aval.shape, owner.aval.dtype) == (host.shape, host.dtype)
         ):
             return owner
-    return on.put(host if contiguous else np.ascontiguousarray(host), aval)
+    return target.put(host if contiguous else np.ascontiguousarray(host), aval)
 
 
 def _guarded(fun: HostFunction, depth: int, on_host: bool = False) -> HostFunction:

@@ -129,8 +129,8 @@ class ArgumentMemory:
 
     __slots__ = ("__weakref__", "_avals", "_nbytes", "_on", "free", "in_use", "notes")
 
-    def __init__(self, on: backend.Backend) -> None:
-        self._on = on
+    def __init__(self, target: backend.Backend) -> None:
+        self._on = target
         self._avals: list[av.ShapedArray] = []
         self._nbytes: int = 0
         self.free: list[list[Any]] = []
@@ -179,10 +179,10 @@ _lock: Final = Lock()
 threads.hold_at_forks(_lock)
 
 
-def _spend(nbytes: int, by: ArgumentMemory) -> None:
+def _spend(nbytes: int, added: ArgumentMemory) -> None:
     """Count a new set; drop all earlier ones if there are too many."""
     with _lock:
-        _memories.add(by)
+        _memories.add(added)
         _made[0] += nbytes
         if _made[0] > _MOST_OF_ALL:
             _made[0] = nbytes
@@ -218,7 +218,7 @@ class Operand(Enum):
     MOVED = "what moves it makes of it"
     AS_IT_IS = "the argument itself"
 
-    def of(self, i: int) -> pycode.Expression:
+    def expression(self, i: int) -> pycode.Expression:
         """Write it for an argument, by its number."""
         x = Name(f"x{i}")
         match self:
@@ -310,7 +310,7 @@ def written_call(
             return None
         operands, parts = _on_one(program, consts, leaves)
     else:
-        operands, parts = devices.plane().call_parts(program, consts, leaves)
+        operands, parts = devices.ops().call_parts(program, consts, leaves)
     compared = [_compared(x, on_several) for x in leaves]
     values = [value for _, value in static]
     parts |= numbered("t", [x for _, x, _ in compared]) | numbered("l", [x for *_, x in compared])
@@ -707,4 +707,4 @@ def _bound(names: Sequence[Name], value: pycode.Expression) -> pycode.Statement:
 
 
 def _operands(operands: Sequence[Operand]) -> list[pycode.Expression]:
-    return [operand.of(i) for i, operand in enumerate(operands)]
+    return [operand.expression(i) for i, operand in enumerate(operands)]

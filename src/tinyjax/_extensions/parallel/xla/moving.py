@@ -75,13 +75,13 @@ def _candidates(
 ) -> Iterator[named_sharding.NamedSharding]:
     """Go through the ways in which axes of its mesh divide arrays of so many axes."""
 
-    def divide(axis: int, left: tuple[str, ...], entries: tuple[object, ...]) -> Iterator[Any]:
+    def divide(axis: int, names: tuple[str, ...], entries: tuple[object, ...]) -> Iterator[Any]:
         if axis == ndim:
             yield named_sharding.NamedSharding(sharding.mesh, PartitionSpec(*entries).stripped())
             return
-        for count in range(len(left) + 1):
-            for chosen in permutations(left, count):
-                rest = tuple([name for name in left if name not in chosen])
+        for count in range(len(names) + 1):
+            for chosen in permutations(names, count):
+                rest = tuple([name for name in names if name not in chosen])
                 yield from divide(axis + 1, rest, (*entries, chosen))
 
     yield from divide(0, sharding.mesh.axis_names, ())
@@ -193,7 +193,7 @@ def moved(x: Array, sharding: Sharding) -> sharded_array.ShardedArray:
                 and sharding.summed
                 and isinstance(sharding, named_sharding.NamedSharding)
             ):
-                x = _resharded(x, sharding.update(spec=sharding.spec.settled))
+                x = _resharded(x, sharding.update(spec=sharding.spec.without_sums))
             return _resharded(x, sharding)
         elif (
             isinstance(x.sharding, named_sharding.NamedSharding)
@@ -335,14 +335,14 @@ def _cuts(
     for part in distinct:
         pieces: list[tuple[Part, int, Part]] = []
         for own, place in sources.items():
-            there: list[slice] = []
-            here: list[slice] = []
+            target_slices: list[slice] = []
+            source_slices: list[slice] = []
             for (start, stop), (first, last) in zip(part, own, strict=True):
                 low, high = max(start, first), min(stop, last)
-                there.append(slice(low - start, high - start))
-                here.append(slice(low - first, high - first))
-            if all(s.start < s.stop for s in there):
-                pieces.append((tuple(there), place, tuple(here)))
+                target_slices.append(slice(low - start, high - start))
+                source_slices.append(slice(low - first, high - first))
+            if all(s.start < s.stop for s in target_slices):
+                pieces.append((tuple(target_slices), place, tuple(source_slices)))
         cuts.append((tuple([stop - start for start, stop in part]), tuple(pieces)))
     return cuts, [distinct.index(part) for part in targets]
 

@@ -22,8 +22,8 @@ from tinyjax._extensions.host.xla import call_writer
 from tinyjax._extensions.parallel import named_sharding, sharded_array
 from tinyjax._extensions.parallel.communication import COLLECTIVES
 from tinyjax._extensions.parallel.placement import (
+    OriginalSpecs,
     Placement,
-    Written,
     on_devices,
     on_host,
     placement_by,
@@ -135,13 +135,13 @@ class ShardedExecutable(Executable):
 
     def __call__(self, args: Sequence[Array]) -> list[Array]:
         """Run the program, as ``execute`` does, on arrays that are moved to where it takes them."""
-        at: list[sharded_array.ShardedArray] = []
+        placed: list[sharded_array.ShardedArray] = []
         for arg, aval, sharding in zip(args, self.in_avals, self.placement.ins, strict=True):
             x = moving.moved(arg, sharding)
             assert x.shape == aval.shape, "XLA would not notice"
             assert x.sharding.is_equivalent_to(sharding, x.ndim), "XLA would not notice"
-            at.append(x)
-        outs = self.execute(at, [x.shards for x in at])
+            placed.append(x)
+        outs = self.execute(placed, [x.shards for x in placed])
         return [result_of(how, out) for how, out in zip(self.results, outs, strict=True)]
 
     def moves(self, lie: Sequence[object]) -> list[Sharding | None]:
@@ -197,7 +197,7 @@ class ShardedExecutable(Executable):
 
 def _as_written(outs: Sequence[Sharding | None], request: Compilation) -> Sequence[Sharding | None]:
     """Return how results lie, as arguments and the program write it."""
-    how = placement_in(request).written
+    how = placement_in(request).originals
     if how is None:
         return outs
     avals = request.jaxpr.out_avals
@@ -208,7 +208,7 @@ def _as_written(outs: Sequence[Sharding | None], request: Compilation) -> Sequen
 
 
 def _in_original_form(
-    x: Sharding | None, requested: Sharding | None, how: Written, aval: ShapedArray
+    x: Sharding | None, requested: Sharding | None, how: OriginalSpecs, aval: ShapedArray
 ) -> Sharding | None:
     """Return the sharding ``x`` of a result in the form that the program or its arguments use."""
     if not isinstance(x, named_sharding.NamedSharding):
@@ -225,7 +225,7 @@ def _in_original_form(
         or requested is x
     ):
         return x
-    if aval.told is not None or first.mesh != x.mesh:
+    if aval.sharding_or_none is not None or first.mesh != x.mesh:
         return x
     return first if first.spec.stripped() == x.spec.stripped() else x
 
@@ -242,7 +242,7 @@ def result_of(how: tuple[ShapedArray, Sharding | None], buffer: Any) -> Array:
 
 
 def compile_placed(
-    on: backend.Backend,
+    target: backend.Backend,
     request: compilation.Compilation,
     placement: Placement,
     flags: compilation.Flags,
@@ -251,12 +251,12 @@ def compile_placed(
     """Compile a program, and return its results' shardings and its Python callbacks."""
     name = request.name
     text, functions = lowering.lowered_for(placement, request.jaxpr, name, request.donated, locate)
-    options, devices = placed_options(flags, placement), on.device_list(placement.ids)
+    options, devices = placed_options(flags, placement), target.device_list(placement.ids)
     guarded = [programs.guarded_from_devices(f) for f in functions]
     loaded = (
-        programs.compile_with(on, text, guarded, name, flags, options, devices)
+        programs.compile_with(target, text, guarded, name, flags, options, devices)
         if functions
-        else executable.load_or_compile(on, text, name, flags, options, devices)
+        else executable.load_or_compile(target, text, name, flags, options, devices)
     )
     outs = _read_back(loaded, request.jaxpr, placement)
     lie = (*placement.ins, *([] if placement.whole is None else [placement.whole]))
@@ -264,7 +264,7 @@ def compile_placed(
     shardings = tuple([alone if x is None else x for x, alone in zip(outs, whole, strict=True)])
     decided = attrs.evolve(placement, outs=shardings)
     if None in outs:
-        return compile_placed(on, request, decided, flags, locate)
+        return compile_placed(target, request, decided, flags, locate)
     return loaded, decided, functions
 
 
@@ -301,7 +301,7 @@ def _read_back(
     chosen = loaded.get_output_shardings() or []
     for sharding, proto, aval in zip(placement.outs, chosen, jaxpr.out_avals, strict=True):
         text = str(HloSharding.from_proto(proto))
-        own = aval.sharding if aval.told is not None else None
+        own = aval.sharding if aval.sharding_or_none is not None else None
         names = (
             moving.by_axes(like, text, aval.shape)
             for like in ([own] if isinstance(own, named_sharding.NamedSharding) else meshes)
@@ -318,8 +318,8 @@ def call_parts(
 ) -> call_writer.Parts:
     """Return the parts of a program for a specialized call."""
 
-    def sender(to: Any) -> Callable[[object], Array]:
-        return lambda x: moving.moved(opd.as_array(x), to)
+    def sender(target: Any) -> Callable[[object], Array]:
+        return lambda x: moving.moved(opd.as_array(x), target)
 
     ins = program.placement.ins
     targets = program.moves([getattr(x, "_sharding", None) for x in leaves])
@@ -558,11 +558,11 @@ def _run_by(
     execute, results, moves = executable.execute, executable.results, executable.moves(lie)
 
     def run(args: Sequence[Array]) -> list[Array]:
-        at: list[Any] = [
+        placed: list[Any] = [
             x if to is None else moving.moved(x, to) if x.ndim else _number_at(x, to)
             for x, to in zip(args, moves, strict=True)
         ]
-        outs = execute(args, [x.shards for x in at])
+        outs = execute(args, [x.shards for x in placed])
         return [result_of(how, out) for how, out in zip(results, outs, strict=True)]
 
     return run

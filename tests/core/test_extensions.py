@@ -1,4 +1,4 @@
-"""The core works without the rooms that stand upon it: each is taken away, and then all."""
+"""The core works without the extensions: each is taken away, and then all."""
 
 import re
 import subprocess
@@ -10,8 +10,8 @@ import pytest
 
 import tinyjax
 
-#: Rooms upon the core, each of which attaches to it by rules, machines and words.
-PLANES: Final = (
+#: The extensions, each of which attaches to the core by rules, classes of traces and hooks.
+EXTENSIONS: Final = (
     *("_extensions.callbacks", "_extensions.checkpointing", "_extensions.host"),
     *("_extensions.inspecting", "_extensions.nans", "_extensions.parallel"),
     *("_extensions.portions", "_extensions.progress", "_extensions.state", "_library.transfers"),
@@ -51,14 +51,14 @@ from tinyjax.core.primitives.elementwise import gt, lt, mul, sin
 from tinyjax.core.primitives.shape import full_like
 from tinyjax.core.values.operands import as_array
 from tinyjax.core.tracing.trace import CORE, EVAL
-from tinyjax._base.lazy import ROOMS
+from tinyjax._base.lazy import HOOKS
 
-# what tinyjax says beside its core: what evaluates, which room answers, what to load with jit
+# the hooks of tinyjax: what evaluates, which extension has a hook, what to load with jit
 if is_absent("tinyjax._extensions.host"):
     EVAL.machine = CORE
-for word, homes in [*ROOMS.items()]:
+for key, homes in [*HOOKS.items()]:
     if any(map(is_absent, homes.split())):
-        del ROOMS[word]
+        del HOOKS[key]
 
 x, xs = np.float64(3.0), np.array([0.5, 1.5, 3.0])
 value, slope = np.sin(x) * x, np.cos(x) * x + np.sin(x)
@@ -102,32 +102,32 @@ print("agrees")
 """
 
 
-def without(*rooms: str) -> str:
+def run_without(*extensions: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *rooms], capture_output=True, text=True, check=False
+        [sys.executable, "-c", PROGRAM, *extensions], capture_output=True, text=True, check=False
     )
     return done.stdout + done.stderr[-2000:]
 
 
-def test_the_core_works_with_nothing_upon_it() -> None:
-    assert without(*PLANES, *TOOLS) == "agrees\n"
+def test_the_core_works_without_all_extensions() -> None:
+    assert run_without(*EXTENSIONS, *TOOLS) == "agrees\n"
 
 
 @pytest.mark.sampled(4)
 @pytest.mark.slow
-@pytest.mark.parametrize("plane", PLANES)
-def test_the_core_works_without_a_plane(plane: str) -> None:
-    assert without(plane) == "agrees\n"
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_the_core_works_without_an_extension(extension: str) -> None:
+    assert run_without(extension) == "agrees\n"
 
 
-def test_rooms_replace_no_rule() -> None:
-    """A rule that a room replaces as it is loaded lets programs count as others than before."""
+def test_extensions_replace_no_rule() -> None:
+    """A rule that an extension replaced would let programs count as others than before."""
     program = """
 from importlib import import_module
 import tinyjax
 from tinyjax.core.tracing.primitive import _revisions
-from tinyjax._base.lazy import ROOMS
-for homes in ROOMS.values():
+from tinyjax._base.lazy import HOOKS
+for homes in HOOKS.values():
     for home in homes.split():
         import_module(home)
 print({name for name, revision in _revisions.items() if revision})
@@ -135,17 +135,17 @@ print({name for name, revision in _revisions.items() if revision})
     assert subprocess.check_output([sys.executable, "-c", program], text=True) == "set()\n"
 
 
-def test_the_core_and_the_primitives_ask_by_the_words_of_the_table() -> None:
-    """A room by a word that nobody asks by would never be loaded."""
-    program = "import tinyjax; from tinyjax._base.lazy import ROOMS; print(*ROOMS, sep='\\n')"
-    words = subprocess.check_output([sys.executable, "-c", program], text=True).splitlines()
+def test_the_core_and_the_primitives_use_all_hooks() -> None:
+    """An extension whose hook nobody uses would never be loaded."""
+    program = "import tinyjax; from tinyjax._base.lazy import HOOKS; print(*HOOKS, sep='\\n')"
+    hooks = subprocess.check_output([sys.executable, "-c", program], text=True).splitlines()
     package = Path(tinyjax.__file__).parent
-    files = [file for room in ("core", "_primitives") for file in (package / room).rglob("*.py")]
+    files = [file for name in ("core", "_primitives") for file in (package / name).rglob("*.py")]
     text = "".join(file.read_text(encoding="utf-8") for file in sorted(files))
     patterns = (
-        *(r"^class (\w+)", r'RuleKey\(\s*"(\w+)"', r'lazy\.room\("([^"]+)"\)'),
-        *(r'ROOMS\.pop\("([^"]+)"', r'^ControlFlow = Literal\["python", "(\w+)"\]'),
+        *(r"^class (\w+)", r'RuleKey\(\s*"(\w+)"', r'lazy\.hook\("([^"]+)"\)'),
+        *(r'HOOKS\.pop\("([^"]+)"', r'^ControlFlow = Literal\["python", "(\w+)"\]'),
     )
-    asked = {word for pattern in patterns for word in re.findall(pattern, text, re.MULTILINE)}
-    assert "plane" in words
-    assert {*words} <= asked
+    used = {key for pattern in patterns for key in re.findall(pattern, text, re.MULTILINE)}
+    assert "device_ops" in hooks
+    assert {*hooks} <= used

@@ -16,7 +16,7 @@ SPANS: Final = ("trace", "transform", "lower", "compile", "load", "execute", "tr
 
 
 @attrs.frozen(eq=False)
-class Notes:
+class RunLog:
     """The programs that ran, and their functions.
 
     Attributes:

@@ -13,7 +13,7 @@ from tinyjax.core.jit import signatures
 from tinyjax.core.values import ConcreteArray
 
 
-class WrittenCalls(signatures.ShortCalls):
+class SpecializedCalls(signatures.FastCalls):
     """The specialized calls of a function.
 
     Attributes:

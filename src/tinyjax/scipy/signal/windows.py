@@ -1,0 +1,122 @@
+"""Windows by SciPy's names: ``M`` values, or one period (``sym`` False), as spectra take them."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+import tinyjax.numpy as jnp
+from tinyjax import dtypes
+from tinyjax._base import lazy
+from tinyjax.core.values import Array, ArrayLike
+from tinyjax.scipy.special import i0e
+
+lazy.answer_for(
+    __name__, "blackman boxcar flattop gaussian general_cosine get_window hamming hann kaiser"
+)
+
+
+class _Window(Protocol):
+    def __call__(self, M: int, sym: bool = True) -> Array: ...
+
+
+#: Sums of cosines, by the factors of these.
+_COSINES: Final[dict[str, tuple[float, ...]]] = {
+    "boxcar": (1.0,),
+    "hann": (0.5, 0.5),
+    "hamming": (0.54, 0.46),
+    "blackman": (0.42, 0.5, 0.08),
+    "flattop": (0.21557895, 0.41663158, 0.277263158, 0.083578947, 0.006947368),
+}
+
+
+def _places(M: int, sym: bool) -> dtypes.HostArray:
+    return np.arange(M) / (M - 1 if sym else M) if M > 1 else np.full(M, 0.5)
+
+
+def general_cosine(M: int, a: ArrayLike, sym: bool = True) -> Array:
+    """Return a sum of cosines with the factors ``a``, of which every other one is subtracted.
+
+    Example:
+        >>> import tinyjax.numpy as jnp, tinyjax.scipy.signal as signal
+        >>> signal.windows.general_cosine(3, jnp.array([0.5, 0.5]))
+        Array([0., 1., 0.], dtype=float32)
+    """
+    k = np.arange(np.size(a))
+    turns = np.cos(2 * np.pi * k * _places(M, sym)[:, None]) * (-1.0) ** k
+    if isinstance(a, np.ndarray):
+        return jnp.asarray(turns @ a)
+    factors = jnp.asarray(a) * 1.0
+    return jnp.asarray(turns, factors.dtype) @ factors
+
+
+_TEXT: Final = """Return {}.
+
+    Example:
+        >>> from tinyjax.scipy.signal import windows
+        >>> round(float(windows.{}(5)[1]), 3)
+        {}
+    """
+
+
+def _fixed(name: str, second: float) -> _Window:
+    def window(M: int, sym: bool = True) -> Array:
+        return general_cosine(M, np.array(_COSINES[name]), sym)
+
+    window.__name__ = window.__qualname__ = name
+    window.__doc__ = _TEXT.format(f"the sum of cosines with factors {_COSINES[name]}", name, second)
+    return window
+
+
+boxcar: Final = _fixed("boxcar", 1.0)
+hann: Final = _fixed("hann", 0.5)
+hamming: Final = _fixed("hamming", 0.54)
+blackman: Final = _fixed("blackman", 0.34)
+flattop: Final = _fixed("flattop", -0.055)
+
+
+def gaussian(M: int, std: ArrayLike, sym: bool = True) -> Array:
+    """Return a normal density of this standard deviation, 1 in the middle.
+
+    Example:
+        >>> from tinyjax.scipy.signal import windows
+        >>> windows.gaussian(3, 1.0).round(3)
+        Array([0.607, 1.   , 0.607], dtype=float32)
+    """
+    width = jnp.asarray(std) * 1.0
+    at = np.arange(M) - (M - 1 if sym or M < 2 else M) / 2
+    return jnp.exp(-0.5 * (jnp.asarray(at, width.dtype) / width) ** 2)
+
+
+def kaiser(M: int, beta: ArrayLike, sym: bool = True) -> Array:
+    """Return Kaiser's window, whose side lobes are the smaller the greater ``beta`` is.
+
+    Example:
+        >>> from tinyjax.scipy.signal import windows
+        >>> windows.kaiser(3, 2.0).round(3)
+        Array([0.439, 1.   , 0.439], dtype=float32)
+    """
+    shape = jnp.asarray(beta) * 1.0
+    heights = np.sqrt(1 - (2 * _places(M, sym) - 1) ** 2)
+    at = shape * jnp.asarray(heights, shape.dtype)
+    return i0e(at) / i0e(shape) * jnp.exp(jnp.abs(at) - jnp.abs(shape))
+
+
+def get_window(window: Any, Nx: int, fftbins: bool = True) -> Array:
+    """Return the window of this name, or tuple of name and parameters; SciPy's if it is not here.
+
+    Example:
+        >>> from tinyjax.scipy.signal import windows
+        >>> windows.get_window(("kaiser", 2.0), 3, fftbins=False).round(3)
+        Array([0.439, 1.   , 0.439], dtype=float32)
+    """
+    name, *parameters = [window] if isinstance(window, str) else window
+    if name in _COSINES and not parameters:
+        return general_cosine(Nx, np.array(_COSINES[name]), not fftbins)
+    if name in ("gaussian", "general_cosine", "kaiser"):
+        values: Array = globals()[name](Nx, *parameters, sym=not fftbins)
+        return values
+    from scipy.signal import get_window  # noqa: PLC0415 (SciPy is slow to load)
+
+    return jnp.asarray(get_window(window, Nx, fftbins))

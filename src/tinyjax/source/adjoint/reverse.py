@@ -1,0 +1,722 @@
+"""The reverse of a block: its statements last to first, each as what pulls its cotangent back."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Sequence
+from typing import Final, TypeGuard
+
+import attrs
+import numpy as np
+
+from tinyjax.source.adjoint import shadows
+from tinyjax.source.adjoint.activity import SHARING, Activity
+from tinyjax.source.adjoint.aliases import WRITING
+from tinyjax.source.adjoint.cotangents import accumulate, freeze, number, reduce_to
+from tinyjax.source.adjoint.kinds import Kind
+from tinyjax.source.adjoint.ranks import INTEGERS
+from tinyjax.source.adjoint.rules import containers, formulas, registry
+from tinyjax.source.ir import program as ir, runtime, syntax
+from tinyjax.source.text import names
+
+ZERO: Final = ir.literal(0.0)
+#: The stack at the beginning.
+EMPTY: Final = ir.literal(())
+#: The index of all of an array.
+WHOLE: Final = ir.literal(...)
+ZEROS_LIKE: Final = ir.Constant(np.zeros_like, "np.zeros_like")
+SUM: Final = ir.Constant(np.sum, "np.sum")
+VDOT: Final = ir.Constant(np.vdot, "np.vdot")
+OUTER: Final = ir.Constant(np.outer, "np.outer")
+
+
+class BlockWriter(ir.StatementWriter):
+    """Writes the statements of one block."""
+
+    def __init__(self, arguments: Sequence[ir.Variable] = ()) -> None:
+        self.arguments: list[ir.Variable] = list(arguments)
+        self.statements: list[ir.Statement] = []
+        self.exits: tuple[ir.Branch, ...] = ()
+        self.line = 0
+
+    def block(self) -> ir.Block:
+        return ir.Block(tuple(self.arguments), tuple(self.statements), self.exits)
+
+
+@attrs.frozen(eq=False)
+class Cotangent:
+    """A cotangent in a pullback.
+
+    Attributes:
+        atom: where it is.
+        definite: whether it is certainly not None.
+        is_wide: whether it is still to be summed, over axes along which its value is broadcast.
+    """
+
+    atom: ir.Atom
+    definite: bool
+    is_wide: bool = False
+
+
+@attrs.frozen(eq=False)
+class Cotangents:
+    """The cotangents of variables, to which more is added.
+
+    Attributes:
+        activity: of the program.
+        writer: writes the sums.
+        found: what they are so far.
+        block: the block that they are of, where those of arrays go to their shadows.
+    """
+
+    activity: Activity
+    writer: BlockWriter
+    found: dict[ir.Variable, Cotangent] = attrs.field(factory=dict)
+    block: ReverseBlock | None = None
+
+    def atom(self, v: ir.Variable) -> ir.Atom:
+        """Return the cotangent of a variable: zero, if there was none."""
+        if v in self.found:
+            return self.found[v].atom
+        return ZERO if self.activity.kind(v) is Kind.FLOAT else ir.NONE
+
+    def give_rest(self, target: ir.Variable, atom: ir.Atom, definite: bool = False) -> None:
+        """Add to a variable's cotangent the part that is not in shadows."""
+        is_own = target in self.activity.accumulated
+        block = self.block if is_own else None
+        Cotangents(self.activity, self.writer, self.found, block).give(target, atom, definite)
+
+    def give_wide(self, target: ir.Variable, atom: ir.Atom, negative: bool) -> None:
+        """Give the cotangent of a value that is used once, without the sums of broadcasting."""
+        if negative:
+            atom = self.writer.emit(operator.neg, atom, name=cotangent_name(target))
+        self.found[target] = Cotangent(atom, definite=True, is_wide=True)
+
+    def give(
+        self, target: ir.Variable, atom: ir.Atom, definite: bool, negative: bool = False
+    ) -> None:
+        """Add to the cotangent of a variable, or subtract from it."""
+        scalar, name = self.activity.kind(target) is Kind.FLOAT, cotangent_name(target)
+        is_own = target in self.activity.accumulated
+        if self.block is not None and (is_own or target in self.activity.shadowed):
+            if negative:
+                atom, negative = self.writer.emit(operator.neg, atom, name=name), False
+            if self.activity.in_shadow(target):
+                place = ir.function(runtime.increased if definite else shadows.add_part)
+                self.writer.emit_call(ir.Call(place, (self.block.shadow(target), WHOLE, atom)))
+                return
+            atom = self.writer.emit(shadows.deposit, self.block.local(target), atom, name=name)
+            definite = False
+        if scalar and not definite:
+            atom, definite = self.writer.emit(number, atom, name=name), True
+        before = self.found.get(target)
+        first = before is None or before.atom in (ir.NONE, ZERO)
+        if negative and (first or not scalar):
+            atom, negative = self.writer.emit(operator.neg, atom, name=name), False
+        if before is not None and not first:
+            add = operator.sub if negative else operator.add if scalar else accumulate
+            atom = self.writer.emit(add, before.atom, atom, name=name)
+            definite = definite or before.definite
+        self.found[target] = Cotangent(atom, definite)
+
+
+@attrs.frozen(eq=False)
+class Restoration:
+    """A statement of a pullback that gives elements of an array their value from before a write.
+
+    Attributes:
+        statement: the statement.
+        array: the array of the program.
+    """
+
+    statement: ir.Statement
+    array: ir.Variable
+
+
+class ReverseBlock:
+    """The reverse of one block.
+
+    Attributes:
+        activity: of the program.
+        index: of the block.
+        block: the block.
+        defined: the variables that its statements define.
+        writer: writes the reverse.
+        prologue: writes what comes first.
+        home: the reverse of the block that returns, which all others come after.
+        stack: holds the residuals.
+        rest: the stack without them.
+        cotangents: of the variables.
+        residuals: the variables of the reverse that hold values of the forward program.
+        restorations: its statements that restore elements of arrays.
+    """
+
+    def __init__(self, activity: Activity, index: int, writer: BlockWriter) -> None:
+        self.activity = activity
+        self.index = index
+        self.block: ir.Block = activity.ir.blocks[index]
+        self.writer = writer
+        self.defined: set[ir.Variable] = {s.variable for s in self.block.statements}
+        self.prologue: BlockWriter = BlockWriter()
+        self.home: ReverseBlock = self
+        self.stack: ir.Variable = ir.Variable(0, names.STACK)
+        self.rest: ir.Variable = ir.Variable(0, names.STACK)
+        self.cotangents: Cotangents = Cotangents(activity, writer, block=self)
+        self.residuals: dict[ir.Variable, ir.Variable] = {}
+        self.restorations: list[Restoration] = []
+        #: The shadows of arrays, with the number of statements at the time of their lookup.
+        self.shadows: dict[ir.Atom, tuple[ir.Variable, int]] = {}
+        #: The shadows of arrays that are looked up once in a pullback.
+        self.lasting: dict[ir.Variable, ir.Variable] = {}
+
+        writer.arguments = [self.stack]
+        returns = self.block.returned is not None  # whose cotangent is given
+        for v in activity.live_out[index]:
+            writer.arguments.append(ct := ir.Variable(0, cotangent_name(v)))
+            definite = activity.kind(v) is Kind.FLOAT
+            if not returns:
+                self.cotangents.found[v] = Cotangent(ct, definite)
+                continue
+            if activity.is_cautious and v not in activity.shadowed and not definite:
+                ct = writer.emit(shadows.withdraw, ct, self.local(v), name=ct.name)
+            self.cotangents.give(v, ct, not activity.is_cautious and v not in activity.shadowed)
+
+    def write(self) -> None:
+        """Write the reverse but for its exits."""
+        for statement in reversed(self.block.statements):
+            self.writer.line = statement.line
+            ct = self.total(statement.variable, self.cotangents.found.pop(statement.variable, None))
+            if ct is not None or self.activity.changes(statement):
+                self.statement(statement, ct or Cotangent(ir.NONE, definite=False))
+        for v in self.block.arguments:
+            ct = self.total(v, self.cotangents.found.get(v))
+            if ct is not None:
+                self.cotangents.found[v] = ct
+        if self.index == 0:
+            gradients = [self.gradient(v) for v in self.block.arguments]
+            self.writer.exits = (ir.returning(self.writer.emit(runtime.make_tuple, *gradients)),)
+
+    def total(self, variable: ir.Variable, ct: Cotangent | None) -> Cotangent | None:
+        """Return the cotangent of a variable: the array that all is added to, if there is one."""
+        if variable not in self.activity.accumulated:
+            return ct
+        return Cotangent(self.shadow(variable), definite=True)
+
+    def gradient(self, parameter: ir.Variable) -> ir.Atom:
+        """Return the cotangent of a parameter that the pullback returns."""
+        ct = self.cotangents.found.get(parameter)
+        if ct is None:
+            return ir.NONE
+        activity = self.activity
+        if (
+            not activity.is_cautious
+            or parameter in activity.shadowed
+            or activity.kind(parameter) is Kind.FLOAT
+        ):
+            if ct.definite or not any(map(self.adds_to_container, activity.ir.statements)):
+                return ct.atom
+            return self.writer.emit(freeze, ct.atom, name=cotangent_name(parameter))
+        name = cotangent_name(parameter)
+        return self.writer.emit(shadows.deposit, self.local(parameter), ct.atom, name=name)
+
+    def unpack(self) -> None:
+        """Read the residuals, before everything else."""
+        self.activity.residuals[self.index] = [*self.residuals]
+        statements = [*self.prologue.statements]
+        if self.activity.framed(self.index):
+            variables = [*self.residuals.values(), *([self.rest] if self.index else [])]
+            first = int(self.activity.tagged(self.index))
+            statements[:0] = [
+                ir.Statement(v, ir.item_of(self.stack, i)) for i, v in enumerate(variables, first)
+            ]
+        self.writer.statements[:0] = statements
+
+    def handed_back(self, writer: BlockWriter, source: int) -> list[ir.Atom]:
+        """Return the cotangents that the reverse of a block before this one takes."""
+        activity, found = self.activity, self.cotangents.found
+        branches = activity.ir.blocks[source].branches
+        passed = activity.ir.passed(next(b for b in branches if b.target == self.index))
+        live, cotangents = activity.live_out[source], Cotangents(activity, writer)
+        for v, arg in [*[(v, v) for v in activity.live_in[self.index]], *passed]:
+            if arg in live and v in found and found[v].atom not in (ZERO, ir.NONE):
+                cotangents.give(arg, found[v].atom, found[v].definite)
+        return [cotangents.atom(v) for v in live]
+
+    # One statement
+
+    def local(self, atom: ir.Atom, writer: BlockWriter | None = None) -> ir.Atom:
+        """Return a value of the forward program, which is kept for here, or an index anew."""
+        if isinstance(atom, ir.Constant):
+            return atom
+        call = self.activity.calls.get(atom)
+        if call is not None and self.activity.is_index(atom):
+            parts = tuple([self.local(x, writer) for x in call.args])
+            return (writer or self.writer).emit_call(ir.Call(call.function, parts))
+        if self.home is not self and self.activity.lasting(atom):
+            return self.home.local(atom)
+        if atom not in self.residuals:
+            self.residuals[atom] = ir.Variable(0, atom.name)
+        return self.residuals[atom]
+
+    def statement(self, statement: ir.Statement, ct: Cotangent) -> None:
+        call, writes = statement.call, self.activity.writes
+        if writes is not None and statement.variable in writes.summed:
+            return
+        if statement.function in WRITING:
+            self.written(statement, ct)
+            return
+        if not self.activity.depends(statement):
+            return
+        if statement.function is operator.getitem and self.adds_in_place(call.args[0]):
+            self.item(statement, ct)
+            return
+        if statement.variable in self.activity.shadowed:
+            if self.activity.is_cautious and self.activity.pulled(statement):
+                pass  # what is called finds it in the shadows
+            elif statement.function not in SHARING:
+                ct = self.withdrawn(statement, ct)
+            elif ct.atom is ir.NONE:
+                return
+        if self.activity.pulled(statement):
+            self.pulled(statement, ct)
+            return
+        if self.adds_to_container(statement):
+            self.add_item(statement, ct, containers.with_item)
+            return
+        rule = self.activity.rule(call)
+        assert rule is not None, "an active call has a rule or a pullback"
+        if self.written_out(statement, rule, ct) or self.reduced(statement, ct):
+            return
+        places = self.activity.places(statement)
+        operands = [self.local(statement.variable), *[self.local(arg) for arg in call.args]]
+        keywords = tuple([(name, self.local(value)) for name, value in call.keywords])
+        of_first = rule.of_rest is None or self.activity.active(call.args[0])
+        adjoint = ir.function(rule.adjoint if of_first else rule.of_rest)
+        whole = ir.Call(adjoint, (ct.atom, *operands), keywords)
+        if not ct.definite:
+            count = max([len(call.args), *[i + 1 for i in places if i is not None]])
+            args = (adjoint, ct.atom, ir.literal(count), *operands)
+            whole = ir.Call(ir.function(self.activity.callees.pull_back), args, keywords)
+        parts = self.writer.emit_call(whole)
+        named = zip(places, [v for _, v in call.keywords], strict=True)
+        definite = rule.definite if ct.definite else ()
+        is_rest = statement.function in SHARING
+        self.distribute(parts, [*enumerate(call.args), *named], definite, is_rest=is_rest)
+
+    def distribute(
+        self,
+        parts: ir.Variable,
+        targets: Sequence[tuple[int | None, ir.Atom]],
+        definite: tuple[int, ...] = (),
+        *,
+        is_rest: bool = False,
+        is_undone: bool = False,
+    ) -> None:
+        """Give targets their parts of the cotangents of a call.
+
+        Args:
+            parts: the cotangents.
+            targets: where those of each target is, if anywhere, and the target.
+            definite: which are certainly not None.
+            is_rest: whether they are without those of arrays that have shadows.
+            is_undone: whether the call has left those of all arrays in shadows.
+        """
+        items = [
+            (i, target, self.writer.emit_call(ir.item_of(parts, i), cotangent_name(target)))
+            for i, target in targets
+            if i is not None and self.activity.active(target)
+        ]
+        for i, target, item in items:
+            part = item
+            if is_undone and target not in self.activity.shadowed:
+                local = self.local(target)
+                part = self.writer.emit(shadows.withdraw, item, local, name=cotangent_name(target))
+            if is_rest or is_undone:
+                self.cotangents.give_rest(target, part, definite=i in definite)
+            else:
+                self.cotangents.give(target, part, definite=i in definite)
+
+    def shadowed(self, atom: ir.Atom) -> TypeGuard[ir.Variable]:
+        return isinstance(atom, ir.Variable) and atom in self.activity.shadowed
+
+    def adds_in_place(self, atom: ir.Atom) -> TypeGuard[ir.Variable]:
+        """Return whether cotangents of items of an array are added to an array."""
+        return self.shadowed(atom) or atom in self.activity.accumulated
+
+    def shadow(self, array: ir.Variable) -> ir.Variable:
+        """Return the shadow of an array, looked up once while no call can change it."""
+        activity, statements = self.activity, self.writer.statements
+        is_own = array in activity.accumulated
+        if activity.lasting(array) and (is_own or activity.keeps_shadows):
+            return self.home.lasting_shadow(array)
+        local = self.local(array)
+        shadow, count = self.shadows.get(local, (None, 0))
+        if shadow is None or not all(map(_keeps_shadows, statements[count:])):
+            shadow = self.view_of_shadow(array, self.writer)
+            if shadow is None:
+                shadow = self.writer.emit(shadows.shadow_of, local, name=cotangent_name(array))
+        self.shadows[local] = shadow, len(statements)
+        return shadow
+
+    def lasting_shadow(self, array: ir.Variable) -> ir.Variable:
+        """Return the shadow of an array, or its cotangent, which is made before all else."""
+        if array not in self.lasting:
+            is_own = array in self.activity.accumulated
+            view = None if is_own else self.view_of_shadow(array, self.prologue)
+            if view is None:
+                function = ZEROS_LIKE if is_own else ir.function(shadows.shadow_of)
+                call = ir.Call(function, (self.local(array),))
+                view = self.prologue.emit_call(call, cotangent_name(array))
+            self.lasting[array] = view
+        return self.lasting[array]
+
+    def view_of_shadow(self, array: ir.Variable, writer: BlockWriter) -> ir.Variable | None:
+        """Return the shadow of a view, as a view of a shadow; None where it is not known."""
+        call, ranks = self.activity.calls.get(array), self.activity.ranks
+        if call is None or ranks is None or ir.value_of(call.function) is not operator.getitem:
+            return None
+        container, index = call.args
+        if not ranks.is_real(array) or not self.is_view(container, index):
+            return None
+        assert isinstance(container, ir.Variable), "it has a shadow"
+        places = self.shadow(container), self.local(index, writer)
+        return writer.emit(operator.getitem, *places, name=cotangent_name(array))
+
+    def is_view(self, container: ir.Atom, index: ir.Atom) -> bool:
+        """Return whether the shadow of an item is a view of that of its array."""
+        ranks = self.activity.ranks
+        if ranks is None or not self.shadowed(container):
+            return False
+        return ranks.is_real(container) and ranks.is_basic(index)
+
+    def written(self, statement: ir.Statement, ct: Cotangent) -> None:
+        """Undo a statement's write to an array, and return the cotangent of the written value."""
+        array, index, value = statement.call.args
+        writes = self.activity.writes
+        is_plain = writes is not None and statement.variable in writes.plain
+        if is_plain and (ct.atom is ir.NONE or not self.shadowed(array)):
+            if self.shadowed(array):
+                self.plainly_written(statement, self.shadow(array))
+            self.restore(statement)
+            return
+        places = self.local(array), self.local(index)
+        before = self.local(statement.variable)
+        if not self.shadowed(array):
+            self.writer.emit(runtime.exchange, *places, before)
+            return
+        if statement.function is runtime.exchange and ct.atom is ir.NONE and self.simple(statement):
+            shadow = self.shadow(array)
+            part = self.writer.emit(runtime.replaced, shadow, places[1], ZERO)
+            self.writer.emit(runtime.exchange, *places, before)
+            if self.activity.active(value):
+                ranks = self.activity.ranks
+                if ranks is None or ranks.of(value):
+                    part = self.writer.emit(reduce_to, part, self.local(value))
+                self.cotangents.give(value, part, definite=True)
+            return
+        if statement.variable in self.activity.shadowed:
+            ct = self.withdrawn(statement, ct)
+        rule = registry.rule_adjoint(statement.function)
+        call = ir.Call(ir.function(rule), (ct.atom, before, *places, self.local(value)))
+        parts = self.writer.emit_call(call)
+        self.distribute(parts, [(2, value)])
+
+    def plainly_written(self, statement: ir.Statement, shadow: ir.Variable) -> None:
+        """Return the cotangent of a value that is written to, or added to, known elements."""
+        activity, (_, at, value) = self.activity, statement.call.args
+        writes, ranks = activity.writes, activity.ranks
+        assert writes is not None, "the program writes to arrays"
+        assert ranks is not None, "the program writes to arrays"
+        increment = writes.increments.get(statement.variable)
+        target = value if increment is None else increment.value
+        part: ir.Variable | None = None
+        name = cotangent_name(target)
+        negative = increment is not None and increment.negative
+        if activity.active(target):
+            part = self.writer.emit(operator.getitem, shadow, self.local(at), name=name)
+            if ranks.of(statement.variable) and negative:
+                part, negative = self.writer.emit(operator.neg, part, name=name), False
+            elif ranks.of(statement.variable):
+                part = self.writer.emit(operator.pos, part, name=name)
+        if increment is None:
+            self.writer.emit(operator.setitem, shadow, self.local(at), ZERO)
+        if activity.active(target) and part is not None:
+            if ranks.of(statement.variable) and self.is_single(target):
+                self.cotangents.give_wide(target, part, negative)
+                return
+            if ranks.of(statement.variable):
+                part = self.fitted(part, target)
+            self.cotangents.give(target, part, definite=True, negative=negative)
+
+    def is_single(self, target: ir.Variable) -> bool:
+        """Return whether the cotangent of an array may be summed further back, over its axes.
+
+        The array is used once, and is computed of others by elements, or is an item of one.
+        """
+        activity = self.activity
+        source = activity.statements.get(target)
+        if source is None or activity.uses[target] != 1 or target not in self.defined:
+            return False
+        if activity.ranks is None or not activity.ranks.of(target) or target in activity.shadowed:
+            return False
+        if source.function is operator.getitem:
+            return activity.is_item(source) and self.adds_in_place(source.call.args[0])
+        return activity.is_elementwise(source)
+
+    def fitted(self, ct: ir.Variable, target: ir.Variable) -> ir.Variable:
+        """Return the cotangent of a number or an array that may have been broadcast."""
+        name = cotangent_name(target)
+        if self.activity.ranks is not None and not self.activity.ranks.of(target):
+            return self.writer.emit_call(ir.Call(SUM, (ct,)), name)
+        return self.writer.emit(reduce_to, ct, self.local(target), name=name)
+
+    def restore(self, statement: ir.Statement) -> None:
+        """Give an array its elements from before a plain write."""
+        array, index, _ = statement.call.args
+        writes, ranks = self.activity.writes, self.activity.ranks
+        assert writes is not None, "the program writes to arrays"
+        assert ranks is not None, "the program writes to arrays"
+        assert isinstance(array, ir.Variable), "constants are not written to"
+        increment, before = writes.increments.get(statement.variable), statement.variable
+        if increment is not None and not ranks.of(before) and increment.item is not None:
+            before = increment.item
+        places = self.local(array), self.local(index)
+        store = ir.Call(ir.function(operator.setitem), (*places, self.local(before)))
+        self.writer.emit_call(store)
+        self.restorations.append(Restoration(self.writer.statements[-1], array))
+
+    def simple(self, statement: ir.Statement) -> bool:
+        """Return whether a statement writes real numbers to as many elements of a real array."""
+        ranks, (_, index, value) = self.activity.ranks, statement.call.args
+        if ranks is None or not ranks.is_basic(index):
+            return False
+        return 0 <= ranks.of(statement.variable) == ranks.of(value) < INTEGERS
+
+    def item(self, statement: ir.Statement, ct: Cotangent) -> None:
+        """Add the cotangent of an item to the shadow of its array."""
+        container, index = statement.call.args
+        if not isinstance(container, ir.Variable):
+            return
+        if self.activity.is_item(statement) and ct.is_wide:
+            places = self.shadow(container), self.local(index)
+            part = self.writer.emit(operator.getitem, *places, name=cotangent_name(container))
+            fitted = self.writer.emit(reduce_to, ct.atom, part)
+            self.writer.emit(runtime.increased, part, WHOLE, fitted)
+            return
+        if self.activity.is_item(statement):
+            add = ir.function(runtime.increased if ct.definite else shadows.add_part)
+            places = self.shadow(container), self.local(index)
+            self.writer.emit_call(ir.Call(add, (*places, ct.atom)))
+            return
+        if self.activity.in_shadow(statement.variable) and self.is_view(container, index):
+            return  # its shadow is a view of the array's
+        self.add_item(statement, ct, shadows.with_item)
+        if self.activity.active(index):
+            rule = registry.rule_of(operator.getitem)
+            assert rule is not None, "items have a rule"
+            operands = map(self.local, (statement.variable, container, index))
+            count = ir.literal(2)
+            args = (ir.function(rule.of_rest), ct.atom, count, *operands)
+            parts = self.writer.emit(self.activity.callees.pull_back, *args)
+            self.distribute(parts, [(1, index)])
+
+    def adds_to_container(self, statement: ir.Statement) -> bool:
+        """Return whether a statement takes an item at an index that has no derivative."""
+        if statement.function is not operator.getitem:
+            return False
+        container, index = statement.call.args
+        activity = self.activity
+        return (
+            isinstance(container, ir.Variable)
+            and activity.active(container)
+            and activity.kind(container) is not Kind.FLOAT
+            and not activity.active(index)
+            and not (self.adds_in_place(container) and activity.is_item(statement))
+        )
+
+    def add_item(
+        self, statement: ir.Statement, ct: Cotangent, with_item: Callable[..., object]
+    ) -> None:
+        """Add the cotangent of an item to that of its container."""
+        container, index = statement.call.args
+        assert isinstance(container, ir.Variable), "a constant has no cotangent"
+        operands = map(self.local, (statement.variable, container, index))
+        if self.activity.in_shadow(container):
+            self.writer.emit(with_item, ir.NONE, ct.atom, *operands)
+            return
+        total = self.cotangents.atom(container)
+        name = cotangent_name(container)
+        total = self.writer.emit(with_item, total, ct.atom, *operands, name=name)
+        self.cotangents.found[container] = Cotangent(total, definite=False)
+
+    def withdrawn(self, statement: ir.Statement, ct: Cotangent) -> Cotangent:
+        """Return the cotangent of a result, including the shadows of its arrays."""
+        activity, v = self.activity, statement.variable
+        is_own = activity.aliases is not None and activity.aliases.copies(statement.call)
+        if activity.in_shadow(v) and is_own:
+            part = self.writer.emit(shadows.taken, self.local(v), name=cotangent_name(v))
+            return Cotangent(part, definite=activity.lasting(v) and v in self.home.lasting)
+        operands = [self.local(x) for x in statement.call.args if isinstance(x, ir.Variable)]
+        y, name = self.local(statement.variable), cotangent_name(statement.variable)
+        parts = (ir.function(shadows.withdraw), (ct.atom, y, *operands))
+        return Cotangent(self.writer.emit_call(ir.Call(*parts), name), definite=False)
+
+    def pulled(self, statement: ir.Statement, ct: Cotangent) -> None:
+        targets = statement.call.atoms
+        back = self.local(self.activity.back_of(statement.variable))
+        count, callees = ir.literal(len(targets)), self.activity.callees
+        apply = callees.undo if self.activity.is_cautious else callees.pull_back
+        parts = self.writer.emit(apply, back, ct.atom, count)
+        self.distribute(parts, [*enumerate(targets)], is_undone=self.activity.is_cautious)
+
+    def written_out(self, statement: ir.Statement, rule: registry.Rule, ct: Cotangent) -> bool:
+        """Write the formulas of a rule themselves, where it is known what has been broadcast."""
+        call, ranks = statement.call, self.activity.ranks
+        if (
+            not rule.formulas
+            or call.keywords
+            or len(call.args) != len(rule.parameters)
+            or not ct.definite
+        ):
+            return False
+        floats = self.activity.kind(statement.variable) is Kind.FLOAT
+        known = (*call.args, statement.variable)
+        is_real = ranks is not None and all(map(ranks.is_real, known))
+        if not (floats or is_real) and (len(call.args) > 1 or rule.overloaded):
+            return False
+        atoms = {**dict(zip(rule.parameters, call.args, strict=True)), "y": statement.variable}
+        cotangents: list[tuple[ir.Variable, ir.Atom, bool]] = []
+        wide: list[tuple[ir.Variable, ir.Atom, bool]] = []
+        for target, text in zip(call.args, rule.formulas, strict=True):
+            if text is not None and self.activity.active(target):
+                negative = text == "-ct"
+                factor = None if ct.is_wide else self.factor(call, target, text, ct.atom)
+                if factor is not None:
+                    cotangents.append((target, factor, negative))
+                    continue
+                tree = ast.parse("ct" if negative else text, mode="eval").body
+                atom = self.formula(tree, atoms, ct.atom)
+                if isinstance(atom, ir.Variable) and atom is not ct.atom:
+                    name = cotangent_name(target)
+                    atom = ir.name_last(self.writer.statements, atom, name)
+                if (ct.is_wide or not floats) and isinstance(atom, ir.Variable):
+                    if self.is_broadcast(call, target, ct) and self.is_single(target):
+                        wide.append((target, atom, negative))
+                        continue
+                    if self.is_broadcast(call, target, ct):
+                        atom = self.fitted(atom, target)
+                cotangents.append((target, atom, negative))
+        for target, atom, negative in cotangents:
+            self.cotangents.give(target, atom, definite=True, negative=negative)
+        for target, atom, negative in wide:
+            self.cotangents.give_wide(target, atom, negative)
+        return True
+
+    def factor(
+        self, call: ir.Call, target: ir.Variable, text: str, ct: ir.Atom
+    ) -> ir.Variable | None:
+        """Return the cotangent of a number that an array is multiplied with."""
+        ranks, others = self.activity.ranks, [x for x in call.args if x is not target]
+        if ranks is None or text not in ("ct * b", "a * ct") or len(others) != 1:
+            return None
+        if ranks.of(target) or not 0 < ranks.of(others[0]) < INTEGERS:
+            return None
+        return self.writer.emit_call(
+            ir.Call(VDOT, (ct, self.local(others[0]))), cotangent_name(target)
+        )
+
+    def is_broadcast(self, call: ir.Call, target: ir.Variable, ct: Cotangent) -> bool:
+        """Return whether an operand of an elementwise function may have been broadcast."""
+        ranks = self.activity.ranks
+        if ct.is_wide:
+            return True
+        if ranks is None or len(call.args) == 1:
+            return False
+        others = [ranks.of(x) for x in call.args if x is not target]
+        return any(others)
+
+    def reduced(self, statement: ir.Statement, ct: Cotangent) -> bool:
+        """Write the cotangents of a product of vectors, and of the sum of an item of an array."""
+        call, ranks = statement.call, self.activity.ranks
+        if ranks is None or call.keywords or not ct.definite:
+            return False
+        if statement.function in (operator.matmul, np.dot) and len(call.args) == 2:
+            return self.multiplied(call, ct)
+        if statement.function is not np.sum or len(call.args) != 1:
+            return False
+        (item,) = call.args
+        if not isinstance(item, ir.Variable) or self.activity.uses[item] != 1:
+            return False
+        source = self.activity.statements.get(item)
+        if source is None or not self.activity.is_item(source):
+            return False
+        if not self.adds_in_place(source.call.args[0]) or not ranks.of(item):
+            return False
+        self.cotangents.give(item, ct.atom, definite=True)
+        return True
+
+    def multiplied(self, call: ir.Call, ct: Cotangent) -> bool:
+        """Write the cotangents of a product of vectors and matrices."""
+        ranks, (a, b) = self.activity.ranks, call.args
+        if ranks is None or not (ranks.is_real(a) and ranks.is_real(b)):
+            return False
+        sizes = ranks.of(a), ranks.of(b)
+        parts: list[tuple[ir.Atom, ir.Call]] = []
+        times = ir.function(operator.matmul)
+        if sizes == (1, 1):
+            scale = ir.function(operator.mul)
+            parts = [(a, ir.Call(scale, (ct.atom, b))), (b, ir.Call(scale, (ct.atom, a)))]
+        elif sizes == (2, 1):
+            parts = [(a, ir.Call(OUTER, (ct.atom, b))), (b, ir.Call(times, (ct.atom, a)))]
+        elif sizes == (1, 2):
+            parts = [(a, ir.Call(times, (b, ct.atom))), (b, ir.Call(OUTER, (a, ct.atom)))]
+        else:
+            return False
+        written: list[tuple[ir.Variable, ir.Variable]] = []
+        for target, part in parts:
+            if self.activity.active(target):
+                args = tuple([x if x is ct.atom else self.local(x) for x in part.args])
+                call = ir.Call(part.function, args)
+                written.append((target, self.writer.emit_call(call, cotangent_name(target))))
+        for target, atom in written:
+            self.cotangents.give(target, atom, definite=True)
+        return True
+
+    def formula(self, node: ast.expr, atoms: dict[str, ir.Atom], ct: ir.Atom) -> ir.Atom:
+        """Write an expression of a formula."""
+
+        def write(part: ast.expr) -> ir.Atom:
+            return self.formula(part, atoms, ct)
+
+        match node:
+            case ast.Name(id="ct"):
+                return ct
+            case ast.Name(id=name):
+                return self.local(atoms[name])
+            case ast.Constant(value=value):
+                return ir.literal(value)
+            case ast.UnaryOp(op=op, operand=operand):
+                return self.writer.emit(syntax.UNARY[type(op)], write(operand))
+            case ast.BinOp(left=left, op=op, right=right):
+                return self.writer.emit(syntax.BINARY[type(op)], write(left), write(right))
+            case ast.Call(func=func, args=args):
+                name = ast.unparse(func)
+                function = ir.Constant(operator.attrgetter(name)(formulas), name)
+                return self.writer.emit_call(ir.Call(function, tuple(map(write, args))))
+            case _:
+                raise AssertionError(f"a formula does not contain {ast.dump(node)}")
+
+
+def _keeps_shadows(statement: ir.Statement) -> bool:
+    """Return whether a call certainly gives no array another shadow."""
+    known = (
+        runtime.replaced, runtime.increased, runtime.exchange, shadows.shadow_of, operator.setitem
+    )  # fmt: skip
+    return statement.function in known or registry.rule_of(statement.function) is not None
+
+
+def cotangent_name(target: ir.Atom) -> str:
+    """Return the name of a variable's cotangent."""
+    name = target.name if isinstance(target, ir.Variable) else None
+    return f"{names.COTANGENT}{name or names.TEMPORARY}"
