@@ -497,7 +497,13 @@ def refuses(name: str, call: str) -> None:
 
 @pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning", "ignore::DeprecationWarning")
-@pytest.mark.parametrize(("name", "call"), CASES, ids=[call for _, call in CASES])
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [  # NumPy's functions take lists for arrays, and hand them on
+        pytest.param(name, call, marks=[pytest.mark.wrong_types] * ("([" in call), id=call)
+        for name, call in CASES
+    ],
+)
 def test_it_is_right_under_each_transformation(name: str, call: str) -> None:
     if call.startswith("!"):
         refuses(name, call)
