@@ -51,6 +51,10 @@ TASKS: dict[str, tuple[str, Callable[[dict[str, float]], bool]]] = {
         "main(count=61, beacons=12)",
         lambda x: x["error of the path found"] < x["error of the path by its wheels"],
     ),
+    "heaters": (
+        "main(size=21, steps=60, rounds=80)",
+        lambda x: x["part of it within two cells of a heater"] > 0.8,
+    ),
     "adjoint": ("main(rounds=40)", lambda x: 0 < x["best angle in degrees"] < 45),
     "mandelbrot": (
         "main(pixels=60, limit=100)",

@@ -282,7 +282,12 @@ class Activity:
 
     def pulled(self, statement: ir.Statement) -> bool:
         """Return whether the forward program keeps the pullback of a call."""
-        return self.depends(statement) and self.rule(statement.call) is None
+        is_known = self.is_inert(statement) or self.rule(statement.call) is not None
+        return self.depends(statement) and not is_known
+
+    def is_inert(self, statement: ir.Statement) -> bool:
+        """Return whether a statement makes an array of NumPy without a derivative."""
+        return registry.is_inert(statement.function) and self.in_shadow(statement.variable)
 
     def depends(self, statement: ir.Statement) -> bool:
         """Return whether a statement's result is active and depends on an active operand."""

@@ -268,6 +268,10 @@ class ReverseBlock:
             return
         if not self.activity.depends(statement):
             return
+        if self.activity.is_inert(statement):
+            if not self.activity.lasting(statement.variable):
+                self.writer.emit(shadows.taken, self.local(statement.variable))
+            return
         if statement.function is operator.getitem and self.adds_in_place(call.args[0]):
             self.item(statement, ct)
             return
