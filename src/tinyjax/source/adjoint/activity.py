@@ -154,7 +154,8 @@ class Activity:
         v = statement.variable
         is_array = v not in self.shadowed or self.in_shadow(v)
         known = is_array or statement.function in SHARING or statement.function in WRITING
-        return known and not self.pulled(statement)
+        module = getattr(statement.function, "__module__", None) or ""
+        return known and (not self.pulled(statement) or module.partition(".")[0] == "numpy")
 
     def is_index(self, variable: ir.Variable) -> bool:
         """Return whether a variable is an index that is best computed once more, from its parts."""

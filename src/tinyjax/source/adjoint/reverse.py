@@ -13,7 +13,7 @@ import numpy as np
 from tinyjax.source.adjoint import shadows
 from tinyjax.source.adjoint.activity import SHARING, Activity
 from tinyjax.source.adjoint.aliases import WRITING
-from tinyjax.source.adjoint.cotangents import accumulate, freeze, number, reduce_to
+from tinyjax.source.adjoint.cotangents import accumulate, freeze, inner_product, number, reduce_to
 from tinyjax.source.adjoint.kinds import Kind
 from tinyjax.source.adjoint.ranks import INTEGERS
 from tinyjax.source.adjoint.rules import containers, formulas, registry
@@ -478,13 +478,10 @@ class ReverseBlock:
     def restore(self, statement: ir.Statement) -> None:
         """Give an array its elements from before a plain write."""
         array, index, _ = statement.call.args
-        writes, ranks = self.activity.writes, self.activity.ranks
+        writes = self.activity.writes
         assert writes is not None, "the program writes to arrays"
-        assert ranks is not None, "the program writes to arrays"
         assert isinstance(array, ir.Variable), "constants are not written to"
-        increment, before = writes.increments.get(statement.variable), statement.variable
-        if increment is not None and not ranks.of(before) and increment.item is not None:
-            before = increment.item
+        before = writes.before.get(statement.variable, statement.variable)
         places = self.local(array), self.local(index)
         store = ir.Call(ir.function(operator.setitem), (*places, self.local(before)))
         self.writer.emit_call(store)
@@ -595,7 +592,7 @@ class ReverseBlock:
         for target, text in zip(call.args, rule.formulas, strict=True):
             if text is not None and self.activity.active(target):
                 negative = text == "-ct"
-                factor = None if ct.is_wide else self.factor(call, target, text, ct.atom)
+                factor = self.factor(call, target, text, ct)
                 if factor is not None:
                     cotangents.append((target, factor, negative))
                     continue
@@ -618,7 +615,7 @@ class ReverseBlock:
         return True
 
     def factor(
-        self, call: ir.Call, target: ir.Variable, text: str, ct: ir.Atom
+        self, call: ir.Call, target: ir.Variable, text: str, ct: Cotangent
     ) -> ir.Variable | None:
         """Return the cotangent of a number that an array is multiplied with."""
         ranks, others = self.activity.ranks, [x for x in call.args if x is not target]
@@ -626,9 +623,9 @@ class ReverseBlock:
             return None
         if ranks.of(target) or not 0 < ranks.of(others[0]) < INTEGERS:
             return None
-        return self.writer.emit_call(
-            ir.Call(VDOT, (ct, self.local(others[0]))), cotangent_name(target)
-        )
+        product = ir.function(inner_product) if ct.is_wide else VDOT
+        operands = (ct.atom, self.local(others[0]))
+        return self.writer.emit_call(ir.Call(product, operands), cotangent_name(target))
 
     def is_broadcast(self, call: ir.Call, target: ir.Variable, ct: Cotangent) -> bool:
         """Return whether an operand of an elementwise function may have been broadcast."""
