@@ -30,10 +30,10 @@ from tinyjax.source.adjoint.cotangents import (
     number,
     reduce_to,
 )
-from tinyjax.source.adjoint.kinds import Kind
+from tinyjax.source.adjoint.kinds import Kind, with_points
 from tinyjax.source.adjoint.lowering import lowered
 from tinyjax.source.adjoint.reverse import EMPTY, BlockWriter, ReverseBlock
-from tinyjax.source.adjoint.rules import registry
+from tinyjax.source.adjoint.rules import arrays, registry
 from tinyjax.source.ir import assembly, program as ir, runtime, syntax
 from tinyjax.source.text import names
 
@@ -71,6 +71,7 @@ def differentiate(
         callees: what the adjoint calls.
         is_cautious: whether functions that are called may change their arguments.
     """
+    arguments = with_points(program, arguments)
     program = lowered(program, arguments, is_cautious=is_cautious)
     program = choices.with_harmless_operands(program, arguments, is_cautious=is_cautious)
     activity = adjoint_activity.Activity(program, arguments, callees, is_cautious=is_cautious)
@@ -90,6 +91,7 @@ NOT_READ: Final[dict[Any, tuple[int, ...]]] = {
     shadows.with_item: (2, 3),
     reduce_to: (1,),
     np.zeros_like: (0,),
+    **dict.fromkeys(map(registry.rule_adjoint, (np.sum, np.full, arrays.copied)), (1, 2, 3)),
 }
 #: What may be left out where nothing uses its result.
 PURE: Final = frozenset(
