@@ -82,6 +82,8 @@ def differentiate(
     return Adjoint(forward, pullback, activity.writes_outside, is_ordered)
 
 
+#: Functions whose rules only read the shapes of operands and results.
+SHAPED: Final[tuple[Any, ...]] = (np.sum, np.full, arrays.copied)
 #: The positions of arguments of which a function only reads the shape, or the place in memory.
 NOT_READ: Final[dict[Any, tuple[int, ...]]] = {
     shadows.shadow_of: (0,),
@@ -91,7 +93,7 @@ NOT_READ: Final[dict[Any, tuple[int, ...]]] = {
     shadows.with_item: (2, 3),
     reduce_to: (1,),
     np.zeros_like: (0,),
-    **dict.fromkeys(map(registry.rule_adjoint, (np.sum, np.full, arrays.copied)), (1, 2, 3)),
+    **{registry.rule_adjoint(f): (1, 2, 3) for f in SHAPED},
 }
 #: What may be left out where nothing uses its result.
 PURE: Final = frozenset(
