@@ -40,7 +40,7 @@ NAMES: Final = (
 )
 COLUMNS: Final = 3
 #: Pictures of more bytes are reduced to few colours.
-LARGE: Final = 150_000
+LARGE: Final = 45_000
 INDEX: Final = """# Gallery
 
 Short programs, each with the picture that it draws. You run one by `python
