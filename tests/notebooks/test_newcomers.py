@@ -52,6 +52,10 @@ TASKS: dict[str, tuple[str, Callable[[dict[str, float]], bool]]] = {
         lambda x: x["error of the path found"] < x["error of the path by its wheels"],
     ),
     "arrhenius": ("main(count=6)", lambda x: x["measurements at the coldest"] == 3),
+    "heaters": (
+        "main(size=21, steps=60, rounds=80)",
+        lambda x: x["part of it within two cells of a heater"] > 0.8,
+    ),
     "adjoint": ("main(rounds=40)", lambda x: 0 < x["best angle in degrees"] < 45),
     "mandelbrot": (
         "main(pixels=60, limit=100)",

@@ -41,7 +41,7 @@ NAMES: Final = (
 )
 COLUMNS: Final = 3
 #: Pictures of more bytes are reduced to few colours.
-LARGE: Final = 150_000
+LARGE: Final = 45_000
 #: Pictures of lines alone, which few colours draw.
 LINES: Final = ("arrhenius",)
 INDEX: Final = """# Gallery

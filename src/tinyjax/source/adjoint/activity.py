@@ -154,7 +154,8 @@ class Activity:
         v = statement.variable
         is_array = v not in self.shadowed or self.in_shadow(v)
         known = is_array or statement.function in SHARING or statement.function in WRITING
-        return known and not self.pulled(statement)
+        module = getattr(statement.function, "__module__", None) or ""
+        return known and (not self.pulled(statement) or module.partition(".")[0] == "numpy")
 
     def is_index(self, variable: ir.Variable) -> bool:
         """Return whether a variable is an index that is best computed once more, from its parts."""
@@ -282,7 +283,12 @@ class Activity:
 
     def pulled(self, statement: ir.Statement) -> bool:
         """Return whether the forward program keeps the pullback of a call."""
-        return self.depends(statement) and self.rule(statement.call) is None
+        is_known = self.is_inert(statement) or self.rule(statement.call) is not None
+        return self.depends(statement) and not is_known
+
+    def is_inert(self, statement: ir.Statement) -> bool:
+        """Return whether a statement makes an array of NumPy without a derivative."""
+        return registry.is_inert(statement.function) and self.in_shadow(statement.variable)
 
     def depends(self, statement: ir.Statement) -> bool:
         """Return whether a statement's result is active and depends on an active operand."""

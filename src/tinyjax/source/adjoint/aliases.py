@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyjax.source.adjoint.kinds import Kind
-from tinyjax.source.adjoint.rules import registry
+from tinyjax.source.adjoint.rules import arrays, registry
 from tinyjax.source.ir import analysis, program as ir, runtime, syntax
 
 #: What writes to its first argument.
@@ -36,7 +36,8 @@ _COPYING: Final[frozenset[Any]] = frozenset(
      np.cumprod, np.cumsum, np.diff, np.dot, np.hstack, np.inner, np.interp, np.kron, np.max,
      np.mean, np.median, np.min, np.outer, np.pad, np.prod, np.repeat, np.roll, np.sort, np.stack,
      np.std, np.sum, np.take, np.tensordot, np.tile, np.trace, np.tril, np.triu, np.var, np.vdot,
-     np.vstack, np.where, np.fft.fft, np.fft.ifft, np.fft.irfft, np.fft.rfft, np.linalg.cholesky,
+     np.vstack, np.where, np.full, arrays.copied,
+     np.fft.fft, np.fft.ifft, np.fft.irfft, np.fft.rfft, np.linalg.cholesky,
      np.linalg.det, np.linalg.inv, np.linalg.norm, np.linalg.solve, runtime.fitting)
 )  # fmt: skip
 #: Methods of arrays of which the same holds.

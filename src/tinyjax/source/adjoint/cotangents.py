@@ -78,6 +78,11 @@ def reduce_to(ct: Any, like: Any) -> Any:
     return ct
 
 
+def inner_product(x: Any, y: Any) -> Any:
+    """Return the sum of the products of the elements of two real arrays, broadcast together."""
+    return np.vdot(x, y) if x.shape == y.shape else np.sum(x * y)
+
+
 def masked(ct: Any, like: Any, mask: Any) -> Any:
     """Return the cotangent of an operand, set to zero where the mask did not select it."""
     if ct is None or not is_differentiable(like):

@@ -23,11 +23,17 @@ import numpy as np
 
 from tinyjax.source.adjoint import activity as adjoint_activity, choices, shadows
 from tinyjax.source.adjoint.aliases import WRITING
-from tinyjax.source.adjoint.cotangents import accumulate, freeze, number, reduce_to
-from tinyjax.source.adjoint.kinds import Kind
+from tinyjax.source.adjoint.cotangents import (
+    accumulate,
+    freeze,
+    inner_product,
+    number,
+    reduce_to,
+)
+from tinyjax.source.adjoint.kinds import Kind, with_points
 from tinyjax.source.adjoint.lowering import lowered
 from tinyjax.source.adjoint.reverse import EMPTY, BlockWriter, ReverseBlock
-from tinyjax.source.adjoint.rules import registry
+from tinyjax.source.adjoint.rules import arrays, registry
 from tinyjax.source.ir import assembly, program as ir, runtime, syntax
 from tinyjax.source.text import names
 
@@ -65,6 +71,7 @@ def differentiate(
         callees: what the adjoint calls.
         is_cautious: whether functions that are called may change their arguments.
     """
+    arguments = with_points(program, arguments)
     program = lowered(program, arguments, is_cautious=is_cautious)
     program = choices.with_harmless_operands(program, arguments, is_cautious=is_cautious)
     activity = adjoint_activity.Activity(program, arguments, callees, is_cautious=is_cautious)
@@ -75,6 +82,8 @@ def differentiate(
     return Adjoint(forward, pullback, activity.writes_outside, is_ordered)
 
 
+#: Functions whose rules only read the shapes of operands and results.
+SHAPED: Final[tuple[Any, ...]] = (np.sum, np.full, arrays.copied)
 #: The positions of arguments of which a function only reads the shape, or the place in memory.
 NOT_READ: Final[dict[Any, tuple[int, ...]]] = {
     shadows.shadow_of: (0,),
@@ -84,6 +93,7 @@ NOT_READ: Final[dict[Any, tuple[int, ...]]] = {
     shadows.with_item: (2, 3),
     reduce_to: (1,),
     np.zeros_like: (0,),
+    **{registry.rule_adjoint(f): (1, 2, 3) for f in SHAPED},
 }
 #: What may be left out where nothing uses its result.
 PURE: Final = frozenset(
@@ -100,10 +110,29 @@ PURE: Final = frozenset(
     )
 )
 
+#: What changes nothing, and gives a new number or a new array, or takes an item of one.
+COMPUTING: Final[frozenset[Any]] = frozenset(
+    (*syntax.ARITHMETIC, operator.getitem, runtime.make_tuple, slice, np.sum, np.vdot, np.outer,
+     inner_product)
+)  # fmt: skip
 #: Rules of containers, which need not be applied where they give nothing.
 PURE_RULES: Final = frozenset(
     [registry.rule_adjoint(f) for f in (runtime.make_tuple, runtime.make_list, runtime.unpacked)]
 )
+
+
+def _makes_new(function: Any) -> bool:
+    """Return whether a function reads its operands, and keeps none of them in its result."""
+    if function in (operator.pos, operator.getitem, runtime.make_tuple):
+        return False
+    is_known = function in COMPUTING or function is runtime.increased
+    return is_known or isinstance(function, np.ufunc)
+
+
+def _reads_only(statement: ir.Statement) -> bool:
+    """Return whether a statement of a pullback only computes new numbers and arrays."""
+    function = statement.function
+    return function in COMPUTING or isinstance(function, np.ufunc)
 
 
 def _finished(name: str, writers: list[BlockWriter], filename: str) -> ir.IR:
@@ -209,6 +238,7 @@ class Reversal:
                 self.route(block.writer, block.rest, before, block.handed_back)
         self._remove_unused()
         self._remove_restorations()
+        self._remove_copies()
         self._remove_unused()
         stacks: dict[ir.Atom, ir.Atom] = {}
         for block in self.reversed:
@@ -257,6 +287,35 @@ class Reversal:
                 }
         ranks = activity.ranks
         return {v for v in read if ranks is None or not ranks.is_number(v)}
+
+    def _remove_copies(self) -> None:
+        """Remove copies of parts of shadows that are read before anything changes these."""
+        copies: dict[ir.Atom, ir.Atom] = {}
+        for block in self.reversed:
+            statements = block.writer.statements
+            elsewhere = {v for e in block.writer.exits for v in e.atoms}
+            parts = {s.variable for s in statements if s.function is operator.getitem}
+            for place, statement in enumerate(statements):
+                if statement.function is not operator.pos or statement.variable in elsewhere:
+                    continue
+                (part,) = statement.call.args
+                users = [
+                    i
+                    for i, s in enumerate(statements[place:], place)
+                    if statement.variable in s.call.variables
+                ]
+                between = statements[place + 1 : users[-1]] if users else []
+                is_read = all(_makes_new(statements[i].function) for i in users)
+                if part in parts and is_read and all(map(_reads_only, between)):
+                    copies[statement.variable] = part
+
+        def replace(atom: ir.Atom) -> ir.Atom:
+            return copies.get(atom, atom)
+
+        for writer in self.writers:
+            writer.statements[:] = [
+                attrs.evolve(s, call=s.call.map(replace)) for s in writer.statements
+            ]
 
     def _remove_unused(self) -> None:
         """Remove what nothing uses: pure statements, and residuals."""

@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyjax.source.adjoint.rules import registry
-from tinyjax.source.ir import analysis, program as ir, runtime
+from tinyjax.source.ir import analysis, program as ir, runtime, syntax
 
 
 class Kind(IntEnum):
@@ -40,6 +40,8 @@ class Kind(IntEnum):
     TENSOR = 6
     #: Any other array with a derivative.
     ARRAY = 7
+    #: An array of one real number, without axes.
+    POINT = 8
     #: An array of integers with one axis.
     INTEGERS = -1
     #: One with two axes.
@@ -71,7 +73,7 @@ def join(x: Kind, y: Kind) -> Kind:
 
 
 #: An enumeration's members take longer to look up.
-_REAL: Final = {1: Kind.VECTOR, 2: Kind.MATRIX, 3: Kind.TENSOR}
+_REAL: Final = {0: Kind.POINT, 1: Kind.VECTOR, 2: Kind.MATRIX, 3: Kind.TENSOR}
 _INTEGERS: Final = {1: Kind.INTEGERS, 2: Kind.INTEGER_MATRIX}
 _INERT: Final = Kind.INERT
 #: Looked up first, since every argument of every call is looked up.
@@ -144,6 +146,28 @@ def literal_kind(value: Any) -> Kind:
     """Return the kind of a constant of a program, which has no derivative."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return Kind.NUMBER if number else Kind.INERT
+
+
+def with_points(program: ir.IR, arguments: tuple[Kind, ...]) -> tuple[Kind, ...]:
+    """Return the kinds of arguments: arrays without axes are floats where they only compute.
+
+    What is computed of such an array is a number; the array itself may be written to elsewhere.
+    """
+    if Kind.POINT not in arguments:
+        return arguments
+    others: set[ir.Variable] = {v for block in program.blocks for v in block.used_at_end}
+    for statement in program.statements:
+        function = statement.function
+        is_ufunc = isinstance(function, np.ufunc) and not statement.call.keywords
+        if not (is_ufunc or function in syntax.ARITHMETIC):
+            others.update(statement.call.variables)
+    pairs = zip(program.blocks[0].arguments, arguments, strict=True)
+    return tuple(
+        [
+            kind if kind is not Kind.POINT else Kind.ARRAY if v in others else Kind.FLOAT
+            for v, kind in pairs
+        ]
+    )
 
 
 _ARITHMETIC: Final = frozenset(

@@ -14,6 +14,7 @@ import attrs
 
 from tinyjax.source.adjoint.kinds import Kind
 from tinyjax.source.adjoint.ranks import INTEGERS, Ranks
+from tinyjax.source.adjoint.rules import arrays
 from tinyjax.source.ir import assembly, program as ir, runtime
 
 
@@ -32,6 +33,7 @@ def lowered(program: ir.IR, arguments: tuple[Kind, ...], *, is_cautious: bool) -
         return program
     if functions & _TOGETHER.keys() and runtime.items_of in functions:
         program = _with_direct_items(program, Ranks(program, arguments))
+    program = _with_copies(program, Ranks(program, arguments))
     ranks = Ranks(program, arguments)
     if any(map(ranks.is_array, [v for block in program.blocks for v in block.defined])):
         program = _with_common_indices(program, ranks)
@@ -112,6 +114,37 @@ def _with_direct_items(program: ir.IR, ranks: Ranks) -> ir.IR:
         ]
         uses = {v for block in blocks for v in block.uses}
     return _replaced(program, blocks, atoms)
+
+
+def _with_copies(program: ir.IR, ranks: Ranks) -> ir.IR:
+    """Return a program that calls a function where another calls ``a.copy()`` of an array."""
+    calls = {s.variable: s.call for s in program.statements}
+
+    def with_copy(statement: ir.Statement) -> ir.Statement:
+        call = statement.call
+        method = calls.get(call.function) if isinstance(call.function, ir.Variable) else None
+        if method is None or call.args or call.keywords or not ir.is_attribute(method):
+            return statement
+        if ir.value_of(method.args[1]) != "copy" or not ranks.is_array(method.args[0]):
+            return statement
+        copied = ir.Call(ir.function(arrays.copied), (method.args[0],))
+        return attrs.evolve(statement, call=copied)
+
+    blocks = [
+        attrs.evolve(block, statements=tuple(map(with_copy, block.statements)))
+        for block in program.blocks
+    ]
+    uses = {v for block in blocks for v in block.uses}
+    blocks = [
+        attrs.evolve(
+            block,
+            statements=tuple(
+                [s for s in block.statements if s.variable in uses or s.function is not getattr]
+            ),
+        )
+        for block in blocks
+    ]
+    return _replaced(program, blocks, {})
 
 
 #: What indices are made with.

@@ -14,7 +14,7 @@ import numpy as np
 
 from tinyjax.source.adjoint.aliases import WRITING
 from tinyjax.source.adjoint.kinds import Kind
-from tinyjax.source.adjoint.rules import registry
+from tinyjax.source.adjoint.rules import arrays, registry
 from tinyjax.source.ir import analysis, program as ir, runtime, syntax
 
 UNKNOWN: Final = -1
@@ -58,7 +58,7 @@ _SAME: Final[frozenset[Any]] = frozenset(
     (np.diff, np.ascontiguousarray, np.floor, np.tril, np.triu)
 )
 _LIKENESSES: Final[frozenset[Any]] = frozenset(
-    (np.zeros_like, np.ones_like, np.empty_like, np.copy)
+    (np.zeros_like, np.ones_like, np.empty_like, np.copy, arrays.copied)
 )
 _MAKERS: Final[frozenset[Any]] = frozenset((np.zeros, np.ones, np.empty))
 _REAL: Final = (float, np.float64, np.float32)
@@ -83,6 +83,7 @@ class Ranks:
     """The ranks of a program's variables, found from the kinds of its arguments."""
 
     def __init__(self, program: ir.IR, arguments: tuple[Kind, ...]) -> None:
+        self._calls = {s.variable: s.call for s in program.statements}
         self._tuples = {
             s.variable: s.call.args for s in program.statements if s.function is runtime.make_tuple
         }
@@ -167,7 +168,23 @@ class Ranks:
             return self._of_shape(args, call)
         if call.keywords:
             return UNKNOWN
+        if function in (operator.pow, np.power) and args[0] in _NUMBERS and args[1] == 0:
+            return 0 if self._is_scalar_array(call.args[0]) else _of_function(function, call, args)
         return _of_function(function, call, args)
+
+    def _is_scalar_array(self, atom: ir.Atom) -> bool:
+        """Return whether a number is certainly one of NumPy's, whose roots are real or NaN."""
+        call = self._calls.get(atom) if isinstance(atom, ir.Variable) else None
+        if call is None:
+            return False
+        function = ir.value_of(call.function)
+        if function is operator.getitem:
+            return 0 < self.rank_of(call.args[0]) < INTEGERS
+        if runtime.is_in(function, _PRODUCTS) or runtime.is_in(function, _REDUCTIONS):
+            return True
+        if isinstance(function, np.ufunc):
+            return True
+        return function in _BROADCASTING and any(map(self._is_scalar_array, call.args))
 
     def _of_shape(self, args: list[int], call: ir.Call) -> int:
         """Return the rank of an array of a shape."""

@@ -13,7 +13,7 @@ import numpy as np
 from tinyjax.source.adjoint import shadows
 from tinyjax.source.adjoint.activity import SHARING, Activity
 from tinyjax.source.adjoint.aliases import WRITING
-from tinyjax.source.adjoint.cotangents import accumulate, freeze, number, reduce_to
+from tinyjax.source.adjoint.cotangents import accumulate, freeze, inner_product, number, reduce_to
 from tinyjax.source.adjoint.kinds import Kind
 from tinyjax.source.adjoint.ranks import INTEGERS
 from tinyjax.source.adjoint.rules import containers, formulas, registry
@@ -186,9 +186,7 @@ class ReverseBlock:
         """Write the reverse but for its exits."""
         for statement in reversed(self.block.statements):
             self.writer.line = statement.line
-            ct = self.total(
-                statement.variable, self.cotangents.totals.pop(statement.variable, None)
-            )
+            ct = self.total(statement.variable, self.cotangents.totals.pop(statement.variable, None))
             if ct is not None or self.activity.changes(statement):
                 self.statement(statement, ct or Cotangent(ir.NONE, definite=False))
         for v in self.block.arguments:
@@ -236,13 +234,13 @@ class ReverseBlock:
 
     def handed_back(self, writer: BlockWriter, source: int) -> list[ir.Atom]:
         """Return the cotangents that the reverse of a block before this one takes."""
-        activity, totals = self.activity, self.cotangents.totals
+        activity, found = self.activity, self.cotangents.totals
         branches = activity.ir.blocks[source].branches
         passed = activity.ir.passed(next(b for b in branches if b.target == self.index))
         live, cotangents = activity.live_out[source], Cotangents(activity, writer)
         for v, arg in [*[(v, v) for v in activity.live_in[self.index]], *passed]:
-            if arg in live and v in totals and totals[v].atom not in (ZERO, ir.NONE):
-                cotangents.give(arg, totals[v].atom, totals[v].definite)
+            if arg in live and v in found and found[v].atom not in (ZERO, ir.NONE):
+                cotangents.give(arg, found[v].atom, found[v].definite)
         return [cotangents.atom(v) for v in live]
 
     # One statement
@@ -269,6 +267,10 @@ class ReverseBlock:
             self.undo_write(statement, ct)
             return
         if not self.activity.depends(statement):
+            return
+        if self.activity.is_inert(statement):
+            if not self.activity.lasting(statement.variable):
+                self.writer.emit(shadows.pop, self.local(statement.variable))
             return
         if statement.function is operator.getitem and self.adds_in_place(call.args[0]):
             self.item(statement, ct)
@@ -460,11 +462,7 @@ class ReverseBlock:
         source = activity.statements.get(target)
         if source is None or activity.uses[target] != 1 or target not in self.defined:
             return False
-        if (
-            activity.ranks is None
-            or not activity.ranks.rank_of(target)
-            or target in activity.shadowed
-        ):
+        if activity.ranks is None or not activity.ranks.rank_of(target) or target in activity.shadowed:
             return False
         if source.function is operator.getitem:
             return activity.is_item(source) and self.adds_in_place(source.call.args[0])
@@ -480,13 +478,10 @@ class ReverseBlock:
     def restore(self, statement: ir.Statement) -> None:
         """Give an array its elements from before a plain write."""
         array, index, _ = statement.call.args
-        writes, ranks = self.activity.writes, self.activity.ranks
+        writes = self.activity.writes
         assert writes is not None, "the program writes to arrays"
-        assert ranks is not None, "the program writes to arrays"
         assert isinstance(array, ir.Variable), "constants are not written to"
-        increment, before = writes.increments.get(statement.variable), statement.variable
-        if increment is not None and not ranks.rank_of(before) and increment.item is not None:
-            before = increment.item
+        before = writes.before.get(statement.variable, statement.variable)
         places = self.local(array), self.local(index)
         store = ir.Call(ir.function(operator.setitem), (*places, self.local(before)))
         self.writer.emit_call(store)
@@ -597,7 +592,7 @@ class ReverseBlock:
         for target, text in zip(call.args, rule.formulas, strict=True):
             if text is not None and self.activity.active(target):
                 negative = text == "-ct"
-                factor = None if ct.is_wide else self.factor(call, target, text, ct.atom)
+                factor = self.factor(call, target, text, ct)
                 if factor is not None:
                     cotangents.append((target, factor, negative))
                     continue
@@ -620,7 +615,7 @@ class ReverseBlock:
         return True
 
     def factor(
-        self, call: ir.Call, target: ir.Variable, text: str, ct: ir.Atom
+        self, call: ir.Call, target: ir.Variable, text: str, ct: Cotangent
     ) -> ir.Variable | None:
         """Return the cotangent of a number that an array is multiplied with."""
         ranks, others = self.activity.ranks, [x for x in call.args if x is not target]
@@ -628,9 +623,9 @@ class ReverseBlock:
             return None
         if ranks.rank_of(target) or not 0 < ranks.rank_of(others[0]) < INTEGERS:
             return None
-        return self.writer.emit_call(
-            ir.Call(VDOT, (ct, self.local(others[0]))), cotangent_name(target)
-        )
+        product = ir.function(inner_product) if ct.is_wide else VDOT
+        operands = (ct.atom, self.local(others[0]))
+        return self.writer.emit_call(ir.Call(product, operands), cotangent_name(target))
 
     def is_broadcast(self, call: ir.Call, target: ir.Variable, ct: Cotangent) -> bool:
         """Return whether an operand of an elementwise function may have been broadcast."""

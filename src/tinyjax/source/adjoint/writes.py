@@ -24,13 +24,11 @@ class Increment:
     Attributes:
         value: the summand.
         negative: whether it is subtracted.
-        item: the elements before, where the program reads them.
         parts: the item, the sum and the like, which nothing else reads.
     """
 
     value: ir.Atom
     negative: bool
-    item: ir.Variable | None
     parts: tuple[ir.Variable, ...]
 
 
@@ -40,6 +38,7 @@ class Writes:
     Attributes:
         plain: the variables of the statements that are plain writes.
         logged: the parameters that they may write to.
+        before: the items that were read before the writes and that they overwrite.
         increments: those of them that add.
         summed: the items and the sums of increments, whose cotangents are the increments'.
     """
@@ -47,6 +46,7 @@ class Writes:
     def __init__(self, program: ir.IR, ranks: Ranks, aliases: Aliases) -> None:
         self.plain: set[ir.Variable] = set()
         self.logged: dict[ir.Variable, None] = {}
+        self.before: dict[ir.Variable, ir.Variable] = {}
         self.increments: dict[ir.Variable, Increment] = {}
         self.summed: set[ir.Variable] = set()
         self._program = program
@@ -74,10 +74,25 @@ class Writes:
             return
         self.plain.add(statement.variable)
         self.logged.update(dict.fromkeys(sources))
+        self._find_before(statement, before)
         increment = self._increment(statement, before)
         if increment is not None:
             self.increments[statement.variable] = increment
             self.summed.update(increment.parts)
+
+    def _find_before(self, statement: ir.Statement, before: tuple[ir.Statement, ...]) -> None:
+        """Find a number that was read where a statement writes, and nothing has written since."""
+        array, index, _ = statement.call.args
+        if self._ranks.rank_of(statement.variable):
+            return
+        for earlier in reversed(before):
+            call = earlier.call
+            if earlier.function is operator.getitem and call.args[0] is array:
+                if self._same(call.args[1], index):
+                    self.before[statement.variable] = earlier.variable
+                    return
+            elif not (self._aliases.reads_only(call) or is_index(earlier)):
+                return
 
     def _is_plain(self, statement: ir.Statement) -> bool:
         """Return whether a statement writes numbers or arrays of NumPy to a basic index."""
@@ -133,8 +148,7 @@ class Writes:
             taken = self._item_reads(item, array, index, before)
             fits = self._ranks.is_real(by) and self._ranks.rank_of(by) <= self._ranks.rank_of(item)
             if taken is not None and fits:
-                before_it = taken[0] if taken else None
-                return Increment(by, not is_sum, before_it, (*taken, *parts))
+                return Increment(by, not is_sum, (*taken, *parts))
         return None
 
     def _single(self, atom: ir.Atom) -> tuple[ir.Call | None, list[ir.Variable]]:

@@ -88,6 +88,12 @@ def on_diagonal(ct: Any, a: Any) -> Any:
     return matrix
 
 
+@registry.adjoint_of(np.full)
+def np_full_adjoint(ct: Any, y: Any, shape: Any, fill_value: Any) -> Any:
+    """Return the cotangents of the arguments of np.full."""
+    return None, reduce_to(ct, fill_value)
+
+
 # Shapes
 
 
@@ -121,6 +127,11 @@ def np_arange_adjoint(ct: Any, y: Any, start: Any, stop: Any = None, step: Any =
 
 
 # Methods
+
+
+def copied(a: Any) -> Any:
+    """``a.copy()``."""
+    return a.copy()
 
 
 def flattened(a: Any, order: Any = "C") -> Any:
@@ -201,6 +212,7 @@ _EXPRESSIONS: Final[registry.Expressions] = {
 }
 #: Those whose first cotangent is never None, unless that of the result is.
 _DEFINITE: Final[registry.Expressions] = {
+    (copied,): lambda ct, y, a: (ct,),
     (np.transpose,): lambda ct, y, a: (np.transpose(ct),),
     (on_diagonal,): lambda ct, y, value, a: (np.trace(ct), None),
     (listed,): lambda ct, y, a: (array_of(ct, y),),

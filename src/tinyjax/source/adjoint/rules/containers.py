@@ -324,6 +324,12 @@ def gradient_like_adjoint(ct: Any, y: Any, cotangent: Any, x: Any) -> Any:
     return ct, None
 
 
+@registry.adjoint_of(cotangents.inner_product, definite=(0, 1))
+def inner_product_adjoint(ct: Any, y: Any, x: Any, other: Any) -> Any:
+    """Return the cotangents of the arguments of inner_product."""
+    return cotangents.reduce_to(ct * other, x), cotangents.reduce_to(ct * x, other)
+
+
 def spread_back(ct: Any, x: Any) -> Any:
     """Repeat a cotangent over the axes of a sum."""
     if np.ndim(x) == 0 or np.shape(ct) == np.shape(x):
