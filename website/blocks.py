@@ -47,7 +47,7 @@ class Block:
 
     @property
     def prompts(self) -> bool:
-        """Whether the block shows its output itself."""
+        """The flag for a block with prompts, which shows its output itself."""
         return ">>>" in self.text
 
 
@@ -60,8 +60,8 @@ class Picture:
 
 
 @attrs.frozen
-class Shown:
-    """What a block showed: text that it printed, its last value, and pictures.
+class Output:
+    """The output of a block: text that it printed, its last value, and pictures.
 
     Attributes:
         text: what was printed, and the ``repr`` of the last value if it has no other form.
@@ -84,12 +84,12 @@ def blocks_in(text: str) -> list[Block]:
 
 def failures_of(test: doctest.DocTest) -> str:
     """Run an example with prompts; say where it shows another output than it gives."""
-    said: list[str] = []
-    doctest.DocTestRunner(optionflags=FLAGS).run(test, out=said.append, clear_globs=False)
-    return "".join(said)
+    messages: list[str] = []
+    doctest.DocTestRunner(optionflags=FLAGS).run(test, out=messages.append, clear_globs=False)
+    return "".join(messages)
 
 
-def run(block: Block, page: Path, namespace: dict[str, Any]) -> Shown:
+def run(block: Block, page: Path, namespace: dict[str, Any]) -> Output:
     """Run a block of a page in the page's namespace.
 
     Raises:
@@ -102,7 +102,7 @@ def run(block: Block, page: Path, namespace: dict[str, Any]) -> Shown:
         if failed := failures_of(parsed):
             raise BlockError(failed)
         namespace.update(parsed.globs)
-        return Shown()
+        return Output()
     # Lines as in the page, so that what reads a function's source finds it there.
     tree = ast.parse("\n" * block.line + block.text, str(page))
     last: ast.expr | None = None
@@ -137,21 +137,21 @@ def primitives_put_back() -> Iterator[None]:
         registry.update(before)
 
 
-def _shown(value: Any, text: str, figures: tuple[Picture, ...]) -> Shown:
+def _shown(value: Any, text: str, figures: tuple[Picture, ...]) -> Output:
     """Choose the form of a block's last value: a picture, HTML or text."""
     module = type(value).__module__.partition(".")[0]
     if value is None or module == "matplotlib" or _holds_artists(value):
-        return Shown(text, "", figures)
+        return Output(text, "", figures)
     if svg := _form_of(value, "_repr_svg_"):
-        return Shown(text, "", (Picture(svg, _title_of(svg)), *figures))
+        return Output(text, "", (Picture(svg, _title_of(svg)), *figures))
     if html := _form_of(value, "_repr_html_"):
-        return Shown(text, html, figures)
-    return Shown(f"{text}{value!r}\n", "", figures)
+        return Output(text, html, figures)
+    return Output(f"{text}{value!r}\n", "", figures)
 
 
 def _form_of(value: Any, method: str) -> str | None:
-    found: str | None = getattr(value, method)() if hasattr(type(value), method) else None
-    return found
+    form: str | None = getattr(value, method)() if hasattr(type(value), method) else None
+    return form
 
 
 def _holds_artists(value: Any) -> bool:

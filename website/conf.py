@@ -70,7 +70,7 @@ def without_tree(app: Any, page: str, template: str, context: dict[str, Any], do
 
 def readable(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
     """Write the navigation, and say what the theme leaves out for those who hear or use keys."""
-    context["furo_navigation_tree"] = Navigation.of(app, page).written()
+    context["furo_navigation_tree"] = Navigation.for_page(app, page).render()
     # what is wider than the page can be scrolled by keys if it can be reached
     body = context.get("body", "")
     for start in ("<pre", "<figure", '<div class="table-wrapper'):

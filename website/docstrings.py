@@ -17,7 +17,7 @@ _ITEM: Final = re.compile(r"^(\*{0,2}[\w.]+(?:, \*{0,2}[\w.]+)*): ?(.*)$")
 
 @attrs.frozen
 class Docstring:
-    """What a docstring says: its text, and its sections by name.
+    """The contents of a docstring: its text, and its sections by name.
 
     Attributes:
         text: what stands before the first section.
@@ -34,7 +34,7 @@ class Docstring:
 
     @property
     def example(self) -> bool:
-        """Whether it shows an example that is run."""
+        """The flag for a docstring with an example that is run."""
         return any(">>>" in text for text in (self.text, *(body for _, body in self.sections)))
 
 
@@ -80,8 +80,8 @@ def items(body: str) -> Iterator[tuple[str, str]]:
 _FIELDS: Final = {"Args": "param", "Raises": "raises", "Attributes": "ivar"}
 
 
-def written(doc: Docstring, error: Callable[[str], str]) -> str:
-    """Write what a docstring says.
+def render(doc: Docstring, error: Callable[[str], str]) -> str:
+    """Write a docstring in reStructuredText.
 
     Args:
         doc: the docstring.

@@ -1,4 +1,4 @@
-"""What the search finds pages by: the sections of the documentation, and words that mean the same.
+"""The index of the search: the sections of the documentation, and words that mean the same.
 
 ``script`` writes it for ``static/find.js``, which ranks. A section is found by its heading, the
 title of its page and the words of its text; names in code count as they are, such as ``jnp.where``.

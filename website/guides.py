@@ -1,4 +1,4 @@
-"""Which guides treat a public name: those whose code names it, in the section that does so most.
+"""The guides to a public name: those whose code names it, in the section that does so most.
 
 A guide is looked through if a topic names it (``topics``).
 """
@@ -103,7 +103,7 @@ class Guides:
         first = {s.guide: s for s in reversed(self.sections)}
         return {guide: first[guide].link for guide in self.guides}
 
-    def of(self, paths: list[str], topic: tuple[str, ...]) -> list[str]:
+    def sections_for(self, paths: list[str], topic: tuple[str, ...]) -> list[str]:
         """Return links to the sections that treat a name: first those of its topic's guides.
 
         Args:

@@ -24,7 +24,7 @@ import attrs
 from tinyjax._base.lazy import HOMES
 from tinyjax.core.values.array import OPERATORS, IndexUpdate
 from website import reference, signatures
-from website.docstrings import Docstring, docstring_of, parsed, written
+from website.docstrings import Docstring, docstring_of, parsed, render
 from website.guides import Guides
 from website.topics import FIRST, TOPICS, Topic, assigned, topics
 
@@ -89,21 +89,21 @@ def _jax_names(missing: bool) -> Iterator[tuple[str, str]]:
 
 @attrs.frozen
 class Name:
-    """What the reference describes once: its public paths, and where it is defined.
+    """A value that the reference describes once: its public paths, and its definition.
 
     Attributes:
         path: the path that the page goes by.
         others: the other paths.
         value: the value itself.
         home: the module that defines it.
-        there: what it is called there.
+        home_name: its name in that module.
     """
 
     path: str
     others: tuple[str, ...]
     value: Any = attrs.field(eq=False, repr=False)
     home: str
-    there: str
+    home_name: str
 
     @property
     def module(self) -> str:
@@ -115,13 +115,13 @@ class Name:
 
     @property
     def ours(self) -> bool:
-        """Whether the package defines it, and not one that it gets it from."""
+        """The flag for a value that the package defines itself."""
         described = inspect.isclass(self.value) or inspect.isroutine(self.value)
         return not described or (self.value.__module__ or "tinyjax").startswith("tinyjax")
 
     @property
     def kind(self) -> str:
-        """What Sphinx calls it."""
+        """The kind of object for Sphinx."""
         if not self.ours:
             return "data"
         if inspect.isclass(self.value):
@@ -130,7 +130,7 @@ class Name:
 
     @cached_property
     def doc(self) -> Docstring:
-        """What its docstring says, or for a value the comment above it."""
+        """The contents of its docstring, or for a value of the comment above it."""
         if self.kind != "data" and (doc := docstring_of(self.value)).text:
             return doc
         if text := reference.comment(self.leaf, self.value):
@@ -146,8 +146,8 @@ class Name:
 
     @cached_property
     def place(self) -> signatures.Place | None:
-        """Where it is defined."""
-        return signatures.place(self.home, self.there, self.value)
+        """The place of its definition."""
+        return signatures.place(self.home, self.home_name, self.value)
 
     def heading(self) -> str:
         """Return the heading of its file under which it stands."""
@@ -240,7 +240,7 @@ class Reference:
     def topic_of(self) -> dict[str, Topic]:
         return assigned(
             {
-                name.path: [_plain(name.path), _plain(f"{name.home}.{name.there}")]
+                name.path: [_plain(name.path), _plain(f"{name.home}.{name.home_name}")]
                 for name in self.names
             }
         )
@@ -295,13 +295,13 @@ class Reference:
         pages |= {t.slug: self.topic_page(t, members[t.slug]) for t in topics()}
         modules: list[str] = []
         for module in reference.public_modules():
-            shown = [n for n in self.names if self._in(n, module.__name__)]
+            shown = [n for n in self.names if self._is_in(n, module.__name__)]
             if shown:
                 modules.append(module.__name__)
                 pages[module.__name__] = self.module_page(module.__name__, shown)
         return pages | self.indexes(modules)
 
-    def _in(self, name: Name, module: str) -> bool:
+    def _is_in(self, name: Name, module: str) -> bool:
         return any(p.rpartition(".")[0] == module for p in (name.path, *name.others))
 
     # Pages of names
@@ -323,7 +323,7 @@ class Reference:
         head = f".. py:{name.kind}:: {name.leaf}{self.signature(name)}\n   :module: {name.module}\n"
         if name.kind == "data":
             head += f"   :type: {type(name.value).__name__}\n"
-        body = written(name.doc, self.error)
+        body = render(name.doc, self.error)
         if name.kind == "function":
             body = self.overloads("function", name.leaf, name.value) + body
         if name.kind in ("class", "exception"):
@@ -410,7 +410,7 @@ class Reference:
         else:
             head = f".. py:attribute:: {member}\n"
             head += f"   :value: {value.value!r}\n" if isinstance(value, enum.Enum) else ""
-        return f"{head}\n{_indented(more + written(doc, self.error))}"
+        return f"{head}\n{_indented(more + render(doc, self.error))}"
 
     def _as_function(self, member: str) -> Docstring:
         """Say of which function of ``tinyjax.numpy`` a method of arrays is."""
@@ -426,7 +426,7 @@ class Reference:
             f"   * - ``{operator}``\n     - :py:obj:`{_plain(name.path)} <{name.path}>`\n"
             for operator, name in zip(OPERATORS, functions, strict=True)
         )
-        text = written(docstring_of(IndexUpdate), self.error)
+        text = render(docstring_of(IndexUpdate), self.error)
         updates = (
             f"   * - ``x.at[index].{name}{signatures.of_function(method, _nothing, True)}``\n"
             f"     - {docstring_of(method).first}\n"
@@ -447,7 +447,7 @@ class Reference:
             listed = ", ".join(f":py:obj:`{_plain(n.path)} <{n.path}>`" for n in related)
             rows.append(f":See also: {listed}")
         paths = [_plain(path) for path in (name.path, *name.others)]
-        if treated := self.guides.of(paths, self.topic_of[name.path].pages):
+        if treated := self.guides.sections_for(paths, self.topic_of[name.path].pages):
             rows.append(f":Guides: {', '.join(treated)}")
         if elsewhere := [*self.elsewhere(name)]:
             rows.append(f":In other libraries: {', '.join(elsewhere)}")
@@ -540,7 +540,7 @@ class Reference:
 
     def module_page(self, module: str, names: list[Name]) -> str:
         """Write the index of a module: what it says of itself, and its names by topic."""
-        text = written(parsed(inspect.getdoc(import_module(module)) or ""), self.error)
+        text = render(parsed(inspect.getdoc(import_module(module)) or ""), self.error)
         parts = [":orphan:\n", _titled(module), f".. py:module:: {module}\n\n{text}"]
         begin = [self.by_path[f"{module}.{name}"] for name in FIRST.get(module, "").split()]
         if begin:

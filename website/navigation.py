@@ -28,7 +28,7 @@ class Navigation:
     current: frozenset[str]
 
     @classmethod
-    def of(cls, app: Any, page: str) -> Navigation:
+    def for_page(cls, app: Any, page: str) -> Navigation:
         """Make that of a page."""
         included = app.env.toctree_includes
         parents = {child: parent for parent, children in included.items() for child in children}
@@ -38,7 +38,7 @@ class Navigation:
             current.append(parent)
         return cls(app, page, frozenset(current))
 
-    def written(self) -> str:
+    def render(self) -> str:
         """Write it as the theme does."""
         return "".join(self._sections(self.app.config.root_doc, 1))
 

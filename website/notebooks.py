@@ -42,7 +42,7 @@ def notebook(page: Path) -> dict[str, Any]:
     return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 4}
 
 
-def written(page: Path) -> str:
+def render(page: Path) -> str:
     """Write a page as the file of a notebook."""
     return json.dumps(notebook(page), indent=1, ensure_ascii=False)
 

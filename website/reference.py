@@ -88,9 +88,9 @@ def comment(name: str, value: Any) -> str:
 def entries() -> dict[str, list[Entry]]:
     """List what each public module shows; what several show is described once, functions not."""
     described: dict[int, str] = {}
-    found: dict[str, list[Entry]] = {}
+    listed: dict[str, list[Entry]] = {}
     for module in public_modules():
-        rows = found[module.__name__] = []
+        rows = listed[module.__name__] = []
         for name in public_names(module):
             value = value_of(module, name)
             entry = Entry(module.__name__, name, value)
@@ -99,4 +99,4 @@ def entries() -> dict[str, list[Entry]]:
                 if first != entry.path:
                     entry = attrs.evolve(entry, elsewhere=first)
             rows.append(entry)
-    return {module: rows for module, rows in found.items() if rows}
+    return {module: rows for module, rows in listed.items() if rows}

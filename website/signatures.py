@@ -28,7 +28,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @attrs.frozen
 class Place:
-    """Where something is defined: a file, a line and the statement."""
+    """The place of a definition: a file, a line and the statement."""
 
     file: str
     line: int
@@ -139,7 +139,7 @@ def linked(annotation: str, scope: dict[str, Any], link: Linker) -> str:
     return "".join(parts)
 
 
-def _written(
+def _render(
     arguments: ast.arguments, returns: str, bound: bool, scope: dict[str, Any], link: Linker
 ) -> str:
     """Write parameters and result; those of a method without the first."""
@@ -160,7 +160,7 @@ def _copied(node: Function, bound: bool, scope: dict[str, Any], link: Linker) ->
     returns = "" if copy.returns is None else ast.unparse(copy.returns)
     if any(ast.unparse(decorator) == "contextmanager" for decorator in node.decorator_list):
         returns = returns.replace("Iterator", "AbstractContextManager")
-    return _written(copy.args, returns, bound, scope, link)
+    return _render(copy.args, returns, bound, scope, link)
 
 
 def of_function(value: Any, link: Linker, bound: bool = False) -> str:

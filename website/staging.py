@@ -1,4 +1,4 @@
-"""What Sphinx reads, written into a folder: the pages as they lie in the repository, and more.
+"""The folder that Sphinx reads: the pages as they lie in the repository, and more.
 
 The folder mirrors the repository, so that links between pages hold as they are. docs/index.md
 becomes the first page. A link to a file that is no page leads to one that shows it, and a link with
@@ -22,9 +22,9 @@ from typing import Any, Final
 import attrs
 
 from website import finding
-from website.blocks import Shown, blocks_in, primitives_put_back, run
+from website.blocks import Output, blocks_in, primitives_put_back, run
 from website.name_pages import Reference
-from website.notebooks import is_notebook, written
+from website.notebooks import is_notebook, render
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 DOCS: Final = ROOT / "docs"
@@ -151,7 +151,7 @@ class Staging:
     """
 
     folder: Path
-    _met: set[Path] = attrs.field(factory=set[Path])
+    _pages: set[Path] = attrs.field(factory=set[Path])
 
     def write(self) -> None:
         """Write all pages, and run their code."""
@@ -179,10 +179,10 @@ class Staging:
 
     def _page(self, file: Path) -> None:
         """Write a page of the repository, once."""
-        if file in self._met:
+        if file in self._pages:
             return
-        self._met.add(file)
-        print(f"running pages... [{len(self._met)}] {file.relative_to(ROOT)}", flush=True)
+        self._pages.add(file)
+        print(f"running pages... [{len(self._pages)}] {file.relative_to(ROOT)}", flush=True)
         name = _staged(file)
         text = file.read_text(encoding="utf-8")
         documents = file.parent.is_relative_to(DOCS)
@@ -191,7 +191,7 @@ class Staging:
         text = self._linked(text, file)
         if documents and is_notebook(file):
             beside = name.with_suffix(".ipynb")
-            self._put(beside, written(file))
+            self._put(beside, render(file))
             link = f"{{download}}`Download this page as a notebook <{beside.name}>`"
             text = re.sub(
                 r"^(# .*)$", lambda m: f"{m[1]}\n\n{link}", text, count=1, flags=re.MULTILINE
@@ -211,11 +211,11 @@ class Staging:
         with primitives_put_back():
             shown = [run(block, file, namespace) for block in blocks]
         for block, what in zip(blocks, shown, strict=True):
-            parts += [text[end : block.end], self._written(what, file, f"{block.line}")]
+            parts += [text[end : block.end], self._render(what, file, f"{block.line}")]
             end = block.end
         return "".join((*parts, text[end:]))
 
-    def _written(self, shown: Shown, file: Path, place: str) -> str:
+    def _render(self, shown: Output, file: Path, place: str) -> str:
         """Write what a block showed in MyST's Markdown."""
         parts: list[str] = []
         if shown.text:
@@ -276,9 +276,9 @@ class Staging:
 
     def _folder(self, index: Path) -> None:
         """Write a page that lists the files of a folder without a page of its own."""
-        if index in self._met:
+        if index in self._pages:
             return
-        self._met.add(index)
+        self._pages.add(index)
         files = sorted(file.name for file in index.parent.iterdir() if file.is_file())
         rows = "".join(f"- [{name}]({name})\n" for name in files)
         head = f"---\norphan: true\n---\n# {index.parent.relative_to(ROOT).as_posix()}\n\n"
@@ -286,9 +286,9 @@ class Staging:
 
     def _shown(self, file: Path) -> None:
         """Write a page that shows a file, once; search leaves it out."""
-        if file in self._met:
+        if file in self._pages:
             return
-        self._met.add(file)
+        self._pages.add(file)
         name = file.relative_to(ROOT).as_posix()
         language = "python" if file.suffix == ".py" else "text"
         head = f"---\norphan: true\nnosearch: true\n---\n# {name}\n\n"

@@ -20,7 +20,7 @@ class TopicError(Exception):
 
 @attrs.frozen
 class Topic:
-    """What some public names are for.
+    """A topic of some public names.
 
     Attributes:
         slug: the name of the page.

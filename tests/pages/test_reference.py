@@ -15,7 +15,7 @@ import pytest
 import tinyjax
 from raising import raises
 from website import reference, topics
-from website.docstrings import docstring_of, items, written
+from website.docstrings import docstring_of, items, render
 from website.name_pages import Name, Reference
 
 pytestmark = pytest.mark.skipif(sys.flags.optimize > 1, reason="python -OO drops docstrings")
@@ -70,7 +70,7 @@ def test_the_page_of_the_package_begins_with_the_transformations() -> None:
 
 def test_a_name_without_a_topic_is_an_error_that_says_what_to_write() -> None:
     names = {
-        name.path: [name.path.removeprefix("tinyjax."), f"{name.home}.{name.there}"[8:]]
+        name.path: [name.path.removeprefix("tinyjax."), f"{name.home}.{name.home_name}"[8:]]
         for name in whole().names
     }
     assert topics.assigned(names)["tinyjax.lax.scan"].slug == "control-flow"
@@ -147,7 +147,7 @@ def test_docstrings_are_shown_by_their_sections() -> None:
     doc = docstring_of(tinyjax.numpy.linalg.norm)
     args = dict(items(dict(doc.sections)["Args"]))
     assert [*args] == [*inspect.signature(tinyjax.numpy.linalg.norm).parameters]
-    text = written(doc, whole().error)
+    text = render(doc, whole().error)
     assert ":param keepdims: whether these axes stay" in text
     assert ":raises ~tinyjax.errors.AxisError: " in text
     assert doc.example
@@ -170,7 +170,7 @@ def test_every_name_leads_to_the_line_that_defines_it() -> None:
         assert name.place is not None, name.path
         assert "\n:Source: " in page(next(p for p, n in whole().by_page.items() if n is name))
         line = Path(name.place.file).read_text("utf-8").splitlines()[name.place.line - 1]
-        if not re.search(rf"\b{name.there.rpartition('.')[2]}\b", line):
+        if not re.search(rf"\b{name.home_name.rpartition('.')[2]}\b", line):
             elsewhere.append(name.path)
     assert not elsewhere, "their lines do not name them"
 

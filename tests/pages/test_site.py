@@ -25,8 +25,8 @@ import pytest
 import tinyjax
 from raising import raises
 from website import links, reference
-from website.blocks import BlockError, Shown, blocks_in, run
-from website.notebooks import cells_of, is_notebook, notebook, written
+from website.blocks import BlockError, Output, blocks_in, run
+from website.notebooks import cells_of, is_notebook, notebook, render
 from website.staging import DOCS, ROOT, inclusions, names_listed, source_of
 
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
@@ -35,14 +35,14 @@ PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 # What blocks show
 
 
-def shown(code: str) -> Shown:
+def shown(code: str) -> Output:
     (block,) = blocks_in(f"```python\n{code}\n```\n")
     return run(block, Path("page.md"), {"__name__": "__main__"})
 
 
 def test_a_block_shows_what_it_prints_and_its_last_value() -> None:
-    assert shown("print(1)\n2 + 3") == Shown("1\n5\n")
-    assert shown("x = 1") == shown("None") == shown(">>> 1 + 1\n2") == Shown()
+    assert shown("print(1)\n2 + 3") == Output("1\n5\n")
+    assert shown("x = 1") == shown("None") == shown(">>> 1 + 1\n2") == Output()
     assert "sin" in shown("import tinyjax\ntinyjax.make_jaxpr(tinyjax.numpy.sin)(1.0)").html
 
 
@@ -120,7 +120,7 @@ def test_no_two_pages_have_one_title() -> None:
 
 def test_a_notebook_has_the_code_of_its_page_and_runs() -> None:
     page = DOCS / "tutorials" / "containers.md"
-    cells = json.loads(written(page))["cells"]
+    cells = json.loads(render(page))["cells"]
     codes = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
     assert codes == [block.text.strip() for block in blocks_in(page.read_text(encoding="utf-8"))]
     namespace: dict[str, Any] = {"__name__": "__main__"}

@@ -220,7 +220,7 @@ def _call_known(
     """
     if fun is operator.getitem and not staging_values.holds_known(args[1]):
         return args[0][args[1]], args, kwargs
-    sample = staging_values.replaced((args, kwargs), iterations, operator.methodcaller("at", 0))
+    sample = staging_values.replaced((args, kwargs), iterations, operator.methodcaller("item", 0))
     reads = fun is print or opaque_calls.takes_functions(fun) or opaque_calls.makes_text(fun)
     if not reads and not staging_values.holds_tracer(sample):
         effects.check_effects(fun, *sample)
