@@ -39,7 +39,7 @@ def temperature(heat: Plate, steps: int) -> Plate:
 
 # %%
 # How far the thermometers are from what they should show, and how much heat there is: of many
-# answers this prefers the one with the fewest heaters.
+# solutions this prefers the one with the fewest heaters.
 
 PLACES = np.s_[2:-1:4, 2:-1:4]
 

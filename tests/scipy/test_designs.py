@@ -16,19 +16,21 @@ X = np.sin(np.arange(51.0).reshape(3, 17) ** 1.3)
 IMAGE = np.cos(np.arange(63.0).reshape(7, 9) ** 1.2)
 
 
-def close(found: Any, expected: Any, tol: float = 1e-9) -> None:
-    np.testing.assert_allclose(found, expected, tol, tol)
+def close(actual: Any, expected: Any, tol: float = 1e-9) -> None:
+    np.testing.assert_allclose(actual, expected, tol, tol)
 
 
 @pytest.mark.parametrize("kind", ["lowpass", "highpass", "bandpass", "bandstop"])
 def test_butter(kind: Any) -> None:
-    at = np.array([0.2, 0.5]) if "band" in kind else np.array(0.3)
+    edges = np.array([0.2, 0.5]) if "band" in kind else np.array(0.3)
     for order in range(1, 6):
-        for found, expected in zip(
-            signal.butter(order, at, kind), scipy.signal.butter(order, at, kind), strict=True
+        for actual, expected in zip(
+            signal.butter(order, edges, kind), scipy.signal.butter(order, edges, kind), strict=True
         ):
-            close(found, expected, 1e-7)
-        assert signal.butter(order, at, kind, "zpk")[1].size == order * (2 if "band" in kind else 1)
+            close(actual, expected, 1e-7)
+        assert signal.butter(order, edges, kind, "zpk")[1].size == order * (
+            2 if "band" in kind else 1
+        )
     with raises(ShapeError, match="for bands two"):
         signal.butter(2, np.ones(3), kind)
 

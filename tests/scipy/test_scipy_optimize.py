@@ -43,8 +43,8 @@ def differences(f: Callable[[Any], Any], x: Any, step: float = 1e-4) -> Any:
     return np.stack(columns, -1)
 
 
-def close(found: Any, expected: Any, tol: float = 1e-6) -> None:
-    np.testing.assert_allclose(found, expected, tol, tol)
+def close(actual: Any, expected: Any, tol: float = 1e-6) -> None:
+    np.testing.assert_allclose(actual, expected, tol, tol)
 
 
 def in_all_modes(solution: Callable[[Any], Any], a: Any, jacobian: Any, tol: float = 1e-6) -> None:

@@ -186,7 +186,9 @@ class ReverseBlock:
         """Write the reverse but for its exits."""
         for statement in reversed(self.block.statements):
             self.writer.line = statement.line
-            ct = self.total(statement.variable, self.cotangents.totals.pop(statement.variable, None))
+            ct = self.total(
+                statement.variable, self.cotangents.totals.pop(statement.variable, None)
+            )
             if ct is not None or self.activity.changes(statement):
                 self.statement(statement, ct or Cotangent(ir.NONE, definite=False))
         for v in self.block.arguments:
@@ -462,7 +464,11 @@ class ReverseBlock:
         source = activity.statements.get(target)
         if source is None or activity.uses[target] != 1 or target not in self.defined:
             return False
-        if activity.ranks is None or not activity.ranks.rank_of(target) or target in activity.shadowed:
+        if (
+            activity.ranks is None
+            or not activity.ranks.rank_of(target)
+            or target in activity.shadowed
+        ):
             return False
         if source.function is operator.getitem:
             return activity.is_item(source) and self.adds_in_place(source.call.args[0])
