@@ -12,12 +12,11 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from raising import raises
-from tinyjax._jax import ad, batching, internals, mlir
+from tinyjax._jax import ad, batching, internals, mlir, toplevel
 from tinyjax._jax.core import eval_jaxpr
 from tinyjax._jax.ffi import ffi_lowering
 from tinyjax._jax.layout import Layout
 from tinyjax._jax.primitives import KeywordParams, Primitive
-from tinyjax._jax.toplevel import make_jaxpr
 from tinyjax._jax.xla import apply_primitive
 from tinyjax.core.tracing.primitive import registry
 from tinyjax.errors import ArgumentError, MissingRuleError
@@ -249,6 +248,23 @@ def test_a_lowering_rule_may_call_back() -> None:
     np.testing.assert_allclose(tinyjax.jit(primitive.bind)(x), np.sin(x))
 
 
+@pytest.mark.parametrize("pair", [(jax, jax), (toplevel, tinyjax)], ids=["jax", "tinyjax"])
+def test_callbacks_take_arrays_of_the_library(pair: Any) -> None:
+    names, library = pair
+    x, kinds = np.arange(3, dtype=np.float32), []
+
+    def sine(x: Any, options: Any) -> Any:
+        kinds.extend([isinstance(x, library.Array), isinstance(options["scale"], library.Array)])
+        return np.sin(x) * np.asarray(options["scale"])
+
+    def call(x: Any) -> Any:
+        return names.pure_callback(sine, library.ShapeDtypeStruct((3,), x.dtype), x, {"scale": x})
+
+    for run in (call, library.jit(call), library.jit(call)):
+        np.testing.assert_allclose(run(x), np.sin(x) * x, 1e-6)
+    assert kinds == [True] * 6
+
+
 @pytest.mark.parametrize("layouts", [[(0, 1)], [Layout((1, 0))]], ids=["axes", "layout"])
 def test_a_lowering_rule_may_call_a_foreign_function(layouts: Any) -> None:
     primitive = declare("factored")
@@ -335,17 +351,17 @@ def test_a_jaxpr_has_as_constants_what_is_closed_over(use: int, dtype: str | Non
         assert all(c is z for c in closed.consts)
         return [np.asarray(c) for c in closed.consts]
 
-    wanted, got = consts(jax, jax.make_jaxpr), consts(tinyjax, make_jaxpr)
+    wanted, got = consts(jax, jax.make_jaxpr), consts(tinyjax, toplevel.make_jaxpr)
     assert len(got) == len(wanted) == 1
     np.testing.assert_array_equal(got[0], wanted[0])
 
 
 def test_after_a_jaxpr_was_made_numbers_are_literals_again() -> None:
     zeros = jnp.zeros(3)
-    make_jaxpr(lambda x: x + zeros)(zeros)
+    toplevel.make_jaxpr(lambda x: x + zeros)(zeros)
     assert not tinyjax.make_jaxpr(lambda x: x + zeros)(zeros).consts
     with pytest.raises(ZeroDivisionError):
-        make_jaxpr(lambda x: (x + zeros) * (1 // 0))(zeros)
+        toplevel.make_jaxpr(lambda x: (x + zeros) * (1 // 0))(zeros)
     assert not tinyjax.make_jaxpr(lambda x: x + zeros)(zeros).consts
 
 
