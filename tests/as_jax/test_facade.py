@@ -208,7 +208,7 @@ def test_a_primitive_made_of_others_is_evaluated_as_their_program(offset: Any) -
         calls.append(type(x).__name__)
         return x**power + offset
 
-    made_p = Primitive(f"made_of_others_{np.ndim(offset)}")
+    made_p = declare(f"made_of_others_{np.ndim(offset)}")
     made_p.def_impl(impl)
     made_p.def_abstract_eval(lambda x, *, power: x)
     mlir.register_lowering(made_p, mlir.lower_fun(impl, multiple_results=False))

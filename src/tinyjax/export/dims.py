@@ -193,7 +193,7 @@ class SymbolicScope:
 
         Example:
             >>> from tinyjax import export
-            >>> export.SymbolicScope(["a >= 16", "b <= 8"]).told()
+            >>> export.SymbolicScope(["a >= 16", "b <= 8"]).text()
             ', a >= 16, b <= 8'
         """
         return "".join(f", {c.text}" for c in self._constraints)

@@ -225,7 +225,7 @@ class ShapedArray:
         Example:
             >>> import tinyjax.numpy as jnp
             >>> aval = jnp.ones((2, 3)).aval
-            >>> aval.at(None) is aval
+            >>> aval.with_where(None) is aval
             True
         """
         return ShapedArray(self.shape, self.dtype, self.weak_type, where)
