@@ -170,8 +170,9 @@ def check_values(name: str, found: Any, expected: Any) -> None:
         if TABLE[name].program:
             eps = float(np.finfo(theirs.dtype).eps)
             np.testing.assert_allclose(ours, theirs, _ULPS * eps, err_msg=name)
-        else:
-            np.testing.assert_array_equal(np.asarray(ours), theirs, name)
+        else:  # of which the subnormal numbers depend on the thread, in SciPy
+            tiny = float(np.finfo(theirs.dtype).tiny) if theirs.dtype.kind in "fc" else 0
+            np.testing.assert_allclose(np.asarray(ours), theirs, 0, tiny, err_msg=name)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -28,9 +28,9 @@ NOTES: Final = Path(__file__).with_name("budgets.json")
 DOCUMENT: Final = ROOT / "docs" / "contributing.md"
 HEADING: Final = "## Budgets\n"
 TEXT: Final = f"""{HEADING}
-Lines are a cost. `tests/house/test_budgets.py` holds each room to a number of code lines (no
+Lines are a cost. `tests/house/test_budgets.py` holds each folder to a number of code lines (no
 blanks, comments or docstrings), and five walks through the package to numbers of calls and of
-files, all of them at most. It also counts where the core speaks of what planes have.
+files, all of them at most. It also counts where the core speaks of devices, NaNs and callbacks.
 `tests/tools/replay.json` keeps digests of the programs of `tests/specs` and `benchmarks`, as jaxprs
 and as StableHLO.
 
@@ -258,7 +258,7 @@ def table(budgets: Budgets) -> str:
         "",
         f"{total:,} lines, {core:,} of them the core's:",
         "",
-        "| room | lines | room | lines | room | lines |",
+        "| folder | lines | folder | lines | folder | lines |",
         "|---|---|---|---|---|---|",
     ]
     cells = [f"{room} | {number:,}" for room, number in budgets["rooms"].items()]
