@@ -32,7 +32,7 @@ Lines are a cost. `tests/house/test_budgets.py` holds each folder to a number of
 blanks, comments or docstrings), and five walks through the package to numbers of calls and of
 files, all of them at most. It also counts where the core speaks of devices, NaNs and callbacks.
 `tests/tools/replay.json` keeps digests of the programs of `tests/specs` and `benchmarks`, as jaxprs
-and as StableHLO.
+and as StableHLO, which the same test holds.
 
 `python -m tools.budgets` in `tests/` measures all of it and writes both files and this section,
 which shows the figures of the day it was made. A commit that raises a number says in its message
