@@ -176,17 +176,23 @@ def _eager_getitem(x: HostArray, index: Indices) -> Array | None:
     host_index = _host_index(index)
     if host_index is None:
         return None
-    match host_index:
-        case (np.ndarray() as places,) if places.dtype.kind in "iu":
-            if opd.is_large((*places.shape, *x.shape[1:]), x.dtype):
-                return None  # the general way puts it where XLA reads it
-        case _:
-            pass
+    if x.size > prim.MANY and _is_large_lookup(x, host_index):
+        return None  # the general way puts it where XLA reads it
     try:
         elements = x[host_index]
     except (IndexError, OverflowError, TypeError, ValueError, errors.TinyjaxError):
         return None  # out of bounds, or wrong: the general way knows which
     return ConcreteArray(np.asarray(elements))
+
+
+def _is_large_lookup(x: HostArray, index: tuple[_HostIndex, ...]) -> bool:
+    """Return whether an array of places reads a large result."""
+    match index:
+        case (np.ndarray() as places,):
+            shape = (*places.shape, *x.shape[1:])
+            return places.dtype.kind in "iu" and opd.is_large(shape, x.dtype)
+        case _:
+            return False
 
 
 def _check_not_empty(parsed: index_parsing.Parsed) -> None:
