@@ -7,7 +7,7 @@ rematerialization chooses by the work of what is compiled, which the explorer sh
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from math import ceil, log2
+from math import ceil, log2, prod
 from typing import Any, Final
 
 import attrs
@@ -175,10 +175,7 @@ def _multiplications(exponent: int) -> int:
 
 def _window(eqn: jx.JaxprEqn) -> int:
     """Count the elements that each element of a reduction over windows combines."""
-    number = 1
-    for n in eqn.params.window:
-        number *= n
-    return number - 1
+    return int(prod(eqn.params.window)) - 1
 
 
 #: What a function such as ``exp`` takes, in operations, and what moving a byte does.

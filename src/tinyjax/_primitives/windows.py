@@ -232,7 +232,7 @@ def gathered(windows: Windows, x: HostArray, indices: HostArray, offset_dims: Ax
     axis = windows.only_axis
     if axis is not None:
         taken = (*x.shape[:axis], *indices.shape[:-1], *x.shape[axis + 1 :])
-        out = opd.memory_if_large(taken, x.dtype)
+        out = opd.aligned(taken, x.dtype) if opd.is_large(taken, x.dtype) else None
         elements = x.take(indices[..., 0], axis, out, mode="clip")
         natural = (*range(axis), *range(axis + batch, ndim))
         if offset_dims == natural:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import lru_cache
 from math import isqrt, prod
 from typing import Any, Final
 
@@ -337,24 +337,22 @@ def _sum_parts(x: dtypes.HostArray, axis: int) -> dtypes.HostArray:
     return np.asarray(total + np.add.reduce(rest, axis, x.dtype) if rest.size else total)
 
 
-def result_memory(
-    x: av.ShapedArray, axes: tuple[int, ...]
-) -> Callable[[], dtypes.HostArray] | None:
-    """Return what finds memory for a large result of a reduction; None for others."""
+def kernel_of(ufunc: np.ufunc, x: av.ShapedArray, axes: tuple[int, ...]) -> prim.Kernel:
+    """Make a reduction by a function of NumPy's, whose large results lie where XLA reads them."""
+    reduce, dtype = ufunc.reduce, x.dtype
     shape = [size for axis, size in enumerate(x.shape) if axis not in axes]
-    return partial(opd.aligned, shape, x.dtype) if opd.is_large(shape, x.dtype) else None
+    if opd.is_large(shape, dtype):
+        return lambda host: reduce(host, axes, dtype, out=opd.aligned(shape, dtype))
+    return lambda host: reduce(host, axes, dtype)
 
 
 def _sum_host(avals: prim.Avals, params: ReduceParams) -> prim.Kernel | None:
-    (x,), axes, reduce = avals, params.axes, np.add.reduce
+    (x,), axes = avals, params.axes
     by_layout = _is_summed_by_columns(x, axes) or _is_summed_by_rows(x, axes)
     by_layout = by_layout or _may_be_long(x, axes)
     if dtypes.is_narrow_float(x.dtype) or by_layout:
         return None
-    dtype, memory = x.dtype, result_memory(x, axes)
-    if memory is None:
-        return lambda host: reduce(host, axes, dtype)
-    return lambda host: reduce(host, axes, dtype, out=memory())
+    return kernel_of(np.add, x, axes)
 
 
 #: NumPy sums the last axis in one loop for each result; fewer than ``_FEW`` numbers one by one.

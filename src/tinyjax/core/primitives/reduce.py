@@ -80,10 +80,7 @@ def _extremum_host(ufunc: np.ufunc) -> prim.HostRule[broadcast.ReduceParams]:
         if not x.size:
             return None
         if axes != (x.ndim - 1,) or x.size > _SMALL or x.dtype not in _NUMBERS:
-            memory = broadcast.result_memory(x, axes)
-            if memory is None:
-                return lambda host: reduce(host, axes)
-            return lambda host: reduce(host, axes, out=memory())
+            return broadcast.kernel_of(ufunc, x, axes)
         starts, shape = np.arange(0, x.size, x.shape[-1]), x.shape[:-1]
         if not shape:
             return lambda host: reduceat(host, starts).reshape(shape)

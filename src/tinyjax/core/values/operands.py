@@ -190,11 +190,6 @@ def is_large(shape: Sequence[int], dtype: DType) -> bool:
     return prod(shape) * dtype.itemsize >= _LEAST_ALIGNED
 
 
-def memory_if_large(shape: Sequence[int], dtype: DType) -> HostArray | None:
-    """Return memory for a large result; None for others, for which NumPy finds some."""
-    return aligned(shape, dtype) if is_large(shape, dtype) else None
-
-
 def memory(shape: Sequence[int], dtype: DType, zeros: bool = False) -> HostArray:
     """Return memory for a result: where a transfer does not copy it, if it is large."""
     if is_large(shape, dtype):

@@ -54,6 +54,20 @@ def _replaced(program: ir.IR, blocks: list[ir.Block], atoms: dict[ir.Atom, ir.At
     return assembly.assembled(program.name, results, program.filename)
 
 
+def _without_unused(blocks: list[ir.Block], functions: tuple[Any, ...]) -> list[ir.Block]:
+    """Return blocks without calls of these functions whose results nothing uses."""
+    uses = {v for block in blocks for v in block.uses}
+    return [
+        attrs.evolve(
+            block,
+            statements=tuple(
+                [s for s in block.statements if s.variable in uses or s.function not in functions]
+            ),
+        )
+        for block in blocks
+    ]
+
+
 #: What goes through several sequences together: the position of the first in its arguments' items.
 _TOGETHER: Final[dict[Any, int]] = {builtins.zip: 0, builtins.enumerate: 1}
 
@@ -100,19 +114,9 @@ def _with_direct_items(program: ir.IR, ranks: Ranks) -> ir.IR:
             else:
                 statements.append(statement)
         blocks.append(attrs.evolve(block, statements=tuple(statements)))
-    uses = {v for block in blocks for v in block.uses}
     apart = (runtime.unpacked, operator.getitem)
     for _ in apart:  # an item is taken apart, and the item is one of all
-        blocks = [
-            attrs.evolve(
-                block,
-                statements=tuple(
-                    [s for s in block.statements if s.variable in uses or s.function not in apart]
-                ),
-            )
-            for block in blocks
-        ]
-        uses = {v for block in blocks for v in block.uses}
+        blocks = _without_unused(blocks, apart)
     return _replaced(program, blocks, atoms)
 
 
@@ -134,17 +138,7 @@ def _with_copies(program: ir.IR, ranks: Ranks) -> ir.IR:
         attrs.evolve(block, statements=tuple(map(with_copy, block.statements)))
         for block in program.blocks
     ]
-    uses = {v for block in blocks for v in block.uses}
-    blocks = [
-        attrs.evolve(
-            block,
-            statements=tuple(
-                [s for s in block.statements if s.variable in uses or s.function is not getattr]
-            ),
-        )
-        for block in blocks
-    ]
-    return _replaced(program, blocks, {})
+    return _replaced(program, _without_unused(blocks, (getattr,)), {})
 
 
 #: What indices are made with.
@@ -162,7 +156,10 @@ def _with_common_indices(program: ir.IR, ranks: Ranks) -> ir.IR:
             call = statement.call
             if statement.function in _OF_INDICES and all(map(ranks.is_index, call.args)):
                 parts = [atoms.get(x, x) for x in call.args]
-                key = (statement.function, *[x if is_var(x) else repr(x) for x in parts])
+                key = (
+                    statement.function,
+                    *[x if isinstance(x, ir.Variable) else repr(x) for x in parts],
+                )
                 if key in variables and statement.variable.name is None:
                     atoms[statement.variable] = variables[key]
                     continue
@@ -170,11 +167,6 @@ def _with_common_indices(program: ir.IR, ranks: Ranks) -> ir.IR:
             statements.append(statement)
         blocks.append(attrs.evolve(block, statements=tuple(statements)))
     return _replaced(program, blocks, atoms) if atoms else program
-
-
-def is_var(atom: ir.Atom) -> bool:
-    """Return whether an atom is a variable."""
-    return isinstance(atom, ir.Variable)
 
 
 def _with_changes(program: ir.IR, arguments: tuple[Kind, ...], *, is_cautious: bool) -> ir.IR:
@@ -185,11 +177,8 @@ def _with_changes(program: ir.IR, arguments: tuple[Kind, ...], *, is_cautious: b
         arguments: the kinds of its arguments.
         is_cautious: whether functions of unknown effect may change arrays, too.
     """
-    functions = {statement.function for statement in program.statements}
     ranks = Ranks(program, arguments)
-    if runtime.updated not in functions:
-        return program
-    arrays: dict[ir.Atom, ir.Atom] = {}
+    changed: dict[ir.Atom, ir.Atom] = {}
     augmented = ir.function(runtime.augmented)
     blocks: list[ir.Block] = []
     for block in program.blocks:
@@ -199,7 +188,7 @@ def _with_changes(program: ir.IR, arguments: tuple[Kind, ...], *, is_cautious: b
             if statement.function is not runtime.updated:
                 statements.append(statement)
             elif 0 < ranks.rank_of(call.args[1]) % INTEGERS <= 3:
-                arrays[statement.variable] = array = call.args[1]
+                changed[statement.variable] = array = call.args[1]
                 result, fitting = ir.Variable(0), ir.Variable(0)
                 whole = (array, ir.literal(...), fitting)
                 calls = {
@@ -215,14 +204,7 @@ def _with_changes(program: ir.IR, arguments: tuple[Kind, ...], *, is_cautious: b
             else:
                 statements.append(statement)
         blocks.append(attrs.evolve(block, statements=tuple(statements)))
-
-    def replace(atom: ir.Atom) -> ir.Atom:
-        while atom in arrays:
-            atom = arrays[atom]
-        return atom
-
-    replaced = tuple([block.map(replace) for block in blocks])
-    return assembly.assembled(program.name, replaced, program.filename)
+    return _replaced(program, blocks, changed)
 
 
 def _without_fitting(program: ir.IR, ranks: Ranks) -> ir.IR:
@@ -234,13 +216,8 @@ def _without_fitting(program: ir.IR, ranks: Ranks) -> ir.IR:
     }
     if not results:
         return program
-
-    def replace(atom: ir.Atom) -> ir.Atom:
-        return results.get(atom, atom)
-
     blocks = [
         attrs.evolve(b, statements=tuple([s for s in b.statements if s.variable not in results]))
         for b in program.blocks
     ]
-    replaced = tuple([block.map(replace) for block in blocks])
-    return assembly.assembled(program.name, replaced, program.filename)
+    return _replaced(program, blocks, results)
