@@ -611,7 +611,9 @@ class ShapeDtypeStruct(Record):
     shape: tuple[int, ...] = attrs.field(converter=_shape)
     dtype: DType = attrs.field(converter=_dtype)
     weak_type: bool = False
-    sharding: device_types.Sharding | None = attrs.field(default=None, kw_only=True, converter=_lies)
+    sharding: device_types.Sharding | None = attrs.field(
+        default=None, kw_only=True, converter=_lies
+    )
 
     @property
     def ndim(self) -> int:
