@@ -72,8 +72,8 @@ def main() -> int:
         rounds = [[_measure(source, options) for source in sources] for _ in range(options.rounds)]
     rows: list[list[str]] = []
     for title in rounds[0][0]:
-        old, new = (Spread.of([taken[i][title] for taken in rounds]) for i in range(2))
-        ratio = Spread.of([taken[1][title] / taken[0][title] for taken in rounds])
+        old, new = (Spread.from_samples([taken[i][title] for taken in rounds]) for i in range(2))
+        ratio = Spread.from_samples([taken[1][title] / taken[0][title] for taken in rounds])
         # a change is one where the quartiles of the ratio lie on one side of 1
         change = "slower" if ratio.low > 1 else "faster" if ratio.high < 1 else ""
         times = [f"{duration(t.median)} ±{t.relative:.0%}" for t in (old, new)]

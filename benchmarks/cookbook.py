@@ -157,7 +157,7 @@ def main() -> int:
         np.testing.assert_allclose(*found, rtol=1e-4, atol=1e-5, err_msg=title)
         calls = {name: _call(cell, lib, data[name]) for name, lib in libraries.items()}
         samples = interleaved(calls, effort, False)
-        spreads = {name: Spread.of(taken) for name, taken in samples.items()}
+        spreads = {name: Spread.from_samples(taken) for name, taken in samples.items()}
         ratio = Spread.of_ratios(samples["tinyjax"], samples["jax"]).median
         times[title] = spreads["tinyjax"].median
         seconds = [duration(spreads[name].median) for name in libraries]

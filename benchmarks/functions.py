@@ -172,12 +172,12 @@ def _function(expression: str, names: Mapping[str, Any], data: Mapping[str, Any]
 def _times(calls: Mapping[str, Call], effort: Effort, once: bool = False) -> dict[str, Spread]:
     """The seconds of each contender, and under ``ratio`` those of the first over the last's."""
     samples = interleaved(calls, effort, once)
-    spreads = {name: Spread.of(taken) for name, taken in samples.items()}
+    spreads = {name: Spread.from_samples(taken) for name, taken in samples.items()}
     first, last = next(iter(calls)), [*calls][-1]
     return {**spreads, "ratio": Spread.of_ratios(samples[first], samples[last])}
 
 
-def _settled(lib: Library, call: Call) -> Call:
+def _waiting(lib: Library, call: Call) -> Call:
     return lambda: lib.module.block_until_ready(call())
 
 
@@ -187,7 +187,7 @@ def small(expression: str, libraries: Mapping[str, Library], effort: Effort) -> 
     for name, lib in libraries.items():
         data = lib.arrays(_small_data())
         call = partial(_function(expression, _names(lib), data), **data)
-        calls[name] = call if name == OWN else _settled(lib, call)
+        calls[name] = call if name == OWN else _waiting(lib, call)
     return _times(calls, effort)
 
 
@@ -257,14 +257,14 @@ def large(effort: Effort, console: Console) -> list[list[str]]:
         own = libraries[OWN]
         eager = _times(
             {
-                OWN: _settled(own, partial(functions[OWN], **data[OWN])),
+                OWN: _waiting(own, partial(functions[OWN], **data[OWN])),
                 "numpy": partial(_function(expression, _numpys(), hosts), **hosts),
             },
             effort,
         )
         compiled = _times(
             {
-                name: _settled(lib, partial(lib.module.jit(functions[name]), **data[name]))
+                name: _waiting(lib, partial(lib.module.jit(functions[name]), **data[name]))
                 for name, lib in libraries.items()
             },
             effort,
@@ -305,7 +305,7 @@ def attention(effort: Effort, console: Console) -> list[list[str]]:
             data = lib.arrays(hosts)
             fun = lib.module.jit(make(lib.module.nn, lib.module.grad))
             memory[name] = fun.lower(*data).compile().memory_analysis().temp_size_in_bytes
-            calls[name] = _settled(lib, partial(fun, *data))
+            calls[name] = _waiting(lib, partial(fun, *data))
         spreads = _times(calls, effort, once=True)
         time, space = spreads["ratio"].median, memory[OWN] / memory["jax"]
         rows.append(

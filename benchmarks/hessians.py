@@ -219,12 +219,12 @@ def main() -> int:
             with blas.one_thread():  # others wait for work by turning round
                 figures = _measured(name, compiled, turns)
             best_peak, best_time = [
-                min(_OTHERS, key=lambda way, by=by: getattr(figures[way], by))
-                for by in ("peak", "seconds")
+                min(_OTHERS, key=lambda way, metric=metric: getattr(figures[way], metric))
+                for metric in ("peak", "seconds")
             ]
             most, slowest = [
-                max(_HELD, key=lambda way, by=by: getattr(figures[way], by))
-                for by in ("peak", "seconds")
+                max(_HELD, key=lambda way, metric=metric: getattr(figures[way], metric))
+                for metric in ("peak", "seconds")
             ]
             of_peak = figures[most].peak / figures[best_peak].peak
             of_time = figures[slowest].seconds / figures[best_time].seconds

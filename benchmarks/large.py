@@ -93,7 +93,7 @@ def main() -> int:
             "jit": partial(_ready, partial(compiled, arrays)),
         }
         samples = interleaved(calls, QUICK if options.quick else THOROUGH, False)
-        spreads = {contender: Spread.of(times) for contender, times in samples.items()}
+        spreads = {contender: Spread.from_samples(times) for contender, times in samples.items()}
         ratio, xla = (
             Spread.of_ratios(samples[c], samples["numpy"]).median for c in ("eager", "jit")
         )

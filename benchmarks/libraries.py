@@ -36,7 +36,7 @@ class Library:
         sin: elementwise.
         tanh: elementwise.
         gradient: of a loss in its first argument, given the arguments: the call to be timed.
-        settled: makes a call whose result is one array wait for it, where eager results are not
+        until_ready: makes a call whose result is one array wait for it, where eager results are not
             there at once.
     """
 
@@ -47,7 +47,7 @@ class Library:
     sin: Callable[[Any], Any]
     tanh: Callable[[Any], Any]
     gradient: Callable[..., Call]
-    settled: Callable[[Callable[[], Any]], Call] = lambda call: call
+    until_ready: Callable[[Callable[[], Any]], Call] = lambda call: call
 
     def arrays(self, tree: Any) -> Any:
         """Make its arrays of the NumPy arrays in a tree."""
@@ -73,10 +73,10 @@ def _jax() -> Library:
         derivative = jax.grad(loss)
         return lambda: jax.block_until_ready(derivative(*args))
 
-    def settled(call: Callable[[], Any]) -> Call:
+    def until_ready(call: Callable[[], Any]) -> Call:
         return lambda: call().block_until_ready()
 
-    return Library("jax", jax, jnp, jnp.asarray, jnp.sin, jnp.tanh, gradient, settled)
+    return Library("jax", jax, jnp, jnp.asarray, jnp.sin, jnp.tanh, gradient, until_ready)
 
 
 def _autograd() -> Library:

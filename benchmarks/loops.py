@@ -96,8 +96,8 @@ def _temporary_bytes(loop: Loop, iterations: int, slots: int) -> int:
         return loop(lambda state, _: jnp.sin(1.01 * state), x, iterations, slots).sum()
 
     compiled = tinyjax.jit(tinyjax.grad(fun)).lower(np.ones(1000)).compile()
-    found: int = compiled.memory_analysis().temp_size_in_bytes
-    return found
+    size: int = compiled.memory_analysis().temp_size_in_bytes
+    return size
 
 
 def memory() -> Findings:
@@ -228,7 +228,7 @@ def reverse() -> Findings:
         samples = interleaved(calls, THOROUGH, False, process_time)
         ratio = Spread.of_ratios(samples["repeated"], samples["scanned"]).median
         row = [f"{title}, {iterations:,} iterations"]
-        row += [duration(Spread.of(samples[name]).median) for name in calls]
+        row += [duration(Spread.from_samples(samples[name]).median) for name in calls]
         rows.append([*row, f"{factor(ratio)} {verdict(ratio <= REVERSE_BAR)}"])
     return Findings(
         "Compiled gradients of loops, of a number of iterations that the compiler knows or not.",
@@ -470,13 +470,13 @@ def _until_ready(library: str, transform: str, levels: int) -> float:
 
 
 def _with_room(measure: Callable[[], float]) -> Work:
-    found: list[float] = []
+    results: list[float] = []
     sys.setrecursionlimit(1_000_000)
     threading.stack_size(STACK)
-    thread = threading.Thread(target=lambda: found.append(measure()))
+    thread = threading.Thread(target=lambda: results.append(measure()))
     thread.start()
     thread.join()
-    return Work(found[0])
+    return Work(results[0])
 
 
 def beside_jax() -> Findings:
@@ -502,7 +502,7 @@ def small_steps(programs: Sequence[small.Steps]) -> Findings:
     rows: list[list[str]] = []
     for steps in programs:
         samples = interleaved(small.calls(steps, library), THOROUGH, False)
-        own, *peers = (duration(Spread.of(samples[name]).median) for name in samples)
+        own, *peers = (duration(Spread.from_samples(samples[name]).median) for name in samples)
         ratios = [Spread.of_ratios(samples[OWN], samples[name]).median for name in steps.peers]
         said = [f"{factor(ratio)} {verdict(ratio <= 1)}" for ratio in ratios]
         rows.append([steps.title, own, *(peers or ["refused"]), *(said or [""])])

@@ -46,14 +46,14 @@ class Spread:
     samples: int
 
     @classmethod
-    def of(cls, values: list[float]) -> "Spread":
+    def from_samples(cls, values: list[float]) -> "Spread":
         low, median, high = statistics.quantiles(values, n=4, method="inclusive")
         return cls(median, low, high, len(values))
 
     @classmethod
     def of_ratios(cls, ours: list[float], theirs: list[float]) -> "Spread":
         """The spread of our time over theirs, turn by turn."""
-        return cls.of([own / other for own, other in zip(ours, theirs, strict=True)])
+        return cls.from_samples([own / other for own, other in zip(ours, theirs, strict=True)])
 
     @property
     def relative(self) -> float:

@@ -121,7 +121,7 @@ class Budgeted:
         return self.predicted / self.needed
 
     @property
-    def told(self) -> bool:
+    def is_accurate(self) -> bool:
         """Whether the prediction is good enough."""
         return abs(self.prediction - 1) <= PREDICTION_BAR
 
@@ -132,7 +132,7 @@ class Budgeted:
 
     @property
     def missed(self) -> bool:
-        return not self.told or self.time.median > self.most
+        return not self.is_accurate or self.time.median > self.most
 
 
 def _compiled(fun: Function, args: Any) -> tuple[Function, int]:

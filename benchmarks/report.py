@@ -36,7 +36,7 @@ class Result:
 
     def spread(self, name: str) -> Spread:
         """The seconds that a contender took."""
-        return Spread.of(self.samples[name])
+        return Spread.from_samples(self.samples[name])
 
     def ratio(self, peer: str) -> Spread:
         """Our time over a peer's, turn by turn."""
@@ -73,7 +73,7 @@ def factor(ratio: float) -> str:
     return f"{ratio:.3g}" if ratio >= 1e-3 else f"{ratio:.5f}".rstrip("0")
 
 
-def _held(result: Result, bar: Bar) -> str:
+def _verdict(result: Result, bar: Bar) -> str:
     ratio = factor(result.ratio(bar.peer).median)
     return f"{factor(bar.most)} of {bar.peer}: {ratio} {verdict(not result.misses(bar))}"
 
@@ -112,7 +112,7 @@ def table_rows(results: Sequence[Result]) -> list[list[str]]:
     """The table's cells; bars are on lines of their own."""
     peers = _peers(results)
     return [
-        [*_cells(result, peers), "\n".join(_held(result, bar) for bar in result.row.bars)]
+        [*_cells(result, peers), "\n".join(_verdict(result, bar) for bar in result.row.bars)]
         for result in results
     ]
 
@@ -156,7 +156,7 @@ def budget_rows(budgeted: Sequence[Budgeted]) -> list[list[str]]:
         [
             b.title,
             f"{b.needed / 1e6:.2f} of {b.unlimited / 1e6:.2f}",
-            f"{b.prediction:.3f} {verdict(b.told)}",
+            f"{b.prediction:.3f} {verdict(b.is_accurate)}",
             ratio(b.time),
             ratio(b.by_hand),
             f"{b.most:.2f}: {verdict(b.time.median <= b.most)}",
@@ -264,5 +264,5 @@ def as_json(
     return {"environment": environment(), "rows": rows, "compiled": compiled, "budgets": budgets}
 
 
-def write_json(found: dict[str, Any], path: Path) -> None:
-    path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+def write_json(results: dict[str, Any], path: Path) -> None:
+    path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")

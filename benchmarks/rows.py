@@ -103,7 +103,7 @@ _IMPORTS: Final = {
 
 def _add(lib: Library) -> Call:
     x = lib.array(_X)
-    return lib.settled(lambda: x + x)
+    return lib.until_ready(lambda: x + x)
 
 
 def _numpy_add() -> Call:
@@ -112,7 +112,7 @@ def _numpy_add() -> Call:
 
 def _new_shape(lib: Library) -> Call:
     sizes = count(1000)
-    return lib.settled(
+    return lib.until_ready(
         lambda: chain(lib.sin, lib.array(np.ones(next(sizes), np.float32)), 3),
     )
 
@@ -148,7 +148,7 @@ _ROWS_OF_X: Final = np.tile(_X, (8, 1))
 def _chain_vmap(lib: Library) -> Call:
     x = lib.array(_ROWS_OF_X)
     mapped = lib.module.vmap(lambda x: chain(lib.sin, x, 300))
-    return lib.settled(lambda: mapped(x))
+    return lib.until_ready(lambda: mapped(x))
 
 
 def _numpy_chain_of_rows() -> Call:

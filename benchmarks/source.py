@@ -144,7 +144,7 @@ def main() -> int:
     rows: list[list[str]] = []
     for row in track(ROWS, "measuring", console=console, transient=True):
         samples = interleaved(row.calls(), QUICK if options.quick else THOROUGH, False)
-        times = {name: Spread.of(taken).median for name, taken in samples.items()}
+        times = {name: Spread.from_samples(taken).median for name, taken in samples.items()}
         verdicts = []
         for bar in row.bars:
             ratio = Spread.of_ratios(samples[OWN], samples[bar.peer]).median

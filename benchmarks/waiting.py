@@ -187,11 +187,11 @@ def _run_example(library: str, bars: str) -> None:
     text = text.replace("from tinyjax", f"from {library}")
     reached = "history.losses.append(float(value))"
     assert reached in text, "the example's first loss is found"
-    here: dict[str, Any] = {"__name__": "digits", "__file__": str(_DIGITS)}
-    exec(compile(text.replace(reached, f"{reached}; reached()"), str(_DIGITS), "exec"), here)
-    here["reached"] = _reached
+    namespace: dict[str, Any] = {"__name__": "digits", "__file__": str(_DIGITS)}
+    exec(compile(text.replace(reached, f"{reached}; reached()"), str(_DIGITS), "exec"), namespace)
+    namespace["reached"] = _reached
     sys.argv = [str(_DIGITS), "--steps", "1"]
-    here["main"]()
+    namespace["main"]()
 
 
 def _reached() -> None:

@@ -171,16 +171,16 @@ class BoxContext(Context, Generic[B]):
             return [box for item in value for box in self.boxes(item)]
         return []
 
-    def mapped(self, of: Callable[[Any], Any], value: Any) -> Any:
+    def mapped(self, replace: Callable[[Any], Any], value: Any) -> Any:
         """A value with each box, and each array or number beside them, replaced."""
         if isinstance(value, (tuple, list)):
-            items = [self.mapped(of, item) for item in value]
+            items = [self.mapped(replace, item) for item in value]
             if isinstance(value, list):
                 return items
             return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
         if isinstance(value, dict):
-            return {key: self.mapped(of, item) for key, item in value.items()}
-        return of(value)
+            return {key: self.mapped(replace, item) for key, item in value.items()}
+        return replace(value)
 
 
 @attrs.frozen(eq=False)

@@ -416,7 +416,7 @@ def rising(function: Callable[..., Any], low: float = -math.inf, high: float = m
     """The rule of an increasing function, defined between two numbers."""
 
     def rule(a: Any) -> Interval:
-        x = _within(a, low, high)
+        x = _monotone_on(a, low, high)
         return Interval(*increasing(function, (x.lower, x.upper)))
 
     return rule
@@ -426,13 +426,13 @@ def falling(function: Callable[..., Any], low: float = -math.inf, high: float = 
     """The rule of a decreasing function, defined between two numbers."""
 
     def rule(a: Any) -> Interval:
-        x = _within(a, low, high)
+        x = _monotone_on(a, low, high)
         return Interval(*decreasing(function, (x.lower, x.upper)))
 
     return rule
 
 
-def _within(a: Any, low: float, high: float) -> Interval:
+def _monotone_on(a: Any, low: float, high: float) -> Interval:
     x = as_interval(a)
     if np.any(x.lower < low) or np.any(x.upper > high):
         raise UndefinedError(x)

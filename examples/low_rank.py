@@ -22,33 +22,35 @@ SIZE, RANK, STEPS, RATE = 40, 2, 300, 0.01
 class LowRank:
     """The matrix `left @ right`."""
 
-    left: Array
-    right: Array
+    left_factor: Array
+    right_factor: Array
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.left.shape[-2], self.right.shape[-1]
+        return self.left_factor.shape[-2], self.right_factor.shape[-1]
 
     @property
     def T(self) -> LowRank:
-        return LowRank(self.right.T, self.left.T)
+        return LowRank(self.right_factor.T, self.left_factor.T)
 
     def __matmul__(self, other: Array) -> Array:
-        return self.left @ (self.right @ other)
+        return self.left_factor @ (self.right_factor @ other)
 
     def __mul__(self, factor: float) -> LowRank:
-        return LowRank(self.left * factor, self.right)
+        return LowRank(self.left_factor * factor, self.right_factor)
 
     def norm_squared(self) -> Array:
         """The sum of the squares of all elements, at r (n + m) r operations."""
-        return jnp.sum((self.left.T @ self.left) * (self.right @ self.right.T))
+        return jnp.sum(
+            (self.left_factor.T @ self.left_factor) * (self.right_factor @ self.right_factor.T)
+        )
 
     def dot(self, other: Array) -> Array:
         """The sum of the products of all elements with those of a matrix."""
-        return jnp.sum((self.left.T @ other) * self.right)
+        return jnp.sum((self.left_factor.T @ other) * self.right_factor)
 
     def dense(self) -> Array:
-        return self.left @ self.right
+        return self.left_factor @ self.right_factor
 
 
 tree.register_dataclass(LowRank, ("left", "right"), ())
@@ -78,7 +80,7 @@ def main() -> None:
     )
     found = fitted(start, picture)
     off = jnp.linalg.norm(found.dense() - picture) / jnp.linalg.norm(picture)
-    print(f"numbers kept: {found.left.size + found.right.size} of {SIZE * SIZE}")
+    print(f"numbers kept: {found.left_factor.size + found.right_factor.size} of {SIZE * SIZE}")
     print(f"relative error: {float(off):.3f}")
 
     v = random.normal(probe, (SIZE,))
@@ -89,11 +91,11 @@ def main() -> None:
     many = tree.map(lambda x: jnp.stack([x, 2 * x, 3 * x]), found)
     norms = tj.vmap(LowRank.norm_squared)(many) / found.norm_squared()
     print("batched:", [round(float(x), 3) for x in norms])
-    tangent = LowRank(jnp.ones_like(found.left), jnp.zeros_like(found.right))
+    tangent = LowRank(jnp.ones_like(found.left_factor), jnp.zeros_like(found.right_factor))
     value, slope = tj.jvp(LowRank.norm_squared, (found,), (tangent,))
     step = 1e-2
-    ahead = LowRank(found.left + step, found.right).norm_squared()
-    behind = LowRank(found.left - step, found.right).norm_squared()
+    ahead = LowRank(found.left_factor + step, found.right_factor).norm_squared()
+    behind = LowRank(found.left_factor - step, found.right_factor).norm_squared()
     print("jvp:", bool(jnp.allclose(slope, (ahead - behind) / (2 * step), rtol=1e-2)))
     print("its value:", bool(jnp.allclose(value, jnp.sum(found.dense() ** 2), rtol=1e-4)))
 

@@ -220,14 +220,17 @@ def communication(model: Model, data: int, tensor: int) -> Communication:
     """What XLA makes of a step on a mesh of data by tensor devices, which need not be there."""
     mesh = AbstractMesh((data, tensor), ("data", "tensor"))
 
-    def of(*shape: int, spec: P) -> ShapeDtypeStruct:
+    def struct(*shape: int, spec: P) -> ShapeDtypeStruct:
         return ShapeDtypeStruct(shape, jnp.float32, sharding=NamedSharding(mesh, spec))
 
     d = model.width
     columns, rows = P(None, "tensor"), P("tensor", None)
-    one = {"qkv": of(d, model.heads, 3, d // model.heads, spec=columns), "o": of(d, d, spec=rows)}
-    one |= {"in": of(d, 4 * d, spec=columns), "out": of(4 * d, d, spec=rows)}
-    x = of(model.batch, model.length, d, spec=P("data"))
+    one = {
+        "qkv": struct(d, model.heads, 3, d // model.heads, spec=columns),
+        "o": struct(d, d, spec=rows),
+    }
+    one |= {"in": struct(d, 4 * d, spec=columns), "out": struct(4 * d, d, spec=rows)}
+    x = struct(model.batch, model.length, d, spec=P("data"))
 
     def loss(weights: Any, x: Any) -> Any:
         return jnp.mean(blocks(weights, x, model.heads) ** 2)
@@ -236,9 +239,9 @@ def communication(model: Model, data: int, tensor: int) -> Communication:
     return program.compile().communication_analysis()
 
 
-def bytes_over(told: Communication, axis: str) -> int:
+def bytes_over(communication: Communication, axis: str) -> int:
     """The bytes that a device puts into all-reduces over one axis."""
-    found = [c for c in told.collectives if c.axes == (axis,) and c.kind == "all-reduce"]
+    found = [c for c in communication.collectives if c.axes == (axis,) and c.kind == "all-reduce"]
     return sum(c.bytes * c.count for c in found)
 
 
@@ -262,12 +265,12 @@ def measured_seconds(kind: str, size: int, n: int, repeats: int = 20) -> float:
     program = tj.jit(tj.shard_map(many, mesh=mesh, in_specs=P("i"), out_specs=P("i")))
     x = tj.device_put(np.ones(n * size // 4, np.float32), NamedSharding(mesh, P("i")))
     program(x).block_until_ready()
-    found: list[float] = []
+    times: list[float] = []
     for _ in range(7):
         start = time.perf_counter()
         program(x).block_until_ready()
-        found.append((time.perf_counter() - start) / repeats)
-    return min(found)
+        times.append((time.perf_counter() - start) / repeats)
+    return min(times)
 
 
 def shared_seconds(kind: str, size: float, n: int, link: Link) -> float:

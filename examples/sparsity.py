@@ -45,8 +45,8 @@ class Tagged(Box):
     def union(self) -> Pattern:
         """What any of its elements depends on."""
         count = self.pattern.shape[-1]
-        found: Pattern = np.logical_or.reduce(self.pattern.reshape(-1, count))
-        return found
+        union: Pattern = np.logical_or.reduce(self.pattern.reshape(-1, count))
+        return union
 
     def __len__(self) -> int:
         return len(self.value)
@@ -229,16 +229,16 @@ class SparsityDetector(BoxContext[Tagged]):
     def product(self, a: Any, b: Any, count: int) -> Pattern:
         """The pattern of a matrix product."""
         left, right = _mask(a), _mask(b)
-        found: list[HostArray] = []
+        terms: list[HostArray] = []
         if isinstance(a, Tagged):
-            found.append(np.matmul(np.moveaxis(a.pattern, -1, 0).astype(int), right))
+            terms.append(np.matmul(np.moveaxis(a.pattern, -1, 0).astype(int), right))
         if isinstance(b, Tagged):
             rows = np.moveaxis(b.pattern, -1, 0).astype(int)
             if right.ndim == 1:
-                found.append(np.matmul(left, rows[..., None])[..., 0])
+                terms.append(np.matmul(left, rows[..., None])[..., 0])
             else:
-                found.append(np.matmul(left, rows))
-        return np.moveaxis(np.add.reduce(found) > 0, 0, -1)
+                terms.append(np.matmul(left, rows))
+        return np.moveaxis(np.add.reduce(terms) > 0, 0, -1)
 
     def chosen(self, condition: Any, a: Any, b: Any, value: Any, count: int) -> Pattern:
         ndim = np.ndim(value)

@@ -31,9 +31,9 @@ def best(params, x):
 
 
 @jax.jit
-def learn(params, target, x, a, r, y, done):
+def learn(params, target, x, a, r, y, terminal):
     def loss(params):
-        aim = r + 0.95 * (1 - done) * q_values(target, y).max(-1)
+        aim = r + 0.95 * (1 - terminal) * q_values(target, y).max(-1)
         q = jnp.take_along_axis(q_values(params, x), a[:, None], 1)[:, 0]
         return jnp.mean((q - jax.lax.stop_gradient(aim)) ** 2)
 

@@ -64,8 +64,8 @@ def train(network: Network, places: Array, steps: int) -> Network:
         some = jax.lax.dynamic_slice(places, (i % 8 * 128, 0), (128, 2))
         return update(i, jax.grad(loss)(network_of(state), some), state)
 
-    found: Network = network_of(jax.lax.fori_loop(0, steps, step, init(network)))
-    return found
+    trained: Network = network_of(jax.lax.fori_loop(0, steps, step, init(network)))
+    return trained
 
 
 # %%
@@ -104,11 +104,11 @@ def main(path: str = "laplace.png", *, steps: int = 2000, width: int = 24) -> di
     }
 
 
-def draw(path: str, found: np.ndarray, error: np.ndarray) -> None:
+def draw(path: str, solution: np.ndarray, error: np.ndarray) -> None:
     figure, (left, right) = plt.subplots(1, 2, layout="constrained", figsize=(9.2, 4))
     box, greatest = (-1, 1, -1, 1), abs(error).max()
-    shown = left.imshow(found, extent=box, origin="lower", vmin=0, vmax=1)
-    left.contour(found, np.linspace(0.1, 0.9, 9), extent=box, colors="w", linewidths=0.8)
+    shown = left.imshow(solution, extent=box, origin="lower", vmin=0, vmax=1)
+    left.contour(solution, np.linspace(0.1, 0.9, 9), extent=box, colors="w", linewidths=0.8)
     figure.colorbar(shown, ax=left, label="volts", shrink=0.9)
     left.set_title("The potential that the network learnt")
     shown = right.imshow(

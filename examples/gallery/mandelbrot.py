@@ -72,9 +72,9 @@ def main(path: str = "mandelbrot.png", *, pixels: int = 360, limit: int = 400) -
     }
 
 
-def draw(path: str, windows: list[tuple[complex, float]], found: list[np.ndarray]) -> None:
+def draw(path: str, windows: list[tuple[complex, float]], images: list[np.ndarray]) -> None:
     figure, panels = plt.subplots(1, 2, layout="constrained", figsize=(9.6, 4.8))
-    for axes, (center, width), values in zip(panels, windows, found, strict=True):
+    for axes, (center, width), values in zip(panels, windows, images, strict=True):
         size = width / len(values)
         corner = complex(center) + width / 2 * np.array([-1 - 1j, 1 + 1j])
         box = (*corner.real, *corner.imag)
