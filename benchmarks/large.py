@@ -1,8 +1,8 @@
 """``python -m benchmarks.large``: eager operations on large arrays, beside NumPy and XLA.
 
-Eager evaluation on CPU is NumPy. This measures what that costs where arrays are large: our eager
-operation must not take more than 1.2 of NumPy's time, and XLA's time for the same says what is
-given up, or saved, by not compiling.
+Eager evaluation on CPU is NumPy. This measures what that costs where arrays are large. Our eager
+operation must not take more than 1.2 of NumPy's time. XLA's time for the same operation says what
+is given up, or saved, by not compiling.
 """
 
 import sys

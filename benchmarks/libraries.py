@@ -1,6 +1,6 @@
 """The contenders: what a row needs of each library, so that it is written once for all.
 
-Libraries are imported when first asked for, so that measuring one does not wait for the others.
+A library is imported when it is first used, so that measuring one does not wait for the others.
 """
 
 from collections.abc import Callable
@@ -36,8 +36,8 @@ class Library:
         sin: elementwise.
         tanh: elementwise.
         gradient: of a loss in its first argument, given the arguments: the call to be timed.
-        until_ready: makes a call whose result is one array wait for it, where eager results are not
-            there at once.
+        until_ready: makes a call whose result is one array wait for it, if the library's eager
+            calls return before they have computed.
     """
 
     name: str

@@ -117,17 +117,17 @@ class Budgeted:
 
     @property
     def prediction(self) -> float:
-        """What was predicted over what is needed."""
+        """The predicted bytes over the needed ones."""
         return self.predicted / self.needed
 
     @property
     def is_accurate(self) -> bool:
-        """Whether the prediction is good enough."""
+        """Return whether the prediction is within its bar."""
         return abs(self.prediction - 1) <= PREDICTION_BAR
 
     @property
     def most(self) -> float:
-        """What the time may be, over that without a budget."""
+        """The bar of the time, over that without a budget."""
         return HALF_BAR if self.by_hand is None else BY_HAND_BAR * self.by_hand.median
 
     @property

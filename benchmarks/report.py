@@ -59,12 +59,12 @@ def duration(seconds: float) -> str:
 
 
 def verdict(reached: bool) -> str:
-    """What a table says of a bar."""
+    """Return the word for a bar that is reached or missed."""
     return "reached" if reached else _MISSED
 
 
 def any_missed(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether a table says of any bar that it is missed."""
+    """Return whether a table says of any bar that it is missed."""
     return any(_MISSED in cell for cells in rows for cell in cells)
 
 
@@ -100,7 +100,7 @@ CAPTION: Final = (
 
 
 def headings(results: Sequence[Result]) -> tuple[str, ...]:
-    """What the columns of a table are: those of peers that were measured."""
+    """Return the columns of a table: our own, and those of the measured peers."""
     return ("", OWN, *_peers(results), "floor", "to reach")
 
 
@@ -188,12 +188,12 @@ def markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def insert(page: Path, name: str, text: str) -> None:
     """Replace what stands between a page's marks ``<!-- name -->`` and ``<!-- end -->``."""
     marks = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
-    found, times = marks.subn(
+    marked, times = marks.subn(
         lambda m: f"{m[1]}\n{text}\n\n{m[2]}", page.read_text(encoding="utf-8")
     )
     if times != 1:
         raise SystemExit(f"{page} has {times} places named {name}.")
-    page.write_text(found, encoding="utf-8")
+    page.write_text(marked, encoding="utf-8")
 
 
 def plot(results: Sequence[Result], path: Path) -> None:
@@ -231,7 +231,7 @@ def plot(results: Sequence[Result], path: Path) -> None:
 
 
 def environment() -> dict[str, str | int | None]:
-    """What the figures depend on; of libraries those that are installed."""
+    """Describe what the figures depend on: Python, the machine, the installed libraries."""
     installed = {each.name for each in metadata.distributions()}
     libraries = ("tinyjax", "jax", "jaxlib", "autograd", "torch", "folx", "asdex", "numpy")
     return {

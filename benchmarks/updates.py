@@ -167,8 +167,8 @@ def _cholesky(lib: Any) -> tuple[Function, Sequence[Any]]:
             return jnp.dot(jnp.where(jnp.arange(n) < j, a[i], 0), a[j])
 
         def row(i: Any, a: Any) -> Any:
-            at = lambda j, a: a.at[i, j].set((a[i, j] - dot(a, i, j)) / a[j, j])  # noqa: E731
-            a = loop(0, i, at, a)
+            update = lambda j, a: a.at[i, j].set((a[i, j] - dot(a, i, j)) / a[j, j])  # noqa: E731
+            a = loop(0, i, update, a)
             return a.at[i, i].set(jnp.sqrt(a[i, i] - dot(a, i, i)))
 
         return jnp.tril(loop(0, n, row, a))

@@ -88,7 +88,7 @@ show("A Hessian", tj.hessian(energy)(x))
 
 @attrs.frozen
 class ShiftParams:
-    """How far to shift."""
+    """The distance to shift."""
 
     shift: int
 

@@ -76,8 +76,8 @@ def exact(place: np.ndarray) -> np.ndarray:
     near, far = CENTRE - RADIUS, CENTRE + RADIUS  # where the wire cuts the axis
     a = np.roots([near + far, -2 * (1 + near * far), near + far]).min()
     z = place[..., 0] + 1j * place[..., 1]
-    here, wire = (np.log(abs((w - a) / (1 - a * w))) for w in (z, np.asarray(far)))
-    volts: np.ndarray = here / wire
+    drop, wire = (np.log(abs((w - a) / (1 - a * w))) for w in (z, np.asarray(far)))
+    volts: np.ndarray = drop / wire
     return volts
 
 
@@ -93,13 +93,13 @@ def main(path: str = "laplace.png", *, steps: int = 2000, width: int = 24) -> di
     outside = np.hypot(grid[..., 0], grid[..., 1]) > 1
     outside |= np.hypot(grid[..., 0] - CENTRE, grid[..., 1]) < RADIUS
     on_grid = jax.vmap(jax.vmap(potential, (None, 0)), (None, 0))
-    found = np.ma.array(on_grid(network, jnp.asarray(grid, "float32")), mask=outside)
-    error = found - np.ma.array(exact(np.where(outside[..., None], 0.9, grid)), mask=outside)
-    draw(path, found, error)
+    volts = np.ma.array(on_grid(network, jnp.asarray(grid, "float32")), mask=outside)
+    error = volts - np.ma.array(exact(np.where(outside[..., None], 0.9, grid)), mask=outside)
+    draw(path, volts, error)
     return {
         "mean square Laplacian": float(loss(network, places)),
-        "least potential": float(found.min()),
-        "greatest potential": float(found.max()),
+        "least potential": float(volts.min()),
+        "greatest potential": float(volts.max()),
         "greatest error": float(abs(error).max()),
     }
 

@@ -41,7 +41,7 @@ from tinyjax.extend import (
 
 @attrs.frozen
 class BlurParams:
-    """How far the blur reaches, in pixels."""
+    """The blur's standard deviation, in pixels."""
 
     sigma: float
 
@@ -123,11 +123,11 @@ def main(
     photo = jnp.asarray(flower[80 : 80 + size, 230 : 230 + size], "float32")
     noise = 0.003 * jax.random.normal(jax.random.key(0), photo.shape)
     seen = blur(photo, sigma) + noise
-    found = sharpen(seen, sigma, steps)
-    draw(path, photo, seen, found, sigma)
+    sharp = sharpen(seen, sigma, steps)
+    draw(path, photo, seen, sharp, sigma)
     return {
         "error of the blurred photograph": float(jnp.std(seen - photo)),
-        "error of the sharpened one": float(jnp.std(found - photo)),
+        "error of the sharpened one": float(jnp.std(sharp - photo)),
         "evaluated and compiled differ by": float(
             jnp.max(jnp.abs(blur(photo, sigma) - jax.jit(lambda x: blur(x, sigma))(photo)))
         ),

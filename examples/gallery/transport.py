@@ -35,7 +35,7 @@ def answer(prices: Array, cost: Array, blur: float) -> Array:
 
 
 def plan(cost: Array, blur: float) -> Array:
-    """How much is carried from each point to each."""
+    """Return the mass that is carried from each point to each."""
 
     def again(right: Array) -> Array:
         return answer(answer(right, cost, blur), cost.T, blur)
