@@ -121,13 +121,13 @@ class Rewriting:
     """Programs rebuilt with sizes, each once."""
 
     def __init__(self) -> None:
-        self._done: dict[int, tuple[jx.Jaxpr, jx.Jaxpr]] = {}
+        self._results: dict[int, tuple[jx.Jaxpr, jx.Jaxpr]] = {}
 
     def program(self, jaxpr: jx.Jaxpr) -> jx.Jaxpr:
-        entry = self._done.get(id(jaxpr))
+        entry = self._results.get(id(jaxpr))
         if entry is None:
             with frames.LEVEL:
-                entry = self._done[id(jaxpr)] = jaxpr, self._rewritten(jaxpr)
+                entry = self._results[id(jaxpr)] = jaxpr, self._rewritten(jaxpr)
         return entry[1]
 
     def _rewritten(self, jaxpr: jx.Jaxpr) -> jx.Jaxpr:

@@ -131,10 +131,10 @@ class Programs:
         calls: how many calls of each kind there have been, which threads share.
     """
 
-    __slots__ = ("__weakref__", "calls", "known")
+    __slots__ = ("__weakref__", "calls", "entries")
 
     def __init__(self) -> None:
-        self.known: dict[tuple[object, ...], Program] = {}
+        self.entries: dict[tuple[object, ...], Program] = {}
         self.calls: dict[tuple[object, ...], Iterator[int]] = {}
         _all.add(self)
 
@@ -149,10 +149,10 @@ class Programs:
 
     def keep(self, key: tuple[object, ...], program: Program | None) -> None:
         """Keep the program of calls of a kind, if there is one."""
-        if len(self.known) >= MOST_KINDS:
-            self.known.clear()
+        if len(self.entries) >= MOST_KINDS:
+            self.entries.clear()
         if program is not None:
-            self.known[key] = program
+            self.entries[key] = program
 
     def make(
         self,
@@ -176,7 +176,7 @@ _all: Final[WeakSet[Programs]] = WeakSet()
 def _forget_all() -> None:
     for programs in [*_all]:
         programs.calls.clear()
-        programs.known.clear()
+        programs.entries.clear()
 
 
 prim.on_replaced.append(_forget_all)
@@ -200,7 +200,7 @@ def replayed(fun: F) -> F:
         2.0
     """
     programs = Programs()
-    known = programs.known.get
+    known = programs.entries.get
 
     def call(*args: Any, **kwargs: Any) -> Any:
         try:

@@ -414,7 +414,7 @@ class Chain:
         self.pieces: tuple[Piece, ...] = tuple(self._pieces())
         # memory in which every piece fits
         self.enough: int = sum(piece.saved_bytes + piece.working for piece in self.pieces) + 1
-        self.known: dict[tuple[Piece, ...], Chosen] = {}
+        self.solutions: dict[tuple[Piece, ...], Chosen] = {}
         self.least_room: int = least_room(self.pieces, len(self.blocks), self.enough)
 
     def _blocks(self) -> Iterator[_Block]:
@@ -510,9 +510,9 @@ class Chain:
         """Return the cheapest plan for the sum of the blocks' predictions."""
         pieces = cheapest(self.pieces, len(self.blocks), int(room))
         assert pieces is not None, "there is a choice for the least room"
-        if pieces not in self.known:
-            self.known[pieces] = self.chosen(pieces)
-        return self.known[pieces]
+        if pieces not in self.solutions:
+            self.solutions[pieces] = self.chosen(pieces)
+        return self.solutions[pieces]
 
     def least(self) -> Chosen:
         """Return the plan that needs the least memory."""

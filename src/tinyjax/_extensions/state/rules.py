@@ -84,7 +84,7 @@ class RuleState:
                 cells[ref] = _refusing(ref, name, trace)
         result = _run_with_cells(cells, fun)
         after = [
-            ct if not isinstance(ct, Array) or not cell.written else encoded(cell.value)
+            ct if not isinstance(ct, Array) or not cell.is_written else encoded(cell.value)
             for cell, ct in zip(cells.values(), cotangents, strict=True)
         ]
         return result, after

@@ -362,7 +362,7 @@ def _enter(
     try:
         if (
             again
-            and not aliases.written
+            and not aliases.written_variables
             and not arrays.holds(values)
             and not _closes_over_tracers(fun, values)
         ):

@@ -399,14 +399,14 @@ class Names:
     def __init__(self, scope: Callable[[str], Any]) -> None:
         self.scope = scope
         self.namespace: dict[str, Any] = {}
-        self.taken: set[str] = set()
+        self.used_names: set[str] = set()
         self.counts: dict[str, int] = {}
 
     def fresh(self, stem: str) -> str:
         count = self.counts.get(stem, 0)
         name = f"{stem}_{count}" if count else stem
         while (
-            name in self.taken
+            name in self.used_names
             or name in self.namespace
             or keyword.iskeyword(name)
             or hasattr(builtins, name)
@@ -414,7 +414,7 @@ class Names:
             count += 1
             name = f"{stem}_{count}"
         self.counts[stem] = count
-        self.taken.add(name)
+        self.used_names.add(name)
         return name
 
     def constant(self, constant: Constant) -> Expression:
@@ -446,7 +446,7 @@ class Names:
         return own
 
     def _free(self, name: str, value: Any) -> bool:
-        if name in self.taken or not name.isidentifier() or keyword.iskeyword(name):
+        if name in self.used_names or not name.isidentifier() or keyword.iskeyword(name):
             return False
         if name in self.namespace:
             return self.namespace[name] is value
