@@ -127,7 +127,7 @@ class Programs:
     """The programs of one function, by the keys of its calls.
 
     Attributes:
-        known: those that were made.
+        entries: those that were made.
         calls: how many calls of each kind there have been, which threads share.
     """
 
@@ -377,8 +377,8 @@ def by_host(fun: prim.Kernel, args: Sequence[Array], aval: av.ShapedArray) -> Ar
         >>> import numpy as np, tinyjax, tinyjax.numpy as jnp
         >>> from tinyjax._extensions.host.replay import by_host
         >>> def spread(x):
-        ...     found = by_host(np.ptp, (x,), jnp.max(x).aval)
-        ...     return jnp.max(x) - jnp.min(x) if found is None else found
+        ...     host = by_host(np.ptp, (x,), jnp.max(x).aval)
+        ...     return jnp.max(x) - jnp.min(x) if host is None else host
         >>> float(spread(jnp.arange(3.0))), float(tinyjax.jit(spread)(jnp.arange(3.0)))
         (2.0, 2.0)
     """

@@ -43,7 +43,7 @@ class Cell:
     Attributes:
         value: the contents.
         trace: the trace whose values these are, or its parents'.
-        written: whether it has been modified.
+        is_written: whether it has been modified.
     """
 
     __slots__ = ("is_written", "trace", "value")
@@ -146,11 +146,11 @@ class UsedRefs(staging.Hook):
 
     Attributes:
         cells: of references made outside.
-        given: the objects made in place of arguments, and their forms, by place.
+        holders: the objects made in place of arguments, and their forms, by place.
     """
 
     __slots__ = (
-        *("_closed", "_given_cells", "_known", "_parameters", "_traced", "cells", "given"),
+        *("_closed", "_given_cells", "_written_refs", "_parameters", "_traced", "cells", "holders"),
     )
 
     lasting = False

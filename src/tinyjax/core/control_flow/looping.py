@@ -192,7 +192,7 @@ class _StagingPass:
     Attributes:
         only_types: whether only the types of the results matter.
         previous: the types of the loops in the body by the staging before.
-        found: their types by this one.
+        inner: their types by this one.
         used_placeholder: whether one of them has a placeholder.
     """
 

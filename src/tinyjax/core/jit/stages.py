@@ -605,11 +605,12 @@ class Compiled(signatures.Called[..., Any], _Stage):
             >>> from tinyjax import NamedSharding, P
             >>> rows = NamedSharding(tinyjax.sharding.AbstractMesh((64,), "data"), P("data"))
             >>> x = tinyjax.ShapeDtypeStruct((1024, 8), jnp.float32, sharding=rows)
-            >>> found = tinyjax.jit(lambda x: x.sum(0)).lower(x).compile().communication_analysis()
-            >>> c = found.collectives[0]
+            >>> compiled = tinyjax.jit(lambda x: x.sum(0)).lower(x).compile()
+            >>> analysis = compiled.communication_analysis()
+            >>> c = analysis.collectives[0]
             >>> c.kind, c.axes, c.bytes, c.bytes_sent
             ('all-reduce', ('data',), 32, 63)
-            >>> found.memory >= 1024 * 8 * 4 // 64
+            >>> analysis.memory >= 1024 * 8 * 4 // 64
             True
         """
         analysis: answers.Communication = devices.ops().communication_of(

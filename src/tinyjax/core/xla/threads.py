@@ -174,7 +174,7 @@ class _Compiling:
     Attributes:
         wanted: the program.
         start: when it began to be lowered.
-        said: how many seconds the line on the terminal says; 0 where there is none.
+        reported: how many seconds the line on the terminal says; 0 where there is none.
     """
 
     def __init__(self, request: Compilation) -> None:

@@ -60,7 +60,7 @@ class Aliases:
         is_cautious: whether functions that are called may change their arguments.
 
     Attributes:
-        written: the variables of the classes that it writes to.
+        written_variables: the variables of the classes that it writes to.
         values: the arrays that it writes to, with the stored values.
         writes_outside: whether it writes to what comes from outside.
         made: those of them that calls define whose results are arrays of their own.

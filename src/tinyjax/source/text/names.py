@@ -392,7 +392,7 @@ class Names:
     Attributes:
         scope: finds what a name is in the user's module.
         namespace: the values that the text names without defining them.
-        taken: the names that it defines.
+        used_names: the names that it defines.
         counts: the last suffix of each name that was requested more than once.
     """
 
