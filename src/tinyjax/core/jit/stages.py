@@ -543,7 +543,7 @@ class Compiled(signatures.Called[..., Any], _Stage):
     def runtime_executable(self) -> Any:
         """XLA's own executable.
 
-        It is jaxlib's object, whose methods are jaxlib's affair.
+        It is an object of jaxlib's, whose methods may change with jaxlib.
 
         Example:
             >>> import tinyjax, tinyjax.numpy as jnp
@@ -587,7 +587,7 @@ class Compiled(signatures.Called[..., Any], _Stage):
     def memory_analysis(self) -> Any:
         """XLA's account of memory: of arguments, results, temporaries and code, in bytes.
 
-        Of a program on several devices, it is what each of them needs.
+        For a program on several devices, these are the bytes of each device.
 
         Example:
             >>> import tinyjax, tinyjax.numpy as jnp
