@@ -55,8 +55,8 @@ class Recomputation:
     Attributes:
         location: the line of its last operation; None where that is not known.
         operations: how many operations it has, loops counted as one.
-        kept: bytes that are kept to start from.
-        way: what is done, in words.
+        kept: bytes of the values that it starts from.
+        way: its description, in words.
     """
 
     location: frames.Location | None
@@ -69,8 +69,7 @@ class Recomputation:
 class MemoryPlan:
     """The plan of a derivative within a memory budget: what it keeps, and what it computes again.
 
-    Bytes are those of results, gradients among them, and of temporary values, without the
-    arguments.
+    Bytes count results, gradients among them, and temporary values, but not the arguments.
 
     Attributes:
         budget: the available bytes.

@@ -1,7 +1,7 @@
 """Discharge of state: a staged function that uses references becomes one of their contents.
 
-A recorder may belong to a caller that passes on state. There, a reference made outside has a cell
-of its own. Elsewhere it cannot be used.
+A recorder may belong to a caller that passes on state. Only there can a reference be used that was
+made outside of the recorded function: the recorder has a cell of its own for it.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class _Part:
     Attributes:
         place: which object.
         index: which part.
-        form: the object's new form, if it has another.
+        form: the new form of the object, if its form changed.
     """
 
     place: int
@@ -141,8 +141,8 @@ class ArgumentState:
 class UsedRefs(staging.Hook):
     """The references that a staged function uses: made outside of it, or passed to it.
 
-    A reference that is only read may be known while it is staged. A function that writes to it is
-    staged again.
+    The contents of a reference that is only read may be known while the function is staged. If it
+    turns out that the function writes to it, the function is staged again.
 
     Attributes:
         cells: of references made outside.
@@ -261,8 +261,8 @@ def check_given_once(refs: Sequence[Ref], api_name: str) -> None:
 class Ref(av.Typed):
     """An array that is written in place; made by ``new_ref``.
 
-    It is read by ``ref[index]``, where ``ref[...]`` is all of it, and written by
-    ``ref[index] = value``.
+    ``ref[index]`` reads a part of it, ``ref[...]`` reads all of it, and ``ref[index] = value``
+    writes to it.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -487,9 +487,9 @@ bound_cells: ContextVar[Mapping[Ref, Cell]] = ContextVar(
 class BackwardState(Ref):
     """The contents of a reference in the backward pass.
 
-    Rules run backwards there, and one reads what the next one has stored. So a state goes forward
-    through the calls of functions whose rules use the reference, as though they changed it. Only
-    its tangent matters: the cotangent of that is the contents.
+    Rules run in reverse order there, and each may read what a later one has stored. So a state goes
+    forward through the calls of functions whose rules use the reference, as though they changed it.
+    Its value does not matter: the contents are the cotangent of its tangent.
 
     Attributes:
         ref: the reference.
@@ -764,14 +764,14 @@ def _is_within(owner: Trace, home: Trace) -> bool:
 def new_ref(init_val: ArrayLike, *, memory_space: None = None, kind: str | None = None) -> Ref:
     """Make an array that is written in place.
 
-    Reads and writes may stand in any function. One that is staged apart may use references made
-    outside of it in ``jit``, ``scan``, ``while_loop``, ``fori_loop``, ``map``, ``cond``, ``switch``
-    and ``checkpoint``. Derivatives and ``vmap`` go through references that are made inside the
-    function they are taken of. To one made outside of that, nothing can be written that depends on
-    what is differentiated or mapped over.
+    Any function may read and write references. ``jit``, ``scan``, ``while_loop``, ``fori_loop``,
+    ``map``, ``cond``, ``switch`` and ``checkpoint`` stage functions that may use references made
+    outside of them. Derivatives and ``vmap`` pass through references that are made inside the
+    transformed function. To a reference made outside of it, the function cannot write a value that
+    depends on what is differentiated or mapped over.
 
-    What the function and the rules of a ``custom_vjp`` write is kept, too, through all of these: so
-    a backward rule may collect statistics of gradients under ``grad``, ``value_and_grad`` and
+    The function and the rules of a ``custom_vjp`` may write to references under all of these. So a
+    backward rule may collect statistics of gradients under ``grad``, ``value_and_grad`` and
     ``vjp``.
 
     References may be arguments of functions that are transformed by ``jit``, ``vmap``, ``scan``,

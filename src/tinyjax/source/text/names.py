@@ -67,8 +67,8 @@ class Annotations:
 
     Attributes:
         ir: the program.
-        types: of its variables, as far as they are known.
-        result: of what it returns.
+        types: the types of its variables, as far as they are known.
+        result: the type of its result.
     """
 
     ir: IR
@@ -183,7 +183,7 @@ class Conventions:
         is_scalar: whether a function returns a float for floats, and has no effect.
         adds: the functions that add cotangents.
         count: the number of items that a call returns; None where it is not known.
-        is_ordered: whether calls may change arrays, so that what reads these stays where it is.
+        is_ordered: whether calls may change arrays, so that statements which read them cannot move.
     """
 
     is_scalar: Callable[[Any], bool]
