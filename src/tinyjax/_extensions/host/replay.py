@@ -43,7 +43,7 @@ def at_once(
         usual: the operator that works for all; it must be the primitive where both operands are
             floats of one type that is not weak.
         primitive: the primitive.
-        beside: makes the array that a number is beside one of a type, and remembers it.
+        beside: makes the array of a number for an operand's type, and caches it.
         is_reflected: whether the array is the second operand.
     """
     types: dict[ShapedArray, tuple[Kernel, ShapedArray]] = {}
@@ -52,7 +52,7 @@ def at_once(
         """Record the fast path for the operands' type, if both are floats of one plain type.
 
         Returns:
-            Whether it is known now; it was not before.
+            Whether the fast path is known now; it was not before.
         """
         aval = x.aval
         if aval.where is not None or aval.dtype not in _FLOATS or aval.weak_type:
@@ -319,8 +319,8 @@ def _add(x: object, key: list[object], hosts: list[dtypes.HostArray], depth: int
     return True
 
 
-def refuse_to_replay() -> None:
-    """Raise where a call is recorded, since evaluation computes otherwise than a recording.
+def require_eager() -> None:
+    """Raise if a call is recorded, since evaluation computes otherwise than a recording.
 
     Raises:
         ConcretizationError: it is recorded to be replayed.
@@ -364,14 +364,15 @@ def by_host(fun: prim.Kernel, args: Sequence[Array], aval: av.ShapedArray) -> Ar
     """Evaluate a composition of primitives by one function of NumPy arrays.
 
     Args:
-        fun: takes the data of ``args``, and raises ``NotHereError`` for data that it is not for. It
-            is called again for others of the same types, so their values must not be part of it.
+        fun: takes the data of ``args``, and raises ``NotHereError`` for data that it does not
+            support. It is called again for other arrays of the same types, so it must not contain
+            values of these.
         args: the arrays.
         aval: the type of the result.
 
     Returns:
-        The result. It is None where the primitives are wanted: under a transformation or a
-        debugger, for arrays that lie elsewhere than on the host, and for other data.
+        The result. It is None where the caller must apply its primitives: under a transformation or
+        a debugger, for arrays that are not on the host, and for unsupported data.
 
     Example:
         >>> import numpy as np, tinyjax, tinyjax.numpy as jnp

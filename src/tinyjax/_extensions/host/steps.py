@@ -33,7 +33,7 @@ class Steps(replay.Programs):
     """The steps of one primitive, by the keys of its calls.
 
     Attributes:
-        repeatable: whether what its rules do may be done again without asking them.
+        repeatable: whether the work of its rules may be repeated without calling them.
     """
 
     __slots__ = ("repeatable",)

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 @attrs.frozen(eq=False)
 class RuleState:
-    """The references that a call's function and rules use, as far as is seen from outside.
+    """The references that a call's function and rules use, as far as the caller sees them.
 
     The call takes their backward states, and then their contents, after its arguments. It returns
     both after its results.
@@ -69,7 +69,7 @@ class RuleState:
 
         Args:
             fun: calls it.
-            cotangents: those of the states: the contents.
+            cotangents: the cotangents of the states, which are their contents.
             name: the function whose rule it is.
 
         Returns:
