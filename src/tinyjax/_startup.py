@@ -21,7 +21,7 @@ lazy.HOOKS.update(
     fast_calls="tinyjax._extensions.host.xla.fast_calls",
     calling_programs="tinyjax._extensions.callbacks.xla.programs",
     # options of vmap, and what explain says of earlier calls
-    portions="tinyjax._extensions.portions",
+    chunking="tinyjax._extensions.chunking",
     explaining="tinyjax._extensions.explaining",
     # what computes NumPy's own functions of traced arrays
     numpy_protocols="tinyjax.numpy.protocols",
@@ -41,7 +41,7 @@ lazy.HOOKS.update(
     # what looks at indices
     bounds="tinyjax._extensions.callbacks.bounds",
     # masks of cotangents
-    choices="tinyjax._extensions.choices.backward",
+    selections="tinyjax._extensions.selections.backward",
     # what rules log in a backward pass, and what they keep in references
     logs="tinyjax.custom_derivatives.logs",
     rule_state="tinyjax._extensions.state.rules",

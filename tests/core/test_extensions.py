@@ -14,7 +14,7 @@ import tinyjax
 EXTENSIONS: Final = (
     *("_extensions.callbacks", "_extensions.checkpointing", "_extensions.host"),
     *("_extensions.inspecting", "_extensions.nans", "_extensions.parallel"),
-    *("_extensions.portions", "_extensions.progress", "_extensions.state", "_library.transfers"),
+    *("_extensions.chunking", "_extensions.progress", "_extensions.state", "_library.transfers"),
     *("custom_derivatives", "debug", "ffi"),
 )
 TOOLS: Final = ("_tools", "distributed", "experimental", "export", "profiler", "source")

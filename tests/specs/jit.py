@@ -4,7 +4,7 @@ import jax
 import numpy as np
 
 from specs import ArraySpec, Case, Spec
-from tinyjax._extensions.portions.concurrent import concurrent_p
+from tinyjax._extensions.chunking.concurrent import concurrent_p
 from tinyjax.core.api.mapping import vmap
 from tinyjax.core.jit import jit, jit_p
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum

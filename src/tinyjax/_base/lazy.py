@@ -18,15 +18,15 @@ UNLISTED: Final[dict[str, str]] = {}
 #: several modules, with blanks between them.
 HOOKS: Final[dict[str, str]] = {}
 #: The loaded extensions: every call of a program looks one up.
-_answers: Final[dict[str, Any]] = {}
+_modules: Final[dict[str, Any]] = {}
 
 
 def hook(key: str) -> Any:
     """Return the extension's module for a key, loaded now; None where there is none."""
-    answer = _answers.get(key)
-    if answer is None and key in HOOKS:
-        answer = _answers[key] = import_module(HOOKS[key])
-    return answer
+    module = _modules.get(key)
+    if module is None and key in HOOKS:
+        module = _modules[key] = import_module(HOOKS[key])
+    return module
 
 
 def is_loaded(key: str) -> bool:

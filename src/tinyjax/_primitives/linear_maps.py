@@ -61,7 +61,7 @@ class MaskedPullBack:
         present = [mark for group in outer for mark in [*results[group]] * 2]
 
         def pull(*args: Array) -> Sequence[Array]:
-            with_masks = lazy.hook("choices").programs.with_masks
+            with_masks = lazy.hook("selections").programs.with_masks
             types = [aval for group in outer for aval in with_masks(avals[group])]
             n = len(args) - sum(present)
             rest = iter(args[n:])

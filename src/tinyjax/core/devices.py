@@ -680,9 +680,9 @@ def ops() -> DeviceOps:
     Raises:
         ShardingError: there is none.
     """
-    answers: DeviceOps | None = lazy.hook("device_ops")
-    if answers is None:
+    operations: DeviceOps | None = lazy.hook("device_ops")
+    if operations is None:
         raise errors.ShardingError(
             "arrays lie on the first device: tinyjax._extensions.parallel puts them elsewhere."
         )
-    return answers
+    return operations

@@ -383,7 +383,7 @@ class _Replay:
         sizes_out = state, count - state
 
         def pull_back(*operands: Array) -> Arrays:
-            programs = lazy.hook("choices").programs
+            programs = lazy.hook("selections").programs
             tangent = programs.bordered(
                 self.tangent,
                 (*[False] * skip, *[True] * sum(sizes_in)),

@@ -141,7 +141,7 @@ class EagerTransposer(Transposer):
             primitive = eqn.primitive
             if not primitive.repeatable or primitive.rules.evaluate is not None:
                 return super().pull_back(cotangents)
-            choosing = choosing or primitive.chooses
+            choosing = choosing or primitive.selects
             key.append(primitive)
             key.append(eqn.params)
             for x in eqn.inputs:

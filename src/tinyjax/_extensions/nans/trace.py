@@ -473,7 +473,7 @@ def _track(
             all_causes.append(_cause(primitive.name, args, out, place))
             where[born] = len(all_causes)
         origins.mark(out, where, all_causes)
-        if primitive.chooses:
+        if primitive.selects:
             for k, cause in enumerate(causes, start=1):
                 before = [_of_cause(marks, cause) for marks in known]
                 origins.choose_examples(cause, before, np.asarray(where == k))

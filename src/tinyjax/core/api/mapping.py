@@ -50,7 +50,7 @@ def _in_portions(chunk_size: int | None, threads: int | None = None) -> ApplyBat
         chunk_size: so many, and then the next; None for all.
         threads: in how many threads; None where it is not for threads to do.
     """
-    module = lazy.hook("portions") if chunk_size or threads else None
+    module = lazy.hook("chunking") if chunk_size or threads else None
     return None if module is None else module.Chunking(chunk_size, threads)
 
 

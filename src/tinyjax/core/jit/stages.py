@@ -30,7 +30,7 @@ from tinyjax.errors import ArgumentError, PlatformError, RefError, described, sh
 from tinyjax.tree.treedef import first_difference
 
 if TYPE_CHECKING:
-    from tinyjax.core import answers
+    from tinyjax.core import device_types
 
 
 #: What there is to know of a compiled function's parameters: none is static.
@@ -597,7 +597,7 @@ class Compiled(signatures.Called[..., Any], _Stage):
         """
         return self._executable.loaded.get_compiled_memory_stats()
 
-    def communication_analysis(self) -> answers.Communication:
+    def communication_analysis(self) -> device_types.Communication:
         """Return the communication between the program's devices, and the memory that each needs.
 
         Example:
@@ -613,7 +613,7 @@ class Compiled(signatures.Called[..., Any], _Stage):
             >>> analysis.memory >= 1024 * 8 * 4 // 64
             True
         """
-        analysis: answers.Communication = devices.ops().communication_of(
+        analysis: device_types.Communication = devices.ops().communication_of(
             self.as_text(), self._placement, self.memory_analysis()
         )
         return analysis

@@ -963,7 +963,7 @@ le_to: Elementwise = _total("le", np.less_equal)
 
 # Selection
 
-select_p: Final = prim.Primitive("select", NoParams, chooses=True, repeatable=True)
+select_p: Final = prim.Primitive("select", NoParams, selects=True, repeatable=True)
 
 
 @select_p.def_host

@@ -513,7 +513,7 @@ class Primitive(PickledByName, Generic[P]):
             its parameters have a field ``ordered`` that is true.
         orders: whether it orders its operands by value, so that its results for other values do not
             show the dependences.
-        chooses: whether each element of its result is an element of one of its operands.
+        selects: whether each element of its result is an element of one of its operands.
         repeatable: whether its rules do the same each time with the same types and parameters,
             without effects. Then repeated work may be replayed without calling them.
         rules_in: the module that registers its rules, if it is not the one that declares it: a
@@ -535,7 +535,7 @@ class Primitive(PickledByName, Generic[P]):
     params: type[P] = attrs.field()
     effectful: bool = attrs.field(default=False, kw_only=True)
     orders: bool = attrs.field(default=False, kw_only=True)
-    chooses: bool = attrs.field(default=False, kw_only=True)
+    selects: bool = attrs.field(default=False, kw_only=True)
     repeatable: bool = attrs.field(default=False, kw_only=True)
     rules_in: str = attrs.field(default="", kw_only=True)
     rules: Rules[P] = attrs.field(

@@ -272,14 +272,14 @@ def contains_live_root(jaxpr: jx.Jaxpr) -> bool:
     return jx.some_eqn(jaxpr, "live root", is_live_root)
 
 
-def chooses(eqn: jx.JaxprEqn) -> bool:
+def selects(eqn: jx.JaxprEqn) -> bool:
     """Return whether an equation, or one in its programs, selects among its operands' elements."""
-    return eqn.primitive.chooses or any(map(chooses_within, jx.subjaxprs(eqn.params)))
+    return eqn.primitive.selects or any(map(selects_within, jx.subjaxprs(eqn.params)))
 
 
-def chooses_within(jaxpr: jx.Jaxpr) -> bool:
-    """Return whether an equation of a program chooses among its operands' elements."""
-    return jx.some_eqn(jaxpr, "chooses", lambda eqn: eqn.primitive.chooses)
+def selects_within(jaxpr: jx.Jaxpr) -> bool:
+    """Return whether an equation of a program selects among its operands' elements."""
+    return jx.some_eqn(jaxpr, "selects", lambda eqn: eqn.primitive.selects)
 
 
 def inlined(

@@ -35,12 +35,12 @@ from tinyjax.core.tracing.primitive import (
     with_zeros,
 )
 from tinyjax.core.tracing.program_rules import (
-    chooses,
     dependents,
     has_live_root,
     independent_part,
     is_live_root,
     prune_eqn,
+    selects,
 )
 from tinyjax.core.tracing.staging import Staged, stage, transposed_source
 from tinyjax.core.tracing.trace import (
@@ -101,8 +101,8 @@ class Transposer:
             return [ZERO] * len(self.linear_inputs)
         if unreached and not any(map(has_live_root, eqns)):
             unreached.clear()
-        choices = _choices(self, totals, rule)
-        rule = rule if choices is None else choices.apply
+        masked = _selections(self, totals, rule)
+        rule = rule if masked is None else masked.apply
 
         line = evaluated_source()
         if current_trace().keeps_lines:
@@ -141,8 +141,8 @@ class Transposer:
                             totals[x] = result if before is None else add_arrays(before, result)
                         elif has_live_root(eqn) or not unreached.isdisjoint(eqn.out_binders):
                             unreached.add(x)
-            if choices is not None:
-                choices.settle()
+            if masked is not None:
+                masked.finish()
         finally:
             set_evaluated_source(line)
         return [totals.pop(var, ZERO) for var in self.linear_inputs]
@@ -210,12 +210,14 @@ def _in_scopes(eqns: Sequence[JaxprEqn], rule: ApplyTranspose | None) -> ApplyTr
     return apply
 
 
-def _choices(transposer: Transposer, totals: dict[Atom, Array], rule: ApplyTranspose | None) -> Any:
+def _selections(
+    transposer: Transposer, totals: dict[Atom, Array], rule: ApplyTranspose | None
+) -> Any:
     """Return the tracker of selections among equations, if there are any that matter."""
     for eqn in transposer.eqns:
         rules = eqn.primitive.rules
-        if eqn.primitive.chooses or (rules.evaluate is not None and chooses(eqn)):
-            return lazy.hook("choices").follow(transposer, totals, rule)
+        if eqn.primitive.selects or (rules.evaluate is not None and selects(eqn)):
+            return lazy.hook("selections").follow(transposer, totals, rule)
     return None
 
 

@@ -37,7 +37,7 @@ from tinyjax.errors import ArgumentError, IndexingError, RefError
 if TYPE_CHECKING:
     # a stub, generated from the functions that are passed in, some of which are methods
     import tinyjax.core.values.functions as _numpy
-    from tinyjax.core import answers
+    from tinyjax.core import device_types
 
     _Methods = _numpy.Methods
 else:
@@ -285,16 +285,16 @@ class Array(_Methods):
         return first_device()
 
     @property
-    def sharding(self) -> answers.Sharding:
+    def sharding(self) -> device_types.Sharding:
         """The sharding of the array: whole on the first device, unless it was put elsewhere."""
-        lies: answers.Sharding = ops().on_first()
-        return lies
+        sharding: device_types.Sharding = ops().on_first()
+        return sharding
 
     @property
-    def format(self) -> answers.Format:
+    def format(self) -> device_types.Format:
         """The layout and sharding of the array, with the last axis' elements side by side."""
-        lies: answers.Format = ops().format_of(self)
-        return lies
+        layout: device_types.Format = ops().format_of(self)
+        return layout
 
     @property
     def committed(self) -> bool:
@@ -307,13 +307,13 @@ class Array(_Methods):
         return True
 
     @property
-    def addressable_shards(self) -> list[answers.Shard]:
+    def addressable_shards(self) -> list[device_types.Shard]:
         """The part of the array on each device of this process."""
-        shards: list[answers.Shard] = ops().shards_of(self)
+        shards: list[device_types.Shard] = ops().shards_of(self)
         return shards
 
     @property
-    def global_shards(self) -> list[answers.Shard]:
+    def global_shards(self) -> list[device_types.Shard]:
         """The part of the array on each device."""
         return self.addressable_shards
 
@@ -668,7 +668,7 @@ class Array(_Methods):
         """
         return self.concrete("bytes").tobytes(order)
 
-    def to_device(self, device: Device | answers.Sharding, *, stream: None = None) -> Array:
+    def to_device(self, device: Device | device_types.Sharding, *, stream: None = None) -> Array:
         """Return the array on a device, or where a sharding says, as ``tinyjax.device_put`` does.
 
         Raises:

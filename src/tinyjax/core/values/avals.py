@@ -30,7 +30,7 @@ from tinyjax.dtypes import (
 from tinyjax.errors import ArgumentError, described
 
 if TYPE_CHECKING:
-    from tinyjax.core import answers
+    from tinyjax.core import device_types
 
 T = TypeVar("T")
 
@@ -49,7 +49,7 @@ class Where(ABC):
     in_use: ClassVar[bool] = False
 
     #: How the type says that values lie, if it does.
-    sharding: answers.Sharding | None
+    sharding: device_types.Sharding | None
 
     @property
     @abstractmethod
@@ -161,7 +161,7 @@ class ShapedArray:
         weak_type: bool = False,
         where: Where | None = None,
         *,
-        sharding: answers.Sharding | None = None,
+        sharding: device_types.Sharding | None = None,
     ) -> ShapedArray:
         key: _Key = (shape, dtype, weak_type)
         if where is not None:
@@ -198,12 +198,12 @@ class ShapedArray:
     # What it says of several devices
 
     @property
-    def sharding_or_none(self) -> answers.Sharding | None:
+    def sharding_or_none(self) -> device_types.Sharding | None:
         """The one that the type records; None if it records none."""
         return None if self.where is None else self.where.sharding
 
     @property
-    def sharding(self) -> answers.Sharding:
+    def sharding(self) -> device_types.Sharding:
         """The sharding of values: whole, on the first device, by default."""
         return self.sharding_or_none or devices.ops().on_first()
 
@@ -585,7 +585,7 @@ def _dtype(dtype: DTypeLike) -> DType:
     return parse(dtype)
 
 
-def _lies(where: Any) -> answers.Sharding | None:
+def _lies(where: Any) -> device_types.Sharding | None:
     return None if where is None else devices.ops().declared(where)
 
 
@@ -611,7 +611,9 @@ class ShapeDtypeStruct(Record):
     shape: tuple[int, ...] = attrs.field(converter=_shape)
     dtype: DType = attrs.field(converter=_dtype)
     weak_type: bool = False
-    sharding: answers.Sharding | None = attrs.field(default=None, kw_only=True, converter=_lies)
+    sharding: device_types.Sharding | None = attrs.field(
+        default=None, kw_only=True, converter=_lies
+    )
 
     @property
     def ndim(self) -> int:

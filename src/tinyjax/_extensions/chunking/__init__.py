@@ -7,8 +7,8 @@ from typing import Any
 
 import attrs
 
-from tinyjax._extensions.portions.chunks import in_chunks
-from tinyjax._extensions.portions.threads import in_threads
+from tinyjax._extensions.chunking.chunks import in_chunks
+from tinyjax._extensions.chunking.threads import in_threads
 from tinyjax.core import xla
 from tinyjax.core.tracing.primitive import MappedAxis
 from tinyjax.core.transforms.batching import batch_flat

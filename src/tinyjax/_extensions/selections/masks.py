@@ -210,7 +210,7 @@ def pulled_back(
     """Return the masks of an equation's operands; the last ones without any may be left out.
 
     Args:
-        eqn: the equation; it chooses, or one of its results has a mask.
+        eqn: the equation; it selects, or one of its results has a mask.
         cotangents: those of its results.
         operands: its operands.
         masks: those of its results.

@@ -13,7 +13,7 @@ import tinyjax
 import tinyjax.numpy as jnp
 from raising import raises
 from tinyjax import grad, jit, jvp, lax, linearize, make_jaxpr, random, tree, vjp, vmap
-from tinyjax._extensions.portions.concurrent import concurrent_p
+from tinyjax._extensions.chunking.concurrent import concurrent_p
 from tinyjax.errors import ArgumentError, BatchSizeError
 
 Fun = Callable[..., Any]

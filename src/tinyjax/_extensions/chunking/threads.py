@@ -7,7 +7,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from tinyjax._extensions.portions.concurrent import ConcurrentParams, bind_concurrent, together
+from tinyjax._extensions.chunking.concurrent import ConcurrentParams, bind_concurrent, together
 from tinyjax.core.jit import program
 from tinyjax.core.primitives import shape as sh, slicing
 from tinyjax.core.tracing import bind, trace as tr

@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 import attrs
 
 from tinyjax import dtypes
-from tinyjax._extensions.choices.masks import Mask, as_mask, as_number, carries, is_divided
+from tinyjax._extensions.selections.masks import Mask, as_mask, as_number, carries, is_divided
 from tinyjax._primitives import linear_maps
 from tinyjax.core.control_flow.primitives import cond_p, scan_p
 from tinyjax.core.primitives import elementwise as ew
@@ -27,12 +27,12 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 #: At the borders of a program: of two operands the first is what the program takes, and of two
-#: results the first is what it gives. They are transposed alone, by ``Choices``.
+#: results the first is what it gives. They are transposed alone, by ``MaskedTransposer``.
 enter_p: Final[prim.Primitive[prim.NoParams]] = prim.Primitive(
-    "enter_with_mask", prim.NoParams, chooses=True
+    "enter_with_mask", prim.NoParams, selects=True
 )
 leave_p: Final[prim.Primitive[prim.NoParams]] = prim.Primitive(
-    "leave_with_mask", prim.NoParams, chooses=True
+    "leave_with_mask", prim.NoParams, selects=True
 )
 
 
@@ -56,11 +56,11 @@ def _masked(eqn: jx.JaxprEqn) -> linear_maps.MaskedPullBack | None:
     return params.masked if isinstance(params, linear_maps.LinearMapParams) else None
 
 
-def chooses(eqn: jx.JaxprEqn) -> bool:
-    """Return whether an equation chooses, or a program that masks cross."""
+def selects(eqn: jx.JaxprEqn) -> bool:
+    """Return whether an equation selects, or a program that masks cross."""
     masked = _masked(eqn)
     return (
-        program_rules.chooses(eqn) if masked is None else program_rules.chooses_within(masked.body)
+        program_rules.selects(eqn) if masked is None else program_rules.selects_within(masked.body)
     )
 
 

@@ -19,7 +19,7 @@ from typing import TypeVar
 import attrs
 
 from tinyjax import dtypes
-from tinyjax._extensions.choices.masks import (
+from tinyjax._extensions.selections.masks import (
     Mask,
     as_bools,
     as_mask,

@@ -1,4 +1,4 @@
-# What the plane answers (tinyjax.core.devices), for type checkers: the core itself knows no more.
+# Classes of the extension for several devices (tinyjax.core.devices), which the core only names.
 
 from tinyjax._extensions.parallel.communication import Communication as Communication
 from tinyjax._extensions.parallel.layout import Format as Format
