@@ -190,18 +190,18 @@ class Interrupts:
     """Ctrl-C in the main thread, a few times for each of its programs, at any moment.
 
     Attributes:
-        left: how many may still come; the main thread sets it.
+        remaining: how many may still come; the main thread sets it.
     """
 
     def __init__(self) -> None:
-        self.left = 0
-        self.over = threading.Event()
+        self.remaining = 0
+        self.ended = threading.Event()
         self.dice = random.Random(0)
 
     def send(self) -> None:
-        while not self.over.wait(self.dice.uniform(0.0, 0.05)):
-            if self.left > 0:
-                self.left -= 1
+        while not self.ended.wait(self.dice.uniform(0.0, 0.05)):
+            if self.remaining > 0:
+                self.remaining -= 1
                 _thread.interrupt_main()
 
 
@@ -212,10 +212,10 @@ def interrupted(numbers: list[int], interrupts: Interrupts | None, report: Repor
         errors = np.geterr()
         try:
             if interrupts is not None:
-                interrupts.left = allowed
+                interrupts.remaining = allowed
             run(numbers[-1], report)
             if interrupts is not None:
-                interrupts.left = 0
+                interrupts.remaining = 0
             numbers.pop()
             allowed = MOST_INTERRUPTS
         except KeyboardInterrupt:
@@ -248,7 +248,7 @@ def everything(programs: int, report: Report, interrupting: bool) -> None:
 
     def watch() -> None:
         before = -1
-        while not interrupts.over.wait(SECONDS_WITHOUT_PROGRESS):
+        while not interrupts.ended.wait(SECONDS_WITHOUT_PROGRESS):
             if report.counts["programs"] == before:
                 faulthandler.dump_traceback(all_threads=True)
                 os._exit(3)
@@ -260,7 +260,7 @@ def everything(programs: int, report: Report, interrupting: bool) -> None:
         thread.start()
     for step in (
         lambda: interrupted(mine, interrupts if interrupting else None, report),
-        interrupts.over.set,
+        interrupts.ended.set,
         *[thread.join for thread in (*threads, *helpers)],
     ):
         while True:

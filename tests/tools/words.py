@@ -102,7 +102,9 @@ def _names(node: ast.AST) -> Iterator[str]:
     match node:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.arg(arg=name):
             yield name
-        case ast.AnnAssign(target=ast.Name(id=name) | ast.Attribute(attr=name)):
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            yield name
+        case ast.Attribute(attr=name, ctx=ast.Store()):
             yield name
         case _:
             pass

@@ -80,7 +80,7 @@ class Body:
                 are.
         """
         simplified = simplify.simplify(jaxpr, consts)
-        program, self._known = simplified.program, simplified.constants
+        program, self._constants = simplified.program, simplified.constants
         self._run = run
         self.code: list[pycode.Statement] = []
         self.constants: list[HostArray] = []
@@ -117,7 +117,7 @@ class Body:
         self.constant_results: list[Array | None] = [self._value(x) for x in program.outs]
 
     def _value(self, x: jx.Atom) -> Array | None:
-        return simplify.value_of(x, self._known)
+        return simplify.value_of(x, self._constants)
 
     def function(
         self, name: str, parameters: Sequence[str], after: pycode.Block, before: pycode.Block = ()

@@ -172,13 +172,13 @@ class _Compiling:
     """A compilation under way, and what has been said of it.
 
     Attributes:
-        wanted: the program.
+        request: the compilation.
         start: when it began to be lowered.
         reported: how many seconds the line on the terminal says; 0 where there is none.
     """
 
     def __init__(self, request: Compilation) -> None:
-        self.wanted = request
+        self.request = request
         self.start: float = perf_counter()
         self.reported: int = 0
 
@@ -189,8 +189,8 @@ class _Compiling:
             return
         self.reported = int(seconds)
         sys.stderr.write(
-            f"{_ERASED}tinyjax: XLA compiles '{self.wanted.name}' "
-            f"({equations_in(self.wanted.jaxpr):,} equations), {self.reported} s"
+            f"{_ERASED}tinyjax: XLA compiles '{self.request.name}' "
+            f"({equations_in(self.request.jaxpr):,} equations), {self.reported} s"
         )
         sys.stderr.flush()
 

@@ -374,7 +374,7 @@ def attempt(run: Callable[..., R], fun: Any, *args: Any) -> R:
     """
     writes = runtime.writes
     if writes.log is not None:  # inside of another one
-        return cast(R, standard_library.with_room(run, fun, *args))
+        return cast(R, standard_library.with_deep_stack(run, fun, *args))
     code = getattr(fun, "__code__", None)
     writes.log, writes.start, writes.copied = [], 0, {}
     _collections.pause()
@@ -385,13 +385,13 @@ def attempt(run: Callable[..., R], fun: Any, *args: Any) -> R:
             return run(fun, *args)
         except RecursionError:
             writes.undo()
-            return cast(R, standard_library.with_room(run, fun, *args))
+            return cast(R, standard_library.with_deep_stack(run, fun, *args))
         except runtime.InPlaceError:
             writes.undo()
             writes.is_cautious = True
             if code is not None:
                 _changing.add(code)
-            return cast(R, standard_library.with_room(run, fun, *args))
+            return cast(R, standard_library.with_deep_stack(run, fun, *args))
     except BaseException:
         writes.undo()
         raise

@@ -127,10 +127,10 @@ class ArgumentMemory:
             have ended when the call returns; a token takes 0.5 us.
     """
 
-    __slots__ = ("__weakref__", "_avals", "_nbytes", "_on", "free", "in_use", "notes")
+    __slots__ = ("__weakref__", "_avals", "_backend", "_nbytes", "free", "in_use", "notes")
 
     def __init__(self, target: backend.Backend) -> None:
-        self._on = target
+        self._backend = target
         self._avals: list[av.ShapedArray] = []
         self._nbytes: int = 0
         self.free: list[list[Any]] = []
@@ -164,7 +164,7 @@ class ArgumentMemory:
         _spend(self._nbytes, self)
         hosts = [opd.aligned(aval.shape, aval.dtype) for aval in self._avals]
         pairs = zip(hosts, self._avals, strict=True)
-        return [x for host, aval in pairs for x in (host, self._on.put(host, aval))]
+        return [x for host, aval in pairs for x in (host, self._backend.put(host, aval))]
 
     def clear(self) -> None:
         """Leave the memory to the programs that still read it."""
