@@ -231,7 +231,7 @@ def mutants(session: nox.Session) -> None:
     """Make mistakes in the package, and list those that no test notices.
 
     ``nox -s mutants -- 300 --seed 1`` makes 300, and takes an hour on two cores. ``--write`` writes
-    tests/tables/mutants.md, ``--room transforms`` makes mistakes there only.
+    tests/tables/mutants.md, ``--folder transforms`` makes mistakes there only.
     """
     install(session, ".", "test")
     run(session, "python", "-m", "mutants", *session.posargs, env=TESTS)

@@ -48,10 +48,10 @@ def _options() -> argparse.Namespace:
 
 
 def _describe(quick: bool) -> str:
-    found = ", ".join(f"{name} {value}" for name, value in environment().items())
+    described = ", ".join(f"{name} {value}" for name, value in environment().items())
     others = f"{os.getloadavg()[0]:.1f} processes ran beside it at the start"
     return (
-        f"Measured {'quickly' if quick else 'at length'}; {others}. {found}. "
+        f"Measured {'quickly' if quick else 'at length'}; {others}. {described}. "
         "torch runs on one thread; jax and tinyjax on as many as XLA takes."
     )
 

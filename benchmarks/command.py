@@ -1,4 +1,4 @@
-"""What the commands share: their options, and where they print."""
+"""The options that all commands share, and the console that they print on."""
 
 import argparse
 import sys
@@ -26,5 +26,5 @@ def parser(module: str, doc: str | None, quick: str = "") -> argparse.ArgumentPa
 
 
 def new_console(width: int = 150) -> Console:
-    """Where tables are printed: of this width unless it is a terminal, which has its own."""
+    """Make the console for tables: of this width unless it is a terminal, which has its own."""
     return Console(width=None if sys.stdout.isatty() else width)

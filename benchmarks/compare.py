@@ -46,7 +46,7 @@ def _source(revision: str, folder: Path) -> Path:
 
 def _measure(source: Path, options: argparse.Namespace) -> dict[str, float]:
     command = [sys.executable, "-m", "benchmarks.own", "--only", options.only]
-    done = subprocess.run(
+    process = subprocess.run(
         command + ["--quick"] * options.quick,
         check=True,
         stdout=subprocess.PIPE,
@@ -54,10 +54,10 @@ def _measure(source: Path, options: argparse.Namespace) -> dict[str, float]:
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(source)},
     )
-    found = json.loads(done.stdout.splitlines()[-1])
-    if not Path(found["package"]).is_relative_to(source):
-        raise SystemExit(f"measured {found['package']} instead of what is in {source}.")
-    seconds: dict[str, float] = found["seconds"]
+    output = json.loads(process.stdout.splitlines()[-1])
+    if not Path(output["package"]).is_relative_to(source):
+        raise SystemExit(f"measured {output['package']} instead of what is in {source}.")
+    seconds: dict[str, float] = output["seconds"]
     return seconds
 
 
@@ -72,8 +72,10 @@ def main() -> int:
         rounds = [[_measure(source, options) for source in sources] for _ in range(options.rounds)]
     rows: list[list[str]] = []
     for title in rounds[0][0]:
-        old, new = (Spread.of([taken[i][title] for taken in rounds]) for i in range(2))
-        ratio = Spread.of([taken[1][title] / taken[0][title] for taken in rounds])
+        old, new = (
+            Spread.from_samples([seconds[i][title] for seconds in rounds]) for i in range(2)
+        )
+        ratio = Spread.from_samples([seconds[1][title] / seconds[0][title] for seconds in rounds])
         # a change is one where the quartiles of the ratio lie on one side of 1
         change = "slower" if ratio.low > 1 else "faster" if ratio.high < 1 else ""
         times = [f"{duration(t.median)} ±{t.relative:.0%}" for t in (old, new)]

@@ -1,4 +1,4 @@
-"""What XLA makes of the real programs, ours and JAX's: results, instructions, memory."""
+"""XLA's code for the real programs, ours and JAX's: results, instructions, memory."""
 
 import re
 from typing import Any, Final

@@ -1,7 +1,7 @@
 """``python -m benchmarks.cookbook``: batched derivatives against loops, and Hessian products.
 
-The timings of the Autodiff Cookbook, eager, beside JAX's: products of many vectors with a
-Jacobian, one by one and all at once by ``vmap``, and the product of a Hessian with a vector in four
+The timings of the Autodiff Cookbook, eager, beside JAX's. Many vectors are multiplied with a
+Jacobian, one by one and all at once by ``vmap``; a Hessian is multiplied with a vector in four
 ways. Then the dense Jacobian of a reaction with diffusion, compiled.
 """
 
@@ -153,11 +153,11 @@ def main() -> int:
     times: dict[str, float] = {}
     rows: list[list[str]] = []
     for title, cell in track(CELLS.items(), "measuring", console=console, transient=True):
-        found = [np.asarray(cell(lib, data[name])) for name, lib in libraries.items()]
-        np.testing.assert_allclose(*found, rtol=1e-4, atol=1e-5, err_msg=title)
+        results = [np.asarray(cell(lib, data[name])) for name, lib in libraries.items()]
+        np.testing.assert_allclose(*results, rtol=1e-4, atol=1e-5, err_msg=title)
         calls = {name: _call(cell, lib, data[name]) for name, lib in libraries.items()}
         samples = interleaved(calls, effort, False)
-        spreads = {name: Spread.of(taken) for name, taken in samples.items()}
+        spreads = {name: Spread.from_samples(own) for name, own in samples.items()}
         ratio = Spread.of_ratios(samples["tinyjax"], samples["jax"]).median
         times[title] = spreads["tinyjax"].median
         seconds = [duration(spreads[name].median) for name in libraries]

@@ -32,7 +32,7 @@ COMPILE: Final = 1.0
 #: Of JAX's time and memory for attention.
 ATTENTION: Final = 1.05
 
-#: By room: ``x`` is a vector, ``m`` a symmetric matrix, ``i`` holds indices.
+#: By module: ``x`` is a vector, ``m`` a symmetric matrix, ``i`` holds indices.
 SMALL: Final[dict[str, tuple[str, ...]]] = {
     "numpy": (
         *("jnp.exp(x)", "jnp.where(x > 0.5, x, 0.0)", "jnp.clip(x, 0.2, 0.8)", "jnp.sum(x)"),
@@ -153,8 +153,8 @@ def _big_data() -> dict[str, Any]:
 
 def _names(lib: Library) -> dict[str, Any]:
     """The modules of a library by the names in the expressions, and keys."""
-    found = {name: import_module(f"{lib.name}.{module}") for name, module in _MODULES.items()}
-    return {**found, "key": found["random"].key(0), "raw": found["random"].PRNGKey(0)}
+    modules = {name: import_module(f"{lib.name}.{module}") for name, module in _MODULES.items()}
+    return {**modules, "key": modules["random"].key(0), "raw": modules["random"].PRNGKey(0)}
 
 
 def _numpys() -> dict[str, Any]:
@@ -172,12 +172,12 @@ def _function(expression: str, names: Mapping[str, Any], data: Mapping[str, Any]
 def _times(calls: Mapping[str, Call], effort: Effort, once: bool = False) -> dict[str, Spread]:
     """The seconds of each contender, and under ``ratio`` those of the first over the last's."""
     samples = interleaved(calls, effort, once)
-    spreads = {name: Spread.of(taken) for name, taken in samples.items()}
+    spreads = {name: Spread.from_samples(times) for name, times in samples.items()}
     first, last = next(iter(calls)), [*calls][-1]
     return {**spreads, "ratio": Spread.of_ratios(samples[first], samples[last])}
 
 
-def _settled(lib: Library, call: Call) -> Call:
+def _waiting(lib: Library, call: Call) -> Call:
     return lambda: lib.module.block_until_ready(call())
 
 
@@ -187,7 +187,7 @@ def small(expression: str, libraries: Mapping[str, Library], effort: Effort) -> 
     for name, lib in libraries.items():
         data = lib.arrays(_small_data())
         call = partial(_function(expression, _names(lib), data), **data)
-        calls[name] = call if name == OWN else _settled(lib, call)
+        calls[name] = call if name == OWN else _waiting(lib, call)
     return _times(calls, effort)
 
 
@@ -216,29 +216,29 @@ def compilation(
 Measure = Callable[[str, Mapping[str, Library], Effort], dict[str, Spread]]
 
 
-def by_room(
-    rooms: Mapping[str, tuple[str, ...]],
+def by_module(
+    modules: Mapping[str, tuple[str, ...]],
     measure: Measure,
     most: float,
     effort: Effort,
     console: Console,
 ) -> list[list[str]]:
-    """A row for each room: the median of its ratios, and what is beyond the bar."""
+    """Return a row for each module: the median of its ratios, and those beyond the bar."""
     libraries = {name: library(name) for name in (OWN, "jax")}
     rows: list[list[str]] = []
-    for room, expressions in rooms.items():
-        found = {
+    for module, expressions in modules.items():
+        ratios = {
             expression: measure(expression, libraries, effort)["ratio"].median
-            for expression in track(expressions, room, console=console, transient=True)
+            for expression in track(expressions, module, console=console, transient=True)
         }
-        beyond = sorted(((r, e) for e, r in found.items() if r > most), reverse=True)
+        beyond = sorted(((r, e) for e, r in ratios.items() if r > most), reverse=True)
         shown = ", ".join(f"`{expression}` {factor(ratio)}" for ratio, expression in beyond)
         rows.append(
             [
-                room,
-                str(len(found)),
-                factor(statistics.median(found.values())),
-                factor(max(found.values())),
+                module,
+                str(len(ratios)),
+                factor(statistics.median(ratios.values())),
+                factor(max(ratios.values())),
                 f"{verdict(False)}: {shown}" if beyond else verdict(True),
             ]
         )
@@ -257,14 +257,14 @@ def large(effort: Effort, console: Console) -> list[list[str]]:
         own = libraries[OWN]
         eager = _times(
             {
-                OWN: _settled(own, partial(functions[OWN], **data[OWN])),
+                OWN: _waiting(own, partial(functions[OWN], **data[OWN])),
                 "numpy": partial(_function(expression, _numpys(), hosts), **hosts),
             },
             effort,
         )
         compiled = _times(
             {
-                name: _settled(lib, partial(lib.module.jit(functions[name]), **data[name]))
+                name: _waiting(lib, partial(lib.module.jit(functions[name]), **data[name]))
                 for name, lib in libraries.items()
             },
             effort,
@@ -305,7 +305,7 @@ def attention(effort: Effort, console: Console) -> list[list[str]]:
             data = lib.arrays(hosts)
             fun = lib.module.jit(make(lib.module.nn, lib.module.grad))
             memory[name] = fun.lower(*data).compile().memory_analysis().temp_size_in_bytes
-            calls[name] = _settled(lib, partial(fun, *data))
+            calls[name] = _waiting(lib, partial(fun, *data))
         spreads = _times(calls, effort, once=True)
         time, space = spreads["ratio"].median, memory[OWN] / memory["jax"]
         rows.append(
@@ -348,9 +348,9 @@ def main() -> int:
     console = new_console()
     effort = QUICK if options.quick else THOROUGH
     make: dict[str, Callable[[], list[list[str]]]] = {
-        "small": partial(by_room, SMALL, small, EAGER, effort, console),
+        "small": partial(by_module, SMALL, small, EAGER, effort, console),
         "big": partial(large, effort, console),
-        "compiling": partial(by_room, COMPILED, compilation, COMPILE, effort, console),
+        "compiling": partial(by_module, COMPILED, compilation, COMPILE, effort, console),
         "attention": partial(attention, effort, console),
     }
     missed = False

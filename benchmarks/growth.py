@@ -193,11 +193,11 @@ def _memory(trace: Callable[[], object]) -> int:
     gc.collect()
     tracemalloc.start()
     before, _ = tracemalloc.get_traced_memory()
-    kept = trace()
+    traced = trace()
     gc.collect()
     after, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    del kept
+    del traced
     return after - before
 
 
@@ -214,7 +214,7 @@ def _memory_rows(size: int) -> list[list[str]]:
     def total(fun: Function) -> Function:
         return lambda x: fun(x).sum()
 
-    found = {
+    sizes = {
         "make_jaxpr": (
             _memory(lambda: tinyjax.make_jaxpr(own())(_X)),
             _memory(lambda: jax.make_jaxpr(theirs())(host)),
@@ -231,7 +231,7 @@ def _memory_rows(size: int) -> list[list[str]]:
             f"{jaxs / size:.0f}",
             f"{factor(ours / jaxs)} {verdict(ours <= 0.5 * jaxs)}",
         ]
-        for title, (ours, jaxs) in found.items()
+        for title, (ours, jaxs) in sizes.items()
     ]
 
 
@@ -274,12 +274,12 @@ def main() -> int:
         for name in STAGED
     ]
     shown = [case for case in flat + nested if options.only in case[0]]
-    found = [
+    growths = [
         _measure(*case, rounds=rounds)
         for case in track(shown, "measuring", console=console, transient=True)
     ]
-    of_size = [_row(g) for g, case in zip(found, shown, strict=True) if case in flat]
-    of_depth = [_row(g) for g, case in zip(found, shown, strict=True) if case in nested]
+    of_size = [_row(g) for g, case in zip(growths, shown, strict=True) if case in flat]
+    of_depth = [_row(g) for g, case in zip(growths, shown, strict=True) if case in nested]
     of_memory = _memory_rows(sizes[-2])
     tables = (
         (_headings(sizes), of_size, _SIZE_CAPTION),

@@ -162,7 +162,7 @@ _OTHERS: Final = tuple([way for way in _WAYS if not way.startswith(("hessian", "
 
 @attrs.define
 class _Figures:
-    """What one way takes: bytes at the most, and seconds."""
+    """The cost of one way: its peak of bytes, and its seconds."""
 
     call: Callable[[Any], Any]
     peak: float
@@ -202,9 +202,9 @@ def _measured(name: str, compiled: bool, turns: int) -> dict[str, _Figures]:
         figures[way] = (_compiled if compiled else _eager)(transform(fun), x)
         figures[way].take_turn(x)
     least = min(f.seconds for f in figures.values())
-    left = [f for way, f in figures.items() if way in _HELD or f.seconds < _DROPPED * least]
+    remaining = [f for way, f in figures.items() if way in _HELD or f.seconds < _DROPPED * least]
     for _ in range(turns - 1):
-        for f in left:
+        for f in remaining:
             f.take_turn(x)
     return figures
 
@@ -219,12 +219,12 @@ def main() -> int:
             with blas.one_thread():  # others wait for work by turning round
                 figures = _measured(name, compiled, turns)
             best_peak, best_time = [
-                min(_OTHERS, key=lambda way, by=by: getattr(figures[way], by))
-                for by in ("peak", "seconds")
+                min(_OTHERS, key=lambda way, metric=metric: getattr(figures[way], metric))
+                for metric in ("peak", "seconds")
             ]
             most, slowest = [
-                max(_HELD, key=lambda way, by=by: getattr(figures[way], by))
-                for by in ("peak", "seconds")
+                max(_HELD, key=lambda way, metric=metric: getattr(figures[way], metric))
+                for metric in ("peak", "seconds")
             ]
             of_peak = figures[most].peak / figures[best_peak].peak
             of_time = figures[slowest].seconds / figures[best_time].seconds

@@ -56,9 +56,9 @@ def _particles(lib: Library) -> tuple[Callable[[Any], Any], Any]:
 _FUNCTIONS: Final = {"network": _network, "particles": _particles}
 
 
-def laplacian(of: str, sparse: bool, lib: Library) -> Call:
+def laplacian(function: str, sparse: bool, lib: Library) -> Call:
     """Make the call that computes value, gradient and Laplacian; of JAX, the Laplacian alone."""
-    fun, x = _FUNCTIONS[of](lib)
+    fun, x = _FUNCTIONS[function](lib)
     if lib.name == OWN:
         from tinyjax import autodiff
 

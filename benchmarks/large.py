@@ -1,8 +1,8 @@
 """``python -m benchmarks.large``: eager operations on large arrays, beside NumPy and XLA.
 
-Eager evaluation on CPU is NumPy. This measures what that costs where arrays are large: our eager
-operation must not take more than 1.2 of NumPy's time, and XLA's time for the same says what is
-given up, or saved, by not compiling.
+Eager evaluation on CPU is NumPy. This measures what that costs where arrays are large. Our eager
+operation must not take more than 1.2 of NumPy's time. XLA's time for the same operation says what
+is given up, or saved, by not compiling.
 """
 
 import sys
@@ -93,7 +93,7 @@ def main() -> int:
             "jit": partial(_ready, partial(compiled, arrays)),
         }
         samples = interleaved(calls, QUICK if options.quick else THOROUGH, False)
-        spreads = {contender: Spread.of(times) for contender, times in samples.items()}
+        spreads = {contender: Spread.from_samples(times) for contender, times in samples.items()}
         ratio, xla = (
             Spread.of_ratios(samples[c], samples["numpy"]).median for c in ("eager", "jit")
         )

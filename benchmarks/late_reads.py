@@ -47,8 +47,8 @@ def late_reads(library: str) -> dict[str, list[int]]:
         capture_output=True,
         text=True,
     )
-    found: dict[str, list[int]] = json.loads(run.stdout)
-    return found
+    counts: dict[str, list[int]] = json.loads(run.stdout)
+    return counts
 
 
 if __name__ == "__main__":

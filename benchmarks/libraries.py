@@ -1,6 +1,6 @@
 """The contenders: what a row needs of each library, so that it is written once for all.
 
-Libraries are imported when first asked for, so that measuring one does not wait for the others.
+A library is imported when it is first used, so that measuring one does not wait for the others.
 """
 
 from collections.abc import Callable
@@ -36,8 +36,8 @@ class Library:
         sin: elementwise.
         tanh: elementwise.
         gradient: of a loss in its first argument, given the arguments: the call to be timed.
-        settled: makes a call whose result is one array wait for it, where eager results are not
-            there at once.
+        until_ready: makes a call whose result is one array wait for it, if the library's eager
+            calls return before they have computed.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Library:
     sin: Callable[[Any], Any]
     tanh: Callable[[Any], Any]
     gradient: Callable[..., Call]
-    settled: Callable[[Callable[[], Any]], Call] = lambda call: call
+    until_ready: Callable[[Callable[[], Any]], Call] = lambda call: call
 
     def arrays(self, tree: Any) -> Any:
         """Make its arrays of the NumPy arrays in a tree."""
@@ -73,10 +73,10 @@ def _jax() -> Library:
         derivative = jax.grad(loss)
         return lambda: jax.block_until_ready(derivative(*args))
 
-    def settled(call: Callable[[], Any]) -> Call:
+    def until_ready(call: Callable[[], Any]) -> Call:
         return lambda: call().block_until_ready()
 
-    return Library("jax", jax, jnp, jnp.asarray, jnp.sin, jnp.tanh, gradient, settled)
+    return Library("jax", jax, jnp, jnp.asarray, jnp.sin, jnp.tanh, gradient, until_ready)
 
 
 def _autograd() -> Library:

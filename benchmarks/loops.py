@@ -96,18 +96,18 @@ def _temporary_bytes(loop: Loop, iterations: int, slots: int) -> int:
         return loop(lambda state, _: jnp.sin(1.01 * state), x, iterations, slots).sum()
 
     compiled = tinyjax.jit(tinyjax.grad(fun)).lower(np.ones(1000)).compile()
-    found: int = compiled.memory_analysis().temp_size_in_bytes
-    return found
+    size: int = compiled.memory_analysis().temp_size_in_bytes
+    return size
 
 
 def memory() -> Findings:
     """Measure the memory of gradients."""
     rows = []
     for (name, loop), slots in itertools.product(LOOPS.items(), (4, 32)):
-        found = [_temporary_bytes(loop, iterations, slots) for iterations in ITERATIONS]
-        ratio = max(found) / min(found)
-        said = f"{ratio:.3f} {verdict(ratio <= MEMORY_BAR)}"
-        rows.append([f"{name}, {slots} states kept", *(f"{n:,}" for n in found), said])
+        sizes = [_temporary_bytes(loop, iterations, slots) for iterations in ITERATIONS]
+        ratio = max(sizes) / min(sizes)
+        judgement = f"{ratio:.3f} {verdict(ratio <= MEMORY_BAR)}"
+        rows.append([f"{name}, {slots} states kept", *(f"{n:,}" for n in sizes), judgement])
     return Findings(
         "Peak temporary bytes of a gradient, by the number of iterations; a state has 8,000.",
         ("", *(f"{n:,}" for n in ITERATIONS), f"largest over smallest at most {MEMORY_BAR}"),
@@ -141,7 +141,7 @@ def fewest(iterations: int, slots: int) -> int:
 
 
 def _runs(loop: Loop, iterations: int, slots: int) -> int:
-    """How many iterations are run and not differentiated; of the forward ones all but the last."""
+    """Count the iterations that run twice: of the forward ones, all but the last run again."""
     calls = 0
 
     def called(_: Any) -> None:
@@ -166,8 +166,8 @@ def schedules() -> Findings:
             ratio = _runs(loop, iterations, slots) / best
             price = PRICES.get(slots, 1.0) if name == "while_loop" and iterations <= SHORT else 1.0
             unknown = f"of {price} at least, " if price > 1 else ""
-            met = ratio <= SCHEDULE_BARS[name] * price
-            cells.append(f"{ratio:.3f} {unknown}{verdict(met)}")
+            reached = ratio <= SCHEDULE_BARS[name] * price
+            cells.append(f"{ratio:.3f} {unknown}{verdict(reached)}")
         rows.append([f"{iterations:,} iterations, {slots} states kept", f"{best:,}", *cells])
     return Findings(
         "Iterations run before they are differentiated, over the fewest possible where their "
@@ -228,7 +228,7 @@ def reverse() -> Findings:
         samples = interleaved(calls, THOROUGH, False, process_time)
         ratio = Spread.of_ratios(samples["repeated"], samples["scanned"]).median
         row = [f"{title}, {iterations:,} iterations"]
-        row += [duration(Spread.of(samples[name]).median) for name in calls]
+        row += [duration(Spread.from_samples(samples[name]).median) for name in calls]
         rows.append([*row, f"{factor(ratio)} {verdict(ratio <= REVERSE_BAR)}"])
     return Findings(
         "Compiled gradients of loops, of a number of iterations that the compiler knows or not.",
@@ -349,7 +349,7 @@ def _program(nest: Nest, transform: Transformation, depth: int) -> Function:
 
 @attrs.frozen
 class Work:
-    """How much longer it takes at twice the depth, or why that is not known.
+    """The growth of a time with the depth, or the reason why it is not known.
 
     Attributes:
         seconds: what it takes at the smaller depth.
@@ -401,15 +401,15 @@ def _tracing(nest: Nest, transform: Transformation, depth: int) -> float:
 
 
 def _apart(*options: str) -> Work:
-    """What a process of its own measures with some options: XLA cannot be interrupted."""
+    """Measure with some options in a process of its own: XLA cannot be interrupted."""
     command = [sys.executable, "-m", "benchmarks.loops", *options]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=PATIENCE, check=False)
+        process = subprocess.run(command, capture_output=True, timeout=PATIENCE, check=False)
     except subprocess.TimeoutExpired:
         return Work(failure=f"over {PATIENCE} s")
-    if done.returncode:
-        return Work(failure=f"XLA ended with {done.returncode}")
-    return Work(**json.loads(done.stdout))
+    if process.returncode:
+        return Work(failure=f"XLA ended with {process.returncode}")
+    return Work(**json.loads(process.stdout))
 
 
 def _compiling(nest: Nest, transform: Transformation, depth: int) -> float:
@@ -469,22 +469,22 @@ def _until_ready(library: str, transform: str, levels: int) -> float:
     return perf_counter() - start
 
 
-def _with_room(measure: Callable[[], float]) -> Work:
-    found: list[float] = []
+def _with_deep_stack(measure: Callable[[], float]) -> Work:
+    results: list[float] = []
     sys.setrecursionlimit(1_000_000)
     threading.stack_size(STACK)
-    thread = threading.Thread(target=lambda: found.append(measure()))
+    thread = threading.Thread(target=lambda: results.append(measure()))
     thread.start()
     thread.join()
-    return Work(found[0])
+    return Work(results[0])
 
 
 def beside_jax() -> Findings:
     """Measure how long it takes until a nest is compiled."""
 
     def text(*nest: str) -> str:
-        found = _apart("--ready", *nest)
-        return found.failure or duration(found.seconds)
+        work = _apart("--ready", *nest)
+        return work.failure or duration(work.seconds)
 
     cells = [(transform, library) for transform in ("as it is", "grad") for library in LIBRARIES]
     return Findings(
@@ -502,10 +502,10 @@ def small_steps(programs: Sequence[small.Steps]) -> Findings:
     rows: list[list[str]] = []
     for steps in programs:
         samples = interleaved(small.calls(steps, library), THOROUGH, False)
-        own, *peers = (duration(Spread.of(samples[name]).median) for name in samples)
+        own, *peers = (duration(Spread.from_samples(samples[name]).median) for name in samples)
         ratios = [Spread.of_ratios(samples[OWN], samples[name]).median for name in steps.peers]
-        said = [f"{factor(ratio)} {verdict(ratio <= 1)}" for ratio in ratios]
-        rows.append([steps.title, own, *(peers or ["refused"]), *(said or [""])])
+        verdicts = [f"{factor(ratio)} {verdict(ratio <= 1)}" for ratio in ratios]
+        rows.append([steps.title, own, *(peers or ["refused"]), *(verdicts or [""])])
     return Findings("Compiled.", ("", "tinyjax", "jax", "at most 1 of jax"), rows)
 
 
@@ -536,13 +536,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = command.parse_args(arguments)
     if options.cell:
         nest, transform = options.cell
-        found = _work(partial(_compiling, NESTS[nest], TRANSFORMATIONS[transform]), 2)
-        print(json.dumps(attrs.asdict(found)))
+        work = _work(partial(_compiling, NESTS[nest], TRANSFORMATIONS[transform]), 2)
+        print(json.dumps(attrs.asdict(work)))
         return 0
     if options.ready:
         library, transform, levels = options.ready
-        found = _with_room(partial(_until_ready, library, transform, int(levels)))
-        print(json.dumps(attrs.asdict(found)))
+        work = _with_deep_stack(partial(_until_ready, library, transform, int(levels)))
+        print(json.dumps(attrs.asdict(work)))
         return 0
     console = new_console()
     missed = False

@@ -46,14 +46,14 @@ class Spread:
     samples: int
 
     @classmethod
-    def of(cls, values: list[float]) -> "Spread":
+    def from_samples(cls, values: list[float]) -> "Spread":
         low, median, high = statistics.quantiles(values, n=4, method="inclusive")
         return cls(median, low, high, len(values))
 
     @classmethod
     def of_ratios(cls, ours: list[float], theirs: list[float]) -> "Spread":
         """The spread of our time over theirs, turn by turn."""
-        return cls.of([own / other for own, other in zip(ours, theirs, strict=True)])
+        return cls.from_samples([own / other for own, other in zip(ours, theirs, strict=True)])
 
     @property
     def relative(self) -> float:
@@ -67,7 +67,7 @@ Samples = dict[str, list[float]]
 
 @attrs.frozen
 class Effort:
-    """How long to measure: seconds for a row, and bounds on the samples of each contender."""
+    """The length of a measurement: seconds for a row, and bounds on each contender's samples."""
 
     seconds: float
     least: int
@@ -134,8 +134,8 @@ def interleaved(
             number = {name: _calls_per_sample(call) for name, call in calls.items()}
         order = list(calls)
         start = perf_counter()
-        for taken in range(effort.most):
-            if taken >= effort.least and perf_counter() - start > effort.seconds:
+        for turn in range(effort.most):
+            if turn >= effort.least and perf_counter() - start > effort.seconds:
                 break
             for name in order:
                 if not once:
@@ -164,7 +164,7 @@ def in_subprocesses(scripts: Mapping[str, Script], effort: Effort) -> Samples:
         def run(script: Script) -> float:
             source = _TIMED.format(setup=script.setup, program=script.program)
             own = {name: text.format(folder=folder) for name, text in script.environment.items()}
-            done = subprocess.run(
+            process = subprocess.run(
                 [sys.executable, "-c", source],
                 check=True,
                 stdout=subprocess.PIPE,
@@ -172,13 +172,13 @@ def in_subprocesses(scripts: Mapping[str, Script], effort: Effort) -> Samples:
                 env={**environment, **own},
                 cwd=ROOT,
             )
-            return float(done.stdout.splitlines()[-1])
+            return float(process.stdout.splitlines()[-1])
 
         for script in scripts.values():
             run(script)
         start = perf_counter()
-        for taken in range(effort.most):
-            if taken >= effort.least and perf_counter() - start > effort.seconds:
+        for turn in range(effort.most):
+            if turn >= effort.least and perf_counter() - start > effort.seconds:
                 break
             for name, script in scripts.items():
                 seconds[name].append(run(script))

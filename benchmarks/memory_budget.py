@@ -117,22 +117,22 @@ class Budgeted:
 
     @property
     def prediction(self) -> float:
-        """What was predicted over what is needed."""
+        """The predicted bytes over the needed ones."""
         return self.predicted / self.needed
 
     @property
-    def told(self) -> bool:
-        """Whether the prediction is good enough."""
+    def is_accurate(self) -> bool:
+        """Return whether the prediction is within its bar."""
         return abs(self.prediction - 1) <= PREDICTION_BAR
 
     @property
     def most(self) -> float:
-        """What the time may be, over that without a budget."""
+        """The bar of the time, over that without a budget."""
         return HALF_BAR if self.by_hand is None else BY_HAND_BAR * self.by_hand.median
 
     @property
     def missed(self) -> bool:
-        return not self.told or self.time.median > self.most
+        return not self.is_accurate or self.time.median > self.most
 
 
 def _compiled(fun: Function, args: Any) -> tuple[Function, int]:

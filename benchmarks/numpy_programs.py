@@ -101,7 +101,7 @@ def jacobi_1d_in_arrays(u: Array) -> np.float64:
 
 
 def jacobi_2d(u: Array, f: Array, steps: int) -> Array:
-    """Relax a plane towards the solution of Poisson's equation, zero at the edges."""
+    """Relax a grid towards the solution of Poisson's equation, zero at the edges."""
     u, relaxed = u.copy(), np.zeros_like(u)
     u[0] = u[-1] = 0.0
     u[:, 0] = u[:, -1] = 0.0
@@ -140,7 +140,7 @@ def heat_3d_loss(u: Array) -> np.float64:
 
 
 def maxwell_2d(ex: Array, ey: Array, hz: Array, drive: Array) -> None:
-    """Step the electric and magnetic fields of a plane, driven at one of its edges."""
+    """Step electric and magnetic fields on a grid that is driven at one of its edges."""
     for t in range(drive.size):
         ey[0, :] = drive[t]
         ey[1:, :] -= 0.5 * (hz[1:, :] - hz[:-1, :])
@@ -168,7 +168,7 @@ def solve_lines(u: Array, r: float) -> None:
 
 
 def alternating_directions(u: Array, steps: int, r: float = 0.4) -> None:
-    """Let heat spread in a plane, implicitly along one direction and then along the other."""
+    """Let heat spread on a grid, implicitly along one direction and then along the other."""
     for _ in range(steps):
         for lines in (u, u.T):
             lines[:, 1:-1] += r * (lines[:, 2:] - 2.0 * lines[:, 1:-1] + lines[:, :-2])
@@ -680,9 +680,9 @@ def soft_knapsack(profits: Array, sizes: Indices, capacity: int) -> Array:
     """Fill in the best profit for each capacity by soft maxima, each thing taken once or not."""
     best = np.zeros(capacity + 1)
     for thing in range(profits.size):
-        for room in range(capacity, sizes[thing] - 1, -1):
-            taken = best[room - sizes[thing]] + profits[thing]
-            best[room] = np.logaddexp(best[room], taken)
+        for size in range(capacity, sizes[thing] - 1, -1):
+            packed = best[size - sizes[thing]] + profits[thing]
+            best[size] = np.logaddexp(best[size], packed)
     return best
 
 
@@ -693,8 +693,8 @@ def soft_knapsack_loss(profits: Array, sizes: Indices) -> np.float64:
 def soft_knapsack_in_arrays(profits: Array, sizes: Indices) -> np.float64:
     best = np.zeros(2 * profits.size + 1)
     for size, profit in zip(sizes, profits, strict=True):
-        taken = np.logaddexp(best[size:], best[:-size] + profit)
-        best = np.concatenate([best[:size], taken])
+        packed = np.logaddexp(best[size:], best[:-size] + profit)
+        best = np.concatenate([best[:size], packed])
     return score(best / profits.size)
 
 

@@ -175,8 +175,8 @@ def runge_kutta(lib: Library) -> Callable[..., Any]:
     def energy(start: Any, coupling: Any) -> Any:
         dt = 0.01
 
-        def moved(y: Any, k: Any, by: float) -> Any:
-            return y[0] + by * k[0], y[1] + by * k[1]
+        def moved(y: Any, k: Any, factor: float) -> Any:
+            return y[0] + factor * k[0], y[1] + factor * k[1]
 
         def step(y: Any, _: Any) -> Any:
             k1 = slope(y, coupling)

@@ -152,7 +152,7 @@ PATHS: Final[Mapping[str, MakeStep]] = {
 
 
 class Growth(NamedTuple):
-    """What calls have left behind.
+    """The memory that calls have left behind.
 
     Attributes:
         calls: how many were made.

@@ -36,7 +36,7 @@ class Result:
 
     def spread(self, name: str) -> Spread:
         """The seconds that a contender took."""
-        return Spread.of(self.samples[name])
+        return Spread.from_samples(self.samples[name])
 
     def ratio(self, peer: str) -> Spread:
         """Our time over a peer's, turn by turn."""
@@ -59,12 +59,12 @@ def duration(seconds: float) -> str:
 
 
 def verdict(reached: bool) -> str:
-    """What a table says of a bar."""
+    """Return the word for a bar that is reached or missed."""
     return "reached" if reached else _MISSED
 
 
 def any_missed(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether a table says of any bar that it is missed."""
+    """Return whether a table says of any bar that it is missed."""
     return any(_MISSED in cell for cells in rows for cell in cells)
 
 
@@ -73,7 +73,7 @@ def factor(ratio: float) -> str:
     return f"{ratio:.3g}" if ratio >= 1e-3 else f"{ratio:.5f}".rstrip("0")
 
 
-def _held(result: Result, bar: Bar) -> str:
+def _verdict(result: Result, bar: Bar) -> str:
     ratio = factor(result.ratio(bar.peer).median)
     return f"{factor(bar.most)} of {bar.peer}: {ratio} {verdict(not result.misses(bar))}"
 
@@ -100,7 +100,7 @@ CAPTION: Final = (
 
 
 def headings(results: Sequence[Result]) -> tuple[str, ...]:
-    """What the columns of a table are: those of peers that were measured."""
+    """Return the columns of a table: our own, and those of the measured peers."""
     return ("", OWN, *_peers(results), "floor", "to reach")
 
 
@@ -112,7 +112,7 @@ def table_rows(results: Sequence[Result]) -> list[list[str]]:
     """The table's cells; bars are on lines of their own."""
     peers = _peers(results)
     return [
-        [*_cells(result, peers), "\n".join(_held(result, bar) for bar in result.row.bars)]
+        [*_cells(result, peers), "\n".join(_verdict(result, bar) for bar in result.row.bars)]
         for result in results
     ]
 
@@ -156,7 +156,7 @@ def budget_rows(budgeted: Sequence[Budgeted]) -> list[list[str]]:
         [
             b.title,
             f"{b.needed / 1e6:.2f} of {b.unlimited / 1e6:.2f}",
-            f"{b.prediction:.3f} {verdict(b.told)}",
+            f"{b.prediction:.3f} {verdict(b.is_accurate)}",
             ratio(b.time),
             ratio(b.by_hand),
             f"{b.most:.2f}: {verdict(b.time.median <= b.most)}",
@@ -188,12 +188,12 @@ def markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def insert(page: Path, name: str, text: str) -> None:
     """Replace what stands between a page's marks ``<!-- name -->`` and ``<!-- end -->``."""
     marks = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
-    found, times = marks.subn(
+    marked, times = marks.subn(
         lambda m: f"{m[1]}\n{text}\n\n{m[2]}", page.read_text(encoding="utf-8")
     )
     if times != 1:
         raise SystemExit(f"{page} has {times} places named {name}.")
-    page.write_text(found, encoding="utf-8")
+    page.write_text(marked, encoding="utf-8")
 
 
 def plot(results: Sequence[Result], path: Path) -> None:
@@ -231,7 +231,7 @@ def plot(results: Sequence[Result], path: Path) -> None:
 
 
 def environment() -> dict[str, str | int | None]:
-    """What the figures depend on; of libraries those that are installed."""
+    """Describe what the figures depend on: Python, the machine, the installed libraries."""
     installed = {each.name for each in metadata.distributions()}
     libraries = ("tinyjax", "jax", "jaxlib", "autograd", "torch", "folx", "asdex", "numpy")
     return {
@@ -264,5 +264,5 @@ def as_json(
     return {"environment": environment(), "rows": rows, "compiled": compiled, "budgets": budgets}
 
 
-def write_json(found: dict[str, Any], path: Path) -> None:
-    path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+def write_json(results: dict[str, Any], path: Path) -> None:
+    path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")

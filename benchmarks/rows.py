@@ -25,7 +25,7 @@ from benchmarks.sparse import derivative, preparation
 
 @attrs.frozen
 class Bar:
-    """What tinyjax holds itself to: at most ``most`` times the peer's time."""
+    """A bar for tinyjax: at most ``most`` times the peer's time."""
 
     peer: str
     most: float
@@ -33,7 +33,7 @@ class Bar:
 
 @attrs.frozen
 class Floor:
-    """What nobody can go below, measured beside the row.
+    """A lower bound on everybody's time, measured beside the row.
 
     Attributes:
         what: names it.
@@ -103,7 +103,7 @@ _IMPORTS: Final = {
 
 def _add(lib: Library) -> Call:
     x = lib.array(_X)
-    return lib.settled(lambda: x + x)
+    return lib.until_ready(lambda: x + x)
 
 
 def _numpy_add() -> Call:
@@ -112,7 +112,7 @@ def _numpy_add() -> Call:
 
 def _new_shape(lib: Library) -> Call:
     sizes = count(1000)
-    return lib.settled(
+    return lib.until_ready(
         lambda: chain(lib.sin, lib.array(np.ones(next(sizes), np.float32)), 3),
     )
 
@@ -148,7 +148,7 @@ _ROWS_OF_X: Final = np.tile(_X, (8, 1))
 def _chain_vmap(lib: Library) -> Call:
     x = lib.array(_ROWS_OF_X)
     mapped = lib.module.vmap(lambda x: chain(lib.sin, x, 300))
-    return lib.settled(lambda: mapped(x))
+    return lib.until_ready(lambda: mapped(x))
 
 
 def _numpy_chain_of_rows() -> Call:
@@ -277,8 +277,8 @@ def _call_tree(lib: Library) -> Call:
     compiled = lib.module.jit(shifted)
 
     def call() -> object:
-        found = compiled(tree)
-        return found["c"].block_until_ready()
+        outs = compiled(tree)
+        return outs["c"].block_until_ready()
 
     return call
 
@@ -333,7 +333,7 @@ def _cached(program: str, setup: str = "") -> dict[str, Script]:
 
 
 def _deserialise(lowered: str, arguments: str) -> Script:
-    """What is left where nothing is traced, lowered or looked up: XLA's part of a first call."""
+    """Make the script of XLA's part of a first call: nothing is traced, lowered or looked up."""
     return Script(
         "outs = client.deserialize_executable(blob, devices, CompileOptions()).execute_sharded("
         "leaves).disassemble_into_single_device_arrays()\n"

@@ -34,18 +34,18 @@ Cells = dict[str, Callable[[], Any]]
 
 def _turned(m: Any, array: Any, *lies: Any) -> Callable[[], Any]:
     """Move an array from one sharding to the next: JAX keeps on the host what was moved before."""
-    left = cycle(lies[1:] + lies[:1])
+    places = cycle(lies[1:] + lies[:1])
 
     def turn() -> Any:
         nonlocal array
-        array = m.device_put(array, next(left))
+        array = m.device_put(array, next(places))
         return array
 
     return turn
 
 
 def _cells(m: Any) -> Cells:
-    """What is measured, with ``jax`` or ``tinyjax``."""
+    """Make the measured calls, of ``jax`` or ``tinyjax``."""
     spec, jnp, lax = m.sharding.PartitionSpec, m.numpy, m.lax
     mesh = m.make_mesh((4,), ("d",), axis_types=(m.sharding.AxisType.Auto,))
     whole, rows, columns = (
@@ -72,8 +72,10 @@ def _cells(m: Any) -> Cells:
         host = [(normal(64, width), normal(width)), (normal(width, width), normal(width))]
         host.append((normal(width, 64), normal(64)))
         for way, lie, over in (("data", whole, rows), ("tensor", tensor, whole)):
-            given = m.device_put((host, normal(batch, 64), normal(batch, 64)), (lie, over, over))
-            cells[f"{way}-parallel step, {size}"] = partial(m.jit(step), *given)
+            arguments = m.device_put(
+                (host, normal(batch, 64), normal(batch, 64)), (lie, over, over)
+            )
+            cells[f"{way}-parallel step, {size}"] = partial(m.jit(step), *arguments)
     for size, n in (("16 KB", 64), ("4 MB", 1024)):
         host_array = normal(n, n)
         array = m.device_put(host_array, rows)
@@ -111,10 +113,10 @@ def main() -> int:
             _seconds(cell)
         samples: list[tuple[float, ...]] = []
         for turn in range(SAMPLES // 4 if options.quick else SAMPLES):
-            taken = [_seconds(cell) for cell in pair[:: 1 if turn % 2 else -1]]
-            samples.append(tuple(taken if turn % 2 else taken[::-1]))
+            times = [_seconds(cell) for cell in pair[:: 1 if turn % 2 else -1]]
+            samples.append(tuple(times if turn % 2 else times[::-1]))
         ratio = median(a / b for a, b in samples)
-        seconds = [duration(median(taken)) for taken in zip(*samples, strict=True)]
+        seconds = [duration(median(times)) for times in zip(*samples, strict=True)]
         rows.append([title, *seconds, f"{factor(ratio)} {verdict(ratio <= BAR)}"])
     headings = ["", "tinyjax", "jax", f"at most {BAR} of jax"]
     caption = "Processor time of a call on four devices of one CPU, median."

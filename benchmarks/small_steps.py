@@ -39,7 +39,7 @@ def _forward(lib: Library, f: Function) -> Function:
 
 
 def _particle(lib: Library, inner: str, outer: Callable[[Library, Function], Function]) -> Function:
-    """Where to put a charge so that a particle comes down at 0: Newton's method.
+    """Place a charge so that a particle comes down at 0, by Newton's method.
 
     The example of B. Pearlmutter and J. Siskind (2008) of derivatives of a program that takes
     derivatives: the force is the gradient of a potential.

@@ -1,8 +1,8 @@
 """``python -m benchmarks.source``: derivatives from source beside those by hand, and by tracing.
 
-The benchmark of a tutorial on differentiating source code, the gradient of the trace of a product,
-against an adjoint that is written by hand in NumPy; and a loop over floats, at which libraries of
-array operations are slowest. All is eager.
+The first is the benchmark of a tutorial on differentiating source code: the gradient of the trace
+of a product, against an adjoint that is written by hand in NumPy. The second is a loop over floats,
+at which libraries of array operations are slowest. All is eager.
 """
 
 import math
@@ -107,9 +107,9 @@ def _loops() -> dict[str, Call]:
     own = source.grad(turned)
     by_autograd = autograd.grad(partial(turned_with, autograd.numpy))
     by_jax = jax.grad(partial(turned_with, jax.numpy))
-    found = own(0.7)
-    np.testing.assert_allclose(by_autograd(0.7), found, rtol=1e-9)
-    np.testing.assert_allclose(by_jax(0.7), found, rtol=1e-2)  # in single precision
+    value = own(0.7)
+    np.testing.assert_allclose(by_autograd(0.7), value, rtol=1e-9)
+    np.testing.assert_allclose(by_jax(0.7), value, rtol=1e-2)  # in single precision
     return {
         OWN: lambda: own(0.7),
         "autograd": lambda: by_autograd(0.7),
@@ -144,12 +144,12 @@ def main() -> int:
     rows: list[list[str]] = []
     for row in track(ROWS, "measuring", console=console, transient=True):
         samples = interleaved(row.calls(), QUICK if options.quick else THOROUGH, False)
-        times = {name: Spread.of(taken).median for name, taken in samples.items()}
+        times = {name: Spread.from_samples(seconds).median for name, seconds in samples.items()}
         verdicts = []
         for bar in row.bars:
             ratio = Spread.of_ratios(samples[OWN], samples[bar.peer]).median
-            said = verdict(ratio <= bar.most)
-            verdicts.append(f"{factor(ratio)} of {bar.peer}, bar {factor(bar.most)}: {said}")
+            judgement = verdict(ratio <= bar.most)
+            verdicts.append(f"{factor(ratio)} of {bar.peer}, bar {factor(bar.most)}: {judgement}")
         cells = [duration(times[name]) if name in times else "" for name in HEADINGS[1:-1]]
         rows.append([row.title, *cells, "; ".join(verdicts)])
     print_table(HEADINGS, rows, CAPTION, console)

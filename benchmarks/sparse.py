@@ -79,7 +79,7 @@ def _lattice(lib: Library) -> Function:
     return energy
 
 
-#: By name: the function, how many variables it has, and whether its Hessian is asked for.
+#: By name: the function, how many variables it has, and whether its Hessian is measured.
 _PROBLEMS: Final[dict[str, tuple[Callable[[Library], Function], int, bool]]] = {
     "Brusselator": (_brusselator, 2048, False),
     "banded": (_banded, 100_000, False),

@@ -80,7 +80,7 @@ def _data(lib: Library) -> dict[str, Any]:
 
 def _operate(name: str, lib: Library) -> Call:
     import_module(f"{lib.name}.scipy.special")  # jax does not do so by itself
-    call = lib.settled(partial(OPERATIONS[name], lib.module, lib.functions, _data(lib)))
+    call = lib.until_ready(partial(OPERATIONS[name], lib.module, lib.functions, _data(lib)))
     for _ in range(_WARM):
         call()
     return call

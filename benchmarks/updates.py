@@ -46,12 +46,12 @@ def _sweeps(lib: Any) -> tuple[Function, Sequence[Any]]:
     n, loop = 60, lib.lax.fori_loop
 
     def fun(a: Any) -> Any:
-        def at(i: Any, j: Any, a: Any) -> Any:
+        def update(i: Any, j: Any, a: Any) -> Any:
             near = sum(a[i + k, j + m] for k in (-1, 0, 1) for m in (-1, 0, 1))
             return a.at[i, j].set(near / 9)
 
         def sweep(_: Any, a: Any) -> Any:
-            row = lambda i, a: loop(1, n - 1, lambda j, a: at(i, j, a), a)  # noqa: E731
+            row = lambda i, a: loop(1, n - 1, lambda j, a: update(i, j, a), a)  # noqa: E731
             return loop(1, n - 1, row, a)
 
         return loop(0, 4, sweep, a)
@@ -75,12 +75,12 @@ def _table(lib: Any) -> tuple[Function, Sequence[Any]]:
     n, loop = 80, lib.lax.fori_loop
 
     def fun(scores: Any) -> Any:
-        def at(i: Any, j: Any, d: Any) -> Any:
+        def update(i: Any, j: Any, d: Any) -> Any:
             skipped = lib.numpy.logaddexp(d[i - 1, j], d[i, j - 1])
             value = lib.numpy.logaddexp(skipped, d[i - 1, j - 1] + scores[i - 1, j - 1])
             return d.at[i, j].set(value)
 
-        row = lambda i, d: loop(1, n + 1, lambda j, d: at(i, j, d), d)  # noqa: E731
+        row = lambda i, d: loop(1, n + 1, lambda j, d: update(i, j, d), d)  # noqa: E731
         return loop(1, n + 1, row, lib.numpy.zeros((n + 1, n + 1)))
 
     return fun, [_draw(n, n)]
@@ -121,11 +121,11 @@ def _convolution(lib: Any) -> tuple[Function, Sequence[Any]]:
     def fun(x: Any, w: Any) -> Any:
         size = n - k + 1
 
-        def at(i: Any, j: Any, out: Any) -> Any:
+        def update(i: Any, j: Any, out: Any) -> Any:
             window = lib.lax.dynamic_slice(x, (i, j, 0), (k, k, 3))
             return out.at[i, j].set(jnp.sum(window[..., None] * w, axis=(0, 1, 2)))
 
-        row = lambda i, out: loop(0, size, lambda j, out: at(i, j, out), out)  # noqa: E731
+        row = lambda i, out: loop(0, size, lambda j, out: update(i, j, out), out)  # noqa: E731
         return loop(0, size, row, jnp.zeros((size, size, 8)))
 
     return fun, [_draw(n, n, 3), _draw(k, k, 3, 8)]
@@ -167,8 +167,8 @@ def _cholesky(lib: Any) -> tuple[Function, Sequence[Any]]:
             return jnp.dot(jnp.where(jnp.arange(n) < j, a[i], 0), a[j])
 
         def row(i: Any, a: Any) -> Any:
-            at = lambda j, a: a.at[i, j].set((a[i, j] - dot(a, i, j)) / a[j, j])  # noqa: E731
-            a = loop(0, i, at, a)
+            update = lambda j, a: a.at[i, j].set((a[i, j] - dot(a, i, j)) / a[j, j])  # noqa: E731
+            a = loop(0, i, update, a)
             return a.at[i, i].set(jnp.sqrt(a[i, i] - dot(a, i, i)))
 
         return jnp.tril(loop(0, n, row, a))

@@ -66,7 +66,7 @@ def _many_small(lib: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
     def script() -> Any:
         jnp = lib.numpy
-        found = []
+        losses = []
         for k in range(200):
             op = (jnp.sin, jnp.tanh, jnp.exp, jnp.cos)[k % 4]
 
@@ -74,8 +74,8 @@ def _many_small(lib: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
                 return (op(x * (k + 1.0) / 100) * x + k).sum()
 
             step = lib.jit(lib.value_and_grad(loss))
-            found.extend(step(np.full(k % 5 + 2, i, np.float32)) for i in range(3))
-        return found
+            losses.extend(step(np.full(k % 5 + 2, i, np.float32)) for i in range(3))
+        return losses
 
     return script, ()
 
@@ -173,9 +173,9 @@ def _without_bars() -> None:
             ("BarColumn", "Progress", "TextColumn", "TimeElapsedColumn"), _Quiet
         ),
     }
-    for name, found in modules.items():
+    for name, contents in modules.items():
         module = ModuleType(name)
-        vars(module).update(found)
+        vars(module).update(contents)
         sys.modules[name] = module
 
 
@@ -187,11 +187,11 @@ def _run_example(library: str, bars: str) -> None:
     text = text.replace("from tinyjax", f"from {library}")
     reached = "history.losses.append(float(value))"
     assert reached in text, "the example's first loss is found"
-    here: dict[str, Any] = {"__name__": "digits", "__file__": str(_DIGITS)}
-    exec(compile(text.replace(reached, f"{reached}; reached()"), str(_DIGITS), "exec"), here)
-    here["reached"] = _reached
+    namespace: dict[str, Any] = {"__name__": "digits", "__file__": str(_DIGITS)}
+    exec(compile(text.replace(reached, f"{reached}; reached()"), str(_DIGITS), "exec"), namespace)
+    namespace["reached"] = _reached
     sys.argv = [str(_DIGITS), "--steps", "1"]
-    here["main"]()
+    namespace["main"]()
 
 
 def _reached() -> None:
@@ -213,9 +213,9 @@ def _example(way: str, bars: str, folder: str) -> tuple[float, float]:
 def _in_process(*arguments: str, **environment: str) -> tuple[float, float]:
     command = [sys.executable, "-m", "benchmarks.waiting", *arguments]
     # A run of a user's finds what Python has compiled, of both libraries.
-    given = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    inherited = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     run = subprocess.run(
-        command, capture_output=True, text=True, check=True, env=given | environment
+        command, capture_output=True, text=True, check=True, env=inherited | environment
     )
     wall, processor = json.loads(run.stdout.splitlines()[-1])
     return wall, processor
@@ -257,10 +257,10 @@ def _examples(rounds: int) -> None:
         for title, bars in (("examples/digits.py", "rich"), ("without rich", "none")):
             for way in _EXAMPLE_WAYS:  # fills the caches
                 _example(way, bars, folder)
-            found = [
+            rows = [
                 {way: _example(way, bars, folder) for way in _EXAMPLE_WAYS} for _ in range(rounds)
             ]
-            _row(title, found, [*_EXAMPLE_WAYS])
+            _row(title, rows, [*_EXAMPLE_WAYS])
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What contexts share that run a program on values of a kind of their own."""
+"""The base of contexts that run a program on values of a kind of their own."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _RECORDS: Final = frozenset(("_replace", "_asdict", "_make"))
 
 
 def is_holding(fun: Any) -> bool:
-    """Whether a function takes values as they are, whatever they are."""
+    """Return whether a function takes values as they are, whatever they are."""
     if isinstance(fun, type) and fun.__module__ not in ("builtins", "numpy"):
         return True  # the constructor of a record
     return is_in(fun, HOLDING) or getattr(fun, "__name__", None) in _RECORDS
@@ -62,7 +62,7 @@ class BoxContext(Context, Generic[B]):
     box: type[B]
 
     def apply(self, fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What a function gives that is not looked into, of arguments that hold boxes."""
+        """Call a function without entering it, with arguments that hold boxes."""
         raise NotImplementedError
 
     def shape_of(self, box: B) -> tuple[int, ...]:
@@ -91,7 +91,7 @@ class BoxContext(Context, Generic[B]):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
-        """What ``max``, ``min`` or ``sorted`` gives, by what the items stand for."""
+        """Call ``max``, ``min`` or ``sorted`` by the values that the items stand for."""
         rest = {name: x for name, x in kwargs.items() if name != "key"}
         key = kwargs.get("key")
         if key is None:
@@ -123,10 +123,10 @@ class BoxContext(Context, Generic[B]):
         Raises:
             AttributeError: arrays have no such method.
         """
-        found = _METHODS.get(name) or getattr(np, name, None)
-        if found is None:
+        method = _METHODS.get(name) or getattr(np, name, None)
+        if method is None:
             raise AttributeError(f"an array has no attribute '{name}'.")
-        return found
+        return method
 
     def own(self, fun: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         if not self.boxes(args):
@@ -151,13 +151,15 @@ class BoxContext(Context, Generic[B]):
         """A cotangent summed over what an operand was repeated along."""
         if ct is None:
             return np.zeros(shape)[()]
-        given = self.shape(ct)
-        if given == shape:
+        cotangent_shape = self.shape(ct)
+        if cotangent_shape == shape:
             return ct
-        if len(given) < len(shape) or np.prod(given) < np.prod(shape):
+        if len(cotangent_shape) < len(shape) or np.prod(cotangent_shape) < np.prod(shape):
             return self.call(np.broadcast_to, ct, shape)
-        extra = len(given) - len(shape)
-        repeated = [i + extra for i, n in enumerate(shape) if n == 1 and given[i + extra] != 1]
+        extra = len(cotangent_shape) - len(shape)
+        repeated = [
+            i + extra for i, n in enumerate(shape) if n == 1 and cotangent_shape[i + extra] != 1
+        ]
         total = self.call(np.sum, ct, axis=(*range(extra), *repeated))
         return self.call(np.reshape, total, shape)
 
@@ -171,16 +173,16 @@ class BoxContext(Context, Generic[B]):
             return [box for item in value for box in self.boxes(item)]
         return []
 
-    def mapped(self, of: Callable[[Any], Any], value: Any) -> Any:
+    def mapped(self, replace: Callable[[Any], Any], value: Any) -> Any:
         """A value with each box, and each array or number beside them, replaced."""
         if isinstance(value, (tuple, list)):
-            items = [self.mapped(of, item) for item in value]
+            items = [self.mapped(replace, item) for item in value]
             if isinstance(value, list):
                 return items
             return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
         if isinstance(value, dict):
-            return {key: self.mapped(of, item) for key, item in value.items()}
-        return of(value)
+            return {key: self.mapped(replace, item) for key, item in value.items()}
+        return replace(value)
 
 
 @attrs.frozen(eq=False)
@@ -196,7 +198,7 @@ class BoxMethod:
 
 
 def picks(index: Any) -> bool:
-    """Whether an index picks elements one by one, which may be some of them several times."""
+    """Return whether an index picks elements one by one, some perhaps several times."""
     parts = index if isinstance(index, tuple) else (index,)
     return any(isinstance(part, (list, np.ndarray)) for part in parts)
 
@@ -207,7 +209,7 @@ def gathered_array(ct: Any, container: Any, index: Any) -> Any:
 
 
 def total(add: Callable[[Any, Any], Any], items: Any, start: Any = 0) -> Any:
-    """What ``sum`` gives, by a given addition."""
+    """Add up the items as ``sum`` does, by another addition."""
     return functools.reduce(add, items, start)
 
 

@@ -1,9 +1,9 @@
 """Train a network of infinite depth: a deep equilibrium model (Bai, Kolter and Koltun, 2019).
 
-A layer is applied until its result changes no more. What the network sees is the fixed point
-``z = tanh(W z + U x + b)``, found by Anderson's method; the derivative is that of the fixed point's
-equation, whatever number of iterations led there, of which none is kept. The data are
-scikit-learn's digits of 8 x 8 pixels, a quarter of them held out.
+A layer is applied until its result changes no more. The network reads the fixed point
+``z = tanh(W z + U x + b)``, computed by Anderson's method. The derivative is that of the fixed
+point's equation: it does not depend on the number of iterations, and stores none of them. The data
+are scikit-learn's digits of 8 x 8 pixels, a quarter of them held out.
 """
 
 import argparse
@@ -57,7 +57,7 @@ def logits(model: Model, image: Array) -> Array:
 
 
 def unrolled(model: Model, image: Array) -> Array:
-    """The same with the layer written out a hundred times."""
+    """Return the same with the layer unrolled a hundred times."""
     z = jnp.zeros(WIDTH)
     for _ in range(100):
         z = layer(z, model, image)
@@ -85,15 +85,15 @@ def accuracy(model: Model, images: Array, labels: Array) -> Array:
 
 
 def difference(model: Model, image: Array) -> float:
-    """The greatest difference from the gradient of the network written out."""
+    """Return the greatest difference from the gradient of the unrolled network."""
 
     def score(model: Model, network: Callable[[Model, Array], Array]) -> Array:
         return jnp.sum(jnp.sin(network(model, image)))
 
-    found, expected = (
+    actual, expected = (
         tj.jit(tj.grad(partial(score, network=f)))(model) for f in (logits, unrolled)
     )
-    return max(float(jnp.max(jnp.abs(a - b))) for a, b in zip(found, expected, strict=True))
+    return max(float(jnp.max(jnp.abs(a - b))) for a, b in zip(actual, expected, strict=True))
 
 
 def main() -> int:

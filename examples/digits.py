@@ -1,7 +1,7 @@
 """Train a network to read handwritten digits: `nox -s demo`.
 
 The data are scikit-learn's 1797 digits of 8 x 8 pixels, a quarter of them held out. The network is
-a multi-layer perceptron, the optimizer Adam, and both are written out here: parameters, gradients
+a multi-layer perceptron, the optimizer Adam, and both are implemented here. Parameters, gradients
 and the optimizer's state are trees of arrays, and one compiled function does a step of training.
 """
 

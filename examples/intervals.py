@@ -34,8 +34,8 @@ Rule = Callable[..., "Interval"]
 
 
 def _end(value: Any) -> Any:
-    found = np.asarray(value, np.float64)
-    return found[()] if found.ndim == 0 else found
+    end = np.asarray(value, np.float64)
+    return end[()] if end.ndim == 0 else end
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -68,7 +68,7 @@ class Interval(Box):
 
     @property
     def width(self) -> Any:
-        """How far its ends are from each other."""
+        """The distance between its ends."""
         return self.upper - self.lower
 
     def __contains__(self, value: Any) -> bool:
@@ -131,7 +131,7 @@ class IntervalArithmetic(BoxContext[Interval]):
         return np.shape(box.lower)
 
     def own(self, fun: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        if fun is exponent_slope:  # which is asked for where it is not used, too
+        if fun is exponent_slope:  # which is called where its result is not used, too
             shape = self.shape(args[1])
             return Interval(np.full(shape, -np.inf), np.full(shape, np.inf))
         return super().own(fun, args)
@@ -143,7 +143,7 @@ class IntervalArithmetic(BoxContext[Interval]):
     def enclose(
         self, fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """What a function gives of all that its arguments hold."""
+        """Enclose the results of a function over all that its arguments hold."""
         if is_in(fun, _COMPARISONS):
             return self.decide(fun, as_interval(args[0]), as_interval(args[1]))
         if is_in(fun, _QUESTIONS):
@@ -250,16 +250,16 @@ def summed(ends: Ends, axis: Any, keepdims: bool) -> Ends:
     """The ends of a sum, in whatever order it is taken.
 
     The error of summing n numbers is at most about n units of rounding of the sum of their
-    magnitudes (Higham, "Accuracy and Stability of Numerical Algorithms", 4.2); twice that covers
-    the rounding of the bound itself.
+    magnitudes (Higham, "Accuracy and Stability of Numerical Algorithms", 4.2).
+    Twice that covers the rounding of the bound itself.
     """
-    found = []
+    bounds = []
     for end, sign in zip(ends, (-1, 1), strict=True):
         value = np.sum(end, axis=axis, keepdims=keepdims)
         count = np.size(end) / max(np.size(value), 1)
         sizes = np.sum(np.abs(end), axis=axis, keepdims=keepdims)
-        found.append(value + sign * 2 * count * np.finfo(np.float64).eps * sizes)
-    return outward((found[0], found[1]), EXACT)
+        bounds.append(value + sign * 2 * count * np.finfo(np.float64).eps * sizes)
+    return outward((bounds[0], bounds[1]), EXACT)
 
 
 # Arithmetic
@@ -286,8 +286,8 @@ def multiply(a: Any, b: Any) -> Interval:
     """The interval of a product."""
     x, y = as_interval(a), as_interval(b)
     products = [np.multiply(p, q) for p in (x.lower, x.upper) for q in (y.lower, y.upper)]
-    known = [np.where(np.isnan(p), 0.0, p) for p in products]  # 0 times infinity
-    return _rounded((np.minimum.reduce(known), np.maximum.reduce(known)))
+    finite = [np.where(np.isnan(p), 0.0, p) for p in products]  # 0 times infinity
+    return _rounded((np.minimum.reduce(finite), np.maximum.reduce(finite)))
 
 
 def reciprocal(a: Any) -> Interval:
@@ -378,8 +378,8 @@ def sum_of(a: Any, axis: Any = None, keepdims: bool = False) -> Interval:
 
 def mean_of(a: Any, axis: Any = None, keepdims: bool = False) -> Interval:
     """The interval of a mean of the elements."""
-    found = sum_of(a, axis, keepdims)
-    return divide(found, np.size(as_interval(a).lower) / np.size(found.lower))
+    total = sum_of(a, axis, keepdims)
+    return divide(total, np.size(as_interval(a).lower) / np.size(total.lower))
 
 
 def largest(a: Any, axis: Any = None, keepdims: bool = False) -> Interval:
@@ -416,7 +416,7 @@ def rising(function: Callable[..., Any], low: float = -math.inf, high: float = m
     """The rule of an increasing function, defined between two numbers."""
 
     def rule(a: Any) -> Interval:
-        x = _within(a, low, high)
+        x = _monotone_on(a, low, high)
         return Interval(*increasing(function, (x.lower, x.upper)))
 
     return rule
@@ -426,13 +426,13 @@ def falling(function: Callable[..., Any], low: float = -math.inf, high: float = 
     """The rule of a decreasing function, defined between two numbers."""
 
     def rule(a: Any) -> Interval:
-        x = _within(a, low, high)
+        x = _monotone_on(a, low, high)
         return Interval(*decreasing(function, (x.lower, x.upper)))
 
     return rule
 
 
-def _within(a: Any, low: float, high: float) -> Interval:
+def _monotone_on(a: Any, low: float, high: float) -> Interval:
     x = as_interval(a)
     if np.any(x.lower < low) or np.any(x.upper > high):
         raise UndefinedError(x)
@@ -455,7 +455,7 @@ def cosine(a: Any) -> Interval:
 
 
 def _holds(x: Interval, point: float, period: float) -> Any:
-    """Whether an interval holds a point, or one that is periods away, as far as can be told."""
+    """Return whether an interval may hold a point, or one that is whole periods away."""
     slack = 1e-15 * (1 + np.maximum(np.abs(x.lower), np.abs(x.upper)))
     iterations = np.ceil((x.lower - slack - point) / period)
     return (point + iterations * period <= x.upper + slack) | ~np.isfinite(x.width)
@@ -530,7 +530,7 @@ _COMPARISONS: Final = frozenset(
      np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)
 )  # fmt: skip
 _SYMBOLS: Final = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
-#: What is asked about the type or the shape.
+#: Queries of the type or the shape.
 _QUESTIONS: Final = frozenset(
     (len, isinstance, type, np.shape, np.ndim, np.size, np.zeros_like, np.ones_like, np.empty_like)
 )

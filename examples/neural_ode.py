@@ -2,10 +2,10 @@
 
 The data are the fall of the potential after a spike, its undershoot and slow return, as recorded
 from a cell (`membrane.dat`, which matplotlib carries; two samples a millisecond). A potential that
-first falls and then rises through the same values cannot be the state of an equation of its own,
-so there is a second variable that nobody measured, as in the model of FitzHugh and Nagumo. The
+first falls and then rises through the same values cannot be the state of an equation of its own.
+So there is a second variable that nobody measured, as in the model of FitzHugh and Nagumo. The
 field is a small network; equation, first state and network are fitted by gradients through
-`odeint`, and the adjoint gradient is held against the checkpointed one.
+`odeint`, and the adjoint gradient is compared with the checkpointed one.
 """
 
 import argparse
@@ -62,7 +62,7 @@ def initial(key: Array) -> Model:
 
 
 def field(state: Array, time: Array, model: Model) -> Array:
-    """How fast potential and hidden variable change."""
+    """Return the derivatives of potential and hidden variable in time."""
     return 10.0 * jnp.tanh(state @ model.inner + model.bias) @ model.outer
 
 

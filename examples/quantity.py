@@ -1,12 +1,12 @@
 """A type of one's own, registered as a node of trees: quantities with units.
 
 A `Quantity` is an array and the dimension it is measured in. Registered with `tinyjax.tree`, it
-goes through `jit`, `vmap` and `grad` like any container: its array is the leaf, and its dimension
+goes through `jit`, `vmap` and `grad` like any container. Its array is the leaf, and its dimension
 is static, so that adding metres to seconds is an error while a function is traced.
 
 A derivative has the type of what it is taken in, as for every tree: the derivative of an energy in
-a position comes as a `Quantity` of length. Its number is what is asked for, and its dimension is
-set right by `slope` below.
+a position comes as a `Quantity` of length. Its number is right, and `slope` below
+corrects its dimension.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ def slope(fun: Callable[[Quantity], Quantity]) -> Callable[[Quantity], Quantity]
             y = fun(x)
             return y.number, y
 
-        found, y = tj.grad(number, has_aux=True)(x)
-        return Quantity(found.number, (y / x).dimension)
+        gradient, y = tj.grad(number, has_aux=True)(x)
+        return Quantity(gradient.number, (y / x).dimension)
 
     return derivative
 

@@ -75,8 +75,8 @@ def slope(fun: Callable[[Quantized], Array]) -> Callable[[Quantized], Array]:
 
 
 def loss(weights: Quantized, inputs: Array, outputs: Array) -> Array:
-    found = tj.vmap(lambda x: weights @ x)(inputs)
-    return jnp.mean((found - outputs) ** 2)
+    predicted = tj.vmap(lambda x: weights @ x)(inputs)
+    return jnp.mean((predicted - outputs) ** 2)
 
 
 @tj.jit
@@ -99,8 +99,8 @@ def main() -> None:
     inputs = random.normal(second, (64, COLUMNS))
     outputs = inputs @ true.T
     weights = quantized(fitted(jnp.zeros((ROWS, COLUMNS)) + 0.1, inputs, outputs))
-    kept = weights.codes.nbytes + weights.scales.nbytes
-    print(f"bytes kept: {kept} of {true.nbytes}")
+    size = weights.codes.nbytes + weights.scales.nbytes
+    print(f"bytes kept: {size} of {true.nbytes}")
     print("fits:", float(loss(weights, inputs, outputs)) < 1e-3)
 
     x = random.normal(third, (COLUMNS,))

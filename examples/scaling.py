@@ -1,4 +1,4 @@
-"""How long training would take on 8 to 4,096 devices, and how it is best divided over them.
+"""A model of the time of training on 8 to 4,096 devices, and the best division over them.
 
 `python examples/scaling.py` prints the best plan for each number of devices, `--picture FILE` draws
 them, and `--measure` holds the model of collectives against this machine (docs/scale.md).
@@ -30,7 +30,7 @@ from tinyjax.stages import Collective, Communication
 
 @attrs.frozen
 class Link:
-    """What connects devices.
+    """A connection between devices.
 
     Attributes:
         latency: seconds for each step around a ring.
@@ -42,7 +42,7 @@ class Link:
 
 
 def ring_seconds(kind: str, size: float, n: int, link: Link) -> float:
-    """How long a collective takes around a ring of n devices, each of which puts in some bytes."""
+    """Predict the time of a collective around a ring of n devices, each of which puts in bytes."""
     if n == 1:
         return 0.0
     steps, sent = {
@@ -74,19 +74,19 @@ class Cluster:
     far: Link = Link(10e-6, 25e9)
 
     def seconds(self, kind: str, size: float, n: int, stride: int) -> float:
-        """How long a collective takes over n devices, of which neighbours are `stride` apart.
+        """Predict the time of a collective over n devices whose neighbours are `stride` apart.
 
         An all-reduce over several nodes is done in three steps: each node adds up its own, devices
         of the same place in their nodes add up theirs, and each node gathers the result.
         """
-        within = min(n, max(1, self.per_node // stride))
-        nodes = n // within
+        per_ring = min(n, max(1, self.per_node // stride))
+        nodes = n // per_ring
         if nodes == 1:
             return ring_seconds(kind, size, n, self.near)
-        if kind != "all-reduce" or within == 1:
+        if kind != "all-reduce" or per_ring == 1:
             return ring_seconds(kind, size, n, self.far)
-        return ring_seconds(kind, size, within, self.near) + ring_seconds(
-            kind, size / within, nodes, self.far
+        return ring_seconds(kind, size, per_ring, self.near) + ring_seconds(
+            kind, size / per_ring, nodes, self.far
         )
 
 
@@ -123,7 +123,7 @@ class Model:
 
 @attrs.frozen
 class Plan:
-    """How training is divided: over so many devices in each way, with so many microbatches."""
+    """A division of training: the devices in each of three ways, and the microbatches."""
 
     data: int
     tensor: int
@@ -137,7 +137,7 @@ class Plan:
 
 @attrs.frozen
 class Step:
-    """How long the parts of a step take, in seconds, and what a device needs, in bytes."""
+    """The times of a step's parts, in seconds, and a device's memory, in bytes."""
 
     compute: float
     bubble: float
@@ -152,7 +152,7 @@ class Step:
 
 
 def simulate(model: Model, plan: Plan, cluster: Cluster) -> Step:
-    """How long a step takes: numbers of 2 bytes, and 12 more for a weight's state in the optimizer.
+    """Predict the time of a step: numbers of 2 bytes, 12 more for a weight's optimizer state.
 
     Activations are kept at the ends of blocks, and computed again from there. Neighbours in the
     mesh are neighbours along `tensor` first, then along `pipe`, then along `data`.
@@ -191,8 +191,10 @@ def best(
     model: Model, devices: int, cluster: Cluster, allowed: Callable[[Plan], bool] = lambda _: True
 ) -> tuple[Plan, Step] | None:
     """The plan of the least time that fits into the devices' memory; None where none does."""
-    found = [(p, simulate(model, p, cluster)) for p in plans(model, devices, cluster) if allowed(p)]
-    fitting = [(plan, step) for plan, step in found if step.memory <= cluster.memory]
+    predicted = [
+        (p, simulate(model, p, cluster)) for p in plans(model, devices, cluster) if allowed(p)
+    ]
+    fitting = [(plan, step) for plan, step in predicted if step.memory <= cluster.memory]
     return min(fitting, key=lambda x: x[1].seconds) if fitting else None
 
 
@@ -217,17 +219,20 @@ def blocks(weights: Any, x: Any, heads: int) -> Any:
 
 
 def communication(model: Model, data: int, tensor: int) -> Communication:
-    """What XLA makes of a step on a mesh of data by tensor devices, which need not be there."""
+    """Analyse XLA's code of a step on a mesh of data by tensor devices, which need not exist."""
     mesh = AbstractMesh((data, tensor), ("data", "tensor"))
 
-    def of(*shape: int, spec: P) -> ShapeDtypeStruct:
+    def struct(*shape: int, spec: P) -> ShapeDtypeStruct:
         return ShapeDtypeStruct(shape, jnp.float32, sharding=NamedSharding(mesh, spec))
 
     d = model.width
     columns, rows = P(None, "tensor"), P("tensor", None)
-    one = {"qkv": of(d, model.heads, 3, d // model.heads, spec=columns), "o": of(d, d, spec=rows)}
-    one |= {"in": of(d, 4 * d, spec=columns), "out": of(4 * d, d, spec=rows)}
-    x = of(model.batch, model.length, d, spec=P("data"))
+    one = {
+        "qkv": struct(d, model.heads, 3, d // model.heads, spec=columns),
+        "o": struct(d, d, spec=rows),
+    }
+    one |= {"in": struct(d, 4 * d, spec=columns), "out": struct(4 * d, d, spec=rows)}
+    x = struct(model.batch, model.length, d, spec=P("data"))
 
     def loss(weights: Any, x: Any) -> Any:
         return jnp.mean(blocks(weights, x, model.heads) ** 2)
@@ -236,17 +241,19 @@ def communication(model: Model, data: int, tensor: int) -> Communication:
     return program.compile().communication_analysis()
 
 
-def bytes_over(told: Communication, axis: str) -> int:
+def bytes_over(communication: Communication, axis: str) -> int:
     """The bytes that a device puts into all-reduces over one axis."""
-    found = [c for c in told.collectives if c.axes == (axis,) and c.kind == "all-reduce"]
-    return sum(c.bytes * c.count for c in found)
+    reductions = [
+        c for c in communication.collectives if c.axes == (axis,) and c.kind == "all-reduce"
+    ]
+    return sum(c.bytes * c.count for c in reductions)
 
 
 # Measurements
 
 
 def measured_seconds(kind: str, size: int, n: int, repeats: int = 20) -> float:
-    """How long a collective takes on n devices of this machine: the least of many calls."""
+    """Measure the time of a collective on n devices of this machine: the least of many calls."""
     mesh = tj.make_mesh((n,), ("i",))
     ring = [(i, (i + 1) % n) for i in range(n)]
     body: dict[str, Callable[[Any], Any]] = {
@@ -262,12 +269,12 @@ def measured_seconds(kind: str, size: int, n: int, repeats: int = 20) -> float:
     program = tj.jit(tj.shard_map(many, mesh=mesh, in_specs=P("i"), out_specs=P("i")))
     x = tj.device_put(np.ones(n * size // 4, np.float32), NamedSharding(mesh, P("i")))
     program(x).block_until_ready()
-    found: list[float] = []
+    times: list[float] = []
     for _ in range(7):
         start = time.perf_counter()
         program(x).block_until_ready()
-        found.append((time.perf_counter() - start) / repeats)
-    return min(found)
+        times.append((time.perf_counter() - start) / repeats)
+    return min(times)
 
 
 def shared_seconds(kind: str, size: float, n: int, link: Link) -> float:
@@ -307,10 +314,11 @@ def measure(sizes: tuple[int, ...] = (1 << 12, 1 << 16, 1 << 20, 1 << 23)) -> No
                     f"  {s / 1024:8.1f} KB, {n} devices: {t * 1e6:8.0f} us, by the model "
                     f"{guess * 1e6:8.0f} ({guess / t:.2f})"
                 )
-    off = np.exp(np.abs(np.log(ratios)))
-    print(f"half of the guesses are off by less than a factor of {np.median(off):.2f}")
+    errors = np.exp(np.abs(np.log(ratios)))
+    print(f"half of the guesses are off by less than a factor of {np.median(errors):.2f}")
     print(
-        f"nine in ten by less than {np.quantile(off, 0.9):.2f}, and all by less than {max(off):.2f}"
+        f"nine in ten by less than {np.quantile(errors, 0.9):.2f}, "
+        f"and all by less than {max(errors):.2f}"
     )
 
 
@@ -325,11 +333,11 @@ def table(model: Model, cluster: Cluster) -> None:
     )
     print("devices   data tensor   pipe microbatches   seconds  share of peak  memory")
     for n in DEVICES:
-        found = best(model, n, cluster)
-        if found is None:
+        fastest = best(model, n, cluster)
+        if fastest is None:
             print(f"{n:7}   does not fit")
             continue
-        plan, step = found
+        plan, step = fastest
         share = model.flops / n / cluster.flops / step.seconds
         print(
             f"{n:7}{plan.data:7}{plan.tensor:7}{plan.pipe:7}{plan.microbatches:13}"
@@ -361,9 +369,9 @@ def draw(model: Model, cluster: Cluster, file: str) -> None:
     left.set_xticks(DEVICES, [str(n) for n in DEVICES])
     left.legend()
     bottom = np.zeros(len(DEVICES))
-    found = [best(model, n, cluster) for n in DEVICES]
+    bests = [best(model, n, cluster) for n in DEVICES]
     for part in ("compute", "bubble", "tensor", "data", "pipe"):
-        share = np.array([100 * getattr(x[1], part) / x[1].seconds if x else 0 for x in found])
+        share = np.array([100 * getattr(x[1], part) / x[1].seconds if x else 0 for x in bests])
         right.bar([str(n) for n in DEVICES], share, bottom=bottom, label=part)
         bottom += share
     right.set(xlabel="devices", ylabel="time of a step of the best plan, %")
@@ -375,15 +383,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--picture", help="where to write a picture, as SVG")
     parser.add_argument("--measure", action="store_true", help="measure collectives here")
-    given = parser.parse_args()
-    if given.measure:
+    options = parser.parse_args()
+    if options.measure:
         tj.config.update("num_cpu_devices", 8)
         measure()
         return
     model, cluster = Model(), Cluster()
     table(model, cluster)
-    if given.picture:
-        draw(model, cluster, given.picture)
+    if options.picture:
+        draw(model, cluster, options.picture)
 
 
 if __name__ == "__main__":

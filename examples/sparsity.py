@@ -1,4 +1,4 @@
-"""Which results of a function depend on which arguments: the pattern of its Jacobian.
+"""The dependence of a function's results on its arguments: the pattern of its Jacobian.
 
 A context of ``source.with_context`` that computes with values that know what they depend on. The
 pattern of a Hessian is that of the gradient.
@@ -43,10 +43,10 @@ class Tagged(Box):
 
     @property
     def union(self) -> Pattern:
-        """What any of its elements depends on."""
+        """The union of what its elements depend on."""
         count = self.pattern.shape[-1]
-        found: Pattern = np.logical_or.reduce(self.pattern.reshape(-1, count))
-        return found
+        union: Pattern = np.logical_or.reduce(self.pattern.reshape(-1, count))
+        return union
 
     def __len__(self) -> int:
         return len(self.value)
@@ -120,7 +120,7 @@ class SparsityDetector(BoxContext[Tagged]):
         return np.shape(box.value)
 
     def pattern_of(self, value: Any, count: int) -> Pattern:
-        """What each element of a value depends on."""
+        """Return what each element of a value depends on."""
         if isinstance(value, Tagged):
             return value.pattern
         return np.zeros((*np.shape(value), count), np.bool_)
@@ -139,33 +139,33 @@ class SparsityDetector(BoxContext[Tagged]):
             return total(lambda x, y: self.call(operator.add, x, y), *args, **kwargs)
         if is_in(fun, ORDERING):
             return self.ordered(fun, _value, args, kwargs)
-        known = fun
+        function = fun
         if (getattr(fun, "__module__", None) or "").startswith("tinyjax.numpy"):
-            known = getattr(np, fun.__name__, fun)  # what depends on what is the same
+            function = getattr(np, fun.__name__, fun)  # what depends on what is the same
         if fun is operator.getitem and isinstance(args[0], (list, tuple, dict)):
             return fun(args[0], _value(args[1]))
         value = fun(*self.mapped(_value, args), **self.mapped(_value, kwargs))
         if is_in(fun, _SAME):
             return args[0] if isinstance(args[0], Tagged) else value
-        if is_inert(known):
+        if is_inert(function):
             return value
-        if is_in(known, REARRANGING) or fun is operator.getitem:
-            return self.rearranged(known, args, kwargs, value, count)
-        if is_in(known, _PICKING):
+        if is_in(function, REARRANGING) or fun is operator.getitem:
+            return self.rearranged(function, args, kwargs, value, count)
+        if is_in(function, _PICKING):
             axis = kwargs.get("axis", args[1] if len(args) > 1 else None)
-            best = known(args[0].value, axis=axis, keepdims=True)
+            best = function(args[0].value, axis=axis, keepdims=True)
             chosen = np.asarray(args[0].value == best)[..., None]
             picked = Tagged(args[0].value, args[0].pattern & chosen)
             return self.reduced(picked, value, args[1:], kwargs, count)
-        if is_in(known, _REDUCING):
+        if is_in(function, _REDUCING):
             return self.reduced(args[0], value, args[1:], kwargs, count)
-        if is_in(known, _PRODUCTS) and np.ndim(_value(args[0])) and np.ndim(_value(args[1])):
+        if is_in(function, _PRODUCTS) and np.ndim(_value(args[0])) and np.ndim(_value(args[1])):
             return Tagged(value, self.product(args[0], args[1], count))
-        if known is np.where and len(args) == 3:
+        if function is np.where and len(args) == 3:
             return Tagged(value, self.chosen(_value(args[0]), args[1], args[2], value, count))
-        if known in (np.maximum, np.minimum):
-            return Tagged(value, self.larger(known, args[0], args[1], value, count))
-        if is_elementwise(known) and not kwargs:
+        if function in (np.maximum, np.minimum):
+            return Tagged(value, self.larger(function, args[0], args[1], value, count))
+        if is_elementwise(function) and not kwargs:
             shape = (*np.shape(value), count)
             patterns = [
                 np.broadcast_to(self.aligned(x, np.ndim(value), count), shape) for x in args
@@ -197,7 +197,7 @@ class SparsityDetector(BoxContext[Tagged]):
     def rearranged(
         self, fun: Callable[..., Any], args: Any, kwargs: Any, value: Any, count: int
     ) -> Any:
-        """Where the elements of the result come from: the function tells, given their numbers."""
+        """Locate the elements of the result: apply the function to their numbers."""
         rows: list[Pattern] = [np.zeros((1, count), np.bool_)]
 
         def numbered(x: Any) -> Any:
@@ -222,23 +222,23 @@ class SparsityDetector(BoxContext[Tagged]):
         if axis is None:
             axes = tuple(range(pattern.ndim - 1))
         else:
-            given = axis if isinstance(axis, tuple) else (axis,)
-            axes = tuple([a % (pattern.ndim - 1) for a in given])
+            reduced_axes = axis if isinstance(axis, tuple) else (axis,)
+            axes = tuple([a % (pattern.ndim - 1) for a in reduced_axes])
         return Tagged(value, pattern.any(axis=axes).reshape(*np.shape(value), count))
 
     def product(self, a: Any, b: Any, count: int) -> Pattern:
         """The pattern of a matrix product."""
         left, right = _mask(a), _mask(b)
-        found: list[HostArray] = []
+        terms: list[HostArray] = []
         if isinstance(a, Tagged):
-            found.append(np.matmul(np.moveaxis(a.pattern, -1, 0).astype(int), right))
+            terms.append(np.matmul(np.moveaxis(a.pattern, -1, 0).astype(int), right))
         if isinstance(b, Tagged):
             rows = np.moveaxis(b.pattern, -1, 0).astype(int)
             if right.ndim == 1:
-                found.append(np.matmul(left, rows[..., None])[..., 0])
+                terms.append(np.matmul(left, rows[..., None])[..., 0])
             else:
-                found.append(np.matmul(left, rows))
-        return np.moveaxis(np.add.reduce(found) > 0, 0, -1)
+                terms.append(np.matmul(left, rows))
+        return np.moveaxis(np.add.reduce(terms) > 0, 0, -1)
 
     def chosen(self, condition: Any, a: Any, b: Any, value: Any, count: int) -> Pattern:
         ndim = np.ndim(value)
@@ -258,7 +258,7 @@ def _value(x: Any) -> Any:
 
 
 def _mask(x: Any) -> HostArray:
-    """Where a factor may be other than zero."""
+    """Mark where a factor may be other than zero."""
     if isinstance(x, Tagged):
         return np.ones(np.shape(x.value), int)
     return np.asarray(np.not_equal(x, 0), int)
@@ -269,7 +269,7 @@ def _is_data(x: Any) -> bool:
 
 
 def is_elementwise(fun: Any) -> bool:
-    """Whether each element of a result comes from the elements at its place."""
+    """Return whether each element of a result depends on the elements at its place alone."""
     if isinstance(fun, np.ufunc):
         return fun.signature is None
     return is_in(fun, _ELEMENTWISE)

@@ -88,9 +88,9 @@ show("A Hessian", tj.hessian(energy)(x))
 
 @attrs.frozen
 class ShiftParams:
-    """How far to shift."""
+    """The distance to shift."""
 
-    by: int
+    shift: int
 
 
 ring_shift_p: Primitive[ShiftParams] = Primitive("ring_shift", ShiftParams)
@@ -98,7 +98,7 @@ ring_shift_p: Primitive[ShiftParams] = Primitive("ring_shift", ShiftParams)
 
 @ring_shift_p.def_impl  # how NumPy computes it
 def _impl(operands: Hosts, params: ShiftParams) -> Hosts:
-    return (np.roll(operands[0], params.by, -1),)
+    return (np.roll(operands[0], params.shift, -1),)
 
 
 @ring_shift_p.def_abstract_eval  # its type
@@ -110,7 +110,7 @@ def _type(avals: Avals, params: ShiftParams) -> Avals:
 def _lowering(b: Lowering, operands: Values, params: ShiftParams) -> Values:
     def swap(x: Array) -> Array:
         n, axis = x.shape[-1], x.ndim - 1
-        cut = -params.by % n
+        cut = -params.shift % n
         halves = slice_in_dim(x, cut, n, axis=axis), slice_in_dim(x, 0, cut, axis=axis)
         return concatenate(halves, axis)
 
@@ -123,15 +123,15 @@ def_linear(ring_shift_p)  # its derivative is itself
 @ring_shift_p.def_transpose  # backwards, it shifts back
 def _transpose(cotangents: Tangents, operands: Operands, params: ShiftParams) -> Cotangents:
     (ct,) = cotangents
-    return (ZERO if ct is ZERO else ring_shift(ct, -params.by),)
+    return (ZERO if ct is ZERO else ring_shift(ct, -params.shift),)
 
 
 def_simple_batch(ring_shift_p, lambda params, size: params)  # a batch axis in front changes nothing
 
 
-def ring_shift(x: Array, by: int) -> Array:
+def ring_shift(x: Array, shift: int) -> Array:
     """Move every element on by so many places along the last axis, round the ring."""
-    return bind1(ring_shift_p, (x,), ShiftParams(by))
+    return bind1(ring_shift_p, (x,), ShiftParams(shift))
 
 
 def ring_energy(x: Array) -> Array:

@@ -46,7 +46,7 @@ Network = list[tuple[Array, Array]]
 
 @attrs.frozen
 class Task:
-    """What is trained, and on what.
+    """The parameters that are trained, and the data.
 
     Attributes:
         parameters: those to begin with, the same in every process.
@@ -93,8 +93,8 @@ def digits(mesh: Mesh) -> Task:
         return images @ last + bias
 
     def loss(network: Network, images: Array, labels: Array) -> Array:
-        found = nn.log_softmax(scores(network, images))
-        return -jnp.mean(jnp.sum(found * nn.one_hot(labels, 10), axis=1))
+        log_probabilities = nn.log_softmax(scores(network, images))
+        return -jnp.mean(jnp.sum(log_probabilities * nn.one_hot(labels, 10), axis=1))
 
     def report(network: Network) -> str:
         whole = tj.device_put(images, NamedSharding(mesh, P()))
@@ -194,8 +194,8 @@ def pipelined_loss(params: Parameters, text: Array) -> Array:
         x, _ = lax.scan(block, x, params["blocks"])
         return lax.ppermute(x, AXIS, ring), x
 
-    _, found = lax.scan(turn, jnp.zeros_like(arriving[0]), jnp.arange(turns))
-    value = cross_entropy(own, found[devices - 1 :], text)
+    _, activations = lax.scan(turn, jnp.zeros_like(arriving[0]), jnp.arange(turns))
+    value = cross_entropy(own, activations[devices - 1 :], text)
     return lax.psum(jnp.where(number == devices - 1, value, 0), AXIS)
 
 
@@ -249,9 +249,9 @@ def train(task: Task, mesh: Mesh, steps: int, every: int = 20) -> Parameters:
         read = task.read(chosen[own] if task.rows else chosen)
         batch = tj.make_array_from_process_local_data(rows, read)
         if k == 0:
-            told = step.lower(params, batch).compile().communication_analysis()
+            analysis = step.lower(params, batch).compile().communication_analysis()
             if number == 0:
-                print(f"collectives of a step: {told.counts}", flush=True)
+                print(f"collectives of a step: {analysis.counts}", flush=True)
         params, value = step(params, batch)
         if number == 0 and (k + 1) % every == 0:
             print(f"step {k + 1}: loss {float(value):.6f}", flush=True)
@@ -265,17 +265,17 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--devices", type=int, help="how many devices this process has")
     parser.add_argument("--distributed", action="store_true", help="join the other processes")
-    given = parser.parse_args()
-    if given.model == "digits" and given.parallel != "data":
+    options = parser.parse_args()
+    if options.model == "digits" and options.parallel != "data":
         parser.error("of the network that reads digits, only the data are divided")
-    if given.devices:
-        tj.config.update("num_cpu_devices", given.devices)
-    if given.distributed:
+    if options.devices:
+        tj.config.update("num_cpu_devices", options.devices)
+    if options.distributed:
         tj.distributed.initialize()
 
     mesh = tj.make_mesh((tj.device_count(),), (AXIS,), AxisType.Auto)
-    task = digits(mesh) if given.model == "digits" else transformer(mesh, given.parallel)
-    params = train(task, mesh, given.steps)
+    task = digits(mesh) if options.model == "digits" else transformer(mesh, options.parallel)
+    params = train(task, mesh, options.steps)
     learned = task.report(params)
     if tj.process_index() == 0:
         print(f"{learned}, on {tj.device_count()} devices")

@@ -73,15 +73,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     examples = sample
     if os.environ.get("TINYJAX_TYPECHECK"):
         sample, cases = _TESTS_PER_TYPE_CHECK * sample, _CASES_PER_TYPE_CHECK * sample
-    kept: list[pytest.Item] = []
+    selected: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:
         one_in = cases if "[" in item.nodeid else sample
         taken = _chosen(item, examples if item.nodeid.startswith(_EXAMPLES) else one_in)
-        (kept if taken else left_out).append(item)
+        (selected if taken else left_out).append(item)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = kept
+        items[:] = selected
 
 
 def _sampled(

@@ -1,8 +1,8 @@
 """``import stand_in_gpu``, before tinyjax: the process has a GPU, played by the processor.
 
-The machine shows a driver, and a plugin is found, while tinyjax is imported; asked for its devices,
-the platform has those of a second client of XLA's for the processor. So everything goes the way it
-goes on a machine with a GPU: the first is the default device.
+The machine shows a driver, and a plugin is found, while tinyjax is imported. The platform's devices
+are those of a second client of XLA's for the processor. So everything goes the way it goes on a
+machine with a GPU: the first is the default device.
 """
 
 import os

@@ -55,7 +55,7 @@ class OtherParams(prim.Params):
     unknown: int = 0
 
 
-def _with(jaxpr: jx.Jaxpr, place: int, eqn: jx.JaxprEqn) -> jx.Jaxpr:
+def _replaced(jaxpr: jx.Jaxpr, place: int, eqn: jx.JaxprEqn) -> jx.Jaxpr:
     return jx.Jaxpr(
         jaxpr.in_binders, (*jaxpr.eqns[:place], eqn, *jaxpr.eqns[place + 1 :]), jaxpr.outs
     )
@@ -73,7 +73,7 @@ def _change(
     if not places:
         return None
     place = places[k % len(places)]
-    return _with(jaxpr, place, change(jaxpr.eqns[place]))
+    return _replaced(jaxpr, place, change(jaxpr.eqns[place]))
 
 
 def unbound_operand(jaxpr: jx.Jaxpr, k: int) -> jx.Jaxpr | None:
@@ -109,7 +109,7 @@ def other_params(jaxpr: jx.Jaxpr, k: int) -> jx.Jaxpr | None:
     if not jaxpr.eqns:
         return None
     place = k % len(jaxpr.eqns)
-    return _with(jaxpr, place, attrs.evolve(jaxpr.eqns[place], params=OtherParams()))
+    return _replaced(jaxpr, place, attrs.evolve(jaxpr.eqns[place], params=OtherParams()))
 
 
 def other_type(jaxpr: jx.Jaxpr, k: int) -> jx.Jaxpr | None:
@@ -195,15 +195,19 @@ def check_refused(program: TypedProgram, mistake: str, k: int) -> str:
 def substituted(jaxpr: jx.Jaxpr, other: Mapping[jx.Var, jx.Var]) -> jx.Jaxpr:
     """The program with other variables in the places of some."""
 
-    def of(x: Any) -> Any:
+    def substitute(x: Any) -> Any:
         return other.get(x, x) if isinstance(x, jx.Var) else x
 
     eqns = tuple(
         [
             attrs.evolve(
-                eqn, inputs=tuple(map(of, eqn.inputs)), out_binders=tuple(map(of, eqn.out_binders))
+                eqn,
+                inputs=tuple(map(substitute, eqn.inputs)),
+                out_binders=tuple(map(substitute, eqn.out_binders)),
             )
             for eqn in jaxpr.eqns
         ]
     )
-    return jx.Jaxpr(tuple(map(of, jaxpr.in_binders)), eqns, tuple(map(of, jaxpr.outs)))
+    return jx.Jaxpr(
+        tuple(map(substitute, jaxpr.in_binders)), eqns, tuple(map(substitute, jaxpr.outs))
+    )

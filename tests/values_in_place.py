@@ -69,7 +69,7 @@ def boxes(lib: Any, hijax: Any) -> Callable[[Any], Any]:
         box.leaves, box.treedef = [*leaves], treedef
         return []
 
-    def written(_: Any, box: Any, *avals: Any, treedef: Any) -> Any:
+    def write_type(_: Any, box: Any, *avals: Any, treedef: Any) -> Any:
         box.mutable_qdd.update(State(avals, treedef))
         return [], {wrote}
 
@@ -80,7 +80,7 @@ def boxes(lib: Any, hijax: Any) -> Callable[[Any], Any]:
 
     new_p = primitive("new_box", make, made, False)
     get_p = primitive("get_box", read, lambda _, box, avals: (avals, {wrote}), True)
-    put_p = primitive("put_box", write, written, True)
+    put_p = primitive("put_box", write, write_type, True)
     Box = type("Box", (Raw,), {"get": get, "set": put, "cur_qdd": state_of})
     BoxType = type(
         "BoxType",

@@ -120,8 +120,8 @@ def run(block: Block, page: Path, namespace: dict[str, Any]) -> Output:
 
 def modules() -> list[str]:
     """List the modules of the package, but for the one that is for processes without jax."""
-    found = (module.name for module in pkgutil.walk_packages(tinyjax.__path__, "tinyjax."))
-    return ["tinyjax", *(name for name in found if name != "tinyjax.as_jax")]
+    names = (module.name for module in pkgutil.walk_packages(tinyjax.__path__, "tinyjax."))
+    return ["tinyjax", *(name for name in names if name != "tinyjax.as_jax")]
 
 
 @contextmanager
@@ -162,8 +162,8 @@ def _holds_artists(value: Any) -> bool:
 
 
 def _title_of(svg: str) -> str:
-    found = re.search(r"<title>([^<]+)</title>", svg)
-    return found[1] if found else "A drawing of the program"
+    match = re.search(r"<title>([^<]+)</title>", svg)
+    return match[1] if match else "A drawing of the program"
 
 
 def _figures(place: str) -> Iterator[Picture]:

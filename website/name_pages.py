@@ -200,12 +200,14 @@ def _home(path: str, value: Any) -> tuple[str, str]:
         value.__module__, value.__qualname__
     ):
         return value.__module__, value.__qualname__
-    home, there = HOMES.get(module, {}).get(leaf, (module, leaf))
-    while home in HOMES and there in HOMES[home]:
-        home, there = HOMES[home][there]
-    while not signatures.defines(home, there) and (origin := signatures.imported(home, there)):
-        home, there = origin
-    return home, there
+    home, attribute = HOMES.get(module, {}).get(leaf, (module, leaf))
+    while home in HOMES and attribute in HOMES[home]:
+        home, attribute = HOMES[home][attribute]
+    while not signatures.defines(home, attribute) and (
+        origin := signatures.imported(home, attribute)
+    ):
+        home, attribute = origin
+    return home, attribute
 
 
 @attrs.frozen
@@ -470,8 +472,8 @@ class Reference:
         """Find the name that a word of a docstring means."""
         scopes = (name.module, "tinyjax", "tinyjax.numpy")
         for path in (f"tinyjax.{word}", *(f"{scope}.{word}" for scope in scopes)):
-            if meant := self.by_path.get(path.replace("tinyjax.jnp.", "tinyjax.numpy.")):
-                return meant if meant.kind != "data" else None
+            if candidate := self.by_path.get(path.replace("tinyjax.jnp.", "tinyjax.numpy.")):
+                return candidate if candidate.kind != "data" else None
         return None
 
     def elsewhere(self, name: Name) -> Iterable[str]:

@@ -39,8 +39,8 @@ def public_names(module: ModuleType) -> list[str]:
 
 def value_of(module: ModuleType, name: str) -> Any:
     """Return what a module shows by a name, also where a module of that name has been loaded."""
-    home, there = HOMES.get(module.__name__, {}).get(name, (module.__name__, name))
-    return getattr(import_module(home), there)
+    home, attribute = HOMES.get(module.__name__, {}).get(name, (module.__name__, name))
+    return getattr(import_module(home), attribute)
 
 
 def public_modules(name: str = "tinyjax") -> Iterator[ModuleType]:
@@ -49,8 +49,8 @@ def public_modules(name: str = "tinyjax") -> Iterator[ModuleType]:
     yield module
     inner = {n for n in getattr(module, "__all__", ()) if _is_module(module, n)}
     if name in NAMESPACES:
-        found = (import_module(f"{name}.{m.name}") for m in pkgutil.iter_modules(module.__path__))
-        inner |= {m.__name__.rpartition(".")[2] for m in found if hasattr(m, "__all__")}
+        modules = (import_module(f"{name}.{m.name}") for m in pkgutil.iter_modules(module.__path__))
+        inner |= {m.__name__.rpartition(".")[2] for m in modules if hasattr(m, "__all__")}
     for child in sorted(inner):
         yield from public_modules(f"{name}.{child}")
 
@@ -80,8 +80,8 @@ def comment(name: str, value: Any) -> str:
     for module in [m for n, m in sys.modules.items() if n.startswith("tinyjax.")]:
         if vars(module).get(name) is value:
             pattern = rf"((?:^#: ?.*\n)+){name}\b"
-            if found := re.search(pattern, inspect.getsource(module), re.MULTILINE):
-                return " ".join(line.removeprefix("#:").strip() for line in found[1].splitlines())
+            if match := re.search(pattern, inspect.getsource(module), re.MULTILINE):
+                return " ".join(line.removeprefix("#:").strip() for line in match[1].splitlines())
     return ""
 
 

@@ -169,8 +169,8 @@ def of_function(value: Any, link: Linker, bound: bool = False) -> str:
     code = getattr(function, "__code__", None)
     scope = getattr(function, "__globals__", {})
     if code is not None:
-        written = _functions(code)
-        at = [n for n in written if code.co_firstlineno in (n.lineno, _first_line(n))]
+        definitions = _functions(code)
+        at = [n for n in definitions if code.co_firstlineno in (n.lineno, _first_line(n))]
         made = function.__name__ != code.co_name  # by a family, from a pattern
         if at and not made and _parameters(at[0]) == _names(value):
             return _copied(at[0], bound, scope, link)

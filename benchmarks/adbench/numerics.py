@@ -150,21 +150,21 @@ def minimum(lib: Library, gradient: Callable[[Loss], Loss], fun: Loss, start: An
         return ~state[-1]
 
     def step(state: Any) -> Any:
-        x, value, by, length, good, _ = state
+        x, value, increment, length, good, _ = state
         longer = good == _GOOD
         length, good = jnp.where(longer, 2 * length, length), jnp.where(longer, 0, good)
-        following = x - length * by
+        following = x - length * increment
         value_there = fun(following)
         better = value_there < value
         x_next = jnp.where(better, following, x)
-        done = (size(by) <= _FLAT) | (size(x - following) <= _CLOSE)
+        converged = (size(increment) <= _FLAT) | (size(x - following) <= _CLOSE)
         return (
             x_next,
             jnp.where(better, value_there, value),
             slope(x_next),
             jnp.where(better, length, length / 2),
             jnp.where(better, good + 1, 0),
-            done,
+            converged,
         )
 
     state = (start, fun(start), slope(start), jnp.float32(_FIRST), jnp.int32(0), jnp.bool_(False))
@@ -194,7 +194,7 @@ def saddle_data() -> Data:
 
 
 def landing(lib: Library, forward: bool) -> Loss:
-    """Where a charged particle crosses the axis, squared, for a position of one of two charges."""
+    """Make the loss of a charge's position: the square of where a particle crosses the axis."""
     jnp = lib.numpy
     length = 0.1
 

@@ -1,4 +1,4 @@
-"""One problem: a derivative that is asked for, its data, and what other libraries can run it."""
+"""One problem: a derivative, its data, and the other libraries that can run it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Problem:
 
 
 def gradient_of(title: str, loss: Callable[[Any], Loss], data: Callable[[], Data]) -> Problem:
-    """Make the problem of a loss whose gradient in its first argument is asked for."""
+    """Make the problem of the gradient of a loss in its first argument."""
     return Problem(title, lambda lib: lib.grad(loss(lib.numpy)), data, loss)
 
 

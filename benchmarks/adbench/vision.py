@@ -82,11 +82,11 @@ def lstm(lib: Library) -> Loss:
         return lib.nn.sigmoid(outgate) * jnp.tanh(cell), cell
 
     def loss(parameters: Any, states: Any, sequence: Any) -> Any:
-        layers, (into, out, bias) = parameters
+        layers, (inner, out, bias) = parameters
 
         def step(states: Any, pair: Any) -> Any:
             x, following = pair
-            x, after = x * into, []
+            x, after = x * inner, []
             for own, state in zip(layers, states, strict=True):
                 after.append(layer(own, state, x))
                 x = after[-1][0]
@@ -112,7 +112,7 @@ def lstm_data(depth: int = 2, width: int = 14, length: int = 1024) -> Data:
 
 
 def reprojection(xp: Any, camera: Any, point: Any, weight: Any, feature: Any) -> Any:
-    """How far a camera's image of a point is from an observed one, times a weight."""
+    """Return the weighted difference between a camera's image of a point and an observed one."""
     seen = rotation(xp, camera[:3]) @ (point - camera[3:6])
     image = seen[:2] / seen[2]
     squared = xp.sum(image**2)

@@ -45,11 +45,11 @@ def run(script: str, way: str) -> tuple[float, float, list[Any]]:
     # A run of a user's finds what Python has compiled, of both libraries.
     inherited = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     start = perf_counter()
-    with TemporaryFile("w+", encoding="utf-8") as said:
+    with TemporaryFile("w+", encoding="utf-8") as errors:
         process = subprocess.Popen(
             [sys.executable, "-m", f"benchmarks.scripts.{script}"],
             stdout=subprocess.PIPE,
-            stderr=said,
+            stderr=errors,
             text=True,
             env=inherited | WAYS[way],
         )
@@ -57,8 +57,8 @@ def run(script: str, way: str) -> tuple[float, float, list[Any]]:
         lines = process.stdout.read().splitlines()
         _, status, usage = os.wait4(process.pid, 0)
         elapsed = perf_counter() - start
-        said.seek(0)
-        complaint = said.read()
+        errors.seek(0)
+        complaint = errors.read()
     if status:
         raise SystemExit(f"{script} failed with {way}.\n{complaint}")
     if complaint:  # such as of a simplifier that is likely stuck

@@ -21,12 +21,12 @@ def rosenbrock(x):
 
 @jax.jit
 def fit(start):
-    found = minimize(misfit, start, method="BFGS")
-    return found.x, found.fun
+    fitted = minimize(misfit, start, method="BFGS")
+    return fitted.x, fitted.fun
 
 
 for start in ([1.5, 0.5, 2.8], [2.5, 1.0, 3.2], [2.0, 0.5, 2.9]):
     x, value = fit(jnp.array(start))
     show("fit", jnp.round(x, 2))
-found = minimize(rosenbrock, jnp.zeros(4), method="BFGS")
-show("minimum", jnp.round(found.x, 1))
+lowest = minimize(rosenbrock, jnp.zeros(4), method="BFGS")
+show("minimum", jnp.round(lowest.x, 1))

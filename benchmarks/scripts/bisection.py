@@ -9,8 +9,8 @@ def root(a):
     def body(state):
         low, high = state
         middle = (low + high) / 2
-        left = middle**3 + a * middle < 1
-        return jnp.where(left, middle, low), jnp.where(left, high, middle)
+        below = middle**3 + a * middle < 1
+        return jnp.where(below, middle, low), jnp.where(below, high, middle)
 
     going = lambda s: s[1] - s[0] > 1e-6
     return lax.while_loop(going, body, (jnp.float32(0), jnp.float32(1)))[0]

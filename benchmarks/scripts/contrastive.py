@@ -17,8 +17,8 @@ def encode(params, x):
 
 def augment(key, x):
     k1, k2 = jax.random.split(key)
-    kept = jax.random.bernoulli(k1, 0.8, x.shape)
-    return jnp.where(kept, x + 0.1 * jax.random.normal(k2, x.shape), 0.0)
+    mask = jax.random.bernoulli(k1, 0.8, x.shape)
+    return jnp.where(mask, x + 0.1 * jax.random.normal(k2, x.shape), 0.0)
 
 
 def loss(params, x, key):

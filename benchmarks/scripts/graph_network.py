@@ -11,7 +11,7 @@ chance = np.where(labels[:, None] == labels, 0.06, 0.01)
 src, dst = np.nonzero(rng.random((N, N)) < chance)
 src, dst = np.concatenate([src, np.arange(N)]), np.concatenate([dst, np.arange(N)])
 features = (rng.standard_normal((N, 16)) + labels[:, None] * 0.4).astype(np.float32)
-known = rng.random(N) < 0.1
+labelled = rng.random(N) < 0.1
 degree = np.bincount(dst, minlength=N).astype(np.float32)
 
 
@@ -29,7 +29,7 @@ def loss(params):
     logp = jax.nn.log_softmax(predict(params, features))
     picked = jnp.take_along_axis(logp, labels[:, None], 1)[:, 0]
     decay = sum(jnp.sum(w**2) for w in jax.tree.leaves(params))
-    return -jnp.sum(jnp.where(known, picked, 0.0)) / known.sum() + 1e-3 * decay
+    return -jnp.sum(jnp.where(labelled, picked, 0.0)) / labelled.sum() + 1e-3 * decay
 
 
 @jax.jit

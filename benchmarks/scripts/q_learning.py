@@ -17,8 +17,8 @@ def encode(place):
 
 def act(place, action):
     new = np.clip(place + MOVES[action], 0, SIZE - 1)
-    done = bool((new == SIZE - 1).all())
-    return new, 1.0 if done else -0.02, done
+    terminal = bool((new == SIZE - 1).all())
+    return new, 1.0 if terminal else -0.02, terminal
 
 
 def q_values(params, x):
@@ -31,9 +31,9 @@ def best(params, x):
 
 
 @jax.jit
-def learn(params, target, x, a, r, y, done):
+def learn(params, target, x, a, r, y, terminal):
     def loss(params):
-        aim = r + 0.95 * (1 - done) * q_values(target, y).max(-1)
+        aim = r + 0.95 * (1 - terminal) * q_values(target, y).max(-1)
         q = jnp.take_along_axis(q_values(params, x), a[:, None], 1)[:, 0]
         return jnp.mean((q - jax.lax.stop_gradient(aim)) ** 2)
 
@@ -51,9 +51,9 @@ for episode in range(30):
     for _ in range(30):
         explore = rng.random() < 1 / (1 + episode / 5)
         action = int(rng.integers(4)) if explore else int(best(params, encode(place)))
-        new, reward, done = act(place, action)
+        new, reward, terminal = act(place, action)
         buffer.append(
-            (encode(place), np.int32(action), np.float32(reward), encode(new), np.float32(done))
+            (encode(place), np.int32(action), np.float32(reward), encode(new), np.float32(terminal))
         )
         place, steps = new, steps + 1
         if len(buffer) >= 64:
@@ -62,6 +62,6 @@ for episode in range(30):
             params, value = learn(params, target, *batch)
         if steps % 50 == 0:
             target = params
-        if done:
+        if terminal:
             break
 show("finite", bool(np.isfinite(value)))

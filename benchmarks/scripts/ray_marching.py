@@ -1,4 +1,4 @@
-"""A scene of spheres over a plane, drawn by marching along rays to signed distances."""
+"""A scene of spheres over a floor, drawn by marching along rays to signed distances."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Where to put material that conducts heat best: a density, filtered, with a dense solver."""
+"""A search for the material that conducts heat best: a filtered density, a dense solver."""
 
 import numpy as np
 

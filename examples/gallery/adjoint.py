@@ -23,7 +23,7 @@ from tinyjax import source
 
 
 def throw(angle: float) -> float:
-    """How far the ball flies, in metres."""
+    """Return the distance that the ball flies, in metres."""
     x, y = 0.0, 0.0
     u, v = 30 * math.cos(angle), 30 * math.sin(angle)
     while y >= 0:

@@ -67,13 +67,13 @@ def of_thermometer(celsius: Numbers, rates: Numbers) -> Array:
 
 
 def plan(celsius: np.ndarray, parameters: Numbers) -> np.ndarray:
-    found = minimize(
+    optimum = minimize(
         lambda t: deviation(t, rate(t, *parameters)),
         celsius,
         method="L-BFGS-B",
         bounds=[(COLDEST, HOTTEST)] * len(celsius),
     )
-    return np.asarray(found.x)
+    return np.asarray(optimum.x)
 
 
 # %%
@@ -82,17 +82,17 @@ def plan(celsius: np.ndarray, parameters: Numbers) -> np.ndarray:
 
 def main(path: str = "arrhenius.png", *, count: int = 10) -> dict[str, float]:
     rng = np.random.default_rng(1)
-    noted = np.linspace(COLDEST + 5, HOTTEST - 5, count)
-    true = noted + THERMOMETER / kelvin * rng.normal(size=count)
+    readings = np.linspace(COLDEST + 5, HOTTEST - 5, count)
+    true = readings + THERMOMETER / kelvin * rng.normal(size=count)
     rates = np.asarray(rate(true, 2.0, 62.0)) * (1 + NOISE * rng.normal(size=count))
-    parameters, covariance = fit(noted, rates)
+    parameters, covariance = fit(readings, rates)
     deviations = np.sqrt(np.diag(covariance))
-    planned = plan(noted, parameters)
-    draw(path, noted, rates, parameters, covariance, planned)
+    planned = plan(readings, parameters)
+    draw(path, readings, rates, parameters, covariance, planned)
     return {
         "energy in kJ/mol": float(parameters[1]),
         "its deviation by the rates": float(deviations[1]),
-        "its deviation by the thermometer": float(of_thermometer(noted, rates)),
+        "its deviation by the thermometer": float(of_thermometer(readings, rates)),
         "its deviation where it is least": float(deviation(planned, rate(planned, *parameters))),
         "measurements at the coldest": int(np.sum(planned < COLDEST + 0.1)),
         "measurements at the hottest": int(np.sum(planned > HOTTEST - 0.1)),

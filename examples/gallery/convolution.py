@@ -1,4 +1,4 @@
-"""What a convolutional network looks for.
+"""The patterns that a convolutional network detects.
 
 Gradients turn random filters into detectors of strokes and edges. Eight filters of 5 × 5 numbers
 slide over handwritten digits, and a few weights read the digit from where they respond. Nobody says

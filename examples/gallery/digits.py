@@ -1,4 +1,4 @@
-"""What a network confuses.
+"""The digits that a network confuses.
 
 Which handwritten digits a network misreads, and which strokes misled it. The gradient of its doubt,
 taken for each misread picture by `vmap`, says where more ink would have helped (orange), and where
@@ -73,8 +73,8 @@ def train(key: Array, images: Array, labels: Array, steps: int, width: int) -> N
 
 
 def lead(network: Network, image: Array, read: Array, right: Array) -> Array:
-    given = scores(network, image)
-    return given[read] - given[right]
+    logits = scores(network, image)
+    return logits[read] - logits[right]
 
 
 strokes = jax.vmap(jax.grad(lead, argnums=1), in_axes=(None, 0, 0, 0))

@@ -29,7 +29,7 @@ from tinyjax.scipy.linalg import solve_triangular
 
 
 class Kernel(NamedTuple):
-    """What is learnt of the terrain."""
+    """The numbers that are learnt of the terrain."""
 
     amplitude: Array
     noise: Array

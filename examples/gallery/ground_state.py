@@ -78,8 +78,8 @@ def train(network: Network, places: Array, steps: int) -> Network:
     def step(i: Array, state: optimizers.OptimizerState) -> optimizers.OptimizerState:
         return update(i, jax.grad(loss)(network_of(state), places), state)
 
-    found: Network = network_of(jax.lax.fori_loop(0, steps, step, init(network)))
-    return found
+    trained: Network = network_of(jax.lax.fori_loop(0, steps, step, init(network)))
+    return trained
 
 
 def main(

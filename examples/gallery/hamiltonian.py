@@ -1,7 +1,7 @@
 """Eight schools, by Hamiltonian Monte Carlo.
 
 How much did coaching help in eight schools, and how much do the schools differ? Each measured a
-gain in points, with a standard error (Rubin, 1981). A hierarchical model answers by a distribution,
+gain in points, with a standard error (Rubin, 1981). A hierarchical model gives a distribution,
 which four chains walk through, sliding along the gradient of its logarithm; `vmap` runs them side
 by side.
 """
@@ -98,13 +98,13 @@ def main(path: str = "hamiltonian.png", *, steps: int = 3000) -> dict[str, float
     mean, spread, effects = (np.asarray(x) for x in jax.vmap(jax.vmap(parts))(points))
     grid = np.linspace(1e-3, 150, 15000)
     draw(path, spread, effects, grid, exact_spread(grid))
-    within, between = spread.var(axis=1).mean(), spread.mean(axis=1).var(ddof=1)
+    inside, between = spread.var(axis=1).mean(), spread.mean(axis=1).var(ddof=1)
     return {
         "accepted, in percent": 100 * float(jnp.mean(accepted)),
         "mean gain": float(mean.mean()),
         "mean spread": float(spread.mean()),
         "mean spread, exactly": float(np.trapezoid(grid * exact_spread(grid), grid)),
-        "R-hat of the spread": float(np.sqrt(1 + between / within)),
+        "R-hat of the spread": float(np.sqrt(1 + between / inside)),
     }
 
 

@@ -63,8 +63,10 @@ def solution(seen: Plate, size: int, steps: int, rounds: int) -> Plate:
 
     bounds, start = [(0.0, None)] * size**2, np.zeros(size**2)
     options = {"maxiter": rounds}
-    done = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    return np.asarray(done.x).reshape(size, size)
+    optimum = minimize(
+        objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+    )
+    return np.asarray(optimum.x).reshape(size, size)
 
 
 def heaters(size: int) -> Plate:

@@ -118,9 +118,9 @@ def draw(path: str, velocity: np.ndarray, frames: np.ndarray, target: np.ndarray
     speed = np.hypot(*velocity)
     axes = panels[0, 0]
     axes.imshow(speed, cmap="Greys", interpolation="bilinear", vmax=2 * speed.max())
-    at = np.arange(1, speed.shape[0], 3)
-    down, right = velocity[:, at[:, None], at]
-    axes.quiver(at, at, right, -down, color="C1", width=0.007)
+    ticks = np.arange(1, speed.shape[0], 3)
+    down, right = velocity[:, ticks[:, None], ticks]
+    axes.quiver(ticks, ticks, right, -down, color="C1", width=0.007)
     axes.set_title("the stir that was found")
     for axes in panels.flat:
         axes.set(xticks=[], yticks=[])

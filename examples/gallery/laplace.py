@@ -64,8 +64,8 @@ def train(network: Network, places: Array, steps: int) -> Network:
         some = jax.lax.dynamic_slice(places, (i % 8 * 128, 0), (128, 2))
         return update(i, jax.grad(loss)(network_of(state), some), state)
 
-    found: Network = network_of(jax.lax.fori_loop(0, steps, step, init(network)))
-    return found
+    trained: Network = network_of(jax.lax.fori_loop(0, steps, step, init(network)))
+    return trained
 
 
 # %%
@@ -76,8 +76,8 @@ def exact(place: np.ndarray) -> np.ndarray:
     near, far = CENTRE - RADIUS, CENTRE + RADIUS  # where the wire cuts the axis
     a = np.roots([near + far, -2 * (1 + near * far), near + far]).min()
     z = place[..., 0] + 1j * place[..., 1]
-    here, wire = (np.log(abs((w - a) / (1 - a * w))) for w in (z, np.asarray(far)))
-    volts: np.ndarray = here / wire
+    drop, wire = (np.log(abs((w - a) / (1 - a * w))) for w in (z, np.asarray(far)))
+    volts: np.ndarray = drop / wire
     return volts
 
 
@@ -93,22 +93,22 @@ def main(path: str = "laplace.png", *, steps: int = 2000, width: int = 24) -> di
     outside = np.hypot(grid[..., 0], grid[..., 1]) > 1
     outside |= np.hypot(grid[..., 0] - CENTRE, grid[..., 1]) < RADIUS
     on_grid = jax.vmap(jax.vmap(potential, (None, 0)), (None, 0))
-    found = np.ma.array(on_grid(network, jnp.asarray(grid, "float32")), mask=outside)
-    error = found - np.ma.array(exact(np.where(outside[..., None], 0.9, grid)), mask=outside)
-    draw(path, found, error)
+    volts = np.ma.array(on_grid(network, jnp.asarray(grid, "float32")), mask=outside)
+    error = volts - np.ma.array(exact(np.where(outside[..., None], 0.9, grid)), mask=outside)
+    draw(path, volts, error)
     return {
         "mean square Laplacian": float(loss(network, places)),
-        "least potential": float(found.min()),
-        "greatest potential": float(found.max()),
+        "least potential": float(volts.min()),
+        "greatest potential": float(volts.max()),
         "greatest error": float(abs(error).max()),
     }
 
 
-def draw(path: str, found: np.ndarray, error: np.ndarray) -> None:
+def draw(path: str, solution: np.ndarray, error: np.ndarray) -> None:
     figure, (left, right) = plt.subplots(1, 2, layout="constrained", figsize=(9.2, 4))
     box, greatest = (-1, 1, -1, 1), abs(error).max()
-    shown = left.imshow(found, extent=box, origin="lower", vmin=0, vmax=1)
-    left.contour(found, np.linspace(0.1, 0.9, 9), extent=box, colors="w", linewidths=0.8)
+    shown = left.imshow(solution, extent=box, origin="lower", vmin=0, vmax=1)
+    left.contour(solution, np.linspace(0.1, 0.9, 9), extent=box, colors="w", linewidths=0.8)
     figure.colorbar(shown, ax=left, label="volts", shrink=0.9)
     left.set_title("The potential that the network learnt")
     shown = right.imshow(

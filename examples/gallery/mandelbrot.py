@@ -21,7 +21,7 @@ from tinyjax import Array
 
 
 def escape(c: Array, limit: int) -> tuple[Array, Array]:
-    """Where the point is when it has escaped, and after how many iterations."""
+    """Return the point where it has escaped, and after how many iterations."""
 
     def inside(state: tuple[Array, Array]) -> Array:
         z, n = state
@@ -47,7 +47,7 @@ def distance(c: Array, limit: int) -> Array:
 
 
 # %%
-# A window on the plane is a grid of points: `vmap` over its rows and its columns.
+# A window on the complex numbers is a grid of points: `vmap` over its rows and its columns.
 
 
 @partial(jax.jit, static_argnums=1)
@@ -62,19 +62,19 @@ def window(center: complex, width: float, pixels: int) -> Array:
 
 def main(path: str = "mandelbrot.png", *, pixels: int = 360, limit: int = 400) -> dict[str, float]:
     windows = [(-0.7, 2.7), (-0.7436 + 0.1319j, 0.008)]
-    found = [np.asarray(distances(window(*w, pixels), limit)) for w in windows]
-    draw(path, windows, found)
+    images = [np.asarray(distances(window(*w, pixels), limit)) for w in windows]
+    draw(path, windows, images)
     return {
         "points": 2 * pixels**2,
-        "area of the set": float(np.mean(found[0] == 0)) * windows[0][1] ** 2,
+        "area of the set": float(np.mean(images[0] == 0)) * windows[0][1] ** 2,
         "of the valley within a pixel of it, in percent": 100
-        * float(np.mean(found[1] < windows[1][1] / pixels)),
+        * float(np.mean(images[1] < windows[1][1] / pixels)),
     }
 
 
-def draw(path: str, windows: list[tuple[complex, float]], found: list[np.ndarray]) -> None:
+def draw(path: str, windows: list[tuple[complex, float]], images: list[np.ndarray]) -> None:
     figure, panels = plt.subplots(1, 2, layout="constrained", figsize=(9.6, 4.8))
-    for axes, (center, width), values in zip(panels, windows, found, strict=True):
+    for axes, (center, width), values in zip(panels, windows, images, strict=True):
         size = width / len(values)
         corner = complex(center) + width / 2 * np.array([-1 - 1j, 1 + 1j])
         box = (*corner.real, *corner.imag)

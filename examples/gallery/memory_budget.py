@@ -1,8 +1,8 @@
 """A gradient in less memory.
 
 A network of 64 layers is differentiated within memory budgets. Reverse mode keeps the values of
-every layer until the backward pass reads them. With `memory_budget` it keeps as many as there is
-room for, and computes the others again: the less memory, the more of the forward pass runs twice.
+every layer until the backward pass reads them. With `memory_budget` it keeps as many as fit,
+and computes the others again: the less memory, the more of the forward pass runs twice.
 """
 
 import sys

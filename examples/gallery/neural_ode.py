@@ -99,8 +99,8 @@ def main(
 def period(times: np.ndarray, states: np.ndarray) -> float:
     """The mean time between crossings of zero from below; infinite if it never comes back."""
     x = states[:, 0]
-    (at,) = np.nonzero((x[:-1] < 0) & (x[1:] >= 0))
-    return float(np.mean(np.diff(times[at]))) if len(at) > 1 else np.inf
+    (crossings,) = np.nonzero((x[:-1] < 0) & (x[1:] >= 0))
+    return float(np.mean(np.diff(times[crossings]))) if len(crossings) > 1 else np.inf
 
 
 def draw(

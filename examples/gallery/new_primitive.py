@@ -41,7 +41,7 @@ from tinyjax.extend import (
 
 @attrs.frozen
 class BlurParams:
-    """How far the blur reaches, in pixels."""
+    """The blur's standard deviation, in pixels."""
 
     sigma: float
 
@@ -112,8 +112,8 @@ def sharpen(seen: Array, sigma: float, steps: int) -> Array:
     def step(i: Array, state: optimizers.OptimizerState) -> optimizers.OptimizerState:
         return update(i, jax.grad(loss)(picture_of(state), seen, sigma), state)
 
-    found: Array = picture_of(jax.lax.fori_loop(0, steps, step, init(seen)))
-    return found
+    sharp: Array = picture_of(jax.lax.fori_loop(0, steps, step, init(seen)))
+    return sharp
 
 
 def main(
@@ -123,18 +123,18 @@ def main(
     photo = jnp.asarray(flower[80 : 80 + size, 230 : 230 + size], "float32")
     noise = 0.003 * jax.random.normal(jax.random.key(0), photo.shape)
     seen = blur(photo, sigma) + noise
-    found = sharpen(seen, sigma, steps)
-    draw(path, photo, seen, found, sigma)
+    sharp = sharpen(seen, sigma, steps)
+    draw(path, photo, seen, sharp, sigma)
     return {
         "error of the blurred photograph": float(jnp.std(seen - photo)),
-        "error of the sharpened one": float(jnp.std(found - photo)),
+        "error of the sharpened one": float(jnp.std(sharp - photo)),
         "evaluated and compiled differ by": float(
             jnp.max(jnp.abs(blur(photo, sigma) - jax.jit(lambda x: blur(x, sigma))(photo)))
         ),
     }
 
 
-def draw(path: str, photo: Array, seen: Array, found: Array, sigma: float) -> None:
+def draw(path: str, photo: Array, seen: Array, sharp: Array, sigma: float) -> None:
     figure, panels = plt.subplots(2, 3, layout="constrained", figsize=(9, 6.2))
     back = jax.grad(loss)(seen, seen, sigma)
     greatest = float(jnp.max(jnp.abs(back))) / 2
@@ -142,7 +142,7 @@ def draw(path: str, photo: Array, seen: Array, found: Array, sigma: float) -> No
     for axes, picture, title, colors in (
         (panels[0, 0], photo, "the photograph", {}),
         (panels[0, 1], seen, "impl: blurred by SciPy, with noise", {}),
-        (panels[0, 2], found, "sharpened, by gradients", {}),
+        (panels[0, 2], sharp, "sharpened, by gradients", {}),
         (
             panels[1, 0],
             edges,
@@ -155,7 +155,7 @@ def draw(path: str, photo: Array, seen: Array, found: Array, sigma: float) -> No
             "transpose: the first gradient",
             {"vmin": -greatest, "vmax": greatest},
         ),
-        (panels[1, 2], found - photo, "what is still wrong", {"vmin": -0.3, "vmax": 0.3}),
+        (panels[1, 2], sharp - photo, "what is still wrong", {"vmin": -0.3, "vmax": 0.3}),
     ):
         axes.imshow(picture, cmap="PuOr_r" if colors else "gray", **colors)
         axes.set_title(title, fontsize=10)

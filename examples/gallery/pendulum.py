@@ -33,7 +33,7 @@ def energy(state: Array) -> Array:
 
 
 def velocity(state: Array, force: Array) -> Array:
-    """How fast the state changes, by Newton's second law."""
+    """Return the state's derivative in time, by Newton's second law."""
     _, angle, speed, turn = state
     sine, cosine = jnp.sin(angle), jnp.cos(angle)
     pushed = force + BOB * sine * (LENGTH * turn**2 + GRAVITY * cosine)

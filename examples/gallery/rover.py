@@ -69,7 +69,7 @@ def course(count: int) -> np.ndarray:
 
 
 def placed(pose: np.ndarray, sight: np.ndarray) -> np.ndarray:
-    """Where something is that is seen from a pose: the inverse of `seen`."""
+    """Locate something that is seen from a pose: the inverse of `seen`."""
     ahead, left = np.cos(pose[..., 2]), np.sin(pose[..., 2])
     x, y = sight[..., 0], sight[..., 1]
     return np.stack([pose[..., 0] + ahead * x - left * y, pose[..., 1] + left * x + ahead * y], -1)
@@ -105,8 +105,8 @@ def main(path: str = "rover.png", *, count: int = 141, beacons: int = 30) -> dic
     colours = coloured(pattern)
     jacobian = jax.jacobian(residuals, sparse="scipy")
     fit = least_squares(jax.jit(residuals), start, jacobian, x_scale="jac", tr_solver="lsmr")
-    found, beacons_at = np.split(fit.x, [3 * (count - 1)])
-    mended = found.reshape(-1, 3)
+    poses, beacons_at = np.split(fit.x, [3 * (count - 1)])
+    mended = poses.reshape(-1, 3)
     draw(
         path,
         (true, lost[1:], mended),

@@ -53,15 +53,15 @@ def main(path: str = "stencil.png", *, side: int = 16, end: float = 9.0) -> dict
     pattern = jacobian_sparsity(rates, 0.0, state, argnums=1)
     colours = coloured(pattern)
     jacobian = jax.jacobian(rates, argnums=1, sparse="scipy")
-    found = solve_ivp(jax.jit(rates), (0, end), state, "Radau", jac=jacobian, rtol=1e-6)
-    draw(path, pattern, colours.columns, found.y[:, -1].reshape(2, side, side))
+    course = solve_ivp(jax.jit(rates), (0, end), state, "Radau", jac=jacobian, rtol=1e-6)
+    draw(path, pattern, colours.columns, course.y[:, -1].reshape(2, side, side))
     return {
         "variables": state.size,
         "elements of the pattern": pattern.nnz,
         "products for a Jacobian": colours.products,
-        "steps of the solver": found.t.size - 1,
-        "Jacobians": found.njev,
-        "mean of the first substance at the end": float(found.y[: side**2, -1].mean()),
+        "steps of the solver": course.t.size - 1,
+        "Jacobians": course.njev,
+        "mean of the first substance at the end": float(course.y[: side**2, -1].mean()),
     }
 
 

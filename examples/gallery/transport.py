@@ -35,7 +35,7 @@ def answer(prices: Array, cost: Array, blur: float) -> Array:
 
 
 def plan(cost: Array, blur: float) -> Array:
-    """How much is carried from each point to each."""
+    """Return the mass that is carried from each point to each."""
 
     def again(right: Array) -> Array:
         return answer(answer(right, cost, blur), cost.T, blur)
@@ -80,8 +80,8 @@ def main(
     disc = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=-1)
     goal = jnp.asarray(letters("grad", count))
     clouds = [jnp.asarray(disc)]
-    for left in range(steps, 0, -1):
-        clouds.append(move(clouds[-1], goal, blur, 1 / left))
+    for remaining in range(steps, 0, -1):
+        clouds.append(move(clouds[-1], goal, blur, 1 / remaining))
     draw(path, np.asarray(clouds))
     return {
         "cost of the plan": float(total_cost(clouds[0], goal, blur)),

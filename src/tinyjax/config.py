@@ -749,10 +749,10 @@ def check_tracer_leaks(new_val: bool = True) -> AbstractContextManager[None]:
 
     Example:
         >>> import tinyjax
-        >>> kept = []
+        >>> leaks = []
         >>> with tinyjax.check_tracer_leaks():
         ...     try:
-        ...         tinyjax.grad(lambda x: kept.append(x) or x)(1.0)
+        ...         tinyjax.grad(lambda x: leaks.append(x) or x)(1.0)
         ...     except tinyjax.errors.LeakedTracerError:
         ...         print("a tracer was kept")
         a tracer was kept

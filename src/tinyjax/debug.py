@@ -450,10 +450,10 @@ def progress(*, file: TextIO | None = None, after: float = runs.AFTER) -> Iterat
         >>> @tinyjax.jit
         ... def train(x):
         ...     return lax.fori_loop(0, 1000, lambda i, x: 0.5 * x + 1.0, x)
-        >>> written = io.StringIO()
-        >>> with tinyjax.debug.progress(file=written, after=0):
+        >>> output = io.StringIO()
+        >>> with tinyjax.debug.progress(file=output, after=0):
         ...     _ = train(3.0)
-        >>> print(written.getvalue().splitlines()[-1])
+        >>> print(output.getvalue().splitlines()[-1])
         fori_loop of ...: 100% ████████████████████████ 1,000/1,000 [00:00, ...]
     """
     display = runs.choose_display(file)
@@ -479,9 +479,9 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], None]) 
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
-        >>> found = []
-        >>> tinyjax.debug.inspect_array_sharding(jnp.ones(3), callback=found.append)
-        >>> found
+        >>> shardings = []
+        >>> tinyjax.debug.inspect_array_sharding(jnp.ones(3), callback=shardings.append)
+        >>> shardings
         [SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)]
     """
     for leaf in tree.leaves(value):

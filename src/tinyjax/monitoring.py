@@ -56,7 +56,7 @@ def record_event_duration_secs(event: str, duration: float, **kwargs: str | int)
 
     Example:
         >>> from tinyjax import monitoring
-        >>> monitoring.register_event_duration_secs_listener(lambda *said, **tags: print(*said))
+        >>> monitoring.register_event_duration_secs_listener(lambda *args, **tags: print(*args))
         >>> monitoring.record_event_duration_secs("/my/step", 0.5)
         /my/step 0.5
         >>> monitoring.clear_event_listeners()
@@ -74,7 +74,7 @@ def record_event_time_span(
 
     Example:
         >>> from tinyjax import monitoring
-        >>> monitoring.register_event_time_span_listener(lambda *said, **tags: print(*said))
+        >>> monitoring.register_event_time_span_listener(lambda *args, **tags: print(*args))
         >>> monitoring.record_event_time_span("/my/step", 10.0, 12.5)
         /my/step 10.0 12.5
         >>> monitoring.clear_event_listeners()
@@ -90,7 +90,7 @@ def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
 
     Example:
         >>> from tinyjax import monitoring
-        >>> monitoring.register_scalar_listener(lambda *said, **tags: print(*said, tags))
+        >>> monitoring.register_scalar_listener(lambda *args, **tags: print(*args, tags))
         >>> monitoring.record_scalar("/my/loss", 0.5, epoch=3)
         /my/loss 0.5 {'epoch': 3}
         >>> monitoring.clear_event_listeners()

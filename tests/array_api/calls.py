@@ -151,7 +151,7 @@ def permuted(draw: Any) -> Args:
 
 
 @st.composite
-def taken(draw: Any, along: bool) -> Args:
+def indexed(draw: Any, along: bool) -> Args:
     x = draw(array(ANY, FULL, True))
     axis = draw(st.integers(-x.ndim, x.ndim - 1))
     shape = list(x.shape) if along else [draw(st.integers(0, 3))]
@@ -322,8 +322,8 @@ CALLS: Final[dict[str, Strategy]] = {
     "stack": joined(True),
     "tile": calls(array(ANY, FULL, True), st.sampled_from([(2,), (1, 2), (), (2, 1, 1)])),
     "unstack": with_axis(ANY, several=False, required=True),
-    "take": taken(False),
-    "take_along_axis": taken(True),
+    "take": indexed(False),
+    "take_along_axis": indexed(True),
     # dtypes
     "astype": calls(array((*BOOL, *REAL), plain=True), st.sampled_from(("int64", *INEXACT))),
     "can_cast": st.sampled_from([BOOL, WHOLE, FLOAT, COMPLEX]).flatmap(

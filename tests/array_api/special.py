@@ -197,17 +197,17 @@ CASES: Final[dict[str, list[Case]]] = {
 TURNED: Final = {"sin": "sinh", "asin": "asinh", "tan": "tanh", "atan": "atanh", "cos": "cosh"}
 
 
-def agrees(found: float, wanted: Wanted, a: float, b: float) -> bool:
+def agrees(actual: float, expected: Wanted, a: float, b: float) -> bool:
     """Say whether a part of a result is the wanted one, for the parts of the argument."""
-    if wanted == ZERO:
-        return found == 0
-    if wanted == INFINITY:
-        return isinf(found)
-    if wanted == RIGHT:
-        return abs(abs(found) - pi / 2) < 1e-6
-    value = wanted(a, b) if callable(wanted) else float(wanted)
+    if expected == ZERO:
+        return actual == 0
+    if expected == INFINITY:
+        return isinf(actual)
+    if expected == RIGHT:
+        return abs(abs(actual) - pi / 2) < 1e-6
+    value = expected(a, b) if callable(expected) else float(expected)
     if isnan(value):
-        return isnan(found)
+        return isnan(actual)
     if value == 0 or isinf(value):
-        return same(value)(found)
-    return abs(found - value) < 1e-6
+        return same(value)(actual)
+    return abs(actual - value) < 1e-6

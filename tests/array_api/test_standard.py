@@ -51,8 +51,8 @@ def put(tree: Any, array: Any, namespace: Any) -> Any:
     return tree
 
 
-def call(namespace: Any, array: Any, path: str, given: Any) -> Any:
-    args, kwargs = put(given, array, namespace)
+def call(namespace: Any, array: Any, path: str, call_arguments: Any) -> Any:
+    args, kwargs = put(call_arguments, array, namespace)
     with np.errstate(all="ignore"):
         return find(namespace, path)(*args, **kwargs)
 
@@ -67,13 +67,13 @@ def host(x: Any) -> Any:
     return np.asarray(x._array if hasattr(x, "_array") else x)
 
 
-def compare(got: Any, wanted: Any, path: str) -> None:
-    if isinstance(wanted, tuple):
+def compare(got: Any, expected: Any, path: str) -> None:
+    if isinstance(expected, tuple):
         assert isinstance(got, tuple), f"a tuple is wanted, but got {type(got)}"
-    if hasattr(wanted, "_fields"):
-        assert got._fields == wanted._fields
-    assert len(leaves(got)) == len(leaves(wanted))
-    for a, b in zip(leaves(got), leaves(wanted), strict=True):
+    if hasattr(expected, "_fields"):
+        assert got._fields == expected._fields
+    assert len(leaves(got)) == len(leaves(expected))
+    for a, b in zip(leaves(got), leaves(expected), strict=True):
         if not hasattr(b, "dtype"):
             assert str(a) == str(b).removeprefix("array_api_strict.")
             continue
@@ -98,15 +98,15 @@ def compare(got: Any, wanted: Any, path: str) -> None:
 @given(data=st.data())
 def test_values_are_those_of_the_standard(path: str, data: Any) -> None:
     drawn = data.draw(CALLS[path])
-    wanted: Any = None
+    expected: Any = None
     try:
-        wanted = call(strict, strict.asarray, path, drawn)
+        expected = call(strict, strict.asarray, path, drawn)
     except (ValueError, TypeError, IndexError, np.linalg.LinAlgError) as error:
-        wanted = error
+        expected = error
     with tj.enable_x64(True):
-        if isinstance(wanted, Exception):
+        if isinstance(expected, Exception):
             return
-        compare(call(jnp, jnp.asarray, path, drawn), wanted, path)
+        compare(call(jnp, jnp.asarray, path, drawn), expected, path)
 
 
 #: Parts of complex numbers, every two of which make one.

@@ -368,8 +368,8 @@ def test_after_a_jaxpr_was_made_numbers_are_literals_again() -> None:
 def scaling(m: Any) -> Any:
     """Return a program for devices with a collective, an index along the axis, and a container."""
 
-    def scaled(tree: Any, by: Any, *, shift: Any = 0.0) -> Any:
-        own = tree["x"] * by + m.lax.axis_index("i") + shift
+    def scaled(tree: Any, factor: Any, *, shift: Any = 0.0) -> Any:
+        own = tree["x"] * factor + m.lax.axis_index("i") + shift
         return {"sum": m.lax.psum(tree["x"], "i"), "own": own}
 
     return scaled
@@ -403,8 +403,8 @@ def test_devices_compute_what_vmap_does(size: int, in_axes: Any, out_axes: Any) 
         axis = 1 if out_axes == 1 else 0
         assert found["own"].sharding.shard_shape((size, size))[axis] == 1
 
-    def loss(run: Any, of: Any) -> Any:
-        return lambda x: of.sum(of.sin(run({"x": x}, by, shift=shift)["own"]))
+    def loss(run: Any, lib: Any) -> Any:
+        return lambda x: lib.sum(lib.sin(run({"x": x}, by, shift=shift)["own"]))
 
     np.testing.assert_allclose(
         tinyjax.grad(loss(on_devices, jnp))(x), jax.grad(loss(whole, jax.numpy))(x), 1e-5
@@ -436,8 +436,8 @@ def test_libraries_ask_whether_devices_can_still_be_divided() -> None:
 
 def test_keys_stay_keys_on_the_host() -> None:
     key = tinyjax.random.key(0)
-    given: dict[str, Any] = {"key": key, "x": jnp.ones(2)}
-    found = tinyjax.device_get(given)
+    arrays: dict[str, Any] = {"key": key, "x": jnp.ones(2)}
+    found = tinyjax.device_get(arrays)
     assert found["key"] is key
     assert isinstance(found["x"], np.ndarray)
     for lib in (jax, tinyjax):  # what is traced stays, too
@@ -448,8 +448,8 @@ def test_keys_stay_keys_on_the_host() -> None:
 def test_what_is_static_by_number_and_by_name_is_not_looked_up() -> None:
     """A wrapper has the signature of what it wraps, and takes other arguments."""
 
-    def fun(x: Any, count: int, by: int = 1) -> Any:
-        return x * by
+    def fun(x: Any, count: int, factor: int = 1) -> Any:
+        return x * factor
 
     for m in (tinyjax, jax):
 
@@ -457,8 +457,8 @@ def test_what_is_static_by_number_and_by_name_is_not_looked_up() -> None:
         def wrapper(mode: str, state: list[Any], *args: Any, **kwargs: Any) -> Any:
             return state, fun(*args, **kwargs)
 
-        run = m.jit(wrapper, static_argnums=0, static_argnames=("count", "by"))
-        state, found = run("mode", [np.ones(1)], np.ones(2), 3, by=2)
+        run = m.jit(wrapper, static_argnums=0, static_argnames=("count", "factor"))
+        state, found = run("mode", [np.ones(1)], np.ones(2), 3, factor=2)
         np.testing.assert_array_equal(found, [2, 2])
         np.testing.assert_array_equal(state, [[1]])
 
@@ -475,11 +475,11 @@ def test_signatures_of_compiled_functions() -> None:
 
 def test_listeners_hear_what_they_hear_in_jax() -> None:
     def heard(lib: Any) -> list[Any]:
-        told: list[Any] = []
+        calls: list[Any] = []
         monitoring = lib.monitoring
 
         def listener(*args: Any, **kwargs: Any) -> None:
-            told.append((args, kwargs))
+            calls.append((args, kwargs))
 
         kinds = {
             "event": ("event", ()),
@@ -493,6 +493,6 @@ def test_listeners_hear_what_they_hear_in_jax() -> None:
         for name, (short, values) in kinds.items():
             getattr(monitoring, f"unregister_{short}_listener")(listener)
             getattr(monitoring, f"record_{name}")(f"/b/{name}", *values)
-        return told
+        return calls
 
     assert heard(tinyjax) == heard(jax)

@@ -74,7 +74,7 @@ def two_axes(m: Any, f: Callable[[Any], Any]) -> Any:
     return m.vmap(m.vmap(f, axis_name="i"), axis_name="j")(m.numpy.arange(6.0).reshape(2, 3))
 
 
-def told(m: Any) -> list[str]:
+def printed(m: Any) -> list[str]:
     """Return the output of debug prints, in the form of one call and in that of two."""
     seen: list[str] = []
 
@@ -286,8 +286,8 @@ def of_one_element(kind: Callable[[Any], Any], m: Any) -> Any:
     return kind(m.numpy.ones((1,)))
 
 
-def with_types(*found: Any) -> list[Any]:
-    return [(x, str(x.dtype), x.weak_type) for x in found]
+def with_types(*values: Any) -> list[Any]:
+    return [(x, str(x.dtype), x.weak_type) for x in values]
 
 
 def reduced(m: Any) -> Any:
@@ -566,7 +566,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
             m.jit(lambda x, t, f=f: m.jvp(f, (x,), (t,))[1])(x, 1.0),
         )
     ],
-    "debugging in two calls": told,
+    "debugging in two calls": printed,
     "rounding by Python": lambda m: [
         (y, str(y.dtype))
         for x in (m.numpy.float32([1.5, 2.5]), m.numpy.int8(3))

@@ -329,7 +329,7 @@ def test_names_that_are_not_here_say_why() -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "name", "meant"),
+    ("module", "name", "suggestion"),
     [
         (tinyjax, "gradd", "grad"),
         (tinyjax.numpy, "argsrt", "argsort"),
@@ -338,9 +338,9 @@ def test_names_that_are_not_here_say_why() -> None:
     ],
 )
 def test_misspelled_names_are_answered_with_what_was_meant(
-    module: ModuleType, name: str, meant: str
+    module: ModuleType, name: str, suggestion: str
 ) -> None:
-    with raises(AttributeError, match=f"has no attribute '{name}'. Did you mean '{meant}'"):
+    with raises(AttributeError, match=f"has no attribute '{name}'. Did you mean '{suggestion}'"):
         getattr(module, name)
 
 

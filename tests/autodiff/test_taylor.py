@@ -237,7 +237,7 @@ def test_odeint_by_taylor_series() -> None:
     slope = grad(lambda g: last(g, taylor_order=None)[-1].sum())(g)
     for gradient in ("adjoint", "checkpointed"):
         np.testing.assert_allclose(
-            grad(lambda g, by=gradient: last(g, by)[-1].sum())(g), slope, 1e-4
+            grad(lambda g, gradient=gradient: last(g, gradient)[-1].sum())(g), slope, 1e-4
         )
     np.testing.assert_allclose(jvp(lambda g: last(g)[-1].sum(), (g,), (1.0,))[1], slope, 1e-4)
 

@@ -39,9 +39,9 @@ def normal(*shape: int) -> Any:
     return RNG.normal(size=shape)
 
 
-def agree(found: Any, expected: Any, rtol: float = 1e-10) -> None:
+def agree(actual: Any, expected: Any, rtol: float = 1e-10) -> None:
     """Assert that two trees have the same leaves, in shape, dtype and value."""
-    ours, theirs = tree.leaves(found), jax.tree.leaves(expected)
+    ours, theirs = tree.leaves(actual), jax.tree.leaves(expected)
     assert len(ours) == len(theirs)
     for a, b in zip(ours, theirs, strict=True):
         assert np.shape(a) == np.shape(b)
@@ -72,8 +72,8 @@ def test_hvp_of_several_arguments_in_containers() -> None:
     step = 1e-5
     gradient = tinyjax.grad(fun, (0, 1))
 
-    def moved(by: float) -> Any:
-        return gradient(tree.map(lambda a, b: a + by * b, p, dp), y + by * dy)
+    def moved(step: float) -> Any:
+        return gradient(tree.map(lambda a, b: a + step * b, p, dp), y + step * dy)
 
     slopes = tree.map(lambda a, b: (a - b) / (2 * step), moved(step), moved(-step))
     agree(hvp(fun, (p, y), (dp, dy)), slopes, 1e-8)

@@ -27,7 +27,7 @@ KINDS: list[DType | str] = [*ALL, *WEAK]
 @pytest.mark.parametrize("name", ["add", "max", "atan2", "nextafter", "dot", "pad"])
 @pytest.mark.parametrize("weak", list(itertools.product([False, True], repeat=2)))
 def test_a_result_is_weak_if_all_operands_are(name: str, weak: tuple[bool, bool]) -> None:
-    def of(library: Any) -> list[bool]:
+    def weakness(library: Any) -> list[bool]:
         numbers = [1.0 if w else np.float32(2) for w in weak]
         seen: list[bool] = []
 
@@ -43,7 +43,7 @@ def test_a_result_is_weak_if_all_operands_are(name: str, weak: tuple[bool, bool]
         library.jit(f)(*numbers)
         return seen
 
-    assert of(tinyjax) == of(jax)
+    assert weakness(tinyjax) == weakness(jax)
 
 
 @pytest.mark.parametrize("weak", [False, True])
@@ -311,7 +311,7 @@ def test_to_inexact(defaults: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("spelling", "expected"),
     [
         ("float32", np.float32),
         (np.float64, np.float64),
@@ -325,15 +325,15 @@ def test_to_inexact(defaults: str) -> None:
         (jnp.bfloat16, ml_dtypes.bfloat16),
     ],
 )
-def test_what_names_a_dtype(given: Any, expected: Any) -> None:
-    assert dtypes.check(given) == np.dtype(expected)
+def test_what_names_a_dtype(spelling: Any, expected: Any) -> None:
+    assert dtypes.check(spelling) == np.dtype(expected)
 
 
 @pytest.mark.wrong_types
-@pytest.mark.parametrize("given", ["float33", object, "datetime64[s]", str, np.float128, [1]])
-def test_what_names_none(given: Any) -> None:
+@pytest.mark.parametrize("spelling", ["float33", object, "datetime64[s]", str, np.float128, [1]])
+def test_what_names_none(spelling: Any) -> None:
     with raises(DtypeError, match=r"is not a dtype|cannot have dtype"):
-        dtypes.check(given)
+        dtypes.check(spelling)
 
 
 SCALAR_TYPES: dict[str, Callable[[Any], object]] = {
@@ -442,11 +442,13 @@ class TestStoredIntegers:
             x = np.array([[-3, 7, 100, -128], [1, 2, 3, 4]]).astype("int8").astype(dtype)
             wanted = np.asarray(jax.lax.bitcast_convert_type(x, name))
             for way in (lambda f: f, jit):
-                got = way(lambda x, to=name: tinyjax.lax.bitcast_convert_type(x, to))(
+                got = way(lambda x, target=name: tinyjax.lax.bitcast_convert_type(x, target))(
                     jnp.asarray(x)
                 )
                 np.testing.assert_array_equal(np.asarray(got), wanted)
-                again = way(lambda x, to=dtype: tinyjax.lax.bitcast_convert_type(x, to))(got)
+                again = way(lambda x, target=dtype: tinyjax.lax.bitcast_convert_type(x, target))(
+                    got
+                )
                 np.testing.assert_array_equal(np.asarray(again), x)
 
     def test_they_are_types_of_integers(self, name: str) -> None:

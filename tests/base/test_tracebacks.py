@@ -50,7 +50,7 @@ MISTAKES = {
 }
 
 
-def given(value: object) -> Any:
+def untyped(value: object) -> Any:
     """Return a value whose type no checker knows."""
     return value
 
@@ -207,8 +207,8 @@ jit(lambda x: KEPT.append(jnp.exp(x)))(1.0)
         (lambda: jnp.einsum("ij,jk->ik", ONES, ONES), 0),
         (lambda: jnp.array([[1, 2], [3]]), 0),
         (lambda: jnp.concatenate([jnp.ones(3), ONES]), 0),
-        (lambda: jnp.var(given("a")), 0),
-        (lambda: jnp.reshape(ONES, given("ab")), 4),
+        (lambda: jnp.var(untyped("a")), 0),
+        (lambda: jnp.reshape(ONES, untyped("ab")), 4),
         (lambda: jnp.linalg.inv(ONES), 0),
         (lambda: lax.add(ONES, jnp.ones(3)), 2),
         (lambda: lax.rev(ONES, (0, 0)), 3),
@@ -230,7 +230,7 @@ def test_errors_of_eager_functions_are_short_in_python(call: Any, most: int) -> 
 
 
 def test_staged_errors_tell_nothing_twice() -> None:
-    """A type rule that refuses is asked where the types were looked up in vain."""
+    """A type rule that refuses is called only where the lookup of the types failed."""
     for transformed in (jit, make_jaxpr, grad):
         with pytest.raises(TinyjaxError) as caught:
             transformed(lambda x: jnp.sum(lax.concatenate([x, jnp.ones((3, 7))], 0)))(ONES)
@@ -318,16 +318,16 @@ def test_endless_tracing_is_told_after_work_that_grows_with_the_depth(
     def descend(x: Any) -> Any:
         return lax.cond(x > 0, lambda: descend(x - 1.0), lambda: x)
 
-    asked: list[object] = []
+    calls: list[object] = []
 
     def ask(frame: FrameType) -> bool:
-        asked.append(None)
+        calls.append(None)
         return is_ours(frame)
 
     monkeypatch.setattr(tracebacks, "is_ours", ask)
     for fun in (walk, jit(descend)):
         with raises(RecursionError, match="calls itself without end") as caught:
             fun(1.0)
-        assert len(asked) < 1_000_000  # 2,000 levels, of which each left several million before
+        assert len(calls) < 1_000_000  # 2,000 levels, of which each left several million before
         assert len(traceback.extract_tb(caught.tb)) < 200
-        asked.clear()
+        calls.clear()

@@ -28,8 +28,8 @@ FACTOR = 2.0
 X: Final = jnp.array([1.0, 2.0, 3.0])
 
 
-def plain(x: Any, by: Any = 1.0) -> Any:
-    return jnp.sum(jnp.sin(x) * FACTOR * by)
+def plain(x: Any, factor: Any = 1.0) -> Any:
+    return jnp.sum(jnp.sin(x) * FACTOR * factor)
 
 
 @tinyjax.jit
@@ -129,11 +129,11 @@ class Model:
         return x * FACTOR
 
     @functools.partial(tinyjax.checkpoint, static_argnums=0)
-    def kept(self, x: Any) -> Any:
+    def checkpointed(self, x: Any) -> Any:
         return self.weights * x
 
     def __call__(self, x: Any) -> Any:
-        return self.step(x) + self.mapped(x) + self.kept(x)
+        return self.step(x) + self.mapped(x) + self.checkpointed(x)
 
 
 def number(x: Any) -> Any:
@@ -165,7 +165,7 @@ TRAVELLERS: Final[dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]] = {
     "jit with options": (tinyjax.jit(pure, static_argnums=1, inline=True), (X, 2)),
     "jit of vmap": (doubly, (X,)),
     "partial": (functools.partial(jitted, X), ()),
-    "partial of grad": (functools.partial(tinyjax.grad(plain), by=2.0), (X,)),
+    "partial of grad": (functools.partial(tinyjax.grad(plain), factor=2.0), (X,)),
     "tree.Partial": (tinyjax.tree.Partial(jitted, X), ()),
     "method": (Model().step, (X,)),
     "object": (Model(), (X,)),
@@ -249,7 +249,7 @@ PICKLERS: Final[Mapping[str, Callable[[Any], bytes]]] = {
 Travel = tuple[str, bytes | str, tuple[Any, ...], list[Any]]
 
 
-def written(name: str) -> list[Travel]:
+def pickles(name: str) -> list[Travel]:
     """Write a function by each pickler."""
     fun, args = TRAVELLERS[name]
     expected = [np.asarray(x) for x in tinyjax.tree.leaves(fun(*args))]
@@ -277,5 +277,5 @@ def stay() -> None:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_bytes(pickle.dumps({name: written(name) for name in TRAVELLERS}))
+    Path(sys.argv[1]).write_bytes(pickle.dumps({name: pickles(name) for name in TRAVELLERS}))
     stay()

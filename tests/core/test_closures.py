@@ -84,14 +84,14 @@ def by_static_argument(x: Any, c: Any) -> Any:
 def by_callback(x: Any, c: Any) -> Any:
     """The derivative closes over two values that c goes into, whose product is one."""
     d = 1 / c
-    found: Any = tinyjax.pure_callback(
+    product: Any = tinyjax.pure_callback(
         host_sin,
         jnp.asarray(x),
         x,
         vmap_method="sequential",
         derivative=lambda xs, ts: jnp.cos(xs[0]) * ts[0] * d * c,
     )
-    return found * c
+    return product * c
 
 
 POSITIONS: dict[str, Fun] = {

@@ -49,8 +49,8 @@ def received(x: Array) -> Any:
     """Return the arguments of a callback."""
     seen: list[Any] = []
 
-    def see(given: Any) -> Any:
-        seen.append(given)
+    def see(argument: Any) -> Any:
+        seen.append(argument)
         return np.int32(0)
 
     tinyjax.pure_callback(see, jax.ShapeDtypeStruct((), np.int32), x)
@@ -60,8 +60,8 @@ def received(x: Array) -> Any:
 def received_compiled(x: Array) -> Any:
     seen: list[Any] = []
 
-    def see(given: Any) -> Any:
-        seen.append(given)
+    def see(argument: Any) -> Any:
+        seen.append(argument)
         return np.int32(0)
 
     result = jax.ShapeDtypeStruct((), np.int32)
@@ -87,11 +87,11 @@ VIEWS: Final[dict[str, Callable[[Any], Any]]] = {
 
 def openings(view: Any) -> list[HostArray]:
     """Everything that can be reached from a view and might be writable, with all flags tried."""
-    found: list[HostArray] = []
+    arrays: list[HostArray] = []
     while view is not None:
         if isinstance(view, memoryview):
             if not view.readonly:
-                found.append(np.asarray(view))
+                arrays.append(np.asarray(view))
             view = view.obj
             continue
         if not isinstance(view, np.ndarray):
@@ -101,9 +101,9 @@ def openings(view: Any) -> list[HostArray]:
         except ValueError:
             assert not view.flags.writeable
         else:
-            found.append(view)
+            arrays.append(view)
         view = view.base
-    return found
+    return arrays
 
 
 @pytest.mark.sampled(4)
@@ -181,12 +181,12 @@ class OlderConsumer:
 
 def test_a_consumer_that_knows_no_read_only_data_gets_a_copy() -> None:
     for x in (jnp.zeros(3), jit(lambda: jnp.zeros(3) + 0)()):
-        given: Any = x
-        capsule = np.from_dlpack(OlderConsumer(given))
+        exporter: Any = x
+        capsule = np.from_dlpack(OlderConsumer(exporter))
         assert not np.shares_memory(capsule, np.asarray(x))
         with raises(BufferError, match="max_version"):
-            given.__dlpack__(copy=False)
-        assert given.__dlpack_device__() == (1, 0)
+            exporter.__dlpack__(copy=False)
+        assert exporter.__dlpack_device__() == (1, 0)
 
 
 def test_jax_imports_results_without_a_copy() -> None:

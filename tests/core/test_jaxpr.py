@@ -251,8 +251,8 @@ def test_equal_programs_are_equal() -> None:
     def one(x: Any, y: Any) -> Any:
         return jnp.sin(x) * y + 1.0
 
-    def other(left: Any, right: Any) -> Any:
-        wave = jnp.sin(left)
+    def other(first: Any, right: Any) -> Any:
+        wave = jnp.sin(first)
         scaled = wave * right
         return scaled + 1.0
 
@@ -494,8 +494,8 @@ def test_simplified_programs_compute_the_same() -> None:
 
 def test_results_of_eval_jaxpr_may_be_parameters_and_literals() -> None:
     jaxpr = staged(lambda x: (x, 2.0), 1.0)
-    found: list[Array] = eval_jaxpr(jaxpr, [jnp.asarray(7.0)])
-    assert [float(x) for x in found] == [7.0, 2.0]
+    results: list[Array] = eval_jaxpr(jaxpr, [jnp.asarray(7.0)])
+    assert [float(x) for x in results] == [7.0, 2.0]
 
 
 def test_parameters_read_as_those_of_jax_do() -> None:

@@ -62,19 +62,21 @@ def overlapping(shape: tuple[int, ...], dtype: DType) -> Given:
     return Given(np.ndarray(shape, dtype, memory.view(np.uint8), 0, step), memory)
 
 
-def of(array: HostArray, view: Callable[[HostArray], HostArray] = lambda a: a) -> Given:
+def viewed(array: HostArray, view: Callable[[HostArray], HostArray] = lambda a: a) -> Given:
     return Given(view(array), array)
 
 
 #: Arrays of a shape and a dtype, by how they lie in memory.
 LAYOUTS: Final[dict[str, Callable[[tuple[int, ...], DType], Given]]] = {
-    "in order": lambda s, d: of(np.zeros(s, d)),
-    "in Fortran's order": lambda s, d: of(np.zeros(s, d, order="F")),
-    "transposed": lambda s, d: of(np.zeros(s[::-1], d), np.transpose),
-    "turned round": lambda s, d: of(np.zeros(s, d), lambda a: a[(slice(None, None, -1),) * a.ndim]),
+    "in order": lambda s, d: viewed(np.zeros(s, d)),
+    "in Fortran's order": lambda s, d: viewed(np.zeros(s, d, order="F")),
+    "transposed": lambda s, d: viewed(np.zeros(s[::-1], d), np.transpose),
+    "turned round": lambda s, d: viewed(
+        np.zeros(s, d), lambda a: a[(slice(None, None, -1),) * a.ndim]
+    ),
     "every second": every_second,
-    "one number everywhere": lambda s, d: of(np.zeros((), d), lambda a: np.broadcast_to(a, s)),
-    "equal rows": lambda s, d: of(np.zeros(s[1:], d), lambda a: np.broadcast_to(a, s)),
+    "one number everywhere": lambda s, d: viewed(np.zeros((), d), lambda a: np.broadcast_to(a, s)),
+    "equal rows": lambda s, d: viewed(np.zeros(s[1:], d), lambda a: np.broadcast_to(a, s)),
     "one byte off": one_byte_off,
     "in lines of the cache": lines_of_cache,
     "a field of records": a_field,

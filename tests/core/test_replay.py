@@ -134,8 +134,8 @@ def test_a_rule_that_takes_the_place_of_another_is_used() -> None:
         return jnp.sum(lax.neg(x))
 
     def gradient() -> list[float]:
-        found: list[float] = tinyjax.grad(f)(x).tolist()
-        return found
+        slopes: list[float] = tinyjax.grad(f)(x).tolist()
+        return slopes
 
     x, neg_p = jnp.ones(2), registry["neg"]
     rules = neg_p.rules
@@ -310,18 +310,18 @@ def test_numbers_give_the_bits_of_arrays(name: str) -> None:
 
 
 def test_threads_replay_side_by_side() -> None:
-    found: list[list[float]] = []
+    results: list[list[float]] = []
     data = [jnp.arange(3.0) + i for i in range(4)]
 
     def work() -> None:
-        found.extend([float(jnp.var(x)) for x in data] for _ in range(2 * MANY))
+        results.extend([float(jnp.var(x)) for x in data] for _ in range(2 * MANY))
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len({tuple(row) for row in found}) == 1
+    assert len({tuple(row) for row in results}) == 1
 
 
 def _mlp(params: dict[str, Array], x: Array) -> Array:
@@ -366,12 +366,12 @@ def test_a_backward_pass_is_replayed() -> None:
         return jnp.sum(jnp.exp(jnp.sin(x) ** 3 * factor))
 
     x = np.array([0.5, 1.5, 2.5])
-    before = len(steps._programs.known)
+    before = len(steps._programs.entries)
     for factor in (2.0, 3.0):  # by which alone the second program differs
         found = _after(MANY, tinyjax.grad(f), jnp.array(x), factor)
         slope = np.exp(np.sin(x) ** 3 * factor) * 3 * np.sin(x) ** 2 * np.cos(x) * factor
         np.testing.assert_allclose(np.asarray(found), slope, 1e-5)
-    assert len(steps._programs.known) > before
+    assert len(steps._programs.entries) > before
 
 
 def test_a_backward_pass_of_some_results_is_replayed() -> None:
@@ -381,14 +381,14 @@ def test_a_backward_pass_of_some_results_is_replayed() -> None:
         lambda x, _: [jnp.sin(x) * x, optimization_barrier((jnp.cos(x) * 2,))[0] * 3, x * 5], [x, x]
     )
     slopes = [np.cos(x) * x + np.sin(x), -6 * np.sin(x), np.full(3, 5.0)]
-    before = len(steps._programs.known)
+    before = len(steps._programs.entries)
     for place in [0, 1, 2, 1, 0] * MANY:
         cotangents: list[Tangent] = [ZERO] * 3
         cotangents[place] = jnp.ones(3)
         found, of_unused = linearized.pull_back(cotangents)
         np.testing.assert_allclose(np.asarray(found), slopes[place], 1e-5)
         assert of_unused is ZERO
-    assert len(steps._programs.known) == before + 3
+    assert len(steps._programs.entries) == before + 3
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "prod", "max"])

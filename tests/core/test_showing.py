@@ -23,10 +23,10 @@ MATRIX = np.linspace(-1, 1, 100 * 40, dtype=np.float32).reshape(100, 40)
 def html(x: Any) -> str:
     """Return IPython's HTML, which keeps the plain text beside it."""
     data, _ = DisplayFormatter().format(x)
-    found: str = data["text/html"]
-    assert len(found) < 12_000
+    text: str = data["text/html"]
+    assert len(text) < 12_000
     assert "text/plain" in data
-    return found
+    return text
 
 
 def with_value(x: np.ndarray[Any, Any], value: float) -> np.ndarray[Any, Any]:
@@ -36,7 +36,7 @@ def with_value(x: np.ndarray[Any, Any], value: float) -> np.ndarray[Any, Any]:
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "words"),
     [
         (MATRIX, ["float32[100,40]", "16 KB", "from -1 to 1", "<img"]),
         (with_value(MATRIX, np.nan), ["1 NaN", "from -1 to 1"]),
@@ -50,13 +50,13 @@ def with_value(x: np.ndarray[Any, Any], value: float) -> np.ndarray[Any, Any]:
         (np.ones((50, 50)), ["from 1 to 1"]),
     ],
 )
-def test_large_arrays_have_type_range_and_some_values(data: Any, said: list[str]) -> None:
+def test_large_arrays_have_type_range_and_some_values(data: Any, words: list[str]) -> None:
     x = jnp.asarray(data)
-    if not said:
+    if not words:
         assert x.size == 0
         return
     found = html(x)
-    for part in said:
+    for part in words:
         assert part in found
 
 

@@ -139,8 +139,8 @@ def test_as_jax_does(name: str) -> None:
     close(jit(vmap(jit(g), (None, 0)))(x, xs), jax.jit(jax.vmap(h, (None, 0)))(x, xs))
 
 
-def programs_without_cotangents(lib: Any, asked: list[str]) -> dict[str, Fun]:
-    """Rules whose results show that they were asked, though a later rule returned None."""
+def programs_without_cotangents(lib: Any, calls: list[str]) -> dict[str, Fun]:
+    """Rules whose results show that they were called, though a later rule returned None."""
     own: Callable[[Fun], Any] = lib.custom_vjp
     tree = jax.tree if lib is jax else tinyjax.tree
 
@@ -151,7 +151,7 @@ def programs_without_cotangents(lib: Any, asked: list[str]) -> dict[str, Fun]:
 
         def backward(x: Any, cts: Any) -> Any:
             ct, of_int = cts
-            asked.append(f"{name} {type(ct).__name__ == 'SymbolicZero'} {of_int.dtype}")
+            calls.append(f"{name} {type(ct).__name__ == 'SymbolicZero'} {of_int.dtype}")
             return (x + (0.0 if type(ct).__name__ == "SymbolicZero" else ct),)
 
         f = own(lambda x: (x * 2.0, 3))
@@ -179,12 +179,12 @@ def programs_without_cotangents(lib: Any, asked: list[str]) -> dict[str, Fun]:
 
     return {
         "at once": lambda x: none(lib.numpy.log(f(x) * 0.0)) + left(x, g(x)),
-        "called": lambda x: none(jit(f)(x)) + none(remat(f)(x)),  # not asked: no cotangent at all
+        "called": lambda x: none(jit(f)(x)) + none(remat(f)(x)),  # not called: no cotangent at all
         "of two": lambda x: left(*jit(both)(x)) + left(*remat(both)(x)),
         "of a choice": lambda x: left(*choice(x)),
         "unused": lambda x: jit(both)(x)[0] + loop(lambda c: (g(c[0]), c[1]), (x, x))[1],
         "inside": lambda x: x + jit(none)(f(x)) + jit(lambda x, y: (x, none(y)))(x, g(x))[0],
-        # not asked: programs do not use it
+        # not called: programs do not use it
         "ignored": lambda x: jit(lambda x, y: x * 2.0)(x, f(x)) + remat(lambda x, y: x)(x, g(x)),
         "nested": lambda x: left(*jit(lambda x: jit(lambda x: (x, f(x)))(x * 1.0))(x)),
         "in a loop": lambda x: loop(lambda c: c + none(f(c)), x) + none(loop(g, x)),
@@ -266,16 +266,16 @@ def test_python_control_flow() -> None:
 @pytest.mark.usefixtures("each_tier")
 def test_keywords_defaults_methods_and_static_arguments() -> None:
     class Scale:
-        def __init__(self, by: float) -> None:
-            self.by = by
+        def __init__(self, factor: float) -> None:
+            self.factor = factor
 
         @partial(custom_derivative, nondiff_argnums=(0, 2))
         def __call__(self, x: Any, mode: str = "sin") -> Any:
-            return getattr(jnp, mode)(x) * self.by
+            return getattr(jnp, mode)(x) * self.factor
 
         @__call__.defderivative
         def rule(self, x: Any, mode: str) -> Any:
-            return self(x, mode), lambda t: t * (self.by + (mode == "cos"))
+            return self(x, mode), lambda t: t * (self.factor + (mode == "cos"))
 
     assert float(grad(Scale(4.0))(1.0)) == 4.0
     assert float(grad(lambda x: Scale(4.0)(mode="cos", x=x))(1.0)) == 5.0
@@ -1413,14 +1413,14 @@ def with_numbers(lib: Any) -> dict[str, Fun]:
             tangents[0] * 5.0 * xp.ones((), primals[1][1].dtype),
         )
     )
-    found: dict[str, Fun] = {}
+    functions: dict[str, Fun] = {}
     for name, fun in (("vjp", pulled), ("jvp", pushed)):
         one = partial(lambda fun, x: fun(x, (1, 4), True), fun)
         total = partial(lambda one, x: one(x).sum(), one)
-        found |= {name: one, f"{name}, grad": lib.grad(total), f"{name}, vmap": lib.vmap(one)}
-        found[f"{name}, jit of grad"] = lib.jit(lib.grad(total))
-        found[f"{name}, vmap of grad"] = lib.vmap(lib.grad(one))
-    return found
+        functions |= {name: one, f"{name}, grad": lib.grad(total), f"{name}, vmap": lib.vmap(one)}
+        functions[f"{name}, jit of grad"] = lib.jit(lib.grad(total))
+        functions[f"{name}, vmap of grad"] = lib.vmap(lib.grad(one))
+    return functions
 
 
 @pytest.mark.usefixtures("each_tier")

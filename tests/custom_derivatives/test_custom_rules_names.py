@@ -17,10 +17,10 @@ from tinyjax import custom_batching, custom_derivatives
 from tinyjax.errors import ArgumentError
 
 
-def by(decorator: Any) -> Callable[[Callable[..., Any]], Any]:
+def typed(decorator: Any) -> Callable[[Callable[..., Any]], Any]:
     """A decorator of either library, with a type."""
-    found: Callable[[Callable[..., Any]], Any] = decorator
-    return found
+    result: Callable[[Callable[..., Any]], Any] = decorator
+    return result
 
 
 Case = Callable[[ModuleType, list[Any]], Any]
@@ -29,7 +29,7 @@ Case = Callable[[ModuleType, list[Any]], Any]
 def vjp_with_symbolic_zeros(lib: ModuleType, seen: list[Any]) -> Any:
     cd = lib.custom_derivatives
 
-    @by(lib.custom_vjp)
+    @typed(lib.custom_vjp)
     def f(x: Any, y: Any) -> Any:
         return x * y["a"], y["a"]
 
@@ -57,7 +57,7 @@ def vjp_with_symbolic_zeros(lib: ModuleType, seen: list[Any]) -> Any:
 def jvp_with_symbolic_zeros(lib: ModuleType, seen: list[Any]) -> Any:
     zero = lib.custom_derivatives.SymbolicZero
 
-    @by(lib.custom_jvp)
+    @typed(lib.custom_jvp)
     def f(x: Any, y: Any) -> Any:
         return x * y
 
@@ -75,13 +75,13 @@ def jvp_with_symbolic_zeros(lib: ModuleType, seen: list[Any]) -> Any:
 
 
 def names_of_arguments(lib: ModuleType, seen: list[Any]) -> Any:
-    @by(partial(lib.custom_vjp, nondiff_argnames=["how"]))
+    @typed(partial(lib.custom_vjp, nondiff_argnames=["how"]))
     def f(x: Any, how: str, y: Any) -> Any:
         return x * y
 
     f.defvjp(lambda x, how, y: (x * y, y), lambda how, y, ct: (ct * len(how), ct))
 
-    @by(partial(lib.custom_jvp, nondiff_argnums=(0,), nondiff_argnames=("n",)))
+    @typed(partial(lib.custom_jvp, nondiff_argnums=(0,), nondiff_argnames=("n",)))
     def g(fun: Any, x: Any, n: int) -> Any:
         return fun(x) * n
 
@@ -104,12 +104,12 @@ def partials(lib: ModuleType, seen: list[Any]) -> Any:
 
 
 def gradients_beside_values(lib: ModuleType, seen: list[Any]) -> Any:
-    @by(lib.custom_gradient)
+    @typed(lib.custom_gradient)
     def f(x: Any) -> Any:
         y = lib.numpy.sin(x)
         return y, lambda ct: ct * y
 
-    @by(lib.custom_gradient)
+    @typed(lib.custom_gradient)
     def g(x: Any, y: Any) -> Any:
         return {"xy": x * y}, lambda ct: (ct["xy"] * y, 2 * ct["xy"] * x)
 
@@ -149,11 +149,11 @@ def zeros(lib: ModuleType, seen: list[Any]) -> Any:
 
 
 def rules_for_vmap(lib: ModuleType, seen: list[Any]) -> Any:
-    @by(lib.custom_batching.custom_vmap)
+    @typed(lib.custom_batching.custom_vmap)
     def f(x: Any, y: Any) -> Any:
         return x + y
 
-    @by(f.def_vmap)
+    @typed(f.def_vmap)
     def rule(axis_size: int, in_batched: Any, x: Any, y: Any) -> Any:
         seen.append((axis_size, list(in_batched)))
         return x * y, True
@@ -163,7 +163,7 @@ def rules_for_vmap(lib: ModuleType, seen: list[Any]) -> Any:
 
 
 def one_after_the_other(lib: ModuleType, seen: list[Any]) -> Any:
-    @by(lib.custom_batching.sequential_vmap)
+    @typed(lib.custom_batching.sequential_vmap)
     def f(x: Any, y: Any) -> Any:
         seen.append((x.shape, y["a"].shape))
         return {"sum": x + y["a"]}
@@ -176,11 +176,11 @@ def one_after_the_other(lib: ModuleType, seen: list[Any]) -> Any:
 
 
 def forward_derivatives_of_rules_for_vmap(lib: ModuleType, seen: list[Any]) -> Any:
-    @by(lib.custom_batching.custom_vmap)
+    @typed(lib.custom_batching.custom_vmap)
     def f(x: Any, y: Any) -> Any:
         return lib.numpy.sin(x), y
 
-    @by(f.def_vmap)
+    @typed(f.def_vmap)
     def rule(axis_size: int, in_batched: Any, x: Any, y: Any) -> Any:
         seen.append((axis_size, list(in_batched)))
         return (lib.numpy.cos(x) * y, 7.0 * y), tuple(in_batched)
@@ -201,8 +201,8 @@ def forward_derivatives_of_rules_for_vmap(lib: ModuleType, seen: list[Any]) -> A
 
 
 def rules_of_several_decorators(lib: ModuleType, seen: list[Any]) -> Any:
-    @by(lib.custom_vjp)
-    @by(lib.custom_batching.custom_vmap)
+    @typed(lib.custom_vjp)
+    @typed(lib.custom_batching.custom_vmap)
     def f(x: Any) -> Any:
         return 3 * x
 

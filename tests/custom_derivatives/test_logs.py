@@ -124,8 +124,8 @@ CASES = {
 }
 
 
-def check(found: Any, case: Case) -> None:
-    (gradient,), logs = found
+def check(actual: Any, case: Case) -> None:
+    (gradient,), logs = actual
     np.testing.assert_allclose(gradient, case.gradient, 1e-5)
     assert sorted(logs) == sorted(case.logs)
     for name, (at, cotangent) in case.logs.items():
@@ -215,7 +215,7 @@ def rule_that_returns(result: Any) -> Any:
     return fun
 
 
-def within(x: Any, log: Any) -> Any:
+def logging(x: Any, log: Any) -> Any:
     @tinyjax.custom_vjp
     def fun(x: Any) -> Any:
         return x
@@ -233,12 +233,14 @@ ERRORS: list[tuple[Callable[[Any], Any], str]] = [
     (rule_that_returns((1.0,)), "a pair of cotangents and logs"),
     (rule_that_returns(((1.0,), [2.0])), "its logs as a dict, or None"),
     (
-        tinyjax.jit(lambda x: lax.cond(x > 0, lambda x: within(x, 1), lambda x: x, x)),
+        tinyjax.jit(lambda x: lax.cond(x > 0, lambda x: logging(x, 1), lambda x: x, x)),
         "floats alone",
     ),
     (
         tinyjax.jit(
-            lambda x: lax.cond(x > 0, lambda x: within(x, 1.0), lambda x: within(x, jnp.ones(2)), x)
+            lambda x: lax.cond(
+                x > 0, lambda x: logging(x, 1.0), lambda x: logging(x, jnp.ones(2)), x
+            )
         ),
         "two branches log arrays of different types under one name, 'a'",
     ),

@@ -171,7 +171,7 @@ GLOBAL = tinyjax.new_ref(jnp.zeros(()))
 
 
 @tinyjax.custom_vjp
-def noted(x: Any) -> Any:
+def recorded(x: Any) -> Any:
     return x
 
 
@@ -180,12 +180,12 @@ def _noted_bwd(_: None, ct: Any) -> Any:
     return (ct,)
 
 
-noted.defvjp(lambda x: (x, None), _noted_bwd)
+recorded.defvjp(lambda x: (x, None), _noted_bwd)
 
 
 def test_a_global_reference() -> None:
     GLOBAL[...] = 0.0
-    f = tinyjax.jit(lambda x: lax.while_loop(lambda c: c < 30.0, lambda c: 2.0 * noted(c), x))
+    f = tinyjax.jit(lambda x: lax.while_loop(lambda c: c < 30.0, lambda c: 2.0 * recorded(c), x))
     assert float(tinyjax.grad(f)(1.0)) == 32.0
     assert float(GLOBAL[...]) == 2.0 + 4 + 8 + 16 + 32
 

@@ -56,7 +56,7 @@ NETWORKS: dict[str, tuple[tuple[int, ...], Any]] = {
         ROW,
         lambda s: s.serial(
             *(s.Softmax, s.Softplus, s.Sigmoid, s.Elu, s.LeakyRelu, s.Selu, s.Gelu),
-            s.elementwise(lambda x, by: by * x, by=3.0),
+            s.elementwise(lambda x, factor: factor * x, factor=3.0),
         ),
     ),
     "functions of nn, by their older names": (

@@ -109,7 +109,7 @@ WAYS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "vmap": lambda m, f, x: m.vmap(f)(m.numpy.stack([x, x + 1, x])),
 }
 
-#: What is differentiable is a float; loops over integers are not asked for their derivative.
+#: What is differentiable is a float; loops over integers are not differentiated.
 NOT_DIFFERENTIABLE = ("loop", "condition", "divide integers")
 
 
@@ -147,11 +147,11 @@ def test_what_is_checked_is_differentiable(program: str) -> None:
     def total(m: Any, c: Any) -> Any:
         f = c.checkify(PROGRAMS[program](m, c), errors=c.all_checks)
 
-        def of(x: Any) -> Any:
+        def checked(x: Any) -> Any:
             error, value = f(x)
             return sum(y.sum() for y in m.tree.leaves(value)), error
 
-        derivative, error = m.jit(m.grad(of, has_aux=True))(m.numpy.float32(4.0))
+        derivative, error = m.jit(m.grad(checked, has_aux=True))(m.numpy.float32(4.0))
         return float(derivative), error.get()
 
     got, expected = total(tinyjax, ours), total(jax, theirs)
@@ -163,11 +163,11 @@ def test_a_rule_for_reverse_mode_is_kept() -> None:
     f = tinyjax.custom_vjp(log(tinyjax, ours))
     f.defvjp(lambda x: (f(x), x), lambda x, ct: (3 * ct / x,))
 
-    def of(x: Any) -> Any:
+    def checked(x: Any) -> Any:
         error, value = ours.checkify(lambda x: f(x - 2), errors=ours.all_checks)(x)
         return value, error
 
-    gradient: Any = tinyjax.grad(of, has_aux=True)
+    gradient: Any = tinyjax.grad(checked, has_aux=True)
     for g in (gradient, tinyjax.jit(gradient)):
         derivative, error = g(4.0)
         assert float(derivative) == 1.5

@@ -64,7 +64,7 @@ def test_saved_here_restored_there(first: Any, second: Any, tmp_path: Path) -> N
 
 def test_all_kinds_of_arrays(tmp_path: Path) -> None:
     by_x = NamedSharding(MESH, P("x"))
-    kept: dict[str, Any] = {
+    saved: dict[str, Any] = {
         "dtypes": {name: jnp.arange(2).astype(name) for name in DTYPES.split()},
         "divided": {name: tinyjax.device_put(jnp.ones(4, name), by_x) for name in DTYPES.split()},
         "shapes": [jnp.zeros(()), jnp.zeros((0, 3)), jnp.zeros((3, 4)), np.arange(6)[::2]],
@@ -73,15 +73,15 @@ def test_all_kinds_of_arrays(tmp_path: Path) -> None:
         "divided keys": tinyjax.device_put(random.split(random.key(3), 4), by_x),
         "nothing": None,
     }
-    checkpoints.save(tmp_path, kept)
-    found = checkpoints.restore(tmp_path, kept)
-    assert tree.structure(found) == tree.structure(kept)
-    for x, y in zip(tree.leaves(kept), tree.leaves(found), strict=True):
+    checkpoints.save(tmp_path, saved)
+    found = checkpoints.restore(tmp_path, saved)
+    assert tree.structure(found) == tree.structure(saved)
+    for x, y in zip(tree.leaves(saved), tree.leaves(found), strict=True):
         check_same(jnp.asarray(x), y)
         assert y.sharding == jnp.asarray(x).sharding
-    check_same(random.normal(kept["keys"][0]), random.normal(found["keys"][0]))
+    check_same(random.normal(saved["keys"][0]), random.normal(found["keys"][0]))
     by_path = checkpoints.restore(tmp_path)
-    assert set(by_path) == {tree.keystr(path) for path, _ in tree.leaves_with_path(kept)}
+    assert set(by_path) == {tree.keystr(path) for path, _ in tree.leaves_with_path(saved)}
     check_same(by_path["['numbers'][1]"], jnp.asarray(2.5))
 
 

@@ -101,8 +101,8 @@ def test_errors(call: Any, error: type[Exception], message: str) -> None:
 
 
 def test_programs_differ_by_parameters() -> None:
-    def scaled(by: float) -> Any:
-        return tinyjax.make_jaxpr(Plain(AVAL, out=by))(X).eqns[0]
+    def scaled(output: float) -> Any:
+        return tinyjax.make_jaxpr(Plain(AVAL, out=output))(X).eqns[0]
 
     class Other(Plain):
         """Of the same name as another one, but another class."""

@@ -163,9 +163,9 @@ def test_machine_code_is_loaded_with_the_right_seal_only(
     loads: list[bytes] = []
     real = machine_code.executable_of
 
-    def note(wanted: Any, text: str, code: bytes) -> Any:
+    def note(backend: Any, text: str, code: bytes) -> Any:
         loads.append(code)
-        return real(wanted, text, code)
+        return real(backend, text, code)
 
     monkeypatch.setattr(machine_code, "executable_of", note)
     payload, in_tree, out_tree = serialize(compiled(tinyjax, "numbers"))

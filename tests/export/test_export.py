@@ -368,8 +368,8 @@ def loss(call: Callable[..., Any], params: Any, x: Any) -> Any:
     return jnp.sum(call(params, x, scale=3.0)["y"] ** 2)
 
 
-def close(found: Any, expected: Any) -> None:
-    tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12), found, expected)
+def close(actual: Any, expected: Any) -> None:
+    tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12), actual, expected)
 
 
 WAYS: Final[dict[str, Callable[[Callable[..., Any]], Any]]] = {
@@ -530,8 +530,8 @@ def test_a_program_that_closes_over_a_traced_value() -> None:
 
 
 def test_functions_of_the_library() -> None:
-    by: Any = export
-    exported = by(jnp.sin)(X)
+    exporter: Any = export
+    exported = exporter(jnp.sin)(X)
     np.testing.assert_allclose(exported.call(X), np.sin(X), rtol=1e-6)
     assert exported.fun_name == "sin"
 
@@ -811,7 +811,7 @@ def test_convolutions_have_the_axes_of_their_arrays(spatial: int) -> None:
     ("old", "new"),
     [
         (": i64>", ": i74>"),  # of which the passes would take 64 bits
-        ("(%0)", "(%0#2147483647)"),  # for which the parser would make room
+        ("(%0)", "(%0#2147483647)"),  # for which the parser would allocate memory
         ("(%0)", "(%0#" + "9" * 5000 + ")"),
         ("%0 =", "%0:2147483647 ="),
         ("(%0)", "(%0#1)"),

@@ -41,8 +41,8 @@ def normal(*shape: int) -> np.ndarray[Any, Any]:
     return RNG.normal(size=shape).astype(F32)
 
 
-def close(found: Any, expected: Any) -> None:
-    tinyjax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, 2e-5, 1e-5), found, expected)
+def close(actual: Any, expected: Any) -> None:
+    tinyjax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, 2e-5, 1e-5), actual, expected)
 
 
 # Sizes
@@ -118,7 +118,7 @@ def test_what_is_decided_holds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("claim", "given"),
+    ("claim", "constraints"),
     [
         ("a >= b + 7", ["a >= b + 8"]),
         ("a + 2*b >= 32", ["a >= 16", "b >= 8"]),
@@ -132,9 +132,9 @@ def test_what_is_decided_holds() -> None:
         ("4 >= floordiv(a, 4)", ["a <= 19"]),
     ],
 )
-def test_constraints_decide(claim: str, given: list[str]) -> None:
+def test_constraints_decide(claim: str, constraints: list[str]) -> None:
     left, right = claim.split(">=")
-    x, y = export.symbolic_shape(f"{left}, {right}", constraints=given)
+    x, y = export.symbolic_shape(f"{left}, {right}", constraints=constraints)
     assert x >= y
     assert not x < y
 
@@ -479,11 +479,11 @@ def test_functions_are_not_written() -> None:
 
 
 def test_another_process_loads_what_a_program_needs(tmp_path: Path) -> None:
-    def settled(x: Any) -> Any:
+    def grown(x: Any) -> Any:
         return lax.while_loop(lambda c: c.sum() < 9, lambda c: c + 1, x)
 
     def chosen(x: Any) -> Any:
-        return lax.cond(x.sum() > 0, settled, jnp.cos, x)
+        return lax.cond(x.sum() > 0, grown, jnp.cos, x)
 
     file = tmp_path / "program"
     file.write_bytes(export.export(jit(chosen))(struct("b")).serialize())

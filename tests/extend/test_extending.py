@@ -96,8 +96,8 @@ class BoxTracer(Tracer):
     def aval(self) -> ShapedArray:
         return self.value.aval
 
-    def concrete(self, wanted: str) -> Any:
-        return self.value.concrete(wanted)
+    def concrete(self, purpose: str) -> Any:
+        return self.value.concrete(purpose)
 
 
 class BoxTrace(Trace):
@@ -189,7 +189,7 @@ def test_a_trace_with_tracers_hands_on_calls_on_what_is_not_its_own() -> None:
     assert grad(lambda y: boxed(lambda x: x + forward(y))(2.0))(1.0) == 100.0
 
     def around(y: Any) -> Any:
-        def within(x: Any) -> Any:
+        def inner(x: Any) -> Any:
             @custom_jvp
             def times(z: Any) -> Any:
                 return z * x
@@ -197,7 +197,7 @@ def test_a_trace_with_tracers_hands_on_calls_on_what_is_not_its_own() -> None:
             times.defjvp(lambda primals, tangents: (times(*primals), tangents[0] * 3.0))
             return times(y)
 
-        return boxed(within)(2.0)
+        return boxed(inner)(2.0)
 
     assert around(4.0) == 8.0
     # what is closed over is its own, so that the function's operations are differentiated
@@ -218,8 +218,8 @@ def count_flops() -> Callable[[Function], Function]:
     assert set(imported) == {"tinyjax.extend"}
     namespace: dict[str, Any] = {}
     exec(block, namespace)
-    found: Callable[[Function], Function] = namespace["count_flops"]
-    return found
+    count_flops: Callable[[Function], Function] = namespace["count_flops"]
+    return count_flops
 
 
 def everything(x: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Linear algebra, and the same written out: elimination, Gram-Schmidt, roots of polynomials.
+"""Linear algebra, and reference algorithms: elimination, Gram-Schmidt, roots of polynomials.
 
 The matrices are made from values, real or complex, of two or three rows. Their diagonals are far
 enough apart that they are well conditioned, and so are their eigenvalues and eigenvectors.
@@ -147,7 +147,7 @@ def polar(a: Array) -> Array:
 
 Form = Callable[[Array, Array], Array]
 
-#: Functions of a matrix and a right side, each beside the same written out.
+#: Functions of a matrix and a right side, each beside a reference algorithm.
 FORMS: tuple[tuple[Form, Form], ...] = (
     (jnp.linalg.solve, lambda a, b: eliminate(a, b[:, None])[0][:, 0]),
     (lambda a, _: jnp.linalg.inv(a), lambda a, _: inverse(a)),

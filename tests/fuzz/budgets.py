@@ -159,9 +159,9 @@ def peak(fun: Function, *args: Any) -> int:
 def check_budget(case: BudgetCase) -> None:
     """Hold a gradient with a budget against one without, and what XLA needs against the budget.
 
-    The peak is predicted from the program, not from what XLA makes of it: of drawn programs two of
-    three need within 10% of what is predicted, and none without loops more than twice as much. What
-    no iteration changes XLA computes before a loop, and keeps: one program with loops of a hundred
+    The peak is predicted from the program, not from XLA's code. Of drawn programs two of three need
+    within 10% of what is predicted, and none without loops needs more than twice as much. XLA
+    computes loop invariants before a loop, and keeps them: one program with loops of a hundred
     needed more, up to six times as much. Where XLA finds a gradient to be zero it needs less.
     """
     rng = np.random.default_rng(0)

@@ -109,7 +109,7 @@ class Case:
     layers: tuple[Layer, ...]
 
     @staticmethod
-    def settled(program: Program, layers: tuple[Layer, ...]) -> "Case":
+    def repaired(program: Program, layers: tuple[Layer, ...]) -> "Case":
         names = [layer.name for layer in layers if layer.name in (*REVERSING, "jvp")]
         reversing = any(name != "jvp" for name in names)
         forward = bool(names) and names[0] in ("jvp", "linearize")
@@ -117,4 +117,4 @@ class Case:
         return Case(attrs.evolve(program, steps=steps), layers)
 
 
-CASES = st.builds(Case.settled, PROGRAMS, STACKS)
+CASES = st.builds(Case.repaired, PROGRAMS, STACKS)

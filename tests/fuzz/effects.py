@@ -83,18 +83,20 @@ class Runner:
         else:
             debug.callback(tell, example, x, ordered=kind == "ordered")
 
-    def run(self, program: tuple[Statement, ...], example: Any, x: Any, ref: Any, at: str) -> Any:
+    def run(
+        self, program: tuple[Statement, ...], example: Any, x: Any, ref: Any, place: str
+    ) -> Any:
         for i, statement in enumerate(program):
-            x = self.step(statement, example, x, ref, f"{at}.{i}") % 7
+            x = self.step(statement, example, x, ref, f"{place}.{i}") % 7
         return x
 
-    def step(self, s: Statement, example: Any, x: Any, ref: Any, at: str) -> Any:
+    def step(self, s: Statement, example: Any, x: Any, ref: Any, place: str) -> Any:
         def body(i: int, y: Any, example: Any = example, ref: Any = ref) -> Any:
-            return self.run(s.bodies[i], example, y, ref, f"{at}/{i}") + 0 * y
+            return self.run(s.bodies[i], example, y, ref, f"{place}/{i}") + 0 * y
 
         match s.kind:
             case "debug" | "ordered" | "io":
-                self.note(s.kind, f"{at} {s.kind}", example, x)
+                self.note(s.kind, f"{place} {s.kind}", example, x)
             case "change":
                 return x * (s.k + 1) + s.k
             case "write":
@@ -110,18 +112,18 @@ class Runner:
 
                 def goes_on(c: Any) -> Any:
                     if s.kind == "condition":
-                        self.note("debug", f"{at} condition", example, c[0])
+                        self.note("debug", f"{place} condition", example, c[0])
                     return c[0] < (example + s.k) % 4
 
                 return self.loop(goes_on, lambda c: (c[0] + 1, body(0, c[1]) % 7), (0, x))[1]
             case "for" | "scan":
                 return self.repeat(s, lambda y: body(0, y) % 7, x)
             case "vmap":  # each has a reference of its own
-                return self.each(lambda e, y: self.inside(s, e, y, f"{at}/0"), example, x)
+                return self.each(lambda e, y: self.inside(s, e, y, f"{place}/0"), example, x)
             case "custom":
 
                 def alone(e: Any, y: Any) -> Any:
-                    return self.inside(s, e, y, f"{at}/0")
+                    return self.inside(s, e, y, f"{place}/0")
 
                 return (_custom(alone) if self.traced else alone)(example, x)
             case "jit" if self.traced:
@@ -132,9 +134,9 @@ class Runner:
                 return body(0, x)
         return x
 
-    def inside(self, s: Statement, example: Any, x: Any, at: str) -> Any:
+    def inside(self, s: Statement, example: Any, x: Any, place: str) -> Any:
         """Run the body with a reference made for it."""
-        return self.run(s.bodies[0], example, x, self.made(0 * x), at)
+        return self.run(s.bodies[0], example, x, self.made(0 * x), place)
 
     def made(self, x: Any) -> Any:
         return tinyjax.new_ref(x) if self.traced else np.array(x)

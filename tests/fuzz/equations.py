@@ -3,8 +3,8 @@
 The equations have one solution, of moderate size, whatever the function inside gives; it takes part
 in all of them, together with what it closes over. The linear systems' matrices are made of its
 Jacobian, scaled so that they are well conditioned. The other equations are ``z + 0.3 sin z = t(z)``
-with a right side that hardly depends on ``z``: the other side alternates between Newton's method
-without that dependence and putting in what it found.
+with a right side that hardly depends on ``z``.
+The other side repeats two steps: Newton's method with a constant ``t``, and a new ``t``.
 """
 
 from collections.abc import Callable

@@ -105,8 +105,8 @@ def folded(body: Body, x: Array, c: Array, k: int, ours: bool) -> Array:
 
     pair = (z, jnp.cos(z))
     if ours:
-        found: tuple[Array, Array] = lax.associative_scan(compose, pair, reverse=k % 2 == 1)
-        return found[0] + found[1]
+        prefixes: tuple[Array, Array] = lax.associative_scan(compose, pair, reverse=k % 2 == 1)
+        return prefixes[0] + prefixes[1]
     order = range(z.shape[0])[:: -1 if k % 2 else 1]
     parts, kept = {}, None
     for i in order:
@@ -250,7 +250,7 @@ def mapped_otherwise(body: Body, x: Array, c: Array, k: int, ours: bool) -> Arra
 
 
 def seen(body: Body, x: Array, c: Array, k: int, ours: bool) -> Array:
-    """Effects that change nothing, and NumPy's answer to what has no derivative."""
+    """Effects that change nothing, and NumPy's value of what has no derivative."""
     z = body(x, c)
     if not ours:
         return z + fitted(jnp.sign(jnp.sin(c) + IRRATIONAL), z.shape)

@@ -1,7 +1,7 @@
 """Steps among values of other dtypes, and among special values: NaN, infinities, ends of types.
 
-What such a value is depends on the data, so that it is traced, but is constant where the data
-changes little; its operations are exact in its dtype, so that every way to compute them agrees.
+Such a value depends on the data, so that it is traced, but is constant where the data changes
+little. Its operations are exact in its dtype, so that every way to compute them agrees.
 """
 
 from collections.abc import Callable
@@ -43,8 +43,8 @@ def beside(x: Array, code: Array) -> Array:
     return ew.add(x, ew.mul(constant(x, 0.1), fitted(ew.sin(found), x.shape)))
 
 
-def expect(out: Array, wanted: DType) -> Array:
-    assert out.dtype == wanted, f"{out.aval}, and not {wanted}"
+def expect(out: Array, dtype: DType) -> Array:
+    assert out.dtype == dtype, f"{out.aval}, and not {dtype}"
     return out
 
 

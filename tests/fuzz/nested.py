@@ -314,8 +314,8 @@ def nested_custom_vjp(body: Body, x: Array, c: Array, k: int, ours: bool) -> Arr
     f = tinyjax.custom_vjp(body)
 
     def backward(saved: tuple[Array, Array], cotangent: Array) -> tuple[Array, ...]:
-        found: tuple[Array, ...] = tinyjax.vjp(body, *saved)[1](cotangent)
-        return found
+        cotangents: tuple[Array, ...] = tinyjax.vjp(body, *saved)[1](cotangent)
+        return cotangents
 
     f.defvjp(lambda z, w: (body(z, w), (z, w)), backward)
     return f(x, c)

@@ -235,8 +235,8 @@ def check_by_differences(program: Program) -> None:
     tangents = pushed(fun)(*(as_array(x) for x in (*xs, *ts)))
     eps = 1e-6
 
-    def moved(by: float) -> list[HostArray]:
-        return [np.asarray(y) for y in fun(*(x + by * t for x, t in zip(xs, ts, strict=True)))]
+    def moved(step: float) -> list[HostArray]:
+        return [np.asarray(y) for y in fun(*(x + step * t for x, t in zip(xs, ts, strict=True)))]
 
     here, results = moved(0.0), zip(tangents, moved(eps), moved(-eps), strict=True)
     closer = zip(moved(eps / 2), moved(-eps / 2), here, strict=True)

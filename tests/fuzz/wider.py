@@ -217,7 +217,7 @@ def frequencies(x: Array, y: Array, k: int) -> Array:
 
 
 def of_matrix(x: Array, y: Array, k: int) -> Array:
-    """Functions of a matrix whose rules are not written out elsewhere."""
+    """Functions of a matrix that have no reference algorithm elsewhere."""
     a = matrix(x, y, k)
     positive = a @ adjoint(a)
     choices: list[Callable[[], Array]] = [

@@ -38,11 +38,13 @@ def main() -> int:
     seen: set[str] = set()
     noted, since = 0, start
 
-    def report(done: int, found: Survey) -> None:
+    def report(count: int, survey: Survey) -> None:
         nonlocal noted, since
         now = time.monotonic()
-        print(f"{done} in {now - start:.0f} s: {dict(found.outcomes)}", file=sys.stderr, flush=True)
-        unexpected = found.unexpected(subject.expected)
+        print(
+            f"{count} in {now - start:.0f} s: {dict(survey.outcomes)}", file=sys.stderr, flush=True
+        )
+        unexpected = survey.unexpected(subject.expected)
         for outcome, cases in unexpected.items():
             if outcome not in seen:
                 seen.add(outcome)
@@ -52,8 +54,8 @@ def main() -> int:
         if unexpected:
             searches.note_mistake(options.subject)
         else:
-            searches.note(options.subject, done - noted, now - since)
-            noted, since = done, now
+            searches.note(options.subject, count - noted, now - since)
+            noted, since = count, now
 
     found = subject.survey(first, options.count, options.seed, report)
     print(found.as_json(subject.expected))

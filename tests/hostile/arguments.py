@@ -59,7 +59,7 @@ class OwnError(Exception):
 
 
 class Raising:
-    """An object of the user's that fails whatever it is asked for."""
+    """An object of the user's whose every method raises."""
 
     def _fail(self, *_: Any, **__: Any) -> Any:
         raise OwnError
@@ -82,16 +82,16 @@ class Endless:
 
 
 def _nested(depth: int) -> Any:
-    found: Any = 1
+    nested: Any = 1
     for _ in range(depth):
-        found = [found]
-    return found
+        nested = [nested]
+    return nested
 
 
 def _looped() -> Any:
-    found: list[Any] = []
-    found.append(found)
-    return found
+    cycle: list[Any] = []
+    cycle.append(cycle)
+    return cycle
 
 
 def _numbers() -> Iterator[int]:
@@ -193,7 +193,7 @@ NOT_CALLED: Final = {
 @cache
 def public() -> dict[str, Any]:
     """The public callables of the package's public modules, by name."""
-    found: dict[str, Any] = {}
+    functions: dict[str, Any] = {}
     seen: set[str] = set()
     waiting: list[tuple[str, ModuleType]] = [("", tinyjax)]
     more = ("experimental.checkify", "experimental.checkpoints", "experimental.sparse")
@@ -209,8 +209,8 @@ def public() -> dict[str, Any]:
                 if value.__name__.startswith("tinyjax"):
                     waiting.append((f"{prefix}{name}.", value))
             elif callable(value) and not _is_left_out(f"{prefix}{name}", value):
-                found[f"{prefix}{name}"] = value
-    return found
+                functions[f"{prefix}{name}"] = value
+    return functions
 
 
 def _is_left_out(path: str, value: Any) -> bool:
@@ -378,15 +378,15 @@ class Arguments(Subject):
         draw = random.Random(case)
         if draw.random() < 0.7:
             return f"{case}, {self.drawn(draw, case)[1]}"
-        told: list[str] = []
-        self.describe_anything(draw, told)
-        return f"{case}, {' '.join(told)}"
+        texts: list[str] = []
+        self.describe_anything(draw, texts)
+        return f"{case}, {' '.join(texts)}"
 
-    def describe_anything(self, draw: random.Random, told: list[str]) -> None:
+    def describe_anything(self, draw: random.Random, texts: list[str]) -> None:
         """The call, which is not made."""
 
         def stop(text: str) -> None:
-            told.append(text)
+            texts.append(text)
             raise KeyboardInterrupt
 
         with suppress(KeyboardInterrupt):

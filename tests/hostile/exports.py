@@ -478,9 +478,9 @@ def changed(draw: random.Random, data: bytes) -> bytes:
     program = rest[:size].decode()
     kind = draw.random()
 
-    def with_program(new: str, told: Any = header) -> bytes:
+    def with_program(new: str, fields: Any = header) -> bytes:
         encoded = new.encode(errors="surrogateescape")
-        return sealed({**told, "program": len(encoded)}, encoded + rest[size:])
+        return sealed({**fields, "program": len(encoded)}, encoded + rest[size:])
 
     if header["constraints"] is not None and kind < 0.2:
         return sealed(to_compare(draw, header), rest)
@@ -506,7 +506,7 @@ def changed(draw: random.Random, data: bytes) -> bytes:
         return sealed(deep_header(draw, header), rest)
     if kind < 0.90:
         return in_letters(draw, data)
-    if kind < 0.93 and header["vjp"]:  # of the derivative, which is read when it is asked for
+    if kind < 0.93 and header["vjp"]:  # of the derivative, which is read when it is first used
         at = len(rest) - header["vjp"]
         inner = changed(draw, rest[at:])
         return sealed({**header, "vjp": len(inner)}, rest[:at] + inner)

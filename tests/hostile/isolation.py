@@ -16,7 +16,7 @@ import attrs
 
 #: By how much a case may raise the memory in use, in bytes.
 MEMORY: Final = 1 << 30
-#: How much more may be asked of the system; what asks for more may end its process.
+#: How much more may be allocated; what allocates more may end its process.
 _ASKED: Final = 6 << 30
 
 
@@ -116,7 +116,7 @@ def _in_process(
         os.close(reading)
         _try_all(cases, run, seconds, writing)
     os.close(writing)
-    told: list[str] = []
+    outcomes: list[str] = []
     stage = ""
     with os.fdopen(reading, encoding="utf-8") as lines:
         for line in lines:
@@ -124,18 +124,18 @@ def _in_process(
             if kind == "stage":
                 stage = text
             else:
-                told.append(text)
+                outcomes.append(text)
                 stage = ""
     status = os.waitpid(child, 0)[1]
-    if len(told) < len(cases):
+    if len(outcomes) < len(cases):
         number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
         what = (
             "no end"
             if number in (signal.SIGALRM, signal.SIGPROF)
             else f"the process ended ({status})"
         )
-        told.append(f"{what}, {stage}" if stage else what)
-    return told
+        outcomes.append(f"{what}, {stage}" if stage else what)
+    return outcomes
 
 
 def _try_all(

@@ -160,7 +160,7 @@ def _answer() -> Files:
 
 
 def _approach(folder: Path) -> Any:
-    """Another process, which the first one answers by what is in the file."""
+    """Another process, to which the first one sends the contents of the file."""
     data = (folder / "answer").read_bytes()
     with socket.create_server(("127.0.0.1", 0)) as here:
 

@@ -53,7 +53,7 @@ class Report:
     """The counts of events, and the failures."""
 
     wrong: list[str] = attrs.field(factory=list)
-    done: Counter[str] = attrs.field(factory=Counter)
+    counts: Counter[str] = attrs.field(factory=Counter)
 
 
 class RefusedError(Exception):
@@ -148,9 +148,9 @@ KINDS: Final = (
 )
 
 
-def close(found: Any, expected: Any) -> bool:
+def close(actual: Any, expected: Any) -> bool:
     """As np.allclose, which an interrupt may leave with another error state: that is NumPy's."""
-    return bool(np.all(np.abs(found - expected) <= 1e-5 + 1e-4 * np.abs(expected)))
+    return bool(np.all(np.abs(actual - expected) <= 1e-5 + 1e-4 * np.abs(expected)))
 
 
 def run(number: int, report: Report) -> None:
@@ -176,32 +176,32 @@ def run(number: int, report: Report) -> None:
                 np.asarray(fast(-x))
                 report.wrong.append(f"the callback of {k} {tier} raised nothing")
             except RefusedError as error:
-                report.done["callbacks that raised"] += error.args == (k,)
+                report.counts["callbacks that raised"] += error.args == (k,)
     if number % 7 == 0:
         try:
             jit(fun, compiler_options={"xla_none": number})(np.ones(4, np.float32))
             report.wrong.append(f"an unknown option was taken by {kind.__name__} {k}")
         except ArgumentError:
-            report.done["failed compilations"] += 1
-    report.done["programs"] += 1
+            report.counts["failed compilations"] += 1
+    report.counts["programs"] += 1
 
 
 class Interrupts:
     """Ctrl-C in the main thread, a few times for each of its programs, at any moment.
 
     Attributes:
-        left: how many may still come; the main thread sets it.
+        remaining: how many may still come; the main thread sets it.
     """
 
     def __init__(self) -> None:
-        self.left = 0
-        self.over = threading.Event()
+        self.remaining = 0
+        self.ended = threading.Event()
         self.dice = random.Random(0)
 
     def send(self) -> None:
-        while not self.over.wait(self.dice.uniform(0.0, 0.05)):
-            if self.left > 0:
-                self.left -= 1
+        while not self.ended.wait(self.dice.uniform(0.0, 0.05)):
+            if self.remaining > 0:
+                self.remaining -= 1
                 _thread.interrupt_main()
 
 
@@ -212,15 +212,15 @@ def interrupted(numbers: list[int], interrupts: Interrupts | None, report: Repor
         errors = np.geterr()
         try:
             if interrupts is not None:
-                interrupts.left = allowed
+                interrupts.remaining = allowed
             run(numbers[-1], report)
             if interrupts is not None:
-                interrupts.left = 0
+                interrupts.remaining = 0
             numbers.pop()
             allowed = MOST_INTERRUPTS
         except KeyboardInterrupt:
             allowed -= 1
-            report.done["interrupts"] += 1
+            report.counts["interrupts"] += 1
             if current_trace() is not EVAL:
                 report.wrong.append(f"an interrupt left {current_trace()} behind")
             if np.geterr() != errors:
@@ -248,11 +248,11 @@ def everything(programs: int, report: Report, interrupting: bool) -> None:
 
     def watch() -> None:
         before = -1
-        while not interrupts.over.wait(SECONDS_WITHOUT_PROGRESS):
-            if report.done["programs"] == before:
+        while not interrupts.ended.wait(SECONDS_WITHOUT_PROGRESS):
+            if report.counts["programs"] == before:
                 faulthandler.dump_traceback(all_threads=True)
                 os._exit(3)
-            before = report.done["programs"]
+            before = report.counts["programs"]
 
     threads = [threading.Thread(target=work) for _ in range(THREADS - 1)]
     helpers = [threading.Thread(target=interrupts.send), threading.Thread(target=watch)]
@@ -260,7 +260,7 @@ def everything(programs: int, report: Report, interrupting: bool) -> None:
         thread.start()
     for step in (
         lambda: interrupted(mine, interrupts if interrupting else None, report),
-        interrupts.over.set,
+        interrupts.ended.set,
         *[thread.join for thread in (*threads, *helpers)],
     ):
         while True:
@@ -268,16 +268,16 @@ def everything(programs: int, report: Report, interrupting: bool) -> None:
                 step()
                 break
             except KeyboardInterrupt:  # one that came late
-                report.done["interrupts"] += 1
+                report.counts["interrupts"] += 1
 
 
-def held() -> int:
+def resident_bytes() -> int:
     """Bytes of memory that the process holds."""
     pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def settled() -> dict[str, int]:
+def state_at_rest() -> dict[str, int]:
     """Return the remaining state after all work has ended, and caches were cleared."""
     while left := len(tiers._requests):
         time.sleep(0.1)
@@ -290,7 +290,11 @@ def settled() -> dict[str, int]:
         gc.collect()
     ctypes.CDLL(None).malloc_trim(0)  # gives back what is free between what is in use
     executables = sum(isinstance(x, xla.Executable) for x in gc.get_objects())
-    return {"threads": len(threading.enumerate()), "executables": executables, "bytes": held()}
+    return {
+        "threads": len(threading.enumerate()),
+        "executables": executables,
+        "bytes": resident_bytes(),
+    }
 
 
 def main() -> None:
@@ -299,7 +303,7 @@ def main() -> None:
     # What is made once and kept is made: clients, and the threads of pools and of the compiler.
     # Modules are loaded, since Python leaves the lock of one whose loading is interrupted held.
     everything(4 * len(KINDS), report, interrupting=False)
-    before = settled()
+    before = state_at_rest()
     start = time.perf_counter()
     everything(programs, report, interrupting=True)
     seconds = time.perf_counter() - start
@@ -307,9 +311,9 @@ def main() -> None:
         json.dumps(
             {
                 "wrong": report.wrong[:20],
-                "done": report.done,
+                "counts": report.counts,
                 "before": before,
-                "after": settled(),
+                "after": state_at_rest(),
                 "seconds": seconds,
             }
         )

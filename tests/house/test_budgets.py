@@ -4,16 +4,16 @@ import json
 
 import pytest
 
-from tools.budgets import WALKS, kept, rooms, walk, words
+from tools.budgets import WALKS, folders, stored_budgets, walk, words
 from tools.replay import NOTES, replayed
 
-BUDGETS = kept()
+BUDGETS = stored_budgets()
 REMEDY = "say why, and run `python -m tools.budgets` in tests/"
 
 
 def test_no_room_grows() -> None:
-    most = BUDGETS["rooms"]
-    assert {room: n for room, n in rooms().items() if n > most.get(room, 0)} == {}, REMEDY
+    most = BUDGETS["folders"]
+    assert {folder: n for folder, n in folders().items() if n > most.get(folder, 0)} == {}, REMEDY
 
 
 def test_the_core_speaks_of_nothing_that_planes_have() -> None:

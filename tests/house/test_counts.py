@@ -133,12 +133,12 @@ def test_calls_of_a_compiled_function() -> None:
     swap = tinyjax.jit(lambda tree: {"a": tree["b"], "b": (tree["a"][1], tree["a"][0])})
     tree = {"a": (X, X), "b": X}
     host = np.ones(10, np.float32)
-    scale = tinyjax.jit(lambda x, n, *, on: x * n, static_argnums=1, static_argnames="on")
+    scale = tinyjax.jit(lambda x, n, *, flag: x * n, static_argnums=1, static_argnames="flag")
     found = [
         calls(lambda: add(X, X)),
         calls(lambda: add(host, host)),
         calls(lambda: swap(tree)),
-        calls(lambda: scale(X, 3, on=True)),
+        calls(lambda: scale(X, 3, flag=True)),
     ]
     assert max(found) <= 3, found
 
@@ -229,7 +229,7 @@ def shapes() -> None:
 
 
 def numbers() -> None:
-    scale = tinyjax.jit(lambda x, by: x * by)
+    scale = tinyjax.jit(lambda x, factor: x * factor)
     for by in (1.0, 2.0, 3.0):
         scale(X, by)
 

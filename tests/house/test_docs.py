@@ -63,7 +63,7 @@ def examples_of(name: str) -> list[doctest.DocTest]:
     """Find the examples of a module, and of the classes that say they are a namespace's."""
     module = importlib.import_module(name)
     for public in getattr(module, "__all__", ()):
-        getattr(module, public)  # is loaded when it is first asked for
+        getattr(module, public)  # is loaded when it is first read
     return doctest.DocTestFinder().find(module, name)
 
 

@@ -28,11 +28,11 @@ def survey(subject: str, count: int, seed: int) -> dict[str, Any]:
         command, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": path}
     )
     assert ran.stdout, ran.stderr
-    found: dict[str, Any] = json.loads(ran.stdout)
+    report: dict[str, Any] = json.loads(ran.stdout)
     assert not ran.returncode, {
-        k: v for k, v in found["first"].items() if k not in found["expected"]
+        k: v for k, v in report["first"].items() if k not in report["expected"]
     }
-    return found
+    return report
 
 
 @pytest.mark.wrong_types

@@ -49,11 +49,11 @@ from website import reference
 X: Final = jnp.arange(1.0, 4.0)
 A: Final = jnp.eye(3) * 2
 Fun = Callable[..., Any]
-#: Makes a function of one whose first argument is the object to be held.
+#: Makes a function of one whose first argument is the payload.
 Holding = Callable[[Fun], Fun]
 
 
-class Held:
+class Payload:
     """An object that a function holds."""
 
     factor = 2.0
@@ -62,23 +62,23 @@ class Held:
 class CalledObject:
     """An object that is called as a function."""
 
-    def __init__(self, body: Fun, held: Held) -> None:
-        self.body, self.held = body, held
+    def __init__(self, body: Fun, payload: Payload) -> None:
+        self.body, self.payload = body, payload
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.body(self.held, *args, **kwargs)
+        return self.body(self.payload, *args, **kwargs)
 
 
-def _by_default(body: Fun, held: Held) -> Fun:
-    def call(*args: Any, kept: Held = held, **kwargs: Any) -> Any:
-        return body(kept, *args, **kwargs)
+def _by_default(body: Fun, payload: Payload) -> Fun:
+    def call(*args: Any, payload: Payload = payload, **kwargs: Any) -> Any:
+        return body(payload, *args, **kwargs)
 
     return call
 
 
 #: The ways in which a function holds an object.
-FORMS: Final[dict[str, Callable[[Fun, Held], Fun]]] = {
-    "closure": lambda body, held: lambda *args, **kwargs: body(held, *args, **kwargs),
+FORMS: Final[dict[str, Callable[[Fun, Payload], Fun]]] = {
+    "closure": lambda body, payload: lambda *args, **kwargs: body(payload, *args, **kwargs),
     "bound method": types.MethodType,
     "partial": functools.partial,
     "default": _by_default,
@@ -86,73 +86,75 @@ FORMS: Final[dict[str, Callable[[Fun, Held], Fun]]] = {
 }
 
 
-def each(held: Held, x: Any) -> Any:
-    return jnp.sin(x) * held.factor
+def each(payload: Payload, x: Any) -> Any:
+    return jnp.sin(x) * payload.factor
 
 
-def total(held: Held, x: Any) -> Any:
-    return jnp.sum(jnp.sin(x) * held.factor)
+def total(payload: Payload, x: Any) -> Any:
+    return jnp.sum(jnp.sin(x) * payload.factor)
 
 
-def _apart(held: Held, x: Any) -> Any:
-    return (x - 1) * held.factor
+def _apart(payload: Payload, x: Any) -> Any:
+    return (x - 1) * payload.factor
 
 
-def _distance(held: Held, x: Any) -> Any:
-    return jnp.sum(_apart(held, x) ** 2)
+def _distance(payload: Payload, x: Any) -> Any:
+    return jnp.sum(_apart(payload, x) ** 2)
 
 
-def linear(held: Held, x: Any) -> Any:
-    return x * held.factor
+def linear(payload: Payload, x: Any) -> Any:
+    return x * payload.factor
 
 
-def host(held: Held, x: Any) -> Any:
-    return np.asarray(x) * np.float32(held.factor)
+def host(payload: Payload, x: Any) -> Any:
+    return np.asarray(x) * np.float32(payload.factor)
 
 
-def summed(held: Held, x: Any, y: Any) -> Any:
-    return x + y * held.factor
+def summed(payload: Payload, x: Any, y: Any) -> Any:
+    return x + y * payload.factor
 
 
-def solve(held: Held, f: Fun, y: Any) -> Any:
-    return implicit.linear_solve(f, y) * held.factor / 2
+def solve(payload: Payload, f: Fun, y: Any) -> Any:
+    return implicit.linear_solve(f, y) * payload.factor / 2
 
 
 def _batched(k: Holding) -> Fun:
     fun = tinyjax.custom_batch(k(each))
-    fun.def_vmap(k(lambda held, size, is_mapped, x: (each(held, x), True)))
+    fun.def_vmap(k(lambda payload, size, is_mapped, x: (each(payload, x), True)))
     return fun
 
 
 def _ruled(k: Holding) -> Fun:
     fun = tinyjax.custom_derivative(k(each))
-    fun.defderivative(k(lambda held, x: (each(held, x), lambda t: t * held.factor)))
+    fun.defderivative(k(lambda payload, x: (each(payload, x), lambda t: t * payload.factor)))
     return fun
 
 
 def _with_jvp(k: Holding) -> Fun:
     fun = tinyjax.custom_jvp(k(each))
-    fun.defjvp(k(lambda held, primals, tangents: (each(held, *primals), linear(held, *tangents))))
+    fun.defjvp(
+        k(lambda payload, primals, tangents: (each(payload, *primals), linear(payload, *tangents)))
+    )
     return fun
 
 
 def _with_jvps(k: Holding) -> Fun:
     fun = tinyjax.custom_jvp(k(each))
-    fun.defjvps(k(lambda held, t, out, x: t * held.factor))
+    fun.defjvps(k(lambda payload, t, out, x: t * payload.factor))
     return fun
 
 
 def _with_vjp(k: Holding) -> Fun:
     fun = tinyjax.custom_vjp(k(each))
     fun.defvjp(
-        k(lambda held, x: (each(held, x), jnp.cos(x))),
-        k(lambda held, kept, ct: (ct * kept * held.factor,)),
+        k(lambda payload, x: (each(payload, x), jnp.cos(x))),
+        k(lambda payload, residual, ct: (ct * residual * payload.factor,)),
     )
     return fun
 
 
 def _linear_call(k: Holding) -> Fun:
-    scale = k(lambda held, r, x: x * r * held.factor)
+    scale = k(lambda payload, r, x: x * r * payload.factor)
     return lambda x: custom_derivatives.linear_call(scale, scale, jnp.float32(2), x)
 
 
@@ -177,7 +179,7 @@ def _then_same(fun: Fun) -> Fun:
     return call
 
 
-def _noted(callback: Fun, **options: Any) -> Fun:
+def _reporting(callback: Fun, **options: Any) -> Fun:
     def call(x: Any) -> Any:
         debug.callback(callback, x, **options)
         return x * 2
@@ -193,9 +195,9 @@ def _on_mesh(make: Callable[[], Fun]) -> Fun:
     return call
 
 
-def _written(k: Holding) -> Fun:
+def _source(k: Holding) -> Fun:
     """Make the function whose source is read."""
-    body = k(lambda held, x: x * held.factor)
+    body = k(lambda payload, x: x * payload.factor)
     return lambda x: body(x)  # noqa: PLW0108
 
 
@@ -206,13 +208,13 @@ ROWS: Final[dict[str, Callable[[Holding], Fun]]] = {
     "tinyjax.jit": lambda k: tinyjax.jit(k(each)),
     "tinyjax.checkpoint": lambda k: tinyjax.checkpoint(k(each)),
     "tinyjax.checkpoint policy": lambda k: tinyjax.checkpoint(
-        jnp.sin, policy=k(lambda held, *_, **__: held.factor > 1)
+        jnp.sin, policy=k(lambda payload, *_, **__: payload.factor > 1)
     ),
     "tinyjax.closure_convert": lambda k: lambda x: tinyjax.closure_convert(k(each), x)[0](x),
     "tinyjax.custom_batch": _batched,
     "tinyjax.custom_derivative": _ruled,
     "tinyjax.custom_gradient": lambda k: tinyjax.custom_gradient(
-        k(lambda held, x: (each(held, x), lambda ct: ct * held.factor))
+        k(lambda payload, x: (each(payload, x), lambda ct: ct * payload.factor))
     ),
     "tinyjax.custom_jvp": _with_jvp,
     "tinyjax.custom_jvp defjvps": _with_jvps,
@@ -237,7 +239,7 @@ ROWS: Final[dict[str, Callable[[Holding], Fun]]] = {
             tinyjax.make_array_from_callback(
                 (3,),
                 tinyjax.sharding.SingleDeviceSharding(tinyjax.devices()[0]),
-                k(lambda held, index: np.ones(3, np.float32)[index] * held.factor),
+                k(lambda payload, index: np.ones(3, np.float32)[index] * payload.factor),
             )
             + x
         )
@@ -291,21 +293,27 @@ ROWS: Final[dict[str, Callable[[Holding], Fun]]] = {
     "tinyjax.checkpoint_policies.save_from_both_policies": lambda k: tinyjax.checkpoint(
         jnp.sin,
         policy=checkpoint_policies.save_from_both_policies(
-            k(lambda held, *_, **__: held.factor > 1), checkpoint_policies.everything_saveable
+            k(lambda payload, *_, **__: payload.factor > 1), checkpoint_policies.everything_saveable
         ),
     ),
     "tinyjax.custom_batching.sequential_vmap": lambda k: custom_batching.sequential_vmap(k(each)),
     "tinyjax.custom_derivatives.linear_call": _linear_call,
-    "tinyjax.debug.callback": lambda k: _noted(k(host)),
-    "tinyjax.debug.callback ordered": lambda k: _noted(k(host), ordered=True),
+    "tinyjax.debug.callback": lambda k: _reporting(k(host)),
+    "tinyjax.debug.callback ordered": lambda k: _reporting(k(host), ordered=True),
     "tinyjax.debug.inspect": lambda k: _then_same(debug.inspect(k(each))),
     "tinyjax.debug.inspect_array_sharding": lambda k: _then_same(
-        lambda x: debug.inspect_array_sharding(x, callback=k(lambda held, sharding: None))
+        lambda x: debug.inspect_array_sharding(x, callback=k(lambda payload, sharding: None))
     ),
     "tinyjax.example_libraries.optimizers.optimizer": lambda k: _then_same(
         lambda x: (
             optimizers.optimizer(
-                k(lambda held: (lambda p: p, lambda i, g, p: p - held.factor * g, lambda p: p))
+                k(
+                    lambda payload: (
+                        lambda p: p,
+                        lambda i, g, p: p - payload.factor * g,
+                        lambda p: p,
+                    )
+                )
             )().update_fn
         )
     ),
@@ -313,12 +321,14 @@ ROWS: Final[dict[str, Callable[[Holding], Fun]]] = {
         lambda x: stax.elementwise(k(each))[1]((), x)
     ),
     "tinyjax.example_libraries.stax.shape_dependent": lambda k: (
-        lambda x: stax.shape_dependent(k(lambda held, shape: stax.elementwise(jnp.sin)))[1]((), x)
+        lambda x: stax.shape_dependent(k(lambda payload, shape: stax.elementwise(jnp.sin)))[1](
+            (), x
+        )
     ),
     "tinyjax.experimental.checkify.checkify": lambda k: lambda x: checkify.checkify(k(each))(x)[1],
     "tinyjax.experimental.jet.jet": lambda k: lambda x: jet.jet(k(each), (x,), ((x, x),)),
     "tinyjax.experimental.ode.odeint": lambda k: (
-        lambda x: ode.odeint(k(lambda held, y, t: -y * held.factor), x, jnp.arange(2.0))
+        lambda x: ode.odeint(k(lambda payload, y, t: -y * payload.factor), x, jnp.arange(2.0))
     ),
     "tinyjax.experimental.pjit.pjit": lambda k: pjit.pjit(k(each)),
     "tinyjax.experimental.sparse.grad": lambda k: sparse.grad(k(total)),
@@ -328,7 +338,9 @@ ROWS: Final[dict[str, Callable[[Holding], Fun]]] = {
                 tinyjax.random.key(0),
                 (3,),
                 nse=2,
-                generator=k(lambda held, key, shape, dtype: jnp.ones(shape, dtype) * held.factor),
+                generator=k(
+                    lambda payload, key, shape, dtype: jnp.ones(shape, dtype) * payload.factor
+                ),
             ).todense()
             + x
         )
@@ -344,33 +356,33 @@ ROWS: Final[dict[str, Callable[[Holding], Fun]]] = {
     ),
     "tinyjax.implicit.custom_root": lambda k: (
         lambda x: implicit.custom_root(
-            k(lambda held, y: y * held.factor - 2.0),
+            k(lambda payload, y: y * payload.factor - 2.0),
             x,
-            k(lambda held, f, y: y - f(y) / held.factor),
-            k(lambda held, g, y: y / g(jnp.ones_like(y))),
+            k(lambda payload, f, y: y - f(y) / payload.factor),
+            k(lambda payload, g, y: y / g(jnp.ones_like(y))),
         )
     ),
     "tinyjax.implicit.fixed_point": lambda k: (
-        lambda x: implicit.fixed_point(k(lambda held, y: y / held.factor), x)
+        lambda x: implicit.fixed_point(k(lambda payload, y: y / payload.factor), x)
     ),
     "tinyjax.implicit.linear_solve": lambda k: (
         lambda x: implicit.linear_solve(k(linear), x, preconditioner=k(linear))
     ),
     "tinyjax.implicit.minimize": lambda k: (
-        lambda x: implicit.minimize(k(lambda held, y: jnp.sum(y**2) * held.factor), x)
+        lambda x: implicit.minimize(k(lambda payload, y: jnp.sum(y**2) * payload.factor), x)
     ),
     "tinyjax.implicit.odeint": lambda k: (
-        lambda x: implicit.odeint(k(lambda held, y, t: -y * held.factor), x, jnp.arange(2.0))
+        lambda x: implicit.odeint(k(lambda payload, y, t: -y * payload.factor), x, jnp.arange(2.0))
     ),
     "tinyjax.implicit.root": lambda k: (
-        lambda x: implicit.root(k(lambda held, y: y * held.factor - 2.0), x)
+        lambda x: implicit.root(k(lambda payload, y: y * payload.factor - 2.0), x)
     ),
     "tinyjax.lax.associative_scan": lambda k: lambda x: lax.associative_scan(k(summed), x),
     "tinyjax.lax.composite": lambda k: lax.composite(k(each), "my.sine"),
     "tinyjax.lax.cond": lambda k: lambda x: lax.cond(True, k(each), jnp.cos, x),
     "tinyjax.lax.cond traced": lambda k: lambda x: lax.cond(x[0] > 0, k(each), jnp.cos, x),
     "tinyjax.lax.fori_loop": lambda k: (
-        lambda x: lax.fori_loop(0, 3, k(lambda held, i, y: y * held.factor), x)
+        lambda x: lax.fori_loop(0, 3, k(lambda payload, i, y: y * payload.factor), x)
     ),
     "tinyjax.lax.map": lambda k: lambda x: lax.map(k(each), x),
     "tinyjax.lax.platform_dependent": lambda k: lambda x: lax.platform_dependent(x, cpu=k(each)),
@@ -379,28 +391,28 @@ ROWS: Final[dict[str, Callable[[Holding], Fun]]] = {
         lambda x: lax.reduce_window(x, jnp.float32(0), k(summed), (2,), (1,), "VALID")
     ),
     "tinyjax.lax.scan": lambda k: (
-        lambda x: lax.scan(k(lambda held, c, y: (c * held.factor, y)), 1.0, x)
+        lambda x: lax.scan(k(lambda payload, c, y: (c * payload.factor, y)), 1.0, x)
     ),
     "tinyjax.lax.scatter_apply": lambda k: (
         lambda x: lax.scatter_apply(x, jnp.array([[1], [1]]), k(linear), RULES, update_shape=(2,))
     ),
     "tinyjax.lax.switch": lambda k: lambda x: lax.switch(1, [jnp.cos, k(each)], x),
     "tinyjax.lax.while_loop": lambda k: (
-        lambda x: lax.while_loop(k(lambda held, y: y[0] < 9.0 * held.factor), k(linear), x)
+        lambda x: lax.while_loop(k(lambda payload, y: y[0] < 9.0 * payload.factor), k(linear), x)
     ),
     "tinyjax.numpy.apply_along_axis": lambda k: lambda x: jnp.apply_along_axis(k(each), 0, x),
     "tinyjax.numpy.apply_over_axes": lambda k: (
         lambda x: jnp.apply_over_axes(
-            k(lambda held, y, axis: jnp.sum(y, axis, keepdims=True) * held.factor), x, [0]
+            k(lambda payload, y, axis: jnp.sum(y, axis, keepdims=True) * payload.factor), x, [0]
         )
     ),
     "tinyjax.numpy.fromfunction": lambda k: lambda x: jnp.fromfunction(k(each), (3,)) + x,
     "tinyjax.numpy.frompyfunc": lambda k: lambda x: jnp.frompyfunc(k(summed), 2, 1)(x, x),
     "tinyjax.numpy.mask_indices": lambda k: (
-        lambda x: jnp.mask_indices(3, k(lambda held, m, n: jnp.triu(m, n)))[0][:3] + x
+        lambda x: jnp.mask_indices(3, k(lambda payload, m, n: jnp.triu(m, n)))[0][:3] + x
     ),
     "tinyjax.numpy.pad": lambda k: (
-        lambda x: jnp.pad(x, 1, k(lambda held, row, widths, axis, options: row * held.factor))
+        lambda x: jnp.pad(x, 1, k(lambda payload, row, widths, axis, options: row * payload.factor))
     ),
     "tinyjax.numpy.piecewise": lambda k: lambda x: jnp.piecewise(x, [x > 1], [k(each), 0.0]),
     "tinyjax.numpy.ufunc": lambda k: lambda x: jnp.ufunc(k(summed), 2, 1).outer(x, x),
@@ -412,7 +424,7 @@ ROWS: Final[dict[str, Callable[[Holding], Fun]]] = {
     "tinyjax.scipy.optimize.minimize": lambda k: (
         lambda x: (
             tinyjax.scipy.optimize.minimize(
-                k(lambda held, y: jnp.sum(y**2) * held.factor), x, method="BFGS"
+                k(lambda payload, y: jnp.sum(y**2) * payload.factor), x, method="BFGS"
             ).x
         )
     ),
@@ -456,19 +468,19 @@ ROWS: Final[dict[str, Callable[[Holding], Fun]]] = {
     "tinyjax.scipy.integrate.dblquad": lambda k: (
         lambda x: (
             tinyjax.scipy.integrate.dblquad(
-                k(lambda held, y, x: x * y * held.factor), 0.0, 1.0, 0.0, 1.0
+                k(lambda payload, y, x: x * y * payload.factor), 0.0, 1.0, 0.0, 1.0
             )[0]
             * x
         )
     ),
     "tinyjax.scipy.integrate.odeint": lambda k: (
         lambda x: tinyjax.scipy.integrate.odeint(
-            k(lambda held, y, t: -y * held.factor), x, jnp.array([0.0, 1.0])
+            k(lambda payload, y, t: -y * payload.factor), x, jnp.array([0.0, 1.0])
         )[-1]
     ),
     "tinyjax.scipy.integrate.solve_ivp": lambda k: (
         lambda x: tinyjax.scipy.integrate.solve_ivp(
-            k(lambda held, t, y: -y * held.factor), (0.0, 1.0), x
+            k(lambda payload, t, y: -y * payload.factor), (0.0, 1.0), x
         ).y[:, -1]
     ),
     "tinyjax.scipy.optimize.least_squares": lambda k: (
@@ -478,7 +490,7 @@ ROWS: Final[dict[str, Callable[[Holding], Fun]]] = {
         lambda x: (
             x
             * tinyjax.scipy.optimize.curve_fit(
-                k(lambda held, t, a: a * t * held.factor), X, X, p0=jnp.ones(1)
+                k(lambda payload, t, a: a * t * payload.factor), X, X, p0=jnp.ones(1)
             )[0]
         )
     ),
@@ -493,42 +505,42 @@ ROWS: Final[dict[str, Callable[[Holding], Fun]]] = {
         lambda: tinyjax.sharding.explicit_axes(k(each), in_sharding=P)
     ),
     "tinyjax.source.adjoint_source": lambda k: _then_same(
-        lambda x: source.adjoint_source(_written(k), 1.0)
+        lambda x: source.adjoint_source(_source(k), 1.0)
     ),
-    "tinyjax.source.forward": lambda k: lambda x: source.forward(_written(k), 1.0)[0] * x,
-    "tinyjax.source.grad": lambda k: lambda x: source.grad(_written(k))(1.0) * x,
-    "tinyjax.source.ir_of": lambda k: _then_same(lambda x: source.ir_of(_written(k))),
-    "tinyjax.source.stage": lambda k: tinyjax.jit(source.stage(_written(k))),
+    "tinyjax.source.forward": lambda k: lambda x: source.forward(_source(k), 1.0)[0] * x,
+    "tinyjax.source.grad": lambda k: lambda x: source.grad(_source(k))(1.0) * x,
+    "tinyjax.source.ir_of": lambda k: _then_same(lambda x: source.ir_of(_source(k))),
+    "tinyjax.source.stage": lambda k: tinyjax.jit(source.stage(_source(k))),
     "tinyjax.source.value_and_grad": lambda k: (
-        lambda x: source.value_and_grad(_written(k))(1.0)[0] * x
+        lambda x: source.value_and_grad(_source(k))(1.0)[0] * x
     ),
-    "tinyjax.source.vjp": lambda k: lambda x: source.vjp(_written(k), 1.0)[1](1.0)[0] * x,
+    "tinyjax.source.vjp": lambda k: lambda x: source.vjp(_source(k), 1.0)[1](1.0)[0] * x,
     "tinyjax.source.with_context": lambda k: (
-        lambda x: source.with_context(OperationCounter(), _written(k))(2.0) * x
+        lambda x: source.with_context(OperationCounter(), _source(k))(2.0) * x
     ),
     "tinyjax.test_util.check_grads": lambda k: _then_same(
         lambda x: test_util.check_grads(k(each), (x,), 1)
     ),
     "tinyjax.test_util.check_jvp": lambda k: _then_same(
         lambda x: test_util.check_jvp(
-            k(each), k(lambda held, *a: tinyjax.jvp(jnp.sin, *a)), (x,), rtol=9
+            k(each), k(lambda payload, *a: tinyjax.jvp(jnp.sin, *a)), (x,), rtol=9
         )
     ),
     "tinyjax.test_util.check_vjp": lambda k: _then_same(
-        lambda x: test_util.check_vjp(k(each), k(lambda held, y: tinyjax.vjp(k(each), y)), (x,))
+        lambda x: test_util.check_vjp(k(each), k(lambda payload, y: tinyjax.vjp(k(each), y)), (x,))
     ),
     "tinyjax.testing.check_function": lambda k: _then_same(
         lambda x: testing.check_function(k(each), (x,))
     ),
     "tinyjax.tree.flatten_with_path": lambda k: (
-        lambda x: tree.flatten_with_path([x], is_leaf=k(lambda held, node: False))[0][0][1]
+        lambda x: tree.flatten_with_path([x], is_leaf=k(lambda payload, node: False))[0][0][1]
     ),
     "tinyjax.tree.leaves_with_path": lambda k: (
-        lambda x: tree.leaves_with_path([x], is_leaf=k(lambda held, node: False))[0][1]
+        lambda x: tree.leaves_with_path([x], is_leaf=k(lambda payload, node: False))[0][1]
     ),
     "tinyjax.tree.map": lambda k: lambda x: tree.map(k(each), {"a": x}),
     "tinyjax.tree.map_with_path": lambda k: (
-        lambda x: tree.map_with_path(k(lambda held, path, y: each(held, y)), [x])
+        lambda x: tree.map_with_path(k(lambda payload, path, y: each(payload, y)), [x])
     ),
     "tinyjax.tree.Partial": lambda k: lambda x: tree.Partial(k(summed), x)(x),
     "tinyjax.tree.reduce": lambda k: lambda x: tree.reduce(k(summed), [x, x]),
@@ -536,7 +548,7 @@ ROWS: Final[dict[str, Callable[[Holding], Fun]]] = {
         lambda x: tree.reduce_associative(k(summed), [x, x])
     ),
     "tinyjax.tree_util.all_leaves": lambda k: _then_same(
-        lambda x: tinyjax.tree_util.all_leaves([x], k(lambda held, node: False))
+        lambda x: tinyjax.tree_util.all_leaves([x], k(lambda payload, node: False))
     ),
 }
 #: Public functions that take functions and have no row, by what they are.
@@ -592,8 +604,8 @@ CONTEXTS: Final[dict[str, Callable[[Fun], Fun]]] = {
 
 
 def _raising(body: Fun) -> Fun:
-    def call(held: Held, *args: Any, **kwargs: Any) -> Any:
-        out = body(held, *args, **kwargs)
+    def call(payload: Payload, *args: Any, **kwargs: Any) -> Any:
+        out = body(payload, *args, **kwargs)
         raise ZeroDivisionError(str(type(out)))
 
     return call
@@ -601,7 +613,7 @@ def _raising(body: Fun) -> Fun:
 
 def is_kept(row: str, form: str, context: str, raises: bool) -> bool:
     """Say whether an object outlives the function that holds it."""
-    things = [Held()]
+    things = [Payload()]
     reference = weakref.ref(things[0])
 
     def hold(body: Fun) -> Fun:
@@ -674,7 +686,7 @@ class Stepping:
         self.step = tinyjax.jit(self._step)
 
     def host(self, x: Any) -> Any:
-        return host(Held(), x)
+        return host(Payload(), x)
 
     def _step(self, x: Any) -> Any:
         return self.call(self.host, x)
@@ -685,11 +697,11 @@ class Stepping:
     [
         lambda host, x: tinyjax.pure_callback(host, x, x),
         lambda host, x: tinyjax.io_callback(host, x, x),
-        _noted,
+        _reporting,
     ],
 )
 def test_an_object_whose_jitted_method_calls_it_back_dies(call: Callable[..., Any]) -> None:
-    stepping = Stepping(call if call is not _noted else lambda host, x: _noted(host)(x))
+    stepping = Stepping(call if call is not _reporting else lambda host, x: _reporting(host)(x))
     reference = weakref.ref(stepping)
     for _ in range(3):
         tinyjax.block_until_ready(stepping.step(X))
@@ -700,11 +712,11 @@ def test_an_object_whose_jitted_method_calls_it_back_dies(call: Callable[..., An
 
 
 def test_jit_of_one_function_is_shared_where_its_rules_hold_objects() -> None:
-    held, traced = Held(), []
+    payload, traced = Payload(), []
 
     def fun(x: Any) -> Any:
         traced.append(x)
-        return _with_vjp(lambda body: functools.partial(body, held))(x)
+        return _with_vjp(lambda body: functools.partial(body, payload))(x)
 
     for _ in range(3):
         tinyjax.jit(fun)(X)
@@ -712,14 +724,14 @@ def test_jit_of_one_function_is_shared_where_its_rules_hold_objects() -> None:
 
 
 def test_a_pull_back_returned_by_jit_holds_no_function() -> None:
-    def make(held: Held) -> Fun:
-        return tinyjax.jit(lambda x: tinyjax.vjp(lambda y: total(held, x * y), x)[1])
+    def make(payload: Payload) -> Fun:
+        return tinyjax.jit(lambda x: tinyjax.vjp(lambda y: total(payload, x * y), x)[1])
 
-    held = Held()
-    reference = weakref.ref(held)
-    pull_back = make(held)(X)
+    payload = Payload()
+    reference = weakref.ref(payload)
+    pull_back = make(payload)(X)
     assert "lambda" in repr(pull_back)
-    del held
+    del payload
     gc.collect()
     assert reference() is None
     np.testing.assert_allclose(pull_back(1.0)[0], X * jnp.cos(X * X) * 2, rtol=1e-6)

@@ -52,7 +52,7 @@ def strong_components(edges: Mapping[str, set[str]]) -> list[set[str]]:
     number: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
-    found: list[set[str]] = []
+    components: list[set[str]] = []
 
     def visit(node: str) -> None:
         number[node] = low[node] = len(number)
@@ -64,13 +64,13 @@ def strong_components(edges: Mapping[str, set[str]]) -> list[set[str]]:
                 low[node] = min(low[node], low[other])
         if low[node] == number[node]:
             place = stack.index(node)
-            found.append(set(stack[place:]))
+            components.append(set(stack[place:]))
             del stack[place:]
 
     for node in sorted(edges):
         if node not in number:
             visit(node)
-    return found
+    return components
 
 
 def test_functions_of_the_core_are_short() -> None:

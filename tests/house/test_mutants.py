@@ -108,13 +108,13 @@ def test_marks_leave_a_module_what_it_is() -> None:
 
 
 def test_samples_are_the_same_for_a_seed_and_have_all_mistakes() -> None:
-    rooms = ("transforms", "custom_derivatives")
-    drawn = sample(40, 3, rooms)
-    assert drawn == sample(40, 3, rooms)
+    folders = ("transforms", "custom_derivatives")
+    drawn = sample(40, 3, folders)
+    assert drawn == sample(40, 3, folders)
     assert len({*drawn}) == 40
     assert {mutant.operator for mutant in drawn} == {*OPERATORS} - {"conjugate"}
-    assert {mutant.room for mutant in drawn} == {*rooms}
-    assert drawn != sample(40, 4, rooms)
+    assert {mutant.folder for mutant in drawn} == {*folders}
+    assert drawn != sample(40, 4, folders)
 
 
 def test_reasons_are_those_of_mutants_that_there_are() -> None:
@@ -146,8 +146,8 @@ def try_known() -> list[bool]:
         found = {
             r.mutant: r for r in trials.trials(mutants, coverage, Path(folder), 1, [(10.0, 1)])
         }
-    assert all(result.by or result.tests for result in found.values())
-    return [bool(found[mutant].by) for mutant in mutants]
+    assert all(result.killer or result.tests for result in found.values())
+    return [bool(found[mutant].killer) for mutant in mutants]
 
 
 @pytest.mark.counts

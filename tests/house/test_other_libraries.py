@@ -275,7 +275,7 @@ NUMPY: dict[str, Call] = {
     "ufunc.reduce": lambda v, m, n: np.add.reduce(v),
     "ufunc.accumulate": lambda v, m, n: np.multiply.accumulate(v),
     "ufunc.outer": lambda v, m, n: np.add.outer(v, v),
-    "ufunc.at": lambda v, m, n: _at(n, v),
+    "ufunc.at": lambda v, m, n: _scatter(n, v),
     "assignment": lambda v, m, n: _assigned(v),
     "in-place sum": lambda v, m, n: _added(v),
     "NumPy times ours": lambda v, m, n: np.asarray(np.ones(4) * np.asarray(v)),
@@ -298,7 +298,7 @@ NUMPY: dict[str, Call] = {
 }
 
 
-def _at(n: Any, v: Any) -> Any:
+def _scatter(n: Any, v: Any) -> Any:
     total = np.zeros(4)
     np.add.at(total, n, v)
     return total
@@ -513,19 +513,21 @@ CALLS = {
 }
 
 
-def agree(found: Any, wanted: Any) -> None:
+def agree(actual: Any, expected: Any) -> None:
     """Compare nested lists of numbers; where these are numbers throughout, as arrays."""
-    if isinstance(wanted, (list, dict)):
+    if isinstance(expected, (list, dict)):
         pairs = (
-            zip(found.values(), wanted.values(), strict=True) if isinstance(wanted, dict) else None
+            zip(actual.values(), expected.values(), strict=True)
+            if isinstance(expected, dict)
+            else None
         )
-        assert len(found) == len(wanted)
-        for a, b in pairs or zip(found, wanted, strict=True):
+        assert len(actual) == len(expected)
+        for a, b in pairs or zip(actual, expected, strict=True):
             agree(a, b)
-    elif isinstance(wanted, (float, complex)):
-        np.testing.assert_allclose(found, wanted, rtol=2e-3, atol=1e-4)
+    elif isinstance(expected, (float, complex)):
+        np.testing.assert_allclose(actual, expected, rtol=2e-3, atol=1e-4)
     else:
-        assert found == wanted
+        assert actual == expected
 
 
 @pytest.mark.sampled(5)

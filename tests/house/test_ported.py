@@ -61,9 +61,9 @@ def test_it_computes_what_it_does_on_jax(program: Path, tmp_path: Path) -> None:
         hold(got, wanted, tolerance)
 
 
-def hold(got: dict[str, Any], wanted: dict[str, Any], tolerance: float) -> None:
-    assert got.keys() == wanted.keys()
-    for name, value in wanted.items():
+def hold(got: dict[str, Any], expected: dict[str, Any], tolerance: float) -> None:
+    assert got.keys() == expected.keys()
+    for name, value in expected.items():
         assert isinstance(got[name], tinyjax.Array), name
         assert got[name].shape == value.shape, name
         assert got[name].dtype == value.dtype, name

@@ -114,7 +114,7 @@ def test_imports() -> None:
     compilers = {name for name in packages if "xla" in (Path(name).stem, Path(name).parent.name)}
     others = packages.keys() - compilers
     faults = [name for name in sorted(others) if "jaxlib" in packages[name]]
-    assert faults == [], "only what rooms call xla imports jaxlib"
+    assert faults == [], "only xla.py and folders named xla import jaxlib"
 
 
 @pytest.mark.parametrize("ignored", ["type: ignore", "pyright: ignore"])
@@ -163,8 +163,8 @@ def test_what_has_no_underscore_is_public() -> None:
     assert len(private) <= MOST_PRIVATE_FOLDERS
 
 
-#: Folders of tests that are of no room.
-OF_NO_ROOM = {
+#: Folders of tests that mirror no folder of the package.
+WITHOUT_COUNTERPART = {
     "array_api",
     "house",
     "libraries",
@@ -176,12 +176,12 @@ OF_NO_ROOM = {
 }
 
 
-def test_folders_of_tests_mirror_the_rooms() -> None:
-    rooms = [path.relative_to(SOURCE).parent for path in FILES]
-    rooms += [Path(path.stem) for path in SOURCE.glob("*.py")]
-    mirrored = {"/".join(part.lstrip("_") for part in room.parts) for room in rooms}
+def test_folders_of_tests_mirror_the_package() -> None:
+    folders = [path.relative_to(SOURCE).parent for path in FILES]
+    folders += [Path(path.stem) for path in SOURCE.glob("*.py")]
+    mirrored = {"/".join(part.lstrip("_") for part in folder.parts) for folder in folders}
     files = [path.relative_to(ROOT / "tests") for path in (ROOT / "tests").rglob("test_*.py")]
-    assert {path.parent.as_posix() for path in files} - mirrored == OF_NO_ROOM
+    assert {path.parent.as_posix() for path in files} - mirrored == WITHOUT_COUNTERPART
 
 
 #: Files that import many names of one module, such as those that export them again.

@@ -1,4 +1,4 @@
-"""What the repository says of a release is true of the tree; ``nox -s release`` builds it."""
+"""The repository's statements on a release are true of the tree; ``nox -s release`` builds it."""
 
 import re
 import subprocess

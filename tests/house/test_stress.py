@@ -26,8 +26,8 @@ def test_threads_failures_and_interrupts_leave_nothing_wrong_and_nothing_behind(
     assert run.returncode == 0, run.stderr
     found = json.loads(run.stdout.splitlines()[-1])
     assert found["wrong"] == []
-    assert found["done"]["programs"] >= PROGRAMS
-    assert found["done"]["failed compilations"] > PROGRAMS / 10
+    assert found["counts"]["programs"] >= PROGRAMS
+    assert found["counts"]["failed compilations"] > PROGRAMS / 10
     before, after = found["before"], found["after"]
     assert after["executables"] == 0
     assert after["threads"] <= before["threads"] + 1  # a second compiler

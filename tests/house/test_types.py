@@ -200,12 +200,12 @@ def says_any(function: Callable[..., Any]) -> bool:
 
 @pytest.mark.skipif("TINYJAX_TYPECHECK" in os.environ, reason="typeguard removes the overloads")
 def test_no_public_function_returns_any_without_a_reason() -> None:
-    found: dict[str, set[str]] = {}
+    untyped: dict[str, set[str]] = {}
     seen: set[Callable[..., Any]] = set()
     for module in PUBLIC:
         for name, function in functions_of(module):
             if function not in seen and says_any(function):
-                found.setdefault(module, set()).add(name)
+                untyped.setdefault(module, set()).add(name)
             seen.add(function)
     assert len(seen) > 900
-    assert found == {module: set(names) for module, names in WHY_ANY.items()}
+    assert untyped == {module: set(names) for module, names in WHY_ANY.items()}

@@ -3,7 +3,7 @@
 jaxlib makes no promise about the parts that tinyjax uses, so a new release may move any of them.
 Every name in the stubs is looked up at run time, and every stubbed call must be one that jaxlib
 accepts: nanobind keeps the C++ signatures of a function, as text, in ``__nb_signature__``; Python
-functions are asked through ``inspect``. Where a stub promises more than jaxlib's own signature
+functions are read through ``inspect``. Where a stub promises more than jaxlib's own signature
 (``ArrayImpl`` for ``object``), a compiled program is run and looked at.
 
 A comment such as ``# jaxlib < 0.11.2`` on a line of a stub says which releases have what it
@@ -183,10 +183,10 @@ def signature_of_stub(node: ast.stmt, *, drop_self: bool) -> Signature:
 
 
 def runtime_object(stub: Stub) -> object:
-    found: object = importlib.import_module(stub.module)
+    value: object = importlib.import_module(stub.module)
     for name in stub.path:
-        found = getattr(found, name)
-    return found
+        value = getattr(value, name)
+    return value
 
 
 def split_outside_brackets(text: str) -> list[str]:
@@ -259,10 +259,10 @@ def signature_of_python(function: object) -> Signature:
     )
 
 
-def signatures_at_runtime(found: object, *, drop_self: bool) -> list[Signature]:
-    texts = getattr(found, "__nb_signature__", None)
+def signatures_at_runtime(value: object, *, drop_self: bool) -> list[Signature]:
+    texts = getattr(value, "__nb_signature__", None)
     if texts is None:
-        signatures = [signature_of_python(found)]
+        signatures = [signature_of_python(value)]
     else:
         assert isinstance(texts, tuple), "nanobind changed the shape of __nb_signature__"
         signatures = [signature_of_text(overload[0]) for overload in texts]

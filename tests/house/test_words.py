@@ -31,6 +31,12 @@ class Point:
     """A point in the plane."""
 
     kept: int
+
+    def __init__(self) -> None:
+        self.found: int = 0
+        self.given = self.found
+
+    async def wanted(self) -> None: ...
 '''
 
 
@@ -39,7 +45,7 @@ def test_findings() -> None:
     found = {(rule, line) for rule, _, line, _ in words.findings(source, "module.py")}
     assert found == {
         *(("house word", 1), ("house word", 6), ("house word", 22)),
-        *(("name", 10), ("name", 25)),
+        *(("name", 10), ("name", 25), ("name", 28), ("name", 29), ("name", 31)),
         *(("first word", 10), ("long sentence", 10)),
     }
 

@@ -19,9 +19,9 @@ METHODS = [
 SHAPES = [(5, 8, 2), (10, 3, 2), (2, 17, 2), (1, 1, 2), (0, 4, 2), (5, 8, 3)]
 
 
-def assert_like(found: Any, expected: Any) -> None:
-    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
-    np.testing.assert_allclose(found, expected, 1e-4, 2e-6)
+def assert_like(actual: Any, expected: Any) -> None:
+    assert (actual.shape, actual.dtype) == (expected.shape, expected.dtype)
+    np.testing.assert_allclose(actual, expected, 1e-4, 2e-6)
 
 
 @pytest.mark.usefixtures("each_tier")

@@ -1,4 +1,4 @@
-"""Implicit differentiation, against closed forms, scipy, jax, and the programs written out."""
+"""Implicit differentiation, against closed forms, scipy, jax, and unrolled programs."""
 
 from collections.abc import Callable
 from functools import partial
@@ -29,8 +29,8 @@ def double(x: Any) -> Array:
     return jnp.asarray(np.asarray(x, np.complex128 if np.iscomplexobj(x) else np.float64))
 
 
-def close(found: Any, expected: Any, tolerance: float = 1e-9) -> None:
-    np.testing.assert_allclose(np.asarray(found), np.asarray(expected), tolerance, tolerance)
+def close(actual: Any, expected: Any, tolerance: float = 1e-9) -> None:
+    np.testing.assert_allclose(np.asarray(actual), np.asarray(expected), tolerance, tolerance)
 
 
 def differences(f: Callable[[Array], Array], x: Array) -> Any:
@@ -949,7 +949,7 @@ def _product_in_reverse(a: Any, s: Any) -> Any:
 
 
 _product_in_reverse.defvjp(
-    lambda a, s: (a * s, (a, s)), lambda kept, ct: (ct * kept[1], ct * kept[0])
+    lambda a, s: (a * s, (a, s)), lambda residuals, ct: (ct * residuals[1], ct * residuals[0])
 )
 
 

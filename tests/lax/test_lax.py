@@ -55,7 +55,7 @@ def is_leaf(x: Any) -> bool:
 Calls = list[tuple[tuple[Any, ...], dict[str, Any]]]
 
 
-def on(*operands: Any, **params: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def args(*operands: Any, **params: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return operands, params
 
 
@@ -73,106 +73,133 @@ INT_BINARY = (  # noqa: SIM905 (a list would take a page)
 ).split()
 
 CALLS: dict[str, Calls] = {
-    **{name: [on(X)] for name in FLOAT_UNARY},
-    **{name: [on(X, Y)] for name in FLOAT_BINARY},
-    "acosh": [on(X + 1)],
-    "zeta": [on(X + 2, Y)],
-    "complex": [on(X, Y)],
-    "real": [on(Z)],
-    "imag": [on(Z)],
-    "conj": [on(Z), on(X)],
-    "bitwise_not": [on(N), on(B)],
-    "population_count": [on(N)],
-    "integer_pow": [on(X, 3), on(X, -2), on(N, 2)],
+    **{name: [args(X)] for name in FLOAT_UNARY},
+    **{name: [args(X, Y)] for name in FLOAT_BINARY},
+    "acosh": [args(X + 1)],
+    "zeta": [args(X + 2, Y)],
+    "complex": [args(X, Y)],
+    "real": [args(Z)],
+    "imag": [args(Z)],
+    "conj": [args(Z), args(X)],
+    "bitwise_not": [args(N), args(B)],
+    "population_count": [args(N)],
+    "integer_pow": [args(X, 3), args(X, -2), args(N, 2)],
     "select": [
-        on(B, X, Y),
-        on(np.True_, X, Y),
-        on(True, X, Y),
-        on(M % 3 - 1, X, Y),
-        on(np.int32(2), X, Y),
+        args(B, X, Y),
+        args(np.True_, X, Y),
+        args(True, X, Y),
+        args(M % 3 - 1, X, Y),
+        args(np.int32(2), X, Y),
     ],
     "select_n": [
-        on(B, X, Y),
-        on(M % 3, X, Y, X + Y),
-        on(np.int32(1), X, Y),
-        on(M % 4 - 1, X, Y),
-        on((M % 3).astype("int8"), X, Y),
+        args(B, X, Y),
+        args(M % 3, X, Y, X + Y),
+        args(np.int32(1), X, Y),
+        args(M % 4 - 1, X, Y),
+        args((M % 3).astype("int8"), X, Y),
     ],
-    "clamp": [on(0.2, X, 0.7), on(np.float32(0.2), X, Y), on(X, Y, X + 1)],
-    "convert_element_type": [on(X, "int32"), on(N, "float32"), on(B, "int8"), on(3.7, "int32")],
-    "bitcast_convert_type": [on(X, "int32"), on(N, "uint8"), on(N.view(np.uint32), "float32")],
-    "broadcast": [on(X, (4, 1))],
-    "broadcast_in_dim": [on(X, (2, 4, 3), (0, 2)), on(X[:1], (5, 3), (0, 1)), on(2.0, (3,), ())],
-    "broadcast_like": [on(X[:1], X), on(1.0, X)],
-    "broadcast_to_rank": [on(X, 4)],
-    "broadcast_shapes": [on((2, 1), (3,))],
-    "reshape": [on(X, (3, 2)), on(X, (6,), (1, 0))],
-    "collapse": [on(X, 0), on(X.reshape(2, 3, 1), 1, 3), on(X.reshape(1, 2, 3), 0, -1)],
-    "expand_dims": [on(X, (0,)), on(X, (0, -1)), on(X, (1, 3))],
-    "squeeze": [on(X.reshape(1, 2, 3, 1), (0, -1)), on(X.reshape(1, 2, 3, 1), (3,))],
-    "transpose": [on(X, (1, 0))],
-    "rev": [on(X, (0,)), on(X, (0, 1))],
-    "slice": [on(X, (0, 1), (2, 3)), on(X, (0, 0), (2, 3), (1, 2))],
-    "slice_in_dim": [on(X, 1, None), on(X, None, -1, 1, 1), on(X, 0, 3, stride=2, axis=1)],
-    "index_in_dim": [on(X, 1), on(X, -1, 1, keepdims=False)],
-    "pad": [on(X, 0.0, [(1, -1, 0), (0, 2, 1)]), on(N, 7, [(0, 0, 0), (1, 0, 0)])],
-    "concatenate": [on([X, Y], 1), on((X, Y, X), 0)],
-    "stack": [on([X, Y]), on([X, Y], -1)],
-    "unstack": [on(X), on(X, 1)],
-    "split": [on(X, (1, 2), 1), on(X, (1, 0, 1))],
-    "tile": [on(X, (2, 1))],
-    "iota": [on("int32", 4), on("float32", 0)],
-    "broadcasted_iota": [on("int32", (2, 3), 1)],
-    "full": [on((2, 3), 7.0), on((2,), 7, "float32"), on((), np.int8(3))],
-    "full_like": [on(X, 3), on(X, 3, "int32"), on(X, 2.0, None, (2,))],
-    "empty": [on((0, 2), "float32")],
+    "clamp": [args(0.2, X, 0.7), args(np.float32(0.2), X, Y), args(X, Y, X + 1)],
+    "convert_element_type": [
+        args(X, "int32"),
+        args(N, "float32"),
+        args(B, "int8"),
+        args(3.7, "int32"),
+    ],
+    "bitcast_convert_type": [
+        args(X, "int32"),
+        args(N, "uint8"),
+        args(N.view(np.uint32), "float32"),
+    ],
+    "broadcast": [args(X, (4, 1))],
+    "broadcast_in_dim": [
+        args(X, (2, 4, 3), (0, 2)),
+        args(X[:1], (5, 3), (0, 1)),
+        args(2.0, (3,), ()),
+    ],
+    "broadcast_like": [args(X[:1], X), args(1.0, X)],
+    "broadcast_to_rank": [args(X, 4)],
+    "broadcast_shapes": [args((2, 1), (3,))],
+    "reshape": [args(X, (3, 2)), args(X, (6,), (1, 0))],
+    "collapse": [
+        args(X, 0),
+        args(X.reshape(2, 3, 1), 1, 3),
+        args(X.reshape(1, 2, 3), 0, -1),
+    ],
+    "expand_dims": [args(X, (0,)), args(X, (0, -1)), args(X, (1, 3))],
+    "squeeze": [args(X.reshape(1, 2, 3, 1), (0, -1)), args(X.reshape(1, 2, 3, 1), (3,))],
+    "transpose": [args(X, (1, 0))],
+    "rev": [args(X, (0,)), args(X, (0, 1))],
+    "slice": [args(X, (0, 1), (2, 3)), args(X, (0, 0), (2, 3), (1, 2))],
+    "slice_in_dim": [
+        args(X, 1, None),
+        args(X, None, -1, 1, 1),
+        args(X, 0, 3, stride=2, axis=1),
+    ],
+    "index_in_dim": [args(X, 1), args(X, -1, 1, keepdims=False)],
+    "pad": [args(X, 0.0, [(1, -1, 0), (0, 2, 1)]), args(N, 7, [(0, 0, 0), (1, 0, 0)])],
+    "concatenate": [args([X, Y], 1), args((X, Y, X), 0)],
+    "stack": [args([X, Y]), args([X, Y], -1)],
+    "unstack": [args(X), args(X, 1)],
+    "split": [args(X, (1, 2), 1), args(X, (1, 0, 1))],
+    "tile": [args(X, (2, 1))],
+    "iota": [args("int32", 4), args("float32", 0)],
+    "broadcasted_iota": [args("int32", (2, 3), 1)],
+    "full": [args((2, 3), 7.0), args((2,), 7, "float32"), args((), np.int8(3))],
+    "full_like": [args(X, 3), args(X, 3, "int32"), args(X, 2.0, None, (2,))],
+    "empty": [args((0, 2), "float32")],
     "dtype": [],
-    "argmax": [on(X, 1, "int32"), on(N, 0, "int8")],
-    "argmin": [on(X, 1, "int32"), on(N, 0, "uint32")],
+    "argmax": [args(X, 1, "int32"), args(N, 0, "int8")],
+    "argmin": [args(X, 1, "int32"), args(N, 0, "uint32")],
     **{
-        f"reduce_{k}": [on(X, (0,)), on(X, (1, 0)), on(N, (1,))]
+        f"reduce_{k}": [args(X, (0,)), args(X, (1, 0)), args(N, (1,))]
         for k in ("sum", "prod", "max", "min")
     },
-    **{f"reduce_{k}": [on(B, (0,)), on(N, (0, 1))] for k in ("and", "or", "xor")},
+    **{f"reduce_{k}": [args(B, (0,)), args(N, (0, 1))] for k in ("and", "or", "xor")},
     **{
-        f"cum{k}": [on(X), on(X, 1, reverse=True)]
+        f"cum{k}": [args(X), args(X, 1, reverse=True)]
         for k in ("sum", "prod", "max", "min", "logsumexp")
     },
-    "sort": [on(X), on(X, 0), on((N, X), 0), on((N, M, X), num_keys=2), on([N, X])],
-    "sort_key_val": [on(N, X), on(X, N, 0)],
-    "top_k": [on(X, 2), on(X, 1, axis=0)],
-    "approx_max_k": [on(X, 2)],
-    "approx_min_k": [on(X, 2)],
+    "sort": [
+        args(X),
+        args(X, 0),
+        args((N, X), 0),
+        args((N, M, X), num_keys=2),
+        args([N, X]),
+    ],
+    "sort_key_val": [args(N, X), args(X, N, 0)],
+    "top_k": [args(X, 2), args(X, 1, axis=0)],
+    "approx_max_k": [args(X, 2)],
+    "approx_min_k": [args(X, 2)],
     "dot": [
-        on(X, Y.T),
-        on(X[0], Y[0]),
-        on(X, Y[0]),
-        on(X, Y, dimension_numbers=(((1,), (1,)), ((), ()))),
+        args(X, Y.T),
+        args(X[0], Y[0]),
+        args(X, Y[0]),
+        args(X, Y, dimension_numbers=(((1,), (1,)), ((), ()))),
     ],
     "dot_general": [
-        on(X, Y, (((1,), (1,)), ((), ()))),
-        on(X, Y, (((1,), (1,)), ((0,), (0,)))),
-        on(N, M, (((0,), (0,)), ((), ())), preferred_element_type="float32"),
-        on(X, N, (((1,), (1,)), ((), ()))),
-        on(
+        args(X, Y, (((1,), (1,)), ((), ()))),
+        args(X, Y, (((1,), (1,)), ((0,), (0,)))),
+        args(N, M, (((0,), (0,)), ((), ())), preferred_element_type="float32"),
+        args(X, N, (((1,), (1,)), ((), ()))),
+        args(
             X.astype(ml_dtypes.float8_e5m2),
             Y.astype(ml_dtypes.float8_e4m3fn),
             (((1,), (1,)), ((), ())),
             preferred_element_type="float32",
         ),
     ],
-    "batch_matmul": [on(X.reshape(2, 1, 3), Y.reshape(2, 3, 1))],
-    "conv": [on(X.reshape(1, 2, 3), Y.reshape(1, 2, 3)[:, :, :2], (1,), "SAME")],
+    "batch_matmul": [args(X.reshape(2, 1, 3), Y.reshape(2, 3, 1))],
+    "conv": [args(X.reshape(1, 2, 3), Y.reshape(1, 2, 3)[:, :, :2], (1,), "SAME")],
     "conv_with_general_padding": [
-        on(X.reshape(1, 2, 3), Y.reshape(1, 2, 3), (1,), [(3, 2)], (1,), (2,)),
-        on(X.reshape(1, 2, 3), Y.reshape(1, 2, 3), (2,), [(3, 2)], (2,), None),
+        args(X.reshape(1, 2, 3), Y.reshape(1, 2, 3), (1,), [(3, 2)], (1,), (2,)),
+        args(X.reshape(1, 2, 3), Y.reshape(1, 2, 3), (2,), [(3, 2)], (2,), None),
     ],
     "conv_general_dilated": [
-        on(X.reshape(1, 2, 3), Y.reshape(1, 2, 3), (1,), padding)
+        args(X.reshape(1, 2, 3), Y.reshape(1, 2, 3), (1,), padding)
         for padding in ("SAME", "VALID", "SAME_LOWER", "same", [(1, 2)])
     ]
     + [
-        on(
+        args(
             RNG.uniform(size=(2, 5, 6, 3)).astype(np.float32),
             RNG.uniform(size=(3, 2, 3, 4)).astype(np.float32),
             (2, 1),
@@ -180,7 +207,7 @@ CALLS: dict[str, Calls] = {
             rhs_dilation=(1, 2),
             dimension_numbers=("NHWC", "HWIO", "NHWC"),
         ),
-        on(
+        args(
             np.zeros((0, 2, 5), np.float32),
             np.ones((2, 2, 3), np.float32),
             (1,),
@@ -189,7 +216,7 @@ CALLS: dict[str, Calls] = {
         ),
     ],
     "conv_transpose": [
-        on(
+        args(
             RNG.uniform(size=(1, 4, 2)).astype(np.float32),
             RNG.uniform(size=(3, 2, 3)).astype(np.float32),
             (stride,),
@@ -205,7 +232,7 @@ CALLS: dict[str, Calls] = {
         )
     ]
     + [
-        on(
+        args(
             RNG.uniform(size=(1, 4, 4, 3)).astype(np.float32),
             RNG.uniform(size=(2, 3, 2, 3)).astype(np.float32),
             (2, 2),
@@ -213,17 +240,17 @@ CALLS: dict[str, Calls] = {
             transpose_kernel=True,
         )
     ],
-    "padtype_to_pads": [on((5, 5), (2, 3), (1, 2), p) for p in ("SAME", "VALID", "SAME_LOWER")],
-    "dynamic_slice": [on(X, (np.int32(1), np.int32(1)), (1, 2))],
-    "dynamic_slice_in_dim": [on(X, np.int32(1), 2, 1)],
-    "dynamic_index_in_dim": [on(X, np.int32(1), 1, False)],
-    "dynamic_update_slice": [on(X, Y[:1, :2], (np.int32(1), np.int32(1)))],
-    "dynamic_update_slice_in_dim": [on(X, Y[:1], np.int32(1), 0)],
-    "dynamic_update_index_in_dim": [on(X, Y[0], np.int32(1), 0)],
+    "padtype_to_pads": [args((5, 5), (2, 3), (1, 2), p) for p in ("SAME", "VALID", "SAME_LOWER")],
+    "dynamic_slice": [args(X, (np.int32(1), np.int32(1)), (1, 2))],
+    "dynamic_slice_in_dim": [args(X, np.int32(1), 2, 1)],
+    "dynamic_index_in_dim": [args(X, np.int32(1), 1, False)],
+    "dynamic_update_slice": [args(X, Y[:1, :2], (np.int32(1), np.int32(1)))],
+    "dynamic_update_slice_in_dim": [args(X, Y[:1], np.int32(1), 0)],
+    "dynamic_update_index_in_dim": [args(X, Y[0], np.int32(1), 0)],
 }
 INTEGER_CALLS: dict[str, Calls] = {
-    **{name: [on(N, M)] for name in INT_BINARY},
-    **{name: [on(N)] for name in ("neg", "sign", "abs", "square")},
+    **{name: [args(N, M)] for name in INT_BINARY},
+    **{name: [args(N)] for name in ("neg", "sign", "abs", "square")},
 }
 # Those with tests of their own: in this file, with the collectives, with gather and scatter.
 ELSEWHERE = {
@@ -268,11 +295,11 @@ FUNCTIONS = [
 ]
 
 
-def mapped(x: Any, to: Callable[[Any], Any]) -> Any:
+def mapped(x: Any, convert: Callable[[Any], Any]) -> Any:
     """Apply to the arrays among arguments."""
     if isinstance(x, np.ndarray | np.generic):
-        return to(x)
-    return type(x)(mapped(v, to) for v in x) if isinstance(x, tuple | list) else x
+        return convert(x)
+    return type(x)(mapped(v, convert) for v in x) if isinstance(x, tuple | list) else x
 
 
 def test_every_function_is_tested() -> None:

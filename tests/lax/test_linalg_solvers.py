@@ -23,22 +23,22 @@ def sample(*shape: int, dtype: Any = np.float64) -> Any:
     return (x[0] + 1j * x[1]).astype(dtype) if dtype == np.complex128 else x[0].astype(dtype)
 
 
-@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("from_left", [True, False])
 @pytest.mark.parametrize("transpose", [True, False])
 @pytest.mark.parametrize("shape", [(5, 3), (3, 3), (3, 5), (2, 5, 3)])
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.__name__)
-def test_ormqr_multiplies_by_q(left: bool, transpose: bool, shape: Any, dtype: Any) -> None:
+def test_ormqr_multiplies_by_q(from_left: bool, transpose: bool, shape: Any, dtype: Any) -> None:
     x = sample(*shape, dtype=dtype)
     *batch, m, _ = shape
-    c = sample(*batch, *((m, 2) if left else (2, m)), dtype=dtype)
+    c = sample(*batch, *((m, 2) if from_left else (2, m)), dtype=dtype)
     packed, taus = jnp.linalg.qr(x, mode="raw")
     got = tinyjax.jit(lax.linalg.ormqr, static_argnames=("left", "transpose"))(
-        packed.mT, taus, c, left=left, transpose=transpose
+        packed.mT, taus, c, left=from_left, transpose=transpose
     )
     q = np.linalg.qr(x, "complete")[0]
     q = np.conj(np.swapaxes(q, -1, -2)) if transpose else q
     tolerance = 2e-5 if dtype == np.float32 else 1e-12
-    np.testing.assert_allclose(got, q @ c if left else c @ q, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(got, q @ c if from_left else c @ q, rtol=tolerance, atol=tolerance)
 
 
 def test_reflections_that_are_none() -> None:

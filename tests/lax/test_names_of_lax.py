@@ -177,13 +177,13 @@ SCALED: list[tuple[Axes, Axes, Axes | None, Axes | None, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("lhs", "rhs", "left", "right", "numbers"), SCALED)
+@pytest.mark.parametrize(("lhs", "rhs", "lhs_scales", "rhs_scales", "numbers"), SCALED)
 @pytest.mark.parametrize("dtype", [None, "float32"])
 def test_scaled_products(
-    lhs: Axes, rhs: Axes, left: Axes | None, right: Axes | None, numbers: Any, dtype: Any
+    lhs: Axes, rhs: Axes, lhs_scales: Axes | None, rhs_scales: Axes | None, numbers: Any, dtype: Any
 ) -> None:
     x, y = (random(*shape).astype(jnp.float8_e4m3fn) for shape in (lhs, rhs))
-    a, b = (None if s is None else np.exp2(np.round(random(*s))) for s in (left, right))
+    a, b = (None if s is None else np.exp2(np.round(random(*s))) for s in (lhs_scales, rhs_scales))
     if dtype is None and a is None:
         x = np.round(np.float32(x))  # so that no rounding depends on the order of a sum
 

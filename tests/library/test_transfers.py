@@ -46,8 +46,8 @@ PARTS = 4
 def outcomes(library: str, part: int) -> dict[str, list[str]]:
     run = [sys.executable, str(PROGRAM), library, f"{part}/{PARTS}"]
     done = subprocess.run(run, capture_output=True, text=True, check=True, cwd=PROGRAM.parent)
-    found: dict[str, list[str]] = json.loads(done.stdout)
-    return found
+    outcomes_by_name: dict[str, list[str]] = json.loads(done.stdout)
+    return outcomes_by_name
 
 
 @pytest.mark.sampled(PARTS)

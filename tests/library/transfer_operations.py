@@ -114,7 +114,7 @@ float32(n); nonzero(b); x.at[:].set(s); whole_mapped(y8); whole_mapped(x8); jit(
 """
 
 LEVELS: Final = ("disallow", "disallow_explicit", "log", "log_explicit")
-#: What is logged is what is disallowed, so that of one operation in so many both are asked.
+#: Logged transfers are the disallowed ones, so that one operation in so many runs with both.
 LOGGED: Final = 8
 DIRECTIONS: Final = ("host-to-device", "device-to-device", "device-to-host")
 
@@ -157,28 +157,28 @@ def names(library: str) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def told() -> Iterator[list[str]]:
+def captured_streams() -> Iterator[list[str]]:
     """Yield the output to the standard streams in a block, by C++ as well."""
-    found: list[str] = []
+    texts: list[str] = []
     with tempfile.TemporaryFile() as file:
         before = [(stream, os.dup(stream)) for stream in (1, 2)]
         for stream, _ in before:
             os.dup2(file.fileno(), stream)
         try:
-            yield found
+            yield texts
         finally:
             sys.stdout.flush()
             for stream, kept in before:
                 os.dup2(kept, stream)
                 os.close(kept)
             file.seek(0)
-            found.append(file.read().decode(errors="replace"))
+            texts.append(file.read().decode(errors="replace"))
 
 
 def outcome(operation: str, level: str, scope: dict[str, Any]) -> str:
     """Return the outcome of an operation: the error that refuses it, or the logged transfers."""
     raised = ""
-    with told() as texts, scope["jax"].transfer_guard(level):
+    with captured_streams() as texts, scope["jax"].transfer_guard(level):
         try:
             eval(operation, scope)
         except scope["jax"].errors.JaxRuntimeError as error:

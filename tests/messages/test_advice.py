@@ -153,14 +153,14 @@ def donated() -> Any:
 
 
 def leaked() -> Any:
-    kept: list[Any] = []
+    leaks: list[Any] = []
 
     def keep(x: Any) -> Any:
-        kept.append(x * 2)
+        leaks.append(x * 2)
         return x
 
     tinyjax.jit(keep)(1.0)
-    return kept[0]
+    return leaks[0]
 
 
 def writing(x: Any) -> Any:
@@ -349,9 +349,9 @@ def unprofiled(call: Callable[[], Any]) -> Any:
     return call()
 
 
-def without(module: str, call: Callable[[], Any]) -> Any:
+def without_module(module: str, call: Callable[[], Any]) -> Any:
     """Call what needs a module as if it were not installed."""
-    return within(mock.patch.dict(sys.modules, {module: None}), call)
+    return call_within(mock.patch.dict(sys.modules, {module: None}), call)
 
 
 def elsewhere(code: str, **environment: str) -> None:
@@ -467,9 +467,9 @@ def program(text: str) -> Any:
     lines = ["def program(x):\n", *[f"    {line}\n" for line in text.splitlines()]]
     name = f"<program {len(linecache.cache)}>"
     linecache.cache[name] = len(text), None, lines, name
-    found: dict[str, Any] = dict(scope())
-    exec(compile("".join(lines), name, "exec"), found)  # as if it were in a file
-    return found["program"]
+    namespace: dict[str, Any] = dict(scope())
+    exec(compile("".join(lines), name, "exec"), namespace)  # as if it were in a file
+    return namespace["program"]
 
 
 def staged(text: str, *, static: tuple[int, ...] = ()) -> Any:
@@ -481,25 +481,25 @@ def equal(result: Any, expected: Any) -> None:
     tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-5), result, expected)
 
 
-def within(context: AbstractContextManager[Any], call: Callable[[], Any]) -> Any:
+def call_within(context: AbstractContextManager[Any], call: Callable[[], Any]) -> Any:
     with context:
         return call()
 
 
 def strictly(call: Callable[[], Any]) -> Any:
-    return within(tinyjax.numpy_dtype_promotion("strict"), call)
+    return call_within(tinyjax.numpy_dtype_promotion("strict"), call)
 
 
 def with_mesh(call: Callable[[], Any]) -> Any:
-    return within(tinyjax.set_mesh(MESH), call)
+    return call_within(tinyjax.set_mesh(MESH), call)
 
 
 def on_grid(call: Callable[[], Any]) -> Any:
-    return within(tinyjax.set_mesh(GRID), call)
+    return call_within(tinyjax.set_mesh(GRID), call)
 
 
 def narrow(call: Callable[[], Any]) -> Any:
-    return within(config.scoped(wide_dtypes=False), call)
+    return call_within(config.scoped(wide_dtypes=False), call)
 
 
 @cache
@@ -709,11 +709,11 @@ def parameters() -> set[str]:
     ]
     functions = [getattr(space, name) for space in [*spaces, export] for name in space.__all__]
     methods = [export.Exported.serialize, scipy.interpolate.RegularGridInterpolator]
-    found: set[str] = set()
+    names: set[str] = set()
     for function in [*functions, *methods]:
         with suppress(TypeError, ValueError):  # what has no signature
-            found.update(inspect.signature(function).parameters)
-    return found
+            names.update(inspect.signature(function).parameters)
+    return names
 
 
 def test_options_that_advice_names_exist() -> None:

@@ -132,7 +132,7 @@ def name_of(use: str) -> str:
     return re.split(r"\W", use)[0]
 
 
-def said(call: Callable[[], object]) -> str:
+def message_of(call: Callable[[], object]) -> str:
     with pytest.raises((LeakedTracerError, ConcretizationError)) as caught:
         call()
     return str(caught.value)
@@ -140,15 +140,15 @@ def said(call: Callable[[], object]) -> str:
 
 @pytest.mark.parametrize("use", USES)
 def test_a_value_that_is_kept(use: str) -> None:
-    kept: list[Any] = []
+    leaks: list[Any] = []
 
     def keeping(*args: Any) -> Any:
-        kept.append(args[-1] if args[-1] is not None else args[0])
-        return jnp.sum(kept[-1])
+        leaks.append(args[-1] if args[-1] is not None else args[0])
+        return jnp.sum(leaks[-1])
 
     with suppress(TinyjaxError, TypeError):  # a result that does not fit
         USES[use][1](keeping)
-    text = said(lambda: jnp.sin(kept[0]))
+    text = message_of(lambda: jnp.sin(leaks[0]))
     assert f"traced by {name_of(use)} of test_a_value_that_is_kept.<locals>.keeping (" in text
 
 
@@ -203,7 +203,7 @@ LOOPS: Final[dict[str, Callable[[Fun], object]]] = {
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_arguments_of_users_functions_have_their_names(name: str) -> None:
-    text = said(lambda: LOOPS[name](bool))
+    text = message_of(lambda: LOOPS[name](bool))
     assert f"depends on the value of the argument {name}. " in text
 
 
@@ -213,7 +213,7 @@ def test_a_number_of_an_outer_function() -> None:
     def outer(n: Any) -> Any:
         return lax.scan(lambda c, _: (c + sum(range(n + 1)), None), 0.0, None, 2)[0]
 
-    text = said(lambda: tinyjax.jit(outer)(3))
+    text = message_of(lambda: tinyjax.jit(outer)(3))
     assert "traced by scan of" in text
     assert "make the argument static (static_argnums=...)" in text
     assert float(tinyjax.jit(outer, static_argnums=0)(3)) == 12.0
@@ -222,12 +222,12 @@ def test_a_number_of_an_outer_function() -> None:
 def test_a_transformed_function_is_named_by_what_is_applied_to_it() -> None:
     for make in (tinyjax.hessian, tinyjax.jacfwd, tinyjax.grad, source.grad):
         for apply in (tinyjax.jit, tinyjax.make_jaxpr):
-            kept: list[Any] = []
+            leaks: list[Any] = []
             outer = make(lambda x: jnp.sum(x**2))
 
-            def keeping(x: Any, outer: Fun = outer, kept: list[Any] = kept) -> Any:
-                kept.append(x)
+            def keeping(x: Any, outer: Fun = outer, leaks: list[Any] = leaks) -> Any:
+                leaks.append(x)
                 return outer(x)
 
             apply(keeping)(X)
-            assert f"traced by {apply.__name__} of " in said(partial(jnp.sin, kept[0]))
+            assert f"traced by {apply.__name__} of " in message_of(partial(jnp.sin, leaks[0]))

@@ -133,10 +133,10 @@ def test_bad_arguments(call: str) -> None:
 
 
 def nested(depth: int) -> Any:
-    found: Any = 1
+    value: Any = 1
     for _ in range(depth):
-        found = [found]
-    return found
+        value = [value]
+    return value
 
 
 @pytest.mark.wrong_types

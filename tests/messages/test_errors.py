@@ -430,9 +430,9 @@ def vmap_of_a_scalar() -> object:
     "attribute or a list by the function; return it from the function instead.",
 )
 def number_of_a_leaked_tracer() -> object:
-    kept: list[Any] = []
-    jit(kept.append)(1.0)
-    return float(kept[0])  # here
+    leaks: list[Any] = []
+    jit(leaks.append)(1.0)
+    return float(leaks[0])  # here
 
 
 @case(

@@ -15,7 +15,7 @@ x: Any = jnp.arange(3.0)
 key = random.key(0)
 
 
-def given(value: object) -> Any:
+def untyped(value: object) -> Any:
     """Return a value whose type no checker knows."""
     return value
 
@@ -38,14 +38,14 @@ def returns_more(x: Any) -> Any:
 
 
 def keeps(x: Any) -> Any:
-    kept.append(x)
+    leaks.append(x)
     return x
 
 
-kept: list[Any] = []
+leaks: list[Any] = []
 COLUMN = pd.Series([1.0, 2.0, 3.0])
 
-#: What is done, and words of the answer: what is wrong, or what to write.
+#: The mistake, and words of its error: what is wrong, or what to write.
 MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "write": (lambda: write(x), r"x = x\.at\[index\]\.set\(value\)"),
     "write under jit": (lambda: jit(write)(x), r"x = x\.at\[index\]\.set\(value\)"),
@@ -57,14 +57,14 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     ".append": (lambda: x.append(1.0), r"jnp\.append"),
     ".unsqueeze": (lambda: x.unsqueeze(0), r"jnp\.expand_dims"),
     ".fill": (lambda: x.fill(0.0), r"jnp\.full_like"),
-    "a generator": (lambda: jnp.array(given(iter([1]))), r"jnp\.array\(list"),
+    "a generator": (lambda: jnp.array(untyped(iter([1]))), r"jnp\.array\(list"),
     "a ragged list": (lambda: jnp.array([[1, 2], [3]]), "equal lengths"),
-    "a list for an array": (lambda: jnp.sum(given([x, x])), r"jnp\.asarray"),
-    "a list for an example": (lambda: jnp.zeros_like(given([1])), r"zeros_like: .*jnp\.asarray"),
+    "a list for an array": (lambda: jnp.sum(untyped([x, x])), r"jnp\.asarray"),
+    "a list for an example": (lambda: jnp.zeros_like(untyped([1])), r"zeros_like: .*jnp\.asarray"),
     "arrays that are no list": (lambda: jnp.concatenate(x, x), r"concatenate\(\[x, y\]\)"),
-    "a seed for a key": (lambda: random.normal(given(3)), r"tinyjax\.random\.key\(seed\)"),
-    "a shape for a key": (lambda: random.normal(given((3,))), r"takes a key first"),
-    "no key": (lambda: random.normal(*given(())), "'key'"),
+    "a seed for a key": (lambda: random.normal(untyped(3)), r"tinyjax\.random\.key\(seed\)"),
+    "a shape for a key": (lambda: random.normal(untyped((3,))), r"takes a key first"),
+    "no key": (lambda: random.normal(*untyped(())), "'key'"),
     "arithmetic with keys": (lambda: key + 1, "split, fold_in or normal"),
     "if": (lambda: jit(lambda x: 1 if x > 0 else 2)(1.0), r"jnp\.where or lax\.cond"),
     "for": (lambda: jit(lambda n: [*range(n)])(3), r"lax\.fori_loop"),
@@ -75,7 +75,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "a traced mask": (lambda: jit(lambda x: x[x > 0])(x), r"jnp\.where\(mask, x, y\)"),
     "np.array under jit": (lambda: jit(lambda x: np.array([x]))(1.0), r"Write jnp\.array"),
     "a format": (lambda: jit(lambda x: f"{x:.2f}")(1.0), r"tinyjax\.debug\.print"),
-    "a leak": (lambda: (jit(keeps)(1.0), kept[0] + 1), "return it from the function"),
+    "a leak": (lambda: (jit(keeps)(1.0), leaks[0] + 1), "return it from the function"),
     "a list for a static argument": (
         lambda: jit(lambda x, n: x, static_argnums=1)(x, [1]),
         "Pass a tuple",
@@ -99,15 +99,15 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "equal to a list": (lambda: x == [0.0, 1.0, 2.0], r"list: \[0.0.*jnp\.asarray"),
     "equal to a tuple": (lambda: x != (0.0,), r"tuple: \(0.0,\).*jnp\.asarray"),
     "many numbers in one format": (lambda: f"{x:.2f}", r"jnp\.array_str"),
-    "a column of pandas": (lambda: jnp.sum(given(COLUMN)), r"Series: 0 1.0 1 2.0.*jnp\.asarray"),
+    "a column of pandas": (lambda: jnp.sum(untyped(COLUMN)), r"Series: 0 1.0 1 2.0.*jnp\.asarray"),
     "a mask of pandas": (lambda: x[COLUMN > 1], r"jnp\.asarray"),
-    "a dict for an array": (lambda: x * given({"a": 1}), r"tinyjax\.tree\.map"),
-    "a set for an array": (lambda: jnp.array(given({1})), r"jnp\.array\(list"),
-    "sizes for a shape": (lambda: jnp.zeros(2, given(3)), r"\(2, 3\)"),
-    "jnp.random": (lambda: given(jnp).random.normal(3), r"tinyjax\.random"),
-    "jnp.cat": (lambda: given(jnp).cat([x, x]), "concatenate"),
-    "more than a loss": (lambda: grad(given(lambda x: (jnp.sum(x), x)))(x), "has_aux=True"),
-    "one branch": (lambda: lax.switch(0, given(abs), x), "a sequence of functions"),
+    "a dict for an array": (lambda: x * untyped({"a": 1}), r"tinyjax\.tree\.map"),
+    "a set for an array": (lambda: jnp.array(untyped({1})), r"jnp\.array\(list"),
+    "sizes for a shape": (lambda: jnp.zeros(2, untyped(3)), r"\(2, 3\)"),
+    "jnp.random": (lambda: untyped(jnp).random.normal(3), r"tinyjax\.random"),
+    "jnp.cat": (lambda: untyped(jnp).cat([x, x]), "concatenate"),
+    "more than a loss": (lambda: grad(untyped(lambda x: (jnp.sum(x), x)))(x), "has_aux=True"),
+    "one branch": (lambda: lax.switch(0, untyped(abs), x), "a sequence of functions"),
 }
 
 

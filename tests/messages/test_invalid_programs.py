@@ -1,8 +1,8 @@
 """Invalid programs: an error says what is wrong, and can be caught as one of jax's can.
 
 Each program is run with jax and with tinyjax. The error of tinyjax must be one of its own, or one
-of Python's where the call does not fit the function, and an instance of the builtin classes that
-jax's error is an instance of.
+of Python's where the call does not fit the function. It must be an instance of the builtin classes
+that jax's error is an instance of.
 """
 
 import copy

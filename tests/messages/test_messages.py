@@ -237,7 +237,7 @@ def bound(name: str, fun: Any, *operands: Any) -> Any:
         jaxpr = tinyjax.make_jaxpr(fun)(NAMES["V"]).jaxpr
     (eqn, *_) = [eqn for eqn in all_eqns(jaxpr) if eqn.primitive.name == name]
     params = eqn.primitive.get_bind_params(eqn.params)
-    return tinyjax.eval_shape(lambda *given: eqn.primitive.bind(*given, **params), *operands)
+    return tinyjax.eval_shape(lambda *args: eqn.primitive.bind(*args, **params), *operands)
 
 
 def all_eqns(jaxpr: Any) -> Iterator[Any]:
@@ -392,9 +392,9 @@ class Kept:
         self.value = value
 
 
-def registered(kept: Kept) -> Kept:
+def registered(value: Kept) -> Kept:
     tree.register_dataclass(Kept, ["value"], [])
-    return kept
+    return value
 
 
 #: Values that are no arrays, a part of the advice for each, and what follows it.
@@ -446,7 +446,7 @@ def test_advice_of_vmap_is_of_arguments_that_are_shared(use: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "name", "said"),
+    ("module", "name", "path"),
     [
         (tinyjax, "optim", "tinyjax.example_libraries.optimizers"),
         (tinyjax.nn, "Linear", "tinyjax.example_libraries.stax"),
@@ -454,10 +454,10 @@ def test_advice_of_vmap_is_of_arguments_that_are_shared(use: Any) -> None:
         (random, "rand", "tinyjax.random.uniform"),
     ],
 )
-def test_a_name_of_another_library_says_where_to_look(module: Any, name: str, said: str) -> None:
-    with raises(AttributeError, match=said):
+def test_a_name_of_another_library_says_where_to_look(module: Any, name: str, path: str) -> None:
+    with raises(AttributeError, match=path):
         getattr(module, name)
-    assert pkgutil.resolve_name(said)
+    assert pkgutil.resolve_name(path)
 
 
 @pytest.mark.parametrize(

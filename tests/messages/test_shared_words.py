@@ -293,9 +293,9 @@ def names(lib: Any) -> dict[str, Any]:
         yield x
 
     def leak() -> Any:
-        kept: list[Any] = []
-        lib.jit(lambda x: kept.append(x * 2))(1.0)
-        return jnp.sin(kept[0])
+        leaks: list[Any] = []
+        lib.jit(lambda x: leaks.append(x * 2))(1.0)
+        return jnp.sin(leaks[0])
 
     return {
         "lib": lib,
@@ -329,7 +329,7 @@ def names(lib: Any) -> dict[str, Any]:
     }
 
 
-def said(call: str, scope: dict[str, Any]) -> str:
+def message_of(call: str, scope: dict[str, Any]) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -344,7 +344,7 @@ def test_shared_words(lib: Any) -> None:
     scope, wrong = names(lib), []
     for line in WORDS.strip().split("\n"):
         words, _, call = line.rpartition(" | ")
-        text = said(call, scope)
+        text = message_of(call, scope)
         if not re.search(words.rstrip(), text, re.DOTALL):
             wrong.append(f"{words.rstrip()} is not in what {call} says: {text}")
     assert not wrong, "\n".join(wrong)

@@ -11,7 +11,7 @@ import attrs
 
 from mutants import page, trials
 from mutants.covering import Coverage
-from mutants.population import PACKAGE, ROOMS, ROOT, Mutant, module_files, mutants_of, sample
+from mutants.population import FOLDERS, PACKAGE, ROOT, Mutant, module_files, mutants_of, sample
 from mutants.survivors import REASONS
 from mutants.trials import Result
 
@@ -37,29 +37,29 @@ def coverage(jobs: int, keep: bool) -> Coverage:
 
 def save(results: Iterable[Result]) -> None:
     """Keep what became of mutants."""
-    kept = [(r.mutant.operator, r.mutant.name, r.by, r.tests, r.seconds) for r in results]
+    kept = [(r.mutant.operator, r.mutant.name, r.killer, r.tests, r.seconds) for r in results]
     RESULTS.write_text(json.dumps(kept, ensure_ascii=False, indent=0), encoding="utf-8")
 
 
 def saved() -> list[Result]:
     """Read what became of mutants, of those that can still be made."""
-    found: dict[Mutant, Result] = {}
-    for operator, name, by, tests, seconds in json.loads(RESULTS.read_text(encoding="utf-8")):
+    results: dict[Mutant, Result] = {}
+    for operator, name, killer, tests, seconds in json.loads(RESULTS.read_text(encoding="utf-8")):
         for mutant in mutants_of(name.partition(" ")[0]):
-            if mutant not in found and mutant.operator == operator and mutant.name == name:
-                found[mutant] = Result(mutant, by, tests, seconds)
+            if mutant not in results and mutant.operator == operator and mutant.name == name:
+                results[mutant] = Result(mutant, killer, tests, seconds)
                 break
-    return [*found.values()]
+    return [*results.values()]
 
 
 def survey(
-    drawn: Sequence[Mutant], before: Sequence[Result], known: Coverage, jobs: int
+    drawn: Sequence[Mutant], before: Sequence[Result], coverage: Coverage, jobs: int
 ) -> list[Result]:
     """Let mutants meet tests, and those that survive, and of which that is not known, others."""
     results = {result.mutant: result for result in before}
 
     def meet(waiting: Sequence[Mutant], rounds: int) -> None:
-        for result in trials.trials(waiting, known, FOLDER, jobs, ROUNDS[:rounds]):
+        for result in trials.trials(waiting, coverage, FOLDER, jobs, ROUNDS[:rounds]):
             if rounds > 1:
                 first = results[result.mutant]
                 result = attrs.evolve(
@@ -71,19 +71,19 @@ def survey(
             save(results.values())
             print(
                 f"{len(results)}/{len(drawn)} {result.seconds:5.1f} s {result.tests:4d} tests "
-                f"{result.by or ('SURVIVED' if rounds > 1 else 'once more')}: "
+                f"{result.killer or ('SURVIVED' if rounds > 1 else 'once more')}: "
                 f"[{result.mutant.operator}] {result.mutant.line} {result.mutant.name[:300]}",
                 flush=True,
             )
 
-    meet([m for m in drawn if m not in results or not results[m].by], 1)
-    noticing = dict.fromkeys(r.by for r in results.values() if "::" in r.by)
+    meet([m for m in drawn if m not in results or not results[m].killer], 1)
+    noticing = dict.fromkeys(r.killer for r in results.values() if "::" in r.killer)
     doubtful = trials.untrustworthy([*noticing], FOLDER)
     for name in doubtful:
         print(f"fails without mutants: {name}", flush=True)
-    known = known.without(doubtful)
-    meet([m for m in drawn if results[m].by in doubtful], 1)
-    meet([m for m in drawn if not results[m].by and m.name not in REASONS], len(ROUNDS))
+    coverage = coverage.excluding(doubtful)
+    meet([m for m in drawn if results[m].killer in doubtful], 1)
+    meet([m for m in drawn if not results[m].killer and m.name not in REASONS], len(ROUNDS))
     return [results[mutant] for mutant in drawn]
 
 
@@ -92,7 +92,7 @@ def main() -> int:
     parser.add_argument("count", type=int, nargs="?", default=300, help="how many mutants")
     parser.add_argument("--seed", type=int, default=0, help="other seeds give other mutants")
     parser.add_argument("--jobs", type=int, default=2, help="how many meet tests at once")
-    parser.add_argument("--room", choices=ROOMS, action="append", help="where to make mistakes")
+    parser.add_argument("--folder", choices=FOLDERS, action="append", help="where to make mistakes")
     parser.add_argument("--only", help="of these, those with so much in their names")
     parser.add_argument(
         "--again",
@@ -108,12 +108,12 @@ def main() -> int:
     trials.prepare()
     known = coverage(options.jobs, options.keep)
     before = saved() if options.again else []
-    drawn = sample(options.count, options.seed, options.room or tuple(ROOMS))
+    drawn = sample(options.count, options.seed, options.folder or tuple(FOLDERS))
     drawn = [*dict.fromkeys([*(result.mutant for result in before), *drawn])][: options.count]
     if options.only:
         drawn = [mutant for mutant in drawn if options.only in mutant.name]
     results = survey(drawn, before, known, options.jobs)
-    survivors = [result.mutant for result in results if not result.by]
+    survivors = [result.mutant for result in results if not result.killer]
     noticed = len(results) - len(survivors)
     print(f"{noticed} of {len(results)} noticed: {100 * noticed / max(len(results), 1):.1f}%")
     if options.write:

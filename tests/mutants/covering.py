@@ -169,7 +169,7 @@ class Coverage:
         places_of_files = first_marks()[0]
         return cls(names, np.array(seconds), split, places_of_files, frozenset(left_out))
 
-    def without(self, names: Iterable[str]) -> "Coverage":
+    def excluding(self, names: Iterable[str]) -> "Coverage":
         """Leave some tests out."""
         left_out = frozenset(names)
         kept = np.array([name not in left_out for name in self.names])
@@ -180,7 +180,7 @@ class Coverage:
         mutant: Mutant,
         seconds: float,
         files: int,
-        met: Collection[str] = (),
+        previous: Collection[str] = (),
         plain: bool = True,
     ) -> list[str]:
         """Choose tests for a mutant: those nearest to the mistake, of many kinds, quick ones first.
@@ -189,7 +189,7 @@ class Coverage:
             mutant: what they shall notice.
             seconds: how long they may take together.
             files: how many files they may be from.
-            met: tests that it has met, and that did not notice it.
+            previous: tests that it has met, and that did not notice it.
             plain: whether to choose of plain runs' tests only.
         """
         chosen: dict[str, None] = {}
@@ -200,7 +200,7 @@ class Coverage:
                 name = self.names[i]
                 file = name.partition("::")[0]
                 cost = self.seconds[i] + (0.0 if file in opened else _OPENING)
-                if name in chosen or name in met or cost > left:
+                if name in chosen or name in previous or cost > left:
                     continue
                 if plain and name in self.left_out:
                     continue
@@ -213,7 +213,7 @@ class Coverage:
 
     def _ranked(self, mutant: Mutant) -> Iterator[list[int]]:
         """The tests near a mistake; then others that have the same case, as of a primitive."""
-        found: set[int] = set()
+        ranked: set[int] = set()
         first = self.places[mutant.file]
         within = [
             self._varied([first + block.number], mutant.file) for block in mutant.blocks_within
@@ -223,16 +223,16 @@ class Coverage:
         for blocks in self._nearest(mutant):
             tests = self._varied(blocks, mutant.file)
             yield tests
-            found.update(tests)
-        cases = {_case(self.names[i]) for i in found}
+            ranked.update(tests)
+        cases = {_case(self.names[i]) for i in ranked}
         yield [i for i, name in enumerate(self.names) if "[" in name and _case(name) in cases]
 
     def _nearest(self, mutant: Mutant) -> list[list[int]]:
         """The blocks that are near a mistake: its own, its function's; else those around it."""
         blocks, first = dissected(mutant.file).blocks, self.places[mutant.file]
 
-        def places(found: list[Block]) -> list[int]:
-            return [first + block.number for block in found]
+        def places(nearby: list[Block]) -> list[int]:
+            return [first + block.number for block in nearby]
 
         own = mutant.block
         nearest = [[first + own.number]]

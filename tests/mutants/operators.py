@@ -253,7 +253,7 @@ def keyword(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def cache_key(node: ast.AST) -> Iterator[ast.AST]:
-    """Forget a part of what a cache is asked by."""
+    """Leave out a part of a cache's key."""
 
     def shorter(key: ast.Tuple) -> Iterator[ast.Tuple]:
         for i in range(len(key.elts)):

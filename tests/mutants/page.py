@@ -6,7 +6,7 @@ from datetime import date
 from typing import Final
 
 from mutants.operators import OPERATORS
-from mutants.population import PACKAGE, ROOMS, ROOT, module_files, mutants_of
+from mutants.population import FOLDERS, PACKAGE, ROOT, module_files, mutants_of
 from mutants.survivors import NOTICED, REASONS
 from mutants.trials import Result
 
@@ -29,15 +29,15 @@ def _version() -> str:
 
 
 def _table(
-    title: str, results: Sequence[Result], rows: Sequence[str], of: Callable[[Result], str]
+    title: str, results: Sequence[Result], rows: Sequence[str], group: Callable[[Result], str]
 ) -> list[str]:
     made, killed, known = Counter[str](), Counter[str](), Counter[str]()
     everything = [mutant for file in module_files() for mutant in mutants_of(file)]
-    population_of = Counter(of(Result(mutant, "", 0, 0.0)) for mutant in everything)
+    population_of = Counter(group(Result(mutant, "", 0, 0.0)) for mutant in everything)
     for result in results:
-        made[of(result)] += 1
-        killed[of(result)] += bool(result.by)
-        known[of(result)] += not result.by and result.mutant.name in REASONS
+        made[group(result)] += 1
+        killed[group(result)] += bool(result.killer)
+        known[group(result)] += not result.killer and result.mutant.name in REASONS
     lines = [f"| {title} | there are | tried | noticed | explained |", "|---|---|---|---|---|"]
     lines += [
         f"| {row} | {population_of[row]:,} | {made[row]} | {killed[row]} | {known[row] or ''} |"
@@ -54,10 +54,10 @@ def _described(operator: str) -> str:
 
 def text(results: Sequence[Result], seed: int) -> str:
     """The document."""
-    noticed = [result for result in results if result.by]
+    noticed = [result for result in results if result.killer]
     first = sum(result.mutant.name not in NOTICED for result in noticed)
     seconds = sum(result.seconds for result in results)
-    survivors = sorted(result.mutant.name for result in results if not result.by)
+    survivors = sorted(result.mutant.name for result in results if not result.killer)
     explained = sum(name in REASONS for name in survivors)
     matter = len(results) - explained
     now = f"{100 * len(noticed) / matter:.1f}%"
@@ -83,7 +83,7 @@ def text(results: Sequence[Result], seed: int) -> str:
             lambda result: _described(result.mutant.operator),
         ),
         "",
-        *_table("room", results, [*ROOMS], lambda result: result.mutant.room),
+        *_table("folder", results, [*FOLDERS], lambda result: result.mutant.folder),
         "",
         "## Survivors",
         "",

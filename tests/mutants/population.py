@@ -1,4 +1,4 @@
-"""All mutants of the package, and samples of them that are spread over mistakes and rooms."""
+"""All mutants of the package, and samples of them that are spread over mistakes and folders."""
 
 import ast
 import random
@@ -16,7 +16,7 @@ ROOT: Final = Path(__file__).parents[2]
 PACKAGE: Final = ROOT / "src" / "tinyjax"
 
 #: Rules, transformations and caches.
-ROOMS: Final[dict[str, tuple[str, ...]]] = {
+FOLDERS: Final[dict[str, tuple[str, ...]]] = {
     "primitives": ("core/primitives/*.py", "_primitives/*.py"),
     "core": ("core/*.py", "core/values/*.py", "core/tracing/*.py"),
     "host": ("_extensions/host/*.py",),
@@ -43,10 +43,10 @@ _TEXTS: Final = frozenset({"__repr__", "__str__", "describe", "_repr_html_"})
 
 @cache
 def module_files() -> dict[str, str]:
-    """The files of all rooms, from the package's folder on, and the room of each."""
+    """Return the files of all folders, from the package's folder on, and the folder of each."""
     return {
-        str(path.relative_to(PACKAGE)): room
-        for room, patterns in ROOMS.items()
+        str(path.relative_to(PACKAGE)): folder
+        for folder, patterns in FOLDERS.items()
         for pattern in patterns
         for path in sorted(PACKAGE.glob(pattern))
     }
@@ -201,7 +201,7 @@ class Mutant:
     line: int = attrs.field(eq=False)
 
     @property
-    def room(self) -> str:
+    def folder(self) -> str:
         return module_files()[self.file]
 
     def tree(self) -> ast.Module:
@@ -281,24 +281,24 @@ def mutants_of(file: str) -> tuple[Mutant, ...]:
     )
 
 
-def sample(count: int, seed: int, rooms: Sequence[str] = tuple(ROOMS)) -> list[Mutant]:
-    """Draw mutants: of all mistakes alike, and of all rooms as far as they have them."""
+def sample(count: int, seed: int, folders: Sequence[str] = tuple(FOLDERS)) -> list[Mutant]:
+    """Draw mutants: of all mistakes alike, and of all folders as far as they have them."""
     rng = random.Random(seed)
     waiting: dict[str, dict[str, list[Mutant]]] = defaultdict(lambda: defaultdict(list))
-    for file, room in module_files().items():
-        for mutant in mutants_of(file) if room in rooms else ():
-            waiting[mutant.operator][room].append(mutant)
-    for by_room in waiting.values():
-        for mutants in by_room.values():
+    for file, folder in module_files().items():
+        for mutant in mutants_of(file) if folder in folders else ():
+            waiting[mutant.operator][folder].append(mutant)
+    for by_folder in waiting.values():
+        for mutants in by_folder.values():
             rng.shuffle(mutants)
     drawn: list[Mutant] = []
     taken = Counter[str]()
     while len(drawn) < count and any(waiting.values()):
-        for by_room in waiting.values():
-            if by_room and len(drawn) < count:
-                room = min(by_room, key=lambda name: taken[name])
-                taken[room] += 1
-                drawn.append(by_room[room].pop())
-                if not by_room[room]:
-                    del by_room[room]
+        for by_folder in waiting.values():
+            if by_folder and len(drawn) < count:
+                folder = min(by_folder, key=lambda name: taken[name])
+                taken[folder] += 1
+                drawn.append(by_folder[folder].pop())
+                if not by_folder[folder]:
+                    del by_folder[folder]
     return drawn

@@ -86,7 +86,7 @@ TESTS: Final = [
     "tests/extensions/progress/test_progress.py",
     "tests/house/test_types.py",
 ]
-#: So much memory may be asked of the system; the stacks of a hundred devices' threads are much.
+#: So much memory may be allocated; the stacks of a hundred devices' threads are large.
 _MEMORY: Final = 256 << 30
 #: A test that waits so long, in seconds, waits for ever.
 _PATIENCE: Final = "200"
@@ -97,13 +97,13 @@ class Result:
     """The outcome of a mutant.
 
     Attributes:
-        by: what noticed it: a test, "import", "no end" or "crash"; "" if nothing did.
+        killer: what noticed it: a test, "import", "no end" or "crash"; "" if nothing did.
         tests: how many tests it met.
         seconds: what that took, of processors' time.
     """
 
     mutant: Mutant
-    by: str
+    killer: str
     tests: int
     seconds: float
 
@@ -272,10 +272,10 @@ def trials(
 
     def choose(mutant: Mutant) -> list[str]:
         chosen: list[str] = []
-        met: set[str] = set()
+        previous: set[str] = set()
         for number, (seconds, files) in enumerate(rounds):
-            met.update(chosen)
-            chosen = coverage.choose(mutant, seconds, files, met, plain=not number)
+            previous.update(chosen)
+            chosen = coverage.choose(mutant, seconds, files, previous, plain=not number)
         return chosen
 
     runs = (
@@ -285,8 +285,8 @@ def trials(
     for i, status, used in in_turn(jobs, runs):
         if answers[i].exists():
             found = json.loads(answers[i].read_text(encoding="utf-8"))
-            by = found["failed"][0] if found["failed"] else "import" if found["code"] else ""
-            yield Result(mutants[i], by, found["passed"], used)
+            killer = found["failed"][0] if found["failed"] else "import" if found["code"] else ""
+            yield Result(mutants[i], killer, found["passed"], used)
         else:
             crashed = os.WIFSIGNALED(status) and os.WTERMSIG(status) != signal.SIGXCPU
             yield Result(mutants[i], "crash" if crashed else "no end", 0, used)

@@ -68,8 +68,8 @@ def activations_of_jax(dtype: Any) -> dict[str, Pair]:
         return {name: with_slope(jax, getattr(jax.nn, name), x) for name in ACTIVATIONS}
 
     with jax.enable_x64(True):
-        found: dict[str, Pair] = jax.jit(all_of_them)(X.astype(dtype))
-    return found
+        pairs: dict[str, Pair] = jax.jit(all_of_them)(X.astype(dtype))
+    return pairs
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
@@ -159,7 +159,7 @@ WEIGHTS = RNG.normal(size=(4, 5)).astype(np.float32)
 def test_a_normalisation_and_its_derivative_are_those_of_jax(
     name: str, where: HostArray | None
 ) -> None:
-    def over(api: Any, module: Any, axis: Any, x: Any) -> Pair:
+    def along(api: Any, module: Any, axis: Any, x: Any) -> Pair:
         def fun(x: Any) -> Any:
             return getattr(module, name)(x, axis=axis, where=where)
 
@@ -168,7 +168,7 @@ def test_a_normalisation_and_its_derivative_are_those_of_jax(
         return with_slope(api, fun, x, weights)
 
     def everywhere(api: Any, module: Any, x: Any) -> list[Pair]:
-        return [over(api, module, axis, x) for axis in (-1, 0, (0, 1), None)]
+        return [along(api, module, axis, x) for axis in (-1, 0, (0, 1), None)]
 
     theirs = jax.jit(lambda x: everywhere(jax, jax.nn, x))
     for x in (LOGITS, 1000 * LOGITS, INFINITE):

@@ -114,7 +114,7 @@ def test_a_task_of_the_gallery(name: str, tmp_path: Path) -> None:
     assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 50  # something is drawn
 
 
-def wanted(page: Path) -> list[doctest.Example]:
+def expected_outputs(page: Path) -> list[doctest.Example]:
     """Return the expected output of each cell: cells without prompts have none."""
     parser, found = doctest.DocTestParser(), list[doctest.Example]()
     for block in blocks_in(page.read_text(encoding="utf-8")):
@@ -126,7 +126,7 @@ def wanted(page: Path) -> list[doctest.Example]:
 @pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.stem)
 def test_a_page_in_a_notebook(page: Path, tmp_path: Path) -> None:
     checker = doctest.OutputChecker()
-    for example, found in zip(wanted(page), run(page, tmp_path), strict=True):
+    for example, found in zip(expected_outputs(page), run(page, tmp_path), strict=True):
         assert not [out for out in found if out.get("name") == "stderr"], example.source
         if example.exc_msg:
             (error,) = [out for out in found if out.output_type == "error"]

@@ -78,13 +78,13 @@ def outputs() -> dict[str, list[Any]]:
     }
 
 
-def data_of(found: list[Any], kind: str) -> str:
-    (text,) = [out.data[kind] for out in found if kind in out.get("data", {})]
+def data_of(outputs: list[Any], kind: str) -> str:
+    (text,) = [out.data[kind] for out in outputs if kind in out.get("data", {})]
     return str(text)
 
 
-def error_of(found: list[Any]) -> str:
-    (error,) = [out for out in found if out.output_type == "error"]
+def error_of(outputs: list[Any]) -> str:
+    (error,) = [out for out in outputs if out.output_type == "error"]
     return re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error.traceback))
 
 

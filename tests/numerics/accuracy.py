@@ -291,7 +291,7 @@ def operands(name: str, dtype: str, every: int = 1) -> tuple[HostArray, ...]:
     return tuple(grid.ravel()[::every].astype(dtype) for grid in grids)
 
 
-def exact_values(name: str, at: tuple[HostArray, ...]) -> list[tuple[Any, Any, Any]]:
+def exact_values(name: str, operands: tuple[HostArray, ...]) -> list[tuple[Any, Any, Any]]:
     """The function and its first two derivatives at the numbers that the rounded operands are."""
     exact = FUNCTIONS[name].exact
 
@@ -303,10 +303,10 @@ def exact_values(name: str, at: tuple[HostArray, ...]) -> list[tuple[Any, Any, A
         return middle, (high - low) / (2 * step), (high - 2 * middle + low) / step**2
 
     with mp.workdps(DIGITS):
-        return [one(*numbers) for numbers in zip(*at, strict=True)]
+        return [one(*numbers) for numbers in zip(*operands, strict=True)]
 
 
-def computed(name: str, at: tuple[HostArray, ...], way: str, slopes: bool) -> HostArray:
+def computed(name: str, operands: tuple[HostArray, ...], way: str, slopes: bool) -> HostArray:
     """Return the library's results, in the operands' dtype."""
     ours = FUNCTIONS[name].ours
 
@@ -315,18 +315,20 @@ def computed(name: str, at: tuple[HostArray, ...], way: str, slopes: bool) -> Ho
         return tinyjax.jvp(lambda x: ours(*others, x), (x,), (jnp.ones_like(x),))[1]
 
     fun = slope if slopes else ours
-    given = [jnp.asarray(x) for x in at]
+    given = [jnp.asarray(x) for x in operands]
     return np.asarray((tinyjax.jit(fun) if way == "compiled" else fun)(*given))
 
 
-def ulps(found: HostArray, x: HostArray, exact: Sequence[Any], slopes: Sequence[Any]) -> HostArray:
-    """The errors, in units in the last place.
+def ulps(
+    computed_values: HostArray, x: HostArray, exact: Sequence[Any], slopes: Sequence[Any]
+) -> HostArray:
+    """Return the errors, in units in the last place.
 
-    The unit is that of the exact number or, where that is greater, of what one unit in the last
-    place of the argument changes it by: so a zero is no place where errors count without bound.
+    The unit is that of the exact number, or the change of the exact number by one unit in the last
+    place of the argument, where that is greater. So errors at a zero are bounded.
 
     Args:
-        found: what was computed.
+        computed_values: what was computed.
         x: the last operand.
         exact: the numbers that are exact.
         slopes: their derivatives in ``x``.
@@ -334,10 +336,10 @@ def ulps(found: HostArray, x: HostArray, exact: Sequence[Any], slopes: Sequence[
     Returns:
         The errors; NaN where the exact number is beyond the dtype's normal numbers.
     """
-    limits = np.finfo(found.dtype)
-    errors = np.full(found.shape, np.nan)
+    limits = np.finfo(computed_values.dtype)
+    errors = np.full(computed_values.shape, np.nan)
     with mp.workdps(DIGITS):
-        for i, (a, b, slope) in enumerate(zip(found, exact, slopes, strict=True)):
+        for i, (a, b, slope) in enumerate(zip(computed_values, exact, slopes, strict=True)):
             if limits.tiny <= abs(b) <= limits.max:
                 size = max(abs(b), abs(mpf(float(x[i])) * slope))
                 unit = mpf(2) ** (mpmath.floor(mpmath.log(size, 2)) - limits.nmant)

@@ -36,8 +36,8 @@ keep operands. They are right to the rounding of 1: small ones have fewer digits
 
 def data() -> Measured:
     """Read what was measured."""
-    found: Measured = json.loads(DATA.read_text(encoding="utf-8"))
-    return found
+    measured: Measured = json.loads(DATA.read_text(encoding="utf-8"))
+    return measured
 
 
 def _cell(errors: list[float]) -> str:

@@ -35,8 +35,8 @@ def _number(x: Any) -> str:
             return f"{x:.6g}"
 
 
-def _numbers(found: tuple[Any, ...] | None) -> str:
-    return ", ".join(_number(x) or "-" for x in found or ())
+def _numbers(numbers: tuple[Any, ...] | None) -> str:
+    return ", ".join(_number(x) or "-" for x in numbers or ())
 
 
 def _line(row: Row, point: Point) -> str:
@@ -45,7 +45,9 @@ def _line(row: Row, point: Point) -> str:
         value = f"{value} (compiled: {_number(point.compiled)})"
     second = _number(point.second)
     name = row.expression.replace("|", "\\|")
-    return f"| `{name}` | {_numbers(point.at)} | {value} | {slopes} | {second} | {point.jax} |"
+    return (
+        f"| `{name}` | {_numbers(point.operands)} | {value} | {slopes} | {second} | {point.jax} |"
+    )
 
 
 def _section(title: str, rows: tuple[Row, ...]) -> str:

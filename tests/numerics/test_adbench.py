@@ -30,7 +30,8 @@ def _difference(fun: Callable[..., Any], point: Any, direction: Any) -> Any:
     """The derivative of a function along a direction, by central differences."""
     step = 1e-6
     ahead, behind = (
-        fun(tree.map(lambda x, v, by=by: x + by * v, point, direction)) for by in (step, -step)
+        fun(tree.map(lambda x, v, offset=offset: x + offset * v, point, direction))
+        for offset in (step, -step)
     )
     return tree.map(lambda a, b: (np.asarray(a) - np.asarray(b)) / (2 * step), ahead, behind)
 
@@ -80,7 +81,7 @@ def test_rotations_turn_around_their_axis() -> None:
 
 
 def _reprojection(feature: Any) -> Callable[..., Any]:
-    return lambda of: vision.reprojection(np, of[0], of[1], of[2], feature)
+    return lambda operands: vision.reprojection(np, operands[0], operands[1], operands[2], feature)
 
 
 def test_rows_of_bundle_adjustment_are_differences() -> None:

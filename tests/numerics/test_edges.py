@@ -23,31 +23,32 @@ THEIRS: Final = {"jnp": jax.numpy, "lax": jax.lax, "nn": jax.nn, "special": jax.
 ULPS: Final = 64
 
 
-def _function(row: Row, names: dict[str, Any], of: Any) -> Callable[..., Any]:
+def _function(row: Row, names: dict[str, Any], lib: Any) -> Callable[..., Any]:
     """The row's expression as a function of all of its points at once."""
     code = compile(row.expression, row.expression, "eval")
 
     def one(*operands: Any) -> Any:
         return eval(code, names, dict(zip("xy", operands, strict=False)))
 
-    return of.vmap(one) if isinstance(row.points[0].at[0], list) else one
+    return lib.vmap(one) if isinstance(row.points[0].operands[0], list) else one
 
 
 def _operands(row: Row) -> tuple[np.ndarray[Any, Any], ...]:
     dtype = np.dtype(getattr(dtypes, row.dtype))
     with np.errstate(over="ignore"):
         return tuple(
-            np.array(column, dtype) for column in zip(*[p.at for p in row.points], strict=True)
+            np.array(column, dtype)
+            for column in zip(*[p.operands for p in row.points], strict=True)
         )
 
 
-def _everything(row: Row, of: Any, fun: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
+def _everything(row: Row, lib: Any, fun: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
     """Value, derivatives in either mode, and the second derivative, of all points at once."""
     slopes = any(p.slopes for p in row.points)
     second = any(p.second is not None for p in row.points)
 
     def ones(x: Any) -> Any:
-        return of.numpy.ones_like(x)
+        return lib.numpy.ones_like(x)
 
     def forward(operands: tuple[Any, ...], i: int) -> Any:
         def of_one(x: Any) -> Any:
@@ -55,24 +56,24 @@ def _everything(row: Row, of: Any, fun: Callable[..., Any]) -> Callable[..., dic
 
         x = operands[i]
         if x.ndim == 1:
-            return of.jvp(of_one, (x,), (ones(x),))[1]
+            return lib.jvp(of_one, (x,), (ones(x),))[1]
         basis = np.eye(x.shape[1], dtype=x.dtype)
-        along = [of.jvp(of_one, (x,), (ones(x) * e,))[1] for e in basis]
-        return of.numpy.stack(along, axis=-1)
+        along = [lib.jvp(of_one, (x,), (ones(x) * e,))[1] for e in basis]
+        return lib.numpy.stack(along, axis=-1)
 
     def backward(*operands: Any) -> Any:
-        out, pull = of.vjp(fun, *operands)
+        out, pull = lib.vjp(fun, *operands)
         return pull(ones(out))
 
     def everything(*operands: Any) -> dict[str, Any]:
-        found: dict[str, Any] = {"value": fun(*operands)}
+        results: dict[str, Any] = {"value": fun(*operands)}
         if slopes:
-            found["forward"] = tuple(forward(operands, i) for i in range(len(operands)))
-            found["reverse"] = backward(*operands)
+            results["forward"] = tuple(forward(operands, i) for i in range(len(operands)))
+            results["reverse"] = backward(*operands)
         if second:
             tangents = tuple(map(ones, operands))
-            found["second"] = of.jvp(lambda *xs: backward(*xs)[0], operands, tangents)[1]
-        return found
+            results["second"] = lib.jvp(lambda *xs: backward(*xs)[0], operands, tangents)[1]
+        return results
 
     return everything
 
@@ -80,7 +81,7 @@ def _everything(row: Row, of: Any, fun: Callable[..., Any]) -> Callable[..., dic
 Found = dict[str, Any]
 
 
-def _by(way: str, rows: tuple[Row, ...]) -> list[Found]:
+def _results(way: str, rows: tuple[Row, ...]) -> list[Found]:
     """Return the results of all rows of a section, in one program if compiled together."""
     names, of = (THEIRS, jax) if way == "jax" else (OURS, tinyjax)
     columns = [_operands(row) for row in rows]
@@ -101,46 +102,46 @@ def _by(way: str, rows: tuple[Row, ...]) -> list[Found]:
     return [of.tree.map(np.asarray, one) for one in found]
 
 
-def _is(found: Any, expected: Any, signs: bool) -> bool:
+def _is(actual: Any, expected: Any, signs: bool) -> bool:
     """Return whether a number is the expected one; with ``signs`` a zero must have its sign."""
     if isinstance(expected, list):
-        return all(_is(a, b, signs) for a, b in zip(found, expected, strict=True))
-    if np.iscomplexobj(found) or isinstance(expected, complex):
-        pairs = ((found.real, expected.real), (found.imag, expected.imag))
+        return all(_is(a, b, signs) for a, b in zip(actual, expected, strict=True))
+    if np.iscomplexobj(actual) or isinstance(expected, complex):
+        pairs = ((actual.real, expected.real), (actual.imag, expected.imag))
         return all(_is(a, b, False) for a, b in pairs)
-    if found.dtype.kind in "biu":
-        return bool(found == expected)
-    a, b = float(found), float(expected)
+    if actual.dtype.kind in "biu":
+        return bool(actual == expected)
+    a, b = float(actual), float(expected)
     if np.isnan(a) or np.isnan(b) or np.isinf(a) or np.isinf(b):
         return a == b or (np.isnan(a) and np.isnan(b))
     if a == b:
         return not signs or bool(np.signbit(a) == np.signbit(b)) or a != 0
-    eps = float(dtypes.finfo(found.dtype).eps)
+    eps = float(dtypes.finfo(actual.dtype).eps)
     return abs(a - b) <= ULPS * eps * (abs(b) if b else 1)
 
 
-def _wrong(point: Point, i: int, found: Found, way: str) -> list[str]:
+def _wrong(point: Point, i: int, results: Found, way: str) -> list[str]:
     wrong: list[str] = []
     expected = point.value if way == "eager" or point.compiled is None else point.compiled
-    signs = way != "jax" and not np.iscomplexobj(found["value"])
+    signs = way != "jax" and not np.iscomplexobj(results["value"])
     # NumPy evaluates the operations of a program, some of which are those of an eager call
     allowed = (expected, point.value) if way == "first" else (expected,)
-    if not any(_is(found["value"][i], value, signs) for value in allowed):
-        wrong.append(f"value {found['value'][i]}, not {expected}")
+    if not any(_is(results["value"][i], value, signs) for value in allowed):
+        wrong.append(f"value {results['value'][i]}, not {expected}")
     for mode in ("forward", "reverse"):
         for k, slope in enumerate(point.slopes or ()):
-            if slope is not None and not _is(found[mode][k][i], slope, False):
-                wrong.append(f"{mode} slope {found[mode][k][i]} in operand {k}, not {slope}")
-    if point.second is not None and not _is(found["second"][i], point.second, False):
-        wrong.append(f"second derivative {found['second'][i]}, not {point.second}")
+            if slope is not None and not _is(results[mode][k][i], slope, False):
+                wrong.append(f"{mode} slope {results[mode][k][i]} in operand {k}, not {slope}")
+    if point.second is not None and not _is(results["second"][i], point.second, False):
+        wrong.append(f"second derivative {results['second'][i]}, not {point.second}")
     return wrong
 
 
 def _all_wrong(way: str, rows: tuple[Row, ...]) -> list[tuple[str, list[str]]]:
     with np.errstate(all="ignore"):
-        found = _by(way, rows)
+        found = _results(way, rows)
     return [
-        (f"{row.expression} [{row.dtype}] at {point.at}", _wrong(point, i, one, way))
+        (f"{row.expression} [{row.dtype}] at {point.operands}", _wrong(point, i, one, way))
         for row, one in zip(rows, found, strict=True)
         for i, point in enumerate(row.points)
     ]

@@ -101,15 +101,15 @@ CASES: Final[dict[str, tuple[Callable[[Any], Any], Any]]] = {
 }
 
 
-def slopes(fun: Callable[[Any], Any], at: HostArray, step: float) -> HostArray:
-    ends = [[fun(at + sign * step * one) for sign in (1, -1)] for one in np.eye(at.size)]
+def slopes(fun: Callable[[Any], Any], point: HostArray, step: float) -> HostArray:
+    ends = [[fun(point + sign * step * one) for sign in (1, -1)] for one in np.eye(point.size)]
     return np.array([(float(a) - float(b)) / (2 * step) for a, b in ends])
 
 
-def curvatures(fun: Callable[[Any], Any], at: HostArray, step: float) -> HostArray:
+def curvatures(fun: Callable[[Any], Any], point: HostArray, step: float) -> HostArray:
     columns = [
-        slopes(fun, at + step * one, step) - slopes(fun, at - step * one, step)
-        for one in np.eye(at.size)
+        slopes(fun, point + step * one, step) - slopes(fun, point - step * one, step)
+        for one in np.eye(point.size)
     ]
     return np.array(columns) / (2 * step)
 

@@ -16,9 +16,9 @@ def test_saved_arrays_are_read_by_name() -> None:
     file = io.BytesIO()
     jnp.savez(file, jnp.arange(3), x=np.eye(2))
     file.seek(0)
-    found: Any = jnp.load(file)
-    assert sorted(found) == ["arr_0", "x"]
-    np.testing.assert_array_equal(found["x"], np.eye(2))
+    arrays: Any = jnp.load(file)
+    assert sorted(arrays) == ["arr_0", "x"]
+    np.testing.assert_array_equal(arrays["x"], np.eye(2))
 
 
 def test_vectors_of_buffers_files_and_texts(tmp_path: Any) -> None:

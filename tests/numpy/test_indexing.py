@@ -135,11 +135,11 @@ def to_array(index: Any) -> Any:
     return jnp.asarray(index) if isinstance(index, np.ndarray) else index
 
 
-def check(got: Any, wanted: Any, rtol: float = 1e-12, what: str = "") -> None:
-    wanted = np.asarray(wanted)
-    assert got.shape == wanted.shape, what
-    assert got.dtype == wanted.dtype, what
-    np.testing.assert_allclose(np.asarray(got), wanted, rtol=rtol, atol=1e-14, err_msg=what)
+def check(got: Any, expected: Any, rtol: float = 1e-12, what: str = "") -> None:
+    expected = np.asarray(expected)
+    assert got.shape == expected.shape, what
+    assert got.dtype == expected.dtype, what
+    np.testing.assert_allclose(np.asarray(got), expected, rtol=rtol, atol=1e-14, err_msg=what)
 
 
 @pytest.mark.parametrize("case", READS, ids=name)
@@ -302,7 +302,7 @@ def test_compiled_update(kind: str) -> None:
     ]
 
     @tj.jit
-    def known(xs: Any, values: Any) -> Any:
+    def static(xs: Any, values: Any) -> Any:
         return [f(x, v) for f, x, v in zip(funs, xs, values, strict=True)]
 
     @tj.jit
@@ -310,7 +310,7 @@ def test_compiled_update(kind: str) -> None:
         return [f(x, v, *d) for f, x, v, d in zip(funs, xs, values, data, strict=True)]
 
     if kind in ("set", "max"):
-        for case, got, want in zip(READS, known(xs, values), wanted, strict=True):
+        for case, got, want in zip(READS, static(xs, values), wanted, strict=True):
             check(got, want, what=name(case))
     for case, got, want in zip(READS, traced(xs, values, data), wanted, strict=True):
         check(got, want, what=name(case))

@@ -89,14 +89,14 @@ class Row:
 
 
 def row(name: str, operands: Callable[[Any], tuple[Any, ...]], **keywords: Any) -> Any:
-    """A row whose function has one name in both; ``a.b`` is ``b`` in the room ``a``."""
-    room, _, function = name.rpartition(".")
-    rooms: dict[str, tuple[Any, Any]] = {
+    """A row whose function has one name in both; ``a.b`` is ``b`` in the module ``a``."""
+    module, _, function = name.rpartition(".")
+    modules: dict[str, tuple[Any, Any]] = {
         "": (la, jax.numpy.linalg),
         "scipy": (linalg, jax.scipy.linalg),
         "lax": (lax.linalg, jax.lax.linalg),
     }
-    ours, theirs = rooms[room]
+    ours, theirs = modules[module]
     described = f"{name} {keywords}" if keywords else name
     found = Row(
         described,
@@ -287,10 +287,10 @@ NOT_TAKEN_BY = {
 
 
 @pytest.mark.parametrize(
-    ("room", "name"),
+    ("module", "name"),
     [
-        (room, name)
-        for room, functions in (
+        (module, name)
+        for module, functions in (
             ("numpy", dir(la)),
             ("lax", dir(lax.linalg)),
             ("scipy", set(linalg.__all__) & set(dir(jax.scipy.linalg))),
@@ -299,13 +299,13 @@ NOT_TAKEN_BY = {
         if name.islower() and not name.endswith("_p")
     ],
 )
-def test_signatures_are_those_of_jax(room: str, name: str) -> None:
+def test_signatures_are_those_of_jax(module: str, name: str) -> None:
     ours, theirs = {
         "numpy": (la, jax.numpy.linalg),
         "lax": (lax.linalg, jax.lax.linalg),
         "scipy": (linalg, jax.scipy.linalg),
-    }[room]
-    left_out = NOT_TAKEN | NOT_TAKEN_BY.get((room, name), set())
+    }[module]
+    left_out = NOT_TAKEN | NOT_TAKEN_BY.get((module, name), set())
     expected = inspect.signature(getattr(theirs, name)).parameters
     given = inspect.signature(getattr(ours, name)).parameters
     assert list(given) == [n for n in expected if n not in left_out or n in given]
@@ -593,16 +593,16 @@ def test_gradients_are_those_of_jax(name: str, dtype: str) -> None:
 
 
 def hilbert(n: int) -> HostArray:
-    found: HostArray = scipy.linalg.hilbert(n)
-    return found
+    matrix: HostArray = scipy.linalg.hilbert(n)
+    return matrix
 
 
 def at_condition(kind: str, condition: float) -> HostArray:
     """A Hermitian positive definite matrix with eigenvalues evenly spread in their logarithms."""
     n = 5
     q = np.linalg.qr(random(n, n, dtype=kind))[0]
-    found: HostArray = (q * np.logspace(0, -np.log10(condition), n)) @ adjoint(q)
-    return (found + adjoint(found)) / 2
+    matrix: HostArray = (q * np.logspace(0, -np.log10(condition), n)) @ adjoint(q)
+    return (matrix + adjoint(matrix)) / 2
 
 
 def hermitian(x: HostArray) -> HostArray:
@@ -651,15 +651,15 @@ def test_hilbert_matrices(n: int) -> None:
     inverse = scipy.linalg.invhilbert(n, exact=True).astype(np.float64)
     bound = 100 * EPS * np.linalg.cond(a)
 
-    def off(got: Any, expected: HostArray) -> float:
+    def relative_error(got: Any, expected: HostArray) -> float:
         return float(np.linalg.norm(np.asarray(got) - expected) / np.linalg.norm(expected))
 
-    assert off(la.inv(a), inverse) < bound
-    assert off(tinyjax.grad(lambda x: la.slogdet(x).logabsdet)(a), inverse) < bound
+    assert relative_error(la.inv(a), inverse) < bound
+    assert relative_error(tinyjax.grad(lambda x: la.slogdet(x).logabsdet)(a), inverse) < bound
     # of det, relative to itself: the product of all errors is that of one determinant
     determinant = 1 / np.prod(np.linalg.svd(inverse)[1])
     exact_bound = bound + 100 * EPS * np.linalg.cond(inverse)
-    assert off(tinyjax.grad(la.det)(a), determinant * inverse) < exact_bound
+    assert relative_error(tinyjax.grad(la.det)(a), determinant * inverse) < exact_bound
     # -tr(a^-1 t a^-1 t) is the second derivative of log det along t
     t = np.diag(np.arange(1.0, n + 1))
     slope = partial(tinyjax.jvp, lambda x: la.slogdet(x).logabsdet)

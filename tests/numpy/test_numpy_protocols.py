@@ -513,15 +513,15 @@ def test_it_is_right_under_each_transformation(name: str, call: str) -> None:
     if name in ("allclose", "array_equal", "array_equiv"):  # a bool, which is data
         want = np.asarray(want)
     static = not leaves(want)
-    kept: list[Any] = []
+    values: list[Any] = []
 
     def keeping(x: Any) -> Any:
         value = fun(x)
-        kept.append(value)
+        values.append(value)
         return leaves(value) if static else value
 
     got = tinyjax.jvp(keeping, (x,), (x,))[0]
-    same(kept.pop() if static else got, want, call, exact=False)  # bools are not traced here
+    same(values.pop() if static else got, want, call, exact=False)  # bools are not traced here
     if any(leaf.dtype.kind in "fc" for leaf in leaves(want)) and call not in OTHER_GRADIENTS:
         narrow = any(leaf.dtype == np.float32 for leaf in leaves(want))
         gradient = tinyjax.grad(lambda x: weighted(fun(x), x))(x)
@@ -533,11 +533,11 @@ def test_it_is_right_under_each_transformation(name: str, call: str) -> None:
             tinyjax.jit(fun)(x)
         return
     got = tinyjax.jit(keeping)(x)
-    same(kept.pop() if static else got, want, call)
+    same(values.pop() if static else got, want, call)
     pair = np.stack([X, X[::-1] * 0.9])
     got = tinyjax.vmap(keeping)(jnp.asarray(pair))
     if static:
-        same(kept.pop(), want, call)
+        same(values.pop(), want, call)
         return
     for i, one in enumerate(pair):
         for mine, other in zip(leaves(got), leaves(fun(one)), strict=True):
@@ -633,7 +633,7 @@ def test_what_cannot_be_done_says_what_to_write(call: str, words: str) -> None:
 
 
 def test_writing_into_an_array_of_numpys_names_source() -> None:
-    def written(x: Any) -> Any:
+    def mutating(x: Any) -> Any:
         a = np.zeros(3)
         a[0] = x[0]
         return a.sum()
@@ -645,11 +645,11 @@ def test_writing_into_an_array_of_numpys_names_source() -> None:
 
     for transform in (tinyjax.jit, tinyjax.grad):
         with pytest.raises(ValueError, match="setting an array element") as caught:
-            transform(written)(X[0])
+            transform(mutating)(X[0])
         assert "tinyjax.source" in "".join(caught.value.__notes__)
         with pytest.raises(TinyjaxError, match=r"tinyjax\.source"):
             transform(added)(X[0])
-    assert tinyjax.source.grad(written)(X[0]).tolist() == [1.0, 0.0, 0.0]
+    assert tinyjax.source.grad(mutating)(X[0]).tolist() == [1.0, 0.0, 0.0]
 
 
 def test_an_operator_in_place_rebinds_the_name() -> None:

@@ -1,7 +1,7 @@
 """Floats made of integers and of Python's numbers, for all public functions.
 
-64-bit integers give float64, narrower ones the default float: functions are called with integers in
-all of the ways that ``calls`` knows, and those that answer with floats are held to the rule, and to
+64-bit integers give float64, narrower ones the default float. Functions are called with integers in
+all of the ways that ``calls`` knows. Those that return floats must follow the rule, and must return
 what the same call gives for floats. And a Python float beside a float64 loses nothing.
 """
 
@@ -77,7 +77,7 @@ NOT_CALLED: Final = {
     )),
     *("numpy.histogram", "numpy.histogram_bin_edges"),  # the values say the type, not the edges
     "nn.dot_product_attention",  # of arrays with four axes
-    *("nn.scaled_matmul", "nn.scaled_dot_general"),  # the result is of the type asked for
+    *("nn.scaled_matmul", "nn.scaled_dot_general"),  # the result has the type of the option
     "scipy.linalg.funm",
     *(f"numpy.{name}" for name in (  # of files, buffers and printing
         "array_repr", "array_str", "from_dlpack", "frombuffer", "fromfile", "fromiter",
@@ -201,18 +201,18 @@ def test_64_bit_integers_become_float64(name: str) -> None:
 
 
 def _is_the_same_when_transformed(
-    fun: Callable[..., Any], args: tuple[Any, ...], found: list[Array]
+    fun: Callable[..., Any], args: tuple[Any, ...], results: list[Array]
 ) -> None:
     call, arrays = of_arrays(fun, args)
     try:
         staged = tinyjax.eval_shape(call, *arrays)
     except errors.ConcretizationError:
         return
-    for x, y in zip(staged, found, strict=True):
+    for x, y in zip(staged, results, strict=True):
         assert (x.dtype, x.weak_type) == (y.dtype, y.weak_type)
     pairs = [jnp.stack([x, x]) for x in arrays]
     if pairs:
-        for x, y in zip(tinyjax.eval_shape(tinyjax.vmap(call), *pairs), found, strict=True):
+        for x, y in zip(tinyjax.eval_shape(tinyjax.vmap(call), *pairs), results, strict=True):
             assert x.dtype == y.dtype
 
 

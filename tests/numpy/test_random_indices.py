@@ -69,7 +69,7 @@ class Indexed:
         entries = zip(self.index, self.is_data, strict=True)
         return tuple([next(rest) if is_data else entry for entry, is_data in entries])
 
-    def taken(self, index: list[Any]) -> HostArray:
+    def numbers_at(self, index: list[Any]) -> HostArray:
         """The number of the element that each element of the result is; -1 where there is none."""
         numbers = np.arange(np.prod(self.shape, dtype=int)).reshape(self.shape)
         edged = np.full([n + 1 for n in self.shape], -1)
@@ -153,7 +153,7 @@ def draw_integers(
     elements = st.lists(st.integers(-n - beyond, n - 1 + beyond), min_size=size, max_size=size)
     dtype = draw(st.sampled_from([np.int32, np.int32, np.int64, np.int8]))
     host = np.array(draw(elements), dtype).reshape(shape)
-    value = written(draw, host) if shape else draw_number(draw, host)
+    value = value_for(draw, host) if shape else draw_number(draw, host)
     wrapped = np.where(host < 0, host.astype(int) + n, host)
     inside = (wrapped >= 0) & (wrapped < n)
     nearest = np.clip(wrapped, 0, n - 1)
@@ -165,7 +165,7 @@ def draw_number(draw: st.DrawFn, host: HostArray) -> Any:
     return draw(st.sampled_from(kinds))(host)
 
 
-def written(draw: st.DrawFn, value: HostArray) -> Any:
+def value_for(draw: st.DrawFn, value: HostArray) -> Any:
     """NumPy's array, ours, or a list."""
     kinds: list[Callable[[HostArray], Any]] = [lambda x: x, jnp.asarray]
     return draw(st.sampled_from([*kinds, lambda x: x.tolist()] if value.size else kinds))(value)
@@ -176,7 +176,7 @@ def draw_mask(draw: st.DrawFn, case: Indexed, shape: tuple[int, ...], count: int
     mask = np.zeros(int(np.prod(shape)), bool)
     mask[draw(st.permutations(range(mask.size)))[: count if count <= mask.size else 1]] = True
     mask = mask.reshape(shape)
-    case.append(written(draw, mask), np.pad(mask, [(0, 1)] * mask.ndim))
+    case.append(value_for(draw, mask), np.pad(mask, [(0, 1)] * mask.ndim))
 
 
 def draw_scalar_mask(draw: st.DrawFn, case: Indexed, count: int) -> None:
@@ -221,7 +221,7 @@ def same(got: Any, expected: Any, what: str) -> None:
 
 def check(case: Indexed, compiles: bool) -> None:
     """Hold reading, changing and their derivatives against the elements' numbers."""
-    strict, nearest = case.taken(case.places), case.taken(case.nearest)
+    strict, nearest = case.numbers_at(case.places), case.numbers_at(case.nearest)
     size = int(np.prod(case.shape))
     x = (np.arange(size).reshape(case.shape) * 0.7 + 0.5).astype(np.float32)
     weights = np.cos(np.arange(strict.size)).reshape(strict.shape).astype(np.float32)
@@ -244,15 +244,15 @@ def check(case: Indexed, compiles: bool) -> None:
         return getattr(x.at[index], case.kind)(value, mode=case.mode)
 
     def everything(x: Any, value: Any, data: Any) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        results: dict[str, Any] = {}
         for name, index in {"known": tuple(case.index), "data": case.with_data(data)}.items():
-            found[f"take {name}"] = x[index]
-            found[f"get {name}"] = get(x, index)
-            found[f"change {name}"] = change(x, value, index)
-            _, found[f"jvp {name}"] = tj.jvp(partial(get, index=index), (x,), (2 * x,))
+            results[f"take {name}"] = x[index]
+            results[f"get {name}"] = get(x, index)
+            results[f"change {name}"] = change(x, value, index)
+            _, results[f"jvp {name}"] = tj.jvp(partial(get, index=index), (x,), (2 * x,))
             if is_told:
-                found[f"grad {name}"] = tj.grad(weighed)(x, index)
-        return found
+                results[f"grad {name}"] = tj.grad(weighed)(x, index)
+        return results
 
     flat = x.reshape(-1)
     read = flat[read_from]
@@ -265,8 +265,8 @@ def check(case: Indexed, compiles: bool) -> None:
     if is_told:
         expected["grad"] = summed(x, read_from, np.where(read_from < 0, 0, weights))
 
-    def hold(found: dict[str, Any], what: str) -> None:
-        for name, got in found.items():
+    def hold(results: dict[str, Any], what: str) -> None:
+        for name, got in results.items():
             same(got, expected[name.split()[0]], f"{name} {what} {case}")
 
     ours = jnp.asarray(x)

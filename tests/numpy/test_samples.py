@@ -135,12 +135,12 @@ def test_methods_of_functions_are_those_of_numpy(name: str) -> None:
         ours, theirs = getattr(jnp, function), getattr(np, function)
         x = np.arange(1, 7, dtype=np.float32 if "exp" in function else np.int32).reshape(2, 3)
         got = METHODS[name](ours, x)
-        wanted: Any = x.copy()
+        expected: Any = x.copy()
         if name == "at":
-            theirs.at(wanted, np.array([0, 0, 1]), x[0])
+            theirs.at(expected, np.array([0, 0, 1]), x[0])
         else:
-            wanted = METHODS[name](theirs, x)
-        np.testing.assert_allclose(np.asarray(got), wanted, rtol=1e-6, err_msg=function)
+            expected = METHODS[name](theirs, x)
+        np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-6, err_msg=function)
         assert (ours.nin, ours.nout, ours.identity) == (2, 1, theirs.identity)
 
 

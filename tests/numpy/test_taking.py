@@ -33,11 +33,11 @@ def ints(*values: Any) -> HostArray:
     return np.array(values, np.int32)
 
 
-def check(got: Any, wanted: Any) -> None:
-    wanted = np.asarray(wanted)
-    assert got.shape == wanted.shape
-    assert got.dtype == wanted.dtype
-    np.testing.assert_allclose(np.asarray(got), wanted, rtol=1e-12)
+def check(got: Any, expected: Any) -> None:
+    expected = np.asarray(expected)
+    assert got.shape == expected.shape
+    assert got.dtype == expected.dtype
+    np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-12)
 
 
 def everywhere(fun: Callable[..., Any], *args: Any) -> list[Any]:

@@ -147,10 +147,10 @@ def test_ints_out_of_bounds_are_filled() -> None:
     """Beside a mask they are read as the options say, as they are without one."""
     x, mask = jnp.arange(1.0, 7.0).reshape(2, 3), np.array([True, False, True])
 
-    def read(m: Any, at: int, **options: Any) -> Any:
-        return x.at[at, m].get(fill_value=-9.0, **options)
+    def read(m: Any, row: int, **options: Any) -> Any:
+        return x.at[row, m].get(fill_value=-9.0, **options)
 
-    for known in (read, lambda m, at, **options: tj.jit(lambda m: read(m, at, **options))(m)):
+    for known in (read, lambda m, row, **options: tj.jit(lambda m: read(m, row, **options))(m)):
         np.testing.assert_array_equal(known(mask, -1), [4, -9, 6])
         np.testing.assert_array_equal(known(mask, -1, wrap_negative_indices=False), [-9] * 3)
         np.testing.assert_array_equal(known(mask, 7), [-9] * 3)

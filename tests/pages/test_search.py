@@ -1,4 +1,4 @@
-"""The search of the site, run by node, leads a question to the page that answers it."""
+"""The search of the site, run by node, leads a question to the right page."""
 
 import json
 import shutil
@@ -13,7 +13,7 @@ from website.name_pages import Reference
 
 FIND: Final = Path(__file__).parents[2] / "website" / "static" / "find.js"
 NODE: Final = shutil.which("node")
-#: Runs the search on each question, and prints the addresses of its answers in their order.
+#: Runs the search on each question, and prints the addresses of its results in their order.
 PROGRAM: Final = """
 import {{ readFileSync }} from "node:fs";
 globalThis.window = globalThis;
@@ -77,7 +77,7 @@ QUESTIONS: Final[dict[str, str]] = {
 
 @pytest.fixture(scope="module")
 def answered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """What the search answers to all questions, without the ends of addresses."""
+    """Return the search's results for all questions, without the ends of addresses."""
     assert NODE is not None, "needs node"
     folder = tmp_path_factory.mktemp("search")
     (folder / "names.js").write_text(Reference().script(), encoding="utf-8")
@@ -91,10 +91,10 @@ def answered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
         text=True,
         check=True,
     )
-    found: list[list[str]] = json.loads(run.stdout)
+    results: list[list[str]] = json.loads(run.stdout)
     return {
         question: [link.partition(".html")[0] for link in links]
-        for question, links in zip(QUESTIONS, found, strict=True)
+        for question, links in zip(QUESTIONS, results, strict=True)
     }
 
 

@@ -197,16 +197,16 @@ class Found:
 
     pages: list[dict[str, Any]] = attrs.field(factory=list[dict[str, Any]])
     failed: list[str] = attrs.field(factory=list[str])
-    done: Event = attrs.field(factory=Event)
+    finished: Event = attrs.field(factory=Event)
 
 
 class Handler(SimpleHTTPRequestHandler):
     """Serves the site, the page that opens its pages, and takes what that finds."""
 
     def __init__(
-        self, *args: Any, pages: list[tuple[str, bool]], found: Found, **options: Any
+        self, *args: Any, pages: list[tuple[str, bool]], report: Found, **options: Any
     ) -> None:
-        self.pages, self.found = pages, found
+        self.pages, self.report = pages, report
         super().__init__(*args, **options)
 
     def do_GET(self) -> None:
@@ -228,10 +228,10 @@ class Handler(SimpleHTTPRequestHandler):
         what = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.answer(b"", "text/plain")
         if self.path == "/found":
-            self.found.pages.append(what)
+            self.report.pages.append(what)
         else:
-            self.found.failed.extend(what.values())
-            self.found.done.set()
+            self.report.failed.extend(what.values())
+            self.report.finished.set()
 
     def answer(self, body: bytes, kind: str) -> None:
         self.send_response(200)
@@ -272,8 +272,8 @@ def chosen(site: Path, every: bool) -> list[tuple[str, bool]]:
 
 
 @contextmanager
-def served(site: Path, pages: list[tuple[str, bool]], found: Found) -> Iterator[str]:
-    handler = partial(Handler, pages=pages, found=found, directory=str(site))
+def served(site: Path, pages: list[tuple[str, bool]], report: Found) -> Iterator[str]:
+    handler = partial(Handler, pages=pages, report=report, directory=str(site))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         try:
@@ -301,7 +301,7 @@ def opened(site: Path, pages: list[tuple[str, bool]], profile: Path) -> list[dic
         )
         try:
             before = -1
-            while not found.done.wait(LONGEST):
+            while not found.finished.wait(LONGEST):
                 assert len(found.pages) > before, f"{pages[before][0]} takes over {LONGEST} s"
                 before = len(found.pages)
         finally:

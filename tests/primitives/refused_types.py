@@ -46,16 +46,18 @@ def applications(
     ]
 
 
-def same_taken(spec: specs.Spec, fun: rules.Function, operands: rules.Arrays, on: str) -> bool:
+def same_taken(
+    spec: specs.Spec, fun: rules.Function, operands: rules.Arrays, operands_text: str
+) -> bool:
     """Hold that a call is refused by its types, evaluated and mapped, or by none of these."""
-    with specs.blaming(spec.name, "abstract_eval", on):
+    with specs.blaming(spec.name, "abstract_eval", operands_text):
         said = rules.refusal(partial(eval_shape, fun), *operands)
-    with specs.blaming(spec.name, "abstract_eval or impl", on):
+    with specs.blaming(spec.name, "abstract_eval or impl", operands_text):
         evaluated = rules.refusal(fun, *operands)
         if bool(said) != bool(evaluated):
             raise AssertionError(f"typed {said or 'it is taken'!r}, evaluated {evaluated!r}")
     if operands:
-        with specs.blaming(spec.name, "abstract_eval or batch", on):
+        with specs.blaming(spec.name, "abstract_eval or batch", operands_text):
             mapped = rules.refusal(vmap(fun), *[np.stack([x, x]) for x in operands])
             if bool(said) != bool(mapped):
                 raise AssertionError(f"typed {said or 'it is taken'!r}, mapped {mapped!r}")
@@ -68,7 +70,7 @@ def check_dtypes(spec: specs.Spec) -> None:
     Operands are tried in every dtype; and with another dtype, an axis more and an axis less.
     """
     rng = spec.rng("every dtype")
-    taken: dict[dtypes.DType, tuple[dict[str, Any], rules.Arrays, Any]] = {}
+    accepted: dict[dtypes.DType, tuple[dict[str, Any], rules.Arrays, Any]] = {}
     for case in spec.cases:
         fun = spec.applied(case.params)
         for dtype in dtypes.ALL if case.generic else spec.dtypes[:1]:
@@ -76,10 +78,10 @@ def check_dtypes(spec: specs.Spec) -> None:
                 operands = case.sample(rng, dtype)
             on = specs.describe(case.params, operands)
             if same_taken(spec, fun, operands, on) and dtype not in spec.dtypes:
-                taken.setdefault(dtype, (case.params, operands, fun(*operands)))
+                accepted.setdefault(dtype, (case.params, operands, fun(*operands)))
         with np.errstate(all="ignore"):
             for apply, fitting in applications(spec, fun, case.sample(rng, spec.dtypes[0])):
                 for operands in misfits(fitting):
                     same_taken(spec, apply, operands, specs.describe(case.params, operands))
 
-    rules.check_compiled(spec, [*taken.values()])
+    rules.check_compiled(spec, [*accepted.values()])

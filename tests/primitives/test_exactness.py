@@ -98,7 +98,7 @@ class Operation:
 
 def _operations(text: str) -> list[Operation]:
     """The operations of a module, those in regions too."""
-    found: list[Operation] = []
+    operations: list[Operation] = []
 
     def walk(operation: Any) -> None:
         for inner in [op for region in operation.regions for block in region for op in block]:
@@ -109,13 +109,13 @@ def _operations(text: str) -> list[Operation]:
             types = tuple([str(getattr(x.type, "element_type", x.type)) for x in op.operands])
             results = tuple([str(getattr(x.type, "element_type", x.type)) for x in op.results])
             given = {name: str(op.attributes[name]) for name in names}
-            found.append(Operation(op.name, given, types + results))
+            operations.append(Operation(op.name, given, types + results))
             walk(op)
 
     with modules.context() as here:
         import_module("jaxlib.mlir.dialects.sdy").register_dialect(here)
         walk(ir.Module.parse(text).operation)
-    return found
+    return operations
 
 
 def _exactness(text: str) -> set[tuple[str, str]]:
@@ -171,9 +171,9 @@ def test_algorithms_are_written_as_by_jax(preset: lax.DotAlgorithmPreset, dtype:
         found = []
         for m, lower in ((jax, _theirs), (tinyjax, _ours)):
 
-            def fun(x: Any, m: Any = m, wanted: str = wanted) -> Any:
+            def fun(x: Any, m: Any = m, accumulator: str = wanted) -> Any:
                 precision = m.lax.DotAlgorithmPreset[preset.name]
-                return m.lax.dot(x, x, precision=precision, preferred_element_type=wanted)
+                return m.lax.dot(x, x, precision=precision, preferred_element_type=accumulator)
 
             with jax.enable_x64(True):
                 operations = _operations(lower(fun, np.asarray(jnp.ones((2, 2), dtype))))
@@ -210,12 +210,14 @@ def test_algorithms_of_float8() -> None:
         product(X)
 
 
-@pytest.mark.parametrize(("dtype", "given"), [("complex64", "HIGHEST"), ("int32", "DEFAULT")])
-def test_numbers_that_have_no_algorithm(dtype: str, given: str) -> None:
+@pytest.mark.parametrize(
+    ("dtype", "precision_name"), [("complex64", "HIGHEST"), ("int32", "DEFAULT")]
+)
+def test_numbers_that_have_no_algorithm(dtype: str, precision_name: str) -> None:
     x = X.astype(dtype)
     text = _ours(lambda x: lax.dot(x, x, precision="F16_F16_F16"), x)
     ((precision, algorithm),) = _exactness(text)
-    assert given in precision
+    assert precision_name in precision
     assert not algorithm
 
 
@@ -327,13 +329,13 @@ _DIFFERENT: Final = {
 }
 
 
-def _said(text: str) -> dict[tuple[str, str], set[str]]:
+def _attributes(text: str) -> dict[tuple[str, str], set[str]]:
     """Return the options of a module's operations, by operation and attribute."""
-    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    options: dict[tuple[str, str], set[str]] = defaultdict(set)
     for op in _operations(text):
         for key in _HOW & op.attributes.keys():
-            found[op.name, key].add(op.attributes[key])
-    return found
+            options[op.name, key].add(op.attributes[key])
+    return options
 
 
 _ROWS: Final = {row.name: row for row in all_specs() if row.jax and row.name not in _DIFFERENT}
@@ -354,13 +356,13 @@ def test_operations_say_what_those_of_jax_say(name: str) -> None:
         except (TypeError, ValueError):
             pytest.skip("the reference computes on data")
     ours = tinyjax.jit(row.applied(case.params)).lower(*operands).as_text()
-    of_ours, of_theirs = _said(ours), _said(theirs)
+    of_ours, of_theirs = _attributes(ours), _attributes(theirs)
     both = of_ours.keys() & of_theirs.keys()
     assert {key: of_ours[key] for key in both} == {key: of_theirs[key] for key in both}
 
 
 @pytest.mark.parametrize(
-    ("given", "wanted", "written"),
+    ("dtype", "accumulator", "widened"),
     [
         ("int8", "int32", "int32"),
         ("float32", "float64", "float64"),
@@ -370,13 +372,13 @@ def test_operations_say_what_those_of_jax_say(name: str) -> None:
     ],
 )
 def test_products_for_gpus_have_operands_as_wide_as_their_sums(
-    given: str, wanted: str, written: str
+    dtype: str, accumulator: str, widened: str
 ) -> None:
     """XLA's for GPUs wrap sums of bytes, and give float64 the digits of float32."""
-    x = np.ones((2, 2), np.dtype(given))
+    x = np.ones((2, 2), np.dtype(dtype))
     dims = (((1,), (0,)), ((), ()))
-    fun = partial(lax.dot_general, dimension_numbers=dims, preferred_element_type=wanted)
-    for platform, expected in (("cuda", written), ("cpu", given), ("tpu", given)):
+    fun = partial(lax.dot_general, dimension_numbers=dims, preferred_element_type=accumulator)
+    for platform, expected in (("cuda", widened), ("cpu", dtype), ("tpu", dtype)):
         (product,) = [
             op for op in _operations(_ours(fun, x, x, platform=platform)) if "dot" in op.name
         ]

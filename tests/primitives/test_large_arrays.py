@@ -67,16 +67,16 @@ def test_products_of_integers_are_multiplied_as_floats(
     multiplied: list[str] = []
     matmul = np.matmul
 
-    def noted(a: HostArray, b: HostArray) -> Any:
+    def recorder(a: HostArray, b: HostArray) -> Any:
         multiplied.append(a.dtype.name)
         return matmul(a, b)
 
-    monkeypatch.setattr(np, "matmul", noted)
+    monkeypatch.setattr(np, "matmul", recorder)
     jnp.matmul(x, x)
     assert {*multiplied} == {dtype}
 
 
-#: How arrays are made whose greatest elements are asked for, of a generator and a shape.
+#: Makers of the arrays whose greatest elements are computed, of a generator and a shape.
 KEYS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], HostArray]] = {
     "normal": lambda g, s: g.standard_normal(s).astype(np.float32),
     "few values": lambda g, s: g.integers(0, 50, s).astype(np.float32),
@@ -236,13 +236,13 @@ def test_convolutions_are_the_same_part_by_part(
     calls: list[int] = []
     by_parts = convolution._by_pieces
 
-    def noted(*args: Any) -> HostArray:
+    def recorder(*args: Any) -> HostArray:
         calls.append(1)
         return np.asarray(by_parts(*args))
 
     monkeypatch.setattr(convolution, "_LARGE", 1)
     monkeypatch.setattr(convolution, "_IN_CACHE", in_cache)
-    monkeypatch.setattr(convolution, "_by_pieces", noted)
+    monkeypatch.setattr(convolution, "_by_pieces", recorder)
     convolution.conv_general_dilated_p.rules.types.clear()
     result = lax.conv_general_dilated(x, y, strides, **options)
     convolution.conv_general_dilated_p.rules.types.clear()
@@ -293,12 +293,12 @@ def staged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Count the stagings of a formula, which is compiled at the first large array."""
     calls, stage = list[int](), staging.stage
 
-    def noted(*args: Any) -> Any:
+    def recorder(*args: Any) -> Any:
         calls.append(1)
         return stage(*args)
 
     monkeypatch.setattr(compiled_formulas, "PAYS", 0)
-    monkeypatch.setattr(staging, "stage", noted)
+    monkeypatch.setattr(staging, "stage", recorder)
     special.erf.rules.types.clear()
     return calls
 

@@ -56,7 +56,7 @@ _OURS = r'custom_call".*?call_target_name = "([^"]*)".*?backend_config = (\{.*?\
 
 def calls(text: str, pattern: str) -> list[tuple[object, ...]]:
     """The calls of a module: their names, options, layouts, shared memory and types."""
-    found: list[tuple[object, ...]] = []
+    signatures: list[tuple[object, ...]] = []
     for line in text.splitlines():
         call = re.search(pattern, line)
         if call is None or call[1] in ("Sharding", "cu_lu_pivots_to_permutation"):
@@ -67,8 +67,8 @@ def calls(text: str, pattern: str) -> list[tuple[object, ...]]:
         ]
         types = re.sub(r"-> (tensor<.*>)$", r"-> (\1)", call[3].strip())
         shared = re.findall(r"output_tuple_indices = \[(.*?)\], operand_index = (\d)", line)
-        found.append((call[1], sorted(call[2][1:-1].split(", ")), layouts, shared, types))
-    return found
+        signatures.append((call[1], sorted(call[2][1:-1].split(", ")), layouts, shared, types))
+    return signatures
 
 
 def check(name: str, shape: tuple[int, ...], dtype: Any, platform: str) -> None:
@@ -103,13 +103,13 @@ def test_calls_of_lapack_are_those_of_jax(name: str) -> None:
 def test_a_conjugated_matrix_that_is_not_transposed() -> None:
     """The operation conjugates what it transposes only, so the matrix is conjugated before."""
 
-    def written(conjugate: bool) -> str:
+    def lowered(conjugate: bool) -> str:
         solve = partial(tinyjax.lax.linalg.triangular_solve, left_side=True, conjugate_a=conjugate)
         x = np.eye(3, dtype=np.complex64)
         return write_module(tinyjax.make_jaxpr(solve)(x, x).jaxpr, "f", platform="cuda")[0]
 
-    assert "chlo.conj" in written(True)
-    assert "chlo.conj" not in written(False)
+    assert "chlo.conj" in lowered(True)
+    assert "chlo.conj" not in lowered(False)
 
 
 @pytest.mark.parametrize("name", ["hessenberg", "schur"])

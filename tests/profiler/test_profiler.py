@@ -112,10 +112,10 @@ def new_step() -> Any:
 W, X = np.ones((40, 40), np.float32), np.ones((3, 50, 40), np.float32)
 
 
-def tracks(found: list[dict[str, Any]]) -> Iterator[list[tuple[float, float, str]]]:
+def tracks(events: list[dict[str, Any]]) -> Iterator[list[tuple[float, float, str]]]:
     """The spans of each thread: begin, end and name, those around others before them."""
     by_thread: defaultdict[tuple[int, int], list[tuple[float, float, str]]] = defaultdict(list)
-    for span in found:
+    for span in events:
         begin = span["ts"]
         by_thread[span["pid"], span["tid"]].append((begin, begin + span["dur"], span["name"]))
     for track in by_thread.values():
@@ -124,16 +124,16 @@ def tracks(found: list[dict[str, Any]]) -> Iterator[list[tuple[float, float, str
 
 def parents(track: list[tuple[float, float, str]]) -> list[tuple[str, str]]:
     """Each span with the one around it. Spans must lie within each other or side by side."""
-    found: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
     around: list[tuple[float, float, str]] = []
     for begin, end, name in track:
         while around and around[-1][1] <= begin + 1e-3:
             around.pop()
         if around:
             assert end <= around[-1][1] + 1e-3, f"{name} ends after {around[-1][2]}"
-        found.append((around[-1][2] if around else "", name))
+        pairs.append((around[-1][2] if around else "", name))
         around.append((begin, end, name))
-    return found
+    return pairs
 
 
 def test_spans_nest_in_both_files(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ class Row:
         draw: draws from a module ``r`` with a key, a shape, a dtype and parameters.
         parameters: parameters that broadcast to the shape (3,).
         law: SciPy's distribution of one number, for scalar parameters; None where that is none.
-        at: the scalar parameters.
+        scalars: the scalar parameters.
         discrete: whether the numbers are counts.
         smooth: whether it is differentiable in its parameters.
     """
@@ -38,7 +38,7 @@ class Row:
     draw: Draw
     parameters: tuple[Any, ...] = ()
     law: Any = None
-    at: tuple[float, ...] = ()
+    scalars: tuple[float, ...] = ()
     discrete: bool = False
     smooth: bool = True
 
@@ -167,7 +167,7 @@ def stream(partitionable: bool) -> Iterator[None]:
 @rows
 def test_draws_are_those_of_jax(name: str, dtype: Any, partitionable: bool) -> None:
     row = ROWS[name]
-    given = [np.asarray(x, dtype) for x in row.parameters or row.at]
+    given = [np.asarray(x, dtype) for x in row.parameters or row.scalars]
     kind = np.dtype(dtype)
 
     def draws(r: Any, seed: Any) -> Any:
@@ -186,7 +186,7 @@ def test_draws_are_those_of_jax(name: str, dtype: Any, partitionable: bool) -> N
 @pytest.mark.parametrize("name", [name for name, row in ROWS.items() if row.law is not None])
 def test_draws_have_their_law(name: str) -> None:
     row, kind = ROWS[name], np.dtype(np.float32)
-    draw = tinyjax.jit(lambda key: row.draw(random, key, (20_000,), kind, *row.at))
+    draw = tinyjax.jit(lambda key: row.draw(random, key, (20_000,), kind, *row.scalars))
     drawn = np.asarray(draw(random.key(1)), np.float64)
     if not row.discrete:
         assert stats.kstest(drawn, row.law.cdf).pvalue > 1e-3

@@ -61,8 +61,8 @@ def assert_same_bits(got: dict[str, Any], expected: dict[str, Any]) -> None:
 
 
 def by_jax(draws: Draws, key: HostArray = KEY) -> dict[str, Any]:
-    found: dict[str, Any] = jax.jit(lambda key: draws(jax.random, key))(key)
-    return found
+    numbers: dict[str, Any] = jax.jit(lambda key: draws(jax.random, key))(key)
+    return numbers
 
 
 def eagerly(draws: Draws, key: HostArray = KEY) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""What is released: built twice, looked at, and run where nothing else of it is."""
+"""The release: built twice, inspected, and run where nothing else of the project is."""

@@ -65,7 +65,7 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return done
 
 
-def said(folder: Path, *command: str) -> str:
+def output_of(folder: Path, *command: str) -> str:
     """Return what a program prints; stop with that where it fails."""
     done = run(folder, *command)
     if done.returncode:
@@ -121,7 +121,7 @@ def programs(folder: Path) -> None:
             ".html",
         ),
     ):
-        if expected not in (out := said(folder, *command)):
+        if expected not in (out := output_of(folder, *command)):
             sys.exit(f"{name} printed {out}")
         sys.stdout.write(f"{name}: {out.strip().splitlines()[-1]}\n")
 
@@ -131,7 +131,7 @@ def types(folder: Path) -> None:
     (folder / "right.py").write_text(GRADIENT, encoding="utf-8")
     (folder / "wrong.py").write_text(WRONG, encoding="utf-8")
     for checker in (("mypy", "--strict"), ("pyright", "--pythonpath", sys.executable)):
-        said(folder, "-m", *checker, "right.py")
+        output_of(folder, "-m", *checker, "right.py")
         done = run(folder, "-m", *checker, "wrong.py")
         line = WRONG.count("\n")
         if done.returncode != 1 or f"wrong.py:{line}" not in done.stdout:

@@ -80,8 +80,8 @@ def test_many_draws_have_the_density() -> None:
 
 
 def test_derivatives_and_batches() -> None:
-    def density(data: Any, weights: Any, at: Any) -> Any:
-        return gaussian_kde(data, weights=weights).logpdf(at).sum()
+    def density(data: Any, weights: Any, points: Any) -> Any:
+        return gaussian_kde(data, weights=weights).logpdf(points).sum()
 
     check_grads(density, (PLANE, WEIGHTS, PLANE[:, :3] + 0.1), 2, rtol=1e-6)
     at = PLANE[:, :3]

@@ -38,8 +38,8 @@ def regular(*shape: int, dtype: str = "float64", seed: int = 0) -> HostArray:
     """Eigenvalues and singular values apart from each other, and from zero."""
     x = random(*shape, dtype=dtype, seed=seed)
     m, n = shape[-2:]
-    found: HostArray = x / 2 + np.eye(m, n) * np.arange(3, 3 + 2 * n, 2)
-    return found
+    matrix: HostArray = x / 2 + np.eye(m, n) * np.arange(3, 3 + 2 * n, 2)
+    return matrix
 
 
 @attrs.frozen
@@ -233,11 +233,11 @@ SIZED: list[tuple[Callable[..., Any], Callable[..., Any], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("ours", "model", "given"), SIZED)
+@pytest.mark.parametrize(("ours", "model", "arguments"), SIZED)
 def test_matrices_of_a_size(
-    ours: Callable[..., Any], model: Callable[..., Any], given: dict[str, Any]
+    ours: Callable[..., Any], model: Callable[..., Any], arguments: dict[str, Any]
 ) -> None:
-    np.testing.assert_allclose(ours(**given), model(**given), 1e-6, 1e-6)
+    np.testing.assert_allclose(ours(**arguments), model(**arguments), 1e-6, 1e-6)
 
 
 @pytest.mark.parametrize("name", ["dft", "hilbert", "invhilbert", "pascal", "invpascal"])

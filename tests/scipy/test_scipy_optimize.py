@@ -21,7 +21,7 @@ from tinyjax.scipy.optimize import on_host
 H = np.array([[3.0, 1.0, 0.0], [1.0, 2.0, 0.5], [0.0, 0.5, 1.0]])
 A = np.array([4.0, -1.0, 0.5])
 BOX = [(0.0, 1.0), (0.0, None), (None, 1.0)]
-#: On a plane, above a floor that holds the minimum, and above one that does not.
+#: On a linear equation, above a floor that holds the minimum, and above one that does not.
 CONSTRAINTS = (
     {"type": "eq", "fun": lambda x: x.sum() - 1},
     {"type": "ineq", "fun": lambda x: x[1] + 0.3},
@@ -204,17 +204,17 @@ def test_minima_of_scalars() -> None:
 @pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("method", ["hybr", "lm", "broyden1", "krylov", "df-sane"])
 def test_roots(method: str) -> None:
-    def found(a: Any) -> Any:
+    def solution(a: Any) -> Any:
         equations = lambda x, b: x + 0.1 * jnp.sin(x[::-1]) - a * b  # noqa: E731
         return ours.root(equations, np.zeros(2), (np.ones(2),), method, tol=1e-10)
 
     a = np.array([1.0, 2.0])
     expected = theirs.root(lambda x: x + 0.1 * np.sin(x[::-1]) - a, np.zeros(2), tol=1e-10)
-    close(found(a).x, expected.x)
-    assert bool(found(a).success)
-    close(found(a).fun, 0)
+    close(solution(a).x, expected.x)
+    assert bool(solution(a).success)
+    close(solution(a).fun, 0)
     slope = np.eye(2) + 0.1 * np.diag(np.cos(expected.x[::-1]))[:, ::-1]
-    in_all_modes(lambda a: found(a).x, a, np.linalg.inv(slope))
+    in_all_modes(lambda a: solution(a).x, a, np.linalg.inv(slope))
 
 
 def test_roots_that_are_none() -> None:
@@ -237,15 +237,18 @@ def test_roots_that_are_none() -> None:
     ],
 )
 def test_roots_of_scalars(method: str | None, options: dict[str, Any]) -> None:
-    def found(a: Any) -> Any:
+    def solution(a: Any) -> Any:
         return ours.root_scalar(lambda x: x**3 - a, method=method, **options)
 
     derivatives = {"fprime": lambda x: 3 * x**2, "fprime2": lambda x: 6 * x}
     chosen = method or ("newton" if "x0" in options else "brentq")
     expected = theirs.root_scalar(lambda x: x**3 - 8, method=chosen, **options, **derivatives)
-    close(found(8.0).root, 2)
-    assert (int(found(8.0).iterations), bool(found(8.0).converged)) == (expected.iterations, True)
-    second = tinyjax.jit(tinyjax.vmap(tinyjax.grad(tinyjax.grad(lambda a: found(a).root))))
+    close(solution(8.0).root, 2)
+    assert (int(solution(8.0).iterations), bool(solution(8.0).converged)) == (
+        expected.iterations,
+        True,
+    )
+    second = tinyjax.jit(tinyjax.vmap(tinyjax.grad(tinyjax.grad(lambda a: solution(a).root))))
     values = np.array([8.0, 3.0])
     close(second(values), -2 / 9 * values ** (-5 / 3))
 

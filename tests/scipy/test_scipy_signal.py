@@ -49,13 +49,13 @@ def close(got: Any, expected: Any, tol: float = 1e-10) -> None:
 Call = tuple[str, Callable[..., Any], Callable[..., Any], Sequence[HostArray]]
 
 
-def both(name: str, given: dict[str, Any], *operands: HostArray, of: Any = signal) -> Call:
+def both(name: str, options: dict[str, Any], *operands: HostArray, module: Any = signal) -> Call:
     """One function here and in SciPy, with options."""
-    model = theirs if of is signal else their_fft
+    model = theirs if module is signal else their_fft
     return (
-        f"{name} {given} {[x.shape for x in operands]}",
-        partial(getattr(of, name), **given),
-        partial(getattr(model, name), **given),
+        f"{name} {options} {[x.shape for x in operands]}",
+        partial(getattr(module, name), **options),
+        partial(getattr(model, name), **options),
         operands,
     )
 
@@ -63,17 +63,17 @@ def both(name: str, given: dict[str, Any], *operands: HostArray, of: Any = signa
 X = random(50, 3)
 CALLS: list[Call] = [
     *(
-        both(name, {"type": kind, "norm": norm}, random(2, n), of=fft)
+        both(name, {"type": kind, "norm": norm}, random(2, n), module=fft)
         for name in ("dct", "idct")
         for kind in (1, 2, 3, 4)
         for norm in (None, "ortho", "forward")
         for n in (5, 6)
     ),
-    both("dct", {"n": 7, "axis": 0}, random(5, 2, dtype="complex128"), of=fft),
-    both("idct", {"n": 3, "axis": 0}, random(5, 2), of=fft),
-    both("dctn", {}, random(3, 4, 5), of=fft),
-    both("dctn", {"axes": (2, 0), "s": (4, 2)}, random(3, 4, 5), of=fft),
-    both("idctn", {"norm": "ortho", "s": (4, 2)}, random(3, 4, 5), of=fft),
+    both("dct", {"n": 7, "axis": 0}, random(5, 2, dtype="complex128"), module=fft),
+    both("idct", {"n": 3, "axis": 0}, random(5, 2), module=fft),
+    both("dctn", {}, random(3, 4, 5), module=fft),
+    both("dctn", {"axes": (2, 0), "s": (4, 2)}, random(3, 4, 5), module=fft),
+    both("idctn", {"norm": "ortho", "s": (4, 2)}, random(3, 4, 5), module=fft),
     *(
         both(name, {"mode": mode}, random(*shapes[0], dtype=dtype), random(*shapes[1], dtype=dtype))
         for name in ("convolve", "correlate", "fftconvolve")
@@ -174,9 +174,12 @@ def test_map_coordinates(mode: Any, order: int, dtype: str) -> None:
     with jax.enable_x64(True):
         expected = jax.scipy.ndimage.map_coordinates(x, at, order, mode, 2.0)
     close(got, np.asarray(expected))
-    close(tinyjax.jit(lambda x, at: ndimage.map_coordinates(x, at, order, mode, 2.0))(x, at), got)
+    close(
+        tinyjax.jit(lambda x, places: ndimage.map_coordinates(x, places, order, mode, 2.0))(x, at),
+        got,
+    )
     if order and dtype == "float64":
-        check_grads(lambda x, at: ndimage.map_coordinates(x, at, 1, mode), (x, at), 1)
+        check_grads(lambda x, places: ndimage.map_coordinates(x, places, 1, mode), (x, at), 1)
 
 
 @pytest.mark.usefixtures("each_tier")
@@ -187,8 +190,8 @@ def test_map_coordinates_of_special_values(mode: Any, order: int) -> None:
     places = [-2.5, -1.0, -0.0, 0.5, 1.0, 1.5, 2.0, 7.0, np.nan, np.inf, -1e20]
     down, right = (p.reshape(-1) for p in np.meshgrid(*[np.array(places, np.float32)] * 2))
 
-    def values(x: Any, *at: Any) -> Any:
-        return ndimage.map_coordinates(x, at, order, mode, 2.0)
+    def values(x: Any, *places: Any) -> Any:
+        return ndimage.map_coordinates(x, places, order, mode, 2.0)
 
     compiled = tinyjax.jit(values)
     for given in ((x, down, right), (x[:, :1], down, right), (x[0, 0],), (x[1], down[:0])):
@@ -263,12 +266,12 @@ class Multiplies:
 
 @pytest.mark.usefixtures("each_tier")
 @pytest.mark.parametrize("solver", [cg, bicgstab, gmres])
-@pytest.mark.parametrize("of", [Multiplies, BCOO.fromdense])
-def test_a_matrix_may_be_what_multiplies(solver: Any, of: Any) -> None:
+@pytest.mark.parametrize("convert", [Multiplies, BCOO.fromdense])
+def test_a_matrix_may_be_what_multiplies(solver: Any, convert: Any) -> None:
     a, b = np.diag([2.0, 3.0, 4.0]) + 0.1, np.array([1.0, -1.0, 2.0])
     expected = np.linalg.solve(a, b)
 
-    matrix, near = of(a), of(np.eye(3) / 3)
+    matrix, near = convert(a), convert(np.eye(3) / 3)
 
     def solve(b: Any) -> Any:
         return solver(matrix, b, M=near, tol=1e-10)[0]

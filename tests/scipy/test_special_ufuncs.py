@@ -106,19 +106,19 @@ def points(name: str, count: int = 12) -> list[HostArray]:
     """Draw arguments of a function: where it is defined, and has derivatives."""
     rng = np.random.default_rng(crc32(name.encode()))
     ranges = DEFAULT | OWN.get(name, {})
-    found: list[HostArray] = []
+    arguments: list[HostArray] = []
     for parameter in TABLE[name].parameters:
         low, high = ranges[parameter]
         drawn = rng.uniform(low, high + 0.99 * (type(low) is int), count)
-        found.append(np.floor(drawn).astype(int) if type(low) is int else drawn)
+        arguments.append(np.floor(drawn).astype(int) if type(low) is int else drawn)
     if "cv" in TABLE[name].parameters:  # SciPy's series are solutions for characteristic values
-        found[3] = reference(f"{name[:3]}_cv")(*found[:3])
-    return found
+        arguments[3] = reference(f"{name[:3]}_cv")(*arguments[:3])
+    return arguments
 
 
 def reference(name: str) -> Callable[..., Any]:
-    found: Callable[..., Any] = getattr(scipy.special, name)
-    return found
+    function: Callable[..., Any] = getattr(scipy.special, name)
+    return function
 
 
 def tuple_of(x: Any) -> tuple[Any, ...]:
@@ -129,14 +129,14 @@ def differences(name: str, xs: list[HostArray], position: int) -> list[HostArray
     """Extrapolate central differences (Ridders)."""
     fun = reference(name)
 
-    def at(step: float) -> list[HostArray]:
+    def quotients(step: float) -> list[HostArray]:
         high, low = list(xs), list(xs)
         high[position], low[position] = xs[position] + step, xs[position] - step
         pairs = zip(tuple_of(fun(*high)), tuple_of(fun(*low)), strict=True)
         return [(a - b) / (2 * step) for a, b in pairs]
 
     step = 0.02
-    rows = [at(step / 2**k) for k in range(5)]
+    rows = [quotients(step / 2**k) for k in range(5)]
     for order in range(1, 5):
         rows = [
             [(4**order * b - a) / (4**order - 1) for a, b in zip(r, s, strict=True)]
@@ -164,8 +164,8 @@ def with_edges(name: str, count: int) -> list[HostArray]:
     return xs
 
 
-def check_values(name: str, found: Any, expected: Any) -> None:
-    for ours, theirs in zip(tuple_of(found), tuple_of(expected), strict=True):
+def check_values(name: str, actual: Any, expected: Any) -> None:
+    for ours, theirs in zip(tuple_of(actual), tuple_of(expected), strict=True):
         assert ours.dtype == theirs.dtype, name
         if TABLE[name].program:
             eps = float(np.finfo(theirs.dtype).eps)

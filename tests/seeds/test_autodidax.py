@@ -40,14 +40,14 @@ def jax_wave(x: Any) -> Any:
     return -(jax.numpy.sin(x) * 2.0) + x
 
 
-def derivative(fun: Callable[..., Any], of: Any = tinyjax) -> Callable[[Any], Any]:
-    return lambda x: of.jvp(fun, (x,), (1.0,))[1]
+def derivative(fun: Callable[..., Any], lib: Any = tinyjax) -> Callable[[Any], Any]:
+    return lambda x: lib.jvp(fun, (x,), (1.0,))[1]
 
 
-def exactly(found: object, expected: float) -> None:
+def exactly(actual: object, expected: float) -> None:
     """Assert equality up to the last digit or two: the tutorial prints all of a float64."""
-    assert np.asarray(found).dtype == np.float64
-    np.testing.assert_allclose(np.asarray(found), expected, rtol=5e-16, atol=0)
+    assert np.asarray(actual).dtype == np.float64
+    np.testing.assert_allclose(np.asarray(actual), expected, rtol=5e-16, atol=0)
 
 
 # Part 1: evaluation, jvp, pytrees, vmap
@@ -323,10 +323,10 @@ def test_grad_with_python_control_flow() -> None:
 # The stress test: closures over traced values of every level, jit within jvp within jit
 
 
-def _stress(of: Any, sin: Callable[..., Any]) -> Callable[[Any], Any]:
+def _stress(lib: Any, sin: Callable[..., Any]) -> Callable[[Any], Any]:
     def compiled(fun: Callable[..., Any]) -> Callable[..., Any]:
-        found: Callable[..., Any] = of.jit(fun)
-        return found
+        result: Callable[..., Any] = lib.jit(fun)
+        return result
 
     @compiled
     def outermost(x: Any) -> Any:
@@ -338,7 +338,7 @@ def _stress(of: Any, sin: Callable[..., Any]) -> Callable[[Any], Any]:
                 total = total + compiled(lambda y: w + y)(y)
                 return compiled(lambda w: compiled(sin)(x) * y)(1.0) + total
 
-            value, slope = of.jvp(innermost, (x + 1.0,), (y,))
+            value, slope = lib.jvp(innermost, (x + 1.0,), (y,))
             return slope + (x * value)
 
         return middle(x)

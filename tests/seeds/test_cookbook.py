@@ -271,7 +271,7 @@ def test_compiling_the_linear_part() -> None:
 
 @attrs.frozen
 class Plane:
-    """A real linear map of the complex plane, and a point and a direction."""
+    """A real linear map of the complex numbers, and a point and a direction."""
 
     matrix: HostArray
     point: HostArray

@@ -1,9 +1,9 @@
 """The programs of "First-Order Automatic Differentiation in JAX", and the rules that it derives.
 
-The tutorial computes Jacobians and products with them in three ways each, differentiates NumPy's
-matrix product by a rule of its own, and names functions whose rules it leaves to the reader: those
-are here against closed forms and finite differences, with rules written by hand. What tinyjax has
-for roots, systems and differential equations is in docs/derivations.md, which runs as a test.
+The tutorial computes Jacobians and products with them in three ways each, and differentiates
+NumPy's matrix product by a rule of its own. It names functions whose rules it leaves to the reader:
+they are here, with rules written by hand, against closed forms and finite differences. What tinyjax
+has for roots, systems and differential equations is in docs/derivations.md, which runs as a test.
 """
 
 from collections.abc import Callable
@@ -43,8 +43,8 @@ def g(a: Any, b: Any) -> Any:
     return a @ b, a * a
 
 
-def close(found: Any, expected: Any, tol: float = 1e-5) -> None:
-    for a, b in zip(tinyjax.tree.leaves(found), tinyjax.tree.leaves(expected), strict=True):
+def close(actual: Any, expected: Any, tol: float = 1e-5) -> None:
+    for a, b in zip(tinyjax.tree.leaves(actual), tinyjax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(a, b, tol, tol)
 
 

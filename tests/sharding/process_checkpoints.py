@@ -17,10 +17,16 @@ DATA = np.arange(64, dtype=np.float32).reshape(8, 8)
 def state(mesh: Mesh, step: int) -> dict[str, Any]:
     """Arrays over all processes, and some that each process has."""
 
-    def by(*spec: Any) -> Array:
+    def placed(*spec: Any) -> Array:
         return tinyjax.device_put(DATA + step, NamedSharding(mesh, P(*spec)))
 
-    return {"w": by("x", "y"), "v": by(None, "y"), "whole": by(), "here": DATA - step, "step": step}
+    return {
+        "w": placed("x", "y"),
+        "v": placed(None, "y"),
+        "whole": placed(),
+        "here": DATA - step,
+        "step": step,
+    }
 
 
 def check(folder: Path, mesh: Mesh, step: int) -> None:
@@ -30,13 +36,13 @@ def check(folder: Path, mesh: Mesh, step: int) -> None:
         key: NamedSharding(mesh, P(*spec))
         for key, spec in zip(["w", "v", "whole"], names, strict=True)
     }
-    found: Any = checkpoints.restore(folder, {**likes, "here": DATA, "step": 0})
+    restored: Any = checkpoints.restore(folder, {**likes, "here": DATA, "step": 0})
     for key, sharding in likes.items():
-        assert found[key].sharding == sharding
-        for shard in found[key].addressable_shards:
+        assert restored[key].sharding == sharding
+        for shard in restored[key].addressable_shards:
             np.testing.assert_array_equal(np.asarray(shard.data), (DATA + step)[shard.index])
-    np.testing.assert_array_equal(found["here"], DATA - step)
-    assert int(found["step"]) == step
+    np.testing.assert_array_equal(restored["here"], DATA - step)
+    assert int(restored["step"]) == step
 
 
 def main(folder: Path) -> None:

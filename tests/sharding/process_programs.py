@@ -156,7 +156,7 @@ def arranged(mesh: Mesh) -> Any:
 def refused(mesh: Mesh) -> Any:
     """Check the errors where processes do not agree, or do not have all of an array."""
 
-    def said(kind: type[TinyjaxError], call: Callable[[], Any], *words: str) -> None:
+    def check_message(kind: type[TinyjaxError], call: Callable[[], Any], *words: str) -> None:
         if tinyjax.process_count() == 1:
             return
         with pytest.raises(kind) as error:
@@ -168,26 +168,32 @@ def refused(mesh: Mesh) -> Any:
     global_shards = operator.attrgetter("global_shards")
     calls: list[Callable[[Any], Any]] = [np.asarray, pickle.dumps, Array.tolist, global_shards]
     for call in calls:
-        said(NotAddressableError, partial(call, x), "other processes", "process_allgather")
+        check_message(NotAddressableError, partial(call, x), "other processes", "process_allgather")
     last = tinyjax.process_count() - 1
-    said(
+    check_message(
         ProcessesDifferError,
         lambda: tinyjax.device_put(DATA + number, rows(mesh)),
         f"{last}]",
         "process_local_data",
     )
     tree = {"a": DATA, "b": np.arange(number == 0, 5)}
-    said(ProcessesDifferError, lambda: multihost_utils.assert_equal(tree, "no"), "no: ", "['b']")
-    said(
+    check_message(
+        ProcessesDifferError, lambda: multihost_utils.assert_equal(tree, "no"), "no: ", "['b']"
+    )
+    check_message(
         ProcessesDifferError, lambda: multihost_utils.assert_equal([1] * (number + 1)), "structure"
     )
-    said(ProcessesDifferError, lambda: multihost_utils.sync_global_devices(f"{number}"), "sync")
-    said(ArgumentError, lambda: multihost_utils.broadcast_one_to_all(1, True), "one process is")
-    said(NotAddressableError, lambda: multihost_utils.process_allgather(x), "tiled=True")
-    said(DistributedError, tinyjax.distributed.initialize, "before")
+    check_message(
+        ProcessesDifferError, lambda: multihost_utils.sync_global_devices(f"{number}"), "sync"
+    )
+    check_message(
+        ArgumentError, lambda: multihost_utils.broadcast_one_to_all(1, True), "one process is"
+    )
+    check_message(NotAddressableError, lambda: multihost_utils.process_allgather(x), "tiled=True")
+    check_message(DistributedError, tinyjax.distributed.initialize, "before")
     other = [d for d in tinyjax.devices() if d not in tinyjax.local_devices()][:1]
-    said(ShardingError, lambda: tinyjax.device_put(DATA, other[0]), "other processes")
-    said(
+    check_message(ShardingError, lambda: tinyjax.device_put(DATA, other[0]), "other processes")
+    check_message(
         ShardingError,
         lambda: tinyjax.make_array_from_process_local_data(rows(mesh), DATA, (3, 6)),
         "global_shape",

@@ -26,7 +26,7 @@ STACKS = st.builds(
     st.builds(Layer, st.just("shard_map"), NUMBERS),
     st.lists(LAYERS, max_size=1),
 )
-CASES = st.builds(Case.settled, PROGRAMS, STACKS)
+CASES = st.builds(Case.repaired, PROGRAMS, STACKS)
 
 
 @pytest.mark.fuzz

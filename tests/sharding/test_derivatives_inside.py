@@ -213,8 +213,8 @@ CASES = [
 ]
 
 
-def agree(found: Any, expected: Any, rtol: float = 2e-4) -> None:
-    np.testing.assert_allclose(np.asarray(found), np.asarray(expected), rtol=rtol, atol=2e-4)
+def agree(actual: Any, expected: Any, rtol: float = 2e-4) -> None:
+    np.testing.assert_allclose(np.asarray(actual), np.asarray(expected), rtol=rtol, atol=2e-4)
 
 
 def mapped(lib: Any, derivative: str, loss: str, mesh: Any, spec: Any) -> Any:
@@ -476,7 +476,7 @@ def test_what_is_compared_varies_after_it_was_compared_under_vmap() -> None:
 
     @tinyjax.shard_map(mesh=LINE, in_specs=BY_X, out_specs=BY_X)
     def branch(x: Any) -> Any:
-        met = tinyjax.vmap(lambda y: y > 0.5)(x)  # the first time that this is asked of such types
+        met = tinyjax.vmap(lambda y: y > 0.5)(x)  # the first comparison of such types
         return lax.cond(x[0] > 0.5, lambda y: y * y, jnp.sin, x) + 0 * met
 
     x = np.resize([0.3, 0.9], LINE.size)

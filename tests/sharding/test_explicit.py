@@ -25,8 +25,8 @@ XY, YX, NONE = ("x", "y"), ("y", "x"), (None, None)
 WEIGHTS = np.arange(8, dtype=np.float32).reshape(4, 2)
 
 
-def row(name: str, *arrays: tuple[tuple[int, ...], tuple[Any, ...]], of: Program) -> Row:
-    return name, tuple([a for a, _ in arrays]), tuple([s for _, s in arrays]), of
+def row(name: str, *arrays: tuple[tuple[int, ...], tuple[Any, ...]], program: Program) -> Row:
+    return name, tuple([a for a, _ in arrays]), tuple([s for _, s in arrays]), program
 
 
 def rows_of_shapes() -> list[Row]:
@@ -48,7 +48,7 @@ def rows_of_shapes() -> list[Row]:
         ((6,), X, (3, 2)),
     ):
         found.append(
-            row(f"reshape {spec} {new}", (shape, spec), of=lambda lib, x, n=new: x.reshape(n))
+            row(f"reshape {spec} {new}", (shape, spec), program=lambda lib, x, n=new: x.reshape(n))
         )
     return found
 
@@ -66,7 +66,7 @@ def dots() -> list[Row]:
         ((None, "x"), ("y",)),
     ):
         found.append(
-            row(f"{left} @ {right}", (B, left), ((4, 6), right), of=lambda lib, x, w: x @ w)
+            row(f"{left} @ {right}", (B, left), ((4, 6), right), program=lambda lib, x, w: x @ w)
         )
     return found
 
@@ -83,151 +83,179 @@ def mlp(lib: Any, x: Any, w: Any, v: Any) -> Any:
 ROWS: list[Row] = [
     *rows_of_shapes(),
     *dots(),
-    row("sin", (B, XY), of=lambda lib, x: lib.numpy.sin(x)),
-    row("add", (B, X), (B, Y), of=lambda lib, x, y: x + y),
-    row("add none", (B, XY), (B, NONE), of=lambda lib, x, y: x + y),
-    row("mul twice", (B, X), (B, (None, "x")), of=lambda lib, x, y: x * y),
-    row("mul other", (B, X), (B, ("y",)), of=lambda lib, x, y: x * y),
-    row("number", (B, XY), of=lambda lib, x: 2 * x + 1),
-    row("host", (B, XY), of=lambda lib, x: x * np.ones((8, 4), np.float32)),
-    row("broadcast", (B, X), ((4,), ("y",)), of=lambda lib, x, b: x + b),
-    row("outer", (V, X), (V, ("y",)), of=lambda lib, x, y: lib.numpy.outer(x, y)),
-    row("outer twice", (V, X), (V, X), of=lambda lib, x, y: lib.numpy.outer(x, y)),
-    row("sum", (B, XY), of=lambda lib, x: x.sum(0)),
-    row("mean", (B, XY), of=lambda lib, x: x.mean()),
-    row("max", (B, XY), of=lambda lib, x: x.max(1)),
-    row("argmax", (B, XY), of=lambda lib, x: x.argmax(1)),
-    row("var", (B, XY), of=lambda lib, x: lib.numpy.var(x, 0)),
-    row("softmax", (B, XY), of=lambda lib, x: lib.nn.softmax(x)),
-    row("where", (B, XY), of=lambda lib, x: lib.numpy.where(x > 0, x, 0.0)),
-    row("transpose", (B, XY), of=lambda lib, x: x.T),
-    row("expand", (B, XY), of=lambda lib, x: x[:, None]),
-    row("flip", (B, XY), of=lambda lib, x: lib.numpy.flip(x, 0)),
-    row("concatenate", (B, XY), (B, XY), of=lambda lib, x, y: lib.numpy.concatenate([x, y], 1)),
-    row("concatenate other", (B, X), (B, Y), of=lambda lib, x, y: lib.numpy.concatenate([x, y])),
-    row("stack", (B, XY), of=lambda lib, x: lib.numpy.stack([x, x])),
-    row("split", (B, XY), of=lambda lib, x: lib.numpy.split(x, 2)),
-    row("split too far", (B, XY), of=lambda lib, x: lib.numpy.split(x, 4, 1)),
-    row("pad", (B, Y), of=lambda lib, x: lib.numpy.pad(x, ((1, 1), (0, 0)))),
-    row("pad to odd", (B, X), of=lambda lib, x: lib.numpy.pad(x, ((1, 0), (0, 0)))),
-    row("lax.slice", (B, Y), of=lambda lib, x: lib.lax.slice(x, (0, 1), (8, 3))),
-    row("element", (B, Y), of=lambda lib, x: x[0]),
-    row("element of parts", (B, X), of=lambda lib, x: x[0]),
-    row("elements", (B, Y), of=lambda lib, x: x[np.array([0, 5])]),
-    row("elements of parts", (B, X), of=lambda lib, x: x[np.array([0, 5])]),
-    row("update", (B, Y), of=lambda lib, x: x.at[0].set(1.0)),
-    row("dynamic_slice", (B, Y), of=lambda lib, x: lib.lax.dynamic_slice(x, (1, 0), (2, 4))),
+    row("sin", (B, XY), program=lambda lib, x: lib.numpy.sin(x)),
+    row("add", (B, X), (B, Y), program=lambda lib, x, y: x + y),
+    row("add none", (B, XY), (B, NONE), program=lambda lib, x, y: x + y),
+    row("mul twice", (B, X), (B, (None, "x")), program=lambda lib, x, y: x * y),
+    row("mul other", (B, X), (B, ("y",)), program=lambda lib, x, y: x * y),
+    row("number", (B, XY), program=lambda lib, x: 2 * x + 1),
+    row("host", (B, XY), program=lambda lib, x: x * np.ones((8, 4), np.float32)),
+    row("broadcast", (B, X), ((4,), ("y",)), program=lambda lib, x, b: x + b),
+    row("outer", (V, X), (V, ("y",)), program=lambda lib, x, y: lib.numpy.outer(x, y)),
+    row("outer twice", (V, X), (V, X), program=lambda lib, x, y: lib.numpy.outer(x, y)),
+    row("sum", (B, XY), program=lambda lib, x: x.sum(0)),
+    row("mean", (B, XY), program=lambda lib, x: x.mean()),
+    row("max", (B, XY), program=lambda lib, x: x.max(1)),
+    row("argmax", (B, XY), program=lambda lib, x: x.argmax(1)),
+    row("var", (B, XY), program=lambda lib, x: lib.numpy.var(x, 0)),
+    row("softmax", (B, XY), program=lambda lib, x: lib.nn.softmax(x)),
+    row("where", (B, XY), program=lambda lib, x: lib.numpy.where(x > 0, x, 0.0)),
+    row("transpose", (B, XY), program=lambda lib, x: x.T),
+    row("expand", (B, XY), program=lambda lib, x: x[:, None]),
+    row("flip", (B, XY), program=lambda lib, x: lib.numpy.flip(x, 0)),
+    row(
+        "concatenate", (B, XY), (B, XY), program=lambda lib, x, y: lib.numpy.concatenate([x, y], 1)
+    ),
+    row(
+        "concatenate other", (B, X), (B, Y), program=lambda lib, x, y: lib.numpy.concatenate([x, y])
+    ),
+    row("stack", (B, XY), program=lambda lib, x: lib.numpy.stack([x, x])),
+    row("split", (B, XY), program=lambda lib, x: lib.numpy.split(x, 2)),
+    row("split too far", (B, XY), program=lambda lib, x: lib.numpy.split(x, 4, 1)),
+    row("pad", (B, Y), program=lambda lib, x: lib.numpy.pad(x, ((1, 1), (0, 0)))),
+    row("pad to odd", (B, X), program=lambda lib, x: lib.numpy.pad(x, ((1, 0), (0, 0)))),
+    row("lax.slice", (B, Y), program=lambda lib, x: lib.lax.slice(x, (0, 1), (8, 3))),
+    row("element", (B, Y), program=lambda lib, x: x[0]),
+    row("element of parts", (B, X), program=lambda lib, x: x[0]),
+    row("elements", (B, Y), program=lambda lib, x: x[np.array([0, 5])]),
+    row("elements of parts", (B, X), program=lambda lib, x: x[np.array([0, 5])]),
+    row("update", (B, Y), program=lambda lib, x: x.at[0].set(1.0)),
+    row("dynamic_slice", (B, Y), program=lambda lib, x: lib.lax.dynamic_slice(x, (1, 0), (2, 4))),
     row(
         "update of a part",
         *((B, X), ((4, 4), X)),
-        of=lambda lib, x, u: lib.lax.dynamic_update_slice(x, u, (1, 0)),
+        program=lambda lib, x, u: lib.lax.dynamic_update_slice(x, u, (1, 0)),
     ),
-    row("sort parts", (B, X), of=lambda lib, x: lib.numpy.sort(x, 0)),
-    row("cumsum", (B, Y), of=lambda lib, x: lib.numpy.cumsum(x, 0)),
-    row("cumsum of parts", (B, Y), of=lambda lib, x: lib.numpy.cumsum(x, 1)),
-    row("top_k", (B, X), of=lambda lib, x: tuple(lib.lax.top_k(x, 2))),
-    row("top_k of parts", (B, Y), of=lambda lib, x: tuple(lib.lax.top_k(x, 2))),
-    row("fft", (B, X), of=lambda lib, x: lib.numpy.fft.fft(x).real),
-    row("zeros_like", (B, XY), of=lambda lib, x: lib.numpy.zeros_like(x) + x),
-    row("astype", (B, XY), of=lambda lib, x: x.astype(np.int32)),
-    row("solve", ((8, 3, 3), X), of=lambda lib, a: lib.numpy.linalg.solve(a, a[:, :, :1])),
-    row("batches", ((8, 4, 2), X), ((8, 2, 4), X), of=lambda lib, x, y: x @ y),
+    row("sort parts", (B, X), program=lambda lib, x: lib.numpy.sort(x, 0)),
+    row("cumsum", (B, Y), program=lambda lib, x: lib.numpy.cumsum(x, 0)),
+    row("cumsum of parts", (B, Y), program=lambda lib, x: lib.numpy.cumsum(x, 1)),
+    row("top_k", (B, X), program=lambda lib, x: tuple(lib.lax.top_k(x, 2))),
+    row("top_k of parts", (B, Y), program=lambda lib, x: tuple(lib.lax.top_k(x, 2))),
+    row("fft", (B, X), program=lambda lib, x: lib.numpy.fft.fft(x).real),
+    row("zeros_like", (B, XY), program=lambda lib, x: lib.numpy.zeros_like(x) + x),
+    row("astype", (B, XY), program=lambda lib, x: x.astype(np.int32)),
+    row("solve", ((8, 3, 3), X), program=lambda lib, a: lib.numpy.linalg.solve(a, a[:, :, :1])),
+    row("batches", ((8, 4, 2), X), ((8, 2, 4), X), program=lambda lib, x, y: x @ y),
     row(
         "batches otherwise",
         ((8, 4, 2), X),
         ((8, 2, 4), ("y",)),
-        of=lambda lib, x, y: x @ y,
+        program=lambda lib, x, y: x @ y,
     ),
     row(
         "conv",
         ((8, 3, 8), X),
-        of=lambda lib, x: lib.lax.conv_general_dilated(
+        program=lambda lib, x: lib.lax.conv_general_dilated(
             x, np.ones((4, 3, 3), np.float32), (1,), "SAME"
         ),
     ),
     # the user says it
-    row("reshard", (B, XY), of=lambda lib, x: lib.sharding.reshard(x, lib.P("y"))),
-    row("reshard none", (B, XY), of=lambda lib, x: lib.sharding.reshard(x, lib.P()) * 2),
-    row("constraint", (B, XY), of=lambda lib, x: constrained(lib, x, "x", "y")),
-    row("constraint otherwise", (B, XY), of=lambda lib, x: constrained(lib, x, "y")),
-    row("einsum", (B, XY), (B, XY), of=lambda lib, x, y: einsum(lib, x, y, "x")),
-    row("dot", (B, X), of=lambda lib, x: lib.numpy.dot(x.T, x, out_sharding=lib.P("y"))),
-    row("matmul", (B, X), of=lambda lib, x: lib.numpy.matmul(x.T, x, out_sharding=lib.P())),
-    row("reshape to", (B, Y), of=lambda lib, x: lib.numpy.reshape(x, 32, out_sharding=lib.P("y"))),
-    row("get", (B, X), of=lambda lib, x: x.at[np.array([0, 3])].get(out_sharding=lib.P("y"))),
-    row("ones", (B, X), of=lambda lib, x: x * lib.numpy.ones(B, out_sharding=lib.P(None, "y"))),
-    row("auto_axes", (B, XY), of=lambda lib, x: auto(lib, lambda x: x @ x.T, x, "y")),
-    row("auto_axes in rows", (B, XY), of=lambda lib, x: auto(lib, lambda x: x[1:3], x, "x")),
+    row("reshard", (B, XY), program=lambda lib, x: lib.sharding.reshard(x, lib.P("y"))),
+    row("reshard none", (B, XY), program=lambda lib, x: lib.sharding.reshard(x, lib.P()) * 2),
+    row("constraint", (B, XY), program=lambda lib, x: constrained(lib, x, "x", "y")),
+    row("constraint otherwise", (B, XY), program=lambda lib, x: constrained(lib, x, "y")),
+    row("einsum", (B, XY), (B, XY), program=lambda lib, x, y: einsum(lib, x, y, "x")),
+    row("dot", (B, X), program=lambda lib, x: lib.numpy.dot(x.T, x, out_sharding=lib.P("y"))),
+    row("matmul", (B, X), program=lambda lib, x: lib.numpy.matmul(x.T, x, out_sharding=lib.P())),
+    row(
+        "reshape to",
+        (B, Y),
+        program=lambda lib, x: lib.numpy.reshape(x, 32, out_sharding=lib.P("y")),
+    ),
+    row("get", (B, X), program=lambda lib, x: x.at[np.array([0, 3])].get(out_sharding=lib.P("y"))),
+    row(
+        "ones", (B, X), program=lambda lib, x: x * lib.numpy.ones(B, out_sharding=lib.P(None, "y"))
+    ),
+    row("auto_axes", (B, XY), program=lambda lib, x: auto(lib, lambda x: x @ x.T, x, "y")),
+    row("auto_axes in rows", (B, XY), program=lambda lib, x: auto(lib, lambda x: x[1:3], x, "x")),
     # programs
-    row("vmap", (B, XY), of=lambda lib, x: lib.vmap(lambda v: v * v.sum())(x)),
-    row("vmap of columns", (B, XY), of=lambda lib, x: lib.vmap(lambda v: v[::-1], 1, 1)(x)),
+    row("vmap", (B, XY), program=lambda lib, x: lib.vmap(lambda v: v * v.sum())(x)),
+    row("vmap of columns", (B, XY), program=lambda lib, x: lib.vmap(lambda v: v[::-1], 1, 1)(x)),
     row(
         "vmap of products",
         (B, X),
-        of=lambda lib, x: lib.vmap(lambda v: v[:3] @ np.eye(3, 2, dtype=v.dtype))(x),
+        program=lambda lib, x: lib.vmap(lambda v: v[:3] @ np.eye(3, 2, dtype=v.dtype))(x),
     ),
-    row("vmap of dot", (B, X), of=lambda lib, x: lib.vmap(lambda v: dot(lib, v, v))(x)),
-    row("vmap of jit", (B, XY), of=lambda lib, x: lib.vmap(lib.jit(lambda v: v * 2))(x)),
-    row("vmap otherwise", (B, X), (B, ("y",)), of=lambda lib, x, y: lib.vmap(times)(x, y)),
-    row("vmap of reshard", (B, X), of=lambda lib, x: lib.vmap(lambda v: reshard(lib, v, "y"))(x)),
-    row("scan", (B, Y), of=lambda lib, x: lib.lax.scan(lambda c, v: (c + v, c * v), x[0], x)),
-    row("scan over parts", (B, X), of=lambda lib, x: lib.lax.scan(lambda c, v: (c, v), 0.0, x)),
-    row("scan from zero", (B, Y), of=lambda lib, x: lib.lax.scan(carry_sum, 0.0, x)),
+    row("vmap of dot", (B, X), program=lambda lib, x: lib.vmap(lambda v: dot(lib, v, v))(x)),
+    row("vmap of jit", (B, XY), program=lambda lib, x: lib.vmap(lib.jit(lambda v: v * 2))(x)),
+    row("vmap otherwise", (B, X), (B, ("y",)), program=lambda lib, x, y: lib.vmap(times)(x, y)),
+    row(
+        "vmap of reshard",
+        (B, X),
+        program=lambda lib, x: lib.vmap(lambda v: reshard(lib, v, "y"))(x),
+    ),
+    row("scan", (B, Y), program=lambda lib, x: lib.lax.scan(lambda c, v: (c + v, c * v), x[0], x)),
+    row(
+        "scan over parts", (B, X), program=lambda lib, x: lib.lax.scan(lambda c, v: (c, v), 0.0, x)
+    ),
+    row("scan from zero", (B, Y), program=lambda lib, x: lib.lax.scan(carry_sum, 0.0, x)),
     row(
         "scan from whole",
         (B, Y),
-        of=lambda lib, x: lib.lax.scan(carry_all, lib.numpy.zeros(4), x),
+        program=lambda lib, x: lib.lax.scan(carry_all, lib.numpy.zeros(4), x),
     ),
-    row("fori_loop", (B, XY), of=lambda lib, x: lib.lax.fori_loop(0, 2, lambda i, c: c * x, x)),
-    row("cond", (B, XY), of=lambda lib, x: lib.lax.cond(x.sum() > 0, times, add, x, x)),
+    row(
+        "fori_loop", (B, XY), program=lambda lib, x: lib.lax.fori_loop(0, 2, lambda i, c: c * x, x)
+    ),
+    row("cond", (B, XY), program=lambda lib, x: lib.lax.cond(x.sum() > 0, times, add, x, x)),
     row(
         "cond otherwise",
         (B, XY),
-        of=lambda lib, x: lib.lax.cond(x.sum() > 0, *zero(lib), x),
+        program=lambda lib, x: lib.lax.cond(x.sum() > 0, *zero(lib), x),
     ),
     row(
         "switch by example",
         (V, X),
-        of=lambda lib, x: lib.vmap(
+        program=lambda lib, x: lib.vmap(
             lambda v: lib.lax.switch((v > 0).astype(int), [lib.numpy.sin, lib.numpy.exp], v)
         )(x),
     ),
-    row("layers", (B, X), ((3, 4, 4), NONE), of=layers),
-    row("tensor parallel", (B, X), ((4, 8), Y), ((8, 4), ("y",)), of=mlp),
-    row("unused", (B, XY), (B, X), of=lambda lib, x, y: x),
-    row("custom rule", (B, XY), of=lambda lib, x: custom(lib)(x)),
-    row("checkpoint", (B, XY), of=lambda lib, x: lib.checkpoint(lambda x: x * x)(x)),
-    row("shard_map", (B, XY), of=lambda lib, x: mapped(lib, lambda x: x * 2, x, lib.P("x", "y"))),
-    row("shard_map sum", (B, XY), of=lambda lib, x: mapped(lib, total(lib), x, lib.P(None, "y"))),
-    row("layer", (B, X), ((4, 4), NONE), ((4,), ()), of=lambda lib, x, w, b: (x @ w + b) ** 2),
+    row("layers", (B, X), ((3, 4, 4), NONE), program=layers),
+    row("tensor parallel", (B, X), ((4, 8), Y), ((8, 4), ("y",)), program=mlp),
+    row("unused", (B, XY), (B, X), program=lambda lib, x, y: x),
+    row("custom rule", (B, XY), program=lambda lib, x: custom(lib)(x)),
+    row("checkpoint", (B, XY), program=lambda lib, x: lib.checkpoint(lambda x: x * x)(x)),
+    row(
+        "shard_map",
+        (B, XY),
+        program=lambda lib, x: mapped(lib, lambda x: x * 2, x, lib.P("x", "y")),
+    ),
+    row(
+        "shard_map sum",
+        (B, XY),
+        program=lambda lib, x: mapped(lib, total(lib), x, lib.P(None, "y")),
+    ),
+    row("layer", (B, X), ((4, 4), NONE), ((4,), ()), program=lambda lib, x, w, b: (x @ w + b) ** 2),
     row(
         "scale",
         *((B, XY), ((1, 4), ()), ((), ())),
-        of=lambda lib, x, a, b: lib.numpy.maximum(x * a, b) / lib.numpy.sqrt(x.var(1) + 1)[:, None],
+        program=lambda lib, x, a, b: (
+            lib.numpy.maximum(x * a, b) / lib.numpy.sqrt(x.var(1) + 1)[:, None]
+        ),
     ),
-    row("key_data", (V, X), of=lambda lib, x: (x, lib.random.key_data(keys_of(lib, x)))),
+    row("key_data", (V, X), program=lambda lib, x: (x, lib.random.key_data(keys_of(lib, x)))),
     row(
         "draws",
         (V, X),
-        of=lambda lib, x: (
+        program=lambda lib, x: (
             x[:, None] * lib.vmap(lambda k: lib.random.uniform(k, (4,)))(keys_of(lib, x))
         ),
     ),
     row(
         "segment_sum",
         *((B, X), (V, X)),
-        of=lambda lib, x, i: lib.ops.segment_sum(x, i.astype(int), 4, out_sharding=lib.P("y")),
+        program=lambda lib, x, i: lib.ops.segment_sum(x, i.astype(int), 4, out_sharding=lib.P("y")),
     ),
     row(
         "reduce",
         (B, XY),
-        of=lambda lib, x: lib.lax.reduce(x, 0.0, lib.lax.add, (0,), out_sharding=lib.P("x")),
+        program=lambda lib, x: lib.lax.reduce(x, 0.0, lib.lax.add, (0,), out_sharding=lib.P("x")),
     ),
-    row("weights", (B, XY), of=lambda lib, x: x * weights(lib, B, lib.P("x", "y"))),
+    row("weights", (B, XY), program=lambda lib, x: x * weights(lib, B, lib.P("x", "y"))),
     row(
         "reduce_sum",
         (B, XY),
-        of=lambda lib, x: lib.lax.reduce_sum(x, (0,), out_sharding=lib.P("x")),
+        program=lambda lib, x: lib.lax.reduce_sum(x, (0,), out_sharding=lib.P("x")),
     ),
 ]
 
@@ -300,9 +328,9 @@ class Found:
     """The results of a program in a library: types and values."""
 
     def __init__(
-        self, lib: Any, transformed: Callable[[Any], Any], given: Row, *, mesh: bool = True
+        self, lib: Any, transformed: Callable[[Any], Any], case: Row, *, mesh: bool = True
     ) -> None:
-        _, shapes, specs, program = given
+        _, shapes, specs, program = case
         rng = np.random.default_rng(0)
         args = [rng.normal(size=shape).astype(np.float32) for shape in shapes]
         call = transformed(lambda *args: program(lib, *args))
@@ -320,7 +348,7 @@ def mesh_in_force(lib: Any, *kinds: str) -> Any:
 
 
 def gradient(lib: Any) -> Callable[[Any], Any]:
-    def of(program: Any) -> Any:
+    def transformed(program: Any) -> Any:
         def loss(*args: Any) -> Any:
             outs = lib.tree.leaves(program(*args))
             squares = [(x * x).sum() for x in outs if x.dtype == np.float32]
@@ -331,10 +359,10 @@ def gradient(lib: Any) -> Callable[[Any], Any]:
 
         return gradients
 
-    return of
+    return transformed
 
 
-#: What the two libraries are asked for.
+#: The transformations that both libraries apply.
 TRANSFORMED: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
     "eager": lambda lib: lambda f: f,
     "jit": lambda lib: lib.jit,
@@ -350,22 +378,22 @@ def check_close(ours: Found, theirs: Found) -> None:
 
 @pytest.mark.sampled(40)
 @pytest.mark.parametrize("how", TRANSFORMED)
-@pytest.mark.parametrize("given", ROWS, ids=lambda given: given[0])
-def test_types_values_and_gradients(given: Row, how: str) -> None:
+@pytest.mark.parametrize("case", ROWS, ids=lambda case: case[0])
+def test_types_values_and_gradients(case: Row, how: str) -> None:
     try:
-        theirs = Found(jax, TRANSFORMED[how](jax), given)
+        theirs = Found(jax, TRANSFORMED[how](jax), case)
     except Exception:
         with pytest.raises((ShardingError, CarryTypeError, BranchTypeError)):
-            Found(tinyjax, TRANSFORMED[how](tinyjax), given)
+            Found(tinyjax, TRANSFORMED[how](tinyjax), case)
         return
-    ours = Found(tinyjax, TRANSFORMED[how](tinyjax), given)
+    ours = Found(tinyjax, TRANSFORMED[how](tinyjax), case)
     assert ours.types == theirs.types
     check_close(ours, theirs)
 
 
-def types_of(lib: Any, transformed: Callable[[Any], Any], given: Row, refusal: Any) -> list[str]:
+def types_of(lib: Any, transformed: Callable[[Any], Any], case: Row, refusal: Any) -> list[str]:
     """The types of what a program gives, or that it is refused; nothing is computed."""
-    _, shapes, specs, program = given
+    _, shapes, specs, program = case
     with mesh_in_force(lib):
         mesh = lib.sharding.get_mesh()
         args = [
@@ -389,58 +417,71 @@ def test_types_of_all_programs(how: str) -> None:
 
 # What jax refuses, or some derivatives of it
 MORE: list[tuple[Row, str]] = [
-    (row("median", (B, Y), of=lambda lib, x: lib.numpy.sort(x, 0)[4]), "float32[4@y]"),
-    (row("stride", (B, X), of=lambda lib, x: x[::2]), "float32[4@x,4]"),
+    (row("median", (B, Y), program=lambda lib, x: lib.numpy.sort(x, 0)[4]), "float32[4@y]"),
+    (row("stride", (B, X), program=lambda lib, x: x[::2]), "float32[4@x,4]"),
     (
-        row("where", (B, X), of=lambda lib, x: lib.numpy.where(x > 0, x, 2 * WEIGHTS[0, 0])),
+        row("where", (B, X), program=lambda lib, x: lib.numpy.where(x > 0, x, 2 * WEIGHTS[0, 0])),
         "float32[8@x,4]",
     ),
-    (row("reshape", ((8, 2, 4), X), of=lambda lib, x: x.reshape(4, 2, 4, 2)), "float32[4@x,2,4,2]"),
-    (row("places", (B, Y), (V, X), of=lambda lib, x, i: x[i.astype(int)]), "float32[8@x,4@y]"),
-    (row("vmap", (B, X), (B, NONE), of=lambda lib, x, y: lib.vmap(times)(x, y)), "float32[8@x,4]"),
+    (
+        row("reshape", ((8, 2, 4), X), program=lambda lib, x: x.reshape(4, 2, 4, 2)),
+        "float32[4@x,2,4,2]",
+    ),
+    (row("places", (B, Y), (V, X), program=lambda lib, x, i: x[i.astype(int)]), "float32[8@x,4@y]"),
+    (
+        row("vmap", (B, X), (B, NONE), program=lambda lib, x, y: lib.vmap(times)(x, y)),
+        "float32[8@x,4]",
+    ),
     (
         row(  # jax's gradient in the window is twice what it should be
             "conv along space",
             *(((2, 2, 8), (None, None, "x")), ((2, 2, 3), ())),
-            of=lambda lib, x, w: lib.lax.conv(x, w, (1,), "SAME"),
+            program=lambda lib, x, w: lib.lax.conv(x, w, (1,), "SAME"),
         ),
         "float32[2,2,8@x]",
     ),
     (
-        row("update of parts", (B, X), of=lambda lib, x: (2 * lib.numpy.sin(x)).at[0].set(1.0)),
+        row(
+            "update of parts", (B, X), program=lambda lib, x: (2 * lib.numpy.sin(x)).at[0].set(1.0)
+        ),
         "float32[8@x,4]",
     ),
     (
         row(  # jax's gradient is wrong, as XLA divides it
             "windows of parts",
             (B, X),
-            of=lambda lib, x: lib.lax.reduce_window(
+            program=lambda lib, x: lib.lax.reduce_window(
                 x, -np.inf, lib.lax.max, (3, 1), (1, 1), "SAME"
             ),
         ),
         "float32[8@x,4]",
     ),
-    (row("argsort", (B, Y), of=lambda lib, x: lib.numpy.argsort(x, 0)), "int32[8,4@y]"),
+    (row("argsort", (B, Y), program=lambda lib, x: lib.numpy.argsort(x, 0)), "int32[8,4@y]"),
     (
         row(
             "vmap of convolve",
             (B, X),
-            of=lambda lib, x: lib.vmap(lambda v: lib.numpy.convolve(v, v[:2]))(x),
+            program=lambda lib, x: lib.vmap(lambda v: lib.numpy.convolve(v, v[:2]))(x),
         ),
         "float32[8@x,5]",
     ),
-    (row("inverse", ((8, 3, 3), X), of=lambda lib, a: lib.numpy.linalg.inv(a)), "float32[8@x,3,3]"),
+    (
+        row("inverse", ((8, 3, 3), X), program=lambda lib, a: lib.numpy.linalg.inv(a)),
+        "float32[8@x,3,3]",
+    ),
 ]
 
 
 @pytest.mark.sampled(6, always=("vmap of convolve--jit",))
 @pytest.mark.parametrize("how", TRANSFORMED)
-@pytest.mark.parametrize(("given", "of"), MORE, ids=lambda x: x[0] if isinstance(x, tuple) else "")
-def test_more_than_jax_takes(given: Row, of: str, how: str) -> None:
-    ours = Found(tinyjax, TRANSFORMED[how](tinyjax), given)
-    check_close(ours, Found(jax, TRANSFORMED[how](jax), given, mesh=False))
+@pytest.mark.parametrize(
+    ("case", "expected_type"), MORE, ids=lambda x: x[0] if isinstance(x, tuple) else ""
+)
+def test_more_than_jax_takes(case: Row, expected_type: str, how: str) -> None:
+    ours = Found(tinyjax, TRANSFORMED[how](tinyjax), case)
+    check_close(ours, Found(jax, TRANSFORMED[how](jax), case, mesh=False))
     if "grad" not in how:
-        assert ours.types == [of]
+        assert ours.types == [expected_type]
 
 
 def test_what_programs_communicate() -> None:
@@ -520,24 +561,24 @@ def test_rows_of_what_is_divided_along_them_are_read_on_the_host() -> None:
 def test_types_of_axes_for_a_while() -> None:
     """Meshes, and types, within ``auto_axes`` and ``explicit_axes`` of some axes, as in jax."""
 
-    def told(lib: Any) -> list[str]:
-        found = []
+    def seen_types(lib: Any) -> list[str]:
+        seen = []
 
         def note(x: Any) -> Any:
             types = lib.sharding.get_abstract_mesh().axis_types
-            found.append(f"{lib.typeof(x)} {types}")
+            seen.append(f"{lib.typeof(x)} {types}")
             return x * 2
 
         with mesh_in_force(lib):
             x = lib.numpy.ones(B, out_sharding=lib.P("x", "y"))
-            within = lib.sharding.auto_axes(note, axes="x", out_sharding=lib.P("x", "y"))
-            calls = (within, lib.jit(within), lib.grad(lambda x: within(x).sum()))
-            found += [str(lib.typeof(call(x))) for call in calls]
+            explicit = lib.sharding.auto_axes(note, axes="x", out_sharding=lib.P("x", "y"))
+            calls = (explicit, lib.jit(explicit), lib.grad(lambda x: explicit(x).sum()))
+            seen += [str(lib.typeof(call(x))) for call in calls]
         with mesh_in_force(lib, "Auto", "Auto"):
             x = lib.numpy.ones(B)
-            within = lib.sharding.explicit_axes(note, in_sharding=lib.P("x", "y"))
-            for call in (within, lib.jit(within)):
-                found += [str(lib.typeof(call(x))), str(call(x).sharding.spec)]
+            explicit = lib.sharding.explicit_axes(note, in_sharding=lib.P("x", "y"))
+            for call in (explicit, lib.jit(explicit)):
+                seen += [str(lib.typeof(call(x))), str(call(x).sharding.spec)]
         with mesh_in_force(lib):
             one = lib.sharding.AbstractMesh((4,), ("z",), (lib.sharding.AxisType.Explicit,))
 
@@ -545,10 +586,10 @@ def test_types_of_axes_for_a_while() -> None:
                 with lib.sharding.use_abstract_mesh(one):
                     return note(lib.sharding.reshard(x, lib.P("z")))
 
-            found.append(str(lib.typeof(lib.jit(on_one)(x))))
-        return found
+            seen.append(str(lib.typeof(lib.jit(on_one)(x))))
+        return seen
 
-    assert told(tinyjax) == told(jax)
+    assert seen_types(tinyjax) == seen_types(jax)
 
 
 MISTAKES: list[tuple[str, Callable[[Any], Any]]] = [

@@ -19,21 +19,21 @@ A = np.random.default_rng(0).normal(size=(8, 4)).astype(np.float32)
 W = np.random.default_rng(1).normal(size=(4, 4)).astype(np.float32)
 
 
-def on(lib: Any, kind: str = "Auto", first: int = 0) -> Any:
+def mesh_of(lib: Any, kind: str = "Auto", first: int = 0) -> Any:
     devices = np.array(lib.devices()[first : first + 4]).reshape(2, 2)
     return lib.sharding.Mesh(devices, ("x", "y"), (getattr(lib.sharding.AxisType, kind),) * 2)
 
 
-MESH = on(tinyjax)
+MESH = mesh_of(tinyjax)
 
 
-def by(*spec: Any) -> NamedSharding:
+def sharding_by(*spec: Any) -> NamedSharding:
     return NamedSharding(MESH, P(*spec))
 
 
 def product(lib: Any) -> Any:
     rows, whole, both = [
-        lib.sharding.NamedSharding(on(lib), lib.P(*spec)) for spec in (("x",), (), ("x", "y"))
+        lib.sharding.NamedSharding(mesh_of(lib), lib.P(*spec)) for spec in (("x",), (), ("x", "y"))
     ]
     f = lambda a, w: lib.numpy.sin(a) @ w  # noqa: E731 (of either library)
     return lib.jit(f, in_shardings=(rows, whole), out_shardings=both)
@@ -46,9 +46,9 @@ def exported_of(f: Any, *args: Any, **options: Any) -> Any:
 
 def layers(a: Any, w: Any) -> Any:
     def layer(h: Any, _: Any) -> Any:
-        return lax.with_sharding_constraint(tinyjax.numpy.tanh(h @ w), by("x", "y")), None
+        return lax.with_sharding_constraint(tinyjax.numpy.tanh(h @ w), sharding_by("x", "y")), None
 
-    return lax.scan(layer, lax.with_sharding_constraint(a, by("x")), None, length=3)[0]
+    return lax.scan(layer, lax.with_sharding_constraint(a, sharding_by("x")), None, length=3)[0]
 
 
 def on_two_meshes(a: Any, w: Any) -> Any:
@@ -59,7 +59,7 @@ def on_two_meshes(a: Any, w: Any) -> Any:
         in_specs=P("z"),
         out_specs=P("z"),
     )
-    return lax.with_sharding_constraint(turned(a) @ w, by("x", "y"))
+    return lax.with_sharding_constraint(turned(a) @ w, sharding_by("x", "y"))
 
 
 def gathered(a: Any, w: Any) -> Any:
@@ -81,7 +81,7 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_calls(name: str) -> None:
     f = PROGRAMS[name]
-    a, w = tinyjax.device_put((A, W), (by("x"), by()))
+    a, w = tinyjax.device_put((A, W), (sharding_by("x"), sharding_by()))
     found = exported_of(f, a, w)
     value, gradient = f(a, w), tinyjax.grad(lambda *xs: (f(*xs) ** 2).sum(), (0, 1))(a, w)
     assert found.nr_devices == 4
@@ -101,7 +101,7 @@ def test_as_jax_says() -> None:
         assert getattr(ours, what) == getattr(theirs, what)
     for what in ("in_shardings_jax", "out_shardings_jax"):
         specs = [
-            [sharding.spec for sharding in getattr(exported, what)(on(lib))]
+            [sharding.spec for sharding in getattr(exported, what)(mesh_of(lib))]
             for exported, lib in ((ours, tinyjax), (theirs, jax))
         ]
         assert repr(specs[0]) == repr(specs[1]).replace("PartitionSpec", "P")
@@ -127,7 +127,7 @@ def test_one_device() -> None:
 
 
 def test_types() -> None:
-    explicit = on(tinyjax, "Explicit")
+    explicit = mesh_of(tinyjax, "Explicit")
     with tinyjax.set_mesh(explicit):
         a = tinyjax.reshard(A, P("x"))
         along_y = tinyjax.shard_map(
@@ -154,7 +154,7 @@ def test_refused() -> None:
         exported_of(product(tinyjax), A, W, platforms=["cpu", "cuda"])
     calls = tinyjax.jit(
         lambda a: tinyjax.pure_callback(np.sin, tinyjax.ShapeDtypeStruct((8, 4), np.float32), a),
-        in_shardings=by("x"),
+        in_shardings=sharding_by("x"),
     )
     with raises(ExportError, match="calls Python functions"):
         exported_of(calls, A)

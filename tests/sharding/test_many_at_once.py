@@ -43,7 +43,7 @@ PLACES: list[Any] = [
 ]
 
 
-def over(mesh: Mesh) -> Callable[..., Any]:
+def ring_over(mesh: Mesh) -> Callable[..., Any]:
     """A program with collectives of its own, on a mesh that may not be the arguments'."""
 
     @tinyjax.shard_map(mesh=mesh, in_specs=(P("i"), P(None, "i")), out_specs=P("i"))
@@ -69,9 +69,9 @@ PROGRAMS: list[tuple[Callable[..., Any], Callable[..., Any]]] = [
         tinyjax.grad(lambda x, y: jnp.sum(jnp.tanh(x @ y))),
         lambda x, y: (1 - np.tanh(x @ y) ** 2) @ y.T,
     ),
-    (over(ROW), lambda x, y: shifted(x, y, 4)),
-    (over(BACKWARD), lambda x, y: shifted(x, y, 4)),
-    (over(PAIR), lambda x, y: shifted(x, y, 2)),
+    (ring_over(ROW), lambda x, y: shifted(x, y, 4)),
+    (ring_over(BACKWARD), lambda x, y: shifted(x, y, 4)),
+    (ring_over(PAIR), lambda x, y: shifted(x, y, 2)),
 ]
 JITTED = [tinyjax.jit(program) for program, _ in PROGRAMS]
 
@@ -95,13 +95,13 @@ def call(dice: random.Random) -> tuple[Any, Any] | None:
 
 @pytest.mark.parametrize("programs", [80, pytest.param(500, marks=[pytest.mark.fuzz])])
 def test_many_programs_from_four_threads(programs: int) -> None:
-    found: list[tuple[Any, Any] | None] = []
+    results: list[tuple[Any, Any] | None] = []
     errors: list[BaseException] = []
 
     def work(seed: int) -> None:
         dice = random.Random(seed)
         try:
-            found.extend([call(dice) for _ in range(programs // 4)])
+            results.extend([call(dice) for _ in range(programs // 4)])
         except BaseException as error:
             errors.append(error)
             raise
@@ -112,8 +112,8 @@ def test_many_programs_from_four_threads(programs: int) -> None:
     for thread in threads:
         thread.join()
     assert not errors
-    computed = [one for one in found if one is not None]
-    assert len(found) == programs
+    computed = [one for one in results if one is not None]
+    assert len(results) == programs
     assert len(computed) > programs // 2
     for result, expected in computed:
         np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-4, atol=1e-5)

@@ -18,68 +18,70 @@ W = np.cos(np.arange(64, dtype=np.float32)).reshape(8, 8)
 SPEC = ("x", "y")
 
 
-def over(lib: Any, f: Any, ins: Any, outs: Any, names: Any = SPEC, **options: Any) -> Any:
+def mapped_over(lib: Any, f: Any, ins: Any, outs: Any, names: Any = SPEC, **options: Any) -> Any:
     return lib.shard_map(f, in_specs=ins, out_specs=outs, axis_names={*names}, **options)
 
 
 def free(lib: Any, f: Any, ins: Any, outs: Any, names: Any = SPEC) -> Any:
-    return over(lib, f, ins, outs, names, check_vma=False)
+    return mapped_over(lib, f, ins, outs, names, check_vma=False)
 
 
-def within(lib: Any, inner: Any, ins: Any, outs: Any) -> Any:
+def nested_map(lib: Any, inner: Any, ins: Any, outs: Any) -> Any:
     """Run a function along y within one that is run along x."""
     p = lib.P
-    return over(lib, over(lib, inner, ins, outs, "y"), p("x"), p("x"), "x")
+    return mapped_over(lib, mapped_over(lib, inner, ins, outs, "y"), p("x"), p("x"), "x")
 
 
 #: What is computed of an array whose rows are divided over x, and columns over y.
 PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
     # along one axis; XLA divides the rest
-    "sums": lambda lib, x: over(lib, lambda a: lib.lax.psum(a, "x"), lib.P("x"), lib.P(), "x")(x),
+    "sums": lambda lib, x: mapped_over(
+        lib, lambda a: lib.lax.psum(a, "x"), lib.P("x"), lib.P(), "x"
+    )(x),
     "by smap": lambda lib, x: lib.smap(
         lambda a, b: (a + lib.lax.psum(a, "x")).T + b,
         in_axes=(0, None),
         out_axes=1,
         axis_name="x",
     )(x, W[:4].T),
-    "products": lambda lib, x: over(
+    "products": lambda lib, x: mapped_over(
         lib, lambda a, w: a @ w, (lib.P("x"), lib.P()), lib.P("x"), "x"
     )(x, W),
-    "numbers": lambda lib, x: over(
+    "numbers": lambda lib, x: mapped_over(
         lib, lambda a: a * lib.lax.axis_index("x"), lib.P("x"), lib.P("x"), "x"
     )(x),
-    "one gathered value": lambda lib, x: over(
+    "one gathered value": lambda lib, x: mapped_over(
         lib,
         lambda a: lib.lax.all_gather(a, "x", tiled=True, to="invarying"),
         *(lib.P("x"), lib.P(), "x"),
     )(x),
-    "turns": lambda lib, x: over(
+    "turns": lambda lib, x: mapped_over(
         lib,
         lambda a: lib.lax.ppermute(a, "y", [(0, 1), (1, 0)]) + lib.numpy.cumsum(a, 1),
         *(lib.P(None, "y"), lib.P(None, "y"), "y"),
     )(x),
-    "loops": lambda lib, x: over(
+    "loops": lambda lib, x: mapped_over(
         lib,
         lambda a: lib.lax.scan(lambda c, _: (c + lib.lax.pmean(c, "x"), None), a, None, 3)[0],
         *(lib.P("x"), lib.P("x"), "x"),
     )(x),
     "vmapped": lambda lib, x: lib.vmap(
-        over(lib, lambda a: lib.lax.psum(a, "x"), lib.P("x"), lib.P(), "x"), 1, 1
+        mapped_over(lib, lambda a: lib.lax.psum(a, "x"), lib.P("x"), lib.P(), "x"), 1, 1
     )(x),
     # one in another
-    "nested": lambda lib, x: within(lib, lambda b: lib.lax.psum(b, "y"), lib.P(None, "y"), lib.P())(
-        x
-    ),
-    "nested, both axes": lambda lib, x: within(
+    "nested": lambda lib, x: nested_map(
+        lib, lambda b: lib.lax.psum(b, "y"), lib.P(None, "y"), lib.P()
+    )(x),
+    "nested, both axes": lambda lib, x: nested_map(
         lib,
         lambda b: b * lib.lax.psum(b.sum(), ("x", "y")) + lib.lax.axis_index(("x", "y")),
         *(lib.P(None, "y"), lib.P(None, "y")),
     )(x),
-    "nested, of the mesh that is left": lambda lib, x: over(
+    "nested, of the mesh that is left": lambda lib, x: mapped_over(
         lib,
         lambda a: (
             2
-            * over(
+            * mapped_over(
                 lib,
                 lambda b: lib.lax.psum(b, "y"),
                 *(lib.P(None, "y"), lib.P(), "y"),
@@ -151,8 +153,8 @@ def test_against_jax(name: str, kind: str) -> None:
 @pytest.mark.parametrize("names", [("x",), ("y",), ("x", "y")])
 def test_without_arguments(names: tuple[str, ...]) -> None:
     with tinyjax.set_mesh(tinyjax.make_mesh((2, 2), SPEC, AxisType.Auto)):
-        place = over(tinyjax, lambda: lax.axis_index(names)[None], (), P(names), names)
-        total = over(tinyjax, lambda: lax.psum(lax.axis_index(names), names), (), P(), names)
+        place = mapped_over(tinyjax, lambda: lax.axis_index(names)[None], (), P(names), names)
+        total = mapped_over(tinyjax, lambda: lax.psum(lax.axis_index(names), names), (), P(), names)
         count = 2 ** len(names)
         for wrap in (lambda f: f, tinyjax.jit):
             np.testing.assert_array_equal(wrap(place)(), np.arange(count))
@@ -191,7 +193,7 @@ def test_results_lie_as_the_program_says(name: str) -> None:
             def body(*parts: Any, lib: Any = lib) -> Any:
                 return TYPED[name](lib, *parts)
 
-            f = over(lib, body, (lib.P("x"), lib.P(), lib.P()), outs, "x")
+            f = mapped_over(lib, body, (lib.P("x"), lib.P(), lib.P()), outs, "x")
 
             def total(*args: Any, lib: Any = lib, f: Any = f) -> Any:
                 return sum(lib.numpy.sin(out).sum() for out in lib.tree.leaves(f(*args)))
@@ -226,26 +228,26 @@ def random(*shape: int) -> Any:
     return (np.cos(np.arange(np.prod(shape)) * 0.7).reshape(shape) / 2).astype(np.float32)
 
 
-def tensor_in_data_parallel(lib: Any, told: Any, x: Any, w: Any, v: Any) -> Any:
+def tensor_in_data_parallel(lib: Any, record: Any, x: Any, w: Any, v: Any) -> Any:
     def loss(w: Any, v: Any, x: Any) -> Any:
-        h = told(lib.numpy.tanh(x @ w))
+        h = record(lib.numpy.tanh(x @ w))
         y = lib.numpy.matmul(h, v, out_sharding=lib.P(None, None))
-        return told(lib.numpy.mean((told(y) - x) ** 2))
+        return record(lib.numpy.mean((record(y) - x) ** 2))
 
     def step(x: Any, w: Any, v: Any) -> Any:
-        told(x, w, v)
+        record(x, w, v)
         value, grads = lib.value_and_grad(loss, (0, 1))(w, v, x)
-        told(value, *grads)
+        record(value, *grads)
         return lib.lax.pmean(value, "x"), grads
 
     p = lib.P
-    return over(lib, step, (p("x"), p(), p()), (p(), p()), "x")(x, w, v)
+    return mapped_over(lib, step, (p("x"), p(), p()), (p(), p()), "x")(x, w, v)
 
 
-def layers_computed_again(lib: Any, told: Any, x: Any, w: Any, v: Any) -> Any:
+def layers_computed_again(lib: Any, record: Any, x: Any, w: Any, v: Any) -> Any:
     def layer(x: Any, wv: Any) -> Any:
-        told(x, *wv)
-        h = told(lib.nn.gelu(x @ wv[0]))
+        record(x, *wv)
+        h = record(lib.nn.gelu(x @ wv[0]))
         return x + lib.numpy.matmul(h, wv[1], out_sharding=lib.P(None, None))
 
     again = lib.checkpoint(layer)
@@ -255,10 +257,10 @@ def layers_computed_again(lib: Any, told: Any, x: Any, w: Any, v: Any) -> Any:
         return lib.lax.psum(lib.numpy.sum(y**2), "x")
 
     p = lib.P
-    return over(lib, loss, (p("x"), p(), p()), p(), "x")(x, w, v)
+    return mapped_over(lib, loss, (p("x"), p(), p()), p(), "x")(x, w, v)
 
 
-def pipeline(lib: Any, told: Any, xs: Any, w: Any, v: Any) -> Any:
+def pipeline(lib: Any, record: Any, xs: Any, w: Any, v: Any) -> Any:
     jnp, lax, p = lib.numpy, lib.lax, lib.P
 
     def body(xs: Any, w: Any, v: Any) -> Any:
@@ -267,31 +269,31 @@ def pipeline(lib: Any, told: Any, xs: Any, w: Any, v: Any) -> Any:
         def turn(state: Any, t: Any) -> Any:
             given = xs[jnp.clip(t, 0, 2)]
             x = jnp.where(place == 0, given, state)
-            h = told(jnp.tanh(x @ w[0]))
-            y = told(x + jnp.matmul(h, v[0], out_sharding=p(None, None)))
+            h = record(jnp.tanh(x @ w[0]))
+            y = record(x + jnp.matmul(h, v[0], out_sharding=p(None, None)))
             last = jnp.where(place == count - 1, y, 0)
-            return told(lax.ppermute(y, "x", [(0, 1), (1, 0)])), lax.psum(last, "x")
+            return record(lax.ppermute(y, "x", [(0, 1), (1, 0)])), lax.psum(last, "x")
 
         first = lax.pcast(jnp.zeros_like(xs[0]), "x", to="varying")
-        return told(lax.scan(turn, first, jnp.arange(4))[1][1:])
+        return record(lax.scan(turn, first, jnp.arange(4))[1][1:])
 
-    return over(lib, body, (p(), p("x"), p("x")), p(), "x")(xs, w, v)
+    return mapped_over(lib, body, (p(), p("x"), p("x")), p(), "x")(xs, w, v)
 
 
-def experts(lib: Any, told: Any, x: Any, w: Any, v: Any) -> Any:
+def experts(lib: Any, record: Any, x: Any, w: Any, v: Any) -> Any:
     def body(x: Any, w: Any, v: Any) -> Any:
-        told(x, w, v)
+        record(x, w, v)
         exchange, reshard = lib.lax.all_to_all, lib.sharding.reshard
-        sent = told(exchange(x.reshape(4, 1, 8), "x", 0, 1, tiled=True))
-        h = told(lib.numpy.tanh(lib.numpy.einsum("etd,edf->etf", sent, reshard(w, lib.P()))))
+        sent = record(exchange(x.reshape(4, 1, 8), "x", 0, 1, tiled=True))
+        h = record(lib.numpy.tanh(lib.numpy.einsum("etd,edf->etf", sent, reshard(w, lib.P()))))
         y = lib.numpy.einsum("etf,efd->etd", h, reshard(v, lib.P()))
-        return told(exchange(y, "x", 1, 0, tiled=True)).reshape(4, 8)
+        return record(exchange(y, "x", 1, 0, tiled=True)).reshape(4, 8)
 
     rows = lib.P("x")
-    return over(lib, body, (rows, rows, rows), rows, "x")(x, w, v)
+    return mapped_over(lib, body, (rows, rows, rows), rows, "x")(x, w, v)
 
 
-def collectives(lib: Any, told: Any, x: Any) -> Any:
+def collectives(lib: Any, record: Any, x: Any) -> Any:
     lax = lib.lax
 
     def body(x: Any) -> Any:
@@ -302,32 +304,34 @@ def collectives(lib: Any, told: Any, x: Any) -> Any:
             lax.ppermute(x.T, "x", [(0, 1)]),
             lax.pmean(x, "x") + lax.axis_index("x"),
         )
-        told(*found)
+        record(*found)
         return found
 
     p = lib.P
-    return over(lib, body, p("x"), (p("x"), p(), p("x"), p("x"), p("x")), "x")(x)
+    return mapped_over(lib, body, p("x"), (p("x"), p(), p("x"), p("x"), p("x")), "x")(x)
 
 
-def others(lib: Any, told: Any, x: Any, w: Any, v: Any) -> Any:
+def others(lib: Any, record: Any, x: Any, w: Any, v: Any) -> Any:
     jnp, lax = lib.numpy, lib.lax
     halved = lib.sharding.auto_axes(
-        lambda x: told(x @ x.T), axes="y", out_sharding=lib.P(None, "y")
+        lambda x: record(x @ x.T), axes="y", out_sharding=lib.P(None, "y")
     )
 
     def body(x: Any, w: Any, v: Any) -> Any:
-        told(x, w)
-        mapped = lib.vmap(lambda c: told(c) + lax.psum(c, "x"), 1, 1)(x)
-        chosen = lax.cond(lax.psum(x.sum(), "x") > 0, jnp.sin, jnp.cos, told(mapped))
-        looped = lib.lax.fori_loop(0, 2, lambda i, c: told(c * x), chosen)
-        moved = told(lib.sharding.reshard(looped, lib.P("y")))
+        record(x, w)
+        mapped = lib.vmap(lambda c: record(c) + lax.psum(c, "x"), 1, 1)(x)
+        chosen = lax.cond(lax.psum(x.sum(), "x") > 0, jnp.sin, jnp.cos, record(mapped))
+        looped = lib.lax.fori_loop(0, 2, lambda i, c: record(c * x), chosen)
+        moved = record(lib.sharding.reshard(looped, lib.P("y")))
         made = (
-            jnp.ones((4, 8)) + told(jnp.zeros_like(x)) + lib.jit(lambda y: 2 * told(y))(x * w[:4])
+            jnp.ones((4, 8))
+            + record(jnp.zeros_like(x))
+            + lib.jit(lambda y: 2 * record(y))(x * w[:4])
         )
-        return moved, made, halved(x), told(lib.grad(lambda x: jnp.sin(x).sum())(x))
+        return moved, made, halved(x), record(lib.grad(lambda x: jnp.sin(x).sum())(x))
 
     p = lib.P
-    return over(lib, body, (p("x"), p(), p()), p("x"), "x")(x, w, v)
+    return mapped_over(lib, body, (p("x"), p(), p()), p("x"), "x")(x, w, v)
 
 
 #: On which mesh, programs and their arguments, with how these lie.
@@ -387,8 +391,8 @@ def test_types_inside_tell_of_other_axes(name: str) -> None:
             args = [lib.device_put(a, lib.P(*spec)) for a, spec in given]
             told = Told(lib)
 
-            def run(*args: Any, told: Any = told, lib: Any = lib) -> Any:
-                return lib.tree.leaves(program(lib, told, *args))
+            def run(*args: Any, record: Any = told, lib: Any = lib) -> Any:
+                return lib.tree.leaves(program(lib, record, *args))
 
             def total(*args: Any, run: Any = run, lib: Any = lib) -> Any:
                 return sum(lib.numpy.sum(lib.numpy.sin(out)) for out in run(*args))
@@ -419,7 +423,7 @@ def test_axes_that_are_auto_inside_are_not_told_of() -> None:
             told.append(str(tinyjax.typeof(part)))
             return part @ w  # which is divided along y, as columns of the part are
 
-        found = tinyjax.jit(over(tinyjax, product, P("x"), P("x"), "x", mesh=auto))(x)
+        found = tinyjax.jit(mapped_over(tinyjax, product, P("x"), P("x"), "x", mesh=auto))(x)
     assert told == ["float32[4,8]{V:x}"]
     np.testing.assert_allclose(found, DATA @ W, rtol=2e-5, atol=2e-5)
 
@@ -428,7 +432,7 @@ def test_axes_within_are_manual() -> None:
     found = []
     for lib in (jax, tinyjax):
 
-        def told(x: Any, lib: Any = lib) -> Any:
+        def record(x: Any, lib: Any = lib) -> Any:
             mesh = lib.sharding.get_abstract_mesh()
             found.append((str(mesh.axis_types), mesh.manual_axes, mesh.are_all_axes_manual))
             return x
@@ -436,7 +440,7 @@ def test_axes_within_are_manual() -> None:
         auto = lib.sharding.AxisType.Auto
         with lib.set_mesh(lib.make_mesh((2, 2), SPEC, (auto, auto))):
             for names in (SPEC, "y"):
-                lib.jit(over(lib, told, lib.P(None, "y"), lib.P(None, "y"), names))(DATA)
+                lib.jit(mapped_over(lib, record, lib.P(None, "y"), lib.P(None, "y"), names))(DATA)
     assert found[:2] == found[2:]
 
 
@@ -471,25 +475,28 @@ def test_what_a_function_closes_over_is_a_copy_on_each_device() -> None:
 @pytest.mark.parametrize(
     ("message", "call"),
     [
-        ("has 'z'", over(tinyjax, lambda a: a, P(), P(), "z")),
-        ("along x only", over(tinyjax, lambda a: a, P("y"), P(), "x")),
-        ("along x only", over(tinyjax, lambda a: a, P("x"), P("y"), "x")),
+        ("has 'z'", mapped_over(tinyjax, lambda a: a, P(), P(), "z")),
+        ("along x only", mapped_over(tinyjax, lambda a: a, P("y"), P(), "x")),
+        ("along x only", mapped_over(tinyjax, lambda a: a, P("x"), P("y"), "x")),
         (
             "inside a function given",
-            over(
+            mapped_over(
                 tinyjax,
-                over(tinyjax, lambda b: b, P(), P(), "x"),
+                mapped_over(tinyjax, lambda b: b, P(), P(), "x"),
                 *(P("x"), P("x"), "x"),
             ),
         ),
         (
             "may differ",
-            over(tinyjax, lambda a: a + lax.axis_index("x"), P(), P(), "x"),
+            mapped_over(tinyjax, lambda a: a + lax.axis_index("x"), P(), P(), "x"),
         ),
-        ("runs on its own part", over(tinyjax, lambda a: reshard(a, P("x")), P("x"), P(), "x")),
+        (
+            "runs on its own part",
+            mapped_over(tinyjax, lambda a: reshard(a, P("x")), P("x"), P(), "x"),
+        ),
         (
             "on a mesh of",
-            over(
+            mapped_over(
                 tinyjax,
                 lambda a: reshard(a, NamedSharding(tinyjax.make_mesh((2,), ("z",)), P("z"))),
                 *(P("x"), P(), "x"),

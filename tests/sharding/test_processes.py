@@ -102,12 +102,12 @@ def test_programs_kept_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     """All other processes load the programs that one process has compiled."""
     monkeypatch.setenv("TINYJAX_CACHE_DIR", str(tmp_path / "cache"))
     program = (HERE / "process_programs.py", "collectives")
-    kept: list[set[str]] = []
+    entries: list[set[str]] = []
     for run in range(2):
         done = launched("-n", 2, "--devices-per-process=2", *program, tmp_path / f"{run}")
         assert (done.returncode, done.stderr) == (0, "")
-        kept.append({x.name for x in (tmp_path / "cache").iterdir()})
-    assert kept[0] == kept[1]
+        entries.append({x.name for x in (tmp_path / "cache").iterdir()})
+    assert entries[0] == entries[1]
     for number in range(2):
         first, second = [np.load(tmp_path / f"{run}.{number}.npz") for run in range(2)]
         for name in first.files:
@@ -125,11 +125,11 @@ COLLECTIVES = {
 }
 
 
-def losses(done: subprocess.CompletedProcess[str], collectives: dict[str, int]) -> list[float]:
-    assert done.returncode == 0, done.stderr
-    told, *found, last = [line.removeprefix("[0] ") for line in done.stdout.splitlines()]
+def losses(process: subprocess.CompletedProcess[str], collectives: dict[str, int]) -> list[float]:
+    assert process.returncode == 0, process.stderr
+    told, *found, last = [line.removeprefix("[0] ") for line in process.stdout.splitlines()]
     assert literal_eval(told.removeprefix("collectives of a step: ")) == collectives
-    assert re.search(r"9\d\.\d% of 1797 digits|\d+ letters", last) is not None, done.stdout
+    assert re.search(r"9\d\.\d% of 1797 digits|\d+ letters", last) is not None, process.stdout
     return [float(line.split(": loss ")[1]) for line in found]
 
 
@@ -232,7 +232,7 @@ def test_what_gloo_prints_is_left_out(printed: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("what", "victim", "status", "said"),
+    ("what", "victim", "status", "message"),
     [
         ("fail", 1, 1, r"\[0\] .*process 1 of 2 .*ValueError: a mistake"),
         pytest.param(
@@ -249,13 +249,13 @@ def test_what_gloo_prints_is_left_out(printed: str) -> None:
         pytest.param("shutdown", 1, 1, r"process 1 was done, but others not within", marks=every),
     ],
 )
-def test_one_that_fails(what: str, victim: int, status: int | None, said: str) -> None:
+def test_one_that_fails(what: str, victim: int, status: int | None, message: str) -> None:
     done = launched("-n", 2, HERE / "process_failures.py", what, victim)
     assert done.returncode == status if status else done.returncode != 0
     # Of what Gloo prints from several threads at once, a number or an empty line may be left.
     words = {line for line in done.stdout.splitlines() if re.search("[a-z]", line)}
     assert words <= {"[0] ready", "[1] ready"}
-    assert re.search(said, done.stderr) is not None, done.stderr
+    assert re.search(message, done.stderr) is not None, done.stderr
 
 
 @contextmanager
@@ -295,7 +295,7 @@ def test_meeting() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hellos", "said"),
+    ("hellos", "message"),
     [
         (((0, 3), (1, 3)), "of 3 processes number 2 did not come within 0.7 s"),
         (((0, 2),), "of 2 processes number 1 did not come"),
@@ -305,12 +305,12 @@ def test_meeting() -> None:
         (((0, 2), (0, 2)), "process 0 cannot listen at .*in use.*choose another port"),
     ],
 )
-def test_processes_that_do_not_meet(hellos: tuple[tuple[int, int], ...], said: str) -> None:
+def test_processes_that_do_not_meet(hellos: tuple[tuple[int, int], ...], message: str) -> None:
     with free_address() as address:
         found = [x for x in meet(address, *hellos) if isinstance(x, str)]
     assert found
     # where one says what is wrong, all say so who were there
-    assert any(re.search(said, x) for x in found), found
+    assert any(re.search(message, x) for x in found), found
 
 
 def test_who_is_turned_away() -> None:
@@ -348,7 +348,7 @@ def test_strangers_do_not_matter() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("arguments", "message"),
     [
         ({}, "no num_processes.*launch, Slurm or Open MPI"),
         ({"num_processes": 2}, "no process_id"),
@@ -360,9 +360,9 @@ def test_strangers_do_not_matter() -> None:
         ({"cluster_detection_method": "slurm"}, "has not its variables"),
     ],
 )
-def test_arguments(given: dict[str, Any], said: str) -> None:
-    with raises(ArgumentError, match=said):
-        tinyjax.distributed.initialize(**given)
+def test_arguments(arguments: dict[str, Any], message: str) -> None:
+    with raises(ArgumentError, match=message):
+        tinyjax.distributed.initialize(**arguments)
 
 
 def test_it_is_the_first_call() -> None:

@@ -25,8 +25,8 @@ def spread(x: HostArray, way: int) -> Any:
     return tinyjax.device_put(x, NamedSharding(MESH, P(*entries)))
 
 
-def close(found: Any, expected: Any, tol: float) -> None:
-    for a, b in zip(tinyjax.tree.leaves(found), tinyjax.tree.leaves(expected), strict=True):
+def close(actual: Any, expected: Any, tol: float) -> None:
+    for a, b in zip(tinyjax.tree.leaves(actual), tinyjax.tree.leaves(expected), strict=True):
         assert a.aval == b.aval
         if tinyjax.dtypes.is_key(a.dtype):
             a, b = tinyjax.random.key_data(a), tinyjax.random.key_data(b)

@@ -156,8 +156,8 @@ def in_jax(specs: Any) -> Any:
     return tuple(map(in_jax, specs))
 
 
-def agree(found: Any, expected: Any, rtol: float = 1e-5) -> None:
-    ours, theirs = tinyjax.tree.leaves(found), tinyjax.tree.leaves(expected)
+def agree(actual: Any, expected: Any, rtol: float = 1e-5) -> None:
+    ours, theirs = tinyjax.tree.leaves(actual), tinyjax.tree.leaves(expected)
     for a, b in zip(ours, theirs, strict=True):
         assert a.dtype == b.dtype
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=rtol, atol=1e-5)
@@ -315,8 +315,10 @@ cubes.defvjp(lambda w, a: (cubes(w, a), a), lambda a, ct: (ct.sum(0), 3 * a**2 *
 
 
 def test_what_differs_need_not_be_said() -> None:
-    def f(a: Any, to: str = "varying") -> Any:
-        return lax.scan(lambda c, row: (c + row, None), lax.pcast(a[0] * 0, "x", to=to), a)[0][None]
+    def f(a: Any, kind: str = "varying") -> Any:
+        return lax.scan(lambda c, row: (c + row, None), lax.pcast(a[0] * 0, "x", to=kind), a)[0][
+            None
+        ]
 
     sums = over_x(f)(DATA)
     np.testing.assert_allclose(sums, DATA.reshape(4, 2, 8).sum(1), rtol=1e-5)

@@ -30,11 +30,11 @@ DATA = np.arange(32, dtype=np.float32).reshape(4, 8)
 SPECS = [P(), P("x"), P("y", "x"), P(None, ("x", "y")), P(("y", "x"))]
 
 
-def by(*spec: Any) -> NamedSharding:
+def sharding_by(*spec: Any) -> NamedSharding:
     return NamedSharding(MESH, P(*spec))
 
 
-def on(number: int) -> SingleDeviceSharding:
+def on_device(number: int) -> SingleDeviceSharding:
     return SingleDeviceSharding(tinyjax.devices()[number])
 
 
@@ -99,8 +99,14 @@ def test_what_lies_where(spec: P) -> None:
 @pytest.mark.parametrize("end", [*SPECS, 0, 2], ids=repr)
 @pytest.mark.parametrize("start", [*SPECS, 0, 2, None], ids=repr)
 def test_moving(start: Any, end: Any) -> None:
-    def place(of: Any) -> Any:
-        return of if of is None else on(of) if isinstance(of, int) else NamedSharding(MESH, of)
+    def place(target: Any) -> Any:
+        return (
+            target
+            if target is None
+            else on_device(target)
+            if isinstance(target, int)
+            else NamedSharding(MESH, target)
+        )
 
     x = tinyjax.device_put(DATA, place(start))
     y = tinyjax.device_put(x, place(end))
@@ -112,7 +118,7 @@ def test_moving(start: Any, end: Any) -> None:
 
 def test_moving_to_the_same_devices_in_another_order() -> None:
     turned = tinyjax.sharding.Mesh(MESH.devices[::-1, ::-1], ("x", "y"))
-    x = tinyjax.device_put(DATA, by("x", "y"))
+    x = tinyjax.device_put(DATA, sharding_by("x", "y"))
     y = tinyjax.device_put(x, NamedSharding(turned, P("x", "y")))
     np.testing.assert_array_equal(np.asarray(y), DATA)
     assert [s.device for s in y.addressable_shards] == [*turned.devices.flat]
@@ -126,7 +132,7 @@ def test_moving_to_the_same_devices_in_another_order() -> None:
 )
 def test_dtypes(dtype: str) -> None:
     data = jnp.asarray(DATA).astype(dtype)
-    x = tinyjax.device_put(data, by("y", "x"))
+    x = tinyjax.device_put(data, sharding_by("y", "x"))
     assert x.dtype == data.dtype
     np.testing.assert_array_equal(np.asarray(x), np.asarray(data))
     np.testing.assert_array_equal(np.asarray(x[1:3] == x[1:3]), True)
@@ -136,7 +142,7 @@ def test_dtypes(dtype: str) -> None:
 
 def test_keys_of_random_numbers() -> None:
     keys = tinyjax.random.split(tinyjax.random.key(3), 8)
-    spread = tinyjax.device_put(keys, by(("x", "y")))
+    spread = tinyjax.device_put(keys, sharding_by(("x", "y")))
     assert spread.dtype == keys.dtype
     draw = tinyjax.vmap(lambda key: tinyjax.random.normal(key, (3,)))
     np.testing.assert_array_equal(np.asarray(draw(spread)), draw(keys))
@@ -146,8 +152,8 @@ def test_keys_of_random_numbers() -> None:
 
 @pytest.mark.parametrize("kind", ["pinned_host", "unpinned_host"])
 def test_memories(kind: str) -> None:
-    assert kind in [memory.kind for memory in on(0).device.addressable_memories()]
-    for place in (on(0), on(2), by("x"), by()):
+    assert kind in [memory.kind for memory in on_device(0).device.addressable_memories()]
+    for place in (on_device(0), on_device(2), sharding_by("x"), sharding_by()):
         there = place.with_memory_kind(kind)
         assert (there == place, there.is_equivalent_to(place, 2)) == (False, False)
         assert there.with_memory_kind("device") == place
@@ -155,7 +161,7 @@ def test_memories(kind: str) -> None:
             tinyjax.device_put(DATA, there),
             tinyjax.device_put(tinyjax.device_put(DATA, place), there),
             tinyjax.jit(lambda x: x * 1, out_shardings=there)(tinyjax.device_put(DATA, place)),
-            tinyjax.jit(lambda x, to=there: tinyjax.device_put(x * 1, to))(DATA),
+            tinyjax.jit(lambda x, target=there: tinyjax.device_put(x * 1, target))(DATA),
         ):
             assert x.sharding == there
             np.testing.assert_array_equal(np.asarray(x), DATA)
@@ -168,17 +174,17 @@ def test_memories(kind: str) -> None:
     assert {s.name: s.value for s in Space} == {s.name: s.value for s in jax.memory.Space}
     assert tinyjax.jit(lambda x: tinyjax.device_put(x, Space.Host) + 1)(1.0) == 2
     with raises(ShardingError, match="no other memories"):
-        on(0).with_memory_kind("disk")
+        on_device(0).with_memory_kind("disk")
 
 
 def test_trees() -> None:
     tree: dict[str, Any] = {"w": DATA, "b": (np.ones(4), 2.0)}
-    rows, whole = by("x"), by()
-    moved = tinyjax.device_put(tree, {"w": by("x", "y"), "b": whole})
-    assert moved["w"].sharding == by("x", "y")
+    rows, whole = sharding_by("x"), sharding_by()
+    moved = tinyjax.device_put(tree, {"w": sharding_by("x", "y"), "b": whole})
+    assert moved["w"].sharding == sharding_by("x", "y")
     assert [leaf.sharding for leaf in moved["b"]] == [whole, whole]
     assert tinyjax.device_put(tree["b"], (rows, None))[0].sharding == rows
-    assert tinyjax.device_put(tree["b"], (rows, None))[1].sharding == on(0)
+    assert tinyjax.device_put(tree["b"], (rows, None))[1].sharding == on_device(0)
 
 
 def test_what_is_read_of_it_cannot_be_written_to() -> None:
@@ -194,23 +200,26 @@ def test_what_is_read_of_it_cannot_be_written_to() -> None:
 def test_what_was_put_there_may_be_written_to(n: int, order: Any) -> None:
     data = np.asarray(np.arange(n * n, dtype=np.float32).reshape(n, n), order=order)
     before = data.copy()
-    arrays = [tinyjax.device_put(data, place) for place in (by("x"), by(None, "y"), by(), None)]
+    arrays = [
+        tinyjax.device_put(data, place)
+        for place in (sharding_by("x"), sharding_by(None, "y"), sharding_by(), None)
+    ]
     data[:] = 1
     # what was moved does not lie in the memory of what it was moved from
-    arrays += [tinyjax.device_put(arrays[2], by("x")), tinyjax.jit(lambda x: x)(before)]
+    arrays += [tinyjax.device_put(arrays[2], sharding_by("x")), tinyjax.jit(lambda x: x)(before)]
     tinyjax.jit(lambda x: x + 1, donate_argnums=0)(arrays.pop(2)).block_until_ready()
     for x in arrays:
         np.testing.assert_array_equal(np.asarray(x), before)
 
 
 def test_python_protocols() -> None:
-    x = tinyjax.device_put(DATA, by("x"))
+    x = tinyjax.device_put(DATA, sharding_by("x"))
     for copied in (copy.copy(x), copy.deepcopy(x), x.copy(), jnp.array(x)):
         assert copied.sharding == x.sharding
         tinyjax.jit(lambda x: x + 1, donate_argnums=0)(copied)
         assert (copied.is_deleted(), x.is_deleted()) == (True, False)
     loaded = pickle.loads(pickle.dumps(x))
-    assert loaded.sharding == on(0)
+    assert loaded.sharding == on_device(0)
     np.testing.assert_array_equal(loaded, DATA)
     assert (len(x), float(x[1, 2]), f"{x.sum():.1f}") == (4, 10.0, "496.0")
     np.testing.assert_array_equal(np.from_dlpack(unchecked(x)), DATA)
@@ -288,26 +297,26 @@ def test_operations(number: int, spec: P) -> None:
 
 
 def test_arrays_without_elements() -> None:
-    x = tinyjax.device_put(np.ones((0, 4), np.float32), by("x", "y"))
+    x = tinyjax.device_put(np.ones((0, 4), np.float32), sharding_by("x", "y"))
     for found in (2.0 * x + 1.0, tinyjax.jit(lambda x: 2.0 * x)(x), jnp.concatenate([x, x])):
         assert np.asarray(found).shape == (0, 4)
     assert float(x.sum()) == 0.0
 
 
 def test_operations_keep_shardings() -> None:
-    x = tinyjax.device_put(DATA, by("x", "y"))
-    assert (x + 1).sharding == (x * x).sharding == jnp.sin(x).sharding == by("x", "y")
-    assert x.T.sharding == by("y", "x")
-    assert x.sum(0).sharding == by("y")
-    assert x.sum().sharding == by()
-    assert tinyjax.grad(lambda x: (x**2).sum())(x).sharding == by("x", "y")
-    assert tinyjax.vmap(jnp.sin)(x).sharding == by("x", "y")
+    x = tinyjax.device_put(DATA, sharding_by("x", "y"))
+    assert (x + 1).sharding == (x * x).sharding == jnp.sin(x).sharding == sharding_by("x", "y")
+    assert x.T.sharding == sharding_by("y", "x")
+    assert x.sum(0).sharding == sharding_by("y")
+    assert x.sum().sharding == sharding_by()
+    assert tinyjax.grad(lambda x: (x**2).sum())(x).sharding == sharding_by("x", "y")
+    assert tinyjax.vmap(jnp.sin)(x).sharding == sharding_by("x", "y")
 
 
 def test_many_programs_at_once() -> None:
     # XLA hangs from 32 on, and ends the process after 40 seconds
     f = tinyjax.jit(lambda x: x * 0.5 + x.sum())
-    x = tinyjax.device_put(np.ones(8, np.float32), by(("x", "y")))
+    x = tinyjax.device_put(np.ones(8, np.float32), sharding_by(("x", "y")))
     results: list[list[Array]] = []
 
     def work() -> None:
@@ -324,14 +333,14 @@ def test_many_programs_at_once() -> None:
 
 
 def test_the_debugger_of_nans_leaves_them_alone() -> None:
-    x = tinyjax.device_put(np.array([-1.0, 1.0], np.float32), by("x"))
+    x = tinyjax.device_put(np.array([-1.0, 1.0], np.float32), sharding_by("x"))
     with tinyjax.debug_nans(True):
         assert np.isnan(np.asarray(jnp.log(x))[0])
         assert np.isnan(np.asarray(tinyjax.jit(jnp.log)(x))[0])
 
 
 def test_callbacks() -> None:
-    x = tinyjax.device_put(np.ones(4, np.float32), by("x"))
+    x = tinyjax.device_put(np.ones(4, np.float32), sharding_by("x"))
     f = tinyjax.jit(lambda x: tinyjax.pure_callback(np.sin, x, x))
     np.testing.assert_allclose(f(x), np.sin(np.ones(4)), rtol=1e-6)
     with raises(ArgumentError, match="calls Python functions"):
@@ -370,7 +379,7 @@ MADE: dict[str, Callable[..., Array]] = {
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", MADE)
 def test_results_are_made_where_they_are_wanted(name: str) -> None:
-    make, rows = MADE[name], by("x")
+    make, rows = MADE[name], sharding_by("x")
     whole = make(at=None)
     for where in (rows, P("x"), tinyjax.devices()[2]):
         with tinyjax.set_mesh(MESH):
@@ -382,25 +391,25 @@ def test_results_are_made_where_they_are_wanted(name: str) -> None:
     assert make(at=tinyjax.devices()[0]).sharding == make(at=None).sharding
 
 
-@pytest.mark.parametrize("of", [jnp, jax.numpy], ids=["tinyjax", "jax"])
-def test_arrays_like_another_lie_as_it_does(of: Any) -> None:
+@pytest.mark.parametrize("module", [jnp, jax.numpy], ids=["tinyjax", "jax"])
+def test_arrays_like_another_lie_as_it_does(module: Any) -> None:
     """Here as in jax, where there is one device."""
-    if of is jnp:
-        x, place = tinyjax.device_put(DATA, by("x")), by("x")
+    if module is jnp:
+        x, place = tinyjax.device_put(DATA, sharding_by("x")), sharding_by("x")
     else:
         mesh = jax.make_mesh((1,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
         place = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("x"))
         x = jax.device_put(DATA, place)
-    of_lax = lax if of is jnp else jax.lax
+    of_lax = lax if module is jnp else jax.lax
     for like in (
-        of.zeros_like(x),
-        of.ones_like(x, dtype="int32"),
-        of.empty_like(x, shape=x.shape),
-        of.full_like(x, 2.0),
+        module.zeros_like(x),
+        module.ones_like(x, dtype="int32"),
+        module.empty_like(x, shape=x.shape),
+        module.full_like(x, 2.0),
         of_lax.full_like(x, 2.0),
     ):
         assert like.sharding == place
-    if of is jnp:
+    if module is jnp:
         assert jnp.zeros_like(x, shape=(4,)).sharding == SingleDeviceSharding(tinyjax.devices()[0])
 
 
@@ -409,7 +418,7 @@ def _as(where: Any) -> Any:
 
 
 def test_pictures(capsys: pytest.CaptureFixture[str]) -> None:
-    x = tinyjax.device_put(DATA, by("x"))
+    x = tinyjax.device_put(DATA, sharding_by("x"))
     tinyjax.debug.visualize_array_sharding(x)
     tinyjax.debug.visualize_array_sharding(x.T, min_width=3, max_width=20)
     lines = capsys.readouterr().out.splitlines()
@@ -418,7 +427,7 @@ def test_pictures(capsys: pytest.CaptureFixture[str]) -> None:
         *("┌───────┬───────┐", "│CPU 0,1│CPU 2,3│", "└───────┴───────┘"),
     ]
     with raises(ShardingError, match="one axis or two"):
-        tinyjax.debug.visualize_sharding((2, 2, 2), by())
+        tinyjax.debug.visualize_sharding((2, 2, 2), sharding_by())
     with raises(ShardingError, match="is traced"):
         tinyjax.jit(tinyjax.debug.visualize_array_sharding)(x)
 
@@ -431,11 +440,11 @@ def test_notebooks_show_who_has_which_part() -> None:
         return [re.findall(r">([^<>]+)</td>", row) for row in rows]
 
     assert cells(MESH) == [["CPU 0", "CPU 1"], ["CPU 2", "CPU 3"]]
-    assert cells(by("x", None)) == [["CPU 0,1"], ["CPU 2,3"]]
-    assert cells(by(None, "x")) == [["CPU 0,1", "CPU 2,3"]]
-    assert cells(by()) == [["CPU 0,1,2,3"]]
+    assert cells(sharding_by("x", None)) == [["CPU 0,1"], ["CPU 2,3"]]
+    assert cells(sharding_by(None, "x")) == [["CPU 0,1", "CPU 2,3"]]
+    assert cells(sharding_by()) == [["CPU 0,1,2,3"]]
     for spec in (("x", "y"), ("y", "x"), (("x", "y"),), (None, ("y", "x"))):
-        x: Any = tinyjax.device_put(jnp.arange(64).reshape(8, 8), by(*spec))
+        x: Any = tinyjax.device_put(jnp.arange(64).reshape(8, 8), sharding_by(*spec))
         held = {shard.device.id: shard.index for shard in x.addressable_shards}
         order = sorted(held, key=lambda i: [s.start or 0 for s in held[i]])
         assert [*chain(*cells(x))] == [f"CPU {i}" for i in order]
@@ -453,7 +462,7 @@ def test_meshes_without_devices() -> None:
     assert MESH.abstract_mesh == AbstractMesh((2, 2), ("x", "y"))
     rows = NamedSharding(mesh, P("x"))
     assert rows.shard_shape((128, 3)) == (2, 3)
-    assert not NamedSharding(MESH.abstract_mesh, P("x")).is_equivalent_to(by("x"), 1)
+    assert not NamedSharding(MESH.abstract_mesh, P("x")).is_equivalent_to(sharding_by("x"), 1)
     shape = tinyjax.ShapeDtypeStruct((128, 4), jnp.float32, sharding=rows)
     f = tinyjax.jit(lambda x: x.T @ x)
     compiled = f.lower(shape).compile()
@@ -468,10 +477,10 @@ def test_meshes_without_devices() -> None:
     with tinyjax.set_mesh(MESH):  # that of the mesh in force means it
         here = NamedSharding(MESH.abstract_mesh, P("x"))
         for put in (tinyjax.device_put, lax.with_sharding_constraint):
-            assert put(jnp.ones(4), here).sharding == by("x")
-        assert tinyjax.jit(jnp.sin, out_shardings=here)(np.ones(4)).sharding == by("x")
+            assert put(jnp.ones(4), here).sharding == sharding_by("x")
+        assert tinyjax.jit(jnp.sin, out_shardings=here)(np.ones(4)).sharding == sharding_by("x")
     with raises(ShardingError, match="with devices and an AbstractMesh"):
-        tinyjax.jit(f, out_shardings=by()).lower(shape)
+        tinyjax.jit(f, out_shardings=sharding_by()).lower(shape)
     huge = NamedSharding(AbstractMesh((4096,), "x"), P("x"))
     with raises(ShardingError, match="for 2048 devices at most"):
         tinyjax.jit(jnp.sin, in_shardings=huge).lower(np.ones(4096)).compile()

@@ -22,7 +22,7 @@ DATA = np.arange(16, dtype=np.float32).reshape(4, 4)
 PLACES = [None, P(), P("x"), P("y", "x"), P(None, ("x", "y"))]
 
 
-def by(*spec: Any) -> NamedSharding:
+def sharding_by(*spec: Any) -> NamedSharding:
     return NamedSharding(MESH, P(*spec))
 
 
@@ -41,40 +41,50 @@ def test_arguments_lie_anywhere(first: P | None, second: P | None) -> None:
     expected = f(DATA, DATA + 1)
     given = put(DATA, first), put(DATA + 1, second)
     free = tinyjax.jit(f)
-    fixed = tinyjax.jit(f, in_shardings=(by("x"), None), out_shardings=(by("x", "y"), by("y")))
+    fixed = tinyjax.jit(
+        f,
+        in_shardings=(sharding_by("x"), None),
+        out_shardings=(sharding_by("x", "y"), sharding_by("y")),
+    )
     for program in (f, free, fixed, tinyjax.jit(free)):
         for found, wanted in zip(program(*given), expected, strict=True):
             np.testing.assert_allclose(np.asarray(found), np.asarray(wanted), rtol=1e-5)
-    assert [out.sharding for out in fixed(*given)] == [by("x", "y"), by("y")]
+    assert [out.sharding for out in fixed(*given)] == [sharding_by("x", "y"), sharding_by("y")]
 
 
 def test_where_results_lie() -> None:
     x = put(DATA, P("x", "y"))
     double = tinyjax.jit(lambda x: 2 * x)
-    assert double(x).sharding == by("x", "y")
-    assert tinyjax.jit(lambda x: (x, x.T, x.sum()))(x)[1].sharding == by("y", "x")
+    assert double(x).sharding == sharding_by("x", "y")
+    assert tinyjax.jit(lambda x: (x, x.T, x.sum()))(x)[1].sharding == sharding_by("y", "x")
     assert tinyjax.jit(lambda x: x[:3])(x).sharding.shard_shape((3, 4))[0] == 3  # cannot be halved
-    assert tinyjax.jit(jnp.ones_like, out_shardings=by("y"))(DATA).sharding == by("y")
-    assert tinyjax.jit(lambda: jnp.ones(4), out_shardings=by("y"))().sharding == by("y")
+    assert tinyjax.jit(jnp.ones_like, out_shardings=sharding_by("y"))(DATA).sharding == sharding_by(
+        "y"
+    )
+    assert tinyjax.jit(
+        lambda: jnp.ones(4), out_shardings=sharding_by("y")
+    )().sharding == sharding_by("y")
 
 
 def test_prefixes() -> None:
     listed = tinyjax.jit(
-        lambda x, y: [(x, [y])], in_shardings=[by("x"), None], out_shardings=[(by("y"), [by("x")])]
+        lambda x, y: [(x, [y])],
+        in_shardings=[sharding_by("x"), None],
+        out_shardings=[(sharding_by("y"), [sharding_by("x")])],
     )
     ((first, (second,)),) = listed(DATA, DATA)
-    assert (first.sharding, second.sharding) == (by("y"), by("x"))
+    assert (first.sharding, second.sharding) == (sharding_by("y"), sharding_by("x"))
     g = tinyjax.jit(
         lambda tree, n: {"out": tree, "n": n},
-        in_shardings=({"a": by("x"), "b": by("y")}, None),
-        out_shardings={"out": by("x", "y"), "n": None},
+        in_shardings=({"a": sharding_by("x"), "b": sharding_by("y")}, None),
+        out_shardings={"out": sharding_by("x", "y"), "n": None},
     )
     found = g({"a": DATA, "b": [DATA, DATA]}, 3)
-    assert {leaf.sharding for leaf in tinyjax.tree.leaves(found["out"])} == {by("x", "y")}
-    h = tinyjax.jit(lambda x, y, n: (x * n, y), in_shardings=by("x"), static_argnums=2)
-    assert [out.sharding for out in h(DATA, DATA, 3)] == [by("x"), by("x")]
+    assert {leaf.sharding for leaf in tinyjax.tree.leaves(found["out"])} == {sharding_by("x", "y")}
+    h = tinyjax.jit(lambda x, y, n: (x * n, y), in_shardings=sharding_by("x"), static_argnums=2)
+    assert [out.sharding for out in h(DATA, DATA, 3)] == [sharding_by("x"), sharding_by("x")]
     with raises(ValueError, match="shardings"):
-        tinyjax.jit(lambda x: x, in_shardings=(by("x"), by("y")))(DATA)
+        tinyjax.jit(lambda x: x, in_shardings=(sharding_by("x"), sharding_by("y")))(DATA)
 
 
 def test_another_device() -> None:
@@ -85,15 +95,15 @@ def test_another_device() -> None:
         tinyjax.jit(lambda x: x + 1, out_shardings=third),
         lambda x: tinyjax.device_put(x, tinyjax.devices()[2]) + 1,
     ):
-        found: Array = program(DATA)
-        assert found.sharding == third
-        np.testing.assert_array_equal(np.asarray(found), DATA + 1)
+        result: Array = program(DATA)
+        assert result.sharding == third
+        np.testing.assert_array_equal(np.asarray(result), DATA + 1)
     with raises(ArgumentError, match="not both"):
         tinyjax.jit(f, device=tinyjax.devices()[2], in_shardings=third)
 
 
 def constrained(x: Any) -> Any:
-    return (lax.with_sharding_constraint(jnp.sin(x), by("y", "x")) ** 2).sum(1)
+    return (lax.with_sharding_constraint(jnp.sin(x), sharding_by("y", "x")) ** 2).sum(1)
 
 
 TRANSFORMED: dict[str, Callable[[Any], Any]] = {
@@ -141,7 +151,7 @@ def test_constraints_reach_the_compiler() -> None:
         assert f(argument).sharding.shard_shape((4, 4))[0] == 2
         np.testing.assert_array_equal(np.asarray(f(argument)), DATA)
     eager = lax.with_sharding_constraint(put(DATA, P(None, "y")), NamedSharding(MESH, free))
-    assert eager.sharding == by("x", "y")
+    assert eager.sharding == sharding_by("x", "y")
 
 
 @pytest.mark.parametrize("spec", [None, ("x",), (None, "y")])
@@ -167,28 +177,30 @@ def test_spmd_axis_name_divides_examples(spec: tuple[Any, ...] | None) -> None:
 
 
 def test_spmd_axis_name_divides_examples_of_a_shard_map() -> None:
-    def over(f: Any, out: Any, specs: Any = "x", lib: Any = tinyjax) -> Any:
+    def mapped_over(f: Any, out: Any, specs: Any = "x", lib: Any = tinyjax) -> Any:
         mesh = lib.make_mesh((2, 2), ("x", "y"), (lib.sharding.AxisType.Auto,) * 2)
         options = {"mesh": mesh, "in_specs": lib.P(specs), "out_specs": lib.P(out)}
         return lib.vmap(lib.shard_map(f, **options, check_vma=False), spmd_axis_name="y")
 
     found = []
     for lib in (jax, tinyjax):
-        index = over(lambda x, lib=lib: lib.numpy.sin(x) + lib.lax.axis_index("y"), "x", lib=lib)
-        across = over(lambda x, lib=lib: lib.lax.psum(x, "x"), None, lib=lib)
-        along = over(lambda x, lib=lib: lib.lax.psum(x, "y"), "x", lib=lib)
+        index = mapped_over(
+            lambda x, lib=lib: lib.numpy.sin(x) + lib.lax.axis_index("y"), "x", lib=lib
+        )
+        across = mapped_over(lambda x, lib=lib: lib.lax.psum(x, "x"), None, lib=lib)
+        along = mapped_over(lambda x, lib=lib: lib.lax.psum(x, "y"), "x", lib=lib)
         outs = [
             f(DATA) for call in (lib.jit, lambda f: f) for f in map(call, (index, across, along))
         ]
         outs.append(lib.jit(lib.grad(lambda x, f=index: (f(x) ** 2).sum()))(DATA))
         found.append([(np.asarray(x), x.sharding.shard_shape(x.shape)) for x in outs])
         with raises(ValueError, match=r"spmd_axis_name .*cannot appear in"):
-            over(lambda x: x, "y", "y", lib)(DATA)
+            mapped_over(lambda x: x, "y", "y", lib)(DATA)
     for i, ((a, parts), (b, others)) in enumerate(zip(*found, strict=True)):
         np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-6)
         assert parts == others or i > 2  # what is on the host is not divided by eager functions
     with raises(ShardingError, match="divides 3 examples over y, of 2 devices"):
-        over(lambda x: x, "x")(DATA[:3])
+        mapped_over(lambda x: x, "x")(DATA[:3])
 
 
 def test_each_device_of_a_pmap_calls_a_function_of_the_host() -> None:
@@ -231,15 +243,15 @@ def test_a_mesh_without_devices_means_that_of_the_arguments() -> None:
     x = put(DATA, P("y"))
     for call in (lambda f: f, tinyjax.jit):
         found = call(lambda x: lax.with_sharding_constraint(x, rows) * 2)(x)
-        assert found.sharding == by("x")
+        assert found.sharding == sharding_by("x")
     for other in (DATA, put(DATA, None)):
         with raises(ShardingError, match="names no devices"):
             lax.with_sharding_constraint(other, rows)
 
 
 def test_inside_a_program_device_put_is_a_constraint() -> None:
-    g = tinyjax.jit(lambda x: tinyjax.device_put(x * 2, by("x", "y")))
-    assert g(DATA).sharding == by("x", "y")
+    g = tinyjax.jit(lambda x: tinyjax.device_put(x * 2, sharding_by("x", "y")))
+    assert g(DATA).sharding == sharding_by("x", "y")
 
 
 def test_calls_like_earlier_ones_on_one_device() -> None:
@@ -293,15 +305,15 @@ def test_donation() -> None:
 
 def test_ahead_of_time() -> None:
     g = tinyjax.jit(lambda x: x * 2)
-    like = tinyjax.ShapeDtypeStruct((4, 4), np.float32, sharding=by("x"))
+    like = tinyjax.ShapeDtypeStruct((4, 4), np.float32, sharding=sharding_by("x"))
     for lowered in (g.lower(like), g.lower(put(DATA, P("x")))):
         assert "sdy.mesh" in lowered.as_text()
         assert "sdy.mesh" in str(lowered.compiler_ir())
         compiled = lowered.compile()
-        assert (compiled.out_info.shape, compiled.out_info.sharding) == ((4, 4), by("x"))
+        assert (compiled.out_info.shape, compiled.out_info.sharding) == ((4, 4), sharding_by("x"))
         for spec in PLACES:
             found = compiled(put(DATA, spec))
-            assert found.sharding == by("x")
+            assert found.sharding == sharding_by("x")
             np.testing.assert_array_equal(np.asarray(found), 2 * DATA)
     with tinyjax.set_mesh(MESH):
         assert tinyjax.ShapeDtypeStruct((4, 4), np.float32, sharding=P("x")) == like
@@ -347,13 +359,15 @@ def test_two_meshes_of_the_same_devices() -> None:
     for program in (jnp.matmul, tinyjax.jit(jnp.matmul)):
         np.testing.assert_allclose(np.asarray(program(x, y)), DATA @ DATA)
         np.testing.assert_allclose(np.asarray(program(y, x)), DATA @ DATA)
-    both = tinyjax.jit(lambda x: lax.with_sharding_constraint(x * 2, line), in_shardings=by("x"))
+    both = tinyjax.jit(
+        lambda x: lax.with_sharding_constraint(x * 2, line), in_shardings=sharding_by("x")
+    )
     assert both(DATA).sharding == line
     np.testing.assert_array_equal(np.asarray(both(DATA)), 2 * DATA)
 
 
 def test_jit_turned_off() -> None:
-    g = tinyjax.jit(lambda x: x + 1, out_shardings=by("x"))
+    g = tinyjax.jit(lambda x: x + 1, out_shardings=sharding_by("x"))
     with tinyjax.disable_jit():
         np.testing.assert_array_equal(np.asarray(g(DATA)), DATA + 1)
 
@@ -435,7 +449,7 @@ def is_auto(sharding: Any) -> bool:
 def test_specifications_are_written_as_in_jax(kind: str, entries: tuple[Any, ...]) -> None:
     """``P("x", None)`` means what ``P("x")`` does, but is not equal to it."""
 
-    def written(lib: Any) -> dict[str, tuple[Any, ...]]:
+    def specifications(lib: Any) -> dict[str, tuple[Any, ...]]:
         types = (getattr(lib.sharding.AxisType, kind),) * 2
         mesh = lib.make_mesh((2, 2), ("x", "y"), types)
         with lib.set_mesh(mesh):
@@ -443,7 +457,7 @@ def test_specifications_are_written_as_in_jax(kind: str, entries: tuple[Any, ...
             x = lib.device_put(np.ones((8, 8), np.float32), there)
             return {name: tuple(f(lib, x, there).sharding.spec) for name, f in WRITTEN.items()}
 
-    assert written(tinyjax) == written(jax)
+    assert specifications(tinyjax) == specifications(jax)
 
 
 #: What is computed of an array whose rows do not divide.

@@ -32,15 +32,15 @@ ORDERS = [(0, 1, 2, 3), (2, 0, 3, 1)]
 
 def meshes(order: tuple[int, ...] = ORDERS[0]) -> tuple[Mesh, Any]:
     """The same mesh of two by two devices, ours and theirs."""
-    found: list[Any] = []
+    pair: list[Any] = []
     for library in (tinyjax, jax):
         grid = devices(library, *order).reshape(2, 2)
-        found.append(library.sharding.Mesh(grid, ("x", "y")))
-    return found[0], found[1]
+        pair.append(library.sharding.Mesh(grid, ("x", "y")))
+    return pair[0], pair[1]
 
 
-def parts(of: Any) -> dict[int, Any]:
-    return {device.id: part for device, part in of.devices_indices_map(SHAPE).items()}
+def parts(sharding: Any) -> dict[int, Any]:
+    return {device.id: part for device, part in sharding.devices_indices_map(SHAPE).items()}
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -104,11 +104,20 @@ def devices(library: Any, *ids: int) -> Any:
 MISTAKES: list[tuple[str, Callable[[Any], Any]]] = [
     ("names the axis 'z'", lambda lib: lib.NamedSharding(mesh_of(lib), lib.P("z"))),
     ("an axis twice", lambda lib: lib.NamedSharding(mesh_of(lib), lib.P("x", "x"))),
-    ("no multiple of 2", lambda lib: lib.device_put(np.ones(7), by(lib, "x"))),
-    ("no multiple of 4", lambda lib: lib.device_put(np.ones((8, 6)), by(lib, None, ("x", "y")))),
-    ("at least 1 axes", lambda lib: lib.device_put(np.float32(1), by(lib, "x"))),
-    ("no multiple of 2", lambda lib: lib.jit(lambda x: x, in_shardings=by(lib, "x"))(np.ones(7))),
-    ("no multiple of 2", lambda lib: lib.jit(lambda: np.ones(7), out_shardings=by(lib, "x"))()),
+    ("no multiple of 2", lambda lib: lib.device_put(np.ones(7), sharding_by(lib, "x"))),
+    (
+        "no multiple of 4",
+        lambda lib: lib.device_put(np.ones((8, 6)), sharding_by(lib, None, ("x", "y"))),
+    ),
+    ("at least 1 axes", lambda lib: lib.device_put(np.float32(1), sharding_by(lib, "x"))),
+    (
+        "no multiple of 2",
+        lambda lib: lib.jit(lambda x: x, in_shardings=sharding_by(lib, "x"))(np.ones(7)),
+    ),
+    (
+        "no multiple of 2",
+        lambda lib: lib.jit(lambda: np.ones(7), out_shardings=sharding_by(lib, "x"))(),
+    ),
     ("set_mesh", lambda lib: lib.lax.with_sharding_constraint(np.ones(4), lib.P("x"))),
     ("set_mesh", lambda lib: lib.jit(lambda x: x, in_shardings=lib.P("x"))(np.ones(4))),
     ("takes 8 devices", lambda lib: lib.make_mesh((8,), ("x",))),
@@ -117,7 +126,7 @@ MISTAKES: list[tuple[str, Callable[[Any], Any]]] = [
     (
         "on the devices 0, 1, 2, 3 and on 0, 1",
         lambda lib: lib.numpy.add(
-            lib.device_put(np.ones(4), by(lib, "x")),
+            lib.device_put(np.ones(4), sharding_by(lib, "x")),
             lib.device_put(
                 np.ones(4),
                 lib.NamedSharding(lib.sharding.Mesh(devices(lib, 0, 1), "z"), lib.P("z")),
@@ -131,7 +140,7 @@ def mesh_of(library: Any) -> Any:
     return library.sharding.Mesh(devices(library, 0, 1, 2, 3).reshape(2, 2), ("x", "y"))
 
 
-def by(library: Any, *spec: Any) -> Any:
+def sharding_by(library: Any, *spec: Any) -> Any:
     return library.NamedSharding(mesh_of(library), library.P(*spec))
 
 
@@ -160,10 +169,10 @@ def test_the_number_of_devices_is_read_once() -> None:
         config.update("num_cpu_devices", 0)
 
 
-@pytest.mark.parametrize(("said", "number"), [("", 1), ("3", 3), ("3 5", 5), ("2 5 0", 1)])
-def test_the_flag_that_jax_reads(monkeypatch: pytest.MonkeyPatch, said: str, number: int) -> None:
+@pytest.mark.parametrize(("counts", "number"), [("", 1), ("3", 3), ("3 5", 5), ("2 5 0", 1)])
+def test_the_flag_that_jax_reads(monkeypatch: pytest.MonkeyPatch, counts: str, number: int) -> None:
     flag = "--xla_force_host_platform_device_count="
-    monkeypatch.setenv("XLA_FLAGS", " ".join(f"{flag}{n}" for n in said.split()))
+    monkeypatch.setenv("XLA_FLAGS", " ".join(f"{flag}{n}" for n in counts.split()))
     monkeypatch.setattr(config, "settle", lambda name: -1)
     assert own_device_count() == number
 
@@ -247,18 +256,18 @@ def test_other_axes() -> None:
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_types_of_examples_lack_the_axis_that_is_mapped(axis: int) -> None:
-    found: list[str] = []
+    types: list[str] = []
     for lib in (jax, tinyjax):
         explicit = lib.sharding.AxisType.Explicit
 
         def example(x: Any, lib: Any = lib) -> Any:
-            found.append(str(lib.typeof(x)))
+            types.append(str(lib.typeof(x)))
             return x
 
         with lib.set_mesh(lib.make_mesh((2, 2), ("x", "y"), (explicit, explicit))):
             whole = lib.device_put(np.zeros((2, 4, 6), np.float32), lib.P("x", None, "y"))
             lib.eval_shape(lib.vmap(example, axis), whole)
-    theirs, ours = found
+    theirs, ours = types
     assert ours == theirs == ("float32[4,6@y]", "float32[2@x,6@y]", "float32[2@x,4]")[axis]
 
 
@@ -282,7 +291,7 @@ def test_types_of_axes() -> None:
 
 
 def test_types_tell_what_devices_share_as_in_jax() -> None:
-    told: list[list[str]] = []
+    types: list[list[str]] = []
     for lib in (tinyjax, jax):
         explicit: Any = (lib.sharding.AxisType.Explicit,) * 2
         own: list[Any] = []
@@ -300,10 +309,10 @@ def test_types_tell_what_devices_share_as_in_jax() -> None:
             lib.shard_map(body, in_specs=(spec, lib.P()), out_specs=spec)(x, np.float32(1))
         own.append(lib.typeof(np.ones(3)).mat)
         own.append(lib.sharding.ManualAxisType(unreduced=frozenset("x")).to_ct_mat())
-        told.append(
+        types.append(
             [f"{[*map(sorted, (x.varying, x.unreduced, x.reduced))]} {x.empty}" for x in own]
         )
-    assert told[0] == told[1]
+    assert types[0] == types[1]
     with raises(ArgumentError, match="an axis is varying, unreduced or reduced"):
         sharding.ManualAxisType(varying=frozenset("x"), reduced=frozenset("x"))
 

@@ -66,8 +66,8 @@ def sines(lib: Any) -> Any:
     def sine(w: Any, x: Any) -> Any:
         return lib.numpy.sin(x @ w)
 
-    def bwd(kept: Any, ct: Any) -> Any:
-        w, x = kept
+    def bwd(residuals: Any, ct: Any) -> Any:
+        w, x = residuals
         own = ct * lib.numpy.cos(x @ w)
         return lib.lax.pcast(x.T @ own, "x", to="unreduced"), own @ w.T
 
@@ -79,7 +79,7 @@ def sines(lib: Any) -> Any:
 U, R = P(unreduced={"x"}), P(reduced={"x"})
 
 
-def told(lib: Any, f: Any, ins: Any, outs: Any = None) -> Any:
+def recorded_map(lib: Any, f: Any, ins: Any, outs: Any = None) -> Any:
     """Run a function on each device, and note the types of what it takes and returns."""
 
     def noting(*args: Any) -> Any:
@@ -153,41 +153,49 @@ ROWS: dict[str, Program] = {
     "branches": lambda lib, a, b, x: lib.lax.cond(
         a.sum() > 0, lambda u: u + u, lambda u: u, dot(lib, a, b)
     ),
-    "shard_map of parts": lambda lib, a, b, x: told(lib, lambda u: u + u, U)(dot(lib, a, b)),
-    "shard_map of parts, added": lambda lib, a, b, x: told(
+    "shard_map of parts": lambda lib, a, b, x: recorded_map(lib, lambda u: u + u, U)(
+        dot(lib, a, b)
+    ),
+    "shard_map of parts, added": lambda lib, a, b, x: recorded_map(
         lib, lambda u: lib.lax.psum(u, "x"), U, P()
     )(dot(lib, a, b)),
-    "shard_map of parts, added and divided": lambda lib, a, b, x: told(
+    "shard_map of parts, added and divided": lambda lib, a, b, x: recorded_map(
         lib, lambda u: lib.lax.psum_scatter(u, "x", tiled=True), U, P("x")
     )(dot(lib, a, b)),
-    "shard_map of parts along two axes": lambda lib, a, b, x: told(
+    "shard_map of parts along two axes": lambda lib, a, b, x: recorded_map(
         lib, lambda u: lib.lax.psum(u, "x"), P(unreduced={"x", "y"}), P(unreduced={"y"})
     )(lib.reshard(whole(lib, a), lib.P(unreduced={"x", "y"}))),
-    "shard_map of parts and copies": lambda lib, a, b, x: told(
+    "shard_map of parts and copies": lambda lib, a, b, x: recorded_map(
         lib, lambda u, c: u + c, (U, P()), U
     )(dot(lib, a, b), whole(lib, b)),
-    "shard_map of parts and what varies": lambda lib, a, b, x: told(
+    "shard_map of parts and what varies": lambda lib, a, b, x: recorded_map(
         lib, lambda u, v: u[:2] + v, (U, P("x")), U
     )(dot(lib, a, b), b),
     "shard_map, product of parts": lambda lib, a, b, x: lib.grad(
-        lambda u, r: told(lib, lambda u, r: lib.lax.psum(u * r, "x"), (U, R), P())(u, r).sum(),
+        lambda u, r: recorded_map(lib, lambda u, r: lib.lax.psum(u * r, "x"), (U, R), P())(
+            u, r
+        ).sum(),
         (0, 1),
     )(dot(lib, a, b), reduced(lib, b)),
-    "shard_map, parts carried": lambda lib, a, b, x: told(
+    "shard_map, parts carried": lambda lib, a, b, x: recorded_map(
         lib, lambda u: lib.lax.fori_loop(0, 3, lambda i, c: c + c, u), U
     )(dot(lib, a, b)),
-    "shard_map, parts from a branch": lambda lib, a, b, x: told(
+    "shard_map, parts from a branch": lambda lib, a, b, x: recorded_map(
         lib, lambda u: lib.lax.cond(True, lambda u: (u + u).T, lambda u: u, u), U
     )(dot(lib, a, b)),
-    "shard_map, sine of parts": lambda lib, a, b, x: told(lib, lib.numpy.sin, U)(dot(lib, a, b)),
-    "shard_map of reduced": lambda lib, a, b, x: told(lib, lib.numpy.sin, R)(reduced(lib, a)),
-    "shard_map of reduced, as copies": lambda lib, a, b, x: told(lib, lib.numpy.sin, R, P())(
+    "shard_map, sine of parts": lambda lib, a, b, x: recorded_map(lib, lib.numpy.sin, U)(
+        dot(lib, a, b)
+    ),
+    "shard_map of reduced": lambda lib, a, b, x: recorded_map(lib, lib.numpy.sin, R)(
         reduced(lib, a)
     ),
-    "shard_map of reduced and copies": lambda lib, a, b, x: told(
+    "shard_map of reduced, as copies": lambda lib, a, b, x: recorded_map(
+        lib, lib.numpy.sin, R, P()
+    )(reduced(lib, a)),
+    "shard_map of reduced and copies": lambda lib, a, b, x: recorded_map(
         lib, lambda r, c: r + c, (R, P()), R
     )(reduced(lib, a), whole(lib, b)),
-    "shard_map, casts": lambda lib, a, b, x: told(
+    "shard_map, casts": lambda lib, a, b, x: recorded_map(
         lib,
         lambda c, v: [
             lib.lax.pcast(c, "x", to="reduced"),
@@ -198,37 +206,37 @@ ROWS: dict[str, Program] = {
         (P(), P("x")),
         [R, P("x"), U, R],
     )(whole(lib, a), b),
-    "shard_map, copies as parts": lambda lib, a, b, x: told(
+    "shard_map, copies as parts": lambda lib, a, b, x: recorded_map(
         lib, lambda c: lib.lax.pcast(c, "x", to="unreduced"), P(), U
     )(whole(lib, a)),
-    "shard_map, parts as each device's": lambda lib, a, b, x: told(
+    "shard_map, parts as each device's": lambda lib, a, b, x: recorded_map(
         lib, lambda u: lib.lax.pcast(u, "x", to="varying"), U, P("x")
     )(dot(lib, a, b)),
     "shard_map, Hessian by a vector": lambda lib, a, b, x: lib.jvp(
         lib.grad(
-            lambda w: told(lib, lambda w, x: lib.lax.psum(loss(lib, w, x), "x"), (R, P("x")), P())(
-                w, x
-            )
+            lambda w: recorded_map(
+                lib, lambda w, x: lib.lax.psum(loss(lib, w, x), "x"), (R, P("x")), P()
+            )(w, x)
         ),
         (reduced(lib, a),),
         (reduced(lib, b),),
     ),
     "shard_map, residuals that are parts": lambda lib, a, b, x: lib.grad(
-        lambda r: told(lib, lambda u, r: lib.lax.psum((u + u) * r, "x"), (U, R), P())(
+        lambda r: recorded_map(lib, lambda u, r: lib.lax.psum((u + u) * r, "x"), (U, R), P())(
             dot(lib, a, b), r
         ).sum()
     )(reduced(lib, b)),
     "shard_map, residuals that are reduced": lambda lib, a, b, x: lib.grad(
-        lambda w: told(
+        lambda w: recorded_map(
             lib, lambda w, x: lib.lax.psum(loss(lib, lib.numpy.sin(w), x), "x"), (R, P("x")), P()
         )(w, x)
     )(reduced(lib, a)),
     "shard_map, custom derivative": lambda lib, a, b, x: lib.grad(
-        lambda w: told(
+        lambda w: recorded_map(
             lib, lambda w, x: lib.lax.psum(sines(lib)(w, x).sum(), "x"), (R, P("x")), P()
         )(w, x)
     )(reduced(lib, a)),
-    "shard_map, minibatches": lambda lib, a, b, x: told(
+    "shard_map, minibatches": lambda lib, a, b, x: recorded_map(
         lib,
         lambda w, xs: lib.lax.psum(
             lib.lax.scan(
@@ -276,7 +284,7 @@ ROWS: dict[str, Program] = {
 }
 
 
-def found(lib: Any, program: Program, how: str) -> Found:
+def results(lib: Any, program: Program, how: str) -> Found:
     explicit = lib.sharding.AxisType.Explicit
     with lib.set_mesh(lib.make_mesh((2, 2), ("x", "y"), (explicit,) * 2)):
         specs = [lib.P(None, "x"), lib.P("x"), lib.P("x")]
@@ -294,12 +302,12 @@ def found(lib: Any, program: Program, how: str) -> Found:
 @pytest.mark.parametrize("name", ROWS)
 def test_types_and_values(name: str, how: str) -> None:
     try:
-        theirs = found(jax, ROWS[name], how)
+        theirs = results(jax, ROWS[name], how)
     except Exception:
         with pytest.raises(ShardingError):
-            found(tinyjax, ROWS[name], how)
+            results(tinyjax, ROWS[name], how)
         return
-    for ours, (kind, value) in zip(found(tinyjax, ROWS[name], how), theirs, strict=True):
+    for ours, (kind, value) in zip(results(tinyjax, ROWS[name], how), theirs, strict=True):
         assert ours[0] == kind
         np.testing.assert_allclose(ours[1], value, rtol=1e-4, atol=1e-4)
 
@@ -497,9 +505,9 @@ def test_within_other_axes_and_without_checks(name: str) -> None:
 
 def test_an_axis_of_vmap_has_no_parts_though_one_of_its_name_has() -> None:
     with tinyjax.set_mesh(tinyjax.make_mesh((2, 2), ("x", "y"))):
-        for to in ("unreduced", "reduced", "varying"):
+        for kind in ("unreduced", "reduced", "varying"):
             cast = tinyjax.vmap(
-                lambda row, to=to: tinyjax.lax.pcast(row, "x", to=to), axis_name="x"
+                lambda row, kind=kind: tinyjax.lax.pcast(row, "x", to=kind), axis_name="x"
             )
             found = tinyjax.shard_map(cast, in_specs=P(), out_specs=P())(tinyjax.reshard(A, P()))
             np.testing.assert_array_equal(found, A)
@@ -547,11 +555,14 @@ def test_mistakes(parts: Any) -> None:
             "parts of a sum",
         ),
         (lambda: parts.astype(int), "not linear"),
-        (lambda: told(tinyjax, lambda x: x, U, P())(parts), "by lax.psum"),
-        (lambda: told(tinyjax, lambda x: x, P(), U)(A), "have the same"),
-        (lambda: told(tinyjax, lambda x: tinyjax.lax.pmax(x, "x"), U)(parts), "Let devices add"),
+        (lambda: recorded_map(tinyjax, lambda x: x, U, P())(parts), "by lax.psum"),
+        (lambda: recorded_map(tinyjax, lambda x: x, P(), U)(A), "have the same"),
         (
-            lambda: told(
+            lambda: recorded_map(tinyjax, lambda x: tinyjax.lax.pmax(x, "x"), U)(parts),
+            "Let devices add",
+        ),
+        (
+            lambda: recorded_map(
                 tinyjax,
                 lambda u: tinyjax.lax.scan(
                     lambda c, _: (u, None), tinyjax.numpy.ones((4, 4)), None, length=2
@@ -562,7 +573,7 @@ def test_mistakes(parts: Any) -> None:
         ),
         (lambda: tinyjax.lax.with_sharding_constraint(parts, P()), "use tinyjax.reshard"),
         (
-            lambda: told(
+            lambda: recorded_map(
                 tinyjax,
                 lambda u: tinyjax.lax.switch(
                     tinyjax.lax.axis_index("y"),

@@ -109,10 +109,10 @@ def test_a_function_that_is_called_is_not_looked_into() -> None:
 
 @attrs.frozen
 class Scale:
-    by: float
+    factor: float
 
     def times(self, x: float) -> float:
-        return self.by * x
+        return self.factor * x
 
     def __call__(self, x: float) -> float:
         return self.times(x) + 1.0

@@ -91,7 +91,7 @@ class Line:
     slope: Any
     offset: Any = 0.0
 
-    def at(self, x: Any) -> Any:
+    def value(self, x: Any) -> Any:
         return self.slope * x + self.offset
 
 
@@ -126,8 +126,8 @@ class Pair(NamedTuple):
 
 
 def test_gradients_have_the_structure_of_the_argument() -> None:
-    def of_bend(bend: Bend, pair: Pair, given: dict[str, tuple[float, str]]) -> Any:
-        return bend.line.at(pair.a) * bend.weights[1] + given["x"][0] * pair.b
+    def of_bend(bend: Bend, pair: Pair, table: dict[str, tuple[float, str]]) -> Any:
+        return bend.line.value(pair.a) * bend.weights[1] + table["x"][0] * pair.b
 
     bend = Bend(Line(2.0, 1.0), [3.0, 4.0])
     found = source.grad(of_bend, argnums=(0, 1, 2))(bend, Pair(5.0, 6.0), {"x": (7.0, "unit")})
@@ -141,7 +141,7 @@ def test_objects_are_made_and_taken_apart() -> None:
         line = Line(x * x, offset=x)
         bend = Bend(line, [x, 2.0])
         a, b = Pair(x, b=bend.line.slope)
-        return line.at(a) * b * bend.weights[0]
+        return line.value(a) * b * bend.weights[0]
 
     assert source.grad(program)(1.3) == pytest.approx(slope_at(program, 1.3), rel=1e-9)
 
@@ -163,13 +163,13 @@ def test_captured_values_have_cotangents() -> None:
 
 
 def test_defaults_that_are_taken_have_cotangents() -> None:
-    def scaled(x: float, by: float = 3.0, *, plus: float = 1.0) -> float:
-        return x * by + plus
+    def scaled(x: float, factor: float = 3.0, *, plus: float = 1.0) -> float:
+        return x * factor + plus
 
     _, back = source.forward(scaled, 2.0)
-    assert back(1.0) == ({"by": 2.0, "plus": 1.0}, 3.0)
+    assert back(1.0) == ({"factor": 2.0, "plus": 1.0}, 3.0)
     _, back = source.forward(scaled, 2.0, plus=5.0)
-    assert back(1.0) == ({"by": 2.0}, 3.0, 1.0)
+    assert back(1.0) == ({"factor": 2.0}, 3.0, 1.0)
 
 
 def nested(n: int, x: Any) -> Any:
@@ -188,7 +188,7 @@ def test_recursion_is_as_deep_as_in_python(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_partial_functions_and_callable_objects() -> None:
-    fun = partial(Line(2.0, 1.0).at)
+    fun = partial(Line(2.0, 1.0).value)
     assert source.grad(fun)(3.0) == 2.0
     assert source.grad(lambda x: partial(math.pow, x)(3.0))(2.0) == 12.0
 
@@ -362,10 +362,10 @@ def test_ill_formed_programs_are_found() -> None:
     x, y = Variable(1), Variable(2)
     double = Statement(y, Call(Constant(abs, "abs"), (x,)))
 
-    def of(*blocks: Block) -> IR:
+    def program(*blocks: Block) -> IR:
         return IR("f", None, blocks, "")
 
-    verify(of(Block((x,), (double,), (returning(y),))))
+    verify(program(Block((x,), (double,), (returning(y),))))
     for blocks, message in [
         ((Block((x,), (double, double), (returning(y),)),), "defined twice"),
         ((Block((), (double,), (returning(y),)),), "not defined"),
@@ -378,7 +378,7 @@ def test_ill_formed_programs_are_found() -> None:
         ((Block((x,), (), (Branch(0, (x,)),)),), "branches to no block"),
     ]:
         with raises(JaxprTypeError, match=message):
-            verify(of(*blocks))
+            verify(program(*blocks))
 
 
 def test_what_has_no_program() -> None:

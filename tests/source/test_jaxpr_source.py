@@ -57,12 +57,12 @@ def test_the_programs_of_every_primitive(row: Spec) -> None:
 def test_the_programs_of_derivatives(row: Spec) -> None:
     for case, _, operands in row.smooth_samples(row.grad_cases)[:2]:
 
-        def total(*given: Any, params: dict[str, Any] = case.params) -> Any:
-            outs = tinyjax.tree.leaves(row.fun(*given, **params))
+        def total(*operands: Any, params: dict[str, Any] = case.params) -> Any:
+            outs = tinyjax.tree.leaves(row.fun(*operands, **params))
             return [x for x in outs if x.dtype.kind == "f"]
 
-        def pulled(*given: Any) -> Any:
-            outs, back = tinyjax.vjp(total, *given)
+        def pulled(*operands: Any) -> Any:
+            outs, back = tinyjax.vjp(total, *operands)
             return back([jnp.ones_like(x) for x in outs])
 
         arrays = [as_array(x) for x in operands]

@@ -113,13 +113,13 @@ def fibonacci(x: Any, n: int = 6) -> Any:
 
 
 def closures(x: Any) -> Any:
-    def scaled(y: Any, *, by: Any = 2.0) -> Any:
-        return x * y * by
+    def scaled(y: Any, *, factor: Any = 2.0) -> Any:
+        return x * y * factor
 
     def twice(f: Any, y: float) -> Any:
         return f(f(y))
 
-    return twice(scaled, x) + scaled(x, by=x)
+    return twice(scaled, x) + scaled(x, factor=x)
 
 
 def comprehensions(x: float) -> float:

@@ -198,12 +198,12 @@ def a_parameter_is_assigned(x: Any) -> Any:
 def stars_in_the_parameters(x: Any) -> Any:
     total = 0.0
 
-    def add(first: Any, *rest: Any, by: Any = x, **more: Any) -> Any:
+    def add(first: Any, *rest: Any, factor: Any = x, **more: Any) -> Any:
         nonlocal total
-        total += first + sum(rest) * by + more.get("extra", 0.5)
+        total += first + sum(rest) * factor + more.get("extra", 0.5)
         return total
 
-    return add(x) + add(1.0, x, 2.0) + add(first=x, extra=x * x) + add(1.0, by=3.0)
+    return add(x) + add(1.0, x, 2.0) + add(first=x, extra=x * x) + add(1.0, factor=3.0)
 
 
 @program

@@ -237,7 +237,7 @@ class P:
         return P(1.0, 0.0)
 
     @classmethod
-    def of(cls, v: Any, **kw: Any) -> Any:
+    def build(cls, v: Any, **kw: Any) -> Any:
         return cls(v, **kw)
 
     def with_a(self, a: Any) -> Any:
@@ -246,7 +246,7 @@ class P:
 
 @program
 def methods_chain(x: Any) -> Any:
-    p = P.of(x, b=x * x).with_a(2 * x)
+    p = P.build(x, b=x * x).with_a(2 * x)
     return p.norm * P.unit().add(x) + p.mul(x)
 
 

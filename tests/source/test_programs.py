@@ -15,15 +15,15 @@ pytestmark = pytest.mark.usefixtures("double_precision")
 
 def directions(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return a direction for each argument: a float or an array of its shape."""
-    found: list[Any] = []
+    tangents: list[Any] = []
     for i, x in enumerate(args):
         if isinstance(x, float):
-            found.append(1.0 - 0.3 * i)
+            tangents.append(1.0 - 0.3 * i)
         elif isinstance(x, np.ndarray):
-            found.append(np.cos(1.0 + i + np.arange(x.size)).reshape(x.shape))
+            tangents.append(np.cos(1.0 + i + np.arange(x.size)).reshape(x.shape))
         else:
-            found.append(None)
-    return tuple(found)
+            tangents.append(None)
+    return tuple(tangents)
 
 
 def moved(program: Program, args: tuple[Any, ...], ways: tuple[Any, ...], t: float) -> Any:

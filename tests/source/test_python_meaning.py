@@ -283,23 +283,23 @@ def staged_outcomes(fun: Callable[..., Any]) -> list[Any]:
     return [outcome(run, *point) for point in POINTS]
 
 
-def agrees(expression: str, expected: Any, found: Any, tolerance: float) -> bool:
+def agrees(expression: str, expected: Any, actual: Any, tolerance: float) -> bool:
     """Return whether a staged expression gives Python's result, or the documented other one."""
     if isinstance(expected, tuple):
         return all(
-            agrees(expression, *pair, tolerance) for pair in zip(expected, found, strict=True)
+            agrees(expression, *pair, tolerance) for pair in zip(expected, actual, strict=True)
         )
     if isinstance(expected, Exception):  # a float divided by zero, and what is not real
-        return isinstance(found, Exception) or not np.all(np.isfinite(found))
+        return isinstance(actual, Exception) or not np.all(np.isfinite(actual))
     expected = expected.item() if isinstance(expected, np.generic) else expected
-    if isinstance(expected, complex) and found.dtype.kind != "c":
-        return bool(np.isnan(found))
+    if isinstance(expected, complex) and actual.dtype.kind != "c":
+        return bool(np.isnan(actual))
     classes = (bool, int, float, complex)
     at_least = any(word in expression for word in CHOICES)
-    ranks = classes.index(type(expected)), classes.index(type(found.item()))
+    ranks = classes.index(type(expected)), classes.index(type(actual.item()))
     if ranks[0] > ranks[1] or (ranks[0] != ranks[1] and not at_least):
         return False
-    return cmath.isclose(expected, found, rel_tol=tolerance, abs_tol=tolerance)
+    return cmath.isclose(expected, actual, rel_tol=tolerance, abs_tol=tolerance)
 
 
 @pytest.mark.parametrize("mode", ["float64", "float32"])

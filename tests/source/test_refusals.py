@@ -697,8 +697,8 @@ refused(
 def no_source() -> Function:
     namespace: dict[str, Any] = {}
     exec("def square(x):\n    return x * x\n", namespace)
-    found: Function = namespace["square"]
-    return found
+    function: Function = namespace["square"]
+    return function
 
 
 SQUARE = no_source()

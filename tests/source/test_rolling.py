@@ -211,10 +211,10 @@ def nonlocal_variables(x: Any) -> Any:
 
 @in_python
 def a_list_that_grows(x: Any) -> Any:
-    found: list[Any] = []
+    values: list[Any] = []
     for k in range(20):
-        found = [*found, x * k if x > k else k]
-    return sum(found)
+        values = [*values, x * k if x > k else k]
+    return sum(values)
 
 
 @in_python

@@ -38,7 +38,7 @@ def dense(fun: Callable[..., Any], *args: Any) -> Any:
     leaves, treedef = tinyjax.tree.flatten(args)
     flat = np.concatenate([np.ravel(x) for x in leaves if np.asarray(x).dtype.kind == "f"])
 
-    def at(point: Any) -> Any:
+    def evaluate(point: Any) -> Any:
         rest = list(point)
         parts = []
         for leaf in leaves:
@@ -51,7 +51,7 @@ def dense(fun: Callable[..., Any], *args: Any) -> Any:
         return np.concatenate([np.ravel(np.asarray(x, float)) for x in outs])
 
     steps = 1e-6 * np.eye(len(flat))
-    return np.stack([at(flat + s) != at(flat - s) for s in steps], axis=-1)
+    return np.stack([evaluate(flat + s) != evaluate(flat - s) for s in steps], axis=-1)
 
 
 RNG = np.random.default_rng(1)

@@ -455,10 +455,10 @@ def test_for_over_an_array_with_a_traced_end(limit: float) -> None:
 
 def test_lists_made_of_traced_arrays() -> None:
     def squares(xs: Any) -> Any:
-        found: list[Any] = []
+        values: list[Any] = []
         for x in xs:
-            found = [*found, x * x if x > 1 else x]
-        return [y + 1 for y in found if len(found) > 2], {k: y for k, y in enumerate(xs)}  # noqa: C416
+            values = [*values, x * x if x > 1 else x]
+        return [y + 1 for y in values if len(values) > 2], {k: y for k, y in enumerate(xs)}  # noqa: C416
 
     xs = np.array([0.5, 2.0, 3.0])
     listed, named = tinyjax.jit(squares, control_flow="source")(xs)

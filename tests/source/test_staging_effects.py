@@ -26,7 +26,7 @@ Function = Callable[[Any], Any]
 
 
 class Counter:
-    """An object that counts how often it is asked."""
+    """An object that counts how often it is called."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -63,7 +63,7 @@ generator = random.Random(0)
 assigned = 0.0
 
 
-def noted(x: Any) -> Any:
+def recorded(x: Any) -> Any:
     log.append(x)
     return x
 
@@ -98,7 +98,7 @@ def totalled(x: Any) -> Any:
     return x
 
 
-def written(x: Any) -> Any:
+def assigns_item(x: Any) -> Any:
     array[0] = 1.0
     return x
 
@@ -158,13 +158,13 @@ EFFECTS: list[tuple[Function, str]] = [
     (counter.passed, "Counter.passed() depends .* and assigns an attribute"),
     (lambda x: x + counter.hit(), "Counter.hit() depends .* and assigns an attribute"),
     (lambda x: x * counter.next, "Counter.next() depends .* and assigns an attribute"),
-    (noted, "noted() depends .* and calls .append()"),
+    (recorded, "noted() depends .* and calls .append()"),
     (lambda x: x * noted_once(), "noted_once() depends .* and calls .append()"),
     (noted_by_another_name, "an augmented assignment changes a value of type list in place"),
     (noted_within, "inner() depends .* and calls .append()"),
     (counted_globally, "counted_globally() depends .* and assigns a global variable"),
     (totalled, "totalled() depends .* and assigns an item"),
-    (written, "written() depends .* and assigns an item"),
+    (assigns_item, "written() depends .* and assigns an item"),
     (lambda x: x + sum(yielded(x)), "yielded() depends .* and calls .append()"),
     (lambda x: x * remembered(2), "remembered() depends .* and calls .append()"),
     (lambda x: Noting(x).value, "Noting() depends .* and calls .append()"),
@@ -172,9 +172,9 @@ EFFECTS: list[tuple[Function, str]] = [
     (managed_by_a_generator, "noting() depends .* and calls .append()"),
     (lambda x: x + hit_elsewhere(), "hit() depends .* and assigns a nonlocal variable"),
     (lambda x: x + max([1, 2], key=lambda _: counter.hit()), "max() depends .* calls .hit()"),
-    (lambda x: x + len([*filter(noted, [1, 2])]), "noted() depends .* calls .append()"),
-    (lambda x: x + sum(map(noted, [1, 2])), "noted() depends .* calls .append()"),
-    (lambda x: x + functools.partial(noted, 1)(), "noted() depends .* calls .append()"),
+    (lambda x: x + len([*filter(recorded, [1, 2])]), "noted() depends .* calls .append()"),
+    (lambda x: x + sum(map(recorded, [1, 2])), "noted() depends .* calls .append()"),
+    (lambda x: x + functools.partial(recorded, 1)(), "noted() depends .* calls .append()"),
     (lambda x: x + log.pop(), "list.pop() depends .* and changes a list"),
     (lambda x: x if untyped_log.append(x) is None else 0, "list.append() .* changes a list"),
     (lambda x: x + totals.setdefault("y", 1.0), "dict.setdefault() .* and changes a dict"),
@@ -208,8 +208,8 @@ def state() -> Any:
     return [*log], {**totals}, [*queue], counter.count, assigned
 
 
-@pytest.mark.parametrize(("effect", "said"), ROWS)
-def test_effects_under_traced_conditions_are_refused(effect: Function, said: str) -> None:
+@pytest.mark.parametrize(("effect", "message"), ROWS)
+def test_effects_under_traced_conditions_are_refused(effect: Function, message: str) -> None:
     def on_one_side(x: Any) -> Any:
         if x > 0:
             x = effect(x)  # here
@@ -241,7 +241,7 @@ def test_effects_under_traced_conditions_are_refused(effect: Function, said: str
         with pytest.raises(SourceError) as caught:
             tinyjax.make_jaxpr(source.stage(fun))(-2.0)
         pattern = "".join(
-            ".*" if part == ".*" else re.escape(part) for part in re.split(r"(\.\*)", said)
+            ".*" if part == ".*" else re.escape(part) for part in re.split(r"(\.\*)", message)
         )
         assert re.match(pattern, caught.value.message), caught.value.message
         assert caught.value.location is not None
@@ -249,15 +249,15 @@ def test_effects_under_traced_conditions_are_refused(effect: Function, said: str
         assert state() == before
 
 
-@pytest.mark.parametrize(("effect", "said"), ROWS)
-def test_effects_elsewhere_are_those_of_python(effect: Function, said: str) -> None:
+@pytest.mark.parametrize(("effect", "message"), ROWS)
+def test_effects_elsewhere_are_those_of_python(effect: Function, message: str) -> None:
     def always(x: Any) -> Any:
         total = 0.0
         for _ in range(2):
             total = total + effect(1.0)
         return total + x
 
-    random_too = "may do more" in said
+    random_too = "may do more" in message
 
     def run(fun: Function) -> tuple[Any, Any]:
         reset()

@@ -30,7 +30,9 @@ Function = Callable[[Any], Any]
 CASES: list[Any] = []
 
 
-def told(error: type[TinyjaxError], message: str, x: Any = 2.5) -> Callable[[Function], Function]:
+def add_case(
+    error: type[TinyjaxError], message: str, x: Any = 2.5
+) -> Callable[[Function], Function]:
     """Add a case."""
 
     def add(fun: Function) -> Function:
@@ -48,7 +50,7 @@ CHANGES = "whose end depends on a traced value: it is"
 ONLY = "Only arrays and numbers may change in such a loop, in containers of one structure."
 
 
-@told(
+@add_case(
     BranchTypeError,
     "y depends on the traced condition of line N: it is float32[3] (line N) if that holds, and "
     f"float32[4] (line N) if not. {BOTH}",
@@ -60,7 +62,7 @@ def shapes_of_two_sides(x: Any) -> Any:
     return y
 
 
-@told(
+@add_case(
     BranchTypeError,
     "state['n'][1] depends on the traced condition of line N: it is float32[] (line N) if that "
     f"holds, and float32[2] (line N) if not. {BOTH}",
@@ -74,7 +76,7 @@ def a_part_of_a_container(x: Any) -> Any:
     return state["n"]
 
 
-@told(
+@add_case(
     BranchTypeError,
     "y depends on the traced condition of line N: it is a tuple of length 2 (line N) if that "
     f"holds, and None (line N) if not. {BOTH}",
@@ -86,7 +88,7 @@ def structures_of_two_sides(x: Any) -> Any:
     return y
 
 
-@told(
+@add_case(
     BranchTypeError,
     "the value chosen depends on the traced condition of line N: it is 'up' (line N) if that "
     f"holds, and 'down' (line N) if not. {BOTH}",
@@ -96,7 +98,7 @@ def texts(x: Any) -> Any:
     return x * len(mode)
 
 
-@told(
+@add_case(
     BranchTypeError,
     "the value chosen depends on the traced condition of line N: it is the function sin (line N) "
     f"if that holds, and the function cos (line N) if not. {BOTH}",
@@ -106,7 +108,7 @@ def functions(x: Any) -> Any:
     return f(x)
 
 
-@told(
+@add_case(
     BranchTypeError,
     "what returned returns depends on the traced condition of line N: it is a tuple of length 2 "
     f"(line N) if that holds, and float32[] (line N) if not. {BOTH}",
@@ -117,7 +119,7 @@ def returned(x: Any) -> Any:
     return x
 
 
-@told(
+@add_case(
     BranchTypeError,
     "the number of a comprehension's items depends on the traced condition of line N, but arrays "
     "have fixed shapes. Choose with a conditional expression (x if c else 0) in place of the "
@@ -127,7 +129,7 @@ def filtered(x: Any) -> Any:
     return sum([k * x for k in range(4) if k < x])  # here
 
 
-@told(
+@add_case(
     CarryTypeError,
     f"x changes in the loop of line N, {CHANGES} float32[3] before (line N), and float32[6] after "
     "an iteration (line N). Start with an array of the shape that it has later.",
@@ -140,7 +142,7 @@ def growing(xs: Any) -> Any:
     return x
 
 
-@told(
+@add_case(
     CarryTypeError,
     f"k changes in the loop of line N, {CHANGES} int32[] before (line N), and float32[] after an "
     "iteration (line N). Start with a value of dtype float32, or convert what is computed: "
@@ -153,7 +155,7 @@ def an_integer_array_that_becomes_a_float(x: Any) -> Any:
     return k
 
 
-@told(
+@add_case(
     CarryTypeError,
     f"best changes in the loop of line N, {CHANGES} None before (line N), and float32[] after an "
     f"iteration (line N). {ONLY}",
@@ -166,20 +168,20 @@ def none_before_a_loop(x: Any) -> Any:
     return best
 
 
-@told(
+@add_case(
     CarryTypeError,
     f"found changes in the loop of line N, {CHANGES} a list of length 0 before (line N), and a "
     f"list of length 1 after an iteration (line N). {ONLY}",
 )
 def a_list_that_grows(x: Any) -> Any:
-    found: list[Any] = []
+    values: list[Any] = []
     while x > 1:  # here
-        found = [*found, x]
+        values = [*values, x]
         x = x / 2
-    return sum(found)
+    return sum(values)
 
 
-@told(
+@add_case(
     ArgumentError,
     "a condition must be a scalar, but this one is an array of type bool[2]. Reduce it with "
     "jnp.any(...) or jnp.all(...); for a choice element by element use jnp.where.",
@@ -190,7 +192,7 @@ def a_condition_of_an_array(x: Any) -> Any:
     return -x
 
 
-@told(
+@add_case(
     SourceError,
     "halved calls itself under a condition that depends on traced values, so how deep it goes is "
     "not known when it is staged. Write a loop, or let a static argument (static_argnums, "
@@ -204,7 +206,7 @@ def halved(x: Any) -> Any:  # here
     return x if x < 1 else halved(x / 2)
 
 
-@told(
+@add_case(
     SourceError,
     "counted calls itself under a condition that depends on traced values, so how deep it goes is "
     "not known when it is staged. Write a loop, or let a static argument (static_argnums, "
@@ -218,18 +220,18 @@ def counted(x: Any, k: int) -> Any:  # here
     return k if x < 1 else counted(x / 2, k + 1)
 
 
-@told(
+@add_case(
     SourceError,
     ".append(), which changes an object in place, is not taken by tinyjax.source. Instead, write "
     "xs = [*xs, x].",
 )
 def mutating(x: Any) -> Any:
-    found: list[Any] = []
-    found.append(x)  # here
-    return found[0]
+    values: list[Any] = []
+    values.append(x)  # here
+    return values[0]
 
 
-@told(
+@add_case(
     SourceError,
     "try with except is not taken by tinyjax.source. Instead, test for the case with if.",
 )
@@ -244,7 +246,7 @@ def guarded(x: Any) -> Any:
         return x
 
 
-@told(
+@add_case(
     SourceError,
     "a list or a tuple whose length depends on a traced value cannot be made, since arrays have "
     "fixed shapes. Loop over the items, or compute with masks (jnp.where).",
@@ -254,7 +256,7 @@ def a_list_of_a_traced_range(n: Any) -> Any:
     return list(range(n))  # here
 
 
-@told(
+@add_case(
     ShapeError,
     "add: incompatible shapes for broadcasting: (2,) and (3,). Counted from the last axis, "
     "sizes must be equal or 1.",
@@ -266,14 +268,14 @@ def a_mistake_within_a_side(x: Any) -> Any:
     return y
 
 
-@told(CheckFailedError, "ValueError: too big, at <float32[]>")
+@add_case(CheckFailedError, "ValueError: too big, at <float32[]>")
 def raising(x: Any) -> Any:
     if x > 2:
         raise ValueError(f"too big, at {x}")  # here
     return x
 
 
-@told(CheckFailedError, "AssertionError")
+@add_case(CheckFailedError, "AssertionError")
 def asserting(x: Any) -> Any:
     assert x < 2  # here
     return x
@@ -287,7 +289,7 @@ def program(x):
         y = x
     return y
 """)
-told(
+add_case(
     BranchTypeError,
     "y has a value (line N) only if the traced condition of line N holds, and is used afterwards. "
     "Give it a value of the same type before, or in both cases.",
@@ -301,7 +303,7 @@ def program(x):
         y = (x, 1)
     return y
 """)
-told(
+add_case(
     BranchTypeError,
     "y has a value (line N) only if the traced condition of line N does not hold, and is used "
     "afterwards. Give it a value of the same type before, or in both cases.",
@@ -314,7 +316,7 @@ def program(x):
         x = x / 2
     return y
 """)
-told(
+add_case(
     CarryTypeError,
     "y has no value before the loop of line N, which may run no iteration since its end depends on "
     "a traced value, and is used in the next iteration or afterwards. Give it a value of the "
@@ -328,7 +330,7 @@ def program(x):
         y = x
     return x
 """)
-told(
+add_case(
     CheckFailedError,
     "UnboundLocalError: cannot access local variable 'y' where it is not associated with a value",
 )(unbound_on_one_side)

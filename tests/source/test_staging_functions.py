@@ -270,13 +270,13 @@ def test_what_a_program_comes_to_is_printed_when_it_runs(
 
 def test_context_managers_are_left_once() -> None:
     class Manager:
-        entered = left = 0
+        entered = exited = 0
 
         def __enter__(self) -> None:
             Manager.entered += 1
 
         def __exit__(self, *_: object) -> None:
-            Manager.left += 1
+            Manager.exited += 1
 
     def managed(x: Any) -> Any:
         with Manager():
@@ -288,7 +288,7 @@ def test_context_managers_are_left_once() -> None:
 
     compiled = tinyjax.jit(managed, control_flow="source")
     assert float(compiled(0.4)) == pytest.approx(math.log(1 + 0.4**2) * 0)
-    assert Manager.entered == Manager.left > 0
+    assert Manager.entered == Manager.exited > 0
 
 
 # What it costs

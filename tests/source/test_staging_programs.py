@@ -48,8 +48,8 @@ def staged(program: Program, args: tuple[Any, ...]) -> tuple[Callable[..., Any],
     traced = [i for i, x in enumerate(args) if isinstance(x, (float, np.ndarray))]
     fun = source.stage(program.fun)
 
-    def call(*given: Any) -> Any:
-        values = dict(zip(traced, given, strict=True))
+    def call(*operands: Any) -> Any:
+        values = dict(zip(traced, operands, strict=True))
         return fun(*[values.get(i, x) for i, x in enumerate(args)])
 
     return call, traced

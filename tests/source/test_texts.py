@@ -14,7 +14,7 @@ from tinyjax import source
 
 @pytest.mark.slow
 def test_texts_type_check(tmp_path: Path) -> None:
-    """All of them in one run of mypy --strict; the programs' own modules are not asked about."""
+    """All of them in one run of mypy --strict; the programs' own modules are not checked."""
     for name, (fun, args) in zip(NAMES, EVERYTHING, strict=True):
         path = tmp_path / f"adjoint_of_{name.replace('-', '_')}.py"
         path.write_text(source.adjoint_source(fun, *args), encoding="utf-8")

@@ -35,7 +35,7 @@ def mixed(mask: Array, x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def within_budget(x: Array, y: Array) -> Array:
-    """Products in a budget that has room for all that their derivative reads."""
+    """Products in a budget that suffices for all that their derivative reads."""
     return budgeted(lambda x, y: mul(sin(mul(sin(x), y)), x), 100_000)(x, y)
 
 

@@ -22,8 +22,8 @@ def mapped(fun: Callable[..., Any], in_axes: int = 0) -> Callable[..., Any]:
 
 
 def jax_mapped(fun: Callable[..., Any], in_axes: int = 0) -> Callable[..., Any]:
-    found: Callable[..., Any] = jax.vmap(fun, in_axes=in_axes, axis_name="i")
-    return found
+    result: Callable[..., Any] = jax.vmap(fun, in_axes=in_axes, axis_name="i")
+    return result
 
 
 def repeated(x: HostArray, n: int) -> HostArray:

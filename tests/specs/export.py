@@ -24,8 +24,8 @@ EXPORTED = deserialize(export(tinyjax.jit(product))(SHAPE, SHAPE).serialize(vjp_
 
 
 def loaded(x: Array, y: Array) -> Array:
-    found: Array = EXPORTED.call(x, y)
-    return found
+    result: Array = EXPORTED.call(x, y)
+    return result
 
 
 SPECS = [

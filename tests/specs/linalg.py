@@ -34,7 +34,7 @@ def add_diagonal(xp: Any, x: Any, *, flip: bool = False) -> Any:
     return x + xp.asarray((diagonal[::-1] if flip else diagonal).astype(x.dtype))
 
 
-def on(
+def prepared_by(
     xp: Any, fun: Callable[..., Any], prepare: Callable[..., Any] = add_diagonal
 ) -> Callable[..., Any]:
     """The function with its first operand prepared."""
@@ -59,10 +59,10 @@ def definite(xp: Any, x: Any) -> Any:
     return add_diagonal(xp, x @ adjoint(xp, x))
 
 
-def invariants(xp: Any, left: Any, right: Any) -> Any:
+def invariants(xp: Any, vectors: Any, right: Any) -> Any:
     """``L diag(1, 2, ...) R^H``, the same for any phases that ``L`` and ``R`` share."""
-    weights = xp.asarray(np.arange(1, left.shape[-1] + 1).astype(left.dtype))
-    return (left * weights) @ adjoint(xp, right)
+    weights = xp.asarray(np.arange(1, vectors.shape[-1] + 1).astype(vectors.dtype))
+    return (vectors * weights) @ adjoint(xp, right)
 
 
 # The same in tinyjax, NumPy and jax
@@ -307,10 +307,10 @@ SPECS = [
     Spec(
         "cholesky",
         triangular.cholesky_p,
-        on(jnp, triangular.cholesky, definite),
+        prepared_by(jnp, triangular.cholesky, definite),
         SQUARE,
-        on(np, np.linalg.cholesky, definite),
-        jax=on(jax.numpy, jax.lax.linalg.cholesky, definite),
+        prepared_by(np, np.linalg.cholesky, definite),
+        jax=prepared_by(jax.numpy, jax.lax.linalg.cholesky, definite),
         dtypes=TYPES,
         grad=2,
         grad_dtypes=SMOOTH,
@@ -319,10 +319,10 @@ SPECS = [
     Spec(
         "cholesky, of the lower triangle",
         triangular.cholesky_p,
-        on(jnp, partial(triangular.cholesky, symmetrize_input=False)),
+        prepared_by(jnp, partial(triangular.cholesky, symmetrize_input=False)),
         SQUARE[:2],
-        on(np, np.linalg.cholesky),
-        jax=on(jax.numpy, partial(jax.lax.linalg.cholesky, symmetrize_input=False)),
+        prepared_by(np, np.linalg.cholesky),
+        jax=prepared_by(jax.numpy, partial(jax.lax.linalg.cholesky, symmetrize_input=False)),
         # LAPACK takes complex diagonals for real, too
         dtypes=("float32", "float64"),
         grad=2,
@@ -331,10 +331,10 @@ SPECS = [
     Spec(
         "triangular_solve",
         triangular.triangular_solve_p,
-        on(jnp, triangular.triangular_solve),
+        prepared_by(jnp, triangular.triangular_solve),
         SYSTEMS,
-        on(np, numpy_triangular_solve),
-        jax=on(jax.numpy, jax.lax.linalg.triangular_solve),
+        prepared_by(np, numpy_triangular_solve),
+        jax=prepared_by(jax.numpy, jax.lax.linalg.triangular_solve),
         dtypes=TYPES,
         grad=2,
         grad_dtypes=SMOOTH,
@@ -344,10 +344,10 @@ SPECS = [
     Spec(
         "lu",
         lu.lu_p,
-        on(jnp, lu.lu, flipped),
+        prepared_by(jnp, lu.lu, flipped),
         [*RECTANGULAR, Case(array(2, 3, 3))],
-        on(np, numpy_lu, flipped),
-        jax=on(jax.numpy, jax.lax.linalg.lu, flipped),
+        prepared_by(np, numpy_lu, flipped),
+        jax=prepared_by(jax.numpy, jax.lax.linalg.lu, flipped),
         dtypes=TYPES,
         grad=2,
         grad_dtypes=SMOOTH,
@@ -370,10 +370,10 @@ SPECS = [
     Spec(
         "solve",
         lu.solve_p,
-        on(jnp, lu.solve),
+        prepared_by(jnp, lu.solve),
         [Case(array(3, 3), array(3, 2)), Case(array(2, 2, 2), array(2, 2, 1))],
-        on(np, np.linalg.solve),
-        jax=on(jax.numpy, jax.numpy.linalg.solve),
+        prepared_by(np, np.linalg.solve),
+        jax=prepared_by(jax.numpy, jax.numpy.linalg.solve),
         dtypes=TYPES,
         grad=2,
         grad_dtypes=SMOOTH,
@@ -395,10 +395,10 @@ SPECS = [
     Spec(
         "slogdet",
         determinant.slogdet_p,
-        on(jnp, determinant.slogdet),
+        prepared_by(jnp, determinant.slogdet),
         SQUARE,
-        on(np, partial(slogdet, np)),
-        jax=on(jax.numpy, partial(slogdet, jax.numpy)),
+        prepared_by(np, partial(slogdet, np)),
+        jax=prepared_by(jax.numpy, partial(slogdet, jax.numpy)),
         dtypes=TYPES,
         grad=2,
         grad_dtypes=SMOOTH,
@@ -419,10 +419,10 @@ SPECS = [
     Spec(
         "qr",
         qr.qr_p,
-        on(jnp, qr.qr),
+        prepared_by(jnp, qr.qr),
         [Case(*case.operands, full_matrices=False) for case in RECTANGULAR],
-        on(np, numpy_qr),
-        jax=on(jax.numpy, jax.lax.linalg.qr),
+        prepared_by(np, numpy_qr),
+        jax=prepared_by(jax.numpy, jax.lax.linalg.qr),
         dtypes=TYPES,
         grad=2,
         grad_dtypes=SMOOTH,
@@ -431,30 +431,30 @@ SPECS = [
     Spec(
         "qr, square",
         qr.qr_p,
-        on(jnp, qr.qr),
+        prepared_by(jnp, qr.qr),
         [Case(*case.operands, full_matrices=True) for case in RECTANGULAR],
-        on(np, numpy_qr),
-        jax=on(jax.numpy, jax.lax.linalg.qr),
+        prepared_by(np, numpy_qr),
+        jax=prepared_by(jax.numpy, jax.lax.linalg.qr),
         dtypes=TYPES,
         tol=TOL,
     ),
     Spec(
         "geqrf",
         qr.geqrf_p,
-        on(jnp, qr.geqrf),
+        prepared_by(jnp, qr.geqrf),
         RECTANGULAR,
-        on(np, numpy_geqrf),
-        jax=on(jax.numpy, jax_geqrf),
+        prepared_by(np, numpy_geqrf),
+        jax=prepared_by(jax.numpy, jax_geqrf),
         dtypes=TYPES,
         tol=TOL,
     ),
     Spec(
         "eigh",
         spectral.eigh_p,
-        on(jnp, eigh, small),
+        prepared_by(jnp, eigh, small),
         SQUARE,
-        on(np, numpy_eigh, small),
-        jax=on(jax.numpy, lambda x: eigenpairs(jax.numpy, *jax.lax.linalg.eigh(x)), small),
+        prepared_by(np, numpy_eigh, small),
+        jax=prepared_by(jax.numpy, lambda x: eigenpairs(jax.numpy, *jax.lax.linalg.eigh(x)), small),
         dtypes=TYPES,
         grad=2,
         grad_dtypes=SMOOTH,
@@ -463,10 +463,10 @@ SPECS = [
     Spec(
         "svd",
         spectral.svd_p,
-        on(jnp, svd, small),
+        prepared_by(jnp, svd, small),
         RECTANGULAR,
-        on(np, numpy_svd, small),
-        jax=on(jax.numpy, jax_svd, small),
+        prepared_by(np, numpy_svd, small),
+        jax=prepared_by(jax.numpy, jax_svd, small),
         dtypes=TYPES,
         grad=2,
         grad_dtypes=SMOOTH,
@@ -475,10 +475,10 @@ SPECS = [
     Spec(
         "svd, of values alone",
         spectral.svd_p,
-        on(jnp, spectral.singular_values),
+        prepared_by(jnp, spectral.singular_values),
         RECTANGULAR,
-        on(np, partial(np.linalg.svd, compute_uv=False)),
-        jax=on(jax.numpy, partial(jax.numpy.linalg.svd, compute_uv=False)),
+        prepared_by(np, partial(np.linalg.svd, compute_uv=False)),
+        jax=prepared_by(jax.numpy, partial(jax.numpy.linalg.svd, compute_uv=False)),
         dtypes=TYPES,
         grad=2,
         grad_dtypes=SMOOTH,
@@ -487,10 +487,10 @@ SPECS = [
     Spec(
         "qr, pivoted",
         qr.qr_p,
-        on(jnp, qr.pivoted_qr),
+        prepared_by(jnp, qr.pivoted_qr),
         [Case(*case.operands, full_matrices=False) for case in RECTANGULAR],
-        on(np, numpy_pivoted_qr),
-        jax=on(jax.numpy, partial(jax.lax.linalg.qr, pivoting=True)),
+        prepared_by(np, numpy_pivoted_qr),
+        jax=prepared_by(jax.numpy, partial(jax.lax.linalg.qr, pivoting=True)),
         dtypes=TYPES,
         grad=2,
         grad_dtypes=SMOOTH,
@@ -499,10 +499,10 @@ SPECS = [
     Spec(
         "eig",
         spectral.eig_p,
-        on(jnp, lambda x: tuple(spectral.eig(x)), small),
+        prepared_by(jnp, lambda x: tuple(spectral.eig(x)), small),
         SQUARE,
-        on(np, numpy_eig, small),
-        jax=on(jax.numpy, lambda x: tuple(jax.lax.linalg.eig(x)), small),
+        prepared_by(np, numpy_eig, small),
+        jax=prepared_by(jax.numpy, lambda x: tuple(jax.lax.linalg.eig(x)), small),
         dtypes=TYPES,
         grad=2,
         grad_dtypes=SMOOTH,
@@ -511,9 +511,9 @@ SPECS = [
     Spec(
         "eig, of values alone",
         spectral.eig_p,
-        on(jnp, partial(spectral.eig, left=False, right=False), small),
+        prepared_by(jnp, partial(spectral.eig, left=False, right=False), small),
         SQUARE,
-        on(np, lambda x: numpy_eig(x)[:1], small),
+        prepared_by(np, lambda x: numpy_eig(x)[:1], small),
         jax=None,
         dtypes=TYPES,
         grad=2,
@@ -523,19 +523,19 @@ SPECS = [
     Spec(
         "schur",
         spectral.schur_p,
-        on(jnp, spectral.schur, small),
+        prepared_by(jnp, spectral.schur, small),
         SQUARE,
-        on(np, partial(stacked, scipy.linalg.schur), small),
-        jax=on(jax.numpy, jax.lax.linalg.schur, small),
+        prepared_by(np, partial(stacked, scipy.linalg.schur), small),
+        jax=prepared_by(jax.numpy, jax.lax.linalg.schur, small),
         dtypes=TYPES,
         tol=4 * TOL,
     ),
     Spec(
         "hessenberg",
         householder.hessenberg_p,
-        on(jnp, hessenberg),
+        prepared_by(jnp, hessenberg),
         [Case(array(3, 3)), Case(array(1, 1)), Case(array(2, 1, 4, 4))],  # SciPy keeps 2 by 2
-        on(np, numpy_hessenberg),
+        prepared_by(np, numpy_hessenberg),
         jax=None,
         dtypes=TYPES,
         tol=2 * TOL,
@@ -543,10 +543,10 @@ SPECS = [
     Spec(
         "tridiagonal",
         householder.tridiagonal_p,
-        on(jnp, householder.tridiagonal, hermitian),
+        prepared_by(jnp, householder.tridiagonal, hermitian),
         [Case(array(3, 3), lower=True), Case(array(2, 4, 4), lower=False)],
         None,
-        jax=on(jax.numpy, jax.lax.linalg.tridiagonal, hermitian),
+        jax=prepared_by(jax.numpy, jax.lax.linalg.tridiagonal, hermitian),
         dtypes=TYPES,
         tol=2 * TOL,
     ),
@@ -587,12 +587,12 @@ SPECS = [
     Spec(
         "solve_sylvester",
         schur_forms.sylvester_p,
-        on(jnp, schur_forms.solve_sylvester),
+        prepared_by(jnp, schur_forms.solve_sylvester),
         [
             Case(array(3, 3), array(2, 2), array(3, 2)),
             Case(array(2, 2, 2), array(2, 1, 1), array(2, 2, 1)),
         ],
-        on(np, partial(stacked, scipy.linalg.solve_sylvester)),
+        prepared_by(np, partial(stacked, scipy.linalg.solve_sylvester)),
         jax=None,
         dtypes=TYPES,
         grad=2,
@@ -603,9 +603,11 @@ SPECS = [
     Spec(
         "sqrtm",
         schur_forms.sqrtm_p,
-        on(jnp, schur_forms.sqrtm),
+        prepared_by(jnp, schur_forms.sqrtm),
         SQUARE,
-        on(np, lambda x: stacked(scipy.linalg.sqrtm, x).astype(np.result_type(x, np.complex64))),
+        prepared_by(
+            np, lambda x: stacked(scipy.linalg.sqrtm, x).astype(np.result_type(x, np.complex64))
+        ),
         jax=None,
         dtypes=TYPES,
         grad=2,
@@ -646,14 +648,14 @@ SPECS = [
     Spec(
         "cholesky_update",
         householder.cholesky_update_p,
-        on(jnp, householder.cholesky_update),
+        prepared_by(jnp, householder.cholesky_update),
         [
             Case(array(3, 3), array(3)),
             Case(array(2, 2, 2), array(2, 2)),
             Case(array(1, 1), array(1)),
         ],
-        on(np, numpy_cholesky_update),
-        jax=on(jax.numpy, jax_cholesky_update),
+        prepared_by(np, numpy_cholesky_update),
+        jax=prepared_by(jax.numpy, jax_cholesky_update),
         dtypes=("float32", "float64"),
         grad=2,
         tol=TOL,

@@ -59,8 +59,8 @@ def broadcast(x: HostArray, shape: tuple[int, ...], dims: tuple[int, ...]) -> Ho
 def bound(primitive: Primitive[Any], params: type[Any]) -> Callable[..., Any]:
     """The primitive itself: its function would return the operand where there is nothing to do."""
 
-    def fun(*operands: Array, **given: Any) -> Array:
-        return bind1(primitive, operands, params(**given))
+    def fun(*operands: Array, **arguments: Any) -> Array:
+        return bind1(primitive, operands, params(**arguments))
 
     return fun
 

@@ -73,16 +73,16 @@ def total_of_parts(name: str, primitive: Primitive[Any], times_total: Callable[[
     )
 
 
-def within(name: str, primitive: Primitive[Any], total: Callable[[Array], Array]) -> Spec:
+def collective_row(name: str, primitive: Primitive[Any], total: Callable[[Array], Array]) -> Spec:
     """A row of a collective by which each device finds the sum of all parts."""
     return total_of_parts(name, primitive, on_devices(lambda x: x * total(x)))
 
 
 SPECS: list[Spec] = [
     total_of_parts("unvary", unvary_p, lambda x: x * taken_to_be_shared(x)),
-    within("pvary", pvary_p, lambda x: lax.pcast(lax.psum(x, "x"), "x", to="varying")),
-    within("recast", recast_p, lambda x: lax.psum(lax.pcast(x, "x", to="unreduced"), "x")),
-    within(
+    collective_row("pvary", pvary_p, lambda x: lax.pcast(lax.psum(x, "x"), "x", to="varying")),
+    collective_row("recast", recast_p, lambda x: lax.psum(lax.pcast(x, "x", to="unreduced"), "x")),
+    collective_row(
         "all_gather_invariant",
         all_gather_invariant_p,
         lambda x: lax.all_gather(x, "x", tiled=True, to="invarying").sum(0),

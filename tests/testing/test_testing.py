@@ -67,39 +67,39 @@ def conjugate(x: Array) -> Array:
 
 def sine(**wrong: Any) -> Primitive[Any]:
     """A sine, right but for what is given."""
-    given: dict[str, Any] = {
+    rules: dict[str, Any] = {
         "impl": np.sin,
         "hlo": "stablehlo.sine",
         "derivative": lambda t, z, x: mul(t, cos(x)),
         **wrong,
     }
     return elementwise(
-        f"my_sine_{next(NUMBER)}", given["impl"], given["hlo"], "fc", given["derivative"]
+        f"my_sine_{next(NUMBER)}", rules["impl"], rules["hlo"], "fc", rules["derivative"]
     )
 
 
 def product(**wrong: Any) -> Primitive[Any]:
     """``x conj(y)``, right but for what is given."""
-    given: dict[str, Any] = {
+    rules: dict[str, Any] = {
         "x": lambda t, z, x, y: mul(t, conjugate(y)),
         "y": lambda t, z, x, y: mul(x, conjugate(t)),
         **wrong,
     }
     hlo = composed(lambda x, y: mul(x, conjugate(y)))
     return elementwise(
-        f"my_product_{next(NUMBER)}", lambda x, y: x * np.conj(y), hlo, "fc", given["x"], given["y"]
+        f"my_product_{next(NUMBER)}", lambda x, y: x * np.conj(y), hlo, "fc", rules["x"], rules["y"]
     )
 
 
 def quotient(**wrong: Any) -> Primitive[Any]:
     """``x / y``, right but for what is given."""
-    given: dict[str, Any] = {
+    rules: dict[str, Any] = {
         "x": lambda t, z, x, y: jnp.divide(t, y),
         "y": lambda t, z, x, y: neg(mul(t, jnp.divide(z, y))),
         **wrong,
     }
     return elementwise(
-        f"my_quotient_{next(NUMBER)}", np.divide, "stablehlo.divide", "fc", given["x"], given["y"]
+        f"my_quotient_{next(NUMBER)}", np.divide, "stablehlo.divide", "fc", rules["x"], rules["y"]
     )
 
 
@@ -131,7 +131,7 @@ def total(
     types: Callable[..., Any] | None = None,
     jvp: Callable[..., Any] | None = None,
 ) -> Primitive[Any]:
-    """The sum along the last axis, every rule written out."""
+    """The sum along the last axis, with every rule given explicitly."""
     p: Primitive[NoParams] = Primitive(f"my_total_{next(NUMBER)}", NoParams)
 
     @p.def_impl
@@ -167,8 +167,8 @@ def total(
         (x,), (axis,) = operands, axes
         assert axis is not None, "there is one operand"
         if batch is not None:
-            found: BatchResult = batch(p, x, axis)
-            return found
+            result: BatchResult = batch(p, x, axis)
+            return result
         return (bind1(p, (jnp.moveaxis(x, axis, 0),), params),), (0,)
 
     return p
@@ -222,13 +222,13 @@ class Wrong:
         make: makes it.
         example: operands.
         rule: which rule is to be blamed, as a pattern.
-        on: what the message must say of the operands.
+        operands: what the message must say of the operands.
     """
 
     make: Callable[[], Primitive[Any]]
     example: Any
     rule: str
-    on: str = "float64[2, 3]"
+    operands: str = "float64[2, 3]"
 
 
 WRONG: dict[str, Wrong] = {
@@ -307,7 +307,7 @@ def test_a_wrong_rule_is_found_and_named(name: str) -> None:
     found = raises(CheckError, match=rf"^my_\w+: ({row.rule}).* on .*")
     with primitives_put_back(), found as e:
         check_primitive(row.make(), row.example, stacks=0)
-    assert row.on in e.value.operands
+    assert row.operands in e.value.operands
 
 
 RIGHT: dict[str, tuple[Callable[[], Primitive[Any]], Any, Any]] = {

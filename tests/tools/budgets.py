@@ -37,7 +37,7 @@ and as StableHLO, which the same test holds.
 `python -m tools.budgets` in `tests/` measures all of it and writes both files and this section,
 which shows the figures of the day it was made. A commit that raises a number says in its message
 what the reader gets for it; one that changes digests says which programs, and why."""
-#: The room of the files that lie beside the rooms.
+#: The name of the files that lie in no folder.
 TOP: Final = "files at the top"
 
 #: importlib's functions that load a module.
@@ -53,12 +53,12 @@ _SILENT: Final = {
 
 
 class Budgets(TypedDict):
-    """Code lines by room, and (calls, files) of each walk.
+    """Code lines by folder, and (calls, files) of each walk.
 
-    And by word, how often each file of the core uses it, though a plane has what it names.
+    And by word, how often each file of the core uses it, though an extension has what it names.
     """
 
-    rooms: dict[str, int]
+    folders: dict[str, int]
     walks: dict[str, list[int]]
     words: dict[str, dict[str, int]]
 
@@ -83,25 +83,25 @@ def code_lines(text: str) -> int:
 
 
 def _sources() -> Iterator[tuple[str, str]]:
-    """The room and the text of each file: of the core and of private folders, rooms are folders."""
+    """Yield folder and text of each file: the inner folder below the core and private ones."""
     for path in sorted(PACKAGE.rglob("*.py")):
-        *folders, _ = path.relative_to(PACKAGE).parts
-        has_rooms = folders and (folders[0] == "core" or folders[0].startswith("_"))
-        room = "/".join(folders[: 2 if has_rooms else 1])
-        yield room or TOP, path.read_text(encoding="utf-8")
+        *parents, _ = path.relative_to(PACKAGE).parts
+        is_nested = parents and (parents[0] == "core" or parents[0].startswith("_"))
+        folder = "/".join(parents[: 2 if is_nested else 1])
+        yield folder or TOP, path.read_text(encoding="utf-8")
 
 
-def rooms() -> dict[str, int]:
-    """Count the code lines of each room."""
+def folders() -> dict[str, int]:
+    """Count the code lines of each folder."""
     lines: Counter[str] = Counter()
-    for room, text in _sources():
-        lines[room] += code_lines(text)
+    for folder, text in _sources():
+        lines[folder] += code_lines(text)
     return dict(sorted(lines.items()))
 
 
 # Words
 
-#: What planes have that the core should not speak of, and how to find it in its files.
+#: Subjects of extensions that the core should not mention, and a pattern for each.
 WORDS: Final[dict[str, str]] = {
     "device set": "(?i)device.?(set|list)",
     "key reuse": "(?i)key.?reuse",
@@ -115,7 +115,7 @@ WORDS: Final[dict[str, str]] = {
 
 
 def words() -> dict[str, dict[str, int]]:
-    """Count how often each file of the core uses words of the planes."""
+    """Count how often each file of the core uses words of the extensions."""
     core = PACKAGE / "core"
     texts = {
         path.relative_to(core).as_posix(): path.read_text(encoding="utf-8")
@@ -240,10 +240,10 @@ def walk(name: str) -> list[int]:
 def measure() -> Budgets:
     """Measure everything that has a budget."""
     walks = {name: walk(name) for name in WALKS}
-    return {"rooms": rooms(), "walks": walks, "words": words()}
+    return {"folders": folders(), "walks": walks, "words": words()}
 
 
-def kept() -> Budgets:
+def stored_budgets() -> Budgets:
     """Read the budgets."""
     budgets: Budgets = json.loads(NOTES.read_text(encoding="utf-8"))
     return budgets
@@ -251,8 +251,8 @@ def kept() -> Budgets:
 
 def table(budgets: Budgets) -> str:
     """Write the section of docs/contributing.md."""
-    total = sum(budgets["rooms"].values())
-    core = sum(n for room, n in budgets["rooms"].items() if room.partition("/")[0] == "core")
+    total = sum(budgets["folders"].values())
+    core = sum(n for folder, n in budgets["folders"].items() if folder.partition("/")[0] == "core")
     lines = [
         TEXT,
         "",
@@ -261,7 +261,7 @@ def table(budgets: Budgets) -> str:
         "| folder | lines | folder | lines | folder | lines |",
         "|---|---|---|---|---|---|",
     ]
-    cells = [f"{room} | {number:,}" for room, number in budgets["rooms"].items()]
+    cells = [f"{folder} | {number:,}" for folder, number in budgets["folders"].items()]
     cells += [" | "] * (-len(cells) % 3)
     lines += [f"| {' | '.join(cells[i : i + 3])} |" for i in range(0, len(cells), 3)]
     lines += ["", "| walk | calls | files |", "|---|---|---|"]

@@ -39,18 +39,18 @@ def run(*command: str, cwd: Path = ROOT) -> str:
 
 
 def lines(text: str, pattern: str) -> Found:
-    found: dict[int, str] = {}
+    errors: dict[int, str] = {}
     for line in text.splitlines():
         match = re.search(pattern, line)
         if match:
-            found.setdefault(int(match[1]), match[2])
-    return found
+            errors.setdefault(int(match[1]), match[2])
+    return errors
 
 
-def mypy(path: Path, of: str = "error: (.*)") -> Found:
+def mypy(path: Path, pattern: str = "error: (.*)") -> Found:
     config = ROOT / "mypy.ini"
     text = run(sys.executable, "-m", "mypy", "--config-file", str(config), str(path))
-    return lines(text, rf"{path.name}:(\d+): {of}")
+    return lines(text, rf"{path.name}:(\d+): {pattern}")
 
 
 class Reveal(ast.NodeTransformer):
@@ -99,12 +99,12 @@ def pyright(path: Path, program: str = "pyright", mode: str = "strict") -> Found
         Path(folder, "pyrightconfig.json").write_text(json.dumps(config), encoding="utf-8")
         here = ("--pythonpath", sys.executable)
         text = run(program, "--outputjson", "-p", folder, *here)
-    found: dict[int, str] = {}
+    errors: dict[int, str] = {}
     for item in json.loads(text)["generalDiagnostics"]:
         if item["severity"] == "error":
             what = f"{item['message']} [{item.get('rule', '')}]"
-            found.setdefault(item["range"]["start"]["line"] + 1, what)
-    return found
+            errors.setdefault(item["range"]["start"]["line"] + 1, what)
+    return errors
 
 
 def basedpyright(path: Path) -> Found:
@@ -151,14 +151,14 @@ def marked() -> dict[str, list[int]]:
     """The lines with the mistake, by the name of the program."""
     text = (PROGRAMS / "wrong.py").read_text(encoding="utf-8")
     source = text.splitlines()
-    found: dict[str, list[int]] = {}
+    programs: dict[str, list[int]] = {}
     for node in ast.parse(text).body:
         if isinstance(node, ast.FunctionDef):
             span = range(node.lineno, (node.end_lineno or node.lineno) + 1)
             wrong = [i for i in span if source[i - 1].endswith("# wrong")]
             if wrong:
-                found[node.name] = wrong
-    return found
+                programs[node.name] = wrong
+    return programs
 
 
 def report(checker: str) -> Report:

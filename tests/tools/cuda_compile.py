@@ -99,7 +99,7 @@ _client: Final[Any] = import_module("jaxlib.xla_client")
 _api: Final[Any] = _loaded()
 
 
-def _compile_row(row: Spec, on: Compiler) -> str:
+def _compile_row(row: Spec, compiler: Compiler) -> str:
     """Compile the first case of a row; return "compiled", or what stands in the way."""
     case = row.cases[0]
     operands = case.sample(row.rng("smooth"), row.dtypes[-1] if case.generic else None)
@@ -114,7 +114,7 @@ def _compile_row(row: Spec, on: Compiler) -> str:
         return "not on GPUs"
     called = _OF_THE_CPU.search(text)
     try:
-        on.compile(text)
+        compiler.compile(text)
     except RuntimeError as error:
         if called is not None and f"No FFI handler registered for {called[1]}" in str(error):
             return f"calls {called[1]}"
@@ -122,7 +122,7 @@ def _compile_row(row: Spec, on: Compiler) -> str:
     return "compiled"
 
 
-def _collectives(on: Compiler) -> dict[str, Counter[str]]:
+def _collectives(compiler: Compiler) -> dict[str, Counter[str]]:
     """The collectives in a step divided by XLA over four GPUs, and in one by ``shard_map``."""
     mesh = AbstractMesh((4,), "data")
     whole, rows = NamedSharding(mesh, P()), NamedSharding(mesh, P("data"))
@@ -138,7 +138,7 @@ def _collectives(on: Compiler) -> dict[str, Counter[str]]:
     def compiled(jaxpr: Jaxpr) -> Counter[str]:
         placement = Placement((0, 1, 2, 3), (whole, rows), (whole,))
         text = lowered_for(placement, jaxpr, "step")[0]
-        hlo = on.compile(text, placement).hlo_modules()[0].to_string()
+        hlo = compiler.compile(text, placement).hlo_modules()[0].to_string()
         return Counter(re.findall(r" (all-reduce|all-gather|collective-permute)(?:-start)?\(", hlo))
 
     programs = {"divided": tinyjax.grad(loss), "shard_map": mapped}
@@ -148,17 +148,17 @@ def _collectives(on: Compiler) -> dict[str, Counter[str]]:
 def main() -> int:
     on, chosen = Compiler(1), {*sys.argv[1:]}
     rows = [row for row in all_specs() if not chosen or row.name in chosen]
-    found: dict[str, list[str]] = {}
+    outcomes: dict[str, list[str]] = {}
     for row in rows:
         said = _compile_row(row, on)
-        found.setdefault(said, []).append(row.name)
+        outcomes.setdefault(said, []).append(row.name)
         print(f"{row.name}: {said}", flush=True)
     collectives = _collectives(Compiler(4))
     print()
-    for said, names in found.items():
+    for said, names in outcomes.items():
         print(f"{len(names)} of {len(rows)} {said}: {', '.join(names)}")
     print(f"collectives on four GPUs: {collectives}")
-    wrong = any(said.startswith("WRONG") for said in found)
+    wrong = any(said.startswith("WRONG") for said in outcomes)
     return 1 if wrong or any(c != {"all-reduce": 1} for c in collectives.values()) else 0
 
 

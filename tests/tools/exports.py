@@ -156,17 +156,17 @@ def forgotten() -> list[str]:
     """List the lines to write: of what homes define, no table has, and no file uses."""
     tables = namespaces()
     exported: dict[str, set[str]] = defaultdict(set)
-    rooms: dict[str, str] = {}
+    owners: dict[str, str] = {}
     for table in tables:
         for home, there in HOMES[table].values():
             exported[home].add(there)
             if home.startswith(f"{table}.") and home.rpartition(".")[2] not in HOMES[table]:
-                rooms[home] = table
+                owners[home] = table
     trees = {name: ast.parse(path.read_text("utf-8")) for name, path in SOURCES.items()}
     used = {name for tree in trees.values() for name in _uses(tree)}
     return [
         f'add "{defined}" to "{home.removeprefix(f"{table}.")}" in the table of {table}'
-        for home, table in sorted(rooms.items())
+        for home, table in sorted(owners.items())
         for defined in sorted(_definitions(trees[home]) - exported[home] - used)
     ]
 

@@ -1,17 +1,18 @@
 """Check tinyjax on a GPU by Nvidia: ``python tests/tools/gpu.py`` writes ``gpu.json``.
 
-It is made for a card that is there for a few minutes, on a machine without network. Whatever fails
-is written down, and the next thing is tried: each step runs in processes of its own, so that one
-that crashes or hangs costs what it was at. All of it takes eight minutes at most, and what is there
-is in the file all the time.
+It is made for a card that is there for a few minutes, on a machine without network. Each step runs
+in processes of its own. A failure is recorded, and the next step is tried, so that a step that
+crashes or hangs costs its own results only. All of it takes eight minutes at most, and the file
+always has the results so far.
 
     python tests/tools/gpu.py                  # on a card
     python tests/tools/gpu.py --pretend        # here, on devices of the processor, in three minutes
     python tests/tools/gpu.py --steps speed    # some steps: --help names them
 
 It needs numpy, jaxlib with the plugin of its version, ml_dtypes, attrs, typeguard, scipy, and jax
-to compare with; the package need not be installed, since it stands beside. pytest and hypothesis,
-for the tests on the processor, are used where they are there. What is not there travels as wheels:
+to compare with. The package need not be installed: it is imported from the checkout. pytest and
+hypothesis, for the tests on the processor, are used where they are installed. Copy what is missing
+as wheels:
 
     pip download --no-deps -d wheels typeguard        # where there is a network
     pip install --no-index --no-deps --target site wheels/*.whl && export PYTHONPATH=site
@@ -92,7 +93,7 @@ def _card() -> Any:
     return card
 
 
-def _compared(found: Any, expected: Any, tol: float = 1.0) -> float:
+def _compared(actual: Any, expected: Any, tol: float = 1.0) -> float:
     """Return the greatest error as a multiple of what is allowed.
 
     Raises:
@@ -101,7 +102,7 @@ def _compared(found: Any, expected: Any, tol: float = 1.0) -> float:
     from tinyjax.testing import specs
 
     worst = 0.0
-    got, wanted = specs.hosts(found), specs.hosts(expected)
+    got, wanted = specs.hosts(actual), specs.hosts(expected)
     assert len(got) == len(wanted), f"{len(got)} results, expected {len(wanted)}"
     for a, b in zip(got, wanted, strict=True):
         assert (a.dtype, a.shape) == (b.dtype, b.shape), f"{a.dtype}{a.shape} != {b.dtype}{b.shape}"
@@ -125,11 +126,11 @@ def _environment(pretend: bool) -> Items:
     def versions() -> Found:
         names = ["numpy", "scipy", "jaxlib", "jax", "attrs", "ml_dtypes", "typeguard", "pytest"]
         names += ["hypothesis", "jax-cuda13-plugin", "jax-cuda12-plugin"]
-        found: Found = {"python": sys.version.split()[0]}
+        results: Found = {"python": sys.version.split()[0]}
         for name in names:
             with suppress(metadata.PackageNotFoundError):
-                found[name] = metadata.version(name)
-        return found
+                results[name] = metadata.version(name)
+        return results
 
     def nvidia_smi() -> Found:
         fields = "name,driver_version,memory.total,clocks.sm,clocks.max.sm,power.limit"
@@ -161,8 +162,8 @@ def _environment(pretend: bool) -> Items:
         program = "import jax; print(jax.devices(), float(jax.numpy.ones(9).sum()))"
         command = [sys.executable, "-c", program]
         done = subprocess.run(command, capture_output=True, text=True, timeout=25, check=False)
-        found: Found = {"text": done.stdout.strip()}
-        return found | ({"failed": done.stderr[-800:]} if done.returncode else {})
+        results: Found = {"text": done.stdout.strip()}
+        return results | ({"failed": done.stderr[-800:]} if done.returncode else {})
 
     return {"versions": versions, "nvidia-smi": nvidia_smi, "card": card, "jax alone": jax_alone}
 
@@ -211,10 +212,13 @@ def _processor(pretend: bool) -> Items:
         )
         lines = done.stdout.strip().splitlines()
         wrong = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
-        found: Found = {"summary": lines[-1] if lines else done.stderr[-500:], "wrong": wrong[:40]}
+        results: Found = {
+            "summary": lines[-1] if lines else done.stderr[-500:],
+            "wrong": wrong[:40],
+        }
         if done.returncode:
-            found |= {"failed": found["summary"], "output": done.stdout[-6000:]}
-        return found
+            results |= {"failed": results["summary"], "output": done.stdout[-6000:]}
+        return results
 
     return {"tests": tests}
 
@@ -265,13 +269,13 @@ def _of_row(row: Any, case: Any, dtype: Any) -> Found:
 
     parts, operands = _parts(row, case, dtype)
     expected: dict[str, Any] = {}
-    found: Found = {}
+    results: Found = {}
     with tinyjax.default_device("cpu"):
         for name, part in parts.items():
             try:
                 expected[name] = part(*operands)
             except Exception as error:
-                found[f"{name} is refused by the processor"] = _text(error)
+                results[f"{name} is refused by the processor"] = _text(error)
     kept = {name: parts[name] for name in expected}
     try:
         whole = tinyjax.jit(lambda *xs: {name: part(*xs) for name, part in kept.items()})
@@ -282,11 +286,11 @@ def _of_row(row: Any, case: Any, dtype: Any) -> Found:
             try:
                 got[name] = tinyjax.jit(part)(*operands)
             except tinyjax.errors.PlatformError as error:
-                found[f"{name} is refused"] = _text(error)
+                results[f"{name} is refused"] = _text(error)
             except Exception as error:
                 # a function of the processor's libraries, of which a row of ffi's consists
                 is_foreign = "No FFI handler registered" in str(error)
-                found.setdefault(
+                results.setdefault(
                     f"{name} is refused" if is_foreign else "failed", f"{name}: {_text(error)}"
                 )
     if row.name == "eig, of values alone":  # which come in no order: their sum is the trace
@@ -295,13 +299,13 @@ def _of_row(row: Any, case: Any, dtype: Any) -> Found:
         ]
     for name, value in got.items():
         try:
-            found[name] = worst = _compared(value, expected[name], row.tol)
+            results[name] = worst = _compared(value, expected[name], row.tol)
         except AssertionError as wrong:
-            found.setdefault("failed", f"{name}: {wrong}")
+            results.setdefault("failed", f"{name}: {wrong}")
             continue
         if not worst <= 1.0:
-            found.setdefault("failed", f"{name}: {worst:.3g} times what is allowed")
-    return found
+            results.setdefault("failed", f"{name}: {worst:.3g} times what is allowed")
+    return results
 
 
 def _rows(pretend: bool) -> Items:
@@ -430,15 +434,17 @@ def _programs(pretend: bool) -> Items:
             "randint": lambda k: random.randint(k, (1000,), 0, 1000),
             "permutation": lambda k: random.permutation(k, 1000),
         }
-        found: Found = {}
+        results: Found = {}
         for name, draw in draws.items():
             with tinyjax.default_device("cpu"):
                 expected = np.asarray(draw(key))
-            found[name] = bool(np.array_equal(np.asarray(tinyjax.jit(draw)(key)), expected))
-        wrong = [name for name, same in found.items() if not same]
+            results[name] = bool(np.array_equal(np.asarray(tinyjax.jit(draw)(key)), expected))
+        wrong = [name for name, same in results.items() if not same]
         normal = _agrees(lambda: random.normal(random.key(5), (1000,)))
         return (
-            found | {"normal": normal["error"]} | ({"failed": f"differ: {wrong}"} if wrong else {})
+            results
+            | {"normal": normal["error"]}
+            | ({"failed": f"differ: {wrong}"} if wrong else {})
         )
 
     def of_linear_algebra(name: str) -> Found:
@@ -469,7 +475,7 @@ def _programs(pretend: bool) -> Items:
     def precision() -> Found:
         x = jnp.asarray(matrix)
         exact = matrix.astype(np.float64) @ matrix
-        found: Found = {}
+        results: Found = {}
         for name in (
             None,
             "highest",
@@ -479,8 +485,8 @@ def _programs(pretend: bool) -> Items:
             "BF16_BF16_F32_X3",
         ):
             product = tinyjax.jit(partial(jnp.matmul, precision=name))
-            found[str(name)] = float(np.abs(np.asarray(product(x, x)) - exact).max())
-        return found | ({} if found["None"] < 1e-5 else {"failed": "not in full precision"})
+            results[str(name)] = float(np.abs(np.asarray(product(x, x)) - exact).max())
+        return results | ({} if results["None"] < 1e-5 else {"failed": "not in full precision"})
 
     def exact_convolution() -> Found:
         images, kernel = rng.standard_normal((2, 16, 24, 24)), rng.standard_normal((16, 16, 3, 3))
@@ -522,7 +528,7 @@ def _programs(pretend: bool) -> Items:
             return jnp.sum(x)
 
         budget = autodiff.memory_plan(loss, 10**12)(ws, x).peak * 3 // 4
-        found: Found = {"budget": budget}
+        results: Found = {"budget": budget}
         for name, fun in (
             ("budgeted", tinyjax.grad(loss, memory_budget=budget)),
             ("kept", tinyjax.grad(loss)),
@@ -530,12 +536,12 @@ def _programs(pretend: bool) -> Items:
             compiled = tinyjax.jit(fun).lower(ws, x).compile()
             stats = compiled.memory_analysis()
             compiled(ws, x)[0].block_until_ready()
-            found[name] = {
+            results[name] = {
                 "temporaries": getattr(stats, "temp_size_in_bytes", None),
                 "results": getattr(stats, "output_size_in_bytes", None),
                 "peak of the card": (card.memory_stats() or {}).get("peak_bytes_in_use"),
             }
-        return found
+        return results
 
     def exported() -> Found:
         platform = "cpu" if pretend else "cuda"
@@ -609,10 +615,10 @@ def _memory(pretend: bool) -> Items:
         try:
             tinyjax.jit(lambda x: jnp.sin(x)[:, None] + x)(x).block_until_ready()
         except tinyjax.errors.JaxRuntimeError as error:
-            found: Found = {"message": _text(error)}
+            results: Found = {"message": _text(error)}
             if "memory_budget" not in str(error):
-                found["failed"] = "the error does not say what to do"
-            return found
+                results["failed"] = "the error does not say what to do"
+            return results
         return {"failed": "400 TB were computed"}
 
     def afterwards() -> Found:
@@ -742,13 +748,13 @@ def _races(pretend: bool) -> dict[str, Race]:
     }
     large = some(1 << (16 if pretend else 26))
 
-    def there(lib: Any) -> Callable[..., Any]:
+    def send(lib: Any) -> Callable[..., Any]:
         return lambda: lib.device_put(large, lib.devices()[0])
 
     def back(lib: Any) -> Callable[..., Any]:
         return lambda x: np.asarray(x + 1)
 
-    races["transfer of 256 MB there"] = Race(there, ())
+    races["transfer of 256 MB there"] = Race(send, ())
     races["transfer of 256 MB back, after an addition"] = Race(back, (large,))
     for name in (None, "highest", "tensorfloat32"):
         told = f"matmul of {n} in float32, {name or 'precision left to the library'}"
@@ -794,13 +800,13 @@ def _speed(pretend: bool) -> Items:
                 lib.block_until_ready(out)
                 best[name] = min(best[name], (time.perf_counter() - start) / count)
             rounds += 1
-        found: Found = {f"{name}, ms": 1e3 * best[name] for name in libs}
-        found |= {f"{name}, first call, s": first[name] for name in libs}
-        found["ratio"] = best["tinyjax"] / best["jax"]
-        found["ratio of first calls"] = first["tinyjax"] / first["jax"]
+        results: Found = {f"{name}, ms": 1e3 * best[name] for name in libs}
+        results |= {f"{name}, first call, s": first[name] for name in libs}
+        results["ratio"] = best["tinyjax"] / best["jax"]
+        results["ratio of first calls"] = first["tinyjax"] / first["jax"]
         if entry.flops:
-            found |= {f"{name}, TFLOP/s": entry.flops / best[name] / 1e12 for name in libs}
-        return found
+            results |= {f"{name}, TFLOP/s": entry.flops / best[name] / 1e12 for name in libs}
+        return results
 
     races = enumerate(_races(pretend).items())
     return {name: partial(race, entry, place) for place, (name, entry) in races}
@@ -1046,7 +1052,7 @@ def _save(path: Path, report: Found) -> None:
     beside.replace(path)
 
 
-def _told(name: str, state: Found, pretend: bool) -> str:
+def _summary(name: str, state: Found, pretend: bool) -> str:
     """A step in a few lines."""
     tried, failed = state["tried"], state["failed"]
     counts = f"{tried} tried, {len(failed)} failed, in {state['seconds']} s ({state['ended']})"
@@ -1108,7 +1114,7 @@ def main() -> int:
                 saved = time.monotonic()
                 report["seconds"] = round(saved - start, 1)
                 _save(chosen.out, report)
-        print(_told(name, states[name], chosen.pretend), flush=True)
+        print(_summary(name, states[name], chosen.pretend), flush=True)
     failed = sum(
         len(state.get("failed", ())) + len(state.get("processes that failed", ()))
         for state in states.values()

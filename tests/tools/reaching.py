@@ -63,23 +63,23 @@ class Reach:
 def read(paths: Iterable[Path]) -> dict[str, Reach]:
     """Join what slipcover wrote for some runs, by module."""
     keys = ("executed_lines", "missing_lines", "executed_branches", "missing_branches")
-    found: dict[str, dict[str, set[int | Branch]]] = defaultdict(lambda: {k: set() for k in keys})
+    sets: dict[str, dict[str, set[int | Branch]]] = defaultdict(lambda: {k: set() for k in keys})
     for path in paths:
         for name, told in json.loads(path.read_text(encoding="utf-8"))["files"].items():
             file = str((ROOT / name).relative_to(ROOT))  # it may have been told as a whole path
             for key in keys:
-                found[file][key] |= {x if isinstance(x, int) else (x[0], x[1]) for x in told[key]}
-    return {file: _reach(file, found[file]) for file in sorted(found)}
+                sets[file][key] |= {x if isinstance(x, int) else (x[0], x[1]) for x in told[key]}
+    return {file: _reach(file, sets[file]) for file in sorted(sets)}
 
 
-def _reach(file: str, told: dict[str, set[int | Branch]]) -> Reach:
+def _reach(file: str, sets: dict[str, set[int | Branch]]) -> Reach:
     left_out = unreachable(ast.parse((ROOT / file).read_text(encoding="utf-8")))
 
     def lines(key: str) -> frozenset[int]:
-        return frozenset(x for x in told[key] if isinstance(x, int) and x not in left_out)
+        return frozenset(x for x in sets[key] if isinstance(x, int) and x not in left_out)
 
     def branches(key: str) -> frozenset[Branch]:
-        return frozenset(x for x in told[key] if not isinstance(x, int) and left_out.isdisjoint(x))
+        return frozenset(x for x in sets[key] if not isinstance(x, int) and left_out.isdisjoint(x))
 
     own, ways = lines("executed_lines"), branches("executed_branches")
     all_lines, all_ways = own | lines("missing_lines"), ways | branches("missing_branches")
@@ -94,24 +94,24 @@ def unreachable(tree: ast.Module) -> frozenset[int]:
             if isinstance(inner, (ast.stmt, ast.expr)):
                 yield from range(inner.lineno, (inner.end_lineno or inner.lineno) + 1)
 
-    found: set[int] = set()
+    lines_left_out: set[int] = set()
     for node in ast.walk(tree):
         match node:
             case ast.If(test=ast.Name("TYPE_CHECKING"), body=body):
-                found.update(line for stmt in body for line in lines(stmt))
+                lines_left_out.update(line for stmt in body for line in lines(stmt))
             case ast.FunctionDef(decorator_list=[ast.Name("overload"), *_]):
-                found.update(lines(node))
+                lines_left_out.update(lines(node))
             case ast.Raise(ast.Name("NotImplementedError")):  # of what subclasses define
-                found.update(lines(node))
+                lines_left_out.update(lines(node))
             case ast.Expr(ast.Constant(value=value)) if value is Ellipsis:
-                found.update(lines(node))
+                lines_left_out.update(lines(node))
             case ast.match_case(body=[ast.Expr(ast.Call(ast.Name("assert_never"))) as stmt]):
-                found.update((node.pattern.lineno, *lines(stmt)))
+                lines_left_out.update((node.pattern.lineno, *lines(stmt)))
             case ast.If(test=ast.Compare(ast.Name("__name__")), body=body):
-                found.update(line for stmt in body for line in lines(stmt))
+                lines_left_out.update(line for stmt in body for line in lines(stmt))
             case _:
                 pass
-    return frozenset(found)
+    return frozenset(lines_left_out)
 
 
 def spans(lines: Iterable[int]) -> str:
@@ -184,7 +184,7 @@ def run(files: Sequence[str], out: Path) -> bool:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the tests and print the report; fail where less was reached than is asked for."""
+    """Run the tests and print the report; fail where less was reached than is required."""
     parser = argparse.ArgumentParser(prog="reaching", description=__doc__)
     parser.add_argument("--jobs", type=int, default=2, help="how many groups run at once")
     parser.add_argument("--fail-under", type=float, default=0.0, help="the least share, in percent")

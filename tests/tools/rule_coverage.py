@@ -82,9 +82,9 @@ class Tested:
     def has(self, *rules: str) -> bool:
         return any(self.primitive.has_rule(rule) for rule in rules)
 
-    def made(self, check: str, of: Callable[[Spec], object] = lambda row: True) -> bool:
+    def made(self, check: str, condition: Callable[[Spec], object] = lambda row: True) -> bool:
         """Return whether a check is made of one of the rows."""
-        return any(check not in row.skip and bool(of(row)) for row in self.rows)
+        return any(check not in row.skip and bool(condition(row)) for row in self.rows)
 
     def without_derivative(self) -> str:
         if self.primitive.effectful or "callback" in self.primitive.name:

@@ -18,13 +18,8 @@ SRC: Final = ROOT / "src"
 MOST_WORDS: Final = 35
 #: The findings that each rule allows. These are ceilings: lower them, do not raise them.
 CEILINGS: Final = {"first word": 0, "house word": 0, "long sentence": 0, "name": 0}
-#: The same for other folders than the package.
-OTHER_CEILINGS: Final = {
-    "website": CEILINGS,
-    "benchmarks": {"first word": 24, "house word": 11, "long sentence": 3, "name": 19},
-    "examples": {"first word": 36, "house word": 10, "long sentence": 4, "name": 16},
-    "tests": {"first word": 5, "house word": 74, "long sentence": 11, "name": 526},
-}
+#: The other folders of the repository, which are held to the same ceilings.
+OTHER_FOLDERS: Final = ("website", "benchmarks", "examples", "tests")
 #: The code of others, or in their style.
 NOT_OURS: Final = ("tests/ported/", "tests/libraries/programs/")
 QUESTIONS: Final = frozenset(("What", "How", "Where", "Which", "Whether"))
@@ -37,7 +32,7 @@ EXCEPTIONS: Final = frozenset(
     (f"{file}.py", "plane")  # of geometry
     for file in ("_library/special/gamma", "numpy/elementwise", "numpy/manipulation")
 )
-#: Names of the public interface that stay, by file.
+#: Names of public interfaces that stay, by file: of the package from its folder, else of the root.
 PUBLIC_NAMES: Final = {
     "_extensions/parallel/collective.py": ("of", "to"),  # recast's parameters, in printed jaxprs
     "_extensions/rematerialization/planning.py": ("kept",),  # the users' MemoryPlan.kept
@@ -57,6 +52,7 @@ PUBLIC_NAMES: Final = {
     "random/continuous.py": ("left",),  # jax.random.triangular(left=)
     "source/contexts.py": ("written",),  # the users' TracedCall.written
     "testing/libraries/__init__.py": ("given", "known"),  # the users' check_library
+    "tests/specs/linalg.py": ("left",),  # jax.lax.linalg.ormqr(left=)
 }
 NAMES: Final = re.compile(
     r"_*(at|by|for|from|in|into|of|off|on|over|to|under|with|within|without"
@@ -102,11 +98,13 @@ def _house_words(path: str, line: int, text: str) -> Iterator[Finding]:
 
 
 def _names(node: ast.AST) -> Iterator[str]:
-    """Yield the names that a node gives to functions, parameters and fields."""
+    """Yield the names that a node gives to functions, parameters, fields and attributes."""
     match node:
-        case ast.FunctionDef(name=name) | ast.arg(arg=name):
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.arg(arg=name):
             yield name
         case ast.AnnAssign(target=ast.Name(id=name)):
+            yield name
+        case ast.Attribute(attr=name, ctx=ast.Store()):
             yield name
         case _:
             pass
@@ -150,9 +148,7 @@ def main(ceilings: dict[str, int], root: Path = SRC) -> int:
     """Check the package, and with it the folders beside it; return the number of broken rules."""
     above = _report(ceilings, root / "tinyjax", root / "tinyjax")
     if root == SRC:
-        above += sum(
-            _report(allowed, ROOT / name, ROOT) for name, allowed in OTHER_CEILINGS.items()
-        )
+        above += sum(_report(ceilings, ROOT / name, ROOT) for name in OTHER_FOLDERS)
     return above
 
 

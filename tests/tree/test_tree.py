@@ -161,19 +161,19 @@ def test_round_trip_with_any_leaf_type(x: Any) -> None:
 
 
 def asking(is_leaf: Callable[[Any], bool]) -> tuple[Callable[..., bool], list[Any]]:
-    """The same function, of a node behind its path if there is one, and what it has been asked."""
-    asked: list[Any] = []
+    """The same function, of a node behind its path if there is one, and its arguments so far."""
+    calls: list[Any] = []
 
     def ask(*where: Any) -> bool:
-        asked.append(where)
+        calls.append(where)
         return is_leaf(where[-1])
 
-    return ask, asked
+    return ask, calls
 
 
 @given(TREES)
 def test_is_leaf_agrees_with_jax(x: Any) -> None:
-    """It is asked of leaves, too, and of nothing below a leaf."""
+    """It is called on leaves, too, and on nothing below a leaf."""
     for is_leaf in (is_none, lambda x: isinstance(x, list | Point), lambda x: True):
         (ours, asked), (theirs, expected) = asking(is_leaf), asking(is_leaf)
         leaves, structure = tree.flatten(x, ours)
@@ -199,8 +199,8 @@ def test_dictionaries_come_back_sorted_as_in_jax() -> None:
 
 
 def test_defaultdict_keeps_its_factory() -> None:
-    given: Any = defaultdict(list, a=1)
-    built = tree.map(_identity, given)
+    tree_of_counts: Any = defaultdict(list, a=1)
+    built = tree.map(_identity, tree_of_counts)
     assert type(built) is defaultdict
     assert built["new"] == []
 
@@ -485,8 +485,8 @@ def test_transpose_agrees_with_jax(outer: Any, inner: Any) -> None:
 class Flattened:
     """A node that keeps the leaves of what it is made of, and its structure as metadata."""
 
-    def __init__(self, of: Any, library: Any) -> None:
-        self.leaves, treedef = library.flatten(of)
+    def __init__(self, value: Any, library: Any) -> None:
+        self.leaves, treedef = library.flatten(value)
         self.metadata = (treedef, library)
 
     @staticmethod
@@ -506,11 +506,11 @@ def test_transpose_where_metadata_depends_on_what_is_below(library: Any) -> None
     assert (one.leaves, other.leaves) == ([1, 3], [2, 4])
 
 
-@pytest.mark.parametrize("given", [{"b": 2, "a": 1, "c": {"b": (2, None)}}, 1, [(), (3, 4)]])
-def test_walk_agrees_with_jax(given: Any) -> None:
+@pytest.mark.parametrize("value", [{"b": 2, "a": 1, "c": {"b": (2, None)}}, 1, [(), (3, 4)]])
+def test_walk_agrees_with_jax(value: Any) -> None:
     seen: list[list[Any]] = []
     for library in (tree, jax.tree):
-        leaves, treedef = library.flatten(given)
+        leaves, treedef = library.flatten(value)
         order: list[Any] = []
         treedef.walk(
             lambda parts, data, order=order: order.append((parts, data)), order.append, leaves
@@ -805,8 +805,8 @@ def test_a_plain_class_is_registered_by_its_fields() -> None:
     tree.register_dataclass(Plain, ["x"], ["name"])
     jax.tree_util.register_dataclass(Plain, ["x"], ["name"])
     for library in (tree, jax.tree):
-        found: Any = library.map(lambda x: x + 1, Plain(1, "a"))
-        assert (found.x, found.name) == (2, "a")
+        mapped: Any = library.map(lambda x: x + 1, Plain(1, "a"))
+        assert (mapped.x, mapped.name) == (2, "a")
 
 
 def test_dataclasses_are_leaves_until_registered() -> None:

@@ -75,36 +75,36 @@ def checks(jax: Any) -> Any:
 
 
 def flags(jax: Any) -> Any:
-    found: list[Any] = []
+    outcomes: list[Any] = []
     jax.config.update("jax_debug_nans", True)
     try:
         float(jax.jit(jax.numpy.sqrt)(-1.0))
     except FloatingPointError:
-        found.append("nan")
+        outcomes.append("nan")
     finally:
         jax.config.update("jax_debug_nans", False)
     with jax.disable_jit():
-        found.append(type(jax.jit(lambda x: float(x) + 1)(1.0)).__name__ != "")
+        outcomes.append(type(jax.jit(lambda x: float(x) + 1)(1.0)).__name__ != "")
     with jax.checking_leaks():
         leaked: list[Any] = []
         try:
             jax.jit(lambda x: leaked.append(x))(1.0)
         except Exception as error:
-            found.append("leak" in str(error).lower() or "live" in str(error))
-    return found
+            outcomes.append("leak" in str(error).lower() or "live" in str(error))
+    return outcomes
 
 
 def leaks(jax: Any) -> Any:
-    kept: list[Any] = []
+    leaks: list[Any] = []
 
     @jax.jit
     def f(x: Any) -> Any:
-        kept.append(x)
+        leaks.append(x)
         return x
 
     f(1.0)
     try:
-        kept[0] + 1
+        leaks[0] + 1
     except jax.errors.UnexpectedTracerError:
         return "leaked"
     return "no error"

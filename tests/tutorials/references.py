@@ -118,8 +118,8 @@ def gradients(jax: Any) -> Any:
     value, none = jax.ad.GradValue(), jax.ad.DontWant()
     values = {"w": value, "b": value}
 
-    def work(*wanted: Any) -> int:
-        jaxpr = jax.make_jaxpr(lambda ct: pull_back.with_refs(*wanted)(ct))(y)
+    def work(*accumulators: Any) -> int:
+        jaxpr = jax.make_jaxpr(lambda ct: pull_back.with_refs(*accumulators)(ct))(y)
         return str(jaxpr).count("dot_general")
 
     return (

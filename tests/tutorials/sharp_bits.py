@@ -147,7 +147,7 @@ def integers(jax: Any) -> Any:
 
 
 def promotion_on_request_only(jax: Any) -> Any:
-    """Dtypes and ranks that differ are refused, or warned of, where that is asked for."""
+    """Dtypes and ranks that differ are refused, or warned of, where an option says so."""
     jnp = jax.numpy
     table, row = jnp.arange(12).reshape(4, 3), jnp.arange(3)
     single, half, whole = jnp.float32(1), jnp.float16(1), jnp.int32(2)

@@ -125,8 +125,8 @@ def argnums_partial(
 
     Example:
         >>> from tinyjax._jax.linear_util import argnums_partial, wrap_init
-        >>> f, left = argnums_partial(wrap_init(lambda x, y, z: (x, y, z)), (2, 0), (1, 2, 3))
-        >>> left, f.call_wrapped(30, 10)
+        >>> f, rest = argnums_partial(wrap_init(lambda x, y, z: (x, y, z)), (2, 0), (1, 2, 3))
+        >>> rest, f.call_wrapped(30, 10)
         ((3, 1), (10, 2, 30))
     """
     numbers = (dyn_argnums,) if isinstance(dyn_argnums, int) else dyn_argnums

@@ -343,8 +343,8 @@ def scatter_apply(
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax.lax import ScatterDimensionNumbers, scatter_apply
         >>> rows = ScatterDimensionNumbers((), (0,), (0,))
-        >>> x, at = jnp.array([2, 3, 4]), jnp.array([[1], [1]])
-        >>> scatter_apply(x, at, lambda x: x * x, rows, update_shape=(2,))
+        >>> x, places = jnp.array([2, 3, 4]), jnp.array([[1], [1]])
+        >>> scatter_apply(x, places, lambda x: x * x, rows, update_shape=(2,))
         Array([2, 9, 4], dtype=int32)
     """
     x = opd.as_array(operand)

@@ -134,38 +134,38 @@ class Elimination(Generic[E]):
         edges: those there are now.
     """
 
-    __slots__ = ("_add", "_multiply", "edges", "into", "out_of")
+    __slots__ = ("_add", "_multiply", "edges", "predecessors", "successors")
 
     def __init__(
         self, edges: Mapping[Ends, E], multiply: Callable[[E, E], E], add: Callable[[E, E], E]
     ) -> None:
         self.edges: dict[Ends, E] = dict(edges)
-        self.into: dict[int, list[int]] = {}
-        self.out_of: dict[int, list[int]] = {}
+        self.predecessors: dict[int, list[int]] = {}
+        self.successors: dict[int, list[int]] = {}
         self._multiply = multiply
         self._add = add
         for u, w in self.edges:
             self._connect(u, w)
 
     def _connect(self, u: int, w: int) -> None:
-        self.out_of.setdefault(u, []).append(w)
-        self.into.setdefault(w, []).append(u)
+        self.successors.setdefault(u, []).append(w)
+        self.predecessors.setdefault(w, []).append(u)
 
     def before(self, v: int) -> Sequence[int]:
         """Return the vertices with an edge into one."""
-        return self.into.get(v, ())
+        return self.predecessors.get(v, ())
 
     def after(self, v: int) -> Sequence[int]:
         """Return the vertices with an edge out of one."""
-        return self.out_of.get(v, ())
+        return self.successors.get(v, ())
 
     def eliminate(self, v: int) -> None:
         """Replace a vertex by edges between its neighbours."""
-        before, after = self.into.pop(v, []), self.out_of.pop(v, [])
+        before, after = self.predecessors.pop(v, []), self.successors.pop(v, [])
         for u in before:
-            self.out_of[u].remove(v)
+            self.successors[u].remove(v)
         for w in after:
-            self.into[w].remove(v)
+            self.predecessors[w].remove(v)
         into = {u: self.edges.pop((u, v)) for u in before}
         for w in after:
             last = self.edges.pop((v, w))

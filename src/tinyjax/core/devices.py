@@ -344,8 +344,8 @@ def devices_are_known() -> bool:
 def own_device_count() -> int:
     """Return how many devices the processor is divided into.
 
-    The setting ``num_cpu_devices`` says so, which is read here for good; where it is -1, what JAX's
-    programs write into ``XLA_FLAGS`` does.
+    It is the setting ``num_cpu_devices``, which the first call fixes. If that is -1, it is the
+    number in ``XLA_FLAGS``, where programs for JAX write it.
     """
     number: int = config.settle("num_cpu_devices")
     if number < 0:
@@ -364,7 +364,7 @@ def all_devices() -> tuple[Device, ...]:
 
 
 def default_platform() -> Platform:
-    """Return the platform of the devices that are meant where none is named.
+    """Return the platform that is used where none is named.
 
     Raises:
         PlatformError: the settings name one that is not there.
@@ -395,7 +395,7 @@ def _default_platform(platforms: str) -> Platform:
 
 
 def default_device() -> Device:
-    """Return the device where all is that is put nowhere else.
+    """Return the device of arrays that are not put on another one.
 
     Raises:
         PlatformError: the settings name a platform that is not there.
@@ -556,10 +556,10 @@ class DeviceOps(Protocol):
         """Return the sharding of arrays from the arguments of a ``ShapeDtypeStruct``."""
 
     def result_types(self, primitive: Any, avals: Sequence[Any], params: Any) -> Sequence[Any]:
-        """Return the types of a primitive's results, where that of an operand says where it lies.
+        """Return the types of a primitive's results if an operand's type has a sharding.
 
         Raises:
-            ShardingTypeError: it does not follow where a result lies.
+            ShardingTypeError: the sharding of a result does not follow.
         """
 
     def of_sum(self, params: T, avals: Sequence[Any]) -> T:
@@ -584,7 +584,7 @@ class DeviceOps(Protocol):
     def batch_unsaid(
         self, primitive: Any, mapped: Any, values: Sequence[Any], axes: Any, params: Any, types: Any
     ) -> tuple[Sequence[Any], Sequence[int | None]]:
-        """Apply a ``batch`` rule, in which types do not say how all values lie.
+        """Apply a ``batch`` rule, within which the types of some values lack a sharding.
 
         Args:
             primitive: the primitive.
@@ -603,8 +603,8 @@ class DeviceOps(Protocol):
             outs: the results.
 
         Returns:
-            What takes an equation, its cotangents and its operands, as ``Transposer.apply`` does;
-            None where no type says how values lie.
+            A function of an equation, its cotangents and its operands, like ``Transposer.apply``;
+            None where no type has a sharding.
         """
 
     def manual_axis_type(self, aval: Any) -> Any:
@@ -626,17 +626,17 @@ class DeviceOps(Protocol):
         """Return the parts of an array on the devices of this process."""
 
     def placed_call(self, ins: Any, outs: Any) -> PlacedCall | None:
-        """Return where arguments and results of a function lie by prefixes of them; None if freely.
+        """Return the placement of a function's calls; None if nothing is prescribed.
 
         Args:
-            ins: of the tuple of the positional arguments.
-            outs: of the result.
+            ins: the shardings of the positional arguments, as a prefix of their tuple.
+            outs: the shardings of the result, as a prefix of it.
         """
 
     def place(self, request: Any, args: Sequence[object]) -> tuple[Any, Sequence[Any]]:
-        """Return the compiled form of a program for arguments of these shardings, and those.
+        """Return a compilation with the placement that its arguments need, and the arguments.
 
-        Where it runs on the first device it has no placement, and all arguments are there.
+        It has no placement where it runs on the first device; then all arguments are there.
         """
 
     def run(self, request: Any, args: Sequence[Any]) -> Any:

@@ -47,7 +47,7 @@ class Membership:
         self._lines: Mapping[int, gathering.Line] = lines
         self.connection: connecting.Connection | None = None
         self._failed: bool = False
-        self._done: set[int] = set()
+        self._finished: set[int] = set()
         self._lock: Lock = Lock()
         self._all_done: Event = Event()
         if lines:
@@ -100,8 +100,8 @@ class Membership:
 
     def _is_done(self, number: int) -> None:
         with self._lock:
-            self._done.add(number)
-            all_done = len(self._done) == self.size
+            self._finished.add(number)
+            all_done = len(self._finished) == self.size
         if all_done:
             self._all_done.set()
             self._tell({"done": True})
@@ -134,7 +134,7 @@ class Membership:
                 self._tell({"done": True})
             if not self._all_done.wait(seconds):
                 with self._lock:
-                    late = [i for i in range(self.size) if i not in self._done]
+                    late = [i for i in range(self.size) if i not in self._finished]
                 others = f"processes {late}" if self.process_id == 0 else "others"
                 summary = (
                     f"process {self.process_id} was done, but {others} not within {seconds:g} s "

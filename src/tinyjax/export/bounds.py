@@ -37,7 +37,7 @@ class Facts:
 
     def __init__(self, premises: Sequence[polynomials.Polynomial]) -> None:
         self._premises = tuple(premises)
-        self._found: dict[tuple[polynomials.Polynomial, int], int | None] = {}
+        self._optima: dict[tuple[polynomials.Polynomial, int], int | None] = {}
 
     def bounds(self, p: polynomials.Polynomial) -> Bounds:
         """Return the least and the greatest value of a polynomial, as far as they are known."""
@@ -54,9 +54,9 @@ class Facts:
         if depth > _DEEPEST:
             return None
         polynomials.count(len(p))
-        if (p, depth) not in self._found:
-            self._found[p, depth] = self._optimum(p, depth)
-        return self._found[p, depth]
+        if (p, depth) not in self._optima:
+            self._optima[p, depth] = self._optimum(p, depth)
+        return self._optima[p, depth]
 
     def _optimum(self, p: polynomials.Polynomial, depth: int) -> int | None:
         facts = [*self._premises]

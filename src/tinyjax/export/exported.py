@@ -415,8 +415,8 @@ class Exported(format.Description):
             >>> import tinyjax, tinyjax.numpy as jnp
             >>> from tinyjax import export
             >>> program = export.export(tinyjax.jit(jnp.cos))(jnp.ones(2))
-            >>> written = program.serialize(vjp_order=1)
-            >>> export.deserialize(written).call(jnp.zeros(2))
+            >>> data = program.serialize(vjp_order=1)
+            >>> export.deserialize(data).call(jnp.zeros(2))
             Array([1., 1.], dtype=float32)
         """
         family, divided = self._family, self._divided

@@ -89,8 +89,8 @@ def register_pytree_node_serialization(
         ...     slope: float
         ...     offset: float
         >>> _ = tinyjax.export.register_pytree_node_serialization(Line, serialized_name="Line")
-        >>> at = tinyjax.jit(lambda line, x: line.slope * x + line.offset)
-        >>> data = tinyjax.export.export(at)(Line(2.0, 1.0), 0.0).serialize()
+        >>> evaluate = tinyjax.jit(lambda line, x: line.slope * x + line.offset)
+        >>> data = tinyjax.export.export(evaluate)(Line(2.0, 1.0), 0.0).serialize()
         >>> float(tinyjax.export.deserialize(data).call(Line(3.0, 4.0), 10.0))
         34.0
     """

@@ -44,14 +44,14 @@ class _Parser:
         self._scope = scope
         self._like = like
         self._depth = 0
-        self._at = self._after = 0
+        self._position = self._after = 0
         self._token = ""
         if len(text) > _LONGEST:
             self._fail(f"it is longer than {_LONGEST} characters")
         self._next()
 
     def _fail(self, why: str) -> NoReturn:
-        rest = shortened(self._text[self._at :])
+        rest = shortened(self._text[self._position :])
         raise ArgumentError(
             f"the symbolic shape {shortened(self._text)} cannot be read: {why}, at {rest}. Write "
             "sizes separated by commas, of names, numbers, +, -, *, ^, floordiv, mod, max and min; "
@@ -61,13 +61,13 @@ class _Parser:
     def _next(self) -> None:
         match = _TOKEN.match(self._text, self._after)
         assert match is not None, "there is a token, or something else, or the end"
-        self._at, self._after = match.start(1), match.end()
+        self._position, self._after = match.start(1), match.end()
         self._token = match[1] or ""
         if match[2]:
-            self._at = match.start(2)
+            self._position = match.start(2)
             self._fail(f"{match[2]!r} is unknown")
         if not self._token:
-            self._at = len(self._text)
+            self._position = len(self._text)
 
     def _take(self, token: str) -> None:
         if self._token != token:

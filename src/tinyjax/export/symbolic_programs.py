@@ -121,13 +121,13 @@ class Rewriting:
     """Programs rebuilt with sizes, each once."""
 
     def __init__(self) -> None:
-        self._done: dict[int, tuple[jx.Jaxpr, jx.Jaxpr]] = {}
+        self._results: dict[int, tuple[jx.Jaxpr, jx.Jaxpr]] = {}
 
     def program(self, jaxpr: jx.Jaxpr) -> jx.Jaxpr:
-        entry = self._done.get(id(jaxpr))
+        entry = self._results.get(id(jaxpr))
         if entry is None:
             with frames.LEVEL:
-                entry = self._done[id(jaxpr)] = jaxpr, self._rewritten(jaxpr)
+                entry = self._results[id(jaxpr)] = jaxpr, self._rewritten(jaxpr)
         return entry[1]
 
     def _rewritten(self, jaxpr: jx.Jaxpr) -> jx.Jaxpr:
@@ -236,7 +236,7 @@ class _Inspection(Rewriting):
         super().__init__()
         self._name = name
         self._scope = scope
-        self._known = variables
+        self._variables = variables
 
     def aval(self, aval: av.ShapedArray) -> av.ShapedArray:
         self.value(aval.shape)
@@ -248,7 +248,7 @@ class _Inspection(Rewriting):
                 f"'{self._name}' uses the symbolic size '{value}' of {value.scope}, but is "
                 f"exported for sizes of {self._scope}. Take sizes from the shapes of arguments."
             )
-        unknown = polynomials.variables(value.polynomial) - self._known
+        unknown = polynomials.variables(value.polynomial) - self._variables
         if unknown:
             raise errors.ArgumentError(
                 f"'{self._name}' uses the symbolic size '{value}', but '{min(unknown)}' is in the "

@@ -174,10 +174,10 @@ class Masked:
         rank: the number of axes of the result of ``index``.
         axes: the number of them that the mask covers.
         behind: the number of axes after those.
-        at: the axis of ``x[mask]`` with the elements that the mask selects.
+        axis: the axis of ``x[mask]`` with the elements that the mask selects.
     """
 
-    __slots__ = ("at", "axes", "behind", "index", "mask", "rank")
+    __slots__ = ("axes", "axis", "behind", "index", "mask", "rank")
 
     def __init__(self, shape: tuple[int, ...], items: tuple[Any, ...], place: int) -> None:
         mask = opd.as_array(items[place])
@@ -193,12 +193,12 @@ class Masked:
         self.mask: Array = sh.reshape(mask, (*mask.shape, *[1] * self.behind))
         # ints that are parted from the mask bring its axis to the front, as NumPy has it
         is_parted = picks[-1] - picks[0] >= len(picks)
-        self.at: int = 0 if is_parted else sum(kept[:place])
+        self.axis: int = 0 if is_parted else sum(kept[:place])
 
     def spread(self, update: Array) -> Array:
         """Reshape an update of the masked elements to one of ``index``'s elements."""
         rank = self.rank - self.axes + 1
-        axis = update.ndim - rank + self.at
+        axis = update.ndim - rank + self.axis
         if update.ndim > rank or (axis >= 0 and update.shape[axis] != 1):
             raise errors.ConcreteIndexError(
                 f"an update of shape {update.shape} has an element for each that the mask takes, "

@@ -90,7 +90,7 @@ class Transpose:
     primals: tuple[Any, ...]
 
     def __call__(self, ct: Any) -> tuple[Any, ...]:
-        parts = standard_library.with_room(self.back, ct)[1:]
+        parts = standard_library.with_deep_stack(self.back, ct)[1:]
         return tuple([gradient_like(parts[i], self.primals[i]) for i in range(len(self.primals))])
 
 

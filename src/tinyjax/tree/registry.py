@@ -192,23 +192,23 @@ class _NodeCache:
     Names of attributes are the class's; other keys are those of a node with equal metadata.
     """
 
-    __slots__ = ("_keys", "_known")
+    __slots__ = ("_keys", "_nodes")
 
     def __init__(self, keys: Callable[[Any, Any], Iterable[KeyEntry]]) -> None:
         self._keys = keys
         #: By number of children, and by hash of the metadata, which may hold much and is not kept.
-        self._known: dict[tuple[int, int], weakref.ref[Any]] = {}
+        self._nodes: dict[tuple[int, int], weakref.ref[Any]] = {}
 
     def note(self, x: object, metadata: object, size: int) -> None:
         with suppress(Exception):  # what has no hash, or no weak references
-            if len(self._known) >= _MOST_NOTED:
-                self._known.clear()
-            self._known[size, hash(metadata)] = weakref.ref(x)
+            if len(self._nodes) >= _MOST_NOTED:
+                self._nodes.clear()
+            self._nodes[size, hash(metadata)] = weakref.ref(x)
 
     def keys_like(self, metadata: object, size: int) -> Sequence[KeyEntry] | None:
         """Return the keys of a node like one with this metadata, and so many children."""
         with suppress(Exception):  # of the user's class, which is told where keys are wanted
-            for (number, digest), reference in [*self._known.items()]:
+            for (number, digest), reference in [*self._nodes.items()]:
                 node = reference()
                 if node is None or number != size:
                     continue

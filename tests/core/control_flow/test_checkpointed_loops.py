@@ -201,11 +201,11 @@ def test_in_other_programs() -> None:
 def test_the_tangent_map_under_every_transformation() -> None:
     fun = ours(2)
 
-    def at(x: Any) -> Any:
+    def loop(x: Any) -> Any:
         return fun(x, WS, 5)
 
-    slope = tinyjax.grad(at)(X)
-    _, push = tinyjax.linearize(at, X)
+    slope = tinyjax.grad(loop)(X)
+    _, push = tinyjax.linearize(loop, X)
     np.testing.assert_allclose(push(2.0), 2 * slope, 1e-12)
     np.testing.assert_allclose(tinyjax.vmap(push)(np.arange(3.0)), np.arange(3.0) * slope, 1e-12)
     np.testing.assert_allclose(tinyjax.jit(push)(2.0), 2 * slope, 1e-12)
@@ -214,10 +214,10 @@ def test_the_tangent_map_under_every_transformation() -> None:
     np.testing.assert_allclose(tinyjax.jvp(push, (1.0,), (3.0,))[1], 3 * slope, 1e-12)
     weighted = tinyjax.grad(lambda t: (tinyjax.vmap(push)(t) * np.arange(3.0)).sum())(np.ones(3))
     np.testing.assert_allclose(weighted, np.arange(3.0) * slope, 1e-12)
-    curvature = tinyjax.grad(tinyjax.grad(at))(X)
+    curvature = tinyjax.grad(tinyjax.grad(loop))(X)
 
     def by_map(x: Any) -> Any:
-        return tinyjax.linearize(at, x)[1](1.0)
+        return tinyjax.linearize(loop, x)[1](1.0)
 
     for derivative in (tinyjax.grad(by_map), tinyjax.jacfwd(by_map), tinyjax.jacrev(by_map)):
         np.testing.assert_allclose(derivative(X), curvature, 1e-11)
@@ -396,7 +396,7 @@ def _with_derivative(f: Any) -> Any:
 
 @pytest.mark.parametrize("rule", [_with_jvp, _with_vjp, _with_derivative])
 def test_derivatives_of_higher_order_of_what_has_a_rule(rule: Any) -> None:
-    """As without a loop: a derivative of the way back comes to what the rule is made of."""
+    """As without a loop: a derivative of the backward pass differentiates the rule's own body."""
     f = rule(lambda x, b: x * jnp.sin(b))
     loops: dict[str, Any] = {
         "none": lambda x, b: f(f(f(x, b), b), b),
@@ -494,9 +494,9 @@ def online(iterations: int, slots: int) -> list[int]:
             kept = [*kept, i]
             continue
 
-        def price(kept: list[int], end: int = i + 1) -> int:
-            """Of the way back if the loop ends after the iteration that follows the next."""
-            ends = pairwise([*kept, end])
+        def price(stored: list[int], end: int = i + 1) -> int:
+            """Price the backward pass if the loop ends after the next but one iteration."""
+            ends = pairwise([*stored, end])
             return sum(cost(b - a, slots - j) for j, (a, b) in enumerate(ends))
 
         kept = min([kept, *choices], key=price)
@@ -569,17 +569,17 @@ def within_reach(ratio: float, slots: int, iterations: int) -> bool:
     cost = functools.cache(closed_form)
     reached: set[tuple[int, ...]] = {(0,)}
     for i in range(1, iterations + 1):
-        found: set[tuple[int, ...]] = set()
+        candidates: set[tuple[int, ...]] = set()
         for kept in reached:
             lengths = [b - a for a, b in pairwise([*kept, i - 1])]
             again = sum(cost(n, slots - j) for j, n in enumerate(lengths))
             if i - 1 + again > ratio * closed_form(i, slots) + 1e-9:
                 continue
-            found.add(kept)
+            candidates.add(kept)
             spared = [kept] if len(kept) < slots else []
             spared += [(*kept[:j], *kept[j + 1 :]) for j in range(1, len(kept))]
-            found |= {(*rest, i) for rest in spared}
-        reached = found
+            candidates |= {(*rest, i) for rest in spared}
+        reached = candidates
     return bool(reached)
 
 
@@ -613,8 +613,8 @@ def test_not_to_know_the_end_costs_more_with_few_slots(slots: int, bound: float)
 
 def temporaries(fun: Callable[..., Any], *args: Any) -> int:
     compiled = tinyjax.jit(tinyjax.grad(fun)).lower(*args).compile()
-    found: int = compiled.memory_analysis().temp_size_in_bytes
-    return found
+    size: int = compiled.memory_analysis().temp_size_in_bytes
+    return size
 
 
 @pytest.mark.slow
@@ -718,7 +718,7 @@ def test_errors() -> None:
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("reverse", [False, True])
 def test_a_scan_keeps_only_what_derivatives_need(reverse: bool) -> None:
-    """No sum on the way and no counter; derivatives of the way back keep none either."""
+    """No partial sum and no counter; derivatives of the backward pass keep none either."""
     xs = np.linspace(0.1, 1.0, 20, dtype=np.float32)
 
     def fun(x: Any, checkpoints: int | None) -> Any:

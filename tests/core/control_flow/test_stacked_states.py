@@ -90,7 +90,7 @@ def test_gradients_of_loops_at_length(case: Case) -> None:
 
 @pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 128, 64 * 64 - 1, 64 * 64, 64 * 64 + 1, 9000])
 def test_lengths_at_which_states_are_dropped(n: int) -> None:
-    """With room for 64: where all are kept, where some are, and beyond the square."""
+    """With 64 slots: where all are kept, where some are, and beyond the square."""
     w, x, c, ct = np.array([[0.9]]), np.array([0.3]), np.array([1e-3]), np.ones(1)
     fun = tinyjax.jit(tinyjax.grad(lambda n, w, x, c: run(64, n, w, x, c).sum(), (1, 2, 3)))
     for value, result in zip(by_hand(n, w, x, c, ct), fun(n, w, x, c), strict=True):
@@ -99,7 +99,7 @@ def test_lengths_at_which_states_are_dropped(n: int) -> None:
 
 @pytest.mark.parametrize(("n", "stride"), [(0, 1), (7, 1), (8, 1), (9, 2), (16, 2), (17, 4)])
 def test_which_states_are_kept(n: int, stride: int) -> None:
-    """With room for 8: all, of a loop that has no more; none is dropped before the loop goes on."""
+    """With 8 slots: all, of a loop that has no more; none is dropped before the loop goes on."""
 
     def record(x: Any) -> Any:
         return schedule.record(
@@ -141,7 +141,7 @@ def test_derivatives_of_higher_order_and_loops_in_loops() -> None:
 
 
 def test_only_what_derivatives_need_is_stacked() -> None:
-    """No counter, and no stack of the way back, of which a derivative would make a square."""
+    """No counter, and no stack of the backward pass, which a derivative would square."""
     x = jnp.array([0.3, 0.7], jnp.float32)
 
     def fun(x: Any) -> Any:

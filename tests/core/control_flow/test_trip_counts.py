@@ -212,11 +212,11 @@ def test_iterations_are_not_run_again() -> None:
     """Each runs once, and its derivative once, as a scan's: sines and cosines are counted."""
 
     def count(fun: Callable[..., Any], name: str) -> int:
-        def found(jaxpr: jx.Jaxpr) -> int:
+        def count(jaxpr: jx.Jaxpr) -> int:
             own = sum(eqn.primitive.name == name for eqn in jaxpr.eqns)
-            return own + sum(found(x) for eqn in jaxpr.eqns for x in jx.subjaxprs(eqn.params))
+            return own + sum(count(x) for eqn in jaxpr.eqns for x in jx.subjaxprs(eqn.params))
 
-        return found(tinyjax.make_jaxpr(tinyjax.jit(tinyjax.grad(fun)))(A, B).jaxpr)
+        return count(tinyjax.make_jaxpr(tinyjax.jit(tinyjax.grad(fun)))(A, B).jaxpr)
 
     assert (count(total, "sin"), count(total, "cos")) == (1, 1)
 
@@ -248,12 +248,12 @@ def test_memory_is_kept_to() -> None:
 def test_indices_are_computed_again() -> None:
     """Of what counters say, loops keep nothing, forwards or backwards, up or down."""
 
-    def kept(jaxpr: jx.Jaxpr) -> Iterator[Any]:
+    def residuals(jaxpr: jx.Jaxpr) -> Iterator[Any]:
         for eqn in jaxpr.eqns:
             if eqn.primitive.name in ("scan", "while"):
                 yield from (x.aval for x in eqn.out_binders if x.aval.shape)
             for inner in jx.subjaxprs(eqn.params):
-                yield from kept(inner)
+                yield from residuals(inner)
 
     def down(x: Any) -> Any:
         def step(carry: Any, row: Any) -> Any:
@@ -277,7 +277,7 @@ def test_indices_are_computed_again() -> None:
         # of loops in a loop it is kept how often each ran
         for fun, args, numbers in ((total, (A, B), 1), (down, (x,), 0)):
             gradient = tinyjax.jit(tinyjax.grad(fun))
-            avals = kept(tinyjax.make_jaxpr(gradient)(*args).jaxpr)
+            avals = residuals(tinyjax.make_jaxpr(gradient)(*args).jaxpr)
             assert sum(aval.dtype.kind == "i" for aval in avals) == numbers
         np.testing.assert_allclose(
             tinyjax.jit(tinyjax.grad(down))(x), tinyjax.grad(down_unrolled)(x)

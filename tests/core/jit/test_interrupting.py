@@ -58,11 +58,11 @@ def test_programs_give_what_they_do_otherwise() -> None:
         assert add(x, x + 1)["sum"][0] == 3.0
         with pytest.raises(DonatedArrayError):
             add(x, 1.0)
-        found: list[float] = []
-        thread = threading.Thread(target=lambda: found.append(float(long(2.0, 0))))
+        results: list[float] = []
+        thread = threading.Thread(target=lambda: results.append(float(long(2.0, 0))))
         thread.start()
         thread.join()
-        assert found == [2.0]
+        assert results == [2.0]
 
 
 def test_an_interrupt_while_a_function_dies_leaves_nothing_of_it() -> None:
@@ -70,7 +70,7 @@ def test_an_interrupt_while_a_function_dies_leaves_nothing_of_it() -> None:
     assert float(function(1.0)) == 2.0
     traces = weakref.ref(function._traces)
 
-    def interrupt(frame: Any, event: str, given: Any) -> None:
+    def interrupt(frame: Any, event: str, argument: Any) -> None:
         raise KeyboardInterrupt
 
     before = sys.gettrace()
@@ -91,18 +91,18 @@ def interrupt_at(line: int, name: str, file: str) -> Callable[[], bool]:
     seen: set[int] = set()
     raised = False
 
-    def within(frame: FrameType, event: str, given: Any) -> Any:
+    def trace_line(frame: FrameType, event: str, argument: Any) -> Any:
         nonlocal raised
         if event == "line" and frame.f_lineno not in seen:
             seen.add(frame.f_lineno)
             raised = len(seen) > line
             if raised:
                 raise KeyboardInterrupt
-        return within
+        return trace_line
 
-    def called(frame: FrameType, event: str, given: Any) -> Any:
+    def called(frame: FrameType, event: str, argument: Any) -> Any:
         code = frame.f_code
-        return within if code.co_name == name and code.co_filename == file else None
+        return trace_line if code.co_name == name and code.co_filename == file else None
 
     before = sys.gettrace()
     sys.settrace(called)

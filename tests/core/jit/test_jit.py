@@ -128,11 +128,11 @@ def test_variadic_functions() -> None:
 def test_a_jitted_function_keeps_its_name_and_documentation() -> None:
     @jit
     def documented(x: Any) -> Any:
-        """What it does."""
+        """Return the argument."""
         return x
 
     assert documented.__name__ == "documented"
-    assert documented.__doc__ == "What it does."
+    assert documented.__doc__ == "Return the argument."
     assert documented.__wrapped__(3) == 3
     assert "documented" in repr(documented)
 
@@ -614,20 +614,20 @@ def test_clear_cache() -> None:
 
 def test_threads_may_share_a_jitted_function() -> None:
     fast = jit(lambda x: jnp.sin(x) * x)
-    found: dict[tuple[int, int], Any] = {}
+    results: dict[tuple[int, int], Any] = {}
 
     def work(k: int) -> None:
         for n in range(1, 6):
-            found[k, n] = np.asarray(fast(jnp.ones(n) * k))
+            results[k, n] = np.asarray(fast(jnp.ones(n) * k))
 
     threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    for (k, n), value in found.items():
+    for (k, n), value in results.items():
         np.testing.assert_allclose(value, np.full(n, np.sin(k) * k), rtol=1e-5)
-    assert len(found) == 40
+    assert len(results) == 40
 
 
 # Looking at the program
@@ -936,7 +936,7 @@ def test_results_come_in_their_containers(name: str) -> None:
 
 def test_a_decorator_hands_all_options_on(monkeypatch: pytest.MonkeyPatch) -> None:
     decorator = sys.modules["tinyjax.core.jit.decorator"]
-    given: dict[str, Any] = {
+    options: dict[str, Any] = {
         "static_argnums": 0,
         "static_argnames": "a",
         "donate_argnums": 1,
@@ -952,10 +952,10 @@ def test_a_decorator_hands_all_options_on(monkeypatch: pytest.MonkeyPatch) -> No
         "in_shardings": tinyjax.P("x"),
         "out_shardings": tinyjax.P("y"),
     }
-    assert [*given] == [*inspect.signature(jit).parameters][1:]
-    made = jit(**given)
+    assert [*options] == [*inspect.signature(jit).parameters][1:]
+    made = jit(**options)
     monkeypatch.setattr(decorator, "jit", lambda fun, **handed_on: handed_on)
-    assert unchecked(made)(len) == given
+    assert unchecked(made)(len) == options
 
 
 PLACES = np.arange(200_000)[::-1, None]

@@ -1,4 +1,4 @@
-"""Calls written out for one signature take what they were written for, and leave all else."""
+"""Calls that are specialised to one signature take what has it, and refuse all else."""
 
 import linecache
 from collections import OrderedDict
@@ -96,9 +96,9 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
 }
 
 
-def same(found: Any, expected: Any) -> None:
-    assert tree.structure(found) == tree.structure(expected)
-    for x, y in zip(tree.leaves(found), tree.leaves(expected), strict=True):
+def same(actual: Any, expected: Any) -> None:
+    assert tree.structure(actual) == tree.structure(expected)
+    for x, y in zip(tree.leaves(actual), tree.leaves(expected), strict=True):
         assert (x.dtype, x.shape, x.weak_type) == (y.dtype, y.shape, y.weak_type)
         np.testing.assert_array_equal(x, y)
 

@@ -32,12 +32,12 @@ def described(tree: Any, lib: Any) -> Any:
 
 @pytest.mark.parametrize("stage", ["trace", "lower", "compile"])
 def test_what_a_stage_says(stage: str) -> None:
-    def at(lib: Any) -> Any:
+    def stages(lib: Any) -> Any:
         traced = lib.jit(model, donate_argnums=(1,)).trace(*ARGS, scale=2.0)
         found = traced if stage == "trace" else traced.lower()
         return found.compile() if stage == "compile" else found
 
-    ours, theirs = at(tinyjax), at(jax)
+    ours, theirs = stages(tinyjax), stages(jax)
     for name in ("args_info", "out_info"):
         assert described(getattr(ours, name), tinyjax) == described(getattr(theirs, name), jax)
     donated = tinyjax.tree.leaves(tinyjax.tree.map(lambda x: x.donated, ours.args_info))
@@ -262,8 +262,8 @@ def test_an_elementwise_primitive_returns_its_one_result_alone() -> None:
 
 @pytest.mark.parametrize("name", core.__all__)
 def test_the_core_by_name(name: str) -> None:
-    found: Callable[..., Any] = getattr(core, name)
-    assert found is not None
+    attribute: Callable[..., Any] = getattr(core, name)
+    assert attribute is not None
     seen = []
     tinyjax.jit(lambda x: seen.append(isinstance(x, core.Tracer)))(1.0)
     assert seen == [True]

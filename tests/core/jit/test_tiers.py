@@ -558,11 +558,11 @@ def test_donated_arrays_are_given_up() -> None:
 def test_a_program_wanted_by_many_threads_is_compiled_once() -> None:
     fun = jit(lambda x: chain(x) - 7, tier="compiled")
     start = threading.Barrier(8)
-    found: list[Any] = []
+    results: list[Any] = []
 
     def call() -> None:
         start.wait()
-        found.append(np.asarray(fun(X)))
+        results.append(np.asarray(fun(X)))
 
     threads = [threading.Thread(target=call) for _ in range(8)]
     for thread in threads:
@@ -570,7 +570,7 @@ def test_a_program_wanted_by_many_threads_is_compiled_once() -> None:
     for thread in threads:
         thread.join()
     assert compiled() == 1
-    assert all((value == found[0]).all() for value in found)
+    assert all((value == results[0]).all() for value in results)
 
 
 def test_threads_with_programs_of_all_tiers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -733,7 +733,7 @@ def test_small_loops_are_one_function(effort: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"fast": True}, "begin with 'xla_', but got 'fast'"),
         ({"xla_backend_optimization_level": [1]}, "numbers, bools or texts"),
@@ -741,10 +741,10 @@ def test_small_loops_are_one_function(effort: Any) -> None:
         ({"xla_backend_optimization_level": "much"}, "not a valid int32 value"),
     ],
 )
-def test_wrong_options_are_refused(options: Any, said: str) -> None:
-    with raises(ArgumentError, match=said):
+def test_wrong_options_are_refused(options: Any, message: str) -> None:
+    with raises(ArgumentError, match=message):
         jit(chain, compiler_options=options)(X)
-    with raises(ArgumentError, match=said):
+    with raises(ArgumentError, match=message):
         jit(chain).lower(X).compile(options)
     with raises(ArgumentError, match="'low', 'medium' or 'full'"):
         unchecked(config.update)("effort", "none")

@@ -22,13 +22,13 @@ Program = Callable[[Any, Callable[..., Any]], list[Callable[[], object]]]
 class Scale:
     """A callable object with a method: the programs of both read an attribute."""
 
-    by = 2.0
+    factor = 2.0
 
     def __init__(self, fun: Callable[..., Any]) -> None:
         self.fun = fun
 
     def __call__(self, x: Any) -> Any:
-        return self.fun(x) * self.by
+        return self.fun(x) * self.factor
 
     method = __call__
 
@@ -48,7 +48,7 @@ class Unhashable(Scale):
     """Is compared by its attributes, and so has no hash."""
 
     fun: Callable[..., Any]
-    by: float = 2.0
+    factor: float = 2.0
 
 
 def _call(np: Any, f: Callable[..., Any], x: object, **options: object) -> object:
@@ -85,7 +85,7 @@ def _changed(np: Any, f: Callable[..., Any]) -> list[Callable[[], object]]:
     scale = Scale(f)
 
     def change() -> float:
-        scale.by = 3.0
+        scale.factor = 3.0
         return float(np.jit(scale)(1.0))
 
     return [lambda: float(np.jit(scale)(1.0)), change]
@@ -149,12 +149,12 @@ def counts(np: Any, program: Program) -> list[tuple[int, object]]:
         traced += 1
         return x * 1.0
 
-    found: list[tuple[int, object]] = []
+    results: list[tuple[int, object]] = []
     for call in program(np, f):
         before = traced
         out = call()
-        found.append((traced - before, out if isinstance(out, float) else None))
-    return found
+        results.append((traced - before, out if isinstance(out, float) else None))
+    return results
 
 
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
@@ -166,7 +166,7 @@ def test_as_often_as_in_jax(program: Program) -> None:
 def test_what_says_itself_what_equals_it_is_traced_for_each(kind: type[Scale]) -> None:
     """In jax an equal object has the program of another, and one without a hash raises."""
     first, second = kind(lambda x: x), kind(lambda x: x)
-    second.by = 3.0
+    second.factor = 3.0
     assert [float(tinyjax.jit(f)(1.0)) for f in (first, second, first)] == [2.0, 3.0, 2.0]
 
 

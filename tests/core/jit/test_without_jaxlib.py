@@ -44,7 +44,7 @@ REFUSED = {
     "distributed": "jax.distributed.initialize('localhost:1', 1, 0)",
     "cache": "import_module('tinyjax.experimental.serialize_executable')",
 }
-SAID = {
+PREDICATES = {
     "threads": (
         "np.array_equal(jax.vmap(jnp.cumsum, threads=2)(jnp.outer(x, x)),"
         " np.cumsum(np.outer(x, x), 1))"
@@ -83,61 +83,61 @@ def guarded(x):
     except Exception as error:
         return str(error)
 
-evaluated, refused, said = json.load(sys.stdin)
+evaluated, refused, predicates = json.load(sys.stdin)
 names = dict(vars(), x=jnp.arange(5.0))
-told = {}
-with warnings.catch_warnings(record=True) as heard:
+output = {}
+with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     for name, text in evaluated.items():
-        told[name] = np.asarray(eval(text, names)).tolist()
+        output[name] = np.asarray(eval(text, names)).tolist()
     for name, text in refused.items():
         try:
             eval(text, names)
         except MissingJaxlibError as error:
-            told[name] = str(error)
-    for name, text in said.items():
-        told[name] = eval(text, names)
-told["heard"] = [str(one.message) for one in heard]
-print(json.dumps(told))
+            output[name] = str(error)
+    for name, text in predicates.items():
+        output[name] = eval(text, names)
+output["warnings"] = [str(one.message) for one in caught]
+print(json.dumps(output))
 """
 
 
 @pytest.fixture(scope="module")
-def told() -> dict[str, Any]:
+def output() -> dict[str, Any]:
     """Return the process's output for each program."""
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", PROGRAM],
-        input=json.dumps([EVALUATED, REFUSED, SAID]),
+        input=json.dumps([EVALUATED, REFUSED, PREDICATES]),
         capture_output=True,
         text=True,
         check=False,
         env={"PYTHONPATH": ":".join(sys.path), "TINYJAX_TIER": "first"},
     )
-    assert not done.returncode, done.stderr
-    said: dict[str, Any] = json.loads(done.stdout)
-    return said
+    assert not process.returncode, process.stderr
+    outputs: dict[str, Any] = json.loads(process.stdout)
+    return outputs
 
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", EVALUATED)
-def test_programs_are_evaluated(name: str, told: dict[str, Any]) -> None:
+def test_programs_are_evaluated(name: str, output: dict[str, Any]) -> None:
     names = {"jax": jax, "jnp": jax.numpy, "np": np, "x": jax.numpy.arange(5.0)}
     expected = np.asarray(eval(EVALUATED[name], names))
-    np.testing.assert_allclose(np.asarray(told[name]), expected, 1e-5, 1e-6)
+    np.testing.assert_allclose(np.asarray(output[name]), expected, 1e-5, 1e-6)
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_missing_is_said(name: str, told: dict[str, Any]) -> None:
-    assert "jaxlib cannot be loaded: not for this machine" in told[name]
-    assert "pip install 'jaxlib>=" in told[name]
-    assert "in <module>" in told[name], "the user's line"
+def test_what_is_missing_is_said(name: str, output: dict[str, Any]) -> None:
+    assert "jaxlib cannot be loaded: not for this machine" in output[name]
+    assert "pip install 'jaxlib>=" in output[name]
+    assert "in <module>" in output[name], "the user's line"
 
 
-@pytest.mark.parametrize("name", SAID)
-def test_what_needs_no_compiler_works(name: str, told: dict[str, Any]) -> None:
-    assert told[name] is True
+@pytest.mark.parametrize("name", PREDICATES)
+def test_what_needs_no_compiler_works(name: str, output: dict[str, Any]) -> None:
+    assert output[name] is True
 
 
-def test_there_is_one_warning(told: dict[str, Any]) -> None:
-    (warning,) = told["heard"]
+def test_there_is_one_warning(output: dict[str, Any]) -> None:
+    (warning,) = output["warnings"]
     assert "jaxlib cannot be loaded: not for this machine. Without it, NumPy evaluates" in warning

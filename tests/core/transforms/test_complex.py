@@ -1,6 +1,6 @@
 """Complex derivatives: every row of ``tests/specs`` that takes complex numbers, against jax.
 
-The convention is jax's: a tangent is what it is for a map of the plane, and a pull-back is the
+The convention is jax's: a tangent is that of a map of R^2, and a pull-back is the
 transpose, not the adjoint. Rows without a counterpart in jax are held against finite differences,
 which do not know of it.
 """
@@ -72,10 +72,10 @@ def of_inexact(
     places = [i for i, x in enumerate(operands) if dtypes.is_inexact(x.dtype)]
 
     def chosen(*xs: Any) -> tuple[Any, ...]:
-        given: list[Any] = list(operands)
+        values: list[Any] = list(operands)
         for i, x in zip(places, xs, strict=True):
-            given[i] = x
-        outs = leaves(fun(*given, **case.params))
+            values[i] = x
+        outs = leaves(fun(*values, **case.params))
         return tuple(y for y in outs if dtypes.is_inexact(np.dtype(y.dtype)))
 
     return chosen
@@ -125,7 +125,7 @@ def test_complex_derivatives(row: Spec) -> None:
     assert checked, "the row was chosen because it has a complex case"
 
 
-# C -> R, R -> C and C -> C, against the formulas for a map of the plane
+# C -> R, R -> C and C -> C, against the formulas for a map of R^2
 
 
 def test_complex_to_real() -> None:

@@ -117,8 +117,8 @@ def test_forward_and_backward() -> None:
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_what_has_no_cotangent_is_not_pulled_back(count: int) -> None:
-    """The rule of the inner operation is not asked, since the outer one's gives zero."""
-    asked: list[str] = []
+    """The rule of the inner operation is not called, since the outer one's gives zero."""
+    calls: list[str] = []
 
     def linear(name: str, cotangent: Any) -> Primitive[NoParams]:
         p: Primitive[NoParams] = Primitive(name, NoParams)
@@ -129,7 +129,7 @@ def test_what_has_no_cotangent_is_not_pulled_back(count: int) -> None:
 
         @p.def_transpose
         def _transpose(cts: Tangents, operands: Operands, params: NoParams) -> Cotangents:
-            asked.append(name)
+            calls.append(name)
             return [cotangent]
 
         return p
@@ -140,7 +140,7 @@ def test_what_has_no_cotangent_is_not_pulled_back(count: int) -> None:
         return bind(outer, bind(inner, (x,), NO_PARAMS)[:1], NO_PARAMS)[0] + x
 
     assert tinyjax.grad(f)(jnp.asarray(2.0)) == 1
-    assert asked == ["outer"]
+    assert calls == ["outer"]
 
 
 def _product(params: Any, x: Any) -> Any:
@@ -198,9 +198,15 @@ def test_arguments_that_are_not_read_are_named_so() -> None:
             "with_refs: expected tuple of length 2, but got",
         ),
         (lambda p, x: p.replace(args_res=[1.0, x])(x), "args_res: expected 3 leaves"),
-        (lambda p, x: _without(((True,), True)), r"saveable_args\[0\]: expected .* tuple of 2"),
-        (lambda p, x: _without((True, (True,))), r"saveable_args\[1\]: expected a bool, but got"),
-        (lambda p, x: _without(0), "saveable_args: expected a bool or a tuple, but got 0"),
+        (
+            lambda p, x: _with_saveable(((True,), True)),
+            r"saveable_args\[0\]: expected .* tuple of 2",
+        ),
+        (
+            lambda p, x: _with_saveable((True, (True,))),
+            r"saveable_args\[1\]: expected a bool, but got",
+        ),
+        (lambda p, x: _with_saveable(0), "saveable_args: expected a bool or a tuple, but got 0"),
     ],
 )
 @pytest.mark.wrong_types
@@ -211,5 +217,5 @@ def test_errors_name_the_argument(call: Any, message: str) -> None:
         call(pull_back, x)
 
 
-def _without(marks: Any) -> Any:
+def _with_saveable(marks: Any) -> Any:
     return tinyjax.vjp(_product, *_arguments(), saveable_args=marks)

@@ -26,7 +26,7 @@ def _forget_steps() -> Iterator[None]:
 
 
 def _is_made(name: str) -> bool:
-    return bool(steps.steps_of[registry[name]].known)
+    return bool(steps.steps_of[registry[name]].entries)
 
 
 def _outcome(fun: Callable[..., Any], operands: Sequence[HostArray], chosen: list[bool]) -> Any:
@@ -96,12 +96,12 @@ def test_most_rules_become_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_rules_are_asked_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
+    calls: list[str] = []
     for name in ("sin", "mul", "dot_general"):
         rule = registry[name].rules.jvp
 
         def asking(*args: Any, name: str = name, rule: Any = rule) -> Any:
-            asked.append(name)
+            calls.append(name)
             return rule(*args)
 
         monkeypatch.setattr(registry[name].rules, "jvp", asking)
@@ -112,17 +112,17 @@ def test_rules_are_asked_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     w, x = jnp.ones((3, 3)), jnp.arange(3.0)
     for _ in range(replay.CALLS[0]):
         tinyjax.grad(f)(w, x)
-    asked.clear()
+    calls.clear()
     slope = tinyjax.grad(f)(w + 1, x + 1)
-    assert asked == []
+    assert calls == []
     expected = np.outer(np.cos(np.full(3, 12.0)) * np.arange(1, 4), np.arange(1, 4))
     np.testing.assert_allclose(np.asarray(slope), expected, 1e-5)
     tinyjax.grad(f)(jnp.ones((2, 2)), jnp.ones(2))
-    assert asked == ["dot_general", "sin", "mul"]
+    assert calls == ["dot_general", "sin", "mul"]
 
 
 def test_arrays_that_nobody_asked_for_their_type(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Indices that were just made know their type when they are first asked."""
+    """Indices that were just made know their type when it is first read."""
     monkeypatch.setattr(replay, "CALLS", (1,))
     x = jnp.arange(12.0).reshape(3, 4)
     for index in ([0, 1], [2], [[0, 1], [1, 2]]):

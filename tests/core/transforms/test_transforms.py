@@ -51,11 +51,11 @@ def normal(*shape: int) -> Any:
     return RNG.normal(size=shape)  # float64, which stays float64
 
 
-def agree(found: Any, expected: Any, rtol: float = 1e-12) -> None:
+def agree(actual: Any, expected: Any, rtol: float = 1e-12) -> None:
     """Assert that two trees have the same structure, shapes, dtypes and values."""
-    leaves, treedef = tree.flatten(found)
+    leaves, treedef = tree.flatten(actual)
     expected_leaves, expected_treedef = jax.tree.flatten(expected)
-    assert str(jax.tree.structure(found)) == str(expected_treedef)
+    assert str(jax.tree.structure(actual)) == str(expected_treedef)
     assert treedef.num_leaves == len(expected_leaves)
     for a, b in zip(leaves, expected_leaves, strict=True):
         assert np.shape(a) == np.shape(b)
@@ -74,23 +74,23 @@ class Layer(NamedTuple):
     b: Any
 
 
-def model(of: Any) -> Fun:
+def model(lib: Any) -> Fun:
     """A small network, over ``tinyjax.numpy`` or ``jax.numpy``."""
 
     def predict(params: dict[str, Any], x: Any, *, scale: Any = 1.0) -> Any:
         for layer in params["layers"]:
-            x = of.tanh(of.dot(x, layer.w) + layer.b)
-        return {"out": x * scale, "norm": [of.sum(x * x)]}
+            x = lib.tanh(lib.dot(x, layer.w) + layer.b)
+        return {"out": x * scale, "norm": [lib.sum(x * x)]}
 
     return predict
 
 
-def loss(of: Any) -> Fun:
-    predict = model(of)
+def loss(lib: Any) -> Fun:
+    predict = model(lib)
 
     def total(params: dict[str, Any], x: Any, *, scale: Any = 1.0) -> Any:
         found = predict(params, x, scale=scale)
-        return of.sum(found["out"]) + found["norm"][0] * 0.5
+        return lib.sum(found["out"]) + found["norm"][0] * 0.5
 
     return total
 
@@ -141,10 +141,10 @@ def test_grad_argnums(x64: None, argnums: Any) -> None:
     agree(found, expected)
 
 
-@pytest.mark.parametrize("of", [copy.copy, copy.deepcopy])
-def test_traced_values_are_copied(x64: None, of: Fun) -> None:
+@pytest.mark.parametrize("transform", [copy.copy, copy.deepcopy])
+def test_traced_values_are_copied(x64: None, transform: Fun) -> None:
     def fun(x: Any) -> Any:
-        return of({"a": of(x)})["a"] ** 2
+        return transform({"a": transform(x)})["a"] ** 2
 
     x = normal(3)
     agree(jit(fun)(x), x**2)
@@ -198,10 +198,10 @@ def test_value_and_grad(x64: None) -> None:
 
 
 def test_has_aux(x64: None) -> None:
-    def with_aux(of: Any) -> Fun:
+    def with_aux(lib: Any) -> Fun:
         def fun(x: Any) -> Any:
-            y = of.sin(x)
-            return of.sum(y * x), {"y": y, "x": [x], "n": 3}
+            y = lib.sin(x)
+            return lib.sum(y * x), {"y": y, "x": [x], "n": 3}
 
         return fun
 
@@ -397,7 +397,7 @@ def test_an_example_is_as_weak_as_the_batch(x: Any) -> None:
     is_weak = x.weak_type
 
     def weak(x: Any) -> Any:
-        assert x.aval.weak_type == is_weak  # asked for first, so that it is known
+        assert x.aval.weak_type == is_weak  # read first, so that it is known
         assert x.weak_type == is_weak
         return x + jnp.float16(1)
 
@@ -499,11 +499,11 @@ def test_chunks_that_cannot_be(options: dict[str, Any]) -> None:
 def test_columns_of_jacobians_are_not_transposed(x64: None) -> None:
     w = normal(4, 9)
 
-    def fun(of: Any) -> Fun:
+    def fun(lib: Any) -> Fun:
         def along(x: Any) -> Any:
-            y = of.roll(x, 1, 0) * x[:, ::-1] + of.tanh(x).sum() * x
+            y = lib.roll(x, 1, 0) * x[:, ::-1] + lib.tanh(x).sum() * x
             pooled = y.reshape(2, 3, 2, 3).max((1, 3)).reshape(4)
-            return pooled * of.concatenate([w @ y.reshape(36)[:9], y[0, :0]])
+            return pooled * lib.concatenate([w @ y.reshape(36)[:9], y[0, :0]])
 
         return along
 
@@ -514,9 +514,9 @@ def test_columns_of_jacobians_are_not_transposed(x64: None) -> None:
     agree(jit(chunked)(x), jax.jacfwd(fun(jax.numpy))(x), rtol=1e-10)
 
 
-def of_two_arrays(of: Any) -> Fun:
+def of_two_arrays(lib: Any) -> Fun:
     def fun(x: Any, w: Any) -> Any:
-        return {"y": of.sin(x) * (x @ w["a"]), "z": of.tanh(w["b"]).sum()}
+        return {"y": lib.sin(x) * (x @ w["a"]), "z": lib.tanh(w["b"]).sum()}
 
     return fun
 
@@ -598,39 +598,43 @@ def test_chunks_of_jacobians_are_positive(name: str) -> None:
 # Compositions
 
 
-def chain(of: Any) -> Fun:
-    return lambda x: of.sum(of.sin(x) * of.exp(-x * x) + x**3)
+def chain(lib: Any) -> Fun:
+    return lambda x: lib.sum(lib.sin(x) * lib.exp(-x * x) + x**3)
 
 
 COMPOSITIONS: dict[str, Callable[[Any, Fun], Fun]] = {
-    "grad": lambda of, f: of.grad(f),
-    "grad of grad": lambda of, f: of.grad(lambda x: of.grad(f)(x)[0]),
-    "jvp of grad": lambda of, f: lambda x: of.jvp(of.grad(f), (x,), (x,)),
-    "grad of jvp": lambda of, f: of.grad(lambda x: of.jvp(f, (x,), (x,))[1]),
-    "vjp of vjp": lambda of, f: lambda x: of.vjp(lambda y: of.vjp(f, y)[1](1.0)[0], x)[1](x),
-    "jvp of jvp": lambda of, f: lambda x: of.jvp(lambda y: of.jvp(f, (y,), (x,))[1], (x,), (x,)),
-    "linearize of grad": lambda of, f: lambda x: of.linearize(of.grad(f), x)[1](x),
-    "vmap of grad": lambda of, f: lambda x: of.vmap(of.grad(f))(x * x[:, None]),
-    "grad of vmap": lambda of, f: of.grad(lambda x: of.vmap(f)(x * x[:, None]).sum()),
-    "vmap of jvp": lambda of, f: (
-        lambda x: of.vmap(lambda t: of.jvp(f, (x,), (t,))[1])(x * x[:, None])
+    "grad": lambda lib, f: lib.grad(f),
+    "grad of grad": lambda lib, f: lib.grad(lambda x: lib.grad(f)(x)[0]),
+    "jvp of grad": lambda lib, f: lambda x: lib.jvp(lib.grad(f), (x,), (x,)),
+    "grad of jvp": lambda lib, f: lib.grad(lambda x: lib.jvp(f, (x,), (x,))[1]),
+    "vjp of vjp": lambda lib, f: lambda x: lib.vjp(lambda y: lib.vjp(f, y)[1](1.0)[0], x)[1](x),
+    "jvp of jvp": lambda lib, f: lambda x: lib.jvp(lambda y: lib.jvp(f, (y,), (x,))[1], (x,), (x,)),
+    "linearize of grad": lambda lib, f: lambda x: lib.linearize(lib.grad(f), x)[1](x),
+    "vmap of grad": lambda lib, f: lambda x: lib.vmap(lib.grad(f))(x * x[:, None]),
+    "grad of vmap": lambda lib, f: lib.grad(lambda x: lib.vmap(f)(x * x[:, None]).sum()),
+    "vmap of jvp": lambda lib, f: (
+        lambda x: lib.vmap(lambda t: lib.jvp(f, (x,), (t,))[1])(x * x[:, None])
     ),
-    "jvp of vmap": lambda of, f: lambda x: of.jvp(lambda y: of.vmap(f)(y * y[:, None]), (x,), (x,)),
-    "vmap of vmap of grad": lambda of, f: (
-        lambda x: of.vmap(of.vmap(of.grad(f)))(x * x[:, None] * x[:, None, None])
+    "jvp of vmap": lambda lib, f: (
+        lambda x: lib.jvp(lambda y: lib.vmap(f)(y * y[:, None]), (x,), (x,))
     ),
-    "vmap of hessian": lambda of, f: lambda x: of.vmap(of.hessian(f))(x * x[:, None]),
-    "jit of grad of jit": lambda of, f: of.jit(of.grad(of.jit(f))),
-    "grad of jit of grad": lambda of, f: of.grad(lambda x: of.jit(of.grad(of.jit(f)))(x).sum()),
-    "vmap of jit of grad": lambda of, f: lambda x: of.vmap(of.jit(of.grad(f)))(x * x[:, None]),
-    "jit of vmap of jvp of jit": lambda of, f: of.jit(
-        lambda x: of.vmap(lambda t: of.jvp(of.jit(f), (x,), (t,))[1])(x * x[:, None])
+    "vmap of vmap of grad": lambda lib, f: (
+        lambda x: lib.vmap(lib.vmap(lib.grad(f)))(x * x[:, None] * x[:, None, None])
     ),
-    "jacfwd of jacrev": lambda of, f: of.jacfwd(of.jacrev(f)),
-    "jacrev of jacfwd": lambda of, f: of.jacrev(of.jacfwd(f)),
-    "third derivative": lambda of, f: of.jacfwd(of.jacrev(of.jacfwd(f))),
-    "linearize of jit of vmap": lambda of, f: (
-        lambda x: of.linearize(of.jit(of.vmap(of.jit(f))), x * x[:, None])[1](x * x[:, None])
+    "vmap of hessian": lambda lib, f: lambda x: lib.vmap(lib.hessian(f))(x * x[:, None]),
+    "jit of grad of jit": lambda lib, f: lib.jit(lib.grad(lib.jit(f))),
+    "grad of jit of grad": lambda lib, f: lib.grad(
+        lambda x: lib.jit(lib.grad(lib.jit(f)))(x).sum()
+    ),
+    "vmap of jit of grad": lambda lib, f: lambda x: lib.vmap(lib.jit(lib.grad(f)))(x * x[:, None]),
+    "jit of vmap of jvp of jit": lambda lib, f: lib.jit(
+        lambda x: lib.vmap(lambda t: lib.jvp(lib.jit(f), (x,), (t,))[1])(x * x[:, None])
+    ),
+    "jacfwd of jacrev": lambda lib, f: lib.jacfwd(lib.jacrev(f)),
+    "jacrev of jacfwd": lambda lib, f: lib.jacrev(lib.jacfwd(f)),
+    "third derivative": lambda lib, f: lib.jacfwd(lib.jacrev(lib.jacfwd(f))),
+    "linearize of jit of vmap": lambda lib, f: (
+        lambda x: lib.linearize(lib.jit(lib.vmap(lib.jit(f))), x * x[:, None])[1](x * x[:, None])
     ),
 }
 
@@ -647,18 +651,18 @@ def test_compositions_agree_with_jax(x64: None, name: str) -> None:
 
 
 def test_closures_over_traced_values_of_every_level(x64: None) -> None:
-    def program(of: Any, np_like: Any) -> Fun:
+    def program(lib: Any, np_like: Any) -> Fun:
         def fun(a: Any) -> Any:
             def level_1(b: Any) -> Any:
                 def level_2(c: Any) -> Any:
                     def level_3(d: Any) -> Any:
                         return np_like.sin(a * d) + b * c * d + np_like.cos(c)
 
-                    return of.grad(of.jit(level_3))(a * c) * b
+                    return lib.grad(lib.jit(level_3))(a * c) * b
 
-                return of.jvp(level_2, (a * b,), (b,))[1] + level_2(b)
+                return lib.jvp(level_2, (a * b,), (b,))[1] + level_2(b)
 
-            return of.vmap(level_1)(np_like.stack([a, a * a])).sum()
+            return lib.vmap(level_1)(np_like.stack([a, a * a])).sum()
 
         return fun
 
@@ -748,13 +752,13 @@ def test_primitive_functions_may_be_transformed_themselves() -> None:
 
 def test_functions_keep_their_names() -> None:
     def documented(x: Any) -> Any:
-        """What it does."""
+        """Return the argument."""
         return x
 
     for transform in (grad, value_and_grad, vmap, jacfwd, jacrev, hessian, make_jaxpr, jit):
         made: Any = transform(documented)
         assert made.__name__ == "documented"
-        assert made.__doc__ == "What it does."
+        assert made.__doc__ == "Return the argument."
 
 
 def test_generators_as_arguments_are_consumed_in_the_function() -> None:
@@ -837,7 +841,7 @@ def test_generators_suspended_within_a_transformation() -> None:
 
 def test_threads_transform_independently() -> None:
     barrier = threading.Barrier(3)
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
 
     def fun(x: Any) -> Any:
         y = jnp.sin(x)
@@ -845,7 +849,7 @@ def test_threads_transform_independently() -> None:
         return y * x
 
     def run(name: str, call: Callable[[], Any]) -> None:
-        found[name] = call()
+        results[name] = call()
 
     threads = [
         threading.Thread(target=run, args=("grad", lambda: grad(fun)(0.5))),
@@ -856,9 +860,9 @@ def test_threads_transform_independently() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    np.testing.assert_allclose(found["grad"], np.sin(0.5) + 0.5 * np.cos(0.5), rtol=1e-6)
-    np.testing.assert_allclose(found["vmap"], np.full(2, 0.5 * np.sin(0.5)), rtol=1e-6)
-    np.testing.assert_allclose(found["jit"], 0.5 * np.sin(0.5), rtol=1e-6)
+    np.testing.assert_allclose(results["grad"], np.sin(0.5) + 0.5 * np.cos(0.5), rtol=1e-6)
+    np.testing.assert_allclose(results["vmap"], np.full(2, 0.5 * np.sin(0.5)), rtol=1e-6)
+    np.testing.assert_allclose(results["jit"], 0.5 * np.sin(0.5), rtol=1e-6)
 
 
 def test_tasks_transform_independently() -> None:
@@ -899,11 +903,11 @@ def test_no_rule_is_asked_where_everything_is_zero(monkeypatch: pytest.MonkeyPat
     asked = set()
 
     def watched(name: str, rule: Any) -> Any:
-        def check(given: Any, *rest: Any) -> Any:
-            tangents = rest[0] if name == "jvp" else given
+        def check(first: Any, *rest: Any) -> Any:
+            tangents = rest[0] if name == "jvp" else first
             assert any(t is not ZERO for t in tangents)
             asked.add(name)
-            return rule(given, *rest)
+            return rule(first, *rest)
 
         return check
 
@@ -985,12 +989,12 @@ def test_a_type_that_stood_for_an_array_is_not_computed_with() -> None:
     with raises(TypeError, match="traced"):
         tinyjax.eval_shape(lambda: jnp.ones(int(jnp.sum(struct))))
 
-    def known() -> Any:
+    def constant() -> Any:
         with tinyjax.ensure_compile_time_eval():
             return jnp.cos(struct)
 
     with raises(TypeError, match="has no data"):
-        tinyjax.eval_shape(known)
+        tinyjax.eval_shape(constant)
 
 
 @pytest.mark.wrong_types

@@ -43,11 +43,11 @@ def transfers(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     sizes: list[int] = []
     put = Backend.put
 
-    def noted(self: Backend, host: HostArray, aval: Any) -> Any:
+    def recorder(self: Backend, host: HostArray, aval: Any) -> Any:
         sizes.append(host.nbytes)
         return put(self, host, aval)
 
-    monkeypatch.setattr(Backend, "put", noted)
+    monkeypatch.setattr(Backend, "put", recorder)
     return sizes
 
 

@@ -241,16 +241,16 @@ def test_a_folder_is_an_absolute_path(monkeypatch: pytest.MonkeyPatch, tmp_path:
         assert settings.cache_max_bytes == 1000
 
 
-@pytest.mark.parametrize("given", [3, None, b"folder", "a\0b"])
-def test_a_folder_that_is_no_path(given: object) -> None:
+@pytest.mark.parametrize("folder", [3, None, b"folder", "a\0b"])
+def test_a_folder_that_is_no_path(folder: object) -> None:
     with raises(ArgumentError, match=r"cache_dir takes (the|a) path"):
-        unchecked(config.update)("cache_dir", given)
+        unchecked(config.update)("cache_dir", folder)
 
 
-@pytest.mark.parametrize("given", [-1, "many", 1.5, None])
-def test_a_size_that_is_none(given: object) -> None:
+@pytest.mark.parametrize("size", [-1, "many", 1.5, None])
+def test_a_size_that_is_none(size: object) -> None:
     with raises(ArgumentError, match="cache_max_bytes takes a number of bytes"):
-        unchecked(config.update)("cache_max_bytes", given)
+        unchecked(config.update)("cache_max_bytes", size)
 
 
 # How much is kept

@@ -161,9 +161,9 @@ def test_containers() -> None:
     def f(*args: Any, **kwargs: Any) -> Any:
         return args, kwargs
 
-    def check(made: Any, wanted: Any) -> None:
-        assert tinyjax.tree.structure(made) == tinyjax.tree.structure(wanted)
-        for a, b in zip(tinyjax.tree.leaves(made), tinyjax.tree.leaves(wanted), strict=True):
+    def check(made: Any, expected: Any) -> None:
+        assert tinyjax.tree.structure(made) == tinyjax.tree.structure(expected)
+        for a, b in zip(tinyjax.tree.leaves(made), tinyjax.tree.leaves(expected), strict=True):
             np.testing.assert_array_equal(a, b)
 
     x = jnp.asarray(X)

@@ -33,15 +33,15 @@ EXTREMES: dict[str, tuple[float, ...]] = {
 
 
 def extremes(dtype: DType) -> list[Any]:
-    found: list[Any] = list(EXTREMES[dtypes.kind(dtype)])
+    values: list[Any] = list(EXTREMES[dtypes.kind(dtype)])
     if dtypes.is_integer(dtype):
-        found += [np.iinfo(dtype).min, np.iinfo(dtype).max]
-    return found
+        values += [np.iinfo(dtype).min, np.iinfo(dtype).max]
+    return values
 
 
 def constant_programs(row: Spec) -> list[tuple[Callable[[], Any], Any]]:
     """A row's function of arrays that hold one extreme value each, and what it evaluates to."""
-    found: list[tuple[Callable[[], Any], Any]] = []
+    programs: list[tuple[Callable[[], Any], Any]] = []
     for case in row.cases[:2]:
         for dtype in row.dtypes[:2] if case.generic else row.dtypes[:1]:
             with np.errstate(all="ignore"):
@@ -57,10 +57,10 @@ def constant_programs(row: Spec) -> list[tuple[Callable[[], Any], Any]]:
                     return row.fun(*(full(x.shape, v, x.dtype) for x, v in pairs), **params)
 
                 try:
-                    found.append((program, program()))
+                    programs.append((program, program()))
                 except TinyjaxError:
                     continue
-    return found
+    return programs
 
 
 #: Into how many processes the rows are divided.

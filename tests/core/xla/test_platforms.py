@@ -1,7 +1,7 @@
 """Devices of other platforms than the processor: arrays on them, programs there, the default one.
 
-A second client of XLA's for the processor, whose two devices are a platform of its own, stands in
-for a GPU: whatever does not depend on what a device is runs on it as it would there.
+A second client of XLA's for the processor stands in for a GPU: its two devices are a platform of
+its own. Whatever does not depend on the kind of a device runs on it as on a GPU.
 """
 
 import os
@@ -76,8 +76,8 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def check(found: Any, expected: Any, device: Device) -> None:
-    leaves = tinyjax.tree.leaves(found)
+def check(actual: Any, expected: Any, device: Device) -> None:
+    leaves = tinyjax.tree.leaves(actual)
     for x, y in zip(leaves, tinyjax.tree.leaves(expected), strict=True):
         assert x.devices() == {device}
         assert (x.dtype, x.shape) == (y.dtype, y.shape)
@@ -341,10 +341,10 @@ def test_complex_convolutions_by_rules_for_gpus() -> None:
     np.testing.assert_allclose(program(x, w), conv(x, w), rtol=1e-12)
 
 
-def product_of(given: str, wanted: str) -> Callable[..., Any]:
+def product_of(dtype: str, preferred: str) -> Callable[..., Any]:
     """A product with a wider result; XLA's for GPUs computes in the operands' dtype."""
     return lambda x, y: lax.dot_general(
-        x.astype(given), y.astype(given), (((1,), (0,)), ((), ())), preferred_element_type=wanted
+        x.astype(dtype), y.astype(dtype), (((1,), (0,)), ((), ())), preferred_element_type=preferred
     )
 
 
@@ -383,11 +383,11 @@ RULES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         (WHOLE / 1e9, KERNEL / 1e7),
     ),
     "windows that overlap": (
-        lambda x, at: jnp.zeros((3, 3), "int32").at[at, :2].set(x[0, :2, :3, :2]),
+        lambda x, index: jnp.zeros((3, 3), "int32").at[index, :2].set(x[0, :2, :3, :2]),
         (WHOLE, PLACES),
     ),
     "gradient of overlapping windows": (
-        tinyjax.grad(lambda x, at: jnp.sum(jnp.zeros(4).at[at].set(x) ** 2)),
+        tinyjax.grad(lambda x, index: jnp.sum(jnp.zeros(4).at[index].set(x) ** 2)),
         (DATA[:2], PLACES),
     ),
 }

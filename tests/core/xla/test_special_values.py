@@ -144,10 +144,10 @@ class Expression:
         self.text, self.call = text, call
 
 
-def expression(rng: random.Random, of: Words, depth: int, outer: str = "") -> Expression:
+def expression(rng: random.Random, words: Words, depth: int, outer: str = "") -> Expression:
     kind = rng.random()
     if depth == 0 or kind < 0.1:
-        c = rng.choice(of.constants)
+        c = rng.choice(words.constants)
         leaves = (
             Expression("x", lambda x, y: x),
             Expression("y", lambda x, y: y),
@@ -155,21 +155,21 @@ def expression(rng: random.Random, of: Words, depth: int, outer: str = "") -> Ex
         )
         return rng.choice(leaves)
     if kind < 0.5:
-        name = drawn(rng, of.unary, outer)
-        a = expression(rng, of, depth - 1, name)
+        name = drawn(rng, words.unary, outer)
+        a = expression(rng, words, depth - 1, name)
         return Expression(
-            f"{name}({a.text})", lambda x, y: as_before(of.unary[name](a.call(x, y)), x)
+            f"{name}({a.text})", lambda x, y: as_before(words.unary[name](a.call(x, y)), x)
         )
     if kind < 0.8:
-        name = drawn(rng, of.binary, outer)
-        a, b = expression(rng, of, depth - 1, name), expression(rng, of, depth - 1, name)
+        name = drawn(rng, words.binary, outer)
+        a, b = expression(rng, words, depth - 1, name), expression(rng, words, depth - 1, name)
         return Expression(
             f"{name}({a.text}, {b.text})",
-            lambda x, y: as_before(of.binary[name](a.call(x, y), b.call(x, y)), x),
+            lambda x, y: as_before(words.binary[name](a.call(x, y), b.call(x, y)), x),
         )
     how = rng.choice(list(COMPARISONS))
-    left, right = expression(rng, of, 1), expression(rng, of, 0)
-    a, b = expression(rng, of, depth - 1), expression(rng, of, depth - 1)
+    left, right = expression(rng, words, 1), expression(rng, words, 0)
+    a, b = expression(rng, words, depth - 1), expression(rng, words, depth - 1)
     return Expression(
         f"where({how}({left.text}, {right.text}), {a.text}, {b.text})",
         lambda x, y: jnp.where(
@@ -185,13 +185,13 @@ def drawn(rng: random.Random, names: Operations, outer: str) -> str:
     return drawn(rng, names, outer) if merged else name
 
 
-def as_before(found: Any, x: Any) -> Any:
-    return found if found.dtype == x.dtype else found.astype(x.dtype)
+def as_before(value: Any, x: Any) -> Any:
+    return value if value.dtype == x.dtype else value.astype(x.dtype)
 
 
-def kinds(found: HostArray) -> HostArray:
+def kinds(values: HostArray) -> HostArray:
     """0 for numbers, 1 for infinities, 2 for what is none."""
-    return np.asarray(np.isinf(found) + 2 * np.isnan(found))
+    return np.asarray(np.isinf(values) + 2 * np.isnan(values))
 
 
 @pytest.mark.sampled(8)

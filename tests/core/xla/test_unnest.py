@@ -184,10 +184,10 @@ def _or_else(f: Function, i: int) -> Function:
 
 @tinyjax.jit
 def first_above(x: Any) -> Any:
-    found: Function = lambda x: jnp.int32(len(THRESHOLDS))  # noqa: E731 - the innermost else
+    branch: Function = lambda x: jnp.int32(len(THRESHOLDS))  # noqa: E731 - the innermost else
     for i in reversed(range(len(THRESHOLDS))):
-        found = _or_else(found, i)
-    return found(x)
+        branch = _or_else(branch, i)
+    return branch(x)
 
 
 # XLA takes subnormal numbers for zero
@@ -217,7 +217,7 @@ def test_callbacks_are_called_where_they_are_reached_in_order() -> None:
         tinyjax.debug.callback(lambda: calls.append((when, level)), ordered=True)
 
     def level(f: Function, k: int) -> Function:
-        def taken(x: Any) -> Any:
+        def deeper(x: Any) -> Any:
             tell("in", k)
             y = f(x - 1)
             tell("out", k)
@@ -227,7 +227,7 @@ def test_callbacks_are_called_where_they_are_reached_in_order() -> None:
             tell("not", k)
             return x
 
-        return lambda x: lax.cond(x > 0, taken, not_taken, x)
+        return lambda x: lax.cond(x > 0, deeper, not_taken, x)
 
     f: Function = jnp.float32
     for k in reversed(range(30)):

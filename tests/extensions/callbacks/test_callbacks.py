@@ -199,11 +199,11 @@ def test_the_result_may_be_written_to_afterwards() -> None:
 
 
 def test_arguments_may_be_kept() -> None:
-    kept: list[Any] = []
-    f = jit(lambda x: io_callback(kept.append, None, x * 2))
+    arguments: list[Any] = []
+    f = jit(lambda x: io_callback(arguments.append, None, x * 2))
     for i in range(20):
         f(jnp.full(1000, float(i)))
-    assert [x[7] for x in kept] == [2 * i for i in range(20)]
+    assert [x[7] for x in arguments] == [2 * i for i in range(20)]
 
 
 @pytest.mark.parametrize(
@@ -794,8 +794,8 @@ def test_ordered_results_feed_what_follows() -> None:
     """A counter on the host, read and written by each iteration."""
     count = [0]
 
-    def tick(by: Any) -> Any:
-        count[0] += int(by)
+    def tick(step: Any) -> Any:
+        count[0] += int(step)
         return np.int32(count[0])
 
     struct = ShapeDtypeStruct((), np.int32)
@@ -886,7 +886,7 @@ def test_an_exception_inside_a_scan_under_vmap(transform: Any, kind: str) -> Non
 # Threads and re-entrance
 
 
-def within(seconds: float, fun: Callable[[], Any], threads: int = 1) -> None:
+def run_within(seconds: float, fun: Callable[[], Any], threads: int = 1) -> None:
     errors: list[BaseException] = []
 
     def run() -> None:
@@ -918,7 +918,7 @@ def test_a_callback_may_run_compiled_programs_at_any_depth() -> None:
             )
         )
 
-    within(60, lambda: float(nest(4)(big)), threads=4)
+    run_within(60, lambda: float(nest(4)(big)), threads=4)
 
 
 def test_a_callback_may_use_what_is_still_being_computed() -> None:
@@ -935,7 +935,7 @@ def test_a_callback_may_use_what_is_still_being_computed() -> None:
         )
         np.testing.assert_allclose(f(y), 6, rtol=1e-3)
 
-    within(60, run, threads=3)
+    run_within(60, run, threads=3)
 
 
 def host_slope(x: Any) -> Any:
@@ -969,7 +969,7 @@ def test_a_callback_may_transform_and_compile() -> None:
             np.testing.assert_allclose(vmap(fun)(xs)[0], expected, rtol=1e-5)
             np.testing.assert_allclose(jit(vmap(fun))(xs)[0], expected, rtol=1e-5)
 
-    within(60, run, threads=2)
+    run_within(60, run, threads=2)
 
 
 def test_a_callback_may_call_the_function_it_is_called_by() -> None:
@@ -985,7 +985,7 @@ def test_a_callback_may_call_the_function_it_is_called_by() -> None:
         debug.callback(lambda n: seen.append(-int(n)), n, ordered=True)
         return lax.max(n, jnp.ones_like(n)) * smaller
 
-    within(60, lambda: np.testing.assert_array_equal(factorial(np.int32(4)), 24))
+    run_within(60, lambda: np.testing.assert_array_equal(factorial(np.int32(4)), 24))
     assert seen == [4, 3, 2, 1, 0, 0, -1, -2, -3, -4]
 
 
@@ -1011,7 +1011,7 @@ def test_each_thread_gets_its_own_errors() -> None:
                 f(mine)
             assert caught.value.args == (mine,)
 
-    within(60, run, threads=4)
+    run_within(60, run, threads=4)
 
 
 # With custom rules and checkpoints
@@ -1055,22 +1055,22 @@ def test_callbacks_in_custom_rules_are_called_as_in_jax(place: str, way: str) ->
     def calls(m: Any) -> list[float]:
         seen: list[float] = []
 
-        def noted(x: Any, here: str) -> Any:
-            if here == place:
+        def record(x: Any, name: str) -> Any:
+            if name == place:
                 m.debug.callback(lambda v: seen.append(float(v)), x, ordered=True)
             return x
 
         def square(x: Any) -> Any:
-            return noted(x, "function") ** 2
+            return record(x, "function") ** 2
 
         if place == "jvp":
             f = m.custom_jvp(square)
-            f.defjvp(lambda xs, ts: (f(*xs), 2 * noted(xs[0], "jvp") * ts[0]))
+            f.defjvp(lambda xs, ts: (f(*xs), 2 * record(xs[0], "jvp") * ts[0]))
         else:
             f = m.custom_vjp(square)
             f.defvjp(
-                lambda x: (noted(x, "forward") ** 2, x),
-                lambda x, g: (2 * noted(x, "backward") * g,),
+                lambda x: (record(x, "forward") ** 2, x),
+                lambda x, g: (2 * record(x, "backward") * g,),
             )
         OF_A_RULE[way](m, f)
         m.effects_barrier()
@@ -1107,9 +1107,9 @@ def test_callbacks_beside_operations_of_other_dialects() -> None:
 def test_results_are_not_sent_to_the_next_call(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[tuple[int, ...]] = []
 
-    def put(on: Backend, host: Any, aval: Any) -> Any:
+    def put(backend: Backend, host: Any, aval: Any) -> Any:
         sent.append(host.shape)
-        return plain(on, host, aval)
+        return plain(backend, host, aval)
 
     plain = Backend.put
     monkeypatch.setattr(Backend, "put", put)

@@ -37,22 +37,22 @@ BODIES: Final[dict[str, Callable[[Any], Any]]] = {
 
 #: Ways in which only some examples do what is in a body: those of TAKEN.
 PARTIAL: Final[dict[str, Callable[[Callable[[Any], Any]], Callable[[Any, Any], Any]]]] = {
-    "cond": lambda body: lambda taken, x: lax.cond(taken, body, lambda x: x, x),
+    "cond": lambda body: lambda predicate, x: lax.cond(predicate, body, lambda x: x, x),
     "switch": lambda body: (
-        lambda taken, x: lax.switch(taken.astype(int), [lambda x: x, body, body], x)
+        lambda predicate, x: lax.switch(predicate.astype(int), [lambda x: x, body, body], x)
     ),
     "nested cond": lambda body: (
-        lambda taken, x: lax.cond(
-            taken, lambda x: lax.cond(x != 100, body, lambda x: x, x), lambda x: x, x
+        lambda predicate, x: lax.cond(
+            predicate, lambda x: lax.cond(x != 100, body, lambda x: x, x), lambda x: x, x
         )
     ),
     "while_loop": lambda body: (
-        lambda taken, x: lax.while_loop(
-            lambda c: c[0], lambda c: (c[0] & False, body(c[1])), (taken, x)
+        lambda predicate, x: lax.while_loop(
+            lambda c: c[0], lambda c: (c[0] & False, body(c[1])), (predicate, x)
         )[1]
     ),
     "fori_loop": lambda body: (
-        lambda taken, x: lax.fori_loop(0, taken.astype(int), lambda i, c: body(c), x)
+        lambda predicate, x: lax.fori_loop(0, predicate.astype(int), lambda i, c: body(c), x)
     ),
 }
 

@@ -1097,14 +1097,14 @@ def test_residuals_inside_tell_their_names_and_lines() -> None:
 
 def test_effects_in_an_iteration_are_not_done_again() -> None:
     called: list[float] = []
-    told: list[float] = []
+    reported: list[float] = []
 
     def host(x: HostArray) -> HostArray:
         called.append(float(x))
         return x * 2
 
     def iteration(c: Any, _: Any) -> Any:
-        tinyjax.debug.callback(lambda x: told.append(float(x)), c + 0.0)
+        tinyjax.debug.callback(lambda x: reported.append(float(x)), c + 0.0)
         y = tinyjax.io_callback(
             host, tinyjax.ShapeDtypeStruct((), np.float64), tinyjax.lax.stop_gradient(c)
         )
@@ -1121,12 +1121,12 @@ def test_effects_in_an_iteration_are_not_done_again() -> None:
         return x
 
     slope = tinyjax.jit(tinyjax.grad(f))(np.float64(0.3))
-    assert len(called) == len(told) == 3
+    assert len(called) == len(reported) == 3
     np.testing.assert_allclose(slope, tinyjax.grad(plain)(np.float64(0.3)), 1e-12)
 
 
 def test_a_while_loop_is_computed_again_as_a_whole() -> None:
-    """Its own checkpoints say what is kept; a policy is asked about the loop, not its body."""
+    """Its own checkpoints say what is kept; a policy decides on the loop, not on its body."""
 
     def step(x: Any) -> Any:
         return jnp.sin(tinyjax.checkpoint_name(jnp.exp(jnp.sin(x)), "kept"))
@@ -1165,7 +1165,7 @@ def test_policies_in_nested_programs_take_linear_work(kind: str) -> None:
         return len(jaxpr.eqns) + sum(equations(j) for e in jaxpr.eqns for j in subjaxprs(e.params))
 
     named = tinyjax.checkpoint(policy=policies.save_only_these_names("kept"))
-    asked: list[int] = []
+    counts: list[int] = []
     sizes = []
     for depth in (6, 12):
         calls = 0
@@ -1176,10 +1176,10 @@ def test_policies_in_nested_programs_take_linear_work(kind: str) -> None:
             return False
 
         tinyjax.make_jaxpr(tinyjax.grad(tinyjax.checkpoint(nest(depth), policy=policy)))(0.7)
-        asked.append(calls)
+        counts.append(calls)
         sizes.append(equations(backward(named(nest(depth)), 0.7)))
     assert sizes[1] <= 2.05 * sizes[0]
-    assert asked[1] <= 2.2 * asked[0]
+    assert counts[1] <= 2.2 * counts[0]
 
 
 def test_a_residual_of_a_program_without_lines() -> None:

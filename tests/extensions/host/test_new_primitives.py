@@ -29,7 +29,7 @@ class _HornerParams(Params):
 
 @pytest.fixture
 def horner_p() -> Iterator[Primitive[_HornerParams]]:
-    """A polynomial, which notes when its rules are asked."""
+    """A polynomial that records when its rules are called."""
     primitive = Primitive("horner", _HornerParams, repeatable=True)
 
     @primitive.def_host

@@ -1,4 +1,4 @@
-"""The setting ``debug_nans``: each birth of a NaN, and the many NaNs that are none.
+"""The setting ``debug_nans``: each new NaN, and the many NaNs that are not new.
 
 The line where a NaN is born ends with ``# born``; an error must name that line, whichever way the
 function is transformed. What is expected of iterations and examples follows from how each function
@@ -753,19 +753,19 @@ def test_what_is_waited_for_is_read() -> None:
 
 
 def test_update_and_threads() -> None:
-    found: list[str] = []
+    primitives: list[str] = []
 
     def work() -> None:
         try:
             jit(total)(jnp.asarray(BAD))
         except NanError as error:
-            found.append(error.primitive)
+            primitives.append(error.primitive)
 
     with config.scoped(debug_nans=False):
         thread = threading.Thread(target=work)
         thread.start()
         thread.join()
-        assert found == []
+        assert primitives == []
         config.update("debug_nans", True)
         try:
             caught(read(total), jnp.asarray(BAD))
@@ -774,7 +774,7 @@ def test_update_and_threads() -> None:
             thread.join()
         finally:
             config.update("debug_nans", False)
-        assert found == ["log"]
+        assert primitives == ["log"]
         assert current_trace() is EVAL
 
 

@@ -118,8 +118,8 @@ def peak(fun: Function, *args: Any) -> int:
     return int(found.temp_size_in_bytes + found.output_size_in_bytes)
 
 
-def same(found: Any, expected: Any, rtol: float = 2e-3) -> None:
-    for x, y in zip(tinyjax.tree.leaves(found), tinyjax.tree.leaves(expected), strict=True):
+def same(actual: Any, expected: Any, rtol: float = 2e-3) -> None:
+    for x, y in zip(tinyjax.tree.leaves(actual), tinyjax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(x, y, rtol=rtol, atol=rtol * max(np.abs(y).max(), 1e-3))
 
 
@@ -150,7 +150,7 @@ def test_convolutions_need_no_more_than_predicted() -> None:
     """With the copies that XLA makes of them in another order of axes."""
     program = PROGRAMS["convolutions"]
     for budget in budgets(program):
-        assert peak(within(program.loss, budget), *program.args) <= 1.01 * budget
+        assert peak(gradient_within(program.loss, budget), *program.args) <= 1.01 * budget
 
 
 def test_what_is_a_result_twice_needs_memory_twice() -> None:
@@ -229,7 +229,7 @@ def test_chains_of_elementwise_operations(name: str, length: int) -> None:
 
     x = normal(100, 100)
     found = least(loss, x)
-    assert found == pytest.approx(peak(within(loss, found), x), rel=0.1)
+    assert found == pytest.approx(peak(gradient_within(loss, found), x), rel=0.1)
 
 
 # Other programs, and other transformations
@@ -325,7 +325,7 @@ TRANSFORMATIONS: dict[str, Callable[[Function, Function], Any]] = {
 BUDGET = 20_000
 
 
-def within(fun: Function, budget: int = BUDGET) -> Any:
+def gradient_within(fun: Function, budget: int = BUDGET) -> Any:
     return tinyjax.grad(fun, memory_budget=budget)
 
 
@@ -335,8 +335,8 @@ def test_gradients_of_other_programs(name: str) -> None:
     expected = tinyjax.grad(OTHERS[name])(W, X)
     low = least(OTHERS[name], W, X)
     for budget in (low, ENOUGH):
-        same(within(OTHERS[name], budget)(W, X), expected)
-        same(tinyjax.jit(within(OTHERS[name], budget))(W, X), expected)
+        same(gradient_within(OTHERS[name], budget)(W, X), expected)
+        same(tinyjax.jit(gradient_within(OTHERS[name], budget))(W, X), expected)
 
 
 @pytest.mark.sampled(5)
@@ -344,7 +344,7 @@ def test_gradients_of_other_programs(name: str) -> None:
 @pytest.mark.parametrize("name", ["scan", "nothing else", "custom_jvp"])
 def test_transformations(name: str, transformation: str) -> None:
     transform = TRANSFORMATIONS[transformation]
-    same(transform(OTHERS[name], within), transform(OTHERS[name], tinyjax.grad))
+    same(transform(OTHERS[name], gradient_within), transform(OTHERS[name], tinyjax.grad))
 
 
 def test_arguments_and_results_in_containers() -> None:

@@ -42,7 +42,7 @@ class Case:
     """A function of a number, its first and its second derivative there, and why these."""
 
     fun: Fun
-    at: float
+    point: float
     first: float
     second: float | None
     why: str
@@ -333,7 +333,7 @@ def agree(values: Sequence[Any], expected: Sequence[float | None]) -> None:
 @pytest.mark.parametrize("way", [*WAYS, *SECOND])
 def test_derivatives_are_those_of_what_is_taken(way: str, compiled: bool) -> None:
     change = {**WAYS, **SECOND}[way]
-    points = [jnp.asarray(np.float64(case.at)) for case in CASES.values()]
+    points = [jnp.asarray(np.float64(case.point)) for case in CASES.values()]
 
     def everything(points: Any) -> Any:
         return [change(case.fun)(x) for case, x in zip(CASES.values(), points, strict=True)]
@@ -345,7 +345,7 @@ def test_derivatives_are_those_of_what_is_taken(way: str, compiled: bool) -> Non
 def test_what_is_repeated_is_the_same() -> None:
     """Eagerly a backward pass is written as a program once it was often made."""
     for case in [*CASES.values()][:15]:
-        x = jnp.asarray(np.float64(case.at))
+        x = jnp.asarray(np.float64(case.point))
         found = {float(grad(case.fun)(x)) for _ in range(70)}
         assert len(found) == 1
 
@@ -637,23 +637,23 @@ def test_a_loss_that_is_not_taken_has_no_gradient(name: str, spoilt: float | Non
 
 @attrs.frozen
 class Tree:
-    """A function put together at random; ``taken`` is it without what is not taken at the point."""
+    """A function put together at random; ``chosen`` is it without what is not chosen there."""
 
     fun: Fun
-    taken: Fun
+    chosen: Fun
 
 
 #: Functions that have infinite derivatives, or none, at the integer in the second place.
 SINGULAR: Final[tuple[Fun, ...]] = (
-    lambda x, at: jnp.sqrt(x - at),
-    lambda x, at: jnp.log(x - at),
-    lambda x, at: 1 / (x - at),
-    lambda x, at: (x - at) ** 0.3,
-    lambda x, at: jnp.arctan2(x - at, 0 * x),
-    lambda x, at: jnp.cbrt(x - at) * jnp.exp(x),
-    lambda x, at: jnp.sum(jnp.stack([x, x]) / jnp.sqrt(jnp.sum(jnp.stack([x, x]) - at))),
-    lambda x, at: jit(lambda x: jnp.sqrt(x - at) * jnp.cos(x))(x),
-    lambda x, at: lax.scan(lambda c, _: (jnp.sqrt(c - at) * c, None), x, None, length=2)[0],
+    lambda x, point: jnp.sqrt(x - point),
+    lambda x, point: jnp.log(x - point),
+    lambda x, point: 1 / (x - point),
+    lambda x, point: (x - point) ** 0.3,
+    lambda x, point: jnp.arctan2(x - point, 0 * x),
+    lambda x, point: jnp.cbrt(x - point) * jnp.exp(x),
+    lambda x, point: jnp.sum(jnp.stack([x, x]) / jnp.sqrt(jnp.sum(jnp.stack([x, x]) - point))),
+    lambda x, point: jit(lambda x: jnp.sqrt(x - point) * jnp.cos(x))(x),
+    lambda x, point: lax.scan(lambda c, _: (jnp.sqrt(c - point) * c, None), x, None, length=2)[0],
 )
 SMOOTH: Final[tuple[Fun, ...]] = (
     jnp.sin,
@@ -672,56 +672,56 @@ JOINED: Final[tuple[Fun, ...]] = (
 
 
 @st.composite
-def trees(draw: st.DrawFn, at: int, depth: int) -> Tree:
+def trees(draw: st.DrawFn, point: int, depth: int) -> Tree:
     """A function of numbers near an integer; where it chooses, it takes the rest of it there."""
     kind = draw(st.sampled_from(("choose", "apply", "join", "leaf") if depth else ("leaf",)))
     if kind == "leaf":
         leaf = draw(st.sampled_from(SMOOTH))
         return Tree(leaf, leaf)
-    inner = draw(trees(at, depth - 1))
+    inner = draw(trees(point, depth - 1))
     if kind == "apply":
         f: Fun = draw(st.sampled_from(SMOOTH))
-        return Tree(lambda x: f(inner.fun(x)), lambda x: f(inner.taken(x)))
+        return Tree(lambda x: f(inner.fun(x)), lambda x: f(inner.chosen(x)))
     if kind == "join":
         join: Fun = draw(st.sampled_from(JOINED))
-        other = draw(trees(at, depth - 1))
+        other = draw(trees(point, depth - 1))
         return Tree(
             lambda x: join(inner.fun(x), other.fun(x)),
-            lambda x: join(inner.taken(x), other.taken(x)),
+            lambda x: join(inner.chosen(x), other.chosen(x)),
         )
     bad_fun: Fun = draw(st.sampled_from(SINGULAR))
     outside: Fun = draw(st.sampled_from(SMOOTH))
-    beside = draw(trees(at, depth - 1))
+    beside = draw(trees(point, depth - 1))
     within = draw(st.booleans())
 
     def fun(x: Any) -> Any:
-        bad = outside(bad_fun(x, at)) * beside.fun(x)
+        bad = outside(bad_fun(x, point)) * beside.fun(x)
         if within:
-            return jit(lambda x, bad, good: jnp.where(x != at, bad, good))(x, bad, inner.fun(x))
-        return jnp.where(x != at, bad, inner.fun(x))
+            return jit(lambda x, bad, good: jnp.where(x != point, bad, good))(x, bad, inner.fun(x))
+        return jnp.where(x != point, bad, inner.fun(x))
 
-    return Tree(fun, inner.taken)
+    return Tree(fun, inner.chosen)
 
 
-def check_tree(tree: Tree, at: int) -> None:
-    x = jnp.asarray(np.float64(at))
+def check_tree(tree: Tree, point: int) -> None:
+    x = jnp.asarray(np.float64(point))
     for ways in (WAYS, SECOND):
-        right: Fun = grad(tree.taken) if ways is WAYS else hessian(tree.taken)
+        right: Fun = grad(tree.chosen) if ways is WAYS else hessian(tree.chosen)
         expected = right(x)
         for way in ways:
             change: Fun = ways[way]
             np.testing.assert_allclose(change(tree.fun)(x), expected, 1e-9, 1e-9)
-    np.testing.assert_allclose(jit(grad(tree.fun))(x), grad(tree.taken)(x), 1e-9, 1e-9)
+    np.testing.assert_allclose(jit(grad(tree.fun))(x), grad(tree.chosen)(x), 1e-9, 1e-9)
 
 
 @settings(max_examples=4)
 @given(st.data(), st.integers(-2, 2))
-def test_random_choices(data: st.DataObject, at: int) -> None:
-    check_tree(data.draw(trees(at, 2)), at)
+def test_random_choices(data: st.DataObject, point: int) -> None:
+    check_tree(data.draw(trees(point, 2)), point)
 
 
 @pytest.mark.fuzz
 @given(st.data(), st.integers(-2, 2))
-def test_random_choices_at_length(data: st.DataObject, at: int) -> None:
-    check_tree(data.draw(trees(at, 3)), at)
+def test_random_choices_at_length(data: st.DataObject, point: int) -> None:
+    check_tree(data.draw(trees(point, 3)), point)
     forget_sometimes()

@@ -270,11 +270,11 @@ def written_along(m: Any, outer: Callable[[Any], Any]) -> Any:
         return m.numpy.sin(x) * parts["table"][1], parts["unwritten"][...] * x
 
     def push(x: Any, dx: Any) -> Any:
-        def given(a: float, b: Any, c: float) -> Any:
+        def arguments(a: float, b: Any, c: float) -> Any:
             refs = {"table": m.new_ref(m.numpy.array(b)), "unwritten": m.new_ref(c * x)}
             return m.new_ref(a * x), refs
 
-        primals, tangents = given(3.0, [1.0, 2.0], 4.0), given(0.5, [0.0, 1.0], -1.0)
+        primals, tangents = arguments(3.0, [1.0, 2.0], 4.0), arguments(0.5, [0.0, 1.0], -1.0)
         outs = m.jvp(fun, (x, *primals), (dx, *tangents))
         contents = [ref[...] for w, p in (primals, tangents) for ref in (w, *p.values())]
         return outs, contents
@@ -348,9 +348,9 @@ def outer() -> Ref:
 
 
 def test_shapes_of_what_takes_a_reference() -> None:
-    def count(refs: dict[str, Any], by: Any) -> Any:
-        refs["a"][...] += by
-        return refs["a"][...], refs["a"].shape[0] * by
+    def count(refs: dict[str, Any], step: Any) -> Any:
+        refs["a"][...] += step
+        return refs["a"][...], refs["a"].shape[0] * step
 
     for m, of in ((tinyjax, jnp), (jax, jax.numpy)):
         ref = m.new_ref(of.arange(3.0))
@@ -436,7 +436,7 @@ def test_a_reference_of_each_type() -> None:
 def refused(outer: Ref) -> list[tuple[Callable[[], Any], type[Exception], str]]:
     ended = tinyjax.new_ref(1.0)
     tinyjax.freeze(ended)
-    kept: list[Any] = []
+    leaks: list[Any] = []
     wrong: Any = outer
     part: Any = outer.at[1:]
     number: Any = 1.0
@@ -458,8 +458,8 @@ def refused(outer: Ref) -> list[tuple[Callable[[], Any], type[Exception], str]]:
         return i < 3
 
     def late() -> Any:
-        tinyjax.jit(lambda: kept.append(tinyjax.new_ref(1.0)))()
-        return kept[0][...]
+        tinyjax.jit(lambda: leaks.append(tinyjax.new_ref(1.0)))()
+        return leaks[0][...]
 
     return [
         (lambda: ended[...], RefError, "after freeze"),
@@ -527,8 +527,8 @@ def test_a_branch_that_is_staged_from_source(outer: Ref) -> None:
         program(1.0)
 
 
-@pytest.mark.parametrize(("within", "most"), [("eager", 6), ("jit", 1)])
-def test_the_body_of_nested_loops_is_staged_once_a_loop_at_most(within: str, most: int) -> None:
+@pytest.mark.parametrize(("mode", "most"), [("eager", 6), ("jit", 1)])
+def test_the_body_of_nested_loops_is_staged_once_a_loop_at_most(mode: str, most: int) -> None:
     total, staged = tinyjax.new_ref(0.0), []
 
     def nest(depth: int) -> None:
@@ -541,7 +541,7 @@ def test_the_body_of_nested_loops_is_staged_once_a_loop_at_most(within: str, mos
 
         lax.fori_loop(0, 2, body, None)
 
-    call = tinyjax.jit(nest, static_argnums=0) if within == "jit" else nest
+    call = tinyjax.jit(nest, static_argnums=0) if mode == "jit" else nest
     call(4)
     assert float(total[...]) == 2.0**5
     assert len(staged) <= most

@@ -43,7 +43,7 @@ def check_derivatives(call: Call, library: Library, reference: Library) -> list[
     tangents = [direction(hosts[i], i) for i in chosen]
     cotangents = [direction(np.asarray(eager.leaves[i].value), 100 + i) for i in out]
 
-    def of(lib: Library, mode: str) -> Any:
+    def flat_derivative(lib: Library, mode: str) -> Any:
         program = call.program(lib)
 
         def flat(*xs: Any) -> list[Any]:
@@ -69,12 +69,14 @@ def check_derivatives(call: Call, library: Library, reference: Library) -> list[
     for mode, vectors in (("jvp", tangents), ("vjp", cotangents)):
         operands = [hosts[i] for i in chosen] + vectors
         with library.precise(call.wide):
-            ours = run(library, of(library, mode), [library.array(x) for x in operands])
+            ours = run(
+                library, flat_derivative(library, mode), [library.array(x) for x in operands]
+            )
         with reference.precise(call.wide):
-            fun = reference.transforms.jit(of(reference, mode))
+            fun = reference.transforms.jit(flat_derivative(reference, mode))
             theirs = run(reference, fun, [reference.array(x) for x in operands])
             if theirs.error is not None:  # it may need the data
-                fun = of(reference, mode)
+                fun = flat_derivative(reference, mode)
                 theirs = run(reference, fun, [reference.array(x) for x in operands])
         if ours.error is not None and not isinstance(ours.error, errors.TinyjaxError):
             mismatches.append(Mismatch(call, "error class", f"{mode} {described(ours)}"))
@@ -87,7 +89,7 @@ def check_derivatives(call: Call, library: Library, reference: Library) -> list[
                 mode: str = mode, operands: list[dtypes.HostArray] = operands, ours: Outcome = ours
             ) -> Any:
                 with library.precise(call.wide):
-                    return movement(library, of(library, mode), operands, ours)
+                    return movement(library, flat_derivative(library, mode), operands, ours)
 
             scaled = bool(SCALED.search(call.path))
             text = differences(ours, theirs, moved, zeros=False, scaled=scaled, loose=True)

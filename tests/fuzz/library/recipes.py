@@ -188,7 +188,7 @@ def reduce_window(call: Drawn) -> Given:
 Body = Callable[[Library], Callable[..., Any]]
 
 
-def written(text: str, make: Body) -> FromLibrary:
+def from_library(text: str, make: Body) -> FromLibrary:
     return FromLibrary(make, text)
 
 
@@ -200,8 +200,8 @@ def half_of(library: Library) -> Callable[..., Any]:
     return lambda x: library.root.numpy.cos(x) + 0.25
 
 
-SINE: Final = written("sine", sine_of)
-HALF: Final = written("half", half_of)
+SINE: Final = from_library("sine", sine_of)
+HALF: Final = from_library("half", half_of)
 
 
 def cond(call: Drawn) -> Given:
@@ -215,7 +215,7 @@ def switch(call: Drawn) -> Given:
 
 
 def scan(call: Drawn) -> Given:
-    step = written(
+    step = from_library(
         "c, x: (c * 0.5 + sin(x), c)",
         lambda library: lambda c, x: (c * 0.5 + library.root.numpy.sin(x), c),
     )
@@ -226,15 +226,15 @@ def scan(call: Drawn) -> Given:
 
 
 def fori_loop(call: Drawn) -> Given:
-    body = written(
+    body = from_library(
         "i, x: sin(x) + 0.5", lambda library: lambda i, x: library.root.numpy.sin(x) + 0.5
     )
     return (call.draw.randint(0, 2), call.draw.randint(0, 4), body, call.operand(kinds="f")), {}
 
 
 def while_loop(call: Drawn) -> Given:
-    test = written("s: s[0] < 3", lambda library: lambda s: s[0] < 3)
-    body = written(
+    test = from_library("s: s[0] < 3", lambda library: lambda s: s[0] < 3)
+    body = from_library(
         "s: (s[0] + 1, sin(s[1]))",
         lambda library: lambda s: (s[0] + 1, library.root.numpy.sin(s[1])),
     )

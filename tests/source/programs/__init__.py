@@ -36,8 +36,8 @@ def on_tracers(program: Program) -> Callable[..., Any]:
 
     It is the same text, run as another module.
     """
-    found: Callable[..., Any] = getattr(_copy(program.fun.__module__), program.name)
-    return found
+    function: Callable[..., Any] = getattr(_copy(program.fun.__module__), program.name)
+    return function
 
 
 @cache

@@ -83,7 +83,7 @@ def lorenz(sigma: float, rho: float) -> float:
 
 
 def bodies(mass: float) -> float:
-    """Three bodies in the plane, by symplectic Euler steps."""
+    """Three bodies in two dimensions, by symplectic Euler steps."""
     masses = (1.0, mass, 0.5)
     places = [(0.0, 0.0), (1.0, 0.0), (0.0, 1.5)]
     speeds = [(0.0, 0.1), (0.0, 0.8), (0.7, 0.0)]

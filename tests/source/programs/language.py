@@ -257,8 +257,8 @@ def star_arguments(x: float) -> float:
 
 
 def default_arguments(x: float) -> float:
-    def shifted(y: float, by: float = 2 * x, *, power: int = 2) -> float:
-        return (y + by) ** power
+    def shifted(y: float, step: float = 2 * x, *, power: int = 2) -> float:
+        return (y + step) ** power
 
     scale = 3.0
     scaled: Callable[..., float] = lambda y, k=scale * x: y * k  # noqa: E731

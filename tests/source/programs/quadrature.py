@@ -30,17 +30,17 @@ def adaptive_simpson(a: float) -> float:
     def f(x: float) -> float:
         return 1 / (a + x * x)
 
-    def rule(left: float, right: float) -> float:
-        middle = (left + right) / 2
-        return (right - left) / 6 * (f(left) + 4 * f(middle) + f(right))
+    def rule(low: float, right: float) -> float:
+        middle = (low + right) / 2
+        return (right - low) / 6 * (f(low) + 4 * f(middle) + f(right))
 
-    def integrate(left: float, right: float, whole: float, depth: int) -> float:
-        middle = (left + right) / 2
-        first, second = rule(left, middle), rule(middle, right)
+    def integrate(low: float, right: float, whole: float, depth: int) -> float:
+        middle = (low + right) / 2
+        first, second = rule(low, middle), rule(middle, right)
         gap = first + second - whole
         if depth == 0 or abs(gap) < 1e-5:
             return first + second + gap / 15
-        return integrate(left, middle, first, depth - 1) + integrate(
+        return integrate(low, middle, first, depth - 1) + integrate(
             middle, right, second, depth - 1
         )
 

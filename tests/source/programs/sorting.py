@@ -27,13 +27,17 @@ def bubble_sort(x: float) -> float:
 
 
 def insertion_sort(xs: Floats) -> float:
-    done: list[float] = []
+    ordered: list[float] = []
     for x in xs:
-        place = len(done)
-        while place > 0 and done[place - 1] > x:
+        place = len(ordered)
+        while place > 0 and ordered[place - 1] > x:
             place -= 1
-        done = [*done[:place], x * x, *done[place:]] if x > 2 else [*done[:place], x, *done[place:]]
-    return weighted(done)
+        ordered = (
+            [*ordered[:place], x * x, *ordered[place:]]
+            if x > 2
+            else [*ordered[:place], x, *ordered[place:]]
+        )
+    return weighted(ordered)
 
 
 def quicksort(x: float) -> float:
@@ -166,31 +170,31 @@ def parsed(text: str, x: float) -> float:
 def calculator(text: str, x: float) -> float:
     """Recursive descent: sums of products of numbers, x and parentheses."""
 
-    def total(at: int) -> tuple[float, int]:
-        value, at = product(at)
-        while at < len(text) and text[at] in "+-":
-            right, end = product(at + 1)
-            value = value + right if text[at] == "+" else value - right
-            at = end
-        return value, at
+    def total(place: int) -> tuple[float, int]:
+        value, place = product(place)
+        while place < len(text) and text[place] in "+-":
+            right, end = product(place + 1)
+            value = value + right if text[place] == "+" else value - right
+            place = end
+        return value, place
 
-    def product(at: int) -> tuple[float, int]:
-        value, at = atom(at)
-        while at < len(text) and text[at] in "*/":
-            right, end = atom(at + 1)
-            value, at = (value * right if text[at] == "*" else value / right), end
-        return value, at
+    def product(place: int) -> tuple[float, int]:
+        value, place = atom(place)
+        while place < len(text) and text[place] in "*/":
+            right, end = atom(place + 1)
+            value, place = (value * right if text[place] == "*" else value / right), end
+        return value, place
 
-    def atom(at: int) -> tuple[float, int]:
-        if text[at] == "(":
-            value, at = total(at + 1)
-            return value, at + 1
-        if text[at] == "x":
-            return x, at + 1
-        end = at
+    def atom(place: int) -> tuple[float, int]:
+        if text[place] == "(":
+            value, place = total(place + 1)
+            return value, place + 1
+        if text[place] == "x":
+            return x, place + 1
+        end = place
         while end < len(text) and (text[end].isdigit() or text[end] == "."):
             end += 1
-        return float(text[at:end]), end
+        return float(text[place:end]), end
 
     return total(0)[0]
 

@@ -316,21 +316,21 @@ class Page(HTMLParser):
         self.loaded: list[str] = []
         self.labels: list[str] = []
         self.data: Any = None
-        self._within: tuple[str, dict[str, str | None]] = ("", {})
+        self._element: tuple[str, dict[str, str | None]] = ("", {})
         self.feed(text)
         self.close()
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         given = dict(attributes)
-        self._within = (tag, given)
+        self._element = (tag, given)
         self.ids += [x for x in [given.get("id")] if x]
         self.labels += [x for x in [given.get("aria-labelledby")] if x]
         self.loaded += [x for x in (given.get("src"), given.get("href")) if x]
 
     def handle_data(self, text: str) -> None:
-        if self._within[0] == "script" and self._within[1].get("id") == "data":
+        if self._element[0] == "script" and self._element[1].get("id") == "data":
             self.data = json.loads(text)
-            self._within = ("", {})
+            self._element = ("", {})
 
 
 def test_a_page_is_whole_and_needs_nothing_else(of_gradient: Exploration, tmp_path: Path) -> None:
@@ -518,14 +518,14 @@ def test_jitted_functions_static_arguments_effects_and_donations() -> None:
     given = tinyjax.jit(lambda x: x + 1, donate_argnums=0)
     assert len(tinyjax.explore(given)(x).timings) == 5
     np.testing.assert_array_equal(x, np.ones(3))  # not given up
-    said: list[float] = []
+    values: list[float] = []
 
     def telling(x: Any) -> Any:
-        tinyjax.debug.callback(said.append, x)
+        tinyjax.debug.callback(values.append, x)
         return x
 
     noisy = tinyjax.explore(telling)(2.0)
-    assert said == []
+    assert values == []
     assert [timing.name for timing in noisy.timings] == ["trace", "lower", "compile"]
     endless = tinyjax.explore(lambda x: lax.while_loop(lambda c: c < 9.0, lambda c: c * 2, x))(1.0)
     assert not endless.bounded

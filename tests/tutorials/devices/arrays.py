@@ -257,9 +257,9 @@ def seen(jax: Any) -> Any:
     """Pictures of where arrays lie are printed, and shardings inside of programs are told."""
     P = jax.sharding.PartitionSpec
     x = jax.device_put(np.ones((8, 8), np.float32), jax.sharding.NamedSharding(grid(jax), P("x")))
-    told: list[Any] = []
-    jax.debug.inspect_array_sharding(x, callback=told.append)
+    shardings: list[Any] = []
+    jax.debug.inspect_array_sharding(x, callback=shardings.append)
     if jax.__name__ != "jax":  # which needs one more package for this
         jax.debug.visualize_array_sharding(x)
         jax.debug.visualize_sharding(x.shape, x.sharding)
-    return [sharding.shard_shape(x.shape) for sharding in told]
+    return [sharding.shard_shape(x.shape) for sharding in shardings]

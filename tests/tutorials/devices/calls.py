@@ -7,7 +7,7 @@ import numpy as np
 from tutorials.devices import grid, submodule
 
 
-def _found(jax: Any, within: bool) -> Any:
+def _results(jax: Any, per_device: bool) -> Any:
     """Return the results and arguments of functions, called from whole arrays or per device."""
     mesh = grid(jax, (4,), ("x",))
     rows = jax.sharding.PartitionSpec("x")
@@ -39,7 +39,7 @@ def _found(jax: Any, within: bool) -> Any:
     ]
     found = []
     for program in programs:
-        if within:
+        if per_device:
             program = jax.shard_map(program, mesh=mesh, in_specs=rows, out_specs=rows)
         call, given = jax.jit(program), jax.device_put(x, jax.sharding.NamedSharding(mesh, rows))
         outs = [np.asarray(call(given)) for _ in range(2)]
@@ -50,8 +50,8 @@ def _found(jax: Any, within: bool) -> Any:
 
 
 def calls_with_whole_arrays(jax: Any) -> Any:
-    return _found(jax, False)
+    return _results(jax, False)
 
 
 def calls_for_each_device(jax: Any) -> Any:
-    return _found(jax, True)
+    return _results(jax, True)

@@ -210,12 +210,12 @@ class _Programs:
         """Make the programs.
 
         Args:
-            operands: the types of the loop's.
+            operands: the types of the loop's operands.
             tangents: the types of their tangents.
             record: runs the loop; returns its results, and a tree for the backward pass.
             push: runs it again with tangents, given that tree and the tangents.
-            pull: pulls cotangents back, of that and those of the results.
-            replay: what derivatives run again.
+            pull: pulls cotangents of the results back, given that tree.
+            replay: the part of the body that derivatives run again.
         """
         trees: list[tree.PyTreeDef] = []
 
@@ -337,9 +337,8 @@ def _primal_half(body: LoopBody, nonzero: LoopOperands[bool]) -> _Body:
 class _Replay:
     """The part of a loop's body that derivatives run again.
 
-    A state is left out if no residual depends on it, and no other state that is needed: a counter,
-    or a stack that is only written to. So a derivative of the backward pass keeps no stacks of
-    stacks.
+    A state is left out if neither a residual nor another needed state depends on it: a counter, or
+    a stack that is only written to. So a derivative of the backward pass keeps no stacks of stacks.
 
     Attributes:
         halves: the body, split in its primal half and its tangent map.
@@ -418,7 +417,7 @@ class _Replay:
     ) -> LoopOperands[prim.Tangent]:
         """Pull cotangents back through an iteration, whose residuals are these.
 
-        Those of constants are added to sums, in their place.
+        Cotangents of constants are added to the sums, each in its place.
         """
         consts = self.tangent.in_binders[len(residuals) :][: len(sums)]
         tangent = attrs.evolve(self.tangent, outs=(*self.tangent.outs, *consts))
@@ -510,11 +509,11 @@ def _bytes_kept(replay: _Replay, iterations: int) -> float:
 
 @attrs.frozen(eq=False, repr=False)
 class _WhileResiduals:
-    """The derivatives of a loop that stacks residuals, since it is known how often it runs at most.
+    """The derivatives of a loop with a bound on its iterations, which stacks residuals.
 
     Attributes:
-        params: of the loop.
-        most: how often it runs at most.
+        params: the parameters of the loop.
+        most: the bound on its iterations.
         halves: its body, linearized.
     """
 
@@ -612,8 +611,8 @@ class _Recorded:
 
     Attributes:
         operands: the operands for running the body again.
-        iterations: how many there were.
-        checkpoints: the states kept, which ``schedule`` knows in two forms.
+        iterations: the number of iterations.
+        checkpoints: the kept states, in one of the two forms of ``schedule``.
     """
 
     operands: LoopOperands[Array]
@@ -779,7 +778,7 @@ def _record_scan(
 ) -> tuple[Arrays, tuple[LoopOperands[Array], Store]]:
     """Run a loop; return its results, and the record for its derivatives.
 
-    These are operands of the loop, and the states kept.
+    The record consists of operands of the loop and of the kept states.
     """
     assert params.checkpoints is not None, (
         "without checkpoints every iteration's residuals are kept"

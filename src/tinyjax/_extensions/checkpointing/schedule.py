@@ -52,7 +52,7 @@ def plus(x: Array, value: int) -> Array:
 def _repetitions(iterations: Array, slots: Array) -> tuple[Array, Array]:
     """Return the least ``r`` with ``C(s + r, r)`` at least the iterations, and that coefficient.
 
-    With one slot it is the number of iterations less one, which the loop need not find.
+    With one slot it is the number of iterations less one, which needs no loop.
     """
     one, ones = ew.eq(slots, full_like(slots, 1)), full_like(slots, 1)
     start = (
@@ -91,10 +91,9 @@ def _cost_with_two(iterations: Array) -> Array:
 def advance(iterations: Array, slots: Array) -> Array:
     """Return how far to go from the start of a segment to the next state that is kept.
 
-    The backward pass through both parts then costs ``r`` and ``r - 1`` evaluations per iteration at
-    the
-    most, as in the whole. A distance that ends before the last iteration of the segment is that of
-    a state to keep; it takes a slot more than one. A single iteration is gone as a whole.
+    The backward pass through both parts then costs at most ``r`` and ``r - 1`` evaluations per
+    iteration, as in the whole. If the distance ends before the last iteration of the segment, the
+    state there is kept, which takes a second slot. A segment of one iteration is passed as a whole.
     """
     iterations = ew.max_(iterations, full_like(iterations, 2))
     r, coefficient = _repetitions(iterations, slots)
@@ -112,7 +111,8 @@ class Store:
     """The states of a loop that are kept, in the order of their iterations.
 
     The state before the first iteration is always known, so the first slot is free for another one.
-    It holds the state before the last iteration once the loop has ended, and nothing of use later.
+    When the loop has ended, that slot holds the state before the last iteration; later it is
+    unused.
 
     Attributes:
         positions: the iteration that follows each state, in ascending order.
@@ -247,9 +247,9 @@ class OnlineStore:
         return cls(integer(0), integer(_UNAFFORDABLE), kept)
 
     def offer(self, position: Array, state: Arrays) -> OnlineStore:
-        """Keep a state that comes after all others, or do not.
+        """Decide whether to keep a state that comes after all others.
 
-        One that is not kept goes to the first place, as the last state may be that.
+        A state that is not kept goes to the first slot, since it may be the last one.
         """
         kept, size = self.checkpoints, self.checkpoints.size
         if size == 1:
@@ -369,8 +369,8 @@ class Stacked:
     """The states of a loop that are kept, equally far apart.
 
     Attributes:
-        stride: how many iterations lie between two of them.
-        rows: a stack for every part of the state, with a row more for what is not kept.
+        stride: the number of iterations between two of them.
+        rows: a stack for every part of the state, with one more row for states that are dropped.
     """
 
     stride: Array

@@ -80,7 +80,7 @@ class Body:
                 are.
         """
         simplified = simplify.simplify(jaxpr, consts)
-        program, self._known = simplified.program, simplified.constants
+        program, self._constants = simplified.program, simplified.constants
         self._run = run
         self.code: list[pycode.Statement] = []
         self.constants: list[HostArray] = []
@@ -117,7 +117,7 @@ class Body:
         self.constant_results: list[Array | None] = [self._value(x) for x in program.outs]
 
     def _value(self, x: jx.Atom) -> Array | None:
-        return simplify.value_of(x, self._known)
+        return simplify.value_of(x, self._constants)
 
     def function(
         self, name: str, parameters: Sequence[str], after: pycode.Block, before: pycode.Block = ()
@@ -128,7 +128,7 @@ class Body:
             name: the function's.
             parameters: their names.
             after: the statements that follow, which take the results.
-            before: what is done first.
+            before: the statements before the program.
         """
         code: pycode.Block = self.straightened(after)
         if code:
@@ -334,8 +334,8 @@ def _evaluation(eqn: jx.JaxprEqn, fixed: Sequence[Array | None]) -> Callable[...
 
     Args:
         eqn: the equation.
-        fixed: its operands that depend on no argument, whose device buffers are kept; and None for
-            each that is given.
+        fixed: its operands that depend on no argument, whose device buffers are kept; None for each
+            other operand.
     """
     avals = [x.aval for x, constant in zip(eqn.inputs, fixed, strict=True) if constant is None]
 
@@ -377,10 +377,10 @@ class _Plan:
         outs: the places of the results.
         seconds: the estimated time without the programs that it runs.
         runs: the number of its runs.
-        is_settled: whether it is decided if the program is compiled to Python.
+        is_settled: whether the decision to compile it to Python has been made.
         python_function: the program as a Python function of the runner of inner programs, and
             the operands.
-        unwritten: why there is no such function though the program runs often.
+        unwritten: the reason why a program that runs often has no such function.
     """
 
     steps: tuple[_Step, ...]
@@ -509,9 +509,9 @@ def unwritten(jaxpr: jx.Jaxpr) -> str:
 def _keep_freed_memory() -> None:
     """Have arrays of up to 16 MB take memory that earlier ones have left.
 
-    The C library of Linux gives the memory of a large array back when it is freed, until a larger
-    one was freed before. To get it again, page by page, takes longer than most operations: k-means
-    is evaluated in half the time without that.
+    The C library of Linux returns the memory of a large array to the system when it is freed,
+    unless a larger one was freed before. To get it again, page by page, takes longer than most
+    operations. Without that, k-means is evaluated in half the time.
     """
     empty(1 << 24, uint8)
 

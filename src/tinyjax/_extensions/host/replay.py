@@ -43,7 +43,7 @@ def at_once(
         usual: the operator that works for all; it must be the primitive where both operands are
             floats of one type that is not weak.
         primitive: the primitive.
-        beside: makes the array that a number is beside one of a type, and remembers it.
+        beside: makes the array of a number for an operand's type, and caches it.
         is_reflected: whether the array is the second operand.
     """
     types: dict[ShapedArray, tuple[Kernel, ShapedArray]] = {}
@@ -52,7 +52,7 @@ def at_once(
         """Record the fast path for the operands' type, if both are floats of one plain type.
 
         Returns:
-            Whether it is known now; it was not before.
+            Whether the fast path is known now; it was not before.
         """
         aval = x.aval
         if aval.where is not None or aval.dtype not in _FLOATS or aval.weak_type:
@@ -127,14 +127,14 @@ class Programs:
     """The programs of one function, by the keys of its calls.
 
     Attributes:
-        known: those that were made.
+        entries: those that were made.
         calls: how many calls of each kind there have been, which threads share.
     """
 
-    __slots__ = ("__weakref__", "calls", "known")
+    __slots__ = ("__weakref__", "calls", "entries")
 
     def __init__(self) -> None:
-        self.known: dict[tuple[object, ...], Program] = {}
+        self.entries: dict[tuple[object, ...], Program] = {}
         self.calls: dict[tuple[object, ...], Iterator[int]] = {}
         _all.add(self)
 
@@ -149,10 +149,10 @@ class Programs:
 
     def keep(self, key: tuple[object, ...], program: Program | None) -> None:
         """Keep the program of calls of a kind, if there is one."""
-        if len(self.known) >= MOST_KINDS:
-            self.known.clear()
+        if len(self.entries) >= MOST_KINDS:
+            self.entries.clear()
         if program is not None:
-            self.known[key] = program
+            self.entries[key] = program
 
     def make(
         self,
@@ -176,7 +176,7 @@ _all: Final[WeakSet[Programs]] = WeakSet()
 def _forget_all() -> None:
     for programs in [*_all]:
         programs.calls.clear()
-        programs.known.clear()
+        programs.entries.clear()
 
 
 prim.on_replaced.append(_forget_all)
@@ -200,7 +200,7 @@ def replayed(fun: F) -> F:
         2.0
     """
     programs = Programs()
-    known = programs.known.get
+    known = programs.entries.get
 
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -319,8 +319,8 @@ def _add(x: object, key: list[object], hosts: list[dtypes.HostArray], depth: int
     return True
 
 
-def refuse_to_replay() -> None:
-    """Raise where a call is recorded, since evaluation computes otherwise than a recording.
+def require_eager() -> None:
+    """Raise if a call is recorded, since evaluation computes otherwise than a recording.
 
     Raises:
         ConcretizationError: it is recorded to be replayed.
@@ -364,21 +364,22 @@ def by_host(fun: prim.Kernel, args: Sequence[Array], aval: av.ShapedArray) -> Ar
     """Evaluate a composition of primitives by one function of NumPy arrays.
 
     Args:
-        fun: takes the data of ``args``, and raises ``NotHereError`` for data that it is not for. It
-            is called again for others of the same types, so their values must not be part of it.
+        fun: takes the data of ``args``, and raises ``NotHereError`` for data that it does not
+            support. It is called again for other arrays of the same types, so it must not contain
+            values of these.
         args: the arrays.
         aval: the type of the result.
 
     Returns:
-        The result. It is None where the primitives are wanted: under a transformation or a
-        debugger, for arrays that lie elsewhere than on the host, and for other data.
+        The result. It is None where the caller must apply its primitives: under a transformation or
+        a debugger, for arrays that are not on the host, and for unsupported data.
 
     Example:
         >>> import numpy as np, tinyjax, tinyjax.numpy as jnp
         >>> from tinyjax._extensions.host.replay import by_host
         >>> def spread(x):
-        ...     found = by_host(np.ptp, (x,), jnp.max(x).aval)
-        ...     return jnp.max(x) - jnp.min(x) if found is None else found
+        ...     host = by_host(np.ptp, (x,), jnp.max(x).aval)
+        ...     return jnp.max(x) - jnp.min(x) if host is None else host
         >>> float(spread(jnp.arange(3.0))), float(tinyjax.jit(spread)(jnp.arange(3.0)))
         (2.0, 2.0)
     """

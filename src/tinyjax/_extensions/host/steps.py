@@ -33,7 +33,7 @@ class Steps(replay.Programs):
     """The steps of one primitive, by the keys of its calls.
 
     Attributes:
-        repeatable: whether what its rules do may be done again without asking them.
+        repeatable: whether the work of its rules may be repeated without calling them.
     """
 
     __slots__ = ("repeatable",)
@@ -85,7 +85,7 @@ class EagerLinearizeTrace(LinearizeTrace):
                 key = (here, params, type(x), x._aval or x.aval)
             else:
                 key = (here, params, *map(type, args), *[x._aval or x.aval for x in args])
-            step = steps.known.get(key)
+            step = steps.entries.get(key)
         except TypeError:  # parameters without a hash
             return super().process(primitive, args, params)
         if step is not None:
@@ -178,7 +178,7 @@ class EagerTransposer(Transposer):
         by_place: dict[int, Array]
         key_of_call = tuple(key)
         try:
-            program = _programs.known.get(key_of_call)
+            program = _programs.entries.get(key_of_call)
         except TypeError:  # parameters without a hash
             return super().pull_back(cotangents)
         if program is not None:

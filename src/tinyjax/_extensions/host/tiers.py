@@ -242,11 +242,11 @@ def _obstacle(jaxpr: jx.Jaxpr) -> str:
 class Progress:
     """The progress of a program: it is evaluated at first, and compiled then."""
 
-    __slots__ = ("calls", "decision", "evaluated", "left")
+    __slots__ = ("calls", "decision", "evaluated", "remaining")
 
     def __init__(self, decision: Decision) -> None:
         self.decision: Decision = decision
-        self.left: float = decision.seconds  # that evaluation may still take
+        self.remaining: float = decision.seconds  # that evaluation may still take
         self.calls: Iterator[int] = count(1)  # of C's, which threads share
         self.evaluated: int = 0
 
@@ -274,7 +274,7 @@ def run(
                 with compile_afterwards(request):
                     return _evaluate(request, args, progress), None
             if times and _must_wait(tier, request):
-                progress.left = progress.decision.seconds
+                progress.remaining = progress.decision.seconds
                 return _evaluate(request, args, progress), None
         except jx.EndlessError:
             reason = f"{progress.decision.reason}, until loops had run for that long"
@@ -340,7 +340,7 @@ def _evaluate(
     # loaded with the first program that is evaluated
     from tinyjax._extensions.host.plans import ProgramEvaluation  # noqa: PLC0415
 
-    trace = ProgramEvaluation(progress.left)
+    trace = ProgramEvaluation(progress.remaining)
     divided = cost_of(jaxpr).flops > _DIVIDED
     token = _depth.set(_depth.get() + 1)
     try:
@@ -348,7 +348,7 @@ def _evaluate(
             outs = jx.eval_jaxpr(jaxpr, hosts)
     finally:
         _depth.reset(token)
-    progress.left = trace.budget
+    progress.remaining = trace.budget
     progress.evaluated += 1
     results: list[Array] = []
     for out, aval in zip(outs, jaxpr.out_avals, strict=True):

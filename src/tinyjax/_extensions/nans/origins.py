@@ -68,7 +68,7 @@ class NanOrigin:
         what: NaN or infinity.
         examples: its example in each ``vmap``, the outermost first; traces add theirs on the way
             out.
-        closed: whether all traces have.
+        closed: whether all traces have added theirs.
         reported: whether an error has named it.
         serial: its number in the order of operations.
     """

@@ -501,8 +501,9 @@ def _depends(
 ) -> HostArray:
     """Return the mask of a result's elements that depend on the marked elements of the operands.
 
-    The operation itself determines it: it is applied to NaNs where the marks are, and to harmless
-    numbers elsewhere. Where two such numbers both give a NaN, the element depends on a mark.
+    The operation itself determines it: it is applied to NaNs at the marked elements, and to
+    harmless numbers elsewhere. This is done with two such numbers. If both give a NaN, the element
+    depends on a marked one.
     """
     everything = np.ones(shape, bool)
     if primitive.rules.evaluate is not None or primitive.orders:

@@ -10,8 +10,8 @@ batched.
 A derivative inside the ``vmap`` is that of the sum of all the examples' outputs, so ``psum``
 transposes to ``psum``. Inside ``shard_map`` types record which values vary between devices. A
 derivative there is that of one device's output, or of the output that all devices share. The sum
-that ``psum`` returns is one value, so ``psum`` transposes to ``pvary``, by which all devices get
-it, and ``pvary`` to ``psum``.
+that ``psum`` returns is one value that all devices share. So ``psum`` transposes to ``pvary``,
+which passes one value to all devices, and ``pvary`` transposes to ``psum``.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ class _Line(records.Record):
 
     Attributes:
         size: how many there are.
-        stride: how far apart, in the order of the mesh.
-        groups: for each place in the rest of the mesh, their places in it.
+        stride: the distance between neighbours, in the order of the mesh.
+        groups: for each such line of devices, their positions in the mesh.
     """
 
     size: int
@@ -140,14 +140,14 @@ def _def_unbound(
 ) -> None:
     """Register evaluation, lowering, and the variation between devices.
 
-    Where no ``vmap`` has the name of the axis, the mesh of a ``shard_map`` may have it.
+    If no ``vmap`` has the name of the axis, the mesh of a ``shard_map`` may have it.
 
     Args:
         primitive: the primitive.
         write: writes it over several devices.
         shared: whether the result is one value, which all devices along the axis have.
-        alone: writes it where there is one device along the axis; by default its operand in the
-            shape of the result.
+        alone: writes it for one device along the axis; by default this reshapes the operand to
+            the shape of the result.
         division: how its result is divided along other axes of the mesh.
     """
 
@@ -285,8 +285,8 @@ def _reduction(
 
     Args:
         name: the primitive's name.
-        combine: the operation of StableHLO by which devices combine theirs.
-        reduce: over the batch axis.
+        combine: the operation of StableHLO by which devices combine their values.
+        reduce: reduces the batch axis.
         kinds: the kinds of dtype it takes.
         of_equals: the result where all examples share one value, from that and their number.
     """
@@ -393,9 +393,9 @@ class RecastParams(prim.Params):
 
     Attributes:
         axis_name: the axis.
-        of: the operand's: ``I``, one value that all devices have; ``V``, one for each device;
-            ``U``, partial sums; ``R``, one value whose cotangent is partial sums.
-        to: the result's.
+        of: the sharing of the operand: ``I``, one value that all devices have; ``V``, one for each
+            device; ``U``, partial sums; ``R``, one value whose cotangent is partial sums.
+        to: the sharing of the result.
     """
 
     axis_name: Hashable
@@ -457,7 +457,7 @@ def recast(x: Array, name: Hashable, target: str) -> Array:
     Args:
         x: the value.
         name: the axis.
-        target: the letter of what they share.
+        target: the letter of the sharing.
     """
     own = shared_along(types.across(x.aval), name)
     if own == target:
@@ -471,7 +471,7 @@ def sharing(x: Array, axes: types.Axes) -> Array:
     """Return an array as one that varies, and that devices share, along these axes, too.
 
     Raises:
-        ShardingError: it is to be a sum of which devices have parts, and is none.
+        ShardingError: partial sums are required, and it is none.
     """
     if not types.SHARING or (
         axes not in types.SHARING and types.across(x.aval) not in types.SHARING
@@ -547,8 +547,8 @@ def _groups(
         alike: whether all groups have as many.
 
     Raises:
-        ArgumentError: there are several axes, an example is in no group or in two, or groups are
-            not as large as others.
+        ArgumentError: there are several axes, an example is in no group or in two, or groups differ
+            in size where they must not.
     """
     sizes = [_size(name, axis) for axis in names]
     if axis_index_groups is None:
@@ -608,11 +608,11 @@ def psum(
     """Return the sum over the examples of an enclosing ``vmap``.
 
     Args:
-        x: arrays in any containers; bools are counted. Of a Python number the product with the
-            number of examples is returned, as a Python number: ``psum(1, "i")`` is that number.
+        x: arrays in any containers; bools are counted. A Python number is multiplied by the number
+            of examples: ``psum(1, "i")`` is that number, as a Python int.
         axis_name: the name of the axis, or several.
-        axis_index_groups: groups of the numbers of the examples, each in one; then the sum is over
-            the examples in the same group, and along one axis. By default over all.
+        axis_index_groups: groups of the examples' numbers, each number in one group; the sum is
+            then over the examples of a group, along one axis. By default it is over all.
 
     Raises:
         UnboundAxisError: no enclosing ``vmap`` has an axis of that name.
@@ -945,12 +945,12 @@ def all_gather(
         x: arrays in any containers.
         axis_name: the name of the axis, or several, of which the first varies slowest.
         axis_index_groups: as for ``psum``; the groups are of one size.
-        axis: where the examples' axis stands in the results.
-        tiled: whether to join the values along an axis there is, rather than stack them.
-        to: inside ``shard_map``, "invarying" says that the result is one value, which all devices
-            have, and "varying" that each has its own, though they are equal. In the first case a
-            derivative is that of the one value; in the second it adds what the devices do with it,
-            as it does for "reduced", which is the same here.
+        axis: the position of the examples' axis in the results.
+        tiled: whether to join the values along an existing axis, rather than to stack them.
+        to: inside ``shard_map``, "invarying" makes the result one value that all devices have, and
+            "varying" makes it one value for each device, though they are equal. The derivative is
+            that of the one value, or the sum of the derivatives of all devices. "reduced" has the
+            same derivative as "varying" here.
 
     Raises:
         UnboundAxisError: no enclosing ``vmap`` has an axis of that name.
@@ -1011,7 +1011,8 @@ def psum_scatter(
         axis_name: the name of the axis, or several, of which the first varies slowest.
         scatter_dimension: the axis that is divided among the examples.
         axis_index_groups: as for ``psum``; the groups are of one size.
-        tiled: whether the axis stays, shorter; if not it has one entry for each example, and goes.
+        tiled: whether the axis stays, with fewer entries; otherwise it must have one entry for each
+            example, and is removed.
 
     Raises:
         UnboundAxisError: no enclosing ``vmap`` has an axis of that name.
@@ -1173,7 +1174,8 @@ def all_to_all(
         split_axis: the axis that is divided among the examples.
         concat_axis: where the parts from the examples are put.
         axis_index_groups: as for ``psum``; the groups are of one size.
-        tiled: whether ``split_axis`` stays, shorter, and ``concat_axis`` is one there is, longer.
+        tiled: whether ``split_axis`` stays, with fewer entries, and ``concat_axis`` is an existing
+            axis that gets more.
 
     Raises:
         UnboundAxisError: no enclosing ``vmap`` has an axis of that name.

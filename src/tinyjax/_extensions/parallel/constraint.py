@@ -44,8 +44,8 @@ class ConstraintParams(prim.Params):
     """The sharding of the operand.
 
     Attributes:
-        sharding: where.
-        source: the sharding before, if on other devices: a cotangent goes back there.
+        sharding: the sharding.
+        source: the previous sharding, if it is on other devices: cotangents return to it.
     """
 
     sharding: Sharding
@@ -155,12 +155,14 @@ def constrain(
 
     Args:
         x: the value.
-        sharding: where.
-        source: where it lay before, if on other devices.
-        as_given: whether results of programs tell it in these words, or as types and XLA do.
+        sharding: the sharding.
+        source: the previous sharding, if it is on other devices.
+        as_given: whether results of programs have the sharding in this form, or in that of types
+            and XLA.
 
     Raises:
-        ShardingError: within ``shard_map``, it names an axis along which each device runs that.
+        ShardingError: within ``shard_map``, it names an axis along which each device runs the
+            function.
     """
     if manual_axes():
         check_inside(sharding)
@@ -310,7 +312,7 @@ def with_sharding_constraint(x: T, shardings: Any) -> T:
 
     Raises:
         ShardingError: an axis of an array cannot be divided so, or no mesh is in force.
-        ShardingTypeError: the type of an array says that it lies otherwise.
+        ShardingTypeError: the type of an array has another sharding.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -412,7 +414,7 @@ P = ParamSpec("P")
 def get_abstract_mesh() -> AbstractMesh:
     """Return the mesh in force, without its devices; the empty mesh where there is none.
 
-    The types of traced values name it, since programs are traced without devices.
+    The types of traced values refer to this mesh, since programs are traced without devices.
 
     Example:
         >>> import tinyjax
@@ -473,14 +475,15 @@ def auto_axes(
     Args:
         f: takes and returns arrays in any containers. Without it, a decorator is returned.
         axes: the axes of the mesh; by default all.
-        out_sharding: how the results lie: a sharding, or a ``PartitionSpec`` of the mesh in force,
-            or a prefix of the result's tree with these. It may be given at each call instead.
+        out_sharding: the results' sharding: a sharding, or a ``PartitionSpec`` of the mesh in
+            force, or a prefix of the result's tree with these. It may be given at each call
+            instead.
 
     Returns:
         The function, which takes ``out_sharding=`` besides its arguments.
 
     Raises:
-        ArgumentError: when called, if nothing says how the results lie.
+        ArgumentError: when called, if no sharding of the results is given.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -532,15 +535,15 @@ def explicit_axes(
         f: takes arrays in any containers, positionally, and returns such. Without it, a decorator
             is returned.
         axes: the axes of the mesh in force; by default all.
-        in_sharding: how the arguments lie: a ``PartitionSpec`` for all of them, or a prefix of
+        in_sharding: the arguments' sharding: a ``PartitionSpec`` for all of them, or a prefix of
             their tuple with these. It may be given at each call instead.
 
     Returns:
         The function, which takes ``in_sharding=`` besides its arguments. The types of its results
-        do not tell of these axes.
+        have no sharding along these axes.
 
     Raises:
-        ArgumentError: when called, if nothing says how the arguments lie.
+        ArgumentError: when called, if no sharding of the arguments is given.
         ShardingError: when called, if it has no such axis.
 
     Example:

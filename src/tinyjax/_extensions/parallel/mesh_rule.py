@@ -93,11 +93,11 @@ def check_reached(jaxpr: jx.Jaxpr, decided_by: parallel_types.Axes, what: str) -
 
     Args:
         jaxpr: the program.
-        decided_by: the axes along which that varies which decides whether it is run.
-        what: what it is, for the message.
+        decided_by: the axes along which the condition varies that decides whether it runs.
+        what: the name of the program, for the message.
 
     Raises:
-        ShardingError: devices would wait for others that never come there.
+        ShardingError: devices would deadlock.
     """
     waited_for = decided_by and batching.communicating(jaxpr) & decided_by
     if waited_for and is_checked():
@@ -165,7 +165,7 @@ def summed_over(aval: ShapedArray) -> frozenset[str]:
 
 
 def reduced_over(avals: Avals) -> frozenset[str]:
-    """Along which axes of the mesh results are reduced, of operands that are.
+    """Return the axes of the mesh along which results are reduced, if operands are.
 
     Raises:
         AmbiguousError: some are reduced along other axes, or have copies along these.
@@ -304,7 +304,7 @@ def same(_params: Any, avals: Avals, outs: Avals) -> list[Entries]:
 
 
 def alike(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
-    """That rule, of primitives that put operands beside each other: all are divided alike.
+    """Return the division of primitives that join operands, which must be divided alike.
 
     Raises:
         AmbiguousError: they are not.
@@ -316,11 +316,11 @@ def alike(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
 
 
 def same_but(axes: Callable[[Any, ShapedArray], Iterable[int]], why: str) -> DivisionRule:
-    """Make that rule, of primitives that take whole axes.
+    """Make the rule of primitives along some axes of which operands must be whole.
 
     Args:
-        axes: of the parameters and the first operand's type, these axes.
-        why: what they are.
+        axes: returns these axes, given the parameters and the first operand's type.
+        why: what messages call them.
     """
 
     def rule(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
@@ -343,9 +343,9 @@ def each(_params: Any, avals: Avals, outs: Avals) -> list[Entries]:
 
 
 def of_stacks(_params: Any, avals: Avals, outs: Avals) -> list[Entries]:
-    """Return the rule of primitives on whole matrices, which are the last two axes of operands.
+    """Return the division of primitives on whole matrices, the last two axes of operands.
 
-    The axes in front, as many for all, are those of the results.
+    The axes before these, as many in all operands, are divided in the results as in the operands.
     """
     n = avals[0].ndim - 2
     for aval in avals:
@@ -362,12 +362,12 @@ def of_stacks(_params: Any, avals: Avals, outs: Avals) -> list[Entries]:
 def reshaped(x: ShapedArray, shape: tuple[int, ...]) -> Entries:
     """Return the entries of an array in another shape.
 
-    Axes of the two shapes that count the same elements are grouped. Of an axis that is split, the
-    first parts are divided, as far as that goes. Axes that are merged are divided one within the
-    other, the first one first.
+    Axes of the two shapes that count the same elements are grouped. If an axis is split, its
+    division applies to the first part, and goes on to the next part if that is divided entirely.
+    Axes that are merged must be divided one within the other, the first one outermost.
 
     Raises:
-        AmbiguousError: some that are divided are neither split nor merged, or not so.
+        AmbiguousError: a divided axis is neither split nor merged in this way.
     """
     entries, result = parallel_types.entries(x), [*undivided(len(shape))]
     if not any(entries):
@@ -567,11 +567,11 @@ def _shared(
     """Return the types of results within ``shard_map``, where devices share some operands.
 
     Args:
-        rule: what the primitive says of several devices.
+        rule: the rule of the primitive.
         primitive: the primitive.
-        avals: the types of the operands; what varies does so in all.
+        avals: the types of the operands, which all vary along the same axes.
         params: the parameters.
-        outs: the types of the results, but for what devices share of ordinary ones.
+        outs: the types of the results without the sharing that follows from the operands.
 
     Raises:
         ShardingTypeError: an operand is a sum, in which the primitive is not linear.

@@ -34,9 +34,10 @@ from tinyjax.errors import ShardingError, shortened
 class AxisType(Enum):
     """The way in which the sharding along an axis of a mesh is determined.
 
-    Along ``Auto`` XLA chooses what programs do not say. Along ``Explicit`` the types of values say
-    it, and so each operation says how its result lies, or raises an error. Within ``shard_map``
-    axes are ``Manual``: programs are of one device's part.
+    Along an ``Auto`` axis XLA chooses shardings that the program does not give. Along an
+    ``Explicit`` axis the types of values have shardings: each operation determines that of its
+    result, or raises an error. Within ``shard_map`` axes are ``Manual``: the program computes one
+    device's part.
 
     Example:
         >>> import tinyjax
@@ -382,8 +383,8 @@ class Mesh(_Grid, ContextDecorator):
 class AbstractMesh(_Grid):
     """The grid of a mesh without its devices, as many of which need not exist.
 
-    Programs can be lowered and compiled for such a mesh, but not run: ``compile()`` tells what they
-    would take.
+    Programs can be lowered and compiled for such a mesh, but not run. ``compile()`` returns the
+    memory and the communication that they would need.
 
     Attributes:
         axis_sizes: the shape of the grid.
@@ -544,7 +545,7 @@ def use_mesh(mesh: Mesh) -> AbstractContextManager[object]:
 
 
 class set_mesh:  # noqa: N801 (JAX's name)
-    """Put a mesh in force, for good or for a block: specifications alone mean this mesh.
+    """Put a mesh in force, for good or for a block: specifications without a mesh refer to it.
 
     Args:
         mesh: the mesh; None for none.

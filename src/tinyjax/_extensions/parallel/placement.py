@@ -162,9 +162,9 @@ class Placement(records.Printed):
 
 
 def place(request: Compilation, args: Sequence[Any]) -> tuple[Compilation, Sequence[Any]]:
-    """Return the compiled form of a program for arguments with these shardings, and the arguments.
+    """Return a compilation with the placement that its arguments need, and the arguments.
 
-    Where it runs on the first device it has no placement, and all arguments are there.
+    It has no placement where it runs on the first device; then all arguments are there.
     """
     placement = placement_of(request.jaxpr, on_devices(args))
     if placement is None or placement.is_default:

@@ -100,7 +100,7 @@ def _rows(mesh: meshes.AnyMesh, spec: sharding.PartitionSpec) -> list[str]:
 def _divided(x: Array, mesh: meshes.AnyMesh, spec: sharding.PartitionSpec) -> Array:
     """Divide an array: an axis in front for each axis of the mesh that it is divided over.
 
-    Of a sum the first device has all.
+    Partial sums are the whole on the first device, and zeros on the others.
     """
     sizes, shape, places = mesh.shape, list[int](), list[str | None]()
     for axis, n in enumerate(x.shape):
@@ -158,7 +158,7 @@ def bind_shard_map(
     Args:
         staged: the program.
         args: the whole arguments.
-        like: on which mesh, and how, it is run.
+        like: the mesh and the options of the call.
         in_specs: how arguments are divided.
         out_specs: how results are joined.
     """
@@ -361,10 +361,10 @@ def _joined_spec(across: Axes, axes: tuple[str, ...]) -> PartitionSpec:
 def _linearized(
     jaxpr: jx.Jaxpr, axes: tuple[str, ...], nonzero: tuple[bool, ...]
 ) -> tuple[LinearizedJaxpr, Sequence[PartitionSpec]]:
-    """Split a program of parts in two halves, and say how computed residuals are joined.
+    """Split a program of parts in two halves, and return how computed residuals are joined.
 
-    One that varies has an axis in front, which is divided over the axes along which it does, by
-    name.
+    A residual that varies between devices gets an axis in front, which is divided over the axes of
+    the mesh along which it varies.
     """
 
     def make() -> tuple[LinearizedJaxpr, Sequence[PartitionSpec]]:

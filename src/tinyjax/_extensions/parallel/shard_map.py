@@ -60,10 +60,10 @@ def shard_map(
 ) -> Callable[P, R] | Callable[[Callable[P, R]], Callable[P, R]]:
     """Run a function on each device of a mesh, on its own part of the arguments.
 
-    The function sees parts only. Across devices it computes by the collectives of ``tinyjax.lax``
+    The function sees parts only. Devices communicate by the collectives of ``tinyjax.lax``
     (``psum``, ``all_gather``, ``ppermute`` and kin), which name axes of the mesh as they name the
-    axes of ``vmap``. Arguments on the host are computed with on the host, as though the axes were
-    those of ``vmap``; under ``jit``, or where an argument lies on the devices, they compute.
+    axes of ``vmap``. If all arguments are on the host, so is the computation, as though the axes
+    were those of ``vmap``. Under ``jit``, or if an argument is on the devices, the devices compute.
 
     Args:
         f: takes and returns arrays in any containers, positionally. Without it, a decorator is
@@ -72,26 +72,27 @@ def shard_map(
             each leaf. Along the axes of the mesh that one does not name, all devices must have the
             same result.
         in_specs: how the arguments are divided, likewise a prefix of their tuple. Along the axes
-            that one does not name, devices get copies; where there is None, of all of it, and the
-            function gets numbers and objects as they are.
+            that one does not name, devices get copies. None gives all devices the whole argument;
+            numbers and objects are then passed as they are.
         mesh: the devices; by default those of the mesh in force (``set_mesh``). An ``AbstractMesh``
             is for programs that are compiled and not run.
         axis_names: the axes of the mesh along which each device runs the function; by default all,
-            or inside another such function those that are left. Along the others XLA divides it
-            like any program.
-        check_vma: whether it is checked that results are the same where they have to be. Without
-            it the function sees to that itself; derivatives taken inside it are each device's own,
-            and ``psum`` transposes to ``psum``, as under ``vmap``.
+            or inside another such function all remaining ones. Along the other axes XLA divides the
+            function like any program.
+        check_vma: whether to check that results are equal on the devices that must share them.
+            Without the check this is up to the function; derivatives taken inside it are each
+            device's own, and ``psum`` transposes to ``psum``, as under ``vmap``.
 
     Returns:
         A function of whole arguments to whole results. It can be transformed, and ``f`` may take
-        derivatives itself: with respect to what all devices have, the sum of their parts.
+        derivatives itself. A derivative in a value that all devices have is the sum over the
+        devices.
 
     Raises:
         ShardingError: no mesh is in force. When called, if an argument cannot be divided, a result
             differs between devices against ``out_specs``, or devices would deadlock in a
             collective.
-        DifferentiationError: when called, if a cotangent varies of what all devices have.
+        DifferentiationError: when called, if the cotangent of a value that all devices have varies.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -118,7 +119,7 @@ class _Divided:
     Attributes:
         ins: a prefix of the tuple of arguments with specs; None for those of the types.
         outs: a prefix of the result's tree with specs.
-        names: of the two.
+        names: the parameters' names.
     """
 
     ins: Any
@@ -329,7 +330,7 @@ def _typed_spec(aval: av.ShapedArray, axes: tuple[str, ...]) -> PartitionSpec:
 def _summed_as(x: Array, mesh: meshes.AnyMesh, axes: tuple[str, ...], spec: PartitionSpec) -> Array:
     """Return an array as the sum of the devices' parts that a specification requires.
 
-    Along other axes of the mesh than those of the program it lies as before.
+    Its sharding along other axes of the mesh than those of the program stays the same.
     """
     own = x.aval.sharding.spec if x.aval.sharding_or_none is not None else COPIES
     here = frozenset(axes)
@@ -375,7 +376,7 @@ def _manual(mesh: M, axes: tuple[str, ...]) -> M:
 def _taken_to_be_shared(
     staged: staging.Staged, parts: prim.Avals, axes: types.Axes, out_specs: Sequence[PartitionSpec]
 ) -> staging.Staged:
-    """Return a program of parts whose results do not vary where they are to be the same.
+    """Return a program of parts whose results do not vary where they must be equal.
 
     Args:
         staged: the program, whose arguments are each device's own.

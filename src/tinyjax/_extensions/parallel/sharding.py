@@ -19,10 +19,10 @@ from tinyjax.core.values import ShapedArray
 
 
 class Space(devices.Place, Enum):
-    """In which memory an array lies, wherever its devices are: for ``device_put``.
+    """The memory of an array, on whichever devices it is: an argument of ``device_put``.
 
     ``Device`` is the devices' own, ``Host`` that of the host, and ``Any`` leaves arrays where they
-    are. Within programs there is one memory, so that it says nothing there.
+    are. Within programs there is one memory, so it has no effect there.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -331,7 +331,7 @@ def holders(sharding: Sharding, shape: Sequence[int]) -> NDArray[np.object_]:
     """Return which devices hold each part of an array, as texts in a grid of the parts.
 
     Args:
-        sharding: how the array lies.
+        sharding: the sharding of the array.
         shape: its shape.
 
     Raises:
@@ -693,7 +693,7 @@ class Sharding(devices.Place):
         """Return the sharding combined with that of an array's type, if their axes are disjoint.
 
         Args:
-            entries: for each axis of the array the axes of the mesh of which the type tells.
+            entries: for each axis of the array, the axes of the mesh that divide it by its type.
 
         Example:
             >>> import tinyjax
@@ -743,7 +743,7 @@ class SingleDeviceSharding(Sharding, records.Record):
 
     Attributes:
         device: the device.
-        memory_kind: in which of its memories.
+        memory_kind: the kind of the memory.
 
     Example:
         >>> import tinyjax
@@ -827,7 +827,7 @@ _default_place: Final = lru_cache(maxsize=64)(DefaultPlace)
 
 
 def default_place() -> DefaultPlace | None:
-    """Return how arrays lie that are put nowhere; None for the first device of the processor.
+    """Return the sharding of unplaced arrays; None for the first device of the processor.
 
     Raises:
         PlatformError: the settings name a platform that is not there.

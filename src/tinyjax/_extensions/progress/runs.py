@@ -121,11 +121,11 @@ class TextDisplay:
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
-        self._written: dict[Bar, tuple[int, float]] = {}
+        self._lines: dict[Bar, tuple[int, float]] = {}
 
     def draw(self, bar: Bar) -> None:
         line = text_of(bar)
-        width, done = self._written.pop(bar, (0, 0.0))
+        width, done = self._lines.pop(bar, (0, 0.0))
         if self._file.isatty():
             self._file.write("\r" + line.ljust(width) + ("\n" if bar.ended else ""))
             done = bar.completed
@@ -137,7 +137,7 @@ class TextDisplay:
                 done = bar.completed
         self._file.flush()
         if not bar.ended:
-            self._written[bar] = len(line), done
+            self._lines[bar] = len(line), done
 
 
 class RichDisplay:

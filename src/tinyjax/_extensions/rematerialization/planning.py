@@ -55,8 +55,8 @@ class Recomputation:
     Attributes:
         location: the line of its last operation; None where that is not known.
         operations: how many operations it has, loops counted as one.
-        kept: bytes that are kept to start from.
-        way: what is done, in words.
+        kept: bytes of the values that it starts from.
+        way: its description, in words.
     """
 
     location: frames.Location | None
@@ -69,8 +69,7 @@ class Recomputation:
 class MemoryPlan:
     """The plan of a derivative within a memory budget: what it keeps, and what it computes again.
 
-    Bytes are those of results, gradients among them, and of temporary values, without the
-    arguments.
+    Bytes count results, gradients among them, and temporary values, but not the arguments.
 
     Attributes:
         budget: the available bytes.
@@ -414,7 +413,7 @@ class Chain:
         self.pieces: tuple[Piece, ...] = tuple(self._pieces())
         # memory in which every piece fits
         self.enough: int = sum(piece.saved_bytes + piece.working for piece in self.pieces) + 1
-        self.known: dict[tuple[Piece, ...], Chosen] = {}
+        self.solutions: dict[tuple[Piece, ...], Chosen] = {}
         self.least_room: int = least_room(self.pieces, len(self.blocks), self.enough)
 
     def _blocks(self) -> Iterator[_Block]:
@@ -510,9 +509,9 @@ class Chain:
         """Return the cheapest plan for the sum of the blocks' predictions."""
         pieces = cheapest(self.pieces, len(self.blocks), int(room))
         assert pieces is not None, "there is a choice for the least room"
-        if pieces not in self.known:
-            self.known[pieces] = self.chosen(pieces)
-        return self.known[pieces]
+        if pieces not in self.solutions:
+            self.solutions[pieces] = self.chosen(pieces)
+        return self.solutions[pieces]
 
     def least(self) -> Chosen:
         """Return the plan that needs the least memory."""

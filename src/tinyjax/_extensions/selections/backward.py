@@ -44,7 +44,7 @@ class MaskedTransposer:
         self, transposer: Transposer, totals: dict[jx.Atom, Array], rule: ApplyTranspose
     ) -> None:
         self._numbers = transposer.numbers
-        self._known = transposer.residuals
+        self._residuals = transposer.residuals
         self._ends = transposer.linear_inputs
         self._totals = totals
         self._rule = rule
@@ -222,7 +222,7 @@ class MaskedTransposer:
         return eqn.primitive is not ew.select_p and any(
             not x.is_regular
             if isinstance(x, jx.Lit)
-            else x in self._known and x not in self._numbers
+            else x in self._residuals and x not in self._numbers
             for x in eqn.inputs
         )
 

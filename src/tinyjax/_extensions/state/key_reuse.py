@@ -42,22 +42,22 @@ class KeyUses(staging.Hook):
     The identity of a key is its variable, or the literal itself.
     """
 
-    __slots__ = ("_found",)
+    __slots__ = ("_entries",)
 
     def __init__(self) -> None:
-        self._found: dict[jx.Var | int, tuple[KeyUse, ConcreteArray | None]] = {}
+        self._entries: dict[jx.Var | int, tuple[KeyUse, ConcreteArray | None]] = {}
 
     def use_of(self, x: jx.Atom) -> KeyUse | None:
         """Return the use of a key, or None."""
-        entry = self._found.get(x if isinstance(x, jx.Var) else id(x.value))
+        entry = self._entries.get(x if isinstance(x, jx.Var) else id(x.value))
         return None if entry is None else entry[0]
 
     def add(self, x: jx.Atom, used: KeyUse) -> None:
         """Record the use of a key."""
         if isinstance(x, jx.Var):
-            self._found[x] = used, None
+            self._entries[x] = used, None
         else:
-            self._found[id(x.value)] = used, x.value
+            self._entries[id(x.value)] = used, x.value
 
     def moved(self, before: jx.Jaxpr, after: jx.Jaxpr) -> KeyUses:
         """Return the same uses in another recording of the same program."""
@@ -74,7 +74,7 @@ class KeyUses(staging.Hook):
 
     def literals(self) -> Iterator[tuple[ConcreteArray, KeyUse]]:
         """Go through the keys that stand as literals."""
-        for used, value in self._found.values():
+        for used, value in self._entries.values():
             if value is not None:
                 yield value, used
 

@@ -1,7 +1,7 @@
 """Discharge of state: a staged function that uses references becomes one of their contents.
 
-A recorder may belong to a caller that passes on state. There, a reference made outside has a cell
-of its own. Elsewhere it cannot be used.
+A recorder may belong to a caller that passes on state. Only there can a reference be used that was
+made outside of the recorded function: the recorder has a cell of its own for it.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ class Cell:
     Attributes:
         value: the contents.
         trace: the trace whose values these are, or its parents'.
-        written: whether it has been modified.
+        is_written: whether it has been modified.
     """
 
-    __slots__ = ("trace", "value", "written")
+    __slots__ = ("is_written", "trace", "value")
 
     def __init__(self, value: Array, trace: Trace) -> None:
         self.value: Array = value
         self.trace: Trace = trace
-        self.written: bool = False
+        self.is_written: bool = False
 
 
 class ForeignCell(Cell):
@@ -63,7 +63,7 @@ class ForeignCell(Cell):
         self._get = get
         self._put = put
         self.trace = home
-        self.written = False
+        self.is_written = False
 
     @property
     def value(self) -> Array:
@@ -108,7 +108,7 @@ class _Part:
     Attributes:
         place: which object.
         index: which part.
-        form: the object's new form, if it has another.
+        form: the new form of the object, if its form changed.
     """
 
     place: int
@@ -141,16 +141,16 @@ class ArgumentState:
 class UsedRefs(staging.Hook):
     """The references that a staged function uses: made outside of it, or passed to it.
 
-    A reference that is only read may be known while it is staged. A function that writes to it is
-    staged again.
+    The contents of a reference that is only read may be known while the function is staged. If it
+    turns out that the function writes to it, the function is staged again.
 
     Attributes:
         cells: of references made outside.
-        given: the objects made in place of arguments, and their forms, by place.
+        holders: the objects made in place of arguments, and their forms, by place.
     """
 
     __slots__ = (
-        *("_closed", "_given_cells", "_known", "_parameters", "_traced", "cells", "given"),
+        *("_closed", "_given_cells", "_written_refs", "_parameters", "_traced", "cells", "holders"),
     )
 
     lasting = False
@@ -159,10 +159,10 @@ class UsedRefs(staging.Hook):
         self._traced: frozenset[Ref] = traced
         self._parameters: dict[staging.Cell, jx.Var] = {}
         self._given_cells: dict[int, Cell] = {}
-        self._known: set[Ref] = set()
+        self._written_refs: set[Ref] = set()
         self._closed: tuple[Ref, ...] = ()
         self.cells: dict[Ref, Cell] = {}
-        self.given: dict[int, tuple[Any, Form]] = {}
+        self.holders: dict[int, tuple[Any, Form]] = {}
 
     def enter(self, ref: Ref, outer: Cell, recorder: staging.Recorder) -> Cell:
         """Give a reference a cell in a recorder."""
@@ -184,25 +184,25 @@ class UsedRefs(staging.Hook):
         return [*self._parameters.items()]
 
     def cells_out(self) -> Sequence[tuple[Hashable, Array]]:
-        written = [(ref, cell.value) for ref, cell in self.cells.items() if cell.written]
-        self._known = {ref for ref, _ in written}.difference(self._parameters)
+        written = [(ref, cell.value) for ref, cell in self.cells.items() if cell.is_written]
+        self._written_refs = {ref for ref, _ in written}.difference(self._parameters)
         outs: list[tuple[Hashable, Array]] = [*written]
-        for place, (holder, before) in self.given.items():
+        for place, (holder, before) in self.holders.items():
             refs, form = parts_of(holder)
             changed = None if form == before else form
             for i, ref in enumerate(refs):
                 if changed is not None or ref.is_written:
                     outs.append((_Part(place, i, changed), ref.contents))
         for place, cell in self._given_cells.items():
-            if cell.written:
+            if cell.is_written:
                 outs.append((ArgumentState(place, cell.value.aval), cell.value))
         # what was traced is kept no longer
-        self._closed, self.cells, self.given = tuple(self.cells), {}, {}
+        self._closed, self.cells, self.holders = tuple(self.cells), {}, {}
         self._given_cells = {}
         return outs
 
     def restarted(self) -> UsedRefs | None:
-        return UsedRefs(self._traced | self._known) if self._known else None
+        return UsedRefs(self._traced | self._written_refs) if self._written_refs else None
 
     def serves(self, api_name: str, objects: Sequence[Any]) -> bool:
         if not all(ref._is_usable for ref in self._closed):
@@ -261,8 +261,8 @@ def check_given_once(refs: Sequence[Ref], api_name: str) -> None:
 class Ref(av.Typed):
     """An array that is written in place; made by ``new_ref``.
 
-    It is read by ``ref[index]``, where ``ref[...]`` is all of it, and written by
-    ``ref[index] = value``.
+    ``ref[index]`` reads a part of it, ``ref[...]`` reads all of it, and ``ref[index] = value``
+    writes to it.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -321,7 +321,7 @@ class Ref(av.Typed):
     @property
     def is_written(self) -> bool:
         """Return whether something was written to it."""
-        return self._cell.written
+        return self._cell.is_written
 
     @property
     def sharding(self) -> Sharding:
@@ -473,7 +473,7 @@ class Ref(av.Typed):
                 "Ref inside, or return the value; lax.stop_gradient(value) has no derivative, and "
                 "vmap writes to each example's part of a Ref that is mapped as an argument."
             )
-        cell.value, cell.written = value.astype(value.dtype) if value.weak_type else value, True
+        cell.value, cell.is_written = value.astype(value.dtype) if value.weak_type else value, True
         staging.Irrevocable.count += 1
         staging.Irrevocable.error = _written_twice
 
@@ -487,9 +487,9 @@ bound_cells: ContextVar[Mapping[Ref, Cell]] = ContextVar(
 class BackwardState(Ref):
     """The contents of a reference in the backward pass.
 
-    Rules run backwards there, and one reads what the next one has stored. So a state goes forward
-    through the calls of functions whose rules use the reference, as though they changed it. Only
-    its tangent matters: the cotangent of that is the contents.
+    Rules run in reverse order there, and each may read what a later one has stored. So a state goes
+    forward through the calls of functions whose rules use the reference, as though they changed it.
+    Its value does not matter: the contents are the cotangent of its tangent.
 
     Attributes:
         ref: the reference.
@@ -515,7 +515,7 @@ class BackwardState(Ref):
         cell = self._own()
         # without a tangent, or with one that goes nowhere, nothing is passed on
         if isinstance(value, Tracer) and _is_within(value._trace, cell.trace):
-            cell.value, cell.written = value, True
+            cell.value, cell.is_written = value, True
 
     def _passed_on(self, trace: Trace, above: Trace | None) -> Cell | None:
         if not (isinstance(trace, staging.Recorder) and trace.outside == "cotangents"):
@@ -538,12 +538,12 @@ class StateNeededError(Exception):
 class BackwardHook(staging.Hook):
     """The state that rules of a differentiated function keep in references made outside of it."""
 
-    __slots__ = ("_cells", "_held", "_vars")
+    __slots__ = ("_cells", "_saved", "_vars")
 
     def __init__(self) -> None:
         self._vars: dict[BackwardState, jx.Var] = {}
         self._cells: dict[BackwardState, Cell] = {}
-        self._held: list[tuple[Ref, Array]] = []
+        self._saved: list[tuple[Ref, Array]] = []
 
     def enter(self, state: BackwardState, trace: Trace, recorder: staging.Recorder) -> Cell:
         """Give a state a cell, and a tangent to begin with."""
@@ -563,11 +563,11 @@ class BackwardHook(staging.Hook):
         return [(x, t.tangent) for x, t in last.items() if isinstance(t, JVPTracer)]
 
     def cotangents(self) -> Sequence[Array]:
-        self._held = [(state.ref, encoded(state.ref.contents)) for state in self._vars]
-        return [x for _, x in self._held]
+        self._saved = [(state.ref, encoded(state.ref.contents)) for state in self._vars]
+        return [x for _, x in self._saved]
 
     def keep_cotangents(self, cotangents: Sequence[Any]) -> None:
-        held, self._held = self._held, []
+        held, self._saved = self._saved, []
         for (ref, before), after in zip(held, cotangents, strict=True):
             if after is not before and isinstance(after, Array):
                 ref._write(decoded(after, ref.aval))
@@ -641,13 +641,13 @@ def _check_bounds(index: Any, aval: av.ShapedArray) -> None:
 class _At:
     """The value of ``ref.at``: indexed, it returns a part of a reference."""
 
-    __slots__ = ("_of",)
+    __slots__ = ("_target",)
 
     def __init__(self, target: Ref | RefView) -> None:
-        self._of = target
+        self._target = target
 
     def __getitem__(self, index: Any) -> RefView:
-        return RefView(self._of, index)
+        return RefView(self._target, index)
 
 
 class RefView(av.Typed):
@@ -663,10 +663,10 @@ class RefView(av.Typed):
              [3., 0.]], dtype=float32))
     """
 
-    __slots__ = ("_index", "_of")
+    __slots__ = ("_index", "_target")
 
     def __init__(self, target: Ref | RefView, index: Any) -> None:
-        self._of: Ref | RefView = target
+        self._target: Ref | RefView = target
         self._index: Any = index
 
     @property
@@ -691,13 +691,13 @@ class RefView(av.Typed):
         return iter(self[...])
 
     def __getitem__(self, index: Any) -> Array:
-        value = self._of[self._index]
+        value = self._target[self._index]
         return value if isinstance(index, EllipsisType) else value[index]
 
     def __setitem__(self, index: Any, value: ArrayLike) -> None:
         if not isinstance(index, EllipsisType):
             value = self[...].at[index].set(value)
-        self._of[self._index] = value
+        self._target[self._index] = value
 
     def addupdate(self, x: ArrayLike, idx: Any = ...) -> None:
         """Add to the contents.
@@ -710,12 +710,12 @@ class RefView(av.Typed):
             Ref([0., 2., 0.], dtype=float32)
         """
         if isinstance(idx, EllipsisType):
-            self._of.addupdate(x, self._index)
+            self._target.addupdate(x, self._index)
         else:
-            self._of[self._index] = self[...].at[idx].add(x)
+            self._target[self._index] = self[...].at[idx].add(x)
 
     def __repr__(self) -> str:
-        return f"{self._of!r}.at[{self._index!r}]"
+        return f"{self._target!r}.at[{self._index!r}]"
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -764,14 +764,14 @@ def _is_within(owner: Trace, home: Trace) -> bool:
 def new_ref(init_val: ArrayLike, *, memory_space: None = None, kind: str | None = None) -> Ref:
     """Make an array that is written in place.
 
-    Reads and writes may stand in any function. One that is staged apart may use references made
-    outside of it in ``jit``, ``scan``, ``while_loop``, ``fori_loop``, ``map``, ``cond``, ``switch``
-    and ``checkpoint``. Derivatives and ``vmap`` go through references that are made inside the
-    function they are taken of. To one made outside of that, nothing can be written that depends on
-    what is differentiated or mapped over.
+    Any function may read and write references. ``jit``, ``scan``, ``while_loop``, ``fori_loop``,
+    ``map``, ``cond``, ``switch`` and ``checkpoint`` stage functions that may use references made
+    outside of them. Derivatives and ``vmap`` pass through references that are made inside the
+    transformed function. To a reference made outside of it, the function cannot write a value that
+    depends on what is differentiated or mapped over.
 
-    What the function and the rules of a ``custom_vjp`` write is kept, too, through all of these: so
-    a backward rule may collect statistics of gradients under ``grad``, ``value_and_grad`` and
+    The function and the rules of a ``custom_vjp`` may write to references under all of these. So a
+    backward rule may collect statistics of gradients under ``grad``, ``value_and_grad`` and
     ``vjp``.
 
     References may be arguments of functions that are transformed by ``jit``, ``vmap``, ``scan``,
@@ -956,7 +956,7 @@ class _ParameterForm:
         holder, trace = self.form.make(refs), current_trace()
         if isinstance(trace, staging.Recorder) and trace.outside != "nothing":
             hook = used_in(trace)
-            hook.given[place] = holder, self.form
+            hook.holders[place] = holder, self.form
             if self.is_one:
                 refs[0]._origin = hook, place
         return holder

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 @attrs.frozen(eq=False)
 class RuleState:
-    """The references that a call's function and rules use, as far as is seen from outside.
+    """The references that a call's function and rules use, as far as the caller sees them.
 
     The call takes their backward states, and then their contents, after its arguments. It returns
     both after its results.
@@ -69,7 +69,7 @@ class RuleState:
 
         Args:
             fun: calls it.
-            cotangents: those of the states: the contents.
+            cotangents: the cotangents of the states, which are their contents.
             name: the function whose rule it is.
 
         Returns:
@@ -84,7 +84,7 @@ class RuleState:
                 cells[ref] = _refusing(ref, name, trace)
         result = _run_with_cells(cells, fun)
         after = [
-            ct if not isinstance(ct, Array) or not cell.written else encoded(cell.value)
+            ct if not isinstance(ct, Array) or not cell.is_written else encoded(cell.value)
             for cell, ct in zip(cells.values(), cotangents, strict=True)
         ]
         return result, after

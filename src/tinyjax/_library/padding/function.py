@@ -170,7 +170,7 @@ class PaddedFunction(jit.JitFunction[P, R]):
 
     def __init__(self, parameters: signatures.Parameters) -> None:
         super().__init__(parameters)
-        self._known: dict[
+        self._entries: dict[
             signatures.Signature, tuple[Call, signatures.Entry, programs.PaddedParams]
         ] = {}
 
@@ -187,7 +187,7 @@ class PaddedFunction(jit.JitFunction[P, R]):
             return super()._call(args, kwargs)
         arrays = calling.as_arrays(leaves, self._fun, in_tree, static.positions)
         signature = signatures.make_signature(in_tree, [x.aval for x in arrays], static)
-        known = self._known.get(signature)
+        known = self._entries.get(signature)
         if known is None or self._find().entries.get(known[0].signature) is not known[1]:
             call = self._padded(signature)
             if call is None:
@@ -200,9 +200,9 @@ class PaddedFunction(jit.JitFunction[P, R]):
                 entry = self._find().entries.get(call.signature) or self._trace(call.signature)
             if entry.staged.hooks:
                 return super()._call(args, kwargs)
-            if len(self._known) >= signatures.MOST_SIGNATURES:
-                self._known.clear()
-            known = self._known[signature] = call, entry, self._params(call, entry)
+            if len(self._entries) >= signatures.MOST_SIGNATURES:
+                self._entries.clear()
+            known = self._entries[signature] = call, entry, self._params(call, entry)
         call, entry, params = known
         with self._explained(call):
             outs = tr.bind(programs.padded_p, (*entry.consts, *arrays), params)

@@ -26,24 +26,24 @@ class Stopwatch(plans.ProgramEvaluation):
             runs is theirs.
     """
 
-    __slots__ = ("_within", "seconds")
+    __slots__ = ("_inner_seconds", "seconds")
 
     def __init__(self) -> None:
         super().__init__(inf)
         self.seconds: defaultdict[int, float] = defaultdict(float)
-        self._within = 0.0
+        self._inner_seconds = 0.0
 
     def evaluate(self, jaxpr: jx.Jaxpr, args: Sequence[Array]) -> list[Array]:
         env: dict[jx.Var, Array] = dict(zip(jaxpr.in_binders, args, strict=True))
         with frames.LEVEL:
             for eqn in jaxpr.eqns:
                 operands = [x.value if isinstance(x, jx.Lit) else env[x] for x in eqn.inputs]
-                outer, self._within = self._within, 0.0
+                outer, self._inner_seconds = self._inner_seconds, 0.0
                 start = perf_counter()
                 outs = self.process(eqn.primitive, operands, eqn.params)
                 passed = perf_counter() - start
-                self.seconds[id(eqn)] += passed - self._within
-                self._within = outer + passed
+                self.seconds[id(eqn)] += passed - self._inner_seconds
+                self._inner_seconds = outer + passed
                 env.update(zip(eqn.out_binders, outs, strict=True))
         return [env[x] if isinstance(x, jx.Var) else x.value for x in jaxpr.outs]
 

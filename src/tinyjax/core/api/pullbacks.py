@@ -65,7 +65,8 @@ class GradValue(_Mark):
 class DontWant(_Mark):
     """Given to ``with_refs``: do not compute this gradient.
 
-    What only it needs is not computed in the backward pass. ``DidntWant`` comes in its place.
+    The backward pass leaves out all that serves only this gradient. ``DidntWant`` is returned in
+    its place.
 
     Example:
         >>> import tinyjax
@@ -333,7 +334,7 @@ class PullBack(Generic[R, *Ts]):
         """Return another one with the arguments restored.
 
         Args:
-            args_res: a tree for each argument; what is not needed is not looked at.
+            args_res: a tree for each argument; entries that are not needed are ignored.
         """
         changed = PullBack[R, *Ts](self._saved, self.structure)
         changed.args_res = list(args_res)
@@ -387,8 +388,8 @@ class PullBack(Generic[R, *Ts]):
     def with_logs(self) -> Any:
         """A pull-back that returns what rules logged, too: ``(gradients, logs)``.
 
-        ``logs`` is a dict of what rules given to ``defvjp_with_logs`` logged. By ``with_refs`` of
-        it gradients are directed.
+        ``logs`` is a dict of the values that rules given to ``defvjp_with_logs`` logged. The result
+        has ``with_refs``, too.
         """
         return lazy.hook("logs").LoggingPullBack(self)
 

@@ -144,8 +144,8 @@ def _transformed(
 
     Args:
         params: the branches.
-        transform: takes a branch, and the results that must have one.
-        marks: tells which results of a transformed branch have one.
+        transform: transforms a branch, given which results must have one.
+        marks: returns which results of a transformed branch have one.
     """
     required = _any_of([marks(transform(branch, None)) for branch in params.branches])
     return [transform(branch, required) for branch in params.branches], required
@@ -319,10 +319,9 @@ def _run_branch_masked(
 ) -> Sequence[Array]:
     """Apply a branch to many examples, some of which take it; results of others are discarded.
 
-    The others run as copies of the first one that takes it. So their infinities and NaNs stay out
-    of the derivatives, and a ``while_loop`` ends that might not end for them. If no example takes
-    the branch, there is none to copy, and it is not run. But a collective in it is over all
-    examples as they are.
+    Examples that do not take it run as copies of the first one that does. So their infinities and
+    NaNs stay out of the derivatives, and a ``while_loop`` ends that might not end for them. If no
+    example takes the branch, it is not run. A collective in it reads all examples, uncopied.
     """
     used = {x for eqn in branch.eqns for x in eqn.inputs}
     marks = [mark and var in used for mark, var in zip(batched, branch.in_binders, strict=True)]

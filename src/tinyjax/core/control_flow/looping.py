@@ -67,30 +67,30 @@ class Loop:
         observer: the observer of its run.
     """
 
-    __slots__ = ("_kept", "_name", "_num_carry", "body", "carry", "observer")
+    __slots__ = ("_cells", "_name", "_num_carry", "body", "carry", "observer")
 
     def __init__(
         self, name: str, body: staging.Staged, carry: Sequence[Array], observer: Observer | None
     ) -> None:
         self._name, self._num_carry = name, len(carry)
         self.observer: Observer | None = observer
-        self._kept: Sequence[staging.Cell] = ()
+        self._cells: Sequence[staging.Cell] = ()
         self.body: staging.Staged = body
         self.carry: Sequence[Array] = carry
         if body.cells_in:
-            self._kept = [kept for kept in body.cells_in if kept in body.cells_out]
+            self._cells = [kept for kept in body.cells_in if kept in body.cells_out]
             self.body = self._with_kept(body)
-            self.carry = [*carry, *[kept.contents for kept in self._kept]]
+            self.carry = [*carry, *[kept.contents for kept in self._cells]]
 
     def _with_kept(self, staged: staging.Staged) -> staging.Staged:
         """Add modified state to a program's carry; other state becomes constants."""
-        if not (staged.cells_in or self._kept):
+        if not (staged.cells_in or self._cells):
             return staged
-        read = [kept for kept in staged.cells_in if kept not in self._kept]
-        left = self._kept if staged.cells_out else []
-        jaxpr = with_state(staged, [*read, *self._kept], left)
+        read = [kept for kept in staged.cells_in if kept not in self._cells]
+        left = self._cells if staged.cells_out else []
+        jaxpr = with_state(staged, [*read, *self._cells], left)
         body = LoopBody(jaxpr, len(staged.consts), self._num_carry)
-        n = len(jaxpr.in_binders) - len(read) - len(self._kept)
+        n = len(jaxpr.in_binders) - len(read) - len(self._cells)
         own = body.operands(jaxpr.in_binders[:n])
         state = LoopOperands(jaxpr.in_binders[n:][: len(read)], jaxpr.in_binders[n + len(read) :])
         results = body.results(jaxpr.outs[: staged.num_results])
@@ -147,7 +147,7 @@ class Loop:
             carried = body.jaxpr.outs[:n]
             self._begin(body, operands, carried, repeated=iterations != 1)
             outs = bind(operands)
-            left = [*zip(self._kept, outs[self._num_carry : n], strict=True)]
+            left = [*zip(self._cells, outs[self._num_carry : n], strict=True)]
             for note in body.hooks:
                 note.after(carried, outs[:n])
                 note.keep(left, ())
@@ -192,15 +192,15 @@ class _StagingPass:
     Attributes:
         only_types: whether only the types of the results matter.
         previous: the types of the loops in the body by the staging before.
-        found: their types by this one.
+        inner: their types by this one.
         used_placeholder: whether one of them has a placeholder.
     """
 
-    __slots__ = ("found", "only_types", "previous", "used_placeholder")
+    __slots__ = ("inner", "only_types", "previous", "used_placeholder")
 
     def __init__(self, only_types: bool, previous: Sequence[_CarryTypes]) -> None:
         self.only_types, self.previous = only_types, previous
-        self.found: list[_CarryTypes] = []
+        self.inner: list[_CarryTypes] = []
         self.used_placeholder: bool = False
 
     def run(
@@ -219,7 +219,7 @@ class _StagingPass:
 
     def expected_types(self, first: Sequence[av.ShapedArray]) -> _CarryTypes | None:
         """Return the types of the next inner loop by the staging before, if it is the same."""
-        place = len(self.found)
+        place = len(self.inner)
         if place >= len(self.previous):
             return None
         previous = self.previous[place]
@@ -317,7 +317,7 @@ def _stable_types(
                 raise
             only_types, inside = False, ()
             continue
-        inside, after = this.found, staged.jaxpr.out_avals[: len(first)]
+        inside, after = this.inner, staged.jaxpr.out_avals[: len(first)]
         if known is not None:
             joined = [*map(_promoted, first, after, wide)]
             if not (av.same_types(joined, types) and av.same_types(after, types)):
@@ -335,7 +335,7 @@ def _stable_types(
                 break
         only_types = False
     if outer is not None:
-        outer.found.append(_CarryTypes(first, types, inside))
+        outer.inner.append(_CarryTypes(first, types, inside))
     return staged, types
 
 

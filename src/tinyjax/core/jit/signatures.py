@@ -97,7 +97,7 @@ class StaticArguments:
 
 
 def same_value(a: Any, b: Any) -> bool:
-    """Return whether two static arguments are one: equal and of one type, and so are their parts.
+    """Return whether two static arguments are equal, and all their parts have equal types.
 
     Equal values of different types, such as 1 and True, are different programs, and so are 0.0 and
     -0.0.
@@ -449,9 +449,9 @@ class Program(Protocol):
 
 
 class FastCalls:
-    """The fast path, tried before the slow one, under one record of settings: here, empty.
+    """The fast path, tried before the slow one, under one record of settings; this one is empty.
 
-    Calls under other settings belong to another object: a thread that has this one goes on with it.
+    Calls under other settings belong to another object, so a thread may go on using this one.
 
     Attributes:
         settings: the settings.
@@ -501,8 +501,8 @@ class Traces:
     """The programs of a function's calls, under one set of ``jit``'s options.
 
     Attributes:
-        entries: programs by signature, the oldest first. It is no ``OrderedDict``, which cannot be
-            read as a whole while another thread writes to it: that computes hashes in between.
+        entries: programs by signature, the oldest first. It is no ``OrderedDict``: copying one
+            computes hashes, during which another thread may write to it.
             short: the fast path, tried before the slow one.
         fun: the function, if they are kept for as long as it lives.
     """
@@ -607,7 +607,7 @@ def traces_of(fun: Callable[..., Any], options: Hashable) -> Traces:
 
     Args:
         fun: the function.
-        options: all that its programs depend on beside it. Where they cannot be hashed, nothing is
+        options: everything else that its programs depend on. If it cannot be hashed, nothing is
             shared.
     """
     kind = type(fun)
@@ -659,9 +659,9 @@ def _all_shared() -> list[Traces]:
 
 
 def _drop_oldest() -> None:
-    """Leave the programs of the functions that were jitted first to the ``jit`` objects they have.
+    """Leave the programs of the functions that were jitted first to their ``jit`` objects.
 
-    A process cannot hold any number of compiled programs.
+    This bounds the compiled programs of a process.
     """
     programs = sum([len(traces.entries) for traces in _all_shared()])
     while programs > _MOST_PROGRAMS and len(_by_function) > 1:

@@ -543,7 +543,7 @@ class Compiled(signatures.Called[..., Any], _Stage):
     def runtime_executable(self) -> Any:
         """XLA's own executable.
 
-        It is jaxlib's object, whose methods are jaxlib's affair.
+        It is an object of jaxlib's, whose methods may change with jaxlib.
 
         Example:
             >>> import tinyjax, tinyjax.numpy as jnp
@@ -587,7 +587,7 @@ class Compiled(signatures.Called[..., Any], _Stage):
     def memory_analysis(self) -> Any:
         """XLA's account of memory: of arguments, results, temporaries and code, in bytes.
 
-        Of a program on several devices, it is what each of them needs.
+        For a program on several devices, these are the bytes of each device.
 
         Example:
             >>> import tinyjax, tinyjax.numpy as jnp
@@ -605,11 +605,12 @@ class Compiled(signatures.Called[..., Any], _Stage):
             >>> from tinyjax import NamedSharding, P
             >>> rows = NamedSharding(tinyjax.sharding.AbstractMesh((64,), "data"), P("data"))
             >>> x = tinyjax.ShapeDtypeStruct((1024, 8), jnp.float32, sharding=rows)
-            >>> found = tinyjax.jit(lambda x: x.sum(0)).lower(x).compile().communication_analysis()
-            >>> c = found.collectives[0]
+            >>> compiled = tinyjax.jit(lambda x: x.sum(0)).lower(x).compile()
+            >>> analysis = compiled.communication_analysis()
+            >>> c = analysis.collectives[0]
             >>> c.kind, c.axes, c.bytes, c.bytes_sent
             ('all-reduce', ('data',), 32, 63)
-            >>> found.memory >= 1024 * 8 * 4 // 64
+            >>> analysis.memory >= 1024 * 8 * 4 // 64
             True
         """
         analysis: device_types.Communication = devices.ops().communication_of(

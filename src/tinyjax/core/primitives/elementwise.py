@@ -329,12 +329,12 @@ def _with_sign(x: Array, sign_of: Array) -> Array:
 def _on_its_side(
     hlo: str, part: Literal["real", "imag"], negative: bool = False
 ) -> families.HloFormula:
-    """Lower to an operation one part of whose complex results has the sign of the operand's part.
+    """Lower to an operation, and give one part of complex results the sign of the operand's part.
 
     Args:
         hlo: the operation.
-        part: which one.
-        negative: whether it has the opposite sign.
+        part: the part.
+        negative: whether it gets the opposite sign.
     """
 
     def signed(out: Array, x: Array) -> Array:
@@ -1049,13 +1049,13 @@ def clamp(low: Array, x: Array, high: Array) -> Array:
 def _def_numbers(
     primitive: prim.Primitive[NoParams], text: str, kinds: str = "biuf", least_size: int = 1
 ) -> None:
-    """Say as well how Python computes it with numbers, of some kinds of dtype.
+    """Register Python's formula for numbers beside NumPy's function, for some dtypes.
 
     Args:
-        primitive: what is computed.
-        text: how, with braces for the operands.
-        kinds: of dtypes.
-        least_size: of dtypes, in bytes.
+        primitive: the primitive.
+        text: the formula, with braces for the operands.
+        kinds: the kinds of these dtypes.
+        least_size: the least size of these dtypes, in bytes.
     """
     arrays = primitive.rules.host
 
@@ -1238,8 +1238,8 @@ def convert_element_type(x: Array, dtype: DType, weak_type: bool = False) -> Arr
     """Return ``x`` with its elements converted to another dtype.
 
     Floats become integers by truncation, saturating at the ends; complex numbers become real by
-    dropping the imaginary part; anything becomes bool by comparison with zero. What was made of a
-    Python number is that number in the dtype.
+    dropping the imaginary part; anything becomes bool by comparison with zero. An array that was
+    made of a Python number becomes that number in the dtype.
     """
     aval = x._aval or x.aval
     if aval.dtype == dtype and aval.weak_type == weak_type:

@@ -68,7 +68,7 @@ class Builder:
         self.orders: dict[str, tuple[int, ...]] = {}
         self._count = 0
         self._constants: dict[tuple[str, str], Value] = {}
-        self._known: dict[str, dtypes.HostArray] = {}
+        self._host_values: dict[str, dtypes.HostArray] = {}
         self._regions: list[str] = []
 
     # Elementwise operations on operands of one type
@@ -252,7 +252,7 @@ class Builder:
         entry = self._constants.get((text, kind.text))
         if entry is None:
             entry = self._constants[text, kind.text] = self.fresh(kind)
-            self._known[entry.name] = value
+            self._host_values[entry.name] = value
             self.lines.append(
                 f'{entry.name} = "stablehlo.constant"() '
                 f"{{value = {text} : {kind.text}}} : () -> {kind.text}"
@@ -261,7 +261,7 @@ class Builder:
 
     def data_of(self, value: Value) -> dtypes.HostArray | None:
         """Return the data of a value, where it is a constant."""
-        return self._known.get(value.name)
+        return self._host_values.get(value.name)
 
     def nonzero(self, value: Value) -> bool:
         """Return whether a value is a constant none of whose elements is 0."""

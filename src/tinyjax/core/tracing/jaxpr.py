@@ -549,7 +549,7 @@ class ProgramTrace(tr.EvalTrace):
     """A trace that evaluates programs as a whole, and not one equation after the other.
 
     Attributes:
-        budget: how many seconds, as they are estimated, it may still evaluate.
+        budget: the estimated seconds that it may still spend on evaluation.
     """
 
     __slots__ = ("budget",)
@@ -621,8 +621,8 @@ def typecheck_jaxpr(jaxpr: Jaxpr, *, weakness: bool = True) -> JaxprType:
 
     Args:
         jaxpr: the program.
-        weakness: whether they are to be as weak, too. What prepares a program for a compiler need
-            not keep that.
+        weakness: whether weak types must agree, too. Passes that prepare a program for a compiler
+            need not preserve them.
 
     Raises:
         JaxprTypeError: one of these does not hold; the message shows the equation.
@@ -690,8 +690,8 @@ def subjaxprs(params: Any) -> list[Jaxpr]:
         params: the parameters of an equation, such as ``eqn.params``.
 
     Returns:
-        The programs of a loop, of branches or of a call; none for an ordinary primitive. They are
-        not looked into: walk on by their own equations.
+        The programs of a loop, of branches or of a call; none for an ordinary primitive. Programs
+        within these are not included: apply the function to their equations.
 
     Example:
         >>> import tinyjax

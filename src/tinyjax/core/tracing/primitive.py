@@ -502,8 +502,8 @@ def _next_revision(name: str) -> int:
 class Primitive(PickledByName, Generic[P]):
     """An operation that transformations interpret, compared by identity.
 
-    Its jvp and transpose rules are called only where not every tangent, or cotangent, is known to
-    be zero; of a primitive with one result the cotangent is there.
+    Its jvp rule is not called where all tangents are known to be zero, and its transpose rule is
+    not called where all cotangents are. So if there is one result, its cotangent is there.
 
     Attributes:
         name: what a jaxpr prints.
@@ -661,12 +661,12 @@ class Primitive(PickledByName, Generic[P]):
     def def_host(self, rule: HostRule[P]) -> HostRule[P]:
         """Register NumPy's implementation for types of operands: ``rule(avals, params) -> call``.
 
-        What types decide is then decided once, for eager operations and for compiled programs of
-        NumPy. What depends on the layout of operands must not be decided by it.
+        The rule runs once for types of operands; eager operations and NumPy's compiled programs
+        share its result. It must not depend on the layout of operands, which it does not see.
 
         Args:
-            rule: returns a function of arrays, or a ``HostCall``, which says more of it. Where it
-                may return None there must be an ``impl`` rule, registered before.
+            rule: returns a function of arrays, or a ``HostCall`` that describes one. If it may
+                return None, an ``impl`` rule must be registered before.
 
         Example:
             >>> from tinyjax import extend
@@ -784,7 +784,7 @@ class Primitive(PickledByName, Generic[P]):
         Args:
             rule: the rule; without it, a decorator is returned.
             platform: the only platform that the rule is for, such as ``"cuda"``; by default it is
-                for all that have none of their own.
+                for all platforms that have no rule of their own.
 
         Example:
             >>> import tinyjax

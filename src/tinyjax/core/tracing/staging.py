@@ -1,14 +1,14 @@
 """Staging: running a function on types to record its jaxpr, and calling that.
 
-A recorder records the equations that it processes. ``StagingTrace`` passes nothing to its parent
-(it knows it only for the names of the axes around it) and records everything, operations on
-constants too. The trace behind ``linearize`` records only operations that depend on its own tracers
+A recorder records the equations that it processes. ``StagingTrace`` passes nothing to its parent,
+which it needs only for the names of enclosing axes. It records everything, operations on constants
+too. The trace behind ``linearize`` records only operations that depend on its own tracers
 (``core.transforms.linearize``).
 
 ``jit``, loops and the like record a user's function by ``stage_call`` and call its program by
-``call_staged``. Extensions attach there by hooks (``Note``). Their state is passed to the program
-and returned from it, and they see its operands and results. With the setting ``disable_jit``
-functions are called themselves, as far as possible.
+``call_staged``. Extensions attach there by hooks (``Hook``). Their state is passed to the program
+and returned from it, and they see its operands and results. With the setting ``disable_jit`` the
+functions are called instead of recorded, where that is possible.
 """
 
 from __future__ import annotations
@@ -417,7 +417,7 @@ def scopes_here(outside: bool = False) -> tuple[str, ...]:
     """Return the names of the scopes in the program that is staged, and of the transformations.
 
     Args:
-        outside: whether those around the program are given, too.
+        outside: whether to include those around the program.
     """
     trace: Trace = current_trace()
     around: list[Transformation] = []
@@ -615,12 +615,13 @@ def call_one_of(
     bind: Callable[[Sequence[Staged], Sequence[Array]], Sequence[Array]],
     objects: Sequence[Any] = (),
 ) -> Sequence[Array]:
-    """Call one of some programs, of the same arguments and results.
+    """Call one of several programs with the same types of arguments and results.
 
     Args:
         branches: the programs.
         args: their arguments.
-        bind: calls them, given the programs and the arguments, with what they take and leave.
+        bind: chooses and calls one, given the programs and the arguments; the state of extensions
+            is among arguments and results.
         objects: the arguments that hold arrays in place.
     """
     if not any(staged.hooks for staged in branches):

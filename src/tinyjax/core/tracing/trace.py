@@ -173,7 +173,8 @@ class Trace:
 
         By default this trace looks through the call: where an argument, or what the function closes
         over, is one of its tracers, it interprets the function's operations. Otherwise the call
-        goes to the parent, which may want the rules; whichever of them runs, runs under this trace.
+        goes to the parent, which chooses between function and rules. Its choice runs under this
+        trace.
 
         Example:
             >>> import tinyjax
@@ -251,7 +252,7 @@ class CustomCall(ABC):
         jvp: its derivative, if it has its own.
         batch: its batched form, if it has its own.
         key: the identity of the user's function, which detects recursion; None for a call that was
-            recorded before, and so ends.
+            recorded, which cannot recurse.
         holds: the user's functions, to be searched for tracers.
         batch_rule: the user's function for batching.
         reverse: whether the derivative is defined by its transpose, which does not show the
@@ -324,7 +325,8 @@ class CustomCall(ABC):
 class _Protocol:
     """One of NumPy's protocols, whose implementation is loaded when NumPy first asks for it.
 
-    NumPy looks it up on the class at each operation, so that it replaces itself.
+    NumPy looks it up on the class at each operation, so the attribute replaces itself by the
+    implementation.
 
     Args:
         name: the attribute's.
@@ -624,7 +626,7 @@ class EvalTrace(Trace):
 class PlacedTrace(EvalTrace):
     """Evaluates where the default device is another than the processor's first.
 
-    Each operation is a program there.
+    Each operation runs there as a program of its own.
     """
 
     __slots__ = ()
@@ -872,7 +874,8 @@ calls_of_branches: Final[ContextVar[tuple[object, ...]]] = ContextVar(
 def use_trace(trace: Trace) -> Iterator[None]:
     """Make ``trace`` the current one within a block.
 
-    A transformation runs a function so. Rules run with the trace's parent as the current one.
+    A transformation runs the user's function in such a block. Rules run with the trace's parent as
+    the current one.
 
     Args:
         trace: handles each operation of the block, on whatever thread or task runs it.
@@ -984,8 +987,8 @@ class Running:
 def refresh_locals(frame: FrameType | None) -> None:
     """Drop the values that frames keep of deleted variables, if their variables were inspected.
 
-    Before Python 3.13 the dict of variables stays with the frame. Code that raises an error
-    inspects it, to have the frames of this package hidden.
+    Before Python 3.13 a frame keeps the dict of its variables once somebody has read it. Code that
+    raises an error reads it, to hide the frames of this package.
     """
     while frame is not None:
         getattr(frame, "f_locals")  # noqa: B009 (as a statement it would look useless)

@@ -165,8 +165,8 @@ _OF_OTHER_LIBRARIES: Final = {
 class _OfOtherLibraries:
     """An attribute that arrays lack, whose error names the replacement.
 
-    ``__getattr__`` could say it too, but NumPy asks every array for names that it has not: taking
-    the data would cost five times as much.
+    ``__getattr__`` could raise this error too. But NumPy looks up names that arrays lack whenever
+    it reads one, and a ``__getattr__`` would make that five times as slow.
     """
 
     def __init__(self, name: str, way_out: str) -> None:
@@ -573,8 +573,8 @@ class Array(_Methods):
     def copy(self) -> Array:
         """Return another array with the same elements.
 
-        Arrays are immutable, so there is seldom need for it: it stays when the other is deleted or
-        donated.
+        Arrays are immutable, so it is seldom needed. The copy remains valid when the original is
+        deleted or donated.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -595,7 +595,7 @@ class Array(_Methods):
     def item(self, *args: int | tuple[int, ...]) -> Any:
         """Return an element as a Python number: that at an index, or the only one.
 
-        Its type is that of the dtype, which types do not know.
+        Its class depends on the dtype, which type checkers do not know.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -872,7 +872,7 @@ class ReadOptions(UpdateOptions, total=False):
 class IndexUpdate:
     """``x.at[index]``: each method returns a copy of ``x`` changed at the index.
 
-    Where an index comes several times, every update counts, but of ``set`` only the last one, and
+    If an index occurs several times, every update counts. But ``set`` keeps the last one only, and
     ``apply`` applies its function once.
 
     All methods have these options. ``mode``: an index out of bounds changes nothing by default
@@ -1066,7 +1066,7 @@ def put(x: Any, where: Placement, function: str) -> Array:
 
     Args:
         x: an array; or NumPy's data, where some default device is another than the processor's.
-        where: what the argument says.
+        where: the argument's value.
         function: the function, for messages.
     """
     if where is None:

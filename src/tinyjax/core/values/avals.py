@@ -93,7 +93,7 @@ class Where(ABC):
 
     @abstractmethod
     def check_rows(self, aval: ShapedArray, path: str) -> None:
-        """Raise where rows of values of a type, along the first axis, lie apart.
+        """Raise if rows of values of a type, along the first axis, are on different devices.
 
         Args:
             aval: the type.
@@ -138,7 +138,7 @@ class ShapedArray:
         shape: the shape.
         dtype: the dtype.
         weak_type: whether the dtype is weak.
-        where: what the type says of several devices; None, of nearly all, says nothing.
+        where: the placement on several devices, if the type has one; most types have None.
 
     Example:
         >>> import numpy as np

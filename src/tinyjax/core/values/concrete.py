@@ -1,8 +1,8 @@
 """Arrays that hold data: on the host, on a device, or both; and the export of that data.
 
-By DLPack, NumPy does not exchange bfloat16. The data goes as integers of 16 bits, and the code of
-the type is changed in the record that the capsule holds. The layout of that record is DLPack's own,
-versions 0.8 and 1.0.
+NumPy does not exchange bfloat16 by DLPack. So the data is exported as integers of 16 bits, and the
+code of the type is changed in the record that the capsule holds. The layout of that record is
+DLPack's own, versions 0.8 and 1.0.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def give_up(array: Array) -> None:
 
 
 def check_donated(arrays: Sequence[Array]) -> None:
-    """Raise where an array was given away.
+    """Raise if an array was donated.
 
     Raises:
         DonatedArrayError: one was.
@@ -455,7 +455,7 @@ def _rebuild(host: HostArray, weak_type: bool) -> Array:
 class PlacedArray(Array):
     """An array that an extension keeps on devices, and computes with (``core.devices``).
 
-    It is a class beside ``ConcreteArray``, so that code for data on the host does not accept it.
+    It is no subclass of ``ConcreteArray``, so that code for data on the host does not accept it.
 
     Attributes:
         kinds: the classes of such arrays.

@@ -7,7 +7,7 @@ may be in the cache on disk (``disk_cache``), if the settings enable one; otherw
 
 Programs call LAPACK by name. Loading SciPy's copy of it takes longer than loading tinyjax, so it
 happens when a program that calls it is first compiled or loaded. The same functions are registered
-by jax under the same names, before or after. XLA takes a name twice where it means the same
+by jax under the same names, before or after. XLA accepts a name twice if it names the same
 function.
 """
 
@@ -226,7 +226,7 @@ _turns: WeakValueDictionary[CompileKey, Lock] = WeakValueDictionary()
 def compiled(request: Compilation) -> Executable:
     """Return a compiled program, compiling it where the process has not done so.
 
-    A program that another thread is compiling is waited for.
+    If another thread is compiling it, this waits for the result.
 
     Raises:
         ForkError: it is to be compiled, but this process was forked from one that runs XLA. The
@@ -449,7 +449,7 @@ def load_or_compile(
     options: CompileOptions,
     devices: DeviceList,
 ) -> LoadedExecutable:
-    """Load a program from the cache on disk, if there is one and it is there, or compile it.
+    """Load a program from the cache on disk, or compile it if the cache does not have it.
 
     Args:
         target: the client.

@@ -120,7 +120,7 @@ class _Flattening:
     def __init__(self, program: jx.Jaxpr, deepest: int) -> None:
         self._deepest = deepest
         self._calls = _call_sites(program)
-        self._done: dict[bytes, jx.Jaxpr] = {}
+        self._flattened: dict[bytes, jx.Jaxpr] = {}
         # Views are equations that are inlined where they are used. They are passed on through a
         # nest like what they show.
         self._views: dict[jx.Atom, jx.JaxprEqn] = {}
@@ -131,14 +131,14 @@ class _Flattening:
         """Flatten a program whose only operands are its parameters."""
         if depth(jaxpr) <= self._deepest:
             return jaxpr
-        flat = self._done.get(jaxpr.digest)
+        flat = self._flattened.get(jaxpr.digest)
         if flat is None:
             items: list[_Item] = []
             outs = [self._seen(x, items) for x in self._read(jaxpr, jaxpr.in_binders, items)]
             flat = jx.Jaxpr(
                 jaxpr.in_binders, tuple(_live_equations(_listed(items), outs)), tuple(outs)
             )
-            self._done[jaxpr.digest] = flat
+            self._flattened[jaxpr.digest] = flat
         return flat
 
     def _new(self, aval: av.ShapedArray) -> jx.Var:

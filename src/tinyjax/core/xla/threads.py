@@ -172,32 +172,32 @@ class _Compiling:
     """A compilation under way, and what has been said of it.
 
     Attributes:
-        wanted: the program.
+        request: the compilation.
         start: when it began to be lowered.
-        said: how many seconds the line on the terminal says; 0 where there is none.
+        reported: how many seconds the line on the terminal says; 0 where there is none.
     """
 
     def __init__(self, request: Compilation) -> None:
-        self.wanted = request
+        self.request = request
         self.start: float = perf_counter()
-        self.said: int = 0
+        self.reported: int = 0
 
     def wait(self) -> None:
         """Write, or write anew, what takes so long."""
         seconds = perf_counter() - self.start
-        if seconds < SECONDS or int(seconds) == self.said or not _is_terminal():
+        if seconds < SECONDS or int(seconds) == self.reported or not _is_terminal():
             return
-        self.said = int(seconds)
+        self.reported = int(seconds)
         sys.stderr.write(
-            f"{_ERASED}tinyjax: XLA compiles '{self.wanted.name}' "
-            f"({equations_in(self.wanted.jaxpr):,} equations), {self.said} s"
+            f"{_ERASED}tinyjax: XLA compiles '{self.request.name}' "
+            f"({equations_in(self.request.jaxpr):,} equations), {self.reported} s"
         )
         sys.stderr.flush()
 
     def erase(self) -> None:
         """Leave the terminal as it was."""
-        if self.said:
-            self.said = 0
+        if self.reported:
+            self.reported = 0
             sys.stderr.write(_ERASED)
             sys.stderr.flush()
 

@@ -87,7 +87,7 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
 
     if any(isinstance(trace, staging.StagingTrace) for trace in tr.enclosing_traces()):
         # one squaring is compiled, not all of them; evaluation need not be told how many to make
-        replay.refuse_to_replay()
+        replay.require_eager()
         powers, _ = scan(square, powers, jnp.arange(max_squarings, dtype=times.dtype))
     else:
         count = max_squarings

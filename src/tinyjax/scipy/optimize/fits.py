@@ -48,8 +48,8 @@ class LeastSquaresResult(NamedTuple):
 
     Example:
         >>> import tinyjax.numpy as jnp, tinyjax.scipy.optimize as optimize
-        >>> found = optimize.least_squares(lambda x: jnp.stack([x[0] - 1, x[0] - 3]), jnp.zeros(1))
-        >>> found.x.round(3), round(float(found.cost), 3)
+        >>> fit = optimize.least_squares(lambda x: jnp.stack([x[0] - 1, x[0] - 3]), jnp.zeros(1))
+        >>> fit.x.round(3), round(float(fit.cost), 3)
         (Array([2.], dtype=float32), 1.0)
     """
 

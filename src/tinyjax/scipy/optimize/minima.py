@@ -101,8 +101,8 @@ def minimize(
         >>> from tinyjax.scipy.optimize import minimize
         >>> def rosenbrock(x):
         ...     return 100 * (x[1] - x[0] ** 2) ** 2 + (1 - x[0]) ** 2
-        >>> found = minimize(rosenbrock, jnp.zeros(2), method="BFGS", tol=1e-3)
-        >>> bool(found.success), found.x.round(2)
+        >>> result = minimize(rosenbrock, jnp.zeros(2), method="BFGS", tol=1e-3)
+        >>> bool(result.success), result.x.round(2)
         (True, Array([1., 1.], dtype=float32))
         >>> def nearest(p):  # on the line where the sum is 1
         ...     on_line = {"type": "eq", "fun": lambda x: x.sum() - 1}

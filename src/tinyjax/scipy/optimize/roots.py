@@ -50,8 +50,8 @@ class RootResult(NamedTuple):
 
     Example:
         >>> import tinyjax.numpy as jnp, tinyjax.scipy.optimize as optimize
-        >>> found = optimize.root(lambda x: x**3 - 8.0, jnp.ones(1))
-        >>> found.x.round(3), bool(found.success)
+        >>> result = optimize.root(lambda x: x**3 - 8.0, jnp.ones(1))
+        >>> result.x.round(3), bool(result.success)
         (Array([2.], dtype=float32), True)
     """
 
@@ -75,8 +75,8 @@ class RootResults(NamedTuple):
 
     Example:
         >>> from tinyjax.scipy.optimize import root_scalar
-        >>> found = root_scalar(lambda x: x**3 - 8.0, bracket=(0.0, 3.0))
-        >>> round(float(found.root), 3), bool(found.converged)
+        >>> result = root_scalar(lambda x: x**3 - 8.0, bracket=(0.0, 3.0))
+        >>> round(float(result.root), 3), bool(result.converged)
         (2.0, True)
     """
 

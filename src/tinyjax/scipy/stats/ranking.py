@@ -51,8 +51,8 @@ def mode(
 
     Example:
         >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
-        >>> found = stats.mode(jnp.array([2, 4, 1, 1, 3, 4, 4]))
-        >>> int(found.mode), int(found.count)
+        >>> result = stats.mode(jnp.array([2, 4, 1, 1, 3, 4, 4]))
+        >>> int(result.mode), int(result.count)
         (4, 3)
     """
     _check_policy("mode", nan_policy)

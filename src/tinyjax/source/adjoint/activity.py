@@ -218,7 +218,7 @@ class Activity:
 
     def _to_shadow(self, aliases: Aliases) -> set[ir.Variable]:
         """Return the active variables of all classes of arrays that the program writes to."""
-        active = [v for v in aliases.written if self.active(v)]
+        active = [v for v in aliases.written_variables if self.active(v)]
         active += [array for array, value in aliases.values if self.active(value)]
         members = aliases.members(active)
         return {v for v in members if self.ranks is not None and self.ranks.has_derivative(v)}

@@ -60,7 +60,7 @@ class Aliases:
         is_cautious: whether functions that are called may change their arguments.
 
     Attributes:
-        written: the variables of the classes that it writes to.
+        written_variables: the variables of the classes that it writes to.
         values: the arrays that it writes to, with the stored values.
         writes_outside: whether it writes to what comes from outside.
         made: those of them that calls define whose results are arrays of their own.
@@ -92,10 +92,10 @@ class Aliases:
         written = {self.class_of(array) for array, _ in self.values}
         self.writes_outside: bool = self.class_of(self._outside) in written
         variables = [v for block in program.blocks for v in block.defined]
-        self.written: frozenset[ir.Variable] = frozenset(
+        self.written_variables: frozenset[ir.Variable] = frozenset(
             [v for v in variables if self.class_of(v) in written]
         )
-        self.made: frozenset[ir.Variable] = self.written & self._made
+        self.made: frozenset[ir.Variable] = self.written_variables & self._made
 
     def reads_only(self, call: ir.Call) -> bool:
         """Return whether a call only reads its arguments: it neither keeps nor changes them."""
@@ -104,7 +104,7 @@ class Aliases:
     def members(self, variables: Iterable[ir.Variable]) -> set[ir.Variable]:
         """Return the variables of written classes that may alias one of the given variables."""
         classes = set(map(self.class_of, variables))
-        return {v for v in self.written if self.class_of(v) in classes}
+        return {v for v in self.written_variables if self.class_of(v) in classes}
 
     def _enter(self, statement: ir.Statement) -> None:
         """Join the classes that a statement lets share memory, and record what it writes to."""

@@ -205,7 +205,7 @@ class _Chooser:
         #: Statements that are emitted only if something uses them.
         self._optional: set[ir.Variable] = set()
         #: Calls that are emitted once: of masks, and of selections by them.
-        self._written: dict[tuple[Any, ...], ir.Variable] = {}
+        self._emitted: dict[tuple[Any, ...], ir.Variable] = {}
         #: The mask and the condition that a mask is made of, and whether the condition holds.
         self._parts: dict[Mask, tuple[Mask, ir.Atom, bool]] = {}
         self._needed: set[ir.Variable] = {*live, *block.used_at_end}
@@ -338,9 +338,9 @@ class _Chooser:
     def _once(self, function: Callable[..., Any], *args: ir.Atom) -> ir.Variable:
         """Write a call, unless it was emitted before."""
         key = (function, *args)
-        if key not in self._written:
-            self._written[key] = self._emit(ir.Call(ir.function(function), args))
-        return self._written[key]
+        if key not in self._emitted:
+            self._emitted[key] = self._emit(ir.Call(ir.function(function), args))
+        return self._emitted[key]
 
     def _emit(self, call: ir.Call, line: int = 0, name: str | None = None) -> ir.Variable:
         variable = ir.Variable(0, name)

@@ -144,8 +144,8 @@ def library_pullback(y: Any, back: Any, transpose: Any, args: Any, kwargs: Any) 
 
     Args:
         y: the result.
-        back: what ``tinyjax.vjp`` has given; None where the pullback is made when it is called.
-        transpose: the same as a function of the cotangent and the arguments.
+        back: the pullback of ``tinyjax.vjp``; None if it is made when it is called.
+        transpose: the same pullback as a function of the cotangent and the arguments.
         args: the arguments of the call.
         kwargs: those by keyword.
     """
@@ -198,7 +198,7 @@ def _conforming(ct: Any, value: Any) -> Any:
 def library_forward(fun: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
     """Call a function of tinyjax, whose arguments may be functions that close over variables.
 
-    What ``vmap`` and its kin give of such a function is differentiated where it is called.
+    The functions that ``vmap`` and its kin return are differentiated when they are called.
     """
     leaves = tree.leaves((args, kwargs))
     if fun in (api.vjp, api.linearize) and any(map(is_differentiable, leaves)):
@@ -338,8 +338,8 @@ _changing: Final[set[CodeType]] = set()
 class _FullCollections:
     """Full collections of garbage, which are paused while residuals accumulate.
 
-    Nothing of a stack of residuals is garbage before its pullback ends, and each full collection
-    goes through all of it. Young objects are collected as always.
+    No residual on the stack is garbage before its pullback ends, and each full collection would
+    visit all of them. Young objects are collected as always.
     """
 
     def __init__(self) -> None:
@@ -368,13 +368,13 @@ _NEVER: Final = 1_000_000
 
 
 def attempt(run: Callable[..., R], fun: Any, *args: Any) -> R:
-    """``run(fun, *args)``, once more with caution if a function that it calls changes arrays.
+    """Return ``run(fun, *args)``; run again with caution if a function in it changes arrays.
 
-    An error leaves all arrays as they were.
+    If it raises, all arrays are as they were before.
     """
     writes = runtime.writes
     if writes.log is not None:  # inside of another one
-        return cast(R, standard_library.with_room(run, fun, *args))
+        return cast(R, standard_library.with_deep_stack(run, fun, *args))
     code = getattr(fun, "__code__", None)
     writes.log, writes.start, writes.copied = [], 0, {}
     _collections.pause()
@@ -385,13 +385,13 @@ def attempt(run: Callable[..., R], fun: Any, *args: Any) -> R:
             return run(fun, *args)
         except RecursionError:
             writes.undo()
-            return cast(R, standard_library.with_room(run, fun, *args))
+            return cast(R, standard_library.with_deep_stack(run, fun, *args))
         except runtime.InPlaceError:
             writes.undo()
             writes.is_cautious = True
             if code is not None:
                 _changing.add(code)
-            return cast(R, standard_library.with_room(run, fun, *args))
+            return cast(R, standard_library.with_deep_stack(run, fun, *args))
     except BaseException:
         writes.undo()
         raise
@@ -533,7 +533,7 @@ def _bound_values_adjoint(ct: Any, y: Any, fun: Any, args: Any, kwargs: Any) -> 
 def unbound(parts: Any, bound: Any) -> Any:
     """Bring one cotangent per parameter in the order of a call's arguments.
 
-    The first is a dict of those of the parameters whose defaults were taken.
+    The first of these is a dict: the cotangents of the parameters whose defaults were used.
     """
     own = {name: parts[i] for name, i in bound.defaults}
     return (own or None, *[item_of(parts[i], key) for i, key in bound.places])
@@ -651,8 +651,8 @@ def route(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Route:
     """Return the function to call for a call's value and pullback.
 
     Returns:
-        The function to call in its place, which returns a value and a pullback; its arguments, of
-        which the first represents the original function; its keyword arguments.
+        The function to call instead, which returns a value and a pullback; its arguments, the first
+        of which represents the original function; and its keyword arguments.
 
     Raises:
         SourceError: no derivative of the function is known.

@@ -49,7 +49,7 @@ class Cotangent:
     """A cotangent in a pullback.
 
     Attributes:
-        atom: where it is.
+        atom: the variable or constant that holds it.
         definite: whether it is certainly not None.
         is_wide: whether it is still to be summed, over axes along which its value is broadcast.
     """
@@ -61,13 +61,13 @@ class Cotangent:
 
 @attrs.frozen(eq=False)
 class Cotangents:
-    """The cotangents of variables, to which more is added.
+    """The cotangents of variables, as they are summed up.
 
     Attributes:
-        activity: of the program.
+        activity: the activity analysis of the program.
         writer: writes the sums.
-        totals: what they are so far.
-        block: the block that they are of, where those of arrays go to their shadows.
+        totals: the sums so far.
+        block: the block of these variables; cotangents of its arrays go to shadows.
     """
 
     activity: Activity
@@ -138,16 +138,16 @@ class ReverseBlock:
     """The reverse of one block.
 
     Attributes:
-        activity: of the program.
-        index: of the block.
+        activity: the activity analysis of the program.
+        index: the index of the block.
         block: the block.
         defined: the variables that its statements define.
         writer: writes the reverse.
         prologue: writes what comes first.
-        home: the reverse of the block that returns, which all others come after.
-        stack: holds the residuals.
-        rest: the stack without them.
-        cotangents: of the variables.
+        home: the reverse of the block that returns, which runs first.
+        stack: the stack with the residuals of the block on top.
+        rest: the stack without these.
+        cotangents: the cotangents of the variables.
         residuals: the variables of the reverse that hold values of the forward program.
         restorations: its statements that restore elements of arrays.
     """
@@ -323,10 +323,10 @@ class ReverseBlock:
 
         Args:
             parts: the cotangents.
-            targets: where those of each target is, if anywhere, and the target.
-            definite: which are certainly not None.
-            is_rest: whether they are without those of arrays that have shadows.
-            is_undone: whether the call has left those of all arrays in shadows.
+            targets: pairs of the position of a target's cotangent, if it has one, and the target.
+            definite: which cotangents are certainly not None.
+            is_rest: whether the cotangents of arrays with shadows are left out.
+            is_undone: whether the call has put the cotangents of all arrays into shadows.
         """
         items = [
             (i, target, self.writer.emit_call(ir.item_of(parts, i), cotangent_name(target)))
@@ -458,7 +458,7 @@ class ReverseBlock:
     def is_single(self, target: ir.Variable) -> bool:
         """Return whether the cotangent of an array may be summed further back, over its axes.
 
-        The array is used once, and is computed of others by elements, or is an item of one.
+        The array must be used once, and be an elementwise result or an item of another array.
         """
         activity = self.activity
         source = activity.statements.get(target)

@@ -46,10 +46,10 @@ def accumulated(items: Any, func: Any = None, *, initial: Any = None) -> Any:
     return runtime.collected(chain)
 
 
-def with_room(fun: Any, *args: Any) -> Any:
-    """``fun(*args)``, once more with a higher recursion limit if Python's is not enough.
+def with_deep_stack(fun: Any, *args: Any) -> Any:
+    """Return ``fun(*args)``; call it again with a higher recursion limit if Python's is too low.
 
-    A level of the user's recursion is three of its derivative. What it wrote is undone.
+    A level of the user's recursion is three of its derivative. Writes of the first call are undone.
     """
     writes = runtime.writes
     start, count = writes.start, len(writes.log or ())
@@ -57,25 +57,25 @@ def with_room(fun: Any, *args: Any) -> Any:
     try:
         return fun(*args)
     except RecursionError:
-        if _room.given:
+        if _limit.is_raised:
             raise
     finally:
         writes.start = start
     writes.undo(count)
-    _room.given = True
+    _limit.is_raised = True
     frames.raise_limit(_FRAMES)
     try:
         return fun(*args)
     finally:
         frames.raise_limit(-_FRAMES)
-        _room.given = False
+        _limit.is_raised = False
 
 
-class _Room(threading.local):
-    given = False
+class _StackLimit(threading.local):
+    is_raised = False
 
 
-_room: Final = _Room()
+_limit: Final = _StackLimit()
 
 
 _FRAMES: Final = 9000
@@ -235,7 +235,7 @@ def method_called(name: str, args: Any, kwargs: Any, value: Any) -> Any:
 WRITTEN: Final[dict[Callable[..., Any], Callable[..., Any]]] = {
     map: lambda fun, *parts: [fun(*items) for items in zip(*parts, strict=False)],
     filter: lambda fun, items: [x for x in items if (fun or bool)(x)],
-    with_room: lambda fun, *args: fun(*args),  # inside of a call of it
+    with_deep_stack: lambda fun, *args: fun(*args),  # inside of a call of it
     functools.reduce: reduced,
     functools.update_wrapper: lambda wrapper, *_, **options: wrapper,
     dataclasses.asdict: as_record,

@@ -124,7 +124,7 @@ class ModuleWriter:
         self.imports: set[tuple[str, str]] = {("tinyjax", "Array"), (_RUNTIME, "program")}
         #: Modules that are only imported for the primitives that they define.
         self.modules: set[str] = set()
-        self.taken: set[str] = {*_RESERVED, "Array", "literal", "lying", "program"}
+        self.used_names: set[str] = {*_RESERVED, "Array", "literal", "lying", "program"}
 
     def module(self, jaxpr: jx.Jaxpr, consts: tuple[Array, ...] | None) -> str:
         constants: list[Statement] = []
@@ -149,8 +149,8 @@ class ModuleWriter:
 
     def fresh(self, stem: str) -> Name:
         names = (stem if i == 1 else f"{stem}_{i}" for i in count(1))
-        name = next(n for n in names if n not in self.taken and not keyword.iskeyword(n))
-        self.taken.add(name)
+        name = next(n for n in names if n not in self.used_names and not keyword.iskeyword(n))
+        self.used_names.add(name)
         return Name(name)
 
     def constant(self, name: Name, value: Array) -> Statement:
@@ -364,7 +364,7 @@ class Parameter:
         home, name = None, ""
         if isinstance(named, (type, FunctionType)):
             home, name = place_of(named)
-        if home in (None, "__main__") or name in self.scope.writer.taken:
+        if home in (None, "__main__") or name in self.scope.writer.used_names:
             return self.parameter(value)
         if home != "builtins":
             self.scope.writer.imports.add((home, name))

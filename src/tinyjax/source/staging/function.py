@@ -80,8 +80,8 @@ def stage(fun: Callable[P, R]) -> StagedFunction[P, R]:
     The function is read (``ir_of``), and so are the functions of the user's that it calls. Where a
     condition is traced, ``if``, conditional expressions, ``and`` and ``or`` become ``lax.cond``,
     ``while`` becomes ``lax.while_loop``, and ``for`` over a traced array ``lax.scan``, with
-    ``break``, ``continue`` and early ``return`` anywhere. What does not depend on traced values is
-    done by Python, and a call without any is a plain call of the function.
+    ``break``, ``continue`` and early ``return`` anywhere. Python does everything that does not
+    depend on traced values, and a call without traced values is a plain call of the function.
 
     Args:
         fun: a Python function, a lambda or a method, whose source can be read.
@@ -91,10 +91,10 @@ def stage(fun: Callable[P, R]) -> StagedFunction[P, R]:
 
     Raises:
         ArgumentError: ``fun`` is not callable.
-        SourceError: when called, if the function does what is not taken, or calls itself under a
-            traced condition.
-        BranchTypeError: when called, if a variable is not of one type whatever a traced condition
-            says; the message names the variable and both lines.
+        SourceError: when called, if the function uses an unsupported feature, or calls itself under
+            a traced condition.
+        BranchTypeError: when called, if a variable's type depends on a traced condition; the
+            message names the variable and both lines.
         CarryTypeError: when called, if a variable changes its type in a traced loop.
 
     Example:
@@ -216,7 +216,7 @@ def _call_known(
     """Call a function of values that are known in each iteration of a loop.
 
     Returns:
-        What it gives, if that is known too; and else the arguments as traced values.
+        The results, if they are known too; otherwise the arguments as traced values.
     """
     if fun is operator.getitem and not staging_values.holds_known(args[1]):
         return args[0][args[1]], args, kwargs
@@ -362,7 +362,7 @@ def _enter(
     try:
         if (
             again
-            and not aliases.written
+            and not aliases.written_variables
             and not arrays.holds(values)
             and not _closes_over_tracers(fun, values)
         ):
@@ -404,9 +404,9 @@ class Shared:
 
     Attributes:
         code: the function.
-        structure: how its arguments are put together.
-        parts: those of its arguments and of what it closes over; types in place of arguments that
-            are arrays.
+        structure: the structure of its arguments.
+        parts: the parts of its arguments and of the values it closes over; arrays among the
+            arguments are represented by their types.
         piece: the program.
     """
 
@@ -426,8 +426,8 @@ def _run_shared(
 ) -> exits.Outcome:
     """Run a function that calls itself as a program that other calls of it may share.
 
-    Without this a function that calls itself twice, to a static depth, would be staged two to the
-    depth times.
+    Otherwise a function that calls itself twice, down to a static depth ``n``, would be staged
+    ``2**n`` times.
     """
     fun, *args = values
     parts, structure = staging_values.take_apart(args)

@@ -51,10 +51,10 @@ class LoopRun:
     """A loop that a run has reached: run in Python, or staged as a loop of the program.
 
     Attributes:
-        run: the run that comes to it.
+        run: the run that has reached it.
         loop: the loop.
         inner: the blocks at which an iteration ends.
-        items: what it goes over, if it is a ``for`` loop.
+        items: the iterated values, if it is a ``for`` loop.
     """
 
     run: Run
@@ -482,8 +482,8 @@ class Rolled:
         """Verify the parts that were assumed to be constant or known.
 
         Raises:
-            AgainError: it is not, but something else that is known now.
-            NotUniformError: it is not, and nothing is known of it.
+            AgainError: a part is neither, and better assumptions are known now.
+            NotUniformError: a part is neither, and nothing is known of it.
         """
         again = False
         for place, value in self.following.items():

@@ -211,7 +211,7 @@ def is_instance(value: Any, classes: Any) -> bool:
     """``isinstance(value, classes)``.
 
     Raises:
-        errors.SourceError: it depends on what was given to the program.
+        errors.SourceError: it depends on the arguments of the program.
     """
     if isinstance(value, staging_values.TracedText):
         return issubclass(str, classes)
@@ -313,7 +313,7 @@ def as_number(x: Any, other: Any = None) -> Any:
 
     Args:
         x: the operand.
-        other: the other one, beside which a large Python integer is what that is.
+        other: the other one; a large Python integer becomes an integer or a float as this is.
     """
     if is_scalar(x):
         return integer(x) if x.dtype == dtypes.bool_ else widened(x)
@@ -556,8 +556,8 @@ class Rows(Items):
 
     Attributes:
         arrays: one for each part.
-        length: how many values there are.
-        structure: how a value is put together.
+        length: the number of values.
+        structure: the structure of a value.
     """
 
     arrays: tuple[Array, ...]
@@ -712,7 +712,7 @@ def expanded(value: Items) -> list[Any]:
     """Return the items one by one.
 
     Raises:
-        SourceError: how many there are depends on a traced value.
+        SourceError: their number depends on a traced value.
     """
     if staging_values.is_undecided(value.length):
         raise errors.SourceError(

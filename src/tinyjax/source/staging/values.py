@@ -222,7 +222,7 @@ def holds_tracer(value: object, undecided: bool = False, seen: set[int] | None =
     Args:
         value: anything.
         undecided: whether to count only tracers whose data is not known.
-        seen: what was looked at already, by identity.
+        seen: the objects that were inspected before, by identity.
     """
     if isinstance(value, tr.Tracer):
         return is_undecided(value) if undecided else True
@@ -271,7 +271,7 @@ class Iterations:
 
     Attributes:
         index: the number of the iteration, traced.
-        count: how many there are.
+        count: the number of iterations.
     """
 
     index: Array
@@ -436,13 +436,13 @@ _METHODS: Final = frozenset(name for name in dir(str) if not name.startswith("_"
 class TracedText:
     """A text that a function makes of traced values, among others.
 
-    It may be printed, be the text of an exception, and be part of another one. All else depends on
-    what it says.
+    It may be printed, be the text of an exception, and be part of another text. All other uses
+    depend on its characters, and are refused.
 
     Attributes:
-        function: makes it.
-        args: of these.
-        kwargs: and of these.
+        function: the function that makes it.
+        args: its arguments.
+        kwargs: its keyword arguments.
     """
 
     function: Callable[..., str]
@@ -503,7 +503,8 @@ class Placeholder(str):
 def python_number(value: Any) -> Any:
     """Return a value that is known: a number as Python's, an array as NumPy's.
 
-    A float of less than double precision is the one of the fewest digits, as it would be printed.
+    A float of less than double precision becomes the number of the fewest digits that rounds to it,
+    as it would be printed.
     """
     while isinstance(value, JVPTracer):
         value = value.primal

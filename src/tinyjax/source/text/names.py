@@ -67,8 +67,8 @@ class Annotations:
 
     Attributes:
         ir: the program.
-        types: of its variables, as far as they are known.
-        result: of what it returns.
+        types: the types of its variables, as far as they are known.
+        result: the type of its result.
     """
 
     ir: IR
@@ -183,7 +183,7 @@ class Conventions:
         is_scalar: whether a function returns a float for floats, and has no effect.
         adds: the functions that add cotangents.
         count: the number of items that a call returns; None where it is not known.
-        is_ordered: whether calls may change arrays, so that what reads these stays where it is.
+        is_ordered: whether calls may change arrays, so that statements which read them cannot move.
     """
 
     is_scalar: Callable[[Any], bool]
@@ -392,21 +392,21 @@ class Names:
     Attributes:
         scope: finds what a name is in the user's module.
         namespace: the values that the text names without defining them.
-        taken: the names that it defines.
+        used_names: the names that it defines.
         counts: the last suffix of each name that was requested more than once.
     """
 
     def __init__(self, scope: Callable[[str], Any]) -> None:
         self.scope = scope
         self.namespace: dict[str, Any] = {}
-        self.taken: set[str] = set()
+        self.used_names: set[str] = set()
         self.counts: dict[str, int] = {}
 
     def fresh(self, stem: str) -> str:
         count = self.counts.get(stem, 0)
         name = f"{stem}_{count}" if count else stem
         while (
-            name in self.taken
+            name in self.used_names
             or name in self.namespace
             or keyword.iskeyword(name)
             or hasattr(builtins, name)
@@ -414,7 +414,7 @@ class Names:
             count += 1
             name = f"{stem}_{count}"
         self.counts[stem] = count
-        self.taken.add(name)
+        self.used_names.add(name)
         return name
 
     def constant(self, constant: Constant) -> Expression:
@@ -446,7 +446,7 @@ class Names:
         return own
 
     def _free(self, name: str, value: Any) -> bool:
-        if name in self.taken or not name.isidentifier() or keyword.iskeyword(name):
+        if name in self.used_names or not name.isidentifier() or keyword.iskeyword(name):
             return False
         if name in self.namespace:
             return self.namespace[name] is value

@@ -122,7 +122,7 @@ class Text:
         inlined = choose_inlined(program, conventions)
         self.coalescing: Coalescing = Coalescing(program, inlined, conventions)
         self.called: dict[ir.Variable, str] = self.coalescing.names(names)
-        self.written: ExpressionWriter = ExpressionWriter(names, self.called, inlined)
+        self.expressions: ExpressionWriter = ExpressionWriter(names, self.called, inlined)
 
     def _reserve(self, names: Names) -> None:
         """Let constants have their names before variables do."""
@@ -170,7 +170,7 @@ class Text:
         self.code.append(pycode.Assign(names, value, origin=origin))
 
     def statements(self, block: ir.Block) -> None:
-        statements = [s for s in block.statements if s.variable not in self.written.inlined]
+        statements = [s for s in block.statements if s.variable not in self.expressions.inlined]
         i = 0
         while i < len(statements):
             count = self._taken_apart(statements, i) or self._unpacked(statements, i)
@@ -181,7 +181,7 @@ class Text:
             if self._stored(statements[i]):
                 i += 1
                 continue
-            value = self.written.call(statements[i].call)
+            value = self.expressions.call(statements[i].call)
             if v in self.coalescing.unused:
                 self.code.append(pycode.evaluated(value, line))
             else:
@@ -195,8 +195,8 @@ class Text:
             return False
         if statement.variable not in self.coalescing.unused:
             return False
-        item = self.written.item(call)
-        value = self.written.atom(call.args[2])
+        item = self.expressions.item(call)
+        value = self.expressions.atom(call.args[2])
         if function is runtime.increased:
             self.code.append(pycode.Increment(item, value, statement.line))
         else:
@@ -214,7 +214,7 @@ class Text:
         items = taken_items(statements[start:], source)
         if items:
             names = [self.called[v] for _, v in items]
-            self.put(["_"] * items[0][0] + names, self.written.atom(source))
+            self.put(["_"] * items[0][0] + names, self.expressions.atom(source))
         return len(items)
 
     def _unpacked(self, statements: list[ir.Statement], start: int) -> int:
@@ -224,7 +224,7 @@ class Text:
             return 0
         first, count = self.coalescing.apart[whole.variable]
         names = [self.called[s.variable] for s in statements[start + 1 : start + 1 + count]]
-        value = self.written.call(whole.call)
+        value = self.expressions.call(whole.call)
         if count == 1:
             self.put(names[0], pycode.Subscript(value, pycode.value(first)), whole.line)
         else:
@@ -237,7 +237,7 @@ class Text:
     def assign(self, branch: ir.Branch) -> None:
         """Give the parameters of a block their values."""
         passed = [(self.called[p], atom) for p, atom in self.ir.passed(branch)]
-        values = {name: self.written.atom(atom) for name, atom in passed}
+        values = {name: self.expressions.atom(atom) for name, atom in passed}
         pairs = [(name, atom) for name, atom in passed if values[name].text() != name]
         reads = {name: self._read(atom) for name, atom in pairs}
         free = True
@@ -307,7 +307,7 @@ class Text:
         self.statements(block)
         last = block.exits[-1]
         if last.target == ir.RETURN:
-            self.code.append(pycode.returned(self.written.atom(last.args[0])))
+            self.code.append(pycode.returned(self.expressions.atom(last.args[0])))
             return False
         first = block.exits[0]
         if first.unless is not None:
@@ -319,7 +319,7 @@ class Text:
     ) -> bool:
         then, falls_then = self.block(lambda: self.jump(yes, follow, loop))
         otherwise, falls_otherwise = self.block(lambda: self.jump(no, follow, loop))
-        test = self.written.atom(condition)
+        test = self.expressions.atom(condition)
         if otherwise and (not then or (falls_then and not falls_otherwise)):
             self.code += [pycode.If(pycode.negated(test), otherwise), *then]
         elif falls_then:
@@ -413,7 +413,7 @@ def write(
     """Write a program as Python; return also the names in its text, and its lines' origins."""
     names = Names(scope)
     names.namespace.update(namespace)
-    names.taken |= {program.name, LABEL}
+    names.used_names |= {program.name, LABEL}
     function = Text(program, names, conventions).function(annotations)
     lines = pycode.printed([function], pycode.WIDTH)
     return str(lines), names.namespace, lines.origins

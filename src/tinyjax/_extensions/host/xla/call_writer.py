@@ -127,10 +127,10 @@ class ArgumentMemory:
             have ended when the call returns; a token takes 0.5 us.
     """
 
-    __slots__ = ("__weakref__", "_avals", "_nbytes", "_on", "free", "in_use", "notes")
+    __slots__ = ("__weakref__", "_avals", "_backend", "_nbytes", "free", "in_use", "notes")
 
     def __init__(self, target: backend.Backend) -> None:
-        self._on = target
+        self._backend = target
         self._avals: list[av.ShapedArray] = []
         self._nbytes: int = 0
         self.free: list[list[Any]] = []
@@ -149,8 +149,8 @@ class ArgumentMemory:
     def take(self) -> list[Any]:
         """Return a set where none is free: that of a call that has ended, or a new one.
 
-        With as many calls under way as may be, this waits for half of them: to wait for each alone
-        takes the system 20 us.
+        When the greatest allowed number of calls is under way, this waits for half of them: waiting
+        for each one separately costs 20 us.
         """
         most = max(2, min(_MOST_CALLS, _IN_CACHE // max(self._nbytes, 1)))
         if len(self.in_use) >= most:
@@ -164,7 +164,7 @@ class ArgumentMemory:
         _spend(self._nbytes, self)
         hosts = [opd.aligned(aval.shape, aval.dtype) for aval in self._avals]
         pairs = zip(hosts, self._avals, strict=True)
-        return [x for host, aval in pairs for x in (host, self._on.put(host, aval))]
+        return [x for host, aval in pairs for x in (host, self._backend.put(host, aval))]
 
     def clear(self) -> None:
         """Leave the memory to the programs that still read it."""
@@ -289,11 +289,11 @@ def written_call(
 ) -> ShortCall | None:
     """Return a function for calls whose arguments have the types of the present ones.
 
-    It returns NotImplemented for others, and where the program does not start, such as for an array
-    that was donated.
+    The function returns NotImplemented for other calls, and if the program does not start, as with
+    an array that was donated.
 
-    None where there are too many arguments and results, containers are nested too deep, or what is
-    donated is no array of ours.
+    There is no function, but None, if there are too many arguments and results, if containers are
+    nested too deep, or if a donated argument is no array of ours.
 
     Args:
         program: the program; on one device, it does not call Python.
@@ -463,7 +463,7 @@ class _Writer:
         return inner
 
     def take_arguments(self, in_tree: tree.PyTreeDef, static: Sequence[int | str]) -> None:
-        """Take ``(args, kwargs)`` apart, which Python itself makes.
+        """Write the code that takes ``(args, kwargs)`` apart, which Python itself makes.
 
         Args:
             in_tree: the structure of both, without the static ones.
@@ -488,7 +488,7 @@ class _Writer:
             self.take(node, name, first)
 
     def take(self, node: tree.PyTreeDef, name: Name, first: int) -> None:
-        """Take a container apart.
+        """Write the code that takes a container apart.
 
         Args:
             node: its structure.

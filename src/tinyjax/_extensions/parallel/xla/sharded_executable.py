@@ -162,7 +162,7 @@ class ShardedExecutable(Executable):
 
         Args:
             args: arrays of the types of the parameters.
-            buffers: their shards, and others, which lie as ``placement`` says.
+            buffers: their shards, with the shardings of ``placement``.
 
         Returns:
             The shards of the results.
@@ -375,10 +375,11 @@ class PlannedExecutable(Executable):
 
 
 def compile_request(request: Compilation, flags: Flags, locate: Locate | None) -> Executable:
-    """Compile a program for where its arguments lie, or for a mesh without devices.
+    """Compile a program for its arguments' devices, or for a mesh without devices.
 
-    What XLA chooses of its results is given the names of a mesh's axes. Where they do not express
-    it, or an axis is not divisible, the program is compiled again with that result undivided.
+    The shardings that XLA chooses for results are expressed by the names of a mesh's axes. If
+    that is impossible, or an axis is not divisible, the program is compiled again with that result
+    undivided.
 
     Raises:
         ShardingError: the mesh is larger than what XLA compiles for.
@@ -412,7 +413,7 @@ def run_sharded(
 ) -> tuple[list[Array], Executable | None]:
     """Run a program that has a placement; its results may still be under way.
 
-    What is returned with them is the compiled program; None where the host has run it.
+    The compiled program is returned with them; None if the host has run it.
 
     Args:
         request: the program.
@@ -448,7 +449,7 @@ def _calls_python(jaxpr: jx.Jaxpr) -> list[bool]:
 
 
 def _run_on_host(request: Compilation, args: Sequence[Array]) -> list[Array]:
-    """Run a program that calls Python functions, and put its results where they are to lie.
+    """Run a program that calls Python functions, and move its results to their devices.
 
     Functions are called once, with whole arrays, or within ``shard_map`` once for each device.
     """
@@ -477,7 +478,7 @@ def put_results(request: Compilation, outs: Sequence[Array]) -> list[Array]:
 def flags_of(request: Compilation) -> Flags:
     """Return the flags that a program with a placement is compiled with.
 
-    What the settings say is of the processor alone.
+    The flags in the settings are for the processor alone.
     """
     on_processor = platform_at(placement_in(request).ids[0]) is CPU
     return flags_for(request) if on_processor else request.flags
@@ -536,7 +537,8 @@ _MOST_NUMBERS: Final = 256
 def _number_at(x: Array, sharding: Sharding) -> sharded_array.ShardedArray:
     """Return an array of one number with a sharding: the one made before, if any.
 
-    Most numbers are constants of the user's, as in ``x + 1``; sending one takes longer than that.
+    Most numbers are constants of the user's, as in ``x + 1``; sending one takes longer than a
+    lookup.
     """
     if type(x) is not concrete.ConcreteArray:
         return moving.moved(x, sharding)
