@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+import scipy.special
 from jax.experimental import io_callback
 
 import tinyjax
@@ -20,6 +21,7 @@ from tinyjax._jax.layout import Layout
 from tinyjax._jax.modules import JaxModule
 from tinyjax._jax.primitives import KeywordParams, Primitive
 from tinyjax._jax.xla import apply_primitive
+from tinyjax._library.ufuncs.table import TABLE
 from tinyjax.core.tracing.primitive import registry
 from tinyjax.errors import ArgumentError, MissingRuleError
 from tinyjax.extend.core import Primitive as OwnPrimitive, mapped_aval, unmapped_aval
@@ -287,6 +289,21 @@ def test_jax_names_of_callbacks_are_those_that_take_arrays() -> None:
     assert JaxModule("jax.experimental").io_callback is callbacks.io_callback
     with raises(ArgumentError, match="callback of pure_callback must be a function"):
         callbacks.pure_callback(3, np.float32(0))
+
+
+@pytest.mark.parametrize("name", "binom bdtr huber pdtr spherical_jn voigt_profile".split())
+@pytest.mark.parametrize("whole", ["int32", "int64"])
+def test_functions_of_scipy_promote_as_its_own(name: str, whole: str) -> None:
+    count = len(TABLE[name].parameters)
+    x = np.array([0.25, 0.5], np.float32)
+    arguments = [x, np.ones(2, whole), x] if count == 3 else [np.ones(2, whole), x]
+    theirs = getattr(scipy.special, name)(*arguments)
+    function = getattr(JaxModule("jax.scipy.special"), name)
+    for run in (function, tinyjax.jit(function)):
+        ours = run(*map(jnp.asarray, arguments))
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_allclose(ours, theirs, 1e-6)
+    assert not hasattr(JaxModule("jax.scipy.special"), "missing")
 
 
 @pytest.mark.parametrize("layouts", [[(0, 1)], [Layout((1, 0))]], ids=["axes", "layout"])

@@ -74,6 +74,7 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax.interpreters.xla": ("_jax.xla",),
     "jax.lax": ("_jax.lax", "lax"),
     "jax.numpy": ("_jax.numpy", "numpy"),
+    "jax.scipy.special": ("_jax.special", "scipy.special"),
     "jax.version": ("_jax.toplevel",),
 }
 
