@@ -35,7 +35,7 @@ class Ragged(staging_values.Changing):
 
     def filled(self, value: Any) -> Array:
         """Return all elements, with a value in place of those that are not there."""
-        whole = self.whole
+        whole, value = self.whole, in_range(value, self.whole.dtype)
         for axis, mask in enumerate(self.masks):
             if mask is not None:
                 whole = jnp.where(_along(mask, axis, whole.ndim), whole, value)
@@ -46,6 +46,14 @@ class Ragged(staging_values.Changing):
         """The length along each axis, which may be traced."""
         pairs = zip(self.whole.shape, self.masks, strict=True)
         return tuple([n if mask is None else jnp.sum(mask) for n, mask in pairs])
+
+
+def in_range(value: Any, dtype: Any) -> Any:
+    """Return a value; the extreme one of a dtype for infinity where there is no infinity."""
+    if dtype.kind in "iu" and np.isinf(value):
+        limits = np.iinfo(dtype)
+        return limits.max if value > 0 else limits.min
+    return value
 
 
 def _along(mask: Array, axis: int, ndim: int) -> Array:
@@ -67,6 +75,13 @@ def is_traced(index: Any) -> bool:
     return isinstance(index, slice) and any(
         map(staging_values.is_undecided, (index.start, index.stop, index.step))
     )
+
+
+def is_ragged(index: Any) -> bool:
+    """Return whether an index has places of which only the first are there."""
+    if isinstance(index, tuple):
+        return any(map(is_ragged, index))
+    return isinstance(index, Ragged)
 
 
 @attrs.frozen(eq=False)
@@ -202,7 +217,7 @@ def set_item(x: Array, index: Any, value: Any) -> Array:
 # Calls
 
 
-_PRODUCTS: Final = frozenset((operator.matmul, np.matmul, np.dot))
+PRODUCTS: Final = frozenset((operator.matmul, np.matmul, np.dot))
 #: What a reduction takes in place of what is not there.
 _NEUTRAL: Final[dict[Any, float]] = {np.sum: 0, np.prod: 1, np.max: -np.inf, np.min: np.inf}
 _METHODS: Final[dict[str, Any]] = {"sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min}
@@ -218,11 +233,13 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _attribute(first, args[1])
     if fun is operator.getitem and isinstance(first, Ragged):
         return _item(first, args[1])
+    if fun is operator.getitem or (fun is np.take and len(args) == 2 and np.ndim(first) == 1):
+        return _gathered(first, args[1])
     if fun is len:
         return first.shape[0]
     if fun is runtime.fitting:
         return first
-    if fun in _PRODUCTS and len(args) == 2:
+    if fun in PRODUCTS and len(args) == 2:
         return _product(*args)
     if fun is np.outer and len(args) == 2:
         return call(operator.mul, (_with_axis(args[0], 1), _with_axis(args[1], 0)), {})
@@ -239,7 +256,7 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def is_elementwise(fun: Any) -> bool:
     """Return whether a function of arrays, or an operator, works element by element."""
-    return fun in syntax.ARITHMETIC or registry.is_elementwise(fun)
+    return (fun in syntax.ARITHMETIC and fun not in PRODUCTS) or registry.is_elementwise(fun)
 
 
 def _elementwise(fun: Any, args: tuple[Any, ...]) -> Any:
@@ -286,6 +303,47 @@ def _attribute(x: Ragged, name: str) -> Any:
     if name in _METHODS:
         return lambda axis=None: _reduced(_METHODS[name], x, axis)
     raise find.refusal(f".{name} is not taken of a slice with traced bounds.")
+
+
+def _gathered(x: Any, index: Any) -> Any:
+    """Return the elements at places of which only the first are there."""
+    whole, masks, axis = _as_index(index)
+    rest = jnp.ndim(x) - (len(whole) if isinstance(whole, tuple) else 1)
+    return made(jnp.asarray(x)[whole], [*[None] * axis, *masks, *[None] * rest])
+
+
+def _as_index(index: Any) -> tuple[Any, tuple[Array | None, ...], int]:
+    """Return an index with all of its places, which of them are there, and the first such axis.
+
+    Raises:
+        SourceError: it is more than such places, and integers or slices before them.
+    """
+    if isinstance(index, Ragged):
+        return index.whole, index.masks, 0
+    parts = index if isinstance(index, tuple) else (index,)
+    places = parts[-1]
+    slices = [part for part in parts[:-1] if isinstance(part, slice)]
+    others = [part for part in parts[:-1] if not isinstance(part, slice)]
+    fits = not any(map(is_traced, slices)) and all(map(_is_integer, others))
+    if isinstance(places, Ragged) and fits and not (slices and others):
+        return (*parts[:-1], places.whole), places.masks, len(slices)
+    raise find.refusal(
+        "an index whose length is traced stands beside others. Write one after the other."
+    )
+
+
+def set_at(x: Array, index: Any, value: Any, how: str = "set") -> Array:
+    """``x``, with something else at places of which only the first are there, or that added."""
+    whole, masks, _ = _as_index(index)
+    places = whole[-1] if isinstance(whole, tuple) else whole
+    n = x.shape[len(whole) - 1 if isinstance(whole, tuple) else 0]
+    for at, mask in enumerate(masks):
+        if mask is not None:
+            places = jnp.where(_along(mask, at, places.ndim), places, n)
+    at_index = (*whole[:-1], places) if isinstance(whole, tuple) else places
+    new = value.whole if isinstance(value, Ragged) else jnp.asarray(value)
+    update = x.at[at_index]
+    return (update.set if how == "set" else update.add)(new.astype(x.dtype), mode="drop")
 
 
 def _with_axis(x: Any, axis: int) -> Any:
