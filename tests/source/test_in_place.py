@@ -372,6 +372,30 @@ def three_that_change_places(a: Any) -> Any:
     return np.sum(u * a + v * v - w)
 
 
+@rolled
+def windows_with_new_axes(a: Any) -> Any:
+    image = np.outer(a, a)
+    weights = a[:18].reshape(3, 3, 2)
+    out = np.zeros((a.size - 2, a.size - 2, 2))
+    for i in range(a.size - 2):
+        for j in range(a.size - 2):
+            window = image[i : i + 3, j : j + 3, np.newaxis]
+            out[i, j, :] = np.sum(window * weights, axis=(0, 1))
+    return np.sum(out * out)
+
+
+@rolled
+def tails_and_steps(a: Any) -> Any:
+    u = np.outer(a, a)
+    for i in range(a.size - 3):
+        u[i + 1 :, i] *= a[i]
+        u[i + 2 :, i + 1 :] += 0.01 * u[i + 1 : -1, i:-1]
+        u[i, i : i + 3] = u[i + 1, i::2].sum() * a[:3]
+        u[i:, 0] = u[i, i:] @ u[i:, i]
+        u[2, i + 1 :] -= 0.1
+    return np.sum(u * u)
+
+
 POINTERS: Array = np.cumsum(np.arange(40) % 4)
 COLUMNS: Array = np.arange(POINTERS[-1]) * 7 % 40
 
