@@ -406,6 +406,21 @@ def holds_known(value: Any) -> bool:
     return type(value) is dict and any(map(holds_known, value.values()))
 
 
+def iterations_of(value: Any, default: Iterations) -> Iterations:
+    """Return the iterations in which the known parts of a value are known, if it is one loop's."""
+    loops: dict[int, Iterations] = {}
+
+    def enter(part: Any) -> None:
+        if isinstance(part, Known):
+            loops[id(part.iterations)] = part.iterations
+        elif type(part) in (tuple, list, dict):
+            for item in part.values() if isinstance(part, dict) else part:
+                enter(item)
+
+    enter(value)
+    return default if len(loops) != 1 else next(iter(loops.values()))
+
+
 def in_each_iteration(
     iterations: Iterations, fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
