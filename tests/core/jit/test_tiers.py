@@ -415,7 +415,7 @@ def test_results_are_put_where_nothing_else_looks(monkeypatch: pytest.MonkeyPatc
     cases += [(program.jaxpr, program.inputs()) for program in drawn]
 
     def outcomes() -> list[list[bytes]]:
-        monkeypatch.setattr(plans, "_rules", [object()])  # plans are made anew
+        monkeypatch.setattr(plans, "current_rules", [object()])  # plans are made anew
         found = []
         for jaxpr, args in cases:
             before = [np.asarray(x).tobytes() for x in args]
@@ -440,7 +440,7 @@ def test_results_are_put_where_nothing_else_looks(monkeypatch: pytest.MonkeyPatc
     assert outcomes() == expected
     assert len(written) > len(programs)
     for jaxpr, function in written:
-        plan = jaxpr.derived(plans._rules[0])
+        plan = jaxpr.derived(plans.current_rules[0])
         assert plan.python_function is function, "its first result was another"
 
 

@@ -490,7 +490,7 @@ def _evaluated_call(
     return call
 
 
-def _type_of(x: Any) -> tuple[type, Any, Any]:
+def _type_of(x: Any) -> tuple[Any, Any, Any]:
     return (
         (ConcreteArray, x.aval, None) if type(x) is ConcreteArray else (ndarray, x.dtype, x.shape)
     )

@@ -178,7 +178,10 @@ def evaluation(
         tier: that of the function; None for that of the settings.
     """
     tiers = lazy.hook("tiers")
-    evaluate: Any = None if tiers is None else tiers.evaluation(request, consts, tier)
+    if tiers is None:
+        return None
+    evaluate: Callable[[Sequence[Any]], Sequence[Array] | None] | None
+    evaluate = tiers.evaluation(request, consts, tier)
     return evaluate
 
 
