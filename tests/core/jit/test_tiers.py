@@ -508,7 +508,7 @@ def test_callbacks_that_call_each_other_without_end_are_an_error() -> None:
 
 
 def test_effects_happen_once_and_in_their_order() -> None:
-    for tier in ("first", "ready", "compiled"):
+    for tier in ("first", "host", "ready", "compiled"):
         seen: list[float] = []
 
         def program(x: Any, seen: list[float] = seen) -> Any:
@@ -585,7 +585,7 @@ def test_threads_with_programs_of_all_tiers(monkeypatch: pytest.MonkeyPatch) -> 
             def program(x: Any, factor: float = factor) -> Any:
                 return lax.fori_loop(0, 3, lambda i, c: jnp.sin(c) * factor, x).sum()
 
-            tier: Any = ("first", "ready", "compiled")[(number + k) % 3]
+            tier: Any = ("first", "host", "ready", "compiled")[(number + k) % 4]
             fun = jit(grad(program), tier=tier)
             expected = np.asarray(grad(program)(X))
             found = [np.asarray(fun(X)) for _ in range(5)]
@@ -612,7 +612,7 @@ def test_little_is_kept_of_many_programs() -> None:
 
 
 def test_unknown_tiers_are_refused() -> None:
-    with raises(ArgumentError, match="'compiled', 'first' or 'ready'"):
+    with raises(ArgumentError, match="'compiled', 'first', 'host' or 'ready'"):
         unchecked(config.update)("tier", "second")
     unknown: Any = "second"
     with raises(ArgumentError, match="tier"):
