@@ -207,7 +207,7 @@ def rule_of_call(fun: Any, count: int, names: tuple[str, ...]) -> registry.Rule 
 
 
 @attrs.frozen
-class TakingLists:
+class ListCounterpart:
     """A function of tinyjax that takes lists for arrays, as NumPy's do.
 
     Attributes:
@@ -256,12 +256,12 @@ def _as_arrays(x: Any, annotation: str) -> Any:
 
 
 @functools.cache
-def taking_lists(fun: Any) -> TakingLists:
+def list_counterpart(fun: Any) -> ListCounterpart:
     """Return tinyjax's counterpart of a function of NumPy, with NumPy's calling convention."""
     replacement = counterpart(fun)
     assert replacement is not None, "it is asked for where there is one"
     if isinstance(fun, np.ufunc) or is_ufunc_method(fun):
-        return TakingLists(replacement, ())
+        return ListCounterpart(replacement, ())
     theirs, ours = [*signature_of(fun).parameters], [*signature_of(replacement).parameters]
     renamed = [(a, b) for a, b in zip(theirs, ours, strict=False) if a not in ours]
-    return TakingLists(replacement, tuple(renamed))
+    return ListCounterpart(replacement, tuple(renamed))

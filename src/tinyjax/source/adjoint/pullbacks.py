@@ -248,8 +248,8 @@ def numpy_forward(fun: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
     Raises:
         SourceError: the function of tinyjax does not take these arguments.
     """
-    ours = fun.fun if isinstance(fun, OnHost) else equivalents.taking_lists(fun)
-    if isinstance(ours, equivalents.TakingLists):
+    ours = fun.fun if isinstance(fun, OnHost) else equivalents.list_counterpart(fun)
+    if isinstance(ours, equivalents.ListCounterpart):
         try:
             ours.bind(args, kwargs)
         except TypeError:

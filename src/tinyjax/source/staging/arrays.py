@@ -40,7 +40,7 @@ class View:
     index: tuple[Any, ...] | None = None
 
 
-class StagedArray(staging_values.Changing):
+class StagedArray(staging_values.MutableArray):
     """An array of NumPy that a staged program changes in place.
 
     Attributes:
@@ -168,7 +168,7 @@ class StagedArray(staging_values.Changing):
 
 
 @attrs.frozen(eq=False)
-class RaggedView(staging_values.Changing):
+class RaggedView(staging_values.MutableArray):
     """A view of an array by an index in which a slice has traced bounds.
 
     Attributes:
@@ -191,7 +191,7 @@ class RaggedView(staging_values.Changing):
 
 
 @attrs.frozen(eq=False)
-class Selected(staging_values.Changing):
+class Selected(staging_values.MutableArray):
     """The elements of an array that a traced mask chooses: how many is not known.
 
     Attributes:
@@ -594,4 +594,4 @@ def holds(value: Any) -> bool:
         return any(map(holds, value))
     if type(value) is dict:
         return any(map(holds, value.values()))
-    return isinstance(value, staging_values.Changing)
+    return isinstance(value, staging_values.MutableArray)

@@ -62,7 +62,7 @@ class RepeatedError(Exception):
         self.carry = carry
 
 
-class OnceError(Exception):
+class SingleIterationError(Exception):
     """No iteration of a loop leads to another."""
 
 
@@ -180,12 +180,12 @@ class Carry:
             arrays: those that it began with. What promotes to their types is converted.
 
         Raises:
-            OnceError: it does not lead to another iteration.
+            SingleIterationError: it does not lead to another iteration.
             RestructuredError: what is carried has changed its structure.
         """
         again = outcome.arrivals.get(self.loop.header)
         if again is None:
-            raise OnceError
+            raise SingleIterationError
         after = self.following(again)
         carry: list[Array] = []
         before = iter(arrays)

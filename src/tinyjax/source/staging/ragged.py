@@ -24,7 +24,7 @@ from tinyjax.source.staging import session, values as staging_values
 
 
 @attrs.frozen(eq=False)
-class Ragged(staging_values.Changing):
+class Ragged(staging_values.MutableArray):
     """An array of which only the first elements along some axes are valid.
 
     Attributes:
