@@ -37,7 +37,7 @@ from tinyjax.errors import ArgumentError, shortened
 _T = TypeVar("_T")
 DefaultDtypes = Literal["float32", "float64"]
 Tracebacks = Literal["folded", "full"]
-Tier = Literal["compiled", "first", "ready"]
+Tier = Literal["compiled", "first", "host", "ready"]
 Effort = Literal["low", "medium", "full"]
 DtypePromotion = Literal["standard", "strict"]
 RankPromotion = Literal["allow", "warn", "raise"]
@@ -188,8 +188,9 @@ class Settings(Printed):
             0.1 ms more.
         tier: the evaluator of the first calls of a jitted function: ``"first"``, so that NumPy
             evaluates as many calls as cost a quarter of compiling; ``"compiled"``, so that they
-            wait for the compiler, and all calls round alike; or ``"ready"``, so that NumPy goes on
-            until the compiled program is there.
+            wait for the compiler, and all calls round alike; ``"ready"``, so that NumPy goes on
+            until the compiled program is there; or ``"host"``, so that NumPy always evaluates small
+            programs, whose results NumPy reads at once.
         progress: show how far compiled loops have come, in a terminal or a notebook; see
             ``tinyjax.debug.progress``.
         announce: say on a terminal (standard error) what is compiled, and for how long, once that

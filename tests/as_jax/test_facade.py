@@ -8,16 +8,20 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+import scipy.special
+from jax.experimental import io_callback
 
 import tinyjax
 import tinyjax.numpy as jnp
 from raising import raises
-from tinyjax._jax import ad, batching, internals, mlir, toplevel
+from tinyjax._jax import ad, batching, callbacks, internals, mlir, toplevel
 from tinyjax._jax.core import eval_jaxpr
 from tinyjax._jax.ffi import ffi_lowering
 from tinyjax._jax.layout import Layout
+from tinyjax._jax.modules import JaxModule
 from tinyjax._jax.primitives import KeywordParams, Primitive
 from tinyjax._jax.xla import apply_primitive
+from tinyjax._library.ufuncs.table import TABLE
 from tinyjax.core.tracing.primitive import registry
 from tinyjax.errors import ArgumentError, MissingRuleError
 from tinyjax.extend.core import Primitive as OwnPrimitive, mapped_aval, unmapped_aval
@@ -248,9 +252,17 @@ def test_a_lowering_rule_may_call_back() -> None:
     np.testing.assert_allclose(tinyjax.jit(primitive.bind)(x), np.sin(x))
 
 
-@pytest.mark.parametrize("pair", [(jax, jax), (toplevel, tinyjax)], ids=["jax", "tinyjax"])
-def test_callbacks_take_arrays_of_the_library(pair: Any) -> None:
-    names, library = pair
+@pytest.mark.parametrize("name", ["pure_callback", "io_callback", "debug.callback"])
+@pytest.mark.parametrize(
+    "pair",
+    [
+        (jax, (jax.pure_callback, io_callback, jax.debug.callback)),
+        (tinyjax, (callbacks.pure_callback, callbacks.io_callback, callbacks.callback)),
+    ],
+    ids=["jax", "tinyjax"],
+)
+def test_callbacks_take_arrays_of_the_library(pair: Any, name: str) -> None:
+    library, (pure, io, debug) = pair
     x, kinds = np.arange(3, dtype=np.float32), []
 
     def sine(x: Any, options: Any) -> Any:
@@ -258,11 +270,40 @@ def test_callbacks_take_arrays_of_the_library(pair: Any) -> None:
         return np.sin(x) * np.asarray(options["scale"])
 
     def call(x: Any) -> Any:
-        return names.pure_callback(sine, library.ShapeDtypeStruct((3,), x.dtype), x, {"scale": x})
+        if name == "debug.callback":
+            debug(sine, x, {"scale": x})
+            debug(ordered=True)(sine, x, {"scale": x})
+            return library.numpy.sin(x) * x
+        function = pure if name == "pure_callback" else io
+        return function(sine, library.ShapeDtypeStruct((3,), x.dtype), x, {"scale": x})
 
     for run in (call, library.jit(call), library.jit(call)):
-        np.testing.assert_allclose(run(x), np.sin(x) * x, 1e-6)
-    assert kinds == [True] * 6
+        np.testing.assert_allclose(run(library.numpy.asarray(x)), np.sin(x) * x, 1e-6)
+    library.effects_barrier()
+    assert kinds == [True] * (12 if name == "debug.callback" else 6)
+
+
+def test_jax_names_of_callbacks_are_those_that_take_arrays() -> None:
+    for module, name in (("jax", "pure_callback"), ("jax.debug", "callback")):
+        assert getattr(JaxModule(module), name) is getattr(callbacks, name)
+    assert JaxModule("jax.experimental").io_callback is callbacks.io_callback
+    with raises(ArgumentError, match="callback of pure_callback must be a function"):
+        callbacks.pure_callback(3, np.float32(0))
+
+
+@pytest.mark.parametrize("name", ["binom", "bdtr", "huber", "pdtr", "spherical_jn", "agm"])
+@pytest.mark.parametrize("whole", ["int32", "int64"])
+def test_functions_of_scipy_promote_as_its_own(name: str, whole: str) -> None:
+    count = len(TABLE[name].parameters)
+    x = np.array([0.25, 0.5], np.float32)
+    arguments = [x, np.ones(2, whole), x] if count == 3 else [np.ones(2, whole), x]
+    theirs = getattr(scipy.special, name)(*arguments)
+    function = getattr(JaxModule("jax.scipy.special"), name)
+    for run in (function, tinyjax.jit(function)):
+        ours = run(*map(jnp.asarray, arguments))
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_allclose(ours, theirs, 1e-6)
+    assert not hasattr(JaxModule("jax.scipy.special"), "missing")
 
 
 @pytest.mark.parametrize("layouts", [[(0, 1)], [Layout((1, 0))]], ids=["axes", "layout"])

@@ -45,7 +45,7 @@ def eliminate(a: Array, b: Array) -> tuple[Array, Array]:
     return both[:, n:], jnp.stack(pivots)
 
 
-def cholesky_written_out(a: Array) -> Array:
+def cholesky_by_formula(a: Array) -> Array:
     columns = []
     for i in range(a.shape[0]):
         column = a[:, i] / jnp.sqrt(jnp.real(a[i, i]))
@@ -61,7 +61,7 @@ def qr(a: Array) -> Array:
     return q * signs + signs[:, None] * r
 
 
-def qr_written_out(a: Array) -> Array:
+def qr_by_formula(a: Array) -> Array:
     columns: list[Array] = []
     for i in range(a.shape[0]):
         column = a[:, i]
@@ -87,7 +87,7 @@ def eigh(a: Array) -> Array:
     )
 
 
-def eigh_written_out(a: Array) -> Array:
+def eigh_by_formula(a: Array) -> Array:
     """The characteristic polynomial's roots, and the projections that are polynomials of them."""
     n = a.shape[0]
     mean = jnp.real(jnp.trace(a)) / n
@@ -121,7 +121,7 @@ def slogdet(a: Array) -> Array:
     return sign + size
 
 
-def slogdet_written_out(a: Array) -> Array:
+def slogdet_by_formula(a: Array) -> Array:
     _, pivots = eliminate(a, a)
     sizes = jnp.sqrt(jnp.real(pivots * jnp.conj(pivots)))
     return jnp.prod(pivots / sizes) + jnp.sum(jnp.log(sizes))
@@ -152,13 +152,13 @@ FORMS: tuple[tuple[Form, Form], ...] = (
     (jnp.linalg.solve, lambda a, b: eliminate(a, b[:, None])[0][:, 0]),
     (lambda a, _: jnp.linalg.inv(a), lambda a, _: inverse(a)),
     (lambda a, _: jnp.linalg.det(a), lambda a, _: jnp.prod(eliminate(a, a)[1])),
-    (lambda a, _: slogdet(a), lambda a, _: slogdet_written_out(a)),
-    (lambda a, _: qr(a), lambda a, _: qr_written_out(a)),
+    (lambda a, _: slogdet(a), lambda a, _: slogdet_by_formula(a)),
+    (lambda a, _: qr(a), lambda a, _: qr_by_formula(a)),
     (
         lambda a, _: jnp.linalg.cholesky(a + adjoint(a)),
-        lambda a, _: cholesky_written_out(a + adjoint(a)),
+        lambda a, _: cholesky_by_formula(a + adjoint(a)),
     ),
-    (lambda a, _: eigh(a + adjoint(a)), lambda a, _: eigh_written_out(a + adjoint(a))),
+    (lambda a, _: eigh(a + adjoint(a)), lambda a, _: eigh_by_formula(a + adjoint(a))),
     (
         lambda a, b: scipy.linalg.solve_triangular(a, b, lower=True),
         lambda a, b: eliminate(jnp.tril(a), b[:, None])[0][:, 0],
@@ -181,8 +181,8 @@ FORMS: tuple[tuple[Form, Form], ...] = (
 
 def linear_algebra(x: Array, y: Array, form: int, kind: int, ours: bool) -> Array:
     a = matrix(x, y, kind)
-    library, written_out = FORMS[form]
-    out = (library if ours else written_out)(a, fitted(y, a.shape[:1]))
+    library, by_formula = FORMS[form]
+    out = (library if ours else by_formula)(a, fitted(y, a.shape[:1]))
     return jnp.sin(jnp.real(out) + 0.7 * jnp.imag(out))
 
 

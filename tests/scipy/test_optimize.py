@@ -10,6 +10,7 @@ import pytest
 import scipy.optimize
 
 import tinyjax
+import tinyjax.numpy as jnp
 import tinyjax.scipy.optimize as ours
 from raising import raises
 from tinyjax.errors import ArgumentError
@@ -61,6 +62,16 @@ def test_minima_are_those_of_jax(name: str) -> None:
 
 
 LIMITED = "l-bfgs-experimental-do-not-rely-on-this"
+
+
+@pytest.mark.parametrize("method", ["BFGS", LIMITED, "L-BFGS-B", "CG"])
+def test_a_start_of_float32_and_data_of_float64_give_float32(method: str) -> None:
+    x, y = np.linspace(0.0, 1.0, 5), np.linspace(0.0, 1.0, 5) ** 2
+    result = ours.minimize(
+        lambda line: jnp.sum((line[0] * x + line[1] - y) ** 2), jnp.array([0.5, 0.2]), method=method
+    )
+    assert result.x.dtype == np.float32
+    np.testing.assert_allclose(result.x, np.polyfit(x, y, 1), atol=1e-5)
 
 
 @pytest.mark.usefixtures("each_tier")
@@ -142,3 +153,5 @@ def test_what_is_refused() -> None:
         ours.minimize(lambda x: x, np.ones((2, 2)), method="BFGS")
     with raises(ArgumentError, match="disp"):
         ours.minimize(lambda x: x @ x, np.ones(2), method="BFGS", options={"disp": True})
+    with raises(ArgumentError, match="the function of minimize, must return a real scalar"):
+        ours.minimize(lambda x: x, np.ones(2), method="BFGS")

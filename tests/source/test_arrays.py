@@ -126,6 +126,8 @@ FUNCTIONS: dict[str, Function] = {
     "norms": lambda x: np.linalg.norm(x[0], 1) * np.linalg.norm(x[1], np.inf) * x,
     "cholesky": lambda x: np.linalg.cholesky(x @ x.T + np.eye(2)),
     "eigh": lambda x: np.linalg.eigh(x + x.T)[0] * np.linalg.eigvalsh(x @ x.T),
+    "one triangle": lambda x: np.linalg.cholesky(x + np.eye(2)) * np.linalg.eigvalsh(x, "U")
+    + np.linalg.cholesky(x + np.eye(2), upper=True) * np.linalg.eigh(x).eigenvectors ** 2,
     "eigenvectors": lambda x: np.linalg.eigh(x + x.T).eigenvectors ** 2,
     "qr": lambda x: np.linalg.qr(np.concatenate([x, x * x]))[0] @ np.linalg.qr(x).R,
     "svd": lambda x: np.linalg.svd(x)[1] + np.linalg.svd(x * x, compute_uv=False),
@@ -134,6 +136,11 @@ FUNCTIONS: dict[str, Function] = {
     "pinv": lambda x: np.linalg.pinv(np.concatenate([x, x[:1] ** 2])),
     "matrix_power": lambda x: np.linalg.matrix_power(x, 3) + np.linalg.matrix_power(x, -1),
     "multi_dot": lambda x: np.linalg.multi_dot([x, x.T, x[0]]),
+    "dot of stacks": lambda x: np.dot(x, x[0]) * np.dot(np.stack([x, x * x]), x[1])
+    + np.dot(np.stack([x, -x]), np.stack([x, x * x]))[0, 1] * np.dot(2.0, x) + np.dot(x[0], [1, 2]),
+    "methods of ufuncs": lambda x: np.add.outer(x, x[0])[1] * np.subtract.outer(2.0, x)
+    + np.add.reduce(x) * np.multiply.reduce(x, axis=1) * np.maximum.reduce(x, axis=None)
+    + np.multiply.accumulate(x) * np.logaddexp.reduce(x) * np.add.reduceat(x[0], [0, 1]),
     "rows": lambda x: sum(row @ row for row in x) * x,
     "cumprod of zeros": lambda x: np.cumprod((x - x[0, 0]) * (1 + x)) * x[1, 1],
     "sum of chosen": lambda x: np.sum(x, initial=2.0, where=x > 0.5) ** 2 * x,

@@ -253,6 +253,59 @@ def left_early(a: Any) -> Any:
         i += 1
 
 
+@program
+def views_with_axes_in_other_orders(a: Any) -> Any:
+    u = a * a
+    cube = np.transpose(np.reshape(u, (2, 1, 2)), axes=(2, 0, 1))
+    v = np.reshape(cube, (4,)) * a  # which copies
+    u[:] = v + u
+    table = u.reshape(2, 2)
+    np.swapaxes(table, 0, 1)[0] *= a[:2]
+    table.transpose(1, 0)[1, :] += a[2:]
+    np.moveaxis(table, 0, -1)[0, 1] = a[0] * a[1]
+    return np.sum(u * v)
+
+
+@program
+def new_arrays_by_their_class(a: Any) -> Any:
+    u = np.ndarray((2, 2), dtype=a.dtype)
+    v = np.ndarray(2)
+    u[:, 0] = a[:2] * a[0]
+    u[:, 1] = a[2:]
+    v[:] = u[0] * u[1]
+    u[0] *= v
+    return np.sum(u * u) + v[0]
+
+
+@program
+def masks_that_are_computed_twice(a: Any) -> Any:
+    u = a * a
+    u[u > 1.1] = u[u > 1.1] ** 1.5
+    u[np.logical_and(u > 0.1, a < 0.9)] = a[np.logical_and(u > 0.1, a < 0.9)] * 3.0
+    return np.sum(u * u)
+
+
+@program
+def statistics_of_chosen_elements(a: Any) -> Any:
+    u = np.zeros(2)
+    for i in range(2):
+        chosen = (a * a)[a > 0.3 + i]
+        u[i] = chosen.mean() + np.std(chosen) + chosen.max() * np.min(chosen)
+    chosen = a[a > 0.7]
+    return np.sum(u * u) + np.prod(chosen) / len(chosen) + chosen @ a[a > 0.7] / chosen.size
+
+
+@program
+def sums_with_static_coefficients(a: Any) -> Any:
+    total = 0.0
+    for z in a:
+        u = np.zeros((2, 2))
+        for n in range(2):
+            u += (z**n) * np.outer(a[:2], a[2:])
+        total += np.sum(u * u) * z
+    return total
+
+
 LONG: Array = np.random.default_rng(3).uniform(0.1, 0.2, 40)
 ROLLED: list[Any] = []
 
@@ -317,6 +370,50 @@ def three_that_change_places(a: Any) -> Any:
         w[1:] = u[:-1] + 0.1 * v[1:]
         u, v, w = v, w, u
     return np.sum(u * a + v * v - w)
+
+
+@rolled
+def windows_with_new_axes(a: Any) -> Any:
+    image = np.outer(a, a)
+    weights = a[:18].reshape(3, 3, 2)
+    out = np.zeros((a.size - 2, a.size - 2, 2))
+    for i in range(a.size - 2):
+        for j in range(a.size - 2):
+            window = image[i : i + 3, j : j + 3, np.newaxis]
+            out[i, j, :] = np.sum(window * weights, axis=(0, 1))
+    return np.sum(out * out)
+
+
+@rolled
+def tails_and_steps(a: Any) -> Any:
+    u = np.outer(a, a)
+    for i in range(a.size - 3):
+        u[i + 1 :, i] *= a[i]
+        u[i + 2 :, i + 1 :] += 0.01 * u[i + 1 : -1, i:-1]
+        u[i, i : i + 3] = u[i + 1, i::2].sum() * a[:3]
+        u[i:, 0] = u[i, i:] @ u[i:, i]
+        u[2, i + 1 :] -= 0.1
+    return np.sum(u * u)
+
+
+POINTERS: Array = np.cumsum(np.arange(40) % 4)
+COLUMNS: Array = np.arange(POINTERS[-1]) * 7 % 40
+
+
+@rolled
+def sparse_rows(a: Any) -> Any:
+    y, z = np.zeros(a.size), np.outer(a, a)
+    pointers, places = POINTERS + (a > 9.0), COLUMNS + (a[0] > 9.0)
+    for i in range(a.size - 1):
+        columns = places[pointers[i] : pointers[i + 1]]
+        values = a[columns] * a[i]
+        y[i] += values @ np.sin(a[columns])
+        y[columns] += values
+        y[columns] *= 0.9
+        np.add.at(y, columns, values)
+        z[i, columns] = np.take(y, columns) + z[i + 1, columns]
+        z[:2, columns] *= 0.5
+    return np.sum(y * y) + np.sum(z * z)
 
 
 @rolled

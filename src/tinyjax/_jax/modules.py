@@ -74,12 +74,15 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax.interpreters.xla": ("_jax.xla",),
     "jax.lax": ("_jax.lax", "lax"),
     "jax.numpy": ("_jax.numpy", "numpy"),
+    "jax.scipy.special": ("_jax.special", "scipy.special"),
     "jax.version": ("_jax.toplevel",),
 }
 
 #: Further names, each with its module of tinyjax: what libraries read of JAX's inside.
 _HOMES: Final[Mapping[str, Mapping[str, str]]] = {
-    "jax.experimental": {"_jax.hijax": "cur_qdd"},
+    "jax": {"_jax.callbacks": "pure_callback"},
+    "jax.debug": {"_jax.callbacks": "callback"},
+    "jax.experimental": {"_jax.callbacks": "io_callback", "_jax.hijax": "cur_qdd"},
     "jax.experimental.hijax": {"_jax.ad": "is_undefined_primal"},
     "jax.custom_derivatives": {"_jax.internals": "custom_jvp_call_p"},
     "jax.api_util": {

@@ -5,21 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, SupportsIndex
 
-import attrs
-
 import tinyjax
 from tinyjax._base.frames import wraps
 from tinyjax._jax.layout import shardings
 from tinyjax.custom_derivatives.closures import arrays_in, kept_as_parameters
 
-__all__ = [
-    "__version__",
-    "__version_info__",
-    "device_put",
-    "jacobian",
-    "make_jaxpr",
-    "pure_callback",
-]
+__all__ = ["__version__", "__version_info__", "device_put", "jacobian", "make_jaxpr"]
 
 __version_info__: Final = (0, 10, 2)
 
@@ -95,37 +86,3 @@ def make_jaxpr(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[.
             return make(*args, **kwargs)
 
     return with_constants
-
-
-@attrs.frozen
-class _OfArrays:
-    """A callback that is given JAX's arrays, where tinyjax's are given NumPy's."""
-
-    __wrapped__: Callable[..., Any]
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        args, kwargs = tinyjax.tree.map(tinyjax.numpy.asarray, (args, kwargs))
-        return self.__wrapped__(*args, **kwargs)
-
-
-def pure_callback(
-    callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any, **options: Any
-) -> Any:
-    """Do as ``tinyjax.pure_callback``, with a callback that takes JAX's arrays.
-
-    Functions that ask an array for its library, as those of the array API do, get JAX.
-
-    Args:
-        callback: takes arrays in the containers of ``args``.
-        result_shape_dtypes: as there.
-        args: likewise.
-        options: likewise.
-
-    Example:
-        >>> import tinyjax, tinyjax.numpy as jnp
-        >>> from tinyjax._jax.toplevel import pure_callback
-        >>> x = jnp.ones(2)
-        >>> pure_callback(lambda x: jnp.asarray(isinstance(x, tinyjax.Array)), jnp.array(False), x)
-        Array(True, dtype=bool)
-    """
-    return tinyjax.pure_callback(_OfArrays(callback), result_shape_dtypes, *args, **options)

@@ -415,7 +415,7 @@ def test_results_are_put_where_nothing_else_looks(monkeypatch: pytest.MonkeyPatc
     cases += [(program.jaxpr, program.inputs()) for program in drawn]
 
     def outcomes() -> list[list[bytes]]:
-        monkeypatch.setattr(plans, "_rules", [object()])  # plans are made anew
+        monkeypatch.setattr(plans, "current_rules", [object()])  # plans are made anew
         found = []
         for jaxpr, args in cases:
             before = [np.asarray(x).tobytes() for x in args]
@@ -440,7 +440,7 @@ def test_results_are_put_where_nothing_else_looks(monkeypatch: pytest.MonkeyPatc
     assert outcomes() == expected
     assert len(written) > len(programs)
     for jaxpr, function in written:
-        plan = jaxpr.derived(plans._rules[0])
+        plan = jaxpr.derived(plans.current_rules[0])
         assert plan.python_function is function, "its first result was another"
 
 
@@ -508,7 +508,7 @@ def test_callbacks_that_call_each_other_without_end_are_an_error() -> None:
 
 
 def test_effects_happen_once_and_in_their_order() -> None:
-    for tier in ("first", "ready", "compiled"):
+    for tier in ("first", "host", "ready", "compiled"):
         seen: list[float] = []
 
         def program(x: Any, seen: list[float] = seen) -> Any:
@@ -585,7 +585,7 @@ def test_threads_with_programs_of_all_tiers(monkeypatch: pytest.MonkeyPatch) -> 
             def program(x: Any, factor: float = factor) -> Any:
                 return lax.fori_loop(0, 3, lambda i, c: jnp.sin(c) * factor, x).sum()
 
-            tier: Any = ("first", "ready", "compiled")[(number + k) % 3]
+            tier: Any = ("first", "host", "ready", "compiled")[(number + k) % 4]
             fun = jit(grad(program), tier=tier)
             expected = np.asarray(grad(program)(X))
             found = [np.asarray(fun(X)) for _ in range(5)]
@@ -612,7 +612,7 @@ def test_little_is_kept_of_many_programs() -> None:
 
 
 def test_unknown_tiers_are_refused() -> None:
-    with raises(ArgumentError, match="'compiled', 'first' or 'ready'"):
+    with raises(ArgumentError, match="'compiled', 'first', 'host' or 'ready'"):
         unchecked(config.update)("tier", "second")
     unknown: Any = "second"
     with raises(ArgumentError, match="tier"):

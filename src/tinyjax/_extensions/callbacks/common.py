@@ -17,7 +17,7 @@ from tinyjax.core.primitives import shape as sh
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import avals as av, concrete, integers as ints
+from tinyjax.core.values import avals as av, concrete, integers as ints, operands as opd
 from tinyjax.custom_derivatives import closures
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, CallbackError, DifferentiationError, shortened, type_name
@@ -41,12 +41,14 @@ class Identity:
 
     def __new__(cls, value: Any) -> Identity:
         match value:
+            case Identity():
+                return value
             case MethodType():
-                key: tuple[object, ...] = (id(value.__self__), id(value.__func__))
+                key: tuple[object, ...] = (cls, id(value.__self__), id(value.__func__))
             case bool() | int() | str():
-                key = (type(value), value)
+                key = (cls, type(value), value)
             case _:
-                key = (id(value),)
+                key = (cls, id(value))
         # One object for equal ones: digests know it by a token, which it must not outlive.
         identity = _identities.get(key)
         if identity is None:
@@ -61,7 +63,7 @@ class Identity:
         return (self.value,) if closures.holds_objects(self.value) else ()
 
     def __reduce__(self) -> tuple[type[Identity], tuple[Any]]:
-        return Identity, (self.value,)
+        return type(self), (self.value,)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.value(*args, **kwargs)
@@ -74,6 +76,25 @@ class Identity:
 
     def __repr__(self) -> str:
         return frames.describe_function(self.value) if callable(self.value) else repr(self.value)
+
+    def argument(self, x: HostArray) -> Any:
+        """Return an operand as the function takes it: as data that it must not write to."""
+        view = np.asarray(x, order="C").view()
+        view.flags.writeable = False
+        return view
+
+
+class ArrayCallback(Identity):
+    """A function that takes arrays of the library, as JAX's callbacks do, instead of NumPy's.
+
+    Such functions may ask an array for its library, as those of the array API do.
+    """
+
+    __slots__ = ()
+
+    def argument(self, x: HostArray) -> Any:
+        """Return an operand as an array, with a copy of its data."""
+        return opd.as_array(x)
 
 
 class VmapMethod(Enum):
@@ -191,13 +212,14 @@ def _widened(params: CallbackParams, x: HostArray, position: int) -> HostArray:
 def _call_once(
     params: CallbackParams, operands: Sequence[HostArray], sizes: tuple[int, ...]
 ) -> list[HostArray]:
-    values = iter([_read_only(x) for x in operands])
     static = dict(params.static)
-    leaves = [
-        static[i].value if i in static else next(values) for i in range(params.in_tree.num_leaves)
-    ]
-    args, kwargs = tree.unflatten(params.in_tree, leaves)
     with tr.use_trace(tr.EVAL):
+        values = iter([params.callback.argument(x) for x in operands])
+        leaves = [
+            static[i].value if i in static else next(values)
+            for i in range(params.in_tree.num_leaves)
+        ]
+        args, kwargs = tree.unflatten(params.in_tree, leaves)
         out = params.callback(*args, **kwargs)
         if params.out_tree is None:
             return []
@@ -206,12 +228,6 @@ def _call_once(
         except CallbackError as error:
             error.location = params.location
             raise
-
-
-def _read_only(x: HostArray) -> HostArray:
-    view = np.asarray(x, order="C").view()
-    view.flags.writeable = False
-    return view
 
 
 def _results(

@@ -429,7 +429,7 @@ class ProgramEvaluation(jx.ProgramTrace):
             EndlessError: it takes longer, by its estimate, than may still be evaluated.
             JaxprTypeError: an ``impl`` rule gives other types than the program says.
         """
-        plan: _Plan = jaxpr.derive(_rules[0], lambda: _plan(jaxpr))
+        plan: _Plan = jaxpr.derive(current_rules[0], lambda: _plan(jaxpr))
         self.budget -= plan.seconds + (0 if plan.runs else len(plan.steps) * SECONDS_TO_PLAN)
         if self.budget < 0:
             raise jx.EndlessError
@@ -498,11 +498,22 @@ class ProgramEvaluation(jx.ProgramTrace):
 
 def unwritten(jaxpr: jx.Jaxpr) -> str:
     """Return why a program, or one that it runs, has no Python function though it runs often."""
-    plan: _Plan | None = jaxpr.derived(_rules[0])
+    plan: _Plan | None = jaxpr.derived(current_rules[0])
     if plan is None:
         return ""
     inner = [j for way, *_, eqn in plan.steps if way == _PROGRAM for j in jx.subjaxprs(eqn.params)]
     return plan.unwritten or next(filter(None, map(unwritten, inner)), "")
+
+
+def written_alone(jaxpr: jx.Jaxpr) -> Callable[..., list[HostArray]] | None:
+    """Return a program's Python function, if there is one, and it runs no other programs.
+
+    Its first argument is not used. It serves as long as there are the same ``current_rules``.
+    """
+    plan: _Plan | None = jaxpr.derived(current_rules[0])
+    if plan is None or any(way == _PROGRAM for way, *_ in plan.steps):
+        return None
+    return plan.python_function
 
 
 @cache
@@ -620,8 +631,8 @@ def _host_call(eqn: jx.JaxprEqn) -> Kernel | None:
 
 
 #: Stands for the rules that there are: plans hold some of them.
-_rules: Final = [object()]
-on_replaced.append(lambda: _rules.__setitem__(0, object()))
+current_rules: Final = [object()]
+on_replaced.append(lambda: current_rules.__setitem__(0, object()))
 
 
 def _check_types(eqn: jx.JaxprEqn, outs: Hosts) -> None:

@@ -25,9 +25,10 @@ from tinyjax._extensions.costs import EAGER_ONLY, cost_of
 from tinyjax.core import devices, xla
 from tinyjax.core.stablehlo.types import MOST_AXES, MOST_ELEMENTS
 from tinyjax.core.tracing import jaxpr as jx, trace as tr
-from tinyjax.core.values import Array, ConcreteArray, concrete
+from tinyjax.core.values import Array, ConcreteArray, concrete, operands as opd
 from tinyjax.core.xla import compilation, threads
 from tinyjax.core.xla.threads import in_background
+from tinyjax.dtypes import HostArray
 
 # Compilation in threads of its own, while Python goes on.
 #
@@ -160,6 +161,8 @@ _SECONDS_PER_CALL: Final = 2e-5
 #: Who evaluates so many calls most likely makes another: the program is compiled in the background
 #: after the last. Fewer calls are often all.
 _REPEATED: Final = 8
+#: Programs of which so many calls are evaluated are never compiled in the tier "host".
+_MOST_ON_HOST: Final = 300
 #: Programs with more operations than this evaluate products of matrices that BLAS would divide.
 _DIVIDED: Final = 2.0**18
 #: Programs that are called by Python functions that evaluated programs call, and so on, so deep,
@@ -265,6 +268,8 @@ def run(
     if tier != "compiled" and is_here and _depth.get() < _DEEPEST:
         progress = _progress_of(request)
         times, calls = progress.decision.evaluations, next(progress.calls)
+        if _stays_on_host(progress.decision, tier):
+            return _evaluate(request, args, progress), None
         try:
             if calls < times or (calls == times < _REPEATED and tier != "ready"):
                 return _evaluate(request, args, progress), None
@@ -282,6 +287,47 @@ def run(
     if tier != "compiled" and xla.is_absent():
         return _evaluate(request, args, Progress(Decision(0, _ABSENT))), None
     return xla.run_compiled(request, args)
+
+
+def _stays_on_host(decision: Decision, tier: config.Tier) -> bool:
+    """Return whether NumPy evaluates all calls of a program."""
+    is_bounded = decision.seconds == inf
+    return tier == "host" and is_bounded and decision.evaluations >= _MOST_ON_HOST
+
+
+def evaluation(
+    request: compilation.Compilation, consts: Sequence[Array], tier: config.Tier | None
+) -> Callable[[Sequence[HostArray]], Sequence[Array] | None] | None:
+    """Return what evaluates a program's further calls, as ``run`` does; None where that may not be.
+
+    Only programs that are Python functions of NumPy's arrays are evaluated so: they call no other
+    programs, and nothing of the user's.
+    """
+    # loaded with what evaluates programs
+    from tinyjax._extensions.host.plans import current_rules, written_alone  # noqa: PLC0415
+
+    jaxpr, settings = request.jaxpr, config.settings()
+    if settings.debugging or (tier or settings.tier) == "compiled" or request.donated:
+        return None
+    if request.placement is not None or not all(type(x) is ConcreteArray for x in consts):
+        return None
+    progress = _progress_of(request)
+    decision, is_bounded = progress.decision, progress.decision.seconds == inf
+    last = inf if _stays_on_host(decision, tier or settings.tier) else decision.evaluations - 1
+    written = written_alone(jaxpr) if is_bounded and cost_of(jaxpr).flops <= _DIVIDED else None
+    if written is None:
+        return None
+    avals, current = jaxpr.out_avals, current_rules[0]
+    fixed = [opd.raw_host(x) for x in consts if isinstance(x, ConcreteArray)]
+
+    def evaluate(hosts: Sequence[HostArray]) -> Sequence[Array] | None:
+        if progress.evaluated >= last or current_rules[0] is not current:
+            return None
+        next(progress.calls)
+        progress.evaluated += 1
+        return [*map(ConcreteArray, written(None, *fixed, *hosts), avals)]
+
+    return evaluate
 
 
 def history(request: compilation.Compilation) -> str:

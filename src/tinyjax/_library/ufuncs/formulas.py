@@ -51,6 +51,12 @@ def ratio(a: Array, x: Array, limit: complex = 0.0) -> Array:
     return where(zero, limit, a / where(zero, 1.0, x))
 
 
+def recurred(v: Array, z: Array, below: Array, out: Array) -> Array:
+    """Return the derivative of a Bessel function, by the order below: DLMF 10.6.2."""
+    at_zero = where(jnp.isinf(out), -out, below / 2)
+    return where(z == 0, at_zero, below - v * ratio(out, z))
+
+
 def from_one(n: Array, slope: Array) -> Array:
     """Return the derivative of a polynomial of degree n: 0 for a constant."""
     return where(n == 0, 0.0, slope)
@@ -240,13 +246,6 @@ def _carlson_c(e: Array) -> Array:
 # Elementary and gamma functions
 
 
-def huber_loss(delta: Array, r: Array) -> Array:
-    """Return Huber's loss, infinite for a negative delta."""
-    size = abs_(r)
-    inside = where(size <= delta, r * r / 2, delta * (size - delta / 2))
-    return where(delta < 0, math.inf, inside)
-
-
 def pseudo_huber_slopes(delta: Array, r: Array) -> tuple[Array, Array]:
     """Return the derivatives of ``pseudo_huber``, without cancellation."""
     u = r / delta
@@ -421,7 +420,20 @@ def tukey_lmbda(lmbda: Array, p: Array) -> Array:
 # The rule
 
 _SPECIAL: Final = ("digamma", "polygamma", "i0", "hyp1f1", "erfcx", "wofz", "ndtri")
-_NUMPY: Final = ("exp", "log", "sqrt", "sin", "cos", "sinh", "cosh", "abs", "sign", "floor", "real")
+_NUMPY: Final = (
+    "exp",
+    "log",
+    "sqrt",
+    "sin",
+    "cos",
+    "sinh",
+    "cosh",
+    "abs",
+    "sign",
+    "floor",
+    "real",
+    "where",
+)
 #: What formulas may name.
 _NAMES: Final[dict[str, Any]] = {
     **{name: getattr(special, name) for name in _SPECIAL},

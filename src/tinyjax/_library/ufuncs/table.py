@@ -22,11 +22,11 @@ Bessel functions: DLMF 10.6, 10.29, 10.49
 j0(x) at 1.0 is 0.7652: the Bessel function of the first kind, of order 0
   x: -j1(x)
 j1(x) at 1.0 is 0.4401: the Bessel function of the first kind, of order 1
-  x: (j0(x) - jv(2.0, x)) / 2
+  x: j0(x) - ratio(out, x, 0.5)
 y0(x) at 1.0 is 0.0883: the Bessel function of the second kind, of order 0
   x: -y1(x)
 y1(x) at 1.0 is -0.7812: the Bessel function of the second kind, of order 1
-  x: (y0(x) - yn(2, x)) / 2
+  x: y0(x) - out / x
 k0(x) at 1.0 is 0.421: the modified Bessel function of the second kind, of order 0
   x: -k1(x)
 k1(x) at 1.0 is 0.6019: the modified Bessel function of the second kind, of order 1
@@ -36,45 +36,45 @@ k0e(x) at 1.0 is 1.1445: ``exp(x) k0(x)``
 k1e(x) at 1.0 is 1.6362: ``exp(x) k1(x)``
   x: scaled(1.0, x, 1.0, out, k1e(x) - k0e(x) - k1e(x) / x)
 jv(v, z*) at 2.0, 1.0 is 0.1149: the Bessel function of the first kind, of real order
-  z: (jv(v - 1, z) - jv(v + 1, z)) / 2
+  z: recurred(v, z, jv(v - 1, z), out)
 jn(v, z*) at 2.0, 1.0 is 0.1149: another name of ``jv``
-  z: (jv(v - 1, z) - jv(v + 1, z)) / 2
+  z: recurred(v, z, jv(v - 1, z), out)
 yv(v, z*) at 2.0, 1.0 is -1.6507: the Bessel function of the second kind, of real order
-  z: (yv(v - 1, z) - yv(v + 1, z)) / 2
+  z: recurred(v, z, yv(v - 1, z), out)
 yn(n, x) at 2, 1.0 is -1.6507: the Bessel function of the second kind, of whole order
-  x: (yn(n - 1, x) - yn(n + 1, x)) / 2
+  x: recurred(n, x, yn(n - 1, x), out)
 kn(n, x) at 2, 1.0 is 1.6248: the modified Bessel function of the second kind, of whole order
-  x: -(kn(n - 1, x) + kn(n + 1, x)) / 2
+  x: recurred(n, x, -kn(n - 1, x), out)
 iv(v, z*) at 2.0, 1.0 is 0.1357: the modified Bessel function of the first kind, of real order
-  z: (iv(v - 1, z) + iv(v + 1, z)) / 2
+  z: recurred(v, z, iv(v - 1, z), out)
 kv(v, z*) at 2.0, 1.0 is 1.6248: the modified Bessel function of the second kind, of real order
   v if real: kv_order(v, z, 0.0)
-  z: -(kv(v - 1, z) + kv(v + 1, z)) / 2
+  z: recurred(v, z, -kv(v - 1, z), out)
 jve(v, z*) at 2.0, 1.0 is 0.1149: ``exp(-abs(z.imag)) jv(v, z)``
-  z if real: (jve(v - 1, z) - jve(v + 1, z)) / 2
+  z if real: recurred(v, z, jve(v - 1, z), out)
 yve(v, z*) at 2.0, 1.0 is -1.6507: ``exp(-abs(z.imag)) yv(v, z)``
-  z if real: (yve(v - 1, z) - yve(v + 1, z)) / 2
+  z if real: recurred(v, z, yve(v - 1, z), out)
 ive(v, z*) at 2.0, 1.0 is 0.0499: ``exp(-abs(z.real)) iv(v, z)``
-  z if real: scaled(v, z, -1.0, out, (ive(v - 1, z) + ive(v + 1, z)) / 2 - sign(z) * out)
+  z if real: scaled(v, z, -1.0, out, recurred(v, z, ive(v - 1, z), out) - sign(z) * out)
 kve(v, z*) at 2.0, 1.0 is 4.4168: ``exp(z) kv(v, z)``
   v if real: kv_order(v, z, 1.0)
-  z: scaled(v, z, 1.0, out, out - (kve(v - 1, z) + kve(v + 1, z)) / 2)
+  z: scaled(v, z, 1.0, out, out + recurred(v, z, -kve(v - 1, z), out))
 hankel1(v, z*) at 2.0, 1.0 is 0.1149-1.6507j: Hankel's function of the first kind
-  z: (hankel1(v - 1, z) - hankel1(v + 1, z)) / 2
+  z: recurred(v, z, hankel1(v - 1, z), out)
 hankel2(v, z*) at 2.0, 1.0 is 0.1149+1.6507j: Hankel's function of the second kind
-  z: (hankel2(v - 1, z) - hankel2(v + 1, z)) / 2
+  z: recurred(v, z, hankel2(v - 1, z), out)
 hankel1e(v, z*) at 2.0, 1.0 is -1.3269-0.9886j: ``exp(-1j z) hankel1(v, z)``
-  z: scaled(v, z, 1j, out, (hankel1e(v - 1, z) - hankel1e(v + 1, z)) / 2 - 1j * out)
+  z: scaled(v, z, 1j, out, recurred(v, z, hankel1e(v - 1, z), out) - 1j * out)
 hankel2e(v, z*) at 2.0, 1.0 is -1.3269+0.9886j: ``exp(1j z) hankel2(v, z)``
-  z: scaled(v, z, -1j, out, (hankel2e(v - 1, z) - hankel2e(v + 1, z)) / 2 + 1j * out)
+  z: scaled(v, z, -1j, out, recurred(v, z, hankel2e(v - 1, z), out) + 1j * out)
 spherical_jn(n, z*) at 2, 1.0 is 0.062: the spherical Bessel function of the first kind
-  z: (n * spherical_jn(below(n), z) - (n + 1) * spherical_jn(n + 1, z)) / (2 * n + 1)
+  z: n * ratio(out, z, where(n == 1, 1 / 3, 0.0)) - spherical_jn(n + 1, z)
 spherical_yn(n, z*) at 2, 1.0 is -3.605: the spherical Bessel function of the second kind
-  z: (n * spherical_yn(below(n), z) - (n + 1) * spherical_yn(n + 1, z)) / (2 * n + 1)
+  z: n * ratio(out, z) - spherical_yn(n + 1, z)
 spherical_in(n, z*) at 2, 1.0 is 0.0716: the modified spherical Bessel function of the first kind
-  z: (n * spherical_in(below(n), z) + (n + 1) * spherical_in(n + 1, z)) / (2 * n + 1)
+  z: n * ratio(out, z, where(n == 1, 1 / 3, 0.0)) + spherical_in(n + 1, z)
 spherical_kn(n, z*) at 2, 1.0 is 4.045: the modified spherical Bessel function of the second kind
-  z: -(n * spherical_kn(below(n), z) + (n + 1) * spherical_kn(n + 1, z)) / (2 * n + 1)
+  z: n * ratio(out, z) - spherical_kn(n + 1, z)
 besselpoly(a, lmb, nu) at 1.0, 1.0, 1.0 is 0.2445:
   the integral of ``x**lmb jv(nu, 2 a x)`` from 0 to 1
   a: besselpoly(a, lmb + 1, nu - 1) - besselpoly(a, lmb + 1, nu + 1)
@@ -343,7 +343,8 @@ tandg(x) at 45.0 is 1.0: the tangent of an angle in degrees
 cotdg(x) at 45.0 is 1.0: the cotangent of an angle in degrees
   x: -pi / 180 * (1 + out * out)
 huber(delta, r) at 1.0, 2.0 is 1.5: Huber's loss
-  = huber_loss(delta, r)
+  delta: where(delta < 0, 0.0, jnp.maximum(abs(r) - delta, 0.0))
+  r: jnp.clip(r, -jnp.maximum(delta, 0.0), jnp.maximum(delta, 0.0))
 pseudo_huber(delta, r) at 1.0, 2.0 is 1.2361: Huber's loss, smoothed
   delta: pseudo_huber_slopes(delta, r)[0]
   r: pseudo_huber_slopes(delta, r)[1]

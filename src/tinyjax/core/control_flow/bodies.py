@@ -392,7 +392,7 @@ class LoopBody:
             fixed: the loop-invariant variables to compute.
             consts: the constants.
 
-            rns:
+        Returns:
             A body that takes these values as constants, and the values of ``fixed``.
         """
         if not fixed:

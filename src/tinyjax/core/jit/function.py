@@ -98,6 +98,8 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
                 short = traces.short_for(entry.settings)
                 call = (args, kwargs, leaves, in_tree, static)
                 short.learn(self._parameters, *call, entry, program)
+            elif entry.executable is None and not static.positions and not static.keywords:
+                traces.learn_evaluated(entry, args, kwargs, leaves, in_tree)
         elif self._parameters.inline:
             outs = jx.eval_jaxpr(entry.params.jaxpr, operands)
         else:

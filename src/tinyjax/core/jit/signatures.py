@@ -31,16 +31,18 @@ from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, Protocol, Self
 from weakref import WeakKeyDictionary
 
 import attrs
+from numpy import ndarray
 
 from tinyjax import config, errors, tree
 from tinyjax._base import frames, lazy, records, tracebacks
 from tinyjax.config import Process, local_settings
 from tinyjax.core import devices, xla
 from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import avals as av
+from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import any_placed
+from tinyjax.core.values.concrete import ConcreteArray, any_placed
 from tinyjax.core.xla.compilation import Flags
+from tinyjax.dtypes import HostArray, allowed
 
 if TYPE_CHECKING:
     from tinyjax.core.jit.program import JitParams
@@ -404,9 +406,10 @@ class Entry:
 
     Attributes:
         executable: the compiled program that the last call has run.
+        evaluated: makes calls like one that NumPy has evaluated.
     """
 
-    __slots__ = ("consts", "executable", "out_tree", "params", "settings", "staged")
+    __slots__ = ("consts", "evaluated", "executable", "out_tree", "params", "settings", "staged")
 
     def __init__(self, params: JitParams, staged: staging.Staged, out_tree: tree.PyTreeDef) -> None:
         self.params: JitParams = params
@@ -415,6 +418,7 @@ class Entry:
         self.out_tree: tree.PyTreeDef = out_tree
         self.settings: config.Settings = config.settings()
         self.executable: xla.Executable | None = None
+        self.evaluated: ShortCall | None = None
 
     def run(self, operands: Sequence[Array]) -> Sequence[Array]:
         """Run the compiled program; evaluate or compile it the first time."""
@@ -432,6 +436,64 @@ ShortCall: TypeAlias = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 def no_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Leave every call to the usual way."""
     return NotImplemented
+
+
+def _is_evaluated_quickly(x: Any) -> bool:
+    return type(x) is ConcreteArray or (type(x) is ndarray and allowed(x.dtype) == x.dtype)
+
+
+def _evaluated_call(
+    evaluate: Callable[[Sequence[HostArray]], Sequence[Array] | None],
+    leaves: Sequence[Any],
+    in_tree: tree.PyTreeDef | None,
+    out_tree: tree.PyTreeDef,
+) -> ShortCall:
+    """Return a function for calls that NumPy evaluates, of the types of the present arguments.
+
+    Args:
+        evaluate: evaluates the program of NumPy's arrays; None where it is not to be evaluated.
+        leaves: the arguments.
+        in_tree: their structure; None where each is a positional argument.
+        out_tree: the structure of the result.
+    """
+    types = [_type_of(x) for x in leaves]
+    count, is_one = len(leaves), out_tree.num_nodes == out_tree.num_leaves == 1
+    is_tuple = out_tree.node_type is tuple and out_tree.num_nodes == out_tree.num_leaves + 1
+
+    def call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        operands: Sequence[Any] = args
+        if in_tree is not None:
+            operands, structure = tree.flatten_arguments(args, kwargs)
+            if structure != in_tree:
+                return NotImplemented
+        elif kwargs or len(args) != count:
+            return NotImplemented
+        hosts: list[HostArray] = []
+        for x, (kind, dtype, shape) in zip(operands, types, strict=True):
+            if type(x) is not kind:
+                return NotImplemented
+            if kind is ndarray:
+                if x.dtype != dtype or x.shape != shape:
+                    return NotImplemented
+                hosts.append(x.copy())  # the user may write to it later
+            else:
+                if (x._aval or x.aval) is not dtype:
+                    return NotImplemented
+                hosts.append(opd.raw_host(x) if x._host is None else x._host)
+        outs = evaluate(hosts)
+        if outs is None:
+            return NotImplemented
+        if is_tuple:
+            return tuple(outs)
+        return outs[0] if is_one else tree.unflatten(out_tree, outs)
+
+    return call
+
+
+def _type_of(x: Any) -> tuple[Any, Any, Any]:
+    return (
+        (ConcreteArray, x.aval, None) if type(x) is ConcreteArray else (ndarray, x.dtype, x.shape)
+    )
 
 
 class Program(Protocol):
@@ -530,11 +592,41 @@ class Traces:
     def short_for(self, settings: config.Settings) -> FastCalls:
         """Try short calls under these settings from now on."""
         short = self.short
-        if short.settings is not settings:
+        if short.settings is not settings or type(short) is FastCalls:
             module = lazy.hook("fast_calls")
             made = FastCalls if module is None else module.SpecializedCalls
             short = self.short = made(settings)
         return short
+
+    def learn_evaluated(
+        self,
+        entry: Entry,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        leaves: Sequence[Any],
+        in_tree: tree.PyTreeDef,
+    ) -> None:
+        """Prepare for calls like one that NumPy has evaluated, once it is as quick as it gets.
+
+        Args:
+            entry: the program.
+            args: the positional arguments.
+            kwargs: the others.
+            leaves: the leaves of both.
+            in_tree: their structure.
+        """
+        if entry.evaluated is None:
+            if not all(map(_is_evaluated_quickly, leaves)):
+                return
+            evaluate = xla.evaluation(entry.params.compilation, entry.consts, entry.params.tier)
+            if evaluate is None:
+                return
+            is_flat = not kwargs and len(args) == len(leaves) and all(map(is_, args, leaves))
+            structure = None if is_flat else in_tree
+            entry.evaluated = _evaluated_call(evaluate, leaves, structure, entry.out_tree)
+        if self.short.settings is not entry.settings:
+            self.short = FastCalls(entry.settings)
+        self.short.last = entry.evaluated
 
     def forget_short(self) -> None:
         """Forget how calls are made in short, and not the programs."""

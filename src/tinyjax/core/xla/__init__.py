@@ -50,8 +50,8 @@ _names, __getattr__, __dir__ = checked_namespace(
     {
         "backend": "backend_of has_started load",
         "compilation": (
-            "Compilation CompilerOptions Flags forget_programs functions_in history is_absent "
-            "place run run_alone run_compiled"
+            "Compilation CompilerOptions Flags evaluation forget_programs functions_in history "
+            "is_absent place run run_alone run_compiled"
         ),
         "disk_cache": (
             "DiskCacheInfo disk_cache_clear disk_cache_info disk_cache_place own_secret"

@@ -6,6 +6,7 @@ from tinyjax.core.xla.backend import load as load
 from tinyjax.core.xla.compilation import Compilation as Compilation
 from tinyjax.core.xla.compilation import CompilerOptions as CompilerOptions
 from tinyjax.core.xla.compilation import Flags as Flags
+from tinyjax.core.xla.compilation import evaluation as evaluation
 from tinyjax.core.xla.compilation import forget_programs as forget_programs
 from tinyjax.core.xla.compilation import functions_in as functions_in
 from tinyjax.core.xla.compilation import history as history
@@ -54,6 +55,7 @@ __all__ = [
     'disk_cache_clear',
     'disk_cache_info',
     'disk_cache_place',
+    'evaluation',
     'executables_of',
     'forget_programs',
     'functions_in',

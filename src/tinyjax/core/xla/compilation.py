@@ -164,6 +164,27 @@ def run(
     return outcome
 
 
+def evaluation(
+    request: Compilation, consts: Sequence[Array], tier: config.Tier | None
+) -> Callable[[Sequence[Any]], Sequence[Array] | None] | None:
+    """Return what evaluates further calls of a program that NumPy has evaluated before.
+
+    It takes and returns arrays of NumPy's and of ours, and returns None when the program is to be
+    compiled.
+
+    Args:
+        request: the program, without a placement.
+        consts: its first operands.
+        tier: that of the function; None for that of the settings.
+    """
+    tiers = lazy.hook("tiers")
+    if tiers is None:
+        return None
+    evaluate: Callable[[Sequence[Any]], Sequence[Array] | None] | None
+    evaluate = tiers.evaluation(request, consts, tier)
+    return evaluate
+
+
 def run_alone(primitive: Primitive[Any], args: Sequence[Array], params: Any) -> Sequence[Array]:
     """Compile a primitive as a program of its own, and run it.
 

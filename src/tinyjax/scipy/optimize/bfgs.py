@@ -13,6 +13,7 @@ from tinyjax.core import api
 from tinyjax.core.control_flow.while_loop import while_loop
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.values import Array, ArrayLike, operands as opd
+from tinyjax.implicit import vectors
 from tinyjax.implicit.minima import StepMemory
 
 #: The options that each method knows.
@@ -86,14 +87,12 @@ def minimize(
         def joined(parts: Array) -> Array:
             return ew.complex_(*jnp.split(parts, 2))
 
-        result = minimize(
-            lambda parts: fun(joined(parts), *args),
-            jnp.concatenate([x.real, x.imag]),
-            (),
-            method,
-            tol,
-            options,
-        )
+        @frames.wraps(fun)
+        def of_parts(parts: Array, *args: Any) -> ArrayLike:
+            return fun(joined(parts), *args)
+
+        parts = jnp.concatenate([x.real, x.imag])
+        result = minimize(of_parts, parts, args, method, tol, options)
         return result._replace(x=joined(result.x), jac=jnp.conj(joined(result.jac)))
     if x.ndim != 1 or not dtypes.is_float(x.dtype):
         raise errors.ArgumentError(
@@ -103,9 +102,10 @@ def minimize(
     if tol is not None:
         settings["gtol"] = tol
     is_limited = method.lower() != "bfgs"
+    problem = vectors.equation("minimize", fun, x, args, scalar=True)
     calls = [n for n in (settings.get("maxfun"), settings.get("maxgrad")) if n is not None]
     return _descend(
-        api.value_and_grad(lambda x: fun(x, *args)),
+        api.value_and_grad(lambda x: problem.scalar(problem.consts, x).astype(x.dtype)),
         x,
         StepMemory(x.size, x.dtype, settings.get("maxcor", 10)) if is_limited else _Full(x),
         _Limits(

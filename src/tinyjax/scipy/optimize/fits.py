@@ -177,9 +177,9 @@ def least_squares(  # noqa: PLR0913
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
         scale = {} if x_scale is None else {"x_scale": x_scale}
         found = on_host.scipy_optimize().least_squares(
-            at_x.on_host(consts),
+            on_host.on_host(at_x, consts),
             start,
-            slopes_at_x.on_host(consts),
+            on_host.on_host(slopes_at_x, consts),
             (-np.inf, np.inf) if is_free else tuple(map(np.asarray, consts[-2:])),
             method,
             ftol=ftol,
@@ -193,7 +193,7 @@ def least_squares(  # noqa: PLR0913
         return found.x, found
 
     x, report = on_host.solve("least_squares", problem, search, program.equations)
-    fun_at, jac_at, cost_at, grad_at = program.compiled("all")(problem.consts, x)
+    fun_at, jac_at, cost_at, grad_at = program.compiled("all")(*problem.consts, x)
     x, cost_at, fun_at, jac_at, grad_at = (
         v.astype(dtype) for v in (x, cost_at, fun_at, jac_at, grad_at)
     )

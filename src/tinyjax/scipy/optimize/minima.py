@@ -141,16 +141,18 @@ def minimize(
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
         settings: dict[str, Any] = {"method": method, "tol": tol, "options": options}
         if "jac" in takes:
-            settings["jac"] = True
+            value, settings["jac"] = on_host.on_host_in_parts(call, consts)
+        else:
+            value = on_host.on_host(call, consts)
         if "hess" in takes:
             key = "hessp" if "hessp" in takes else "hess"
-            settings[key] = curvature.on_host(consts)
+            settings[key] = on_host.on_host(curvature, consts)
         if is_bounded:
             settings["bounds"] = on_host.scipy_optimize().Bounds(*map(np.asarray, consts[-2:]))
         if staged.staged_constraints is not None:
             settings["constraints"] = staged.host_constraints(consts, "hess" in takes)
         start = start[: staged.size]
-        found = on_host.scipy_optimize().minimize(call.on_host(consts), start, **settings)
+        found = on_host.scipy_optimize().minimize(value, start, **settings)
         return staged.with_multipliers(consts, found.x), found
 
     return staged.result("minimize", problem, search, dtype)
@@ -199,7 +201,7 @@ def minimize_scalar(
     call, is_bounded = staged.compiled("value"), bounds is not None
 
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
-        value = call.on_host(consts)
+        value = on_host.on_host(call, consts)
         found = on_host.scipy_optimize().minimize_scalar(
             lambda x: float(value(np.reshape(x, 1))),
             bracket,
@@ -263,7 +265,7 @@ def differential_evolution(
 
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
         ends = on_host.scipy_optimize().Bounds(*map(np.asarray, consts[-2:]))
-        at = value.on_host(consts)
+        at = on_host.on_host(value, consts)
         found = on_host.scipy_optimize().differential_evolution(
             lambda x: float(at(x)), ends, **options
         )
@@ -403,7 +405,8 @@ class Program(on_host.Program):
     def host_constraints(self, consts: Sequence[Array], with_hess: bool) -> list[Any]:
         """The constraints for SciPy, with their Hessians where it takes them."""
         values, slopes, curvature = (
-            self.compiled(name).on_host(consts) for name in ("constraints", "slopes", "curvature")
+            on_host.on_host(self.compiled(name), consts)
+            for name in ("constraints", "slopes", "curvature")
         )
         assert self.staged_constraints is not None, "constraints"
         all_ = np.arange(self.staged_constraints.jaxpr.out_avals[0].size)
@@ -439,9 +442,9 @@ class Program(on_host.Program):
         """
         if self.staged_constraints is None:
             return x
-        slope = self.compiled("both").on_host(consts)(x)[1]
-        values = self.compiled("constraints").on_host(consts)(x)
-        slopes = self.compiled("slopes").on_host(consts)(x)
+        slope = on_host.on_host(self.compiled("both"), consts)(x)[1]
+        values = on_host.on_host(self.compiled("constraints"), consts)(x)
+        slopes = on_host.on_host(self.compiled("slopes"), consts)(x)
         low, high = (np.asarray(end) for end in consts[-2:])
         m, n = self.equalities, len(x)
         columns = np.concatenate([slopes, -slopes[:m], np.eye(n), -np.eye(n)])
@@ -464,7 +467,7 @@ class Program(on_host.Program):
         """Search, and return the minimum."""
         unknowns, report = on_host.solve(name, problem, search, self.equations)
         x = unknowns[: self.size]
-        value, slope = self.compiled("both")(problem.consts, x)
+        value, slope = self.compiled("both")(*problem.consts, x)
         x, value, slope = (v.astype(dtype) for v in (x, value, slope))
         return bfgs.OptimizeResults(x, *report[:2], value, slope, None, *report[2:])
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
-from itertools import count
-from typing import Any, Final, NamedTuple, TypeAlias
+import inspect
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from typing import Any, NamedTuple, TypeAlias
 
 import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import config, dtypes, errors
+from tinyjax import dtypes, errors
 from tinyjax._extensions.callbacks.pure import pure_callback
-from tinyjax._extensions.host import plans, tiers
 from tinyjax._library.special.declaring import of_scipy
 from tinyjax.core.jit.decorator import jit
 from tinyjax.core.jit.function import JitFunction
-from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.dtypes import HostArray
 from tinyjax.implicit import theorem, vectors
@@ -57,57 +55,32 @@ def first_guess(name: str, x0: Any) -> tuple[Array, dtypes.DType]:
     return x.astype(wide), x.dtype if dtypes.is_float(x.dtype) else wide
 
 
-#: Programs of which so many calls are evaluated before they are compiled are always evaluated.
-_SMALL: Final = 300
+def on_host(fun: Callable[..., Any], consts: Sequence[Array]) -> Callable[..., Any]:
+    """Make a function of vectors that SciPy calls, of a compiled one, with these constants."""
+
+    def call(*xs: HostArray) -> Any:
+        out = fun(*consts, *[np.asarray(x, float) for x in xs])
+        outs = [np.array(opd.raw_host(x)) for x in (out if isinstance(out, tuple) else (out,))]
+        return tuple(outs) if isinstance(out, tuple) else outs[0]
+
+    return call
 
 
-class Compiled:
-    """A compiled function of constants and vectors, which SciPy calls without the costs of ``jit``.
+def on_host_in_parts(fun: Callable[..., Any], consts: Sequence[Array]) -> list[Callable[..., Any]]:
+    """Make two functions of a vector of one that returns two values, and is called once for both.
 
-    Its calls are evaluated as the first ones of ``jit`` are; those of a small program always.
+    SciPy asks for both at each vector, and compares vectors in five times the time.
     """
+    call, last = on_host(fun, consts), [b""]
+    values: list[Any] = []
 
-    def __init__(self, fun: Callable[..., Any]) -> None:
-        self.fun: JitFunction[..., Any] = jit(fun)
-        self.calls: Iterator[int] = count()
-        self._program: jx.ClosedJaxpr | None = None
+    def part(i: int, x: HostArray) -> Any:
+        key = x.tobytes()
+        if key != last[0]:
+            last[0], values[:] = key, call(x)
+        return values[i]
 
-    def __call__(self, *args: Any) -> Any:
-        return self.fun(*args)
-
-    def evaluate(self, hosts: Sequence[HostArray]) -> list[HostArray] | None:
-        """Evaluate the program once more, or return None where ``jit`` has to call it."""
-        program, settings = self._program, config.settings()
-        if program is None or settings.debugging or settings.tier == "compiled":
-            return None
-        jaxpr = program.jaxpr
-        decision = tiers.decide(jaxpr)
-        times = decision.evaluations
-        if jaxpr.held_objects or (next(self.calls) >= times and times < _SMALL):
-            return None
-        pairs = zip((*map(np.asarray, program.consts), *hosts), jaxpr.in_avals, strict=True)
-        operands = [host.astype(aval.dtype, copy=False) for host, aval in pairs]
-        try:
-            outs = plans.ProgramEvaluation(decision.seconds).on_hosts(jaxpr, operands)
-        except jx.EndlessError:
-            return None
-        return list(map(np.array, outs))
-
-    def on_host(self, consts: Sequence[Array]) -> Callable[..., Any]:
-        """Make a function of vectors that SciPy calls, with these constants."""
-        hosts = list(map(np.asarray, consts))
-
-        def call(*xs: HostArray) -> Any:
-            args = [np.asarray(x, float) for x in xs]
-            outs = self.evaluate([*hosts, *args])
-            if outs is not None:
-                return outs[0] if len(outs) == 1 else tuple(outs)
-            if self._program is None:
-                self._program = self.fun.trace(consts, *args).jaxpr
-            out = self.fun(consts, *args)
-            return tuple(map(np.asarray, out)) if isinstance(out, tuple) else np.asarray(out)
-
-        return call
+    return [partial(part, 0), partial(part, 1)]
 
 
 @attrs.frozen
@@ -123,19 +96,24 @@ class Program:
         """All functions that it holds."""
         return (self.fun,)
 
-    def compiled(self, name: str) -> Compiled:
-        """Compile the method of this name, once for all that are equal.
+    def compiled(self, name: str) -> JitFunction[..., Any]:
+        """Compile the method of this name, of all constants and vectors, once for equal programs.
 
         What holds objects of the user's, such as callbacks, dies with its call.
         """
-        if any(part.jaxpr.held_objects for part in self.parts()):
-            return Compiled(getattr(self, name))
-        return _compiled(self, name)
+        holds_objects = any(part.jaxpr.held_objects for part in self.parts())
+        return (_compiled.__wrapped__ if holds_objects else _compiled)(self, name)
 
 
 @lru_cache(maxsize=256)
-def _compiled(program: Program, name: str) -> Compiled:
-    return Compiled(getattr(program, name))
+def _compiled(program: Program, name: str) -> JitFunction[..., Any]:
+    method = getattr(program, name)
+    count = len(inspect.signature(method).parameters) - 1
+
+    def of_operands(*operands: Array) -> Any:
+        return method(operands[:-count], *operands[-count:])
+
+    return jit(of_operands, tier="host")
 
 
 def solve(

@@ -30,6 +30,8 @@ _MAKING: Final[frozenset[Any]] = frozenset(
     (np.arange, np.empty, np.empty_like, np.eye, np.full, np.full_like, np.identity, np.linspace,
      np.ones, np.ones_like, np.zeros, np.zeros_like)
 )  # fmt: skip
+#: Parameters of ``np.ndarray`` with which it makes an array of its own.
+_OF_NEW: Final = ("shape", "dtype", "order")
 #: Functions of NumPy whose results share no memory with their arguments.
 _COPYING: Final[frozenset[Any]] = frozenset(
     (np.array, np.average, np.clip, np.concatenate, np.convolve, np.copy, np.correlate, np.cross,
@@ -155,6 +157,8 @@ class Aliases:
             return self._arrays.get(call.function, False) and not call.keywords
         if function in _JOINING:
             return all(_is_number(x) or self._arrays.get(x, False) for x in call.args)
+        if function is np.ndarray:  # of a shape and a dtype, and of no buffer
+            return len(call.args) <= 2 and {name for name, _ in call.keywords} <= {*_OF_NEW}
         return _copies(function) or registry.is_inert(function)
 
 

@@ -11,7 +11,7 @@ import inspect
 import math
 import sys
 from collections.abc import Callable
-from types import MethodType
+from types import BuiltinFunctionType, MethodType
 from typing import Any, Final
 
 import attrs
@@ -29,6 +29,8 @@ def method_function(method: Any) -> Any:
     if isinstance(method, MethodType):
         written = isinstance(owner, tuple) or (isinstance(owner, type) and issubclass(owner, tuple))
         return (_NAMED.get(name) if written else None) or method.__func__
+    if isinstance(owner, np.ufunc):
+        return UFUNC_METHODS[name]
     if not isinstance(owner, (np.ndarray, np.generic)):
         return CONTAINER_METHODS[type(owner), name]
     return arrays.METHODS.get(name) or getattr(np, name)
@@ -67,6 +69,38 @@ CONTAINER_METHODS: Final[dict[tuple[type, str], Callable[..., Any]]] = {
 }
 
 
+def outer(ufunc: Any, a: Any, b: Any) -> Any:
+    """``ufunc.outer(a, b)``."""
+    return ufunc(np.reshape(a, np.shape(a) + (1,) * np.ndim(b)), b)
+
+
+def reduced(ufunc: Any, a: Any, axis: Any = 0, *, keepdims: Any = False) -> Any:
+    """``ufunc.reduce(a, axis)``."""
+    return _REDUCTIONS[ufunc](a, axis=axis, keepdims=keepdims)
+
+
+_REDUCTIONS: Final[dict[Any, Callable[..., Any]]] = {
+    np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min
+}  # fmt: skip
+#: Functions that do what methods of ufuncs do.
+UFUNC_METHODS: Final[dict[str, Callable[..., Any]]] = {"outer": outer, "reduce": reduced}
+
+
+def is_ufunc_method(fun: Any) -> bool:
+    """Return whether a function is a method of a ufunc, and no in-place one."""
+    is_method = isinstance(fun, BuiltinFunctionType) and isinstance(fun.__self__, np.ufunc)
+    return is_method and fun.__name__ != "at"
+
+
+def has_ufunc_method(fun: Any, count: int, names: tuple[str, ...]) -> bool:
+    """Return whether a call is one of a method of a ufunc that is written here."""
+    if not is_ufunc_method(fun) or fun.__name__ not in UFUNC_METHODS:
+        return False
+    if fun.__name__ == "reduce":
+        return fun.__self__ in _REDUCTIONS and count <= 2 and {*names} <= {"axis", "keepdims"}
+    return count == 2 and not names
+
+
 registry.inert.add(method_function)
 
 
@@ -96,9 +130,39 @@ def own_columns(index: Any) -> Any:
     return jnp.c_[index]
 
 
+def of_triangle(a: Any, *, upper: bool) -> Any:
+    """Return the Hermitian matrices of which one triangle is a matrix's."""
+    a = jnp.asarray(a)
+    strict = jnp.triu(a, 1) if upper else jnp.tril(a, -1)
+    return (jnp.triu(a) if upper else jnp.tril(a)) + jnp.conj(jnp.swapaxes(strict, -1, -2))
+
+
+def cholesky(a: Any, /, *, upper: bool = False) -> Any:
+    """As ``np.linalg.cholesky``, which reads one triangle."""
+    return jnp.linalg.cholesky(of_triangle(a, upper=upper), upper=upper)
+
+
+def eigh(a: Any, UPLO: str = "L") -> Any:
+    """As ``np.linalg.eigh``, which reads one triangle."""
+    return jnp.linalg.eigh(of_triangle(a, upper=UPLO == "U"))
+
+
+def eigvalsh(a: Any, UPLO: str = "L") -> Any:
+    """As ``np.linalg.eigvalsh``, which reads one triangle."""
+    return jnp.linalg.eigvalsh(of_triangle(a, upper=UPLO == "U"))
+
+
+def of_ufunc(method: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Call a method of a ufunc, which takes lists for arrays."""
+    return method(*[jnp.array(x) if isinstance(x, list) else x for x in args], **kwargs)
+
+
 #: What is no function of ``tinyjax.numpy`` as it is.
 _WRITTEN: Final[dict[Any, Callable[..., Any]]] = {
     np.convolve: convolve,
+    np.linalg.cholesky: cholesky,
+    np.linalg.eigh: eigh,
+    np.linalg.eigvalsh: eigvalsh,
     np.einsum: einsum,
     runtime.by_rows: own_rows,
     runtime.by_columns: own_columns,
@@ -121,6 +185,9 @@ def counterpart(fun: Any) -> Any:
         return None
     if runtime.is_in(fun, _WRITTEN):
         return _WRITTEN[fun]
+    if is_ufunc_method(fun):
+        method = getattr(counterpart(fun.__self__), name, None)
+        return None if method is None else functools.partial(of_ufunc, method)
     for theirs, ours in (
         (np, jnp),
         (np.linalg, jnp.linalg),
@@ -140,7 +207,7 @@ def rule_of_call(fun: Any, count: int, names: tuple[str, ...]) -> registry.Rule 
 
 
 @attrs.frozen
-class TakingLists:
+class ListCounterpart:
     """A function of tinyjax that takes lists for arrays, as NumPy's do.
 
     Attributes:
@@ -189,12 +256,12 @@ def _as_arrays(x: Any, annotation: str) -> Any:
 
 
 @functools.cache
-def taking_lists(fun: Any) -> TakingLists:
+def list_counterpart(fun: Any) -> ListCounterpart:
     """Return tinyjax's counterpart of a function of NumPy, with NumPy's calling convention."""
     replacement = counterpart(fun)
     assert replacement is not None, "it is asked for where there is one"
-    if isinstance(fun, np.ufunc):
-        return TakingLists(replacement, ())
+    if isinstance(fun, np.ufunc) or is_ufunc_method(fun):
+        return ListCounterpart(replacement, ())
     theirs, ours = [*signature_of(fun).parameters], [*signature_of(replacement).parameters]
     renamed = [(a, b) for a, b in zip(theirs, ours, strict=False) if a not in ours]
-    return TakingLists(replacement, tuple(renamed))
+    return ListCounterpart(replacement, tuple(renamed))

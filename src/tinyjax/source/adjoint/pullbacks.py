@@ -248,8 +248,8 @@ def numpy_forward(fun: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
     Raises:
         SourceError: the function of tinyjax does not take these arguments.
     """
-    ours = fun.fun if isinstance(fun, OnHost) else equivalents.taking_lists(fun)
-    if isinstance(ours, equivalents.TakingLists):
+    ours = fun.fun if isinstance(fun, OnHost) else equivalents.list_counterpart(fun)
+    if isinstance(ours, equivalents.ListCounterpart):
         try:
             ours.bind(args, kwargs)
         except TypeError:
@@ -675,6 +675,8 @@ def forward_of(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Forwa
         return rule_forward
     if registry.is_inert(fun):
         return zero_forward
+    if equivalents.has_ufunc_method(fun, len(args), (*kwargs,)):
+        return method_forward
     if isinstance(fun, OnHost) or equivalents.counterpart(fun) is not None:
         return numpy_forward
     if is_library(fun):

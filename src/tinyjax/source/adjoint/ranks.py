@@ -22,6 +22,8 @@ UNKNOWN: Final = -1
 _RANGE: Final = -2
 #: What a slice has, or an ellipsis.
 _SLICE: Final = -3
+#: What the dtype of an array of floats has.
+_DTYPE: Final = -4
 #: What the shape of a scalar has; that of a vector has one less, and so on.
 _SHAPE: Final = -10
 #: What is added to the rank of an array of integers, or of an integer; it has no derivative.
@@ -60,7 +62,7 @@ _SAME: Final[frozenset[Any]] = frozenset(
 _LIKENESSES: Final[frozenset[Any]] = frozenset(
     (np.zeros_like, np.ones_like, np.empty_like, np.copy, arrays.copied)
 )
-_MAKERS: Final[frozenset[Any]] = frozenset((np.zeros, np.ones, np.empty))
+_MAKERS: Final[frozenset[Any]] = frozenset((np.zeros, np.ones, np.empty, np.ndarray))
 _REAL: Final = (float, np.float64, np.float32)
 
 
@@ -136,7 +138,11 @@ class Ranks:
     def _of_statement(self, call: ir.Call, operands: list[int]) -> int:
         self._ranks.update(zip(call.atoms, operands, strict=True))
         rank = self._of_call(call, operands[1:], operands[0])
-        return rank if rank >= UNKNOWN or rank in (_RANGE, _SLICE) or rank <= _SHAPE else UNKNOWN
+        return (
+            rank
+            if rank >= UNKNOWN or rank in (_RANGE, _SLICE, _DTYPE) or rank <= _SHAPE
+            else UNKNOWN
+        )
 
     def _of_call(self, call: ir.Call, args: list[int], method: int) -> int:
         function = ir.value_of(call.function)
@@ -166,6 +172,8 @@ class Ranks:
             return self._of_shape(args[:1], call) if is_real else UNKNOWN
         if function in _MAKERS:
             return self._of_shape(args, call)
+        if function in (np.eye, np.identity) and self._is_of_floats(call):
+            return 2
         if call.keywords:
             return UNKNOWN
         if function in (operator.pow, np.power) and args[0] in _NUMBERS and args[1] == 0:
@@ -188,9 +196,10 @@ class Ranks:
 
     def _of_shape(self, args: list[int], call: ir.Call) -> int:
         """Return the rank of an array of a shape."""
-        types = [ir.value_of(x) for name, x in call.keywords if name == "dtype"]
-        types += [ir.value_of(x) for x in call.args[1 : len(args)]]
-        if len(call.keywords) > len(types) or not all(kind in (*_REAL, int) for kind in types):
+        dtypes = [x for name, x in call.keywords if name == "dtype"]
+        dtypes += call.args[1 : len(args)]
+        types = [ir.value_of(x) for x in dtypes if self.rank_of(x) != _DTYPE]
+        if len(call.keywords) > len(dtypes) or not all(kind in (*_REAL, int) for kind in types):
             return UNKNOWN
         if args[0] in _NUMBERS:
             rank = 1
@@ -202,6 +211,13 @@ class Ranks:
                 return UNKNOWN
             rank = len(sizes)
         return rank + INTEGERS if int in types else rank
+
+    def _is_of_floats(self, call: ir.Call) -> bool:
+        """Return whether a call has no keyword arguments but a dtype of floats."""
+        return all(
+            name == "dtype" and (self.rank_of(x) == _DTYPE or ir.value_of(x) in _REAL)
+            for name, x in call.keywords
+        )
 
     def _of_item(self, rank: int, index: ir.Atom) -> int:
         """Return the rank of an item."""
@@ -251,6 +267,8 @@ def _of_attribute(rank: int, name: Any) -> int:
         return _SHAPE - rank % INTEGERS
     if name in ("T", "real"):
         return rank
+    if name == "dtype":
+        return _DTYPE if rank < INTEGERS else UNKNOWN
     return _OF_ATTRIBUTE[name] + rank % INTEGERS if name in _OF_ATTRIBUTE else UNKNOWN
 
 
@@ -273,8 +291,6 @@ def _of_function(function: Any, call: ir.Call, args: list[int]) -> int:
         return args[1] % INTEGERS + INTEGERS if len(args) == 2 and 0 <= args[1] < _LIKE else UNKNOWN
     if function is np.outer:
         return 2 if len(args) == 2 and all(0 <= rank < _LIKE for rank in args) else UNKNOWN
-    if function in (np.eye, np.identity):
-        return 2
     if function is np.convolve:
         return 1 if len(args) == 2 and all(0 < rank < _LIKE for rank in args) else UNKNOWN
     if runtime.is_in(function, _REDUCTIONS):

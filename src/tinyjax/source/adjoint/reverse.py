@@ -292,7 +292,7 @@ class ReverseBlock:
             return
         rule = self.activity.rule(call)
         assert rule is not None, "an active call has a rule or a pullback"
-        if self.written_out(statement, rule, ct) or self.reduced(statement, ct):
+        if self.by_formula(statement, rule, ct) or self.reduced(statement, ct):
             return
         places = self.activity.places(statement)
         operands = [self.local(statement.variable), *[self.local(arg) for arg in call.args]]
@@ -577,7 +577,7 @@ class ReverseBlock:
         parts = self.writer.emit(apply, back, ct.atom, count)
         self.distribute(parts, [*enumerate(targets)], is_undone=self.activity.is_cautious)
 
-    def written_out(self, statement: ir.Statement, rule: registry.Rule, ct: Cotangent) -> bool:
+    def by_formula(self, statement: ir.Statement, rule: registry.Rule, ct: Cotangent) -> bool:
         """Write the formulas of a rule themselves, where it is known what has been broadcast."""
         call, ranks = statement.call, self.activity.ranks
         if (

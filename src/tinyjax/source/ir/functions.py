@@ -33,7 +33,7 @@ def lookup(fun: FunctionType, name: str) -> Any:
 
 
 @attrs.frozen(eq=False)
-class WrittenOut:
+class InlinedFunction:
     """A function that is inlined where it is called.
 
     Attributes:
@@ -54,7 +54,7 @@ class Functions(blocks.BlocksBuilder):
 
     def __init__(self, fun: FunctionType, node: find.FunctionNode) -> None:
         super().__init__(fun, node)
-        self.written_out: dict[str, WrittenOut] = {}
+        self.inlined: dict[str, InlinedFunction] = {}
         self.find_shared(self.code)
 
     def expression(self, node: ast.expr) -> ir.Atom:
@@ -70,7 +70,7 @@ class Functions(blocks.BlocksBuilder):
             return blocks.UNDEFINED
         name = self.name_of(name)
         if name in self.locals or "." in name:
-            if name in self.written_out:  # it is only called
+            if name in self.inlined:  # it is only called
                 self.fail_shared(name)
             value = self.read(name, self.draft)
             return self.defined(value, name.partition(".")[0]) if name in self.unsure else value
@@ -230,7 +230,7 @@ class Functions(blocks.BlocksBuilder):
 
     def fail_shared(self, name: str, node: ast.AST | None = None) -> NoReturn:
         """Refuse a use of a shared variable or function that cannot be inlined."""
-        function = self.written_out.get(self.name_of(name))
+        function = self.inlined.get(self.name_of(name))
         self.fail(
             f"{name.partition('.')[0]!r}, a function that uses variables assigned by nested "
             "functions (nonlocal), as a value"
@@ -262,7 +262,7 @@ class Functions(blocks.BlocksBuilder):
         fun.__kwdefaults__ = {a.arg: self.save(default) for a, default in by_keyword if default}
         name = self.name_of(node.name)
         signature = inspect.signature(fun)
-        self.written_out[name] = WrittenOut(node, code, [*self.scope.renamed], signature)
+        self.inlined[name] = InlinedFunction(node, code, [*self.scope.renamed], signature)
         self.write(name, ir.literal(None))  # it is defined from here on
 
     def save(self, default: ast.expr) -> str:
@@ -273,7 +273,7 @@ class Functions(blocks.BlocksBuilder):
 
     def call_shared(self, node: ast.Call, name: str) -> ir.Atom:
         """Write out a function that is called."""
-        function = self.written_out.get(name)
+        function = self.inlined.get(name)
         if function is None:
             self.fail(f"a call of {name!r} before its definition", "define it first", node)
         if self.scope.is_within(function.node):
@@ -303,7 +303,7 @@ class Functions(blocks.BlocksBuilder):
         self.line: int = node.lineno
         return self.result(result)
 
-    def bind(self, node: ast.Call, function: WrittenOut) -> dict[str, ir.Atom]:
+    def bind(self, node: ast.Call, function: InlinedFunction) -> dict[str, ir.Atom]:
         """Return the values of a function's parameters in a call."""
         name = function.node.name
         if syntax.is_spread(node):

@@ -40,7 +40,7 @@ class View:
     index: tuple[Any, ...] | None = None
 
 
-class StagedArray(staging_values.Changing):
+class StagedArray(staging_values.MutableArray):
     """An array of NumPy that a staged program changes in place.
 
     Attributes:
@@ -122,6 +122,9 @@ class StagedArray(staging_values.Changing):
 
     def exchange(self, index: Any, value: Any) -> None:
         """Assign to an item."""
+        if ragged.is_ragged(index):
+            self.assign(ragged.set_at(self.value, index, value))
+            return
         if ragged.is_traced(index):
             self.assign(ragged.set_item(self.value, index, value))
             return
@@ -134,7 +137,7 @@ class StagedArray(staging_values.Changing):
             self.owner.exchange(composed, value)
             return
         if isinstance(value, Selected):
-            if value.mask is not index:
+            if not _is_same_mask(value.mask, index):
                 raise find.refusal(
                     "elements that one traced mask chooses are assigned to those of another. Write "
                     "a[mask] = b[mask] with one mask."
@@ -158,11 +161,14 @@ class StagedArray(staging_values.Changing):
 
     def accumulate_at(self, index: Any, value: Any) -> None:
         """As ``np.add.at``."""
+        if ragged.is_ragged(index):
+            self.assign(ragged.set_at(self.value, index, value, "add"))
+            return
         self.assign(self.value.at[index].add(jnp.asarray(value).astype(self.dtype)))
 
 
 @attrs.frozen(eq=False)
-class RaggedView(staging_values.Changing):
+class RaggedView(staging_values.MutableArray):
     """A view of an array by an index in which a slice has traced bounds.
 
     Attributes:
@@ -185,7 +191,7 @@ class RaggedView(staging_values.Changing):
 
 
 @attrs.frozen(eq=False)
-class Selected(staging_values.Changing):
+class Selected(staging_values.MutableArray):
     """The elements of an array that a traced mask chooses: how many is not known.
 
     Attributes:
@@ -195,6 +201,21 @@ class Selected(staging_values.Changing):
 
     mask: Array
     whole: Array
+
+    @property
+    def length(self) -> Array:
+        """The number of places that the mask chooses."""
+        return jnp.sum(self.mask)
+
+    @property
+    def count(self) -> Array:
+        """The number of elements."""
+        return self.length * math.prod(self.whole.shape[self.mask.ndim :])
+
+    def filled(self, value: Any) -> Array:
+        """Return all elements, with a value in place of those that are not chosen."""
+        neutral = ragged.in_range(value, self.whole.dtype)
+        return jnp.where(_spread(self.mask, self.whole.ndim), self.whole, neutral)
 
 
 def _is_basic(index: Any) -> bool:
@@ -231,7 +252,26 @@ def _spread(mask: Any, ndim: int) -> Any:
     return mask.reshape(mask.shape + (1,) * (ndim - mask.ndim))
 
 
-_TRANSPOSED: Final = View(lambda x: x.T, lambda x, y: y.T)
+def _transposed(array: StagedArray, axes: Any = None) -> StagedArray:
+    """Return a view with other order of the axes, all of them reversed if there is none."""
+    order = range(array.ndim)[::-1] if axes is None else [axis % array.ndim for axis in axes]
+    back = [*map(order.index, range(array.ndim))]
+    view = View(lambda x: jnp.transpose(x, order), lambda x, y: jnp.transpose(y, back))
+    shape = np.empty(array.shape, bool).transpose(order).shape
+    return StagedArray(array, view, shape, array.dtype)
+
+
+def _exchanged_axes(array: StagedArray, axis1: int, axis2: int) -> StagedArray:
+    """As ``np.swapaxes``."""
+    order = [*range(array.ndim)]
+    order[axis1], order[axis2] = order[axis2], order[axis1]
+    return _transposed(array, order)
+
+
+def _moved_axes(array: StagedArray, source: Any, destination: Any) -> StagedArray:
+    """As ``np.moveaxis``."""
+    shape = np.moveaxis(np.empty(range(1, array.ndim + 1), bool), source, destination).shape
+    return _transposed(array, [n - 1 for n in shape])
 
 
 _REAL: Final = View(lambda x: x.real, lambda x, y: lax.complex(y, x.imag))
@@ -247,16 +287,30 @@ def _part(array: StagedArray, name: str) -> Any:
 
 
 def _reshaped(array: StagedArray, shape: Any) -> StagedArray:
+    """As ``np.reshape``."""
     view = View(lambda x: x.reshape(shape), lambda x, y: y.reshape(x.shape))
     shape = np.empty(array.shape, bool).reshape(shape).shape
     return StagedArray(array, view, shape, array.dtype)
 
 
-#: Methods that give views of all of an array, and those of NumPy's functions.
+def _one_or_all(values: tuple[Any, ...]) -> Any:
+    return values[0] if len(values) == 1 else values or None
+
+
+#: Methods that give views of all of an array.
 _VIEWS: Final[dict[str, Callable[..., StagedArray]]] = {
-    "T": lambda array: StagedArray(array, _TRANSPOSED, array.shape[::-1], array.dtype),
-    "reshape": lambda array, *shape: _reshaped(array, shape[0] if len(shape) == 1 else shape),
+    "reshape": lambda array, *shape: _reshaped(array, _one_or_all(shape)),
     "ravel": lambda array: _reshaped(array, -1),
+    "swapaxes": _exchanged_axes,
+    "transpose": lambda array, *axes: _transposed(array, _one_or_all(axes)),
+}
+#: NumPy's functions that do.
+_VIEWING: Final[dict[Any, Callable[..., StagedArray]]] = {
+    np.reshape: _reshaped,
+    np.ravel: _VIEWS["ravel"],
+    np.transpose: _transposed,
+    np.swapaxes: _exchanged_axes,
+    np.moveaxis: _moved_axes,
 }
 #: Functions that pass arrays on, or ask which these are.
 _PASSING: Final = frozenset(
@@ -279,7 +333,8 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _fitting(*args)
     if any(isinstance(x, Selected) for x in args):
         return _of_selected(fun, args, kwargs)
-    if any(isinstance(x, (ragged.Ragged, RaggedView)) for x in args) and not passes(fun, args):
+    is_partial = any(isinstance(x, _PARTIAL) or ragged.is_ragged(at_now(x)) for x in args)
+    if is_partial and not passes(fun, args):
         return ragged.call(fun, tuple([at_now(x) for x in args]), kwargs)
     if fun is operator.getitem and not isinstance(args[0], (tuple, list, dict)):
         container, index = args[0], at_now(args[1])
@@ -299,12 +354,13 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if name in ("shape", "ndim", "size", "dtype"):
             return getattr(array, name)
         if name == "T":
-            return _VIEWS["T"](array)
+            return _transposed(array)
         if name in ("real", "imag"):
             return _part(array, name)
         return ViewMaker(array, name) if name in _VIEWS else NOT_TAKEN
-    if fun is np.reshape or fun is np.ravel or (fun is np.transpose and not rest):
-        return _VIEWS["T" if fun is np.transpose else fun.__name__](array, *rest)
+    in_order = not any(isinstance(x, str) for x in rest) and not {*kwargs} & {"order", "copy"}
+    if runtime.is_in(fun, _VIEWING) and in_order:
+        return _VIEWING[fun](array, *rest, **kwargs)
     if fun is runtime.items_of or fun is runtime.unpacked:
         rows = _rows(array)
         is_views = isinstance(rows, tuple)
@@ -341,6 +397,34 @@ def _fitting(result: Any, array: Any) -> Any:
     return result
 
 
+def note_mask(function: Any, args: tuple[Any, ...], result: Any) -> None:
+    """Write down how a mask is computed, so that another one of the same is known to be equal."""
+    if not (_is_traced_mask(result) and result.shape and runtime.is_in(function, _COMPARISONS)):
+        return
+    operands = tuple(map(at_now, args))
+    if all(isinstance(x, (Array, bool, int, float, np.generic)) for x in operands):
+        session.this_session().masks[id(result)] = result, function, operands
+
+
+#: What gives masks.
+_COMPARISONS: Final = frozenset(
+    (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne,
+     operator.and_, operator.or_, operator.xor, operator.invert,
+     np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal,
+     np.logical_and, np.logical_or, np.logical_xor, np.logical_not, np.isnan, np.isfinite, np.isinf)
+)  # fmt: skip
+
+
+def _is_same_mask(x: Any, y: Any) -> bool:
+    """Return whether two masks are certainly equal: computed in the same way of the same arrays."""
+    if staging_values.is_same(x, y):
+        return True
+    masks = session.this_session().masks
+    (_, function, args), (_, other, others) = [masks.get(id(z), (z, z, ())) for z in (x, y)]
+    same = function is other and len(args) == len(others) > 0
+    return same and all(map(_is_same_mask, args, others))
+
+
 def _is_traced_mask(index: Any) -> bool:
     is_mask = isinstance(index, Array) and index.dtype.kind == "b"
     return is_mask and staging_values.is_undecided(index)
@@ -348,21 +432,64 @@ def _is_traced_mask(index: Any) -> bool:
 
 def _of_selected(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Make a call with elements that a traced mask chooses."""
+    first = args[0]
+    if fun is getattr and isinstance(first, Selected):
+        return _attribute_of_selected(first, args[1])
+    if fun is len and isinstance(first, Selected):
+        return first.count
     masks = [x.mask for x in args if isinstance(x, Selected)]
     others = [x for x in map(at_now, args) if not isinstance(x, Selected)]
     whole = tuple([x.whole if isinstance(x, Selected) else at_now(x) for x in args])
-    is_one = all(mask is masks[0] for mask in masks) and not any(map(np.ndim, others))
-    call = session.this_session().call
+    is_one = all(_is_same_mask(mask, masks[0]) for mask in masks) and not any(map(np.ndim, others))
     if is_one and ragged.is_elementwise(fun) and not kwargs:
-        return Selected(masks[0], call(fun, whole, kwargs))
-    if is_one and fun is np.sum and len(args) == 1 and not kwargs:
-        mask = _spread(masks[0], whole[0].ndim)
-        return jnp.sum(jnp.where(mask, whole[0], 0))
+        return Selected(masks[0], session.this_session().call(fun, whole, kwargs))
+    if runtime.is_in(fun, _OF_SELECTED) and len(args) == 1 and not kwargs:
+        return _OF_SELECTED[fun](first)
+    if is_one and runtime.is_in(fun, ragged.PRODUCTS) and len(masks) == 2 and whole[0].ndim == 1:
+        x, y = args
+        return jnp.sum(x.filled(0) * y.filled(0))
     raise find.refusal(
         "how many elements a traced mask chooses is not known when the program is staged. Compute "
-        "with them element by element and assign them to those of the same mask, or write "
-        "np.where(mask, x, y)."
+        "with them element by element and assign them to those of the same mask, take their sum, "
+        "product, extrema or mean, or write np.where(mask, x, y)."
     )
+
+
+def _mean_of_selected(x: Selected) -> Array:
+    return jnp.sum(x.filled(0)) / x.count
+
+
+def _variance_of_selected(x: Selected) -> Array:
+    deviations = attrs.evolve(x, whole=jnp.abs(x.whole - _mean_of_selected(x)) ** 2)
+    return _mean_of_selected(deviations)
+
+
+#: What is known of elements without their number.
+_OF_SELECTED: Final[dict[Any, Callable[[Selected], Any]]] = {
+    np.sum: lambda x: jnp.sum(x.filled(0)),
+    np.prod: lambda x: jnp.prod(x.filled(1)),
+    np.max: lambda x: jnp.max(x.filled(-np.inf)),
+    np.min: lambda x: jnp.min(x.filled(np.inf)),
+    np.any: lambda x: jnp.any(x.filled(0)),
+    np.all: lambda x: jnp.all(x.filled(1)),
+    np.mean: _mean_of_selected,
+    np.var: _variance_of_selected,
+    np.std: lambda x: jnp.sqrt(_variance_of_selected(x)),
+    np.size: lambda x: x.count,
+}
+
+
+def _attribute_of_selected(x: Selected, name: str) -> Any:
+    fun = getattr(np, name, None)
+    if runtime.is_in(fun, _OF_SELECTED):
+        return x.count if name == "size" else lambda: _OF_SELECTED[fun](x)
+    if name == "shape":
+        return (x.length, *x.whole.shape[x.mask.ndim :])
+    if name in ("dtype", "ndim"):
+        return x.whole.dtype if name == "dtype" else x.whole.ndim - x.mask.ndim + 1
+    if name == "copy":
+        return lambda: x
+    raise find.refusal(f".{name} is not taken of the elements that a traced mask chooses.")
 
 
 #: What goes through arrays, whose rows are views then.
@@ -370,6 +497,7 @@ _GOING_THROUGH: Final = frozenset((zip, enumerate, reversed))
 
 
 _VIEWED: Final = (StagedArray, RaggedView)
+_PARTIAL: Final = (ragged.Ragged, RaggedView)
 
 
 @attrs.frozen(eq=False)
@@ -379,7 +507,10 @@ class ViewMaker:
     array: StagedArray
     name: str
 
-    def __call__(self, *args: Any) -> StagedArray:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if kwargs or any(isinstance(x, str) for x in args):
+            value = getattr(self.array.value, self.name)(*args, **kwargs)
+            return _copy_of_view(value, self.name)
         return _VIEWS[self.name](self.array, *args)
 
 
@@ -463,4 +594,4 @@ def holds(value: Any) -> bool:
         return any(map(holds, value))
     if type(value) is dict:
         return any(map(holds, value.values()))
-    return isinstance(value, staging_values.Changing)
+    return isinstance(value, staging_values.MutableArray)

@@ -62,7 +62,7 @@ class RepeatedError(Exception):
         self.carry = carry
 
 
-class OnceError(Exception):
+class SingleIterationError(Exception):
     """No iteration of a loop leads to another."""
 
 
@@ -180,13 +180,13 @@ class Carry:
             arrays: the arrays that it began with. Results that promote to their types are
                 converted.
 
-            es:
-            OnceError: it does not lead to another iteration.
+        Raises:
+            SingleIterationError: it does not lead to another iteration.
             RestructuredError: the structure of the carry has changed.
         """
         again = outcome.arrivals.get(self.loop.header)
         if again is None:
-            raise OnceError
+            raise SingleIterationError
         after = self.following(again)
         carry: list[Array] = []
         before = iter(arrays)

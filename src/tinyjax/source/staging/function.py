@@ -128,6 +128,7 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         and staging_values.holds_known((args, kwargs))
         and not _passes_on(fun)
     ):
+        iterations = staging_values.iterations_of((args, kwargs), iterations)
         result, args, kwargs = _call_known(iterations, fun, args, kwargs)
         if result is not staging_values.NOT_KNOWN:
             return result

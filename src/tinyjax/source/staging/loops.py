@@ -26,9 +26,9 @@ from tinyjax.source.staging import operators, values as staging_values
 from tinyjax.source.staging.carry import (
     CarriedPart,
     Carry,
-    OnceError,
     RepeatedError,
     RestructuredError,
+    SingleIterationError,
 )
 from tinyjax.source.staging.exits import Arrival, Outcome, Piece, flatten_outcome, pruned
 from tinyjax.source.staging.graph import Counting, Loop, Test
@@ -80,7 +80,7 @@ class LoopRun:
         carry = Carry.at_arrival(self.run, self.loop, arrival, None, self._iterates())
         try:
             return carry.with_first_values(self._repeat)
-        except (OnceError, RaisedError):
+        except (SingleIterationError, RaisedError):
             return self.run.execute(self.header, arrival, self.inner, inside=True)
 
     def _repeat(self, carry: Carry) -> Outcome:
@@ -388,7 +388,7 @@ def _cost(eqns: Sequence[jx.JaxprEqn]) -> int:
     return cost
 
 
-class AgainError(Exception):
+class RestageError(Exception):
     """An iteration must be staged again, with what is known by now about its carry."""
 
 
@@ -426,7 +426,7 @@ class Rolled:
         for _ in range(_ATTEMPTS):
             try:
                 return self._made()
-            except AgainError:
+            except RestageError:
                 pass
             except RepeatedError as again:
                 if again.carry.buffers == self.carry.buffers:
@@ -482,7 +482,7 @@ class Rolled:
         """Verify the parts that were assumed to be constant or known.
 
         Raises:
-            AgainError: a part is neither, and better assumptions are known now.
+            RestageError: a part is neither, and better assumptions are known now.
             NotUniformError: a part is neither, and nothing is known of it.
         """
         again = False
@@ -505,7 +505,7 @@ class Rolled:
                 )
             self.changing.update(carried)
         if again:
-            raise AgainError
+            raise RestageError
 
     def _simulated(self) -> dict[CarriedPart, list[Any]]:
         """Return the values that Python carries, at the beginning of each iteration, by place.

@@ -21,7 +21,7 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax.core.values import Array
 from tinyjax.scipy import special
-from tinyjax.source.adjoint.equivalents import counterpart, taking_lists
+from tinyjax.source.adjoint.equivalents import counterpart, list_counterpart
 from tinyjax.source.ir import runtime
 from tinyjax.source.staging import number_functions, operators
 from tinyjax.source.staging.values import TracedText, holds_tracer, is_undecided, text_of, truth
@@ -267,7 +267,7 @@ def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> L
         return getattr(own, function.__name__) if holds_tracer(operands) else None
     if isinstance(function, type) and issubclass(function, np.generic):
         return functools.partial(jnp.asarray, dtype=function) if holds_tracer(operands) else None
-    return taking_lists(function) if counterpart(function) and holds_tracer(operands) else None
+    return list_counterpart(function) if counterpart(function) and holds_tracer(operands) else None
 
 
 def _holds_array(value: Any) -> bool:

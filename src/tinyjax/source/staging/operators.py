@@ -497,8 +497,10 @@ def check(failed: Any, error: Exception) -> None:
 
 def changed(operation: Binary, value: Any, operand: Any) -> Any:
     """Return ``value += by`` and the like."""
-    runtime.check_in_place(operation, value)
     session = this_session()
+    if isinstance(value, np.ndarray) and not session.is_cautious:
+        raise runtime.InPlaceError
+    runtime.check_in_place(operation, value)
     if isinstance(value, Array) and value.shape:
         try:
             session.aliases.check(value, session.frames)

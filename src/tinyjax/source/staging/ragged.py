@@ -7,6 +7,7 @@ leave out the masked elements, and assignments drop them.
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -15,6 +16,7 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
+from tinyjax import lax
 from tinyjax.core.values import Array
 from tinyjax.source.adjoint.rules import registry
 from tinyjax.source.ir import find, runtime, syntax
@@ -22,7 +24,7 @@ from tinyjax.source.staging import session, values as staging_values
 
 
 @attrs.frozen(eq=False)
-class Ragged(staging_values.Changing):
+class Ragged(staging_values.MutableArray):
     """An array of which only the first elements along some axes are valid.
 
     Attributes:
@@ -35,7 +37,7 @@ class Ragged(staging_values.Changing):
 
     def filled(self, value: Any) -> Array:
         """Return all elements, with a value in place of those that are not there."""
-        whole = self.whole
+        whole, value = self.whole, in_range(value, self.whole.dtype)
         for axis, mask in enumerate(self.masks):
             if mask is not None:
                 whole = jnp.where(_along(mask, axis, whole.ndim), whole, value)
@@ -46,6 +48,14 @@ class Ragged(staging_values.Changing):
         """The length along each axis, which may be traced."""
         pairs = zip(self.whole.shape, self.masks, strict=True)
         return tuple([n if mask is None else jnp.sum(mask) for n, mask in pairs])
+
+
+def in_range(value: Any, dtype: Any) -> Any:
+    """Return a value; the extreme one of a dtype for infinity where there is no infinity."""
+    if dtype.kind in "iu" and np.isinf(value):
+        limits = np.iinfo(dtype)
+        return limits.max if value > 0 else limits.min
+    return value
 
 
 def _along(mask: Array, axis: int, ndim: int) -> Array:
@@ -69,42 +79,85 @@ def is_traced(index: Any) -> bool:
     )
 
 
+def is_ragged(index: Any) -> bool:
+    """Return whether an index has places of which only the first are there."""
+    if isinstance(index, tuple):
+        return any(map(is_ragged, index))
+    return isinstance(index, Ragged)
+
+
 @attrs.frozen(eq=False)
-class Places:
-    """The places that an index names, along each axis.
+class Axis:
+    """An index along an axis: the places that it names.
 
     Attributes:
-        arrays: the index as arrays of integers, which are there or not.
-        masks: for each axis of what is indexed by them, which of them are there.
+        start: the first place, which may be traced.
+        count: the number of places there may be.
+        stop: the place behind the last, if fewer may be there.
+        step: the distance between two.
     """
 
-    arrays: tuple[Any, ...]
-    masks: tuple[Array | None, ...]
+    start: Any
+    count: int
+    stop: Any = None
+    step: int = 1
+
+    @property
+    def is_window(self) -> bool:
+        """Return whether as many places as there may be follow each other on the axis."""
+        return self.step == 1 and (self.stop is None or isinstance(self.start, int))
+
+    @property
+    def mask(self) -> Array | None:
+        """The truth values of whether places are there; None where all are."""
+        if self.stop is None:
+            return None
+        mask: Array = self.start + self.step * jnp.arange(self.count) < self.stop
+        return mask
+
+
+@attrs.frozen(eq=False)
+class Places:
+    """The places that an index names: of an array, or of a part of it that others name before.
+
+    Attributes:
+        outer: the index by the integers alone.
+        axes: what is named along each axis that is left.
+        new: the places of new axes among these.
+    """
+
+    outer: tuple[Any, ...]
+    axes: tuple[Axis, ...]
+    new: tuple[int, ...]
 
 
 def places_of(index: Any, shape: Sequence[int]) -> Places:
     """Return the places that an index of integers and slices names, some with traced bounds."""
     parts = list(index) if isinstance(index, tuple) else [index]
+    count = sum(part is not None for part in parts)
     if any(part is Ellipsis for part in parts):
         at = [part is Ellipsis for part in parts].index(True)
-        parts[at : at + 1] = [slice(None)] * (len(shape) - len(parts) + 1)
-    parts += [slice(None)] * (len(shape) - len(parts))
-    if any(not (isinstance(part, slice) or _is_integer(part)) for part in parts):
+        parts[at : at + 1] = [slice(None)] * (len(shape) - count + 1)
+    else:
+        parts += [slice(None)] * (len(shape) - count)
+    if any(not (part is None or isinstance(part, slice) or _is_integer(part)) for part in parts):
         raise find.refusal(
             "a slice with traced bounds stands beside an index that is no integer and no slice. "
             "Write one after the other."
         )
-    count = sum([isinstance(part, slice) for part in parts])
-    arrays: list[Any] = []
-    masks: list[Array | None] = []
-    for part, n in zip(parts, shape, strict=True):
-        if not isinstance(part, slice):
-            arrays.append(part)
+    outer: list[Any] = []
+    axes: list[Axis] = []
+    new: list[int] = []
+    sizes = iter(shape)
+    for part in parts:
+        if part is None:
+            new.append(len(axes) + len(new))
             continue
-        places, mask = _of_slice(part, n)
-        arrays.append(_along(places, len(masks), count))
-        masks.append(mask)
-    return Places(tuple(arrays), tuple(masks))
+        n = next(sizes)
+        outer.append(slice(None) if isinstance(part, slice) else part)
+        if isinstance(part, slice):
+            axes.append(_of_slice(part, n))
+    return Places(tuple(outer), tuple(axes), tuple(new))
 
 
 def _is_integer(part: Any) -> bool:
@@ -113,12 +166,12 @@ def _is_integer(part: Any) -> bool:
     return isinstance(part, (int, np.integer))
 
 
-def _of_slice(part: slice, n: int) -> tuple[Array, Array | None]:
-    """Return the places of a slice, and which of them are there."""
+def _of_slice(part: slice, n: int) -> Axis:
+    """Return what a slice names along an axis of a length."""
     step = 1 if part.step is None else part.step
     if not isinstance(step, int) or step < 1:
         if part == slice(None, None, -1):
-            return jnp.arange(n)[::-1], None
+            return Axis(n - 1, n, step=-1)
         raise find.refusal(
             "a slice with traced bounds and a step that is negative or traced. Write x[a:b][::-1]."
         )
@@ -126,11 +179,9 @@ def _of_slice(part: slice, n: int) -> tuple[Array, Array | None]:
     stop = _bound(part.stop, n, n)
     length = _difference(start, stop)
     if isinstance(length, int):
-        count = max(-(-length // step), 0)
-        return start + step * jnp.arange(count), None
-    count = -(-n // step)
-    places = start + step * jnp.arange(count)
-    return places, places < stop
+        return Axis(start, max(-(-length // step), 0), step=step)
+    first = start if isinstance(start, int) else 0
+    return Axis(start, -(-(n - first) // step), stop, step)
 
 
 def _bound(bound: Any, default: int, n: int) -> Any:
@@ -173,36 +224,114 @@ def note_offset(function: Any, args: tuple[Any, ...], result: Any) -> None:
 def read(x: Array, index: Any) -> Any:
     """``x[index]``, where a slice has traced bounds."""
     places = places_of(index, x.shape)
-    limits = [
-        None if np.ndim(p) == 0 else n - 1 for p, n in zip(places.arrays, x.shape, strict=True)
-    ]
-    clipped = [
-        p if limit is None else jnp.clip(p, 0, limit)
-        for p, limit in zip(places.arrays, limits, strict=True)
-    ]
-    return made(x[tuple(clipped)], places.masks)
+    part = x if all(i == slice(None) for i in places.outer) else x[places.outer]
+    part = _window(part, places.axes)
+    for axis, named in enumerate(places.axes):
+        if not named.is_window:
+            part = _shifted(part, axis, named)
+    masks = [named.mask for named in places.axes]
+    for at in places.new:
+        part = jnp.expand_dims(part, at)
+        masks.insert(at, None)
+    return made(part, masks)
+
+
+def _window(x: Array, axes: Sequence[Axis]) -> Array:
+    """Return the window that the places along some axes make, and all of the others."""
+    pairs = [*zip(axes, x.shape, strict=True)]
+    if all(named.count == n or not named.is_window for named, n in pairs):
+        return x
+    starts = [named.start if named.is_window else 0 for named in axes]
+    sizes = [named.count if named.is_window else n for named, n in pairs]
+    return lax.dynamic_slice(x, starts, sizes)
+
+
+def _shifted(x: Array, axis: int, named: Axis) -> Array:
+    """Return the elements at places along an axis, from one on that is not known."""
+    if named.step == 1:
+        end = jnp.zeros_like(x)
+        return lax.dynamic_slice_in_dim(
+            jnp.concatenate([x, end], axis), named.start, named.count, axis
+        )
+    places = named.start + named.step * jnp.arange(named.count)
+    return jnp.take(x, jnp.clip(places, 0, x.shape[axis] - 1), axis)
 
 
 def set_item(x: Array, index: Any, value: Any) -> Array:
     """``x``, with something else at an index in which a slice has traced bounds."""
     places = places_of(index, x.shape)
-    masks = iter(places.masks)
-    arrays = []
-    for part, n in zip(places.arrays, x.shape, strict=True):
-        if np.ndim(part) == 0:
+    if places.new:
+        raise find.refusal("an item is assigned at an index with new axes. Leave them out.")
+    whole = value.whole if isinstance(value, Ragged) else jnp.asarray(value)
+    whole = whole.astype(x.dtype)
+    if any(named.step != 1 for named in places.axes):
+        return _scattered(x, places, whole)
+    if all(i == slice(None) for i in places.outer):
+        return _exchanged(x, places.axes, whole)
+    part = _exchanged(x[places.outer], places.axes, whole)
+    return x.at[places.outer].set(part)
+
+
+def _exchanged(x: Array, axes: Sequence[Axis], value: Array) -> Array:
+    """Return an array with other elements at places that follow each other along each axis."""
+    masks: list[Array | None] = []
+    sizes = []
+    for axis, (named, n) in enumerate(zip(axes, x.shape, strict=True)):
+        if named.is_window:
+            masks.append(named.mask)
+            sizes.append(named.count)
+            continue
+        places = jnp.arange(n)
+        behind = True if named.stop is None else places < named.stop
+        masks.append((places >= named.start) & behind)
+        sizes.append(n)
+        at = axis - x.ndim + value.ndim
+        if at >= 0 and value.shape[at] > 1:
+            value = _moved(value, at, named.start, n)
+    value = jnp.broadcast_to(value, sizes)
+    if any(mask is not None for mask in masks):
+        value = jnp.where(_all_of(masks), value, _window(x, axes))
+    if tuple(sizes) == x.shape:
+        return value
+    starts = [named.start if named.is_window else 0 for named in axes]
+    return lax.dynamic_update_slice(x, value, starts)
+
+
+def _all_of(masks: Sequence[Array | None]) -> Array:
+    """Return where all masks hold, each along its own axis."""
+    along = [_along(m, axis, len(masks)) for axis, m in enumerate(masks) if m is not None]
+    return functools.reduce(operator.and_, along)
+
+
+def _moved(value: Array, axis: int, start: Any, n: int) -> Array:
+    """Return elements at the places from one on, along an axis of a length."""
+    shape = list(value.shape)
+    shape[axis] = n + value.shape[axis]
+    longer = jnp.zeros(shape, value.dtype)
+    at = [start if i == axis else 0 for i in range(value.ndim)]
+    return lax.slice_in_dim(lax.dynamic_update_slice(longer, value, at), 0, n, axis=axis)
+
+
+def _scattered(x: Array, places: Places, value: Array) -> Array:
+    """Return an array with other elements at places with steps."""
+    arrays: list[Any] = []
+    axes = iter(enumerate(places.axes))
+    for part, n in zip(places.outer, x.shape, strict=True):
+        if not isinstance(part, slice):
             arrays.append(part)
             continue
-        mask = next(masks)
-        flat = part if mask is None else jnp.where(mask.reshape(part.shape), part, n)
-        arrays.append(flat)
-    whole = value.whole if isinstance(value, Ragged) else jnp.asarray(value)
-    return x.at[tuple(arrays)].set(whole.astype(x.dtype), mode="drop")
+        axis, named = next(axes)
+        at = named.start + named.step * jnp.arange(named.count)
+        mask = named.mask
+        at = at if mask is None else jnp.where(mask, at, n)
+        arrays.append(_along(at, axis, len(places.axes)))
+    return x.at[tuple(arrays)].set(value, mode="drop")
 
 
 # Calls
 
 
-_PRODUCTS: Final = frozenset((operator.matmul, np.matmul, np.dot))
+PRODUCTS: Final = frozenset((operator.matmul, np.matmul, np.dot))
 #: What a reduction takes in place of what is not there.
 _NEUTRAL: Final[dict[Any, float]] = {np.sum: 0, np.prod: 1, np.max: -np.inf, np.min: np.inf}
 _METHODS: Final[dict[str, Any]] = {"sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min}
@@ -218,11 +347,13 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _attribute(first, args[1])
     if fun is operator.getitem and isinstance(first, Ragged):
         return _item(first, args[1])
+    if fun is operator.getitem or (fun is np.take and len(args) == 2 and np.ndim(first) == 1):
+        return _gathered(first, args[1])
     if fun is len:
         return first.shape[0]
     if fun is runtime.fitting:
         return first
-    if fun in _PRODUCTS and len(args) == 2:
+    if fun in PRODUCTS and len(args) == 2:
         return _product(*args)
     if fun is np.outer and len(args) == 2:
         return call(operator.mul, (_with_axis(args[0], 1), _with_axis(args[1], 0)), {})
@@ -239,7 +370,7 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def is_elementwise(fun: Any) -> bool:
     """Return whether a function of arrays, or an operator, works element by element."""
-    return fun in syntax.ARITHMETIC or registry.is_elementwise(fun)
+    return (fun in syntax.ARITHMETIC and fun not in PRODUCTS) or registry.is_elementwise(fun)
 
 
 def _elementwise(fun: Any, args: tuple[Any, ...]) -> Any:
@@ -286,6 +417,47 @@ def _attribute(x: Ragged, name: str) -> Any:
     if name in _METHODS:
         return lambda axis=None: _reduced(_METHODS[name], x, axis)
     raise find.refusal(f".{name} is not taken of a slice with traced bounds.")
+
+
+def _gathered(x: Any, index: Any) -> Any:
+    """Return the elements at places of which only the first are there."""
+    whole, masks, axis = _as_index(index)
+    rest = jnp.ndim(x) - (len(whole) if isinstance(whole, tuple) else 1)
+    return made(jnp.asarray(x)[whole], [*[None] * axis, *masks, *[None] * rest])
+
+
+def _as_index(index: Any) -> tuple[Any, tuple[Array | None, ...], int]:
+    """Return an index with all of its places, which of them are there, and the first such axis.
+
+    Raises:
+        SourceError: it is more than such places, and integers or slices before them.
+    """
+    if isinstance(index, Ragged):
+        return index.whole, index.masks, 0
+    parts = index if isinstance(index, tuple) else (index,)
+    places = parts[-1]
+    slices = [part for part in parts[:-1] if isinstance(part, slice)]
+    others = [part for part in parts[:-1] if not isinstance(part, slice)]
+    fits = not any(map(is_traced, slices)) and all(map(_is_integer, others))
+    if isinstance(places, Ragged) and fits and not (slices and others):
+        return (*parts[:-1], places.whole), places.masks, len(slices)
+    raise find.refusal(
+        "an index whose length is traced stands beside others. Write one after the other."
+    )
+
+
+def set_at(x: Array, index: Any, value: Any, how: str = "set") -> Array:
+    """``x``, with something else at places of which only the first are there, or that added."""
+    whole, masks, _ = _as_index(index)
+    places = whole[-1] if isinstance(whole, tuple) else whole
+    n = x.shape[len(whole) - 1 if isinstance(whole, tuple) else 0]
+    for at, mask in enumerate(masks):
+        if mask is not None:
+            places = jnp.where(_along(mask, at, places.ndim), places, n)
+    at_index = (*whole[:-1], places) if isinstance(whole, tuple) else places
+    new = value.whole if isinstance(value, Ragged) else jnp.asarray(value)
+    update = x.at[at_index]
+    return (update.set if how == "set" else update.add)(new.astype(x.dtype), mode="drop")
 
 
 def _with_axis(x: Any, axis: int) -> Any:

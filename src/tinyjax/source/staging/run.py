@@ -140,6 +140,7 @@ class Run:
             result = self.session.call(function, args, kwargs)
             result = self.session.aliases.after(function, args, result)
             ragged.note_offset(function, args, result)
+            arrays.note_mask(function, args, result)
             return arrays.as_staged(result) if statement.variable in self.made else result
         except (RaisedError, TracedEndError, runtime.InPlaceError):
             raise

@@ -240,6 +240,8 @@ class Session:
         snapshots: their contents at the beginning of each piece that is being staged.
         offsets: by identity, integers that are the sum of another and a number: the sum, the other
             and the number.
+        masks: by identity, arrays of truth values: the array, the function that returned it, and
+            the arguments of that.
     """
 
     call: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
@@ -256,6 +258,7 @@ class Session:
     buffers: list[Buffer] = attrs.field(factory=list)
     snapshots: list[dict[Buffer, Array]] = attrs.field(factory=list)
     offsets: dict[int, tuple[Array, Array, int]] = attrs.field(factory=dict)
+    masks: dict[int, tuple[Array, Any, tuple[Any, ...]]] = attrs.field(factory=dict)
 
     def contents(self) -> dict[Buffer, Array]:
         """Return the current contents of the arrays."""

@@ -197,7 +197,7 @@ def describe(value: Any) -> str:
     """Return the kind of a value, for messages."""
     if value is runtime.UNDEFINED:
         return NOTHING
-    if isinstance(value, Changing):
+    if isinstance(value, MutableArray):
         return "an array that is changed in place"
     if is_dynamic(value):
         return str(aval_of(value))
@@ -212,7 +212,7 @@ def describe(value: Any) -> str:
     return f"of type {errors.type_name(value)}"
 
 
-class Changing:
+class MutableArray:
     """An array that the program changes in place (``staging.arrays``)."""
 
 
@@ -226,7 +226,7 @@ def holds_tracer(value: object, undecided: bool = False, seen: set[int] | None =
     """
     if isinstance(value, tr.Tracer):
         return is_undecided(value) if undecided else True
-    if isinstance(value, (Known, Changing)):
+    if isinstance(value, (Known, MutableArray)):
         return True
     if isinstance(value, (Array, *_OPAQUE)) or value is runtime.UNDEFINED:
         return False
@@ -404,6 +404,21 @@ def holds_known(value: Any) -> bool:
     if type(value) in (tuple, list):
         return any(map(holds_known, value))
     return type(value) is dict and any(map(holds_known, value.values()))
+
+
+def iterations_of(value: Any, default: Iterations) -> Iterations:
+    """Return the iterations in which the known parts of a value are known, if it is one loop's."""
+    loops: dict[int, Iterations] = {}
+
+    def enter(part: Any) -> None:
+        if isinstance(part, Known):
+            loops[id(part.iterations)] = part.iterations
+        elif type(part) in (tuple, list, dict):
+            for item in part.values() if isinstance(part, dict) else part:
+                enter(item)
+
+    enter(value)
+    return default if len(loops) != 1 else next(iter(loops.values()))
 
 
 def in_each_iteration(

@@ -327,6 +327,25 @@ def matmul_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
     return reduce_to(ct @ b.swapaxes(-1, -2), a), reduce_to(a.swapaxes(-1, -2) @ ct, b)
 
 
+@registry.adjoint_of(np.dot, definite=(0, 1))
+def np_dot_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
+    """Return the cotangents of the arguments of np.dot."""
+    if isinstance(a, (list, tuple)) or isinstance(b, (list, tuple)):
+        parts = np_dot_adjoint(ct, y, np.array(a), np.array(b))
+        return nested_like(parts[0], a), nested_like(parts[1], b)
+    if np.ndim(a) <= 2 and np.ndim(b) <= 2:
+        return matmul_adjoint(ct, y, a, b)
+    if np.ndim(a) == 0 or np.ndim(b) == 0:
+        return reduce_to(ct * b, a), reduce_to(a * ct, b)
+    before = [*range(np.ndim(a) - 1)]
+    if np.ndim(b) == 1:
+        return ct[..., None] * b, np.tensordot(a, ct, (before, before))
+    last = [*range(np.ndim(a) - 1, np.ndim(ct))]
+    others = [axis for axis in range(np.ndim(b)) if axis != np.ndim(b) - 2]
+    of_b = np.tensordot(a, ct, (before, before))
+    return np.tensordot(ct, b, (last, others)), np.moveaxis(of_b, 0, -2)
+
+
 if TYPE_CHECKING:
 
     def __getattr__(name: str) -> registry.Function:
