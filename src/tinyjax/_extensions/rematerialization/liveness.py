@@ -257,8 +257,9 @@ class _Program:
     ) -> dict[jx.Var, jx.Var]:
         """Return the results that take the memory of operands ending with them.
 
-        The result of a loop or conditional is overwritten only by a loop whose carry starts from it. In
-        an inner program, results take no operand's memory, and loops may take that of parameters.
+        The result of a loop or conditional is overwritten only by a loop whose carry starts from
+        it. In an inner program, results take no operand's memory, and loops may take that of
+        parameters.
         """
         eqn, loop = step.eqn, step.eqn.params
         if isinstance(loop, ScanParams | WhileParams):
