@@ -763,7 +763,7 @@ def promote(types: Sequence[tuple[DType, bool]]) -> tuple[DType, bool]:
     """Join ``(dtype, weak_type)`` pairs in JAX's promotion lattice.
 
     Returns:
-    The common dtype, and whether it is weak: whether a weak type has decided its kind.
+        The common dtype, and whether it is weak: whether a weak type has decided its kind.
 
     Raises:
         PromotionError: there is no common type, as for float8 and float16.

@@ -100,7 +100,7 @@ _UPDATES: Final = frozenset(
 def work_of(eqn: jx.JaxprEqn) -> Work:
     """Count the work of one run of an equation.
 
-    One that runs programs has no work of its own: these have it.
+    An equation that runs programs has no work of its own: the work is that of the programs.
     """
     if jx.subjaxprs(eqn.params):
         return NO_WORK
@@ -250,8 +250,8 @@ class Cost(records.Record):
         functions: elements that functions such as ``exp`` are applied to, if XLA can vectorize
             them.
         bounded: whether the lengths of all loops are known.
-        own: seconds that NumPy takes for it without the programs that it runs.
-        own_written: the same once it is compiled to a Python function.
+        own: seconds that NumPy takes for it, without the programs that it runs.
+        own_written: the same when it is compiled to a Python function.
         calls: whether it, or a program that it runs, has equations that call Python functions.
     """
 

@@ -42,7 +42,7 @@ def location_text(eqn: jx.JaxprEqn, name: str | None = None) -> str:
 
     Args:
         eqn: the equation.
-        name: what XLA calls what becomes of it; by default its primitive's name.
+        name: its name in XLA; by default its primitive's name.
     """
     named = _quoted(eqn.primitive.name if name is None else name)
     if eqn.source is None:
@@ -64,8 +64,8 @@ class LocatedLowering(Lowering):
     """A function under construction whose operations say which equation they come from.
 
     Attributes:
-        locate: says where an equation comes from.
-        location: that of the current equation.
+        locate: returns the location of an equation.
+        location: the location of the current equation.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ def lower_jaxpr(
     """Write the equations of a jaxpr inline, and return its results.
 
     Args:
-        b: what to write with.
+        b: the builder.
         jaxpr: the program.
         operands: its arguments.
         repeated: whether it is the body of a loop, which is to update its state in place.
@@ -213,7 +213,7 @@ def from_branches(
 def call_jaxpr(b: Lowering, jaxpr: jx.Jaxpr, name: str, operands: Sequence[Value]) -> list[Value]:
     """Emit a call of the function for a jaxpr, which a module has once.
 
-    One with ordered effects is inlined, so that its callbacks take their turns among the others.
+    A program with ordered effects is inlined, so that its callbacks stay in order with others.
     """
     if jx.effects(jaxpr).ordered:
         return lower_jaxpr(b, jaxpr, operands)
@@ -245,9 +245,9 @@ def new_lowering(platform: str, locate: Locate | None, divided: Any = None) -> L
     """Begin a module.
 
     Args:
-        platform: what the program runs on.
-        locate: says where equations come from, if it is to be said.
-        divided: what writes programs for several devices, if it is one.
+        platform: the platform that the program runs on.
+        locate: returns the locations of equations, if they are to be written.
+        divided: the lowering for several devices, for a program on these.
     """
     if locate is None:
         return Lowering(Module(divided), platform)

@@ -286,8 +286,8 @@ def adjoint_source(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
 
     Args:
         fun: a Python function.
-        args: arguments of the kinds that the derivative is for. Where there are none the defaults
-            and annotations of the parameters tell, and of others floats are taken.
+        args: arguments of the kinds that the derivative is for. Without them the kinds follow from
+            defaults and annotations of the parameters; all others are floats.
         kwargs: keyword arguments.
 
     Returns:
@@ -295,9 +295,9 @@ def adjoint_source(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
         the value and what the pullback needs.
 
     Raises:
-        ArgumentError: ``fun`` is no Python function, or a parameter's annotation does not tell
-            what it takes.
-        SourceError: the function does what is not taken.
+        ArgumentError: ``fun`` is no Python function, or the kind of a parameter does not follow
+            from its annotation.
+        SourceError: the function uses an unsupported feature.
 
     Example:
         >>> import math

@@ -129,15 +129,15 @@ def with_context(context: Context, fun: Callable[..., Any]) -> Contextual:
     sees the operations of the adjoint too.
 
     Args:
-        context: what calls mean.
-        fun: a Python function, or what ``grad``, ``vjp`` and ``with_context`` give.
+        context: interprets the calls.
+        fun: a Python function, or one that ``grad``, ``vjp`` or ``with_context`` returned.
 
     Returns:
         A function of the same arguments.
 
     Raises:
         ArgumentError: one is no context, or the other no function.
-        SourceError: a function does what is not taken by ``tinyjax.source``.
+        SourceError: a function uses a feature that ``tinyjax.source`` does not support.
 
     Example:
         >>> from tinyjax import source
@@ -349,8 +349,8 @@ class Interpreter:
     Attributes:
         layer: the context that interprets them.
         ir: the program.
-        own: whether it is this package's own, which shuffles types and shapes about in between.
-        counting: what belongs to the iterations of ``for`` loops.
+        own: whether it is this package's own, some of whose calls are of types and shapes only.
+        counting: the variables that only count the iterations of ``for`` loops.
     """
 
     def __init__(self, layer: Layer, program: IR) -> None:

@@ -144,7 +144,7 @@ class CallbackParams(prim.Params):
         static: the leaves of its arguments that are not operands, with their positions.
         out_tree: the structure of its result.
         out_avals: the types of that result's leaves, without the mapped axes; None where the
-            result is thrown away.
+            result is ignored.
         leading_axes: the mapped axes, the outermost first; they lead the operands' axes.
         method: the treatment of mapped axes; None where there may be none.
         ordered: whether calls keep the order of the program.
@@ -263,7 +263,7 @@ _KINDS: Final = "bsiufc"
 def _as_declared(leaf: object, dtype: DType) -> HostArray:
     """Return a result as an array; a Python number takes the declared type if its kind fits.
 
-    Without 64-bit types the result has 32 bits, as all data have that come from NumPy.
+    Without 64-bit types the result has 32 bits, like all data from NumPy.
     """
     value = np.asarray(leaf)
     if isinstance(leaf, bool | int | float | complex) and not isinstance(leaf, np.generic):
@@ -287,7 +287,7 @@ def declare(
     primitive: prim.Primitive[CallbackParams],
     check_batch: Callable[[CallbackParams], None] = lambda params: None,
 ) -> None:
-    """Register the rules that all three have in common.
+    """Register the rules that all three primitives have in common.
 
     Args:
         primitive: one of them.

@@ -262,8 +262,8 @@ def checkpoint(
             decorator.
         prevent_cse: whether to keep the compiler from merging the recomputation with the first
             computation, which would need the memory again. You can turn it off where the two cannot
-            meet, as in the body of a scan. Of a bool for each argument, or a tree of them that is
-            a prefix of it, one that is true is enough.
+            meet, as in the body of a scan. A bool for each argument, or for each part of it in a
+            prefix tree, turns it on if one of them is true.
         policy: ``policy(primitive, *avals, **params) -> bool`` says whether the results of an
             operation may be kept; see ``checkpoint_policies``. The default keeps the arguments
             only. The policy also decides about operations inside ``jit``, ``scan``, ``cond`` and
@@ -274,7 +274,7 @@ def checkpoint(
             control flow needs.
         static_argnames: such arguments by name, given by position or by name.
         memory_budget: the bytes that the derivative may need besides the arguments, for its results
-            and in between. What is kept is then chosen by the library, and not by a policy.
+            and in between. The library, instead of a policy, then chooses which values to keep.
 
     Returns:
         A function of the same signature.

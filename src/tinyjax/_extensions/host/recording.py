@@ -39,14 +39,14 @@ def make_program(
     hosts: Sequence[dtypes.HostArray],
     result: Any,
 ) -> Program | None:
-    """Make the program of calls like one that was made, if it can be made and repeats that one.
+    """Make a program for calls like a recorded one, if that is possible and reproduces its result.
 
     Args:
         fun: the function.
         args: its arguments.
-        kwargs: those by name.
+        kwargs: its keyword arguments.
         hosts: the data of the arrays in them.
-        result: what it returned.
+        result: its result.
     """
     flat, structure = tree.flatten((list(args), list(kwargs.values())))
     trace = Replay(tr.EVAL, fun)
@@ -155,10 +155,10 @@ def make_step(
     start: int,
     outs: Sequence[Array],
 ) -> Step | None:
-    """Make the step of calls like one that was made, if it can be made and repeats that one.
+    """Make a step for calls like a recorded one, if that is possible and reproduces its results.
 
     Args:
-        primitive: what was called.
+        primitive: the primitive that was called.
         params: its parameters.
         args: its operands.
         trace: the linearization.
@@ -201,14 +201,14 @@ def _recorded(
     """Return the recording of a call.
 
     Args:
-        recorder: has recorded it.
+        recorder: the trace that has recorded it.
         eqns: the equations.
-        tangents: those of the operands.
+        tangents: the tangents of the operands.
         outs: the results.
 
-    Returns:
-        The equations as a program of tangents and of what these are multiplied with; which results
-        have a tangent; and the results and what the tangents are multiplied with.
+        rns:
+        The equations as a program of tangents and of their factors; which results have a tangent;
+        and the results and the values of the factors.
     """
     consts = dict(recorder.consts.values())
     read = dict.fromkeys([x for eqn in eqns for x in eqn.inputs if x in consts])
@@ -228,7 +228,7 @@ def _write_step(
     """Write the operations of a jvp rule.
 
     Args:
-        primitive: what has the rule.
+        primitive: the primitive with the rule.
         params: its parameters.
         pairs: its operands, and their tangents.
     """

@@ -84,7 +84,7 @@ class Collective(records.Record):
         group_size: the number of devices in a group; of a ``collective-permute``, those that send.
         groups: the number of groups.
         axes: the axes of the mesh; None where no axes express it.
-        count: the number of times that a call of the program does it.
+        count: the number of times that it runs in a call of the program.
 
     Example:
         >>> from tinyjax.stages import Collective
@@ -102,7 +102,7 @@ class Collective(records.Record):
 
     @property
     def bytes_sent(self) -> int:
-        """The bytes that each device sends, each time, where each sends to its neighbour in a ring.
+        """The bytes that each device sends each time, if each sends to its neighbour in a ring.
 
         No algorithm sends less (Patarasuk and Yuan, 2009).
         """

@@ -69,12 +69,12 @@ def part_type(aval: ShapedArray, names: Sequence[str], typed: Sequence[str] | No
 def erased(jaxpr: jx.Jaxpr, on_host: bool = False) -> jx.Jaxpr:
     """Return the same program with types that do not track variation, and without casts.
 
-    Sums of which devices along other axes have parts are whole ones in it: XLA does not take parts
-    within programs that devices run along some axes of a mesh.
+    Partial sums along other axes of the mesh become whole sums: XLA does not accept partial sums in
+    programs that devices run along some axes only.
 
     Args:
         jaxpr: the program.
-        on_host: whether types are not to say how values lie, either, nor equations.
+        on_host: whether to remove shardings from types and equations, too.
     """
     casts: tuple[Primitive[Any], ...] = (
         collective.pvary_p,
@@ -205,7 +205,7 @@ class _VaryingRecorder(staging.Recorder):
 def _beside(args: Sequence[Array], across: Sequence[Axes]) -> tuple[Sequence[Array], list[Axes]]:
     """Return operands that devices may share, and their required variation and sharing.
 
-    What varies in one does so in all. What is no argument has no cotangent: it goes with all.
+    If one varies along an axis, all have to. A constant has no cotangent, so it fits all others.
     """
     together = av.NOWHERE.union(*across)
     varied = frozenset([name for name in together if not isinstance(name, Share)])
@@ -343,7 +343,8 @@ class _VaryingTransposer(Transposer):
 def _of_cotangent(ct: Array, aval: ShapedArray) -> Array:
     """Return a cotangent that devices share as those of a type.
 
-    One that all devices have is the part of the first one of a sum of which each has a part.
+    Where partial sums are required, a cotangent that all devices have remains on the first device,
+    and the others get zeros.
     """
     for share in (
         transposed(parallel_types.across(aval)) if parallel_types.across(aval) in SHARING else ()
@@ -440,7 +441,7 @@ def on_axes(mesh: AnyMesh, axes: Sequence[str], checks: bool, own: bool = False)
     Args:
         mesh: the mesh.
         axes: the axes along which each device runs it; along others it is one program.
-        checks: whether it is checked what differs between devices.
+        checks: whether differences between devices are checked.
         own: whether all values are each device's own, even those that they computed together.
     """
     partly = len(axes) < len(mesh.axis_names)

@@ -54,8 +54,8 @@ _SEVERAL: Final = ("chlo.", "func.call", "stablehlo.while", "stablehlo.custom_ca
 def _are_parts_kept(b: Lowering, eqn: jx.JaxprEqn, values: Sequence[Value]) -> bool:
     """Return whether XLA computes partial sums from the devices' partial sums.
 
-    It does where an equation lowers to one operation. Of several operations it makes the
-    intermediate values whole, and would then treat them as partial sums.
+    It does if the equation lowers to one operation. If it lowers to several, XLA completes the
+    sums of the intermediate values, and would then treat these as partial sums.
     """
     rules = eqn.primitive.rules
     if rules.evaluate is not None:  # what it calls has types of its own, if it is no constraint
@@ -114,9 +114,9 @@ class Part(Record):
     """The region in which each device runs a function on values of its own.
 
     Attributes:
-        axes: those of its mesh, with their sizes.
-        partly: whether it is one program of the devices along other axes of the mesh.
-        free: the axes of the rest, but for those along which an outer program is of one device.
+        axes: the axes of its mesh, with their sizes.
+        partly: whether it is one program for all devices along other axes of the mesh.
+        free: these other axes, except those along which an outer program is for one device.
         mesh: the mesh as Shardy writes it.
     """
 
@@ -182,7 +182,7 @@ def as_parts(b: Lowering, x: Value, aval: ShapedArray) -> Value:
     Args:
         b: the builder.
         x: the sum.
-        aval: its type, which may say it, or not.
+        aval: its type, which may record this already.
     """
     if aval.where is None or not aval.sharding.summed:
         return x
@@ -245,10 +245,10 @@ def write_sharded_module(
     Args:
         jaxpr: the program; its function is called ``main``.
         name: the module's name.
-        ins: how its parameters lie.
-        outs: how its results are to lie; None leaves that to XLA.
+        ins: the shardings of its parameters.
+        outs: the shardings of its results; None leaves these to XLA.
         donated: the parameters whose memory may be reused.
-        platform: what the program runs on.
+        platform: the platform that the program runs on.
         locate: says where equations come from; nothing does by default.
     """
     b = new_lowering(platform, locate, sys.modules[__name__])
@@ -299,7 +299,7 @@ class PartialReduceParams(ReduceParams):
     """The parameters of a sum that devices do not complete.
 
     Attributes:
-        unreduced: the axes of the mesh over which what is summed is divided.
+        unreduced: the axes of the mesh over which the summed axes are divided.
     """
 
     unreduced: tuple[str, ...]

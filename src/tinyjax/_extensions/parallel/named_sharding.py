@@ -40,9 +40,9 @@ class NamedSharding(Sharding):
 
     Attributes:
         mesh: the mesh; or one without devices, for programs that are compiled but not run.
-        spec: over which of its axes each axis of the array is divided. Along the others, devices
+        spec: the axes of the mesh that divide each axis of the array. Along the others, devices
             hold copies.
-        memory_kind: in which of their memories.
+        memory_kind: the kind of the devices' memory.
 
     Raises:
         ShardingError: the mesh has no such axis, or one is named twice.
@@ -381,9 +381,9 @@ def _parts(sharding: NamedSharding, shape: tuple[int, ...]) -> tuple[Part, ...]:
 
 
 def resolve(where: object, function: str) -> Sharding:
-    """Return the sharding that is meant: a specification alone is of the mesh in force.
+    """Return the sharding of an argument: a specification alone refers to the mesh in force.
 
-    So is a sharding by the abstract mesh of the mesh in force.
+    A sharding on the abstract mesh of the mesh in force refers to the latter, too.
 
     Args:
         where: a device, a sharding or a specification.
@@ -433,14 +433,14 @@ def declared(where: Sharding | PartitionSpec) -> Sharding:
 def checked(
     where: object, shape: Sequence[int], function: str, what: str, pads: bool = False
 ) -> Sharding:
-    """Return the sharding that is meant of an array whose shape allows it.
+    """Return the sharding of an argument, for an array whose shape allows it.
 
     Args:
-        where: what is meant.
+        where: the argument.
         shape: the shape.
         function: the function that takes it, for messages.
         what: what messages call the array.
-        pads: whether XLA may pad axes that are not divisible, where types do not say how they lie.
+        pads: whether XLA may pad axes that are not divisible, where types record no sharding.
 
     Raises:
         ShardingError: it does not; or as for ``resolve``.

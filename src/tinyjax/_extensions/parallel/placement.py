@@ -125,7 +125,7 @@ class OriginalSpecs(records.Record):
 
     Attributes:
         outs: the specification of each result; None where there was none.
-        first: the sharding of the first argument that lies on devices; None where none does.
+        first: the sharding of the first argument that is on devices; None if none is.
         ndim: the number of its axes.
     """
 
@@ -188,16 +188,16 @@ def is_on_host(request: Compilation) -> bool:
 def placement_of(jaxpr: jx.Jaxpr, shardings: Sequence[Sharding | None]) -> Placement | None:
     """Return where a program runs; None for the processor's first device.
 
-    Where neither arguments nor the program say it, that is the default device; the results are then
-    as free to go elsewhere as the arguments.
+    If neither arguments nor the program have a sharding, it is the default device. The results are
+    then as free to move elsewhere as the arguments.
 
     Args:
         jaxpr: the program.
-        shardings: how its arguments lie; None for those that go where they are wanted.
+        shardings: the shardings of its arguments; None for arguments that may be moved.
 
     Raises:
         PlatformError: the settings name a platform that is not there.
-        ShardingError: arguments, or what the program names, lie on different devices.
+        ShardingError: the shardings of arguments and of the program have different devices.
     """
     placement = placement_by(jaxpr, shardings)
     place = default_place() if placement is None else None
@@ -211,10 +211,10 @@ def placement_by(jaxpr: jx.Jaxpr, shardings: Sequence[Sharding | None]) -> Place
 
     Args:
         jaxpr: the program.
-        shardings: how its arguments lie; None for those that go where they are wanted.
+        shardings: the shardings of its arguments; None for arguments that may be moved.
 
-    Raises:
-        ShardingError: arguments, or what the program names, lie on different devices.
+        es:
+        ShardingError: the shardings of arguments and of the program have different devices.
     """
     wishes = wishes_of(jaxpr)
     said = [*wishes.all, *[sharding for sharding in shardings if sharding is not None]]

@@ -34,13 +34,13 @@ from tinyjax.dtypes import PHYSICAL, DTypeLike, HostArray, to_physical
 
 
 def put(leaf: Any, where: devices.Placement, function: str) -> Array:
-    """Return an array or a number as an array that lies where it should.
+    """Return an array or a number as an array with the sharding of an argument.
 
     Args:
         leaf: the array.
-        where: a device, a sharding or a memory; None for where it lies, and for data of the host
-            for the default device.
-        function: what the user called, for messages.
+        where: a device, a sharding or a memory. None keeps an array where it is, and puts data of
+            the host on the default device.
+        function: the function that the user called, for messages.
 
     Raises:
         ShardingError: it cannot be there.
@@ -128,10 +128,10 @@ def put_result(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Array:
-    """Apply a function and put its result where an argument of it says.
+    """Apply a function, and give its result the sharding of an argument of it.
 
-    So the types of the arguments need not say how the result lies, unless it is to stay a sum of
-    which each device has a part.
+    So the types of the arguments need not determine that sharding, unless the result is to remain
+    partial sums.
     """
     spec = where.spec if isinstance(where, Sharding) else where
     if isinstance(spec, PartitionSpec) and spec.unreduced:
@@ -154,14 +154,14 @@ def make_array_from_callback(
     data_callback: Callable[[tuple[slice, ...]], Any],
     dtype: DTypeLike = None,
 ) -> Array:
-    """Return an array over several devices whose parts a function gives.
+    """Return an array over several devices whose parts a function returns.
 
-    Each process calls the function for what lies on its own devices, once for each part.
+    Each process calls the function for the parts on its own devices, once for each part.
 
     Args:
         shape: the shape of the whole.
         sharding: how it lies.
-        data_callback: is given which part is wanted, as slices, and returns it.
+        data_callback: returns a part, given its slices.
         dtype: the dtype; by default that of the first part.
 
     Raises:
@@ -198,14 +198,14 @@ def make_array_from_callback(
 def make_array_from_single_device_arrays(
     shape: Sequence[int], sharding: Sharding, arrays: Sequence[Array], *, dtype: DTypeLike = None
 ) -> Array:
-    """Return an array over several devices, made of arrays that lie on one of them each.
+    """Return an array over several devices, made of one array on each of them.
 
     Nothing is copied.
 
     Args:
         shape: the shape of the whole.
         sharding: how it lies.
-        arrays: for each device of this process the part that lies there, in any order.
+        arrays: the parts on the devices of this process, in any order.
         dtype: the dtype; by default that of the arrays.
 
     Raises:
@@ -273,8 +273,8 @@ def make_array_from_process_local_data(
     Args:
         sharding: how each array lies, a tree that may end above the leaves of ``local_data``.
         local_data: arrays in any containers.
-        global_shape: the shapes of the whole arrays, a tree likewise; by default they are found. An
-            axis as long as that of ``local_data`` is whole in each process.
+        global_shape: the shapes of the whole arrays, a tree likewise; by default they follow from
+            the data. An axis as long as that of ``local_data`` is whole in each process.
 
     Returns:
         The same tree of arrays over several devices.

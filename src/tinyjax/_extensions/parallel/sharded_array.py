@@ -69,9 +69,9 @@ class Shard:
 
 
 class ShardedArray(PlacedArray):
-    """An array whose data lies on devices by a sharding.
+    """An array whose data is on devices, as its sharding describes.
 
-    Its data is copied to the host only on request, and kept there then.
+    Its data is copied to the host on request only, and the copy is kept.
     """
 
     __slots__ = ("__weakref__", "_gathered", "shards")

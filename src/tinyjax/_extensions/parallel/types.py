@@ -1,8 +1,8 @@
 """Types that record shardings on a mesh, and which values the devices share.
 
 On a mesh with ``Explicit`` axes, a type records over which of these axes each axis of the array is
-divided (``told``). Inside ``shard_map`` every device computes with its own part, and a type records
-the axes of the mesh along which values may vary, or are shared (``across``).
+divided (``sharding``). Inside ``shard_map`` every device computes with its own part, and a type
+records the axes of the mesh along which values may vary, or are shared (``across``).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class DeviceAxis(prim.MappedAxis):
     """An axis of a mesh, inside the function given to ``shard_map``.
 
     Attributes:
-        partly: whether along another axis of that mesh it is one program.
+        partly: whether the program is one for all devices along another axis of that mesh.
         checks: whether differences between devices are checked; if not, ``shard_map`` was called
             with ``check_vma=False``.
         shares: whether types track partial sums along it.
@@ -79,9 +79,9 @@ class ManualAxisType:
     """The axes of the mesh along which devices vary or share a value inside ``shard_map``, by name.
 
     Attributes:
-        varying: those along which each device may have its own.
-        unreduced: those along which each has a part of a sum, which is the value.
-        reduced: those along which all have it, and each a part of its cotangent.
+        varying: the axes along which each device may have a value of its own.
+        unreduced: the axes along which the value is the sum of the devices' parts.
+        reduced: the axes along which all devices have the value, and its cotangent is such a sum.
 
     Raises:
         ArgumentError: an axis is among two of these.
@@ -155,7 +155,7 @@ def transposed(axes: Axes) -> Axes:
 
 @attrs.frozen(cache_hash=True, repr=False)
 class OnMesh(av.Where):
-    """The part of a type that is about the devices of a mesh.
+    """The placement of a type's values on the devices of a mesh.
 
     Attributes:
         sharding: the sharding along its axes that are ``Explicit``, with an entry for each axis of
@@ -306,7 +306,7 @@ def typed(aval: ShapedArray, sharding: Sharding) -> ShapedArray:
     """Return the type of values with a sharding, with an entry for each axis.
 
     Raises:
-        ShardingError: they are sums of which each device has a part, and of a dtype without sums.
+        ShardingError: they are partial sums, and the dtype has no sums.
     """
     if sharding.summed and not (is_inexact(aval.dtype) or is_integer(aval.dtype)):
         raise ShardingError(

@@ -159,9 +159,9 @@ class _Program:
 
     Args:
         jaxpr: the program.
-        first: of a loop's body, the first parameter that iterations hand on; after these come parts
-            of operands.
-        count: how many they hand on.
+        first: for a loop's body, the first parameter that iterations carry; after the carried ones
+            come parts of operands.
+        count: the number of carried parameters.
     """
 
     def __init__(self, jaxpr: jx.Jaxpr, first: int | None = None, count: int = 0) -> None:
@@ -257,8 +257,9 @@ class _Program:
     ) -> dict[jx.Var, jx.Var]:
         """Return the results that take the memory of operands ending with them.
 
-        Only loops that go on with a result of a loop or conditional write over it. In the program
-        of an equation that holds for its results, too; and loops go on with parameters.
+        The result of a loop or conditional is overwritten only by a loop whose carry starts from
+        it. In an inner program, results take no operand's memory, and loops may take that of
+        parameters.
         """
         eqn, loop = step.eqn, step.eqn.params
         if isinstance(loop, ScanParams | WhileParams):
@@ -278,7 +279,7 @@ class _Program:
     def buffers(self, inner: bool = True) -> list[_Buffer]:
         """Return the buffers in memory with their lifetimes, large ones first.
 
-        Of a loop's body these are the ones that are not among the loop's operands and results.
+        For a loop's body, buffers of the loop's operands and results are not included.
 
         Args:
             inner: whether it is the program of an equation, whose results write over nothing.

@@ -71,9 +71,9 @@ class MaskedTransposer:
                 self._multiplied.update(eqn.out_binders)
 
     def enter_seeds(self, eqns: Sequence[jx.JaxprEqn]) -> None:
-        """Begin with the sums that parameters of a program have from outside, where it enters.
+        """Begin with the sums that the parameters of a program have before it.
 
-        What the program adds is then added to them in place, and not to an array of its own.
+        The program then adds to these in place, and not to arrays of its own.
         """
         for eqn in eqns:
             if eqn.primitive is not programs.enter_p:
@@ -162,7 +162,7 @@ class MaskedTransposer:
         Args:
             eqn: the equation.
             results: the cotangents of its operands.
-            masks: those of its operands; more may follow.
+            masks: the masks of its operands; more may follow.
             raw: whether those that have masks may be infinite or NaN elsewhere.
         """
         chosen = [*results]
@@ -210,8 +210,8 @@ class MaskedTransposer:
     def _is_of_system(self, eqn: jx.JaxprEqn) -> bool:
         """Return whether it is a product of matrices, beside a system that may have no solution.
 
-        Masks end at others: to compute them would take a tenth to three times as long as the eager
-        gradient of a network with ``relu`` does.
+        Masks end at other products. Computing them there would add a tenth to three times the time
+        of the eager gradient of a network with ``relu``.
         """
         return selection_masks.is_product(eqn) and not selection_masks.carries(eqn)
 

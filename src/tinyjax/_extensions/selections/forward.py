@@ -54,8 +54,8 @@ class _Masked:
 class MaskTrace(tr.Trace):
     """A trace that computes the masks of values which depend on masked values.
 
-    These are not traced: they are known by their identities. So Python sees data in a rule where it
-    did without masks.
+    Masked values are not tracers: they are recognised by identity. So Python sees data in a rule
+    wherever it did without masks.
     """
 
     __slots__ = ("_masked",)
@@ -231,9 +231,9 @@ def pull_back(
 
     Args:
         eqn: the equation.
-        cotangents: those of its results.
+        cotangents: the cotangents of its results.
         operands: its operands.
-        masks: those of its results.
+        masks: the masks of its results.
         rule: applies the rules of equations.
 
     Returns:

@@ -20,7 +20,7 @@ Mask: TypeAlias = Callable[[], Array]
 
 
 class Bounded:
-    """A mask that holds nowhere if that of a number does not.
+    """A mask that holds nowhere unless the mask of a number holds.
 
     Args:
         mask: computes it.
@@ -211,9 +211,9 @@ def pulled_back(
 
     Args:
         eqn: the equation; it selects, or one of its results has a mask.
-        cotangents: those of its results.
+        cotangents: the cotangents of its results.
         operands: its operands.
-        masks: those of its results.
+        masks: the masks of its results.
     """
     mask, repeats = masks[0], _repeats(eqn)
     if eqn.primitive is ew.select_p:
@@ -240,10 +240,10 @@ def pulled_back(
 def through_product(
     eqn: jx.JaxprEqn, operands: prim.Operands, mask: Mask
 ) -> tuple[prim.Operands, Sequence[Mask]]:
-    """Let a product of matrices be of zeros where nothing of it was chosen.
+    """Replace the operands of a product of matrices by zeros where no result was chosen.
 
     Returns:
-        Its operands, chosen where they are known, and their masks.
+        Its operands, replaced where they are known, and their masks.
     """
     masks = [
         _whole(mask, x.aval.shape, stack)
@@ -259,9 +259,9 @@ def _whole(mask: Mask, shape: tuple[int, ...], stack: tuple[int, ...]) -> Mask:
     """Return a mask that holds for all of a number, or a matrix, if it does for one element.
 
     Args:
-        mask: that of the result, whose first axes are those of the stack of matrices.
-        shape: that of an operand.
-        stack: its axes that are those of the stack.
+        mask: the mask of the result, whose first axes are those of the stack of matrices.
+        shape: the shape of an operand.
+        stack: the axes of the operand that belong to the stack.
     """
 
     def of_operand() -> Array:

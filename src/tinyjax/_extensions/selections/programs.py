@@ -115,9 +115,9 @@ def apply_crossed(
 
     Args:
         eqn: the equation.
-        cotangents: those of its results.
+        cotangents: the cotangents of its results.
         operands: its operands.
-        masks: those of its results.
+        masks: the masks of its results.
         rule: applies the rules of equations.
 
     Returns:
@@ -219,9 +219,9 @@ def _bordered(
     Args:
         eqn: the equation.
         linear: the parameters that have masks.
-        depend: the results that have.
-        sizes_in: how many parameters there are in each group; their masks come after these.
-        sizes_out: how many results, likewise.
+        depend: the results that have masks.
+        sizes_in: the number of parameters in each group; their masks follow these.
+        sizes_out: the number of results in each group, likewise.
     """
     return [
         bordered(jaxpr, linear, depend, sizes_in, sizes_out) for jaxpr in jx.subjaxprs(eqn.params)

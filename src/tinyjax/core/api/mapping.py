@@ -47,8 +47,8 @@ def _in_portions(chunk_size: int | None, threads: int | None = None) -> ApplyBat
     """Return the division into chunks or threads; None to run all examples at once.
 
     Args:
-        chunk_size: so many, and then the next; None for all.
-        threads: in how many threads; None where it is not for threads to do.
+        chunk_size: the number of examples in a chunk; None for all.
+        threads: the number of threads; None without threads.
     """
     module = lazy.hook("chunking") if chunk_size or threads else None
     return None if module is None else module.Chunking(chunk_size, threads)
@@ -79,8 +79,8 @@ def vmap(
         axis_name: the name by which collectives in ``fun`` refer to the axis.
         axis_size: the number of examples; needed only where no argument is mapped.
         spmd_axis_name: the axis of a mesh, or several, over which ``with_sharding_constraint`` in
-            ``fun`` divides the mapped axis, where types do not say how it is divided, and
-            ``shard_map`` in ``fun``, where there is no ``axis_name``.
+            ``fun`` divides the mapped axis, where types record no division, and ``shard_map`` in
+            ``fun``, where there is no ``axis_name``.
         chunk_size: how many examples to compute at once, to save memory. A ``scan`` goes through
             the chunks, and a smaller chunk holds the examples that are left over. The results are
             the same.
@@ -245,7 +245,7 @@ def _over_refs(
     Args:
         flat: the function.
         arrays: its arguments, and the contents of the references.
-        axes: what is mapped.
+        axes: the mapped axes.
         mapped: the axis of the examples.
         batched: applies a function to all examples.
         leaves: the arguments.

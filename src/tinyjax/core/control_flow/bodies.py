@@ -388,12 +388,12 @@ class LoopBody:
         """Hoist loop-invariant computation out of the loop.
 
         Args:
-            varying: what does.
-            fixed: what to compute.
+            varying: the variables that may differ between iterations.
+            fixed: the loop-invariant variables to compute.
             consts: the constants.
 
         Returns:
-            A body that is given what it would have computed, and the values of ``fixed``.
+            A body that takes these values as constants, and the values of ``fixed``.
         """
         if not fixed:
             return self, ()

@@ -44,7 +44,7 @@ class Body:
         call: the body.
         fun: the user's function.
         loop: the loop that the user wrote.
-        place: which part of the carry is the user's.
+        place: the part of the carry that is the user's.
     """
 
     __slots__ = ("call", "fun", "loop", "place")
@@ -78,7 +78,7 @@ def stage_function(
         fun: the function.
         in_tree: the structure of ``(args, kwargs)``.
         avals: the types of their leaves.
-        api_name: what it was given to, for messages.
+        api_name: the function of the API that it was passed to, for messages.
     """
     user_fun = fun
     if isinstance(fun, Body):
@@ -142,7 +142,7 @@ def def_loop(
 ) -> None:
     """Register the rules for a loop's programs, and for its number of iterations.
 
-    Whoever writes a loop asks for a staged one: a call runs it compiled.
+    A user who writes a loop wants it staged, so a call of the loop runs it compiled.
 
     Args:
         primitive: the loop.
@@ -162,7 +162,7 @@ def def_loop(
 def convert_all(values: Sequence[Array], avals: Sequence[av.ShapedArray]) -> list[Array]:
     """Convert arrays to the dtypes, and the weakness, of types of the same shapes.
 
-    Where types say how values lie, these come to lie so.
+    Arrays are moved to the shardings of the types that have one.
     """
     return [
         aval.with_layout_of(ew.convert_element_type(x, aval.dtype, aval.weak_type))
@@ -178,7 +178,7 @@ def at_front(batched: Sequence[bool]) -> tuple[int | None, ...]:
 def with_mask(mapped: MappedAxis, mask: Array, program: Jaxpr) -> MappedAxis:
     """Return the axis to map a program over, which only the examples execute where a mask holds.
 
-    It makes a difference to what the program does besides computing its results.
+    The mask matters only for the program's effects.
     """
     if not effects(program).any:
         return mapped
@@ -259,13 +259,13 @@ class Observer:
         """Write a loop as ``Lowering.loop`` does; its condition may make ordered callbacks, too.
 
         Args:
-            b: what to write with.
+            b: the builder.
             state: the first state.
             condition: writes the condition, given the state; a bool.
             body: writes an iteration, given the state; the new state.
             ordered: whether body or condition make ordered callbacks.
-            place: which value of the state tells how many iterations were made; None where they are
-                counted.
+            place: the value of the state that is the number of iterations so far; None to count
+                them.
         """
         raise NotImplementedError
 
@@ -287,7 +287,7 @@ OBSERVER: Final[RuleKey[Observe]] = RuleKey("observer")
 def observer_of(
     primitive: Primitive[Any], loop: str, fun: Callable[..., Any], total: int | None = None
 ) -> Observer | None:
-    """Return who observes a loop, if somebody does.
+    """Return the observer of a loop, if it has one.
 
     Args:
         primitive: the loop's primitive.

@@ -136,8 +136,8 @@ class Loop:
 
         Args:
             bind: runs it, given the constants, the carry and the inputs.
-            inputs: those.
-            iterations: how many there are, if that is known.
+            inputs: the inputs.
+            iterations: the number of iterations, if it is known.
         """
         body, n = self.body, len(self.carry)
         operands = (*body.consts, *self.carry, *inputs)
@@ -184,10 +184,11 @@ class _CarryTypes:
 class _StagingPass:
     """One staging of a loop's body.
 
-    The body of a loop whose carry starts from a Python number may have to be staged twice. For a
-    nest of such loops that would be two to the depth. So the first staging is only for types: in
-    it, a loop whose carry changes is not staged again, and has a placeholder of the right types for
-    its body. The second staging starts each loop with the types that the first one found.
+    The body of a loop whose carry starts from a Python number may have to be staged twice. In a
+    nest of ``n`` such loops the innermost body would be staged ``2**n`` times. So the first staging
+    is for types only: in it, a loop whose carry changes is not staged again, but gets a placeholder
+    of the right types for its body. The second staging starts each loop with the types from the
+    first one.
 
     Attributes:
         only_types: whether only the types of the results matter.
@@ -245,7 +246,7 @@ def match_carry(
     carry_tree: tree.PyTreeDef,
     stage_body: Callable[[Sequence[av.ShapedArray]], tuple[staging.Staged, tree.PyTreeDef]],
 ) -> tuple[list[Array], staging.Staged]:
-    """Stage a loop's body so that the carry comes out as it went in.
+    """Stage a loop's body so that the new carry has the types of the old one.
 
     A first carry that is weakly typed (a Python number) is promoted to the type that the body gives
     it; anything else that changes is an error.

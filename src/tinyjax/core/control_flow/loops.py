@@ -48,7 +48,7 @@ def fori_loop(
 
     Args:
         lower: a scalar, an integer or a float.
-        upper: another.
+        upper: likewise.
         body_fun: takes the index and the state; returns the new state: the same tree, of the same
             shapes and dtypes.
         init_val: the first state, a tree of arrays.

@@ -143,8 +143,8 @@ def bind_while(
         condition: takes its constants and the state.
         fixed: those constants.
         body: takes its constants and the state.
-        operands: these.
-        params: of the other loop.
+        operands: the constants of the body, and the state.
+        params: the parameters of the other loop.
     """
     body = body.stabilised()
     consts = (*condition.consts, *fixed)

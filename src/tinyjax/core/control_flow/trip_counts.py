@@ -5,8 +5,8 @@ Reverse mode stacks the residuals of a loop's iterations, and stacks have static
 its length, but the program determines one. So programs are analyzed before they are differentiated,
 with an interval for each integer, and ``WhileParams.most`` is filled in.
 
-An interval holds whatever the program is given. It never depends on data, so that calls with other
-arguments are differentiated by the same program.
+An interval holds for all arguments of the program. It never depends on data, so that calls with
+other arguments are differentiated by the same program.
 """
 
 from __future__ import annotations
@@ -256,7 +256,7 @@ def _tests(
     """Yield the comparisons in the condition of a loop.
 
     Yields:
-        Which part of the state it compares, above what it is then, and below what.
+        The index of the compared part of the state, and its lower and upper bounds if it holds.
     """
     jaxpr = params.condition
     env: _Env = dict(zip(jaxpr.in_binders, (*fixed, *state), strict=True))

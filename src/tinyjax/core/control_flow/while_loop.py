@@ -236,15 +236,15 @@ def _bind_masked(
 ) -> Sequence[Array]:
     """Bind a loop whose examples end at different times.
 
-    Whether each goes on is part of the state, so that the condition is computed once an iteration
-    however deeply loops and vmaps are nested.
+    The mask of the examples that go on is part of the state. So the condition is computed once in
+    an iteration, however deeply loops and vmaps are nested.
 
     Args:
         mapped: the axis of the examples.
-        params: of the loop of one example.
+        params: the parameters of the loop for one example.
         programs: what maps the condition and the body over an axis.
         fixed: the constants of the condition.
-        operands: those of the body.
+        operands: the operands of the body.
         batched: which of these are batched.
     """
     map_condition, map_body = programs
@@ -292,7 +292,7 @@ def _bind_masked(
 def first_example(active: Array, operands: Sequence[Array], batched: Sequence[bool]) -> list[Array]:
     """Give examples that are not active the operands of the first that is.
 
-    A loop among what is computed then ends for all, since it does for active examples.
+    A loop in the computation then ends for all examples, since it ends for active ones.
     """
     # Its place as a minimum, which XLA computes faster than an argmax; 0 where there is none.
     size = active.shape[0]

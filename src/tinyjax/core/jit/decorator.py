@@ -111,13 +111,13 @@ def jit(  # noqa: PLR0913 (JAX's signature)
             ``x`` and all arrays in it, ``{"x": {1: 64}}`` of its second axis. Results are those
             without padding. Lengths that are equal in a call, and are rounded alike, are one
             length.
-        tier: what computes the first calls. With "first", NumPy evaluates as many calls as cost a
-            quarter of compiling. With "compiled", they wait for the compiler, and all calls round
+        tier: the evaluator of the first calls. With "first", NumPy evaluates as many calls as cost
+            a quarter of compiling. With "compiled", they wait for the compiler, and all calls round
             alike. With "ready", NumPy evaluates calls until the compiled program is ready. With
             "host", it always evaluates programs so small that it would evaluate 300 calls at first:
             that is quicker where NumPy reads each result at once. The default is the setting
-            ``tier``, which is "first" if you set nothing, and "compiled" with
-            ``compiler_options``. ``explain`` tells how many calls NumPy evaluates.
+            ``tier``, which is "first" if you set nothing, and "compiled" with ``compiler_options``.
+            ``explain`` tells how many calls NumPy evaluates.
         compiler_options: XLA flags and their values. They apply where the function is compiled on
             its own and not as a part of another.
         inline: write the operations of the function into a program that calls it, and not the
@@ -144,10 +144,10 @@ def jit(  # noqa: PLR0913 (JAX's signature)
             ``tier`` is none of the words above; ``pad_to`` is no such rule, or names no argument;
             what is donated is static, or no argument of the function; or there is no such backend.
             When called, if a compiler option is none of XLA's.
-        ShardingError: when called, if there is no such device, an array cannot be divided as it is
-            to lie, or arguments lie on different devices.
-        PaddingError: when called, if the function does with an axis that ``pad_to`` rounds up what
-            cannot be done with padded arrays.
+            dingError: when called, if there is no such device, an array cannot have its sharding,
+            or arguments are on different devices.
+            ingError: when called, if an operation along an axis that ``pad_to`` rounds up is
+            impossible with padded arrays.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp

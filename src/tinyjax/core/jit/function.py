@@ -383,7 +383,7 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
     def retraced(self, digests: Container[bytes]) -> Iterator[jx.Jaxpr]:
         """Trace again, under the settings in force, the signatures of programs with these digests.
 
-        What the function gives another program for now, or nothing, is left out.
+        Signatures for which the function now has another program, or none, are left out.
 
         Example:
             >>> import tinyjax

@@ -192,7 +192,7 @@ def reducer(
         combine: the operation on two scalars.
         kinds: the kinds of dtype it takes.
         identity: the value that changes nothing, by dtype.
-        host: the host rule, which asks ``impl`` where it returns None.
+        host: the host rule; where it returns None, ``impl`` is used.
     """
     primitive = Primitive(name, ReduceParams, repeatable=True)
 
@@ -276,8 +276,8 @@ def _is_summed_by_rows(x: dtypes.HostArray | av.ShapedArray, axes: tuple[int, ..
 def _sum_rows(x: dtypes.HostArray) -> dtypes.HostArray:
     """Sum over the last axis but one, where the last is short.
 
-    NumPy adds up rows, one loop over a few numbers for each. Rows of another layout are long: the
-    same numbers are added in the same order, in an eighth of the time.
+    NumPy adds up row by row, with a loop over a few numbers for each. In the transposed layout the
+    rows are long: the same numbers are added in the same order, in an eighth of the time.
     """
     ndim = x.ndim
     rows = x.transpose(ndim - 2, ndim - 1, *range(ndim - 2)).copy()
@@ -311,8 +311,8 @@ def _may_be_long(x: dtypes.HostArray | av.ShapedArray, axes: tuple[int, ...]) ->
 def _long_axis(x: dtypes.HostArray, axes: tuple[int, ...]) -> int | None:
     """Return the longest axis along which NumPy would add up floats one by one.
 
-    It adds them up in pairs, with rounding errors that hardly grow with their number, along the
-    axis that lies densest in memory, and along no other.
+    NumPy adds pairwise, with rounding errors that hardly grow with the number of floats, only along
+    the axis whose elements are closest in memory.
     """
     if not _may_be_long(x, axes) or (len(axes) == x.ndim and x.flags.forc):
         return None
@@ -323,9 +323,9 @@ def _long_axis(x: dtypes.HostArray, axes: tuple[int, ...]) -> int | None:
 
 
 def _sum_parts(x: dtypes.HostArray, axis: int) -> dtypes.HostArray:
-    """Sum numbers along a long axis in parts, of as many numbers as there are parts.
+    """Sum ``n`` numbers along a long axis in about ``sqrt(n)`` parts.
 
-    The rounding errors of 10,000 numbers are those of 200, in hardly more time.
+    So the rounding errors of 10,000 numbers are those of 200, in hardly more time.
     """
     size = isqrt(x.shape[axis])
     count = x.shape[axis] // size

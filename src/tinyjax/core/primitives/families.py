@@ -82,7 +82,7 @@ def elementwise(  # noqa: PLR0913 (a primitive whole)
         derivatives: for each operand ``(tangent, out, *operands) -> tangent``. Without any it is
             linear if it has transposes, and its derivative is zero everywhere if not.
         transposes: for each operand that it is linear in ``(cotangent, *operands) -> cotangent``,
-            for others what errors call it.
+            for each other one its name for errors.
         bilinear: whether it is linear in either operand, but not in both together.
         params: the class of its parameters.
         broadcasts: whether ``impl`` broadcasts, as NumPy's own functions do.
@@ -300,7 +300,7 @@ def lower_formula(b: Lowering, fun: Callable[..., Sequence[Array]], operands: Va
     """Lower a function by other primitives.
 
     Args:
-        b: where.
+        b: the builder.
         fun: takes and returns arrays.
         operands: its arguments.
     """

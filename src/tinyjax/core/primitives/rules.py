@@ -124,10 +124,10 @@ def def_linear(primitive: Primitive[P], *places: int, repeats: bool | None = Non
     """Register the jvp of a primitive that is linear in some operands together.
 
     Args:
-        primitive: the primitive; the others of its operands have no tangents.
-        places: those operands; all by default.
-        repeats: for one that moves elements and adds them, but multiplies none: whether an element
-            of its operands may be in several of its results.
+        primitive: the primitive; its other operands have no tangents.
+        places: the operands in which it is linear; all by default.
+        repeats: for a primitive that moves and adds elements, but multiplies none: whether an
+            element of its operands may be in several of its results.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -170,9 +170,9 @@ def def_derivatives(
         primitive: the primitive.
         formulas: the derivatives. With parameters, the last operands may have none, and then no
             tangents.
-        prepare: makes the operands what they are computed of, where all have tangents. Where they
-            are compared with the result, or with each other, that is ``identities.once``, for equal
-            numbers to be equal.
+        prepare: prepares the operands of the formulas, if all have tangents. If formulas compare
+            them with the result, or with each other, it is ``identities.once``: then equal numbers
+            stay equal.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp

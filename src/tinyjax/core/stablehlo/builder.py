@@ -98,8 +98,8 @@ class Builder:
     def mul(self, x: Value, y: Value) -> Value:
         """Write a product.
 
-        XLA takes a square for no less than 0, also that of an integer, which wraps around. So that
-        is a product of bits.
+        XLA assumes that no square is negative, although that of an integer may wrap around. So a
+        square of integers is written as a product of unsigned ones.
         """
         if x.name == y.name and dtypes.kind(x.dtype) == "i":
             bits = self.bitcast(x, np.dtype(f"u{x.dtype.itemsize}"))
@@ -133,9 +133,9 @@ class Builder:
         """Write a comparison: ``EQ``, ``NE``, ``LT``, ``LE``, ``GT`` or ``GE``.
 
         Args:
-            x: what is compared.
-            y: what with.
-            direction: how.
+            x: the left operand.
+            y: the right operand.
+            direction: the comparison.
             total: whether floats are compared in their total order, which has places for NaN.
         """
         if x.dtype in _HALVED:  # the halves of a number that is only moved are no floats
@@ -348,9 +348,10 @@ class Builder:
 
         Args:
             operands: the arrays.
-            initial: for each a scalar, with which nothing changes.
-            axes: the axes that go.
-            combine: writes one step: of scalars so far and scalars to add, one of each array.
+            initial: for each array a scalar, the identity of ``combine``.
+            axes: the reduced axes.
+            combine: writes one step, given the scalars so far and the next ones, one for each
+                array.
         """
         shape = tuple([n for i, n in enumerate(operands[0].shape) if i not in axes])
         scalars = [x.type for x in initial]

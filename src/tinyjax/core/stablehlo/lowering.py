@@ -58,11 +58,11 @@ class Module:
         self._functions.append(text)
 
     def called(self, key: bytes, name: str, define: Callable[[str], None]) -> str:
-        """Return the name of a function, defining it first where that is not done.
+        """Return the name of a function, which the first call defines.
 
         Args:
-            key: which function it is.
-            name: what to call it.
+            key: the identity of the function.
+            name: the beginning of its name.
             define: adds it, given its name.
         """
         full_name = self._names.get(key)
@@ -72,12 +72,12 @@ class Module:
         return full_name
 
     def embed(self, key: bytes, read: Callable[[], str], name: str) -> str:
-        """Return the name of another module's entry point, writing its functions where not done.
+        """Return the name of another module's entry point; the first call writes its functions.
 
         Args:
-            key: which module that is.
+            key: the identity of the module.
             read: returns its text.
-            name: what to call its entry point, ``main``.
+            name: the new name of its entry point, ``main``.
         """
         return self.called(key, name, lambda entry: self.define(_functions_of(read(), entry)))
 
@@ -124,7 +124,7 @@ class Lowering(Builder):
         results: the types of the current equation's results.
         counter: the number of the iteration, in the body of a loop that counts.
         is_entry: whether it is the function that is called from outside.
-        parameters: those of the function.
+        parameters: the parameters of the function.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -198,7 +198,7 @@ class Lowering(Builder):
         Args:
             state: the first state.
             condition: writes the condition, given the state; a bool.
-            body: writes a token of the loop, given the state; the new state.
+            body: writes an iteration, given the state; the new state.
             ordered: whether the body makes ordered callbacks; the condition must not.
 
         Returns:
@@ -274,7 +274,7 @@ class Lowering(Builder):
         into each operation that reads them. What is long and read often is better computed once.
 
         Args:
-            name: which function it is. A module has one of a name and types.
+            name: the function's name. A module has one function for a name and types.
             operands: its arguments.
             results: the types of its results.
             write: writes it, given its parameters.
@@ -297,7 +297,7 @@ class Lowering(Builder):
     def barrier(self, operands: Sequence[hlo.Value]) -> list[hlo.Value]:
         """Emit a barrier between values and their readers, for a CPU.
 
-        XLA drops the operation that is meant for it before it fuses; a call it keeps.
+        XLA drops ``optimization_barrier`` before it fuses operations, but it keeps calls.
         """
         # The call has its operands by rows, and what was transposed would be moved for it.
         orders = [self.orders.get(x.name, ()) for x in operands]

@@ -407,10 +407,10 @@ def held_leaves(in_tree: tree.PyTreeDef) -> list[bool]:
 def closed_over(
     funs: Sequence[Callable[..., Any]], args: tuple[Any, ...]
 ) -> tuple[Sequence[Callable[..., Any]], tuple[Any, ...]]:
-    """Make functions of trees with such objects functions of the rest, which close over these.
+    """Close functions over the objects among their arguments that hold arrays in place.
 
     Returns:
-        The functions, and the other leaves; what was given where there is no such object.
+        Functions of the other leaves, and these; the given ones if there is no such object.
     """
     leaves, in_tree = tree.flatten(args)
     objects = {i: x for i, x in enumerate(leaves) if type(x) in HOLDERS}

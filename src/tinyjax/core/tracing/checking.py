@@ -4,7 +4,7 @@ The check of a call is derived from the function's annotations. A cheap test acc
 the others are passed to typeguard, which decides and reports the expected type. So typeguard, whose
 import takes longer than all of ours, is loaded only for a mistake.
 
-Functions that are quicker than that are not checked. Where one of them fails by an error of
+Functions that run in less time than a check are not checked. If one of them fails with an error of
 Python's own, its arguments are checked afterwards (``explained``).
 """
 
@@ -168,13 +168,13 @@ def explain(
     kwargs: Mapping[str, object],
     error: Exception,
 ) -> None:
-    """Look for the argument that a call failed by, where the error does not say it.
+    """Look for the argument that made a call fail, if the error does not name it.
 
     Args:
-        fun: was called.
+        fun: the function that was called.
         args: its positional arguments.
-        kwargs: those by name.
-        error: what the call raised.
+        kwargs: its keyword arguments.
+        error: the error of the call.
 
     Raises:
         ArgumentError: an argument is not of the type that it is declared to be, or, where Python's

@@ -101,12 +101,13 @@ def evaluate_stepwise(
 def def_program(primitive: prim.Primitive[P], rule: ProgramRule[P]) -> None:
     """Register a primitive's rules for the programs in its parameters.
 
-    It is evaluated so, too, unless it has an ``evaluate`` rule already.
+    The rule also evaluates it, unless it has an ``evaluate`` rule already.
 
     Args:
         primitive: the primitive.
-        rule: takes the operands, the parameters, and what evaluates a program; the operands, and
-            what that takes and gives, are all NumPy arrays or all arrays.
+        rule: takes the operands, the parameters, and a function that evaluates a program. The
+            operands, and the arguments and results of that function, are either all NumPy arrays
+            or all arrays.
     """
     primitive.def_rule(PROGRAM)(rule)
     if primitive.rules.evaluate is None:
@@ -189,12 +190,12 @@ def dependents(
     start: Iterable[jx.Atom],
     as_well: Callable[[jx.JaxprEqn], object] | None = None,
 ) -> set[jx.Atom]:
-    """Some atoms, and all that depends on them.
+    """Return some atoms, and all that depend on them.
 
     Args:
         eqns: the equations of a program.
         start: the atoms.
-        as_well: tells equations whose results count as dependent, all of them.
+        as_well: returns whether all results of an equation count as dependent.
     """
     atoms = set(start)
     for eqn in eqns:
@@ -327,7 +328,7 @@ def same_eqns(a: Sequence[jx.JaxprEqn], b: Sequence[jx.JaxprEqn]) -> bool:
 def dce(jaxpr: jx.Jaxpr, used: Sequence[bool] | None = None) -> jx.Jaxpr:
     """Eliminate dead code, inside nested programs too.
 
-    What is done for its effect stays. A program of which nothing is dropped stays itself.
+    Equations with effects stay. A program of which nothing is dropped is returned itself.
 
     Args:
         jaxpr: the program; its parameters stay as they are.

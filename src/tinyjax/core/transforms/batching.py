@@ -1,9 +1,9 @@
 """Batching: one program that computes many examples.
 
-A ``BatchTracer`` holds an array with one axis more than it shows, the batch axis. The trace applies
-each primitive's ``batch`` rule, which computes over that axis too. A value without a batch axis has
-no tracer. For a primitive that names an axis (a collective), the trace of that name applies the
-``collective`` rule.
+A ``BatchTracer`` holds an array with one more axis than its type has: the batch axis. The trace
+applies each primitive's ``batch`` rule, which computes over that axis too. A value without a batch
+axis has no tracer. For a primitive that names an axis (a collective), the trace of that name
+applies the ``collective`` rule.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class BatchTrace(Trace):
     """Applies ``batch`` rules to the primitives that touch its tracers.
 
     Attributes:
-        mapped: the axis: its size, and what collectives call it.
+        mapped: the axis: its size, and its name for collectives.
     """
 
     __slots__ = ("mapped",)

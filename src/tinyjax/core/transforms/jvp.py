@@ -160,8 +160,8 @@ class JVPTrace(Trace):
 def _is_recorded(tangent: Array) -> bool:
     """Return whether a linearization around it records operations on a tangent.
 
-    This is so where a custom rule takes a jvp. A ``jvp`` rule would make one program of primals and
-    tangents, with which the primals were recorded too.
+    This is so where a custom rule computes a jvp. A ``jvp`` rule would make one program of primals
+    and tangents, and record the primals with it.
     """
     match tangent:
         case StagingTracer():
@@ -194,7 +194,7 @@ def jvp_flat(
 
     Args:
         fun: takes the primals positionally and returns a sequence of arrays.
-        primals: where to differentiate.
+        primals: the point at which to differentiate.
         tangents: one per primal, of the same type, or ``ZERO``.
         user_fun: the function to name in messages.
 

@@ -125,7 +125,7 @@ class Linearized:
         """Apply the transpose of the tangent map to one cotangent per result.
 
         Args:
-            cotangents: those of the results.
+            cotangents: the cotangents of the results.
             required: the arguments whose cotangents are computed; by default all.
 
         Returns:
@@ -174,7 +174,7 @@ def linearize_flat(
 
     Args:
         fun: takes the primals positionally and returns a sequence of arrays.
-        primals: where to linearize.
+        primals: the point at which to linearize.
         chosen: which arguments to differentiate; by default all floats and complexes.
         user_fun: the function to name in messages.
         transposed: whether the tangent map is for ``pull_back`` alone.

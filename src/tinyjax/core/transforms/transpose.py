@@ -73,7 +73,7 @@ class Transposer:
     Extensions subclass it. The attributes are as for ``pull_back``.
 
     Attributes:
-        rule: applies the rules of equations; None where the primitives' own do.
+        rule: applies the rules of equations; None for the primitives' own rules.
         numbers: variables that represent literal numbers in the program, finite and not zero.
     """
 
@@ -182,7 +182,7 @@ def pull_back(
     Args:
         eqns: the equations, in order.
         residuals: the values of every variable that is not linear.
-        linear_inputs: the variables whose cotangents are wanted.
+        linear_inputs: the variables whose cotangents are returned.
         outs: the results.
         cotangents: one per result.
     """

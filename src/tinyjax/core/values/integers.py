@@ -36,8 +36,8 @@ _MOST_ITEMS: Final = 1_000_001
 class SymbolicSize(_Int):
     """A size that is known by name only, in a program that is exported for many sizes.
 
-    To type checkers it is an int. When the program runs it is none, so that functions of Python and
-    NumPy that need the number raise an error, and none is put into the program by mistake.
+    To type checkers it is an int. At run time it is not, so functions of Python and NumPy that need
+    the number raise an error, and no wrong number enters the program.
     """
 
     __slots__ = ()
@@ -116,7 +116,7 @@ def integer(value: object, what: str, kind: str = "an int") -> int:
         kind: what it must be, for the message.
 
     Raises:
-        ArgumentError: it is none, or one of thousands of digits.
+        ArgumentError: it is no int, or one of thousands of digits.
         ConcretizationError: it is traced.
     """
     if (type(value) is int and _LEAST < value < _GREATEST) or isinstance(value, SymbolicSize):
@@ -140,7 +140,7 @@ def integer(value: object, what: str, kind: str = "an int") -> int:
 def listed(values: object, what: str) -> Sequence[Any]:
     """Return a tuple or list as it is, or the items of another iterable.
 
-    That is an array, a set, the values of a dict, or a generator.
+    Such an iterable is an array, a set, the values of a dict, or a generator.
 
     Args:
         values: what the user gave.

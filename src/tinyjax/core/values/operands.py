@@ -80,7 +80,7 @@ def splat(value: bool | int | float | complex | np.generic, aval: ShapedArray) -
     """Make an array that holds one value everywhere: one element, seen through strides of zero.
 
     Such an array is a literal when it is staged, whatever its shape: ``x * 2.0`` is one equation.
-    Beside a sum of which each device has a part a number is none, unless it is zero.
+    A number is no partial sum, even beside an array that is one, unless the number is zero.
 
     Raises:
         OverflowError: the value does not fit the dtype.
@@ -410,7 +410,7 @@ def as_number(x: HostArray) -> HostArray:
 def given_number(x: ConcreteArray) -> HostArray:
     """Return the data of an array, or the Python number before rounding that it was made of.
 
-    ``0.1`` beside a float64 is float64's 0.1, and not what is left of it in the default float.
+    Beside a float64, ``0.1`` is float64's 0.1, and not the default float's.
     """
     number = getattr(x, "_number", None)
     if number is None:

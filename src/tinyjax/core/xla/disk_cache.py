@@ -298,8 +298,8 @@ def _read(folder: int, name: str, key: bytes) -> bytes:
 def _write(folder: int, name: str, entry: bytes) -> None:
     """Write an entry under another name, and give it its own when it is whole.
 
-    It is not forced to the disk, which takes longer than many programs take to compile: what a
-    crash of the machine leaves of it, the checksum finds out.
+    It is not forced to the disk, which takes longer than compiling many a program. If the machine
+    crashes meanwhile, the checksum detects the damaged entry.
     """
     unfinished = f"{name.removesuffix(_SUFFIX)}.{os.urandom(8).hex()}.part"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE
@@ -338,18 +338,17 @@ def _clear(folder: int) -> None:
 def _looks_for_old(key: bytes, size: int, max_bytes: int) -> bool:
     """Return whether storing this entry also scans the folder for old ones.
 
-    The time for that grows with the number of entries, so not every new one is worth it: one in a
-    256th of the folder's bound, on average, whichever processes write them. Since a 16th of it is
-    free after old entries are dropped, the folder does not outgrow its bound but once in e^16
-    times.
+    The time of a scan grows with the number of entries, so not every new entry causes one. On
+    average there is one scan for every 256th of the bound that is written, by whichever process.
+    A scan frees a 16th of the bound, so the folder exceeds its bound only once in e^16 times.
     """
     return int.from_bytes(key[:8], "big") * max_bytes < (256 * size) << 64
 
 
 def _evict(folder: int, max_bytes: int, new_entry: str) -> None:
-    """If the folder holds more than it may, remove the entries not used for longest.
+    """Remove the least recently used entries if the folder exceeds its bound.
 
-    Other processes may do the same at the same time: each removes what it saw to be too much.
+    Other processes may do so at the same time; each removes as much as it has found too much.
     """
     entries = _list(folder)
     size = sum(entry.size for entry in entries)
@@ -382,7 +381,7 @@ def disk_cache_place(text: str, options: bytes, compiler: str) -> tuple[DiskCach
 def own_secret(make: bool = False) -> bytes | None:
     """Return a secret of the user's, which is kept in ``~/.cache``.
 
-    With it machine code is sealed that is kept elsewhere than in the cache.
+    It seals machine code that is stored outside of the cache.
 
     Args:
         make: whether to make it if it is not there.

@@ -37,11 +37,11 @@ def unnest(jaxpr: jx.Jaxpr, deepest: int | None = None) -> jx.Jaxpr:
 
     Args:
         jaxpr: the program.
-        deepest: how many levels stay within each other; ``DEEPEST`` by default.
+        deepest: the levels of nesting that remain; ``DEEPEST`` by default.
 
     Returns:
         A program that computes the same, or ``jaxpr`` itself where nothing in it is nested deeply.
-        Types in it may differ in weakness, which is nothing to a compiler.
+        Types in it may differ in weakness, which compilers ignore.
     """
     most = DEEPEST if deepest is None else deepest
     return _Flattening(jaxpr, most).flatten(jaxpr) if depth(jaxpr) > most else jaxpr
@@ -390,11 +390,11 @@ def lowered(
     """Return the module that computes a jaxpr, and the Python functions that it calls.
 
     Args:
-        jaxpr: the program; what is nested deeply in it is taken apart.
+        jaxpr: the program; deep nests in it are flattened.
         name: the module's name.
         aliases: for each parameter, which result may take its memory.
         locate: says where equations come from; nothing does by default.
-        platform: where it is to run.
+        platform: the platform that it runs on.
     """
     with compilation.span("lower", program=name):
         return write_module(unnest(jaxpr), name, aliases, platform, locate)

@@ -2,8 +2,8 @@
 
 XLA runs a program in the thread that calls it and cannot be stopped, so Python handles no signal
 before the program ends. While it compiles, Python does handle one, and then frees memory that XLA
-still reads: the process crashes. Here either is done in a thread of its own (a run where the
-setting ``interruptible`` is on). The main thread, where signals arrive, waits for it in Python. An
+still reads: the process crashes. So compilations are done in a thread of their own, and so are runs
+if the setting ``interruptible`` is on. The main thread, where signals arrive, waits in Python. An
 exception of a signal's handler, such as ``KeyboardInterrupt``, is raised at once; the rest of XLA's
 work is lost.
 
@@ -169,12 +169,12 @@ _ERASED: Final = "\r\x1b[K"
 
 
 class _Compiling:
-    """A compilation under way, and what has been said of it.
+    """A compilation under way, and the last report of it.
 
     Attributes:
         request: the compilation.
         start: when it began to be lowered.
-        reported: how many seconds the line on the terminal says; 0 where there is none.
+        reported: the seconds in the line on the terminal; 0 if there is no line.
     """
 
     def __init__(self, request: Compilation) -> None:
@@ -224,7 +224,7 @@ def step(kind: str, name: str, work: Callable[[], T]) -> T:
     """Do a step of a compilation, which may be interrupted, and announce what takes long.
 
     Args:
-        kind: what the span of a profile is called.
+        kind: the name of the span in a profile.
         name: the program's name.
         work: the step.
     """

@@ -25,9 +25,9 @@ class Callees:
     """The functions that adjoints call (``pullbacks``).
 
     Attributes:
-        pull: a call with its pullback.
+        pull: returns the value and the pullback of a call.
         pull_back: applies a pullback or a rule, unless the cotangent is zero.
-        undo: applies a pullback, whose function may have changed arrays.
+        undo: applies a pullback whose function may have changed arrays.
         pullback: makes a pullback of its program and the residuals.
     """
 
@@ -51,21 +51,21 @@ class Activity:
 
     Attributes:
         ir: the program.
-        callees: what its adjoint calls.
-        predecessors: of each block.
+        callees: the functions that its adjoint calls.
+        predecessors: the predecessors of each block.
         returns: the blocks that end with a return.
-        live_in: for each block, the active variables from before that the reverse of it and of
-            what comes after it needs.
-        live_out: for each block, those that its exits and what comes after it use.
-        residuals: for each block, the values that its reverse reads, found when that is emitted.
+        live_in: for each block, the active variables from before it that the reverses of this block
+            and of later ones need.
+        live_out: for each block, the active variables that its exits and later blocks use.
+        residuals: for each block, the values that its reverse reads, recorded when that is emitted.
         is_cautious: whether functions that are called may change their arguments.
         shadowed: the variables that may be, or hold, arrays that are changed in place, whose
             cotangents are in their shadows.
-        ranks: of its variables, where it changes arrays.
-        aliases: of its variables, where it changes arrays.
-        writes: its writes to arrays that are well known, where it changes arrays.
-        statements: those of the program, by the variables that they define.
-        calls: their calls.
+        ranks: the ranks of its variables, if it changes arrays.
+        aliases: the aliases of its variables, if it changes arrays.
+        writes: its writes to well-known arrays, if it changes arrays.
+        statements: the statements of the program, by the variables that they define.
+        calls: the calls of these.
         uses: how often each variable is used.
         keeps_shadows: whether no call can give an array another shadow.
         accumulated: the arrays that it reads items of in loops, and does not change.
@@ -226,7 +226,7 @@ class Activity:
     def _read_at_once(self, aliases: Aliases) -> set[ir.Variable]:
         """Return the items of arrays that are only read, and before anything is changed.
 
-        They are values as others are, whether or not they are views.
+        They may be treated as ordinary values, whether or not they are views.
         """
         elsewhere = Counter([v for block in self.ir.blocks for v in block.uses])
         items: set[ir.Variable] = set()

@@ -175,7 +175,7 @@ def _parts(
     """Split a block where it may change arrays, which changes earlier values.
 
     Returns:
-        The parts, with the variables that what comes after each uses.
+        The parts, each with the variables that are used after it.
     """
     parts: list[tuple[ir.Block, set[ir.Variable]]] = []
     needed, end, exits = {*live}, len(block.statements), block.exits
@@ -193,7 +193,7 @@ class _Chooser:
     Args:
         block: the block.
         live: the variables that blocks after it use.
-        kinds: of the program's variables.
+        kinds: the kinds of the program's variables.
     """
 
     def __init__(
@@ -271,7 +271,7 @@ class _Chooser:
         Args:
             call: the call.
             value: its result.
-            mask: that of its result.
+            mask: the mask of its result.
         """
         args = call.args
         if _is_choice(call):

@@ -43,9 +43,9 @@ class Adjoint:
     """Both halves of a derivative.
 
     Attributes:
-        forward: gives the value and the pullback; its parameters are the program's.
-        pullback: from the residuals and the result's cotangent to the cotangents of the program's
-            parameters, the function's first.
+        forward: returns the value and the pullback; its parameters are those of the program.
+        pullback: takes the residuals and the cotangent of the result; returns the cotangents of the
+            program's parameters, that of the function first.
         writes_outside: whether they change arrays that they have not made.
         is_ordered: whether their calls may change arrays.
     """
@@ -68,7 +68,7 @@ def differentiate(
     Args:
         program: the program.
         arguments: the kinds of its arguments, the function's first.
-        callees: what the adjoint calls.
+        callees: the functions that the adjoint calls.
         is_cautious: whether functions that are called may change their arguments.
     """
     arguments = with_points(program, arguments)

@@ -151,7 +151,7 @@ def literal_kind(value: Any) -> Kind:
 def with_points(program: ir.IR, arguments: tuple[Kind, ...]) -> tuple[Kind, ...]:
     """Return the kinds of arguments: arrays without axes are floats where they only compute.
 
-    What is computed of such an array is a number; the array itself may be written to elsewhere.
+    Computing with such an array gives numbers; the array itself may be written to elsewhere.
     """
     if Kind.POINT not in arguments:
         return arguments

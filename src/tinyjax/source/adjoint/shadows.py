@@ -2,7 +2,7 @@
 
 Each array has a shadow of its own, and a view of the array has the same view of the shadow. (See
 Moses and Churavy, "Instead of Rewriting Foreign Code for Machine Learning, Automatically Synthesize
-Fast Gradients", 2020.) The names and containers of an array do not matter then.
+Fast Gradients", 2020.) So it does not matter how many names and containers hold an array.
 
 Pullbacks go back in time. Where the program read, they add to the shadow. Where it wrote, they take
 the shadow's value, set it to zero, and restore the array's old value. All of it is Python that can
@@ -46,7 +46,7 @@ class Pass:
 
 
 def root_of(array: Any) -> Any:
-    """Return the array that owns the memory of an array, whose shadow theirs is a view of.
+    """Return the array that owns the memory of an array, of whose shadow its own is a view.
 
     An array that cannot be written to, or may have elements that overlap, has a shadow of its own.
     """
@@ -185,7 +185,7 @@ def deposit(x: Any, ct: Any) -> Any:
 def withdraw(ct: Any, y: Any, *operands: Any) -> Any:
     """Return the cotangent of a result, including the shadows of its arrays.
 
-    Arrays that are views of operands share their shadows, where it stays.
+    The cotangents of results that are views of operands stay in the operands' shadows.
     """
     if isinstance(y, (float, np.generic)):
         return ct

@@ -107,7 +107,7 @@ def find_function(code: CodeType) -> FunctionNode:
     """Return the definition that a code object was compiled from.
 
     Raises:
-        SourceError: the source cannot be read, or the function is of a kind that is not taken.
+        SourceError: the source cannot be read, or functions of this kind are not supported.
     """
     kind, instead = "", ""
     if code.co_flags & inspect.CO_GENERATOR:
@@ -268,8 +268,8 @@ class Bound:
 
     Attributes:
         values: one for each parameter; a tuple for ``*args``, a dict for ``**kwargs``.
-        places: where the arguments are among them; None where they are exactly these.
-        defaults: the parameters whose defaults were taken, with their numbers.
+        places: the positions of the arguments among them; None if they are exactly these.
+        defaults: the parameters whose defaults were used, with their numbers.
     """
 
     values: tuple[Any, ...]

@@ -27,8 +27,8 @@ class Variable:
     """A value of a program, defined at one place; it is itself.
 
     Attributes:
-        number: what a listing prints.
-        name: what the user calls it, if anything.
+        number: its number in a listing.
+        name: its name in the user's program, if it has one.
     """
 
     number: int
@@ -106,8 +106,8 @@ class Statement:
     """The definition of a variable.
 
     Attributes:
-        variable: what is defined.
-        call: its value.
+        variable: the variable.
+        call: the call whose value it is.
         line: the user's line, 0 where there is none.
     """
 
@@ -150,7 +150,7 @@ class Branch:
     Attributes:
         target: the index of the block; ``RETURN`` at the end of the program.
         args: the values of its arguments.
-        unless: the jump is taken where this is false; always, where there is None.
+        unless: the jump is taken if this is false; None for a jump that is always taken.
     """
 
     target: int
@@ -233,7 +233,7 @@ class IR:
         function: the function.
         blocks: the first is where the program begins; no branch leads there.
         filename: where the function was written.
-        derived: what was made of the program, which is kept with it: its adjoints, its graph.
+        derived: cached results of analyses and transformations of the program: adjoints, the graph.
 
     Example:
         >>> from tinyjax import source

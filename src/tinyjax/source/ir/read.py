@@ -40,8 +40,8 @@ def ir_of(fun: Callable[..., Any]) -> ir.IR:
         Its program; ``print`` shows the listing. The first parameter is the function itself.
 
     Raises:
-        SourceError: the function does what is not taken; the message names the construct, the line
-            and what to write instead.
+        SourceError: the function uses an unsupported construct; the message names it, the line, and
+            what to write instead.
         ArgumentError: ``fun`` is no Python function.
 
     Example:

@@ -179,9 +179,9 @@ def make_functions(
     keyword_defaults: tuple[dict[str, Any], ...],
     *values: Any,
 ) -> tuple[FunctionType, ...]:
-    """Functions defined one after the other inside ``maker``, which may call each other.
+    """Return functions defined one after the other inside ``maker``, which may call each other.
 
-    The values are those that they close over, themselves aside.
+    The values are those that they close over besides each other.
     """
     cells = {name: CellType(v) for name, v in zip(free_names(codes), values, strict=True)}
     cells.update({code.co_name: CellType() for code in codes})
@@ -394,7 +394,7 @@ def changes(operation: Callable[[Any, Any], Any], value: Any) -> bool:
 
 
 def check_in_place(operation: Callable[[Any, Any], Any], value: Any) -> None:
-    """See that an augmented assignment does not change a value in place.
+    """Raise if an augmented assignment would change a value in place.
 
     Raises:
         SourceError: it would.

@@ -33,8 +33,9 @@ _HOMES: Final = ("_extensions.callbacks", "_extensions.checkpointing", "autodiff
 def aval(text: str) -> av.ShapedArray:
     """Return the type named by a text, ``"float32[3,4]"`` or, for a weak one, ``"weak float32[]"``.
 
-    ``"float32[3]{V:x}"`` varies between the devices along the axis ``x`` of a mesh, and they share
-    ``"float32[3]{U:x}"``, of which each has a part, and ``"float32[3]{R:x}"``.
+    ``"float32[3]{V:x}"`` varies between the devices along the axis ``x`` of a mesh.
+    ``"float32[3]{U:x}"`` is the sum of their parts, and ``"float32[3]{R:x}"`` is a value of all
+    devices whose cotangent is such a sum.
 
     Raises:
         ArgumentError: it names none.
@@ -63,8 +64,8 @@ def lying(text: str, sharding: Sharding) -> av.ShapedArray:
     """Return the type named by a text, with its sharding along axes that are ``Explicit``.
 
     Args:
-        text: the type without that, such as ``"float32[3,4]"``.
-        sharding: how they lie.
+        text: the type without its sharding, such as ``"float32[3,4]"``.
+        sharding: the sharding.
 
     Example:
         >>> import tinyjax
@@ -240,7 +241,7 @@ def _parameter(value: object) -> object:
 class Operations:
     """The primitives by name: ``op.sin(x)``, ``op.reduce_sum(x, axes=(0,))``.
 
-    A name that Python has for itself has an underscore at its end: ``op.and_(x, y)``.
+    Names that are keywords of Python end with an underscore: ``op.and_(x, y)``.
     """
 
     def __getattr__(self, name: str) -> Operation:

@@ -1,8 +1,8 @@
 """NumPy arrays that a staged program changes in place, and views of them.
 
 The arrays of tinyjax are never changed. An array that a program writes to, or may write to, is
-replaced by a mutable cell, whose value is another after each write. Loops carry the cell's value,
-and conditions choose between values. A view writes through to the array that it is a view of.
+replaced by a mutable cell, whose value each write replaces. Loops carry the cell's value, and
+conditions choose between values. A view writes through to the array that it is a view of.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class StagedArray(staging_values.MutableArray):
 
     Attributes:
         owner: what it holds, or the array that this is a view of.
-        view: how that is seen; None where it is no view.
-        maker: the function that made it, if it is a view for NumPy and a copy here.
+        view: the view of that array; None if it is no view.
+        maker: the function that made it, if NumPy makes a view there and this package a copy.
     """
 
     def __init__(

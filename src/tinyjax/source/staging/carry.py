@@ -42,7 +42,7 @@ class RestructuredError(Exception):
     """A carry whose structure changes in an iteration, or a changing part that is no array.
 
     Attributes:
-        error: what to tell the user, unless the loop is unrolled.
+        error: the error for the user, unless the loop is unrolled.
     """
 
     def __init__(self, error: CarryTypeError) -> None:
@@ -54,7 +54,7 @@ class RepeatedError(Exception):
     """A loop has to be staged again, with a value for a variable that has none before it.
 
     Attributes:
-        carry: what it carries then.
+        carry: the new carry.
     """
 
     def __init__(self, carry: Carry) -> None:
@@ -75,12 +75,12 @@ class Carry:
         loop: the loop.
         places: which parameters of its first block are carried.
         iterates: whether it is known that there is an iteration.
-        values: what they are.
+        values: the carried values.
         fixed: the values of the numbers that are not carried, by the index of the variable among
-            those carried and the index of the part in it.
+            the carried ones, and the index of the part in it.
         buffers: the arrays that the loop changes in place, whose contents it carries.
         is_counted: whether it is known how many iterations there are.
-        swaps: which array takes the place of which in each iteration.
+        swaps: for each array, the one whose place it takes in an iteration.
     """
 
     run: Run
@@ -103,7 +103,7 @@ class Carry:
             run: the run that comes to it.
             loop: the loop.
             arrival: the values of the parameters of its first block.
-            counter: which of them is not carried, since it counts.
+            counter: the one that is not carried, since it counts the iterations.
             iterates: whether it is known that there is an iteration.
         """
         count = len(run.graph.blocks[loop.header].arguments)
@@ -176,12 +176,13 @@ class Carry:
         """Return the arrays that an iteration carries on.
 
         Args:
-            outcome: where the iteration ends.
-            arrays: those that it began with. What promotes to their types is converted.
+            outcome: the exits of the iteration.
+            arrays: the arrays that it began with. Results that promote to their types are
+                converted.
 
         Raises:
             SingleIterationError: it does not lead to another iteration.
-            RestructuredError: what is carried has changed its structure.
+            RestructuredError: the structure of the carry has changed.
         """
         again = outcome.arrivals.get(self.loop.header)
         if again is None:
@@ -214,7 +215,8 @@ class Carry:
         """Exchange the contents of arrays that take each other's places.
 
         Raises:
-            RestructuredError: they do not change places among each other, or are seen elsewhere.
+            RestructuredError: they do not change places among each other, or are used elsewhere,
+                too.
         """
         if all(array.owner is buffer for buffer, array in swaps.items()):
             return

@@ -51,7 +51,7 @@ _NAMESPACES: Final = (ModuleType, type)
 
 
 def check_effects(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """See that a call under a traced condition only computes.
+    """Raise if a call under a traced condition may have effects.
 
     Raises:
         SourceError: it may do more, or it is not known that it does not.
@@ -76,7 +76,7 @@ def refusal(name: str, reason: str) -> SourceError:
 
 
 def check_manager(manager: Any) -> None:
-    """See that a ``with`` statement under a traced condition only computes.
+    """Raise if a ``with`` statement under a traced condition may have effects.
 
     Raises:
         SourceError: it may do more, or it is not known that it does not.

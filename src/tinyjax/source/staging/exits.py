@@ -90,8 +90,8 @@ class Value:
 
     Attributes:
         parts: its parts; slots where a staged piece computes them.
-        structure: how they are put together.
-        whole: the value itself, where nothing in it is computed: functions that are not read may
+        structure: the structure of the value.
+        whole: the value itself, if none of its parts is computed: functions that are not read may
             hold the same lists.
     """
 
@@ -114,9 +114,9 @@ class Piece:
     Attributes:
         staged: its program.
         values: the values that it passes to each block.
-        exit_part: the block it is.
+        exit_part: the part with the index of the block.
         raised: the exception that all its paths end with, if they do.
-        changes: what it writes to arrays.
+        changes: its writes to arrays.
     """
 
     staged: staging.Staged
@@ -250,7 +250,7 @@ def choose(pred: Array, first: Piece, second: Piece, places: Places, line: int) 
         pred: a bool.
         first: the piece if it holds.
         second: the piece if it does not.
-        places: what values are called.
+        places: the names of the values.
         line: the line of the condition.
 
     Raises:

@@ -28,8 +28,8 @@ class Ragged(staging_values.MutableArray):
     """An array of which only the first elements along some axes are valid.
 
     Attributes:
-        whole: all elements, of which the others have any value.
-        masks: for each axis, which elements are there; None where all are.
+        whole: all elements; the invalid ones may have any value.
+        masks: for each axis, the mask of the valid elements; None where all are valid.
     """
 
     whole: Array

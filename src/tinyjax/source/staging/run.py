@@ -37,7 +37,7 @@ class Run:
         graph: its graph.
         env: the values of its variables.
         located: whether the function is the user's, so that errors are at its lines.
-        made: its variables that are arrays of their own which the program may change in place.
+        made: its variables with new arrays, which the program may change in place.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class Run:
         Args:
             index: the first block.
             arrival: the values of its parameters.
-            stops: where to stop.
+            stops: the blocks at which to stop.
             iteration_of: the loop of which this is an iteration in Python.
             inside: whether the first block is run even if it is one at which to stop.
         """

@@ -3,7 +3,7 @@
 It also knows which arrays are one array of NumPy, or views of one. NumPy changes an array in place
 for ``b *= 2``, which every other name and every view of it sees; the arrays of tinyjax are never
 changed. The arguments of a program are not known when it is staged. So an augmented assignment is
-accepted only where both give the same: where nothing that is used afterwards shares its data.
+accepted only where both have the same effect: where no value that is used later shares its data.
 """
 
 from __future__ import annotations
@@ -107,10 +107,10 @@ class Frame:
     """The statement of a program that is being run.
 
     Attributes:
-        graph: of the program.
+        graph: the graph of the program.
         env: the values of its variables.
-        block: its block.
-        place: its place there.
+        block: the block of the statement.
+        place: the index of the statement in the block.
     """
 
     graph: staging_graph.ControlFlowGraph
@@ -126,7 +126,7 @@ class Aliases:
     Attributes:
         views: by identity, each array that shares data with others, and those, by identity too.
         external: the arrays that something outside of the program holds.
-        pinned: arrays that must stay, so that their identities do.
+        pinned: arrays that must stay alive, so that their identities remain unique.
     """
 
     views: dict[int, tuple[Array, Roots]] = attrs.field(factory=dict)
@@ -179,7 +179,7 @@ class Aliases:
         return Roots().union(*map(self.roots, arrays))
 
     def check(self, value: Array, frames: Sequence[Frame]) -> None:
-        """See that nothing that is used after the current statement shares an array's data.
+        """Raise if a value that is used after the current statement shares an array's data.
 
         Raises:
             SourceError: something does.
@@ -238,10 +238,10 @@ class Session:
         is_cautious: whether functions may change arrays that they are given.
         buffers: the contents of the arrays that are changed in place.
         snapshots: their contents at the beginning of each piece that is being staged.
-        offsets: by identity, integers that are another plus a number: the sum, the other, the
-            number.
-        masks: by identity, arrays of truth values: the array, the function that gave it, and the
-            arguments of that.
+        offsets: by identity, integers that are the sum of another and a number: the sum, the other
+            and the number.
+        masks: by identity, arrays of truth values: the array, the function that returned it, and
+            the arguments of that.
     """
 
     call: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
@@ -330,7 +330,7 @@ class Session:
             runtime.leave(self.managers.pop()[0])
 
     def check_recursion(self, now: Entered) -> None:
-        """See that a function that calls itself comes to an end.
+        """Raise if a recursion may not end.
 
         Raises:
             SourceError: the end depends on a traced condition.

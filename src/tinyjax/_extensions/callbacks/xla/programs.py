@@ -71,7 +71,7 @@ def compile_with(
     Args:
         target: the client.
         text: the program's module.
-        functions: what it calls, by their numbers, each guarded.
+        functions: the functions that it calls, guarded, by their numbers.
         name: the program's name.
         flags: XLA's, and their values.
         options: the compiler's, the flags among them.
@@ -92,8 +92,8 @@ def compile_with(
 def guarded_from_devices(fun: HostFunction) -> HostFunction:
     """Guard a function that programs call from other devices than the processor's.
 
-    Within it the default device is the processor's: the other one waits for it. Whoever runs the
-    program holds the function.
+    Within the function the default device is the processor's, since the other one is waiting. The
+    caller of the program keeps the function alive.
     """
     return _guarded(fun, _FROM_DEVICES, on_host=True)
 
@@ -116,7 +116,7 @@ def run_to_end(
 class HostProgram(Executable):
     """A program that calls Python functions, compiled for each depth at which it runs.
 
-    Its arguments stay where they are, so that their memory is not to be had.
+    Its arguments keep their memory, so donation has no effect.
     """
 
     calls_python = True
@@ -155,8 +155,9 @@ class HostProgram(Executable):
     def __call__(self, args: Sequence[Array]) -> list[Array]:
         """Run it to its end, and raise the exception of a callback.
 
-        Other programs run on while Python goes on. These do not: their effects are done, and their
-        errors raised, when the call returns. A program with an ``Interrupter`` can be interrupted.
+        Other programs may still run when their call returns. Here all effects have happened, and
+        all errors are raised, when the call returns. A program with an ``Interrupter`` can be
+        interrupted.
         """
         if not self._interrupters:
             return self._run(args)

@@ -29,7 +29,7 @@ def formula(
 ) -> None:
     """Give functions their derivatives: an expression for each parameter, None for zero.
 
-    Those of operators ask objects first for the cotangents that these have of their own.
+    Those of operators first try the rules that the operands define themselves.
     """
     names, operands = tuple(parameters.split()), ", ".join(parameters.split())
     parts = [
@@ -122,9 +122,9 @@ registry.inert.update((slope_of_copysign, share))
 
 
 def exponent_slope(ct: Any, y: Any, x: Any) -> Any:
-    """Return the cotangent of a power's exponent: 0 if the base is 0, none if it is negative.
+    """Return the cotangent of a power's exponent: 0 if the base is 0, NaN if it is negative.
 
-    The result that is not a number has no derivative of its own: it would spoil others.
+    A power of a negative base has no derivative in its exponent.
     """
     if isinstance(x, (int, float)) and isinstance(y, (int, float)):
         if x < 0:

@@ -232,10 +232,10 @@ def getter_of(value: Any, name: str) -> Callable[[Any], Any] | None:
 
 
 def is_plain_attribute(value: Any, name: str) -> bool:
-    """Return whether an attribute of a number or an array has no derivative, as its shape.
+    """Return whether an attribute of a number or an array has no derivative, like its shape.
 
     Raises:
-        SourceError: it has one, but it is not known.
+        SourceError: it has a derivative, which is not known.
     """
     known = isinstance(value, (int, float, complex, np.ndarray, np.generic, Array))
     if known and name == "flat":
