@@ -170,7 +170,7 @@ def none_before_a_loop(x: Any) -> Any:
 
 @add_case(
     CarryTypeError,
-    f"found changes in the loop of line N, {CHANGES} a list of length 0 before (line N), and a "
+    f"values changes in the loop of line N, {CHANGES} a list of length 0 before (line N), and a "
     f"list of length 1 after an iteration (line N). {ONLY}",
 )
 def a_list_that_grows(x: Any) -> Any:
@@ -226,9 +226,9 @@ def counted(x: Any, k: int) -> Any:  # here
     "xs = [*xs, x].",
 )
 def mutating(x: Any) -> Any:
-    values: list[Any] = []
-    values.append(x)  # here
-    return values[0]
+    others = values = [x]
+    values.append(x * x)  # here
+    return others[-1]
 
 
 @add_case(
