@@ -581,8 +581,8 @@ class Plain:
 
 
 @refused(
-    "no derivative is known of test_refusals.Plain. Make it a dataclass, an attrs class or a "
-    "NamedTuple whose constructor only keeps its arguments."
+    "no derivative is known of test_refusals.Plain. Let its constructor store its arguments and "
+    "compute nothing of them, as a dataclass's does."
 )
 def plain_class(x: float) -> float:
     return Plain(x).value  # here
@@ -597,8 +597,8 @@ class Derived:
 
 
 @refused(
-    "no derivative is known of test_refusals.Derived. Make it a dataclass, an attrs class or "
-    "a NamedTuple whose constructor only keeps its arguments."
+    "no derivative is known of test_refusals.Derived. Let its constructor store its arguments and "
+    "compute nothing of them, as a dataclass's does."
 )
 def computed_default(x: float) -> float:
     return Derived(x).double  # here
