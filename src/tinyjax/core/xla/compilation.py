@@ -115,7 +115,7 @@ def place(request: Compilation, args: Sequence[Any]) -> tuple[Compilation, Seque
 
     Args:
         request: the program, without a placement.
-        args: arrays, or types with shardings, one for each parameter.
+        args: arrays, or types that record their devices, one for each parameter.
     """
     are_here = _HERE.issuperset(map(type, args)) and not devices.may_be_elsewhere(config.settings())
     # before the extension is loaded, no program can have a placement
