@@ -170,7 +170,7 @@ def none_before_a_loop(x: Any) -> Any:
 
 @add_case(
     CarryTypeError,
-    f"found changes in the loop of line N, {CHANGES} a list of length 0 before (line N), and a "
+    f"values changes in the loop of line N, {CHANGES} a list of length 0 before (line N), and a "
     f"list of length 1 after an iteration (line N). {ONLY}",
 )
 def a_list_that_grows(x: Any) -> Any:
