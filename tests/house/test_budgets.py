@@ -11,12 +11,12 @@ BUDGETS = stored_budgets()
 REMEDY = "say why, and run `python -m tools.budgets` in tests/"
 
 
-def test_no_room_grows() -> None:
+def test_no_folder_grows() -> None:
     most = BUDGETS["folders"]
     assert {folder: n for folder, n in folders().items() if n > most.get(folder, 0)} == {}, REMEDY
 
 
-def test_the_core_speaks_of_nothing_that_planes_have() -> None:
+def test_the_core_speaks_of_nothing_that_extensions_have() -> None:
     most = BUDGETS["words"]
     for word, files in words().items():
         assert {name: n for name, n in files.items() if n > most[word].get(name, 0)} == {}, REMEDY

@@ -5,8 +5,8 @@ operations, it recomputes cheap ones in each fusion: an element that was read be
 read again after it. Then the array is copied, twice in every iteration. Gradients of loops that
 read an array at some indices are such loops, since cotangents are added there.
 
-A barrier after such a read, which takes the array and the value read, puts the read before the
-updates, once.
+A barrier after such a read, of the array and of the value that was read, makes XLA read once,
+before the updates.
 
 A backward pass adds an array that is zero except at the indices of a read. XLA adds in place where
 it sees one such array alone, so the term is lowered as an update of the sum (``ADDED``).
@@ -47,8 +47,7 @@ class Schedule(Record):
         eqns: the equations.
         reads: the values read from an updated array, with the array. An array is left out if only
             its next update uses the values, since they are read there.
-        arrays: those of them that the iteration makes, and other arrays that it computes and then
-            updates.
+        arrays: the updated arrays that the iteration computes, read or not.
     """
 
     eqns: Sequence[jx.JaxprEqn]

@@ -29,13 +29,13 @@ class TracedCall:
     """A call that was made.
 
     Attributes:
-        function: what was called.
+        function: the called function.
         args: its arguments.
         kwargs: its keyword arguments.
-        location: the line it stands on.
+        location: the line of the call.
         inner: the calls that it made.
-        result: what it gave; None while it has not.
-        error: what it raised.
+        result: its result; None before it has one.
+        error: the exception that it raised.
 
     Example:
         >>> from tinyjax import source
@@ -164,11 +164,12 @@ _SHORT: Final = {"numpy": "np", "tinyjax.numpy": "jnp"}
 class OperationCounter(Context):
     """Counts arithmetic: operators, and the functions of ``math``, NumPy and tinyjax.
 
-    What a function of a library does inside counts as one operation. Questions about shapes do not
-    count, nor does what a loop does to count its iterations.
+    A call of a library's function counts as one operation. Queries of shapes do not count, nor do
+    the operations that count a loop's iterations.
 
     Attributes:
-        counts: how often each operation was done, by its symbol or name, in the order of the first.
+        counts: the number of times of each operation, by its symbol or name, in the order of first
+            use.
 
     Example:
         >>> import math

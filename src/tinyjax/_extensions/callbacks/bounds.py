@@ -65,10 +65,10 @@ class BoundsParams(ErrorIfParams):
     """The parameters of a bounds check; its operands are a mask of invalid indices and the indices.
 
     Attributes:
-        shape: of the array that is indexed.
+        shape: the shape of the indexed array.
         axes: the axis that each entry of an index vector indexes.
-        sizes: of the window that begins there.
-        num_examples: how many leading axes are batches, the outermost first.
+        sizes: the sizes of the window that begins there.
+        num_examples: the number of leading axes that are batches, the outermost first.
     """
 
     shape: tuple[int, ...]
@@ -111,11 +111,11 @@ def check(
     """Raise where an index of the user's is out of bounds, now or when the program runs.
 
     Args:
-        indices: int32 or int64; index vectors in the last axis if they are about several axes.
-        shape: of the array that is indexed.
-        axes: what the entries of a vector are about.
-        sizes: of the window that begins there.
-        wraps: whether an index below zero counts from the end; they are about one axis then.
+        indices: int32 or int64; index vectors in the last axis if they index several axes.
+        shape: the shape of the indexed array.
+        axes: the axis that each entry of a vector indexes.
+        sizes: the sizes of the window that begins there.
+        wraps: whether an index below zero counts from the end; they index one axis then.
     """
     lengths = np.array([shape[axis] for axis in axes], np.int64)
     if not indices.size or len(sizes) != len(axes) or (np.maximum(lengths, 1) < sizes).any():

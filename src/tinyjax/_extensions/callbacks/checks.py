@@ -95,13 +95,13 @@ def _error_if_batch(
 def error_if(x: V, predicate: Any, message: str) -> V:
     """Raise an error at run time where ``predicate`` is true, and return ``x``.
 
-    Works under every transformation: compiled code raises when the call returns, ``vmap`` when it
-    is true for any example, and derivatives pass through ``x``.
+    It works under every transformation. Compiled code raises when the call returns, ``vmap`` if the
+    predicate is true for any example, and derivatives pass through ``x``.
 
     Args:
-        x: what to return, unchanged: arrays in any containers.
+        x: arrays in any containers, which are returned unchanged.
         predicate: a bool, or an array of them of any shape.
-        message: what the error says.
+        message: the message of the error.
 
     Returns:
         ``x``.

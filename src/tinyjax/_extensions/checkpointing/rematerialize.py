@@ -25,8 +25,8 @@ class SplitEqn:
     """An equation split by a rule.
 
     Attributes:
-        forward: equations that bind what it bound, and what of its inside is kept.
-        again: computes again what is wanted of its results and not kept; None for nothing.
+        forward: equations that bind its results and the kept values within it.
+        again: recomputes the requested results that are not kept; None if there are none.
         saved: variables of ``forward`` that are kept.
     """
 
@@ -67,9 +67,9 @@ def split_jaxpr(
 
     Args:
         jaxpr: the program.
-        outs: which of its values.
-        saveable: which results of equations may be kept; parameters always are.
-        chosen: results that are kept whatever that says, of calls and loops too.
+        outs: the values to recompute.
+        saveable: returns which results of equations may be kept; parameters always are.
+        chosen: results that are kept in any case, of calls and loops too.
     """
     needed = {x for x in outs if isinstance(x, jx.Var)}
     saved: list[jx.Var] = []
@@ -122,11 +122,12 @@ class _SplitPrograms:
     """Programs with the same parameters and results, split by ``_split_programs``.
 
     Attributes:
-        forward: the programs, with more results where something inside is kept.
+        forward: the programs, with more results if values within them are kept.
         saved: the results of ``forward`` that are kept and not computed again.
         recomputed: the results that are computed again.
-        again: programs from some operands and the kept values to those; empty where there are none.
-        operands_in: those operands.
+        again: programs that compute those from some operands and the kept values; empty if there
+            are no such results.
+        operands_in: these operands.
         results_in: the results of ``forward`` that ``again`` takes.
     """
 
@@ -143,8 +144,8 @@ def _split_programs(
 ) -> _SplitPrograms:
     """Split programs into ones that also return the kept values and ones that recompute.
 
-    Programs of which nothing more is kept stay themselves, so that whatever is derived from them is
-    derived once, however many checkpoints are around them.
+    Programs without further kept values are returned themselves. So results derived from them are
+    computed once, however many checkpoints are around them.
     """
 
     def make() -> _SplitPrograms:
@@ -177,7 +178,7 @@ def _saved_results(
 ) -> list[int]:
     """Find the results that every program keeps.
 
-    Zeros are what a branch has for the residuals of another.
+    A branch has zeros in place of the residuals of other branches.
     """
     splits = [split_results(program, demanded, saveable) for program in programs]
     columns = [(i, [program.outs[i] for program in programs]) for i in demanded]
@@ -226,7 +227,7 @@ def split_programs(
     Args:
         eqn: its equation.
         places: the results that are needed.
-        saveable: which results of equations may be kept.
+        saveable: returns which results of equations may be kept.
         rebuild: makes its parameters for other programs.
         num_own: the number of operands before those of the programs.
     """

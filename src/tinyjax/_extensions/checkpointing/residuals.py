@@ -23,8 +23,8 @@ class Residual:
         shape: its shape.
         dtype: its dtype.
         argument: the path of the argument that it is, such as ``params['w']``; or None.
-        primitive: the operation that computed it; None for what is not computed.
-        name: what ``checkpoint_name`` called it; or None.
+        primitive: the operation that computed it; None if it was not computed.
+        name: its name by ``checkpoint_name``; or None.
         location: the user's line that computed it; None where that is not known.
     """
 

@@ -47,7 +47,7 @@ class _SplitLoop:
             slices end with the kept values of the iteration; None for no loop.
         operands: the operands of the loop that it takes.
         stacked: the results of the loop of ``forward`` that it takes slices of.
-        results: the results of the loop that it gives, and each carry that these need.
+        results: the results of the loop that it returns, and each carry that these need.
     """
 
     forward: Jaxpr

@@ -22,8 +22,8 @@ class Chunking:
     Threads are for compiled programs: without jaxlib there is one part.
 
     Attributes:
-        chunk_size: so many, and then the next; None for all.
-        threads: in how many threads; None where it is not for threads to do.
+        chunk_size: the number of examples in a chunk; None for all.
+        threads: the number of threads; None without threads.
     """
 
     chunk_size: int | None

@@ -3,7 +3,7 @@
 It holds calls of compiled programs (``jit``), the preparation of their operands, and the joining of
 their results. When it is evaluated, each call that waits for no other gets a thread; XLA releases
 Python's lock while it runs. In a compiled program it is inlined. A transformed ``concurrent`` is
-one of the transformed program, whose calls depend on each other as little.
+one of the transformed program, whose calls are as independent of each other.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ class ConcurrentParams(prim.Params):
 
     Attributes:
         jaxpr: the program.
-        threads: how many calls run at the same time. It does not change what is compiled.
+        threads: the number of calls that run at the same time. It does not change the compiled
+            code.
         name: the name of the function that it was made of.
     """
 

@@ -33,9 +33,9 @@ def in_threads(
     Args:
         batched: applies the function to examples at once.
         mapped: the axis of all examples.
-        arrays: the arguments; what is not mapped need not be an array.
-        axes: which axis of each is mapped.
-        threads: how many parts to make.
+        arrays: the arguments; those that are not mapped need not be arrays.
+        axes: the mapped axis of each.
+        threads: the number of parts.
         fun: the function to name in messages.
     """
     size = mapped.size

@@ -32,18 +32,18 @@ def fall_back(error: Exception) -> None:
     """Ignore the error of a program, whose original call has returned a result.
 
     Args:
-        error: what the program raised, or what making it did.
+        error: the error of the program, or of making it.
     """
     if _IS_STRICT and not isinstance(error, NotHereError):
         raise error
 
 
 def data_at_hand(x: Array) -> HostArray | None:
-    """Return the data of an array where NumPy evaluates, not to be written to nor passed on.
+    """Return the data of an array if NumPy evaluates; it must be neither written to nor passed on.
 
     Returns:
-        The data; None under a transformation or a debugger, and where the array lies elsewhere than
-        in the host's memory.
+        The data; None under a transformation or a debugger, and if the array is not in the host's
+        memory.
     """
     if type(x) is not ConcreteArray or current_trace() is not EVAL:
         return None

@@ -1,9 +1,10 @@
 """Evaluation of large arrays where NumPy's own loops are slow: blocks that stay in the cache.
 
-The rules give, to the bit, the results of the primitives' ``host`` rules, which are faster for few
-elements. But functions of bfloat16 are NumPy's of float32 here, and those of the C library there:
-one result in some 10,000 is the neighbour, of two that are nearly as near. Blocks are divided among
-the cores, for all work that releases Python's lock: all but conversions of bfloat16.
+The rules return, to the bit, the results of the primitives' ``host`` rules, which are faster for
+few elements. There is one exception. Functions of bfloat16 are NumPy's of float32 here, and those
+of the C library there: one result in some 10,000 is the other one of two that are almost equally
+near. Blocks are divided among the cores, for all work that releases Python's lock: all but
+conversions of bfloat16.
 
 These are times of 10^6 elements on one core, in ms. On two cores, beside other work, a selection
 took 0.8 of them, an extremum 0.55 and an exponential of bfloat16 0.7.
@@ -39,11 +40,11 @@ def _by_blocks(
     """Compute a result block by block.
 
     Args:
-        compute: takes a block of the result, which it computes, and those of the operands. Of one
-            that is not as large it takes the first elements.
+        compute: computes a block of the result, given its memory and the blocks of the operands.
+            Smaller operands are cut to as many elements.
         out: the memory of the result.
         operands: the operands.
-        block: how many elements are computed at a time.
+        block: the number of elements in a block.
     """
     flat, *flats = [x.reshape(-1) for x in (out, *operands)]
 
@@ -107,8 +108,8 @@ def quotient(x: HostArray, y: HostArray, *, floor: bool = False) -> HostArray:
     Args:
         x: the dividends.
         y: the divisors.
-        floor: whether to round down. What is not whole is farther from the next integer than
-            float64 rounds.
+        floor: whether to round down. A quotient that is no integer is farther from the next one
+            than float64's rounding error.
     """
     least = np.iinfo(x.dtype).min
 

@@ -206,7 +206,7 @@ def _recorded(
         tangents: the tangents of the operands.
         outs: the results.
 
-        rns:
+    Returns:
         The equations as a program of tangents and of their factors; which results have a tangent;
         and the results and the values of the factors.
     """

@@ -143,7 +143,7 @@ def _called(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
 def with_compositions(jaxpr: jx.Jaxpr) -> jx.Jaxpr:
     """Return a program with the programs of primitives that are made of others in their places.
 
-    So NumPy evaluates what XLA would be given, and no Python code of whoever declared them.
+    So NumPy evaluates the same equations as XLA, and no Python code of the primitives' authors.
     """
     for eqn in jaxpr.eqns:
         if program_rules.COMPOSITION in eqn.primitive.rules.extensions:
@@ -183,13 +183,13 @@ def reused_operands(
 ) -> list[jx.Var | None]:
     """Return for each equation the operand whose memory its result reuses, if there is one.
 
-    It is the result of an earlier equation. That equation and all that read it so far gave new
-    memory, so there are no views. Nothing reads it later. An elementwise function of NumPy reads it
-    now.
+    The operand is the result of an earlier equation. That equation and all its readers so far
+    returned new memory, so there are no views. Nothing reads it later, and the present reader is an
+    elementwise function of NumPy.
 
     Args:
         eqns: the equations.
-        reads: the variables that nothing reads after each, as ``last_reads`` says.
+        reads: the variables that nothing reads after each, from ``last_reads``.
         call_of: returns NumPy's call for an equation.
     """
     calls = [

@@ -25,9 +25,9 @@ class Iteration:
     """One iteration of a loop.
 
     Attributes:
-        loop: what the loop is called.
+        loop: the name of the loop.
         location: the user's line.
-        index: which iteration, counted from 0; in a backward pass, which of the forward ones.
+        index: the index of the iteration; in a backward pass, that of the forward iteration.
     """
 
     loop: str

@@ -1,7 +1,7 @@
 """Programs for operands that vary between devices, or that these share.
 
 Programs in the parameters of a primitive are staged again for such operands (``refit``). The
-primitive's rule determines how far that goes, in a loop for instance.
+primitive's rule determines which values vary, for instance in a loop.
 """
 
 from __future__ import annotations

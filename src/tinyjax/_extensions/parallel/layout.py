@@ -22,9 +22,9 @@ class Layout:
     """An order of the axes of an array in memory.
 
     Attributes:
-        major_to_minor: the axes, from the one along which elements lie farthest apart.
-        tiling: of no account.
-        sub_byte_element_size_in_bits: of no account.
+        major_to_minor: the axes, from the one whose elements are farthest apart.
+        tiling: has no effect.
+        sub_byte_element_size_in_bits: has no effect.
     """
 
     major_to_minor: tuple[int, ...] = attrs.field(converter=_listed)

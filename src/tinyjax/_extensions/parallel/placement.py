@@ -213,7 +213,7 @@ def placement_by(jaxpr: jx.Jaxpr, shardings: Sequence[Sharding | None]) -> Place
         jaxpr: the program.
         shardings: the shardings of its arguments; None for arguments that may be moved.
 
-        es:
+    Raises:
         ShardingError: the shardings of arguments and of the program have different devices.
     """
     wishes = wishes_of(jaxpr)

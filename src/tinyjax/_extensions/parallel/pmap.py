@@ -56,14 +56,14 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
 
     Args:
         fun: the function. Arguments given by name are mapped over their first axis.
-        axis_name: what collectives in it call the axis.
+        axis_name: the name of the axis for collectives in it.
         in_axes: as for ``vmap``.
         out_axes: as for ``vmap``.
         static_broadcasted_argnums: arguments by position that are no arrays.
         devices: the devices to take, in this order; by default those of this process.
         backend: the platform.
-        axis_size: how long the axis is.
-        donate_argnums: arguments by position that are not needed afterwards.
+        axis_size: the length of the axis.
+        donate_argnums: positional arguments whose memory may be reused.
 
     Raises:
         ArgumentError: when called, if no argument has the axis.

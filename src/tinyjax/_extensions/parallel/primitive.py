@@ -28,7 +28,8 @@ class ShardMapParams(prim.Params):
         mesh: the devices.
         in_specs: the specifications of the operands.
         out_specs: the specifications of the results.
-        axes: the axes of the mesh along which devices run it. Along the others it is one program.
+        axes: the axes of the mesh along which each device runs it. Along the others all devices run
+            one program.
         checks: whether devices are checked to have the same values where they must.
     """
 
@@ -58,7 +59,7 @@ def local_type(
 ) -> av.ShapedArray:
     """Return the type of a device's part of an array, which also varies along the dividing axes.
 
-    Along other axes it lies as the array.
+    Its sharding along other axes is that of the array.
 
     Args:
         aval: the type of the array.

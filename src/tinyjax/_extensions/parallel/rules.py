@@ -52,9 +52,9 @@ def _of_operand(ct: Array, aval: av.ShapedArray, types: Sequence[av.ShapedArray]
 class Transposing:
     """Application of transpose rules in a backward pass: cotangents have the operands' shardings.
 
-    What is repeated along an axis, such as a bias along the batch, is not divided there, although
-    what it meets may be. The cotangent is summed along that axis, so it stays as it is until then:
-    devices add sums, and do not gather what is added.
+    A value that is repeated along an axis, such as a bias along the batch, is not divided there,
+    although the other operand may be. Its cotangent is summed along that axis, and keeps its
+    division until then: devices add their sums, and do not gather the summands.
     """
 
     def __init__(self, eqns: Sequence[jx.JaxprEqn], outs: Sequence[jx.Atom]) -> None:

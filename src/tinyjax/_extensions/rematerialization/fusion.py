@@ -166,10 +166,10 @@ class Fusions:
         return eqn
 
     def _in_memory(self, fixed: Container[jx.JaxprEqn]) -> frozenset[jx.JaxprEqn]:
-        """Operations of several operands that XLA has in memory, since several others read them.
+        """Return operations of several operands that XLA stores, since several others read them.
 
-        In the loops of these their operands would be read more often, unless one loop has all there
-        is between it and its readers. Some that are kept are known.
+        In the loops of the readers their operands would be read more often, unless one loop has
+        everything between the operation and its readers. Some stored operations are known before.
         """
         # sets of operations as bits: those behind one, and those before whose results are in memory
         bits = {eqn: 1 << i for i, eqn in enumerate(self._eqns)}

@@ -100,9 +100,9 @@ def memory_plan(
         argnums: which positional arguments to differentiate; an int, or several.
 
     Returns:
-        A function of the arguments of ``fun``, for which a ``ShapeDtypeStruct`` may stand. It
-        returns a ``MemoryPlan``: ``peak`` is the predicted number of bytes, and printed it says
-        what is kept and what is computed again.
+        A function of the arguments of ``fun``, each of which may be a ``ShapeDtypeStruct``. It
+        returns a ``MemoryPlan``: ``peak`` is the predicted number of bytes, and its text lists what
+        is kept and what is computed again.
 
     Raises:
         ArgumentError: the budget is less than the least possible one, which the message gives.

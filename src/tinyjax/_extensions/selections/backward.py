@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyjax._extensions.selections import forward, masks as selection_masks, programs
+from tinyjax._extensions.selections import forward, masks as selections_masks, programs
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 from tinyjax.core.transforms.transpose import ApplyTranspose, Transposer
@@ -48,7 +48,7 @@ class MaskedTransposer:
         self._ends = transposer.linear_inputs
         self._totals = totals
         self._rule = rule
-        self._masks: dict[jx.Atom, selection_masks.Mask] = {}
+        self._masks: dict[jx.Atom, selections_masks.Mask] = {}
         #: Cotangents that may be infinite or NaN where they were not chosen.
         self._raw: set[jx.Atom] = set()
         #: Variables whose cotangents are multiplied further back, before their masks are dropped.
@@ -66,7 +66,7 @@ class MaskedTransposer:
                 self.matters = self.matters or after
             elif crossed or eqn.primitive.selects:
                 self.matters = self.matters or programs.selects(eqn)
-            carried = selection_masks.carries(eqn) or (self._solves and self._is_of_system(eqn))
+            carried = selections_masks.carries(eqn) or (self._solves and self._is_of_system(eqn))
             if crossed or (carried and (after or self._multiplies(eqn))):
                 self._multiplied.update(eqn.out_binders)
 
@@ -81,7 +81,7 @@ class MaskedTransposer:
             (outer, number), (var,) = eqn.inputs, eqn.out_binders
             if outer in self._totals and number in self._totals and var not in self._totals:
                 self._totals[var] = self._totals.pop(outer)
-                mask = selection_masks.as_mask(self._totals.pop(number))
+                mask = selections_masks.as_mask(self._totals.pop(number))
                 assert mask is not None, "a total is an array"
                 self._masks[var] = mask
 
@@ -92,7 +92,7 @@ class MaskedTransposer:
             after = not multiplied.isdisjoint(eqn.inputs)
             if after and _selects_number(eqn):
                 return True
-            if selection_masks.is_local(eqn) and (after or self._multiplies(eqn)):
+            if selections_masks.is_local(eqn) and (after or self._multiplies(eqn)):
                 multiplied.update(eqn.out_binders)
         return False
 
@@ -102,39 +102,39 @@ class MaskedTransposer:
         """Apply the transpose rule of an equation, and find the masks of its operands."""
         masks = [self._masks.pop(var, None) for var in eqn.out_binders]
         raw = not self._raw.isdisjoint(eqn.out_binders)
-        if raw and not selection_masks.keeps_places(eqn):
+        if raw and not selections_masks.keeps_places(eqn):
             cotangents = [
-                selection_masks.choose(ct, mask) if var in self._raw else ct
+                selections_masks.choose(ct, mask) if var in self._raw else ct
                 for var, ct, mask in zip(eqn.out_binders, cotangents, masks, strict=True)
             ]
             raw = False
         self._raw.difference_update(eqn.out_binders)
-        bound = selection_masks.bound_of(eqn, cotangents, masks)
+        bound = selections_masks.bound_of(eqn, cotangents, masks)
         is_whole = bound is not None and bound.is_whole(eqn, masks)
         results: Sequence[prim.Tangent | None]
-        masks_in: Sequence[selection_masks.Mask | None] = ()
+        masks_in: Sequence[selections_masks.Mask | None] = ()
         if eqn.primitive is programs.enter_p:
             ((ct,), (mask,), bound) = cotangents, masks, None
-            results = [ct, ct if ct is prim.ZERO else selection_masks.as_number(mask, ct)]
+            results = [ct, ct if ct is prim.ZERO else selections_masks.as_number(mask, ct)]
         elif eqn.primitive is programs.leave_p:
             ((ct, number), bound) = cotangents, None
-            results, masks_in = [ct], [selection_masks.as_mask(number)]
+            results, masks_in = [ct], [selections_masks.as_mask(number)]
         elif self._is_crossed(eqn, masks):
             results, masks_in = programs.apply_crossed(eqn, cotangents, operands, masks, self._rule)
             raw = bound is not None  # masks may have ended in the program
         elif self._solves and self._is_of_system(eqn) and masks[0] is not None:
-            operands, masks_in = selection_masks.through_product(eqn, operands, masks[0])
+            operands, masks_in = selections_masks.through_product(eqn, operands, masks[0])
             results = self._rule(eqn, cotangents, operands)
         else:
-            followed: Sequence[selection_masks.Mask | None] = ()
-            if any(masks) and not is_whole and selection_masks.is_of_user(eqn):
+            followed: Sequence[selections_masks.Mask | None] = ()
+            if any(masks) and not is_whole and selections_masks.is_of_user(eqn):
                 results, followed = forward.pull_back(eqn, cotangents, operands, masks, self._rule)
             else:
                 results = self._rule(eqn, cotangents, operands)
             if eqn.primitive is ew.select_p or any(masks):
                 raw = raw or self._multiplies(eqn)
-                if not is_whole or selection_masks.is_elementwise(eqn):
-                    masks_in = selection_masks.pulled_back(eqn, cotangents, operands, masks)
+                if not is_whole or selections_masks.is_elementwise(eqn):
+                    masks_in = selections_masks.pulled_back(eqn, cotangents, operands, masks)
             if any(followed):
                 masks_in = followed
         masks_in = [*masks_in, *[None] * (len(operands) - len(masks_in))]
@@ -148,13 +148,13 @@ class MaskedTransposer:
     def finish(self) -> None:
         """Mask the cotangents that have arrived at the linear inputs."""
         for x in self._raw.intersection(self._ends):
-            self._totals[x] = selection_masks.choose(self._totals[x], self._masks[x])
+            self._totals[x] = selections_masks.choose(self._totals[x], self._masks[x])
 
     def _added(
         self,
         eqn: jx.JaxprEqn,
         results: Sequence[prim.Tangent | None],
-        masks: Sequence[selection_masks.Mask | None],
+        masks: Sequence[selections_masks.Mask | None],
         raw: bool,
     ) -> prim.Cotangents:
         """Record the masks of operands, and mask cotangents that must be masked before the sum.
@@ -175,24 +175,24 @@ class MaskedTransposer:
             is_first = x not in self._totals and x not in met
             is_raw = raw and mask is not None
             if is_raw and not (once and (is_first or mask is before)):
-                chosen[i], is_raw = selection_masks.choose(ct, mask), False
+                chosen[i], is_raw = selections_masks.choose(ct, mask), False
             if is_first:
                 if mask is not None:
                     self._masks[x] = mask
             elif mask is not before:
                 if x in self._raw:
-                    self._totals[x] = selection_masks.choose(self._totals[x], before)
+                    self._totals[x] = selections_masks.choose(self._totals[x], before)
                     self._raw.discard(x)
                 if mask is None or before is None:
                     self._masks.pop(x, None)
                 else:
-                    self._masks[x] = selection_masks.either(before, mask)
+                    self._masks[x] = selections_masks.either(before, mask)
             if is_raw:
                 self._raw.add(x)
             met.add(x)
         return chosen
 
-    def _is_crossed(self, eqn: jx.JaxprEqn, masks: Sequence[selection_masks.Mask | None]) -> bool:
+    def _is_crossed(self, eqn: jx.JaxprEqn, masks: Sequence[selections_masks.Mask | None]) -> bool:
         """Return whether masks go into the programs of an equation, or come out of them."""
         if not programs.may_be_crossed(eqn):
             return False
@@ -213,11 +213,11 @@ class MaskedTransposer:
         Masks end at other products. Computing them there would add a tenth to three times the time
         of the eager gradient of a network with ``relu``.
         """
-        return selection_masks.is_product(eqn) and not selection_masks.carries(eqn)
+        return selections_masks.is_product(eqn) and not selections_masks.carries(eqn)
 
     def _multiplies(self, eqn: jx.JaxprEqn) -> bool:
         """Return whether a transpose rule may turn a zero into NaN."""
-        if not selection_masks.is_elementwise(eqn):
+        if not selections_masks.is_elementwise(eqn):
             return prim.MOVES not in eqn.primitive.rules.extensions  # and adds
         return eqn.primitive is not ew.select_p and any(
             not x.is_regular

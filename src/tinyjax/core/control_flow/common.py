@@ -162,7 +162,7 @@ def def_loop(
 def convert_all(values: Sequence[Array], avals: Sequence[av.ShapedArray]) -> list[Array]:
     """Convert arrays to the dtypes, and the weakness, of types of the same shapes.
 
-    Arrays are moved to the shardings of the types that have one.
+    Arrays are moved to the devices that these types record, if they do.
     """
     return [
         aval.with_layout_of(ew.convert_element_type(x, aval.dtype, aval.weak_type))

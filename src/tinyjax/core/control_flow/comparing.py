@@ -57,7 +57,7 @@ def compared(
         result: the structure of what it has returned, and the leaves.
 
     Returns:
-        The types that the leaves are to have; None where they have them.
+        The types that the leaves must be converted to; None if they have these.
 
     Raises:
         BranchTypeError: the structures or the shapes differ.
@@ -115,7 +115,7 @@ def _likeness(x: Any, callers: tuple[CodeType, ...] = ()) -> Hashable:
     """Return a key that determines the types of a function's results.
 
     Raises:
-        TypeError: nothing can be said of it.
+        TypeError: there is no such key.
     """
     kind: object = type(x)
     if kind is FunctionType:

@@ -37,10 +37,10 @@ class Residuals:
         constant: the numbers of the residuals that are the same in every iteration.
         values: these residuals.
         inputs: for each residual that is a slice of an input, the input's number.
-        stacked: the numbers of those that the body returns.
+        stacked: the numbers of the residuals that the body returns.
         repeated: for each residual that is equal to an earlier one, such as an index that is used
-            twice, the number of that one. It is in none of the others.
-        recipe: computes those that depend on counters alone.
+            twice, the number of the earlier one. Such residuals are in none of the other lists.
+        recipe: computes the residuals that depend on counters alone.
         recipe_values: the operands of the loop that it takes: constants, and first values of
             counters.
     """
@@ -101,7 +101,7 @@ class Residuals:
             lin: the body, linearized.
             args: the operands of the loop.
             stacks: the results of its body besides the original ones.
-            params: of the loop.
+            params: the parameters of the loop.
 
         Returns:
             Parameters of the tangent body; their operands in the tangent loop; equations that come

@@ -144,9 +144,9 @@ def jit(  # noqa: PLR0913 (JAX's signature)
             ``tier`` is none of the words above; ``pad_to`` is no such rule, or names no argument;
             what is donated is static, or no argument of the function; or there is no such backend.
             When called, if a compiler option is none of XLA's.
-            dingError: when called, if there is no such device, an array cannot have its sharding,
-            or arguments are on different devices.
-            ingError: when called, if an operation along an axis that ``pad_to`` rounds up is
+        ShardingError: when called, if there is no such device, an array cannot be divided in this
+            way, or arguments are on different devices.
+        PaddingError: when called, if an operation along an axis that ``pad_to`` rounds up is
             impossible with padded arrays.
 
     Example:

@@ -103,11 +103,12 @@ def def_call(
 
     Args:
         primitive: the primitive.
-        called: what messages call the program.
-        rebuild: the parameters for another program.
+        called: the name of the program in messages.
+        rebuild: returns the parameters for another program.
 
     Returns:
-        Binds the call of another program, of what that closes over and of arguments.
+        A function that binds the call of another program, given its closed-over values and the
+        arguments.
     """
 
     def bind_call(staged: staging.Staged, args: Sequence[Array], params: C) -> Sequence[Array]:
@@ -152,7 +153,7 @@ class JitParams(prim.Params):
         jaxpr: the program.
         name: the function's name; programs that differ in name only are the same.
         donated: the parameters whose memory may be reused.
-        tier: the evaluator where it is not part of another; None for that of the settings.
+        tier: the evaluator, if it is not part of another program; None for that of the settings.
         flags: the flags for XLA when it is compiled as a unit.
     """
 

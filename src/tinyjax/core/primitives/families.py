@@ -194,8 +194,8 @@ def def_elementwise_batch(primitive: prim.Primitive[P], broadcasts: bool = False
 
     Args:
         primitive: the primitive.
-        broadcasts: whether its ``impl`` rule broadcasts as NumPy does. What has no batch axis is
-            then evaluated as it is, beside what has it in front.
+        broadcasts: whether its ``impl`` rule broadcasts as NumPy does. Operands without a batch
+            axis are then passed as they are, beside those that have it in front.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -239,8 +239,8 @@ def _evaluate_broadcast(
     Operands without one are the same for all examples.
 
     Returns:
-        The result; None where types have to be worked out too, under a transformation, and where
-        an operand lies on other devices than the first.
+        The result; None under a transformation, where types are computed too, and if an operand is
+        on other devices than the first.
     """
     if current_trace() is not EVAL:
         return None

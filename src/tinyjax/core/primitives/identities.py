@@ -80,7 +80,7 @@ def _barrier_batch(
 
 
 def optimization_barrier(operands: Sequence[Array]) -> Sequence[Array]:
-    """Return arrays as they are; the compiler has all of them before it uses any.
+    """Return arrays as they are; a compiled program computes all of them before it uses any.
 
     Args:
         operands: one at least.
@@ -91,8 +91,8 @@ def optimization_barrier(operands: Sequence[Array]) -> Sequence[Array]:
 def once(x: Array) -> Array:
     """Return an array that a compiler computes once, however many loops read it.
 
-    Else XLA computes it in each of them, and LLVM may round it in two ways, so that it is not equal
-    to itself. Eager evaluation computes nothing twice.
+    Otherwise XLA computes it in each of them, and LLVM may round it in two ways, so that it is not
+    equal to itself. Eager evaluation computes nothing twice.
     """
     return optimization_barrier([x])[0] if isinstance(x, tr.Tracer) else x
 
@@ -195,8 +195,8 @@ families.def_elementwise_batch(name_p)
 def checkpoint_name(x: T, name: str) -> T:
     """Return ``x``, known by a name to the policies of ``checkpoint``.
 
-    Only the value returned has the name: a function that goes on with ``x`` itself uses a value
-    that the policy does not know.
+    Only the returned value has the name: a function that goes on with ``x`` itself uses a value
+    without a name.
 
     Args:
         x: an array, or several in any containers.

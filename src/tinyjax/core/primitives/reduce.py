@@ -157,7 +157,7 @@ for _bitwise in (reduce_and_p, reduce_or_p, reduce_xor_p):
 
 
 def _product_of_others(x: Array, axes: tuple[int, ...]) -> Array:
-    """For each element the product of all others along the axes; right where elements are zero.
+    """Return for each element the product of all others along the axes, also if some are zero.
 
     Dividing the product by the element fails at zero, so the products of the elements before and
     after each one are multiplied instead.
@@ -173,12 +173,12 @@ def _product_of_others(x: Array, axes: tuple[int, ...]) -> Array:
 
 
 def products_before(x: Array, groups: Array | None = None) -> Array:
-    """For each element the product of those before it along the last axis, by doubling.
+    """Return for each element the product of those before it along the last axis, by doubling.
 
     Args:
         x: the factors.
-        groups: numbers, of which equal ones are neighbours: an element is multiplied by those
-            that have its number only.
+        groups: the number of each element's group; a group's elements are neighbours, and only they
+            are multiplied with each other.
     """
     n, axis = x.shape[-1], x.ndim - 1
 

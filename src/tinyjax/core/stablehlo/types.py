@@ -43,7 +43,7 @@ class TensorType(records.Printed):
     Attributes:
         shape: the shape.
         dtype: the element type.
-        text: how MLIR writes it, such as ``tensor<2x3xf32>``.
+        text: its text in MLIR, such as ``tensor<2x3xf32>``.
     """
 
     shape: tuple[int, ...]
@@ -61,7 +61,7 @@ MOST_ELEMENTS: Final = 2**47
 
 
 def check_size(shape: tuple[int, ...]) -> None:
-    """Raise where there are more elements than a processor has addresses.
+    """Raise if there are more elements than a processor has addresses.
 
     Axes without elements do not count: XLA multiplies the others' sizes, and ends the process where
     the product overflows.

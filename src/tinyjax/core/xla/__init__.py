@@ -22,7 +22,7 @@ def checked_namespace(
 ) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
     """Make a namespace as ``lazy.namespace`` does, of parts that import jaxlib.
 
-    The check that tinyjax knows the jaxlib that is installed precedes the load of any part.
+    Before any part is loaded, the version of the installed jaxlib is checked.
 
     Args:
         module: the module's name.

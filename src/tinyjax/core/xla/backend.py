@@ -140,7 +140,7 @@ def backend(depth: int | None = None) -> Backend:
     """Return the backend, made when first needed.
 
     Args:
-        depth: of programs with callbacks, how many callbacks they run inside of.
+        depth: for programs with callbacks, the number of callbacks that they run within.
     """
     cached = _made.get(depth)
     if cached is None:

@@ -31,13 +31,13 @@ Flags: TypeAlias = tuple[tuple[str, Flag], ...]
 
 @attrs.frozen(eq=False, repr=False)
 class Compilation(Record):
-    """A program to be compiled; two are equal where the programs are, whatever their names.
+    """A program to be compiled; two are equal if the programs are, whatever their names.
 
     Attributes:
         jaxpr: the program.
         name: the name of its module.
         donated: the parameters whose memory may be reused.
-        flags: the user's for XLA, besides what the setting ``effort`` means.
+        flags: the user's flags for XLA, besides those of the setting ``effort``.
         placement: its placement by an extension (``elsewhere``); None for the first device.
     """
 
@@ -111,11 +111,11 @@ def forget_programs() -> None:
 
 
 def place(request: Compilation, args: Sequence[Any]) -> tuple[Compilation, Sequence[Any]]:
-    """Return a program as it is compiled for where its arguments lie, and where they are taken.
+    """Return a compilation with the placement that its arguments need, and the arguments.
 
     Args:
         request: the program, without a placement.
-        args: arrays, or types that say where they lie, one for each parameter.
+        args: arrays, or types that record their devices, one for each parameter.
     """
     are_here = _HERE.issuperset(map(type, args)) and not devices.may_be_elsewhere(config.settings())
     # before the extension is loaded, no program can have a placement
@@ -145,8 +145,8 @@ def run(
 ) -> tuple[Sequence[Array], xla.Executable | None]:
     """Run a program: evaluate it, or compile it and run that.
 
-    One that runs on other devices than the first is always compiled, for where its arguments lie.
-    Where only the first device is named, it may be evaluated.
+    A program that runs on other devices than the first is always compiled, for its arguments'
+    devices. A program on the first device may be evaluated.
 
     Args:
         request: the program, without a placement.
@@ -167,15 +167,15 @@ def run(
 def evaluation(
     request: Compilation, consts: Sequence[Array], tier: config.Tier | None
 ) -> Callable[[Sequence[Any]], Sequence[Array] | None] | None:
-    """Return what evaluates further calls of a program that NumPy has evaluated before.
+    """Return the function that evaluates further calls of a program, after NumPy has evaluated one.
 
-    It takes and returns arrays of NumPy's and of ours, and returns None when the program is to be
+    It takes and returns arrays of NumPy's and of ours. It returns None when the program is to be
     compiled.
 
     Args:
         request: the program, without a placement.
         consts: its first operands.
-        tier: that of the function; None for that of the settings.
+        tier: the tier of the function; None for that of the settings.
     """
     tiers = lazy.hook("tiers")
     if tiers is None:
@@ -225,6 +225,6 @@ def span(name: str, **metadata: object) -> AbstractContextManager[object]:
 
     Args:
         name: its name.
-        **metadata: what else to show with it.
+        **metadata: further data to show with it.
     """
     return spans[0](name, metadata) if spans else _NO_SPAN

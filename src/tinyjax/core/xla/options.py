@@ -5,7 +5,7 @@ whose result takes the memory of an operand goes through one element at a time. 
 elements then takes eight times as long, and most other operations little longer. With MLIR, fewer
 fusions are faster to compile and to run: those with several results. XLA also divides a module
 among several threads, which costs a small one more than it gains. Two thirds of the remaining time
-is LLVM's optimisation. ``docs/performance-tables.md`` has what each is worth.
+is LLVM's optimisation. ``docs/performance-tables.md`` has the gain from each.
 
 XLA:CPU runs the operations of a loop's body one by one, at some microseconds each, unless the body
 touches few bytes: then the whole loop is one function of machine code. XLA's own bound is 1 KiB.
@@ -53,7 +53,7 @@ def as_flags(options: Mapping[str, object], taker: str) -> compilation.Flags:
 
     Args:
         options: the options.
-        taker: who takes them, for messages.
+        taker: the function that takes them, for messages.
 
     Raises:
         ArgumentError: a name does not begin with "xla_", or a value is neither number nor text.
@@ -78,7 +78,7 @@ def as_flags(options: Mapping[str, object], taker: str) -> compilation.Flags:
 def flags_for(request: compilation.Compilation) -> compilation.Flags:
     """Return the flags that a program for the processor is compiled with.
 
-    They are what the setting ``effort`` means, and the user's.
+    They are those of the setting ``effort``, and the user's.
     """
     chosen: list[tuple[str, compilation.Flag]]
     match config.settings().effort:
@@ -95,7 +95,7 @@ def flags_for(request: compilation.Compilation) -> compilation.Flags:
 
 @contextmanager
 def compiling(flags: compilation.Flags) -> Iterator[None]:
-    """Compile within this block: what XLA says against it is raised as our errors are.
+    """Compile within this block: errors of XLA are raised as errors of ours.
 
     Raises:
         ArgumentError: XLA has no such flag, or it does not take the value.

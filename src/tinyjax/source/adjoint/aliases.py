@@ -64,8 +64,8 @@ class Aliases:
     Attributes:
         written_variables: the variables of the classes that it writes to.
         values: the arrays that it writes to, with the stored values.
-        writes_outside: whether it writes to what comes from outside.
-        made: those of them that calls define whose results are arrays of their own.
+        writes_outside: whether it writes to values from outside.
+        made: the written variables that are new arrays, as results of calls.
     """
 
     def __init__(

@@ -113,7 +113,7 @@ class Closing:
     Attributes:
         fun: the function.
         args: its arguments, functions as they are.
-        kwargs: those by keyword.
+        kwargs: its keyword arguments.
     """
 
     fun: Callable[..., Any]

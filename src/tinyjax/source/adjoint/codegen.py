@@ -158,7 +158,7 @@ _LISTS: Final = (list, Sequence, Iterable)
 def sample_arguments(fun: FunctionType) -> tuple[Any, ...]:
     """Make an argument for each parameter by position that has no default.
 
-    It is of the type that the parameter is annotated with, or a float where that says nothing.
+    It has the type of the parameter's annotation, or is a float without a usable one.
 
     Raises:
         ArgumentError: it is annotated with a type that is not known here.

@@ -24,8 +24,8 @@ from tinyjax.source.adjoint import plain_classes
 class Entries(list[Any]):
     """The cotangent of a sequence while cotangents of its items are added to it, in place.
 
-    Adding to one place of a new list would take as long as the sequence, for each item. Whatever
-    reads the whole cotangent calls ``freeze`` first.
+    Making a new list for each added item would take time proportional to the sequence. Every reader
+    of the whole cotangent calls ``freeze`` first.
     """
 
     __slots__ = ("is_tuple",)

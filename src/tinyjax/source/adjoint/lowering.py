@@ -75,7 +75,7 @@ _TOGETHER: Final[dict[Any, int]] = {builtins.zip: 0, builtins.enumerate: 1}
 def _with_direct_items(program: ir.IR, ranks: Ranks) -> ir.IR:
     """Return a program whose loops over arrays together take items of each array.
 
-    As Python's loops do, they see what is written to the arrays meanwhile.
+    As Python's loops do, they see values that are written to the arrays meanwhile.
     """
     calls = {s.variable: s.call for s in program.statements}
 

@@ -2,7 +2,8 @@
 
 An assignment is plain if it writes real numbers to a basic index of a NumPy array. The forward
 program then assigns, in place of calling ``exchange``, and logs the whole array once, before its
-first write. An assignment is an increment if it only adds to what was there. Its cotangent stays.
+first write. An assignment is an increment if it only adds to the old elements, whose cotangent it
+leaves unchanged.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ class Writes:
         plain: the variables of the statements that are plain writes.
         logged: the parameters that they may write to.
         before: the items that were read before the writes and that they overwrite.
-        increments: those of them that add.
-        summed: the items and the sums of increments, whose cotangents are the increments'.
+        increments: the plain writes that add.
+        summed: the items and the sums of increments, whose cotangents are those of the increments.
     """
 
     def __init__(self, program: ir.IR, ranks: Ranks, aliases: Aliases) -> None:

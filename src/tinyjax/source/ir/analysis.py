@@ -92,7 +92,7 @@ def liveness(
     Args:
         blocks: the program.
         used: the variables that a statement uses, where some do not count.
-        used_at_end: those that the exits of a block use.
+        used_at_end: the variables that the exits of a block use.
     """
     entry: list[set[Variable]] = [set() for _ in blocks]
     exit_: list[set[Variable]] = [set() for _ in blocks]
@@ -123,10 +123,10 @@ def propagate(
 
     Args:
         ir: the program.
-        arguments: what is known of the arguments of its first block.
-        of_constant: what is known of a constant.
-        of_call: what is known of a result, from what is known of the atoms of its call.
-        join: what is known of an argument of a block, from what is known of two of its values.
+        arguments: the facts about the arguments of its first block.
+        of_constant: returns the facts about a constant.
+        of_call: returns the facts about a result, from those about the atoms of its call.
+        join: returns the facts about an argument of a block, from those about two of its values.
     """
     facts = dict(arguments)
 

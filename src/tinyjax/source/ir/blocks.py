@@ -61,8 +61,8 @@ class Scope:
     Attributes:
         node: its definition.
         code: its code.
-        after: where ``return`` leads to; None in the program's own function.
-        result: the name of what it returns.
+        after: the block that ``return`` leads to; None in the program's own function.
+        result: the name of its result.
         outer: the scope that it is called from.
         renamed: the variables of renamed names, those of inner comprehensions last.
         loops: the loops around the current statement.

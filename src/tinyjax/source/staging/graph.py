@@ -34,9 +34,9 @@ class Test:
     """The condition at the beginning of a loop, which may be several blocks (``and``, ``or``).
 
     Attributes:
-        out: where it goes when the condition does not hold.
-        inside: where its body begins.
-        shares: whether what the condition computes is used elsewhere.
+        out: the branch that is taken if the condition does not hold.
+        inside: the beginning of its body.
+        shares: whether values of the condition are used elsewhere.
     """
 
     out: ir.Branch
@@ -52,7 +52,7 @@ class Loop:
         header: its first block.
         blocks: all of them.
         exits: the blocks outside that it leads to.
-        counting: how it counts, if it is a ``for`` loop.
+        counting: its counter, if it is a ``for`` loop.
         test: its condition, if it begins with one.
         line: the user's line.
     """
@@ -71,7 +71,7 @@ class ControlFlowGraph:
     Attributes:
         blocks: the blocks.
         loops: by their first block.
-        order: the place of each block in an order in which all but the repeated branches go on.
+        order: the position of each block in an order in which only repeated branches lead back.
     """
 
     def __init__(self, program: ir.IR) -> None:

@@ -182,7 +182,7 @@ _MOST_DECIMALS: Final = 22
 def _rounded_float(value: Any, ndigits: int) -> Any:
     """Round to decimals.
 
-    The product with the power of ten is rounded, so it may be a tie where the number is none: then
+    The product with the power of ten is rounded, so it may be a tie though the number is not. Then
     the error of the product decides.
     """
     if abs(ndigits) > _MOST_DECIMALS:

@@ -81,7 +81,7 @@ def _key(
         parameters: the function's parameters and the options of ``jit``.
         args: the positional arguments.
         kwargs: the others.
-        in_tree: the structure, where it may be one that has not been looked for before.
+        in_tree: the structure, if it may be new.
     """
     # types suffice where every argument is an array: a structure takes twice as long
     avals = tuple([x._aval or x.aval for x in args if type(x) is ConcreteArray])

@@ -39,8 +39,8 @@ def lowered_for(
     """Return the module that computes a jaxpr where a placement says, and its Python functions.
 
     Args:
-        placement: how arguments and results lie.
-        jaxpr: the program; what is nested deeply in it is taken apart.
+        placement: the shardings of arguments and results.
+        jaxpr: the program; deep nests in it are flattened.
         name: the module's name.
         donated: the parameters whose memory may be reused.
         locate: says where equations come from; nothing does by default.

@@ -59,8 +59,8 @@ _ASSEMBLER: Final = Path("bin", "ptxas")
 def toolkit() -> Path | None:
     """Return the folder of CUDA's assembler and library of functions, where it has one of its own.
 
-    That is what ``CUDA_ROOT`` in the environment says, or else a package of Nvidia's that has the
-    assembler: other packages have parts of the same folder. Without one, XLA looks for it itself.
+    It is ``CUDA_ROOT`` in the environment, or else the folder of a package of Nvidia's that has the
+    assembler; other packages have parts of the same folder. Without one, XLA looks for it itself.
     """
     said = os.environ.get("CUDA_ROOT")
     if said:
@@ -73,10 +73,10 @@ def load(name: str) -> str:
     """Make GPUs known as a platform, if their plugin is there and finds some.
 
     Args:
-        name: the platform that is wanted.
+        name: the requested platform.
 
     Returns:
-        Why there are none, for a message; nothing where there are.
+        The reason why there are none, for a message; an empty text if there are.
     """
     if name not in _NAMES:
         return ""

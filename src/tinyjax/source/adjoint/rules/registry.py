@@ -26,15 +26,15 @@ class Rule:
     """The derivative of a function.
 
     Attributes:
-        adjoint: ``adjoint(ct, y, *args, **kwargs)`` gives a cotangent for each of its parameters in
-            turn, None for zero; what it takes by keyword only has none.
-        parameters: what formulas call the arguments.
-        formulas: the cotangent of each argument, without regard to broadcasting; none where the
-            rule is not of that form.
-        scalar: whether floats give a float.
-        overloaded: whether objects may have a method for it, which the formulas do not know of.
-        definite: the places at which the adjoint never gives None, if it is not given None.
-        of_rest: the adjoint where the first argument has no derivative; None where it is the same.
+        adjoint: ``adjoint(ct, y, *args, **kwargs)`` returns a cotangent for each of its parameters
+            in turn, None for zero; keyword-only parameters have none.
+        parameters: the names of the arguments in formulas.
+        formulas: the cotangent of each argument, without regard to broadcasting; none if the rule
+            is not of that form.
+        scalar: whether the result of floats is a float.
+        overloaded: whether objects may have a method for it, which the formulas ignore.
+        definite: the positions at which the adjoint never returns None, unless ``ct`` is None.
+        of_rest: the adjoint if the first argument has no derivative; None if it is the same.
     """
 
     adjoint: Function
@@ -63,7 +63,7 @@ def places(
     """Return the index of the cotangent of each keyword argument in the rule's result, or None.
 
     Raises:
-        SourceError: the rule does not take arguments that are given so.
+        SourceError: the rule does not take these arguments by keyword.
     """
     positions = _places(rules[fun].adjoint, count, names)
     if positions is None:
