@@ -39,6 +39,34 @@ ADDED: Final[prim.RuleKey[Callable[[jx.JaxprEqn, jx.Atom, jx.Var], Sequence[jx.J
 )
 
 
+#: The rule of a loop for the parts of its state: takes an equation; returns the place of each part
+#: among the operands of the loop, among its results, and among the parameters and the results of
+#: its body.
+STATE: Final[prim.RuleKey[Callable[[jx.JaxprEqn], tuple[Sequence[State], jx.Jaxpr]]]] = (
+    prim.RuleKey("state")
+)
+
+
+#: The rule of a primitive that is lowered as a program among its parameters: returns that of an
+#: equation.
+PROGRAM: Final[prim.RuleKey[Callable[[jx.JaxprEqn], jx.Jaxpr]]] = prim.RuleKey("program")
+
+
+@attrs.frozen
+class State:
+    """The places of a part of a loop's state.
+
+    Attributes:
+        operand: its first value among the loop's operands.
+        result: its last value among the loop's results, and the next one among the body's.
+        parameter: its value among the body's parameters.
+    """
+
+    operand: int
+    result: int
+    parameter: int
+
+
 @attrs.frozen(eq=False, repr=False)
 class Schedule(Record):
     """The equations of an iteration, with reads of arrays before updates of these.
@@ -61,7 +89,7 @@ def schedule(body: jx.Jaxpr) -> Schedule:
 
 
 def _schedule(body: jx.Jaxpr) -> Schedule:
-    body = _with_sums_in_place(body)
+    body = _with_sums_in_place(_with_sums_in_loops(body))
     arrays = _updated_arrays(body)
     if not arrays:
         return Schedule(body.eqns, {}, ())
@@ -95,6 +123,124 @@ def is_zero(atom: jx.Atom) -> bool:
     return (
         isinstance(atom, jx.Lit) and bool(atom.aval.size) and not opd.first_element(atom.value.host)
     )
+
+
+def _with_sums_in_loops(body: jx.Jaxpr) -> jx.Jaxpr:
+    """Let loops add to arrays what they sum up from zero, and what was then added to these.
+
+    A backward pass through a loop in a loop sums up cotangents of constants in the inner one, for
+    each iteration of the outer one. Arrays of zeros would be made, and added, each time.
+    """
+    body = _inlined(body)
+    loops = [eqn for eqn in body.eqns if STATE in eqn.primitive.rules.extensions]
+    if not any(map(is_zero, chain.from_iterable([eqn.inputs for eqn in loops]))):
+        return body
+    uses = Counter([*chain.from_iterable([eqn.inputs for eqn in body.eqns]), *body.outs])
+    sums = {
+        eqn.inputs[at]: eqn
+        for eqn in body.eqns
+        if prim.SUM in eqn.primitive.rules.extensions
+        for at in (0, 1)
+        if uses[eqn.inputs[at]] == 1
+    }
+    defined = set[jx.Atom](body.in_binders)
+    renamed: dict[jx.Var, jx.Var] = {}  # the results of sums that loops give
+    eqns: list[jx.JaxprEqn] = []
+    for eqn in body.eqns:
+        if any(out in renamed for out in eqn.out_binders):
+            continue
+        is_loop = STATE in eqn.primitive.rules.extensions
+        after = _adding(eqn, sums, defined, renamed) if is_loop else eqn
+        eqns.append(after)
+        defined.update(after.out_binders)
+    return attrs.evolve(body, eqns=tuple(eqns)) if renamed else body
+
+
+def _inlined(body: jx.Jaxpr) -> jx.Jaxpr:
+    """Return a program with the equations of those that it calls, where these are lowered so."""
+    if not any(PROGRAM in eqn.primitive.rules.extensions for eqn in body.eqns):
+        return body
+    eqns: list[jx.JaxprEqn] = []
+    for eqn in body.eqns:
+        eqns += _inside(eqn) if PROGRAM in eqn.primitive.rules.extensions else (eqn,)
+    return attrs.evolve(body, eqns=tuple(eqns))
+
+
+def _inside(eqn: jx.JaxprEqn) -> Sequence[jx.JaxprEqn]:
+    """Return the equations of a program that is called; the call, if a result is no equation's."""
+    program = eqn.primitive.rule(PROGRAM)(eqn)
+    results = dict(zip(program.outs, eqn.out_binders, strict=True))
+    computed = set[jx.Atom]().union(*[inner.out_binders for inner in program.eqns])
+    if len(results) < len(program.outs) or not computed.issuperset(results):
+        return (eqn,)
+    names: dict[jx.Atom, jx.Atom] = dict(zip(program.in_binders, eqn.inputs, strict=True))
+    eqns: list[jx.JaxprEqn] = []
+    for inner in program.eqns:
+        inputs = tuple([names.get(x, x) for x in inner.inputs])
+        outs = tuple([results.get(out) or jx.Var(out.aval) for out in inner.out_binders])
+        eqns.append(attrs.evolve(inner, inputs=inputs, out_binders=outs))
+        names.update(zip(inner.out_binders, outs, strict=True))
+    return eqns
+
+
+def _adding(
+    eqn: jx.JaxprEqn,
+    sums: Mapping[jx.Atom, jx.JaxprEqn],
+    defined: Collection[jx.Atom],
+    renamed: dict[jx.Var, jx.Var],
+) -> jx.JaxprEqn:
+    """Return a loop whose sums begin with the arrays that they are added to."""
+    inputs, outs = [*eqn.inputs], [*eqn.out_binders]
+    for part in accumulators(eqn):
+        out = outs[part.result]
+        total = sums.get(out)
+        if total is None or not is_zero(inputs[part.operand]):
+            continue
+        x, y = total.inputs
+        start, (whole,) = (y if x is out else x), total.out_binders
+        if start in defined and start.aval == whole.aval == out.aval and start is not out:
+            inputs[part.operand], outs[part.result] = start, whole
+            renamed[whole] = out
+    return attrs.evolve(eqn, inputs=tuple(inputs), out_binders=tuple(outs))
+
+
+def accumulators(eqn: jx.JaxprEqn) -> Sequence[State]:
+    """Return the parts of a loop's state to which iterations only add."""
+    if STATE not in eqn.primitive.rules.extensions:
+        return ()
+    parts, body = eqn.primitive.rule(STATE)(eqn)
+    makers = {out: made for made in body.eqns for out in made.out_binders}
+    uses = Counter([*chain.from_iterable([made.inputs for made in body.eqns]), *body.outs])
+    return [
+        part
+        for part in parts
+        if _accumulates(body.in_binders[part.parameter], body.outs[part.result], makers, uses)
+    ]
+
+
+def _accumulates(
+    binder: jx.Var,
+    out: jx.Atom,
+    makers: Mapping[jx.Var, jx.JaxprEqn],
+    uses: Mapping[jx.Atom, int],
+) -> bool:
+    """Return whether a result is a parameter, which nothing else reads, and what is added to it."""
+    pending: list[jx.Atom] = [out]
+    while pending:
+        x = pending.pop()
+        if uses[x] != 1 or not isinstance(x, jx.Var):
+            continue
+        if x is binder:
+            return True
+        made = makers.get(x)
+        if made is None:
+            continue
+        if prim.SUM in made.primitive.rules.extensions:
+            pending += made.inputs
+        else:
+            places = made.out_binders.index(x)
+            pending += [made.inputs[p.operand] for p in accumulators(made) if p.result == places]
+    return False
 
 
 def _with_sums_in_place(body: jx.Jaxpr) -> jx.Jaxpr:

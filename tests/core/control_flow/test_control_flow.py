@@ -29,6 +29,7 @@ from tinyjax.errors import (
     CarryTypeError,
     TinyjaxError,
 )
+from tinyjax.test_util import check_grads
 
 NAMES = ("jit", "grad", "vmap", "jvp", "vjp", "hessian", "jacfwd", "linearize")
 OURS = SimpleNamespace(lax=lax, np=jnp, **{name: getattr(tinyjax, name) for name in NAMES})
@@ -894,6 +895,24 @@ def test_work_is_linear_in_depth(nest: Any, name: str, recorded: Callable[..., i
     given = np.ones(2 if "vmap" in name else (), np.float32)
     few, many = (recorded(transform(nest(depth)), given) for depth in (32, 64))
     assert many <= 2.2 * few
+
+
+@pytest.mark.parametrize("bound", [None, 4])
+def test_what_an_iteration_broadcasts_is_kept_as_it_was_before(bound: int | None) -> None:
+    def step(total: Any, x: Any) -> Any:
+        return total + 0.01 * jnp.sum(jnp.sin(x * total)[:, None] * jnp.cos(x * total))
+
+    def summed(xs: Any) -> Any:
+        if bound is None:
+            return lax.scan(lambda total, x: (step(total, x), None), 1.0, xs)[0]
+        outer = lambda i, t: lax.fori_loop(0, i + 1, lambda k, t: step(t, xs[k]), t)  # noqa: E731
+        return lax.fori_loop(0, bound, outer, 1.0)
+
+    xs = jnp.linspace(0.1, 0.3, 20).reshape(4, 5)
+    program = tinyjax.make_jaxpr(tinyjax.grad(tinyjax.jit(summed)))(xs)
+    assert not re.search(r"float32\[4,(4,)?5,5\]", str(program))
+    with tinyjax.default_dtypes("float64"):
+        check_grads(summed, (xs,), order=2, modes=("rev",))
 
 
 def test_residuals_are_shared_and_invariants_kept_out_of_the_loop() -> None:

@@ -29,6 +29,7 @@ from tinyjax._extensions.checkpointing.schedule import (
 )
 from tinyjax._primitives.linear_maps import LinearMapParams, MaskedPullBack, def_linear_map
 from tinyjax.config import settings
+from tinyjax.core import updates
 from tinyjax.core.control_flow import primitives
 from tinyjax.core.control_flow.bodies import (
     LoopBody,
@@ -39,6 +40,7 @@ from tinyjax.core.control_flow.bodies import (
     grown,
 )
 from tinyjax.core.control_flow.common import Observer, def_loop, in_phase
+from tinyjax.core.control_flow.compaction import compacted
 from tinyjax.core.control_flow.residuals import Residuals, recipe_of, repeated_residuals
 from tinyjax.core.control_flow.scan import linearize_stacking
 from tinyjax.core.control_flow.while_loop import while_p
@@ -97,6 +99,12 @@ def _prune_tangent(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
         params=restricted,
         out_binders=prim.marked(eqn.out_binders, used),
     )
+
+
+@loop_tangent_p.def_rule(updates.PROGRAM)
+def _tangent_program(eqn: JaxprEqn) -> Jaxpr:
+    params: LinearMapParams = eqn.params
+    return params.forward
 
 
 @loop_tangent_p.def_lowering
@@ -360,7 +368,7 @@ class _Replay:
     def build(
         cls, body: LoopBody, nonzero: LoopOperands[bool], nonzero_out: tuple[bool, ...]
     ) -> _Replay:
-        halves = linearize_jaxpr(body.jaxpr, nonzero.flat, nonzero_out)
+        halves = compacted(linearize_jaxpr(body.jaxpr, nonzero.flat, nonzero_out))
         primal, m = halves.primal, body.num_carry
         results = [False] * (len(nonzero_out) - m)
         computed = [True] * (len(primal.jaxpr.outs) - len(nonzero_out))

@@ -16,6 +16,7 @@ import attrs
 
 from tinyjax import tree
 from tinyjax.core.control_flow.common import at_front, convert_all
+from tinyjax.core.control_flow.compaction import compacted
 from tinyjax.core.primitives import shape as sh
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules, staging
 from tinyjax.core.transforms import batching
@@ -273,7 +274,8 @@ class LoopBody:
         """Split it in its primal half and its tangent map; say which operands have tangents."""
 
         def halves(nonzero: LoopOperands[bool]) -> LinearizedJaxpr:
-            return linearize_jaxpr(self.jaxpr, nonzero.flat, self._required(nonzero.carry))
+            required = self._required(nonzero.carry)
+            return compacted(linearize_jaxpr(self.jaxpr, nonzero.flat, required))
 
         nonzero = grown(nonzero, lambda nonzero: halves(nonzero).nonzero_out[: self.num_carry])
         return nonzero, halves(nonzero)

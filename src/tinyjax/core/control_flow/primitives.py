@@ -12,6 +12,7 @@ from typing import TypeVar
 import attrs
 
 from tinyjax import tree
+from tinyjax.core import updates
 from tinyjax.core.control_flow.bodies import LoopBody, LoopOperands, LoopResults
 from tinyjax.core.control_flow.common import Observer
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules
@@ -178,6 +179,27 @@ def run_while(
     programs = condition.jaxpr, loop_body.jaxpr, 0, 0
     params = WhileParams(*programs, checkpoints, observer, memory, most)
     return unflatten(bind_while(condition, (), loop_body, operands, params))
+
+
+@scan_p.def_rule(updates.STATE)
+def _scan_state(eqn: jx.JaxprEqn) -> tuple[Sequence[updates.State], jx.Jaxpr]:
+    params: ScanParams = eqn.params
+    n = params.num_consts
+    places = [updates.State(n + i, i, n + i) for i in range(params.num_carry)]
+    return places, params.jaxpr
+
+
+@while_p.def_rule(updates.STATE)
+def _while_state(eqn: jx.JaxprEqn) -> tuple[Sequence[updates.State], jx.Jaxpr]:
+    params: WhileParams = eqn.params
+    k, n = params.num_condition, params.num_body
+    tested = {x for test in params.condition.eqns for x in test.inputs}
+    places = [
+        updates.State(k + n + i, i, n + i)
+        for i, x in enumerate(params.condition.in_binders[k:])
+        if x not in tested and x not in params.condition.outs
+    ]
+    return places, params.body
 
 
 # What is needed of loops

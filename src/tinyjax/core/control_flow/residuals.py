@@ -25,7 +25,7 @@ from tinyjax.core.values.array import Array
 #: In this dtype iterations are counted.
 _COUNT: Final = dtypes.int32
 #: Indices of so many elements are computed again.
-_FEW: Final = 16
+_FEW: Final = 4096
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -6,6 +6,7 @@ function of the same name in ``tinyjax.numpy`` (``library``).
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -126,6 +127,63 @@ def np_arange_adjoint(ct: Any, y: Any, start: Any, stop: Any = None, step: Any =
     return reduce_to(np.sum(ct), start), None, reduce_to(np.sum(ct * np.arange(len(y))), step)
 
 
+@registry.adjoint_of(np.concatenate)
+def np_concatenate_adjoint(ct: Any, y: Any, arrays: Any, axis: Any = 0) -> Any:
+    """Return the cotangents of the arguments of np.concatenate."""
+    return containers.like_items(pieces(ct, arrays, axis), arrays), None
+
+
+@registry.adjoint_of(np.hstack)
+def np_hstack_adjoint(ct: Any, y: Any, tup: Any) -> Any:
+    """Return the cotangent of the argument of np.hstack."""
+    if np.ndim(y) == 1:  # of numbers, too
+        return (containers.like_items(pieces(ct, tup, None), tup),)
+    return (containers.like_items(pieces(ct, tup, 1), tup),)
+
+
+def pieces(ct: Any, arrays: Any, axis: Any) -> list[Any]:
+    """Return the pieces of a cotangent that belong to arrays which were put one after the other."""
+    parts = []
+    start = 0
+    for i in range(len(arrays)):
+        shape = nested_shape(arrays[i])
+        if axis is None:
+            part = ct[start : start + math.prod(shape)]
+            parts = [*parts, reshaped_like(part, arrays[i])]
+            start = start + math.prod(shape)
+        else:
+            before = (slice(None),) * (axis % len(shape))
+            part = ct[(*before, slice(start, start + shape[axis]))]
+            parts = [*parts, nested_like(part, arrays[i])]
+            start = start + shape[axis]
+    return parts
+
+
+# Linear algebra
+
+
+@registry.adjoint_of(np.linalg.inv, definite=(0,))
+def np_inv_adjoint(ct: Any, y: Any, a: Any) -> Any:
+    """Return the cotangent of the argument of np.linalg.inv."""
+    transposed = np.swapaxes(y, -1, -2)
+    return (nested_like(-(transposed @ ct @ transposed), a),)
+
+
+@registry.adjoint_of(np.linalg.solve, definite=(0, 1))
+def np_solve_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
+    """Return the cotangents of the arguments of np.linalg.solve."""
+    if isinstance(a, (list, tuple)) or isinstance(b, (list, tuple)):
+        parts = np_solve_adjoint(ct, y, np.array(a), np.array(b))
+        return nested_like(parts[0], a), nested_like(parts[1], b)
+    transposed = np.swapaxes(a, -1, -2)
+    if np.ndim(b) == 1:
+        of_b = np.linalg.solve(transposed, ct[..., None])
+        of_a = -(of_b @ y[..., None, :])
+        return reduce_to(of_a, a), reduce_to(of_b[..., 0], b)
+    of_b = np.linalg.solve(transposed, ct)
+    return reduce_to(-(of_b @ np.swapaxes(y, -1, -2)), a), reduce_to(of_b, b)
+
+
 # Methods
 
 
@@ -205,6 +263,24 @@ _EXPRESSIONS: Final[registry.Expressions] = {
     (masked,): lambda ct, y, x, like, mask: (masked(ct, like, mask), None, None),
     (np.sum,): lambda ct, y, a, axis=None, *, keepdims=False: (spread(ct, a, axis, keepdims), None),
     (np.ravel,): lambda ct, y, a: (reshaped_like(ct, a),),
+    (np.flip,): lambda ct, y, m, axis=None: (nested_like(np.flip(ct, axis), m), None),
+    (np.fliplr,): lambda ct, y, m: (nested_like(np.fliplr(ct), m),),
+    (np.flipud,): lambda ct, y, m: (nested_like(np.flipud(ct), m),),
+    (np.swapaxes,): lambda ct, y, a, axis1, axis2: (
+        nested_like(np.swapaxes(ct, axis1, axis2), a),
+        None,
+        None,
+    ),
+    (np.moveaxis,): lambda ct, y, a, source, destination: (
+        nested_like(np.moveaxis(ct, destination, source), a),
+        None,
+        None,
+    ),
+    (np.roll,): lambda ct, y, a, shift, axis=None: (
+        nested_like(np.roll(ct, np.negative(shift), axis), a),
+        None,
+        None,
+    ),
     (np.broadcast_to,): lambda ct, y, array, shape: (
         nested_like(reduce_to(ct, array), array),
         None,

@@ -121,11 +121,13 @@ def share(y: Any, x: Any, other: Any) -> Any:
 registry.inert.update((slope_of_copysign, share))
 
 
-def exponent_slope(ct: Any, y: Any, x: Any) -> Any:
+def exponent_slope(ct: Any, y: Any, x: Any, n: Any) -> Any:
     """Return the cotangent of a power's exponent: 0 if the base is 0, NaN if it is negative.
 
-    A power of a negative base has no derivative in its exponent.
+    A power of a negative base has no derivative in its exponent. An integer has no cotangent.
     """
+    if isinstance(n, int):
+        return None
     if isinstance(x, (int, float)) and isinstance(y, (int, float)):
         if x < 0:
             return math.nan
@@ -155,7 +157,7 @@ formula(
     (operator.pow, math.pow, np.power, np.float_power),
     "x n",
     "ct * power_slope(x, n)",
-    "exponent_slope(ct, y, x)",
+    "exponent_slope(ct, y, x, n)",
 )
 formula((abs, math.fabs, np.abs, np.fabs), "x", "ct * slope_of_abs(x)")
 formula(
@@ -235,7 +237,7 @@ def power_adjoint(ct: Any, y: Any, base: Any, exp: Any, mod: Any = None) -> Any:
     """Return the cotangents of the arguments of builtins.pow; with three, all are integers."""
     if mod is not None:
         return None, None, None
-    of_exponent = reduce_to(exponent_slope(ct, y, base), exp)
+    of_exponent = reduce_to(exponent_slope(ct, y, base, exp), exp)
     return reduce_to(ct * power_slope(base, exp), base), of_exponent, None
 
 
