@@ -231,7 +231,7 @@ def test_all_settings_of_jax_can_be_what_they_are_by_default() -> None:
     ("setting", "values"),
     {
         "tracebacks": ("folded", "full"),
-        "tier": ("compiled", "first", "ready"),
+        "tier": ("compiled", "first", "host", "ready"),
         "dtype_promotion": ("standard", "strict"),
         "rank_promotion": ("allow", "warn", "raise"),
     }.items(),

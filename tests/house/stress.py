@@ -20,7 +20,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 from unittest.mock import patch
 
 import attrs
@@ -28,7 +28,7 @@ import numpy as np
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import grad, jit, lax, pure_callback, vmap
+from tinyjax import config, grad, jit, lax, pure_callback, vmap
 from tinyjax._extensions.callbacks.xla import programs
 from tinyjax._extensions.host import tiers
 from tinyjax.core import xla
@@ -37,7 +37,7 @@ from tinyjax.errors import ArgumentError
 from tinyjax.experimental import io_callback
 
 THREADS: Final = 16
-TIERS: Final[tuple[Literal["compiled", "first", "ready"], ...]] = ("compiled", "first", "ready")
+TIERS: Final[tuple[config.Tier, ...]] = ("compiled", "first", "host", "ready")
 #: Programs that are called so often that each tier comes to its end.
 CALLS: Final = 4
 #: Of one program in the main thread.

@@ -423,7 +423,7 @@ def test_errors() -> None:
         untyped.where(x, x)
     with raises(ShapeError, match="incompatible shapes for broadcasting"):
         jnp.where(x > 0, x, jnp.ones(4))
-    with raises(ShapeError, match="incompatible shapes for broadcasting"):
+    with raises(ShapeError, match="Incompatible shapes for broadcasting"):
         jnp.broadcast_arrays(jnp.ones(2), jnp.ones(3))
     with raises(ArgumentError, match="one shift"):
         jnp.roll(x, (1, 2, 3), axis=(0, 1))

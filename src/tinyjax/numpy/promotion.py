@@ -195,8 +195,10 @@ def _broadcast_shapes(shapes: tuple[tuple[int, ...], ...], name: str) -> tuple[i
         for i, n in enumerate(shape, start=ndim - len(shape)):
             if n != 1:
                 if result[i] not in (1, n):
+                    # as in JAX, so that programs find its words
+                    first = "I" if name.startswith("broadcast_") else "i"
                     raise ShapeError(
-                        f"{name}{': ' if name else ''}incompatible shapes for broadcasting: "
+                        f"{name}{': ' if name else ''}{first}ncompatible shapes for broadcasting: "
                         f"{' and '.join(map(str, shapes))}. Counted from the last axis, sizes must "
                         "be equal or 1."
                     )

@@ -17,7 +17,7 @@ from unchecked import unchecked
 import tinyjax
 import tinyjax.numpy as jnp
 from raising import raises
-from tinyjax import checkpoint, config, custom_jvp, debug, grad, jit, lax, pure_callback, vmap
+from tinyjax import checkpoint, config, custom_jvp, debug, grad, jit, lax, pure_callback, tree, vmap
 from tinyjax._base import blas
 from tinyjax._extensions.costs import cost_of
 from tinyjax._extensions.host import plans, simplify, tiers
@@ -82,6 +82,74 @@ def test_the_program_is_taken_when_it_is_ready() -> None:
         np.testing.assert_allclose(fun(X), chain(X), rtol=1e-6)
     np.testing.assert_allclose(fun(X), chain(X), rtol=1e-6)
     assert compiled() == 1
+
+
+def test_small_programs_stay_on_the_host() -> None:
+    def small(x: Any) -> Any:
+        return jnp.sin(x) * x + 1
+
+    fun, expected = jit(small, tier="host"), small(X)
+    for _ in range(evaluations(small, X) + 9):
+        np.testing.assert_array_equal(fun(X), expected)
+    assert compiled() == 0
+    np.testing.assert_allclose(jit(small, tier="first")(X), expected, 1e-6)
+    assert compiled() == 1
+    large = np.ones((900, 900), np.float32)
+    calls = evaluations(lambda x: jnp.sin(x @ x) @ x, large)
+    for _ in range(calls + 1):
+        jit(lambda x: jnp.sin(x @ x) @ x, tier="host")(large)
+    assert compiled() == 2
+
+
+def test_evaluated_calls_are_repeated_by_the_types_of_their_arguments() -> None:
+    fun = jit(lambda x, *ys, **zs: (jnp.sin(x) + sum(ys), {"z": zs}), tier="host")
+    x, y = np.arange(3.0, dtype=np.float32), jnp.ones(3)
+    calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+        ((x,), {}),
+        ((jnp.asarray(x),), {}),
+        ((x, y), {}),
+        ((x, y, y), {}),
+        ((x,), {"a": y}),
+        ((x.astype(np.float64),), {}),
+        ((x[:2],), {}),
+        ((np.float32(3),), {}),
+        ((2.0,), {}),
+        ((True,), {}),
+    ]
+    for _ in range(40):
+        for args, kwargs in (*calls, *[call for call in calls for _ in range(2)]):
+            out, rest = fun(*args, **kwargs)
+            expected = np.sin(np.asarray(args[0], out.dtype)) + sum(map(np.asarray, args[1:]))
+            np.testing.assert_allclose(out, expected, 1e-6)
+            assert tree.structure(rest) == tree.structure({"z": kwargs})
+    assert compiled() == 0
+
+
+def test_repeated_evaluated_calls_keep_no_argument() -> None:
+    fun = jit(lambda x: (x, x[1:]), tier="host")
+    x = np.arange(3.0)
+    found = [fun(x) for _ in range(100)][-1]
+    x[:] = 9.0
+    np.testing.assert_array_equal(found[0], [0, 1, 2])
+    np.testing.assert_array_equal(found[1], [1, 2])
+    assert not np.asarray(found[0]).flags.writeable
+
+
+def test_a_repeated_evaluated_call_takes_few_python_calls() -> None:
+    fun = jit(lambda x: x * 2.0 + 1.0, tier="host")
+    x, count = np.ones(3, np.float32), [0]
+    for _ in range(100):
+        fun(x)
+
+    def counted(frame: Any, event: str, arg: Any) -> None:
+        count[0] += event in ("call", "c_call")
+
+    sys.setprofile(counted)
+    try:
+        fun(x)
+    finally:
+        sys.setprofile(None)
+    assert count[0] < 30
 
 
 def test_programs_that_are_evaluated_load_nothing_for_compilers_or_errors() -> None:

@@ -766,8 +766,9 @@ def _pow_in_y(t: Array, z: Array, x: Array, y: Array) -> Array:
 
 
 def _power(x: HostArray, y: HostArray) -> HostArray:
-    out = np.asarray(np.power(x, y))
-    # NumPy takes the root where all exponents are 1/2, which C's pow is not at -0.0 and -inf
+    # NumPy takes the root where all exponents are 1/2, except for one in several axes, ...
+    out = np.asarray(np.power(x, y.reshape(()) if y.size == 1 and y.ndim <= x.ndim else y))
+    # ... which C's pow is not at -0.0 and -inf
     if (0 in y.strides or y.size == 1) and not dtypes.is_complex(x.dtype):
         half = dtypes.without_repeats(y) == y.dtype.type(0.5)
         if half.any():

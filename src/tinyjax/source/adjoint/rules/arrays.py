@@ -143,7 +143,7 @@ def np_hstack_adjoint(ct: Any, y: Any, tup: Any) -> Any:
 
 def pieces(ct: Any, arrays: Any, axis: Any) -> list[Any]:
     """Return the pieces of a cotangent that belong to arrays which were put one after the other."""
-    parts = []
+    parts: list[Any] = []
     start = 0
     for i in range(len(arrays)):
         shape = nested_shape(arrays[i])
