@@ -40,6 +40,29 @@ def element(a: Any) -> Any:
     return u[0] * u[0] * a[1]
 
 
+class Field:
+    """An object of a plain class that holds an array."""
+
+    def __init__(self, values: Any, scale: Any) -> None:
+        self.values = values
+        self.scale = scale
+
+    def relax(self) -> None:
+        self.values[1:] += self.scale * self.values[:-1] * self.values[1:]
+
+
+def made(a: Any) -> Field:
+    return Field(a * a, a[1])
+
+
+@program
+def arrays_of_a_plain_object(a: Any) -> Any:
+    field = made(a)
+    field.relax()
+    field.relax()
+    return np.sum(field.values * a)
+
+
 @program
 def overlapping_slices(a: Any) -> Any:
     u = a.copy()

@@ -19,6 +19,33 @@ def program(fun: F) -> F:
     return fun
 
 
+class Oscillator:
+    """A class with a plain constructor."""
+
+    def __init__(self, place: Any, speed: Any = 1.0, *, stiffness: Any) -> None:
+        self.place = place
+        self.speed: Any = speed
+        self.stiffness = stiffness
+        self.name = "oscillator"
+        self.weights = [1.0, 2.0]
+
+    def after(self, dt: float) -> "Oscillator":
+        speed = self.speed - dt * self.stiffness * self.place
+        return Oscillator(self.place + dt * speed, speed, stiffness=self.stiffness)
+
+    @property
+    def energy(self) -> Any:
+        return self.weights[1] * self.stiffness * self.place**2 + self.speed**2
+
+
+@program
+def objects_of_a_plain_class(x: Any) -> Any:
+    oscillator = Oscillator(x, stiffness=x * 2)
+    for _ in range(3):
+        oscillator = oscillator.after(0.1)
+    return oscillator.energy + oscillator.place
+
+
 @functools.wraps(abs)
 def wrapped_fn(x: Any) -> Any:
     return x * 3

@@ -256,9 +256,9 @@ def local_names(x: float) -> float:
     "write xs = [*xs, x]."
 )
 def appended(x: float) -> float:
-    xs = [x]
+    ys = xs = [x]
     xs.append(x * x)  # here
-    return sum(xs)
+    return sum(ys)
 
 
 @refused(
@@ -266,9 +266,9 @@ def appended(x: float) -> float:
     "write xs = [*xs, *ys]."
 )
 def extended(x: float) -> float:
-    xs = [x]
+    ys = xs = [x]
     xs.extend([x * x])  # here
-    return sum(xs)
+    return sum(ys)
 
 
 @refused(
@@ -276,9 +276,9 @@ def extended(x: float) -> float:
     "write d = {**d, **e}."
 )
 def updated(x: float) -> float:
-    d = {"a": x}
+    e = d = {"a": x}
     d.update(a=x * x)  # here
-    return d["a"]
+    return e["a"]
 
 
 @refused(
@@ -305,9 +305,9 @@ def popped_entry(x: float) -> float:
     "NumPy arrays. Build a new list: [*xs[:i], x, *xs[i + 1:]]."
 )
 def item(x: float) -> float:
-    xs = [x, x]
+    ys = xs = [x, x]
     xs[0] = x * x  # here
-    return sum(xs)
+    return sum(ys)
 
 
 @refused(
@@ -315,9 +315,9 @@ def item(x: float) -> float:
     "NumPy arrays. Build a new list: [*xs[:i], x, *xs[i + 1:]]."
 )
 def augmented_item(x: float) -> float:
-    xs = [x, x]
+    ys = xs = [x, x]
     xs[0] += x  # here
-    return sum(xs)
+    return sum(ys)
 
 
 @refused(
@@ -581,8 +581,8 @@ class Plain:
 
 
 @refused(
-    "no derivative is known of test_refusals.Plain. Make it a dataclass, an attrs class or a "
-    "NamedTuple whose constructor only keeps its arguments."
+    "no derivative is known of test_refusals.Plain. Let its constructor store its arguments and "
+    "compute nothing of them, as a dataclass's does."
 )
 def plain_class(x: float) -> float:
     return Plain(x).value  # here
@@ -597,8 +597,8 @@ class Derived:
 
 
 @refused(
-    "no derivative is known of test_refusals.Derived. Make it a dataclass, an attrs class or "
-    "a NamedTuple whose constructor only keeps its arguments."
+    "no derivative is known of test_refusals.Derived. Let its constructor store its arguments and "
+    "compute nothing of them, as a dataclass's does."
 )
 def computed_default(x: float) -> float:
     return Derived(x).double  # here

@@ -226,9 +226,9 @@ def counted(x: Any, k: int) -> Any:  # here
     "xs = [*xs, x].",
 )
 def mutating(x: Any) -> Any:
-    values: list[Any] = []
-    values.append(x)  # here
-    return values[0]
+    others = values = [x]
+    values.append(x * x)  # here
+    return others[-1]
 
 
 @add_case(

@@ -1,4 +1,4 @@
-"""TensorFlow Probability on JAX: distributions, bijectors, HMC with an adapted step, L-BFGS."""
+"""TensorFlow Probability on JAX: distributions, bijectors, L-BFGS."""
 
 import jax
 import jax.numpy as jnp
@@ -31,13 +31,6 @@ def main():
         found[name] = x = make().sample(seed=key)
         found[f"{name}_log_prob"] = make().log_prob(x)
 
-    target = tfd.MultivariateNormalTriL(jnp.zeros(2), jnp.array([[1.0, 0.0], [0.5, 1.0]]))
-    kernel = tfp.mcmc.DualAveragingStepSizeAdaptation(
-        tfp.mcmc.HamiltonianMonteCarlo(target.log_prob, step_size=0.3, num_leapfrog_steps=5), 8
-    )
-    found["chain"] = tfp.mcmc.sample_chain(
-        20, jnp.zeros(2), kernel=kernel, num_burnin_steps=10, seed=key, trace_fn=None
-    )
     chain = tfb.Chain([tfb.Exp(), tfb.Shift(1.0)])
     found["jacobian"] = chain.inverse_log_det_jacobian(2.0, event_ndims=0)
     found["minimum"] = tfp.optimizer.lbfgs_minimize(

@@ -18,6 +18,7 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
 from tinyjax._base import records
 from tinyjax.core.values import Array
+from tinyjax.source.adjoint import plain_classes
 
 
 class Entries(list[Any]):
@@ -156,6 +157,11 @@ def is_differentiable(x: Any) -> bool:
 
 
 def is_record(x: Any) -> bool:
+    """Return whether a value is an object whose attributes are known from its class."""
+    return is_declared(x) or plain_classes.stored_by(type(x)) is not None
+
+
+def is_declared(x: Any) -> bool:
     """Return whether a value is an object with declared fields."""
     return not isinstance(x, type) and (
         records.has_fields(type(x)) or hasattr(type(x), "__dataclass_fields__")
@@ -163,9 +169,11 @@ def is_record(x: Any) -> bool:
 
 
 def field_names(kind: type) -> tuple[str, ...]:
-    """Return the names of the fields of an attrs class or a dataclass."""
+    """Return the names of the attributes of a class's objects, in order."""
     if records.has_fields(kind):
         return records.field_names(kind)
+    if (stored := plain_classes.stored_by(kind)) is not None:
+        return stored.names
     return tuple(getattr(kind, "__dataclass_fields__"))  # noqa: B009 - typeshed's is an instance's
 
 

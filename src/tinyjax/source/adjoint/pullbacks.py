@@ -25,6 +25,7 @@ from tinyjax.source.adjoint import (
     closures,
     codegen,
     equivalents,
+    plain_classes,
     shadows,
     standard_library,
 )
@@ -636,8 +637,7 @@ _INSTEAD = (
     "give it a derivative with tinyjax.custom_vjp."
 )
 _AS_RECORD = (
-    "Make it a dataclass, an attrs class or a NamedTuple whose constructor only keeps its "
-    "arguments."
+    "Let its constructor store its arguments and compute nothing of them, as a dataclass's does."
 )
 _IN_PLACE = "It may change its object in place. Build a new one: [*xs, x], {**d, k: v}."
 #: Methods of containers and arrays whose results have no derivative.
@@ -721,18 +721,24 @@ def _has_method(owner: Any, name: str) -> bool:
     return (type(owner), name) in equivalents.CONTAINER_METHODS
 
 
-# Constructors of objects with declared fields: attrs classes, dataclasses, named tuples
+# Constructors that store their arguments: of attrs classes, dataclasses, named tuples and others
 
 
 def constructor_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
-    """Make an attrs object, a dataclass or a named tuple."""
+    """Make an object that stores its arguments."""
     keys = constructed(fun, len(args), tuple(kwargs))
-    return fun(*args, **kwargs), lambda ct: (None, *[item_of(ct, key) for key in keys])
+
+    def back(ct: Any) -> tuple[Any, ...]:
+        return None, *[None if key is None else item_of(ct, key) for key in keys]
+
+    return fun(*args, **kwargs), back
 
 
-def constructed(kind: Any, count: int, names: tuple[str, ...]) -> tuple[str | int, ...]:
-    """Return the field name or item index that each argument of a constructor becomes."""
+def constructed(kind: Any, count: int, names: tuple[str, ...]) -> tuple[str | int | None, ...]:
+    """Return the attribute or item index that each argument of a constructor becomes, if any."""
     parameters = (*([*inspect.signature(kind).parameters][:count] if count else ()), *names)
+    if (stored := plain_classes.stored_by(kind)) is not None:
+        return tuple([stored.parameters.get(name) for name in parameters])
     if issubclass(kind, tuple):
         return tuple([kind._fields.index(name) for name in parameters])
     aliases = {field.alias: field.name for field in attrs.fields(kind)} if attrs.has(kind) else {}
@@ -758,7 +764,9 @@ def is_record_class(kind: Any) -> bool:
         return generated_init and not any(
             f.converter or getattr(f.default, "takes_self", False) for f in attrs.fields(kind)
         )
-    return "__dataclass_fields__" in vars(kind) and vars(kind)["__dataclass_params__"].init
+    if "__dataclass_fields__" in vars(kind):
+        return bool(vars(kind)["__dataclass_params__"].init)
+    return plain_classes.stored_by(kind) is not None
 
 
 registry.inert.add(constructed)

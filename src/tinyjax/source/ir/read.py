@@ -17,7 +17,16 @@ from typing import Any
 import attrs
 
 from tinyjax import errors
-from tinyjax.source.ir import assembly, expressions, find, functions, program as ir, runtime, syntax
+from tinyjax.source.ir import (
+    assembly,
+    expressions,
+    find,
+    functions,
+    program as ir,
+    rebinding,
+    runtime,
+    syntax,
+)
 from tinyjax.source.ir.blocks import UNDEFINED, LoopTargets, OpenBlock
 
 
@@ -67,7 +76,8 @@ def program_of(fun: FunctionType) -> ir.IR:
     """Return the program of a function, without the function, which may close over arrays."""
     program = known_program(fun)
     if program is None:
-        builder = Builder(fun, find.find_function(fun.__code__))
+        node = rebinding.with_rebinding(find.find_function(fun.__code__), fun.__globals__)
+        builder = Builder(fun, node)
         program = builder.build()
         _programs[fun.__code__] = program, tuple(builder.resolved.items())
     return program

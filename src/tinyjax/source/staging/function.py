@@ -277,7 +277,7 @@ def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 def _is_users(fun: Any) -> bool:
     """Return whether it is a class that stores its arguments, or a callable instance of one."""
     kind = fun if isinstance(fun, type) else type(fun)
-    if is_read(getattr(kind, "__init__", None)) or cotangents.is_record(fun):
+    if is_read(getattr(kind, "__init__", None)) or cotangents.is_declared(fun):
         return True
     return isinstance(fun, type) and (attrs.has(fun) or hasattr(fun, "__dataclass_fields__"))
 

@@ -74,7 +74,7 @@ tree.register_pytree_with_keys(Opened, Opened.fields, Shell.filled)
 
 def is_opened(leaf: Any) -> bool:
     """Return whether a leaf is an object with fields of its own."""
-    return cotangents.is_record(leaf) and not isinstance(leaf, tree.PyTreeDef)
+    return cotangents.is_declared(leaf) and not isinstance(leaf, tree.PyTreeDef)
 
 
 def opened(value: Any) -> Any:

@@ -1,0 +1,293 @@
+"""Lists and dicts that one variable alone holds: who changes one may bind another.
+
+Containers of programs do not change. Where nothing else can hold a list, ``xs.append(x)`` is
+``xs = [*xs, x]``, and ``xs[i] = x`` binds a list with another item. The variable is the function's
+own. What it is bound to is made on the spot, and all that reads it takes items or their number,
+and keeps no list: subscripts, loops, ``len``, ``sum`` and their kin, functions of modules such as
+``np.array``, and ``return``.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator, Mapping
+from types import ModuleType
+from typing import Any, Final, Literal
+
+from tinyjax.source.ir.find import FunctionNode
+
+Kind = Literal["list", "dict"]
+
+#: Functions of Python that keep no container that they are given.
+_READERS: Final = frozenset(
+    ("len", "sum", "max", "min", "list", "tuple", "sorted", "any", "all", "set", "dict", "print")
+)
+#: Functions that go through a container later, when a loop asks for the next item.
+_ITERATORS: Final = frozenset(("enumerate", "zip", "reversed", "map", "filter"))
+#: Packages whose functions keep none either.
+_PACKAGES: Final = frozenset(("numpy", "scipy", "math", "cmath", "operator", "tinyjax", "jax"))
+_FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+def with_rebinding(node: FunctionNode, scope: Mapping[str, Any]) -> FunctionNode:
+    """Return a function that binds other lists and dicts where it changed those of its own.
+
+    Args:
+        node: the function.
+        scope: its global variables.
+    """
+    if isinstance(node, ast.Lambda) or not any(map(_changed, ast.walk(node))):
+        return node
+    kinds = _Variables(node, scope).held_alone()
+    if not kinds:
+        return node
+    rebinding, result = _Rebinding(kinds), copy.deepcopy(node)
+    result.body = [rebinding.visit(statement) for statement in result.body]
+    return result
+
+
+class _Rebinding(ast.NodeTransformer):
+    """Writes the statements, but not those of functions within, which are read by themselves."""
+
+    def __init__(self, kinds: dict[str, Kind]) -> None:
+        self._kinds = kinds
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        return node
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        return self._bound(node, node.value) or node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        return self._bound(node, node.value) or node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        return self._bound(node, node.value) or node
+
+    def _bound(self, node: ast.stmt, value: ast.expr) -> ast.stmt | None:
+        """Return the statement that binds another container; None where none is changed."""
+        name = _changed(node)
+        if name is None or name not in self._kinds:
+            return None
+        before = ast.Name(name, ast.Load())
+        match node:
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr="append"), args=[item])):
+                made: ast.expr = ast.List([ast.Starred(before, ast.Load()), item], ast.Load())
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr="extend"), args=[items])):
+                parts = [ast.Starred(x, ast.Load()) for x in (before, items)]
+                made = ast.List([*parts], ast.Load())
+            case ast.Expr(value=ast.Call(args=args, keywords=keywords)):
+                entries = [(None, x) for x in (before, *args)]
+                named = [(k.arg and ast.Constant(k.arg), k.value) for k in keywords]
+                keys, values = zip(*entries, *named, strict=True)
+                made = ast.Dict([*keys], [*values])
+            case ast.Assign(targets=[ast.Subscript(slice=place)]):
+                made = self._with_item(name, place, value, None)
+            case ast.AugAssign(target=ast.Subscript(slice=place), op=operation):
+                made = self._with_item(name, place, value, operation)
+            case _:
+                return None
+        bound = ast.Assign([ast.Name(name, ast.Store())], made)
+        return ast.fix_missing_locations(ast.copy_location(bound, node))
+
+    def _with_item(
+        self, name: str, place: ast.expr, value: ast.expr, operation: ast.operator | None
+    ) -> ast.expr:
+        """Return a container like another one but for one item."""
+        before = ast.Name(name, ast.Load())
+        index = ast.Name(f"{name}.index", ast.Load())
+        at = ast.NamedExpr(ast.Name(index.id, ast.Store()), place)
+        if operation is not None:
+            value = ast.BinOp(ast.Subscript(before, index, ast.Load()), operation, value)
+        if self._kinds[name] == "dict":
+            # a dict's display evaluates each key before its value
+            return ast.Dict([None, at], [before, value])
+        # counted from the front
+        places = ast.Call(
+            ast.Name("range", ast.Load()), [ast.Call(ast.Name("len", ast.Load()), [before], [])], []
+        )
+        at.value = ast.Subscript(places, place, ast.Load())
+        front = ast.Subscript(before, ast.Slice(None, at, None), ast.Load())
+        behind = ast.BinOp(index, ast.Add(), ast.Constant(1))
+        back = ast.Subscript(before, ast.Slice(behind, None, None), ast.Load())
+        starred = [ast.Starred(x, ast.Load()) for x in (front, back)]
+        return ast.List([starred[0], value, starred[1]], ast.Load())
+
+
+def _changed(node: ast.AST) -> str | None:
+    """Return the name of the variable whose container a statement changes."""
+    match node:
+        case ast.Expr(
+            value=ast.Call(
+                func=ast.Attribute(value=ast.Name(id=name), attr="append" | "extend"),
+                args=[item],
+                keywords=[],
+            )
+        ) if not isinstance(item, ast.Starred):
+            return name
+        case ast.Expr(
+            value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="update"), args=args)
+        ) if len(args) <= 1:
+            return name
+        case (
+            ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name), slice=place)])
+            | ast.AugAssign(target=ast.Subscript(value=ast.Name(id=name), slice=place))
+        ) if not isinstance(place, (ast.Slice, ast.Tuple)):
+            return name
+    return None
+
+
+class _Variables:
+    """The uses of a function's variables."""
+
+    def __init__(self, node: ast.FunctionDef, scope: Mapping[str, Any]) -> None:
+        self._scope = scope
+        self._node = node
+        self._parents: dict[ast.AST, ast.AST] = {}
+        for outer in ast.walk(node):
+            self._parents.update((inner, outer) for inner in ast.iter_child_nodes(outer))
+        names = [x for x in self._parents if isinstance(x, ast.Name)]
+        self._arguments = {x.arg for x in self._parents if isinstance(x, ast.arg)}
+        functions = [
+            x.name for x in self._parents if isinstance(x, (ast.FunctionDef, ast.ClassDef))
+        ]
+        assigned = [x.id for x in names if not isinstance(x.ctx, ast.Load)]
+        #: The names that are the function's own.
+        self._bound = {*functions, *assigned, *self._arguments}
+
+    def held_alone(self) -> dict[str, Kind]:
+        """Return the variables that alone hold a container that changes, and of which kind."""
+        names = {name for x in ast.walk(self._node) if (name := _changed(x)) is not None}
+        kinds: dict[str, Kind] = {}
+        for name in names - self._arguments:
+            uses = [x for x in ast.walk(self._node) if isinstance(x, ast.Name) and x.id == name]
+            bound = {self._kind_bound(x) for x in uses if not isinstance(x.ctx, ast.Load)}
+            if len(bound) != 1 or (kind := bound.pop()) is None or self._is_declared(name):
+                continue
+            if all(self._is_read(x, kind) for x in uses if isinstance(x.ctx, ast.Load)):
+                kinds[name] = kind
+        return kinds
+
+    def _is_declared(self, name: str) -> bool:
+        kinds = (ast.Global, ast.Nonlocal, ast.Try)
+        declared = [x for x in ast.walk(self._node) if isinstance(x, kinds)]
+        return any(isinstance(x, ast.Try) or name in x.names for x in declared)
+
+    def _above(self, node: ast.AST) -> Iterator[ast.AST]:
+        while node is not self._node:
+            node = self._parents[node]
+            yield node
+
+    def _is_inner(self, node: ast.AST) -> bool:
+        """Return whether a node is in a function within the function."""
+        return any(isinstance(x, _FUNCTIONS) for x in self._above(node) if x is not self._node)
+
+    def _kind_bound(self, name: ast.Name) -> Kind | None:
+        """Return the kind of container that a variable is bound to, if it is made on the spot."""
+        match self._parents[name]:
+            case ast.Assign(targets=[target], value=value) if target is name:
+                made = value
+            case ast.AnnAssign(value=ast.expr() as value):
+                made = value
+            case ast.Tuple(elts=targets) as outer:
+                match self._parents[outer]:
+                    case ast.Assign(targets=[_], value=ast.Tuple(elts=values)) if len(
+                        values
+                    ) == len(targets):
+                        made = values[targets.index(name)]
+                    case _:
+                        return None
+            case _:
+                return None
+        match made:
+            case _ if self._is_inner(name):
+                return None
+            case ast.List() | ast.ListComp() | ast.Call(func=ast.Name(id="list" | "sorted")):
+                return "list"
+            case ast.BinOp(left=ast.List(), op=ast.Mult()):
+                return "list"
+            case ast.BinOp(op=ast.Mult(), right=ast.List()):
+                return "list"
+            case ast.Dict() | ast.DictComp() | ast.Call(func=ast.Name(id="dict")):
+                return "dict"
+            case _:
+                return None
+
+    def _is_read(self, name: ast.Name, kind: Kind) -> bool:
+        """Return whether a use of a variable keeps nothing but items of its container."""
+        parent = self._parents[name]
+        if self._is_inner(name):
+            return False
+        match parent:
+            case ast.Subscript(value=value, ctx=ast.Store()) if value is name:
+                changed = self._parents[parent]
+                return _changed(changed) == name.id
+            case ast.Subscript(value=value, ctx=ast.Load()):
+                return value is name
+            case ast.Attribute(attr="append" | "extend"):
+                return kind == "list" and self._is_statement(parent)
+            case ast.Attribute(attr="update"):
+                return kind == "dict" and self._is_statement(parent)
+            case ast.Attribute(attr="get" | "index" | "count" | "copy"):
+                return self._is_called(parent)
+            case ast.Attribute(attr="items" | "keys" | "values"):
+                return self._is_called(parent) and self._is_gone_through(
+                    self._parents[parent], name.id
+                )
+            case ast.Return() | ast.Starred():
+                return True
+            case ast.Tuple() | ast.List():
+                return isinstance(self._parents[parent], ast.Return)
+            case ast.Dict(keys=keys, values=values):
+                return name in values and keys[values.index(name)] is None
+            case ast.IfExp(test=test):
+                return test is name
+            case ast.If() | ast.While() | ast.UnaryOp(op=ast.Not()) | ast.BinOp():
+                return True
+            case ast.Compare(ops=ops):
+                return not any(isinstance(op, (ast.Is, ast.IsNot)) for op in ops)
+            case _:
+                return self._is_gone_through(name, name.id)
+
+    def _is_called(self, method: ast.AST) -> bool:
+        call = self._parents[method]
+        return isinstance(call, ast.Call) and call.func is method
+
+    def _is_statement(self, method: ast.AST) -> bool:
+        return _changed(self._parents[self._parents[method]]) is not None
+
+    def _is_gone_through(self, node: ast.AST, name: str) -> bool:
+        """Return whether all items are read at once, or by a loop that changes nothing."""
+        match self._parents[node]:
+            case ast.For(iter=iterable, body=body) if iterable is node:
+                return not any(_changed(x) == name for part in body for x in ast.walk(part))
+            case ast.comprehension(iter=iterable) as clause if iterable is node:
+                made = self._parents[clause]
+                return not isinstance(made, ast.GeneratorExp) or self._is_reader(made)
+            case ast.Call(func=ast.Name(id=function)) as call if (
+                function in _ITERATORS and not self._is_bound(function)
+            ):
+                return node in call.args and self._is_gone_through(call, name)
+            case _:
+                return self._is_reader(node)
+
+    def _is_reader(self, argument: ast.AST) -> bool:
+        """Return whether a value is an argument of a function that does not keep it."""
+        match self._parents[argument]:
+            case ast.Call(func=ast.Name(id=function)):
+                return function in _READERS and not self._is_bound(function)
+            case ast.Call(func=ast.Attribute(value=root)):
+                while isinstance(root, ast.Attribute):
+                    root = root.value
+                if not isinstance(root, ast.Name) or root.id in self._bound:
+                    return False
+                module = self._scope.get(root.id)
+                package = module.__name__ if isinstance(module, ModuleType) else ""
+                return package.partition(".")[0] in _PACKAGES
+            case _:
+                return False
+
+    def _is_bound(self, name: str) -> bool:
+        """Return whether a name of Python's is another one's here."""
+        return name in self._bound or name in self._scope
