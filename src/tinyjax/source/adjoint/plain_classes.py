@@ -16,7 +16,7 @@ from tinyjax.source.ir import find
 
 @attrs.frozen
 class Stored:
-    """The attributes that a constructor stores.
+    """The arguments that a constructor stores.
 
     Attributes:
         parameters: the attribute that holds each parameter that is stored.
@@ -27,14 +27,14 @@ class Stored:
     names: tuple[str, ...]
 
 
-_stored: Final[WeakKeyDictionary[type, Stored | None]] = WeakKeyDictionary()
+_cache: Final[WeakKeyDictionary[type, Stored | None]] = WeakKeyDictionary()
 
 
 def stored_by(kind: type) -> Stored | None:
     """Return what a class's constructor stores; None where it does more than that."""
-    if kind not in _stored:
-        _stored[kind] = _read(kind)
-    return _stored[kind]
+    if kind not in _cache:
+        _cache[kind] = _read(kind)
+    return _cache[kind]
 
 
 def _read(kind: Any) -> Stored | None:

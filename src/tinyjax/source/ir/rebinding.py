@@ -1,10 +1,10 @@
-"""Lists and dicts that one variable alone holds: who changes one may bind another.
+"""Rebinding in place of changes to lists and dicts that one variable alone holds.
 
-Containers of programs do not change. Where nothing else can hold a list, ``xs.append(x)`` is
-``xs = [*xs, x]``, and ``xs[i] = x`` binds a list with another item. Two conditions say so. The
-variable is the function's own, and is bound to lists that are made there. All that reads it takes
-items or their number, and keeps no list: subscripts, loops, ``len``, ``sum`` and their kin,
-functions of libraries such as ``np.array``, and ``return``.
+Containers of programs do not change. If nothing else can hold a list, ``xs.append(x)`` is
+``xs = [*xs, x]``, and ``xs[i] = x`` binds a list with another item. The variable must be local to
+the function, and be bound to new containers only. Its readers must take items or their number, and
+keep no list: subscripts, loops, ``len``, ``sum`` and their kin, functions of modules such as
+``np.array``, and ``return``.
 """
 
 from __future__ import annotations
