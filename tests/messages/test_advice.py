@@ -99,6 +99,11 @@ class Plain:
         self.x = x
 
 
+class Doubled:
+    def __init__(self, x: Any) -> None:
+        self.x = 2 * x
+
+
 class PlainToo(Plain):
     pass
 

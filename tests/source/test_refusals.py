@@ -581,8 +581,8 @@ class Plain:
 
 
 @refused(
-    "no derivative is known of test_refusals.Plain. Let its constructor store its arguments and "
-    "compute nothing of them, as a dataclass's does."
+    "no derivative is known of test_refusals.Plain. Store the arguments in its constructor and "
+    "compute nothing of them, as a dataclass does."
 )
 def plain_class(x: float) -> float:
     return Plain(x).value  # here
@@ -597,8 +597,8 @@ class Derived:
 
 
 @refused(
-    "no derivative is known of test_refusals.Derived. Let its constructor store its arguments and "
-    "compute nothing of them, as a dataclass's does."
+    "no derivative is known of test_refusals.Derived. Store the arguments in its constructor "
+    "and compute nothing of them, as a dataclass does."
 )
 def computed_default(x: float) -> float:
     return Derived(x).double  # here

@@ -49,7 +49,7 @@ STATE: Final[prim.RuleKey[Callable[[jx.JaxprEqn], tuple[Sequence[State], jx.Jaxp
 
 #: The rule of a primitive that is lowered as a program among its parameters: returns that of an
 #: equation.
-PROGRAM: Final[prim.RuleKey[Callable[[jx.JaxprEqn], jx.Jaxpr]]] = prim.RuleKey("program")
+LOWERED: Final[prim.RuleKey[Callable[[jx.JaxprEqn], jx.Jaxpr]]] = prim.RuleKey("lowered")
 
 
 @attrs.frozen
@@ -158,17 +158,17 @@ def _with_sums_in_loops(body: jx.Jaxpr) -> jx.Jaxpr:
 
 def _inlined(body: jx.Jaxpr) -> jx.Jaxpr:
     """Return a program with the equations of those that it calls, where these are lowered so."""
-    if not any(PROGRAM in eqn.primitive.rules.extensions for eqn in body.eqns):
+    if not any(LOWERED in eqn.primitive.rules.extensions for eqn in body.eqns):
         return body
     eqns: list[jx.JaxprEqn] = []
     for eqn in body.eqns:
-        eqns += _inside(eqn) if PROGRAM in eqn.primitive.rules.extensions else (eqn,)
+        eqns += _inside(eqn) if LOWERED in eqn.primitive.rules.extensions else (eqn,)
     return attrs.evolve(body, eqns=tuple(eqns))
 
 
 def _inside(eqn: jx.JaxprEqn) -> Sequence[jx.JaxprEqn]:
     """Return the equations of a program that is called; the call, if a result is no equation's."""
-    program = eqn.primitive.rule(PROGRAM)(eqn)
+    program = eqn.primitive.rule(LOWERED)(eqn)
     results = dict(zip(program.outs, eqn.out_binders, strict=True))
     computed = set[jx.Atom]().union(*[inner.out_binders for inner in program.eqns])
     if len(results) < len(program.outs) or not computed.issuperset(results):

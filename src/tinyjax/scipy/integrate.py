@@ -191,7 +191,7 @@ def quad(
     edges = jnp.stack([low * 0, *inner, low * 0 + 1]) if inner else jnp.array([0.0, 1.0], low.dtype)
     closed, consts = vectors.close(plain, low)
     program = _Integral(closed, (ends[0], ends[1]), float(epsabs), float(epsrel), limit)
-    integral: tuple[Array, Array] = program.compiled("integral")(consts, low, high, edges)
+    integral: tuple[Array, Array] = program.compiled("integral")(*consts, low, high, edges)
     return integral
 
 

@@ -101,7 +101,7 @@ def _prune_tangent(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
     )
 
 
-@loop_tangent_p.def_rule(updates.PROGRAM)
+@loop_tangent_p.def_rule(updates.LOWERED)
 def _tangent_program(eqn: JaxprEqn) -> Jaxpr:
     params: LinearMapParams = eqn.params
     return params.forward

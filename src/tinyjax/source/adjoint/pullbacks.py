@@ -637,7 +637,7 @@ _INSTEAD = (
     "give it a derivative with tinyjax.custom_vjp."
 )
 _AS_RECORD = (
-    "Let its constructor store its arguments and compute nothing of them, as a dataclass's does."
+    "Store the arguments in its constructor and compute nothing of them, as a dataclass does."
 )
 _IN_PLACE = "It may change its object in place. Build a new one: [*xs, x], {**d, k: v}."
 #: Methods of containers and arrays whose results have no derivative.
