@@ -59,7 +59,7 @@ _PASSED_OVER = (
 )
 
 
-_stand_ins: Final[set[CodeType]] = set()
+_wrappers: Final[set[CodeType]] = set()
 # Files that were looked at: staging asks at every equation.
 _ours: set[str] = set()
 _theirs: set[str] = set()
@@ -170,7 +170,7 @@ def is_inner_arithmetic() -> bool:
         role, code = _role_of(frame), frame.f_code
         if role == "applies":
             return False
-        if code not in _stand_ins and (not role or code.co_name == "outer"):
+        if code not in _wrappers and (not role or code.co_name == "outer"):
             return True
         frame = frame.f_back
     return False
@@ -450,7 +450,7 @@ def traced_source(
 def stands_in(wrapper: Callable[..., object]) -> None:
     """Mark a function as the replacement of another, without arithmetic of its own."""
     if isinstance(wrapper, FunctionType):
-        _stand_ins.add(wrapper.__code__)
+        _wrappers.add(wrapper.__code__)
 
 
 def imitate(wrapper: F, fun: Callable[..., object]) -> F:
@@ -505,8 +505,8 @@ def like(model: Callable[P, object]) -> Callable[[Callable[..., R]], Callable[P,
                     raise TypeError(f"{call.__qualname__}() {error}") from None
                 raise
 
-        stand_in: Any = imitate(call, fun)
-        stand_in.__signature__, stand_in.__annotations__ = signature, annotations
+        imitation: Any = imitate(call, fun)
+        imitation.__signature__, imitation.__annotations__ = signature, annotations
         return call
 
     return give

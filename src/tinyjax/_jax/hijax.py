@@ -256,10 +256,10 @@ def _unfolded(value: Any, aval: MutableHiType, name: str) -> Iterator[Any]:
         return
     link = _link_of(value, aval)
     before = [ref.contents for ref in link.refs]
-    stand_in = link.form.with_contents(before)
-    before = link.form.contents(stand_in)
-    yield stand_in
-    after, state = link.form.contents(stand_in), stand_in.cur_qdd()
+    box = link.form.with_contents(before)
+    before = link.form.contents(box)
+    yield box
+    after, state = link.form.contents(box), box.cur_qdd()
     if not _alike(state, link.form.state):
         if not own:
             raise errors.RefError(

@@ -573,15 +573,15 @@ class DeviceOps(Protocol):
     def lie_as(self, x: T, aval: Any) -> T:
         """Return an array with the sharding of a type."""
 
-    def unsaid(self, x: T) -> T:
+    def unspecified(self, x: T) -> T:
         """Return an array with one whose type does not say how it lies."""
 
-    def jvp_unsaid(
+    def jvp_unspecified(
         self, primitive: Any, primals: Sequence[Any], tangents: Sequence[Any], params: Any
     ) -> tuple[Sequence[Any], Sequence[Any]]:
         """Apply a ``jvp`` rule, in which types do not say how all values lie."""
 
-    def batch_unsaid(
+    def batch_unspecified(
         self, primitive: Any, mapped: Any, values: Sequence[Any], axes: Any, params: Any, types: Any
     ) -> tuple[Sequence[Any], Sequence[int | None]]:
         """Apply a ``batch`` rule, within which the types of some values lack a sharding.

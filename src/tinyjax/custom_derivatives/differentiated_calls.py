@@ -521,7 +521,7 @@ def _batched_call(
 _Varying: TypeAlias = Callable[[], Sequence[bool]]
 # The axes for which that is determined, the innermost last.
 _varying_axes: ContextVar[tuple[tuple[prim.MappedAxis, list[_Varying]], ...]] = ContextVar(
-    "tinyjax_axes_asked_for", default=()
+    "tinyjax_requested_axes", default=()
 )
 
 

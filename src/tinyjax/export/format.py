@@ -40,7 +40,7 @@ _LEAF: Final = "*"
 #: Named tuples that functions of the package return, such as ``EighResult``, need no registration.
 _OWN: Final = "tinyjax."
 #: The packages that these are in; no other module is imported because of what is read.
-_ROOMS: Final = frozenset(("example_libraries", "implicit", "numpy", "scipy"))
+_FOLDERS: Final = frozenset(("example_libraries", "implicit", "numpy", "scipy"))
 #: What a ``defaultdict`` may make of a missing key in a process that knows nothing of ours.
 _FACTORIES: Final = {kind.__name__: kind for kind in (bool, complex, dict, float, int, list, set)}
 
@@ -202,7 +202,7 @@ def _encode_node(node: tree.PyTreeDef, what: str) -> tuple[str, Any]:
         return "defaultdict", [name, *(_encode_plain(key, f"a key of {what}") for key in keys)]
     registration = _by_type.get(kind)
     home = kind.__module__.removeprefix(_OWN)
-    if registration is None and issubclass(kind, tuple) and home.partition(".")[0] in _ROOMS:
+    if registration is None and issubclass(kind, tuple) and home.partition(".")[0] in _FOLDERS:
         return "result", [home, kind.__qualname__]
     if registration is None:
         function = (
@@ -275,7 +275,7 @@ def _build_node(kind: str, children: tuple[Any, ...], data: Any) -> Any:
 
 def _own_result(module: str, name: str) -> type[tuple[Any, ...]]:
     kind = None
-    if module.partition(".")[0] in _ROOMS:
+    if module.partition(".")[0] in _FOLDERS:
         with suppress(ImportError):
             kind = getattr(import_module(_OWN + module), name, None)
     if not (isinstance(kind, type) and issubclass(kind, tuple)):

@@ -37,7 +37,7 @@ from tinyjax.export import dims, parsing, symbolic_programs, unsized
 T = TypeVar("T")
 
 #: Packages whose primitives may stand in a program; no other module is imported.
-_ROOMS: Final = (
+_FOLDERS: Final = (
     *("_extensions.checkpointing.", "core.control_flow.", "core.jit.", "custom_derivatives."),
     *(
         "core.primitives.",
@@ -232,7 +232,7 @@ def _names_of_primitives() -> dict[prim.Primitive[Any], tuple[str, str]]:
     names: dict[prim.Primitive[Any], tuple[str, str]] = {}
     for name, module in sorted(sys.modules.items()):
         home = name.removeprefix(_OWN)
-        if home != name and home.startswith(_ROOMS):
+        if home != name and home.startswith(_FOLDERS):
             declared = vars(module).get("__annotations__", {})
             for attribute, value in vars(module).items():  # not where it is imported
                 if isinstance(value, prim.Primitive) and attribute in declared:
@@ -395,7 +395,7 @@ class _Reader:
 
 def _primitive(module: object, attribute: object) -> prim.Primitive[Any]:
     home = of_type(str, module)
-    if not home.startswith(_ROOMS):
+    if not home.startswith(_FOLDERS):
         raise ValueError(f"no primitives are taken from {home!r:.100}")
     try:
         primitive = vars(import_module(_OWN + home)).get(of_type(str, attribute))

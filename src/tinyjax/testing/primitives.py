@@ -342,12 +342,12 @@ def check_function(
     rules.check_values(spec)
     rules.check_lowering(spec)
     checked, left_out = ["values", "jit"], {}
-    for what, is_asked, why, check in (
+    for what, is_requested, why, check in (
         ("types", stable, "stable is False", _check_stable),
         ("derivatives", order, "order is 0", rules.check_derivatives),
         ("vmap", vmap, "vmap is False", rules.check_batch),
     ):
-        if is_asked:
+        if is_requested:
             check(spec)
             checked.append(what)
         else:

@@ -120,7 +120,7 @@ def check(
     lengths = np.array([shape[axis] for axis in axes], np.int64)
     if not indices.size or len(sizes) != len(axes) or (np.maximum(lengths, 1) < sizes).any():
         return  # there is nothing to look at, or the operation itself is refused
-    if not _is_asked_by_user():
+    if not _is_requested_by_user():
         return
     last = lengths - sizes
     if opd.is_constant(indices):
@@ -138,7 +138,7 @@ def check(
     tr.bind(error_if_p, (failed, indices), params)
 
 
-def _is_asked_by_user() -> bool:
+def _is_requested_by_user() -> bool:
     """Return whether the user's code indexes, or calls or hands over the function that does."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__") in _INDEXING:

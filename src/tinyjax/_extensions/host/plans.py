@@ -377,7 +377,7 @@ class _Plan:
         outs: the places of the results.
         seconds: the estimated time without the programs that it runs.
         runs: the number of its runs.
-        is_settled: whether the decision to compile it to Python has been made.
+        is_written: whether it was written in Python, or could not be.
         python_function: the program as a Python function of the runner of inner programs, and
             the operands.
         unwritten: the reason why a program that runs often has no such function.
@@ -388,7 +388,7 @@ class _Plan:
     outs: tuple[int, ...]
     seconds: float
     runs: int = 0
-    is_settled: bool = False
+    is_written: bool = False
     python_function: Callable[..., list[HostArray]] | None = None
     unwritten: str = ""
 
@@ -437,8 +437,8 @@ class ProgramEvaluation(jx.ProgramTrace):
             return plan.python_function(self._run, *hosts)
         outs = self._follow(plan, jaxpr, hosts)
         plan.runs += 1
-        if max(plan.runs, times) > RUNS_TO_WRITE and not plan.is_settled:
-            plan.is_settled = True
+        if max(plan.runs, times) > RUNS_TO_WRITE and not plan.is_written:
+            plan.is_written = True
             self.budget -= len(plan.steps) * SECONDS_TO_WRITE
             if jx.effects(jaxpr).any:
                 plan.unwritten = "it has effects"

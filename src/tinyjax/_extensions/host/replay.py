@@ -279,11 +279,11 @@ def replay_functions(module: dict[str, Any], plain: str = "") -> None:
             primitive gains nothing by it.
     """
     left_out = plain.split()
-    stand_ins: dict[FunctionType, FunctionType] = {}
+    replacements: dict[FunctionType, FunctionType] = {}
     for name, fun in [*module.items()]:
         is_own = isinstance(fun, FunctionType) and fun.__module__ == module["__name__"]
         if is_own and not fun.__name__.startswith("_") and fun.__name__ not in left_out:
-            module[name] = stand_ins[fun] = stand_ins.get(fun) or replayed(fun)
+            module[name] = replacements[fun] = replacements.get(fun) or replayed(fun)
 
 
 def _add(x: object, key: list[object], hosts: list[dtypes.HostArray], depth: int = 0) -> bool:

@@ -26,7 +26,7 @@ import numpy as np
 from tinyjax import dtypes, tree
 from tinyjax._base import records
 from tinyjax._extensions.parallel import lowering, types
-from tinyjax._extensions.parallel.constraint import constrain, unsaid
+from tinyjax._extensions.parallel.constraint import constrain, unspecified
 from tinyjax._extensions.parallel.mesh_rule import (
     MESH,
     DivisionRule,
@@ -270,7 +270,7 @@ def _reshaped(x: Array, shape: tuple[int, ...], entries: Entries) -> Array:
     sharding = own.sharding
     lies = sharding.update(spec=sharding.spec.with_partitions(entries))
     lies.check(shape)
-    return constrain(sh.reshape(unsaid(x), shape), lies)
+    return constrain(sh.reshape(unspecified(x), shape), lies)
 
 
 # psum, pmax, pmin

@@ -232,7 +232,7 @@ def hide(x: Array, names: tuple[str, ...]) -> Array:
     return bind1(hide_p, (x,), HideParams(names))
 
 
-def unsaid(x: Array) -> Array:
+def unspecified(x: Array) -> Array:
     """Return an array whose type does not track its sharding."""
     return hide(x, x.aval.sharding.axis_names) if x.aval.sharding_or_none is not None else x
 
@@ -601,4 +601,4 @@ def _hidden(x: Any, names: tuple[str, ...] | None) -> Any:
     """Return an array whose type does not track its sharding along some or all axes of the mesh."""
     if not isinstance(x, Array):
         return x
-    return unsaid(x) if names is None else hide(x, names)
+    return unspecified(x) if names is None else hide(x, names)

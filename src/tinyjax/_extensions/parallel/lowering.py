@@ -219,8 +219,8 @@ def parts_of_whole(b: Lowering, x: Value, aval: ShapedArray) -> Value:
         halves = [parts_of_whole(b, half, kind) for half in (b.real(x), b.imag(x))]
         x = b.op("stablehlo.complex", *halves, result=x.type)
         return _with_typed_sharding(b, x, aval.sharding, aval.ndim)
-    settled = _with_typed_sharding(b, x, aval.sharding.without_sums, aval.ndim)
-    return _with_typed_sharding(b, settled, aval.sharding, aval.ndim)
+    without_sums = _with_typed_sharding(b, x, aval.sharding.without_sums, aval.ndim)
+    return _with_typed_sharding(b, without_sums, aval.sharding, aval.ndim)
 
 
 def _lying(b: Lowering, at_once: bool, x: Value, var: jx.Var) -> Value:

@@ -40,7 +40,7 @@ class ShardingConstraints(records.Record):
     outs: tuple[Sharding | None, ...]
 
 
-def wishes_of(jaxpr: jx.Jaxpr) -> ShardingConstraints:
+def constraints_of(jaxpr: jx.Jaxpr) -> ShardingConstraints:
     """Return the sharding constraints of a program."""
 
     def find() -> ShardingConstraints:
@@ -68,7 +68,7 @@ def wishes_of(jaxpr: jx.Jaxpr) -> ShardingConstraints:
                 continue
             with frames.LEVEL:
                 for inner in jx.subjaxprs(eqn.params):
-                    shardings.update(dict.fromkeys(wishes_of(inner).all))
+                    shardings.update(dict.fromkeys(constraints_of(inner).all))
         for v in jaxpr.in_binders:
             if v.aval.where is not None and v.aval.sharding_or_none is not None:
                 if v.aval.sharding.is_explicit:
@@ -83,7 +83,7 @@ def wishes_of(jaxpr: jx.Jaxpr) -> ShardingConstraints:
             tuple([defined.get(x) for x in jaxpr.outs]),
         )
 
-    return jaxpr.derive("wishes", find)
+    return jaxpr.derive("sharding constraints", find)
 
 
 def _as_typed(x: jx.Atom, sharding: Sharding) -> Sharding:
@@ -216,8 +216,8 @@ def placement_by(jaxpr: jx.Jaxpr, shardings: Sequence[Sharding | None]) -> Place
     Raises:
         ShardingError: the shardings of arguments and of the program have different devices.
     """
-    wishes = wishes_of(jaxpr)
-    said = [*wishes.all, *[sharding for sharding in shardings if sharding is not None]]
+    constraints = constraints_of(jaxpr)
+    said = [*constraints.all, *[sharding for sharding in shardings if sharding is not None]]
     if not said:
         return None
     meshes = {
@@ -240,17 +240,17 @@ def placement_by(jaxpr: jx.Jaxpr, shardings: Sequence[Sharding | None]) -> Place
                 f"one program takes arrays on the devices {here} and on {there}. Put "
                 "them on the same: tinyjax.device_put(x, sharding)."
             )
-        if other.ids != ids and other in wishes.all:
+        if other.ids != ids and other in constraints.all:
             here, there = _named(ids, other.ids)
             raise errors.ShardingError(
                 f"one program names meshes of the devices {here} and {there}, "
                 "which are the same in another order. Use one order."
             )
     whole = undivided(named, ids)
-    merged = [g or w for g, w in zip(shardings, wishes.ins, strict=True)]
+    merged = [g or w for g, w in zip(shardings, constraints.ins, strict=True)]
     lying = [x and _with_devices(x, meshes) for x in merged]
     ins = [x.stripped() if x is not None and x.ids == ids else whole for x in lying]
-    told = tuple([x and _with_devices(x, meshes) for x in wishes.outs])
+    told = tuple([x and _with_devices(x, meshes) for x in constraints.outs])
     decided = tuple([x and x.stripped() for x in told])
     pairs = zip(shardings, jaxpr.in_avals, strict=True)
     on_these = (

@@ -13,7 +13,7 @@ import attrs
 from tinyjax import dtypes, errors
 from tinyjax._extensions.parallel import inside, lowering, meshes, primitive, sharding
 from tinyjax._extensions.parallel.collective import axis_index, pmin, psum, unvary_p
-from tinyjax._extensions.parallel.constraint import unsaid
+from tinyjax._extensions.parallel.constraint import unspecified
 from tinyjax._extensions.parallel.fitting import refit
 from tinyjax._extensions.parallel.mesh_rule import MESH, MeshRule, along, axes_of, joined
 from tinyjax._extensions.parallel.meshes import AxisType
@@ -56,7 +56,7 @@ def _untyped(x: Array) -> Array:
     """Return an array whose type does not track its sharding."""
     if isinstance(x, concrete.ConcreteArray):
         return x if x.aval is x.aval.plain else concrete.ConcreteArray(x.host, x.aval.plain)
-    return unsaid(x)
+    return unspecified(x)
 
 
 def _along(

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from tinyjax._extensions.parallel import lowering, sharding, types as parallel_types
-from tinyjax._extensions.parallel.constraint import lie_as, unsaid
+from tinyjax._extensions.parallel.constraint import lie_as, unspecified
 from tinyjax._extensions.parallel.mesh_rule import NO_NAMES, summed_over
 from tinyjax.core.primitives.broadcast import broadcast_in_dim_p
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
@@ -114,28 +114,30 @@ def _transposed(
         if not is_plain:
             raise
     return rule(
-        [ct if ct is prim.ZERO else unsaid(ct) for ct in cotangents],
+        [ct if ct is prim.ZERO else unspecified(ct) for ct in cotangents],
         [
-            prim.UndefinedPrimal(x.aval.plain) if isinstance(x, prim.UndefinedPrimal) else unsaid(x)
+            prim.UndefinedPrimal(x.aval.plain)
+            if isinstance(x, prim.UndefinedPrimal)
+            else unspecified(x)
             for x in operands
         ],
         eqn.params,
     )
 
 
-def jvp_unsaid(
+def jvp_unspecified(
     primitive: prim.Primitive[P], primals: prim.Arrays, tangents: prim.Tangents, params: P
 ) -> prim.JvpResult:
     """Apply a ``jvp`` rule, as ``DeviceOps`` says."""
     types = [out.aval for out in tr.bind(primitive, primals, params)]
-    plain = [t if t is prim.ZERO else unsaid(t) for t in tangents]
-    outs, out_tangents = primitive.rules.jvp([*map(unsaid, primals)], plain, params)
+    plain = [t if t is prim.ZERO else unspecified(t) for t in tangents]
+    outs, out_tangents = primitive.rules.jvp([*map(unspecified, primals)], plain, params)
     lying = [lie_as(out, aval) for out, aval in zip(outs, types, strict=True)]
     moved = zip(out_tangents, types, strict=True)
     return lying, [t if t is prim.ZERO else lie_as(t, aval.tangent()) for t, aval in moved]
 
 
-def batch_unsaid(
+def batch_unspecified(
     primitive: prim.Primitive[P],
     mapped: prim.MappedAxis,
     values: prim.Arrays,
@@ -144,7 +146,7 @@ def batch_unsaid(
     types: prim.Avals,
 ) -> tuple[Sequence[Array], Sequence[int | None]]:
     """Apply a ``batch`` rule, as ``DeviceOps`` says."""
-    outs, out_axes = primitive.rules.batch(mapped, [*map(unsaid, values)], axes, params)
+    outs, out_axes = primitive.rules.batch(mapped, [*map(unspecified, values)], axes, params)
     batched = [
         batched_aval(aval, axis, mapped.size, mapped.divided)
         for aval, axis in zip(types, out_axes, strict=True)

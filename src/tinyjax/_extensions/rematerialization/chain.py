@@ -79,7 +79,7 @@ def cheapest(pieces: Sequence[Piece], num_blocks: int, budget: int) -> tuple[Pie
     return tuple(reversed(chosen))
 
 
-def least_room(pieces: Sequence[Piece], num_blocks: int, enough: int) -> int:
+def least_memory(pieces: Sequence[Piece], num_blocks: int, enough: int) -> int:
     """Return the least memory for which there is a way, to a thousandth; ``enough`` has one."""
     too_little = 0
     while enough - too_little > max(1, enough // 1000):

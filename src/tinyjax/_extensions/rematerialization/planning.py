@@ -21,7 +21,7 @@ from tinyjax._base import frames
 from tinyjax._extensions.checkpointing import policies, transformation
 from tinyjax._extensions.costs import estimate, iterations, programs_run, work_of
 from tinyjax._extensions.rematerialization import cut, liveness
-from tinyjax._extensions.rematerialization.chain import Piece, cheapest, least_room
+from tinyjax._extensions.rematerialization.chain import Piece, cheapest, least_memory
 from tinyjax.core.control_flow.primitives import ScanParams
 from tinyjax.core.jit import program
 from tinyjax.core.primitives import shape as sh
@@ -36,8 +36,8 @@ _MOST_BLOCKS: Final = 128
 #: from more than the budget downwards, until the program of one needs no more than the budget. The
 #: #: next bound is less by a percentage that grows.
 _MOST_CHOICES: Final = 20
-_MORE_ROOM: Final = 1.1
-_LESS_ROOM: Final = 0.993
+_MORE_MEMORY: Final = 1.1
+_LESS_MEMORY: Final = 0.993
 #: The least of the plans for the least bound and for little more, or of that for all.
 _NEAR_THE_LEAST: Final = (1.0, 1.05, 1.1, 1.15, 1.2)
 #: So many numbers of states are tried for a loop, in equal ratios.
@@ -414,7 +414,7 @@ class Chain:
         # memory in which every piece fits
         self.enough: int = sum(piece.saved_bytes + piece.working for piece in self.pieces) + 1
         self.solutions: dict[tuple[Piece, ...], Chosen] = {}
-        self.least_room: int = least_room(self.pieces, len(self.blocks), self.enough)
+        self.least_memory: int = least_memory(self.pieces, len(self.blocks), self.enough)
 
     def _blocks(self) -> Iterator[_Block]:
         jaxpr = self.jaxpr
@@ -515,7 +515,7 @@ class Chain:
 
     def least(self) -> Chosen:
         """Return the plan that needs the least memory."""
-        rooms = (*[self.least_room * step for step in _NEAR_THE_LEAST], self.enough)
+        rooms = (*[self.least_memory * step for step in _NEAR_THE_LEAST], self.enough)
         return min(map(self._choice, rooms), key=lambda choice: choice.peak)
 
     def cheapest_plan(self, budget: int, name: str) -> Chosen:
@@ -525,14 +525,14 @@ class Chain:
             MemoryBudgetError: there is none.
         """
         results = sum(v.aval.nbytes for v in prim.marked(self.jaxpr.in_binders, self.nonzero))
-        room = min(_MORE_ROOM * (budget - results), self.enough)
+        room = min(_MORE_MEMORY * (budget - results), self.enough)
         for tries in range(1, _MOST_CHOICES + 1):
-            if room <= self.least_room:
+            if room <= self.least_memory:
                 break
             choice = self._choice(room)
             if choice.peak <= budget:
                 return choice
-            room *= _LESS_ROOM**tries
+            room *= _LESS_MEMORY**tries
         least = self.least()
         if least.peak <= budget:
             return least

@@ -43,7 +43,7 @@ ApplyBatched: TypeAlias = Callable[
 ]
 
 
-def _in_portions(chunk_size: int | None, threads: int | None = None) -> ApplyBatched | None:
+def _in_chunks(chunk_size: int | None, threads: int | None = None) -> ApplyBatched | None:
     """Return the division into chunks or threads; None to run all examples at once.
 
     Args:
@@ -127,7 +127,7 @@ def vmap(
             f"argument, but got {errors.shortened(in_axes)}."
         )
     spmd = _spmd_axes(spmd_axis_name)
-    batched = _in_portions(chunk_size, threads)
+    batched = _in_chunks(chunk_size, threads)
     make = partial(_axis, name=axis_name, spmd=spmd)
     return _mapped(fun, in_axes, out_axes, make, axis_size, batched)
 
@@ -160,7 +160,7 @@ def over_basis(
     """``vmap`` over the directions of a Jacobian, which stand first, or last."""
     axis = -1 if last else 0
     make = partial(_axis, of_basis=True, last=last)
-    return _mapped(fun, axis, out_axes, make, batched=_in_portions(chunk_size))
+    return _mapped(fun, axis, out_axes, make, batched=_in_chunks(chunk_size))
 
 
 def over_devices(

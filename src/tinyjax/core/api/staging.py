@@ -15,7 +15,7 @@ from tinyjax.core.primitives.identities import optimization_barrier
 from tinyjax.core.tracing.calling import FlatFunction, as_avals, opened
 from tinyjax.core.tracing.checking import checked
 from tinyjax.core.tracing.jaxpr import ClosedJaxpr, close
-from tinyjax.core.tracing.staging import Staged, stage, stand_ins
+from tinyjax.core.tracing.staging import Staged, placeholders, stage
 from tinyjax.core.tracing.trace import assigned, is_known
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.avals import ShapedArray, ShapeDtypeStruct
@@ -180,16 +180,16 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         >>> tinyjax.eval_shape(jnp.sum, jnp.ones((2, 3)))
         ShapeDtypeStruct(shape=(), dtype=float32)
     """
-    with assigned(of_type, _stand_in):
+    with assigned(of_type, _placeholder):
         staged, flat = _stage_call(
             "eval_shape", Parameters(fun), args, kwargs, of_result=_filled, opens=True
         )
     return tree.unflatten(flat.out_tree, _structs(staged))
 
 
-def _stand_in(aval: ShapedArray) -> Array:
+def _placeholder(aval: ShapedArray) -> Array:
     """Make a traced value of a type; no program that holds it is kept for later calls."""
-    stand_ins.set(stand_ins.get() + 1)
+    placeholders.set(placeholders.get() + 1)
     (traced,) = optimization_barrier([splat(0, aval)])
     if is_known(traced):
         raise ArgumentError(f"a ShapeDtypeStruct of type {aval} has no data to compute with.")

@@ -24,7 +24,7 @@ from tinyjax.core.tracing import calling, trace as tr
 from tinyjax.core.tracing.jaxpr import Jaxpr, effects, jaxpr_of, some_eqn
 from tinyjax.core.tracing.primitive import ActiveMask, BatchAxes, MappedAxis, Primitive, RuleKey
 from tinyjax.core.tracing.program_rules import ITERATIONS, ProgramRule, def_program
-from tinyjax.core.tracing.staging import Staged, stage_call, stand_ins
+from tinyjax.core.tracing.staging import Staged, placeholders, stage_call
 from tinyjax.core.transforms.batching import communicating
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
@@ -93,10 +93,10 @@ def stage_function(
         cached = programs.get(key)
         if cached is not None:
             return cached[:2]
-    before = stand_ins.get()
+    before = placeholders.get()
     flat = calling.FlatFunction(fun, in_tree, user_fun=user_fun)
     staged = stage_call(flat, avals, frames.Applied(api_name, user_fun))
-    lasting = all(note.lasting for note in staged.hooks) and stand_ins.get() == before
+    lasting = all(note.lasting for note in staged.hooks) and placeholders.get() == before
     if programs is not None and lasting and not staged.consts:
         if len(programs) >= _MOST_KEPT:
             programs.clear()

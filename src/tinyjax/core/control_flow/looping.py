@@ -211,11 +211,11 @@ class _StagingPass:
     ) -> staging.Staged:
         """Stage the body for a carry of these types."""
         token = _current_pass.set(self)
-        before = staging.stand_ins.get()
+        before = staging.placeholders.get()
         try:
             return stage_body(types)
         finally:
-            self.used_placeholder = staging.stand_ins.get() != before
+            self.used_placeholder = staging.placeholders.get() != before
             _current_pass.reset(token)
 
     def expected_types(self, first: Sequence[av.ShapedArray]) -> _CarryTypes | None:
@@ -232,7 +232,7 @@ _current_pass: ContextVar[_StagingPass | None] = ContextVar("tinyjax_loop_stagin
 
 def _placeholder(staged: staging.Staged, carry: Sequence[av.ShapedArray]) -> staging.Staged:
     """Return a body that keeps a carry of the given types, and has the other results' types."""
-    staging.stand_ins.set(staging.stand_ins.get() + 1)
+    staging.placeholders.set(staging.placeholders.get() + 1)
     jaxpr, n, m = staged.jaxpr, len(staged.consts), len(carry)
     binders = (*jaxpr.in_binders[:n], *map(Var, carry), *jaxpr.in_binders[n + m :])
     outs = tuple([zero_literal(aval) for aval in (*carry, *jaxpr.out_avals[m:])])

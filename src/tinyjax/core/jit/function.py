@@ -26,7 +26,7 @@ from tinyjax.core.jit.program import JitParams, jit_p
 from tinyjax.core.jit.signatures import NO_TRACES, Entry, Traces, traces_of
 from tinyjax.core.tracing import calling, jaxpr as jx, trace as tr
 from tinyjax.core.tracing.calling import HOLDERS, held_leaves, opened
-from tinyjax.core.tracing.staging import Staged, call_staged, is_called, stage_call, stand_ins
+from tinyjax.core.tracing.staging import Staged, call_staged, is_called, placeholders, stage_call
 from tinyjax.core.tracing.watching import watched
 from tinyjax.core.values.array import Array
 from tinyjax.core.xla.compilation import timed
@@ -352,7 +352,7 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
         if placed is not None and not any(held_leaves(in_tree)):
             called = placed.around(called)
         flat = calling.FlatFunction(called, in_tree, user_fun=self._fun, static=static.positions)
-        before = stand_ins.get()
+        before = placeholders.get()
         with timed("/jax/core/compile/jaxpr_trace_duration"):
             staged = stage_call(flat, signature.avals, self._fun, often=True)
         donated: list[int] = []
@@ -417,4 +417,4 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
         # A closed-over tracer is good for this call only: the next call must trace again.
         # So is a program in which something stands in for a loop.
         closed_over = any(isinstance(c, tr.Tracer) for c in staged.consts)
-        return Entry(params, staged, out_tree), stand_ins.get() == before and not closed_over
+        return Entry(params, staged, out_tree), placeholders.get() == before and not closed_over

@@ -191,7 +191,7 @@ class StagingTracer(Tracer):
             f"{trace}, and depends on the {which} {', '.join(first)}{' and ' * bool(first)}{last}"
         )
 
-    def describe_birth(self) -> str:
+    def describe_origin(self) -> str:
         trace, line = self._trace, self.line()
         if line:
             return f" That intermediate value was created {line}."
@@ -489,7 +489,7 @@ def extend(jaxpr: Jaxpr, fun: Callable[..., Sequence[Array]]) -> Jaxpr:
 
 #: Counts the loops for which something stood in that has only the right types
 #: (``core.control_flow.common``): what was staged meanwhile is not to be kept.
-stand_ins: ContextVar[int] = ContextVar("tinyjax_stand_ins", default=0)
+placeholders: ContextVar[int] = ContextVar("tinyjax_placeholders", default=0)
 
 
 @attrs.frozen(eq=False, repr=False)

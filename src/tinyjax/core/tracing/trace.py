@@ -409,12 +409,12 @@ class Tracer(Array):
         """
         return self._trace.describe()
 
-    def describe_birth(self) -> str:
+    def describe_origin(self) -> str:
         """Return where the value was made, after a blank; nothing where that is not known.
 
         Example:
             >>> import tinyjax, tinyjax.numpy as jnp
-            >>> _ = tinyjax.vmap(lambda x: print(repr(x.describe_birth())) or x)(jnp.ones(3))
+            >>> _ = tinyjax.vmap(lambda x: print(repr(x.describe_origin())) or x)(jnp.ones(3))
             ''
         """
         return ""
@@ -739,7 +739,7 @@ def raise_leaked(tracer: Tracer) -> NoReturn:
     """Raise the error of a tracer that outlived its trace."""
     raise LeakedTracerError(
         f"a value of type {tracer.aval} that was traced by {tracer._trace.describe()} is used "
-        f"after that transformation ended.{tracer.describe_birth()} It was probably stored in a "
+        f"after that transformation ended.{tracer.describe_origin()} It was probably stored in a "
         "global, an attribute or a list by the function; return it from the function instead."
     )
 

@@ -159,7 +159,7 @@ class BatchTrace(Trace):
         except ShardingTypeError:
             if types is None or rule is rules.collective or where_of(key[1:]) is None:
                 raise
-            outcome = devices.ops().batch_unsaid(
+            outcome = devices.ops().batch_unspecified(
                 primitive, self.mapped, values, axes, params, types
             )
             outs, out_axes = outcome

@@ -118,7 +118,7 @@ class JVPTrace(Trace):
             if rules.evaluate is not None or where_of([x.aval for x in args]) is None:
                 raise
             # the user does not write the operations of a rule, and cannot annotate their shardings
-            outcome = devices.ops().jvp_unsaid(primitive, primals, tangents, params)
+            outcome = devices.ops().jvp_unspecified(primitive, primals, tangents, params)
             primals_out, tangents_out = outcome
         finally:
             reset_trace(token)

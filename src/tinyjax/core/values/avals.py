@@ -255,7 +255,7 @@ class ShapedArray:
             >>> aval.without_sharding(jnp.ones((2, 3))).shape
             (2, 3)
         """
-        return x if self.where is None else devices.ops().unsaid(x)
+        return x if self.where is None else devices.ops().unspecified(x)
 
     # Types made of it
 

@@ -320,21 +320,23 @@ class Coalescing:
         """Give every variable its name."""
         called: dict[Variable, str] = {}
         shades: dict[tuple[str, int], str] = {}
-        wishes = {s.variable: "items" for s in self.ir.statements if s.function is runtime.items_of}
-        wishes[self.ir.blocks[0].arguments[0]] = "fun"
+        preferences = {
+            s.variable: "items" for s in self.ir.statements if s.function is runtime.items_of
+        }
+        preferences[self.ir.blocks[0].arguments[0]] = "fun"
         defined = [v for block in self.ir.blocks for v in block.defined]
         for v in [v for v in defined if v not in self.inlined and v not in self.apart]:
-            wish = v.name.lstrip(".") if v.name else wishes.get(v, TEMPORARY)
+            preferred = v.name.lstrip(".") if v.name else preferences.get(v, TEMPORARY)
             if v.name in (None, f"{COTANGENT}{TEMPORARY}", "back"):  # it shares no other's name
-                called[v] = names.fresh(wish)
+                called[v] = names.fresh(preferred)
                 continue
             others = {called[o] for o in self.conflicts.get(v, ()) if o in called}
             shade = 0
-            while shades.get((wish, shade)) in others:
+            while shades.get((preferred, shade)) in others:
                 shade += 1
-            if (wish, shade) not in shades:
-                shades[wish, shade] = names.fresh(wish)
-            called[v] = shades[wish, shade]
+            if (preferred, shade) not in shades:
+                shades[preferred, shade] = names.fresh(preferred)
+            called[v] = shades[preferred, shade]
         return called
 
     def used(self, variables: list[Variable]) -> set[Variable]:
