@@ -630,3 +630,12 @@ def test_evaluation_changes_arrays_as_a_call_does() -> None:
     x, y = POINT.copy(), POINT.copy()
     assert source.evaluate(source.ir_of(its_own_argument), x) == its_own_argument(y)
     assert np.array_equal(x, y)
+
+
+def test_the_length_of_chosen_rows_is_their_number() -> None:
+    def chosen(a: Any) -> Any:
+        rows = a[a[:, 0] > 1.0]
+        return len(rows) + 10 * rows.size
+
+    a = np.arange(6.0).reshape(3, 2)
+    assert int(tinyjax.jit(chosen, control_flow="source")(a)) == chosen(a) == 42

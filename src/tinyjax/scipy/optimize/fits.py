@@ -177,9 +177,9 @@ def least_squares(  # noqa: PLR0913
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
         scale = {} if x_scale is None else {"x_scale": x_scale}
         found = on_host.scipy_optimize().least_squares(
-            on_host.on_host(at_x, consts),
+            on_host.for_scipy(at_x, consts),
             start,
-            on_host.on_host(slopes_at_x, consts),
+            on_host.for_scipy(slopes_at_x, consts),
             (-np.inf, np.inf) if is_free else tuple(map(np.asarray, consts[-2:])),
             method,
             ftol=ftol,

@@ -141,12 +141,12 @@ def minimize(
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
         settings: dict[str, Any] = {"method": method, "tol": tol, "options": options}
         if "jac" in takes:
-            value, settings["jac"] = on_host.on_host_in_parts(call, consts)
+            value, settings["jac"] = on_host.both_for_scipy(call, consts)
         else:
-            value = on_host.on_host(call, consts)
+            value = on_host.for_scipy(call, consts)
         if "hess" in takes:
             key = "hessp" if "hessp" in takes else "hess"
-            settings[key] = on_host.on_host(curvature, consts)
+            settings[key] = on_host.for_scipy(curvature, consts)
         if is_bounded:
             settings["bounds"] = on_host.scipy_optimize().Bounds(*map(np.asarray, consts[-2:]))
         if staged.staged_constraints is not None:
@@ -201,7 +201,7 @@ def minimize_scalar(
     call, is_bounded = staged.compiled("value"), bounds is not None
 
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
-        value = on_host.on_host(call, consts)
+        value = on_host.for_scipy(call, consts)
         found = on_host.scipy_optimize().minimize_scalar(
             lambda x: float(value(np.reshape(x, 1))),
             bracket,
@@ -265,7 +265,7 @@ def differential_evolution(
 
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
         ends = on_host.scipy_optimize().Bounds(*map(np.asarray, consts[-2:]))
-        at = on_host.on_host(value, consts)
+        at = on_host.for_scipy(value, consts)
         found = on_host.scipy_optimize().differential_evolution(
             lambda x: float(at(x)), ends, **options
         )
@@ -405,7 +405,7 @@ class Program(on_host.Program):
     def host_constraints(self, consts: Sequence[Array], with_hess: bool) -> list[Any]:
         """The constraints for SciPy, with their Hessians where it takes them."""
         values, slopes, curvature = (
-            on_host.on_host(self.compiled(name), consts)
+            on_host.for_scipy(self.compiled(name), consts)
             for name in ("constraints", "slopes", "curvature")
         )
         assert self.staged_constraints is not None, "constraints"
@@ -442,9 +442,9 @@ class Program(on_host.Program):
         """
         if self.staged_constraints is None:
             return x
-        slope = on_host.on_host(self.compiled("both"), consts)(x)[1]
-        values = on_host.on_host(self.compiled("constraints"), consts)(x)
-        slopes = on_host.on_host(self.compiled("slopes"), consts)(x)
+        slope = on_host.for_scipy(self.compiled("both"), consts)(x)[1]
+        values = on_host.for_scipy(self.compiled("constraints"), consts)(x)
+        slopes = on_host.for_scipy(self.compiled("slopes"), consts)(x)
         low, high = (np.asarray(end) for end in consts[-2:])
         m, n = self.equalities, len(x)
         columns = np.concatenate([slopes, -slopes[:m], np.eye(n), -np.eye(n)])

@@ -55,7 +55,7 @@ def first_guess(name: str, x0: Any) -> tuple[Array, dtypes.DType]:
     return x.astype(wide), x.dtype if dtypes.is_float(x.dtype) else wide
 
 
-def on_host(fun: Callable[..., Any], consts: Sequence[Array]) -> Callable[..., Any]:
+def for_scipy(fun: Callable[..., Any], consts: Sequence[Array]) -> Callable[..., Any]:
     """Make a function of vectors that SciPy calls, of a compiled one, with these constants."""
 
     def call(*xs: HostArray) -> Any:
@@ -66,12 +66,12 @@ def on_host(fun: Callable[..., Any], consts: Sequence[Array]) -> Callable[..., A
     return call
 
 
-def on_host_in_parts(fun: Callable[..., Any], consts: Sequence[Array]) -> list[Callable[..., Any]]:
+def both_for_scipy(fun: Callable[..., Any], consts: Sequence[Array]) -> list[Callable[..., Any]]:
     """Make two functions of a vector of one that returns two values, and is called once for both.
 
     SciPy asks for both at each vector, and compares vectors in five times the time.
     """
-    call, last = on_host(fun, consts), [b""]
+    call, last = for_scipy(fun, consts), [b""]
     values: list[Any] = []
 
     def part(i: int, x: HostArray) -> Any:

@@ -153,9 +153,14 @@ def root(
     values, slopes = program.compiled("values"), program.compiled("slopes")
 
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
-        jac = on_host.on_host(slopes, consts) if _METHODS[method] else None
+        jac = on_host.for_scipy(slopes, consts) if _METHODS[method] else None
         found = on_host.scipy_optimize().root(
-            on_host.on_host(values, consts), start, method=method, jac=jac, tol=tol, options=options
+            on_host.for_scipy(values, consts),
+            start,
+            method=method,
+            jac=jac,
+            tol=tol,
+            options=options,
         )
         return found.x, found
 
@@ -220,7 +225,7 @@ def root_scalar(  # noqa: PLR0913
     compiled = [program.compiled(name) for name in names]
 
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
-        calls = [on_host.on_host(fun, consts) for fun in compiled]
+        calls = [on_host.for_scipy(fun, consts) for fun in compiled]
         scalars = [lambda x, call=call: float(call(np.reshape(x, 1)).ravel()[0]) for call in calls]
         found = on_host.scipy_optimize().root_scalar(
             scalars[0],

@@ -53,23 +53,20 @@ class _Rebinding(ast.NodeTransformer):
     def __init__(self, kinds: dict[str, Kind]) -> None:
         self._kinds = kinds
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        return node
+    def visit(self, node: ast.AST) -> Any:
+        match node:
+            case ast.FunctionDef():
+                return node
+            case ast.Expr() | ast.Assign() | ast.AugAssign():
+                return self._rebound(node)
+            case _:
+                return self.generic_visit(node)
 
-    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
-        return self._bound(node, node.value) or node
-
-    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
-        return self._bound(node, node.value) or node
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
-        return self._bound(node, node.value) or node
-
-    def _bound(self, node: ast.stmt, value: ast.expr) -> ast.stmt | None:
-        """Return the statement that binds another container; None where none is changed."""
+    def _rebound(self, node: ast.stmt) -> ast.stmt:
+        """Return the statement that binds another container, where this one changes its own."""
         name = _changed(node)
         if name is None or name not in self._kinds:
-            return None
+            return node
         before = ast.Name(name, ast.Load())
         match node:
             case ast.Expr(value=ast.Call(func=ast.Attribute(attr="append"), args=[item])):
@@ -82,12 +79,12 @@ class _Rebinding(ast.NodeTransformer):
                 named = [(k.arg and ast.Constant(k.arg), k.value) for k in keywords]
                 keys, values = zip(*entries, *named, strict=True)
                 made = ast.Dict([*keys], [*values])
-            case ast.Assign(targets=[ast.Subscript(slice=place)]):
+            case ast.Assign(targets=[ast.Subscript(slice=place)], value=value):
                 made = self._with_item(name, place, value, None)
-            case ast.AugAssign(target=ast.Subscript(slice=place), op=operation):
+            case ast.AugAssign(target=ast.Subscript(slice=place), op=operation, value=value):
                 made = self._with_item(name, place, value, operation)
             case _:
-                return None
+                return node
         bound = ast.Assign([ast.Name(name, ast.Store())], made)
         return ast.fix_missing_locations(ast.copy_location(bound, node))
 

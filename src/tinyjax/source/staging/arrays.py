@@ -123,7 +123,7 @@ class StagedArray(staging_values.MutableArray):
     def exchange(self, index: Any, value: Any) -> None:
         """Assign to an item."""
         if ragged.is_ragged(index):
-            self.assign(ragged.set_at(self.value, index, value))
+            self.assign(ragged.set_at(self.value, index, value, "set"))
             return
         if ragged.is_traced(index):
             self.assign(ragged.set_item(self.value, index, value))
@@ -436,7 +436,7 @@ def _of_selected(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     if fun is getattr and isinstance(first, Selected):
         return _attribute_of_selected(first, args[1])
     if fun is len and isinstance(first, Selected):
-        return first.count
+        return first.length
     masks = [x.mask for x in args if isinstance(x, Selected)]
     others = [x for x in map(at_now, args) if not isinstance(x, Selected)]
     whole = tuple([x.whole if isinstance(x, Selected) else at_now(x) for x in args])

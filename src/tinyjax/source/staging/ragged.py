@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import attrs
 import numpy as np
@@ -446,8 +446,8 @@ def _as_index(index: Any) -> tuple[Any, tuple[Array | None, ...], int]:
     )
 
 
-def set_at(x: Array, index: Any, value: Any, how: str = "set") -> Array:
-    """``x``, with something else at places of which only the first are there, or that added."""
+def set_at(x: Array, index: Any, value: Any, method: Literal["set", "add"]) -> Array:
+    """Return ``x`` after a method of ``x.at`` at places of which only the first are there."""
     whole, masks, _ = _as_index(index)
     places = whole[-1] if isinstance(whole, tuple) else whole
     n = x.shape[len(whole) - 1 if isinstance(whole, tuple) else 0]
@@ -456,8 +456,8 @@ def set_at(x: Array, index: Any, value: Any, how: str = "set") -> Array:
             places = jnp.where(_along(mask, at, places.ndim), places, n)
     at_index = (*whole[:-1], places) if isinstance(whole, tuple) else places
     new = value.whole if isinstance(value, Ragged) else jnp.asarray(value)
-    update = x.at[at_index]
-    return (update.set if how == "set" else update.add)(new.astype(x.dtype), mode="drop")
+    updated: Array = getattr(x.at[at_index], method)(new.astype(x.dtype), mode="drop")
+    return updated
 
 
 def _with_axis(x: Any, axis: int) -> Any:
