@@ -25,7 +25,6 @@ from tinyjax.source.adjoint import (
     closures,
     codegen,
     equivalents,
-    plain_classes,
     shadows,
     standard_library,
 )
@@ -39,7 +38,7 @@ from tinyjax.source.adjoint.cotangents import (
 from tinyjax.source.adjoint.differentiate import Adjoint, differentiate
 from tinyjax.source.adjoint.kinds import kind_of
 from tinyjax.source.adjoint.rules import arrays, containers, registry
-from tinyjax.source.ir import find, read, runtime, syntax
+from tinyjax.source.ir import find, plain_classes, read, runtime, syntax
 
 # Functions of tinyjax, and those of NumPy that it has too: pulled through ``tinyjax.vjp``.
 #
