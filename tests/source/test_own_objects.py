@@ -145,6 +145,23 @@ class Slotted:
         self.half = x / 2
 
 
+@dataclass
+class WithOwnInit:
+    x: float
+
+    def __init__(self, x: float) -> None:
+        self.x = 2.0 * x
+
+
+@dataclass
+class WithPostInit:
+    x: float
+    y: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.y = self.x**2
+
+
 def advance(s: State, dt: float, k: float = 2.0) -> float:
     s.v -= k * s.x * dt
     s.x += s.v * dt
@@ -243,6 +260,22 @@ def assigned_from_outside(x: float) -> float:
     b.x, b.v = b.v, b.x
     b.v **= 2
     return b.x + 3.0 * b.v
+
+
+@program
+def made_of_the_one_before(x: float) -> float:
+    b = Body(x, 1.0)
+    for _ in range(3):
+        b = Body(b.x * 2.0, b.v + x)
+        b.drift(1.0)
+    return b.x * b.v
+
+
+@program
+def dataclasses_that_compute(x: float) -> float:
+    a = WithOwnInit(x)
+    b = WithPostInit(x)
+    return a.x * b.y
 
 
 @program
@@ -420,6 +453,11 @@ def rated(x: float) -> float:
     r = Rated(x)
     r.total += 1.0
     return r.total
+
+
+def test_dataclasses_with_their_own_constructors_are_no_records() -> None:
+    with raises(SourceError, match="no derivative is known of .*WithOwnInit"):
+        source.grad(lambda x: [WithOwnInit(x)][0].x)(0.7)
 
 
 def test_methods_may_be_replaced(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -763,9 +763,7 @@ def is_record_class(kind: Any) -> bool:
         return generated_init and not any(
             f.converter or getattr(f.default, "takes_self", False) for f in attrs.fields(kind)
         )
-    if "__dataclass_fields__" in vars(kind):
-        return bool(vars(kind)["__dataclass_params__"].init)
-    return plain_classes.stored_by(kind) is not None
+    return plain_classes.has_generated_init(kind) or plain_classes.stored_by(kind) is not None
 
 
 registry.inert.add(constructed)

@@ -292,23 +292,24 @@ class Objects(expressions.Expressions):
     def _construct(self, made: OwnObject, node: ast.Call) -> None:
         """Write the construction of an object."""
         kind: Any = made.kind
+        self._member(kind, "__init__")
+        init = kind.__init__ if isinstance(kind.__init__, FunctionType) else None
+        if init is None and (node.args or node.keywords):
+            self.escape(f"{kind.__name__} with arguments", "define its constructor", node)
+        arguments = {} if init is None else self._bound(init, made, node)  # of the object before it
         for variable in made.names.values():
             self.write(variable, blocks.UNDEFINED)
         for name in dict.fromkeys(_stored_in(kind, self.scope.node)):
             if isinstance(inspect.getattr_static(kind, name, _MISSING), _DATA):
                 self.write(self._variable(made, name), self._of_class(made, name))
-        self._member(kind, "__init__")
-        if "__dataclass_fields__" in vars(kind) and kind.__dataclass_params__.init:
-            self._store_fields(made, node)
-        elif isinstance(kind.__init__, FunctionType):
-            self.inlined_call(kind.__init__, made, node)
-        elif node.args or node.keywords:
-            self.escape(f"{kind.__name__} with arguments", "define its constructor", node)
+        if plain_classes.has_generated_init(kind):
+            self._store_fields(made, arguments, node)
+        elif init is not None:
+            self._inlined(init, arguments, node)
 
-    def _store_fields(self, made: OwnObject, node: ast.Call) -> None:
+    def _store_fields(self, made: OwnObject, arguments: dict[str, Any], node: ast.Call) -> None:
         """Write what the constructor of a dataclass does."""
         kind: Any = made.kind
-        arguments = self._bound(kind.__init__, made, node)
         for field in dataclasses.fields(kind):
             name = field.name
             value = arguments.get(name, _FACTORY)
@@ -374,14 +375,19 @@ class Objects(expressions.Expressions):
             owner: its first argument, if it is a method.
             node: the call.
         """
-        name = ast.unparse(node.func)
-        if not isinstance(fun, FunctionType) or not _is_users(fun.__code__.co_filename):
+        if not isinstance(fun, FunctionType):
+            name = ast.unparse(node.func)
             self.escape(f"a call of {name} with an object that changes", "pass attributes", node)
+        return self._inlined(fun, self._bound(fun, owner, node), node)
+
+    def _inlined(self, fun: FunctionType, arguments: dict[str, Any], node: ast.Call) -> Atom:
         code = fun.__code__
-        if {*code.co_freevars} - {"__class__"} or any(s.code is code for s in self._scopes()):
+        is_recursive = any(scope.code is code for scope in self._scopes())
+        if not _is_users(code.co_filename) or {*code.co_freevars} - {"__class__"} or is_recursive:
+            name = ast.unparse(node.func)
             self.escape(f"a call of {name} with an object that changes", "pass attributes", node)
         try:
-            return self._written_out(fun, self._bound(fun, owner, node))
+            return self._written_out(fun, arguments)
         except errors.SourceError as error:
             raise EscapeError(error) from None
 
@@ -499,8 +505,7 @@ def _is_slot(member: object) -> bool:
 
 def _is_record(kind: type) -> bool:
     """Return whether a constructor only stores its arguments, as far as can be read."""
-    is_generated = "__dataclass_fields__" in vars(kind) or attrs.has(kind)
-    if is_generated:
+    if plain_classes.has_generated_init(kind) or attrs.has(kind):
         return not hasattr(kind, "__post_init__") and not hasattr(kind, "__attrs_post_init__")
     return plain_classes.stored_by(kind) is not None
 
