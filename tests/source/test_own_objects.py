@@ -278,6 +278,31 @@ def dataclasses_that_compute(x: float) -> float:
     return a.x * b.y
 
 
+class Record:
+    """A trajectory that remembers where it was."""
+
+    def __init__(self, x: float) -> None:
+        self.x = x
+        self.history: list[float] = []
+
+    def step(self, dt: float) -> None:
+        self.x -= dt * self.x * self.x
+        self.history.append(self.x)
+        self.history.extend([1.0, self.x * 2])
+
+    def mean(self) -> float:
+        return sum(self.history) / len(self.history)
+
+
+@program
+def lists_that_grow(x: float) -> Any:
+    r = Record(x)
+    for _ in range(3):
+        r.step(0.1)
+    weighted = sum([value * i for i, value in enumerate(r.history)])
+    return r.mean() + np.sum(np.array(r.history) ** 2) + r.history[-1] + weighted
+
+
 @program
 def with_slots(x: float) -> float:
     s = Slotted(x)
@@ -389,6 +414,35 @@ def read_before_it_is_made(x):
 
 
 @escape
+def list_under_another_name(x: float) -> float:
+    r = Record(x)
+    places = r.history
+    r.step(0.1)
+    return sum(places)
+
+
+@escape
+def list_from_outside(x: float) -> float:
+    places = [x]
+    r = Record(x)
+    r.history = places
+    r.step(0.1)
+    return sum(places)
+
+
+@escape
+def list_that_is_returned(x: float) -> float:
+    r = Record(x)
+    places = history_of(r)
+    r.step(0.1)
+    return sum(places)
+
+
+def history_of(r: Record) -> list[float]:
+    return r.history
+
+
+@escape
 def part_that_changes(x: float) -> float:
     a, b = Body(x, 1.0), Body(1.0, x)
     h = Holder(a, x)
@@ -435,6 +489,7 @@ def test_objects_that_escape(fun: Callable[[Any], Any]) -> None:
     ("name", "message"),
     [
         ("handed_on", "'b', an object that changes, as a value is not taken .*. Instead, use its"),
+        ("kept_of_a_class_that_computes", "known of .*Logged.* Its objects are no variables: a li"),
         ("rated", "'RATE', a variable of another module, in a method is not taken"),
     ],
 )
@@ -447,6 +502,21 @@ def handed_on(x: float) -> float:
     b = Body(x, 1.0)
     b.v = x
     return sum([body.v for body in [b]])
+
+
+class Logged:
+    def __init__(self, x: float) -> None:
+        self.log = [2.0 * x]
+
+    def add(self, x: float) -> None:
+        self.log.append(x)
+
+
+def kept_of_a_class_that_computes(x: float) -> float:
+    r = Logged(x)
+    r.add(x)
+    places = r.log
+    return sum(places)
 
 
 def rated(x: float) -> float:

@@ -38,7 +38,7 @@ from tinyjax.source.adjoint.cotangents import (
 from tinyjax.source.adjoint.differentiate import Adjoint, differentiate
 from tinyjax.source.adjoint.kinds import kind_of
 from tinyjax.source.adjoint.rules import arrays, containers, registry
-from tinyjax.source.ir import find, plain_classes, read, runtime, syntax
+from tinyjax.source.ir import find, objects, plain_classes, read, runtime, syntax
 
 # Functions of tinyjax, and those of NumPy that it has too: pulled through ``tinyjax.vjp``.
 #
@@ -705,7 +705,10 @@ def forward_of(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Forwa
         return instance_forward
     if not _is_active(fun, *args, *kwargs.values()):
         return zero_forward
-    _refuse(fun, _AS_RECORD if isinstance(fun, type) and is_written_class(fun) else _INSTEAD)
+    if not (isinstance(fun, type) and is_written_class(fun)):
+        _refuse(fun, _INSTEAD)
+    reason = objects.REASONS.get(fun)
+    _refuse(fun, f"{_AS_RECORD} Its objects are no variables: {reason}" if reason else _AS_RECORD)
 
 
 def _is_active(*values: Any) -> bool:

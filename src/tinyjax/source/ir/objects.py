@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from types import FunctionType, MemberDescriptorType
 from typing import Any, Final, NoReturn
+from weakref import WeakKeyDictionary
 
 import attrs
 
@@ -43,6 +44,10 @@ def has_members(members: Mapping[tuple[type, str], Any]) -> bool:
     return all(getattr(kind, name, _MISSING) is x for (kind, name), x in members.items())
 
 
+#: What makes lists.
+_MAKING: Final = (runtime.make_list, runtime.collected, list)
+
+
 class EscapeError(Exception):
     """A function uses an object of its own as a value.
 
@@ -55,6 +60,10 @@ class EscapeError(Exception):
         self.error = error
 
 
+#: Why objects of a class were no variables of the last function that made some, for messages.
+REASONS: Final[WeakKeyDictionary[type, str]] = WeakKeyDictionary()
+
+
 @attrs.define(eq=False)
 class OwnObject:
     """An object of a function's own.
@@ -65,6 +74,8 @@ class OwnObject:
         names: the variables of its attributes.
         parts: the attributes that are such objects themselves.
         is_shared: whether several variables or attributes hold it.
+        shared: the attributes whose values may be held by others.
+        lists: the attributes that are lists which grow.
     """
 
     kind: type
@@ -72,6 +83,8 @@ class OwnObject:
     names: dict[str, str] = attrs.field(factory=dict)
     parts: dict[str, OwnObject] = attrs.field(factory=dict)
     is_shared: bool = False
+    shared: set[str] = attrs.field(factory=set)
+    lists: set[str] = attrs.field(factory=set)
 
 
 class Objects(expressions.Expressions):
@@ -85,6 +98,8 @@ class Objects(expressions.Expressions):
         #: What the program takes of their classes, by class and name.
         self.members: dict[tuple[type, str], Any] = {}
         self.takes_objects = takes_objects
+        #: The uses of variables, by function.
+        self.uses: dict[find.FunctionNode, rebinding.Uses] = {}
         super().__init__(fun, node)
 
     def escape(self, construct: str, instead: str, node: ast.AST | None = None) -> NoReturn:
@@ -125,7 +140,46 @@ class Objects(expressions.Expressions):
 
     def attribute(self, node: ast.Attribute) -> Atom:
         owner = self.object_of(node.value)
-        return super().attribute(node) if owner is None else self.attribute_of(owner, node.attr)
+        if owner is None:
+            return super().attribute(node)
+        uses = self._uses()
+        is_returned = self.scope.outer is not None and uses.is_returned(node)
+        if is_returned or not uses.reads_items(node, "list"):
+            self._share(owner, node.attr)
+        return self.attribute_of(owner, node.attr)
+
+    def _uses(self) -> rebinding.Uses:
+        """Return the uses of variables in the function that is translated."""
+        node = self.scope.node
+        if node not in self.uses:
+            self.uses[node] = rebinding.Uses(node, (self.scope.fun or self.fun).__globals__)
+        return self.uses[node]
+
+    def _share(self, owner: OwnObject, name: str) -> None:
+        """Note that another may hold the value of an attribute, which then must not grow."""
+        owner.shared.add(name)
+        if name in owner.lists:
+            self.escape(
+                f"a list that grows, .{name}, as a value", "read its items, or copy it: list(...)"
+            )
+
+    def grow(self, owner: OwnObject, name: str, node: ast.Call) -> None:
+        """Write ``append`` and ``extend`` of an attribute, if nothing else holds the list."""
+        method, (item,) = ast.unparse(node.func).rpartition(".")[2], node.args
+        if name in owner.shared or name not in owner.names:
+            self.escape(
+                f".{method}(), which changes an object in place,",
+                f"write {syntax.MUTATORS[method]}",
+                node,
+            )
+        owner.lists.add(name)
+        before = self.emit(runtime.items_of, self.attribute_of(owner, name))
+        if method == "append":
+            items: Atom = self.emit(runtime.make_tuple, self.expression(item))
+        else:
+            items = self.iterable(item)
+        longer = self.emit(list, self.emit(runtime.joined, before, items))
+        self.write(self._variable(owner, name), longer)
 
     def attribute_of(self, owner: OwnObject, name: str) -> Atom:
         """Return the value of an object's attribute."""
@@ -149,7 +203,14 @@ class Objects(expressions.Expressions):
         is_plain = member is _MISSING or _is_slot(member) or target.attr in owner.names
         if target.attr in owner.parts or not is_plain:
             self.escape(f"an assignment to {target.attr!r}", "use a method", target)
+        if not self._is_made_here(value):
+            self._share(owner, target.attr)
         self.write(self._variable(owner, target.attr), value)
+
+    def _is_made_here(self, value: Atom) -> bool:
+        """Return whether a value is a list that the last statement has made."""
+        last = self.draft.statements[-1:] if self.draft is not None else []
+        return any(s.variable is value and s.function in _MAKING for s in last)
 
     def _member(self, kind: type, name: str) -> Any:
         """Return what a class has of a name; the program holds as long as the class has it."""
@@ -319,6 +380,8 @@ class Objects(expressions.Expressions):
                 self.escape("an object that changes, in a dataclass,", "write a constructor", node)
             if value is not _FACTORY:
                 self.write(self._variable(made, name), value)
+            if name in arguments and arguments[name] is not _FACTORY:
+                self._share(made, name)
         if isinstance(after := getattr(kind, "__post_init__", None), FunctionType):
             self.inlined_call(after, made, ast.Call(node.func, [], []))
 

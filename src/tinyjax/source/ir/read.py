@@ -81,6 +81,8 @@ def program_of(fun: FunctionType) -> ir.IR:
         try:
             program = builder.build()
         except objects.EscapeError as reason:
+            kinds = {instance.kind for instance in builder.objects.values()}
+            objects.REASONS.update(dict.fromkeys(kinds, reason.error.message))
             builder = Builder(fun, node)
             try:
                 program = builder.build()
@@ -229,6 +231,14 @@ class Builder(objects.Objects):
         match node.value:
             case ast.Constant():  # a docstring
                 pass
+            case ast.Call(
+                func=ast.Attribute(
+                    value=ast.Attribute(value=holder, attr=name), attr="append" | "extend"
+                ),
+                args=[_],
+                keywords=[],
+            ) if owner := self.object_of(holder):
+                self.grow(owner, name, node.value)
             case ast.Call(func=ast.Attribute(value=owner)) if self.names_object(owner):
                 self.expression(node.value)
             case ast.Call(func=ast.Attribute(value=array, attr="fill"), args=[value]):
