@@ -498,7 +498,7 @@ def _while_programs(params: primitives.WhileParams, nonzero: LoopOperands[bool])
     operands, linear = [*fixed, *params.body.in_avals], replay.linear
     may_stack, most = _may_stack(params), params.most
     if may_stack and most is not None:
-        plan = None if keeping.get() else restoring.restoration_of(replay.halves, body)
+        plan = None if keeping.get() else restoring.restoration_of(replay.halves, body, most)
         if plan is not None and _bytes_kept(plan.halves, most) <= params.memory:
             return _restoring_programs(_WhileRecords(params, most, plan.halves), plan, replay)
         if plan is None and restoring.reads_restored(replay.halves):
@@ -789,7 +789,7 @@ def _scan_programs(
     replay = _Replay.build(body, nonzero, nonzero_out)
     if lin is not None:
         replay = attrs.evolve(replay, halves=lin, tangent=lin.tangent)
-        plan = restoring.restoration_of(lin, body)
+        plan = restoring.restoration_of(lin, body, length)
         assert plan is not None, "a loop without checkpoints is here to restore arrays"
         return _restoring_programs(_ScanRecords(params, plan.halves), plan, replay)
     avals, linear = body.in_avals, replay.linear

@@ -33,8 +33,9 @@ from tinyjax.core.transforms.linearize import LinearizedJaxpr
 
 #: Names on a recorded loop's program what restores the arrays that the loop updates.
 RESTORED: Final = "restored"
-#: Residuals of fewer bytes in an iteration are kept.
+#: Residuals of fewer bytes in an iteration, or in all of them, are kept.
 _FEW_BYTES: Final = 256
+_FEW_BYTES_IN_ALL: Final = 65_536
 #: By what factor what is kept must become smaller.
 _WORTH_IT: Final = 4
 #: Primitives that are computed again: what moves elements, and arithmetic.
@@ -81,13 +82,19 @@ class Restoration:
         return program_rules.dce(program, [i < n for i in range(len(program.outs))])
 
 
-def restoration_of(lin: LinearizedJaxpr, body: LoopBody) -> Restoration | None:
-    """Return how to restore what a linearized body reads; None where that is not worth it."""
-    found: Restoration | None = lin.primal.jaxpr.derive(
-        ("restoration", lin.nonzero_out, body.num_consts, body.num_carry),
-        lambda: _Plan(lin, body).restoration(),
+def restoration_of(lin: LinearizedJaxpr, body: LoopBody, iterations: int) -> Restoration | None:
+    """Return how to restore what a linearized body reads; None where that is not worth it.
+
+    Args:
+        lin: the body, linearized.
+        body: the body.
+        iterations: how often it runs at most.
+    """
+    restoration: Restoration | None = lin.primal.jaxpr.derive(
+        ("restoration", lin.nonzero_out, body.num_consts, body.num_carry, iterations),
+        lambda: _Plan(lin, body).restoration(iterations),
     )
-    return found
+    return restoration
 
 
 @contextmanager
@@ -140,11 +147,12 @@ class _Plan:
         self.updates: dict[int, list[jx.JaxprEqn]] = {}
         self._find_versions()
 
-    def restoration(self) -> Restoration | None:
+    def restoration(self, iterations: int) -> Restoration | None:
         """Return what restores the arrays, where less is kept so."""
         residuals = residuals_of(self.lin, self.num_outs)
         before = self._bytes(self.lin, self.primal)
-        if before < _FEW_BYTES or not self.updates:
+        few = before < _FEW_BYTES or before * iterations < _FEW_BYTES_IN_ALL
+        if few or not self.updates:
             return None
         kept: dict[jx.Atom, None] = {}
         again: set[jx.JaxprEqn] = set()
@@ -182,12 +190,12 @@ class _Plan:
     def _bytes(self, lin: LinearizedJaxpr, primal: LoopBody) -> float:
         """Return how many bytes of residuals an iteration would stack."""
         recipe = recipe_of(lin, primal, self.num_outs)
+        varying, slices = primal.varying(), {*primal.binders.xs}
         skipped = {*repeated_residuals(lin, self.num_outs), *(recipe.numbers if recipe else ())}
-        slices = {*primal.binders.xs}
         sizes = [
             x.aval.nbytes
             for i, x in enumerate(residuals_of(lin, self.num_outs))
-            if i not in skipped and x in self.varying and x not in slices
+            if i not in skipped and x in varying and x not in slices
         ]
         return sum(sizes) if all(type(n) is int for n in sizes) else inf
 

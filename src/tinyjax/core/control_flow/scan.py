@@ -303,7 +303,8 @@ def _restores(nonzero: Sequence[bool], params: ScanParams) -> bool:
     body, has_effects = params.loop_body, effects(params.jaxpr).any
     if params.observer is not None or has_effects or settings().debugging or keeping.get():
         return False
-    return restoring.restoration_of(body.linearized(body.operands(nonzero))[1], body) is not None
+    _, lin = body.linearized(body.operands(nonzero))
+    return restoring.restoration_of(lin, body, params.length) is not None
 
 
 scan_p.def_rule(program_rules.PRUNE)(prune_scan)
