@@ -252,9 +252,7 @@ def _dynamic_update_overwritten(eqn: JaxprEqn, before: Var) -> tuple[JaxprEqn, J
     params = DynamicSliceParams(update.aval.shape)
     return (
         JaxprEqn(dynamic_slice_p, (x, *starts), params, (overwritten,), eqn.source),
-        attrs.evolve(
-            eqn, inputs=(*eqn.out_binders, overwritten, *starts), out_binders=(before,)
-        ),
+        attrs.evolve(eqn, inputs=(*eqn.out_binders, overwritten, *starts), out_binders=(before,)),
     )
 
 

@@ -922,7 +922,7 @@ def _pull_scan(
 #: What a loop has recorded: how often it has run, the residuals that are the same in every
 #: iteration, stacks of the others, inputs that are residuals, what residuals are computed of, and
 #: the inputs among that.
-_Kept = tuple[
+_Saved = tuple[
     Array, dict[int, Array], dict[int, Array], dict[int, Array], list[Array], list[Array]
 ]
 
@@ -957,7 +957,7 @@ class _WhileRecords:
         """The place of the state among the operands."""
         return self.params.num_condition + self.params.num_body
 
-    def record(self, args: Arrays) -> tuple[LoopResults[Array], _Kept]:
+    def record(self, args: Arrays) -> tuple[LoopResults[Array], _Saved]:
         """Run the loop; return its results, and the record."""
         state, recorded = _WhileResiduals(self.params, self.most, self.halves).record(args)
         n, values, rows, operands = recorded
@@ -1000,18 +1000,18 @@ class _ScanRecords:
         """The place of the carry among the operands."""
         return self.params.num_consts
 
-    def record(self, args: Arrays) -> tuple[LoopResults[Array], _Kept]:
+    def record(self, args: Arrays) -> tuple[LoopResults[Array], _Saved]:
         """Run the loop; return its results, and the record."""
         operands, n = self.body.operands(args), len(self.params.jaxpr.outs)
-        kept = Residuals.collect(self.halves, operands, n)
-        outs = primitives.bind_scan(kept.body, operands, self.params).flat
-        recipe = kept.recipe
+        saved = Residuals.collect(self.halves, operands, n)
+        outs = primitives.bind_scan(saved.body, operands, self.params).flat
+        recipe = saved.recipe
         return self.body.results(outs[:n]), (
             integer(self.params.length),
-            dict(zip(kept.constant, kept.values, strict=True)),
-            dict(zip(kept.stacked, outs[n:], strict=True)),
-            {number: operands.xs[i] for number, i in kept.inputs.items()},
-            [*chain.from_iterable(kept.recipe_values)],
+            dict(zip(saved.constant, saved.values, strict=True)),
+            dict(zip(saved.stacked, outs[n:], strict=True)),
+            {number: operands.xs[i] for number, i in saved.inputs.items()},
+            [*chain.from_iterable(saved.recipe_values)],
             [] if recipe is None else [operands.xs[i] for i in recipe.inputs],
         )
 
@@ -1031,40 +1031,40 @@ class _RestoringLoop:
 
     Attributes:
         records: runs of the loop.
-        plan: what is kept, and what is computed of it.
+        plan: what is saved, and what is computed of it.
     """
 
     records: _WhileRecords | _ScanRecords
     plan: restoring.Restoration
 
-    def record(self, args: Arrays) -> tuple[Arrays, tuple[_Kept, Arrays]]:
+    def record(self, args: Arrays) -> tuple[Arrays, tuple[_Saved, Arrays]]:
         """Run the loop; return its results, and the record with the arrays to be restored."""
-        results, kept = self.records.record(args)
-        return results.flat, (kept, [results.carry[i] for i in self.plan.places])
+        results, saved = self.records.record(args)
+        return results.flat, (saved, [results.carry[i] for i in self.plan.places])
 
-    def restore(self, recorded: tuple[_Kept, Arrays]) -> Arrays:
+    def restore(self, recorded: tuple[_Saved, Arrays]) -> Arrays:
         """Return the arrays as they were before the loop."""
-        kept, last = recorded
+        saved, last = recorded
 
         def iteration(now: tuple[Array, Arrays]) -> tuple[Array, Arrays]:
             i, arrays = plus(now[0], -1), now[1]
-            values = self._kept_at(i, kept)
+            values = self._saved_at(i, saved)
             return i, eval_jaxpr(self.plan.before, [*values, *arrays])
 
-        return self._backwards(iteration, (kept[0], last))[1]
+        return self._backwards(iteration, (saved[0], last))[1]
 
     def pull(
-        self, recorded: tuple[_Kept, Arrays], cotangents: LoopResults[Array], replay: _Replay
+        self, recorded: tuple[_Saved, Arrays], cotangents: LoopResults[Array], replay: _Replay
     ) -> LoopOperands[Array]:
         """Pull cotangents of the results back to the operands."""
-        kept, last = recorded
+        saved, last = recorded
         linear, place_of = replay.linear, self.records.place
         State = tuple[Array, Arrays, Arrays, Arrays, Arrays]
 
         def iteration(now: State) -> State:
             i, arrays, sums, collected, cts = plus(now[0], -1), *now[1:]
             place = place_of(i)
-            arrays, residuals = self._before(i, kept, arrays)
+            arrays, residuals = self._before(i, saved, arrays)
             into = replay.pull_back(residuals, [*cts, *_slices(cotangents.ys, place)], sums)
             return (
                 i,
@@ -1077,27 +1077,25 @@ class _RestoringLoop:
         spread = self.records.spread(linear)
         zeros: Arrays = [sh.zero_cotangent(aval) for aval in linear.consts]
         stacks: Arrays = [sh.zero_cotangent(aval) for aval in spread.xs]
-        start = (kept[0], last, zeros, stacks, cotangents.carry)
+        start = (saved[0], last, zeros, stacks, cotangents.carry)
         _, _, sums, collected, first = self._backwards(iteration, start)
         return LoopOperands(sums, first, collected)
 
     def push(
-        self, recorded: tuple[_Kept, Arrays], tangents: LoopOperands[Array], replay: _Replay
+        self, recorded: tuple[_Saved, Arrays], tangents: LoopOperands[Array], replay: _Replay
     ) -> Arrays:
         """Apply the tangent maps of the iterations, whose residuals are stacked before."""
-        kept, last = recorded
+        saved, last = recorded
         place_of, tangent = self.records.place, replay.halves.tangent
         avals = tangent.in_avals[: len(replay.halves.forwarded)]
 
         def back(now: tuple[Array, Arrays, Arrays]) -> tuple[Array, Arrays, Arrays]:
             i, arrays, rows = plus(now[0], -1), *now[1:]
-            arrays, residuals = self._before(i, kept, arrays)
+            arrays, residuals = self._before(i, saved, arrays)
             return i, arrays, write(rows, residuals, i)
 
-        rows: Arrays = [
-            sh.full((self.records.most, *aval.shape), 0, aval.dtype) for aval in avals
-        ]
-        _, _, rows = self._backwards(back, (kept[0], last, rows))
+        rows: Arrays = [sh.full((self.records.most, *aval.shape), 0, aval.dtype) for aval in avals]
+        _, _, rows = self._backwards(back, (saved[0], last, rows))
         m = len(replay.linear.carry)
 
         def iteration(now: tuple[Array, Arrays, Arrays]) -> tuple[Array, Arrays, Arrays]:
@@ -1108,21 +1106,22 @@ class _RestoringLoop:
             return plus(i, 1), after[:m], write(ys, after[m:], place)
 
         ys: Arrays = [
-            sh.full((self.records.most, *aval.shape), 0, aval.dtype) for aval in tangent.out_avals[m:]
+            sh.full((self.records.most, *aval.shape), 0, aval.dtype)
+            for aval in tangent.out_avals[m:]
         ]
         start = (integer(0), tangents.carry, ys)
-        _, state, ys = self._loop(lambda now: lt(now[0], kept[0]), iteration, start)
+        _, state, ys = self._loop(lambda now: lt(now[0], saved[0]), iteration, start)
         return [*state, *ys]
 
-    def _before(self, i: Array, kept: _Kept, arrays: Arrays) -> tuple[Arrays, Arrays]:
+    def _before(self, i: Array, saved: _Saved, arrays: Arrays) -> tuple[Arrays, Arrays]:
         """Return arrays as they were before an iteration, and its residuals."""
-        values, n = self._kept_at(i, kept), len(arrays)
+        values, n = self._saved_at(i, saved), len(arrays)
         outs = eval_jaxpr(self.plan.halves.tangent, [*values, *arrays])
         return outs[:n], outs[n:]
 
-    def _kept_at(self, i: Array, kept: _Kept) -> list[Array]:
+    def _saved_at(self, i: Array, saved: _Saved) -> list[Array]:
         """Return what is kept of an iteration."""
-        _, values, stacks, inputs, operands, xs = kept
+        _, values, stacks, inputs, operands, xs = saved
         halves, m = self.plan.halves, len(self.plan.halves.nonzero_out)
         place = self.records.place(i)
         at = {**values}
@@ -1159,7 +1158,7 @@ def _restoring_programs(
     loop = _RestoringLoop(records, plan)
     structures: list[tree.PyTreeDef] = []
 
-    def record(args: Arrays) -> tuple[Arrays, tuple[_Kept, Arrays]]:
+    def record(args: Arrays) -> tuple[Arrays, tuple[_Saved, Arrays]]:
         results, recorded = loop.record(args)
         structures.append(tree.structure(recorded))
         return results, recorded

@@ -1,10 +1,10 @@
-"""Loops that update arrays in place, restored backwards in place of keeping what they read.
+"""Loops that update arrays in place, and restore them in the backward pass.
 
 The tangent map of an iteration may read long slices of an array of which the iteration overwrites a
-few elements. Then the overwritten elements are kept. The backward pass starts with the array as the
-loop leaves it, and puts them back, iteration by iteration: so it has the array as it was, and reads
-the slices from it (the stores and restores of source transformation; Griewank and Walther,
-"Evaluating Derivatives", 2008, chapter 4).
+few elements. Then the loop keeps the overwritten elements, and not the slices. The backward pass
+begins with the array as the loop leaves it. Iteration by iteration it puts the elements back, so
+that it has the array as it was, and reads the slices from it. Programs that transform source store
+and restore in the same way (Griewank and Walther, "Evaluating Derivatives", 2008, chapter 4).
 
 A loop in the body of a loop is such an update, too, if it can be restored itself.
 """
@@ -40,14 +40,16 @@ _FEW_BYTES_IN_ALL: Final = 65_536
 _WORTH_IT: Final = 4
 #: Primitives that are computed again: what moves elements, and arithmetic.
 _AGAIN: Final = frozenset(
-    "slice dynamic_slice gather reshape transpose broadcast_in_dim rev select copy "
-    "convert_element_type neg add sub mul".split()
+    (
+        *("slice", "dynamic_slice", "gather", "reshape", "transpose", "broadcast_in_dim", "rev"),
+        *("select", "copy", "convert_element_type", "neg", "add", "sub", "mul"),
+    )
 )
 
 
 @attrs.frozen(eq=False, repr=False)
 class Inverse:
-    """What restores the arrays that a recorded loop has updated.
+    """The inverse of a recorded loop, for the arrays that it updates.
 
     Attributes:
         program: takes the loop's record; returns these arrays as they were before.
@@ -111,7 +113,9 @@ def reads_restored(lin: LinearizedJaxpr) -> bool:
     """Return whether residuals are arrays that loops in a body are restored from."""
     residuals = {*residuals_of(lin, len(lin.nonzero_out))}
     return any(
-        residuals.intersection([eqn.out_binders[at] for place in inverse.places for at in place[1:]])
+        residuals.intersection(
+            [eqn.out_binders[at] for place in inverse.places for at in place[1:]]
+        )
         for eqn in lin.primal.jaxpr.eqns
         if (inverse := _inverse_of(eqn)) is not None
     )
@@ -154,12 +158,12 @@ class _Plan:
         few = before < _FEW_BYTES or before * iterations < _FEW_BYTES_IN_ALL
         if few or not self.updates:
             return None
-        kept: dict[jx.Atom, None] = {}
+        saved: dict[jx.Atom, None] = {}
         again: set[jx.JaxprEqn] = set()
         read: set[int] = set()
         for x in residuals:
-            self._read_again(x, kept, again, read)
-        eqns = self._restoring(read, kept)
+            self._read_again(x, saved, again, read)
+        eqns = self._restoring(read, saved)
         if not read or eqns is None:
             return None
         reads, restores = eqns
@@ -171,7 +175,7 @@ class _Plan:
             jx.Jaxpr((), tuple([e for e in self.jaxpr.eqns if e in again]), tuple(residuals)), names
         )
         program = jx.Jaxpr(
-            (*_variables(kept), *_variables(after)),
+            (*_variables(saved), *_variables(after)),
             (*restores, *again_eqns),
             (*arrays, *outs),
         )
@@ -179,9 +183,9 @@ class _Plan:
         primal_eqns = [e for eqn in self.jaxpr.eqns for e in (*reads.get(eqn, ()), eqn)]
         primal = attrs.evolve(
             self.lin.primal,
-            jaxpr=jx.Jaxpr(self.jaxpr.in_binders, tuple(primal_eqns), (*results, *kept)),
+            jaxpr=jx.Jaxpr(self.jaxpr.in_binders, tuple(primal_eqns), (*results, *saved)),
         )
-        halves = LinearizedJaxpr(primal, program, (None,) * len(kept), self.lin.nonzero_out)
+        halves = LinearizedJaxpr(primal, program, (None,) * len(saved), self.lin.nonzero_out)
         new_primal = attrs.evolve(self.primal, jaxpr=primal.jaxpr)
         if self._bytes(halves, new_primal) * _WORTH_IT > before:
             return None
@@ -265,7 +269,7 @@ class _Plan:
     def _read_again(
         self,
         x: jx.Atom,
-        kept: dict[jx.Atom, None],
+        saved: dict[jx.Atom, None],
         again: set[jx.JaxprEqn],
         read: set[int],
     ) -> None:
@@ -288,18 +292,18 @@ class _Plan:
             elif eqn not in eqns:
                 eqns.add(eqn)
                 pending += eqn.inputs
-        new = [y for y in leaves if y not in kept and y in self.varying]
+        new = [y for y in leaves if y not in saved and y in self.varying]
         size = sum([y.aval.nbytes for y in new])
-        if not arrays or (size >= x.aval.nbytes and self.same.get(x, x) not in self.versions):
+        if size >= x.aval.nbytes and self.same.get(x, x) not in self.versions:
             if isinstance(x, jx.Var):
-                kept[x] = None
+                saved[x] = None
             return
-        kept.update(leaves)
+        saved.update(leaves)
         again |= eqns
         read |= arrays
 
     def _restoring(
-        self, read: set[int], kept: dict[jx.Atom, None]
+        self, read: set[int], saved: dict[jx.Atom, None]
     ) -> tuple[Mapping[jx.JaxprEqn, Sequence[jx.JaxprEqn]], Sequence[jx.JaxprEqn]] | None:
         """Return equations that read what is overwritten, and those that restore it.
 
@@ -337,7 +341,7 @@ class _Plan:
                 own = [x for x in record if x not in self.versions]
             if any(x in self.versions for x in own):
                 return None
-            kept.update(dict.fromkeys([x for x in own if isinstance(x, jx.Var)]))
+            saved.update(dict.fromkeys([x for x in own if isinstance(x, jx.Var)]))
         return reads, restores
 
 
@@ -367,5 +371,3 @@ def _inlined(
 def _named(x: jx.Var, results: Mapping[jx.Atom, jx.Atom]) -> jx.Var:
     out = results.get(x)
     return out if isinstance(out, jx.Var) else jx.Var(x.aval)
-
-

@@ -299,7 +299,7 @@ def _scan_linearize(
 
 
 def _restores(nonzero: Sequence[bool], params: ScanParams) -> bool:
-    """Return whether the backward pass restores arrays, in place of keeping what is read of them."""
+    """Return whether the backward pass restores arrays that the loop updates."""
     body, has_effects = params.loop_body, effects(params.jaxpr).any
     if params.observer is not None or has_effects or settings().debugging or keeping.get():
         return False
