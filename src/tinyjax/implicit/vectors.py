@@ -6,17 +6,18 @@ solvers know nothing but vectors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Final, Protocol, TypeAlias
+from weakref import ref
 
 import attrs
 
-from tinyjax import dtypes, errors, numpy as jnp, tree
+from tinyjax import config, dtypes, errors, numpy as jnp, tree
 from tinyjax._base import frames
-from tinyjax.core.control_flow.common import stage_function
 from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.tracing import calling, jaxpr as jx
-from tinyjax.core.values import Array, avals as av
+from tinyjax.core.tracing import calling, jaxpr as jx, staging, trace as tr
+from tinyjax.core.values import Array, ConcreteArray, avals as av
+from tinyjax.custom_derivatives.environments import MOST_COMPARED, Environment, environment_of
 
 #: What an equation is made of: a function of what it closes over and of its unknown, a vector.
 VectorFunction = Callable[[Sequence[Array], Array], Array]
@@ -105,12 +106,44 @@ class Closed:
         return tree.unflatten(self.out_tree, self.flat(consts, *tree.leaves(args)))
 
 
+#: What functions were staged as, by the types of their arguments and their environments; and what
+#: gives the arrays that they close over.
+_programs: Final[
+    dict[Hashable, tuple[Environment, Closed, Sequence[Callable[[], Array | None]]]]
+] = {}
+_MOST_PROGRAMS: Final = 512
+
+
 def close(fun: Callable[..., Any], *args: Any) -> tuple[Closed, list[Array]]:
-    """Stage a function; return it as one of its closed-over values, and those."""
+    """Stage a function; return it as one of its closed-over values, and those.
+
+    It is not called where a function of an equal environment was staged.
+    """
     leaves, in_tree = tree.flatten_arguments(args, {})
-    arrays = calling.as_arrays(leaves, fun, in_tree)
-    staged, out_tree = stage_function(fun, in_tree, [x.aval for x in arrays], "implicit")
-    return Closed(staged.jaxpr, out_tree), list(staged.consts)
+    avals = [x.aval for x in calling.as_arrays(leaves, fun, in_tree)]
+    environment, key = environment_of(fun), None
+    if environment is not None:
+        key = (in_tree, *avals, config.settings(), tr.enclosing_axes(), *environment.key)
+        if key in _programs:
+            before, closed, holders = _programs[key]
+            alive = [x for x in [held() for held in holders] if x is not None]
+            if len(alive) == len(holders) and before.is_alive():
+                return closed, alive
+    count, flat = staging.placeholders.get(), calling.FlatFunction(fun, in_tree)
+    staged = staging.stage_call(flat, avals, frames.Applied("implicit", fun))
+    closed, consts = Closed(staged.jaxpr, flat.out_tree), [*staged.consts]
+    own = [x for x in consts if type(x) is ConcreteArray]
+    lasting = len(own) == len(consts) and count == staging.placeholders.get() and not staged.hooks
+    if environment is not None and lasting and not closed.jaxpr.held_objects:
+        if len(_programs) >= _MOST_PROGRAMS:
+            _programs.clear()
+        _programs[key] = environment, closed, [_holder(x) for x in own]
+    return closed, consts
+
+
+def _holder(x: ConcreteArray) -> Callable[[], Array | None]:
+    """Return what gives an array again: a large one while the user has it."""
+    return ref(x) if x.nbytes > MOST_COMPARED else lambda: x
 
 
 def strong(x: Array) -> Array:
