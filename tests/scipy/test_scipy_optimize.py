@@ -451,4 +451,4 @@ def test_equal_programs_are_compiled_once() -> None:
         data = jnp.exp(-rate * jnp.arange(4.0))
         found = ours.curve_fit(lambda t, a: jnp.exp(-a * t), jnp.arange(4.0), data, jnp.ones(1))
         close(found[0], [rate], 1e-4)
-    assert on_host._compiled.cache_info().misses == 3  # values, slopes, and all at the end
+    assert on_host._compiled.cache_info().misses == 2  # values with slopes, and the result

@@ -22,8 +22,9 @@ from tinyjax.core.values import ConcreteArray, operands as opd
 from tinyjax.custom_derivatives.closures import closed_over, is_named_by_module
 from tinyjax.dtypes import HostArray
 
-#: Values of these types are equal where their texts are.
-_NUMBERS: Final = frozenset((bool, int, float, complex, str, bytes, NoneType, type(...)))
+#: Values of these types do not change. Some are equal but where their texts are, as 0.0 and -0.0.
+_EXACT: Final = frozenset((bool, int, str, bytes, NoneType, type(...)))
+_NUMBERS: Final = _EXACT | {float, complex}
 #: Modules of these packages do not change, nor what they name.
 _PACKAGES: Final = frozenset(("tinyjax", "numpy", "scipy", "jax", builtins.__name__, math.__name__))
 #: Arrays of more bytes are compared by identity, or not at all where they can be written to.
@@ -54,12 +55,12 @@ class Environment:
         """Return whether all that it holds by identity is alive."""
         return None not in [ref() for ref in self.references]
 
-    def add(self, value: object) -> bool:
+    def add(self, value: Any) -> bool:
         """Add what a value is made of; return False where some of it can change unnoticed."""
         kind: Any = type(value)
         key = self.key
         if kind in _NUMBERS:
-            key += kind, repr(value)
+            key += kind, value if kind in _EXACT else repr(value)
             return True
         count = len(self._places)
         place = self._places.setdefault(id(value), count)
@@ -69,8 +70,12 @@ class Environment:
         parts: Iterable[object] | None = ()
         if _package_of(value) in _PACKAGES:
             key.append(id(value))  # which lives as long as the process
-        elif isinstance(value, tuple):
-            parts = (len(value), *value) if kind is tuple else None
+        elif kind is FunctionType:
+            key.append(value.__code__)
+            parts = _read_by(value)
+            key.append(-1 if parts is None else len(parts))
+        elif kind is tuple:
+            parts = (len(value), *value)
         elif isinstance(value, np.ndarray | np.generic):
             key.append(kind)
             return self._add_data(np.asarray(value))
@@ -82,9 +87,6 @@ class Environment:
                 self._add_data(opd.raw_host(value))
         elif isinstance(value, JitFunction):  # which is staged once
             self._hold(value)
-        elif isinstance(value, FunctionType):
-            key.append(value.__code__)
-            parts = _read_by(value)
         elif isinstance(value, partial):
             parts = (value.func, value.args, *value.keywords, *value.keywords.values())
         elif isinstance(value, BuiltinFunctionType):
@@ -126,24 +128,27 @@ def environment_of(fun: Callable[..., Any]) -> Environment | None:
 
 def _package_of(value: object) -> str:
     """Return the package of a module, or of what a module names; "" for other objects."""
-    name = ""
-    if isinstance(value, ModuleType):
-        name = value.__name__
-    elif callable(value) and is_named_by_module(value):
-        name = value.__module__
-    return name.partition(".")[0]
+    if type(value) is ModuleType:
+        return value.__name__.partition(".")[0]
+    if not callable(value):
+        return ""
+    package = (getattr(value, "__module__", None) or "").partition(".")[0]
+    return package if package in _PACKAGES and is_named_by_module(value) else ""
 
 
 def _read_by(fun: FunctionType) -> list[object] | None:
     """Return the values of variables that a function reads; None where they are not all known."""
-    cells = closed_over(fun)
-    parts = [len(cells), *cells, fun.__defaults__, *(fun.__kwdefaults__ or {}).values()]
+    values = closed_over(fun)
+    if fun.__defaults__ or fun.__kwdefaults__:
+        values += fun.__defaults__, *(fun.__kwdefaults__ or {}).values()
     if (fun.__module__ or "").partition(".")[0] in _PACKAGES:  # such as what ``grad`` returns
-        return parts
+        return values
     names, scope = _names_in(fun.__code__), fun.__globals__
-    if names is None or fun.__dict__.keys() - {"__wrapped__"}:
+    if names is None or (fun.__dict__ and fun.__dict__.keys() != {"__wrapped__"}):
         return None
-    return parts + [scope.get(name, ...) for name in names]
+    for name in names:
+        values += (name, scope[name]) if name in scope else ()
+    return values
 
 
 @lru_cache(maxsize=1024)

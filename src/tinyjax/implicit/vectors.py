@@ -47,7 +47,8 @@ class Space:
 
     def join(self, leaves: Sequence[Array]) -> Array:
         """Make a vector of a tree's leaves."""
-        pieces = [ew.convert_element_type(x.reshape(-1), self.dtype) for x in leaves]
+        vectors = [x if x.ndim == 1 else x.reshape(-1) for x in leaves]
+        pieces = [ew.convert_element_type(x, self.dtype) for x in vectors]
         return pieces[0] if len(pieces) == 1 else jnp.concatenate(pieces)
 
     def split(self, vectors: Array) -> list[Array]:
@@ -115,20 +116,24 @@ _MOST_PROGRAMS: Final = 512
 
 
 def close(fun: Callable[..., Any], *args: Any) -> tuple[Closed, list[Array]]:
-    """Stage a function; return it as one of its closed-over values, and those.
+    """Stage a function of arguments, or of their types.
 
     It is not called where a function of an equal environment was staged.
+
+    Returns:
+        The function as one of its closed-over values, and those.
     """
     leaves, in_tree = tree.flatten_arguments(args, {})
-    avals = [x.aval for x in calling.as_arrays(leaves, fun, in_tree)]
+    avals = calling.as_avals(leaves, fun, in_tree)
     environment, key = environment_of(fun), None
     if environment is not None:
         key = (in_tree, *avals, config.settings(), tr.enclosing_axes(), *environment.key)
-        if key in _programs:
-            before, closed, holders = _programs[key]
-            alive = [x for x in [held() for held in holders] if x is not None]
-            if len(alive) == len(holders) and before.is_alive():
-                return closed, alive
+    known = _programs.get(key)
+    if known is not None:
+        before, closed, holders = known
+        alive = [x for x in [held() for held in holders] if x is not None]
+        if len(alive) == len(holders) and before.is_alive():
+            return closed, alive
     count, flat = staging.placeholders.get(), calling.FlatFunction(fun, in_tree)
     staged = staging.stage_call(flat, avals, frames.Applied("implicit", fun))
     closed, consts = Closed(staged.jaxpr, flat.out_tree), [*staged.consts]
@@ -231,7 +236,6 @@ def equation(
     Raises:
         ArgumentError: the value is of another structure or shape.
     """
-    what = f"{frames.describe_function(fun)}, the function of {name},"
 
     @frames.wraps(frames.Applied(name, fun))
     def of_unknown(x: Any) -> Any:
@@ -240,6 +244,7 @@ def equation(
     def stage(treedef: tree.PyTreeDef, arrays: Sequence[Array]) -> Stage:
         closed, consts = close(of_unknown, tree.unflatten(treedef, arrays))
         outs = closed.jaxpr.out_avals
+        what = f"{frames.describe_function(fun)}, the function of {name},"
         if not scalar:
             like = "x0", treedef, [x.aval for x in arrays]
             hint = " There are as many equations as unknowns."
@@ -276,8 +281,9 @@ def equation_staged_by(
     Raises:
         ArgumentError: the guess holds no arrays, or real and complex ones.
     """
-    leaves, treedef = tree.flatten(x0)
-    guesses = calling.as_arrays(leaves, fun, tree.structure(((x0,), {})))
+    treedef = tree.structure(x0)
+    leaves, in_tree = tree.flatten_arguments((x0,), {})
+    guesses = calling.as_arrays(leaves, fun, in_tree)
     arrays = [strong(x) for x in guesses]  # solvers need the precision of float32
     closed, consts, outs = stage(treedef, arrays)
     promoted = follow(arrays, guesses, outs)

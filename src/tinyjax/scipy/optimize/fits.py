@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from math import isinf
 from types import FunctionType
 from typing import Any, Final, Literal, NamedTuple
 
@@ -15,7 +16,7 @@ from tinyjax import dtypes, tree
 from tinyjax._base import frames
 from tinyjax.core import api
 from tinyjax.core.tracing import checking
-from tinyjax.core.values import Array, ArrayLike, operands as opd
+from tinyjax.core.values import Array, ArrayLike, avals as av, operands as opd
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.implicit import vectors
@@ -31,6 +32,10 @@ _LOSSES: Final[Mapping[str, Callable[[Array], Array]]] = {
     "cauchy": jnp.log1p,
     "arctan": jnp.arctan,
 }
+
+
+#: Jacobians of more parameters are computed at once.
+_MOST_ROWS: Final = 16
 
 
 class LeastSquaresResult(NamedTuple):
@@ -105,35 +110,68 @@ class _Residuals(on_host.Program):
 class _Fit(_Residuals):
     """Residuals of a function of scalar parameters.
 
-    The last constants are the data, their deviations or the factor of their covariance, and bounds.
+    The last constants are the data, their deviations or the factor of their covariance, if there
+    are any, and the bounds.
     """
 
-    absolute: bool
+    has_sigma: bool
+    is_absolute: bool
+
+    def _weighed(self, residuals: Array, consts: Sequence[Array]) -> Array:
+        """Divide residuals, or rows of such, by deviations."""
+        if not self.has_sigma:
+            return residuals
+        scale = consts[-3]
+        if scale.ndim == 2:
+            return solve_triangular(scale, residuals.T, lower=True).T
+        return residuals / scale
+
+    def _fitted(self, consts: Sequence[Array], parameters: Sequence[Array]) -> Array:
+        (value,) = self.fun.flat(consts[: -4 if self.has_sigma else -3], *parameters)
+        return value
 
     def values(self, consts: Sequence[Array], x: Array) -> Array:
         """The residuals, divided by their deviations."""
-        *own, data, scale, _, _ = consts
-        (value,) = self.fun.flat(own, *x)
-        if scale.ndim == 2:
-            return solve_triangular(scale, value - data, lower=True)
-        return (value - data) / scale
+        data = consts[-4 if self.has_sigma else -3]
+        return self._weighed(self._fitted(consts, list(x)) - data, consts)
+
+    def slopes(self, consts: Sequence[Array], x: Array) -> Array:
+        """Their Jacobian."""
+        return self._rows(consts, x).T
+
+    def _rows(self, consts: Sequence[Array], x: Array) -> Array:
+        """Their derivatives, one after the other: most parts depend on few parameters."""
+        if len(x) > _MOST_ROWS:
+            return super().slopes(consts, x).T
+        ps, one = list(x), jnp.ones((), x.dtype)
+
+        def slope(i: int) -> Array:
+            of_one = lambda p: self._fitted(consts, [*ps[:i], p, *ps[i + 1 :]])  # noqa: E731
+            tangent: Array = api.jvp(of_one, (ps[i],), (one,))[1]
+            return tangent.astype(x.dtype)
+
+        return self._weighed(jnp.stack([slope(i) for i in range(len(x))]), consts)
+
+    def values_and_rows(self, consts: Sequence[Array], x: Array) -> tuple[Array, Array]:
+        """The residuals and their derivatives, of which most share parts."""
+        return self.values(consts, x), self._rows(consts, x)
 
     def covariance(self, consts: Sequence[Array], x: Array) -> Array:
         """The parameters' covariance; infinite where the data do not determine them."""
         slopes = self.slopes(consts, x)
         m, n = slopes.shape
-        if m < n or (m == n and not self.absolute):
+        if m < n or (m == n and not self.is_absolute):
             return jnp.full((n, n), jnp.inf, x.dtype)
         triangle = jnp.linalg.qr(slopes, mode="r")
         inverse = solve_triangular(triangle, jnp.eye(n, dtype=x.dtype))
-        scale = 1.0 if self.absolute else (self.values(consts, x) ** 2).sum() / (m - n)
+        scale = 1.0 if self.is_absolute else (self.values(consts, x) ** 2).sum() / (m - n)
         covariance = inverse @ inverse.T * scale
         return jnp.where(jnp.isfinite(covariance).all(), covariance, jnp.inf)
 
     def result(self, consts: Sequence[Array], x: Array, is_success: Array) -> tuple[Array, Array]:
         """The parameters and their covariance; NaN where they were not found."""
-        nan = jnp.where(is_success, 0.0, jnp.nan)
-        return x + nan, self.covariance(consts, x) + nan
+        covariance = self.covariance(consts, x)
+        return jnp.where(is_success, x, jnp.nan), jnp.where(is_success, covariance, jnp.nan)
 
 
 @checking.explained
@@ -208,8 +246,8 @@ def least_squares(  # noqa: PLR0913
         options["x_scale"] = x_scale
     x, problem, report = _minimum("least_squares", program, consts, x, bounds, method, options)
     fun_at, jac_at, cost_at, grad_at = program.compiled("all")(*problem.consts, x)
-    x, cost_at, fun_at, jac_at, grad_at = (
-        v.astype(dtype) for v in (x, cost_at, fun_at, jac_at, grad_at)
+    x, cost_at, fun_at, jac_at, grad_at = on_host.in_dtype(
+        dtype, x, cost_at, fun_at, jac_at, grad_at
     )
     return LeastSquaresResult(x, cost_at, fun_at, jac_at, grad_at, *report[:4])
 
@@ -237,23 +275,26 @@ def _minimum(
     pair = _ends(bounds)
     is_free = _is_free(pair)
     ends = [
-        jnp.broadcast_to(jnp.asarray(end, x.dtype), x.shape)
-        if isinstance(end, Array)
-        else opd.as_array(np.broadcast_to(np.asarray(end, x.dtype), x.shape))
+        opd.splat(end, x.aval)
+        if type(end) is float
+        else jnp.broadcast_to(jnp.asarray(end, x.dtype), x.shape)
         for end in pair
     ]
-    space = vectors.space_of(tree.structure(x), [x.aval], f"x0 of {name}")
+    space = vectors.Space(tree.structure(x), (x.aval,), x.dtype)
     problem = vectors.Equation(program.fun, space, [*consts, *ends], x)
-    at_x, slopes_at_x = program.compiled("values"), program.compiled("slopes")
+    is_shared = method == "leastsq"
+    names = ("values_and_rows",) if is_shared else ("values", "slopes")
+    compiled = [program.compiled(name) for name in names]
 
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
         optimize = on_host.scipy_optimize()
-        values, slopes = (on_host.for_scipy(fun, consts) for fun in (at_x, slopes_at_x))
-        if method == "leastsq":
+        if is_shared:
+            values, slopes = on_host.both_for_scipy(compiled[0], consts)
             x, _, found, _, status = optimize.leastsq(
-                values, start, Dfun=slopes, full_output=True, **options
+                values, start, Dfun=slopes, full_output=True, col_deriv=True, **options
             )
             return x, {**found, "status": status, "success": status in _CONVERGED}
+        values, slopes = (on_host.for_scipy(fun, consts) for fun in compiled)
         ends = (-np.inf, np.inf) if is_free else tuple(map(np.asarray, consts[-2:]))
         found = optimize.least_squares(values, start, slopes, ends, method, **options)
         return found.x, found
@@ -308,7 +349,10 @@ def _ends(bounds: Any) -> Sequence[Any]:
 
 
 def _is_free(ends: Sequence[Any]) -> bool:
-    return all(isinstance(end, float | np.ndarray) and np.isinf(end).all() for end in ends)
+    return all(
+        np.isinf(end).all() if isinstance(end, np.ndarray) else type(end) is float and isinf(end)
+        for end in ends
+    )
 
 
 @checking.explained
@@ -367,22 +411,24 @@ def curve_fit(  # noqa: PLR0913
     y, dtype = on_host.first_guess("curve_fit", ydata)
     start = _start(_ends(bounds), _parameters(f)) if p0 is None else jnp.atleast_1d(p0)
     x, _ = on_host.first_guess("curve_fit", start)
-    number = jnp.zeros((), x.dtype)
-    fitted, consts = vectors.close(lambda *ps: jnp.asarray(f(xdata, *ps)), *[number] * x.size)
+    types = [av.ShapedArray((), x.dtype)] * x.size
+    fitted, consts = vectors.close(lambda *ps: jnp.asarray(f(xdata, *ps)), *types)
     (value,) = fitted.jaxpr.out_avals
     if value.shape != y.shape or y.ndim != 1:
         raise ArgumentError(
             f"{frames.describe_function(f)}, the function of curve_fit, must return a vector "
             f"like ydata, {y.aval}, but returned {value}."
         )
-    program = _Fit(fitted, "linear", 1.0, absolute_sigma)
-    given = [*consts, y, _scale(sigma, y)]
+    program = _Fit(fitted, "linear", 1.0, sigma is not None, absolute_sigma)
+    weights = [] if sigma is None else [_scale(sigma, y)]
     chosen = method or ("lm" if _is_free(_ends(bounds)) else "trf")
     options = {"maxfev": max_nfev or 0} if chosen == "lm" else {"max_nfev": max_nfev}
     name = "leastsq" if chosen == "lm" else chosen
-    x, problem, report = _minimum("curve_fit", program, given, x, bounds, name, options)
+    x, problem, report = _minimum(
+        "curve_fit", program, [*consts, y, *weights], x, bounds, name, options
+    )
     result = program.compiled("result")(*problem.consts, x, report.success)
-    parameters, covariance = (v.astype(dtype) for v in result)
+    parameters, covariance = on_host.in_dtype(dtype, *result)
     return parameters, covariance
 
 
@@ -415,9 +461,9 @@ def _parameters(f: Callable[..., Any]) -> int:
     return len(parameters) - 1
 
 
-def _scale(sigma: ArrayLike | None, y: Array) -> Array:
+def _scale(sigma: ArrayLike, y: Array) -> Array:
     """Return the deviations of data, or the factor of their covariance."""
-    deviations, _ = on_host.first_guess("curve_fit", np.ones(()) if sigma is None else sigma)
+    deviations, _ = on_host.first_guess("curve_fit", sigma)
     if deviations.shape in ((), y.shape):
         return deviations
     if deviations.shape != (y.size, y.size):

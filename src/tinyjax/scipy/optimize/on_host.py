@@ -17,7 +17,7 @@ from tinyjax._library.special.declaring import of_scipy
 from tinyjax.core.jit.decorator import jit
 from tinyjax.core.jit.function import JitFunction
 from tinyjax.core.tracing import trace as tr
-from tinyjax.core.values import Array, avals as av, operands as opd
+from tinyjax.core.values import Array, ConcreteArray, avals as av, operands as opd
 from tinyjax.dtypes import HostArray
 from tinyjax.implicit import theorem, vectors
 
@@ -53,7 +53,13 @@ def first_guess(name: str, x0: Any) -> tuple[Array, dtypes.DType]:
             "imaginary part as unknowns."
         )
     wide = dtypes.allowed(dtypes.float64)
-    return x.astype(wide), x.dtype if dtypes.is_float(x.dtype) else wide
+    dtype = x.dtype if dtypes.is_float(x.dtype) else wide
+    return in_dtype(wide, x)[0], dtype
+
+
+def in_dtype(dtype: dtypes.DType, *values: Array) -> list[Array]:
+    """Convert results to a dtype."""
+    return [x if x.dtype == dtype else x.astype(dtype) for x in values]
 
 
 def for_scipy(fun: Callable[..., Any], consts: Sequence[Array]) -> Callable[..., Any]:
@@ -163,7 +169,7 @@ def solve(
         if tr.current_trace().evaluates:
             with tr.use_trace(tr.EVAL):
                 x, report = searched(consts, start.concrete("data"))
-                return opd.as_array(x), Report(*map(opd.as_array, report))
+                return ConcreteArray(x), Report(*[ConcreteArray(np.asarray(y)) for y in report])
         number = av.ShapeDtypeStruct((), of_count)
         declared = (
             av.ShapeDtypeStruct((space.size,), space.dtype),
