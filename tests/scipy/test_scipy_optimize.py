@@ -15,6 +15,8 @@ import tinyjax
 import tinyjax.numpy as jnp
 import tinyjax.scipy.optimize as ours
 from raising import raises
+from tinyjax.core.jit.function import JitFunction
+from tinyjax.core.tracing import staging
 from tinyjax.errors import ArgumentError, PlatformError, ShapeError
 from tinyjax.scipy.optimize import on_host
 
@@ -451,4 +453,26 @@ def test_equal_programs_are_compiled_once() -> None:
         data = jnp.exp(-rate * jnp.arange(4.0))
         found = ours.curve_fit(lambda t, a: jnp.exp(-a * t), jnp.arange(4.0), data, jnp.ones(1))
         close(found[0], [rate], 1e-4)
-    assert on_host._compiled.cache_info().misses == 3  # values, slopes, and all at the end
+    assert on_host._compiled.cache_info().misses == 2  # values with slopes, and the result
+
+
+def test_repeated_fits_stage_nothing_and_evaluate_few_programs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fit() -> Any:
+        return ours.curve_fit(decay(jnp), TIMES, DATA)[0]
+
+    expected = fit()
+    for _ in range(100):
+        fit()
+    monkeypatch.setattr(staging, "stage_call", None)
+    calls, call = [0], JitFunction.__call__
+
+    def counted(self: JitFunction[..., Any], *args: Any, **kwargs: Any) -> Any:
+        calls[0] += 1
+        return call(self, *args, **kwargs)
+
+    monkeypatch.setattr(JitFunction, "__call__", counted)
+    monkeypatch.setattr(JitFunction, "_call", None)  # all are evaluated quickly
+    np.testing.assert_array_equal(fit(), expected)
+    assert calls[0] <= 12  # one for each trial of MINPACK, and one for the result

@@ -135,14 +135,14 @@ def holds_objects(value: object, seen: Seen | None = None) -> bool:
     Numbers, text, and what a module names by its own name keep none.
     """
     seen = {} if seen is None else seen
-    if isinstance(value, _PLAIN) or id(value) in seen or _is_named_by_module(value):
+    if isinstance(value, _PLAIN) or id(value) in seen or is_named_by_module(value):
         return False
     seen[id(value)] = value
     parts = parts_of(value)
     return parts is None or any(holds_objects(part, seen) for part in parts)
 
 
-def _is_named_by_module(value: object) -> bool:
+def is_named_by_module(value: object) -> bool:
     """Return whether a module, which lives as long as the process, names an object."""
     module = sys.modules.get(getattr(value, "__module__", None) or "")
     return module is not None and vars(module).get(getattr(value, "__qualname__", "")) is value

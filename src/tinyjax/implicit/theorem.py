@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from tinyjax import numpy as jnp, tree
 from tinyjax.core import api
-from tinyjax.core.tracing import primitive as prim
+from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import Array
 from tinyjax.custom_derivatives import SymbolicZero, custom_derivative
 from tinyjax.implicit import linear_systems, vectors
@@ -44,6 +44,9 @@ def solve_implicitly(
         is_solved: tells a solution; without one the derivative is NaN. By default all are.
     """
     of_unknown = problem.values if equations is None else equations
+    begin = problem.start if start is None else start
+    if tr.current_trace().evaluates:  # nothing is differentiated
+        return search(problem.consts, begin)
 
     @custom_derivative
     def solution(consts: list[Array], start: Array) -> tuple[Array, Info]:
@@ -67,7 +70,7 @@ def solve_implicitly(
         return (x, info), tangent_map
 
     solution.defderivative(rule, symbolic_zeros=True)
-    return solution(list(problem.consts), problem.start if start is None else start)
+    return solution(list(problem.consts), begin)
 
 
 def change_along(

@@ -6,17 +6,18 @@ solvers know nothing but vectors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Final, Protocol, TypeAlias
+from weakref import ref
 
 import attrs
 
-from tinyjax import dtypes, errors, numpy as jnp, tree
+from tinyjax import config, dtypes, errors, numpy as jnp, tree
 from tinyjax._base import frames
-from tinyjax.core.control_flow.common import stage_function
 from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.tracing import calling, jaxpr as jx
-from tinyjax.core.values import Array, avals as av
+from tinyjax.core.tracing import calling, jaxpr as jx, staging, trace as tr
+from tinyjax.core.values import Array, ConcreteArray, avals as av
+from tinyjax.custom_derivatives.environments import MOST_COMPARED, Environment, environment_of
 
 #: What an equation is made of: a function of what it closes over and of its unknown, a vector.
 VectorFunction = Callable[[Sequence[Array], Array], Array]
@@ -46,7 +47,8 @@ class Space:
 
     def join(self, leaves: Sequence[Array]) -> Array:
         """Make a vector of a tree's leaves."""
-        pieces = [ew.convert_element_type(x.reshape(-1), self.dtype) for x in leaves]
+        vectors = [x if x.ndim == 1 else x.reshape(-1) for x in leaves]
+        pieces = [ew.convert_element_type(x, self.dtype) for x in vectors]
         return pieces[0] if len(pieces) == 1 else jnp.concatenate(pieces)
 
     def split(self, vectors: Array) -> list[Array]:
@@ -105,12 +107,48 @@ class Closed:
         return tree.unflatten(self.out_tree, self.flat(consts, *tree.leaves(args)))
 
 
+#: What functions were staged as, by the types of their arguments and their environments; and what
+#: gives the arrays that they close over.
+_programs: Final[
+    dict[Hashable, tuple[Environment, Closed, Sequence[Callable[[], Array | None]]]]
+] = {}
+_MOST_PROGRAMS: Final = 512
+
+
 def close(fun: Callable[..., Any], *args: Any) -> tuple[Closed, list[Array]]:
-    """Stage a function; return it as one of its closed-over values, and those."""
+    """Stage a function of arguments, or of their types.
+
+    It is not called where a function of an equal environment was staged.
+
+    Returns:
+        The function as one of its closed-over values, and those.
+    """
     leaves, in_tree = tree.flatten_arguments(args, {})
-    arrays = calling.as_arrays(leaves, fun, in_tree)
-    staged, out_tree = stage_function(fun, in_tree, [x.aval for x in arrays], "implicit")
-    return Closed(staged.jaxpr, out_tree), list(staged.consts)
+    avals = calling.as_avals(leaves, fun, in_tree)
+    environment, key = environment_of(fun), None
+    if environment is not None:
+        key = (in_tree, *avals, config.settings(), tr.enclosing_axes(), *environment.key)
+    known = _programs.get(key)
+    if known is not None:
+        before, closed, holders = known
+        alive = [x for x in [held() for held in holders] if x is not None]
+        if len(alive) == len(holders) and before.is_alive():
+            return closed, alive
+    count, flat = staging.placeholders.get(), calling.FlatFunction(fun, in_tree)
+    staged = staging.stage_call(flat, avals, frames.Applied("implicit", fun))
+    closed, consts = Closed(staged.jaxpr, flat.out_tree), [*staged.consts]
+    own = [x for x in consts if type(x) is ConcreteArray]
+    lasting = len(own) == len(consts) and count == staging.placeholders.get() and not staged.hooks
+    if environment is not None and lasting and not closed.jaxpr.held_objects:
+        if len(_programs) >= _MOST_PROGRAMS:
+            _programs.clear()
+        _programs[key] = environment, closed, [_holder(x) for x in own]
+    return closed, consts
+
+
+def _holder(x: ConcreteArray) -> Callable[[], Array | None]:
+    """Return what gives an array again: a large one while the user has it."""
+    return ref(x) if x.nbytes > MOST_COMPARED else lambda: x
 
 
 def strong(x: Array) -> Array:
@@ -198,7 +236,6 @@ def equation(
     Raises:
         ArgumentError: the value is of another structure or shape.
     """
-    what = f"{frames.describe_function(fun)}, the function of {name},"
 
     @frames.wraps(frames.Applied(name, fun))
     def of_unknown(x: Any) -> Any:
@@ -207,6 +244,7 @@ def equation(
     def stage(treedef: tree.PyTreeDef, arrays: Sequence[Array]) -> Stage:
         closed, consts = close(of_unknown, tree.unflatten(treedef, arrays))
         outs = closed.jaxpr.out_avals
+        what = f"{frames.describe_function(fun)}, the function of {name},"
         if not scalar:
             like = "x0", treedef, [x.aval for x in arrays]
             hint = " There are as many equations as unknowns."
@@ -243,8 +281,9 @@ def equation_staged_by(
     Raises:
         ArgumentError: the guess holds no arrays, or real and complex ones.
     """
-    leaves, treedef = tree.flatten(x0)
-    guesses = calling.as_arrays(leaves, fun, tree.structure(((x0,), {})))
+    treedef = tree.structure(x0)
+    leaves, in_tree = tree.flatten_arguments((x0,), {})
+    guesses = calling.as_arrays(leaves, fun, in_tree)
     arrays = [strong(x) for x in guesses]  # solvers need the precision of float32
     closed, consts, outs = stage(treedef, arrays)
     promoted = follow(arrays, guesses, outs)

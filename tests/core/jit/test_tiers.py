@@ -152,6 +152,19 @@ def test_a_repeated_evaluated_call_takes_few_python_calls() -> None:
     assert count[0] < 30
 
 
+def test_a_repeated_evaluated_call_takes_arrays_of_either_kind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fun = jit(lambda x: x * 2.0 + 1.0, tier="host")
+    arrays = [np.ones(3), jnp.ones(3, np.float64)]
+    for _ in range(50):
+        for x in arrays:
+            fun(x)
+    monkeypatch.setattr(type(fun), "_call", None)
+    for x in arrays:
+        np.testing.assert_array_equal(fun(x), [3, 3, 3])
+
+
 def test_programs_that_are_evaluated_load_nothing_for_compilers_or_errors() -> None:
     program = """
 import sys, tinyjax, tinyjax.numpy as jnp

@@ -1,8 +1,8 @@
 """Simplification of programs before they are compiled for NumPy.
 
-Dead equations are dropped. An equation that undoes another takes that one's operand. Equal
-equations are computed once. Equations that depend on no argument are evaluated now, and a selection
-by such a value is replaced by the selected operand.
+Dead equations are dropped. An equation that undoes another takes that one's operand, and a product
+with ones the other factor. Equal equations are computed once. Equations that depend on no argument
+are evaluated now, and a selection by such a value is replaced by the selected operand.
 """
 
 from __future__ import annotations
@@ -89,6 +89,11 @@ def simplify(jaxpr: jx.Jaxpr, consts: Sequence[Array] = ()) -> Simplified:
             if taken is not None:
                 same[eqn.out_binders[0]] = taken
                 continue
+        if primitive is ew.mul:
+            factor = _other_factor(eqn, constants)
+            if factor is not None:
+                same[eqn.out_binders[0]] = factor
+                continue
         if primitive.rules.evaluate is None and not primitive.effectful:
             undone = "" if call is None else call.undoes
             maker = makers.get(eqn.inputs[0]) if undone else None
@@ -124,6 +129,18 @@ def _selected_operand(eqn: jx.JaxprEqn, predicate: Array | None) -> jx.Atom | No
         return on_true if on_true is on_false else None
     chosen = opd.as_number(predicate.concrete("data"))
     return on_true if chosen.all() else None if chosen.any() else on_false
+
+
+def _other_factor(eqn: jx.JaxprEqn, constants: Known) -> jx.Atom | None:
+    """Return the operand that a product with ones is equal to, where one is known to be ones."""
+    (out,) = eqn.out_binders
+    for x, other in zip(eqn.inputs, reversed(eqn.inputs), strict=True):
+        ones = value_of(x, constants)
+        if ones is not None and other.aval == out.aval and out.aval.dtype.kind in "iuf":
+            host = ones.concrete("data")
+            if host.size and host.flat[0] == 1 and (host == 1).all():
+                return other
+    return None
 
 
 def with_calls_inlined(jaxpr: jx.Jaxpr) -> jx.Jaxpr:

@@ -42,7 +42,7 @@ from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray, any_placed
 from tinyjax.core.xla.compilation import Flags
-from tinyjax.dtypes import HostArray, allowed
+from tinyjax.dtypes import DType, HostArray, allowed
 
 if TYPE_CHECKING:
     from tinyjax.core.jit.program import JitParams
@@ -456,7 +456,7 @@ def _evaluated_call(
         in_tree: their structure; None where each is a positional argument.
         out_tree: the structure of the result.
     """
-    types = [_type_of(x) for x in leaves]
+    types = [_types_of(x) for x in leaves]
     count, is_one = len(leaves), out_tree.num_nodes == out_tree.num_leaves == 1
     is_tuple = out_tree.node_type is tuple and out_tree.num_nodes == out_tree.num_leaves + 1
 
@@ -469,17 +469,15 @@ def _evaluated_call(
         elif kwargs or len(args) != count:
             return NotImplemented
         hosts: list[HostArray] = []
-        for x, (kind, dtype, shape) in zip(operands, types, strict=True):
-            if type(x) is not kind:
-                return NotImplemented
-            if kind is ndarray:
-                if x.dtype != dtype or x.shape != shape:
-                    return NotImplemented
-                hosts.append(x.copy())  # the user may write to it later
-            else:
-                if (x._aval or x.aval) is not dtype:
+        for x, (aval, dtype, shape) in zip(operands, types, strict=True):
+            if type(x) is ConcreteArray:
+                if (x._aval or x.aval) is not aval:
                     return NotImplemented
                 hosts.append(opd.raw_host(x) if x._host is None else x._host)
+            elif type(x) is not ndarray or x.dtype != dtype or x.shape != shape:
+                return NotImplemented
+            else:
+                hosts.append(x.copy())  # the user may write to it later
         outs = evaluate(hosts)
         if outs is None:
             return NotImplemented
@@ -490,10 +488,13 @@ def _evaluated_call(
     return call
 
 
-def _type_of(x: Any) -> tuple[Any, Any, Any]:
-    return (
-        (ConcreteArray, x.aval, None) if type(x) is ConcreteArray else (ndarray, x.dtype, x.shape)
-    )
+def _types_of(x: Any) -> tuple[av.ShapedArray, DType, tuple[int, ...] | None]:
+    """Return the type of an operand, and the dtype and shape of NumPy's arrays of it.
+
+    The shape is None where the type is weak, which no array of NumPy's has.
+    """
+    aval = x.aval if type(x) is ConcreteArray else av.ShapedArray(x.shape, x.dtype)
+    return aval, aval.dtype, None if aval.weak_type else aval.shape
 
 
 class Program(Protocol):

@@ -175,16 +175,18 @@ def _padding(
         of.append(slice(first, first + count))
     target, source = tuple(into), tuple(of)
     is_empty = any(s.stop <= s.start for s in of)
+    is_whole = all(s == slice(0, n) for s, n in zip(of, of_shape, strict=True))
     zero = bytes(dtype.itemsize)
+    zeros, empty = opd.memory_like(sizes, dtype, zeros=True), opd.memory_like(sizes, dtype)
 
     def padded(x: dtypes.HostArray, value: dtypes.HostArray) -> dtypes.HostArray:
         if value.tobytes() == zero:  # and not -0.0
-            out = opd.memory(sizes, dtype, zeros=True)
+            out = zeros()
         else:
-            out = opd.memory(sizes, dtype)
+            out = empty()
             out[...] = value
         if not is_empty:
-            out[target] = x[source]
+            out[target] = x if is_whole else x[source]
         return out
 
     return padded

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
+from functools import partial
 from math import copysign, prod
 from numbers import Number
 from types import BuiltinFunctionType, FunctionType, MethodType, SimpleNamespace
@@ -192,9 +193,14 @@ def is_large(shape: Sequence[int], dtype: DType) -> bool:
 
 def memory(shape: Sequence[int], dtype: DType, zeros: bool = False) -> HostArray:
     """Return memory for a result: where a transfer does not copy it, if it is large."""
+    return memory_like(shape, dtype, zeros)()
+
+
+def memory_like(shape: Sequence[int], dtype: DType, zeros: bool = False) -> Callable[[], HostArray]:
+    """Return what gives memory for results of a type, as ``memory`` does."""
     if is_large(shape, dtype):
-        return aligned(shape, dtype, zeros)
-    return (np.zeros if zeros else np.empty)(shape, dtype)
+        return partial(aligned, shape, dtype, zeros)
+    return partial(np.zeros if zeros else np.empty, shape, dtype)
 
 
 def copied(host: HostArray | np.generic, dtype: DType) -> HostArray:

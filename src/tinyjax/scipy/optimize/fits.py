@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from math import isinf
+from types import FunctionType
 from typing import Any, Final, Literal, NamedTuple
 
 import attrs
@@ -14,7 +16,7 @@ from tinyjax import dtypes, tree
 from tinyjax._base import frames
 from tinyjax.core import api
 from tinyjax.core.tracing import checking
-from tinyjax.core.values import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, avals as av, operands as opd
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.implicit import vectors
@@ -30,6 +32,10 @@ _LOSSES: Final[Mapping[str, Callable[[Array], Array]]] = {
     "cauchy": jnp.log1p,
     "arctan": jnp.arctan,
 }
+
+
+#: Jacobians of more parameters are computed at once.
+_MOST_ROWS: Final = 16
 
 
 class LeastSquaresResult(NamedTuple):
@@ -100,6 +106,74 @@ class _Residuals(on_host.Program):
         return on_host.within_bounds(x, self.both(consts, x)[1], *consts[-2:])
 
 
+@attrs.frozen(cache_hash=True)
+class _Fit(_Residuals):
+    """Residuals of a function of scalar parameters.
+
+    The last constants are the data, their deviations or the factor of their covariance, if there
+    are any, and the bounds.
+    """
+
+    has_sigma: bool
+    is_absolute: bool
+
+    def _weighed(self, residuals: Array, consts: Sequence[Array]) -> Array:
+        """Divide residuals, or rows of such, by deviations."""
+        if not self.has_sigma:
+            return residuals
+        scale = consts[-3]
+        if scale.ndim == 2:
+            return solve_triangular(scale, residuals.T, lower=True).T
+        return residuals / scale
+
+    def _fitted(self, consts: Sequence[Array], parameters: Sequence[Array]) -> Array:
+        (value,) = self.fun.flat(consts[: -4 if self.has_sigma else -3], *parameters)
+        return value
+
+    def values(self, consts: Sequence[Array], x: Array) -> Array:
+        """The residuals, divided by their deviations."""
+        data = consts[-4 if self.has_sigma else -3]
+        return self._weighed(self._fitted(consts, list(x)) - data, consts)
+
+    def slopes(self, consts: Sequence[Array], x: Array) -> Array:
+        """Their Jacobian."""
+        return self._rows(consts, x).T
+
+    def _rows(self, consts: Sequence[Array], x: Array) -> Array:
+        """Their derivatives, one after the other: most parts depend on few parameters."""
+        if len(x) > _MOST_ROWS:
+            return super().slopes(consts, x).T
+        ps, one = list(x), jnp.ones((), x.dtype)
+
+        def slope(i: int) -> Array:
+            of_one = lambda p: self._fitted(consts, [*ps[:i], p, *ps[i + 1 :]])  # noqa: E731
+            tangent: Array = api.jvp(of_one, (ps[i],), (one,))[1]
+            return tangent.astype(x.dtype)
+
+        return self._weighed(jnp.stack([slope(i) for i in range(len(x))]), consts)
+
+    def values_and_rows(self, consts: Sequence[Array], x: Array) -> tuple[Array, Array]:
+        """The residuals and their derivatives, of which most share parts."""
+        return self.values(consts, x), self._rows(consts, x)
+
+    def covariance(self, consts: Sequence[Array], x: Array) -> Array:
+        """The parameters' covariance; infinite where the data do not determine them."""
+        slopes = self.slopes(consts, x)
+        m, n = slopes.shape
+        if m < n or (m == n and not self.is_absolute):
+            return jnp.full((n, n), jnp.inf, x.dtype)
+        triangle = jnp.linalg.qr(slopes, mode="r")
+        inverse = solve_triangular(triangle, jnp.eye(n, dtype=x.dtype))
+        scale = 1.0 if self.is_absolute else (self.values(consts, x) ** 2).sum() / (m - n)
+        covariance = inverse @ inverse.T * scale
+        return jnp.where(jnp.isfinite(covariance).all(), covariance, jnp.inf)
+
+    def result(self, consts: Sequence[Array], x: Array, is_success: Array) -> tuple[Array, Array]:
+        """The parameters and their covariance; NaN where they were not found."""
+        covariance = self.covariance(consts, x)
+        return jnp.where(is_success, x, jnp.nan), jnp.where(is_success, covariance, jnp.nan)
+
+
 @checking.explained
 def least_squares(  # noqa: PLR0913
     fun: frames.Function[ArrayLike],
@@ -165,39 +239,72 @@ def least_squares(  # noqa: PLR0913
             f"{frames.describe_function(fun)}, the function of least_squares, must take and return "
             f"a vector, but x0 is {x.aval} and it returned {', '.join(map(str, count))}."
         )
-
     program = _Residuals(residuals, loss, 1.0 if loss == "linear" else float(f_scale))
-    ends = [jnp.broadcast_to(jnp.asarray(end, x.dtype), x.shape) for end in _ends(bounds)]
-    treedef = tree.structure(x)
-    space = vectors.space_of(treedef, [x.aval], "x0 of least_squares")
-    problem = vectors.Equation(residuals, space, [*consts, *ends], x)
-    at_x, slopes_at_x = program.compiled("values"), program.compiled("slopes")
-    is_free = _is_free(_ends(bounds))
-
-    def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
-        scale = {} if x_scale is None else {"x_scale": x_scale}
-        found = on_host.scipy_optimize().least_squares(
-            on_host.for_scipy(at_x, consts),
-            start,
-            on_host.for_scipy(slopes_at_x, consts),
-            (-np.inf, np.inf) if is_free else tuple(map(np.asarray, consts[-2:])),
-            method,
-            ftol=ftol,
-            xtol=xtol,
-            gtol=gtol,
-            loss=loss,
-            f_scale=f_scale,
-            max_nfev=max_nfev,
-            **scale,
-        )
-        return found.x, found
-
-    x, report = on_host.solve("least_squares", problem, search, program.equations)
+    options: dict[str, Any] = {"ftol": ftol, "xtol": xtol, "gtol": gtol, "max_nfev": max_nfev}
+    options |= {"loss": loss, "f_scale": f_scale}
+    if x_scale is not None:
+        options["x_scale"] = x_scale
+    x, problem, report = _minimum("least_squares", program, consts, x, bounds, method, options)
     fun_at, jac_at, cost_at, grad_at = program.compiled("all")(*problem.consts, x)
-    x, cost_at, fun_at, jac_at, grad_at = (
-        v.astype(dtype) for v in (x, cost_at, fun_at, jac_at, grad_at)
+    x, cost_at, fun_at, jac_at, grad_at = on_host.in_dtype(
+        dtype, x, cost_at, fun_at, jac_at, grad_at
     )
     return LeastSquaresResult(x, cost_at, fun_at, jac_at, grad_at, *report[:4])
+
+
+def _minimum(
+    name: str,
+    program: _Residuals,
+    consts: Sequence[Array],
+    x: Array,
+    bounds: Any,
+    method: str,
+    options: Mapping[str, Any],
+) -> tuple[Array, vectors.Equation, on_host.Report]:
+    """Return the least sum of squares, its problem, and SciPy's account.
+
+    Args:
+        name: what the user called.
+        program: the residuals.
+        consts: their constants, but for the bounds.
+        x: the first guess.
+        bounds: as ``least_squares`` takes them.
+        method: one of SciPy's ``least_squares``; or ``"leastsq"``, which is a function of its own.
+        options: those of the method.
+    """
+    pair = _ends(bounds)
+    is_free = _is_free(pair)
+    ends = [
+        opd.splat(end, x.aval)
+        if type(end) is float
+        else jnp.broadcast_to(jnp.asarray(end, x.dtype), x.shape)
+        for end in pair
+    ]
+    space = vectors.Space(tree.structure(x), (x.aval,), x.dtype)
+    problem = vectors.Equation(program.fun, space, [*consts, *ends], x)
+    is_shared = method == "leastsq"
+    names = ("values_and_rows",) if is_shared else ("values", "slopes")
+    compiled = [program.compiled(name) for name in names]
+
+    def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
+        optimize = on_host.scipy_optimize()
+        if is_shared:
+            values, slopes = on_host.both_for_scipy(compiled[0], consts)
+            x, _, found, _, status = optimize.leastsq(
+                values, start, Dfun=slopes, full_output=True, col_deriv=True, **options
+            )
+            return x, {**found, "status": status, "success": status in _CONVERGED}
+        values, slopes = (on_host.for_scipy(fun, consts) for fun in compiled)
+        ends = (-np.inf, np.inf) if is_free else tuple(map(np.asarray, consts[-2:]))
+        found = optimize.least_squares(values, start, slopes, ends, method, **options)
+        return found.x, found
+
+    x, report = on_host.solve(name, problem, search, program.equations)
+    return x, problem, report
+
+
+#: The states of MINPACK that are solutions.
+_CONVERGED: Final = (1, 2, 3, 4)
 
 
 def leastsq(
@@ -242,7 +349,10 @@ def _ends(bounds: Any) -> Sequence[Any]:
 
 
 def _is_free(ends: Sequence[Any]) -> bool:
-    return all(isinstance(end, float | np.ndarray) and np.isinf(end).all() for end in ends)
+    return all(
+        np.isinf(end).all() if isinstance(end, np.ndarray) else type(end) is float and isinf(end)
+        for end in ends
+    )
 
 
 @checking.explained
@@ -300,41 +410,45 @@ def curve_fit(  # noqa: PLR0913
     """
     y, dtype = on_host.first_guess("curve_fit", ydata)
     start = _start(_ends(bounds), _parameters(f)) if p0 is None else jnp.atleast_1d(p0)
-    weigh = _weigher(sigma, y)
-
-    def residuals(parameters: Array) -> Array:
-        value = jnp.asarray(f(xdata, *parameters))
-        if value.shape != y.shape or y.ndim != 1:
-            raise ArgumentError(
-                f"{frames.describe_function(f)}, the function of curve_fit, must return a vector "
-                f"like ydata, {y.aval}, but returned {value.aval}."
-            )
-        return weigh(value - y)
-
+    x, _ = on_host.first_guess("curve_fit", start)
+    types = [av.ShapedArray((), x.dtype)] * x.size
+    fitted, consts = vectors.close(lambda *ps: jnp.asarray(f(xdata, *ps)), *types)
+    (value,) = fitted.jaxpr.out_avals
+    if value.shape != y.shape or y.ndim != 1:
+        raise ArgumentError(
+            f"{frames.describe_function(f)}, the function of curve_fit, must return a vector "
+            f"like ydata, {y.aval}, but returned {value}."
+        )
+    program = _Fit(fitted, "linear", 1.0, sigma is not None, absolute_sigma)
+    weights = [] if sigma is None else [_scale(sigma, y)]
     chosen = method or ("lm" if _is_free(_ends(bounds)) else "trf")
-    wide, _ = on_host.first_guess("curve_fit", start)
-    found = least_squares(residuals, wide, bounds=bounds, method=chosen, max_nfev=max_nfev)
-    m, n = y.size, wide.size
-    scale = 1.0 if absolute_sigma else 2 * found.cost / (m - n) if m > n else jnp.inf
-    if m < n:
-        covariance = jnp.full((n, n), jnp.inf)
-    else:
-        triangle = jnp.linalg.qr(found.jac, mode="r")
-        inverse = solve_triangular(triangle, jnp.eye(n, dtype=triangle.dtype))
-        covariance = inverse @ inverse.T * scale
-        covariance = jnp.where(jnp.isfinite(covariance).all(), covariance, jnp.inf)
-    result = [jnp.where(found.success, v, jnp.nan).astype(dtype) for v in (found.x, covariance)]
-    return result[0], result[1]
+    options = {"maxfev": max_nfev or 0} if chosen == "lm" else {"max_nfev": max_nfev}
+    name = "leastsq" if chosen == "lm" else chosen
+    x, problem, report = _minimum(
+        "curve_fit", program, [*consts, y, *weights], x, bounds, name, options
+    )
+    result = program.compiled("result")(*problem.consts, x, report.success)
+    parameters, covariance = on_host.in_dtype(dtype, *result)
+    return parameters, covariance
 
 
-def _start(ends: Sequence[Any], count: int) -> Array:
+def _start(ends: Sequence[Any], count: int) -> ArrayLike:
+    if _is_free(ends):
+        return np.ones(count)
     low, high = (jnp.broadcast_to(jnp.asarray(end, float), count) for end in ends)
     is_low, is_high = jnp.isfinite(low), jnp.isfinite(high)
     one_sided = jnp.where(is_low, low + 1, jnp.where(is_high, high - 1, 1.0))
     return jnp.where(is_low & is_high, (low + high) / 2, one_sided)
 
 
+_TAKES_MORE: Final = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+
+
 def _parameters(f: Callable[..., Any]) -> int:
+    if isinstance(f, FunctionType) and not f.__dict__:  # ten times as quick as by its signature
+        code = f.__code__
+        if not code.co_kwonlyargcount and not code.co_flags & _TAKES_MORE:
+            return code.co_argcount - 1
     try:
         parameters = inspect.signature(f).parameters.values()
     except (TypeError, ValueError):
@@ -347,23 +461,19 @@ def _parameters(f: Callable[..., Any]) -> int:
     return len(parameters) - 1
 
 
-def _weigher(sigma: ArrayLike | None, y: Array) -> Callable[[Array], Array]:
-    """Return what divides residuals by their standard deviations."""
-    if sigma is None:
-        return lambda residuals: residuals
+def _scale(sigma: ArrayLike, y: Array) -> Array:
+    """Return the deviations of data, or the factor of their covariance."""
     deviations, _ = on_host.first_guess("curve_fit", sigma)
     if deviations.shape in ((), y.shape):
-        return lambda residuals: residuals / deviations
+        return deviations
     if deviations.shape != (y.size, y.size):
         raise ArgumentError(
             f"sigma of curve_fit must be of shape (), {y.shape} or {(y.size, y.size)}, but it is "
             f"{deviations.aval}."
         )
-    factor = cholesky(deviations, lower=True)
-    return lambda residuals: solve_triangular(factor, residuals, lower=True)
+    return cholesky(deviations, lower=True)
 
 
-@checking.explained
 def nnls(A: ArrayLike, b: ArrayLike, *, maxiter: int | None = None) -> tuple[Array, Array]:
     """Solve a least squares problem without negative unknowns, by ``scipy.optimize.nnls``.
 

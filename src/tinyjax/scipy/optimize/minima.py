@@ -468,7 +468,7 @@ class Program(on_host.Program):
         unknowns, report = on_host.solve(name, problem, search, self.equations)
         x = unknowns[: self.size]
         value, slope = self.compiled("both")(*problem.consts, x)
-        x, value, slope = (v.astype(dtype) for v in (x, value, slope))
+        x, value, slope = on_host.in_dtype(dtype, x, value, slope)
         return bfgs.OptimizeResults(x, *report[:2], value, slope, None, *report[2:])
 
 

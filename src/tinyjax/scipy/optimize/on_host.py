@@ -16,7 +16,8 @@ from tinyjax._extensions.callbacks.pure import pure_callback
 from tinyjax._library.special.declaring import of_scipy
 from tinyjax.core.jit.decorator import jit
 from tinyjax.core.jit.function import JitFunction
-from tinyjax.core.values import Array, avals as av, operands as opd
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.values import Array, ConcreteArray, avals as av, operands as opd
 from tinyjax.dtypes import HostArray
 from tinyjax.implicit import theorem, vectors
 
@@ -52,7 +53,13 @@ def first_guess(name: str, x0: Any) -> tuple[Array, dtypes.DType]:
             "imaginary part as unknowns."
         )
     wide = dtypes.allowed(dtypes.float64)
-    return x.astype(wide), x.dtype if dtypes.is_float(x.dtype) else wide
+    dtype = x.dtype if dtypes.is_float(x.dtype) else wide
+    return in_dtype(wide, x)[0], dtype
+
+
+def in_dtype(dtype: dtypes.DType, *values: Array) -> list[Array]:
+    """Convert results to a dtype."""
+    return [x if x.dtype == dtype else x.astype(dtype) for x in values]
 
 
 def for_scipy(fun: Callable[..., Any], consts: Sequence[Array]) -> Callable[..., Any]:
@@ -60,10 +67,15 @@ def for_scipy(fun: Callable[..., Any], consts: Sequence[Array]) -> Callable[...,
 
     def call(*xs: HostArray) -> Any:
         out = fun(*consts, *[np.asarray(x, float) for x in xs])
-        outs = [np.array(opd.raw_host(x)) for x in (out if isinstance(out, tuple) else (out,))]
-        return tuple(outs) if isinstance(out, tuple) else outs[0]
+        return tuple(map(_own, out)) if type(out) is tuple else _own(out)
 
     return call
+
+
+def _own(x: Any) -> Any:
+    """Return data that SciPy may write to; a number of NumPy's for an array without axes."""
+    host = opd.raw_host(x)
+    return host.copy() if host.ndim else host[()]
 
 
 def both_for_scipy(fun: Callable[..., Any], consts: Sequence[Array]) -> list[Callable[..., Any]]:
@@ -136,25 +148,33 @@ def solve(
     """
     scipy_optimize()
     space = problem.space  # the callback outlives the problem's arrays
-    number = av.ShapeDtypeStruct((), dtypes.default_int())
-    declared = (
-        av.ShapeDtypeStruct((space.size,), space.dtype),
-        Report(av.ShapeDtypeStruct((), dtypes.bool_), *[number] * 4),
-    )
+    of_count = dtypes.default_int()
 
-    def run(start: HostArray, *consts: HostArray) -> tuple[HostArray, Report]:
+    def searched(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Report]:
         try:
-            x, found = search([jnp.asarray(c) for c in consts], np.array(start, np.float64))
+            x, found = search(consts, np.array(start, np.float64))
         except errors.TinyjaxError:
             raise
         except (TypeError, ValueError) as error:
             raise errors.ArgumentError(f"SciPy refuses what {name} was given: {error}") from error
         except ArithmeticError:  # as of an iteration that diverges
             x, found = np.full(space.size, np.nan), {"success": False}
-        counts = [number.dtype.type(found.get(key) or 0) for key in Report._fields[1:]]
+        counts = [of_count.type(found.get(key) or 0) for key in Report._fields[1:]]
         return x.astype(space.dtype), Report(np.bool_(found["success"]), *counts)
 
+    def run(start: HostArray, *consts: HostArray) -> tuple[HostArray, Report]:
+        return searched([*map(opd.as_array, consts)], start)
+
     def find(consts: Sequence[Array], start: Array) -> tuple[Array, Any]:
+        if tr.current_trace().evaluates:
+            with tr.use_trace(tr.EVAL):
+                x, report = searched(consts, start.concrete("data"))
+                return ConcreteArray(x), Report(*[ConcreteArray(np.asarray(y)) for y in report])
+        number = av.ShapeDtypeStruct((), of_count)
+        declared = (
+            av.ShapeDtypeStruct((space.size,), space.dtype),
+            Report(av.ShapeDtypeStruct((), dtypes.bool_), *[number] * 4),
+        )
         result: tuple[Array, Any] = pure_callback(
             run, declared, start, *consts, vmap_method="sequential"
         )

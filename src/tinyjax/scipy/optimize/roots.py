@@ -166,7 +166,7 @@ def root(
 
     solution, report = on_host.solve("root", problem, search, program.values)
     value = values(*problem.consts, solution)
-    at, fun_at = (v.reshape(x.shape).astype(dtype) for v in (solution, value))
+    at, fun_at = on_host.in_dtype(dtype, solution.reshape(x.shape), value.reshape(x.shape))
     return RootResult(at, report.success, report.status, fun_at, *report[2:])
 
 
