@@ -99,6 +99,13 @@ def restoration_of(lin: LinearizedJaxpr, body: LoopBody, iterations: int) -> Res
     return restoration
 
 
+def updates_arrays(jaxpr: jx.Jaxpr) -> bool:
+    """Return whether a program, or one in it, updates elements of arrays."""
+    return jx.some_eqn(
+        jaxpr, "overwritten", lambda eqn: updates.OVERWRITTEN in eqn.primitive.rules.extensions
+    )
+
+
 @contextmanager
 def keeping() -> Iterator[None]:
     """Let loops keep what they read, in programs that are linearized meanwhile."""

@@ -265,7 +265,7 @@ def linearize_stacking(
     body, num_outs = params.loop_body, len(params.jaxpr.outs)
     args = body.operands(primals)
     nonzero_in, lin = body.linearized(body.operands(nonzero))
-    if restoring.reads_restored(lin):
+    if restoring.updates_arrays(params.jaxpr) and restoring.reads_restored(lin):
         with restoring.keeping():
             nonzero_in, lin = body.linearized(body.operands(nonzero))
     kept = Residuals.collect(lin, args, num_outs)
@@ -300,9 +300,11 @@ def _scan_linearize(
 
 def _restores(nonzero: Sequence[bool], params: ScanParams) -> bool:
     """Return whether the backward pass restores arrays that the loop updates."""
-    body, has_effects = params.loop_body, effects(params.jaxpr).any
-    if params.observer is not None or has_effects or settings().debugging or keeping.get():
+    if not restoring.updates_arrays(params.jaxpr) or params.observer is not None:
         return False
+    if settings().debugging or keeping.get() or effects(params.jaxpr).any:
+        return False
+    body = params.loop_body
     _, lin = body.linearized(body.operands(nonzero))
     return restoring.restoration_of(lin, body, params.length) is not None
 
