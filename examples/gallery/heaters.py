@@ -95,8 +95,8 @@ def main(
     return {
         "thermometers": whole[PLACES].size,
         "cells where a heater may be": heat.size,
-        "heat that was found, of all there is": answer.sum() / heat.sum(),
-        "part of it within two cells of a heater": answer[near(heat)].sum() / answer.sum(),
+        "heat that was found, of all there is": float(answer.sum() / heat.sum()),
+        "part of it within two cells of a heater": float(answer[near(heat)].sum() / answer.sum()),
     }
 
 

@@ -2,8 +2,7 @@
 
 Of each two lines of advice.txt the first is a program that is refused, and the second what its
 message says to write instead. A sentence of the package that tells what to do belongs to such a
-program, or stands in advice_untried.txt, where there is none: what several devices, other
-processes and damaged files call for among them.
+program, or stands in advice_untried.txt, where there is none: what needs a GPU.
 """
 
 import ast
@@ -30,7 +29,7 @@ from hashlib import sha256
 from importlib import import_module, reload
 from io import StringIO
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any, Final
 from unittest import mock
 
@@ -61,6 +60,7 @@ from tinyjax import (
 from tinyjax._tools.exploring.command import main as explore
 from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive, registry
 from tinyjax.core.tracing.trace import bind1
+from tinyjax.core.xla import versions
 from tinyjax.distributed import gathering
 from tinyjax.example_libraries import stax
 from tinyjax.experimental import checkify, checkpoints, mesh_utils, serialize_executable, sparse
@@ -399,6 +399,41 @@ def meet(*processes: tuple[int, int], port_is_used: bool = False) -> None:
         raise tinyjax.errors.ArgumentError("\n".join(said))
 
 
+def meet_another_program() -> None:
+    """Come, as process 1 of 2, to the port of another program."""
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as pool:
+        pool.submit(lambda: gathering.Line(server.accept()[0]).send({"hello": "world"}))
+        mine = gathering.Handshake(1, 2, 1, "")
+        gathering.approach(f"127.0.0.1:{server.getsockname()[1]}", mine, 60.0)
+
+
+#: What programs for two processes begin with.
+TOGETHER: Final = """
+import time
+import numpy as np
+import tinyjax
+from tinyjax import P
+from tinyjax.experimental import multihost_utils
+from tinyjax.sharding import NamedSharding
+tinyjax.distributed.initialize(shutdown_timeout_seconds={})
+number, data = tinyjax.process_index(), np.arange(4.0)
+by_rows = NamedSharding(tinyjax.make_mesh((2,), ("x",)), P("x"))
+"""
+
+
+def together(code: str, shutdown_timeout_seconds: int = 60) -> None:
+    """Run a program in two processes, which name their errors if they have some."""
+    script = Path(scope()["FOLDER"]) / "together.py"
+    script.write_text(TOGETHER.format(shutdown_timeout_seconds) + code, encoding="utf-8")
+    arguments = ["-n", "2", str(script)]
+    launch = f"from tinyjax.distributed.launch import main; exit(main({arguments}))"
+    elsewhere(launch, TINYJAX_NUM_CPU_DEVICES="1")
+
+
+#: A function that XLA can call, in place of one of a shared library.
+HANDLER: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(lambda out, ins: None)
+
+
 def changed(exported: export.Exported, old: bytes, new: bytes, version: int = 3) -> bytes:
     """Return what is exported with another text in it, and a checksum that fits."""
     size = format._FRAME.size
@@ -495,6 +530,13 @@ def strictly(call: Callable[[], Any]) -> Any:
     return call_within(tinyjax.numpy_dtype_promotion("strict"), call)
 
 
+def with_older_scipy(call: Callable[[], Any]) -> Any:
+    """Call with a SciPy that has none of its functions yet."""
+    older = SimpleNamespace(_ufuncs=SimpleNamespace())
+    patch = mock.patch("tinyjax._library.ufuncs.host.scipy_special", return_value=older)
+    return call_within(patch, call)
+
+
 def with_mesh(call: Callable[[], Any]) -> Any:
     return call_within(tinyjax.set_mesh(MESH), call)
 
@@ -556,6 +598,8 @@ def scope() -> dict[str, Any]:
         "LONGS": np.arange(3).reshape(1, 1, 3),
         "A": jnp.arange(16.0).reshape(4, 4),
         "KEY": random.key(0),
+        "SHOWN": MappingProxyType({"a": 2.0}),
+        "versions": versions,
         "SPACE": SimpleNamespace(x=jnp.arange(3.0)),
         "SCIPY_SPARSE": scipy_sparse.eye(3),
         "SPARSE": sparse.BCOO.fromdense(jnp.eye(3)),

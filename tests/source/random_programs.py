@@ -8,6 +8,7 @@ Programs to be staged draw more: arithmetic of truth values, long loops over kno
 with effects. Operators of tracers do not mean the same there, and effects have no derivative.
 """
 
+import ast
 import hashlib
 import linecache
 from types import FunctionType
@@ -319,6 +320,60 @@ class Counter:
     def passed(self, v: Any) -> Any:
         self.count += 1
         return v
+
+
+class Store:
+    """An object for variables of a program."""
+
+    def __init__(self, x: float) -> None:
+        self.a = self.b = x * 0.5
+        self.c = 0.0
+
+    def put_a(self, a: float) -> None:
+        self.a = a
+
+    def put_b(self, b: float) -> None:
+        self.b = b
+
+    def put_c(self, c: float) -> None:
+        self.c = c
+
+
+class _ToAttributes(ast.NodeTransformer):
+    """Lets attributes of an object take the place of variables."""
+
+    def __init__(self, names: set[str]) -> None:
+        self.names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id not in self.names:
+            return node
+        return ast.Attribute(ast.Name("store", ast.Load()), node.id, node.ctx)
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        self.generic_visit(node)
+        match node.targets:
+            case [ast.Attribute(value=ast.Name(id="store"), attr=name)]:
+                method = ast.Attribute(ast.Name("store", ast.Load()), f"put_{name}", ast.Load())
+                return ast.Expr(ast.Call(method, [node.value], []))
+            case _:
+                return node
+
+
+class _WithoutWalrus(ast.NodeTransformer):
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> Any:
+        return self.visit(node.value)
+
+
+def with_store(text: str) -> tuple[str, str]:
+    """Return a program without assignments in expressions, and the same with an object."""
+    tree = _WithoutWalrus().visit(ast.parse(text))
+    plain = ast.unparse(tree)
+    inner = [x for x in ast.walk(tree.body[0]) if isinstance(x, (ast.Lambda, ast.FunctionDef))][1:]
+    captured = {x.id for fun in inner for x in ast.walk(fun) if isinstance(x, ast.Name)}
+    changed = _ToAttributes({"a", "b", "c"} - captured).visit(tree)
+    changed.body[0].body.insert(0, ast.parse("store = Store(x)").body[0])
+    return plain, ast.unparse(ast.fix_missing_locations(changed))
 
 
 @st.composite

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings, strategies as st
 from programs import ARRAYS, MATHEMATICS
-from random_programs import Counter, compiled, programs
+from random_programs import Counter, Store, compiled, programs, with_store
 
 import tinyjax
 import tinyjax.numpy as jnp
@@ -52,6 +52,25 @@ def compare(text: str, point: tuple[float, float]) -> None:
     traced = compiled(text, math=MATHEMATICS, np=ARRAYS)
     theirs = [float(part) for part in tinyjax.grad(floating(traced), (0, 1))(*point)]
     assert gradient == pytest.approx(theirs, rel=1e-9, abs=1e-9)
+
+
+def compare_store(text: str, point: tuple[float, float]) -> None:
+    """Hold a program whose variables are an object's attributes against the same without it."""
+    plain, changed = (compiled(x, math=math, np=np, Store=Store) for x in with_store(text))
+    if isinstance(outcome(plain, *point), type):
+        return
+    expected = source.value_and_grad(plain, (0, 1))(*point)
+    assert source.value_and_grad(changed, (0, 1))(*point) == expected
+    results: list[Any] = []
+    for fun in (plain, changed):
+        staged = tinyjax.jit(tinyjax.value_and_grad(floating(source.stage(fun)), (0, 1)))
+        try:
+            value, gradient = staged(*point)
+        except (BranchTypeError, CarryTypeError, CheckFailedError, SourceError) as error:
+            results.append(type(error))
+        else:
+            results.append([float(x) for x in (value, *gradient)])
+    assert results[0] == results[1]
 
 
 def compare_second(text: str, point: tuple[float, float]) -> None:
@@ -120,6 +139,21 @@ def test_random_programs(text: str, point: tuple[float, float]) -> None:
 @given(text=programs(), point=points)
 def test_second_derivatives(text: str, point: tuple[float, float]) -> None:
     compare_second(text, point)
+
+
+@pytest.mark.slow
+@settings(max_examples=12)
+@given(text=programs(), point=points)
+def test_programs_with_an_object(text: str, point: tuple[float, float]) -> None:
+    compare_store(text, point)
+
+
+@pytest.mark.fuzz
+@settings(max_examples=BUDGET // 5)
+@given(text=programs(), point=points)
+def test_many_programs_with_an_object(text: str, point: tuple[float, float]) -> None:
+    compare_store(text, point)
+    forget_sometimes()
 
 
 @pytest.mark.fuzz

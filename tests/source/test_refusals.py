@@ -343,7 +343,7 @@ class Mutable:
     "object (attrs.evolve)."
 )
 def attribute(x: float) -> float:
-    m = Mutable(1.0)
+    m = [Mutable(1.0)][0]
     m.value = x  # here
     return m.value
 

@@ -245,6 +245,17 @@ def _dynamic_update_added(eqn: JaxprEqn, array: Atom, out: Var) -> Sequence[Jaxp
     return _added_at(eqn, array, update, starts, out)
 
 
+@dynamic_update_slice_p.def_rule(updates.OVERWRITTEN)
+def _dynamic_update_overwritten(eqn: JaxprEqn, before: Var) -> tuple[JaxprEqn, JaxprEqn]:
+    x, update, *starts = eqn.inputs
+    overwritten = Var(ShapedArray(update.aval.shape, x.aval.dtype, x.aval.weak_type))
+    params = DynamicSliceParams(update.aval.shape)
+    return (
+        JaxprEqn(dynamic_slice_p, (x, *starts), params, (overwritten,), eqn.source),
+        attrs.evolve(eqn, inputs=(*eqn.out_binders, overwritten, *starts), out_binders=(before,)),
+    )
+
+
 @slicing.pad_p.def_rule(updates.ADDED)
 def _padded_added(eqn: JaxprEqn, array: Atom, out: Var) -> Sequence[JaxprEqn]:
     update, value = eqn.inputs

@@ -667,6 +667,23 @@ def _winners(
     return ew.eq(bind1(gather_p, (written, indices), as_gather(params, windows)), numbers)
 
 
+def _overwritten(eqn: JaxprEqn, before: Var) -> tuple[JaxprEqn, JaxprEqn]:
+    x, indices, new = eqn.inputs
+    params: ScatterParams = eqn.params
+    windows = scatter_windows(x.aval.shape, new.aval.shape, params)
+    overwritten = Var(ShapedArray(new.aval.shape, x.aval.dtype, x.aval.weak_type))
+    return (
+        JaxprEqn(gather_p, (x, indices), as_gather(params, windows), (overwritten,), eqn.source),
+        JaxprEqn(
+            scatter_p, (*eqn.out_binders, indices, overwritten), params, (before,), eqn.source
+        ),
+    )
+
+
+for _primitive in (scatter_p, scatter_add_p):
+    _primitive.def_rule(updates.OVERWRITTEN)(_overwritten)
+
+
 # scatter_min and scatter_max
 
 

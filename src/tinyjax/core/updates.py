@@ -52,6 +52,14 @@ STATE: Final[prim.RuleKey[Callable[[jx.JaxprEqn], tuple[Sequence[State], jx.Jaxp
 LOWERED: Final[prim.RuleKey[Callable[[jx.JaxprEqn], jx.Jaxpr]]] = prim.RuleKey("lowered")
 
 
+#: The rule of a primitive that updates its first operand at some places: takes an equation, and the
+#: variable of that operand; returns an equation that reads what is overwritten, and one that puts
+#: it back into the result, which gives the variable.
+OVERWRITTEN: Final[
+    prim.RuleKey[Callable[[jx.JaxprEqn, jx.Var], tuple[jx.JaxprEqn, jx.JaxprEqn]]]
+] = prim.RuleKey("overwritten")
+
+
 @attrs.frozen
 class State:
     """The places of a part of a loop's state.

@@ -110,6 +110,23 @@ def test_trip_counts_depend_on_no_data() -> None:
     assert counts(lambda n: while_(n, lambda i: i < 10, lambda i: i + 1), 3) == [None]
 
 
+def test_a_bound_without_operands() -> None:
+    """The place on a mesh is an equation without operands."""
+    mesh = tinyjax.make_mesh((1,), ("x",))
+
+    def loss(x: Any) -> Any:
+        state = jnp.int32(0), x
+        body = lambda s: (s[0] + 1, jnp.sin(s[1]))  # noqa: E731
+        y = lax.while_loop(lambda s: s[0] <= lax.axis_index("x"), body, state)[1]
+        return lax.psum(jnp.sum(y), "x")
+
+    inside = tinyjax.shard_map(
+        tinyjax.grad(loss), mesh=mesh, in_specs=tinyjax.P("x"), out_specs=tinyjax.P("x")
+    )
+    x = np.array([0.3, 0.7])
+    np.testing.assert_allclose(inside(x), np.cos(x), rtol=1e-12)
+
+
 def test_counts_hold_for_drawn_bounds() -> None:
     """No loop runs more often than is said, whatever it counts by."""
     rng = np.random.default_rng(0)

@@ -30,7 +30,7 @@ from tinyjax._extensions.checkpointing.schedule import (
 from tinyjax._primitives.linear_maps import LinearMapParams, MaskedPullBack, def_linear_map
 from tinyjax.config import settings
 from tinyjax.core import updates
-from tinyjax.core.control_flow import primitives
+from tinyjax.core.control_flow import primitives, restoring
 from tinyjax.core.control_flow.bodies import (
     LoopBody,
     LoopOperands,
@@ -43,7 +43,7 @@ from tinyjax.core.control_flow.common import Observer, def_loop, in_phase
 from tinyjax.core.control_flow.compaction import compacted
 from tinyjax.core.control_flow.residuals import Residuals, recipe_of, repeated_residuals
 from tinyjax.core.control_flow.scan import linearize_stacking
-from tinyjax.core.control_flow.while_loop import while_p
+from tinyjax.core.control_flow.while_loop import MEMORY, states_kept, while_p
 from tinyjax.core.jit import program
 from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitives import shape as sh
@@ -60,7 +60,12 @@ from tinyjax.core.tracing.jaxpr import (
 from tinyjax.core.tracing.primitive import Arrays
 from tinyjax.core.tracing.staging import Staged, close_over, stage
 from tinyjax.core.transforms.jvp import jvp_jaxpr
-from tinyjax.core.transforms.linearize import LinearizedJaxpr, linearize_flat, linearize_jaxpr
+from tinyjax.core.transforms.linearize import (
+    LinearizedJaxpr,
+    keeping,
+    linearize_flat,
+    linearize_jaxpr,
+)
 from tinyjax.core.transforms.transpose import backward_pass
 from tinyjax.core.values import Array, ShapedArray
 from tinyjax.core.values.avals import stacked
@@ -199,11 +204,13 @@ class _Programs:
         params: the tangent map. Its residuals are ``consts``, operands of the loop, and what
             ``recording`` returns for it.
         consts: arrays that the body's derivatives close over.
+        is_inverted: whether the recording has an inverse, by which loops around it restore arrays.
     """
 
     recording: Staged
     params: LinearMapParams
     consts: list[Array]
+    is_inverted: bool = False
 
     @classmethod
     def build(
@@ -262,7 +269,12 @@ class _Programs:
     ) -> tuple[Arrays, Callable[[LoopOperands[Array]], Arrays]]:
         """Run the loop; return its results and its tangent map."""
         recording = self.recording
-        outs = eval_jaxpr(recording.jaxpr, [*recording.consts, *primals])
+        operands = [*recording.consts, *primals]
+        if self.is_inverted:
+            call = program.JitParams(recording.jaxpr, "recorded_loop")
+            outs = tr.bind(program.jit_p, operands, call)
+        else:
+            outs = eval_jaxpr(recording.jaxpr, operands)
         residuals = (*self.consts, *outs[num_results:])
 
         def tangent_map(tangents: LoopOperands[Array]) -> Arrays:
@@ -465,7 +477,7 @@ def linearize_while(
         (
             "reverse",
             *(params.condition, params.num_condition, params.checkpoints, params.observer),
-            *(params.memory, params.most, settings().debugging, tuple(nonzero)),
+            *(params.memory, params.most, settings().debugging, tuple(nonzero), keeping.get()),
         ),
         lambda: _while_programs(params, nonzero_in),
     )
@@ -485,11 +497,18 @@ def _while_programs(params: primitives.WhileParams, nonzero: LoopOperands[bool])
     fixed = params.condition.in_avals[: params.num_condition]
     operands, linear = [*fixed, *params.body.in_avals], replay.linear
     may_stack, most = _may_stack(params), params.most
-    if may_stack and most is not None and _bytes_kept(replay, most) <= params.memory:
-        residuals = _WhileResiduals(params, most, replay.halves)
-        return _Programs.build(
-            operands, linear, residuals.record, residuals.push, residuals.pull, replay
-        )
+    if may_stack and most is not None:
+        plan = None if keeping.get() else restoring.restoration_of(replay.halves, body, most)
+        if plan is not None and _bytes_kept(plan.halves, most) <= params.memory:
+            return _restoring_programs(_WhileRecords(params, most, plan.halves), plan, replay)
+        if plan is None and restoring.reads_restored(replay.halves):
+            with restoring.keeping():
+                replay = _Replay.build(body, nonzero, tuple(nonzero.carry))
+        if _bytes_kept(replay.halves, most) <= params.memory:
+            residuals = _WhileResiduals(params, most, replay.halves)
+            return _Programs.build(
+                operands, linear, residuals.record, residuals.push, residuals.pull, replay
+            )
     record = _record_stacked if may_stack and params.checkpoints >= MANY else _record_while
     return _Programs.build(
         operands,
@@ -507,9 +526,9 @@ def _may_stack(params: primitives.WhileParams) -> bool:
     return params.observer is None and not effects and not settings().debugging
 
 
-def _bytes_kept(replay: _Replay, iterations: int) -> float:
+def _bytes_kept(halves: LinearizedJaxpr, iterations: int) -> float:
     """Return how many bytes the residuals of so many iterations take, on one device."""
-    residuals = replay.halves.tangent.in_avals[: len(replay.halves.forwarded)]
+    residuals = halves.tangent.in_avals[: len(halves.forwarded)]
     sizes = [aval.nbytes for aval in residuals]
     is_plain = all(aval.where is None for aval in residuals)
     return iterations * sum(sizes) if is_plain and all(type(n) is int for n in sizes) else inf
@@ -736,15 +755,19 @@ def linearize_scan(
     if settings().debugging:  # run in pieces it has no iterations that messages could name
         return linearize_stacking(primals, nonzero, params)
     body = params.loop_body
-    nonzero_in = body.tangents(body.operands(nonzero))
-    _, nonzero_out = body.with_tangents(nonzero_in)
+    if params.checkpoints is None:
+        nonzero_in, lin = body.linearized(body.operands(nonzero))
+        nonzero_out = lin.nonzero_out
+    else:
+        nonzero_in, lin = body.tangents(body.operands(nonzero)), None
+        _, nonzero_out = body.with_tangents(nonzero_in)
     programs = params.jaxpr.derive(
         (
             "reverse",
             *(params.num_consts, params.num_carry, params.length, params.reverse),
             *(params.checkpoints, params.observer, tuple(nonzero)),
         ),
-        lambda: _scan_programs(params, nonzero_in, nonzero_out),
+        lambda: _scan_programs(params, nonzero_in, nonzero_out, lin),
     )
     outs, push = programs.run(primals, len(params.jaxpr.outs))
     args = body.operands(primals)
@@ -757,10 +780,18 @@ def linearize_scan(
 
 
 def _scan_programs(
-    params: primitives.ScanParams, nonzero: LoopOperands[bool], nonzero_out: tuple[bool, ...]
+    params: primitives.ScanParams,
+    nonzero: LoopOperands[bool],
+    nonzero_out: tuple[bool, ...],
+    lin: LinearizedJaxpr | None,
 ) -> _Programs:
     body, length = params.loop_body, params.length
     replay = _Replay.build(body, nonzero, nonzero_out)
+    if lin is not None:
+        replay = attrs.evolve(replay, halves=lin, tangent=lin.tangent)
+        plan = restoring.restoration_of(lin, body, length)
+        assert plan is not None, "a loop without checkpoints is here to restore arrays"
+        return _restoring_programs(_ScanRecords(params, plan.halves), plan, replay)
     avals, linear = body.in_avals, replay.linear
     return _Programs.build(
         [*avals.consts, *avals.carry, *stacked(avals.xs, length)],
@@ -883,3 +914,273 @@ def _pull_scan(
         params.observer,
     )
     return LoopOperands(consts, init, xs)
+
+
+# Loops that restore the arrays that they update, and read again what the tangent maps read of these
+
+
+#: What a loop has recorded: how often it has run, the residuals that are the same in every
+#: iteration, stacks of the others, inputs that are residuals, what residuals are computed of, and
+#: the inputs among that.
+_Saved = tuple[
+    Array, dict[int, Array], dict[int, Array], dict[int, Array], list[Array], list[Array]
+]
+
+
+@attrs.frozen(eq=False, repr=False)
+class _WhileRecords:
+    """Runs of a ``while_loop`` that keep values of every iteration.
+
+    Attributes:
+        params: the parameters of the loop.
+        most: the bound on its iterations.
+        halves: its body, whose primal half returns these values.
+    """
+
+    params: primitives.WhileParams
+    most: int
+    halves: LinearizedJaxpr
+
+    @property
+    def body(self) -> LoopBody:
+        """The body of the loop."""
+        return self.params.loop_body
+
+    @property
+    def operands(self) -> Sequence[ShapedArray]:
+        """The types of the operands."""
+        condition = self.params.condition.in_avals[: self.params.num_condition]
+        return [*condition, *self.params.body.in_avals]
+
+    @property
+    def first_carry(self) -> int:
+        """The place of the state among the operands."""
+        return self.params.num_condition + self.params.num_body
+
+    def record(self, args: Arrays) -> tuple[LoopResults[Array], _Saved]:
+        """Run the loop; return its results, and the record."""
+        state, recorded = _WhileResiduals(self.params, self.most, self.halves).record(args)
+        n, values, rows, operands = recorded
+        return LoopResults(state), (n, values, rows, {}, operands, [])
+
+    def place(self, i: Array) -> Array:
+        """Return the place of an iteration in inputs and outputs."""
+        return i
+
+    def spread(self, linear: LoopOperands[ShapedArray]) -> LoopOperands[ShapedArray]:
+        """Return the types of the tangents of the operands of the loop."""
+        return linear
+
+
+@attrs.frozen(eq=False, repr=False)
+class _ScanRecords:
+    """Runs of a ``scan`` that keep values of every iteration: as ``_WhileRecords``."""
+
+    params: primitives.ScanParams
+    halves: LinearizedJaxpr
+
+    @property
+    def most(self) -> int:
+        """The number of iterations."""
+        return self.params.length
+
+    @property
+    def body(self) -> LoopBody:
+        """The body of the loop."""
+        return self.params.loop_body
+
+    @property
+    def operands(self) -> Sequence[ShapedArray]:
+        """The types of the operands."""
+        avals = self.body.in_avals
+        return [*avals.consts, *avals.carry, *stacked(avals.xs, self.params.length)]
+
+    @property
+    def first_carry(self) -> int:
+        """The place of the carry among the operands."""
+        return self.params.num_consts
+
+    def record(self, args: Arrays) -> tuple[LoopResults[Array], _Saved]:
+        """Run the loop; return its results, and the record."""
+        operands, n = self.body.operands(args), len(self.params.jaxpr.outs)
+        saved = Residuals.collect(self.halves, operands, n)
+        outs = primitives.bind_scan(saved.body, operands, self.params).flat
+        recipe = saved.recipe
+        return self.body.results(outs[:n]), (
+            integer(self.params.length),
+            dict(zip(saved.constant, saved.values, strict=True)),
+            dict(zip(saved.stacked, outs[n:], strict=True)),
+            {number: operands.xs[i] for number, i in saved.inputs.items()},
+            [*chain.from_iterable(saved.recipe_values)],
+            [] if recipe is None else [operands.xs[i] for i in recipe.inputs],
+        )
+
+    def place(self, i: Array) -> Array:
+        """Return the place of an iteration in inputs and outputs."""
+        return _place(i, self.params)
+
+    def spread(self, linear: LoopOperands[ShapedArray]) -> LoopOperands[ShapedArray]:
+        """Return the types of the tangents of the operands of the loop."""
+        xs = stacked(linear.xs, self.params.length)
+        return LoopOperands(linear.consts, linear.carry, xs)
+
+
+@attrs.frozen(eq=False, repr=False)
+class _RestoringLoop:
+    """The derivatives of a loop that restores arrays.
+
+    Attributes:
+        records: runs of the loop.
+        plan: what is saved, and what is computed of it.
+    """
+
+    records: _WhileRecords | _ScanRecords
+    plan: restoring.Restoration
+
+    def record(self, args: Arrays) -> tuple[Arrays, tuple[_Saved, Arrays]]:
+        """Run the loop; return its results, and the record with the arrays to be restored."""
+        results, saved = self.records.record(args)
+        return results.flat, (saved, [results.carry[i] for i in self.plan.places])
+
+    def restore(self, recorded: tuple[_Saved, Arrays]) -> Arrays:
+        """Return the arrays as they were before the loop."""
+        saved, last = recorded
+
+        def iteration(now: tuple[Array, Arrays]) -> tuple[Array, Arrays]:
+            i, arrays = plus(now[0], -1), now[1]
+            values = self._saved_at(i, saved)
+            return i, eval_jaxpr(self.plan.before, [*values, *arrays])
+
+        return self._backwards(iteration, (saved[0], last))[1]
+
+    def pull(
+        self, recorded: tuple[_Saved, Arrays], cotangents: LoopResults[Array], replay: _Replay
+    ) -> LoopOperands[Array]:
+        """Pull cotangents of the results back to the operands."""
+        saved, last = recorded
+        linear, place_of = replay.linear, self.records.place
+        State = tuple[Array, Arrays, Arrays, Arrays, Arrays]
+
+        def iteration(now: State) -> State:
+            i, arrays, sums, collected, cts = plus(now[0], -1), *now[1:]
+            place = place_of(i)
+            arrays, residuals = self._before(i, saved, arrays)
+            into = replay.pull_back(residuals, [*cts, *_slices(cotangents.ys, place)], sums)
+            return (
+                i,
+                arrays,
+                cotangents_of(into.consts, linear.consts),
+                write(collected, cotangents_of(into.xs, linear.xs), place),
+                cotangents_of(into.carry, linear.carry),
+            )
+
+        spread = self.records.spread(linear)
+        zeros: Arrays = [sh.zero_cotangent(aval) for aval in linear.consts]
+        stacks: Arrays = [sh.zero_cotangent(aval) for aval in spread.xs]
+        start = (saved[0], last, zeros, stacks, cotangents.carry)
+        _, _, sums, collected, first = self._backwards(iteration, start)
+        return LoopOperands(sums, first, collected)
+
+    def push(
+        self, recorded: tuple[_Saved, Arrays], tangents: LoopOperands[Array], replay: _Replay
+    ) -> Arrays:
+        """Apply the tangent maps of the iterations, whose residuals are stacked before."""
+        saved, last = recorded
+        place_of, tangent = self.records.place, replay.halves.tangent
+        avals = tangent.in_avals[: len(replay.halves.forwarded)]
+
+        def back(now: tuple[Array, Arrays, Arrays]) -> tuple[Array, Arrays, Arrays]:
+            i, arrays, rows = plus(now[0], -1), *now[1:]
+            arrays, residuals = self._before(i, saved, arrays)
+            return i, arrays, write(rows, residuals, i)
+
+        rows: Arrays = [sh.full((self.records.most, *aval.shape), 0, aval.dtype) for aval in avals]
+        _, _, rows = self._backwards(back, (saved[0], last, rows))
+        m = len(replay.linear.carry)
+
+        def iteration(now: tuple[Array, Arrays, Arrays]) -> tuple[Array, Arrays, Arrays]:
+            i, state, ys = now
+            place = place_of(i)
+            own = [*tangents.consts, *state, *_slices(tangents.xs, place)]
+            after = eval_jaxpr(tangent, [*schedule.read(rows, i, avals), *own])
+            return plus(i, 1), after[:m], write(ys, after[m:], place)
+
+        ys: Arrays = [
+            sh.full((self.records.most, *aval.shape), 0, aval.dtype)
+            for aval in tangent.out_avals[m:]
+        ]
+        start = (integer(0), tangents.carry, ys)
+        _, state, ys = self._loop(lambda now: lt(now[0], saved[0]), iteration, start)
+        return [*state, *ys]
+
+    def _before(self, i: Array, saved: _Saved, arrays: Arrays) -> tuple[Arrays, Arrays]:
+        """Return arrays as they were before an iteration, and its residuals."""
+        values, n = self._saved_at(i, saved), len(arrays)
+        outs = eval_jaxpr(self.plan.halves.tangent, [*values, *arrays])
+        return outs[:n], outs[n:]
+
+    def _saved_at(self, i: Array, saved: _Saved) -> list[Array]:
+        """Return what is kept of an iteration."""
+        _, values, stacks, inputs, operands, xs = saved
+        halves, m = self.plan.halves, len(self.plan.halves.nonzero_out)
+        place = self.records.place(i)
+        at = {**values}
+        for rows, where in ((stacks, place), (inputs, place)):
+            avals = [halves.tangent.in_avals[number] for number in rows]
+            at |= zip(rows, schedule.read([*rows.values()], where, avals), strict=True)
+        body = self.records.body
+        primal = LoopBody.closing_over(halves.primal, body.operands(body.jaxpr.in_binders))
+        recipe = recipe_of(halves, primal, m)
+        if recipe is not None:
+            n = len(recipe.consts)
+            counters = [*recipe.counted(operands[n:], i), *_slices(xs, place)]
+            again = eval_jaxpr(recipe.program, [*operands[:n], *counters])
+            at |= zip(recipe.numbers, again, strict=True)
+        repeated = repeated_residuals(halves, m)
+        return [at[repeated.get(number, number)] for number in range(len(halves.forwarded))]
+
+    def _backwards(self, iteration: Callable[[S], S], start: S) -> S:
+        return self._loop(lambda now: gt(tree.leaves(now)[0], integer(0)), iteration, start)
+
+    def _loop(self, goes_on: Callable[[S], Array], iteration: Callable[[S], S], start: S) -> S:
+        params, most = self.records.params, self.records.most
+        checkpoints = params.checkpoints or states_kept(())
+        memory = params.memory if isinstance(params, primitives.WhileParams) else MEMORY
+        return primitives.run_while(
+            goes_on, iteration, start, checkpoints, memory=memory, most=most
+        )
+
+
+def _restoring_programs(
+    records: _WhileRecords | _ScanRecords, plan: restoring.Restoration, replay: _Replay
+) -> _Programs:
+    """Make the programs of a loop that restores arrays, and the inverse of its recording."""
+    loop = _RestoringLoop(records, plan)
+    structures: list[tree.PyTreeDef] = []
+
+    def record(args: Arrays) -> tuple[Arrays, tuple[_Saved, Arrays]]:
+        results, recorded = loop.record(args)
+        structures.append(tree.structure(recorded))
+        return results, recorded
+
+    made = _Programs.build(
+        records.operands,
+        records.spread(replay.linear),
+        record,
+        lambda recorded, tangents: loop.push(recorded, tangents, replay),
+        loop.pull,
+        replay,
+    )
+    (structure,) = structures
+    recording, num_results = made.recording, len(replay.halves.nonzero_out)
+    avals = recording.jaxpr.out_avals[num_results:]
+    inverse = stage(lambda *leaves: loop.restore(tree.unflatten(structure, leaves)), avals)
+    if inverse.consts:
+        return made
+    first = len(recording.consts) + records.first_carry
+    last = len(recording.jaxpr.outs) - len(plan.places)
+    places = [(first + i, i, last + at) for at, i in enumerate(plan.places)]
+    recording.jaxpr.derive(
+        restoring.RESTORED, lambda: restoring.Inverse(inverse.jaxpr, num_results, places)
+    )
+    return attrs.evolve(made, is_inverted=True)

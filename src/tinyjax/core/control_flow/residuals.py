@@ -60,7 +60,7 @@ class Residuals:
         primal = LoopBody.closing_over(lin.primal, args)
         varying = primal.varying()
         slices: dict[Atom, int] = {x: i for i, x in enumerate(primal.binders.xs)}
-        residuals, repeated = _residuals(lin, num_outs), repeated_residuals(lin, num_outs)
+        residuals, repeated = residuals_of(lin, num_outs), repeated_residuals(lin, num_outs)
         recipe = recipe_of(lin, primal, num_outs)
         again = set(recipe.numbers) if recipe else set[int]()
         inputs: dict[int, int] = {}
@@ -180,10 +180,10 @@ def _recipe(lin: LinearizedJaxpr, primal: LoopBody, num_outs: int) -> Recipe | N
     indices |= {x for x in binders.xs if _is_index(x)}
     eqns: list[JaxprEqn] = []
     for eqn in jaxpr.eqns:
-        if _is_cheap(eqn) and all(isinstance(x, Lit) or x in indices for x in eqn.inputs):
+        if is_cheap(eqn) and all(isinstance(x, Lit) or x in indices for x in eqn.inputs):
             indices.update(eqn.out_binders)
             eqns.append(eqn)
-    repeated, residuals = repeated_residuals(lin, num_outs), _residuals(lin, num_outs)
+    repeated, residuals = repeated_residuals(lin, num_outs), residuals_of(lin, num_outs)
     computed = indices.intersection(primal.varying()).difference(binders.xs)
     numbers = [i for i, x in enumerate(residuals) if x in computed and i not in repeated]
     if not numbers:
@@ -208,7 +208,7 @@ def _is_index(x: Var) -> bool:
     return dtypes.is_integer(x.aval.dtype)
 
 
-def _is_cheap(eqn: JaxprEqn) -> bool:
+def is_cheap(eqn: JaxprEqn) -> bool:
     """Return whether an equation computes a few integers or booleans, from its operands alone."""
     marks = eqn.primitive.rules.extensions
     dear = prim.MATERIALIZES in marks or prim.FLOPS in marks or eqn.primitive.effectful
@@ -229,7 +229,7 @@ def repeated_residuals(lin: LinearizedJaxpr, num_outs: int) -> Mapping[int, int]
     """Return of each residual that is equal to one before it that one's number."""
 
     def find() -> dict[int, int]:
-        residuals = _residuals(lin, num_outs)
+        residuals = residuals_of(lin, num_outs)
         if len(residuals) < 2:
             return {}
         same = program_rules.equal_values(lin.primal.jaxpr)
@@ -241,7 +241,7 @@ def repeated_residuals(lin: LinearizedJaxpr, num_outs: int) -> Mapping[int, int]
     return repeats
 
 
-def _residuals(lin: LinearizedJaxpr, num_outs: int) -> Sequence[Atom]:
+def residuals_of(lin: LinearizedJaxpr, num_outs: int) -> Sequence[Atom]:
     """Return the atoms of the primal half that the tangent map of a body reads."""
     primal, new = lin.primal.jaxpr, len(lin.primal.consts)
     computed = primal.outs[num_outs:]

@@ -11,7 +11,8 @@ import numpy as np
 
 from tinyjax import dtypes, errors, tree
 from tinyjax._base.frames import describe_function, imitate
-from tinyjax.core.control_flow import common, trip_counts
+from tinyjax.config import settings
+from tinyjax.core.control_flow import common, restoring, trip_counts
 from tinyjax.core.control_flow.bodies import (
     LoopBody,
     LoopOperands,
@@ -37,6 +38,7 @@ from tinyjax.core.tracing.checking import checked
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects
 from tinyjax.core.tracing.program_rules import Run
 from tinyjax.core.tracing.staging import Staged, is_called
+from tinyjax.core.transforms.linearize import keeping
 from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.operands import as_array, memory
@@ -263,6 +265,9 @@ def linearize_stacking(
     body, num_outs = params.loop_body, len(params.jaxpr.outs)
     args = body.operands(primals)
     nonzero_in, lin = body.linearized(body.operands(nonzero))
+    if restoring.updates_arrays(params.jaxpr) and restoring.reads_restored(lin):
+        with restoring.keeping():
+            nonzero_in, lin = body.linearized(body.operands(nonzero))
     kept = Residuals.collect(lin, args, num_outs)
     outs = bind_scan(kept.body, args, params).flat
     reading, values, eqns, names = kept.read(lin, args, outs[num_outs:], params)
@@ -286,9 +291,22 @@ def _scan_linearize(
     primals: prim.Arrays, nonzero: Sequence[bool], params: ScanParams
 ) -> prim.LinearizeResult:
     params = trip_counts.of_scan(params, primals)
-    if params.checkpoints is None or not params.length:
+    if params.checkpoints is None and not _restores(nonzero, params):
+        return linearize_stacking(primals, nonzero, params)
+    if not params.length:
         return linearize_stacking(primals, nonzero, params)
     return scan_p.rule(program_rules.CHECKPOINTED)(primals, nonzero, params)
+
+
+def _restores(nonzero: Sequence[bool], params: ScanParams) -> bool:
+    """Return whether the backward pass restores arrays that the loop updates."""
+    if not restoring.updates_arrays(params.jaxpr) or params.observer is not None:
+        return False
+    if settings().debugging or keeping.get() or effects(params.jaxpr).any:
+        return False
+    body = params.loop_body
+    _, lin = body.linearized(body.operands(nonzero))
+    return restoring.restoration_of(lin, body, params.length) is not None
 
 
 scan_p.def_rule(program_rules.PRUNE)(prune_scan)

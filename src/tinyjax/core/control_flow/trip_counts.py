@@ -301,10 +301,10 @@ def _unconverted(atom: jx.Atom, makers: dict[jx.Var, jx.JaxprEqn]) -> jx.Atom:
     """Return the operand of conversions that cannot have changed a value."""
     while isinstance(atom, jx.Var) and atom in makers:
         eqn = makers[atom]
-        (x, *_) = eqn.inputs
-        if eqn.primitive is not ew.convert_element_type_p or not (
-            dtypes.is_integer(x.aval.dtype) and np.can_cast(x.aval.dtype, atom.aval.dtype)
-        ):
+        if eqn.primitive is not ew.convert_element_type_p:
+            break
+        (x,) = eqn.inputs
+        if not (dtypes.is_integer(x.aval.dtype) and np.can_cast(x.aval.dtype, atom.aval.dtype)):
             break
         atom = x
     return atom

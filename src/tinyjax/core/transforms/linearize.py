@@ -9,7 +9,8 @@ linear by construction, becomes a jaxpr whose constants are the residuals.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from contextvars import ContextVar
+from typing import Final, TypeVar
 
 import attrs
 
@@ -49,6 +50,10 @@ from tinyjax.core.values.array import Array
 from tinyjax.dtypes import is_inexact
 
 P = TypeVar("P")
+
+#: Whether loops in a program that is linearized keep what their tangent maps read, where they could
+#: restore arrays that they update, and read these.
+keeping: Final[ContextVar[bool]] = ContextVar("tinyjax_keeping_residuals", default=False)
 
 
 class LinearTrace(Recorder):
@@ -262,7 +267,8 @@ def linearize_jaxpr(
         ((linearized, forwarded),) = halves
         return LinearizedJaxpr(staged, linearized.jaxpr, forwarded, linearized.nonzero_out)
 
-    plain = jaxpr.derive(("linearize", nonzero), make)
+    keeps = ("keeping",) if keeping.get() else ()
+    plain = jaxpr.derive(("linearize", nonzero, *keeps), make)
     if required is None or not lacking(plain.nonzero_out, required):
         return plain
 
@@ -272,4 +278,4 @@ def linearize_jaxpr(
         filled = Jaxpr(tangent.in_binders, tangent.eqns, outs)
         return attrs.evolve(plain, tangent=filled, nonzero_out=present)
 
-    return jaxpr.derive(("linearize", nonzero, required), fill)
+    return jaxpr.derive(("linearize", nonzero, required, *keeps), fill)

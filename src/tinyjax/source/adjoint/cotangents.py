@@ -18,7 +18,7 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
 from tinyjax._base import records
 from tinyjax.core.values import Array
-from tinyjax.source.adjoint import plain_classes
+from tinyjax.source.ir import plain_classes
 
 
 class Entries(list[Any]):

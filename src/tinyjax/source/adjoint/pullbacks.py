@@ -25,7 +25,6 @@ from tinyjax.source.adjoint import (
     closures,
     codegen,
     equivalents,
-    plain_classes,
     shadows,
     standard_library,
 )
@@ -39,7 +38,7 @@ from tinyjax.source.adjoint.cotangents import (
 from tinyjax.source.adjoint.differentiate import Adjoint, differentiate
 from tinyjax.source.adjoint.kinds import kind_of
 from tinyjax.source.adjoint.rules import arrays, containers, registry
-from tinyjax.source.ir import find, read, runtime, syntax
+from tinyjax.source.ir import find, objects, plain_classes, read, runtime, syntax
 
 # Functions of tinyjax, and those of NumPy that it has too: pulled through ``tinyjax.vjp``.
 #
@@ -706,7 +705,10 @@ def forward_of(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Forwa
         return instance_forward
     if not _is_active(fun, *args, *kwargs.values()):
         return zero_forward
-    _refuse(fun, _AS_RECORD if isinstance(fun, type) and is_written_class(fun) else _INSTEAD)
+    if not (isinstance(fun, type) and is_written_class(fun)):
+        _refuse(fun, _INSTEAD)
+    reason = objects.REASONS.get(fun)
+    _refuse(fun, f"{_AS_RECORD} Its objects are no variables: {reason}" if reason else _AS_RECORD)
 
 
 def _is_active(*values: Any) -> bool:
@@ -764,9 +766,7 @@ def is_record_class(kind: Any) -> bool:
         return generated_init and not any(
             f.converter or getattr(f.default, "takes_self", False) for f in attrs.fields(kind)
         )
-    if "__dataclass_fields__" in vars(kind):
-        return bool(vars(kind)["__dataclass_params__"].init)
-    return plain_classes.stored_by(kind) is not None
+    return plain_classes.has_generated_init(kind) or plain_classes.stored_by(kind) is not None
 
 
 registry.inert.add(constructed)

@@ -67,6 +67,8 @@ class Scope:
         renamed: the variables of renamed names, those of inner comprehensions last.
         loops: the loops around the current statement.
         cleanups: the statements that a jump out of the function runs on its way.
+        fun: the function whose global variables are seen, if it is another than the program's.
+        line: the line of the call, if the function is in another file than the program's.
     """
 
     node: find.FunctionNode
@@ -77,6 +79,8 @@ class Scope:
     renamed: list[dict[str, str]] = attrs.field(factory=list)
     loops: list[LoopTargets] = attrs.field(factory=list)
     cleanups: list[Callable[[], object]] = attrs.field(factory=list)
+    fun: Any = None  # for a type checker a function would be a method
+    line: int | None = None
 
     def is_within(self, node: find.FunctionNode) -> bool:
         """Return whether the scope is that function, or is called from it."""
@@ -93,7 +97,7 @@ class BlocksBuilder(ir.StatementWriter):
         self.resolved: dict[str, Any] = {}
         self.drafts: list[OpenBlock] = []
         self.replaced: dict[ir.Variable, ir.Atom] = {}
-        self.line: int = node.lineno
+        self.line = node.lineno
         self.hidden: int = 0
         #: Generated programs name what they go through, and do so once.
         self.generated: bool = self.code.co_filename.startswith(frames.PACKAGE_DIRECTORY)
@@ -145,7 +149,7 @@ class BlocksBuilder(ir.StatementWriter):
         line = getattr(node, "lineno", self.line)
         raise errors.SourceError(
             f"{construct} is not taken by tinyjax.source. Instead, {instead}.",
-            frames.Location(self.code.co_filename, line, self.code.co_qualname),
+            frames.Location(self.scope.code.co_filename, line, self.scope.code.co_qualname),
         )
 
     def refuse(self, node: ast.AST, name: str) -> NoReturn:
@@ -231,6 +235,7 @@ class BlocksBuilder(ir.StatementWriter):
     def emit_call(self, call: ir.Call, name: str | None = None) -> ir.Variable:
         """Write a call in the current block, if a path leads there."""
         self.statements: list[ir.Statement] = [] if self.draft is None else self.draft.statements
+        self.line: int = self.scope.line or self.line
         return super().emit_call(call, name)
 
     def name_of(self, name: str) -> str:

@@ -221,8 +221,10 @@ class Expressions(functions.Functions):
     def global_value(self, node: ast.expr) -> Any:
         """Return the global function or module that an expression names, before translation."""
         match node:
-            case ast.Name(id=name) if self.name_of(name) == name and name not in self.locals:
-                static = None if name in self.code.co_freevars else functions.lookup(self.fun, name)
+            case ast.Name(id=name) if self.name_of(name) == name and not self.is_local(name):
+                fun = self.scope.fun or self.fun
+                is_captured = name in fun.__code__.co_freevars
+                static = None if is_captured else functions.lookup(fun, name)
                 return static if runtime.is_static(static) else None
             case ast.Attribute(value=ast.Name() as value, attr=attribute):
                 module = self.global_value(value)

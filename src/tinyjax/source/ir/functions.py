@@ -69,18 +69,28 @@ class Functions(blocks.BlocksBuilder):
         if self.draft is None:
             return blocks.UNDEFINED
         name = self.name_of(name)
-        if name in self.locals or "." in name:
+        if self.is_local(name):
             if name in self.inlined:  # it is only called
                 self.fail_shared(name)
             value = self.read(name, self.draft)
             return self.defined(value, name.partition(".")[0]) if name in self.unsure else value
-        if name in self.code.co_freevars:
+        fun = self.scope.fun or self.fun
+        if name in fun.__code__.co_freevars:
+            if fun is not self.fun:
+                self.fail(f"{name!r}, which an inlined method closes over,", "pass it in")
             return self.emit(runtime.captured, self.self_variable, ir.literal(name), name=name)
-        constant = lookup(self.fun, name)
+        constant, is_own = lookup(fun, name), fun.__globals__ is self.fun.__globals__
         if constant is not runtime.UNDEFINED and runtime.is_static(constant):
-            self.resolved[name] = constant
+            if is_own:
+                self.resolved[name] = constant
             return ir.Constant(constant, name)
+        if not is_own:
+            self.fail(f"{name!r}, a variable of another module, in a method", "pass it in")
         return self.emit(runtime.global_value, self.self_variable, ir.literal(name), name=name)
+
+    def is_local(self, name: str) -> bool:
+        """Return whether what a name stands for here is one of the program's variables."""
+        return "." in name or (self.scope.fun is None and name in self.locals)
 
     def shares(self, node: find.FunctionNode) -> bool:
         """Return whether a nested function uses variables that nested functions assign."""
@@ -141,6 +151,8 @@ class Functions(blocks.BlocksBuilder):
                 if free in code.co_freevars:
                     self.check_captured(free, node)
             values.append(self.load(free))
+        if self.scope.fun is not None and self.scope.fun.__globals__ is not self.fun.__globals__:
+            self.fail("a function in a method of another module", "define it in the module")
         constant = ir.Constant(codes, f"<code of {', '.join([code.co_name for code in codes])}>")
         positional = self.tuple_of([values for values, _ in defaults])
         by_keyword = self.tuple_of([values for _, values in defaults])
@@ -289,7 +301,9 @@ class Functions(blocks.BlocksBuilder):
         after, result = self.new_block(), self.hide("")
         names = {name: self.hide(name) for name in (*code.co_varnames, *code.co_cellvars)}
         renamed = [*function.renamed, names]
-        self.scope: blocks.Scope = blocks.Scope(function.node, code, after, result, outer, renamed)
+        self.scope: blocks.Scope = blocks.Scope(
+            function.node, code, after, result, outer, renamed, fun=outer.fun, line=outer.line
+        )
         self.find_shared(code)
         for plain_name, hidden in names.items():
             if plain_name not in arguments:

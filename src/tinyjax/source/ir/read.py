@@ -12,16 +12,16 @@ import operator
 import sys
 from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType, MethodType
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
 from tinyjax import errors
 from tinyjax.source.ir import (
     assembly,
-    expressions,
     find,
     functions,
+    objects,
     program as ir,
     rebinding,
     runtime,
@@ -77,28 +77,41 @@ def program_of(fun: FunctionType) -> ir.IR:
     program = known_program(fun)
     if program is None:
         node = rebinding.with_rebinding(find.find_function(fun.__code__), fun.__globals__)
-        builder = Builder(fun, node)
-        program = builder.build()
-        _programs[fun.__code__] = program, tuple(builder.resolved.items())
+        builder = Builder(fun, node, takes_objects=True)
+        try:
+            program = builder.build()
+        except objects.EscapeError as reason:
+            kinds = {instance.kind for instance in builder.objects.values()}
+            objects.REASONS.update(dict.fromkeys(kinds, reason.error.message))
+            builder = Builder(fun, node)
+            try:
+                program = builder.build()
+            except errors.SourceError:
+                raise reason.error from None
+        _programs[fun.__code__] = program, tuple(builder.resolved.items()), builder.members
     return program
 
 
-#: Programs by code object, with the functions and modules that their globals were when read.
-_programs: dict[CodeType, tuple[ir.IR, tuple[tuple[str, Any], ...]]] = {}
+#: Programs by code object, with the functions and modules that their globals were when read, and
+#: what classes had.
+_programs: dict[CodeType, tuple[ir.IR, tuple[tuple[str, Any], ...], dict[Any, Any]]] = {}
+
+
+_UNKNOWN: Final = (None, (), None)
 
 
 def known_program(fun: FunctionType) -> ir.IR | None:
     """Return the program, if it was read; None if a global function or module is another since."""
-    scope, (program, resolved) = fun.__globals__, _programs.get(fun.__code__, (None, ()))
+    scope, (program, resolved, members) = fun.__globals__, _programs.get(fun.__code__, _UNKNOWN)
     for name, value in resolved:
         if scope.get(name, value) is not value or (
             name not in scope and functions.lookup(fun, name) is not value
         ):
             return None
-    return program
+    return program if not members or objects.has_members(members) else None
 
 
-class Builder(expressions.Expressions):
+class Builder(objects.Objects):
     """Writes the program of one function."""
 
     def build(self) -> ir.IR:
@@ -136,7 +149,7 @@ class Builder(expressions.Expressions):
                 self.assignment(node)
             case ast.AnnAssign():
                 if node.value is not None:
-                    self.assign(node.target, self.expression(node.value))
+                    self.assignment(ast.copy_location(ast.Assign([node.target], node.value), node))
             case ast.AugAssign():
                 self.augmented(node)
             case ast.If():
@@ -161,7 +174,7 @@ class Builder(expressions.Expressions):
                 self.nested([node])
             case ast.Import() | ast.ImportFrom():
                 self.imported(node)
-            case ast.Nonlocal(names=names) if all(map(self.is_local, names)):
+            case ast.Nonlocal(names=names) if all(self.is_local(self.name_of(x)) for x in names):
                 pass
             case ast.Pass():
                 pass
@@ -178,10 +191,6 @@ class Builder(expressions.Expressions):
         else:
             self.jump(self.scope.after)
 
-    def is_local(self, name: str) -> bool:
-        """Return whether a name is one of the program's variables."""
-        return (variable := self.name_of(name)) in self.locals or "." in variable
-
     def imported(self, node: ast.Import | ast.ImportFrom) -> None:
         """Execute an import of a function, once when it is read."""
         for alias in node.names:
@@ -191,7 +200,7 @@ class Builder(expressions.Expressions):
                 if alias.asname is None:
                     value = sys.modules[name]
             else:
-                package = self.fun.__globals__.get("__package__")
+                package = (self.scope.fun or self.fun).__globals__.get("__package__")
                 module = importlib.import_module("." * node.level + (node.module or ""), package)
                 value = getattr(module, alias.name)
             if not runtime.is_static(value):
@@ -200,6 +209,8 @@ class Builder(expressions.Expressions):
 
     def assignment(self, node: ast.Assign) -> None:
         match node:
+            case ast.Assign() if self.binds_object(node):
+                pass
             case ast.Assign(
                 targets=[ast.Tuple(elts=targets) | ast.List(elts=targets)],
                 value=ast.Tuple(elts=values),
@@ -220,6 +231,16 @@ class Builder(expressions.Expressions):
         match node.value:
             case ast.Constant():  # a docstring
                 pass
+            case ast.Call(
+                func=ast.Attribute(
+                    value=ast.Attribute(value=holder, attr=name), attr="append" | "extend"
+                ),
+                args=[_],
+                keywords=[],
+            ) if owner := self.object_of(holder):
+                self.grow(owner, name, node.value)
+            case ast.Call(func=ast.Attribute(value=owner)) if self.names_object(owner):
+                self.expression(node.value)
             case ast.Call(func=ast.Attribute(value=array, attr="fill"), args=[value]):
                 places = self.expression(array), ir.literal(...)
                 self.emit(runtime.exchange, *places, self.expression(value))
@@ -245,6 +266,11 @@ class Builder(expressions.Expressions):
                 before = self.emit(operator.getitem, array, index)
                 result = self.emit(operation, before, self.expression(node.value))
                 self.emit(runtime.exchange, array, index, self.emit(runtime.fitting, result, array))
+            case ast.Attribute(value=value, attr=name) if owner := self.object_of(value):
+                before = self.attribute_of(owner, name)
+                by = self.expression(node.value)
+                constant = ir.Constant(operation, f"operator.{operation.__name__}")
+                self.assign(node.target, self.emit(runtime.updated, constant, before, by))
             case ast.Attribute(attr=name) if name in syntax.VIEWS:
                 view = self.expression(node.target)
                 constant = ir.Constant(operation, f"operator.{operation.__name__}")

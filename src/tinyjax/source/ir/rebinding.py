@@ -39,7 +39,7 @@ def with_rebinding(node: FunctionNode, scope: Mapping[str, Any]) -> FunctionNode
     """
     if isinstance(node, ast.Lambda) or not any(map(_changed, ast.walk(node))):
         return node
-    kinds = _Variables(node, scope).held_alone()
+    kinds = Uses(node, scope).held_alone()
     if not kinds:
         return node
     rebinding, result = _Rebinding(kinds), copy.deepcopy(node)
@@ -135,10 +135,24 @@ def _changed(node: ast.AST) -> str | None:
     return None
 
 
-class _Variables:
-    """The uses of a function's variables."""
+def _changes(node: ast.AST, name: str) -> bool:
+    """Return whether a node changes the container of a variable, or of an attribute."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Attribute() as owner, attr="append" | "extend")):
+            return ast.unparse(owner) == name
+        case _:
+            return _changed(node) == name
 
-    def __init__(self, node: ast.FunctionDef, scope: Mapping[str, Any]) -> None:
+
+class Uses:
+    """The uses of a function's variables, and of their attributes.
+
+    Args:
+        node: the function.
+        scope: its global variables.
+    """
+
+    def __init__(self, node: FunctionNode, scope: Mapping[str, Any]) -> None:
         self._scope = scope
         self._node = node
         self._parents: dict[ast.AST, ast.AST] = {}
@@ -162,7 +176,7 @@ class _Variables:
             bound = {self._kind_bound(x) for x in uses if not isinstance(x.ctx, ast.Load)}
             if len(bound) != 1 or (kind := bound.pop()) is None or self._is_declared(name):
                 continue
-            if all(self._is_read(x, kind) for x in uses if isinstance(x.ctx, ast.Load)):
+            if all(self.reads_items(x, kind) for x in uses if isinstance(x.ctx, ast.Load)):
                 kinds[name] = kind
         return kinds
 
@@ -211,7 +225,7 @@ class _Variables:
             case _:
                 return None
 
-    def _is_read(self, name: ast.Name, kind: Kind) -> bool:
+    def reads_items(self, name: ast.Name | ast.Attribute, kind: Kind) -> bool:
         """Return whether a use of a variable keeps nothing but items of its container."""
         parent = self._parents[name]
         if self._is_inner(name):
@@ -219,7 +233,7 @@ class _Variables:
         match parent:
             case ast.Subscript(value=value, ctx=ast.Store()) if value is name:
                 changed = self._parents[parent]
-                return _changed(changed) == name.id
+                return isinstance(name, ast.Name) and _changed(changed) == name.id
             case ast.Subscript(value=value, ctx=ast.Load()):
                 return value is name
             case ast.Attribute(attr="append" | "extend"):
@@ -230,7 +244,7 @@ class _Variables:
                 return self._is_called(parent)
             case ast.Attribute(attr="items" | "keys" | "values"):
                 return self._is_called(parent) and self._is_gone_through(
-                    self._parents[parent], name.id
+                    self._parents[parent], ast.unparse(name)
                 )
             case ast.Return() | ast.Starred():
                 return True
@@ -245,7 +259,11 @@ class _Variables:
             case ast.Compare(ops=ops):
                 return not any(isinstance(op, (ast.Is, ast.IsNot)) for op in ops)
             case _:
-                return self._is_gone_through(name, name.id)
+                return self._is_gone_through(name, ast.unparse(name))
+
+    def is_returned(self, name: ast.Name | ast.Attribute) -> bool:
+        """Return whether a use of a variable is in a statement that returns its container."""
+        return isinstance(self._parents[name], (ast.Return, ast.Tuple, ast.List))
 
     def _is_called(self, method: ast.AST) -> bool:
         call = self._parents[method]
@@ -258,7 +276,7 @@ class _Variables:
         """Return whether all items are read at once, or by a loop that changes nothing."""
         match self._parents[node]:
             case ast.For(iter=iterable, body=body) if iterable is node:
-                return not any(_changed(x) == name for part in body for x in ast.walk(part))
+                return not any(_changes(x, name) for part in body for x in ast.walk(part))
             case ast.comprehension(iter=iterable) as clause if iterable is node:
                 made = self._parents[clause]
                 return not isinstance(made, ast.GeneratorExp) or self._is_reader(made)

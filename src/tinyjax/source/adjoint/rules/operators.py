@@ -53,7 +53,8 @@ def method_of(fun: Function, operands: tuple[Any, ...]) -> tuple[Function, bool]
             if method(*ordered) is not NotImplemented:
                 return method, swapped
     names = " and ".join(dict.fromkeys(type(x).__name__ for x in operands))
-    raise find.refusal(f"no derivative is known of operator.{fun.__name__} of {names}.")
+    remedy = " Use a list, a tuple, a dict or an array." if fun is operator.getitem else ""
+    raise find.refusal(f"no derivative is known of operator.{fun.__name__} of {names}.{remedy}")
 
 
 inert.add(method_of)

@@ -37,6 +37,13 @@ def stored_by(kind: type) -> Stored | None:
     return _cache[kind]
 
 
+def has_generated_init(kind: Any) -> bool:
+    """Return whether the constructor of a class is what ``dataclass`` has written."""
+    init = kind.__init__
+    generated = isinstance(init, FunctionType) and init.__code__.co_filename == "<string>"
+    return generated and "__dataclass_fields__" in vars(kind)
+
+
 def _read(kind: Any) -> Stored | None:
     init = kind.__init__
     new: Any = object.__new__
