@@ -137,8 +137,9 @@ def parts(x: Any) -> Any:
 
 
 OF_TEXT = (
-    "which is not a valid JAX type. Arrays hold numbers and bools: encode text as integers. If it "
-    "chooses what is computed, make it a static argument of jit (static_argnums, static_argnames)."
+    "which is not a valid JAX type. Value 'a' is text, and arrays hold numbers and bools: encode "
+    "it as integers. If it chooses what is computed, make it a static argument of jit "
+    "(static_argnums, static_argnames)."
 )
 
 

@@ -499,7 +499,25 @@ def _zeta(s: HostArray, q: HostArray) -> HostArray:
     return out
 
 
+#: From so far on the asymptotic series of the trigamma function has double precision's digits.
+_SHIFT: Final = 8
+
+
+def _trigamma(x: HostArray) -> HostArray:
+    """Return the trigamma function of positive numbers, by DLMF 5.15.5 and 5.15.8."""
+    inverse = 1 / (x + _SHIFT)
+    square = inverse * inverse
+    total = inverse * (1 + inverse / 2 + square * _polynomial(square, _BERNOULLI[::-1]))
+    for k in reversed(range(_SHIFT)):
+        term = x + k
+        term *= term
+        total += np.divide(1, term, out=term)
+    return np.asarray(total)
+
+
 def _polygamma(n: HostArray, x: HostArray) -> HostArray:
+    if families.all_hold((n == 1) & (x > 0)):
+        return _trigamma(x)
     order = (n >= 0) & (n == np.floor(n))
     after = n + 1
     scale = np.where(n % 2 == 0, -1.0, 1.0) * _by_scipy("gamma")(after)

@@ -74,12 +74,12 @@ def scaled(v: Array, z: Array, turn: complex, out: Array, slope: Array) -> Array
     ``turn / z``, which is differentiated term by term.
     """
     size = abs_(z)
-    far = (size > 25) & (v * v < size)
+    far = (size > 64) & (v * v < size)
     at = where(far, z, 100.0)
     u = turn / (at if dtypes.is_complex(z.dtype) else abs_(at))
     term = total = jnp.ones_like(u)
     rest = jnp.zeros_like(u)
-    for k in range(1, 21):
+    for k in range(1, 13):
         term = term * ((4 * v * v - (2 * k - 1) ** 2) / (8 * k)) * u
         total, rest = total + term, rest + k * term
     return where(far, -(0.5 + rest / total) / at * out, slope)
@@ -130,11 +130,52 @@ def legendre_slope(m: Array, v: Array, x: Array, out: Array) -> Array:
     return -(_F["lpmv"](m + 1, v, x) + m * x * out / root) / root
 
 
-def mathieu_slope(function: Callable[..., Any], m: Array, q: Array) -> Array:
-    """Divide the mean of ``2 f(x)^2 cos(2 x)`` by that of ``f(x)^2``, by the trapezoidal rule."""
-    nodes = jnp.arange(128, dtype=q.dtype) * (180 / 128)
-    values, _ = function(m[..., None], q[..., None], nodes)
-    return 4 * jnp.mean(values * values * jnp.cos(nodes * (pi / 90)), -1)
+#: Of so many coefficients on each side of the m-th the derivative is computed.
+_COEFFICIENTS: Final = 24
+
+
+def mathieu_slope(m: Array, q: Array, value: Array, sign: int) -> Array:
+    """Return the derivative of a characteristic value in q, by the recurrences DLMF 28.4.
+
+    The coefficients of the Fourier series are an eigenvector, of a matrix that is linear in q.
+    Quotients of neighbours lead to the m-th from far above and from the lowest.
+
+    Args:
+        m: the order.
+        q: the parameter.
+        value: the characteristic value.
+        sign: 1 for the even function, -1 for the odd one.
+    """
+    is_odd = m % 2 == 1
+    lowest, corner = where(is_odd, 1.0, 1.0 - sign), where(is_odd, sign, 0.0)
+    doubled = where(is_odd | (sign < 0), 1.0, 2.0)  # the constant's part in the equations
+    first = where(m == 0, doubled, 1.0)
+
+    up, quotient = list[Array](), jnp.zeros_like(q)
+    for k in range(_COEFFICIENTS, 0, -1):
+        j = m + 2 * k
+        quotient = q / (value - j * j - q * quotient)
+        up.append(quotient * first if k == 1 else quotient)
+    size, products, c = first, jnp.zeros_like(q), jnp.ones_like(q)
+    for quotient in reversed(up):
+        before, c = c, c * quotient
+        size, products = size + c * c, products + before * c
+    products = products + (first - 1) * up[-1]
+
+    down, part = list[Array](), corner
+    for k in range(_COEFFICIENTS):
+        j = lowest + 2 * k
+        rest = value - j * j - q * part
+        down.append(q / (rest + (rest == 0)))
+        part = doubled * down[-1] if k == 0 else down[-1]
+    place, c = (m - lowest) / 2, jnp.zeros_like(q)
+    for k in range(_COEFFICIENTS - 1, -1, -1):
+        before = where(place == k + 1, 1.0, c)
+        c = before * down[k]
+        factor = doubled if k == 0 else 1.0
+        size, products = size + factor * (c * c), products + factor * (before * c)
+    corners = where(m == 1, corner, corner * c * c)
+    return (2 * products + corners) / size
 
 
 def spheroidal(
@@ -159,12 +200,25 @@ def ellipe_m(m: Array, out: Array) -> Array:
 
 
 def _complete(m: Array, kind: int, far: Callable[[Array], Array]) -> Array:
-    near = abs_(m) < 0.1
-    small, series = where(near, m, 0.0), jnp.zeros_like(m)
-    for j in range(18, 0, -1):
-        term = j * (math.comb(2 * j, j) / 4**j) ** 2
-        series = series * small + (term / (1 - 2 * j) if kind else term)
-    return where(near, pi / 2 * series, far(where(near, 1.0 / 2, m)))
+    near = abs_(m) < 0.04
+    terms = [pi / 2 * j * (math.comb(2 * j, j) / 4**j) ** 2 for j in range(1, 13)]
+    if kind:
+        terms = [term / (1 - 2 * j) for j, term in enumerate(terms, 1)]
+    small, series = where(near, m, 0.0), jnp.full_like(m, terms[-1])
+    for term in reversed(terms[:-1]):
+        series = series * small + term
+    return where(near, series, far(where(near, 1.0 / 2, m)))
+
+
+def agm_slope(a: Array, b: Array, out: Array) -> Array:
+    """Return the derivative of the mean in a, by the complete elliptic integral: DLMF 19.8.5."""
+    p = (b / a) ** 2
+    complete = pi / 2 * abs_(a / out)
+    # 1 - m has no digits where p is small, and m is 1 / 2 where the series is taken
+    slope = _complete(
+        1 - p, 0, lambda m: (_F["ellipe"](m) / where(m == 0.5, m, p) - complete) / (2 * m)
+    )
+    return out / a * (1 - 2 * p * slope / complete)
 
 
 def ellipkinc_m(phi: Array, m: Array) -> Array:
@@ -251,6 +305,15 @@ def pseudo_huber_slopes(delta: Array, r: Array) -> tuple[Array, Array]:
     u = r / delta
     root = sqrt(1 + u * u)
     return delta * (u * u / (1 + root)) ** 2 / root, r / root
+
+
+def exprel_slope(x: Array, out: Array) -> Array:
+    """Return the derivative of ``(exp(x) - 1) / x``, near 0 by its power series."""
+    near = abs_(x) < 0.1
+    small, other, series = where(near, x, 0.0), where(near, 1.0, x), jnp.zeros_like(x)
+    for k in range(9, -1, -1):
+        series = series * small + (k + 1) / math.factorial(k + 2)
+    return where(jnp.isinf(out), out, where(near, series, (exp(other) - out) / other))
 
 
 def power_slope(u: Array) -> Array:

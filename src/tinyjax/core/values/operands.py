@@ -296,8 +296,9 @@ def _way_out(x: object) -> str:
             return "Was a value forgotten?"
         case str() | bytes():
             return (
-                "Arrays hold numbers and bools: encode text as integers. If it chooses what is "
-                "computed, make it a static argument of jit (static_argnums, static_argnames)."
+                f"Value {shortened(x)} is text, and arrays hold numbers and bools: encode it as "
+                "integers. If it chooses what is computed, make it a static argument of jit "
+                "(static_argnums, static_argnames)."
             )
         case dict():
             return "Use its values, or map a function over them with tinyjax.tree.map."
