@@ -44,7 +44,7 @@ def has_members(members: Mapping[tuple[type, str], Any]) -> bool:
     return all(getattr(kind, name, _MISSING) is x for (kind, name), x in members.items())
 
 
-#: So many calls are written out in a program, at most.
+#: So many calls are inlined in a program, at most.
 _MOST_CALLS: Final = 1000
 #: What makes lists.
 _MAKING: Final = (runtime.make_list, runtime.collected, list)
