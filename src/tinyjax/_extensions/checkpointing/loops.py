@@ -1254,6 +1254,8 @@ def _restoring_programs(
         loop.pull,
         replay,
     )
+    if not plan.places:
+        return made
     (structure,) = structures
     recording, num_results = made.recording, len(replay.halves.nonzero_out)
     avals = recording.jaxpr.out_avals[num_results:]
