@@ -29,6 +29,8 @@ from tinyjax.core.values import operands as opd
 #: a call, which takes as long as to copy so many bytes.
 _WHOLE_LOOP: Final = 16_384
 _COPIED: Final = 4_096
+#: Copying an array of more bytes takes longer than some barriers.
+_LARGE: Final = 32_768
 
 
 #: The rule of a primitive that puts values into an array: takes an equation, an array, and a
@@ -303,6 +305,10 @@ def _early_reads(body: jx.Jaxpr, arrays: Mapping[jx.Var, jx.Var]) -> dict[jx.Var
         updates[array].add(result)
     reads: dict[jx.Var, jx.Var] = {}
     read_twice = set[jx.Var]()
+    # XLA fuses such an update into what reads a slice of its result, and needs the old array for it
+    scattered = {
+        eqn.out_binders[0] for eqn in body.eqns if eqn.primitive.name == "scatter"
+    }.intersection(arrays)
     # What takes a value: updates by their results, and the body's result by None.
     takers = defaultdict[jx.Atom, set[jx.Var | None]](set)
     for x in body.outs:
@@ -318,7 +324,8 @@ def _early_reads(body: jx.Jaxpr, arrays: Mapping[jx.Var, jx.Var]) -> dict[jx.Var
             (out,) = eqn.out_binders
             if out not in arrays and 2 * out.aval.size <= x.aval.size:
                 reads[out] = x
-                if not takers[out] <= updates[x]:
+                is_fused = x in scattered and out.aval.size > 1 and x.aval.nbytes > _LARGE
+                if not takers[out] <= updates[x] or is_fused:
                     read_twice.add(x)
     if sum([v.aval.nbytes for v in body.in_binders]) > _WHOLE_LOOP:
         read_twice = {x for x in read_twice if x.aval.nbytes > _COPIED}

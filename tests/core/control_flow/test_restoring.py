@@ -175,6 +175,31 @@ def test_no_slices_are_stacked() -> None:
     assert largest_stack(of_stacks(lower_upper), X) == SIZE**3
 
 
+def sparse(x: Any) -> Any:
+    """Multiply by a sparse matrix, whose rows are parts of two arrays."""
+    starts = jnp.arange(SIZE) // 2
+    columns = jnp.arange(2 * SIZE) * 7 % SIZE
+    values = jnp.concatenate([x, jnp.cos(x)])
+
+    def step(i: Any, y: Any) -> Any:
+        row = lax.dynamic_slice(values, (starts[i],), (SIZE,))
+        places = lax.dynamic_slice(columns, (starts[i],), (SIZE,))
+        used = jnp.arange(SIZE) < i
+        return y.at[i].set(jnp.where(used, row, 0) @ jnp.where(used, x[places], 0))
+
+    return jnp.sum(lax.fori_loop(0, SIZE, step, jnp.zeros(SIZE)) ** 2)
+
+
+def test_slices_of_constants_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert largest_stack(sparse, X) == SIZE**2
+    monkeypatch.setattr(restoring, "_FEW_BYTES_OF_CONSTANTS", 1)
+    assert largest_stack(sparse, X + 0) == 2 * SIZE
+    slope, direction = tinyjax.jit(tinyjax.grad(sparse))(X), np.sin(np.arange(SIZE))
+    np.testing.assert_allclose(slope, of_stacks(tinyjax.grad(sparse))(X), 1e-10, 1e-12)
+    _, push = tinyjax.linearize(sparse, X)
+    np.testing.assert_allclose(push(direction), slope @ direction, 1e-10)
+
+
 def conditional(x: Any) -> Any:
     """Update an array in a branch, which is not restored."""
 

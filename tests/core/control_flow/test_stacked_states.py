@@ -184,3 +184,35 @@ def test_room_for_states(shape: tuple[int, ...], memory: int | None, room: int) 
 def test_no_negative_memory() -> None:
     with raises(ArgumentError, match="memory of while_loop must not be negative"):
         lax.while_loop(lambda x: x < 1, lambda x: x + 1, 0.0, memory=-1)
+
+
+def updating(n: Any, x: Any) -> Any:
+    """Update an array at one place in each of n iterations, which data determine."""
+    size = x.shape[0]
+
+    def step(state: Any) -> Any:
+        x, i = state
+        place = i % size
+        value = jnp.sin(x[place] + x[(7 * i + 3) % size]) * x[0]
+        return x.at[place].set(value), i + 1
+
+    return jnp.sum(lax.while_loop(lambda state: state[1] < n, step, (x, 0))[0] ** 2)
+
+
+@pytest.mark.parametrize("n", [0, 1, 40, 1023, 1024, 1025, 3000])
+def test_residuals_are_stacked_where_states_are_larger(n: int) -> None:
+    """Up to as many iterations as the stacks have places, and beyond."""
+    x = np.cos(np.arange(40.0)) + 0.3
+    direction, h = np.sin(np.arange(40.0)), 1e-6
+    slope = tinyjax.jit(tinyjax.grad(updating, 1))
+    text = str(tinyjax.make_jaxpr(tinyjax.grad(updating, 1))(n, x))
+    assert "float64[1024]" in text
+    along = slope(n, x) @ direction
+    difference = (updating(n, x + h * direction) - updating(n, x - h * direction)) / (2 * h)
+    np.testing.assert_allclose(along, difference, 1e-5, 1e-8)
+    lengths = np.array([n, 17, 0, n + 1])
+    each = [slope(m, x) for m in lengths]
+    many = tinyjax.jit(tinyjax.vmap(tinyjax.grad(updating, 1), (0, None)))(lengths, x)
+    np.testing.assert_allclose(many, each, 1e-9, 1e-12)
+    _, push = tinyjax.linearize(lambda x: updating(n, x), x)
+    np.testing.assert_allclose(push(direction), along, 1e-9, 1e-12)

@@ -11,7 +11,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import lax
+from tinyjax import lax, source
 from tinyjax.core import lowering, updates
 from tinyjax.core.tracing import jaxpr as jx
 
@@ -111,11 +111,11 @@ def test_no_order_of_reads_and_updates_copies_an_array(order: str, reads_old: bo
     assert copies(sums, x) == 0
 
 
-def copies(fun: Callable[[Any], Any], x: Any) -> int:
+def copies(fun: Callable[[Any], Any], x: Any, shape: str = f"f32\\[{N}\\]") -> int:
     """Count where iterations of a compiled program's loops copy an array of so many elements."""
     text = tinyjax.jit(fun).lower(x).compile().as_text()
     computations = [part for part in text.split("\n\n") if not part.lstrip().startswith("ENTRY")]
-    return sum(len(re.findall(rf"f32\[{N}\]\S* copy\(", part)) for part in computations)
+    return sum(len(re.findall(rf"{shape}\S* copy\(", part)) for part in computations)
 
 
 @pytest.mark.parametrize(
@@ -127,6 +127,37 @@ def test_an_iteration_copies_no_array(
     assert copies(fun, x) == 0
     monkeypatch.setattr(lowering, "schedule", lambda body: updates.Schedule(body.eqns, {}, ()))
     assert copies(lambda x: fun(x) + 0, x) > 0
+
+
+WEIGHTS = np.cos(np.arange(65 * 65.0)).reshape(65, 65)
+
+
+def triangular(a: Any, b: Any) -> Any:
+    """Multiply by a triangular matrix, in place."""
+    for i in range(b.shape[0]):
+        for j in range(b.shape[1]):
+            b[i, j] += np.dot(a[i + 1 :, i], b[i + 1 :, j])
+    return np.sum(b * b)
+
+
+def of_pair(ab: Any) -> Any:
+    """Give the gradient of such products in both matrices, one beside the other."""
+    slopes = tinyjax.grad(source.stage(triangular), (0, 1))(ab[:, :65], ab[:, 65:])
+    return jnp.concatenate(slopes, axis=1)
+
+
+def test_what_reads_a_slice_behind_a_scatter_copies_no_array(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with tinyjax.default_dtypes("float64"):
+        b, shape = np.linspace(0.0, 1.0, 65 * 80).reshape(65, 80), r"f64\[65,80\]"
+        ab = np.concatenate([WEIGHTS, b], axis=1)
+        assert copies(of_pair, ab, shape) == 0
+        lower = np.tril(WEIGHTS, -1).T + np.eye(65)
+        slope = tinyjax.jit(of_pair)(ab)[:, 65:]
+        np.testing.assert_allclose(slope, 2 * lower.T @ lower @ b, 1e-9, 1e-9)
+        monkeypatch.setattr(updates, "_LARGE", 1 << 40)
+        assert copies(lambda ab: 2 * of_pair(ab), ab, shape) > 0
 
 
 def computed_whole(fun: Callable[[Any], Any], x: Any) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 import attrs
 
-from tinyjax import tree
+from tinyjax import dtypes, tree
 from tinyjax._base import lazy
 from tinyjax._extensions.checkpointing import schedule
 from tinyjax._extensions.checkpointing.schedule import (
@@ -41,13 +41,23 @@ from tinyjax.core.control_flow.bodies import (
 )
 from tinyjax.core.control_flow.common import Observer, def_loop, in_phase
 from tinyjax.core.control_flow.compaction import compacted
+from tinyjax.core.control_flow.cond import bind_branches
 from tinyjax.core.control_flow.residuals import Residuals, recipe_of, repeated_residuals
 from tinyjax.core.control_flow.scan import linearize_stacking
 from tinyjax.core.control_flow.while_loop import MEMORY, states_kept, while_p
 from tinyjax.core.jit import program
 from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitives import shape as sh
-from tinyjax.core.primitives.elementwise import add, and_, gt, lt, sub
+from tinyjax.core.primitives.elementwise import (
+    add,
+    and_,
+    convert_element_type,
+    gt,
+    le,
+    lt,
+    select,
+    sub,
+)
 from tinyjax.core.primitives.rules import instantiate_all
 from tinyjax.core.stablehlo import Lowering, Values
 from tinyjax.core.tracing import primitive as prim, program_rules, trace as tr
@@ -509,6 +519,20 @@ def _while_programs(params: primitives.WhileParams, nonzero: LoopOperands[bool])
             return _Programs.build(
                 operands, linear, residuals.record, residuals.push, residuals.pull, replay
             )
+    if may_stack and params.memory and (capacity := _capacity(params, replay)):
+        in_stacks = _WhileResiduals(attrs.evolve(params, most=None), capacity, replay.halves)
+        return _Programs.build(
+            operands,
+            linear,
+            lambda args: _record_some(args, params, replay, in_stacks),
+            lambda recorded, tangents: _push_while(
+                _from_start(recorded[0], recorded[1][0], params), tangents, params, replay
+            ),
+            lambda recorded, cotangents, replay: _pull_some(
+                *recorded, cotangents, params, replay, in_stacks
+            ),
+            replay,
+        )
     record = _record_stacked if may_stack and params.checkpoints >= MANY else _record_while
     return _Programs.build(
         operands,
@@ -645,6 +669,65 @@ class _Recorded:
     operands: LoopOperands[Array]
     iterations: Array
     checkpoints: Store | Stacked
+
+
+#: Residuals are stacked, rather than states, of so many iterations or more, where they take a
+#: fourth of the bytes.
+_SOME: Final = 256
+_SMALLER: Final = 4
+
+
+def _capacity(params: primitives.WhileParams, replay: _Replay) -> int:
+    """Return of how many iterations residuals are stacked, if these are smaller than states."""
+    states = sum([aval.nbytes for aval in replay.avals.carry])
+    residuals = _bytes_kept(replay.halves, 1)
+    if residuals == inf or type(states) is not int or _SMALLER * residuals > states:
+        return 0
+    capacity = int(params.memory // max(residuals, 1))
+    return min(capacity, 4 * _SOME) if capacity >= _SOME else 0
+
+
+def _record_some(
+    args: Arrays, params: primitives.WhileParams, replay: _Replay, in_stacks: _WhileResiduals
+) -> tuple[Arrays, tuple[LoopOperands[Array], _Residuals]]:
+    """Run a loop, and stack the residuals of its first iterations; keep its first state, too."""
+    _, operands = params.operands(args)
+    state, residuals = in_stacks.record(args)
+    return state, (operands.marked(replay.needed), residuals)
+
+
+def _from_start(
+    operands: LoopOperands[Array], iterations: Array, params: primitives.WhileParams
+) -> _Recorded:
+    """Return the record of a loop of which only the first state was kept."""
+    return _Recorded(operands, iterations, Store.start(operands.carry, params.checkpoints))
+
+
+def _pull_some(
+    operands: LoopOperands[Array],
+    residuals: _Residuals,
+    cotangents: LoopResults[Array],
+    params: primitives.WhileParams,
+    replay: _Replay,
+    in_stacks: _WhileResiduals,
+) -> LoopOperands[Array]:
+    """Pull cotangents back by the stacks, or from the first state if there were more iterations."""
+    n = residuals[0]
+    fits = le(n, integer(in_stacks.most))
+    # where examples are mapped, and choose differently, both are computed
+    others = select(fits, integer(0), n)
+
+    def from_start(*cts: Array) -> Sequence[Array]:
+        recorded = _from_start(operands, others, params)
+        return _pull_while(recorded, LoopResults(cts), params, replay).flat
+
+    def by_stacks(*cts: Array) -> Sequence[Array]:
+        return in_stacks.pull(residuals, LoopResults(cts), replay).flat
+
+    avals = [x.aval for x in cotangents.carry]
+    branches = [stage(from_start, avals), stage(by_stacks, avals)]
+    index = convert_element_type(fits, dtypes.int32)
+    return replay.linear.like(bind_branches(index, branches, cotangents.carry))
 
 
 def _record_while(
@@ -1171,6 +1254,8 @@ def _restoring_programs(
         loop.pull,
         replay,
     )
+    if not plan.places:
+        return made
     (structure,) = structures
     recording, num_results = made.recording, len(replay.halves.nonzero_out)
     avals = recording.jaxpr.out_avals[num_results:]

@@ -6,7 +6,8 @@ begins with the array as the loop leaves it. Iteration by iteration it puts the 
 that it has the array as it was, and reads the slices from it. Programs that transform source store
 and restore in the same way (Griewank and Walther, "Evaluating Derivatives", 2008, chapter 4).
 
-A loop in the body of a loop is such an update, too, if it can be restored itself.
+A loop in the body of a loop is such an update, too, if it can be restored itself. Slices of arrays
+that a loop does not update are read again as well, if they are many.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ RESTORED: Final = "restored"
 #: Residuals of fewer bytes in an iteration, or in all of them, are kept.
 _FEW_BYTES: Final = 256
 _FEW_BYTES_IN_ALL: Final = 65_536
+#: The same where they are read from arrays that the loop does not update.
+_FEW_BYTES_OF_CONSTANTS: Final = 1 << 20
 #: By what factor what is kept must become smaller.
 _WORTH_IT: Final = 4
 #: Primitives that are computed again: what moves elements, and arithmetic.
@@ -162,8 +165,7 @@ class _Plan:
         """Return what restores the arrays, where less is kept so."""
         residuals = residuals_of(self.lin, self.num_outs)
         before = self._bytes(self.lin, self.primal)
-        few = before < _FEW_BYTES or before * iterations < _FEW_BYTES_IN_ALL
-        if few or not self.updates:
+        if before < _FEW_BYTES or before * iterations < _FEW_BYTES_IN_ALL:
             return None
         saved: dict[jx.Atom, None] = {}
         again: set[jx.JaxprEqn] = set()
@@ -171,7 +173,7 @@ class _Plan:
         for x in residuals:
             self._read_again(x, saved, again, read)
         eqns = self._restoring(read, saved)
-        if not read or eqns is None:
+        if eqns is None or not (read or before * iterations > _FEW_BYTES_OF_CONSTANTS):
             return None
         reads, restores = eqns
         places = sorted(read)
