@@ -357,7 +357,7 @@ def backwards_and_forwards(a: Any) -> Any:
     y[0] = -a[0]
     for k in range(1, a.size):
         alpha = -(a[k] + a[:k][::-1] @ y[:k]) / (1.0 + k)
-        y[:k] += alpha * y[:k][::-1]
+        y[:k] += alpha * np.flip(y[:k])
         y[k] = alpha
     return np.sum(y * y)
 

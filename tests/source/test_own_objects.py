@@ -490,12 +490,35 @@ def test_objects_that_escape(fun: Callable[[Any], Any]) -> None:
     [
         ("handed_on", "'b', an object that changes, as a value is not taken .*. Instead, use its"),
         ("kept_of_a_class_that_computes", "known of .*Logged.* Its objects are no variables: a li"),
+        ("doubled", "more than 1,000 calls with objects that change is not taken"),
         ("rated", "'RATE', a variable of another module, in a method is not taken"),
     ],
 )
 def test_reasons_are_named(name: str, message: str) -> None:
     with raises(SourceError, match=message):
         source.grad(globals()[name])(0.7)
+
+
+class Doubling:
+    """Methods that call each other twice, ten deep."""
+
+    def __init__(self, x: float) -> None:
+        self.x = [x][0]
+
+    def move(self) -> None:
+        self.x += 0.001
+
+
+for _i in range(10):
+    _before = "move" if _i == 0 else f"move_{_i - 1}"
+    _text = f"def move_{_i}(self):\n    self.{_before}()\n    self.{_before}()\n"
+    setattr(Doubling, f"move_{_i}", of_text(f"move_{_i}", _text))
+
+
+def doubled(x: float) -> float:
+    d: Any = Doubling(x)
+    d.move_9()
+    return float(d.x)
 
 
 def handed_on(x: float) -> float:

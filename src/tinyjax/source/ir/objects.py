@@ -44,6 +44,8 @@ def has_members(members: Mapping[tuple[type, str], Any]) -> bool:
     return all(getattr(kind, name, _MISSING) is x for (kind, name), x in members.items())
 
 
+#: So many calls are inlined in a program, at most.
+_MOST_CALLS: Final = 1000
 #: What makes lists.
 _MAKING: Final = (runtime.make_list, runtime.collected, list)
 
@@ -98,6 +100,7 @@ class Objects(expressions.Expressions):
         #: What the program takes of their classes, by class and name.
         self.members: dict[tuple[type, str], Any] = {}
         self.takes_objects = takes_objects
+        self.calls: int = 0
         #: The uses of variables, by function.
         self.uses: dict[find.FunctionNode, rebinding.Uses] = {}
         super().__init__(fun, node)
@@ -445,6 +448,9 @@ class Objects(expressions.Expressions):
 
     def _inlined(self, fun: FunctionType, arguments: dict[str, Any], node: ast.Call) -> Atom:
         code = fun.__code__
+        self.calls += 1
+        if self.calls > _MOST_CALLS:
+            self.escape(f"more than {_MOST_CALLS:,} calls with objects that change", "write a loop")
         is_recursive = any(scope.code is code for scope in self._scopes())
         if not _is_users(code.co_filename) or {*code.co_freevars} - {"__class__"} or is_recursive:
             name = ast.unparse(node.func)

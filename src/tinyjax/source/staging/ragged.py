@@ -349,6 +349,8 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _item(first, args[1])
     if fun is operator.getitem or (fun is np.take and len(args) == 2 and np.ndim(first) == 1):
         return _gathered(first, args[1])
+    if fun is np.flip and isinstance(first, Ragged) and len(args) == 1 and first.whole.ndim == 1:
+        return _item(first, slice(None, None, -1))
     if fun is len:
         return first.shape[0]
     if fun is runtime.fitting:
