@@ -17,8 +17,9 @@ from tinyjax.dtypes import HostArray
 
 #: The Python function of a program: takes the data of arrays, and returns arrays in any containers.
 Program: TypeAlias = Callable[..., Any]
-#: Larger arrays, in bytes, are not replayed: operations free each result as soon as they can.
-LARGEST: Final = 1 << 16
+#: Larger arrays, in bytes, are not replayed: operations free each result as soon as they can, and
+#: take longer than Python does. The system maps the memory of larger ones anew each time, too.
+LARGEST: Final = 1 << 17
 #: Whether the error of a program is raised that fails where what it was made of does not: the
 #: tests' setting, since a call that falls back on that is right, and slow.
 _IS_STRICT: Final = bool(os.environ.get("TINYJAX_STRICT"))

@@ -13,7 +13,7 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
 from tinyjax._library.special import gamma
 from tinyjax._library.ufuncs import host
-from tinyjax._library.ufuncs.table import TABLE
+from tinyjax._library.ufuncs.table import TABLE, Row
 from tinyjax.core.primitives import elementwise as ew, identities, rules
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.transforms.jvp import jvp_flat
@@ -266,7 +266,7 @@ def carlson_j(x: Array, y: Array, z: Array, p: Array) -> Array:
     mean, factor = (x + y + z + 2 * p) / 5, 1.0
     delta = (p - x) * (p - y) * (p - z)
     weights, arguments = [], []
-    for _ in range(12):
+    for _ in range(10):
         a, b, c, d = map(sqrt, (x, y, z, p))
         step, product = a * b + a * c + b * c, (d + a) * (d + b) * (d + c)
         weights.append(factor / product)
@@ -279,14 +279,16 @@ def carlson_j(x: Array, y: Array, z: Array, p: Array) -> Array:
     e3, e4 = xyz + 2 * e2 * P + 4 * P**3, (2 * xyz + e2 * P + 3 * P**3) * P
     series = 1 - 3 * e2 / 14 + e3 / 6 + 9 * e2 * e2 / 88 - 3 * e4 / 22
     series = series - 9 * e2 * e3 / 52 + 3 * xyz * P * P / 26
-    total = jnp.sum(jnp.stack(weights) * _carlson_c(jnp.stack(arguments)), 0)
+    # arguments are in (-1, 1], and each is a 64th of the one before, about
+    few = [_carlson_c(jnp.stack(part), n) for part, n in ((arguments[:2], 8), (arguments[2:], 2))]
+    total = jnp.sum(jnp.stack(weights) * jnp.concatenate(few), 0)
     return factor * series / (mean * sqrt(mean)) + 6 * total
 
 
-def _carlson_c(e: Array) -> Array:
+def _carlson_c(e: Array, doublings: int) -> Array:
     """Compute RC of 1 and ``1 + e``."""
     x, y, mean = jnp.ones_like(e), 1 + e, 1 + 2 * e / 3
-    for _ in range(8):
+    for _ in range(doublings):
         step = 2 * sqrt(x) * sqrt(y) + y
         x, y, mean = [(value + step) / 4 for value in (x, y, mean)]
     s = y / mean - 1
@@ -541,22 +543,29 @@ def derivative(
     return found if isinstance(found, tuple) else (found,)
 
 
+def _slope_of(row: Row, position: int, primals: Sequence[Array]) -> Sequence[ArrayLike]:
+    """Return the derivative of a program in one operand, of which each element is a function."""
+    tangents: list[prim.Tangent] = [prim.ZERO] * len(primals)
+    tangents[position] = jnp.ones_like(primals[position])
+
+    def of_operands(*xs: Array) -> list[Array]:
+        return [_evaluate(row.like, dict(zip(row.parameters, xs, strict=True)))]
+
+    _, slopes = jvp_flat(of_operands, primals, tangents)
+    return [0.0 if slope is prim.ZERO else slope for slope in slopes]
+
+
 @host.host_ufunc_p.def_jvp
 def _jvp(
     primals: prim.Arrays, tangents: prim.Tangents, params: host.HostUfuncParams
 ) -> prim.JvpResult:
-    outs = tr.bind(host.host_ufunc_p, primals, params)
-    row = TABLE[params.name]
-    if row.like:  # the derivative is that of a program
-        names = row.parameters
-        _, found = jvp_flat(
-            lambda *xs: [_evaluate(row.like, dict(zip(names, xs, strict=True)))], primals, tangents
-        )
-        return outs, found
+    outs, name = tr.bind(host.host_ufunc_p, primals, params), params.name
+    row = TABLE[name]
     totals: list[prim.Tangent] = [prim.ZERO] * len(outs)
     for i, t in enumerate(tangents):
         if t is not prim.ZERO:
-            for j, slope in enumerate(derivative(params.name, i, primals, outs)):
+            slopes = _slope_of(row, i, primals) if row.like else derivative(name, i, primals, outs)
+            for j, slope in enumerate(slopes):
                 part = jnp.multiply(t, slope)
                 part = ew.convert_element_type(part, outs[j].dtype, outs[j].weak_type)
                 totals[j] = rules.add_tangents(totals[j], part)

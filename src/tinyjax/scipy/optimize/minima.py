@@ -13,7 +13,7 @@ from tinyjax import dtypes, tree
 from tinyjax._base import frames
 from tinyjax.core import api
 from tinyjax.core.tracing import checking
-from tinyjax.core.values import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, operands as opd
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, shortened
 from tinyjax.implicit import vectors
@@ -203,7 +203,7 @@ def minimize_scalar(
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
         value = on_host.for_scipy(call, consts)
         found = on_host.scipy_optimize().minimize_scalar(
-            lambda x: float(value(np.reshape(x, 1))),
+            lambda x: value((x,)),
             bracket,
             [float(end[0]) for end in consts[-2:]] if is_bounded else None,
             method=method,
@@ -280,8 +280,6 @@ def _is_constraint(constraint: Any) -> bool:
 
 def _bounds_of(bounds: Bounds, size: int) -> tuple[Any, Any]:
     """Return both ends of the bounds of each unknown; infinite where there are none."""
-    if bounds is None:
-        return np.full(size, -np.inf), np.full(size, np.inf)
     if hasattr(bounds, "lb"):
         return np.broadcast_to(bounds.lb, size), np.broadcast_to(bounds.ub, size)
     try:
@@ -491,12 +489,15 @@ def program(
         constraints: as ``minimize`` takes them.
     """
     problem = vectors.equation(name, fun, x, args, scalar=True)
-    low, high = (jnp.asarray(end, x.dtype) for end in _bounds_of(bounds, x.size))
+    ends: list[Array] = [opd.splat(end, x.aval) for end in (-np.inf, np.inf)]
+    if bounds is not None:
+        ends = [jnp.asarray(end, x.dtype) for end in _bounds_of(bounds, x.size)]
     kinds = [_constraint_functions(given, x) for given in constraints]
     zero, positive = ([fun for kind in kinds for fun in kind[i]] for i in (0, 1))
     if not constraints:
-        problem = attrs.evolve(problem, consts=[*problem.consts, low, high])
-        return problem, Program(problem.fun, x.size, len(problem.consts) - 2)
+        consts = [*problem.consts, *ends]
+        whole = vectors.Equation(problem.fun, problem.space, consts, problem.start)
+        return whole, Program(problem.fun, x.size, len(problem.consts))
 
     def values(functions: Sequence[Callable[[Array], Any]], x: Array) -> Array:
         parts = [jnp.ravel(jnp.asarray(fun(x), x.dtype)) for fun in functions]
@@ -507,6 +508,6 @@ def program(
     m = held.jaxpr.out_avals[0].shape[0]
     start = jnp.concatenate([x, jnp.zeros(m, x.dtype)])
     space = vectors.space_of(problem.space.treedef, [start.aval], f"x0 of {name}")
-    full = [*problem.consts, *consts, low, high]
+    full = [*problem.consts, *consts, *ends]
     whole = vectors.Equation(problem.fun, space, full, start)
     return whole, Program(problem.fun, x.size, len(problem.consts), held, count)

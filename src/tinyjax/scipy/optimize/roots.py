@@ -226,7 +226,7 @@ def root_scalar(  # noqa: PLR0913
 
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
         calls = [on_host.for_scipy(fun, consts) for fun in compiled]
-        scalars = [lambda x, call=call: float(call(np.reshape(x, 1)).ravel()[0]) for call in calls]
+        scalars = [lambda x, call=call: call((x,)).item() for call in calls]
         found = on_host.scipy_optimize().root_scalar(
             scalars[0],
             method=chosen,
