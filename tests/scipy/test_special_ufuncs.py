@@ -503,7 +503,7 @@ def test_characteristic_values_of_mathieu(name: str, sign: int) -> None:
     orders = np.arange(1 if sign < 0 else 0, 12).repeat(5)
     q = np.resize([0.0, 0.01, -2.0, 5.0, 60.0], len(orders))
     slopes = derivative_of(name, [orders.astype(float), q], 1)(jnp.asarray(q))
-    expected = [_of_matrix(order, at, sign) for order, at in zip(orders, q, strict=True)]
+    expected = [_of_matrix(int(m), at, sign) for m, at in zip(orders, q, strict=True)]
     np.testing.assert_allclose(slopes, expected, 1e-9, 1e-12)
     curvature = tinyjax.grad(tinyjax.grad(lambda q: fun(3.0, q)))(2.0)
     change = _of_matrix(3, 2.0 + 1e-4, sign) - _of_matrix(3, 2.0 - 1e-4, sign)
