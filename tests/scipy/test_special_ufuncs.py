@@ -480,3 +480,31 @@ def test_scipy_is_loaded_when_it_is_needed_and_its_absence_said() -> None:
     )
     assert done.stdout.startswith("0.0\n")
     assert "pip install scipy" in done.stdout
+
+
+def _of_matrix(order: int, q: float, sign: int) -> float:
+    """The derivative of a characteristic value of Mathieu's equation, by an eigenvector."""
+    frequencies = np.arange(1.0 if order % 2 else 1.0 - sign, 160, 2)
+    slope = np.diag(np.ones(len(frequencies) - 1), 1)
+    if order % 2:
+        slope[0, 0] = sign / 2
+    elif sign > 0:
+        slope[0, 1] = np.sqrt(2)
+    slope = slope + slope.T
+    _, vectors = np.linalg.eigh(np.diag(frequencies**2) + q * slope)
+    vector = vectors[:, (order - int(frequencies[0])) // 2]
+    return float(vector @ slope @ vector)
+
+
+@pytest.mark.parametrize(("name", "sign"), [("mathieu_a", 1), ("mathieu_b", -1)])
+def test_characteristic_values_of_mathieu(name: str, sign: int) -> None:
+    """Derivatives at all orders and far out, and second ones."""
+    fun = getattr(special, name)
+    orders = np.arange(1 if sign < 0 else 0, 12).repeat(5)
+    q = np.resize([0.0, 0.01, -2.0, 5.0, 60.0], len(orders))
+    slopes = derivative_of(name, [orders.astype(float), q], 1)(jnp.asarray(q))
+    expected = [_of_matrix(int(m), at, sign) for m, at in zip(orders, q, strict=True)]
+    np.testing.assert_allclose(slopes, expected, 1e-9, 1e-12)
+    curvature = tinyjax.grad(tinyjax.grad(lambda q: fun(3.0, q)))(2.0)
+    change = _of_matrix(3, 2.0 + 1e-4, sign) - _of_matrix(3, 2.0 - 1e-4, sign)
+    np.testing.assert_allclose(curvature, change / 2e-4, 1e-6)
