@@ -312,8 +312,7 @@ class Objects(expressions.Expressions):
             return None
         if hasattr(kind, "__getattr__") or hasattr(kind, "__del__"):
             return None
-        filename = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
-        return kind if _is_users(filename) else None
+        return kind if _is_written_by_user(kind) else None
 
     def _is_own(self, name: str, kind: type) -> bool:
         """Return whether a variable holds objects of one class that the function makes of it."""
@@ -558,6 +557,13 @@ def _methods(kind: type) -> list[FunctionType]:
 def _is_users(filename: str) -> bool:
     """Return whether a file is neither a library's nor this package's."""
     return not find.is_library(filename) and not filename.startswith(frames.PACKAGE_DIRECTORY)
+
+
+def _is_written_by_user(kind: type) -> bool:
+    """Return whether a class is neither a library's nor this package's."""
+    if kind.__module__ == "__main__":  # whose file may be that of what runs a notebook
+        return True
+    return _is_users(getattr(sys.modules.get(kind.__module__), "__file__", None) or "")
 
 
 def _arguments(node: ast.Call) -> list[ast.expr]:
