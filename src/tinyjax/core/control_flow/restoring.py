@@ -95,18 +95,17 @@ def restoration_of(lin: LinearizedJaxpr, body: LoopBody, iterations: int) -> Res
         body: the body.
         iterations: how often it runs at most.
     """
+    residuals = lin.tangent.in_binders[: len(lin.forwarded)]
+    sizes = [x.aval.nbytes for x in residuals]
+    if any(type(n) is not int for n in (*sizes, iterations)):  # symbolic
+        return None
+    if sum(sizes) * iterations < _FEW_BYTES_IN_ALL:
+        return None
     restoration: Restoration | None = lin.primal.jaxpr.derive(
         ("restoration", lin.nonzero_out, body.num_consts, body.num_carry, iterations),
         lambda: _Plan(lin, body).restoration(iterations),
     )
     return restoration
-
-
-def updates_arrays(jaxpr: jx.Jaxpr) -> bool:
-    """Return whether a program, or one in it, updates elements of arrays."""
-    return jx.some_eqn(
-        jaxpr, "overwritten", lambda eqn: updates.OVERWRITTEN in eqn.primitive.rules.extensions
-    )
 
 
 @contextmanager
@@ -121,12 +120,16 @@ def keeping() -> Iterator[None]:
 
 def reads_restored(lin: LinearizedJaxpr) -> bool:
     """Return whether residuals are arrays that loops in a body are restored from."""
+    called = program_rules.CALLED
+    calls = [eqn for eqn in lin.primal.jaxpr.eqns if called in eqn.primitive.rules.extensions]
+    if not calls:
+        return False
     residuals = {*residuals_of(lin, len(lin.nonzero_out))}
     return any(
         residuals.intersection(
             [eqn.out_binders[at] for place in inverse.places for at in place[1:]]
         )
-        for eqn in lin.primal.jaxpr.eqns
+        for eqn in calls
         if (inverse := _inverse_of(eqn)) is not None
     )
 

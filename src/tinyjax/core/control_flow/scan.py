@@ -38,7 +38,7 @@ from tinyjax.core.tracing.checking import checked
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects
 from tinyjax.core.tracing.program_rules import Run
 from tinyjax.core.tracing.staging import Staged, is_called
-from tinyjax.core.transforms.linearize import keeping
+from tinyjax.core.transforms.linearize import LinearizedJaxpr, keeping
 from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.operands import as_array, memory
@@ -262,10 +262,20 @@ def linearize_stacking(
     a constant of the tangent loop. A slice of an input is read from the input. An index that is
     computed from counters is recomputed. The carry, and other computed values, are stacked.
     """
+    body = params.loop_body
+    return _stacking(primals, nonzero, params, body.linearized(body.operands(nonzero)))
+
+
+def _stacking(
+    primals: prim.Arrays,
+    nonzero: Sequence[bool],
+    params: ScanParams,
+    halves: tuple[LoopOperands[bool], LinearizedJaxpr],
+) -> prim.LinearizeResult:
     body, num_outs = params.loop_body, len(params.jaxpr.outs)
     args = body.operands(primals)
-    nonzero_in, lin = body.linearized(body.operands(nonzero))
-    if restoring.updates_arrays(params.jaxpr) and restoring.reads_restored(lin):
+    nonzero_in, lin = halves
+    if restoring.reads_restored(lin):
         with restoring.keeping():
             nonzero_in, lin = body.linearized(body.operands(nonzero))
     kept = Residuals.collect(lin, args, num_outs)
@@ -291,22 +301,19 @@ def _scan_linearize(
     primals: prim.Arrays, nonzero: Sequence[bool], params: ScanParams
 ) -> prim.LinearizeResult:
     params = trip_counts.of_scan(params, primals)
-    if params.checkpoints is None and not _restores(nonzero, params):
-        return linearize_stacking(primals, nonzero, params)
-    if not params.length:
-        return linearize_stacking(primals, nonzero, params)
+    if params.checkpoints is None or not params.length:
+        halves = params.loop_body.linearized(params.loop_body.operands(nonzero))
+        if not _restores(halves[1], params):
+            return _stacking(primals, nonzero, params, halves)
     return scan_p.rule(program_rules.CHECKPOINTED)(primals, nonzero, params)
 
 
-def _restores(nonzero: Sequence[bool], params: ScanParams) -> bool:
+def _restores(lin: LinearizedJaxpr, params: ScanParams) -> bool:
     """Return whether the backward pass restores arrays that the loop updates."""
-    if not restoring.updates_arrays(params.jaxpr) or params.observer is not None:
+    if params.observer is not None or settings().debugging or keeping.get():
         return False
-    if settings().debugging or keeping.get() or effects(params.jaxpr).any:
-        return False
-    body = params.loop_body
-    _, lin = body.linearized(body.operands(nonzero))
-    return restoring.restoration_of(lin, body, params.length) is not None
+    plan = restoring.restoration_of(lin, params.loop_body, params.length)
+    return plan is not None and not effects(params.jaxpr).any
 
 
 scan_p.def_rule(program_rules.PRUNE)(prune_scan)
