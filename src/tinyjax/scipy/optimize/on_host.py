@@ -65,7 +65,7 @@ def in_dtype(dtype: dtypes.DType, *values: Array) -> list[Array]:
 def for_scipy(fun: Callable[..., Any], consts: Sequence[Array]) -> Callable[..., Any]:
     """Make a function of vectors that SciPy calls, of a compiled one, with these constants."""
 
-    def call(*xs: HostArray) -> Any:
+    def call(*xs: HostArray | Sequence[float]) -> Any:
         out = fun(*consts, *[np.asarray(x, float) for x in xs])
         return tuple(map(_own, out)) if type(out) is tuple else _own(out)
 
