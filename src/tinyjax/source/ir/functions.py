@@ -297,25 +297,56 @@ class Functions(blocks.BlocksBuilder):
         if self.draft is not None:
             self.defined(self.read(name, self.draft), function.node.name)
         arguments = self.bind(node, function)
-        outer, code = self.scope, function.code
-        after, result = self.new_block(), self.hide("")
+        outer, renamed = self.scope, [*function.renamed]
+        result = self.inline(
+            function.node, function.code, arguments, renamed, fun=outer.fun, line=outer.line
+        )
+        self.line: int = node.lineno
+        return result
+
+    def inline(
+        self,
+        node: find.FunctionNode,
+        code: CodeType,
+        arguments: dict[str, Any],
+        renamed: list[dict[str, str]],
+        *,
+        fun: Any,
+        line: int | None,
+    ) -> ir.Atom:
+        """Write out a function, whose parameters are variables of names of their own.
+
+        Args:
+            node: its definition.
+            code: its code.
+            arguments: the values of its parameters.
+            renamed: the variables of renamed names where it is defined.
+            fun: the function whose global variables are seen, if it is another than the program's.
+            line: the line of the call, if the function is in another file than the program's.
+        """
+        outer, after, result = self.scope, self.new_block(), self.hide("")
         names = {name: self.hide(name) for name in (*code.co_varnames, *code.co_cellvars)}
-        renamed = [*function.renamed, names]
         self.scope: blocks.Scope = blocks.Scope(
-            function.node, code, after, result, outer, renamed, fun=outer.fun, line=outer.line
+            node, code, after, result, outer, [*renamed, names], fun=fun, line=line
         )
         self.find_shared(code)
-        for plain_name, hidden in names.items():
-            if plain_name not in arguments:
-                self.unsure.add(hidden)
-            self.write(hidden, arguments.get(plain_name, blocks.UNDEFINED))
-        self.body(function.node.body)
-        self.write(result, ir.literal(None))
+        for name, variable in names.items():
+            self.set_parameter(name, variable, arguments)
+        if isinstance(node, ast.Lambda):
+            self.write(result, self.expression(node.body))
+        else:
+            self.body(node.body)
+            self.write(result, ir.literal(None))
         self.jump(after)
         self.scope = outer
         self.enter(after)
-        self.line: int = node.lineno
         return self.result(result)
+
+    def set_parameter(self, name: str, variable: str, arguments: dict[str, Any]) -> None:
+        """Give a variable of a function that is inlined its first value, if it has one."""
+        if name not in arguments:
+            self.unsure.add(variable)
+        self.write(variable, arguments.get(name, blocks.UNDEFINED))
 
     def bind(self, node: ast.Call, function: InlinedFunction) -> dict[str, ir.Atom]:
         """Return the values of a function's parameters in a call."""

@@ -130,6 +130,10 @@ class Objects(expressions.Expressions):
             case _:
                 return self.object_of(node) is not None
 
+    def is_variable(self, target: ast.Name | ast.Attribute) -> bool:
+        """Return whether a target is a variable, or an attribute that is one."""
+        return isinstance(target, ast.Name) or self.object_of(target.value) is not None
+
     # What names mean
 
     def load(self, name: str) -> Atom:
@@ -433,7 +437,7 @@ class Objects(expressions.Expressions):
         return self.inlined_call(method, owner, node)
 
     def inlined_call(self, fun: Any, owner: OwnObject | None, node: ast.Call) -> Atom:
-        """Write out a function that is called with objects of the program's own.
+        """Inline a function that is called with objects of the program's own.
 
         Args:
             fun: the function.
@@ -454,10 +458,15 @@ class Objects(expressions.Expressions):
         if not _is_users(code.co_filename) or {*code.co_freevars} - {"__class__"} or is_recursive:
             name = ast.unparse(node.func)
             self.escape(f"a call of {name} with an object that changes", "pass attributes", node)
+        is_elsewhere = code.co_filename != self.code.co_filename
+        line, here = self.scope.line or (self.line if is_elsewhere else None), self.line
         try:
-            return self._written_out(fun, arguments)
+            definition = rebinding.with_rebinding(find.find_function(code), fun.__globals__)
+            result = self.inline(definition, code, arguments, [], fun=fun, line=line)
         except errors.SourceError as error:
             raise EscapeError(error) from None
+        self.line: int = here
+        return result
 
     def _bound(self, fun: FunctionType, owner: OwnObject | None, node: ast.Call) -> dict[str, Any]:
         """Return the values of a function's parameters in a call."""
@@ -509,38 +518,14 @@ class Objects(expressions.Expressions):
             return Constant(value, parameter.name)
         self.escape(f"the default of {parameter.name!r}", "pass it", node)
 
-    def _written_out(self, fun: FunctionType, arguments: dict[str, Any]) -> Atom:
-        code, outer = fun.__code__, self.scope
-        definition = rebinding.with_rebinding(find.find_function(code), fun.__globals__)
-        after, result = self.new_block(), self.hide("")
-        names = {name: self.hide(name) for name in (*code.co_varnames, *code.co_cellvars)}
-        elsewhere = code.co_filename != self.code.co_filename
-        self.scope: blocks.Scope = blocks.Scope(
-            definition, code, after, result, outer, [names], fun=fun,
-            line=outer.line or (self.line if elsewhere else None),
-        )  # fmt: skip
-        self.find_shared(code)
-        for plain_name, hidden in names.items():
-            value = arguments.get(plain_name, blocks.UNDEFINED)
-            if isinstance(value, OwnObject):
-                if any(self.assignments(plain_name)):
-                    self.escape(f"another value of {plain_name!r}", "give it a name of its own")
-                self.objects[hidden] = value
-                continue
-            if plain_name not in arguments:
-                self.unsure.add(hidden)
-            self.write(hidden, value)
-        line = self.line
-        if isinstance(definition, ast.Lambda):
-            self.write(result, self.expression(definition.body))
-        else:
-            self.write(result, literal(None))
-            self.body(definition.body)
-        self.jump(after)
-        self.scope = outer
-        self.enter(after)
-        self.line: int = line
-        return self.result(result)
+    def set_parameter(self, name: str, variable: str, arguments: dict[str, Any]) -> None:
+        instance = arguments.get(name)
+        if not isinstance(instance, OwnObject):
+            super().set_parameter(name, variable, arguments)
+            return
+        if any(self.assignments(name)):
+            self.escape(f"another value of {name!r}", "give it a name of its own")
+        self.objects[variable] = instance
 
     def _scopes(self) -> Iterator[blocks.Scope]:
         scope: blocks.Scope | None = self.scope

@@ -256,21 +256,15 @@ class Builder(objects.Objects):
     def augmented(self, node: ast.AugAssign) -> None:
         operation = syntax.BINARY[type(node.op)]
         match node.target:
-            case ast.Name(id=name):
-                before = self.load(name)
-                by = self.expression(node.value)
+            case ast.Name() | ast.Attribute() as target if self.is_variable(target):
+                before, by = self.expression(target), self.expression(node.value)
                 constant = ir.Constant(operation, f"operator.{operation.__name__}")
-                self.assign(node.target, self.emit(runtime.updated, constant, before, by))
+                self.assign(target, self.emit(runtime.updated, constant, before, by))
             case ast.Subscript(value=container, slice=place):
                 array, index = self.expression(container), self.expression(place)
                 before = self.emit(operator.getitem, array, index)
                 result = self.emit(operation, before, self.expression(node.value))
                 self.emit(runtime.exchange, array, index, self.emit(runtime.fitting, result, array))
-            case ast.Attribute(value=value, attr=name) if owner := self.object_of(value):
-                before = self.attribute_of(owner, name)
-                by = self.expression(node.value)
-                constant = ir.Constant(operation, f"operator.{operation.__name__}")
-                self.assign(node.target, self.emit(runtime.updated, constant, before, by))
             case ast.Attribute(attr=name) if name in syntax.VIEWS:
                 view = self.expression(node.target)
                 constant = ir.Constant(operation, f"operator.{operation.__name__}")
