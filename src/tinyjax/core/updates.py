@@ -22,7 +22,7 @@ from typing import Final
 import attrs
 
 from tinyjax._base.records import Record
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules
 from tinyjax.core.values import operands as opd
 
 #: A loop whose state takes so many bytes is no more one function of machine code: a barrier is then
@@ -183,14 +183,7 @@ def _inside(eqn: jx.JaxprEqn) -> Sequence[jx.JaxprEqn]:
     computed = set[jx.Atom]().union(*[inner.out_binders for inner in program.eqns])
     if len(results) < len(program.outs) or not computed.issuperset(results):
         return (eqn,)
-    names: dict[jx.Atom, jx.Atom] = dict(zip(program.in_binders, eqn.inputs, strict=True))
-    eqns: list[jx.JaxprEqn] = []
-    for inner in program.eqns:
-        inputs = tuple([names.get(x, x) for x in inner.inputs])
-        outs = tuple([results.get(out) or jx.Var(out.aval) for out in inner.out_binders])
-        eqns.append(attrs.evolve(inner, inputs=inputs, out_binders=outs))
-        names.update(zip(inner.out_binders, outs, strict=True))
-    return eqns
+    return program_rules.defining(program, eqn.inputs, eqn.out_binders)
 
 
 def _adding(

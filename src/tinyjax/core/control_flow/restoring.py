@@ -349,7 +349,7 @@ class _Plan:
             else:
                 record = [self.same.get(x, x) for x in eqn.out_binders[inverse.first :]]
                 befores = [eqn.inputs[operand] for operand, _, _ in inverse.places]
-                restores += _inlined(inverse.program, record, befores)
+                restores += program_rules.defining(inverse.program, record, befores)
                 own = [x for x in record if x not in self.versions]
             if any(x in self.versions for x in own):
                 return None
@@ -363,23 +363,3 @@ def _is_again(eqn: jx.JaxprEqn) -> bool:
 
 def _variables(atoms: Sequence[jx.Atom] | Mapping[jx.Atom, None]) -> list[jx.Var]:
     return [x for x in atoms if isinstance(x, jx.Var)]
-
-
-def _inlined(
-    program: jx.Jaxpr, inputs: Sequence[jx.Atom], outs: Sequence[jx.Atom]
-) -> Sequence[jx.JaxprEqn]:
-    """Return the equations of a program, of these operands, that define these variables."""
-    names: dict[jx.Atom, jx.Atom] = dict(zip(program.in_binders, inputs, strict=True))
-    results = dict(zip(program.outs, outs, strict=True))
-    eqns: list[jx.JaxprEqn] = []
-    for eqn in program.eqns:
-        binders = tuple([_named(x, results) for x in eqn.out_binders])
-        operands = tuple([names.get(x, x) for x in eqn.inputs])
-        names.update(zip(eqn.out_binders, binders, strict=True))
-        eqns.append(attrs.evolve(eqn, inputs=operands, out_binders=binders))
-    return eqns
-
-
-def _named(x: jx.Var, results: Mapping[jx.Atom, jx.Atom]) -> jx.Var:
-    out = results.get(x)
-    return out if isinstance(out, jx.Var) else jx.Var(x.aval)

@@ -172,6 +172,27 @@ def renamed(
     return tuple(eqns), tuple([names.get(x, x) for x in jaxpr.outs])
 
 
+def defining(
+    jaxpr: jx.Jaxpr, inputs: Sequence[jx.Atom], outs: Sequence[jx.Atom]
+) -> list[jx.JaxprEqn]:
+    """Return the equations of a program, of other operands, that define other results.
+
+    Args:
+        jaxpr: the program.
+        inputs: its operands.
+        outs: the variables of those of its results that its equations define.
+    """
+    names: dict[jx.Atom, jx.Atom] = dict(zip(jaxpr.in_binders, inputs, strict=True))
+    results = {x: y for x, y in zip(jaxpr.outs, outs, strict=True) if isinstance(y, jx.Var)}
+    eqns: list[jx.JaxprEqn] = []
+    for eqn in jaxpr.eqns:
+        operands = tuple([names.get(x, x) for x in eqn.inputs])
+        binders = tuple([results.get(x) or jx.Var(x.aval) for x in eqn.out_binders])
+        eqns.append(attrs.evolve(eqn, inputs=operands, out_binders=binders))
+        names.update(zip(eqn.out_binders, binders, strict=True))
+    return eqns
+
+
 # What depends on what
 
 
