@@ -29,8 +29,6 @@ from tinyjax.core.values import operands as opd
 #: a call, which takes as long as to copy so many bytes.
 _WHOLE_LOOP: Final = 16_384
 _COPIED: Final = 4_096
-#: Copying an array of more bytes takes longer than some barriers.
-_LARGE: Final = 32_768
 
 
 #: The rule of a primitive that puts values into an array: takes an equation, an array, and a
@@ -317,7 +315,7 @@ def _early_reads(body: jx.Jaxpr, arrays: Mapping[jx.Var, jx.Var]) -> dict[jx.Var
             (out,) = eqn.out_binders
             if out not in arrays and 2 * out.aval.size <= x.aval.size:
                 reads[out] = x
-                is_fused = x in scattered and out.aval.size > 1 and x.aval.nbytes > _LARGE
+                is_fused = x in scattered and x.aval.nbytes > _COPIED
                 if not takers[out] <= updates[x] or is_fused:
                     read_twice.add(x)
     if sum([v.aval.nbytes for v in body.in_binders]) > _WHOLE_LOOP:
