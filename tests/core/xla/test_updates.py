@@ -179,6 +179,27 @@ def test_slopes_of_a_product_in_place_are_the_matrix_form() -> None:
     np.testing.assert_allclose(slope, 2 * lower.T @ lower @ SECOND, 1e-9, 1e-9)
 
 
+def relaxed(a: Any) -> Any:
+    def step(_: Any, a: Any) -> Any:
+        near = a[1:-1, :-2] + a[1:-1, 2:] + a[2:, 1:-1] + a[:-2, 1:-1]
+        return a.at[1:-1, 1:-1].set((a[1:-1, 1:-1] + near) / 5)
+
+    return lax.fori_loop(0, 9, step, a)
+
+
+@pytest.mark.parametrize(("shape", "are_fused"), [((150, 150), False), ((30, 30), True)])
+def test_cotangents_of_slices_are_added_in_place_to_large_arrays(
+    shape: tuple[int, int], are_fused: bool
+) -> None:
+    x = np.cos(np.arange(np.prod(shape))).reshape(shape).astype(np.float32)
+    slopes = tinyjax.jit(tinyjax.grad(lambda a: jnp.sum(relaxed(a) ** 2)))
+    text = slopes.lower(x).compile().as_text()
+    assert (" pad(" in text) == are_fused
+    direction = np.sin(np.arange(x.size)).reshape(shape).astype(np.float32)
+    result, along = tinyjax.jvp(relaxed, (x,), (direction,))
+    np.testing.assert_allclose(np.sum(slopes(x) * direction), 2 * np.sum(result * along), rtol=1e-4)
+
+
 def computed_whole(fun: Callable[[Any], Any], x: Any) -> list[str]:
     """Find where iterations of a compiled program's loops compute arrays of so many elements.
 
