@@ -32,7 +32,7 @@ from tinyjax.source.staging.exits import Arrival, Outcome, Piece, flatten_outcom
 from tinyjax.source.staging.graph import Counting, Loop, Test
 from tinyjax.source.staging.rolling import Rolled
 from tinyjax.source.staging.run import Run
-from tinyjax.source.staging.session import Iteration, RaisedError, TracedEndError, restore
+from tinyjax.source.staging.session import Iteration, RaisedError, TracedEndError
 
 #: A loop of so many iterations is unrolled where it cannot be a loop of the program.
 _MOST_UNROLLED: Final = 64
@@ -326,17 +326,20 @@ class LoopRun:
         Returns:
             The values after the loop; None where the first iteration differs from the others.
         """
-        session = self.run.session
+        session, run = self.run.session, self.run.aside()
         if iteration.has_effects or not start.can_return(session):
             return None
-        contents, recorded = start.go_back(session)
-        self.run.enter(self.header, start.arrival)
-        carry = self._carry_from(start.arrival)
-        last = self._rolled(start.arrival, rolling.compared(iteration, carry, after, contents))
+        buffers, recorded = start.changes(), len(start.trace.eqns)
+        undo = start.go_back(session)
+        run.forget(self.loop.blocks)
+        run.enter(self.header, start.arrival)
+        here = attrs.evolve(self, run=run)
+        carry = here._carry_from(start.arrival)
+        last = here._rolled(start.arrival, rolling.compared(iteration, carry, after, buffers))
         if last is None:
-            restore(contents)
-            return None
-        start.forget(session, recorded)
+            undo()
+        else:
+            del start.trace.eqns[start.mark[0] : recorded]
         return last
 
     def _carry_from(self, arrival: Arrival) -> Carry:

@@ -10,7 +10,7 @@ that no program can express, the loop goes on in Python.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import attrs
@@ -20,8 +20,10 @@ import tinyjax.numpy as jnp
 from tinyjax.core.tracing import jaxpr as jx, staging, trace as tr
 from tinyjax.core.values import Array
 from tinyjax.source.staging import operators, values as staging_values
+from tinyjax.source.staging.arrays import RaggedView, StagedArray
 from tinyjax.source.staging.carry import CarriedPart, Carry, RepeatedError
 from tinyjax.source.staging.exits import Arrival
+from tinyjax.source.staging.run import Run
 from tinyjax.source.staging.session import Buffer, Iteration, Session, restore
 
 #: An equation takes a millisecond to compile. A conditional or a loop takes as long as this many.
@@ -55,7 +57,7 @@ def iteration_of(eqns: Sequence[jx.JaxprEqn], chooses: bool) -> Iteration:
 
 
 def compared(
-    iteration: Iteration, carry: Carry, after: Arrival, contents: dict[Buffer, Array]
+    iteration: Iteration, carry: Carry, after: Arrival, buffers: Sequence[Buffer]
 ) -> Iteration:
     """Return an iteration with what it changes.
 
@@ -63,9 +65,8 @@ def compared(
         iteration: the iteration.
         carry: what it began with.
         after: the values after it.
-        contents: the contents of arrays after it.
+        buffers: the arrays that it has written to.
     """
-    changed = [b for b, content in contents.items() if b.content is not content]
     varying, counted = set(), set()
     following = carry.following(after).parts()
     for place, part in carry.parts().items():
@@ -76,7 +77,7 @@ def compared(
             counted.add(place)
     return attrs.evolve(
         iteration,
-        buffers=tuple(changed),
+        buffers=tuple(buffers),
         varying=frozenset(varying),
         counted=frozenset(counted),
     )
@@ -109,42 +110,53 @@ class Start:
         """Return whether the first iteration did nothing that cannot be taken back."""
         return self.trace.can_rewind(self.mark) and _counts(session)[1:] == self.counts[1:]
 
-    def go_back(self, session: Session) -> tuple[dict[Buffer, Array], tuple[int, int]]:
-        """Restore the contents of arrays.
+    def changes(self) -> list[Buffer]:
+        """Return the arrays that were written to since."""
+        return [b for b, content in self.contents.items() if b.content is not content]
 
-        Returns:
-            Those after the iteration, and how many equations and arrays there are.
-        """
-        contents = {b: b.content for b in self.contents}
+    def go_back(self, session: Session) -> Callable[[], None]:
+        """Restore the arrays, and return a function that undoes it."""
+        contents = {buffer: buffer.content for buffer in self.contents}
+        later = session.buffers[self.counts[0] :]
         restore(self.contents)
-        return contents, (len(self.trace.eqns), len(session.buffers))
+        del session.buffers[self.counts[0] :]
 
-    def forget(self, session: Session, ends: tuple[int, int]) -> None:
-        """Drop the first iteration.
+        def undo() -> None:
+            restore(contents)
+            session.buffers[self.counts[0] :] = later
 
-        Args:
-            session: the staging.
-            ends: how many equations and arrays there were after it.
-        """
-        del self.trace.eqns[self.mark[0] : ends[0]]
-        del session.buffers[self.counts[0] : ends[1]]
+        return undo
 
 
 def _counts(session: Session) -> tuple[int, int, int]:
     return len(session.buffers), len(session.failures), len(session.managers)
 
 
-def _is_live(buffer: Buffer, session: Session) -> bool:
-    """Return whether an array is one of a program that is being recorded, and of no past one."""
-    content = buffer.content
-    if buffer not in session.buffers or not isinstance(content, tr.Tracer):
-        return buffer in session.buffers
-    trace = tr.current_trace()
-    while trace is not content._trace:
-        if trace.parent is trace:
-            return False
-        trace = trace.parent
-    return True
+def _buffers_of(run: Run) -> set[Buffer]:
+    """Return the arrays that the variables of a run hold."""
+    parts = [part for value in run.env.values() for part in staging_values.take_apart(value)[0]]
+    buffers = {_owner(part) for part in parts if isinstance(part, (StagedArray, RaggedView))}
+    return buffers.intersection(run.session.buffers)
+
+
+def _owner(array: StagedArray | RaggedView) -> Buffer:
+    owner: Any = array
+    while not isinstance(owner, Buffer):
+        owner = owner.owner
+    return owner
+
+
+def index_of_rows(values: Sequence[Any]) -> list[tuple[Any, ...]] | None:
+    """Return the integers of which values are the views of one array; None where they are not."""
+    if not all(isinstance(value, StagedArray) for value in values):
+        return None
+    views = [value.view for value in values]
+    whole = {value.owner for value in values}
+    if len(whole) > 1 or any(view is None or view.index is None for view in views):
+        return None
+    index = [view.index for view in views]
+    is_simple = all(type(i) is int for place in index for i in place)
+    return index if is_simple and len(set(map(len, index))) == 1 else None
 
 
 class RestageError(Exception):
@@ -169,8 +181,9 @@ class Rolled:
         like: Iteration | None = None,
     ) -> None:
         like = like or Iteration(0, False)
-        live = [buffer for buffer in like.buffers if _is_live(buffer, carry.run.session)]
-        self.carry = attrs.evolve(carry, buffers=tuple(live))
+        live = _buffers_of(carry.run) if like.buffers else ()
+        buffers = tuple([buffer for buffer in like.buffers if buffer in live])
+        self.carry = attrs.evolve(carry, buffers=buffers)
         self.inner = inner
         self.items = items
         self.end: int = end
@@ -222,7 +235,9 @@ class Rolled:
             self.leaves = {place: self._leaf(place, iterations) for place in self.changing}
             with tr.assigned(staging_values.current_iterations, iterations):
                 here = attrs.evolve(carry, fixed={**carry.fixed, **self.leaves})
-                outcome = here.iteration(state, index, self._item(iterations), self.inner)
+                outcome = here.iteration(
+                    state, index, self._item(self.items, iterations), self.inner
+                )
                 if outcome.only != carry.loop.header:
                     raise staging_values.NotUniformError
                 after = here.following(outcome.arrivals[carry.loop.header])
@@ -242,14 +257,20 @@ class Rolled:
     ) -> staging_values.Known:
         return staging_values.Known(iterations, self.changing[place] or [self.starts[place]])
 
-    def _item(self, iterations: staging_values.Iterations) -> Any:
-        """Return the item of an iteration."""
-        known = staging_values.known_of(self.items, iterations)
+    def _item(self, values: Sequence[Any], iterations: staging_values.Iterations) -> Any:
+        """Return the item of an iteration, from those of all."""
+        known = staging_values.known_of(values, iterations)
         if known is not staging_values.NOT_KNOWN:
             return known
-        parts = [part for item in self.items for part in staging_values.take_apart(item)[0]]
+        if all(type(value) is tuple and len(value) == len(values[0]) for value in values):
+            return tuple([self._item(column, iterations) for column in zip(*values, strict=True)])
+        index = index_of_rows(values)
+        if index is not None:
+            places = [self._item(column, iterations) for column in zip(*index, strict=True)]
+            return values[0].owner.item(tuple(map(staging_values.as_array, places)))
+        parts = [part for value in values for part in staging_values.take_apart(value)[0]]
         whole = all(isinstance(part, (Array, np.ndarray)) for part in parts)
-        rows = operators.stacked(self.items) if whole else None
+        rows = operators.stacked(values) if whole else None
         if (
             rows is None
             or len({staging_values.aval_of(part) for part in parts[:: len(rows.arrays)]}) > 1
