@@ -41,7 +41,7 @@ _MOST_UNROLLED: Final = 64
 _WORTH_IT: Final = 600
 _WORTH_IT_WITHOUT_CHOICES: Final = 5000
 #: The same in a program that changes arrays in place.
-_WORTH_IT_WITH_WRITES: Final = 200
+_WORTH_IT_WITH_WRITES: Final = 60
 #: A condition of so many equations is computed twice an iteration, if the body uses what it
 #: computes.
 _CHEAP: Final = 12
@@ -60,12 +60,14 @@ class LoopRun:
         loop: the loop.
         inner: the blocks at which an iteration ends.
         items: the iterated values, if it is a ``for`` loop.
+        iterates: whether it is known that it makes an iteration.
     """
 
     run: Run
     loop: Loop
     inner: frozenset[int]
     items: Any
+    iterates: bool = False
 
     @property
     def header(self) -> int:
@@ -231,8 +233,10 @@ class LoopRun:
     def _iterates(self) -> bool:
         """Return whether the loop is known to make an iteration."""
         branches = self.run.graph.blocks[self.header].branches
-        return bool(self.static_length) or all(
-            branch.target in self.loop.blocks for branch in branches
+        return (
+            self.iterates
+            or bool(self.static_length)
+            or all(branch.target in self.loop.blocks for branch in branches)
         )
 
     @property
@@ -259,11 +263,13 @@ class LoopRun:
         run, header = self.run, self.header
         count = len(run.graph.blocks[header].arguments)
         static = self.items is not None and not isinstance(self.items, operators.Items)
-        trace = rolling.recording() if static else None
+        recorder = rolling.recording()
+        trace = recorder if static else None
         whole = self._rolled_as_before(arrival) if trace else None
         if whole is not None:
             trace, arrival = None, whole
-        first = rolling.Start.current(trace, run.session, arrival) if trace else None
+        start = recorder and rolling.Start.current(recorder, run.session, arrival)
+        count_made, first_choices = 0, run.session.choices
         while True:
             rewind = run.session.mark()
             recorded, choices = len(trace.eqns) if trace else 0, run.session.choices
@@ -277,21 +283,56 @@ class LoopRun:
                         chooses = run.session.choices > choices
                         iteration = rolling.iteration_of(trace.eqns[recorded:], chooses)
                         if self._is_worth_rolling(iteration, arrival):
+                            first = start if count_made == 0 else None
                             rolled = first and self._rolled_whole(first, iteration, arrival)
                             trace, arrival = None, rolled or self._rolled(arrival) or arrival
-                    first = None
+                    count_made += 1
                     continue
                 if header not in outcome.arrivals:
                     return outcome
             rewind()
             run.forget(self.loop.blocks)
             if self.static_length is None:
+                if start and count_made == 1 and self.items is None:
+                    outcome = self._repeat_whole(start, run.session.choices > first_choices)
+                    if outcome is not None:
+                        return outcome
                 try:
                     return self.repeat(arrival)
                 except RestructuredError as changed:
                     raise changed.error from None
             result = self._attempt(partial(self.repeat, arrival), self.static_length)
             return self._unrolled(arrival) if result is None else result
+
+    def _repeat_whole(self, start: rolling.Start, chooses: bool) -> Outcome | None:
+        """Make a ``while_loop`` of all iterations, in place of the first, which Python has made.
+
+        Args:
+            start: the state before the first iteration.
+            chooses: whether the iterations contain conditionals.
+
+        Returns:
+            The outcome of the loop; None where the first iteration differs from the others.
+        """
+        session, recorded = self.run.session, len(start.trace.eqns)
+        first = rolling.iteration_of(start.trace.eqns[start.mark[0] :], chooses)
+        if first.cost < _WORTH_IT_WITH_WRITES or first.has_effects:
+            return None
+        if not start.can_return(session):
+            return None
+        undo, run = start.go_back(session), self.run.aside()
+        run.forget(self.loop.blocks)
+        rewind, choices = session.mark(), session.choices
+        here = attrs.evolve(self, run=run, iterates=True)
+        outcome = None
+        with suppress(Exception):  # there is a loop that begins with the second iteration
+            outcome = here.repeat(start.arrival)
+        if outcome is None or (session.choices > choices and not chooses):
+            rewind()
+            undo()
+            return None
+        del start.trace.eqns[start.mark[0] : recorded]
+        return outcome
 
     def _is_worth_rolling(self, iteration: Iteration, after: Arrival) -> bool:
         """Return whether rolling the iterations after one saves enough time."""
