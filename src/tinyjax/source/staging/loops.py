@@ -40,8 +40,12 @@ _MOST_UNROLLED: Final = 64
 #: and if they do not: then unrolling is what makes its program fast.
 _WORTH_IT: Final = 600
 _WORTH_IT_WITHOUT_CHOICES: Final = 5000
-#: The same in a program that changes arrays in place.
+#: The same in a program that changes arrays in place; and for few iterations without loops in them,
+#: which make one piece of machine code if they are unrolled.
 _WORTH_IT_WITH_WRITES: Final = 60
+_WORTH_IT_IF_SHORT: Final = 200
+#: Fewer iterations than these, besides the first, are few.
+_SHORT: Final = 7
 #: A condition of so many equations is computed twice an iteration, if the body uses what it
 #: computes.
 _CHEAP: Final = 12
@@ -284,8 +288,7 @@ class LoopRun:
                         iteration = rolling.iteration_of(trace.eqns[recorded:], chooses)
                         if self._is_worth_rolling(iteration, arrival):
                             first = start if count_made == 0 else None
-                            rolled = first and self._rolled_whole(first, iteration, arrival)
-                            trace, arrival = None, rolled or self._rolled(arrival) or arrival
+                            trace, arrival = None, self._rolled_up(first, iteration, arrival)
                     count_made += 1
                     continue
                 if header not in outcome.arrivals:
@@ -341,7 +344,8 @@ class LoopRun:
         left = len(self.items) - after[counting.counter]
         worth_it = _WORTH_IT if iteration.chooses else _WORTH_IT_WITHOUT_CHOICES
         if self.run.session.buffers:
-            worth_it = _WORTH_IT_WITH_WRITES
+            is_short = left < _SHORT and not iteration.loops
+            worth_it = _WORTH_IT_IF_SHORT if is_short else _WORTH_IT_WITH_WRITES
         return bool(iteration.cost * left >= worth_it)
 
     def _rolled_as_before(self, arrival: Arrival) -> Arrival | None:
@@ -353,6 +357,24 @@ class LoopRun:
         after[counting.counter] += 1
         is_worth_it = self._is_worth_rolling(iteration, tuple(after))
         return self._rolled(arrival, iteration) if is_worth_it else None
+
+    def _rolled_up(
+        self, start: rolling.Start | None, iteration: Iteration, after: Arrival
+    ) -> Arrival:
+        """Roll up all iterations, or those that follow, or none.
+
+        Args:
+            start: the state before the first iteration; None if others were made, too.
+            iteration: the last iteration.
+            after: the values after it.
+
+        Returns:
+            The values after the last iteration that was made.
+        """
+        whole = start and self._rolled_whole(start, iteration, after)
+        if whole is not None:
+            return whole
+        return self._rolled(after) or after
 
     def _rolled_whole(
         self, start: rolling.Start, iteration: Iteration, after: Arrival

@@ -91,6 +91,7 @@ class Iteration:
     Attributes:
         cost: an estimate of the time to compile it, in milliseconds.
         chooses: whether it contains conditionals.
+        loops: whether it contains loops.
         has_effects: whether it has effects besides computing results and writing to arrays.
         buffers: the arrays that it writes to.
         varying: the carried parts that are arrays after it.
@@ -99,6 +100,7 @@ class Iteration:
 
     cost: int
     chooses: bool
+    loops: bool = False
     has_effects: bool = False
     buffers: tuple[Buffer, ...] = ()
     varying: frozenset[tuple[int, int]] = frozenset()
