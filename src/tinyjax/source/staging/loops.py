@@ -272,7 +272,9 @@ class LoopRun:
         whole = self._rolled_as_before(arrival) if trace else None
         if whole is not None:
             trace, arrival = None, whole
-        start = recorder and rolling.Start.current(recorder, run.session, arrival)
+        start = None
+        if recorder is not None:
+            start = rolling.Start.current(recorder, run.session, arrival)
         count_made, first_choices = 0, run.session.choices
         while True:
             rewind = run.session.mark()
@@ -371,10 +373,8 @@ class LoopRun:
         Returns:
             The values after the last iteration that was made.
         """
-        whole = start and self._rolled_whole(start, iteration, after)
-        if whole is not None:
-            return whole
-        return self._rolled(after) or after
+        whole = None if start is None else self._rolled_whole(start, iteration, after)
+        return whole or self._rolled(after) or after
 
     def _rolled_whole(
         self, start: rolling.Start, iteration: Iteration, after: Arrival
