@@ -359,7 +359,7 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if _is_traced_mask(index) and _is_mask(index, container.shape):
             return Selected(index, at_now(container))
         return container.item(index) if isinstance(container, StagedArray) else NOT_TAKEN
-    if fun in _GOING_THROUGH:
+    if fun in _GOING_THROUGH and any(isinstance(x, StagedArray) for x in args):
         parts = [_rows(x) if isinstance(x, StagedArray) else x for x in args]
         return session.this_session().call(fun, tuple(parts), kwargs)
     if not args or not isinstance(args[0], StagedArray):

@@ -321,9 +321,7 @@ class LoopRun:
         """
         session, recorded = self.run.session, len(start.trace.eqns)
         first = rolling.iteration_of(start.trace.eqns[start.mark[0] :], chooses)
-        if first.cost < _WORTH_IT_WITH_WRITES or first.has_effects:
-            return None
-        if not start.can_return(session):
+        if first.cost < _WORTH_IT_WITH_WRITES or not start.can_return(session):
             return None
         undo, run = start.go_back(session), self.run.aside()
         run.forget(self.loop.blocks)
@@ -390,7 +388,7 @@ class LoopRun:
             The values after the loop; None where the first iteration differs from the others.
         """
         session, run = self.run.session, self.run.aside()
-        if iteration.has_effects or not start.can_return(session):
+        if not start.can_return(session):
             return None
         buffers, recorded = start.changes(), len(start.trace.eqns)
         undo = start.go_back(session)

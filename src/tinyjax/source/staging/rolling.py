@@ -54,7 +54,7 @@ def _cost(eqns: Sequence[jx.JaxprEqn]) -> int:
 def iteration_of(eqns: Sequence[jx.JaxprEqn], chooses: bool) -> Iteration:
     """Return what the equations of an iteration say about it, and whether it has conditionals."""
     loops = any(eqn.primitive.name in ("scan", "while") for eqn in eqns)
-    return Iteration(_cost(eqns), chooses, loops, any(jx.effects_of(eqn).any for eqn in eqns))
+    return Iteration(_cost(eqns), chooses, loops)
 
 
 def compared(

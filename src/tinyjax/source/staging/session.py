@@ -92,7 +92,6 @@ class Iteration:
         cost: an estimate of the time to compile it, in milliseconds.
         chooses: whether it contains conditionals.
         loops: whether it contains loops.
-        has_effects: whether it has effects besides computing results and writing to arrays.
         buffers: the arrays that it writes to.
         varying: the carried parts that are arrays after it.
         counted: the carried parts that are other numbers after it.
@@ -101,7 +100,6 @@ class Iteration:
     cost: int
     chooses: bool
     loops: bool = False
-    has_effects: bool = False
     buffers: tuple[Buffer, ...] = ()
     varying: frozenset[tuple[int, int]] = frozenset()
     counted: frozenset[tuple[int, int]] = frozenset()
