@@ -473,6 +473,56 @@ def triangles(a: Any) -> Any:
     return np.sum(u * u)
 
 
+@rolled
+def pivots(a: Any) -> Any:
+    u = np.outer(a, a) + np.eye(a.size)
+    for k in range(a.size):
+        pivot = k + np.argmax(np.abs(u[k:, k]))
+        rows: Any = [k, pivot]
+        u[rows] = u[rows[::-1]]
+        u[k, k:] /= u[k, k] + np.argmin(u[k, k:], axis=0) + u[k:, k].argmax()
+    return np.sum(u * u)
+
+
+@rolled
+def copies_that_are_written_to(a: Any) -> Any:
+    u = np.outer(a, a)
+    for k in range(a.size):
+        v = u[k:, k].copy()
+        v[0] += np.copysign(np.sqrt(v @ v), v[0])
+        v /= np.sqrt(v @ v)
+        block = u[k:, k:]
+        block -= 2.0 * np.outer(v, v @ block)
+    return np.sum(u * u)
+
+
+@rolled
+def rows_as_views(a: Any) -> Any:
+    u = np.outer(a, a)
+    for k in range(a.size):
+        for i, (row, other) in enumerate(zip(u, u[::-1].T, strict=True)):
+            row[:] = 0.5 * row + 0.01 * (row[k] + u[k]) * other + 1e-3 * i
+    return np.sum(u * u)
+
+
+@rolled
+def arrays_of_each_iteration(a: Any) -> Any:
+    u = np.outer(a, a)
+
+    def solve(x: Any) -> None:
+        work = np.zeros(x.shape[0])
+        for i in range(1, x.shape[0]):
+            work[i] = 0.1 * work[i - 1] + x[i, 0]
+        for i in range(x.shape[0]):
+            x[:, i] += work * 0.1
+
+    for _ in range(12):
+        for lines in (u, u.T):
+            lines[:, 1:-1] += 0.1 * (lines[:, 2:] - lines[:, :-2])
+            solve(lines)
+    return np.sum(u * u)
+
+
 def differences(fun: Function, x: Array) -> Array:
     """Approximate a gradient by central differences."""
     gradient = np.zeros_like(x)

@@ -25,8 +25,8 @@ from tinyjax._base.records import Record
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules
 from tinyjax.core.values import ShapedArray, operands as opd
 
-#: A loop whose state takes so many bytes is no more one function of machine code: a barrier is then
-#: a call, which takes as long as to copy so many bytes.
+#: A loop whose state takes so many bytes may be no more one function of machine code: a barrier is
+#: then a call, which takes as long as to copy so many bytes.
 _WHOLE_LOOP: Final = 16_384
 _COPIED: Final = 4_096
 #: Arrays of so many elements, in rows of so many, are added to in one pass for each term.
