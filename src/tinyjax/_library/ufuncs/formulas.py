@@ -67,6 +67,12 @@ def from_one(n: Array, slope: Array) -> Array:
     return where(n == 0, 0.0, slope)
 
 
+def gegenbauer_below(n: Array, alpha: float, x: Array) -> Array:
+    """Return Gegenbauer's polynomial of the degree below; 0 for a constant."""
+    value = _F["eval_gegenbauer"](n - 1, alpha, x)
+    return from_one(n, value) if dtypes.is_inexact(n.dtype) else value  # where SciPy's is 0
+
+
 def below(n: Array) -> Array:
     """Return the degree below, or 0."""
     return jnp.maximum(n - 1, 0)

@@ -134,21 +134,21 @@ itmodstruve0(x) at 1.0 is 0.3365:
 Orthogonal polynomials, and functions of Legendre: DLMF 18.9, 14.10
 
 eval_legendre(n, x*) at 3, 0.5 is -0.4375: Legendre's polynomial of degree n
-  x: from_one(n, eval_gegenbauer(n - 1, 1.5, x))
+  x: gegenbauer_below(n, 1.5, x)
 eval_sh_legendre(n, x*) at 3, 0.3 is 0.44: Legendre's polynomial, of ``2 x - 1``
-  x: from_one(n, 2 * eval_gegenbauer(n - 1, 1.5, 2 * x - 1))
+  x: 2 * gegenbauer_below(n, 1.5, 2 * x - 1)
 eval_chebyt(n, x*) at 3, 0.3 is -0.792: Chebyshev's polynomial of the first kind
   x: n * eval_chebyu(n - 1, x)
 eval_chebyu(n, x*) at 3, 0.3 is -0.984: Chebyshev's polynomial of the second kind
-  x: from_one(n, 2 * eval_gegenbauer(n - 1, 2.0, x))
+  x: 2 * gegenbauer_below(n, 2.0, x)
 eval_chebyc(n, x*) at 3, 0.3 is -0.873: ``2 eval_chebyt(n, x / 2)``
   x: n * eval_chebys(n - 1, x)
 eval_chebys(n, x*) at 3, 0.3 is -0.573: ``eval_chebyu(n, x / 2)``
-  x: from_one(n, eval_gegenbauer(n - 1, 2.0, x / 2))
+  x: gegenbauer_below(n, 2.0, x / 2)
 eval_sh_chebyt(n, x*) at 3, 0.3 is 0.944: ``eval_chebyt(n, 2 x - 1)``
   x: 2 * n * eval_sh_chebyu(n - 1, x)
 eval_sh_chebyu(n, x*) at 3, 0.3 is 1.088: ``eval_chebyu(n, 2 x - 1)``
-  x: from_one(n, 4 * eval_gegenbauer(n - 1, 2.0, 2 * x - 1))
+  x: 4 * gegenbauer_below(n, 2.0, 2 * x - 1)
 eval_gegenbauer(n, alpha, x*) at 3, 0.5, 0.3 is -0.3825: Gegenbauer's polynomial
   x: from_one(n, 2 * alpha * eval_gegenbauer(n - 1, alpha + 1, x))
 eval_jacobi(n, alpha, beta, x*) at 3, 1.0, 0.5, 0.3 is -0.7072: Jacobi's polynomial
