@@ -235,6 +235,31 @@ def written_by_functions(a: Any) -> Any:
 
 
 @program
+def written_by_position(a: Any) -> Any:
+    u, v = np.empty(4), np.ones(4)
+    np.multiply(a, a, u)
+    np.add(u, a[0], u)
+    np.clip(u, 1.5, 100.0, u)
+    np.cumsum(u, None, None, v)
+    np.dot(np.outer(a, a), v, u)
+    return np.sum(u * v)
+
+
+@program
+def shapes_that_are_assigned(a: Any) -> Any:
+    rows: Any
+    columns: Any
+    u: Any = np.outer(a, a) + 1.0
+    rows, columns = np.mgrid[0:4, 0:4]
+    v: Any = u[1:3]
+    u.shape = rows.shape = columns.shape = 16
+    u[6] *= a[0]
+    v[0] += u[rows * 4 + columns][:4]
+    v.shape = -1
+    return np.sum(u * (rows + 2 * columns)) * np.sum(v * v)
+
+
+@program
 def complex_parts(a: Any) -> Any:
     u = a * PHASES
     u[1] = u[0] * u[1]
@@ -448,6 +473,56 @@ def triangles(a: Any) -> Any:
     return np.sum(u * u)
 
 
+@rolled
+def pivots(a: Any) -> Any:
+    u = np.outer(a, a) + np.eye(a.size)
+    for k in range(a.size):
+        pivot = k + np.argmax(np.abs(u[k:, k]))
+        rows: Any = [k, pivot]
+        u[rows] = u[rows[::-1]]
+        u[k, k:] /= u[k, k] + np.argmin(u[k, k:], axis=0) + u[k:, k].argmax()
+    return np.sum(u * u)
+
+
+@rolled
+def copies_that_are_written_to(a: Any) -> Any:
+    u = np.outer(a, a)
+    for k in range(a.size):
+        v = u[k:, k].copy()
+        v[0] += np.copysign(np.sqrt(v @ v), v[0])
+        v /= np.sqrt(v @ v)
+        block = u[k:, k:]
+        block -= 2.0 * np.outer(v, v @ block)
+    return np.sum(u * u)
+
+
+@rolled
+def rows_as_views(a: Any) -> Any:
+    u = np.outer(a, a)
+    for k in range(a.size):
+        for i, (row, other) in enumerate(zip(u, u[::-1].T, strict=True)):
+            row[:] = 0.5 * row + 0.01 * (row[k] + u[k]) * other + 1e-3 * i
+    return np.sum(u * u)
+
+
+@rolled
+def arrays_of_each_iteration(a: Any) -> Any:
+    u = np.outer(a, a)
+
+    def solve(x: Any) -> None:
+        work = np.zeros(x.shape[0])
+        for i in range(1, x.shape[0]):
+            work[i] = 0.1 * work[i - 1] + x[i, 0]
+        for i in range(x.shape[0]):
+            x[:, i] += work * 0.1
+
+    for _ in range(12):
+        for lines in (u, u.T):
+            lines[:, 1:-1] += 0.1 * (lines[:, 2:] - lines[:, :-2])
+            solve(lines)
+    return np.sum(u * u)
+
+
 def differences(fun: Function, x: Array) -> Array:
     """Approximate a gradient by central differences."""
     gradient = np.zeros_like(x)
@@ -624,6 +699,22 @@ def test_integers_do_not_hold_floats() -> None:
     )
     with raises(SourceError, match=re.escape(message)):
         source.grad(adds)(POINT)
+
+
+def test_shapes_of_arrays_that_others_may_hold_are_not_assigned() -> None:
+    def of_argument(a: Any) -> Any:
+        a.shape = (2, 2)
+        return np.sum(a @ a)
+
+    def of_another_name(a: Any) -> Any:
+        u = a * a
+        v = u
+        u.shape = (2, 2)
+        return np.sum(u @ u) + v[0]
+
+    for fun in (of_argument, of_another_name):
+        with raises(SourceError, match="another shape of an array"):
+            source.grad(fun)(POINT)
 
 
 def test_evaluation_changes_arrays_as_a_call_does() -> None:

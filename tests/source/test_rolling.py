@@ -328,6 +328,38 @@ def test_the_program_does_not_grow_with_the_iterations() -> None:
     assert size(5) == 5
 
 
+def test_nests_of_loops_have_one_innermost_body() -> None:
+    def program(x: Any) -> Any:
+        total = np.zeros(8)
+        for i in range(20):
+            for j in range(20):
+                for k in range(8):
+                    total[k] += np.sin(x * i + j * k) * total[k - 1]
+        return total.sum()
+
+    jaxpr = tinyjax.make_jaxpr(source.stage(program))(0.35).jaxpr
+    assert count(jaxpr, "sin") == 1
+    assert count(jaxpr, "scan") == 3
+
+
+def test_while_loops_have_one_body() -> None:
+    def program(x: Any) -> Any:
+        change, steps, u = 1.0, 0, np.linspace(0.0, 1.0, 9) * x
+        while change > 1e-3:
+            before = u.copy()
+            for _ in range(12):
+                u[1:-1] = 0.25 * (u[2:] + 2.0 * np.sin(u[1:-1]) + u[:-2])
+                u[1:-1] *= 1.0 - 0.01 * u[1:-1] * np.exp(-u[2:] * u[:-2])
+            change, steps = np.sum(np.abs(u - before)), steps + 1
+        return u.sum() * steps
+
+    with tinyjax.default_dtypes("float64"):
+        compiled = tinyjax.jit(program, control_flow="source")
+        np.testing.assert_allclose([float(compiled(x)) for x in POINTS], [*map(program, POINTS)])
+        jaxpr = tinyjax.make_jaxpr(source.stage(program))(0.35).jaxpr
+    assert count(jaxpr, "sin") == 1
+
+
 def test_reverse_mode_has_a_known_number_of_iterations() -> None:
     gradient = tinyjax.make_jaxpr(tinyjax.grad(source.stage(choices)))(0.35).jaxpr
     assert count(gradient, "scan") > 1

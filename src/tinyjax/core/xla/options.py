@@ -30,10 +30,11 @@ _ONE_THREAD: Final[tuple[str, compilation.Flag]] = ("xla_cpu_parallel_codegen_sp
 _UNOPTIMIZED: Final[tuple[str, compilation.Flag]] = ("xla_backend_optimization_level", 0)
 
 #: So many bytes may the body of a loop touch that becomes one function. Bodies of 60 numbers then
-#: take 2 to 8% of the time, those of 300 half of it, larger ones what they took.
+#: take 2 to 8% of the time, those of 300 half of it. Larger ones take half as long if they have
+#: many operations, whose barriers and updates in place count the bytes of whole arrays.
 _WHOLE_LOOPS: Final[tuple[str, compilation.Flag]] = (
     "xla_cpu_small_while_loop_byte_threshold",
-    16384,
+    262144,
 )
 #: Makes fewer fusions, those of several results, and takes no second way to write them.
 _FEWER_FUSIONS: Final[compilation.Flags] = (

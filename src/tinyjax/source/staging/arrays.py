@@ -189,6 +189,22 @@ class RaggedView(staging_values.MutableArray):
         """Let it hold something else."""
         self.owner.exchange(self.index, value)
 
+    def exchange(self, index: Any, value: Any) -> None:
+        """Assign to an item, at integers from the beginning, or to all.
+
+        Raises:
+            SourceError: the index is another.
+        """
+        if index is Ellipsis or index == slice(None):
+            self.assign(value)
+            return
+        owners = ragged.index_in_owner(self.index, index, self.owner.shape)
+        if owners is None:
+            raise find.refusal(
+                "an item is assigned of a slice with traced bounds. Index the array that it is of."
+            )
+        self.owner.exchange(owners, value)
+
 
 @attrs.frozen(eq=False)
 class Selected(staging_values.MutableArray):
@@ -343,7 +359,7 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if _is_traced_mask(index) and _is_mask(index, container.shape):
             return Selected(index, at_now(container))
         return container.item(index) if isinstance(container, StagedArray) else NOT_TAKEN
-    if fun in _GOING_THROUGH:
+    if fun in _GOING_THROUGH and any(isinstance(x, StagedArray) for x in args):
         parts = [_rows(x) if isinstance(x, StagedArray) else x for x in args]
         return session.this_session().call(fun, tuple(parts), kwargs)
     if not args or not isinstance(args[0], StagedArray):
@@ -527,12 +543,8 @@ def _write(fun: Any, array: Any, index: Any, value: Any) -> None:
     """Write to an array, or refuse to."""
     index, value = _without_lists(at_now(index)), at_now(value)
     if isinstance(array, RaggedView) and fun is runtime.exchange:
-        if index is Ellipsis or index == slice(None):
-            array.assign(value)
-            return
-        raise find.refusal(
-            "an item is assigned of a slice with traced bounds. Index the array that it is of."
-        )
+        array.exchange(index, value)
+        return
     if isinstance(array, StagedArray):
         (array.exchange if fun is runtime.exchange else array.accumulate_at)(index, value)
         return
@@ -577,6 +589,8 @@ def concerned(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 def as_staged(value: Any) -> Any:
     """Return an array as one that may be changed in place; anything else as it is."""
+    if isinstance(value, ragged.Ragged):
+        return RaggedView(StagedArray.copy_of(value.whole), value.index)
     is_array = isinstance(value, (Array, np.ndarray)) and value.ndim
     return StagedArray.copy_of(value) if is_array else value
 

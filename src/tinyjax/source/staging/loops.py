@@ -20,23 +20,32 @@ from tinyjax.core.control_flow.bodies import LoopBody, LoopOperands
 from tinyjax.core.control_flow.primitives import WhileParams
 from tinyjax.core.control_flow.while_loop import MEMORY, bind_while, states_kept
 from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.tracing import jaxpr as jx, staging, trace as tr
+from tinyjax.core.tracing import jaxpr as jx, staging
 from tinyjax.core.values import Array, avals as av, operands as opd
-from tinyjax.source.staging import operators, values as staging_values
+from tinyjax.source.staging import operators, rolling, values as staging_values
 from tinyjax.source.staging.carry import (
-    CarriedPart,
     Carry,
-    RepeatedError,
     RestructuredError,
     SingleIterationError,
 )
 from tinyjax.source.staging.exits import Arrival, Outcome, Piece, flatten_outcome, pruned
 from tinyjax.source.staging.graph import Counting, Loop, Test
+from tinyjax.source.staging.rolling import Rolled
 from tinyjax.source.staging.run import Run
-from tinyjax.source.staging.session import RaisedError, TracedEndError
+from tinyjax.source.staging.session import Iteration, RaisedError, TracedEndError
 
 #: A loop of so many iterations is unrolled where it cannot be a loop of the program.
 _MOST_UNROLLED: Final = 64
+#: Milliseconds of compilation from which on a loop is rolled up, if its iterations have conditions,
+#: and if they do not: then unrolling is what makes its program fast.
+_WORTH_IT: Final = 600
+_WORTH_IT_WITHOUT_CHOICES: Final = 5000
+#: The same in a program that changes arrays in place; and for few iterations without loops in them,
+#: which make one piece of machine code if they are unrolled.
+_WORTH_IT_WITH_WRITES: Final = 60
+_WORTH_IT_IF_SHORT: Final = 200
+#: Fewer iterations than these, besides the first, are few.
+_SHORT: Final = 7
 #: A condition of so many equations is computed twice an iteration, if the body uses what it
 #: computes.
 _CHEAP: Final = 12
@@ -55,12 +64,14 @@ class LoopRun:
         loop: the loop.
         inner: the blocks at which an iteration ends.
         items: the iterated values, if it is a ``for`` loop.
+        iterates: whether it is known that it makes an iteration.
     """
 
     run: Run
     loop: Loop
     inner: frozenset[int]
     items: Any
+    iterates: bool = False
 
     @property
     def header(self) -> int:
@@ -226,8 +237,10 @@ class LoopRun:
     def _iterates(self) -> bool:
         """Return whether the loop is known to make an iteration."""
         branches = self.run.graph.blocks[self.header].branches
-        return bool(self.static_length) or all(
-            branch.target in self.loop.blocks for branch in branches
+        return (
+            self.iterates
+            or bool(self.static_length)
+            or all(branch.target in self.loop.blocks for branch in branches)
         )
 
     @property
@@ -254,7 +267,15 @@ class LoopRun:
         run, header = self.run, self.header
         count = len(run.graph.blocks[header].arguments)
         static = self.items is not None and not isinstance(self.items, operators.Items)
-        trace = _recording() if static else None
+        recorder = rolling.recording()
+        trace = recorder if static else None
+        whole = self._rolled_as_before(arrival) if trace else None
+        if whole is not None:
+            trace, arrival = None, whole
+        start = None
+        if recorder is not None:
+            start = rolling.Start.current(recorder, run.session, arrival)
+        count_made, first_choices = 0, run.session.choices
         while True:
             rewind = run.session.mark()
             recorded, choices = len(trace.eqns) if trace else 0, run.session.choices
@@ -264,15 +285,23 @@ class LoopRun:
             if outcome is not None:
                 if outcome.only == header:
                     arrival = outcome.arrivals[header][:count]
-                    chooses = run.session.choices > choices
-                    if trace and self._is_worth_rolling(trace.eqns[recorded:], chooses, arrival):
-                        trace, arrival = None, self._rolled(arrival) or arrival
+                    if trace:
+                        chooses = run.session.choices > choices
+                        iteration = rolling.iteration_of(trace.eqns[recorded:], chooses)
+                        if self._is_worth_rolling(iteration, arrival):
+                            first = start if count_made == 0 else None
+                            trace, arrival = None, self._rolled_up(first, iteration, arrival)
+                    count_made += 1
                     continue
                 if header not in outcome.arrivals:
                     return outcome
             rewind()
             run.forget(self.loop.blocks)
             if self.static_length is None:
+                if start and count_made == 1 and self.items is None:
+                    outcome = self._repeat_whole(start, run.session.choices > first_choices)
+                    if outcome is not None:
+                        return outcome
                 try:
                     return self.repeat(arrival)
                 except RestructuredError as changed:
@@ -280,28 +309,128 @@ class LoopRun:
             result = self._attempt(partial(self.repeat, arrival), self.static_length)
             return self._unrolled(arrival) if result is None else result
 
-    def _is_worth_rolling(self, eqns: Sequence[jx.JaxprEqn], chooses: bool, after: Arrival) -> bool:
-        """Return whether rolling the iterations after these equations saves enough time."""
+    def _repeat_whole(self, start: rolling.Start, chooses: bool) -> Outcome | None:
+        """Make a ``while_loop`` of all iterations, in place of the first, which Python has made.
+
+        Args:
+            start: the state before the first iteration.
+            chooses: whether the iterations contain conditionals.
+
+        Returns:
+            The outcome of the loop; None where the first iteration differs from the others.
+        """
+        session, recorded = self.run.session, len(start.trace.eqns)
+        first = rolling.iteration_of(start.trace.eqns[start.mark[0] :], chooses)
+        if first.cost < _WORTH_IT_WITH_WRITES or not start.can_return(session):
+            return None
+        undo, run = start.go_back(session), self.run.aside()
+        run.forget(self.loop.blocks)
+        rewind, choices = session.mark(), session.choices
+        here = attrs.evolve(self, run=run, iterates=True)
+        outcome = None
+        with suppress(Exception):  # there is a loop that begins with the second iteration
+            outcome = here.repeat(start.arrival)
+        if outcome is None or (session.choices > choices and not chooses):
+            rewind()
+            undo()
+            return None
+        del start.trace.eqns[start.mark[0] : recorded]
+        return outcome
+
+    def _is_worth_rolling(self, iteration: Iteration, after: Arrival) -> bool:
+        """Return whether rolling the iterations after one saves enough time."""
         counting = self.loop.counting
         assert counting is not None, "a loop over items counts"
         left = len(self.items) - after[counting.counter]
-        worth_it = _WORTH_IT if chooses else _WORTH_IT_WITHOUT_CHOICES
+        worth_it = _WORTH_IT if iteration.chooses else _WORTH_IT_WITHOUT_CHOICES
         if self.run.session.buffers:
-            worth_it = _WORTH_IT_WITH_WRITES
-        return bool(_cost(eqns) * left >= worth_it)
+            is_short = left < _SHORT and not iteration.loops
+            worth_it = _WORTH_IT_IF_SHORT if is_short else _WORTH_IT_WITH_WRITES
+        return bool(iteration.cost * left >= worth_it)
 
-    def _rolled(self, after: Arrival) -> Arrival | None:
-        """Roll up the iterations that follow; None where they are made in Python."""
-        counting, items = self.loop.counting, self.items
+    def _rolled_as_before(self, arrival: Arrival) -> Arrival | None:
+        """Roll up all iterations of a loop of which this was done before; None if that fails."""
+        counting, iteration = self.loop.counting, self.run.session.iterations.get(self.loop)
+        if iteration is None or counting is None:
+            return None
+        after = list(arrival)
+        after[counting.counter] += 1
+        is_worth_it = self._is_worth_rolling(iteration, tuple(after))
+        return self._rolled(arrival, iteration) if is_worth_it else None
+
+    def _rolled_up(
+        self, start: rolling.Start | None, iteration: Iteration, after: Arrival
+    ) -> Arrival:
+        """Roll up all iterations, or those that follow, or none.
+
+        Args:
+            start: the state before the first iteration; None if others were made, too.
+            iteration: the last iteration.
+            after: the values after it.
+
+        Returns:
+            The values after the last iteration that was made.
+        """
+        whole = None if start is None else self._rolled_whole(start, iteration, after)
+        return whole or self._rolled(after) or after
+
+    def _rolled_whole(
+        self, start: rolling.Start, iteration: Iteration, after: Arrival
+    ) -> Arrival | None:
+        """Roll up all iterations, in place of the first one, which was made in Python.
+
+        Args:
+            start: the state before the first iteration.
+            iteration: the first iteration.
+            after: the values after it.
+
+        Returns:
+            The values after the loop; None where the first iteration differs from the others.
+        """
+        session, run = self.run.session, self.run.aside()
+        if not start.can_return(session):
+            return None
+        buffers, recorded = start.changes(), len(start.trace.eqns)
+        undo = start.go_back(session)
+        run.forget(self.loop.blocks)
+        run.enter(self.header, start.arrival)
+        here = attrs.evolve(self, run=run)
+        carry = here._carry_from(start.arrival)
+        last = here._rolled(start.arrival, rolling.compared(iteration, carry, after, buffers))
+        if last is None:
+            undo()
+        else:
+            del start.trace.eqns[start.mark[0] : recorded]
+        return last
+
+    def _carry_from(self, arrival: Arrival) -> Carry:
+        counting = self.loop.counting
         assert counting is not None, "a loop over items counts"
-        rewind = self.run.session.mark()
+        return Carry.at_arrival(self.run, self.loop, arrival, counting.counter, True)
+
+    def _rolled(self, arrival: Arrival, like: Iteration | None = None) -> Arrival | None:
+        """Roll up the iterations that follow; None where they are made in Python.
+
+        Args:
+            arrival: the values before them.
+            like: an iteration that all of them should be like; None if the first was another one.
+        """
+        counting, items, session = self.loop.counting, self.items, self.run.session
+        assert counting is not None, "a loop over items counts"
+        rewind, choices = session.mark(), session.choices
         try:
-            carry = Carry.at_arrival(self.run, self.loop, after, counting.counter, True)
-            rest = items[after[counting.counter] :]
-            return Rolled(carry, self.inner, rest, len(items)).made()
+            rest = items[arrival[counting.counter] :]
+            rolled = Rolled(self._carry_from(arrival), self.inner, rest, len(items), like)
+            last = rolled.made()
         except Exception:  # Python meets it too, or does without
             rewind()
             return None
+        if like is not None:
+            if session.choices > choices and not like.chooses:
+                rewind()
+                return None
+            session.iterations[self.loop] = rolled.iteration(like)
+        return last
 
     def _unrolled(self, arrival: Arrival) -> Outcome:
         """Unroll the loop, each iteration under the condition that it was not left before."""
@@ -346,183 +475,3 @@ def run_loop(run: Run, header: int, arrival: Arrival, stops: frozenset[int]) -> 
     items = None if loop.counting is None else run.env[loop.counting.items]
     here = LoopRun(run, loop, stops | loop.exits | {header}, items)
     return here.execute(arrival[: len(run.graph.blocks[header].arguments)])
-
-
-# Long loops over what is known, rolled up: one program for all iterations but the first.
-#
-# A loop over a known range is made in Python, iteration by iteration. Where an iteration contains
-# traced control flow, and there are many, a ``scan`` takes the place of those that follow; what
-# Python knows in each iteration it goes on computing. Where the iterations are not uniform, because
-# their carry changes its structure, or an item is used in a way that no program can express, the
-# loop goes on in Python.
-
-
-#: An equation takes a millisecond to compile. A conditional or a loop takes as long as this many.
-_CONTROL_FLOW: Final = 40
-#: Milliseconds of compilation from which on a loop is rolled up, if its iterations have conditions,
-#: and if they do not: then unrolling is what makes its program fast.
-_WORTH_IT: Final = 600
-_WORTH_IT_WITHOUT_CHOICES: Final = 5000
-#: The same in a program that changes arrays in place.
-_WORTH_IT_WITH_WRITES: Final = 200
-#: How often an iteration is staged until it is known what it carries.
-_ATTEMPTS: Final = 6
-
-
-def _recording() -> staging.StagingTrace | None:
-    """Return the program that is being recorded, if one is."""
-    trace: tr.Trace = tr.current_trace()
-    while not isinstance(trace, staging.StagingTrace):
-        if trace.parent is trace:
-            return None
-        trace = trace.parent
-    return trace
-
-
-def _cost(eqns: Sequence[jx.JaxprEqn]) -> int:
-    """Return an estimate of the time to compile equations, in milliseconds."""
-    cost = len(eqns)
-    for eqn in eqns:
-        inner = [_cost(jaxpr.eqns) for jaxpr in jx.subjaxprs(eqn.params)]
-        cost += sum(inner) + _CONTROL_FLOW * (eqn.primitive.name in ("cond", "scan", "while"))
-    return cost
-
-
-class RestageError(Exception):
-    """An iteration must be staged again, with what is known by now about its carry."""
-
-
-class Rolled:
-    """A rolled loop.
-
-    Attributes:
-        fixed: the numbers that Python knows in each iteration.
-        changing: those that vary, with their values at the beginning of each iteration and after
-            the last, if these were computed.
-    """
-
-    def __init__(self, carry: Carry, inner: frozenset[int], items: Any, end: int) -> None:
-        self.carry = carry
-        self.inner = inner
-        self.items = items
-        self.end: int = end
-        self.count: int = len(items)
-        self.starts: dict[CarriedPart, Any] = carry.parts()
-        self.fixed: set[CarriedPart] = {
-            place
-            for place, part in self.starts.items()
-            if staging_values.is_dynamic(part) and not isinstance(part, (Array, np.ndarray))
-        }
-        self.changing: dict[CarriedPart, list[Any] | None] = {}
-        self.leaves: dict[CarriedPart, staging_values.Known] = {}
-        self.following: dict[CarriedPart, Any] = {}
-
-    def made(self) -> Arrival:
-        """Make the loop.
-
-        Raises:
-            NotUniformError: its iterations cannot be one program.
-        """
-        for _ in range(_ATTEMPTS):
-            try:
-                return self._made()
-            except RestageError:
-                pass
-            except RepeatedError as again:
-                if again.carry.buffers == self.carry.buffers:
-                    raise
-                self.carry = attrs.evolve(self.carry, buffers=again.carry.buffers)
-        raise staging_values.NotUniformError
-
-    def _made(self) -> Arrival:
-        carry = attrs.evolve(self.carry, fixed={place: self.starts[place] for place in self.fixed})
-
-        def iteration(*arrays: Array) -> list[Array]:
-            *state, index = arrays
-            iterations = staging_values.Iterations(index, self.count)
-            self.leaves = {place: self._leaf(place, iterations) for place in self.changing}
-            with tr.assigned(staging_values.current_iterations, iterations):
-                here = attrs.evolve(carry, fixed={**carry.fixed, **self.leaves})
-                outcome = here.iteration(state, index, self._item(iterations), self.inner)
-                if outcome.only != carry.loop.header:
-                    raise staging_values.NotUniformError
-                after = here.following(outcome.arrivals[carry.loop.header])
-                self.following = {place: after.parts()[place] for place in self.fixed}
-                return here.next_arrays(outcome, state)
-
-        index = operators.integer(jnp.arange(self.count))
-        state, body = carry.match(iteration, [index.aval.row()])
-        self._decide()
-        outs = carry.scan(body, state, [index], self.count)
-        ends = {place: values[-1] for place, values in self.changing.items() if values is not None}
-        done = attrs.evolve(carry, fixed={**carry.fixed, **ends})
-        return done.last_arrival(outs, self.end, self.count)
-
-    def _leaf(
-        self, place: CarriedPart, iterations: staging_values.Iterations
-    ) -> staging_values.Known:
-        return staging_values.Known(iterations, self.changing[place] or [self.starts[place]])
-
-    def _item(self, iterations: staging_values.Iterations) -> Any:
-        """Return the item of an iteration."""
-        known = staging_values.known_of(self.items, iterations)
-        if known is not staging_values.NOT_KNOWN:
-            return known
-        parts = [part for item in self.items for part in staging_values.take_apart(item)[0]]
-        whole = all(isinstance(part, (Array, np.ndarray)) for part in parts)
-        rows = operators.stacked(self.items) if whole else None
-        if (
-            rows is None
-            or len({staging_values.aval_of(part) for part in parts[:: len(rows.arrays)]}) > 1
-        ):
-            raise staging_values.NotUniformError
-        return rows.item(iterations.index)
-
-    def _decide(self) -> None:
-        """Verify the parts that were assumed to be constant or known.
-
-        Raises:
-            RestageError: a part is neither, and better assumptions are known now.
-            NotUniformError: a part is neither, and nothing is known of it.
-        """
-        again = False
-        for place, value in self.following.items():
-            if isinstance(value, (Array, np.ndarray)):
-                self.fixed.discard(place)
-                self.changing.pop(place, None)
-                again = True
-            elif place not in self.changing and not staging_values.is_same(
-                value, self.starts[place]
-            ):
-                self.changing[place] = None
-                again = True
-        if not again and self.changing:
-            carried = self._simulated()
-            for place, values in carried.items():
-                known = self.changing[place]
-                again = (
-                    again or known is None or not all(map(staging_values.is_same, known, values))
-                )
-            self.changing.update(carried)
-        if again:
-            raise RestageError
-
-    def _simulated(self) -> dict[CarriedPart, list[Any]]:
-        """Return the values that Python carries, at the beginning of each iteration, by place.
-
-        Raises:
-            NotUniformError: an exception is raised.
-        """
-        carried = {
-            place: [self.starts[place]] if leaf.complete else leaf.values  # which grows
-            for place, leaf in self.leaves.items()
-        }
-        for i in range(self.count):
-            following = [self.following[place] for place in carried]
-            try:
-                now = [x.item(i) if isinstance(x, staging_values.Known) else x for x in following]
-            except Exception as error:
-                raise staging_values.NotUniformError from error
-            for values, value in zip(carried.values(), now, strict=True):
-                values.append(value)
-        return carried

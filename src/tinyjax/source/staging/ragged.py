@@ -49,6 +49,13 @@ class Ragged(staging_values.MutableArray):
         pairs = zip(self.whole.shape, self.masks, strict=True)
         return tuple([n if mask is None else jnp.sum(mask) for n, mask in pairs])
 
+    @property
+    def index(self) -> tuple[slice, ...]:
+        """The index of its elements in ``whole``."""
+        return tuple(
+            [slice(None) if mask is None else slice(None, jnp.sum(mask)) for mask in self.masks]
+        )
+
 
 def in_range(value: Any, dtype: Any) -> Any:
     """Return a value; the extreme one of a dtype for infinity where there is no infinity."""
@@ -192,6 +199,39 @@ def _bound(bound: Any, default: int, n: int) -> Any:
     return bound
 
 
+def index_in_owner(index: Any, item: Any, shape: Sequence[int]) -> tuple[Any, ...] | None:
+    """Return the index into an array of an item of a part of it.
+
+    Args:
+        index: the index of the part, in which slices have traced bounds.
+        item: the index into the part.
+        shape: that of the array.
+
+    Returns:
+        The index; None where the item is not one at integers from the beginning, and all else.
+    """
+    places = places_of(index, shape)
+    items = item if isinstance(item, tuple) else (item,)
+    if places.new or len(items) > len(places.axes):
+        return None
+    if not all(type(i) is int and i >= 0 for i in items):
+        return None
+    composed: list[Any] = []
+    axes, rest = iter(places.axes), iter(items)
+    for part, n in zip(places.outer, shape, strict=True):
+        if not isinstance(part, slice):
+            composed.append(part)
+            continue
+        axis, place = next(axes), next(rest, None)
+        if place is not None:
+            composed.append(axis.start + axis.step * place)
+        elif (axis.count, axis.stop) == (n, None):
+            composed.append(slice(None, None, axis.step))
+        else:
+            return None
+    return tuple(composed)
+
+
 def _difference(start: Any, stop: Any) -> int | None:
     """By how much one bound is behind the other, if that is known."""
     if isinstance(start, int) and isinstance(stop, int):
@@ -333,11 +373,19 @@ def _scattered(x: Array, places: Places, value: Array) -> Array:
 
 PRODUCTS: Final = frozenset((operator.matmul, np.matmul, np.dot))
 #: What a reduction takes in place of what is not there.
-_NEUTRAL: Final[dict[Any, float]] = {np.sum: 0, np.prod: 1, np.max: -np.inf, np.min: np.inf}
-_METHODS: Final[dict[str, Any]] = {"sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min}
-_REDUCED: Final[dict[Any, Callable[..., Any]]] = {
-    np.sum: jnp.sum, np.prod: jnp.prod, np.max: jnp.max, np.min: jnp.min
+_NEUTRAL: Final[dict[Any, float]] = {
+    np.sum: 0, np.prod: 1, np.max: -np.inf, np.min: np.inf, np.argmax: -np.inf, np.argmin: np.inf
 }  # fmt: skip
+_METHODS: Final[dict[str, Any]] = {
+    "sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min,
+    "argmax": np.argmax, "argmin": np.argmin
+}  # fmt: skip
+_REDUCED: Final[dict[Any, Callable[..., Any]]] = {
+    np.sum: jnp.sum, np.prod: jnp.prod, np.max: jnp.max, np.min: jnp.min,
+    np.argmax: jnp.argmax, np.argmin: jnp.argmin
+}  # fmt: skip
+#: Those of which the result is a place among the elements, in the order of an array of rows.
+_PLACES: Final = frozenset((np.argmax, np.argmin))
 
 
 def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -400,6 +448,11 @@ def _product(x: Any, y: Any) -> Any:
 
 
 def _reduced(fun: Any, x: Ragged, axis: Any) -> Any:
+    if fun in _PLACES and axis is None and any(mask is not None for mask in x.masks[1:]):
+        raise find.refusal(
+            f"{fun.__name__} counts through all elements of a slice whose rows have a traced "
+            "length. Take it along an axis."
+        )
     result = _REDUCED[fun](x.filled(_NEUTRAL[fun]), axis)
     if axis is None:
         return result

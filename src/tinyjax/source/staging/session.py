@@ -84,6 +84,27 @@ class Entered:
     conditions: int
 
 
+@attrs.frozen(eq=False)
+class Iteration:
+    """An iteration of a loop that was staged, as an estimate of its others.
+
+    Attributes:
+        cost: an estimate of the time to compile it, in milliseconds.
+        chooses: whether it contains conditionals.
+        loops: whether it contains loops.
+        buffers: the arrays that it writes to.
+        varying: the carried parts that are arrays after it.
+        counted: the carried parts that are other numbers after it.
+    """
+
+    cost: int
+    chooses: bool
+    loops: bool = False
+    buffers: tuple[Buffer, ...] = ()
+    varying: frozenset[tuple[int, int]] = frozenset()
+    counted: frozenset[tuple[int, int]] = frozenset()
+
+
 # Shared data
 
 #: Attributes, methods and functions that give views, if not the array itself.
@@ -242,6 +263,7 @@ class Session:
             and the number.
         masks: by identity, arrays of truth values: the array, the function that returned it, and
             the arguments of that.
+        iterations: the loops of which all iterations were rolled up, and what one is like.
     """
 
     call: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
@@ -259,6 +281,7 @@ class Session:
     snapshots: list[dict[Buffer, Array]] = attrs.field(factory=list)
     offsets: dict[int, tuple[Array, Array, int]] = attrs.field(factory=dict)
     masks: dict[int, tuple[Array, Any, tuple[Any, ...]]] = attrs.field(factory=dict)
+    iterations: dict[staging_graph.Loop, Iteration] = attrs.field(factory=dict)
 
     def contents(self) -> dict[Buffer, Array]:
         """Return the current contents of the arrays."""
@@ -298,10 +321,11 @@ class Session:
         trace = tr.current_trace()
         recorded = trace.mark() if isinstance(trace, staging.Recorder) else None
         managers, failures = len(self.managers), len(self.failures)
-        contents = self.contents()
+        contents, buffers = self.contents(), len(self.buffers)
 
         def rewind() -> None:
             restore(contents)
+            del self.buffers[buffers:]
             if isinstance(trace, staging.Recorder) and recorded is not None:
                 trace.rewind(recorded)
             self.leave_all(managers)

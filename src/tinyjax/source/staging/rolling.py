@@ -1,0 +1,329 @@
+"""Long loops over what is known, rolled up: one program for all iterations.
+
+A loop over a known range is made in Python, iteration by iteration. Where an iteration contains
+traced control flow, and there are many, a ``scan`` takes the place of them; what Python knows in
+each iteration it goes on computing. The first iteration says whether that is worth it, and is
+dropped then. Where it differs from the others, it stays, and the ``scan`` makes those. Where the
+iterations are not uniform, because their carry changes its structure, or an item is used in a way
+that no program can express, the loop goes on in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+import tinyjax.numpy as jnp
+from tinyjax.core.tracing import jaxpr as jx, staging, trace as tr
+from tinyjax.core.values import Array
+from tinyjax.source.staging import operators, values as staging_values
+from tinyjax.source.staging.arrays import RaggedView, StagedArray
+from tinyjax.source.staging.carry import CarriedPart, Carry, RepeatedError
+from tinyjax.source.staging.exits import Arrival
+from tinyjax.source.staging.run import Run
+from tinyjax.source.staging.session import Buffer, Iteration, Session, restore
+
+#: An equation takes a millisecond to compile. A conditional or a loop takes as long as this many.
+_CONTROL_FLOW: Final = 40
+#: How often an iteration is staged until it is known what it carries.
+_ATTEMPTS: Final = 6
+
+
+def recording() -> staging.StagingTrace | None:
+    """Return the program that is being recorded, if one is."""
+    trace: tr.Trace = tr.current_trace()
+    while not isinstance(trace, staging.StagingTrace):
+        if trace.parent is trace:
+            return None
+        trace = trace.parent
+    return trace
+
+
+def _cost(eqns: Sequence[jx.JaxprEqn]) -> int:
+    """Return an estimate of the time to compile equations, in milliseconds."""
+    cost = len(eqns)
+    for eqn in eqns:
+        inner = [_cost(jaxpr.eqns) for jaxpr in jx.subjaxprs(eqn.params)]
+        cost += sum(inner) + _CONTROL_FLOW * (eqn.primitive.name in ("cond", "scan", "while"))
+    return cost
+
+
+def iteration_of(eqns: Sequence[jx.JaxprEqn], chooses: bool) -> Iteration:
+    """Return what the equations of an iteration say about it, and whether it has conditionals."""
+    loops = any(eqn.primitive.name in ("scan", "while") for eqn in eqns)
+    return Iteration(_cost(eqns), chooses, loops)
+
+
+def compared(
+    iteration: Iteration, carry: Carry, after: Arrival, buffers: Sequence[Buffer]
+) -> Iteration:
+    """Return an iteration with what it changes.
+
+    Args:
+        iteration: the iteration.
+        carry: what it began with.
+        after: the values after it.
+        buffers: the arrays that it has written to.
+    """
+    varying, counted = set(), set()
+    following = carry.following(after).parts()
+    for place, part in carry.parts().items():
+        now = following.get(place)
+        if isinstance(now, (Array, np.ndarray)):
+            varying.add(place)
+        elif staging_values.is_dynamic(now) and not staging_values.is_same(now, part):
+            counted.add(place)
+    return attrs.evolve(
+        iteration,
+        buffers=tuple(buffers),
+        varying=frozenset(varying),
+        counted=frozenset(counted),
+    )
+
+
+@attrs.frozen(eq=False)
+class Start:
+    """The state of a staging before the first iteration of a loop.
+
+    Attributes:
+        trace: the program that is being recorded.
+        arrival: the values that the loop begins with.
+        mark: how far the recording was.
+        contents: the contents of arrays.
+        counts: how many arrays there were that are changed in place, failures, context managers.
+    """
+
+    trace: staging.StagingTrace
+    arrival: Arrival
+    mark: tuple[int, int, int]
+    contents: dict[Buffer, Array]
+    counts: tuple[int, int, int]
+
+    @classmethod
+    def current(cls, trace: staging.StagingTrace, session: Session, arrival: Arrival) -> Start:
+        """Return the current state."""
+        return cls(trace, arrival, trace.mark(), session.contents(), _counts(session))
+
+    def can_return(self, session: Session) -> bool:
+        """Return whether the first iteration did nothing that cannot be taken back."""
+        return self.trace.can_rewind(self.mark) and _counts(session)[1:] == self.counts[1:]
+
+    def changes(self) -> list[Buffer]:
+        """Return the arrays that were written to since."""
+        return [b for b, content in self.contents.items() if b.content is not content]
+
+    def go_back(self, session: Session) -> Callable[[], None]:
+        """Restore the arrays, and return a function that undoes it."""
+        contents = {buffer: buffer.content for buffer in self.contents}
+        later = session.buffers[self.counts[0] :]
+        restore(self.contents)
+        del session.buffers[self.counts[0] :]
+
+        def undo() -> None:
+            restore(contents)
+            session.buffers[self.counts[0] :] = later
+
+        return undo
+
+
+def _counts(session: Session) -> tuple[int, int, int]:
+    return len(session.buffers), len(session.failures), len(session.managers)
+
+
+def _buffers_of(run: Run) -> set[Buffer]:
+    """Return the arrays that the variables of a run hold."""
+    parts = [part for value in run.env.values() for part in staging_values.take_apart(value)[0]]
+    buffers = {_owner(part) for part in parts if isinstance(part, (StagedArray, RaggedView))}
+    return buffers.intersection(run.session.buffers)
+
+
+def _owner(array: StagedArray | RaggedView) -> Buffer:
+    owner: Any = array
+    while not isinstance(owner, Buffer):
+        owner = owner.owner
+    return owner
+
+
+def index_of_rows(values: Sequence[Any]) -> list[tuple[Any, ...]] | None:
+    """Return the integers of which values are the views of one array; None where they are not."""
+    if not all(isinstance(value, StagedArray) for value in values):
+        return None
+    views = [value.view for value in values]
+    whole = {value.owner for value in values}
+    if len(whole) > 1 or any(view is None or view.index is None for view in views):
+        return None
+    index = [view.index for view in views]
+    is_simple = all(type(i) is int for place in index for i in place)
+    return index if is_simple and len(set(map(len, index))) == 1 else None
+
+
+class RestageError(Exception):
+    """An iteration must be staged again, with what is known by now about its carry."""
+
+
+class Rolled:
+    """A rolled loop.
+
+    Attributes:
+        fixed: the numbers that Python knows in each iteration.
+        changing: those that vary, with their values at the beginning of each iteration and after
+            the last, if these were computed.
+    """
+
+    def __init__(
+        self,
+        carry: Carry,
+        inner: frozenset[int],
+        items: Any,
+        end: int,
+        like: Iteration | None = None,
+    ) -> None:
+        like = like or Iteration(0, False)
+        live = _buffers_of(carry.run) if like.buffers else ()
+        buffers = tuple([buffer for buffer in like.buffers if buffer in live])
+        self.carry = attrs.evolve(carry, buffers=buffers)
+        self.inner = inner
+        self.items = items
+        self.end: int = end
+        self.count: int = len(items)
+        self.starts: dict[CarriedPart, Any] = carry.parts()
+        self.fixed: set[CarriedPart] = {
+            place
+            for place, part in self.starts.items()
+            if staging_values.is_dynamic(part) and not isinstance(part, (Array, np.ndarray))
+        } - like.varying
+        self.changing: dict[CarriedPart, list[Any] | None] = dict.fromkeys(
+            sorted(self.fixed & like.counted)
+        )
+        self.leaves: dict[CarriedPart, staging_values.Known] = {}
+        self.following: dict[CarriedPart, Any] = {}
+
+    def iteration(self, like: Iteration) -> Iteration:
+        """Return an iteration with what the rolled ones change."""
+        return attrs.evolve(
+            like,
+            buffers=self.carry.buffers,
+            varying=frozenset(self.starts) - self.fixed,
+            counted=frozenset(self.changing),
+        )
+
+    def made(self) -> Arrival:
+        """Make the loop.
+
+        Raises:
+            NotUniformError: its iterations cannot be one program.
+        """
+        for _ in range(_ATTEMPTS):
+            try:
+                return self._made()
+            except RestageError:
+                pass
+            except RepeatedError as again:
+                if again.carry.buffers == self.carry.buffers:
+                    raise
+                self.carry = attrs.evolve(self.carry, buffers=again.carry.buffers)
+        raise staging_values.NotUniformError
+
+    def _made(self) -> Arrival:
+        carry = attrs.evolve(self.carry, fixed={place: self.starts[place] for place in self.fixed})
+
+        def iteration(*arrays: Array) -> list[Array]:
+            *state, index = arrays
+            iterations = staging_values.Iterations(index, self.count)
+            self.leaves = {place: self._leaf(place, iterations) for place in self.changing}
+            with tr.assigned(staging_values.current_iterations, iterations):
+                here = attrs.evolve(carry, fixed={**carry.fixed, **self.leaves})
+                outcome = here.iteration(
+                    state, index, self._item(self.items, iterations), self.inner
+                )
+                if outcome.only != carry.loop.header:
+                    raise staging_values.NotUniformError
+                after = here.following(outcome.arrivals[carry.loop.header])
+                self.following = {place: after.parts()[place] for place in self.fixed}
+                return here.next_arrays(outcome, state)
+
+        index = operators.integer(jnp.arange(self.count))
+        state, body = carry.match(iteration, [index.aval.row()])
+        self._decide()
+        outs = carry.scan(body, state, [index], self.count)
+        ends = {place: values[-1] for place, values in self.changing.items() if values is not None}
+        done = attrs.evolve(carry, fixed={**carry.fixed, **ends})
+        return done.last_arrival(outs, self.end, self.count)
+
+    def _leaf(
+        self, place: CarriedPart, iterations: staging_values.Iterations
+    ) -> staging_values.Known:
+        return staging_values.Known(iterations, self.changing[place] or [self.starts[place]])
+
+    def _item(self, values: Sequence[Any], iterations: staging_values.Iterations) -> Any:
+        """Return the item of an iteration, from those of all."""
+        known = staging_values.known_of(values, iterations)
+        if known is not staging_values.NOT_KNOWN:
+            return known
+        if all(type(value) is tuple and len(value) == len(values[0]) for value in values):
+            return tuple([self._item(column, iterations) for column in zip(*values, strict=True)])
+        index = index_of_rows(values)
+        if index is not None:
+            places = [self._item(column, iterations) for column in zip(*index, strict=True)]
+            return values[0].owner.item(tuple(map(staging_values.as_array, places)))
+        parts = [part for value in values for part in staging_values.take_apart(value)[0]]
+        whole = all(isinstance(part, (Array, np.ndarray)) for part in parts)
+        rows = operators.stacked(values) if whole else None
+        if (
+            rows is None
+            or len({staging_values.aval_of(part) for part in parts[:: len(rows.arrays)]}) > 1
+        ):
+            raise staging_values.NotUniformError
+        return rows.item(iterations.index)
+
+    def _decide(self) -> None:
+        """Verify the parts that were assumed to be constant or known.
+
+        Raises:
+            RestageError: a part is neither, and better assumptions are known now.
+            NotUniformError: a part is neither, and nothing is known of it.
+        """
+        again = False
+        for place, value in self.following.items():
+            if isinstance(value, (Array, np.ndarray)):
+                self.fixed.discard(place)
+                self.changing.pop(place, None)
+                again = True
+            elif place not in self.changing and not staging_values.is_same(
+                value, self.starts[place]
+            ):
+                self.changing[place] = None
+                again = True
+        if not again and self.changing:
+            carried = self._simulated()
+            for place, values in carried.items():
+                known = self.changing[place]
+                again = (
+                    again or known is None or not all(map(staging_values.is_same, known, values))
+                )
+            self.changing.update(carried)
+        if again:
+            raise RestageError
+
+    def _simulated(self) -> dict[CarriedPart, list[Any]]:
+        """Return the values that Python carries, at the beginning of each iteration, by place.
+
+        Raises:
+            NotUniformError: an exception is raised.
+        """
+        carried = {
+            place: [self.starts[place]] if leaf.complete else leaf.values  # which grows
+            for place, leaf in self.leaves.items()
+        }
+        for i in range(self.count):
+            following = [self.following[place] for place in carried]
+            try:
+                now = [x.item(i) if isinstance(x, staging_values.Known) else x for x in following]
+            except Exception as error:
+                raise staging_values.NotUniformError from error
+            for values, value in zip(carried.values(), now, strict=True):
+                values.append(value)
+        return carried
