@@ -99,6 +99,16 @@ def _root() -> Problem:
     return Problem(lambda: ours.root(of_jnp, start), lambda: theirs.root(of_np, start), 2.0)
 
 
+def _root_of_scalar(most: float, **options: Any) -> Problem:
+    fun: Callable[[Any], Any] = lambda x: x * x - 2.0  # noqa: E731
+    derivative = {} if "bracket" in options else {"fprime": lambda x: 2.0 * x}
+    return Problem(
+        lambda: ours.root_scalar(fun, **options),
+        lambda: theirs.root_scalar(fun, **options, **derivative),
+        most,
+    )
+
+
 PROBLEMS: Final[dict[str, Callable[[], Problem]]] = {
     "minimize, BFGS": lambda: _minimum("BFGS"),
     "minimize, L-BFGS-B": lambda: _minimum("L-BFGS-B"),
@@ -106,6 +116,8 @@ PROBLEMS: Final[dict[str, Callable[[], Problem]]] = {
     "minimize, trust-constr": lambda: _minimum("trust-constr", maxiter=150),
     "curve_fit, 50 points, 3 parameters": _fit,
     "root, 10 equations": _root,
+    "root_scalar, brentq": lambda: _root_of_scalar(8.0, bracket=(0.0, 10.0)),
+    "root_scalar, newton": lambda: _root_of_scalar(3.0, x0=1.0),
 }
 
 

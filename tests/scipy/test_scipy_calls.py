@@ -210,7 +210,6 @@ ROWS: Final = dict(
 #: Calls of functions that are not here.
 MISSING: Final = (
     "integrate.solve_ivp (Radau)",
-    "integrate.solve_ivp (event)",
     "interpolate.UnivariateSpline",
     "interpolate.griddata",
     "spatial.KDTree",

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, get_args
 
 import numpy as np
@@ -197,6 +198,92 @@ def test_solutions_backwards() -> None:
     close(result.sol(np.array([0.2, 1.5])), result.y[:, 1::-1], 2e-3)
     with raises(ArgumentError, match="must be a vector"):
         integrate.solve_ivp(fun, (0.0, 1.0), 1.0)
+
+
+def _swing(m: Any, rate: Any = 1.0) -> Any:
+    return lambda t, y: m.stack([y[1], -rate * y[0]])
+
+
+def _zero(t: Any, y: Any) -> Any:
+    return y[0] - 0.1
+
+
+def _top(t: Any, y: Any) -> Any:
+    return y[1]
+
+
+def _event(fun: Any, direction: float = 0.0, terminal: Any = False) -> Any:
+    event: Any = partial(fun)
+    event.direction, event.terminal = direction, terminal
+    return event
+
+
+@pytest.mark.parametrize("span", [(0.0, 20.0), (20.0, 0.0)])
+@pytest.mark.parametrize(
+    "events",
+    [
+        _zero,
+        [_event(_zero, 1.0), _event(_zero, -1.0), _top],
+        [_event(_zero, 0.0, True), _top],
+        [_event(_zero, 1.0, 2), _event(_top, -1.0)],
+        [_event(lambda t, y: y[0] - 9.0, 0.0, True)],
+    ],
+)
+def test_events(span: tuple[float, float], events: Any) -> None:
+    exact: dict[str, Any] = {"events": events, "rtol": 1e-9, "atol": 1e-10}
+    start = np.array([0.0, 1.0])
+    ours = integrate.solve_ivp(_swing(jnp), span, start, **exact)
+    theirs = scipy.integrate.solve_ivp(_swing(np), span, start, **exact)
+    assert ours.t_events is not None
+    assert ours.y_events is not None
+    assert int(ours.status) == theirs.status
+    close(ours.t[-1], theirs.t[-1], 1e-7)
+    close(ours.y[:, -1], theirs.y[:, -1], 1e-6)
+    assert len(ours.t_events) == len(theirs.t_events)
+    for found, expected in (
+        *zip(ours.t_events, theirs.t_events, strict=True),
+        *zip(ours.y_events, theirs.y_events, strict=True),
+    ):
+        count = len(expected)
+        np.testing.assert_allclose(found[:count], expected.reshape(found[:count].shape), 1e-6, 1e-7)
+        assert np.isnan(np.asarray(found[count:])).all()
+
+
+def test_states_after_a_terminal_event() -> None:
+    times = np.array([0.0, 0.1, 1.0, 9.0])
+    swing, end = _swing(jnp), _event(_zero, -1.0, True)
+    result = integrate.solve_ivp(swing, (0.0, 9.0), np.array([0.0, 1.0]), t_eval=times, events=end)
+    close(result.y[0, :3], np.sin(times[:3]), 1e-3)
+    assert np.isnan(result.y[:, 3]).all()
+    assert (int(result.status), bool(result.success)) == (1, True)
+    with raises(ShapeError, match="an event of solve_ivp returns a number"):
+        integrate.solve_ivp(swing, (0.0, 1.0), np.ones(2), events=lambda t, y: y)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("double_precision")
+def test_derivatives_of_events() -> None:
+    def course(x: Any) -> Any:
+        rate, level = x
+
+        def event(t: Any, y: Any) -> Any:
+            return y[0] - level
+
+        exact: dict[str, Any] = {"rtol": 1e-10, "atol": 1e-11, "max_events": 2}
+        start, end = jnp.array([0.0, 1.0]), _event(event, -1.0, True)
+        r = integrate.solve_ivp(_swing(jnp, rate), (0.0, 9.0), start, events=end, **exact)
+        assert r.t_events is not None
+        assert r.y_events is not None
+        return jnp.stack([r.t_events[0][0], r.y_events[0][0, 1], r.t[-1], r.y[1, -1]])
+
+    at, steps = jnp.array([1.7, 0.2]), 1e-4 * np.eye(2)
+    expected = np.stack([(course(at + h) - course(at - h)) / 2e-4 for h in steps], 1)
+    for jacobian in (tinyjax.jacfwd(course), tinyjax.jit(tinyjax.jacrev(course))):
+        np.testing.assert_allclose(jacobian(at), expected, 1e-5, 1e-8)
+    several = tinyjax.vmap(course)(jnp.stack([at, 2 * at]))
+    np.testing.assert_allclose(several[1], course(2 * at), 1e-9)
+    slope = tinyjax.grad(lambda x: course(x)[0])(at)
+    np.testing.assert_allclose(slope, expected[0], 1e-5)
 
 
 @pytest.mark.parametrize("mode", ["reflect", "mirror", "nearest", "wrap", "constant"])

@@ -294,7 +294,7 @@ def custom_linear_solve(
         # of a matrix of which each device has its own, the solution is each device's own too
         right = [collective.pvary(x, axes) for x in right]
     like = "b", b_tree, avals
-    what = f"{frames.describe_function(matvec)}, the matvec of custom_linear_solve,"
+    what = lambda: f"{frames.describe_function(matvec)}, the matvec of custom_linear_solve,"  # noqa: E731
     check_like(what, like, out_tree, operator.jaxpr.out_avals, exact=True)
     num_own = len(operator.consts)
 
@@ -325,7 +325,7 @@ def custom_linear_solve(
 
         staged, out_tree = stage_function(run, in_tree, avals, "custom_linear_solve")
         x_tree, aux_tree = out_tree.children()
-        what = f"{frames.describe_function(solver)}, the {name} of custom_linear_solve,"
+        what = lambda: f"{frames.describe_function(solver)}, the {name} of custom_linear_solve,"  # noqa: E731
         check_like(what, like, x_tree, staged.jaxpr.out_avals[: len(avals)], exact=True)
         aux_trees.append(aux_tree)
         return staged

@@ -214,7 +214,6 @@ def _stage(
 ) -> vectors.Equation:
     """Stage the field: a function of its closed-over values, the state's leaves and the time."""
 
-    @frames.wraps(frames.Applied("odeint", func))
     def slope(y: Any, t: Array) -> Any:
         return _like_state(func(y, t, *args), y0)
 
@@ -222,9 +221,12 @@ def _stage(
         real = [dtypes.real_part(x.dtype) for x in arrays]
         dtype, _ = dtypes.promote([(times.dtype, False), *((d, False) for d in real)])
         closed, consts = vectors.close(
-            slope, tree.unflatten(treedef, arrays), times[0].astype(dtype)
+            slope,
+            tree.unflatten(treedef, arrays),
+            times[0].astype(dtype),
+            original=frames.Applied("odeint", func),
         )
-        what = f"{frames.describe_function(func)}, the derivative in odeint,"
+        what = lambda: f"{frames.describe_function(func)}, the derivative in odeint,"  # noqa: E731
         like, outs = ("y0", treedef, [x.aval for x in arrays]), closed.jaxpr.out_avals
         vectors.check_like(what, like, closed.out_tree, outs)
         return closed, consts, outs

@@ -183,8 +183,8 @@ def custom_root(
     unknown = tree.structure(initial_guess)
 
     def like_the_guess(what: str, fun: Callable[..., Any], value: Any) -> Any:
-        what = f"{frames.describe_function(fun)}, the {what} of custom_root,"
-        vectors.check_like(what, ("initial_guess", unknown, ()), tree.structure(value), ())
+        described = lambda: f"{frames.describe_function(fun)}, the {what} of custom_root,"  # noqa: E731
+        vectors.check_like(described, ("initial_guess", unknown, ()), tree.structure(value), ())
         return value
 
     @frames.wraps(frames.Applied("custom_root", f))

@@ -118,22 +118,32 @@ def integrate(field: Field, y0: Array, times: Array, steps: Steps) -> tuple[Arra
     Returns:
         The states, by rows; NaN where there were too many steps.
     """
-    slope = field(y0, times[0])
-    first = stop_gradient(_first_step(field, y0, slope, times[0], steps))
+    state = first_state(field, y0, times[0], steps)
+    return through(state, lambda s: step(field, s, steps), interpolate, y0, times, steps)
 
-    state = _State(
+
+def first_state(field: Field, y0: Array, time: Array, steps: Steps) -> _State:
+    """Return what is known at the first time."""
+    slope = field(y0, time)
+    first = stop_gradient(_first_step(field, y0, slope, time, steps))
+    return _State(
         y0,
         slope,
-        times[0],
+        time,
         first,
         y0,
-        times[0],
+        time,
         jnp.zeros_like(first),
         jnp.zeros((7, y0.shape[0]), y0.dtype),
         jnp.zeros((), dtypes.int32),
         jnp.zeros((), dtypes.int32),
     )
-    return through(state, lambda s: _step(field, s, steps), _interpolate, y0, times, steps)
+
+
+def is_stuck(state: Any) -> Array:
+    """Return whether too many steps in a row were kept in spite of their errors."""
+    stuck: Array = state.forced > _MOST_FORCED
+    return stuck
 
 
 S = TypeVar("S", bound=Any)
@@ -164,9 +174,7 @@ def through(
 
     def target(state: S, time: Array) -> tuple[S, Array]:
         def going(s: S) -> Array:
-            going_on: Array = (
-                (s.time < time) & (s.iterations < steps.mxstep) & (s.forced <= _MOST_FORCED)
-            )
+            going_on: Array = (s.time < time) & (s.iterations < steps.mxstep) & ~is_stuck(s)
             return going_on
 
         fresh = state._replace(iterations=jnp.zeros_like(state.iterations))
@@ -182,7 +190,7 @@ def through(
     return states, Info(converged, last.iterations, residual)
 
 
-def _step(field: Field, s: _State, steps: Steps) -> _State:
+def step(field: Field, s: _State, steps: Steps) -> _State:
     """Try a step; keep it if its error is small enough, and choose the next one's length."""
     h = s.step
     dtype = s.y.dtype
@@ -234,7 +242,7 @@ def shortest_step(time: Array) -> Array:
     return jnp.maximum(rounding, float(limits.tiny))
 
 
-def _interpolate(s: _State, time: Array) -> Array:
+def interpolate(s: _State, time: Array) -> Array:
     """Return the state at a time in the last step."""
     moved = s.length > 0
     part = jnp.where(moved, (time - s.begin) / jnp.where(moved, s.length, 1), 0)

@@ -115,10 +115,17 @@ _programs: Final[
 _MOST_PROGRAMS: Final = 512
 
 
-def close(fun: Callable[..., Any], *args: Any) -> tuple[Closed, list[Array]]:
+def close(
+    fun: Callable[..., Any], *args: Any, original: Callable[..., Any] | None = None
+) -> tuple[Closed, list[Array]]:
     """Stage a function of arguments, or of their types.
 
     It is not called where a function of an equal environment was staged.
+
+    Args:
+        fun: the function.
+        args: its arguments.
+        original: the user's function that it replaces, for messages and names.
 
     Returns:
         The function as one of its closed-over values, and those.
@@ -134,6 +141,8 @@ def close(fun: Callable[..., Any], *args: Any) -> tuple[Closed, list[Array]]:
         alive = [x for x in [held() for held in holders] if x is not None]
         if len(alive) == len(holders) and before.is_alive():
             return closed, alive
+    if original is not None:
+        frames.imitate(fun, original)
     count, flat = staging.placeholders.get(), calling.FlatFunction(fun, in_tree)
     staged = staging.stage_call(flat, avals, frames.Applied("implicit", fun))
     closed, consts = Closed(staged.jaxpr, flat.out_tree), [*staged.consts]
@@ -237,14 +246,16 @@ def equation(
         ArgumentError: the value is of another structure or shape.
     """
 
-    @frames.wraps(frames.Applied(name, fun))
     def of_unknown(x: Any) -> Any:
         return fun(x, *args)
 
+    def what() -> str:
+        return f"{frames.describe_function(fun)}, the function of {name},"
+
     def stage(treedef: tree.PyTreeDef, arrays: Sequence[Array]) -> Stage:
-        closed, consts = close(of_unknown, tree.unflatten(treedef, arrays))
+        unknown, original = tree.unflatten(treedef, arrays), frames.Applied(name, fun)
+        closed, consts = close(of_unknown, unknown, original=original)
         outs = closed.jaxpr.out_avals
-        what = f"{frames.describe_function(fun)}, the function of {name},"
         if not scalar:
             like = "x0", treedef, [x.aval for x in arrays]
             hint = " There are as many equations as unknowns."
@@ -253,7 +264,7 @@ def equation(
         if len(outs) != 1 or outs[0].shape or not dtypes.is_float(outs[0].dtype):
             result_type = f"{outs[0]}" if len(outs) == 1 else f"{closed.out_tree}"
             raise errors.ArgumentError(
-                f"{what} must return a real scalar, but returned {result_type}."
+                f"{what()} must return a real scalar, but returned {result_type}."
             )
         return closed, consts, [outs[0]] * len(arrays)
 
@@ -295,7 +306,7 @@ def equation_staged_by(
 
 
 def check_like(
-    what: str,
+    what: Callable[[], str],
     like: tuple[str, tree.PyTreeDef, Sequence[av.ShapedArray]],
     out_tree: tree.PyTreeDef,
     outs: Sequence[av.ShapedArray],
@@ -306,7 +317,7 @@ def check_like(
     """Raise unless a function's result has the structure and types of one of its arguments.
 
     Args:
-        what: says which function it is.
+        what: returns which function it is, in words.
         like: the argument's name, its structure and the types of its leaves.
         out_tree: the structure of the result.
         outs: the types of its leaves.
@@ -319,11 +330,11 @@ def check_like(
     name, treedef, avals = like
     if out_tree != treedef:
         raise errors.ArgumentError(
-            f"{what} must return a tree like {name}, {treedef}, but returned {out_tree}.{hint}"
+            f"{what()} must return a tree like {name}, {treedef}, but returned {out_tree}.{hint}"
         )
     for i, (a, b) in enumerate(zip(avals, outs, strict=True)):
         if a.shape != b.shape or (exact and a.dtype != b.dtype):
             raise errors.ArgumentError(
-                f"{what} must return for {calling.leaf_path(name, treedef, i)}, of type {a}, "
+                f"{what()} must return for {calling.leaf_path(name, treedef, i)}, of type {a}, "
                 f"{'the same' if exact else 'an array of its shape'}, but returned {b}.{hint}"
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, Literal, NamedTuple
 
 import attrs
@@ -19,6 +20,8 @@ from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.implicit import vectors
+from tinyjax.implicit.events import Occurrences, Rule, occurrences
+from tinyjax.implicit.runge_kutta import Steps
 from tinyjax.numpy import promotion as pm, trapezoid
 from tinyjax.scipy.optimize import on_host
 
@@ -374,6 +377,9 @@ class OdeResult(NamedTuple):
         sol: a function of times that gives the states there; None without ``dense_output``.
         success: whether the solver arrived at the last time; if not, states are NaN.
         nsteps: the number of steps that were tried.
+        t_events: the times of each event, a vector, which ends with NaN; None without events.
+        y_events: the states there, by rows.
+        status: 0 at the last time, 1 after a terminal event, and -1 if the solver did not arrive.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -388,6 +394,9 @@ class OdeResult(NamedTuple):
     sol: Callable[[ArrayLike], Array] | None
     success: Array
     nsteps: Array
+    t_events: list[Array] | None
+    y_events: list[Array] | None
+    status: Array
 
 
 @checking.explained
@@ -398,11 +407,13 @@ def solve_ivp(  # noqa: PLR0913
     method: Literal["RK45"] = "RK45",
     t_eval: ArrayLike | None = None,
     dense_output: bool = False,
+    events: Callable[..., ArrayLike] | Sequence[Callable[..., ArrayLike]] | None = None,
     *,
     args: tuple[Any, ...] = (),
     rtol: float = 1e-3,
     atol: float = 1e-6,
     max_step: float = math.inf,
+    max_events: int = 16,
 ) -> OdeResult:
     """Solve ``dy/dt = fun(t, y, *args)`` by ``odeint``, which also differentiates the solution.
 
@@ -414,14 +425,22 @@ def solve_ivp(  # noqa: PLR0913
         t_eval: the times of the result, in the order in which they are passed; by default both of
             ``t_span``, since the solver's own steps depend on the data.
         dense_output: whether ``sol`` is a function of times, which solves the equation once more.
+        events: a function of the arguments of ``fun``, or several, which have events where they
+            are zero. With an attribute ``direction`` only those count where it passes zero with
+            this sign. With ``terminal`` the solution ends at the first event, or at the one of this
+            number. The last time is then that of the event, and states at later ones in ``t_eval``
+            are NaN. Times and states of events are differentiable, by the implicit function
+            theorem.
         args: further arguments.
         rtol: the error allowed in a step, relative to the state.
         atol: the error allowed in any case.
         max_step: the longest step.
+        max_events: how many times of each event are returned; later ones are left out.
 
     Raises:
         ArgumentError: ``y0`` is not a vector, the method is another one, or ``odeint`` refuses an
             argument.
+        ShapeError: an event is no number.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -429,9 +448,15 @@ def solve_ivp(  # noqa: PLR0913
         >>> decayed = lambda k: solve_ivp(lambda t, y: -k * y, (0.0, 1.0), jnp.ones(1)).y[0, -1]
         >>> decayed(1.0).round(3), tinyjax.grad(decayed)(1.0).round(3)
         (Array(0.368, dtype=float32), Array(-0.368, dtype=float32))
+        >>> def half_life(k):
+        ...     half = lambda t, y: y[0] - 0.5
+        ...     decay = lambda t, y: -k * y
+        ...     return solve_ivp(decay, (0.0, 9.0), jnp.ones(1), events=half).t_events[0][0]
+        >>> half_life(2.0).round(2), tinyjax.grad(half_life)(2.0).round(2)
+        (Array(0.35, dtype=float32), Array(-0.17, dtype=float32))
     """
     pm.check_option("solve_ivp", "method", method, ("RK45",))
-    start = jnp.asarray(y0)
+    start = vectors.strong(jnp.asarray(y0))
     if start.ndim != 1:
         raise ArgumentError(f"y0 of solve_ivp must be a vector, but it is {start.aval}.")
     begin, end = pm.floats("solve_ivp", *t_span)
@@ -448,6 +473,93 @@ def solve_ivp(  # noqa: PLR0913
         states: Array = states_at(times[order])[0][:, jnp.argsort(order)]
         return states.reshape(start.size, *jnp.shape(t))
 
+    sign = jnp.where(end < begin, -1, 1).astype(begin.dtype)
+    t_events, y_events, is_ended = None, None, jnp.asarray(False)
+    if events is not None:
+        # times of events are as exact as states are
+        wide = dtypes.promote_types(begin.dtype, dtypes.real_part(start.dtype))
+        begin, end, sign = begin.astype(wide), end.astype(wide), sign.astype(wide)
+        functions = [events] if callable(events) else list(events)
+        rules = [
+            Rule(float(getattr(g, "direction", 0)), int(getattr(g, "terminal", 0) or 0))
+            for g in functions
+        ]
+        steps = Steps(rtol, atol, math.inf, max_step)
+        most = max([max_events, *[rule.limit for rule in rules]])
+
+        def values(t: Array, y: Array) -> Array:
+            numbers = [jnp.asarray(g(t, y, *args)) for g in functions]
+            if any(number.shape for number in numbers):
+                raise ShapeError.got("an event of solve_ivp returns a number", *numbers)
+            return jnp.stack(numbers)
+
+        field = lambda t, y: fun(t, y, *args)  # noqa: E731
+        record = _events(field, values, rules, start, (begin, end), most, steps)
+        is_ended = record.end < math.inf
+        last = jnp.where(is_ended, sign * record.end, end)
+        is_event = record.times < math.inf
+
+        def exact(i: int, time: Array, is_event: Array) -> Array:
+            def value(t: Array) -> Array:
+                return values(t, states_at(t[None])[0][:, 0])[i]
+
+            def divided(slope: Callable[[Array], Array], x: Array) -> Array:
+                return x / jnp.where(is_event, slope(jnp.ones_like(x)), 1.0)
+
+            solved: Array = implicit.custom_root(value, time, lambda _, t: t, divided)
+            return solved
+
+        t_events, y_events = [], []
+        for i, rule in enumerate(rules):
+            near = jnp.where(is_event[i], sign * record.times[i], last)
+            times = api.vmap(partial(exact, i))(near, is_event[i])
+            states = states_at(times)[0].T
+            if rule.limit:
+                ends_here = record.counts[i] >= rule.limit
+                end = jnp.where(ends_here, times[rule.limit - 1], end)
+            t_events.append(jnp.where(is_event[i], times, math.nan)[:max_events])
+            y_events.append(jnp.where(is_event[i][:, None], states, math.nan)[:max_events])
+
     points = jnp.stack([begin, end]) if t_eval is None else jnp.asarray(t_eval, begin.dtype)
-    y, info = states_at(points)
-    return OdeResult(points, y, sol if dense_output else None, info.converged, info.iterations)
+    is_after = sign * points > sign * end
+    y, info = states_at(jnp.where(is_after, end, points))
+    status = jnp.where(info.converged, is_ended.astype(int), -1)
+    return OdeResult(
+        points,
+        jnp.where(is_after, math.nan, y),
+        sol if dense_output else None,
+        info.converged,
+        info.iterations,
+        t_events,
+        y_events,
+        status,
+    )
+
+
+def _events(
+    fun: Callable[[Array, Array], ArrayLike],
+    functions: Callable[[Array, Array], Array],
+    rules: Sequence[Rule],
+    y0: Array,
+    span: tuple[Array, Array],
+    most: int,
+    steps: Steps,
+) -> Occurrences:
+    """Find events, in times that increase, of what is known to have no derivative."""
+
+    def both(t: Array, y: Array) -> tuple[Array, Array]:
+        return jnp.ravel(jnp.asarray(fun(t, y))).astype(y.dtype), functions(t, y)
+
+    begin, end, y0 = lax.stop_gradient((*span, y0))
+    closed, consts = vectors.close(both, begin, y0)
+    consts = lax.stop_gradient(consts)
+    sign = jnp.where(end < begin, -1, 1).astype(begin.dtype)
+    return occurrences(
+        lambda y, t: sign.astype(y.dtype) * closed(consts, sign * t, y)[0],
+        lambda t, y: closed(consts, sign * t, y)[1],
+        rules,
+        y0,
+        (sign * begin, sign * end),
+        most,
+        steps,
+    )

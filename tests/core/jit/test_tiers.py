@@ -23,6 +23,7 @@ from tinyjax._extensions.costs import cost_of
 from tinyjax._extensions.host import plans, simplify, tiers
 from tinyjax._extensions.host.plans import ProgramEvaluation
 from tinyjax.core import xla
+from tinyjax.core.jit.signatures import host_call
 from tinyjax.core.tracing.jaxpr import Jaxpr, Lit, eval_jaxpr
 from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive
 from tinyjax.core.tracing.program_rules import PROGRAM, by_equation
@@ -133,6 +134,28 @@ def test_repeated_evaluated_calls_keep_no_argument() -> None:
     np.testing.assert_array_equal(found[0], [0, 1, 2])
     np.testing.assert_array_equal(found[1], [1, 2])
     assert not np.asarray(found[0]).flags.writeable
+
+
+def test_calls_on_the_host_are_those_of_the_last_types_and_settings() -> None:
+    fun = jit(lambda x, y: (x + y, x[1:]), tier="host")
+    one, x, y = jit(lambda x: x * 2.0, tier="host"), np.arange(3.0), jnp.ones(3)
+    assert host_call(fun, (x, y)) is None
+    for _ in range(100):
+        fun(x, y), one(x)
+    call, single = host_call(fun, (x, y)), host_call(one, (x,))
+    assert call is not None
+    assert single is not None
+    assert (call.is_tuple, single.is_tuple) == (True, False)
+    for results, expected in (
+        (call.evaluate([x, np.ones(3, np.float32)]), ([1, 2, 3], [1, 2])),
+        (single.evaluate([x]), ([0, 2, 4],)),
+    ):
+        assert results is not None
+        assert all(map(np.array_equal, results, expected))
+    for others in ((x, x), (x[1:], y), (x,), (x, 1.0)):
+        assert host_call(fun, others) is None
+    with config.scoped(check_jaxprs=True):
+        assert host_call(fun, (x, y)) is None
 
 
 def test_a_repeated_evaluated_call_takes_few_python_calls() -> None:

@@ -162,7 +162,7 @@ _SECONDS_PER_CALL: Final = 2e-5
 #: after the last. Fewer calls are often all.
 _REPEATED: Final = 8
 #: Programs of which so many calls are evaluated are never compiled in the tier "host".
-_MOST_ON_HOST: Final = 300
+_MOST_ON_HOST: Final = 200
 #: Programs with more operations than this evaluate products of matrices that BLAS would divide.
 _DIVIDED: Final = 2.0**18
 #: Programs that are called by Python functions that evaluated programs call, and so on, so deep,
@@ -297,7 +297,7 @@ def _stays_on_host(decision: Decision, tier: config.Tier) -> bool:
 
 def evaluation(
     request: compilation.Compilation, consts: Sequence[Array], tier: config.Tier | None
-) -> Callable[[Sequence[HostArray]], Sequence[Array] | None] | None:
+) -> Callable[[Sequence[HostArray]], Sequence[HostArray] | None] | None:
     """Return what evaluates a program's further calls, as ``run`` does; None where that may not be.
 
     Only programs that are Python functions of NumPy's arrays are evaluated so: they call no other
@@ -317,15 +317,15 @@ def evaluation(
     written = written_alone(jaxpr) if is_bounded and cost_of(jaxpr).flops <= _DIVIDED else None
     if written is None:
         return None
-    avals, current = jaxpr.out_avals, current_rules[0]
+    current = current_rules[0]
     fixed = [opd.raw_host(x) for x in consts if isinstance(x, ConcreteArray)]
 
-    def evaluate(hosts: Sequence[HostArray]) -> Sequence[Array] | None:
+    def evaluate(hosts: Sequence[HostArray]) -> Sequence[HostArray] | None:
         if progress.evaluated >= last or current_rules[0] is not current:
             return None
         next(progress.calls)
         progress.evaluated += 1
-        return [*map(ConcreteArray, written(None, *fixed, *hosts), avals)]
+        return written(None, *fixed, *hosts)
 
     return evaluate
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import lru_cache
 from importlib import import_module
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -77,7 +77,8 @@ def by_formula(formula: Callable[..., Array]) -> families.HostFunction:
 
     def evaluate(*operands: HostArray) -> HostArray:
         wide = [concrete.ConcreteArray(x.astype(np.float64, copy=False)) for x in operands]
-        return np.asarray(formula(*wide)).astype(operands[0].dtype, copy=False)
+        with tr.use_trace(tr.EVAL):  # the current trace may be that of a transformation
+            return np.asarray(formula(*wide)).astype(operands[0].dtype, copy=False)
 
     return evaluate
 
@@ -147,6 +148,28 @@ def no_derivative(name: str, operand: str) -> Derivative:
     return refuse
 
 
+def on_host(*xs: Array) -> Sequence[Array]:
+    """Return NumPy's arrays if data is evaluated, whose operators take a third of the time."""
+    if isinstance(tr.current_trace(), tr.EvalTrace):
+        hosts: Sequence[Any] = [np.asarray(x) for x in xs]
+        return hosts
+    return xs
+
+
+def full_like(x: Any, value: float, shape: tuple[int, ...] | None = None) -> Array:
+    """Fill an array like another one, of NumPy's or of ours."""
+    filled: Any = np if isinstance(x, np.ndarray) else jnp
+    out: Array = filled.full_like(x, value, shape=shape)
+    return out
+
+
+def where(mask: Any, x: Array | float, y: Array | float) -> Array:
+    """Choose elements of arrays of NumPy's or of ours."""
+    chosen: Any = np if isinstance(mask, np.ndarray) else jnp
+    out: Array = chosen.where(mask, x, y)
+    return out
+
+
 def iterate(
     goes_on: Callable[[tuple[Array, ...]], Array],
     step: Callable[[tuple[Array, ...]], tuple[Array, ...]],
@@ -169,9 +192,10 @@ def iterate(
         return reduce_or(goes, tuple(range(goes.ndim)))
 
     if isinstance(tr.current_trace(), tr.EvalTrace):
-        while bool(any_goes_on(state)):
-            state = step(state)
-        return state
+        with np.errstate(all="ignore"):
+            while bool(np.any(goes_on(state))):
+                state = step(state)
+        return tuple([concrete.ConcreteArray(np.asarray(x)) for x in state])
     if not together:
         return while_loop(any_goes_on, step, state)
 
@@ -184,6 +208,55 @@ def iterate(
     return unpack(
         while_loop(lambda s: any_goes_on(unpack(s)), lambda s: pack(step(unpack(s))), pack(state))
     )
+
+
+#: A formula, where it holds, and values for which it can be evaluated elsewhere.
+Part: TypeAlias = tuple[Array, Callable[..., Array], Sequence[float]]
+
+
+def by_parts(parts: Sequence[Part], *operands: Array) -> Array:
+    """Evaluate formulas that hold for some elements each; NaN where none does.
+
+    NumPy evaluates a formula for these elements alone. A program evaluates it for all.
+
+    Args:
+        parts: the formulas. No two hold for the same element.
+        operands: of one shape and dtype.
+    """
+    if not isinstance(tr.current_trace(), tr.EvalTrace):
+        out = jnp.full_like(operands[0], math.nan)
+        for mask, formula, safe in parts:
+            chosen = [jnp.where(mask, x, s) for x, s in zip(operands, safe, strict=True)]
+            out = jnp.where(mask, formula(*chosen), out)
+        return out
+    formulas = [(np.asarray(mask), formula) for mask, formula, _ in parts]
+    for elements, formula in formulas:
+        if elements.all():
+            return formula(*operands)
+    hosts = [np.asarray(x) for x in operands]
+    host = np.full_like(hosts[0], math.nan)
+    for elements, formula in formulas:
+        if elements.any():
+            host[elements] = formula(*[concrete.ConcreteArray(x[elements]) for x in hosts])
+    return concrete.ConcreteArray(host)
+
+
+def simpler_where(
+    mask: Array, simple: Callable[..., Array], general: Callable[..., Array], *operands: Array
+) -> Array:
+    """Evaluate a simple formula where it holds, and a general one elsewhere.
+
+    A program evaluates the general one for all elements.
+
+    Args:
+        mask: where the simple formula holds.
+        simple: the simple formula.
+        general: the general one.
+        operands: of one shape and dtype.
+    """
+    if not isinstance(tr.current_trace(), tr.EvalTrace):
+        return general(*operands)
+    return by_parts([(mask, simple, ()), (~mask, general, ())], *operands)
 
 
 def wanted_precision() -> float:

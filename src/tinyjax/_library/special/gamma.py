@@ -12,9 +12,7 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax._library.special import declaring
 from tinyjax._primitives import special
-from tinyjax.core.primitives import elementwise as ew, families, rules, shape as sh
-from tinyjax.core.tracing import primitive as prim
-from tinyjax.core.transforms.jvp import jvp_flat
+from tinyjax.core.primitives import elementwise as ew, families, shape as sh
 from tinyjax.core.values import Array
 
 # The incomplete gamma functions P and Q, and their derivatives in the parameter.
@@ -189,14 +187,19 @@ def _distance(a: Array, x: Array) -> Array:
 def _density(a: Array, x: Array) -> Array:
     """``x^a exp(-x) / gamma(a + 1)``."""
     large = a > 10
-    big, small = jnp.where(large, a, 10.0), jnp.where(large, 1.0, a)
-    far = _distance(big, x) - stirling_series(big)
-    near = small * jnp.log(x) - x - lgamma_of_one_more(small)
-    return jnp.where(large, jnp.exp(far) / jnp.sqrt(2 * math.pi * big), jnp.exp(near))
+
+    def far(a: Array, x: Array) -> Array:
+        return jnp.exp(_distance(a, x) - stirling_series(a)) / jnp.sqrt(2 * math.pi * a)
+
+    def near(a: Array, x: Array) -> Array:
+        return jnp.exp(a * jnp.log(x) - x - lgamma_of_one_more(a))
+
+    return declaring.by_parts([(large, far, (20.0, 20.0)), (~large, near, (1.0, 1.0))], a, x)
 
 
 def _series(a: Array, x: Array, with_slope: bool) -> tuple[Array, Array]:
     """``P`` over the density, ``1 + x / (a + 1) + ...``, and its derivative in a."""
+    a, x = declaring.on_host(a, x)
 
     def step(state: tuple[Array, ...]) -> tuple[Array, ...]:
         n, term, total, *slopes = state
@@ -208,8 +211,8 @@ def _series(a: Array, x: Array, with_slope: bool) -> tuple[Array, Array]:
         rate = rate + 1 / place
         return n + 1, term, total + term, rate, slope - term * rate
 
-    one, zero = jnp.ones_like(a), jnp.zeros_like(a)
-    first = jnp.ones_like(a, shape=())
+    one, zero = declaring.full_like(a, 1.0), declaring.full_like(a, 0.0)
+    first = declaring.full_like(a, 1.0, ())
     start = (first, one, one, zero, zero) if with_slope else (first, one, one)
     # the derivative's terms are greater by a factor that grows as a logarithm
     least = (
@@ -229,7 +232,8 @@ def _fraction(a: Array, x: Array, with_slope: bool) -> tuple[Array, Array]:
     Evaluated forward as W. Lentz does (Applied Optics 15, 1976): the product of the ratios of
     successive convergents.
     """
-    one, zero = jnp.ones_like(a), jnp.zeros_like(a)
+    a, x = declaring.on_host(a, x)
+    one, zero = declaring.full_like(a, 1.0), declaring.full_like(a, 0.0)
     first = x + 1 - a
     # rounding keeps the ratios some units from 1
     least = (
@@ -238,33 +242,36 @@ def _fraction(a: Array, x: Array, with_slope: bool) -> tuple[Array, Array]:
         else max(2 * declaring.EPS, declaring.wanted_precision() / 64)
     )
 
-    def away(y: Array) -> Array:
-        return jnp.where(jnp.abs(y) < _TINY, _TINY, y)
-
+    # for x of at least a all denominators are positive
     def step(state: tuple[Array, ...]) -> tuple[Array, ...]:
         n, c, d, value, last, *slopes = state
         # what has converged waits for the others as it is
         going = last > least
         numerator = n * (a - n)
         b = first + 2 * n
-        next_d = 1 / away(numerator * d + b)
-        next_c = away(b + numerator / c)
+        inverse = 1 / c
+        next_d = 1 / (numerator * d + b)
+        next_c = b + numerator * inverse
         ratio = next_c * next_d
-        new = jnp.where(going, value * ratio, value)
-        change = jnp.abs(ratio - 1)
+        new = declaring.where(going, value * ratio, value)
+        change = abs(ratio - 1)
         if not slopes:
-            return n + 1, next_c, next_d, new, jnp.where(going, change, last)
+            return n + 1, next_c, next_d, new, declaring.where(going, change, last)
         # b falls by one as a grows by one, and the numerator grows by n
         slope_c, slope_d, slope = slopes
         slope_d = -(n * d + numerator * slope_d - 1) * next_d * next_d
-        slope_c = n / c - 1 - numerator * slope_c / (c * c)
+        slope_c = (n - numerator * slope_c * inverse) * inverse - 1
         of_ratio = slope_c * next_d + next_c * slope_d
-        slope = jnp.where(going, slope * ratio + value * of_ratio, slope)
-        change = jnp.where(going, change + jnp.abs(of_ratio), last)
+        slope = declaring.where(going, slope * ratio + value * of_ratio, slope)
+        change = declaring.where(going, change + abs(of_ratio), last)
         return n + 1, next_c, next_d, new, change, slope_c, slope_d, slope
 
-    d = 1 / away(first)
-    start: tuple[Array, ...] = (jnp.ones_like(a, shape=()), sh.full_like(a, 1 / _TINY), d, d, one)
+    d = 1 / first
+    start: tuple[Array, ...] = (
+        declaring.full_like(a, 1.0, ()),
+        declaring.full_like(a, 1 / _TINY),
+        *(d, d, one),
+    )
     if with_slope:
         start = (*start, zero, d * d, d * d)
     state = declaring.iterate(
@@ -294,10 +301,10 @@ class _Regions:
     fraction: Array
 
 
-def _regions(a: Array, x: Array) -> _Regions:
+def _regions(a: Array, x: Array, series_until: float = 1.1) -> _Regions:
     inside = (a > 0) & (x > 0) & (a < math.inf) & (x < math.inf)
     expansion = inside & (a > LARGE) & (jnp.abs(x - a) < 0.3 * a)
-    series = inside & ~expansion & ((x <= 1.1) | (x < a))
+    series = inside & ~expansion & ((x <= series_until) | (x < a))
     return _Regions(inside, expansion, series, inside & ~expansion & ~series)
 
 
@@ -341,29 +348,38 @@ def _slope(a: Array, x: Array, of_sample: bool) -> Array:
     The density is in both the derivative in a and that in x, so it leaves the ratio of the two
     before it can underflow.
     """
-    r = _regions(a, x)
-    a_far, x_far = _masked(r.expansion, a, x, 2 * LARGE, 2 * LARGE)
-    by_expansion = _temme(a_far, x_far, True)
-    far = by_expansion.upper_slope(a_far, x_far)
-    a_low, x_low = _masked(r.series, a, x, 1.0, 0.5)
-    total, slope = _series(a_low, x_low, with_slope=True)
-    low = (jnp.log(x_low) - special.digamma(a_low + 1)) * total + slope
-    a_high, x_high = _masked(r.fraction, a, x, 1.0, 3.0)
-    value, slope = _fraction(a_high, x_high, with_slope=True)
-    high = (jnp.log(x_high) - special.digamma(a_high)) * value + slope
+    # the fraction converges slowly for small x, and still more so does its derivative
+    r = _regions(a, x, 2.0)
+
+    def far(a: Array, x: Array) -> Array:
+        by_expansion = _temme(a, x, True)
+        slope = by_expansion.upper_slope(a, x)
+        if of_sample:
+            return (x / a) * jnp.exp(stirling_error(a)) * slope
+        return -by_expansion.gauss * slope
+
+    def low(a: Array, x: Array) -> Array:
+        total, slope = _series(a, x, with_slope=True)
+        scaled = (jnp.log(x) - special.digamma(a + 1)) * total + slope
+        return -x / a * scaled if of_sample else scaled
+
+    def high(a: Array, x: Array) -> Array:
+        value, slope = _fraction(a, x, with_slope=True)
+        scaled = (jnp.log(x) - special.digamma(a)) * value + slope
+        return x * scaled if of_sample else -a * scaled
+
+    parts: list[declaring.Part] = [
+        (r.expansion, far, (2 * LARGE, 2 * LARGE)),
+        (r.series, low, (1.0, 0.5)),
+        (r.fraction, high, (1.0, 3.0)),
+    ]
+    result = declaring.by_parts(parts, a, x)
     if of_sample:
         # the density of x is a / x times x^a exp(-x) / gamma(a + 1)
-        scaled = (x_far / a_far) * jnp.exp(stirling_error(a_far)) * far
-        result = jnp.where(
-            r.expansion, scaled, jnp.where(r.series, -x_low / a_low * low, x_high * high)
-        )
         return jnp.where(r.inside, result, jnp.where((a > 0) & (x == 0), 0.0, math.nan))
-    density = _density(*_masked(r.inside, a, x, 1.0, 1.0))
-    result = jnp.where(
-        r.expansion,
-        -by_expansion.gauss * far,
-        jnp.where(r.series, density * low, -a_high * density * high),
-    )
+    others = r.series | r.fraction
+    density = declaring.by_parts([(others, _density, (1.0, 1.0))], a, x)
+    result = jnp.where(others, density * result, result)
     return jnp.where(a == 0, math.nan, _outside(a, x, result, 0.0, 0.0))
 
 
@@ -502,12 +518,65 @@ def betainc(a: Array, b: Array, x: Array) -> Array:
     return jnp.where(inside, value, jnp.where(wrong, math.nan, ends))
 
 
+def _beta_fraction_slope(a: Array, b: Array, x: Array, in_a: Array) -> tuple[Array, Array]:
+    """Return ``_beta_fraction``, and the derivative of its logarithm in a, or else in b."""
+    a, b, x, in_a = declaring.on_host(a, b, x, in_a)
+    zero, one = declaring.full_like(a, 0.0), declaring.full_like(a, 1.0)
+
+    def goes_on(state: tuple[Array, ...]) -> Array:
+        return state[5] > _CLOSE
+
+    def step(state: tuple[Array, ...]) -> tuple[Array, ...]:
+        # inverse numerators c and denominators d of Lentz, and the derivatives of their logarithms
+        m, c, d, value, slope, _, rate_c, rate_d = state
+        going = goes_on(state)
+        far, rest = a + 2 * m, a + b + m
+        below, above = 1 / ((far - 1) * far), 1 / (far * (far + 1))
+        even, odd = m * (b - m) * x * below, -(a + m) * rest * x * above
+        even_slope = declaring.where(in_a, -even * (2 * far - 1) * below, m * x * below)
+        # of the product (a + m) (a + b + m), then of what it is divided by
+        risen = declaring.where(in_a, -x * above * (a + m + rest), -x * above * (a + m))
+        odd_slope = risen - declaring.where(in_a, odd * (2 * far + 1) * above, 0.0)
+        ratio = part = zero
+        for numerator, rise in ((even, even_slope), (odd, odd_slope)):
+            whole, before_c = 1 + numerator * c, c
+            c = 1 / whole
+            d, before_d = 1 / (1 + numerator * d), d
+            rate_c = (rise - numerator * rate_c) * before_c * c
+            rate_d = -(rise + numerator * rate_d) * before_d * d
+            ratio, part = whole * d, rate_c + rate_d
+            value = declaring.where(going, value * ratio, value)
+            slope = declaring.where(going, slope + part, slope)
+        change = declaring.where(going, abs(ratio - 1) + abs(part), state[5])
+        return m + 1, c, d, value, slope, change, rate_c, rate_d
+
+    d = 1 / (1 - (a + b) * x / (a + 1))
+    # of -(a + b) x / (a + 1)
+    rise = declaring.where(in_a, (b - 1) * x / ((a + 1) * (a + 1)), -x / (a + 1))
+    rate_d = -rise * d
+    start = (declaring.full_like(a, 1.0, ()), one, d, d, rate_d, one, zero, rate_d)
+    goes = lambda s: goes_on(s) & (s[0] < 20000)  # noqa: E731
+    state = declaring.iterate(goes, step, start, together=True)
+    return state[3], state[4]
+
+
 def betainc_slope(a: Array, b: Array, x: Array) -> Array:
     """Return the derivative of ``betainc`` in a, by that of each step of the fraction."""
-    wide = [ew.convert_element_type(y, dtypes.float64) for y in (a, b, x)]
-    tangents = (jnp.ones_like(wide[0]), prim.ZERO, prim.ZERO)
-    _, (slope,) = jvp_flat(lambda *xs: [betainc(*xs)], wide, tangents)
-    return ew.convert_element_type(rules.instantiate(slope, wide[0]), a.dtype)
+    dtype = a.dtype
+    a, b, x = (ew.convert_element_type(y, dtypes.float64) for y in (a, b, x))
+    inside = (a > 0) & (b > 0) & (x > 0) & (x < 1) & (a < math.inf) & (b < math.inf)
+
+    def formula(a: Array, b: Array, x: Array) -> Array:
+        swapped = x > (a + 1) / (a + b + 2)
+        p, q = jnp.where(swapped, b, a), jnp.where(swapped, a, b)
+        y = jnp.where(swapped, 1 - x, x)
+        fraction, slope = _beta_fraction_slope(p, q, y, ~swapped)
+        part = beta_power(a, b, x) * fraction / p
+        of_power = jnp.log(x) - special.digamma(a) + special.digamma(a + b)
+        return jnp.where(swapped, -part, part) * (of_power + slope - jnp.where(swapped, 0.0, 1 / p))
+
+    slope = declaring.by_parts([(inside, formula, (1.0, 1.0, 0.5))], a, b, x)
+    return ew.convert_element_type(jnp.where(inside, slope, 0.0), dtype)
 
 
 def _beta_density(a: Array, b: Array, x: Array) -> Array:

@@ -9,15 +9,20 @@ from functools import lru_cache, partial
 from types import CodeType
 from typing import Any, Final
 
+import numpy as np
+
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
-from tinyjax._library.special import gamma
+from tinyjax._library.special import declaring, gamma
 from tinyjax._library.ufuncs import host
 from tinyjax._library.ufuncs.table import TABLE, Row
+from tinyjax.core.control_flow.loops import fori_loop
 from tinyjax.core.primitives import elementwise as ew, identities, rules
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.transforms.jvp import jvp_flat
+from tinyjax.core.transforms.linearize import LinearTrace
 from tinyjax.core.values import Array, ArrayLike
+from tinyjax.dtypes import HostArray
 from tinyjax.numpy import promotion as pm
 from tinyjax.scipy import special
 
@@ -62,6 +67,12 @@ def from_one(n: Array, slope: Array) -> Array:
     return where(n == 0, 0.0, slope)
 
 
+def gegenbauer_below(n: Array, alpha: float, x: Array) -> Array:
+    """Return Gegenbauer's polynomial of the degree below; 0 for a constant."""
+    value = _F["eval_gegenbauer"](n - 1, alpha, x)
+    return from_one(n, value) if dtypes.is_inexact(n.dtype) else value  # where SciPy's is 0
+
+
 def below(n: Array) -> Array:
     """Return the degree below, or 0."""
     return jnp.maximum(n - 1, 0)
@@ -85,21 +96,31 @@ def scaled(v: Array, z: Array, turn: complex, out: Array, slope: Array) -> Array
     return where(far, -(0.5 + rest / total) / at * out, slope)
 
 
+#: Intervals of the trapezoidal rule.
+_NODES: Final = 56
+
+
 def kv_order(v: Array, x: Array, scale: float) -> Array:
     """Return the derivative of ``kv`` in the order, or of ``exp(x) kv(v, x)`` for a scale of 1.
 
     DLMF 10.32.9 gives it as an integral without cancellation, and the trapezoidal rule converges
-    exponentially. The nodes end where the integrand is ``exp(-40)`` of its maximum.
+    exponentially. The nodes end where the integrand is ``exp(-37)`` of its maximum.
     """
     order, at = identities.stop_gradient(abs_(v)), identities.stop_gradient(x)
     size = jnp.hypot(order, at)
-    middle, right = jnp.arcsinh(order / at), jnp.arccosh(1 + 40 / size)
-    start = jnp.maximum(middle - right - 40 / size, 0.0)
-    step = (middle + right - start) / 96
-    t = start[..., None] + step[..., None] * jnp.arange(97, dtype=x.dtype)
-    v, x = v[..., None], x[..., None]
-    powers = exp(v * t - x * (jnp.cosh(t) - scale)) - exp(-v * t - x * (jnp.cosh(t) - scale))
-    return jnp.sum(t * powers, -1) * step / 2
+    middle, right = jnp.arcsinh(order / at), jnp.arccosh(1 + 37 / size)
+    start = jnp.maximum(middle - right - 37 / size, 0.0)
+    step = (middle + right - start) / _NODES
+    size = abs_(v)
+
+    def add(k: Array, total: Array) -> Array:
+        t = start + step * k
+        # sinh(v t) exp(x (scale - cosh(t))), without a number that overflows
+        return total - t * exp(size * t - x * (jnp.cosh(t) - scale)) * jnp.expm1(-2 * size * t)
+
+    # all nodes at once would take an array that does not fit into the cache
+    total = fori_loop(0, _NODES + 1, add, jnp.zeros_like(x))
+    return jnp.sign(v) * total * step / 2
 
 
 def bessel0m1(q: Array, value: Array) -> Array:
@@ -117,6 +138,50 @@ def airye_slopes(x: Array, out: Sequence[Array]) -> tuple[Array, ...]:
     signs = (1, 1, -1, -1)
     plain = (out[1], x * out[0], out[3], x * out[2])
     return tuple([p + s * root * y for p, s, y in zip(plain, signs, out, strict=True)])
+
+
+def _struve0_near(square: HostArray) -> HostArray:
+    x = np.sqrt(square)
+    return np.asarray(declaring.scipy_special().struve(0, x) / x)
+
+
+def _struve0_far(square: HostArray) -> HostArray:
+    """``x (struve(0, x) - y0(x))`` by ``(8 / x)^2``."""
+    x, scipy = 8 / np.sqrt(square), declaring.scipy_special()
+    return np.asarray(x * (scipy.struve(0, x) - scipy.y0(x)))
+
+
+def struve0(x: Array) -> Array:
+    """Return Struve's function of order 0, by Chebyshev series: DLMF 11.2.1 and 11.2.5."""
+    size = abs_(x)
+    near = declaring.chebyshev(jnp.minimum(size, 8.0) ** 2, _struve0_near, 0.0, 64.0, 16)
+    beyond = jnp.maximum(size, 8.0)
+    far = declaring.chebyshev((8 / beyond) ** 2, _struve0_far, 0.0, 1.0, 20) / beyond
+    return where(size > 8, jnp.sign(x) * (_F["y0"](beyond) + far), near * x)
+
+
+def _modstruve0_near(square: HostArray) -> HostArray:
+    x = np.sqrt(square)
+    return np.asarray(declaring.scipy_special().modstruve(0, x) / x)
+
+
+def _modstruve0_far(inverse: HostArray) -> HostArray:
+    """``sqrt(x) exp(-x) modstruve(0, x)``, less ``i0`` an integral: DLMF 11.5.4."""
+    x = 1 / inverse
+    nodes, weights = np.polynomial.legendre.leggauss(200)
+    w = (nodes + 1) / 2
+    rest = np.exp(-x[:, None] * (1 + np.sin(pi / 2 * w * w))) @ (weights * w)
+    return np.asarray(np.sqrt(x) * (declaring.scipy_special().i0e(x) - rest))
+
+
+def modstruve0(x: Array) -> Array:
+    """Return the modified Struve function of order 0, by Chebyshev series."""
+    size = abs_(x)
+    near = declaring.chebyshev(jnp.minimum(size, 6.0) ** 2, _modstruve0_near, 0.0, 36.0, 13)
+    beyond = jnp.maximum(size, 6.0)
+    far = declaring.chebyshev(1 / beyond, _modstruve0_far, 0.0, 1 / 6, 34)
+    far = exp(beyond) / sqrt(beyond) * far
+    return where(size > 6, jnp.sign(x) * far, near * x)
 
 
 def struve_power(v: Array, x: Array) -> Array:
@@ -249,16 +314,27 @@ def jacobi_m(m: Array, sn: Array, cn: Array, dn: Array, ph: Array) -> tuple[Arra
     return cn * angle, -sn * angle, -sn * (sn / 2 + m * cn * angle) / dn, angle
 
 
-def carlson_c(x: Array, y: Array, out: Array) -> tuple[Array, Array]:
-    """Apply DLMF 19.18.4, or the closed form for a principal value."""
-    principal = (jnp.imag(y) == 0) & (jnp.real(y) < 0)
-    p, q = where(principal, -1.0, y), where(principal, y, x - 1.0)
-    in_x = (out - 1 / sqrt(x)) / (2 * (q - x))
-    rd = _F["elliprd"]
-    return (
-        where(principal, in_x, -rd(p, p, x) / 6),
-        where(principal, -(out / 2 + x * in_x) / q, -rd(x, p, p) / 3),
-    )
+def _carlson_c_near(x: Array, y: Array, position: int) -> tuple[Array, Array]:
+    """Return whether y is near x, and there the derivative in one of them, by its power series."""
+    near = abs_(y - x) < 0.1 * abs_(x)
+    safe = where(near, x, 1.0)
+    e, series = where(near, y, 1.0) / safe - 1, jnp.zeros_like(x)
+    for k in range(15, -1, -1):
+        c = (k + 1) / (2 * k + 3) if position else 1 / (2 * k + 3)
+        series = c - series * e
+    return near, -series / (safe * sqrt(safe)) / (1 if position else 2)
+
+
+def carlson_c_x(x: Array, y: Array, out: Array) -> Array:
+    """Return the derivative of ``elliprc`` in x, by DLMF 19.6.15 or 19.2.17."""
+    near, series = _carlson_c_near(x, y, 0)
+    return where(near, series, (out - 1 / sqrt(x)) / (2 * where(near, 1.0, y - x)))
+
+
+def carlson_c_y(x: Array, y: Array, out: Array) -> Array:
+    """Return the derivative of ``elliprc`` in y."""
+    near, series = _carlson_c_near(x, y, 1)
+    return where(near, series, (sqrt(x) / y - out) / (2 * where(near, 1.0, y - x)))
 
 
 def carlson_j(x: Array, y: Array, z: Array, p: Array) -> Array:
@@ -283,6 +359,47 @@ def carlson_j(x: Array, y: Array, z: Array, p: Array) -> Array:
     few = [_carlson_c(jnp.stack(part), n) for part, n in ((arguments[:2], 8), (arguments[2:], 2))]
     total = jnp.sum(jnp.stack(weights) * jnp.concatenate(few), 0)
     return factor * series / (mean * sqrt(mean)) + 6 * total
+
+
+def carlson_slope(position: int, out: Array, *xs: Array) -> Array:
+    """Return a derivative of RD of three arguments, or of RJ of four.
+
+    Partial fractions give it by RD, DLMF 19.20, in all arguments but the last one, and in that by
+    homogeneity. They cancel where an argument is near the last one.
+    """
+    last = len(xs) - 1
+
+    def general(out: Array, *xs: Array) -> Array:
+        tangents: list[prim.Tangent] = [prim.ZERO] * len(xs)
+        tangents[position] = jnp.ones_like(xs[position])
+        of_operands = lambda *xs: [carlson_j(xs[0], xs[1], xs[2], xs[-1])]  # noqa: E731
+        (slope,) = jvp_flat(of_operands, xs, tangents)[1]
+        return rules.instantiate(slope, xs[0])
+
+    def by_imaginary_part(out: Array, *xs: Array) -> Array:
+        step = 1e-30 * xs[position]
+        shifted = [x + 1j * step if i == position else x + 0j for i, x in enumerate(xs)]
+        return jnp.imag(_F["elliprd"](*shifted)) / step
+
+    def times_slope(i: int, out: Array, xs: Sequence[Array]) -> Array:
+        x, others = xs[i], [y for j, y in enumerate(xs[:3]) if j != i]
+        return x * (_F["elliprd"](*others, x) - out) / (2 * (x - xs[-1]))
+
+    def simple(out: Array, *xs: Array) -> Array:
+        if position < last:
+            return times_slope(position, out, xs) / xs[position]
+        return -(sum((times_slope(i, out, xs) for i in range(last)), 1.5 * out)) / xs[-1]
+
+    if dtypes.finfo(out.dtype).bits < 64:
+        return general(out, *xs)
+    apart = jnp.ones(out.shape, bool)
+    for x in xs[:last] if position == last else [xs[position]]:
+        apart = apart & (abs_(x - xs[-1]) > 1e-3 * (abs_(x) + abs_(xs[-1]))) & (x != 0)
+    near = general
+    if isinstance(tr.current_trace(), tr.EvalTrace) and last == 2:
+        is_regular = not dtypes.is_complex(out.dtype) and not jnp.any(xs[position] == 0)
+        near = by_imaginary_part if is_regular else general
+    return declaring.simpler_where(apart, simple, near, out, *xs)
 
 
 def _carlson_c(e: Array, doublings: int) -> Array:
@@ -332,9 +449,8 @@ def rgamma_slope(z: Array, out: Array) -> Array:
     """Apply DLMF 5.5.3 on the left, where the gamma function has poles."""
     psi = _F["psi"] if dtypes.is_complex(z.dtype) else special.digamma
     left = jnp.real(z) < 0.5
-    low, high = where(left, z, 0.25), where(left, 1.0, z)
-    reflected = jnp.cos(pi * low) / _F["rgamma"](1 - low) - psi(1 - low) * out
-    return where(left, reflected, -psi(high) * out)
+    low, slope = where(left, z, 0.25), -psi(where(left, 1 - z, z)) * out
+    return slope + where(left, jnp.cos(pi * low) / _F["rgamma"](1 - low), 0.0)
 
 
 # Distributions
@@ -416,8 +532,10 @@ def t_df(df: Array, t: Array) -> Array:
 
 def noncentral_chi(x: Array, df: Array, nc: Array) -> Array:
     """Return the density of the noncentral chi-square distribution, by Bessel functions."""
-    near = nc * x < 1
-    low = gamma_density(df / 2, x / 2) / 2 * exp(-nc / 2) * _F["hyp0f1"](df / 2, nc * x / 4)
+    near = nc * x < 1e-8
+    z = nc * x / (2 * df)
+    first = 1 + z * (1 + z * df / (2 * df + 4))  # terms of hyp0f1(df / 2, nc x / 4)
+    low = gamma_density(df / 2, x / 2) / 2 * exp(-nc / 2) * first
     u, v = where(near, 1.0, x), where(near, 1.0, nc)
     power = (u / v) ** (df / 4 - 0.5) * _F["ive"](df / 2 - 1, sqrt(u * v))
     return where(near, low, exp(-((sqrt(u) - sqrt(v)) ** 2) / 2) * power / 2)
@@ -555,6 +673,14 @@ def _slope_of(row: Row, position: int, primals: Sequence[Array]) -> Sequence[Arr
     return [0.0 if slope is prim.ZERO else slope for slope in slopes]
 
 
+def _trace_of_primals() -> tr.Trace:
+    """Return the trace below linearizations, which pass on what is computed of primals alone."""
+    trace = tr.current_trace()
+    while isinstance(trace, LinearTrace) and trace.parent is not None:
+        trace = trace.parent
+    return trace
+
+
 @host.host_ufunc_p.def_jvp
 def _jvp(
     primals: prim.Arrays, tangents: prim.Tangents, params: host.HostUfuncParams
@@ -564,7 +690,10 @@ def _jvp(
     totals: list[prim.Tangent] = [prim.ZERO] * len(outs)
     for i, t in enumerate(tangents):
         if t is not prim.ZERO:
-            slopes = _slope_of(row, i, primals) if row.like else derivative(name, i, primals, outs)
+            with tr.use_trace(_trace_of_primals()):
+                slopes = (
+                    _slope_of(row, i, primals) if row.like else derivative(name, i, primals, outs)
+                )
             for j, slope in enumerate(slopes):
                 part = jnp.multiply(t, slope)
                 part = ew.convert_element_type(part, outs[j].dtype, outs[j].weak_type)

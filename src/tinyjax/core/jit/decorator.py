@@ -114,7 +114,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         tier: the evaluator of the first calls. With "first", NumPy evaluates as many calls as cost
             a quarter of compiling. With "compiled", they wait for the compiler, and all calls round
             alike. With "ready", NumPy evaluates calls until the compiled program is ready. With
-            "host", it always evaluates programs so small that it would evaluate 300 calls at first:
+            "host", it always evaluates programs so small that it would evaluate 200 calls at first:
             that is quicker where NumPy reads each result at once. The default is the setting
             ``tier``, which is "first" if you set nothing, and "compiled" with ``compiler_options``.
             ``explain`` tells how many calls NumPy evaluates.

@@ -407,9 +407,13 @@ class Entry:
     Attributes:
         executable: the compiled program that the last call has run.
         evaluated: makes calls like one that NumPy has evaluated.
+        on_host: evaluates such calls, of and to NumPy's arrays.
     """
 
-    __slots__ = ("consts", "evaluated", "executable", "out_tree", "params", "settings", "staged")
+    __slots__ = (
+        *("consts", "evaluated", "executable", "on_host", "out_tree", "params", "settings"),
+        "staged",
+    )
 
     def __init__(self, params: JitParams, staged: staging.Staged, out_tree: tree.PyTreeDef) -> None:
         self.params: JitParams = params
@@ -419,6 +423,7 @@ class Entry:
         self.settings: config.Settings = config.settings()
         self.executable: xla.Executable | None = None
         self.evaluated: ShortCall | None = None
+        self.on_host: HostCall | None = None
 
     def run(self, operands: Sequence[Array]) -> Sequence[Array]:
         """Run the compiled program; evaluate or compile it the first time."""
@@ -432,6 +437,30 @@ class Entry:
 #: A call by its positional and keyword arguments. NotImplemented leaves it to the usual way.
 ShortCall: TypeAlias = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
+#: Evaluates a program; None where it is to be compiled.
+Evaluation: TypeAlias = Callable[[Sequence[HostArray]], Sequence[HostArray] | None]
+
+
+@attrs.frozen(eq=False, repr=False)
+class HostCall:
+    """Calls that NumPy evaluates, of and to its own arrays.
+
+    Attributes:
+        evaluate: evaluates the program. What it returns may be memory of an argument.
+        types: those of the arguments.
+        is_tuple: whether the result is a tuple of arrays; otherwise it is one array.
+    """
+
+    evaluate: Evaluation
+    types: Sequence[tuple[av.ShapedArray, DType, tuple[int, ...] | None]]
+    is_tuple: bool
+
+    def takes(self, operands: Sequence[Any]) -> bool:
+        """Return whether arguments are of these types."""
+        return all(map(_is_evaluated_quickly, operands)) and self.types == [
+            _types_of(x) for x in operands
+        ]
+
 
 def no_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Leave every call to the usual way."""
@@ -442,23 +471,32 @@ def _is_evaluated_quickly(x: Any) -> bool:
     return type(x) is ConcreteArray or (type(x) is ndarray and allowed(x.dtype) == x.dtype)
 
 
+def _is_one(out_tree: tree.PyTreeDef) -> bool:
+    return out_tree.num_nodes == out_tree.num_leaves == 1
+
+
+def _is_tuple(out_tree: tree.PyTreeDef) -> bool:
+    return out_tree.node_type is tuple and out_tree.num_nodes == out_tree.num_leaves + 1
+
+
 def _evaluated_call(
-    evaluate: Callable[[Sequence[HostArray]], Sequence[Array] | None],
+    evaluate: Evaluation,
     leaves: Sequence[Any],
     in_tree: tree.PyTreeDef | None,
     out_tree: tree.PyTreeDef,
+    avals: Sequence[av.ShapedArray],
 ) -> ShortCall:
     """Return a function for calls that NumPy evaluates, of the types of the present arguments.
 
     Args:
-        evaluate: evaluates the program of NumPy's arrays; None where it is not to be evaluated.
+        evaluate: evaluates the program.
         leaves: the arguments.
         in_tree: their structure; None where each is a positional argument.
         out_tree: the structure of the result.
+        avals: the types of the results.
     """
     types = [_types_of(x) for x in leaves]
-    count, is_one = len(leaves), out_tree.num_nodes == out_tree.num_leaves == 1
-    is_tuple = out_tree.node_type is tuple and out_tree.num_nodes == out_tree.num_leaves + 1
+    count, is_one, is_tuple = len(leaves), _is_one(out_tree), _is_tuple(out_tree)
 
     def call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         operands: Sequence[Any] = args
@@ -478,12 +516,13 @@ def _evaluated_call(
                 return NotImplemented
             else:
                 hosts.append(x.copy())  # the user may write to it later
-        outs = evaluate(hosts)
-        if outs is None:
+        results = evaluate(hosts)
+        if results is None:
             return NotImplemented
+        outs = map(ConcreteArray, results, avals)
         if is_tuple:
             return tuple(outs)
-        return outs[0] if is_one else tree.unflatten(out_tree, outs)
+        return next(outs) if is_one else tree.unflatten(out_tree, [*outs])
 
     return call
 
@@ -623,8 +662,12 @@ class Traces:
             if evaluate is None:
                 return
             is_flat = not kwargs and len(args) == len(leaves) and all(map(is_, args, leaves))
-            structure = None if is_flat else in_tree
-            entry.evaluated = _evaluated_call(evaluate, leaves, structure, entry.out_tree)
+            structure, out_tree = None if is_flat else in_tree, entry.out_tree
+            avals = entry.params.jaxpr.out_avals
+            entry.evaluated = _evaluated_call(evaluate, leaves, structure, out_tree, avals)
+            if is_flat and (_is_one(out_tree) or _is_tuple(out_tree)):
+                types = [_types_of(x) for x in leaves]
+                entry.on_host = HostCall(evaluate, types, _is_tuple(out_tree))
         if self.short.settings is not entry.settings:
             self.short = FastCalls(entry.settings)
         self.short.last = entry.evaluated
@@ -671,6 +714,21 @@ class Called(Generic[P, R]):
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
         """Make a call in the usual way."""
         raise NotImplementedError
+
+
+def host_call(fun: Called[..., Any], args: Sequence[Any]) -> HostCall | None:
+    """Return what evaluates calls of a function like the last, if these arguments are like its own.
+
+    It serves under the present settings, and saves what a call takes besides evaluation.
+    """
+    traces = fun._traces
+    short = traces.short
+    if short.settings is (local_settings() or Process.settings):
+        for entry in [*traces.entries.values()]:
+            call = entry.on_host
+            if call is not None and entry.evaluated is short.last and call.takes(args):
+                return call
+    return None
 
 
 _equality: Final = attrgetter("__eq__")

@@ -20,6 +20,7 @@ from tinyjax.core.tracing import jaxpr as jx, program_rules
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import MissingJaxlibError
 
 #: Options of XLA's by name, and their values, as users give them.
@@ -166,11 +167,10 @@ def run(
 
 def evaluation(
     request: Compilation, consts: Sequence[Array], tier: config.Tier | None
-) -> Callable[[Sequence[Any]], Sequence[Array] | None] | None:
+) -> Callable[[Sequence[HostArray]], Sequence[HostArray] | None] | None:
     """Return the function that evaluates further calls of a program, after NumPy has evaluated one.
 
-    It takes and returns arrays of NumPy's and of ours. It returns None when the program is to be
-    compiled.
+    It takes and returns arrays of NumPy's. It returns None when the program is to be compiled.
 
     Args:
         request: the program, without a placement.
@@ -180,7 +180,7 @@ def evaluation(
     tiers = lazy.hook("tiers")
     if tiers is None:
         return None
-    evaluate: Callable[[Sequence[Any]], Sequence[Array] | None] | None
+    evaluate: Callable[[Sequence[HostArray]], Sequence[HostArray] | None] | None
     evaluate = tiers.evaluation(request, consts, tier)
     return evaluate
 

@@ -16,7 +16,7 @@ from tinyjax import dtypes, tree
 from tinyjax._base import frames
 from tinyjax.core import api
 from tinyjax.core.tracing import checking
-from tinyjax.core.values import Array, ArrayLike, avals as av, operands as opd
+from tinyjax.core.values import Array, ArrayLike, avals as av
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.implicit import vectors
@@ -72,14 +72,18 @@ class LeastSquaresResult(NamedTuple):
 
 @attrs.frozen(cache_hash=True)
 class _Residuals(on_host.Program):
-    """Residuals, of which the last two constants are the bounds, and the sum of their losses."""
+    """Residuals and the sum of their losses. The last two constants are the bounds, if any hold."""
 
     loss: str
     scale: float
+    is_bounded: bool
+
+    def _unbounded(self, consts: Sequence[Array]) -> Sequence[Array]:
+        return consts[:-2] if self.is_bounded else consts
 
     def values(self, consts: Sequence[Array], x: Array) -> Array:
         """The residuals."""
-        (value,) = self.fun.flat(consts[:-2], x)
+        (value,) = self.fun.flat(self._unbounded(consts), x)
         return value.astype(x.dtype)
 
     def slopes(self, consts: Sequence[Array], x: Array) -> Array:
@@ -103,7 +107,8 @@ class _Residuals(on_host.Program):
 
     def equations(self, consts: Sequence[Array], x: Array) -> Array:
         """The gradient, or the distance to a bound that holds."""
-        return on_host.within_bounds(x, self.both(consts, x)[1], *consts[-2:])
+        slope = self.both(consts, x)[1]
+        return on_host.within_bounds(x, slope, *consts[-2:]) if self.is_bounded else slope
 
 
 @attrs.frozen(cache_hash=True)
@@ -121,18 +126,19 @@ class _Fit(_Residuals):
         """Divide residuals, or rows of such, by deviations."""
         if not self.has_sigma:
             return residuals
-        scale = consts[-3]
+        scale = self._unbounded(consts)[-1]
         if scale.ndim == 2:
             return solve_triangular(scale, residuals.T, lower=True).T
         return residuals / scale
 
     def _fitted(self, consts: Sequence[Array], parameters: Sequence[Array]) -> Array:
-        (value,) = self.fun.flat(consts[: -4 if self.has_sigma else -3], *parameters)
+        closed_over = self._unbounded(consts)[: -2 if self.has_sigma else -1]
+        (value,) = self.fun.flat(closed_over, *parameters)
         return value
 
     def values(self, consts: Sequence[Array], x: Array) -> Array:
         """The residuals, divided by their deviations."""
-        data = consts[-4 if self.has_sigma else -3]
+        data = self._unbounded(consts)[-2 if self.has_sigma else -1]
         return self._weighed(self._fitted(consts, list(x)) - data, consts)
 
     def slopes(self, consts: Sequence[Array], x: Array) -> Array:
@@ -239,7 +245,8 @@ def least_squares(  # noqa: PLR0913
             f"{frames.describe_function(fun)}, the function of least_squares, must take and return "
             f"a vector, but x0 is {x.aval} and it returned {', '.join(map(str, count))}."
         )
-    program = _Residuals(residuals, loss, 1.0 if loss == "linear" else float(f_scale))
+    scale, is_bounded = 1.0 if loss == "linear" else float(f_scale), not _is_free(_ends(bounds))
+    program = _Residuals(residuals, loss, scale, is_bounded)
     options: dict[str, Any] = {"ftol": ftol, "xtol": xtol, "gtol": gtol, "max_nfev": max_nfev}
     options |= {"loss": loss, "f_scale": f_scale}
     if x_scale is not None:
@@ -272,13 +279,10 @@ def _minimum(
         method: one of SciPy's ``least_squares``; or ``"leastsq"``, which is a function of its own.
         options: those of the method.
     """
-    pair = _ends(bounds)
-    is_free = _is_free(pair)
+    is_bounded = program.is_bounded
     ends = [
-        opd.splat(end, x.aval)
-        if type(end) is float
-        else jnp.broadcast_to(jnp.asarray(end, x.dtype), x.shape)
-        for end in pair
+        jnp.broadcast_to(jnp.asarray(end, x.dtype), x.shape)
+        for end in (_ends(bounds) if is_bounded else ())
     ]
     space = vectors.Space(tree.structure(x), (x.aval,), x.dtype)
     problem = vectors.Equation(program.fun, space, [*consts, *ends], x)
@@ -290,12 +294,10 @@ def _minimum(
         optimize = on_host.scipy_optimize()
         if is_shared:
             values, slopes = on_host.both_for_scipy(compiled[0], consts)
-            x, _, found, _, status = optimize.leastsq(
-                values, start, Dfun=slopes, full_output=True, col_deriv=True, **options
-            )
-            return x, {**found, "status": status, "success": status in _CONVERGED}
+            x, status = optimize.leastsq(values, start, Dfun=slopes, col_deriv=True, **options)
+            return x, {"status": status, "success": status in _CONVERGED}
         values, slopes = (on_host.for_scipy(fun, consts) for fun in compiled)
-        ends = (-np.inf, np.inf) if is_free else tuple(map(np.asarray, consts[-2:]))
+        ends = tuple(map(np.asarray, consts[-2:])) if is_bounded else (-np.inf, np.inf)
         found = optimize.least_squares(values, start, slopes, ends, method, **options)
         return found.x, found
 
@@ -372,7 +374,7 @@ def curve_fit(  # noqa: PLR0913
 
     Parameters and covariance are differentiable in the data, in ``sigma``, and in all that ``f``
     closes over, as the minimum of ``least_squares`` is. They are NaN where SciPy finds no fit, for
-    which its own function raises an error.
+    which its own function raises an error; by ``"lm"`` SciPy warns of it.
 
     Args:
         f: takes ``xdata`` and ``n`` parameters, each a scalar; returns an array like ``ydata``.
@@ -419,9 +421,10 @@ def curve_fit(  # noqa: PLR0913
             f"{frames.describe_function(f)}, the function of curve_fit, must return a vector "
             f"like ydata, {y.aval}, but returned {value}."
         )
-    program = _Fit(fitted, "linear", 1.0, sigma is not None, absolute_sigma)
+    is_bounded = not _is_free(_ends(bounds))
+    program = _Fit(fitted, "linear", 1.0, is_bounded, sigma is not None, absolute_sigma)
     weights = [] if sigma is None else [_scale(sigma, y)]
-    chosen = method or ("lm" if _is_free(_ends(bounds)) else "trf")
+    chosen = method or ("trf" if is_bounded else "lm")
     options = {"maxfev": max_nfev or 0} if chosen == "lm" else {"max_nfev": max_nfev}
     name = "leastsq" if chosen == "lm" else chosen
     x, problem, report = _minimum(

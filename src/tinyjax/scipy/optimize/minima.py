@@ -201,9 +201,8 @@ def minimize_scalar(
     call, is_bounded = staged.compiled("value"), bounds is not None
 
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
-        value = on_host.for_scipy(call, consts)
         found = on_host.scipy_optimize().minimize_scalar(
-            lambda x: value((x,)),
+            on_host.number_for_scipy(call, consts),
             bracket,
             [float(end[0]) for end in consts[-2:]] if is_bounded else None,
             method=method,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 import attrs
@@ -16,6 +16,7 @@ from tinyjax._extensions.callbacks.pure import pure_callback
 from tinyjax._library.special.declaring import of_scipy
 from tinyjax.core.jit.decorator import jit
 from tinyjax.core.jit.function import JitFunction
+from tinyjax.core.jit.signatures import HostCall, host_call
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array, ConcreteArray, avals as av, operands as opd
 from tinyjax.dtypes import HostArray
@@ -46,13 +47,14 @@ def first_guess(name: str, x0: Any) -> tuple[Array, dtypes.DType]:
     Raises:
         ArgumentError: the guess is not real.
     """
-    x = opd.as_array(x0)
+    x, wide = opd.as_array(x0), dtypes.allowed(dtypes.float64)
+    if x.dtype == wide:
+        return x, wide
     if dtypes.is_complex(x.dtype):
         raise errors.ArgumentError(
             f"SciPy's {name} takes real numbers, but x0 is {x.aval}. Take the real and the "
             "imaginary part as unknowns."
         )
-    wide = dtypes.allowed(dtypes.float64)
     dtype = x.dtype if dtypes.is_float(x.dtype) else wide
     return in_dtype(wide, x)[0], dtype
 
@@ -62,14 +64,45 @@ def in_dtype(dtype: dtypes.DType, *values: Array) -> list[Array]:
     return [x if x.dtype == dtype else x.astype(dtype) for x in values]
 
 
-def for_scipy(fun: Callable[..., Any], consts: Sequence[Array]) -> Callable[..., Any]:
-    """Make a function of vectors that SciPy calls, of a compiled one, with these constants."""
+def for_scipy(fun: JitFunction[..., Any], consts: Sequence[Array]) -> Callable[..., Any]:
+    """Make a function of vectors that SciPy calls, of a compiled one, with these constants.
+
+    What NumPy evaluates is called without what a call of a jitted function takes besides.
+    """
+    on_host: HostCall | None = None
+    hosts: list[HostArray] = []
+    shapes: list[tuple[int, ...]] = []
 
     def call(*xs: HostArray | Sequence[float]) -> Any:
-        out = fun(*consts, *[np.asarray(x, float) for x in xs])
+        nonlocal on_host, hosts, shapes
+        operands = [np.asarray(x, float) for x in xs]
+        if on_host is None:
+            on_host = host_call(fun, [*consts, *operands])
+            if on_host is not None:
+                hosts, shapes = [*map(_data, consts)], [x.shape for x in operands]
+        if on_host is not None and [x.shape for x in operands] == shapes:
+            results = on_host.evaluate(hosts + operands)
+            if results is not None:
+                copies = [x.copy() if x.ndim else x[()] for x in results]
+                return tuple(copies) if on_host.is_tuple else copies[0]
+        out = fun(*consts, *operands)
         return tuple(map(_own, out)) if type(out) is tuple else _own(out)
 
     return call
+
+
+def number_for_scipy(
+    fun: JitFunction[..., Any], consts: Sequence[Array]
+) -> Callable[[float], float]:
+    """Make a function of a number that SciPy calls, of one of a vector of one element."""
+    call, vector = for_scipy(fun, consts), np.empty(1)
+
+    def value(x: float) -> float:
+        vector[0] = x  # a new array takes ten times as long
+        number: float = call(vector).item()
+        return number
+
+    return value
 
 
 def _own(x: Any) -> Any:
@@ -78,21 +111,30 @@ def _own(x: Any) -> Any:
     return host.copy() if host.ndim else host[()]
 
 
-def both_for_scipy(fun: Callable[..., Any], consts: Sequence[Array]) -> list[Callable[..., Any]]:
+def both_for_scipy(
+    fun: JitFunction[..., Any], consts: Sequence[Array]
+) -> list[Callable[[HostArray], Any]]:
     """Make two functions of a vector of one that returns two values, and is called once for both.
 
     SciPy asks for both at each vector, and compares vectors in five times the time.
     """
-    call, last = for_scipy(fun, consts), [b""]
-    values: list[Any] = []
+    call = for_scipy(fun, consts)
+    last: bytes | None = None
+    values: Sequence[Any] = ()
 
-    def part(i: int, x: HostArray) -> Any:
+    def first(x: HostArray) -> Any:
+        nonlocal last, values
         key = x.tobytes()
-        if key != last[0]:
-            last[0], values[:] = key, call(x)
-        return values[i]
+        if key != last:
+            last, values = key, call(x)
+        return values[0]
 
-    return [partial(part, 0), partial(part, 1)]
+    def second(x: HostArray) -> Any:
+        if x.tobytes() != last:
+            first(x)
+        return values[1]
+
+    return [first, second]
 
 
 @attrs.frozen
@@ -148,29 +190,18 @@ def solve(
     """
     scipy_optimize()
     space = problem.space  # the callback outlives the problem's arrays
-    of_count = dtypes.default_int()
-
-    def searched(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Report]:
-        try:
-            x, found = search(consts, np.array(start, np.float64))
-        except errors.TinyjaxError:
-            raise
-        except (TypeError, ValueError) as error:
-            raise errors.ArgumentError(f"SciPy refuses what {name} was given: {error}") from error
-        except ArithmeticError:  # as of an iteration that diverges
-            x, found = np.full(space.size, np.nan), {"success": False}
-        counts = [of_count.type(found.get(key) or 0) for key in Report._fields[1:]]
-        return x.astype(space.dtype), Report(np.bool_(found["success"]), *counts)
 
     def run(start: HostArray, *consts: HostArray) -> tuple[HostArray, Report]:
-        return searched([*map(opd.as_array, consts)], start)
+        x, report = _searched(name, search, [*map(opd.as_array, consts)], start)
+        return x.astype(space.dtype), report
 
     def find(consts: Sequence[Array], start: Array) -> tuple[Array, Any]:
         if tr.current_trace().evaluates:
             with tr.use_trace(tr.EVAL):
-                x, report = searched(consts, start.concrete("data"))
-                return ConcreteArray(x), Report(*[ConcreteArray(np.asarray(y)) for y in report])
-        number = av.ShapeDtypeStruct((), of_count)
+                x, report = _searched(name, search, consts, _data(start))
+            host = x.astype(space.dtype)
+            return ConcreteArray(host), Report(*[ConcreteArray(np.asarray(y)) for y in report])
+        number = av.ShapeDtypeStruct((), dtypes.default_int())
         declared = (
             av.ShapeDtypeStruct((space.size,), space.dtype),
             Report(av.ShapeDtypeStruct((), dtypes.bool_), *[number] * 4),
@@ -183,6 +214,28 @@ def solve(
     return theorem.solve_implicitly(
         problem, find, "dense", equations, is_solved=lambda report: report.success
     )
+
+
+def _searched(
+    name: str, search: Search, consts: Sequence[Array], start: HostArray
+) -> tuple[HostArray, Report]:
+    """Return what a search finds, and NumPy's numbers; NaN where its arithmetic fails."""
+    try:
+        x, found = search(consts, np.array(start, np.float64))
+    except errors.TinyjaxError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise errors.ArgumentError(f"SciPy refuses what {name} was given: {error}") from error
+    except ArithmeticError:  # as of an iteration that diverges
+        x, found = np.full(start.size, np.nan), {"success": False}
+    number = dtypes.default_int().type
+    counts = [number(found.get(key) or 0) for key in Report._fields[1:]]
+    return x, Report(np.bool_(found["success"]), *counts)
+
+
+def _data(x: Array) -> HostArray:
+    """Return an array's data, which is not to be written to."""
+    return opd.raw_host(x) if type(x) is ConcreteArray else x.concrete("data")
 
 
 def within_bounds(x: Array, slope: Array, low: Array, high: Array) -> Array:

@@ -166,7 +166,9 @@ def root(
 
     solution, report = on_host.solve("root", problem, search, program.values)
     value = values(*problem.consts, solution)
-    at, fun_at = on_host.in_dtype(dtype, solution.reshape(x.shape), value.reshape(x.shape))
+    if x.ndim != 1:
+        solution, value = solution.reshape(x.shape), value.reshape(x.shape)
+    at, fun_at = on_host.in_dtype(dtype, solution, value)
     return RootResult(at, report.success, report.status, fun_at, *report[2:])
 
 
@@ -225,8 +227,7 @@ def root_scalar(  # noqa: PLR0913
     compiled = [program.compiled(name) for name in names]
 
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
-        calls = [on_host.for_scipy(fun, consts) for fun in compiled]
-        scalars = [lambda x, call=call: call((x,)).item() for call in calls]
+        scalars = [on_host.number_for_scipy(fun, consts) for fun in compiled]
         found = on_host.scipy_optimize().root_scalar(
             scalars[0],
             method=chosen,
@@ -243,7 +244,8 @@ def root_scalar(  # noqa: PLR0913
         return np.reshape(found.root, 1), counts
 
     at, report = on_host.solve("root_scalar", problem, search, program.values)
-    return RootResults(at[0].astype(dtype), report.success, report.nit, report.nfev)
+    (number,) = on_host.in_dtype(dtype, at.reshape(()))
+    return RootResults(number, report.success, report.nit, report.nfev)
 
 
 def fsolve(func: frames.Function[ArrayLike], x0: ArrayLike, args: tuple[Any, ...] = ()) -> Array:
