@@ -399,6 +399,130 @@ class OdeResult(NamedTuple):
     status: Array
 
 
+@attrs.frozen(eq=False)
+class _Problem:
+    """An initial value problem.
+
+    Attributes:
+        fun: returns the derivative of the state, from a time and a state.
+        start: the first state.
+        begin: the first time.
+        end: the last time, which may be the smaller one.
+        steps: how steps are chosen.
+    """
+
+    fun: Callable[[Array, Array], ArrayLike]
+    start: Array
+    begin: Array
+    end: Array
+    steps: Steps
+
+    @property
+    def sign(self) -> Array:
+        """The direction of time."""
+        return jnp.where(self.end < self.begin, -1, 1).astype(self.begin.dtype)
+
+    def states_at(self, times: Array) -> Any:
+        """Return states by columns, and what is known of the steps."""
+        steps = self.steps
+        options: dict[str, Any] = {"rtol": steps.rtol, "atol": steps.atol, "hmax": steps.hmax}
+        both = jnp.concatenate([self.begin[None], times])
+        slope = lambda y, t: self.fun(t, y)  # noqa: E731
+        states, info = implicit.odeint(slope, self.start, both, has_aux=True, **options)
+        return states[1:].T, info
+
+    def sol(self, t: ArrayLike) -> Array:
+        """Return states at times in any order."""
+        times = jnp.ravel(jnp.asarray(t))
+        order = jnp.argsort(self.sign * times)
+        states: Array = self.states_at(times[order])[0][:, jnp.argsort(order)]
+        return states.reshape(self.start.size, *jnp.shape(t))
+
+    def occurrences(
+        self, functions: Callable[[Array, Array], Array], rules: Sequence[Rule], most: int
+    ) -> Occurrences:
+        """Find events, in times that increase, of what is known to have no derivative."""
+
+        def both(t: Array, y: Array) -> tuple[Array, Array]:
+            return jnp.ravel(jnp.asarray(self.fun(t, y))).astype(y.dtype), functions(t, y)
+
+        begin, end, y0 = lax.stop_gradient((self.begin, self.end, self.start))
+        closed, consts = vectors.close(both, begin, y0)
+        consts, sign = lax.stop_gradient(consts), lax.stop_gradient(self.sign)
+        return occurrences(
+            lambda y, t: sign.astype(y.dtype) * closed(consts, sign * t, y)[0],
+            lambda t, y: closed(consts, sign * t, y)[1],
+            rules,
+            y0,
+            (sign * begin, sign * end),
+            most,
+            self.steps,
+        )
+
+    def located(
+        self, functions: Sequence[Callable[..., ArrayLike]], args: tuple[Any, ...], most: int
+    ) -> _Located:
+        """Find events, and make their times and states differentiable.
+
+        Args:
+            functions: of a time, a state and ``args``, with SciPy's attributes.
+            args: further arguments.
+            most: the number of times of each.
+        """
+        rules = [
+            Rule(float(getattr(g, "direction", 0)), int(getattr(g, "terminal", 0) or 0))
+            for g in functions
+        ]
+
+        def values(t: Array, y: Array) -> Array:
+            numbers = [jnp.asarray(g(t, y, *args)) for g in functions]
+            if any(number.shape for number in numbers):
+                raise ShapeError.got("an event of solve_ivp returns a number", *numbers)
+            return jnp.stack(numbers)
+
+        def exact(i: int, time: Array, is_event: Array) -> Array:
+            def value(t: Array) -> Array:
+                return values(t, self.states_at(t[None])[0][:, 0])[i]
+
+            def divided(slope: Callable[[Array], Array], x: Array) -> Array:
+                return x / jnp.where(is_event, slope(jnp.ones_like(x)), 1.0)
+
+            solved: Array = implicit.custom_root(value, time, lambda _, t: t, divided)
+            return solved
+
+        record = self.occurrences(values, rules, max([most, *[rule.limit for rule in rules]]))
+        is_ended, is_event = record.end < math.inf, record.times < math.inf
+        end, t_events, y_events = self.end, [], []
+        last = jnp.where(is_ended, self.sign * record.end, end)
+        for i, rule in enumerate(rules):
+            near = jnp.where(is_event[i], self.sign * record.times[i], last)
+            times = api.vmap(partial(exact, i))(near, is_event[i])
+            states = self.states_at(times)[0].T
+            if rule.limit:
+                ends_here = record.counts[i] >= rule.limit
+                end = jnp.where(ends_here, times[rule.limit - 1], end)
+            t_events.append(jnp.where(is_event[i], times, math.nan)[:most])
+            y_events.append(jnp.where(is_event[i][:, None], states, math.nan)[:most])
+        return _Located(t_events, y_events, end, is_ended)
+
+
+@attrs.frozen(eq=False)
+class _Located:
+    """The events of a solution.
+
+    Attributes:
+        times: of each event, which end with NaN.
+        states: the states there, by rows.
+        end: the last time of the solution.
+        is_ended: whether that is the time of an event.
+    """
+
+    times: list[Array] | None
+    states: list[Array] | None
+    end: Array
+    is_ended: Array
+
+
 @checking.explained
 def solve_ivp(  # noqa: PLR0913
     fun: Callable[..., ArrayLike],
@@ -461,105 +585,25 @@ def solve_ivp(  # noqa: PLR0913
         raise ArgumentError(f"y0 of solve_ivp must be a vector, but it is {start.aval}.")
     begin, end = pm.floats("solve_ivp", *t_span)
 
-    def states_at(times: Array) -> Any:
-        steps: dict[str, Any] = {"rtol": rtol, "atol": atol, "hmax": max_step, "has_aux": True}
-        both = jnp.concatenate([begin[None], times])
-        states, info = implicit.odeint(lambda y, t: fun(t, y, *args), start, both, **steps)
-        return states[1:].T, info
-
-    def sol(t: ArrayLike) -> Array:
-        times = jnp.ravel(jnp.asarray(t))
-        order = jnp.argsort(jnp.where(end < begin, -times, times))
-        states: Array = states_at(times[order])[0][:, jnp.argsort(order)]
-        return states.reshape(start.size, *jnp.shape(t))
-
-    sign = jnp.where(end < begin, -1, 1).astype(begin.dtype)
-    t_events, y_events, is_ended = None, None, jnp.asarray(False)
-    if events is not None:
-        # times of events are as exact as states are
+    if events is not None:  # whose times are as exact as states are
         wide = dtypes.promote_types(begin.dtype, dtypes.real_part(start.dtype))
-        begin, end, sign = begin.astype(wide), end.astype(wide), sign.astype(wide)
+        begin, end = begin.astype(wide), end.astype(wide)
+    steps = Steps(rtol, atol, math.inf, max_step)
+    problem = _Problem(lambda t, y: fun(t, y, *args), start, begin, end, steps)
+    located = _Located(None, None, end, jnp.asarray(False))
+    if events is not None:
         functions = [events] if callable(events) else list(events)
-        rules = [
-            Rule(float(getattr(g, "direction", 0)), int(getattr(g, "terminal", 0) or 0))
-            for g in functions
-        ]
-        steps = Steps(rtol, atol, math.inf, max_step)
-        most = max([max_events, *[rule.limit for rule in rules]])
-
-        def values(t: Array, y: Array) -> Array:
-            numbers = [jnp.asarray(g(t, y, *args)) for g in functions]
-            if any(number.shape for number in numbers):
-                raise ShapeError.got("an event of solve_ivp returns a number", *numbers)
-            return jnp.stack(numbers)
-
-        field = lambda t, y: fun(t, y, *args)  # noqa: E731
-        record = _events(field, values, rules, start, (begin, end), most, steps)
-        is_ended = record.end < math.inf
-        last = jnp.where(is_ended, sign * record.end, end)
-        is_event = record.times < math.inf
-
-        def exact(i: int, time: Array, is_event: Array) -> Array:
-            def value(t: Array) -> Array:
-                return values(t, states_at(t[None])[0][:, 0])[i]
-
-            def divided(slope: Callable[[Array], Array], x: Array) -> Array:
-                return x / jnp.where(is_event, slope(jnp.ones_like(x)), 1.0)
-
-            solved: Array = implicit.custom_root(value, time, lambda _, t: t, divided)
-            return solved
-
-        t_events, y_events = [], []
-        for i, rule in enumerate(rules):
-            near = jnp.where(is_event[i], sign * record.times[i], last)
-            times = api.vmap(partial(exact, i))(near, is_event[i])
-            states = states_at(times)[0].T
-            if rule.limit:
-                ends_here = record.counts[i] >= rule.limit
-                end = jnp.where(ends_here, times[rule.limit - 1], end)
-            t_events.append(jnp.where(is_event[i], times, math.nan)[:max_events])
-            y_events.append(jnp.where(is_event[i][:, None], states, math.nan)[:max_events])
-
-    points = jnp.stack([begin, end]) if t_eval is None else jnp.asarray(t_eval, begin.dtype)
-    is_after = sign * points > sign * end
-    y, info = states_at(jnp.where(is_after, end, points))
-    status = jnp.where(info.converged, is_ended.astype(int), -1)
+        located = problem.located(functions, args, max_events)
+    points = jnp.stack([begin, located.end]) if t_eval is None else jnp.asarray(t_eval, begin.dtype)
+    is_after = problem.sign * points > problem.sign * located.end
+    y, info = problem.states_at(jnp.where(is_after, located.end, points))
     return OdeResult(
         points,
         jnp.where(is_after, math.nan, y),
-        sol if dense_output else None,
+        problem.sol if dense_output else None,
         info.converged,
         info.iterations,
-        t_events,
-        y_events,
-        status,
-    )
-
-
-def _events(
-    fun: Callable[[Array, Array], ArrayLike],
-    functions: Callable[[Array, Array], Array],
-    rules: Sequence[Rule],
-    y0: Array,
-    span: tuple[Array, Array],
-    most: int,
-    steps: Steps,
-) -> Occurrences:
-    """Find events, in times that increase, of what is known to have no derivative."""
-
-    def both(t: Array, y: Array) -> tuple[Array, Array]:
-        return jnp.ravel(jnp.asarray(fun(t, y))).astype(y.dtype), functions(t, y)
-
-    begin, end, y0 = lax.stop_gradient((*span, y0))
-    closed, consts = vectors.close(both, begin, y0)
-    consts = lax.stop_gradient(consts)
-    sign = jnp.where(end < begin, -1, 1).astype(begin.dtype)
-    return occurrences(
-        lambda y, t: sign.astype(y.dtype) * closed(consts, sign * t, y)[0],
-        lambda t, y: closed(consts, sign * t, y)[1],
-        rules,
-        y0,
-        (sign * begin, sign * end),
-        most,
-        steps,
+        located.times,
+        located.states,
+        jnp.where(info.converged, located.is_ended.astype(int), -1),
     )
