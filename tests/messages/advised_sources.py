@@ -41,6 +41,16 @@ def not_augmented(x: Any) -> Any:
     return xs[1]
 
 
+def of_other_shape(x: Any) -> Any:
+    x.shape = (-1, 1)
+    return x[0, 0]
+
+
+def reshaped(x: Any) -> Any:
+    x = x.reshape((-1, 1))
+    return x[0, 0]
+
+
 def recursive(n: Any) -> Any:
     if n <= 0:
         return 0

@@ -199,7 +199,7 @@ special.erf               | S.special.erf(v)
 special.gammaln           | S.special.gammaln(v)
 special.logsumexp         | S.special.logsumexp(v)
 sparse.linalg.cg          | S.sparse.linalg.cg(A, v[:3])[0]
-sparse.linalg.spsolve     | S.sparse.linalg.spsolve(S.sparse.csr_array(A), v[:3])
+sparse.linalg.spsolve     | S.sparse.linalg.spsolve(scipy.sparse.csr_array(A), v[:3])
 cluster.vq.vq             | S.cluster.vq.vq(v.reshape(3, 2), M[:, :2])[1]
 cluster.vq.whiten         | S.cluster.vq.whiten(v.reshape(3, 2))
 """
@@ -211,10 +211,8 @@ ROWS: Final = dict(
 MISSING: Final = (
     "integrate.solve_ivp (Radau)",
     "integrate.solve_ivp (event)",
-    "interpolate.RBFInterpolator",
     "interpolate.UnivariateSpline",
     "interpolate.griddata",
-    "sparse.linalg.spsolve",
     "spatial.KDTree",
 )
 #: Of iterations that end by a tolerance.

@@ -1,7 +1,8 @@
 """Interpolants, integrals, filters and programs beside SciPy's: their options, and their errors."""
 
+import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final, get_args
 
 import numpy as np
 import pytest
@@ -16,8 +17,10 @@ import scipy.stats
 import tinyjax
 import tinyjax.numpy as jnp
 from raising import raises
-from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.errors import ArgumentError, ShapeError, TinyjaxError
 from tinyjax.scipy import integrate, interpolate, ndimage, optimize, signal, spatial, stats
+from tinyjax.scipy.interpolate import radial
+from tinyjax.testing import check_function
 
 X = np.array([0.0, 1.0, 2.5, 3.0, 4.5, 6.0])
 Y = np.array([[0.5, 1.0], [1.2, -1.0], [2.3, 0.3], [1.7, 0.0], [0.9, 2.0], [0.5, 1.0]])
@@ -82,6 +85,65 @@ def test_splines_on_grids(method: Any) -> None:
     axes, at = (X, np.arange(7.0)), np.array([[0.3, 1.2], [4.4, 5.5], [6.0, 0.0]])
     theirs = scipy.interpolate.RegularGridInterpolator(axes, IMAGE, method)
     close(interpolate.RegularGridInterpolator(axes, IMAGE, method)(at), theirs(at), 1e-4)
+
+
+#: Points of two coordinates, and places.
+SCATTERED: Final = np.stack([np.arange(24) % 5 + 0.1 * np.cos(np.arange(24.0)),
+                             np.arange(24) // 5 + 0.1 * np.sin(np.arange(24.0))], 1)  # fmt: skip
+PLACES: Final = np.array([[0.3, 1.2], [2.4, 3.5], [4.0, 0.0], [2.0, -1.0]])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"neighbors": 12, "smoothing": np.linspace(0.0, 0.2, 24)},
+        {"degree": 2, "smoothing": 0.1},
+        {"degree": -1},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("kernel", get_args(radial.Kernel))
+def test_radial_basis_functions(kernel: Any, options: dict[str, Any]) -> None:
+    scaled = {"epsilon": 0.8} if "multiquadric" in kernel or kernel[0] in "ig" else {}
+    data, options = np.stack([np.sin(SCATTERED[:, 0]), SCATTERED[:, 1] ** 2], 1), options | scaled
+    with warnings.catch_warnings(action="ignore"):  # of degrees that are lower than the kernel's
+        theirs = scipy.interpolate.RBFInterpolator(SCATTERED, data, kernel=kernel, **options)
+    with tinyjax.default_dtypes("float64"):
+        ours = interpolate.RBFInterpolator(SCATTERED, data, kernel=kernel, **options)
+        np.testing.assert_allclose(ours(PLACES), theirs(PLACES), 1e-7, 1e-7)
+
+
+#: The systems have condition numbers of some hundreds.
+TOL: Final = 64.0
+
+
+@pytest.mark.parametrize("neighbors", [None, 7])
+@pytest.mark.parametrize("kernel", ["linear", "thin_plate_spline"])
+def test_derivatives_of_radial_basis_functions(kernel: Any, neighbors: int | None) -> None:
+    def interpolated(points: Any, values: Any, places: Any) -> Any:
+        return interpolate.RBFInterpolator(points, values, neighbors, kernel=kernel)(places)
+
+    check_function(
+        interpolated,
+        (SCATTERED[:9], np.sin(SCATTERED[:9, 0]), PLACES[:2]),
+        order=1,
+        stacks=2,
+        tol=TOL,
+    )
+
+
+def test_what_radial_basis_functions_refuse() -> None:
+    fun = interpolate.RBFInterpolator
+    calls: dict[str, Callable[[], Any]] = {
+        "needs epsilon": lambda: fun(SCATTERED, X, kernel="gaussian"),
+        "and n values": lambda: fun(SCATTERED, X),
+        "at least 6 points": lambda: fun(PLACES, PLACES, degree=2),
+        r"places of shape \(m, 2\)": lambda: fun(SCATTERED, SCATTERED)(X),
+    }
+    for message, call in calls.items():
+        with raises(TinyjaxError, match=message):
+            call()
 
 
 INTEGRALS: list[tuple[Callable[[Any, Any], Any], float, float, dict[str, Any]]] = [

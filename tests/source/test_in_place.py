@@ -235,6 +235,31 @@ def written_by_functions(a: Any) -> Any:
 
 
 @program
+def written_by_position(a: Any) -> Any:
+    u, v = np.empty(4), np.ones(4)
+    np.multiply(a, a, u)
+    np.add(u, a[0], u)
+    np.clip(u, 1.5, 100.0, u)
+    np.cumsum(u, None, None, v)
+    np.dot(np.outer(a, a), v, u)
+    return np.sum(u * v)
+
+
+@program
+def shapes_that_are_assigned(a: Any) -> Any:
+    rows: Any
+    columns: Any
+    u: Any = np.outer(a, a) + 1.0
+    rows, columns = np.mgrid[0:4, 0:4]
+    v: Any = u[1:3]
+    u.shape = rows.shape = columns.shape = 16
+    u[6] *= a[0]
+    v[0] += u[rows * 4 + columns][:4]
+    v.shape = -1
+    return np.sum(u * (rows + 2 * columns)) * np.sum(v * v)
+
+
+@program
 def complex_parts(a: Any) -> Any:
     u = a * PHASES
     u[1] = u[0] * u[1]
@@ -674,6 +699,22 @@ def test_integers_do_not_hold_floats() -> None:
     )
     with raises(SourceError, match=re.escape(message)):
         source.grad(adds)(POINT)
+
+
+def test_shapes_of_arrays_that_others_may_hold_are_not_assigned() -> None:
+    def of_argument(a: Any) -> Any:
+        a.shape = (2, 2)
+        return np.sum(a @ a)
+
+    def of_another_name(a: Any) -> Any:
+        u = a * a
+        v = u
+        u.shape = (2, 2)
+        return np.sum(u @ u) + v[0]
+
+    for fun in (of_argument, of_another_name):
+        with raises(SourceError, match="another shape of an array"):
+            source.grad(fun)(POINT)
 
 
 def test_evaluation_changes_arrays_as_a_call_does() -> None:

@@ -23,14 +23,14 @@ import attrs
 
 from tinyjax._base.records import Record
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules
-from tinyjax.core.values import operands as opd
+from tinyjax.core.values import ShapedArray, operands as opd
 
 #: A loop whose state takes so many bytes may be no more one function of machine code: a barrier is
 #: then a call, which takes as long as to copy so many bytes.
 _WHOLE_LOOP: Final = 16_384
 _COPIED: Final = 4_096
-#: Copying an array of more bytes takes longer than some barriers.
-_LARGE: Final = 32_768
+#: Arrays of so many elements, in rows of so many, are added to in one pass for each term.
+_MANY, _LONG_ROW = 16_384, 64
 
 
 #: The rule of a primitive that puts values into an array: takes an equation, an array, and a
@@ -252,7 +252,9 @@ def _with_sums_in_place(body: jx.Jaxpr) -> jx.Jaxpr:
     parts: dict[jx.Atom, Sequence[jx.JaxprEqn]] = {}
     for eqn in body.eqns:
         if ADDED in eqn.primitive.rules.extensions and any(map(is_zero, eqn.inputs)):
-            parts[eqn.out_binders[0]] = (eqn,)
+            (out,) = eqn.out_binders
+            if _is_small(out.aval) or _added((eqn,), jx.Var(out.aval), out):
+                parts[out] = (eqn,)
     if not parts:
         return body
     uses = Counter([*chain.from_iterable([eqn.inputs for eqn in body.eqns]), *body.outs])
@@ -275,6 +277,11 @@ def _with_sums_in_place(body: jx.Jaxpr) -> jx.Jaxpr:
             new |= {out: added, **dict.fromkeys(inside, ())}
     eqns = [new.get(eqn.out_binders[0], (eqn,)) if eqn.out_binders else (eqn,) for eqn in body.eqns]
     return attrs.evolve(body, eqns=tuple(chain.from_iterable(eqns)))
+
+
+def _is_small(aval: ShapedArray) -> bool:
+    """Return whether one pass, which asks for each element what it adds, takes less than passes."""
+    return not aval.shape or aval.shape[-1] < _LONG_ROW or aval.size < _MANY
 
 
 def _added(parts: Sequence[jx.JaxprEqn], array: jx.Var, out: jx.Var) -> Sequence[jx.JaxprEqn]:
@@ -317,7 +324,7 @@ def _early_reads(body: jx.Jaxpr, arrays: Mapping[jx.Var, jx.Var]) -> dict[jx.Var
             (out,) = eqn.out_binders
             if out not in arrays and 2 * out.aval.size <= x.aval.size:
                 reads[out] = x
-                is_fused = x in scattered and out.aval.size > 1 and x.aval.nbytes > _LARGE
+                is_fused = x in scattered and x.aval.nbytes > _COPIED
                 if not takers[out] <= updates[x] or is_fused:
                     read_twice.add(x)
     if sum([v.aval.nbytes for v in body.in_binders]) > _WHOLE_LOOP:

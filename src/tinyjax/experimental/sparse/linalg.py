@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
-from warnings import catch_warnings, simplefilter
-
-import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import errors, implicit, lax
+from tinyjax import errors, lax
 from tinyjax._base import lazy
-from tinyjax._extensions import callbacks
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike, operands as opd
-from tinyjax.dtypes import HostArray, finfo
-from tinyjax.experimental.sparse import base, bcsr
+from tinyjax.dtypes import finfo
+from tinyjax.experimental.sparse import base, bcsr, factors
 
 lazy.answer_for(__name__, "lobpcg_standard spsolve")
 
@@ -67,30 +62,7 @@ def spsolve(
         raise errors.ShapeError(f"spsolve takes b of shape (n,), but got {right.aval}.")
     size = right.shape[0]
     matrix = bcsr.BCSR((jnp.asarray(data, dtype), indices, indptr), shape=(size, size))
-    parts = (matrix.data, matrix.indices, matrix.indptr)
-
-    def solve(transposed: bool) -> Callable[[Any, Array], Array]:
-        on_host = partial(_solve, transposed)
-        return lambda _, y: callbacks.pure_callback(on_host, y, *parts, y, vmap_method="sequential")
-
-    result: Array = implicit.custom_linear_solve(
-        lambda x: matrix @ x, right, solve(transposed=False), solve(transposed=True)
-    )
-    return result
-
-
-def _solve(
-    transposed: bool, data: HostArray, indices: HostArray, indptr: HostArray, b: HostArray
-) -> HostArray:
-    from scipy import sparse  # noqa: PLC0415 (it takes longer to load than all of tinyjax)
-    from scipy.sparse.linalg import MatrixRankWarning, spsolve  # noqa: PLC0415
-
-    # the rows of a matrix are the columns of its transpose
-    by_rows = sparse.csc_array if transposed else sparse.csr_array
-    matrix = by_rows((data, indices, indptr), (b.size, b.size))
-    with catch_warnings():
-        simplefilter("ignore", MatrixRankWarning)
-        return np.asarray(spsolve(matrix.tocsc(), b), b.dtype)
+    return factors.solve(matrix, right)
 
 
 @checking.explained

@@ -11,6 +11,7 @@ __all__, __getattr__, __dir__ = namespace(
         "piecewise": (
             "Akima1DInterpolator CubicHermiteSpline CubicSpline PPoly PchipInterpolator interp1d"
         ),
+        "radial": "RBFInterpolator",
         "splines": "BSpline BarycentricInterpolator make_interp_spline",
     },
 )

@@ -7,6 +7,7 @@ from tinyjax.scipy.interpolate.piecewise import CubicSpline as CubicSpline
 from tinyjax.scipy.interpolate.piecewise import PPoly as PPoly
 from tinyjax.scipy.interpolate.piecewise import PchipInterpolator as PchipInterpolator
 from tinyjax.scipy.interpolate.piecewise import interp1d as interp1d
+from tinyjax.scipy.interpolate.radial import RBFInterpolator as RBFInterpolator
 from tinyjax.scipy.interpolate.splines import BSpline as BSpline
 from tinyjax.scipy.interpolate.splines import BarycentricInterpolator as BarycentricInterpolator
 from tinyjax.scipy.interpolate.splines import make_interp_spline as make_interp_spline
@@ -19,6 +20,7 @@ __all__ = [
     'CubicSpline',
     'PPoly',
     'PchipInterpolator',
+    'RBFInterpolator',
     'RegularGridInterpolator',
     'interp1d',
     'make_interp_spline',

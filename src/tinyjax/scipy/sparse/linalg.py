@@ -1,7 +1,7 @@
-"""Linear systems by products with the matrix alone.
+"""Linear systems by products with the matrix alone, and by decompositions of sparse matrices.
 
-They are solved and differentiated by ``tinyjax.implicit.linear_solve``, which can tell how an
-iteration ended.
+Iterations are those of ``tinyjax.implicit.linear_solve``, which can tell how they ended.
+Decompositions are SuperLU's, on the host.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
-from tinyjax import implicit, numpy as jnp, tree
+from tinyjax import errors, implicit, numpy as jnp, tree
 from tinyjax._base import frames
 from tinyjax._base.lazy import answer_for
 from tinyjax.core.values import Array, ArrayLike, operands as opd
 from tinyjax.core.values.array import is_array_like
+from tinyjax.experimental.sparse import bcoo, bcsr, factors
+from tinyjax.numpy.promotion import check_option
 
-answer_for(__name__, "bicgstab cg gmres")
+answer_for(__name__, "SuperLU bicgstab cg factorized gmres splu spsolve")
 
 T = TypeVar("T")
 
@@ -197,3 +199,128 @@ def gmres(  # noqa: PLR0913 (JAX's signature)
     x = _solved("gmres", A, b, x0, M=M, tol=tol, atol=atol, maxiter=maxiter, restart=restart)
     failed = jnp.stack([jnp.isnan(leaf).any() for leaf in tree.leaves(x)])
     return x, jnp.where(failed.any(), -1, 0)
+
+
+#: A sparse square matrix: of tinyjax, or SciPy's.
+SparseMatrix: TypeAlias = Any
+
+
+class SuperLU:
+    """The LU decomposition of a sparse square matrix, as ``splu`` returns it.
+
+    It is computed at the first solution, and kept on the host for all others.
+
+    Attributes:
+        shape: the shape of the matrix.
+
+    Example:
+        >>> import scipy.sparse, tinyjax.scipy.sparse.linalg as linalg
+        >>> linalg.splu(scipy.sparse.eye_array(3)).shape
+        (3, 3)
+    """
+
+    def __init__(self, A: SparseMatrix) -> None:
+        self._matrix = _by_rows(A)
+        self.shape: tuple[int, ...] = self._matrix.shape
+
+    def solve(self, rhs: ArrayLike, trans: Literal["N", "T", "H"] = "N") -> Array:
+        """Solve for right sides of shape (n,) or (n, k).
+
+        Args:
+            rhs: the right sides.
+            trans: solve with the matrix, its transpose, or its conjugate transpose.
+
+        Raises:
+            ShapeError: the right sides do not fit the matrix.
+
+        Example:
+            >>> import scipy.sparse, tinyjax.numpy as jnp, tinyjax.scipy.sparse.linalg as linalg
+            >>> lu = linalg.splu(scipy.sparse.csr_array([[2.0, 0.0], [1.0, 4.0]]))
+            >>> lu.solve(jnp.array([4.0, 4.0]), "T")
+            Array([1.5, 1. ], dtype=float64)
+        """
+        check_option("solve", "trans", trans, ("N", "T", "H"))
+        matrix = self._matrix
+        dtype = jnp.result_type(matrix.data, rhs, float)
+        right = jnp.asarray(rhs, dtype)
+        if right.ndim not in (1, 2) or len(right) != self.shape[0]:
+            raise errors.ShapeError.got(
+                f"a matrix of shape {self.shape} takes right sides of {self.shape[0]} rows", right
+            )
+        if trans == "H":
+            return jnp.conj(self.solve(jnp.conj(right), "T"))
+        data = matrix.data.astype(dtype)
+        matrix = bcsr.BCSR((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+        return factors.solve(matrix, right, transposed=trans == "T")
+
+    def slogdet(self) -> tuple[Array, Array]:
+        """Return the sign of the determinant, and the logarithm of its magnitude.
+
+        Derivatives solve for the columns of the inverse, a dense matrix.
+
+        Example:
+            >>> import scipy.sparse, tinyjax.scipy.sparse.linalg as linalg
+            >>> linalg.splu(scipy.sparse.csr_array([[0.0, 1.0], [1.0, 0.0]])).slogdet()
+            (Array(-1., dtype=float64), Array(0., dtype=float64))
+        """
+        return factors.slogdet(self._matrix)
+
+
+def splu(A: SparseMatrix) -> SuperLU:
+    """Decompose a sparse square matrix, for many right sides.
+
+    As ``scipy.sparse.linalg.splu``, differentiable in the elements, in both modes and to any order.
+
+    Args:
+        A: a ``BCSR`` or a ``BCOO`` of ``tinyjax.experimental.sparse``, or one of SciPy's.
+
+    Raises:
+        ShapeError: the matrix is not square.
+        ArgumentError: it is not sparse.
+
+    Example:
+        >>> import scipy.sparse, tinyjax.numpy as jnp, tinyjax.scipy.sparse.linalg as linalg
+        >>> lu = linalg.splu(scipy.sparse.csr_array([[2.0, 0.0], [1.0, 4.0]]))
+        >>> lu.solve(jnp.array([2.0, 9.0])), lu.slogdet()[1].round(4)
+        (Array([1., 2.], dtype=float64), Array(2.0794, dtype=float64))
+    """
+    return SuperLU(A)
+
+
+def factorized(A: SparseMatrix) -> Callable[[ArrayLike], Array]:
+    """Return the function that solves systems with a sparse matrix; see ``splu``.
+
+    Example:
+        >>> import scipy.sparse, tinyjax.numpy as jnp, tinyjax.scipy.sparse.linalg as linalg
+        >>> solve = linalg.factorized(scipy.sparse.csr_array([[2.0, 0.0], [1.0, 4.0]]))
+        >>> solve(jnp.array([2.0, 9.0]))
+        Array([1., 2.], dtype=float64)
+    """
+    return SuperLU(A).solve
+
+
+def spsolve(A: SparseMatrix, b: ArrayLike) -> Array:
+    """Solve ``A @ x = b`` for a sparse square matrix; see ``splu``.
+
+    Example:
+        >>> import scipy.sparse, tinyjax.numpy as jnp, tinyjax.scipy.sparse.linalg as linalg
+        >>> linalg.spsolve(scipy.sparse.csr_array([[2.0, 0.0], [1.0, 4.0]]), jnp.array([2.0, 9.0]))
+        Array([1., 2.], dtype=float64)
+    """
+    return SuperLU(A).solve(b)
+
+
+def _by_rows(A: SparseMatrix) -> bcsr.BCSR:
+    if isinstance(A, bcsr.BCSR):
+        matrix = A
+    elif isinstance(A, bcoo.BCOO):
+        matrix = bcsr.BCSR.from_bcoo(A)
+    elif hasattr(A, "tocsr"):
+        matrix = bcsr.BCSR.from_scipy_sparse(A)
+    else:
+        raise errors.ArgumentError(
+            f"A is no sparse matrix, but {type(A).__name__}. Write BCSR.fromdense(A)."
+        )
+    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise errors.ShapeError(f"A takes a square matrix, but got shape {matrix.shape}.")
+    return matrix

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType, ModuleType
@@ -179,11 +180,10 @@ class Expressions(functions.Functions):
             return self.write_call(function, node)
         if isinstance(function, Constant) and runtime.is_in(function.value, syntax.REFUSED):
             self.fail(f"{name}()", syntax.REFUSED[function.value], node)
-        out = [keyword for keyword in node.keywords if keyword.arg == "out"]
-        if out and writes_result(function):
-            rest = [keyword for keyword in node.keywords if keyword.arg != "out"]
-            result = self.call(ast.copy_location(ast.Call(node.func, node.args, rest), node))
-            array = self.expression(out[0].value)
+        if (written := with_out(function, node)) is not None:
+            call, out = written
+            result = self.call(call)
+            array = self.expression(out)
             self.emit(runtime.exchange, array, literal(...), result)
             return array
         first = node.args[0] if len(node.args) == 1 else None
@@ -295,6 +295,9 @@ class Expressions(functions.Functions):
                 self.emit(runtime.exchange, array, index, value)
             case ast.Attribute(attr=name) if name in syntax.VIEWS:
                 self.emit(runtime.exchange, self.expression(target), literal(...), value)
+            case ast.Attribute(attr="shape"):
+                subject = "another shape of an array that other names may hold"
+                self.fail(subject, "write x = x.reshape(shape)", target)
             case ast.Attribute():
                 self.refuse(target, "")
             case _:
@@ -381,11 +384,39 @@ class Expressions(functions.Functions):
         self.enter(self.for_each(items, first.target, body))
 
 
-def writes_result(function: Atom) -> bool:
-    """Return whether a function of NumPy writes its result to the array ``out``."""
+def with_out(function: Atom, node: ast.Call) -> tuple[ast.Call, ast.expr] | None:
+    """Split a call of NumPy's that writes its result to an array, by ``out`` or by position.
+
+    Returns:
+        The call that returns the result, and the array; None for another call.
+    """
     value = function.value if isinstance(function, Constant) else None
     module = getattr(value, "__module__", None) or ""
-    return isinstance(value, np.ufunc) or module.partition(".")[0] == "numpy"
+    if not isinstance(value, np.ufunc) and module.partition(".")[0] != "numpy":
+        return None
+    names = [keyword.arg for keyword in node.keywords]
+    if "out" in names:
+        out = node.keywords[names.index("out")]
+        rest = [keyword for keyword in node.keywords if keyword is not out]
+        return ast.copy_location(ast.Call(node.func, node.args, rest), node), out.value
+    if syntax.is_spread(node) or len(node.args) - 1 != _place_of_out(value):
+        return None
+    *args, last = node.args
+    return ast.copy_location(ast.Call(node.func, args, node.keywords), node), last
+
+
+def _place_of_out(function: Any) -> int | None:
+    """Return the place of the argument ``out`` among those by position."""
+    if isinstance(function, np.ufunc):
+        return function.nin if function.nout == 1 else None
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # the function is written in C
+        return None
+    out = parameters.get("out")
+    if out is None or out.kind is inspect.Parameter.KEYWORD_ONLY:
+        return None
+    return list(parameters).index("out")
 
 
 def name_in(target: ast.expr) -> str | None:

@@ -5,13 +5,15 @@ Containers of programs do not change. If nothing else can hold a list, ``xs.appe
 the function, and be bound to new containers only. Its readers must take items or their number, and
 keep no list: subscripts, loops, ``len``, ``sum`` and their kin, functions of modules such as
 ``np.array``, and ``return``.
+
+In the same way ``x.shape = n`` is ``x = x.reshape(n)``, if the variable alone holds the array.
 """
 
 from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from types import ModuleType
 from typing import Any, Final, Literal
 
@@ -25,6 +27,13 @@ _READERS: Final = frozenset(
 )
 #: Functions that go through a container later, when a loop asks for the next item.
 _ITERATORS: Final = frozenset(("enumerate", "zip", "reversed", "map", "filter"))
+#: NumPy's functions that may return an array that they are given.
+_SAME_ARRAY: Final = frozenset(
+    (
+        *("asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "require", "unwrap"),
+        *("atleast_1d", "atleast_2d", "atleast_3d", "nan_to_num", "real", "broadcast_arrays"),
+    )
+)
 #: Packages whose functions keep none either.
 _PACKAGES: Final = frozenset(("numpy", "scipy", "math", "cmath", "operator", "tinyjax", "jax"))
 _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -37,12 +46,13 @@ def with_rebinding(node: FunctionNode, scope: Mapping[str, Any]) -> FunctionNode
         node: the function.
         scope: its global variables.
     """
-    if isinstance(node, ast.Lambda) or not any(map(_changed, ast.walk(node))):
+    if isinstance(node, ast.Lambda) or not any(_changed(x) or _shaped(x) for x in ast.walk(node)):
         return node
-    kinds = Uses(node, scope).held_alone()
-    if not kinds:
+    uses = Uses(node, scope)
+    kinds, arrays = uses.held_alone(), uses.arrays_held_alone()
+    if not kinds and not arrays:
         return node
-    rebinding, result = _Rebinding(kinds), copy.deepcopy(node)
+    rebinding, result = _Rebinding(kinds, arrays), copy.deepcopy(node)
     result.body = [rebinding.visit(statement) for statement in result.body]
     return result
 
@@ -50,8 +60,9 @@ def with_rebinding(node: FunctionNode, scope: Mapping[str, Any]) -> FunctionNode
 class _Rebinding(ast.NodeTransformer):
     """Writes the statements, but not those of functions within, which are read by themselves."""
 
-    def __init__(self, kinds: dict[str, Kind]) -> None:
+    def __init__(self, kinds: Mapping[str, Kind], arrays: Set[str]) -> None:
         self._kinds = kinds
+        self._arrays = arrays
 
     def visit(self, node: ast.AST) -> Any:
         match node:
@@ -64,6 +75,9 @@ class _Rebinding(ast.NodeTransformer):
 
     def _rebound(self, node: ast.stmt) -> ast.stmt:
         """Return the statement that binds another container, where this one changes its own."""
+        if (names := _shaped(node)) and self._arrays >= {*names}:
+            assert isinstance(node, ast.Assign), "shapes are assigned"
+            return self._reshaped(names, node)
         name = _changed(node)
         if name is None or name not in self._kinds:
             return node
@@ -86,6 +100,19 @@ class _Rebinding(ast.NodeTransformer):
             case _:
                 return node
         bound = ast.Assign([ast.Name(name, ast.Store())], made)
+        return ast.fix_missing_locations(ast.copy_location(bound, node))
+
+    def _reshaped(self, names: list[str], node: ast.Assign) -> ast.stmt:
+        """Return the statement that binds arrays of another shape."""
+        shape = ast.Name(f"{names[0]}.shape", ast.Load())
+        shapes = [ast.NamedExpr(ast.Name(shape.id, ast.Store()), node.value), *[shape] * len(names)]
+        targets = [ast.Name(name, ast.Store()) for name in names]
+        values = [
+            ast.Call(ast.Attribute(ast.Name(x, ast.Load()), "reshape", ast.Load()), [by], [])
+            for x, by in zip(names, shapes, strict=False)
+        ]
+        tuples = ast.Tuple([*targets], ast.Store()), ast.Tuple([*values], ast.Load())
+        bound = ast.Assign([tuples[0]], tuples[1])
         return ast.fix_missing_locations(ast.copy_location(bound, node))
 
     def _with_item(
@@ -135,6 +162,19 @@ def _changed(node: ast.AST) -> str | None:
     return None
 
 
+def _shaped(node: ast.AST) -> list[str]:
+    """Return the names of the variables to whose arrays a statement gives another shape."""
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    names: list[str] = []
+    for target in targets:
+        match target:
+            case ast.Attribute(value=ast.Name(id=name), attr="shape"):
+                names.append(name)
+            case _:
+                return []
+    return names
+
+
 def _changes(node: ast.AST, name: str) -> bool:
     """Return whether a node changes the container of a variable, or of an attribute."""
     match node:
@@ -179,6 +219,59 @@ class Uses:
             if all(self.reads_items(x, kind) for x in uses if isinstance(x.ctx, ast.Load)):
                 kinds[name] = kind
         return kinds
+
+    def arrays_held_alone(self) -> set[str]:
+        """Return the variables that alone hold an array whose shape changes."""
+        nodes = [*ast.walk(self._node)]
+        names = {name for x in nodes for name in _shaped(x)} - self._arguments
+        return {
+            name
+            for name in names
+            if not self._is_declared(name)
+            and all(self._holds_alone(x) for x in nodes if isinstance(x, ast.Name) and x.id == name)
+        }
+
+    def _holds_alone(self, name: ast.Name) -> bool:
+        """Return whether a use of a variable lets nothing else hold its array."""
+        parent = self._parents[name]
+        if self._is_inner(name):
+            return False
+        if not isinstance(name.ctx, ast.Load):
+            match parent, self._parents[parent]:
+                case ast.Assign(targets=[_], value=value) | ast.AnnAssign(value=value), _:
+                    return value is None or self._is_new_array(value)
+                case ast.Tuple(elts=parts), ast.Assign(targets=[_], value=value):
+                    values = value.elts if isinstance(value, ast.Tuple) else [value] * len(parts)
+                    return len(values) == len(parts) and all(map(self._is_new_array, values))
+                case _:
+                    return isinstance(parent, ast.AugAssign)
+        match parent:
+            case ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.Attribute() | ast.AugAssign():
+                return True
+            case ast.Return() | ast.Subscript():
+                return True
+            case ast.Tuple():
+                return isinstance(self._parents[parent], (ast.Subscript, ast.Return))
+            case ast.Call(func=function):
+                is_own = isinstance(function, ast.Name) and function.id in ("abs", "len", "print")
+                return is_own or self._function_of_package(function) is not None
+            case _:
+                return False
+
+    def _is_new_array(self, value: ast.expr) -> bool:
+        """Return whether an expression makes a new array, or a view of one."""
+        match value:
+            case ast.BinOp() | ast.UnaryOp() | ast.Compare():
+                return True
+            case ast.Call(func=function, keywords=keywords):
+                is_new = self._function_of_package(function) not in (None, *_SAME_ARRAY)
+                return is_new and all(keyword.arg != "out" for keyword in keywords)
+            case ast.Subscript(value=ast.Name(id=name)):
+                return any(name in _shaped(x) for x in ast.walk(self._node))
+            case ast.Subscript(value=function):  # np.mgrid[...]
+                return self._function_of_package(function) is not None
+            case _:
+                return False
 
     def _is_declared(self, name: str) -> bool:
         kinds = (ast.Global, ast.Nonlocal, ast.Try)
@@ -292,16 +385,21 @@ class Uses:
         match self._parents[argument]:
             case ast.Call(func=ast.Name(id=function)):
                 return function in _READERS and not self._is_bound(function)
-            case ast.Call(func=ast.Attribute(value=root)):
-                while isinstance(root, ast.Attribute):
-                    root = root.value
-                if not isinstance(root, ast.Name) or root.id in self._bound:
-                    return False
-                module = self._scope.get(root.id)
-                package = module.__name__ if isinstance(module, ModuleType) else ""
-                return package.partition(".")[0] in _PACKAGES
+            case ast.Call(func=function):
+                return self._function_of_package(function) is not None
             case _:
                 return False
+
+    def _function_of_package(self, function: ast.expr) -> str | None:
+        """Return the name of a function of a package that keeps no container; None for others."""
+        root = function
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if not isinstance(function, ast.Attribute) or not isinstance(root, ast.Name):
+            return None
+        module = None if root.id in self._bound else self._scope.get(root.id)
+        package = module.__name__ if isinstance(module, ModuleType) else ""
+        return function.attr if package.partition(".")[0] in _PACKAGES else None
 
     def _is_bound(self, name: str) -> bool:
         """Return whether a name of Python's is another one's here."""

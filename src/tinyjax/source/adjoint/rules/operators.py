@@ -149,6 +149,8 @@ def getitem_adjoint(ct: Any, y: Any, container: Any, index: Any) -> Any:
     if isinstance(container, IndexUpdater):
         return ct, None
     if formulas.is_foreign(container):
+        if not cotangents.is_differentiable(y):  # np.mgrid[0:4]
+            return None, None
         return overloaded(operator.getitem, ct, container, index)
     return containers.placed(ct, container, index), None
 
