@@ -29,6 +29,8 @@ from tinyjax.core.values import ShapedArray, operands as opd
 #: then a call, which takes as long as to copy so many bytes.
 _WHOLE_LOOP: Final = 16_384
 _COPIED: Final = 4_096
+#: Barriers cost nothing in a loop of so many bytes of state, which XLA makes one function.
+_ONE_FUNCTION: Final = 262_144
 #: Arrays of so many elements, in rows of so many, are added to in one pass for each term.
 _MANY, _LONG_ROW = 16_384, 64
 
@@ -306,9 +308,11 @@ def _early_reads(body: jx.Jaxpr, arrays: Mapping[jx.Var, jx.Var]) -> dict[jx.Var
     reads: dict[jx.Var, jx.Var] = {}
     read_twice = set[jx.Var]()
     # XLA fuses such an update into what reads a slice of its result, and needs the old array for it
-    scattered = {
-        eqn.out_binders[0] for eqn in body.eqns if eqn.primitive.name == "scatter"
-    }.intersection(arrays)
+    named = {eqn.out_binders[0]: eqn.primitive.name for eqn in body.eqns if eqn.out_binders}
+    scattered = {out for out, name in named.items() if name == "scatter"}.intersection(arrays)
+    size = sum([v.aval.nbytes for v in body.in_binders])
+    sliced = {out for out, name in named.items() if name == "dynamic_update_slice"}
+    sliced = sliced.intersection(arrays) if size <= _ONE_FUNCTION else set()
     # What takes a value: updates by their results, and the body's result by None.
     takers = defaultdict[jx.Atom, set[jx.Var | None]](set)
     for x in body.outs:
@@ -324,10 +328,11 @@ def _early_reads(body: jx.Jaxpr, arrays: Mapping[jx.Var, jx.Var]) -> dict[jx.Var
             (out,) = eqn.out_binders
             if out not in arrays and 2 * out.aval.size <= x.aval.size:
                 reads[out] = x
-                is_fused = x in scattered and x.aval.nbytes > _COPIED
+                is_slice = x in sliced and out.aval.size > 1 and len(takers[out]) == 1
+                is_fused = (x in scattered or is_slice) and x.aval.nbytes > _COPIED
                 if not takers[out] <= updates[x] or is_fused:
                     read_twice.add(x)
-    if sum([v.aval.nbytes for v in body.in_binders]) > _WHOLE_LOOP:
+    if size > _WHOLE_LOOP:
         read_twice = {x for x in read_twice if x.aval.nbytes > _COPIED}
     return {out: x for out, x in reads.items() if x in read_twice}
 

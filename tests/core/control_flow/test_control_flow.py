@@ -926,6 +926,24 @@ def test_residuals_are_shared_and_invariants_kept_out_of_the_loop() -> None:
     typecheck_jaxpr(jaxpr)
 
 
+def test_indices_of_conditionals_are_no_residuals() -> None:
+    def loss(x: Any) -> Any:
+        def step(y: Any, k: Any) -> Any:
+            places = (2 * k + 1) % 7, (k * k) % 7
+            write = lambda y: y.at[places[0]].multiply(jnp.sin(y[places[1]]) * y[k % 7])  # noqa: E731
+            return lax.cond(k % 3 == 0, lambda y: y, write, y), None
+
+        return lax.scan(step, x, jnp.arange(12))[0].sum()
+
+    xs = jnp.linspace(0.5, 1.0, 7)
+    jaxpr = tinyjax.make_jaxpr(tinyjax.grad(loss))(xs).jaxpr
+    typecheck_jaxpr(jaxpr)
+    forward, _ = [eqn for eqn in jaxpr.eqns if eqn.primitive is scan_p]
+    assert not [v for v in forward.out_binders if v.aval.dtype.kind == "i" and v.aval.shape]
+    with tinyjax.default_dtypes("float64"):
+        check_grads(loss, (jnp.linspace(0.5, 1.0, 7),), order=2, modes=("rev",))
+
+
 # Errors
 
 HERE = re.compile(r"[^\s(]*test_control_flow\.py:\d+")

@@ -27,6 +27,7 @@ from tinyjax.core.control_flow.primitives import (
     cond_p as cond_p,  # noqa: PLC0414 (with its rules)
     prune_cond,
 )
+from tinyjax.core.control_flow.residuals import with_computed_indices
 from tinyjax.core.control_flow.while_loop import first_example
 from tinyjax.core.lowering import from_branch, from_branches, lower_jaxpr
 from tinyjax.core.primitives import elementwise as ew
@@ -177,7 +178,7 @@ def _cond_linearize(
     (index, *operands), chosen = primals, tuple(nonzero[1:])
     halves, nonzero_out = _transformed(
         params,
-        lambda branch, required: linearize_jaxpr(branch, chosen, required),
+        lambda branch, required: with_computed_indices(linearize_jaxpr(branch, chosen, required)),
         lambda lin: lin.nonzero_out,
     )
     n = len(nonzero_out)

@@ -249,3 +249,58 @@ def residuals_of(lin: LinearizedJaxpr, num_outs: int) -> Sequence[Atom]:
         return computed
     rest = iter(computed)
     return [next(rest) if i is None else primal.in_binders[new + i] for i in lin.forwarded]
+
+
+def with_computed_indices(lin: LinearizedJaxpr) -> LinearizedJaxpr:
+    """Return the halves of a program, of which the tangent map computes indices itself.
+
+    Integers that the primal half computes from integers among its operands are no residuals then,
+    but these operands are.
+    """
+    made: LinearizedJaxpr = lin.primal.jaxpr.derive(
+        ("computed indices", lin.nonzero_out), lambda: _with_computed_indices(lin)
+    )
+    return made
+
+
+def _with_computed_indices(lin: LinearizedJaxpr) -> LinearizedJaxpr:
+    primal, tangent, num_outs = lin.primal.jaxpr, lin.tangent, len(lin.nonzero_out)
+    parameters = primal.in_binders[len(lin.primal.consts) :]
+    indices: set[Atom] = {x for x in parameters if _is_index(x) and not x.aval.shape}
+    eqns: list[JaxprEqn] = []
+    for eqn in primal.eqns:
+        if is_cheap(eqn) and all(isinstance(x, Lit) or x in indices for x in eqn.inputs):
+            indices.update(eqn.out_binders)
+            eqns.append(eqn)
+    computed = iter(primal.outs[num_outs:])
+    outs: list[Atom] = [*primal.outs[:num_outs]]
+    again: list[tuple[Var, Var]] = []  # an index of the primal half, and the tangent map's own
+    binders: dict[Var, int | None] = {}
+    for binder, at in zip(tangent.in_binders, lin.forwarded, strict=False):
+        residual = None if at is not None else next(computed)
+        if isinstance(residual, Var) and residual in indices.difference(parameters):
+            again.append((residual, binder))
+            continue
+        binders[binder] = at
+        if residual is not None:
+            outs.append(residual)
+    if not again:
+        return lin
+    operands = {at: binder for binder, at in binders.items() if at is not None}
+    new: list[JaxprEqn] = []
+    for residual, binder in again:
+        needed = program_rules.dce(Jaxpr(parameters, tuple(eqns), (residual,)))
+        used = {x for eqn in needed.eqns for x in eqn.inputs}
+        for at, x in enumerate(parameters):
+            if x in used and at not in operands:
+                operands[at] = Var(x.aval)
+                binders[operands[at]] = at
+        own = [operands.get(at, x) for at, x in enumerate(parameters)]
+        new += program_rules.defining(needed, own, [binder])
+    rest = tangent.in_binders[len(lin.forwarded) :]
+    return attrs.evolve(
+        lin,
+        primal=attrs.evolve(lin.primal, jaxpr=attrs.evolve(primal, outs=tuple(outs))),
+        tangent=Jaxpr((*binders, *rest), (*new, *tangent.eqns), tangent.outs),
+        forwarded=tuple(binders.values()),
+    )
