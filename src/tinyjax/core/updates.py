@@ -25,12 +25,10 @@ from tinyjax._base.records import Record
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules
 from tinyjax.core.values import ShapedArray, operands as opd
 
-#: A loop whose state takes so many bytes may be no more one function of machine code: a barrier is
-#: then a call, which takes as long as to copy so many bytes.
-_WHOLE_LOOP: Final = 16_384
+#: XLA makes one function of a loop whose state takes so many bytes, where a barrier costs nothing.
+#: In others it is a call, which takes as long as to copy so many bytes.
+_WHOLE_LOOP: Final = 262_144
 _COPIED: Final = 4_096
-#: Barriers cost nothing in a loop of so many bytes of state, which XLA makes one function.
-_ONE_FUNCTION: Final = 262_144
 #: Arrays of so many elements, in rows of so many, are added to in one pass for each term.
 _MANY, _LONG_ROW = 16_384, 64
 
@@ -307,12 +305,12 @@ def _early_reads(body: jx.Jaxpr, arrays: Mapping[jx.Var, jx.Var]) -> dict[jx.Var
         updates[array].add(result)
     reads: dict[jx.Var, jx.Var] = {}
     read_twice = set[jx.Var]()
-    # XLA fuses such an update into what reads a slice of its result, and needs the old array for it
+    is_whole = sum([v.aval.nbytes for v in body.in_binders]) <= _WHOLE_LOOP
+    # XLA fuses such updates into what reads elements or slices of their results, and needs the old
+    # arrays for that
     named = {eqn.out_binders[0]: eqn.primitive.name for eqn in body.eqns if eqn.out_binders}
-    scattered = {out for out, name in named.items() if name == "scatter"}.intersection(arrays)
-    size = sum([v.aval.nbytes for v in body.in_binders])
-    sliced = {out for out, name in named.items() if name == "dynamic_update_slice"}
-    sliced = sliced.intersection(arrays) if size <= _ONE_FUNCTION else set()
+    scattered = {x for x in arrays if named[x] == "scatter"}
+    sliced = {x for x in arrays if is_whole and named[x] == "dynamic_update_slice"}
     # What takes a value: updates by their results, and the body's result by None.
     takers = defaultdict[jx.Atom, set[jx.Var | None]](set)
     for x in body.outs:
@@ -329,10 +327,9 @@ def _early_reads(body: jx.Jaxpr, arrays: Mapping[jx.Var, jx.Var]) -> dict[jx.Var
             if out not in arrays and 2 * out.aval.size <= x.aval.size:
                 reads[out] = x
                 is_slice = x in sliced and out.aval.size > 1 and len(takers[out]) == 1
-                is_fused = (x in scattered or is_slice) and x.aval.nbytes > _COPIED
-                if not takers[out] <= updates[x] or is_fused:
+                if not takers[out] <= updates[x] or x in scattered or is_slice:
                     read_twice.add(x)
-    if size > _WHOLE_LOOP:
+    if not is_whole:
         read_twice = {x for x in read_twice if x.aval.nbytes > _COPIED}
     return {out: x for out, x in reads.items() if x in read_twice}
 
