@@ -148,32 +148,29 @@ def no_derivative(name: str, operand: str) -> Derivative:
     return refuse
 
 
-def on_host(*xs: Array) -> Sequence[Array]:
+#: Arrays of NumPy's where data is evaluated, and otherwise ours.
+Numbers: TypeAlias = Any
+
+
+def on_host(*xs: Array) -> Sequence[Numbers]:
     """Return NumPy's arrays if data is evaluated, whose operators take a third of the time."""
-    if isinstance(tr.current_trace(), tr.EvalTrace):
-        hosts: Sequence[Any] = [np.asarray(x) for x in xs]
-        return hosts
-    return xs
+    return [np.asarray(x) for x in xs] if isinstance(tr.current_trace(), tr.EvalTrace) else xs
 
 
-def full_like(x: Any, value: float, shape: tuple[int, ...] | None = None) -> Array:
+def full_like(x: Numbers, value: float, shape: tuple[int, ...] | None = None) -> Numbers:
     """Fill an array like another one, of NumPy's or of ours."""
-    filled: Any = np if isinstance(x, np.ndarray) else jnp
-    out: Array = filled.full_like(x, value, shape=shape)
-    return out
+    return (np if isinstance(x, np.ndarray) else jnp).full_like(x, value, shape=shape)
 
 
-def where(mask: Any, x: Array | float, y: Array | float) -> Array:
+def where(mask: Numbers, x: Numbers, y: Numbers) -> Numbers:
     """Choose elements of arrays of NumPy's or of ours."""
-    chosen: Any = np if isinstance(mask, np.ndarray) else jnp
-    out: Array = chosen.where(mask, x, y)
-    return out
+    return (np if isinstance(mask, np.ndarray) else jnp).where(mask, x, y)
 
 
 def iterate(
-    goes_on: Callable[[tuple[Array, ...]], Array],
-    step: Callable[[tuple[Array, ...]], tuple[Array, ...]],
-    state: tuple[Array, ...],
+    goes_on: Callable[[tuple[Numbers, ...]], Numbers],
+    step: Callable[[tuple[Numbers, ...]], tuple[Numbers, ...]],
+    state: tuple[Numbers, ...],
     together: bool = False,
 ) -> tuple[Array, ...]:
     """Repeat a step while the condition, a bool of each element, holds for any of them.

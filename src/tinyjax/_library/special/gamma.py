@@ -197,11 +197,13 @@ def _density(a: Array, x: Array) -> Array:
     return declaring.by_parts([(large, far, (20.0, 20.0)), (~large, near, (1.0, 1.0))], a, x)
 
 
-def _series(a: Array, x: Array, with_slope: bool) -> tuple[Array, Array]:
+def _series(
+    a: declaring.Numbers, x: declaring.Numbers, with_slope: bool
+) -> tuple[declaring.Numbers, declaring.Numbers]:
     """``P`` over the density, ``1 + x / (a + 1) + ...``, and its derivative in a."""
     a, x = declaring.on_host(a, x)
 
-    def step(state: tuple[Array, ...]) -> tuple[Array, ...]:
+    def step(state: tuple[declaring.Numbers, ...]) -> tuple[declaring.Numbers, ...]:
         n, term, total, *slopes = state
         place = a + n
         term = term * (x / place)
@@ -226,7 +228,9 @@ def _series(a: Array, x: Array, with_slope: bool) -> tuple[Array, Array]:
     return total, slopes[1] if slopes else zero
 
 
-def _fraction(a: Array, x: Array, with_slope: bool) -> tuple[Array, Array]:
+def _fraction(
+    a: declaring.Numbers, x: declaring.Numbers, with_slope: bool
+) -> tuple[declaring.Numbers, declaring.Numbers]:
     """``Q`` over ``a`` times the density, by DLMF 8.9.2, and its derivative in a.
 
     Evaluated forward as W. Lentz does (Applied Optics 15, 1976): the product of the ratios of
@@ -243,7 +247,7 @@ def _fraction(a: Array, x: Array, with_slope: bool) -> tuple[Array, Array]:
     )
 
     # for x of at least a all denominators are positive
-    def step(state: tuple[Array, ...]) -> tuple[Array, ...]:
+    def step(state: tuple[declaring.Numbers, ...]) -> tuple[declaring.Numbers, ...]:
         n, c, d, value, last, *slopes = state
         # what has converged waits for the others as it is
         going = last > least
@@ -267,7 +271,7 @@ def _fraction(a: Array, x: Array, with_slope: bool) -> tuple[Array, Array]:
         return n + 1, next_c, next_d, new, change, slope_c, slope_d, slope
 
     d = 1 / first
-    start: tuple[Array, ...] = (
+    start: tuple[declaring.Numbers, ...] = (
         declaring.full_like(a, 1.0, ()),
         declaring.full_like(a, 1 / _TINY),
         *(d, d, one),
@@ -360,12 +364,12 @@ def _slope(a: Array, x: Array, of_sample: bool) -> Array:
 
     def low(a: Array, x: Array) -> Array:
         total, slope = _series(a, x, with_slope=True)
-        scaled = (jnp.log(x) - special.digamma(a + 1)) * total + slope
+        scaled: Array = (jnp.log(x) - special.digamma(a + 1)) * total + slope
         return -x / a * scaled if of_sample else scaled
 
     def high(a: Array, x: Array) -> Array:
         value, slope = _fraction(a, x, with_slope=True)
-        scaled = (jnp.log(x) - special.digamma(a)) * value + slope
+        scaled: Array = (jnp.log(x) - special.digamma(a)) * value + slope
         return x * scaled if of_sample else -a * scaled
 
     parts: list[declaring.Part] = [
@@ -518,15 +522,17 @@ def betainc(a: Array, b: Array, x: Array) -> Array:
     return jnp.where(inside, value, jnp.where(wrong, math.nan, ends))
 
 
-def _beta_fraction_slope(a: Array, b: Array, x: Array, in_a: Array) -> tuple[Array, Array]:
+def _beta_fraction_slope(
+    a: declaring.Numbers, b: declaring.Numbers, x: declaring.Numbers, in_a: declaring.Numbers
+) -> tuple[declaring.Numbers, declaring.Numbers]:
     """Return ``_beta_fraction``, and the derivative of its logarithm in a, or else in b."""
     a, b, x, in_a = declaring.on_host(a, b, x, in_a)
     zero, one = declaring.full_like(a, 0.0), declaring.full_like(a, 1.0)
 
-    def goes_on(state: tuple[Array, ...]) -> Array:
+    def goes_on(state: tuple[declaring.Numbers, ...]) -> declaring.Numbers:
         return state[5] > _CLOSE
 
-    def step(state: tuple[Array, ...]) -> tuple[Array, ...]:
+    def step(state: tuple[declaring.Numbers, ...]) -> tuple[declaring.Numbers, ...]:
         # inverse numerators c and denominators d of Lentz, and the derivatives of their logarithms
         m, c, d, value, slope, _, rate_c, rate_d = state
         going = goes_on(state)
@@ -571,9 +577,10 @@ def betainc_slope(a: Array, b: Array, x: Array) -> Array:
         p, q = jnp.where(swapped, b, a), jnp.where(swapped, a, b)
         y = jnp.where(swapped, 1 - x, x)
         fraction, slope = _beta_fraction_slope(p, q, y, ~swapped)
-        part = beta_power(a, b, x) * fraction / p
+        part: Array = beta_power(a, b, x) * fraction / p
         of_power = jnp.log(x) - special.digamma(a) + special.digamma(a + b)
-        return jnp.where(swapped, -part, part) * (of_power + slope - jnp.where(swapped, 0.0, 1 / p))
+        rate: Array = of_power + slope - jnp.where(swapped, 0.0, 1 / p)
+        return jnp.where(swapped, -part, part) * rate
 
     slope = declaring.by_parts([(inside, formula, (1.0, 1.0, 0.5))], a, b, x)
     return ew.convert_element_type(jnp.where(inside, slope, 0.0), dtype)

@@ -195,7 +195,7 @@ class RaggedView(staging_values.MutableArray):
         Raises:
             SourceError: the index is another.
         """
-        if index is Ellipsis or index == slice(None):
+        if index is Ellipsis or (isinstance(index, slice) and index == slice(None)):
             self.assign(value)
             return
         owners = ragged.index_in_owner(self.index, index, self.owner.shape)

@@ -530,6 +530,8 @@ def _item(x: Ragged, index: Any) -> Any:
     whole, masks = x.whole, []
     indices: list[Any] = []
     for axis, (part, mask) in enumerate(zip(parts, x.masks, strict=True)):
+        if mask is not None and not isinstance(part, (int, slice)):
+            raise find.refusal("an item of a slice with traced bounds. Index the array itself.")
         if mask is None or part == slice(None):
             indices.append(part)
             if isinstance(part, slice):
