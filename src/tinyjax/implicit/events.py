@@ -44,7 +44,7 @@ class Occurrences(NamedTuple):
 
 
 class _Search(NamedTuple):
-    last: runge_kutta._State
+    last: runge_kutta.State
     values: Array
     events: Occurrences
 
@@ -80,7 +80,7 @@ def occurrences(
         going: Array = (s.last.time < end) & (s.events.end == jnp.inf)
         return going & (s.last.iterations < steps.mxstep) & ~runge_kutta.is_stuck(s.last)
 
-    def roots_in(last: runge_kutta._State, rises: Array) -> Array:
+    def roots_in(last: runge_kutta.State, rises: Array) -> Array:
         def halve(_: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
             low, high = ends
             middle = (low + high) / 2

@@ -86,7 +86,7 @@ class Steps:
     taylor_order: int | None = None
 
 
-class _State(NamedTuple):
+class State(NamedTuple):
     """The last step made: from ``start`` at ``begin``, of length ``length``, to ``y`` at ``time``.
 
     ``stages`` are the derivatives in it; ``step`` is how long the next one is to be. ``forced``
@@ -122,11 +122,11 @@ def integrate(field: Field, y0: Array, times: Array, steps: Steps) -> tuple[Arra
     return through(state, lambda s: step(field, s, steps), interpolate, y0, times, steps)
 
 
-def first_state(field: Field, y0: Array, time: Array, steps: Steps) -> _State:
+def first_state(field: Field, y0: Array, time: Array, steps: Steps) -> State:
     """Return what is known at the first time."""
     slope = field(y0, time)
     first = stop_gradient(_first_step(field, y0, slope, time, steps))
-    return _State(
+    return State(
         y0,
         slope,
         time,
@@ -190,7 +190,7 @@ def through(
     return states, Info(converged, last.iterations, residual)
 
 
-def step(field: Field, s: _State, steps: Steps) -> _State:
+def step(field: Field, s: State, steps: Steps) -> State:
     """Try a step; keep it if its error is small enough, and choose the next one's length."""
     h = s.step
     dtype = s.y.dtype
@@ -221,7 +221,7 @@ def step(field: Field, s: _State, steps: Steps) -> _State:
     forced = jnp.where(
         is_shortest & ~good, s.forced + jnp.where(finite, 1, _MOST_FORCED + 1), s.forced
     )
-    return _State(
+    return State(
         jnp.where(accepted, y, s.y),
         jnp.where(accepted, stages[6], s.slope),
         jnp.where(accepted, s.time + h, s.time),
@@ -242,7 +242,7 @@ def shortest_step(time: Array) -> Array:
     return jnp.maximum(rounding, float(limits.tiny))
 
 
-def interpolate(s: _State, time: Array) -> Array:
+def interpolate(s: State, time: Array) -> Array:
     """Return the state at a time in the last step."""
     moved = s.length > 0
     part = jnp.where(moved, (time - s.begin) / jnp.where(moved, s.length, 1), 0)

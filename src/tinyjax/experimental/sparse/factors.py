@@ -88,11 +88,15 @@ def slogdet(matrix: bcsr.BCSR) -> tuple[Array, Array]:
 def _solve(
     trans: str, data: HostArray, indices: HostArray, indptr: HostArray, b: HostArray
 ) -> HostArray:
-    parts = [(part.tobytes(), part.dtype.str) for part in (data, indices, indptr)]
-    decomposition = _decomposed(*parts)
+    decomposition = _decomposition(data, indices, indptr)
     if decomposition is None:
         return np.full_like(b, np.nan)
     return np.asarray(decomposition.solve(np.asarray(b, data.dtype), trans), b.dtype)
+
+
+def _decomposition(*columns: HostArray) -> _Decomposition | None:
+    """Return the decomposition of a matrix that is given by its columns, made before or now."""
+    return _decomposed(*[(part.tobytes(), part.dtype.str) for part in columns])
 
 
 @lru_cache(maxsize=_MOST)
@@ -112,8 +116,7 @@ def _decomposed(*parts: tuple[bytes, str]) -> _Decomposition | None:
 
 
 def _slogdet(data: HostArray, indices: HostArray, indptr: HostArray) -> tuple[HostArray, HostArray]:
-    parts = [(part.tobytes(), part.dtype.str) for part in (data, indices, indptr)]
-    decomposition = _decomposed(*parts)
+    decomposition = _decomposition(data, indices, indptr)
     if decomposition is None:
         return np.zeros((), data.dtype), np.asarray(-np.inf, abs(data).dtype)
     diagonal = decomposition.U.diagonal()
