@@ -17,7 +17,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.primitives import families
 from tinyjax.core.primitives.families import Elementwise, declared, type_rule
-from tinyjax.core.primitives.identities import once, stop_gradient
+from tinyjax.core.primitives.identities import once
 from tinyjax.core.primitives.rules import (
     add_tangents,
     check_kind,
@@ -703,14 +703,27 @@ tanh: Elementwise = declared(
 _def_real_host(tanh, np.tanh)
 
 
+def _scale_of(size: Array, may_vanish: bool = False) -> Array:
+    """Return powers of two, times which sizes have squares that neither overflow nor vanish.
+
+    Args:
+        size: numbers that are not negative.
+        may_vanish: whether squares may vanish, beside 1.
+    """
+    exponent = dtypes.finfo(size.dtype).maxexp
+    edge, shift = 2.0 ** (exponent // 2 - 2), 2.0 ** (exponent * 5 // 8)
+    scale = _constant(size, 1.0)
+    if not may_vanish:
+        scale = select(lt(size, _constant(size, 1 / edge)), _constant(size, shift), scale)
+    return select(gt(size, _constant(size, edge)), _constant(size, 1 / shift), scale)
+
+
 def _asinh_slope(x: Array) -> Array:
     if dtypes.is_complex(x.dtype):
         return rsqrt(_one_plus_square(x))
-    # both parts of the sum are divided by the larger one, so that their squares do not overflow
-    one, largest = _constant(x, 1.0), _constant(x, float(dtypes.finfo(x.dtype).max))
-    size = stop_gradient(clamp(one, abs_(x), largest))
-    ratio, share = div(x, size), div(one, size)
-    return div(rsqrt(add(mul(share, share), mul(ratio, ratio))), size)
+    scale = _scale_of(abs_(x), may_vanish=True)
+    part = mul(scale, x)
+    return mul(scale, rsqrt(add(mul(scale, scale), mul(part, part))))
 
 
 asinh: Elementwise = declared(
@@ -738,12 +751,10 @@ atanh: Elementwise = declared(
 
 
 def _atan2_slope(t: Array, x: Array, y: Array) -> Array:
-    """Return ``t * y / (x**2 + y**2)``, by ratios whose squares neither overflow nor vanish."""
-    size = stop_gradient(max_(abs_(x), abs_(y)))
-    is_plain = and_(is_finite(size), gt(size, _constant(size, 0.0)))
-    size = select(is_plain, size, _constant(size, 1.0))
-    u, v = div(x, size), div(y, size)
-    return div(mul(t, div(v, add(mul(u, u), mul(v, v)))), size)
+    """Return ``t * y / (x**2 + y**2)``."""
+    scale = _scale_of(max_(abs_(x), abs_(y)))
+    u, v = mul(scale, x), mul(scale, y)
+    return mul(t, mul(scale, div(v, add(mul(u, u), mul(v, v)))))
 
 
 atan2: Elementwise = declared(
