@@ -6,6 +6,7 @@ ones; where a form is chosen for accuracy a comment says so.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from functools import lru_cache, partial
@@ -839,12 +840,18 @@ root: Elementwise = families.without_derivatives("root", np.sqrt, "stablehlo.sqr
 root_right: Elementwise = families.without_derivatives("root_right", np.sqrt, "stablehlo.sqrt", "f")
 
 
+def _root_slope(t: Array, size: Array) -> Array:
+    # where squares have left the range nothing is known of the slope
+    nan = _constant(size, math.nan)
+    return div(mul(t, _constant(t, 0.5)), select(is_finite(size), size, nan))
+
+
 @root.def_jvp
 def _root_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: NoParams) -> prim.JvpResult:
     (x,), (t,) = primals, tangents
     assert t is not ZERO, "a rule is asked where there is a tangent"
     size = root_right(x)
-    return (size,), (div(mul(t, _constant(t, 0.5)), _lifted(size)),)
+    return (size,), (_root_slope(t, _lifted(size)),)
 
 
 @root_right.def_jvp
@@ -854,7 +861,7 @@ def _root_right_jvp(
     (x,), (t,) = primals, tangents
     assert t is not ZERO, "a rule is asked where there is a tangent"
     size = _lifted(root_right(x))
-    return (size,), (div(mul(t, _constant(t, 0.5)), size),)
+    return (size,), (_root_slope(t, size),)
 
 
 # Powers
