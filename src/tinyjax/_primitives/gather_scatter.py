@@ -200,7 +200,11 @@ def _gather_type(avals: prim.Avals, params: GatherParams) -> prim.Avals:
 def _gather_lowering(b: Lowering, operands: hlo.Values, params: GatherParams) -> hlo.Values:
     (x, indices), (out,) = operands, b.results
     numbers = params.dimension_numbers
+    windows = gather_windows(x.shape, params)
     indices = primitives_windows.lower_wide_indices(b, indices)
+    if params.mode is modes.GatherScatterMode.CLIP and prod(indices.shape[:-1]) == 1:
+        # XLA makes it a dynamic slice, whose start it adds to that of a slice that it reads
+        indices = primitives_windows.lower_clipped(b, indices, windows)
     text = (
         "#stablehlo.gather<"
         f"offset_dims = {list(numbers.offset_dims)}, "
@@ -221,7 +225,7 @@ def _gather_lowering(b: Lowering, operands: hlo.Values, params: GatherParams) ->
     )
     if params.mode is not modes.GatherScatterMode.FILL_OR_DROP or not params.slice_sizes:
         return (gathered,)
-    inside = primitives_windows.lower_in_bounds(b, indices, gather_windows(x.shape, params))
+    inside = primitives_windows.lower_in_bounds(b, indices, windows)
     batch = [i for i in range(gathered.ndim) if i not in numbers.offset_dims]
     chosen = b.broadcast_in_dim(inside, out.shape, batch)
     filled = b.broadcast_in_dim(b.constant(_fill_value(params, out.dtype)), out.shape, ())
@@ -458,10 +462,8 @@ def _lower_scatter(
         return (b.reshape(out, x.shape),)
     indices = primitives_windows.lower_wide_indices(b, indices)
     if params.mode is modes.GatherScatterMode.CLIP:
-        last = primitives_windows.lower_last_starts(
-            b, scatter_windows(x.shape, updates.shape, params), indices
-        )
-        indices = b.op("stablehlo.clamp", b.full_like(indices, 0), indices, last)
+        windows = scatter_windows(x.shape, updates.shape, params)
+        indices = primitives_windows.lower_clipped(b, indices, windows)
     numbers = params.dimension_numbers
     text = (
         "#stablehlo.scatter<"
