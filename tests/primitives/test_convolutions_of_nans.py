@@ -1,4 +1,4 @@
-"""A NaN or an infinity is in those results of a convolution that it is a term of, and in no other."""
+"""A NaN or an infinity is in those results of a convolution that it is a term of, in no other."""
 
 from collections.abc import Callable
 from itertools import product
