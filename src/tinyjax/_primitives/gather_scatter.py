@@ -25,8 +25,15 @@ from tinyjax import dtypes, errors
 from tinyjax._base import records
 from tinyjax._primitives import modes, windows as primitives_windows
 from tinyjax.core import updates
-from tinyjax.core.primitives import elementwise as ew, families, identities, rules, shape as sh
-from tinyjax.core.primitives.broadcast import Combine, accumulator
+from tinyjax.core.primitives import (
+    broadcast,
+    elementwise as ew,
+    families,
+    identities,
+    rules,
+    shape as sh,
+)
+from tinyjax.core.primitives.broadcast import Combine
 from tinyjax.core.primitives.reduce import highest, lowest
 from tinyjax.core.stablehlo import Lowering, types as hlo
 from tinyjax.core.tracing import Primitive, bind, bind1, primitive as prim
@@ -419,7 +426,7 @@ def _combined_in(
     if combine not in (Lowering.add, Lowering.sub, Lowering.mul):
         return x.dtype
     is_faster = dtypes.is_extended(x.dtype) or updates.size >= _MANY_UPDATES * x.size
-    return accumulator(x.dtype) if is_faster else x.dtype
+    return broadcast.accumulator(x.dtype) if is_faster else x.dtype
 
 
 def _scatter_hosts(
@@ -465,6 +472,17 @@ def _lower_scatter(
     combine: Combine, b: Lowering, operands: hlo.Values, params: ScatterParams
 ) -> hlo.Values:
     x, indices, updates = operands
+    if b.is_divided and combine in (Lowering.max, Lowering.min) and dtypes.is_float(x.dtype):
+        keys = [broadcast.ordered(b, z, combine) for z in (x, updates)]
+        (out,) = _write_scatter(combine, b, (keys[0], indices, keys[1]), params)
+        return (broadcast.of_ordered(b, out, x.dtype),)
+    return _write_scatter(combine, b, operands, params)
+
+
+def _write_scatter(
+    combine: Combine, b: Lowering, operands: hlo.Values, params: ScatterParams
+) -> hlo.Values:
+    x, indices, updates = operands
     if not updates.size:  # XLA takes no window of size zero
         return (x,)
     if not indices.shape[-1]:
@@ -473,7 +491,7 @@ def _lower_scatter(
         wide = b.reshape(x, (1, *x.shape))
         starts = b.full(0, hlo.tensor((*indices.shape[:-1], 1), dtypes.int32))
         moved = _of_one_more_axis(params)
-        (out,) = _lower_scatter(combine, b, (wide, starts, updates), moved)
+        (out,) = _write_scatter(combine, b, (wide, starts, updates), moved)
         return (b.reshape(out, x.shape),)
     indices = primitives_windows.lower_wide_indices(b, indices)
     if params.mode is modes.GatherScatterMode.CLIP:
