@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, get_args, overload
@@ -35,7 +35,7 @@ from tinyjax._base.tracebacks import shown_whole
 from tinyjax.errors import ArgumentError, shortened
 
 _T = TypeVar("_T")
-DefaultDtypes = Literal["float32", "float64"]
+DefaultDtypes = Literal["float32", "float64", "mixed"]
 Tracebacks = Literal["folded", "full"]
 Tier = Literal["compiled", "first", "host", "ready"]
 Effort = Literal["low", "medium", "full"]
@@ -92,7 +92,7 @@ def _choice(kind: object, default: _T) -> _T:
 
 
 def _default_dtypes(value: object) -> DefaultDtypes:
-    names: dict[str, DefaultDtypes] = {"float32": "float32", "float64": "float64"}
+    names: dict[str, DefaultDtypes] = {name: name for name in get_args(DefaultDtypes)}
     return names[getattr(value, "__name__", None) or str(value)]
 
 
@@ -156,7 +156,9 @@ class Settings(Printed):
 
     Attributes:
         default_dtypes: ``"float32"`` (with int32 and complex64) or ``"float64"`` (with int64 and
-            complex128): the types of Python scalars and of constructors without a dtype.
+            complex128): the types of Python scalars and of constructors without a dtype. Or
+            ``"mixed"``: Python's numbers have 64 bits, and constructors such as ``zeros`` 32.
+            Transformations of 64-bit floats set that for the function that they call.
         wide_dtypes: whether arrays may have 64-bit types; where they may not, 64-bit data and
             dtypes become 32-bit ones, as in JAX without ``jax_enable_x64``.
         dtype_promotion: ``"standard"``, so that operands of two dtypes are promoted to a common
@@ -227,7 +229,9 @@ class Settings(Printed):
         'float32'
     """
 
-    default_dtypes: DefaultDtypes = _setting("float32", _default_dtypes, "float32 or float64")
+    default_dtypes: DefaultDtypes = _setting(
+        "float32", _default_dtypes, "float32, float64 or mixed"
+    )
     wide_dtypes: bool = _switch(True)
     dtype_promotion: DtypePromotion = _choice(DtypePromotion, "standard")
     rank_promotion: RankPromotion = _choice(RankPromotion, "allow")
@@ -630,6 +634,45 @@ def _scope(make: Callable[[], Settings]) -> Iterator[Settings]:
         for restore in undo:
             restore()
         _local.reset(token)
+
+
+_mixed: Final[dict[Settings, Settings]] = {}
+
+
+class Mixed:
+    """A block in which ``default_dtypes`` is ``"mixed"``, if it was ``"float32"``.
+
+    A class is faster here than a generator as a context manager.
+
+    Args:
+        is_on: whether it is so; otherwise nothing changes.
+
+    Example:
+        >>> from tinyjax import config
+        >>> with config.Mixed():
+        ...     config.settings().default_dtypes
+        'mixed'
+    """
+
+    __slots__ = ("_is_on", "_token")
+
+    def __init__(self, is_on: bool = True) -> None:
+        self._is_on = is_on
+        self._token: Token[Settings | None] | None = None
+
+    def __enter__(self) -> None:
+        if not self._is_on:
+            return
+        current = settings()
+        if current.default_dtypes == "float32" and current.wide_dtypes:
+            mixed = _mixed.get(current)
+            if mixed is None:
+                mixed = _mixed[current] = _evolve(current, {"default_dtypes": "mixed"})
+            self._token = _local.set(mixed)
+
+    def __exit__(self, *exception: object) -> None:
+        if self._token is not None:
+            _local.reset(self._token)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ ones the default float.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, Final, Literal, Protocol, TypeAlias, overload, runtime_checkable
 
@@ -19,7 +19,7 @@ import ml_dtypes
 import numpy as np
 
 from tinyjax._base.frames import is_inner_arithmetic, subject, warn_user
-from tinyjax.config import settings
+from tinyjax.config import Mixed, settings
 from tinyjax.errors import ArgumentError, DtypeError, PromotionError, described, shortened
 
 _arithmetic = "prepares"  # see ``frames.is_inner_arithmetic``
@@ -202,8 +202,38 @@ _INEXACT = frozenset(INEXACT)
 _FLOATS = frozenset(FLOATS)
 _INTEGERS = frozenset(INTEGERS)
 _WIDE = frozenset((int64, uint64, float64, complex128))
+#: Beside values of these types Python's numbers have 64 bits.
+WIDE_FLOATS: Final = frozenset((float64, complex128))
 _EXTENDED = frozenset((*FLOAT8, bfloat16))
 _NARROW_FLOATS = frozenset((*FLOAT8, bfloat16, float16))
+
+
+def beside(operands: Iterable[object]) -> Mixed:
+    """Return the context of a user's function of these operands.
+
+    Beside a 64-bit float Python's numbers have 64 bits, in the whole function.
+
+    Example:
+        >>> import numpy as np
+        >>> from tinyjax import dtypes
+        >>> with dtypes.beside([np.ones(2)]):
+        ...     dtypes.scalar_dtype(float)
+        dtype('float64')
+    """
+    return Mixed(are_wide(operands))
+
+
+def are_wide(operands: Iterable[object]) -> bool:
+    """Return whether some operand is of 64-bit floats or complex numbers.
+
+    Example:
+        >>> import numpy as np
+        >>> from tinyjax import dtypes
+        >>> dtypes.are_wide([1.0, np.float32(1.0)]), dtypes.are_wide([1, np.float64(1.0)])
+        (False, True)
+    """
+    # at each gradient: a list is faster than a generator
+    return not WIDE_FLOATS.isdisjoint([getattr(x, "dtype", None) for x in operands])
 
 
 def is_inexact(dtype: DType) -> bool:
@@ -476,12 +506,10 @@ def parse(dtype: DTypeLike) -> DType:
         ...     str(dtypes.parse("int64"))
         'int64'
     """
-    if dtype is float:
-        return default_float()
-    if dtype is int:
-        return default_int()
-    if dtype is complex:
-        return default_complex()
+    if dtype is int and settings().default_dtypes == "mixed":
+        return int64
+    if dtype is int or dtype is float or dtype is complex:
+        return scalar_dtype(dtype)
     # NumPy takes ten times as long to find that of a class
     own = getattr(dtype, "dtype", None) if isinstance(dtype, type) else None
     try:
@@ -550,7 +578,7 @@ def default_float() -> DType:
         ...     str(dtypes.default_float())
         'float64'
     """
-    return float32 if settings().default_dtypes == "float32" else float64
+    return float64 if settings().default_dtypes == "float64" else float32
 
 
 def default_int() -> DType:
@@ -567,7 +595,7 @@ def default_int() -> DType:
         ...     str(dtypes.default_int())
         'int64'
     """
-    return int32 if settings().default_dtypes == "float32" else int64
+    return int64 if settings().default_dtypes == "float64" else int32
 
 
 def default_complex() -> DType:
@@ -580,7 +608,7 @@ def default_complex() -> DType:
         >>> str(dtypes.default_complex())
         'complex64'
     """
-    return complex64 if settings().default_dtypes == "float32" else complex128
+    return complex128 if settings().default_dtypes == "float64" else complex64
 
 
 def scalar_dtype(kind: type) -> DType:
@@ -598,9 +626,8 @@ def scalar_dtype(kind: type) -> DType:
         return bool_
     if kind is int:
         return default_int()
-    if kind is float:
-        return default_float()
-    return default_complex()
+    narrow, wide = (float32, float64) if kind is float else (complex64, complex128)
+    return narrow if settings().default_dtypes == "float32" else wide
 
 
 def real_part(dtype: DType) -> DType:
@@ -637,7 +664,7 @@ def to_inexact(dtype: DType, weak: bool = False) -> DType:
     """Return the float or complex type in which to compute with values of a type.
 
     That is the type itself where it is one; float64 for 64-bit integers, unless they are weak; else
-    the default float.
+    the type of Python's floats.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -647,7 +674,7 @@ def to_inexact(dtype: DType, weak: bool = False) -> DType:
     """
     if dtype in _INEXACT:
         return dtype
-    return float64 if dtype in _WIDE and not weak else default_float()
+    return float64 if dtype in _WIDE and not weak else scalar_dtype(float)
 
 
 # The lattice. An edge leads from a node to the nodes just above it.
@@ -723,7 +750,8 @@ def _promote(types: tuple[tuple[DType, bool], ...], defaults: str) -> tuple[DTyp
         return joined, False
     # No operand says how wide the result is: 64 bits for what has 64 bits, else the default width.
     # (Weak integers of 64 bits, those of staged Python programs, say nothing of floats.)
-    is_wide = defaults == "float64" or any(
+    is_wide = defaults == "float64" or (defaults == "mixed" and joined != "i*")
+    is_wide = is_wide or any(
         dtype in _WIDE and (joined == "i*" or not (weak and dtype.kind in "iu"))
         for dtype, weak in types
     )

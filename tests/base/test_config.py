@@ -107,7 +107,7 @@ def test_mistakes() -> None:
         unchecked(config.update)("chek_leaks", True)
     with raises(ArgumentError, match="a boolean setting takes True or False, but got 'maybe'"):
         unchecked(config.update)("check_leaks", "maybe")
-    with raises(ArgumentError, match="default_dtypes takes float32 or float64"):
+    with raises(ArgumentError, match="default_dtypes takes float32, float64 or mixed"):
         config.update("default_dtypes", np.int32)
 
 

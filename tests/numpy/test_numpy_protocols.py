@@ -544,6 +544,56 @@ def test_it_is_right_under_each_transformation(name: str, call: str) -> None:
             same(mine[i], np.asarray(other), call)
 
 
+#: What a program does with a result, beside Python's numbers: of each kind of dtype.
+USES: dict[str, Callable[[Any], Any]] = {
+    "r / 3.0": lambda r: r / 3.0,
+    "where(r > 0.2, 1.0, 1 / 3)": lambda r: np.where(r > 0.2, 1.0, 1 / 3),
+    "(r > 0.2) * 1.0 / 3": lambda r: (r > 0.2) * 1.0 / 3,
+    "r.astype(float) / 3": lambda r: r.astype(float) / 3,
+    "sum(r > 0.2) / 3.0": lambda r: (r > 0.2).sum() / 3.0,
+    "sqrt(sum(r > 0.2))": lambda r: np.sqrt((r > 0.2).sum() + 2),
+    "maximum(r > 0.2, 0.1)": lambda r: np.maximum(r > 0.2, 0.1),
+    "[0.1, 0.2] + sum(r > 0.2)": lambda r: np.add((r > 0.2).sum(), [0.1, 0.2]) / 3,
+}
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning", "ignore::DeprecationWarning")
+@pytest.mark.sampled(2)
+@pytest.mark.wrong_types  # lists are handed on
+@pytest.mark.parametrize("turn", range(8))
+def test_numbers_beside_results_have_64_bits(turn: int) -> None:
+    calls = [call for name, call in CASES if call[0] not in "!?" and name not in COMPLEX]
+    functions = {call: function(call) for call in calls[turn::8]}
+    uses = [*USES]
+
+    def program(x: Any) -> dict[str, Any]:
+        sums: dict[str, Any] = {}
+        for n, (call, fun) in enumerate(functions.items()):
+            use = uses[(n + turn) % len(uses)]
+            for leaf in leaves(fun(x)):
+                if leaf.dtype.kind in "bi" or leaf.dtype == np.float64:
+                    value = np.sum(USES[use](leaf)) * x[0, 0]
+                    sums[f"{use} of {call}"] = sums.get(f"{use} of {call}", 0.0) + value
+        return sums
+
+    want, other = program(X), program(X * 0.9)
+    ways = {
+        "jvp": tinyjax.jvp(program, (X,), (X,))[0],
+        "vjp": tinyjax.vjp(program, X)[0],
+        "jit": tinyjax.jit(program)(X),
+    }
+    mapped = tinyjax.vmap(program)(np.stack([X, X * 0.9]))
+    for use, value in want.items():
+        for way, got in ways.items():
+            assert_digits(got[use], value, f"{way}: {use}")
+        assert_digits(mapped[use], [value, other[use]], f"vmap: {use}")
+
+
+def assert_digits(got: Any, want: Any, what: str) -> None:
+    np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-13, err_msg=what)
+    assert np.asarray(got).dtype == np.float64, what
+
+
 # Methods of universal functions
 
 METHODS = """

@@ -912,9 +912,9 @@ def _backward(
         ]
         arrays = iter(residuals)
         leaves = [next(arrays) if number is None else number for number in numbers]
-        of_arguments = at_own_lines(
-            bwd, *static, tree.unflatten(saved_tree, leaves), tree.unflatten(out_tree, of_results)
-        )
+        operands = tree.unflatten(saved_tree, leaves), tree.unflatten(out_tree, of_results)
+        with dtypes.beside(in_avals):
+            of_arguments = at_own_lines(bwd, *static, *operands)
         logged: Sequence[Array] = ()
         if log_tree is not None:
             of_arguments, logged = log_tree.split(of_arguments, bwd)

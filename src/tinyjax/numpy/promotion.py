@@ -6,15 +6,15 @@ through for two arrays that fit already, and makes a Python number at once what 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
-from typing import TypeGuard
+from typing import Any, ParamSpec, TypeGuard, TypeVar
 
 import numpy as np
 
-from tinyjax import dtypes
-from tinyjax._base.frames import is_inner_arithmetic, subject, warn_user
-from tinyjax.config import settings
+from tinyjax import dtypes, tree
+from tinyjax._base.frames import is_inner_arithmetic, subject, warn_user, wraps
+from tinyjax.config import Mixed, settings
 from tinyjax.core.primitives.broadcast import BroadcastParams, broadcast_in_dim_p
 from tinyjax.core.primitives.elementwise import convert_element_type
 from tinyjax.core.primitives.shape import reshape
@@ -47,6 +47,9 @@ _HOLDS = frozenset(
     + [(complex, dtype) for dtype in dtypes.COMPLEXES]
 )
 _INEXACT = frozenset(dtypes.INEXACT)
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 # The largest float16 is 65504. Numbers below it need no context that keeps NumPy from warning.
 _NEVER_OVERFLOWS = 65504
@@ -225,6 +228,35 @@ def _broadcast_plan(
     own = [i for i, n in enumerate(old) if n == new[offset + i]]
     places = BroadcastParams(new, tuple([offset + i for i in own]))
     return tuple([old[i] for i in own]), places
+
+
+def in_double(fun: Callable[P, R]) -> Callable[P, R]:
+    """Wrap a function that only SciPy has: in it Python's numbers have 64 bits, as in SciPy.
+
+    Where arguments are arrays of narrower floats, and none of 64-bit ones, they have the default
+    dtype.
+    """
+
+    @wraps(fun)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        leaves = [x for x in tree.leaves((args, kwargs)) if hasattr(x, "dtype")]
+        types = {x.dtype for x in leaves if not getattr(x, "weak_type", False)}
+        if dtypes.WIDE_FLOATS.isdisjoint(types) and any(map(dtypes.is_inexact, types)):
+            return fun(*args, **kwargs)
+        with Mixed():
+            if any(isinstance(x, Array) and x.weak_type for x in leaves):
+                args, kwargs = tree.map(_wide, (args, kwargs))
+            return fun(*args, **kwargs)
+
+    return call
+
+
+def _wide(x: Any) -> Any:
+    """Return a weakly typed float in the dtype of Python's floats; anything else as it is."""
+    if isinstance(x, Array) and x.weak_type and x.dtype in _INEXACT:
+        kind = complex if dtypes.is_complex(x.dtype) else float
+        return convert(x, dtypes.scalar_dtype(kind), True)
+    return x
 
 
 def promote_dtypes(*xs: Array) -> list[Array]:

@@ -16,11 +16,11 @@ from tinyjax._base import frames, lazy
 from tinyjax._extensions.host import replay
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, ShapeError
-from tinyjax.numpy.promotion import check_option, inexact, strong
+from tinyjax.numpy import promotion as pm
 
 fft, ifft, rfft, irfft = jnp.fft.fft, jnp.fft.ifft, jnp.fft.rfft, jnp.fft.irfft
 fft2, ifft2, fftn, ifftn = jnp.fft.fft2, jnp.fft.ifft2, jnp.fft.fftn, jnp.fft.ifftn
-rfftn, irfftn, fftfreq, rfftfreq = jnp.fft.rfftn, jnp.fft.irfftn, jnp.fft.fftfreq, jnp.fft.rfftfreq
+rfftn, irfftn = jnp.fft.rfftn, jnp.fft.irfftn
 fftshift, ifftshift = jnp.fft.fftshift, jnp.fft.ifftshift
 lazy.answer_for(
     __name__,
@@ -31,6 +31,29 @@ lazy.answer_for(
 Type = Literal[1, 2, 3, 4]
 Norm = Literal["backward", "ortho", "forward"] | None
 Sizes: TypeAlias = int | Sequence[int] | None
+
+
+def fftfreq(n: int, d: float = 1.0) -> Array:
+    """Return the frequencies of the results of ``fft``, which take the dtype of what they meet.
+
+    Example:
+        >>> from tinyjax.scipy.fft import fftfreq
+        >>> print(fftfreq(4))
+        [ 0.    0.25 -0.5  -0.25]
+    """
+    wide = dtypes.allowed(dtypes.float64)
+    return pm.convert(jnp.fft.fftfreq(n, d, dtype=wide), wide, True)
+
+
+def rfftfreq(n: int, d: float = 1.0) -> Array:
+    """Return the same for ``rfft``, none of them negative.
+
+    Example:
+        >>> from tinyjax.scipy.fft import rfftfreq
+        >>> print(rfftfreq(4, d=0.5))
+        [0.  0.5 1. ]
+    """
+    return abs(fftfreq(n, d)[: n // 2 + 1])
 
 
 def _turns(x: Array, angles: dtypes.HostArray) -> Array:
@@ -95,8 +118,8 @@ def _ends(n: int, indices: Sequence[int], factor: float) -> dtypes.HostArray:
 
 def _along(name: str, x: Array, type: int, axis: int, norm: Norm) -> Array:
     """One transform along an axis; the inverse of type 2 is type 3, and the other way round."""
-    check_option(name, "type", type, _TRANSFORMS)
-    check_option(name, "norm", norm, (None, "backward", "ortho", "forward"))
+    pm.check_option(name, "type", type, _TRANSFORMS)
+    pm.check_option(name, "norm", norm, (None, "backward", "ortho", "forward"))
     inverse, sine = name.startswith("i"), "dst" in name
     if inverse:
         type = {2: 3, 3: 2}.get(type, type)
@@ -127,7 +150,7 @@ def _along(name: str, x: Array, type: int, axis: int, norm: Norm) -> Array:
 
 
 def _prepared(name: str, x: ArrayLike) -> Array:
-    return strong(inexact(x, name))
+    return pm.strong(pm.inexact(x, name))
 
 
 def _parts(x: Array, transform: Callable[[Array], Array]) -> Array:

@@ -135,6 +135,7 @@ class _Integral(on_host.Program):
         return lax.fori_loop(0, last.used, add, jnp.zeros_like(low)), last.error.sum()
 
 
+@pm.in_double
 @checking.explained
 def quad(
     func: frames.Function[ArrayLike],
@@ -165,7 +166,8 @@ def quad(
 
     Returns:
         ``(integral, error)``, of shape ``()``; the error is above what is allowed if ``limit`` was
-        reached.
+        reached. Between Python's numbers they have the dtype of the arrays of floats that ``func``
+        closes over, and are float64 where it closes over none, as in SciPy.
 
     Raises:
         ArgumentError: ``func`` returns no scalar, or points lie beside infinite limits.
@@ -173,31 +175,38 @@ def quad(
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp, tinyjax.scipy.integrate as integrate
         >>> area = lambda k: integrate.quad(lambda x: jnp.exp(-k * x), 0.0, jnp.inf)[0]
-        >>> area(2.0).round(4), tinyjax.grad(area)(2.0).round(4)
-        (Array(0.5, dtype=float32), Array(-0.25, dtype=float32))
+        >>> round(float(area(2.0)), 12), round(float(tinyjax.grad(area)(2.0)), 4)
+        (0.5, -0.25)
     """
-    low, high = (pm.strong(x) for x in pm.floats("quad", a, b))
+    low, high = pm.floats("quad", a, b)
+    is_weak = low.weak_type
     ends = [isinstance(x, float | np.floating) and math.isinf(x) for x in (a, b)]
     if points is not None and (any(ends) or len(points) >= limit):
         raise ArgumentError("points of quad must be fewer than limit, between finite limits.")
 
-    def plain(x: Array) -> Array:
+    def value_at(x: Array) -> Array:
         value = jnp.asarray(func(x, *args))
         if value.shape or not (dtypes.is_float(value.dtype) or value.weak_type):
             raise ArgumentError(
                 f"{frames.describe_function(func)}, the function of quad, must return a real "
                 f"scalar, but returned {value.aval}."
             )
-        return value.astype(low.dtype)
+        return value
 
+    if is_weak:  # Python's numbers take the dtype of what the integrand computes with
+        (aval,) = vectors.close(value_at, low)[0].jaxpr.out_avals
+        is_weak = aval.weak_type or not dtypes.is_float(aval.dtype)
+        low, high = (x if is_weak else x.astype(aval.dtype) for x in (low, high))
+    low, high = pm.strong(low), pm.strong(high)
+    closed, consts = vectors.close(lambda x: value_at(x).astype(low.dtype), low)
     inner = [] if points is None else [(jnp.asarray(p) - low) / (high - low) for p in points]
     edges = jnp.stack([low * 0, *inner, low * 0 + 1]) if inner else jnp.array([0.0, 1.0], low.dtype)
-    closed, consts = vectors.close(plain, low)
     program = _Integral(closed, (ends[0], ends[1]), float(epsabs), float(epsrel), limit)
-    integral: tuple[Array, Array] = program.compiled("integral")(*consts, low, high, edges)
-    return integral
+    value, error = program.compiled("integral")(*consts, low, high, edges)
+    return pm.convert(value, value.dtype, is_weak), pm.convert(error, error.dtype, is_weak)
 
 
+@pm.in_double
 def dblquad(
     func: Callable[..., ArrayLike],
     a: ArrayLike,
@@ -217,7 +226,7 @@ def dblquad(
     Example:
         >>> from tinyjax.scipy.integrate import dblquad
         >>> dblquad(lambda y, x: x * y**2, 0.0, 2.0, 0.0, 1.0)[0].round(3)
-        Array(0.667, dtype=float32)
+        Array(0.667, dtype=float64)
     """
 
     def inner(x: Array) -> Array:
@@ -258,6 +267,7 @@ def _left_areas(y: Array, h: Array) -> Array:
     return left / 6 * weighted
 
 
+@pm.in_double
 def simpson(
     y: ArrayLike, x: ArrayLike | None = None, *, dx: ArrayLike = 1.0, axis: int = -1
 ) -> Array:
@@ -280,6 +290,7 @@ def simpson(
     return _areas("simpson", y, x, dx, axis, True).sum(-1)
 
 
+@pm.in_double
 def cumulative_simpson(
     y: ArrayLike,
     *,
@@ -301,6 +312,7 @@ def cumulative_simpson(
     return _running(_areas("cumulative_simpson", y, x, dx, axis, True), axis, initial)
 
 
+@pm.in_double
 def cumulative_trapezoid(
     y: ArrayLike,
     x: ArrayLike | None = None,
@@ -328,6 +340,7 @@ def _running(areas: Array, axis: int, initial: ArrayLike | None) -> Array:
     return jnp.moveaxis(sums, -1, axis)
 
 
+@pm.in_double
 def fixed_quad(
     func: Callable[..., ArrayLike],
     a: ArrayLike,
@@ -340,14 +353,16 @@ def fixed_quad(
     Example:
         >>> from tinyjax.scipy.integrate import fixed_quad
         >>> fixed_quad(lambda x: x**2, 0.0, 3.0)[0].round(3)
-        Array(9., dtype=float32)
+        Array(9., dtype=float64)
     """
     low, high = pm.floats("fixed_quad", a, b)
     nodes, weights = (jnp.asarray(x, low.dtype) for x in np.polynomial.legendre.leggauss(n))
-    half = (high - low) / 2
-    return half * (weights * func(half * (nodes + 1) + low, *args)).sum(-1), None
+    half, is_weak = (high - low) / 2, low.weak_type
+    values = func(pm.convert(half * (nodes + 1) + low, low.dtype, is_weak), *args)
+    return half * (pm.convert(weights, low.dtype, is_weak) * values).sum(-1), None
 
 
+@pm.in_double
 def odeint(
     func: Callable[..., ArrayLike],
     y0: ArrayLike,
@@ -523,6 +538,7 @@ class _Located:
     is_ended: Array
 
 
+@pm.in_double
 @checking.explained
 def solve_ivp(  # noqa: PLR0913
     fun: Callable[..., ArrayLike],

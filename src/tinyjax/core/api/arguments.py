@@ -154,7 +154,9 @@ class Chosen:
         self.kwargs: dict[str, Any] = kwargs
         self.in_tree: tree.PyTreeDef
         leaves, self.in_tree = tree.flatten_arguments(values, {})
-        self.primals: list[Array] = calling.as_arrays(leaves, choice.fun, self.in_tree)
+        self.primals: list[Array] = calling.as_arrays(
+            leaves, choice.fun, self.in_tree, others=(args, kwargs)
+        )
 
     @property
     def values(self) -> tuple[Any, ...]:

@@ -30,6 +30,7 @@ from tinyjax.core.tracing.staging import Staged, call_staged, is_called, placeho
 from tinyjax.core.tracing.watching import watched
 from tinyjax.core.values.array import Array
 from tinyjax.core.xla.compilation import timed
+from tinyjax.dtypes import beside
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -147,14 +148,16 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
         """Run the function itself on arrays, as the setting ``disable_jit`` asks for."""
         leaves, in_tree, static = self._parameters.split(args, kwargs)
-        arrays = [
-            x
-            if isinstance(x, Array) or type(x) in HOLDERS
-            else calling.as_argument(x, self._fun, in_tree, i, static.positions)
-            for i, x in enumerate(leaves)
-        ]
+        with beside(leaves):
+            arrays = [
+                x
+                if isinstance(x, Array) or type(x) in HOLDERS
+                else calling.as_argument(x, self._fun, in_tree, i, static.positions)
+                for i, x in enumerate(leaves)
+            ]
         flat = calling.FlatFunction(static.bind(self._fun), in_tree, user_fun=self._fun)
-        outs = flat(*arrays)
+        with beside(arrays):
+            outs = flat(*arrays)
         result: R = tree.unflatten(flat.out_tree, outs)
         return result
 

@@ -20,8 +20,10 @@ import numpy as np
 
 from tinyjax import tree
 from tinyjax._base import frames, lazy, records
+from tinyjax.config import Mixed
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
+from tinyjax.dtypes import are_wide
 from tinyjax.errors import ArgumentError, TinyjaxError, described, type_name
 from tinyjax.tree import PyTreeDef
 from tinyjax.tree.treedef import leaf_paths
@@ -191,17 +193,34 @@ def parameter_name(fun: Callable[..., Any], index: int) -> str:
 
 
 def as_arrays(
-    leaves: Sequence[Any], fun: Callable[..., Any], in_tree: PyTreeDef, static: Collection[int] = ()
+    leaves: Sequence[Any],
+    fun: Callable[..., Any],
+    in_tree: PyTreeDef,
+    static: Collection[int] = (),
+    others: object = (),
 ) -> list[Array]:
     """Convert the leaves of ``(args, kwargs)``, less the static ones, to arrays.
+
+    Python's numbers have 64 bits beside 64-bit floats, which may be among other arguments.
 
     Raises:
         ArgumentError: one is not an array or a number; the message names its path.
     """
     return [
         x if isinstance(x, Array) else as_argument(x, fun, in_tree, i, static)
-        for i, x in enumerate(leaves)
+        for i, x in enumerate(_exact(leaves, others))
     ]
+
+
+def _exact(leaves: Sequence[Any], others: object = ()) -> Sequence[Any]:
+    """Replace Python's numbers beside 64-bit floats by arrays of 64 bits."""
+    if _FLOATS.isdisjoint(map(type, leaves)) or not are_wide([*leaves, *tree.leaves(others)]):
+        return leaves
+    with Mixed():
+        return [opd.as_array(x) if type(x) in _FLOATS else x for x in leaves]
+
+
+_FLOATS: Final = frozenset((float, complex))
 
 
 def is_data(leaf: object) -> bool:
@@ -243,7 +262,7 @@ def as_avals(
         else x
         if isinstance(x, av.ShapedArray)
         else _aval_of_other(x, fun, in_tree, i, static)
-        for i, x in enumerate(leaves)
+        for i, x in enumerate(_exact(leaves))
     ]
 
 

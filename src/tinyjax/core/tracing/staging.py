@@ -548,7 +548,7 @@ def stage(
     trace.outside = outside
     if hooks:
         trace.hooks.update(hooks)
-    with STAGING_LEVEL, Running(trace):
+    with STAGING_LEVEL, Running(trace, avals):
         args = trace.new_inputs(avals)
         outs = fun(*args)
         staged = trace.build(outs)

@@ -27,7 +27,7 @@ from tinyjax import tree
 from tinyjax._base import lazy
 from tinyjax._base.frames import Source, applied_by, describe_function
 from tinyjax._base.tracebacks import shorten
-from tinyjax.config import Settings, settings
+from tinyjax.config import Mixed, Settings, settings
 from tinyjax.core.devices import Default, default_elsewhere, may_be_elsewhere, ops
 from tinyjax.core.stablehlo.types import MOST_AXES, MOST_ELEMENTS, check_axes, check_size
 from tinyjax.core.tracing.primitive import MANY, MappedAxis, Primitive, Tangent
@@ -35,7 +35,7 @@ from tinyjax.core.values import integers as ints
 from tinyjax.core.values.array import Array, DeviceBuffer
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray, PlacedArray
-from tinyjax.dtypes import DTypeLike, HostArray
+from tinyjax.dtypes import DTypeLike, HostArray, are_wide
 from tinyjax.errors import (
     ArgumentError,
     ConcretizationError,
@@ -971,17 +971,22 @@ class Running:
         (2, False)
     """
 
-    __slots__ = ("_token", "_trace")
+    __slots__ = ("_mixed", "_token", "_trace")
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, operands: Iterable[object] = ()) -> None:
         self._trace = trace
+        self._mixed = Mixed() if are_wide(operands) else None
 
     def __enter__(self) -> None:
+        if self._mixed is not None:
+            self._mixed.__enter__()
         self._token = _current.set(self._trace)
 
     def __exit__(self, *exception: object) -> None:
         _current.reset(self._token)
         self._trace.live = False
+        if self._mixed is not None:
+            self._mixed.__exit__()
 
 
 def refresh_locals(frame: FrameType | None) -> None:

@@ -221,7 +221,7 @@ def batch_flat(
     """
     parent, current = current_trace(), settings()
     trace: BatchTrace = (parent.machine.batch or BatchTrace)(parent, mapped, user_fun)
-    with Running(trace):
+    with Running(trace, args):
         outs = fun(
             *[
                 arg if axis is None else BatchTracer(trace, arg, axis)

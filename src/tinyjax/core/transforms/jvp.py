@@ -203,7 +203,7 @@ def jvp_flat(
     """
     parent, current = current_trace(), settings()
     trace: JVPTrace = (parent.machine.jvp or JVPTrace)(parent, user_fun)
-    with Running(trace):
+    with Running(trace, [x._aval or x.aval for x in primals]):
         outs = fun(
             *[
                 primal if tangent is ZERO else JVPTracer(trace, primal, tangent)

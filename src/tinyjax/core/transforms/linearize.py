@@ -47,6 +47,7 @@ from tinyjax.core.tracing.trace import (
 from tinyjax.core.transforms.jvp import JVPTrace, JVPTracer, fill_zeros, lacking
 from tinyjax.core.transforms.transpose import pull_back
 from tinyjax.core.values.array import Array
+from tinyjax.core.values.avals import ShapedArray
 from tinyjax.dtypes import is_inexact
 
 P = TypeVar("P")
@@ -192,12 +193,14 @@ def linearize_flat(
     trace: LinearizeTrace = (machine.linearize or LinearizeTrace)(linear, user_fun)
     args: list[Array] = []
     nonzero_in: list[bool] = []
+    avals: list[ShapedArray] = []
     for i, x in enumerate(primals):
         aval = x._aval or x.aval
+        avals.append(aval)
         has_tangent = is_inexact(aval.dtype) and (chosen is None or chosen[i])
         args.append(JVPTracer(trace, x, linear.new_input(aval)) if has_tangent else x)
         nonzero_in.append(has_tangent)
-    with Running(trace):
+    with Running(trace, avals):
         outs = fun(*args)
         primals_out, tangents_out = trace.split(outs)
     staged = linear.build(present(tangents_out))

@@ -26,14 +26,13 @@ from tinyjax.dtypes import (
     DType,
     HostArray,
     allowed,
-    default_complex,
-    default_float,
     default_int,
     float0,
     iinfo,
     int32,
     int64,
     is_narrow_float,
+    scalar_dtype,
     uint64,
 )
 from tinyjax.errors import (
@@ -271,9 +270,9 @@ def as_array(x: object, name: str = "") -> Array:
                 raise too_wide(x, array.dtype, name)
             return array
         case float():
-            return of_number(x, default_float())
+            return of_number(x, scalar_dtype(float))
         case complex():
-            return of_number(x, default_complex())
+            return of_number(x, scalar_dtype(complex))
         case _ if hasattr(x, "__jax_array__"):
             return as_array(x.__jax_array__(), name)
         case ShapeDtypeStruct() if make := of_type.get():

@@ -166,7 +166,7 @@ class BarycentricInterpolator:
 
     def __call__(self, x: ArrayLike) -> Array:
         """Interpolate at points of any shape."""
-        (at,) = pm.floats("BarycentricInterpolator", x)
+        at, _ = pm.floats("BarycentricInterpolator", x, self.xi)
         eye = jnp.eye(self.xi.size, dtype=bool)
         above = jnp.where(eye, 1, (at[..., None] - self.xi)[..., None, :])
         below = jnp.where(eye, 1, self.xi[:, None] - self.xi)

@@ -161,6 +161,7 @@ def _found_by_scipy(
 
 
 @replay.replayed
+@pm.in_double
 def map_coordinates(
     input: ArrayLike,
     coordinates: Sequence[creation.Nested],

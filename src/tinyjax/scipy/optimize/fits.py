@@ -20,7 +20,7 @@ from tinyjax.core.values import Array, ArrayLike, avals as av
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.implicit import vectors
-from tinyjax.numpy.promotion import check_option
+from tinyjax.numpy import promotion as pm
 from tinyjax.scipy.linalg.factors import cholesky, solve_triangular
 from tinyjax.scipy.optimize import on_host
 
@@ -180,6 +180,7 @@ class _Fit(_Residuals):
         return jnp.where(is_success, x, jnp.nan), jnp.where(is_success, covariance, jnp.nan)
 
 
+@pm.in_double
 @checking.explained
 def least_squares(  # noqa: PLR0913
     fun: frames.Function[ArrayLike],
@@ -237,7 +238,7 @@ def least_squares(  # noqa: PLR0913
         (Array(2., dtype=float32), Array([-2.02, -2.45, -1.8 ], dtype=float32))
     """
     x, dtype = on_host.first_guess("least_squares", x0)
-    check_option("least_squares", "loss", loss, _LOSSES)
+    pm.check_option("least_squares", "loss", loss, _LOSSES)
     residuals, consts = vectors.close(lambda x: fun(x, *args), x)
     count = residuals.jaxpr.out_avals
     if x.ndim != 1 or len(count) != 1 or count[0].ndim != 1:
@@ -309,6 +310,7 @@ def _minimum(
 _CONVERGED: Final = (1, 2, 3, 4)
 
 
+@pm.in_double
 def leastsq(
     func: frames.Function[ArrayLike],
     x0: ArrayLike,
@@ -329,6 +331,7 @@ def leastsq(
     return jnp.where(result.success, result.x, jnp.nan), result.status
 
 
+@pm.in_double
 def lsq_linear(
     A: ArrayLike, b: ArrayLike, bounds: Any = (-np.inf, np.inf), *, tol: float = 1e-14
 ) -> LeastSquaresResult:
@@ -357,6 +360,7 @@ def _is_free(ends: Sequence[Any]) -> bool:
     )
 
 
+@pm.in_double
 @checking.explained
 def curve_fit(  # noqa: PLR0913
     f: frames.Function[ArrayLike],
@@ -477,6 +481,7 @@ def _scale(sigma: ArrayLike, y: Array) -> Array:
     return cholesky(deviations, lower=True)
 
 
+@pm.in_double
 def nnls(A: ArrayLike, b: ArrayLike, *, maxiter: int | None = None) -> tuple[Array, Array]:
     """Solve a least squares problem without negative unknowns, by ``scipy.optimize.nnls``.
 

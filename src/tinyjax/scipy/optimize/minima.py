@@ -17,7 +17,7 @@ from tinyjax.core.values import Array, ArrayLike, operands as opd
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, shortened
 from tinyjax.implicit import vectors
-from tinyjax.numpy.promotion import check_option
+from tinyjax.numpy import promotion as pm
 from tinyjax.scipy.optimize import bfgs, on_host
 
 #: What SciPy's methods take, by their names in lower case.
@@ -41,6 +41,7 @@ _METHODS: Final = {
 Bounds: TypeAlias = Any
 
 
+@pm.in_double
 @checking.explained
 def minimize(
     fun: frames.Function[ArrayLike],
@@ -115,7 +116,7 @@ def minimize(
                [-0.5,  0.5]], dtype=float32)
     """
     name = method.lower()
-    check_option("minimize", "method", name, (*bfgs.OPTIONS, *_METHODS))
+    pm.check_option("minimize", "method", name, (*bfgs.OPTIONS, *_METHODS))
     several = [constraints] if _is_constraint(constraints) else list(constraints)
     takes = _METHODS.get(name, "")
     for what, given in (("bounds", bounds is not None), ("constraints", bool(several))):
@@ -158,6 +159,7 @@ def minimize(
     return staged.result("minimize", problem, search, dtype)
 
 
+@pm.in_double
 @checking.explained
 def minimize_scalar(
     fun: frames.Function[ArrayLike],
@@ -215,6 +217,7 @@ def minimize_scalar(
     return found._replace(x=found.x[0], jac=found.jac[0])
 
 
+@pm.in_double
 def fmin(
     func: frames.Function[ArrayLike], x0: ArrayLike, args: tuple[Any, ...] = (), **options: Any
 ) -> Array:
@@ -233,6 +236,7 @@ def fmin(
     return jnp.where(result.success, result.x, jnp.nan)
 
 
+@pm.in_double
 def differential_evolution(
     func: frames.Function[ArrayLike], bounds: Bounds, args: tuple[Any, ...] = (), **options: Any
 ) -> bfgs.OptimizeResults:
@@ -255,10 +259,11 @@ def differential_evolution(
         >>> import tinyjax.numpy as jnp, tinyjax.scipy.optimize as optimize
         >>> wave = lambda x: jnp.sum(x**2 - jnp.cos(9 * x))
         >>> optimize.differential_evolution(wave, [(-4.0, 5.0)], seed=0).x.round(3) + 0.0
-        Array([0.], dtype=float32)
+        Array([0.], dtype=float64)
     """
     size = np.size(bounds.lb) if hasattr(bounds, "lb") else len(bounds)
-    name, (x, dtype) = "differential_evolution", on_host.first_guess("", jnp.zeros(size))
+    name, lows = "differential_evolution", _bounds_of(bounds, size)[0]
+    x, dtype = on_host.first_guess(name, jnp.zeros_like(lows))
     problem, staged = program(name, func, x, args, bounds, [])
     value = staged.compiled("value")
 

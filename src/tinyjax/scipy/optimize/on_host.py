@@ -44,6 +44,8 @@ def scipy_optimize() -> Any:
 def first_guess(name: str, x0: Any) -> tuple[Array, dtypes.DType]:
     """Return a first guess in double precision, as SciPy computes, and the result's dtype.
 
+    That of Python's numbers and of integers has double precision, too.
+
     Raises:
         ArgumentError: the guess is not real.
     """
@@ -55,7 +57,7 @@ def first_guess(name: str, x0: Any) -> tuple[Array, dtypes.DType]:
             f"SciPy's {name} takes real numbers, but x0 is {x.aval}. Take the real and the "
             "imaginary part as unknowns."
         )
-    dtype = x.dtype if dtypes.is_float(x.dtype) else wide
+    dtype = x.dtype if dtypes.is_float(x.dtype) and not x.weak_type else wide
     return in_dtype(wide, x)[0], dtype
 
 

@@ -34,6 +34,7 @@ class LinprogResult(NamedTuple):
     status: Array
 
 
+@pm.in_double
 def linprog(
     c: ArrayLike,
     A_ub: ArrayLike | None = None,

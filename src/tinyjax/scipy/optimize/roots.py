@@ -16,7 +16,7 @@ from tinyjax.core.values import Array, ArrayLike
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError
 from tinyjax.implicit import vectors
-from tinyjax.numpy.promotion import check_option
+from tinyjax.numpy import promotion as pm
 from tinyjax.scipy.optimize import on_host
 
 #: SciPy's methods for systems, and whether they take the Jacobian.
@@ -107,6 +107,7 @@ class _Equations(on_host.Program):
         return matrix
 
 
+@pm.in_double
 @checking.explained
 def root(
     fun: frames.Function[ArrayLike],
@@ -146,7 +147,7 @@ def root(
         >>> crossing(2.0).round(3), tinyjax.jacobian(crossing)(jnp.float32(2.0)).round(3)
         (Array([1.414, 1.414], dtype=float32), Array([0.707, 0.707], dtype=float32))
     """
-    check_option("root", "method", method, _METHODS)
+    pm.check_option("root", "method", method, _METHODS)
     x, dtype = on_host.first_guess("root", x0)
     problem = vectors.equation("root", fun, x, args)
     program = _Equations(problem.fun, problem.space)
@@ -172,6 +173,7 @@ def root(
     return RootResult(at, report.success, report.status, fun_at, *report[2:])
 
 
+@pm.in_double
 @checking.explained
 def root_scalar(  # noqa: PLR0913
     f: frames.Function[ArrayLike],
@@ -215,7 +217,7 @@ def root_scalar(  # noqa: PLR0913
         (1.4142, 0.25)
     """
     chosen = method or ("newton" if bracket is None else "brentq")
-    check_option("root_scalar", "method", chosen, _SCALAR_METHODS)
+    pm.check_option("root_scalar", "method", chosen, _SCALAR_METHODS)
     if bracket is None and x0 is None:
         raise ArgumentError("root_scalar needs a bracket, or x0, a first guess.")
     x, dtype = on_host.first_guess("root_scalar", np.zeros(1) if x0 is None else np.ones(1) * x0)
@@ -289,6 +291,6 @@ def fixed_point(func: Callable[[Array], Array], x0: ArrayLike) -> Array:
     Example:
         >>> import tinyjax.numpy as jnp, tinyjax.scipy.optimize as optimize
         >>> optimize.fixed_point(jnp.cos, 1.0).round(3)
-        Array(0.739, dtype=float32)
+        Array(0.739, dtype=float64)
     """
     return fsolve(lambda x: func(x) - x, x0)

@@ -1,4 +1,7 @@
-"""Windows by SciPy's names: ``M`` values, or one period (``sym`` False), as spectra take them."""
+"""Windows by SciPy's names: ``M`` values, or one period (``sym`` False), as spectra take them.
+
+Of Python's numbers alone they are weakly typed float64: exact, and of the dtype of a signal beside.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax._base import lazy
 from tinyjax.core.values import Array, ArrayLike
+from tinyjax.numpy import promotion as pm
 from tinyjax.scipy.special import i0e
 
 lazy.answer_for(
@@ -35,6 +39,17 @@ def _places(M: int, sym: bool) -> dtypes.HostArray:
     return np.arange(M) / (M - 1 if sym else M) if M > 1 else np.full(M, 0.5)
 
 
+def _beside(host: dtypes.HostArray, parameter: Array) -> Array:
+    """Return data in the type of a parameter, weak if that is a number."""
+    return pm.convert(jnp.asarray(host), parameter.dtype, parameter.weak_type)
+
+
+def _of_numbers(window: Array) -> Array:
+    """Return a window of Python's numbers: it takes the dtype of a signal, as they do."""
+    return pm.convert(window, window.dtype, True)
+
+
+@pm.in_double
 def general_cosine(M: int, a: ArrayLike, sym: bool = True) -> Array:
     """Return a sum of cosines with the factors ``a``, of which every other one is subtracted.
 
@@ -62,7 +77,7 @@ _TEXT: Final = """Return {}.
 
 def _fixed(name: str, second: float) -> _Window:
     def window(M: int, sym: bool = True) -> Array:
-        return general_cosine(M, np.array(_COSINES[name]), sym).astype(dtypes.default_float())
+        return _of_numbers(general_cosine(M, np.array(_COSINES[name]), sym))
 
     window.__name__ = window.__qualname__ = name
     window.__doc__ = _TEXT.format(f"the sum of cosines with factors {_COSINES[name]}", name, second)
@@ -76,43 +91,47 @@ blackman: Final = _fixed("blackman", 0.34)
 flattop: Final = _fixed("flattop", -0.055)
 
 
+@pm.in_double
 def gaussian(M: int, std: ArrayLike, sym: bool = True) -> Array:
     """Return a normal density of this standard deviation, 1 in the middle.
 
     Example:
         >>> from tinyjax.scipy.signal import windows
-        >>> windows.gaussian(3, 1.0).round(3)
-        Array([0.607, 1.   , 0.607], dtype=float32)
+        >>> print(windows.gaussian(3, 1.0).round(3))
+        [0.607 1.    0.607]
     """
     width = jnp.asarray(std) * 1.0
     at = np.arange(M) - (M - 1 if sym or M < 2 else M) / 2
-    return jnp.exp(-0.5 * (jnp.asarray(at, width.dtype) / width) ** 2)
+    return jnp.exp(-0.5 * (_beside(at, width) / width) ** 2)
 
 
+@pm.in_double
 def kaiser(M: int, beta: ArrayLike, sym: bool = True) -> Array:
     """Return Kaiser's window, whose side lobes are the smaller the greater ``beta`` is.
 
     Example:
         >>> from tinyjax.scipy.signal import windows
-        >>> windows.kaiser(3, 2.0).round(3)
-        Array([0.439, 1.   , 0.439], dtype=float32)
+        >>> print(windows.kaiser(3, 2.0).round(3))
+        [0.439 1.    0.439]
     """
     shape = jnp.asarray(beta) * 1.0
     heights = np.sqrt(1 - (2 * _places(M, sym) - 1) ** 2)
-    at = shape * jnp.asarray(heights, shape.dtype)
+    at = shape * _beside(heights, shape)
     return i0e(at) / i0e(shape) * jnp.exp(jnp.abs(at) - jnp.abs(shape))
 
 
+@pm.in_double
 def get_window(window: Any, Nx: int, fftbins: bool = True) -> Array:
     """Return the window of this name, or tuple of name and parameters; SciPy's if it is not here.
 
     Example:
         >>> from tinyjax.scipy.signal import windows
-        >>> windows.get_window(("kaiser", 2.0), 3, fftbins=False).round(3)
-        Array([0.439, 1.   , 0.439], dtype=float32)
+        >>> print(windows.get_window(("kaiser", 2.0), 3, fftbins=False).round(3))
+        [0.439 1.    0.439]
     """
     values = exact_window(window, Nx, fftbins)
-    return values.astype(dtypes.default_float()) if values.dtype == dtypes.float64 else values
+    has_arrays = not isinstance(window, str) and any(hasattr(v, "dtype") for v in window)
+    return values if has_arrays else _of_numbers(values)
 
 
 def exact_window(window: Any, Nx: int, fftbins: bool = True) -> Array:

@@ -82,7 +82,7 @@ def _most_frequent(x: Array) -> tuple[Array, Array]:
 
 def _ranks(method: Method) -> Callable[[Array], Array]:
     def rank(x: Array) -> Array:
-        dtype = dtypes.default_float()
+        dtype = _dtype_of_ranks(x)
         if method == "ordinal":
             order = argsort(x)
             ranks = argsort(order) + 1
@@ -106,6 +106,11 @@ def _ranks(method: Method) -> Callable[[Array], Array]:
     return rank
 
 
+def _dtype_of_ranks(x: Array) -> dtypes.DType:
+    """Return a dtype that holds ranks, which those of the elements may not."""
+    return dtypes.promote_types(dtypes.to_inexact(x.dtype), dtypes.default_float())
+
+
 def rankdata(
     a: ArrayLike,
     method: Method = "average",
@@ -124,7 +129,7 @@ def rankdata(
         nan_policy: must be ``"propagate"``: beside NaN all ranks are NaN.
 
     Returns:
-        Floats of the default dtype.
+        Floats: float64 of 64-bit numbers, and of others the default dtype.
 
     Raises:
         ArgumentError: there is no such method, or ``nan_policy`` has another value.
@@ -140,10 +145,10 @@ def rankdata(
     x = pm.array_of("rankdata", a)
     if axis is None:
         x = manipulation.ravel(x)
-        return _ranks(method)(x) if x.size else x.astype(dtypes.default_float())
+        return _ranks(method)(x) if x.size else x.astype(_dtype_of_ranks(x))
     place = ints.canonical_axis(axis, x.ndim)
     if not x.size:
-        return x.astype(dtypes.default_float())
+        return x.astype(_dtype_of_ranks(x))
     moved = manipulation.moveaxis(x, place, -1)
     rows = moved.reshape((moved.size // moved.shape[-1], moved.shape[-1]))
     return manipulation.moveaxis(api.vmap(_ranks(method))(rows).reshape(moved.shape), -1, place)

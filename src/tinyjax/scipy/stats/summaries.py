@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tinyjax.numpy as jnp
+from tinyjax import lax
 from tinyjax._base import lazy
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.errors import ShapeError
@@ -73,6 +74,28 @@ def _rows(name: str, a: Any, axis: int | None) -> Array:
     return x
 
 
+def _scaled(*samples: Array) -> tuple[Array, ...]:
+    """Divide samples by a power of two, which is exact, so that squares stay in range.
+
+    Returns:
+        The divisor, which is zero where all samples are, and the samples.
+    """
+    size = jnp.stack([jnp.abs(x).max(-1, keepdims=True) for x in samples]).max(0)
+    power = jnp.ldexp(jnp.ones_like(size), jnp.frexp(lax.stop_gradient(size))[1] - 1)
+    return jnp.where(size == 0, 0, power), *[x / power for x in samples]
+
+
+def _unit(x: Array) -> tuple[Array, Array]:
+    """Return what distances from the mean were divided by, and these.
+
+    Those of a constant are exact zeros, which its rounded mean may not give.
+    """
+    is_constant = (x == x[..., :1]).all(-1, keepdims=True)
+    scale, centred = _scaled(jnp.where(is_constant, 0 * x, x - x.mean(-1, keepdims=True)))
+    return scale, centred
+
+
+@pm.in_double
 def zscore(a: ArrayLike, axis: int | None = 0, ddof: int = 0) -> Array:
     """Return the distances of values from their mean, in standard deviations.
 
@@ -81,14 +104,17 @@ def zscore(a: ArrayLike, axis: int | None = 0, ddof: int = 0) -> Array:
         >>> stats.zscore(jnp.array([1.0, 2.0, 2.0, 3.0])).round(3)
         Array([-1.414,  0.   ,  0.   ,  1.414], dtype=float32)
     """
-    (x,) = pm.floats("zscore", a)
-    spread = jnp.std(x, axis, ddof=ddof, keepdims=True)
-    return (x - jnp.mean(x, axis, keepdims=True)) / spread
+    if not np.size(a):
+        return pm.floats("zscore", a)[0]
+    x = _rows("zscore", a, axis)
+    _, unit = _unit(x)
+    scores = unit / jnp.sqrt((unit * unit).sum(-1, keepdims=True) / (x.shape[-1] - ddof))
+    return scores.reshape(jnp.shape(a)) if axis is None else jnp.moveaxis(scores, -1, axis)
 
 
 def _moment(x: Array, order: int, bias: bool) -> Array:
     """Return the third or fourth moment, standardised; corrected for the sample's size."""
-    n, centred = x.shape[-1], x - x.mean(-1, keepdims=True)
+    n, (_, centred) = x.shape[-1], _unit(x)
     value: Array = jnp.mean(centred**order, -1) / jnp.mean(centred**2, -1) ** (order / 2)
     if bias or n < order:
         return value
@@ -97,6 +123,7 @@ def _moment(x: Array, order: int, bias: bool) -> Array:
     return ((n**2 - 1) * value - 3 * (n - 1) ** 2) / (n - 2) / (n - 3) + 3
 
 
+@pm.in_double
 def skew(a: ArrayLike, axis: int | None = 0, bias: bool = True) -> Array:
     """Return the third standardised moment; ``bias`` False corrects for the sample's size.
 
@@ -108,6 +135,7 @@ def skew(a: ArrayLike, axis: int | None = 0, bias: bool = True) -> Array:
     return _moment(_rows("skew", a, axis), 3, bias)
 
 
+@pm.in_double
 def kurtosis(a: ArrayLike, axis: int | None = 0, fisher: bool = True, bias: bool = True) -> Array:
     """Return the fourth standardised moment, less that of a normal distribution if ``fisher``.
 
@@ -119,6 +147,7 @@ def kurtosis(a: ArrayLike, axis: int | None = 0, fisher: bool = True, bias: bool
     return _moment(_rows("kurtosis", a, axis), 4, bias) - 3 * fisher
 
 
+@pm.in_double
 def gmean(a: ArrayLike, axis: int | None = 0) -> Array:
     """Return the geometric mean of values.
 
@@ -130,6 +159,7 @@ def gmean(a: ArrayLike, axis: int | None = 0) -> Array:
     return jnp.exp(jnp.mean(jnp.log(_rows("gmean", a, axis)), -1))
 
 
+@pm.in_double
 def describe(
     a: ArrayLike, axis: int | None = 0, ddof: int = 1, bias: bool = True
 ) -> DescribeResult:
@@ -146,6 +176,7 @@ def describe(
     return DescribeResult(x.shape[-1], ends, x.mean(-1), x.var(-1, ddof=ddof), *moments)
 
 
+@pm.in_double
 def iqr(x: ArrayLike, axis: int | None = None) -> Array:
     """Return the distance between the first and the third quartile.
 
@@ -158,6 +189,7 @@ def iqr(x: ArrayLike, axis: int | None = None) -> Array:
     return jnp.quantile(rows, 0.75, -1) - jnp.quantile(rows, 0.25, -1)
 
 
+@pm.in_double
 def entropy(
     pk: ArrayLike, qk: ArrayLike | None = None, base: float | None = None, axis: int | None = 0
 ) -> Array:
@@ -180,18 +212,32 @@ def _of_t(t: Array, df: ArrayLike) -> SignificanceResult:
     return SignificanceResult(t, 2 * stdtr(jnp.asarray(df, t.dtype), -jnp.abs(t)))
 
 
-def _correlation(x: Array, y: Array) -> SignificanceResult:
+def _directions(x: Array, y: Array) -> tuple[Array, Array, Array]:
+    """Return two samples as unit vectors, zero where constant, and the ratio of their lengths."""
     if x.shape != y.shape or not x.ndim or x.shape[-1] < 2:
         raise ShapeError.got("a correlation takes samples of one size, at least two", x, y)
-    x, y = (z - z.mean(-1, keepdims=True) for z in (x, y))
-    squares = (x * x).sum(-1) * (y * y).sum(-1)
-    r, df = (x * y).sum(-1) / jnp.sqrt(squares), x.shape[-1] - 2
-    below = jnp.abs(r) < 1
-    t = r * jnp.sqrt(df / jnp.where(below, 1 - r * r, 1))
-    pvalue = _of_t(t, df).pvalue if df else jnp.ones_like(r)
-    return SignificanceResult(r, jnp.where(below, pvalue, 1.0 * (df == 0)))
+    (scale_x, x), (scale_y, y) = _unit(x), _unit(y)
+    lengths = [
+        jnp.sqrt(jnp.where(scale == 0, 1, (z * z).sum(-1, keepdims=True)))
+        for z, scale in ((x, scale_x), (y, scale_y))
+    ]
+    ratio = lengths[1] / lengths[0] * (scale_y / scale_x)
+    return x / lengths[0], y / lengths[1], ratio[..., 0]
 
 
+def _correlation(x: Array, y: Array, pvalue_of_two: float) -> SignificanceResult:
+    """Return the correlation of unit vectors, NaN where one of them is zero, and its p-value."""
+    df, is_undefined = x.shape[-1] - 2, ~(x.any(-1) & y.any(-1))
+    r = (x * y).sum(-1) * jnp.where(is_undefined, jnp.nan, 1.0)
+    r = jnp.where(jnp.abs(r) > 1, jnp.sign(r), r)
+    if not df:
+        return SignificanceResult(r, pvalue_of_two + 0 * r)
+    is_exact = jnp.abs(r) == 1
+    t = r * jnp.sqrt(df / jnp.where(is_exact, 1, (1 - r) * (1 + r)))
+    return SignificanceResult(r, jnp.where(is_exact, 0.0, _of_t(t, df).pvalue))
+
+
+@pm.in_double
 def pearsonr(x: ArrayLike, y: ArrayLike, *, axis: int | None = 0) -> SignificanceResult:
     """Return the linear correlation of two samples, with the p-value of none (two-sided).
 
@@ -203,9 +249,11 @@ def pearsonr(x: ArrayLike, y: ArrayLike, *, axis: int | None = 0) -> Significanc
         >>> stats.pearsonr(jnp.arange(3.0), jnp.array([0.0, 1.0, 1.0])).statistic.round(3)
         Array(0.866, dtype=float32)
     """
-    return _correlation(_rows("pearsonr", x, axis), _rows("pearsonr", y, axis))
+    a, b, _ = _directions(_rows("pearsonr", x, axis), _rows("pearsonr", y, axis))
+    return _correlation(a, b, 1.0)
 
 
+@pm.in_double
 def spearmanr(a: ArrayLike, b: ArrayLike) -> SignificanceResult:
     """Return the correlation of the ranks of two vectors, whose derivative is zero.
 
@@ -216,9 +264,11 @@ def spearmanr(a: ArrayLike, b: ArrayLike) -> SignificanceResult:
         >>> stats.spearmanr(jnp.arange(3.0), jnp.array([1.0, 9.0, 2.0])).statistic.round(3)
         Array(0.5, dtype=float32)
     """
-    return _correlation(rankdata(a), rankdata(b))
+    x, y, _ = _directions(rankdata(a), rankdata(b))
+    return _correlation(x, y, jnp.nan)
 
 
+@pm.in_double
 def linregress(x: ArrayLike, y: ArrayLike) -> LinregressResult:
     """Fit a line to two vectors; the p-value is that of no slope.
 
@@ -227,16 +277,20 @@ def linregress(x: ArrayLike, y: ArrayLike) -> LinregressResult:
     Example:
         >>> import tinyjax.numpy as jnp, tinyjax.scipy.stats as stats
         >>> line = stats.linregress(jnp.arange(3.0), jnp.array([1.0, 3.0, 5.5]))
-        >>> line.slope, line.intercept.round(3)
-        (Array(2.2499998, dtype=float32), Array(0.917, dtype=float32))
+        >>> line.slope.round(3), line.intercept.round(3)
+        (Array(2.25, dtype=float32), Array(0.917, dtype=float32))
     """
     at, values = pm.floats("linregress", x, y)
-    r, pvalue = _correlation(at, values)
-    slope = r * jnp.std(values) / jnp.std(at)
-    error = jnp.sqrt((1 - r * r) / max(at.size - 2, 1)) * jnp.std(values) / jnp.std(at)
+    p, q, ratio = _directions(at, values)
+    r, pvalue = _correlation(p, q, 0.0)
+    slope = (p * q).sum() * ratio
+    error = jnp.sqrt((1 - r) * (1 + r) / max(at.size - 2, 1)) * ratio
+    if at.size == 2:  # a line passes through both
+        pvalue, error = jnp.where(q.any(), pvalue, 1.0 + 0 * slope), 0 * slope
     return LinregressResult(slope, values.mean() - slope * at.mean(), r, pvalue, error)
 
 
+@pm.in_double
 def ttest_1samp(a: ArrayLike, popmean: ArrayLike, axis: int | None = 0) -> SignificanceResult:
     """Test whether the mean of a sample is ``popmean`` (two-sided).
 
@@ -247,9 +301,11 @@ def ttest_1samp(a: ArrayLike, popmean: ArrayLike, axis: int | None = 0) -> Signi
     """
     x = _rows("ttest_1samp", a, axis)
     n = x.shape[-1]
-    return _of_t((x.mean(-1) - popmean) / jnp.sqrt(x.var(-1, ddof=1) / n), n - 1)
+    _, x = _scaled(x - popmean)
+    return _of_t(x.mean(-1) / jnp.sqrt(x.var(-1, ddof=1) / n), n - 1)
 
 
+@pm.in_double
 def ttest_rel(a: ArrayLike, b: ArrayLike, axis: int | None = 0) -> SignificanceResult:
     """Test whether paired samples have the same mean (two-sided).
 
@@ -262,6 +318,7 @@ def ttest_rel(a: ArrayLike, b: ArrayLike, axis: int | None = 0) -> SignificanceR
     return ttest_1samp(x - y, 0.0, axis)
 
 
+@pm.in_double
 def ttest_ind(
     a: ArrayLike, b: ArrayLike, *, axis: int | None = 0, equal_var: bool = True
 ) -> SignificanceResult:
@@ -272,7 +329,7 @@ def ttest_ind(
         >>> stats.ttest_ind(jnp.array([1.0, 2.0, 3.0]), jnp.array([2.0, 4.0])).statistic.round(3)
         Array(-0.949, dtype=float32)
     """
-    x, y = _rows("ttest_ind", a, axis), _rows("ttest_ind", b, axis)
+    _, x, y = _scaled(_rows("ttest_ind", a, axis), _rows("ttest_ind", b, axis))
     n, m = x.shape[-1], y.shape[-1]
     p, q = x.var(-1, ddof=1) / n, y.var(-1, ddof=1) / m
     df: ArrayLike = n + m - 2
@@ -282,6 +339,7 @@ def ttest_ind(
     return _of_t((x.mean(-1) - y.mean(-1)) / jnp.sqrt(square), df)
 
 
+@pm.in_double
 def f_oneway(*samples: ArrayLike, axis: int | None = 0) -> SignificanceResult:
     """Test whether samples have the same mean, by the variance between them (Fisher).
 
@@ -295,7 +353,7 @@ def f_oneway(*samples: ArrayLike, axis: int | None = 0) -> SignificanceResult:
     """
     if len(samples) < 2:
         raise ShapeError(f"f_oneway takes at least two samples, but got {len(samples)}.")
-    rows = [_rows("f_oneway", x, axis) for x in samples]
+    _, *rows = _scaled(*[_rows("f_oneway", x, axis) for x in samples])
     total = jnp.concatenate(rows, -1)
     within = jnp.asarray(sum(x.var(-1) * x.shape[-1] for x in rows))
     between = total.var(-1) * total.shape[-1] - within
@@ -304,6 +362,7 @@ def f_oneway(*samples: ArrayLike, axis: int | None = 0) -> SignificanceResult:
     return SignificanceResult(ratio, betainc(n / 2, m / 2, n / (n + m * ratio)))
 
 
+@pm.in_double
 def ks_2samp(data1: ArrayLike, data2: ArrayLike) -> SignificanceResult:
     """Test by Kolmogorov and Smirnov whether two vectors have one distribution (two-sided).
 
@@ -314,10 +373,11 @@ def ks_2samp(data1: ArrayLike, data2: ArrayLike) -> SignificanceResult:
         >>> stats.ks_2samp(jnp.arange(4.0), jnp.arange(4.0) + 2.0).statistic
         Array(0.5, dtype=float32)
     """
-    x, y = (jnp.sort(a) for a in pm.floats("ks_2samp", data1, data2))
+    x, y = (jnp.sort(_rows("ks_2samp", a, None)) for a in pm.floats("ks_2samp", data1, data2))
     both = jnp.concatenate([x, y])
     below = [jnp.searchsorted(a, both, "right").astype(a.dtype) / a.size for a in (x, y)]
-    distance = jnp.max(jnp.abs(below[0] - below[1]))
+    has_nan = jnp.isnan(x[-1]) | jnp.isnan(y[-1])  # NaN comes last
+    distance = jnp.where(has_nan, jnp.nan, jnp.max(jnp.abs(below[0] - below[1])))
     return SignificanceResult(
         distance, kolmogorov(distance * (x.size * y.size / (x.size + y.size)) ** 0.5)
     )

@@ -305,7 +305,11 @@ def integer(x: Array) -> Array:
 
 def floating(x: Any) -> Any:
     """Return a number as a float, where it is an integer."""
-    return convert(staging_values.as_array(x), dtypes.default_float(), True) if is_integer(x) else x
+    return (
+        convert(staging_values.as_array(x), dtypes.scalar_dtype(float), True)
+        if is_integer(x)
+        else x
+    )
 
 
 def as_number(x: Any, other: Any = None) -> Any:

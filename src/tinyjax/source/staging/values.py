@@ -359,7 +359,7 @@ def _type_of(values: Sequence[Any]) -> tuple[dtypes.DType, bool]:
         return dtypes.bool_, False
     if kinds <= {bool, int}:
         return dtypes.int64, True
-    return dtypes.default_complex() if complex in kinds else dtypes.default_float(), True
+    return dtypes.scalar_dtype(complex if complex in kinds else float), True
 
 
 def _is_progression(numbers: Sequence[Any]) -> bool:
