@@ -373,7 +373,10 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     zero = sh.full_like(a, 0.0)
     positive = ew.gt(a, zero) & ew.gt(b, zero)
     safe_a, safe_b = elementwise.pick(positive, a, 1.0), elementwise.pick(positive, b, 1.0)
-    outside = elementwise.pick((a == 0) & (b >= 0), 0.0, sh.full_like(a, math.inf))
+    # the root is 0, and as steep
+    steep = -ew.sqrt(elementwise.pick((a == 0) & (b > 0), a, 1.0))
+    zero_slope = elementwise.pick(b > 0, steep, 0.0)
+    outside = elementwise.pick((a == 0) & (b >= 0), zero_slope, sh.full_like(a, math.inf))
     value = elementwise.pick(positive, safe_a * ew.log(safe_a / safe_b), outside)
     return elementwise.unless_nan(value, a, b)
 
