@@ -209,6 +209,8 @@ def _make(x: Any, dtype: DType | None) -> Array:
         if not _holds_elements(x):
             return _of_list(list(x), dtype)
         x = np.asarray(x)
+    if isinstance(x, np.matrix):
+        x = np.asarray(x)
     result = opd.as_array(x)
     if dtype is not None and isinstance(result, ConcreteArray):
         # at once, so that no conversion is staged

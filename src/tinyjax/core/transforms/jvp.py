@@ -167,7 +167,7 @@ def _is_recorded(tangent: Array) -> bool:
         case StagingTracer():
             return tangent._trace.transformation == "linearize"
         case BatchTracer():
-            return _is_recorded(tangent.value)
+            return _is_recorded(tangent.val)
         case JVPTracer():  # of a tangent's tangent the trace below takes care
             return _is_recorded(tangent.primal)
         case _:
