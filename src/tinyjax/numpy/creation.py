@@ -709,7 +709,7 @@ def arange(
     first, last = (0, start) if stop is None else (start, stop)
     first, last, by = (
         _known_scalar(first),
-        _known_scalar(last),
+        _known_scalar(last, "stop"),
         1 if step is None else _known_scalar(step),
     )
     if by == 0:
@@ -754,7 +754,7 @@ def _wrap(value: int, dtype: DType) -> int:
 _GREATEST: Final = sys.float_info.max
 
 
-def _known_scalar(x: ArrayLike) -> Any:
+def _known_scalar(x: ArrayLike, name: str = "start or step") -> Any:
     """Return the value of a scalar argument, known while tracing, as a Python number."""
     if isinstance(x, (bool, int, float, ints.SymbolicSize)) and not isinstance(x, np.generic):
         return x
@@ -763,7 +763,7 @@ def _known_scalar(x: ArrayLike) -> Any:
         raise DtypeError(f"arange counts in real numbers, but got {a.aval}.")
     if a.shape:
         raise ShapeError(f"arange needs scalars, but got an array of shape {a.shape}.")
-    return a.concrete("the start, stop or step of arange").item()
+    return a.concrete(f"the {name} of arange").item()
 
 
 @overload

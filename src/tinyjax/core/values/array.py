@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
 from types import EllipsisType, MethodType, ModuleType
 from typing import (
     TYPE_CHECKING,
@@ -787,7 +786,7 @@ class Array(_Methods):
             >>> ctypes.c_float.from_address(x.unsafe_buffer_pointer()).value
             1.5
         """
-        return int(self.concrete("unsafe_buffer_pointer").ctypes.data)
+        return int(self.concrete("an address").ctypes.data)
 
     def on_device_size_in_bytes(self) -> int:
         """Return how many bytes the array takes on its devices, copies included.
@@ -1051,19 +1050,23 @@ class DeviceBuffer(Protocol):
 followed: dict[int, object] = {}
 
 
-@lru_cache(maxsize=1024)
 def has_own_semantics(kind: type) -> bool:
     """Return whether a class of NumPy's arrays, or of numbers, is more than data.
 
     It has protocols, operators or methods of its own: for units, masks, labels, matrix products.
     """
-    base = next((x for x in kind.__mro__ if x in _PLAIN_ARRAYS), None)
-    if base is None:  # a scalar
-        return any(hasattr(kind, name) for name in ("__array_ufunc__", "__array_function__"))
-    names = vars(np.ndarray).keys() - _OF_OBJECTS
-    return any(getattr(kind, name) is not getattr(base, name) for name in names)
+    if kind not in _semantics:
+        base = next((x for x in kind.__mro__ if x in _PLAIN_ARRAYS), None)
+        names = vars(np.ndarray).keys() - _OF_OBJECTS
+        _semantics[kind] = (
+            hasattr(kind, "__array_ufunc__") or hasattr(kind, "__array_function__")
+            if base is None  # a scalar
+            else any(getattr(kind, name) is not getattr(base, name) for name in names)
+        )
+    return _semantics[kind]
 
 
+_semantics: Final[dict[type, bool]] = {}
 _PLAIN_ARRAYS: Final = (np.memmap, np.recarray, np.ndarray)
 #: What a class of arrays may define without a change to what it computes.
 _OF_OBJECTS: Final = frozenset(
@@ -1084,7 +1087,8 @@ def _takes_over(x: Array, other: Any, method: str) -> bool:
     if getattr(kind, method, None) is not getattr(np.ndarray, method):
         return True
     # NumPy's method passes it on to the protocol, unless the other class comes first
-    comes_first = hasattr(x, "__array_ufunc__") or other.__array_priority__ > x.__array_priority__
+    priority: float = getattr(kind, "__array_priority__", 0.0)
+    comes_first = hasattr(x, "__array_ufunc__") or priority > x.__array_priority__
     return comes_first and kind.__array_ufunc__ is not np.ndarray.__array_ufunc__
 
 

@@ -9,7 +9,6 @@ zero, of whatever type.
 from __future__ import annotations
 
 import copy
-from functools import lru_cache
 from types import FunctionType, MethodType
 from typing import Any, Final
 
@@ -100,13 +99,16 @@ def require_data(*values: Any) -> None:
 _OPERATORS: Final = (*OPERATORS, *[reflected for _, reflected in OPERATORS.values()])
 
 
-@lru_cache(maxsize=1024)
 def has_own_operators(kind: type) -> bool:
     """Return whether a class of arrays or numbers has operators, methods or protocols."""
     if issubclass(kind, np.ndarray):
         return has_own_semantics(kind)
-    methods = (getattr(kind, name, None) for name in _OPERATORS)
-    return issubclass(kind, float | complex) and any(isinstance(x, FunctionType) for x in methods)
+    if kind in _PLAIN or not issubclass(kind, float | complex):
+        return False
+    return any(isinstance(getattr(kind, name, None), FunctionType) for name in _OPERATORS)
+
+
+_PLAIN: Final = (float, complex, np.float64, np.complex128)
 
 
 def inner_product(x: Any, y: Any) -> Any:
