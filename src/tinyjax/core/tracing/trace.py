@@ -548,7 +548,7 @@ _WITHOUT_DERIVATIVE: Final = {
     "a list": "{}.tolist()",
     "bytes": "{}.tobytes()",
     "a buffer": "memoryview({})",
-    "an address": "{}.unsafe_buffer_pointer()",
+    "unsafe_buffer_pointer": "{}.unsafe_buffer_pointer()",
     "the start or step of arange": "jnp.arange({})",
 }
 

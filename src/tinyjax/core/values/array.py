@@ -786,7 +786,7 @@ class Array(_Methods):
             >>> ctypes.c_float.from_address(x.unsafe_buffer_pointer()).value
             1.5
         """
-        return int(self.concrete("an address").ctypes.data)
+        return int(self.concrete("unsafe_buffer_pointer").ctypes.data)
 
     def on_device_size_in_bytes(self) -> int:
         """Return how many bytes the array takes on its devices, copies included.
