@@ -209,6 +209,8 @@ def _make(x: Any, dtype: DType | None) -> Array:
         if not _holds_elements(x):
             return _of_list(list(x), dtype)
         x = np.asarray(x)
+    if isinstance(x, np.matrix):
+        x = np.asarray(x)
     result = opd.as_array(x)
     if dtype is not None and isinstance(result, ConcreteArray):
         # at once, so that no conversion is staged
@@ -707,7 +709,7 @@ def arange(
     first, last = (0, start) if stop is None else (start, stop)
     first, last, by = (
         _known_scalar(first),
-        _known_scalar(last),
+        _known_scalar(last, "stop"),
         1 if step is None else _known_scalar(step),
     )
     if by == 0:
@@ -752,7 +754,7 @@ def _wrap(value: int, dtype: DType) -> int:
 _GREATEST: Final = sys.float_info.max
 
 
-def _known_scalar(x: ArrayLike) -> Any:
+def _known_scalar(x: ArrayLike, name: str = "start or step") -> Any:
     """Return the value of a scalar argument, known while tracing, as a Python number."""
     if isinstance(x, (bool, int, float, ints.SymbolicSize)) and not isinstance(x, np.generic):
         return x
@@ -761,7 +763,7 @@ def _known_scalar(x: ArrayLike) -> Any:
         raise DtypeError(f"arange counts in real numbers, but got {a.aval}.")
     if a.shape:
         raise ShapeError(f"arange needs scalars, but got an array of shape {a.shape}.")
-    return a.concrete("the start, stop or step of arange").item()
+    return a.concrete(f"the {name} of arange").item()
 
 
 @overload

@@ -369,6 +369,29 @@ class Tracer(Array):
             f"{self.describe_trace()}. {_ADVICE.get(purpose, _compute_outside)(self)}"
         )
 
+    def data_of(self, primal: Array, purpose: str) -> HostArray:
+        """Return the data of the primal value of a tracer with derivatives.
+
+        Raises:
+            ConcretizationError: what is computed from the data would have no derivative, and
+                nobody would notice: ``math.sin(x)``.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> _ = tinyjax.grad(lambda x: print(x.data_of(jnp.ones(2), "a test")) or x)(1.0)
+            [1. 1.]
+        """
+        conversion = _WITHOUT_DERIVATIVE.get(purpose)
+        if conversion is None:
+            return primal.concrete(purpose)
+        constant = conversion.format("tinyjax.lax.stop_gradient(x)")
+        raise ConcretizationError(
+            f"{purpose} has no derivative, but {self.aval} is differentiated by "
+            f"{self.describe_trace()}. Use NumPy's function, or tinyjax.numpy's, instead of one of "
+            f"math. For a constant, write {constant}. "
+            "tinyjax.source.grad takes programs that use math, or write into NumPy's arrays."
+        )
+
     def origin_traces(self) -> Iterable[Trace]:
         """Return the traces whose arguments the value depends on.
 
@@ -515,6 +538,18 @@ _ADVICE: Final[dict[str, Callable[[Tracer], str]]] = {
     "a formatted number": (
         lambda _: "Print it when there is data: tinyjax.debug.print('{x:.2f}', x=x)."
     ),
+}
+
+#: The purposes that make numbers or bytes of floats, and how they are written.
+_WITHOUT_DERIVATIVE: Final = {
+    "a Python float": "float({})",
+    "a Python complex": "complex({})",
+    "a Python scalar": "{}.item()",
+    "a list": "{}.tolist()",
+    "bytes": "{}.tobytes()",
+    "a buffer": "memoryview({})",
+    "unsafe_buffer_pointer": "{}.unsafe_buffer_pointer()",
+    "the start or step of arange": "jnp.arange({})",
 }
 
 _CONVERSIONS: Final = {
