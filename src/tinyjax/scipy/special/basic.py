@@ -523,7 +523,7 @@ def shifted(name: str, x: ArrayLike, axis: ints.Axis, where: ArrayLike | None = 
     return a - greatest
 
 
-def log_softmax(x: ArrayLike, /, *, axis: ints.Axis = None) -> Array:
+def log_softmax(x: ArrayLike, axis: ints.Axis = None) -> Array:
     """Return ``log(softmax(x))``, accurate where that is small.
 
     Args:
@@ -542,7 +542,7 @@ def log_softmax(x: ArrayLike, /, *, axis: ints.Axis = None) -> Array:
     return a - ew.log(reductions.sum(ew.exp(a), axis, keepdims=True))
 
 
-def softmax(x: ArrayLike, /, *, axis: ints.Axis = None) -> Array:
+def softmax(x: ArrayLike, axis: ints.Axis = None) -> Array:
     """Return ``exp(x) / sum(exp(x))``, without overflow.
 
     Args:
