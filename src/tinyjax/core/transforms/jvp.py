@@ -28,6 +28,7 @@ from tinyjax.core.tracing.trace import (
     Running,
     Trace,
     Tracer,
+    advised,
     current_trace,
     is_known,
     leak_check,
@@ -75,11 +76,15 @@ class JVPTracer(Tracer):
         raise self._lost("complex")
 
     def _lost(self, kind: str) -> ConcretizationError:
-        return ConcretizationError(
+        return advised(
+            ConcretizationError,
             f"a Python {kind} has no derivative, but {self.aval} is differentiated by "
-            f"{self._trace.describe()}. Use NumPy's function, or tinyjax.numpy's, instead "
-            f"of one of math. For a constant, write {kind}(tinyjax.lax.stop_gradient(x)). "
-            "tinyjax.source.grad takes programs that use math, or write into NumPy's arrays."
+            f"{self._trace.describe()}.",
+            lambda: (
+                "Use NumPy's function, or tinyjax.numpy's, instead of one of math. For a constant, "
+                f"write {kind}(tinyjax.lax.stop_gradient(x)). tinyjax.source.grad takes programs "
+                "that use math, or write into NumPy's arrays."
+            ),
         )
 
 
