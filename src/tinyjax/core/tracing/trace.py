@@ -25,7 +25,7 @@ from numpy import asarray, ndarray
 
 from tinyjax import tree
 from tinyjax._base import lazy
-from tinyjax._base.frames import Source, applied_by, describe_function
+from tinyjax._base.frames import Source, applied_by, describe_function, user_frame
 from tinyjax._base.tracebacks import shorten
 from tinyjax.config import Mixed, Settings, settings
 from tinyjax.core.devices import Default, default_elsewhere, may_be_elsewhere, ops
@@ -364,9 +364,12 @@ class Tracer(Array):
     def concrete(self, purpose: str) -> HostArray:
         if not self._trace.live:
             raise_leaked(self)
-        raise _CONVERSIONS.get(purpose, ConcretizationError)(
+        advise = _ADVICE.get(purpose, _compute_outside)
+        raise advised(
+            _CONVERSIONS.get(purpose, ConcretizationError),
             f"{purpose} needs the data of an array, but {self.aval} is traced by "
-            f"{self.describe_trace()}. {_ADVICE.get(purpose, _compute_outside)(self)}"
+            f"{self.describe_trace()}.",
+            lambda: advise(self),
         )
 
     def data_of(self, primal: Array, purpose: str) -> HostArray:
@@ -385,11 +388,15 @@ class Tracer(Array):
         if conversion is None:
             return primal.concrete(purpose)
         constant = conversion.format("tinyjax.lax.stop_gradient(x)")
-        raise ConcretizationError(
+        raise advised(
+            ConcretizationError,
             f"{purpose} has no derivative, but {self.aval} is differentiated by "
-            f"{self.describe_trace()}. Use NumPy's function, or tinyjax.numpy's, instead of one of "
-            f"math. For a constant, write {constant}. "
-            "tinyjax.source.grad takes programs that use math, or write into NumPy's arrays."
+            f"{self.describe_trace()}.",
+            lambda: (
+                "Use NumPy's function, or tinyjax.numpy's, instead of one of math. For a constant, "
+                f"write {constant}. tinyjax.source.grad takes programs that use math, or write "
+                "into NumPy's arrays."
+            ),
         )
 
     def origin_traces(self) -> Iterable[Trace]:
@@ -479,6 +486,19 @@ class Tracer(Array):
 
     def __format__(self, spec: str) -> str:
         return format(self.concrete("a formatted number")[()], spec) if spec else repr(self)
+
+
+def advised(
+    kind: type[ConcretizationError], problem: str, advise: Callable[[], str]
+) -> ConcretizationError:
+    """Make an error with advice: on SciPy's function, if that asks for data of a traced array."""
+    protocols = lazy.hook("numpy_protocols")
+    of_scipy = protocols and protocols.advise_of_scipy(user_frame())
+    if not of_scipy:
+        return kind(f"{problem} {advise()}")
+    advice, location = of_scipy
+    error: ConcretizationError = kind(f"{problem} {advice}").at(location)
+    return error
 
 
 def is_known(value: Array) -> bool:

@@ -12,7 +12,8 @@ from typing import Any, Final, TypeGuard
 
 import numpy as np
 
-from tinyjax._base.frames import subject
+from tinyjax._base import lazy
+from tinyjax._base.frames import is_called_in, subject
 from tinyjax.config import settings
 from tinyjax.core.stablehlo.types import check_axes
 from tinyjax.core.values.array import Array, has_own_semantics, is_array_like
@@ -273,6 +274,11 @@ def as_array(x: object, name: str = "") -> Array:
             return of_number(x, scalar_dtype(float))
         case complex():
             return of_number(x, scalar_dtype(complex))
+        case list() | tuple() | range() if is_called_in("tinyjax.scipy") and (
+            creation := lazy.hook("lists")
+        ):
+            result: Array = creation.asarray(x)
+            return result
         case _ if hasattr(x, "__jax_array__"):
             return as_array(x.__jax_array__(), name)
         case ShapeDtypeStruct() if make := of_type.get():

@@ -177,11 +177,16 @@ def factorial(n: ArrayLike, exact: Literal[False] = False) -> Array:
         n: real.
         exact: only False: exact integers soon have no array type.
 
+    Raises:
+        ArgumentError: ``exact`` is not False.
+
     Example:
         >>> from tinyjax.scipy import special
         >>> round(float(special.factorial(6.0)), 2)
         720.0
     """
+    if exact:
+        raise ArgumentError("factorial is computed in floats: exact of factorial must be False.")
     a = pm.inexact(n, "factorial")
     return elementwise.pick(a < 0, 0.0, ew.exp(special.lgamma(a + 1.0)))
 
@@ -526,7 +531,7 @@ def shifted(name: str, x: ArrayLike, axis: ints.Axis, where: ArrayLike | None = 
     return a - greatest
 
 
-def log_softmax(x: ArrayLike, /, *, axis: ints.Axis = None) -> Array:
+def log_softmax(x: ArrayLike, axis: ints.Axis = None) -> Array:
     """Return ``log(softmax(x))``, accurate where that is small.
 
     Args:
@@ -545,7 +550,7 @@ def log_softmax(x: ArrayLike, /, *, axis: ints.Axis = None) -> Array:
     return a - ew.log(reductions.sum(ew.exp(a), axis, keepdims=True))
 
 
-def softmax(x: ArrayLike, /, *, axis: ints.Axis = None) -> Array:
+def softmax(x: ArrayLike, axis: ints.Axis = None) -> Array:
     """Return ``exp(x) / sum(exp(x))``, without overflow.
 
     Args:
