@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ import tinyjax.numpy as jnp
 from tinyjax import Array
 from tinyjax.numpy import linalg
 
-Function = Callable[[Any], Any]
+Function = Callable[..., Any]
 ROOT3 = 3**0.5
 
 
@@ -104,7 +104,7 @@ def test_derivatives_to_third_order(towers: tuple[Function, ...], dtype: Any) ->
 
 
 @pytest.mark.parametrize("tier", ["host", "compiled"])
-def test_the_derivative_of_a_compiled_derivative(tier: str) -> None:
+def test_the_derivative_of_a_compiled_derivative(tier: Literal["host", "compiled"]) -> None:
     first = tinyjax.jit(tinyjax.jacfwd(all_values), tier=tier)
     check(first, 1, np.float64)
     check(tinyjax.jit(tinyjax.jacrev(first), tier=tier), 2, np.float64)
@@ -143,7 +143,7 @@ def test_values_and_slopes_at_kinks_are_those_of_numpy_and_the_mean() -> None:
 
 def test_slopes_of_numbers_whose_squares_leave_the_range() -> None:
     small, large, two = np.float64(1e-200), np.float64(1e200), np.float64(2)
-    for f, operands, right in [
+    table: list[tuple[Function, tuple[Any, ...], float]] = [
         (jnp.arcsinh, (large,), 1e-200),
         (jnp.arcsinh, (-small,), 1.0),
         (jnp.arcsinh, (np.float64(np.inf),), 0.0),
@@ -155,7 +155,8 @@ def test_slopes_of_numbers_whose_squares_leave_the_range() -> None:
         (tinyjax.grad(jnp.arcsinh), (two,), -2 / 5**1.5),
         (tinyjax.grad(jnp.arctan2), (two / 2, two), -4 / 25),
         (tinyjax.grad(jnp.arctan2, 1), (two, two), 0.0),
-    ]:
+    ]
+    for f, operands, right in table:
         for transform in (lambda f: f, lambda f: tinyjax.jit(f, tier="compiled")):
             slope = transform(tinyjax.grad(f))(*operands)
             np.testing.assert_allclose(slope, right, 1e-13, 1e-300)

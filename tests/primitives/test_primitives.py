@@ -357,10 +357,10 @@ def test_derivatives_where_ours_are_not_those_of_jax() -> None:
     quotient = slope(lambda y: elementwise.div(as_array(x), y), y)
     np.testing.assert_allclose(quotient, [-1e300, 0.0, -np.inf])
     # arctan2 has slopes where the squares of its operands leave the range
-    x, y = np.meshgrid([0.5, -2.0, 1e-300, -1e300], [2.0, -1.0, 1e-300, 1e300])
-    wide_x, wide_y = x.astype(np.longdouble), y.astype(np.longdouble)
-    angles = (wide_y - wide_x) / (wide_x**2 + wide_y**2)
-    np.testing.assert_allclose(slope(elementwise.atan2, x, y), angles, 1e-14)
+    first, second = np.meshgrid([0.5, -2.0, 1e-300, -1e300], [2.0, -1.0, 1e-300, 1e300])
+    wide = np.array([first, second], np.longdouble)
+    angles = (wide[1] - wide[0]) / np.sum(wide**2, 0)
+    np.testing.assert_allclose(slope(elementwise.atan2, first, second), angles, 1e-14)
     # the derivative of a complex sign is not zero, and acosh has one for Re z < 0 too
     check_grads(elementwise.sign, (np.array([-0.5 + 0.25j, 2.0 - 1.0j]),), 2)
     check_grads(elementwise.acosh, (np.array([-0.5 + 0.25j, -2.0 - 1.0j]),), 2)
