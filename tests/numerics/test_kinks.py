@@ -10,7 +10,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import Array
+from tinyjax import Array, autodiff, lax
 from tinyjax.numpy import linalg
 
 Function = Callable[..., Any]
@@ -110,6 +110,23 @@ def test_the_derivative_of_a_compiled_derivative(tier: Literal["host", "compiled
     check(tinyjax.jit(tinyjax.jacrev(first), tier=tier), 2, np.float64)
     second = tinyjax.vmap(tinyjax.jacfwd(first))
     check(lambda x: second(jnp.stack([x, x + 1]))[0], 2, np.float64)
+
+
+def test_second_derivatives_by_series_rows_and_loops() -> None:
+    zero = np.float64(0)
+    for second in (
+        lambda x: autodiff.jet(all_values, (x,), ((1.0, 0.0),))[1][1],
+        lambda x: autodiff.laplacian(lambda v: all_values(v[0]))(x[None])[2],
+        lambda x: autodiff.jet(tinyjax.jit(tinyjax.jacrev(all_values)), (x,), ((1.0,),))[1][0],
+        lambda x: tinyjax.jacrev(tinyjax.jacfwd(tinyjax.checkpoint(all_values)))(x),
+        lambda x: tinyjax.jacfwd(
+            tinyjax.jacrev(
+                lambda x: lax.scan(lambda c, _: (c, all_values(c)), x, None, length=1)[1][0]
+            )
+        )(x),
+    ):
+        check(second, 2, np.float64)
+    assert autodiff.hessian(lambda x: linalg.norm(x[None]) ** 2)(zero) == 2
 
 
 def test_hessians_of_functions_of_norms() -> None:

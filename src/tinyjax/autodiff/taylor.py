@@ -32,7 +32,7 @@ from tinyjax.core.control_flow.scan import scan, scan_p
 from tinyjax.core.control_flow.while_loop import while_loop, while_p
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.tracing import Primitive, calling, jaxpr as jx, trace as tr
-from tinyjax.core.tracing.primitive import ZERO, Tangent
+from tinyjax.core.tracing.primitive import ONE_SIDED, ZERO, Tangent
 from tinyjax.core.tracing.watching import watched
 from tinyjax.core.values import Array, avals as av
 from tinyjax.custom_derivatives import custom_calls, differentiated_calls
@@ -133,10 +133,18 @@ class SeriesTrace(tr.Trace):
             with tr.use_trace(self.parent):
                 results = loop(self.order, [self.series(x) for x in args], params)
             return [self.traced(series) for series in results]
+        side = primitive.rules.extensions.get(ONE_SIDED)
+        if side is not None and self.order > 1:
+            primitive = side()
         key = (primitive, _identity(params), *map(id, args))
         if self.operations is not None and key in self.operations:
             return self.operations[key][0]
-        outs = self.parent.process(primitive, [self.split(x) for x in args], params)
+        primals = [self.split(x) for x in args]
+        if side is not None and side() is primitive:
+            with tr.use_trace(self.parent):
+                outs = primitive.rules.jvp(primals, [self.tangent(x) for x in args], params)[0]
+        else:
+            outs = self.parent.process(primitive, primals, params)
         direct = _DIRECT.get(primitive)
         if direct is None:
             rule = primitive.rules.jvp
@@ -222,6 +230,10 @@ class SeriesTrace(tr.Trace):
     def split(self, x: Array) -> Array:
         """Return a value at ``t = 0``."""
         return x.terms[0] if isinstance(x, SeriesTracer) and self.owns(x) else x
+
+    def tangent(self, x: Array) -> Tangent:
+        """Return the first derivative of a value."""
+        return x.term(1) if isinstance(x, SeriesTracer) and self.owns(x) else ZERO
 
     def again(self, x: Array) -> Array:
         """Return a value as another tracer, of the same terms."""

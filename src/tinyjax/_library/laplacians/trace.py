@@ -33,7 +33,7 @@ from tinyjax.core import jit
 from tinyjax.core.control_flow import cond
 from tinyjax.core.control_flow.scan import scan, scan_p
 from tinyjax.core.control_flow.while_loop import while_loop, while_p
-from tinyjax.core.primitives import shape as sh
+from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.primitives.broadcast import reduce_sum_p
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging, trace as tr
 from tinyjax.core.tracing.program_rules import LIVE_ROOT
@@ -96,6 +96,9 @@ class LaplacianTrace(tr.Trace):
             recorded: Any = params
             with tr.use_trace(self):
                 return custom_calls.reopened(recorded)(*args)
+        side = primitive.rules.extensions.get(prim.ONE_SIDED)
+        if side is not None and self.second:
+            primitive = side()
         loop = _LOOPS.get(primitive)
         with tr.use_trace(self.parent):
             if loop is not None:
@@ -133,6 +136,7 @@ class LaplacianTrace(tr.Trace):
                 return self._joined(outs, [sums], plan.results)
         rows = self._rows(args, plan)
         real = len(avals) == 1 and all(map(is_float, [avals[0].dtype, *[x.dtype for x in primals]]))
+        real = real and primitive is not ew.root_right  # whose second derivative is infinite at 0
         is_linear = prim.LINEAR in primitive.rules.extensions
         if (
             not self.second

@@ -33,6 +33,7 @@ from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.tracing.primitive import (
     NO_PARAMS,
     ONE_AT_A_TIME,
+    ONE_SIDED,
     TRANSCENDENTAL,
     ZERO,
     Avals,
@@ -807,6 +808,10 @@ def _abs_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: NoParams) ->
     return (abs_right(x),), (_slope_along(t, x),)
 
 
+mark(ONE_SIDED, abs_right, abs_, abs_right)
+mark(ONE_SIDED, abs_slope, abs_slope)
+
+
 def _right_slope(x: Array) -> Array:
     return select(lt(x, _constant(x, 0.0)), _constant(x, -1.0), _constant(x, 1.0))
 
@@ -838,6 +843,9 @@ def _abs_slope_jvp(
 
 root: Elementwise = families.without_derivatives("root", np.sqrt, "stablehlo.sqrt", "f")
 root_right: Elementwise = families.without_derivatives("root_right", np.sqrt, "stablehlo.sqrt", "f")
+
+
+mark(ONE_SIDED, root_right, root, root_right)
 
 
 def _root_slope(t: Array, size: Array) -> Array:
@@ -1134,6 +1142,9 @@ tie: Elementwise = families.without_derivatives(
 )
 
 
+mark(ONE_SIDED, tie, tie)
+
+
 @tie.def_jvp
 def _tie_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: NoParams) -> prim.JvpResult:
     """Break the tie: the derivative of a mean of slopes is that of one of them."""
@@ -1189,6 +1200,7 @@ def _extremum(
         of_second = part(u, (wins if t is ZERO else wins_second)(y, x))
         return (out,), (of_second if t is ZERO else add_tangents(part(t, wins(x, y)), of_second),)
 
+    mark(ONE_SIDED, right, primitive, right)
     right.def_jvp(lambda primals, tangents, params: differentiate(primals, tangents, False))
     primitive.def_jvp(lambda primals, tangents, params: differentiate(primals, tangents, True))
     return primitive, right
