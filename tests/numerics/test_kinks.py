@@ -118,12 +118,12 @@ def test_second_derivatives_by_series_rows_and_loops() -> None:
         lambda x: autodiff.jet(all_values, (x,), ((1.0, 0.0),))[1][1],
         lambda x: autodiff.laplacian(lambda v: all_values(v[0]))(x[None])[2],
         lambda x: autodiff.jet(tinyjax.jit(tinyjax.jacrev(all_values)), (x,), ((1.0,),))[1][0],
-        lambda x: tinyjax.jacrev(tinyjax.jacfwd(tinyjax.checkpoint(all_values)))(x),
-        lambda x: tinyjax.jacfwd(
+        tinyjax.jacrev(tinyjax.jacfwd(tinyjax.checkpoint(all_values))),
+        tinyjax.jacfwd(
             tinyjax.jacrev(
                 lambda x: lax.scan(lambda c, _: (c, all_values(c)), x, None, length=1)[1][0]
             )
-        )(x),
+        ),
     ):
         check(second, 2, np.float64)
     assert autodiff.hessian(lambda x: linalg.norm(x[None]) ** 2)(zero) == 2

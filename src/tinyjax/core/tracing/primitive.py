@@ -430,10 +430,10 @@ FUSES: Final[RuleKey[Callable[[], bool]]] = RuleKey("fuses")
 #: ends there.
 MATERIALIZES: Final[RuleKey[Callable[[], bool]]] = RuleKey("materializes")
 
-#: The rule of a primitive with a kink: the primitive of the same values that is applied in its place
-#: where its derivative is differentiated, and whose derivative is that of one side. The derivative
-#: rule of that one, whose rule is itself, may return values of one side, too.
-ONE_SIDED: Final[RuleKey[Callable[[], Primitive[Any]]]] = RuleKey("one_sided")
+#: The rule of a primitive with a kink: a primitive of the same values, which is applied in its place
+#: where derivatives are differentiated. Its own derivative, and values that its derivative rule
+#: returns, are those of one side; its rule is itself.
+ONE_SIDED: Final[RuleKey[Callable[[], Any]]] = RuleKey("one_sided")
 
 #: Marks the primitive that adds two arrays.
 SUM: Final[RuleKey[Callable[[], bool]]] = RuleKey("sum")
