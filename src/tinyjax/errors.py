@@ -1420,10 +1420,10 @@ class MissingJaxlibError(PlatformError, ImportError):
 
 
 class ForkError(TinyjaxError, RuntimeError):
-    """A program is to be compiled in a process that was forked from one that runs XLA.
+    """A program is to be compiled or run by XLA in a process that was forked from one that runs it.
 
-    XLA computes in threads, which a forked process does not have: compiling there would wait for
-    them without end.
+    XLA computes in threads, which a forked process does not have: it would wait for them without
+    end. The same is raised for an array that was being computed at the fork.
 
     Example:
         Start processes anew, or before the first compiled call. To let ``multiprocessing`` do so:

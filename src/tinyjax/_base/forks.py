@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import Final
+
+#: What this process was forked with, and without its threads: XLA's clients.
+lost_threads: Final[list[object]] = []
 
 
 def register(**hooks: Callable[[], object]) -> None:

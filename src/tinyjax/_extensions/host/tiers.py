@@ -268,6 +268,9 @@ def run(
     if tier != "compiled" and is_here and _depth.get() < _DEEPEST:
         progress = _progress_of(request)
         times, calls = progress.decision.evaluations, next(progress.calls)
+        if threads.lacks_threads():
+            progress.remaining = inf
+            return _evaluate(request, args, progress), None
         if _stays_on_host(progress.decision, tier):
             return _evaluate(request, args, progress), None
         try:
@@ -278,7 +281,7 @@ def run(
                 # beside it, loading jaxlib would slow it down.
                 with compile_afterwards(request):
                     return _evaluate(request, args, progress), None
-            if times and _must_wait(tier, request):
+            if times and tier == "ready" and is_under_way(request):  # which it must not wait for
                 progress.remaining = progress.decision.seconds
                 return _evaluate(request, args, progress), None
         except jx.EndlessError:
@@ -354,11 +357,6 @@ def functions_in(jaxpr: jx.Jaxpr) -> float:
 def forget() -> None:
     """Evaluate every program at first again."""
     _programs.clear()
-
-
-def _must_wait(tier: config.Tier, request: compilation.Compilation) -> bool:
-    """Return whether a program is not compiled yet and must not be waited for."""
-    return threads.lacks_threads() or (tier == "ready" and is_under_way(request))
 
 
 def _progress_of(request: compilation.Compilation) -> Progress:

@@ -34,7 +34,7 @@ import attrs
 from numpy import ndarray
 
 from tinyjax import config, errors, tree
-from tinyjax._base import frames, lazy, records, tracebacks
+from tinyjax._base import forks, frames, lazy, records, tracebacks
 from tinyjax.config import Process, local_settings
 from tinyjax.core import devices, xla
 from tinyjax.core.tracing import primitive as prim, trace as tr
@@ -765,6 +765,11 @@ def traces_of(fun: Callable[..., Any], options: Hashable) -> Traces:
     if kind is MethodType or _equality(kind) is _BY_IDENTITY:
         with suppress(TypeError):  # not hashable, or without weak references
             return _shared(fun, options)
+    return own_traces()
+
+
+def own_traces() -> Traces:
+    """Return a place for the programs of one object's calls."""
     traces = Traces()
     _others.add(traces)
     return traces
@@ -825,3 +830,13 @@ def clear_traces() -> None:
     """Forget every program of every function, so that each is traced at its next call."""
     for traces in [*_all_shared(), *_others]:
         traces.clear()
+
+
+def _forget_executables() -> None:
+    for traces in [*_all_shared(), *_others]:
+        traces.forget_short()
+        for entry in traces.entries.values():
+            entry.executable = None
+
+
+forks.register(after_in_child=_forget_executables)  # which the new process may not be able to run

@@ -441,7 +441,7 @@ class Compiled(signatures.Called[..., Any], _Stage):
         self._lowered = lowered
         self._executable = executable or xla.compiled(lowered.compilation)
         self._parameters = _DYNAMIC
-        self._traces = signatures.Traces()
+        self._traces = signatures.own_traces()
 
     @property
     def lowered(self) -> Lowered:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 import numpy as np
 
 from tinyjax import errors
-from tinyjax._base import lazy
+from tinyjax._base import forks, lazy
 from tinyjax._base.frames import subject
 from tinyjax.config import settings
 from tinyjax.core.values.array import Array, DeviceBuffer, followed
@@ -61,14 +61,24 @@ class _NoBuffer:
     def block_until_ready(self) -> object:
         return self
 
+    def is_ready(self) -> bool:
+        return True
+
 
 def wait_for(buffer: DeviceBuffer) -> None:
     """Wait until data are there.
 
     Raises:
         JaxRuntimeError: the program that computes them fails.
+        ForkError: it is computed in the process that this one was forked from.
     """
     try:
+        if forks.lost_threads and not buffer.is_ready():
+            raise errors.ForkError(
+                "The data of an array will not come: it was being computed when this process was "
+                "forked. Wait before that (block_until_ready), or start processes otherwise "
+                "(multiprocessing.set_start_method('spawn'))."
+            )
         buffer.block_until_ready()
     except RuntimeError as error:
         raise_as_ours(error)

@@ -47,7 +47,7 @@ from tinyjax.core.values.array import Array
 from tinyjax.core.xla import backend, lowering, options, threads
 from tinyjax.core.xla.compilation import Compilation, Flags, timed
 from tinyjax.core.xla.options import compiling
-from tinyjax.errors import CallbackError, ForkError
+from tinyjax.errors import CallbackError
 
 if TYPE_CHECKING:
     from tinyjax.core.xla.disk_cache import DiskCache
@@ -140,6 +140,7 @@ class DeviceExecutable(Executable):
         self.execute: Execute = execute
 
     def __call__(self, args: Sequence[Array]) -> list[Array]:
+        threads.check_threads(self.name)
         buffers: list[Any] = []
         for arg in args:
             buffer = arg._buffer
@@ -229,13 +230,14 @@ def compiled(request: Compilation) -> Executable:
     If another thread is compiling it, this waits for the result.
 
     Raises:
-        ForkError: it is to be compiled, but this process was forked from one that runs XLA. The
-            compiler would wait for threads that are not there.
+        ForkError: this process was forked from one that runs XLA. The program would wait for
+            threads that are not there.
     """
     return _compiled(request).as_requested(request)
 
 
 def _compiled(request: Compilation) -> Executable:
+    threads.check_threads(request.name)
     key, jaxpr = _key(request), request.jaxpr
     with _lock:
         cached = _look_up(jaxpr, key)
@@ -244,12 +246,6 @@ def _compiled(request: Compilation) -> Executable:
         turn = _turns.get(key)
         if turn is None:
             turn = _turns[key] = Lock()
-    if threads.lacks_threads():
-        raise ForkError(
-            f"'{request.name}' cannot be compiled here: this process was forked from one that had "
-            "begun to use XLA, whose threads it does not have. Start processes otherwise "
-            "(multiprocessing.set_start_method('spawn')), or before the first compiled call."
-        )
     with turn:
         with _lock:
             cached = _look_up(jaxpr, key)  # of a thread that had its turn before
@@ -374,6 +370,7 @@ def _key(request: Compilation) -> CompileKey:
 
 def _compile(request: Compilation, flags: Flags, locate: Locate | None) -> Executable:
     """Compile a program with these flags, whether or not this was done before."""
+    threads.check_threads(request.name)
     if request.placement is not None:
         executable: Executable = ops().compile(request, flags, locate)
         return executable

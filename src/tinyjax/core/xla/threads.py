@@ -33,11 +33,11 @@ from tinyjax._base import forks
 from tinyjax.config import settings
 from tinyjax.core.tracing.jaxpr import Jaxpr, subjaxprs
 from tinyjax.core.xla.compilation import Compilation, span
+from tinyjax.errors import ForkError
 
 # Forks
 
 _clients: Final[list[object]] = []
-_inherited: Final[list[object]] = []
 
 
 def note_client(client: object) -> None:
@@ -47,7 +47,22 @@ def note_client(client: object) -> None:
 
 def lacks_threads() -> bool:
     """Return whether this process was forked from one that runs XLA, without its threads."""
-    return bool(_inherited)
+    return bool(forks.lost_threads)
+
+
+def check_threads(name: str) -> None:
+    """Check that a program can be compiled and run here.
+
+    Raises:
+        ForkError: the process was forked from one that runs XLA.
+    """
+    if forks.lost_threads:
+        raise ForkError(
+            f"'{name}' cannot be compiled or run by XLA here: this process was forked from one "
+            "that had begun to use XLA, whose threads it does not have. Start processes otherwise "
+            "(multiprocessing.set_start_method('spawn')), or before the first compiled call. NumPy "
+            "evaluates functions that are jitted without tier='compiled'."
+        )
 
 
 #: The threads in the background that run Python, and what tells of changes.
@@ -108,10 +123,10 @@ def _let_go() -> None:
 
 def _after_fork() -> None:
     _let_go()
-    if _clients and not _inherited:
+    if _clients and not forks.lost_threads:
         for client in _clients:  # their end would wait for the threads
             pythonapi.Py_IncRef(py_object(client))
-        _inherited.extend(_clients)
+        forks.lost_threads.extend(_clients)
 
 
 forks.register(before=_before_fork, after_in_parent=_let_go, after_in_child=_after_fork)

@@ -159,6 +159,7 @@ class HostProgram(Executable):
         all errors are raised, when the call returns. A program with an ``Interrupter`` can be
         interrupted.
         """
+        threads.check_threads(self.name)
         if not self._interrupters:
             return self._run(args)
         try:

@@ -170,6 +170,7 @@ class ShardedExecutable(Executable):
         Raises:
             DonatedArrayError: an array was donated to an earlier call, or is an argument twice.
         """
+        threads.check_threads(self.name)
         try:
             return self._execute(args, buffers)
         except RuntimeError as error:
