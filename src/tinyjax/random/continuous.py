@@ -7,17 +7,18 @@ import math
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
 from tinyjax._extensions.host.replay import replayed
 from tinyjax._primitives.special import erf, erf_inv
 from tinyjax.core.devices import Placement
-from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.primitives import elementwise as ew, identities
 from tinyjax.core.primitives.shape import full, full_like
-from tinyjax.core.values import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, operands as opd
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.numpy import promotion as pm
 from tinyjax.random import generators, uniforms
 from tinyjax.random.uniforms import Shape
+from tinyjax.scipy.special.basic import log_mills
 
 
 @uniforms.sampler
@@ -76,7 +77,8 @@ def truncated_normal(
     """Draw from the standard normal distribution, conditioned on lying in (lower, upper).
 
     No draw is thrown away: the inverse of the distribution function is taken between the bounds,
-    which are arrays or numbers.
+    which are arrays or numbers. Between bounds that are both beyond 1, or below -1, it is the
+    inverse of the tail's logarithm, by Newton's method: draws keep their digits far out.
 
     Args:
         key: a key.
@@ -87,7 +89,8 @@ def truncated_normal(
         out_sharding: where the result is to lie.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
+        ArgumentError: ``key`` is not a key, ``shape`` is not a shape, or ``lower`` is a number
+            above ``upper``.
         ShapeError: the bounds do not broadcast to ``shape``.
         DtypeError: ``dtype`` is not a float type.
 
@@ -101,13 +104,68 @@ def truncated_normal(
     kind = uniforms.float_dtype("truncated_normal", dtype)
     low, high = uniforms.converted(lower, kind), uniforms.converted(upper, kind)
     sizes = uniforms.result_shape("truncated_normal", shape, low.shape, high.shape)
-    a, b = (erf(ew.div(x, full_like(x, math.sqrt(2)))) for x in (low, high))
+    ends = (low, math.inf), (high, -math.inf)
+    a, b = (erf(ew.div(x, full_like(x, math.sqrt(2)))) for x, _ in ends)
     sample = uniforms.uniform_of("truncated_normal", own, sizes, kind, a, b)
-    out = ew.mul(full(sizes, math.sqrt(2), kind), erf_inv(sample))
+    most = full_like(sample, float(np.nextafter(np.array(1, kind), np.array(0, kind))))
+    out = ew.mul(full(sizes, math.sqrt(2), kind), erf_inv(ew.clamp(ew.neg(most), sample, most)))
+    if not _is_within(low, high):
+        right, left = low > 1, high < -1
+        near = jnp.where(right, low, jnp.where(left, -high, 1.0))
+        far = jnp.where(right, high, jnp.where(left, -low, 2.0))
+        tail = _tail(own, sizes, near, far)
+        out = jnp.where(right, tail, jnp.where(left, -tail, out))
     # rounding may have led out of the interval, or onto its ends
-    inside = (ew.nextafter(x, full_like(x, end)) for x, end in ((low, math.inf), (high, -math.inf)))
-    least, most = (pm.broadcast_to_shape(x, sizes) for x in inside)
+    least, most = (pm.broadcast_to_shape(_beside(x, end), sizes) for x, end in ends)
     return ew.clamp(least, out, most)
+
+
+def _beside(x: Array, end: float) -> Array:
+    """Return the next number on the way to an end, with the derivative of ``x``."""
+    step = ew.sub(ew.nextafter(x, full_like(x, end)), x)
+    return ew.add(x, identities.stop_gradient(ew.select(ew.is_finite(x), step, full_like(x, 0))))
+
+
+def _is_within(low: Array, high: Array) -> bool:
+    """Return whether a program may rely on one bound or the other being within one deviation.
+
+    Raises:
+        ArgumentError: nothing lies between constant bounds.
+    """
+    if not (opd.is_constant(low) and opd.is_constant(high)):
+        return False
+    least, most = opd.raw_host(low), opd.raw_host(high)
+    if np.any(least > most):
+        raise errors.ArgumentError(
+            "truncated_normal takes a lower bound below the upper one, but got "
+            f"lower={errors.shortened(least.tolist())} and upper={errors.shortened(most.tolist())}."
+        )
+    return bool(np.all(least <= 1) and np.all(most >= -1))
+
+
+def _tail(own: generators.Key, shape: tuple[int, ...], near: Array, far: Array) -> Array:
+    """Draw standard normal numbers between bounds of at least 1.
+
+    With the survival function S, ``log S(near) - log S(near + y)`` is convex in y, and increasing.
+    Newton's method finds the y where it has a given value, from the right. Its steps have the
+    derivatives in the bounds, of all orders that matter.
+    """
+    kind = near.dtype
+    near, far = pm.precise(near), pm.precise(far)
+    start = log_mills(near)
+
+    def decrease(y: Array) -> Array:
+        return near * y + y * y / 2 + start - log_mills(near + y)
+
+    # beyond 40 more the survival function is 0
+    share = jnp.expm1(-decrease(jnp.minimum(far - near, 40.0)))
+    u = uniforms.uniform_of("truncated_normal", own, shape, near.dtype)
+    u = u + float(jnp.finfo(near.dtype).eps) / 2  # neither 0 nor 1
+    target = -jnp.log1p((1 - u) * share)
+    y = 2 * target / (near + jnp.sqrt(near * near + 2 * target))
+    for _ in range(5):
+        y = y - (decrease(y) - target) * jnp.exp(log_mills(near + y))
+    return pm.convert(near + y, kind)
 
 
 @uniforms.sampler
@@ -172,13 +230,14 @@ def gumbel(
     """
     own, sizes = uniforms.one_key("gumbel", key), uniforms.sizes_of("gumbel", shape)
     kind = uniforms.float_dtype("gumbel", dtype)
-    tiny = float(jnp.finfo(kind).smallest_normal)
     pm.check_option("gumbel", "mode", mode, (None, "low", "high"))
     if mode != "high":
-        u = uniforms.uniform_of("gumbel", own, sizes, kind, tiny, 1.0)
+        u = uniforms.positive_of("gumbel", own, sizes, kind)
         return ew.neg(ew.log(ew.neg(ew.log(u))))
     coarse, fine = uniforms.two_of("gumbel", own, sizes, kind)
-    sum_ = ew.add(ew.add(coarse, fine), full(sizes, tiny, kind))
+    # where all digits are 0, half of the last one
+    least = float(jnp.finfo(kind).eps) ** 2 / 2
+    sum_ = ew.max_(ew.add(coarse, fine), full(sizes, least, kind))
     large = ew.ge(coarse, full(sizes, 0.5, kind))
     x = ew.select(large, coarse, sum_)
     return ew.neg(ew.log(ew.neg(ew.log1p(ew.neg(x)))))
@@ -236,9 +295,8 @@ def logistic(
         >>> tinyjax.random.logistic(tinyjax.random.key(0), (3,)).shape
         (3,)
     """
-    kind = uniforms.float_dtype("logistic", dtype)
-    tiny = float(jnp.finfo(kind).smallest_normal)
-    sample = uniforms.uniform(key, shape, kind, tiny, 1.0)
+    own, sizes = uniforms.one_key("logistic", key), uniforms.sizes_of("logistic", shape)
+    sample = uniforms.positive_of("logistic", own, sizes, uniforms.float_dtype("logistic", dtype))
     return ew.sub(ew.log(sample), ew.log1p(ew.neg(sample)))
 
 
@@ -271,6 +329,7 @@ def cauchy(
 
 
 @uniforms.sampler
+@uniforms.precisely
 def lognormal(
     key: ArrayLike,
     sigma: ArrayLike = 1.0,
@@ -305,6 +364,7 @@ def lognormal(
 
 
 @uniforms.sampler
+@uniforms.precisely
 def pareto(
     key: ArrayLike,
     b: ArrayLike,
@@ -340,6 +400,7 @@ def pareto(
 
 
 @uniforms.sampler
+@uniforms.precisely
 def rayleigh(
     key: ArrayLike,
     scale: ArrayLike,
@@ -370,12 +431,13 @@ def rayleigh(
         >>> bool((tinyjax.random.rayleigh(tinyjax.random.key(0), 2.0, (9,)) > 0).all())
         True
     """
-    (width,), sizes, kind = uniforms.parameters_of("rayleigh", shape, dtype, scale)
-    sample = ew.log(uniforms.uniform(key, sizes, kind))
+    own, (width,), sizes, kind = uniforms.drawing("rayleigh", key, shape, dtype, scale)
+    sample = ew.log(uniforms.positive_of("rayleigh", own, sizes, kind))
     return ew.mul(width, ew.sqrt(ew.mul(sample, full_like(sample, -2.0))))
 
 
 @replayed
+@uniforms.precisely
 def weibull_min(
     key: ArrayLike,
     scale: ArrayLike,
@@ -407,10 +469,13 @@ def weibull_min(
     parameters = scale, concentration
     (width, power), sizes, kind = uniforms.parameters_of("weibull_min", shape, dtype, *parameters)
     sample = exponential(key, sizes, kind)
+    # of no digits, half of the last one: roots of 0 are none of small numbers
+    sample = ew.max_(sample, full_like(sample, float(jnp.finfo(kind).eps) / 2))
     return ew.mul(ew.pow_(sample, ew.div(full_like(power, 1.0), power)), width)
 
 
 @uniforms.sampler
+@uniforms.precisely
 def maxwell(
     key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
 ) -> Array:
@@ -442,6 +507,7 @@ def _maxwell(own: generators.Key, shape: tuple[int, ...], dtype: DType) -> Array
 
 
 @replayed
+@uniforms.precisely
 def double_sided_maxwell(
     key: ArrayLike,
     loc: ArrayLike,
@@ -483,6 +549,7 @@ def double_sided_maxwell(
 
 
 @uniforms.sampler
+@uniforms.precisely
 def triangular(
     key: ArrayLike,
     left: ArrayLike,
@@ -527,6 +594,7 @@ def triangular(
 
 
 @uniforms.sampler
+@uniforms.precisely
 def wald(
     key: ArrayLike,
     mean: ArrayLike,
@@ -559,9 +627,12 @@ def wald(
     """
     own, (centre,), sizes, kind = uniforms.drawing("wald", key, shape, dtype, mean)
     first, second = own.children()
-    y = normal_of(first, sizes, kind) ** 2
+    half = normal_of(first, sizes, kind) ** 2 / 2
+    half = jnp.maximum(half, float(jnp.finfo(kind).smallest_normal))
     sample = uniforms.uniform_of("wald", second, sizes, kind)
-    squared = centre**2
-    root = jnp.sqrt(4 * centre * y + squared * y**2)
-    lesser = centre + squared * y / 2 - centre / 2 * root
-    return jnp.where(sample <= centre / (centre + lesser), lesser, squared / lesser)
+    # The roots are lesser and centre^2 / lesser. These forms add positive numbers only.
+    inverse, moved = 1 / centre, centre * half
+    lesser = 1 / (inverse + half + jnp.sqrt(half) * jnp.sqrt(half + 2 * inverse))
+    ratio = 1 + moved + jnp.sqrt(moved) * jnp.sqrt(moved + 2)
+    is_lesser = sample <= 1 / (1 + 1 / ratio)
+    return jnp.where(is_lesser, lesser, centre * jnp.where(is_lesser, 1.0, ratio))

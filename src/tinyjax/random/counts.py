@@ -14,7 +14,6 @@ from tinyjax._extensions.host import replay
 from tinyjax._primitives import arg_extrema
 from tinyjax._primitives.cumulative import cumsum
 from tinyjax._primitives.sort import sort, top_k
-from tinyjax._primitives.special import lgamma
 from tinyjax.core import jit
 from tinyjax.core.control_flow.scan import scan
 from tinyjax.core.control_flow.while_loop import while_loop
@@ -35,7 +34,7 @@ from tinyjax.random.uniforms import Shape
 _FEW_ARRIVALS: Final = 10
 #: Up to this mean, successes are counted one by one.
 _FEW_SUCCESSES: Final = 10.0
-#: What Stirling's formula for the logarithm of k! lacks, for k up to 9.
+#: What Stirling's formula for the logarithm of n! lacks, for n from 1 to 10.
 _STIRLING_TAILS: Final = [
     math.lgamma(n) - (n - 0.5) * math.log(n) + n - 0.5 * math.log(2 * math.pi) for n in range(1, 11)
 ]
@@ -72,7 +71,7 @@ def geometric(
         True
     """
     own, kind = uniforms.one_key("geometric", key), uniforms.integer_dtype("geometric", dtype)
-    (probability,) = pm.promote_inexact(opd.as_operand(p))
+    probability = pm.precise(pm.promote_inexact(opd.as_operand(p))[0])
     sizes = uniforms.result_shape("geometric", shape, probability.shape)
     sample = uniforms.uniform_of("geometric", own, sizes, probability.dtype)
     sample = jnp.where(sample == 0, 1, sample)
@@ -164,7 +163,7 @@ def _arrivals(own: Key, rate: Array, dtype: DType) -> Array:
 
 
 def _poisson_by_rejection(own: Key, rate: Array, dtype: DType) -> Array:
-    most, log_rate = _rounds(dtype), jnp.log(rate)
+    most = _rounds(dtype)
     b = 0.931 + 2.53 * jnp.sqrt(rate)
     a = -0.059 + 0.02483 * b
     inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
@@ -182,10 +181,9 @@ def _poisson_by_rejection(own: Key, rate: Array, dtype: DType) -> Array:
         distance = 0.5 - jnp.abs(u)
         k = jnp.floor((2 * a / distance + b) * u + rate + 0.43)
         s = jnp.log(v * inverse_alpha / (a / (distance * distance) + b))
-        t = -rate + k * log_rate - lgamma(k + 1)
         is_quick = (distance >= 0.07) & (v <= quick)
         rejected = (k < 0) | ((distance < 0.013) & (v > distance))
-        accept = is_quick | (~rejected & (s <= t))
+        accept = is_quick | (~rejected & (s <= _log_poisson(k, rate)))
         return iteration + 1, jnp.where(accept, k, proposals), accepted | accept, after.words
 
     start = (
@@ -233,7 +231,7 @@ def binomial(
         True
     """
     own, kind = uniforms.one_key("binomial", key), uniforms.float_dtype("binomial", dtype)
-    (probability,) = pm.promote_inexact(opd.as_operand(p))
+    probability = pm.precise(pm.promote_inexact(opd.as_operand(p))[0])
     count = uniforms.converted(n, probability.dtype)
     sizes = uniforms.result_shape("binomial", shape, count.shape, probability.shape)
     count, probability = (pm.broadcast_to_shape(x, sizes) for x in (count, probability))
@@ -284,14 +282,26 @@ def _successes(own: Key, count: Array, probability: Array, dtype: DType) -> Arra
     return ew.convert_element_type(successes - 1, dtype)
 
 
-def _stirling_tail(k: Array) -> Array:
-    """Return ``log k!`` less ``(k + 1/2) log(k + 1) - (k + 1) + log(2 pi) / 2``, by Stirling."""
-    table = jnp.asarray(_STIRLING_TAILS, k.dtype)
-    small = k <= 9
-    k = jnp.clip(k, 0.0, 9.0)
-    squared = (k + 1) * (k + 1)
-    series = (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / squared) / squared) / (k + 1)
-    return jnp.where(small, table[jnp.floor(k).astype(dtypes.int32)], series)
+def _log_poisson(k: Array, mean: Array) -> Array:
+    """Return the logarithm of Poisson's probability of a count, for positive means.
+
+    By the deviance, whose terms do not cancel (C. Loader, "Fast and accurate computation of
+    binomial probabilities", 2000), and Stirling's series.
+    """
+    n = jnp.maximum(k, 1)
+    share = (n - mean) / (n + mean)
+    squared = jnp.minimum(share * share, 0.01)
+    series = jnp.zeros_like(squared)
+    for order in range(15, 1, -2):
+        series = (series + 1 / order) * squared
+    near = (n - mean) * share + 2 * n * share * series
+    far = n * jnp.log(n / mean) + mean - n
+    deviance = jnp.where(jnp.abs(share) < 0.1, near, far)
+    inverse = 1 / (n * n)
+    tail = (1 / 12 - (1 / 360 - inverse / 1260) * inverse) / n
+    small = jnp.asarray(_STIRLING_TAILS, n.dtype)[jnp.clip(n - 1, 0, 9).astype(dtypes.int32)]
+    tail = jnp.where(n <= 10, small, tail)
+    return jnp.where(k < 1, -mean, -deviance - tail - 0.5 * jnp.log(2 * math.pi * n))
 
 
 def _binomial_by_rejection(own: Key, count: Array, probability: Array, dtype: DType) -> Array:
@@ -300,9 +310,14 @@ def _binomial_by_rejection(own: Key, count: Array, probability: Array, dtype: DT
     a = -0.0873 + 0.0248 * b + 0.01 * probability
     c = count * probability + 0.5
     quick = 0.92 - 4.2 / b
-    odds = probability / (1 - probability)
     alpha = (2.83 + 5.1 / b) * deviation
-    m = jnp.floor((count + 1) * probability)
+
+    def log_share(k: Array) -> Array:
+        # Poisson numbers of these means whose sum is count are binomial
+        mean, rest = count * probability, count * (1 - probability)
+        return _log_poisson(k, mean) + _log_poisson(count - k, rest)
+
+    greatest = log_share(jnp.floor((count + 1) * probability))
 
     def is_open(state: tuple[Array, Array, Array]) -> Array:
         return (~state[1]).any()
@@ -318,16 +333,7 @@ def _binomial_by_rejection(own: Key, count: Array, probability: Array, dtype: DT
         k = jnp.floor((2 * a / distance + b) * u + c)
         rejected = (k < 0) | (k > count)
         level = jnp.log(v * alpha / (a / (distance * distance) + b))
-        bound = (
-            (m + 0.5) * jnp.log((m + 1) / (odds * (count - m + 1)))
-            + (count + 1) * jnp.log((count - m + 1) / (count - k + 1))
-            + (k + 0.5) * jnp.log(odds * (count - k + 1) / (k + 1))
-            + _stirling_tail(m)
-            + _stirling_tail(count - m)
-            - _stirling_tail(k)
-            - _stirling_tail(count - k)
-        )
-        accept = is_quick | (~rejected & (level <= bound))
+        accept = is_quick | (~rejected & (level <= log_share(k) - greatest))
         return jnp.where(accept, k, proposals), accepted | accept, after.words
 
     start = (
@@ -376,7 +382,8 @@ def multinomial(
         100.0
     """
     own, kind = uniforms.one_key("multinomial", key), uniforms.float_dtype("multinomial", dtype)
-    trials, probabilities = pm.promote_inexact(opd.as_operand(n), opd.as_operand(p))
+    shares = pm.precise(opd.as_operand(p))
+    trials, probabilities = map(pm.precise, pm.promote_inexact(opd.as_operand(n), shares))
     sizes = probabilities.shape if shape is None else uniforms.sizes_of("multinomial", shape)
     if not sizes or not probabilities.shape:
         raise errors.ShapeError(
@@ -531,7 +538,8 @@ def _choose(
     """Draw indices."""
     if p is None:
         return uniforms.randint(key, shape, 0, size)
-    (weights,) = pm.promote_inexact(opd.as_operand(p))
+    # in few digits most elements would not be drawn
+    weights = pm.precise(pm.promote_inexact(opd.as_operand(p))[0])
     if weights.shape != (size,):
         raise ShapeError.got(f"choice among {size} elements takes p of shape ({size},)", weights)
     if replace:
@@ -589,7 +597,10 @@ def categorical(
     """
     uniforms.one_key("categorical", key, used=False)
     scores = opd.as_array(logits)
-    dtype = uniforms.float_dtype("categorical", scores.dtype)
+    uniforms.float_dtype("categorical", scores.dtype)
+    # noise of few digits would be the same for many categories
+    scores = pm.precise(scores)
+    dtype = scores.dtype
     axis = ints.canonical_axis(axis, scores.ndim)
     batch = scores.shape[:axis] + scores.shape[axis + 1 :]
     sizes = uniforms.result_shape("categorical", shape, batch)

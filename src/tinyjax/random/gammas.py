@@ -9,6 +9,7 @@ from typing import Final, Literal, get_args
 import tinyjax.numpy as jnp
 from tinyjax import custom_derivatives, dtypes, errors
 from tinyjax._library.special.gamma import random_gamma_grad
+from tinyjax._primitives.special import digamma
 from tinyjax.core import api, jit
 from tinyjax.core.control_flow import loops
 from tinyjax.core.control_flow.while_loop import while_loop
@@ -114,8 +115,11 @@ def _draw_jvp(
     if not is_log:
         return sample, slope * random_gamma_grad(a, sample)
     x = jnp.exp(sample)
-    x = jnp.where(sample == 0, sh.full_like(x, float(jnp.finfo(x.dtype).smallest_normal)), x)
-    return sample, slope * (random_gamma_grad(a, x) / x)
+    # where the number is too small, the first term of its distribution function: x^a / gamma(a + 1)
+    is_small = x < float(jnp.finfo(x.dtype).smallest_normal)
+    x = jnp.where(is_small, 1.0, x)
+    in_small = (digamma(a + 1) - sample) / a
+    return sample, slope * jnp.where(is_small, in_small, random_gamma_grad(a, x) / x)
 
 
 #: Of the cube root of a chi-squared quantile over its degrees of freedom n: row k holds the factors
@@ -166,6 +170,7 @@ def _gamma(own: Key, a: Array, is_log: bool = False, method: Sampler = "exact") 
 
 
 @uniforms.sampler
+@uniforms.precisely
 def gamma(
     key: ArrayLike,
     a: ArrayLike,
@@ -205,6 +210,7 @@ def gamma(
 
 
 @uniforms.sampler
+@uniforms.precisely
 def loggamma(
     key: ArrayLike,
     a: ArrayLike,
@@ -242,6 +248,7 @@ def loggamma(
 
 
 @uniforms.sampler
+@uniforms.precisely
 def beta(
     key: ArrayLike,
     a: ArrayLike,
@@ -285,6 +292,7 @@ def beta(
 
 
 @uniforms.sampler
+@uniforms.precisely
 def dirichlet(
     key: ArrayLike,
     alpha: ArrayLike,
@@ -329,6 +337,7 @@ def dirichlet(
 
 
 @uniforms.sampler
+@uniforms.precisely
 def chisquare(
     key: ArrayLike,
     df: ArrayLike,
@@ -367,6 +376,7 @@ def _chisquare(own: Key, freedom: Array) -> Array:
 
 
 @uniforms.sampler
+@uniforms.precisely
 def f(
     key: ArrayLike,
     dfnum: ArrayLike,
@@ -401,10 +411,13 @@ def f(
     """
     own, (above, below), _, _ = uniforms.drawing("f", key, shape, dtype, dfnum, dfden)
     for_below, for_above = own.children()
-    return (_chisquare(for_above, above) / above) / (_chisquare(for_below, below) / below)
+    # of logarithms, since both gamma numbers may be too small to be one
+    ratio = _gamma(for_above, above / 2, is_log=True) - _gamma(for_below, below / 2, is_log=True)
+    return jnp.exp(ratio) * (below / above)
 
 
 @uniforms.sampler
+@uniforms.precisely
 def t(
     key: ArrayLike,
     df: ArrayLike,
@@ -438,10 +451,12 @@ def t(
     own, (freedom,), sizes, kind = uniforms.drawing("t", key, shape, dtype, df)
     for_normal, for_gamma = own.children()
     half = freedom / 2
-    return continuous.normal_of(for_normal, sizes, kind) * jnp.sqrt(half / _gamma(for_gamma, half))
+    spread = jnp.exp((jnp.log(half) - _gamma(for_gamma, half, is_log=True)) / 2)
+    return continuous.normal_of(for_normal, sizes, kind) * spread
 
 
 @uniforms.sampler
+@uniforms.precisely
 def generalized_normal(
     key: ArrayLike,
     p: ArrayLike,
@@ -454,7 +469,7 @@ def generalized_normal(
 
     Args:
         key: a key.
-        p: positive; broadcasts to ``shape``; differentiable.
+        p: positive; broadcasts to ``shape``; differentiable. For inf the distribution is uniform.
         shape: the shape of the result.
         dtype: a float type; the default float if None.
         out_sharding: where the result is to lie.
@@ -470,17 +485,25 @@ def generalized_normal(
         (3,)
     """
     own, (power,), sizes, kind = uniforms.drawing("generalized_normal", key, shape, dtype, p)
-    return _generalized_normal(own, power, sizes, kind)
+    signs, powers, inverse = _generalized_normal(own, power, sizes, kind)
+    return signs * jnp.exp(powers * inverse)
 
 
-def _generalized_normal(own: Key, power: Array, shape: tuple[int, ...], dtype: DType) -> Array:
+def _generalized_normal(
+    own: Key, power: Array, shape: tuple[int, ...], dtype: DType
+) -> tuple[Array, Array, Array]:
+    """Draw signs, and logarithms of p-th powers of sizes; and return ``1 / p``.
+
+    Sizes for p = inf are uniform. A very small ``1 / p`` gives these, too.
+    """
     for_gamma, for_sign = own.children()
-    inverse = 1 / power
-    sample = _gamma(for_gamma, pm.broadcast_to_shape(inverse, shape))
-    return uniforms.rademacher_of(for_sign, shape, dtype) * sample**inverse
+    inverse = jnp.maximum(pm.broadcast_to_shape(1 / power, shape), 1e-12)
+    powers = _gamma(for_gamma, inverse, is_log=True)
+    return uniforms.rademacher_of(for_sign, shape, dtype), powers, inverse
 
 
 @uniforms.sampler
+@uniforms.precisely
 def ball(
     key: ArrayLike,
     d: int,
@@ -498,7 +521,7 @@ def ball(
     Args:
         key: a key.
         d: the number of dimensions.
-        p: of the norm, a positive scalar; differentiable.
+        p: of the norm, a positive scalar, which may be inf; differentiable.
         shape: the shape of the result without its last axis.
         dtype: a float type; the default float if None.
         out_sharding: where the result is to lie.
@@ -525,9 +548,11 @@ def ball(
     for_direction, for_length = own.children()
     dimensions = ints.integer(d, "the number of dimensions of ball")
     inside = uniforms.sizes_of("ball", (*sizes, dimensions))
-    x = _generalized_normal(for_direction, power, inside, kind)
-    rest = -jnp.log1p(-uniforms.uniform_of("ball", for_length, sizes, kind))
-    return x / (((jnp.abs(x) ** power).sum(-1) + rest) ** (1 / power))[..., None]
+    signs, powers, inverse = _generalized_normal(for_direction, power, inside, kind)
+    u = uniforms.uniform_of("ball", for_length, sizes, kind)
+    rest = jnp.maximum(-jnp.log1p(-u), float(jnp.finfo(kind).eps) / 2)
+    total = jnp.exp(powers).sum(-1) + rest
+    return signs * jnp.exp((powers - jnp.log(total)[..., None]) * inverse)
 
 
 # Distributions of vectors and matrices.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import config, dtypes, errors
+from tinyjax._base import frames
 from tinyjax._extensions.host.replay import replayed
 from tinyjax._primitives import bitcast, random_bits, result_placement
 from tinyjax.core.devices import Placement
@@ -32,6 +34,29 @@ GumbelMode: TypeAlias = Literal["low", "high"]
 def sampler(fun: F) -> F:
     """Decorate a function that draws: calls are replayed, and ``out_sharding`` is obeyed."""
     return replayed(result_placement.placed(fun))
+
+
+def precisely(fun: F) -> F:
+    """Decorate a function that draws, to draw in float32 what is rounded to a narrower dtype.
+
+    Uniform numbers of few digits would make infinite numbers, or few different ones.
+    """
+    place = [*inspect.signature(fun).parameters].index("dtype")
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        dtype = args[place] if len(args) > place else kwargs.get("dtype")
+        kind = dtypes.default_float() if dtype is None else dtypes.check(dtype)
+        if not dtypes.is_narrow_float(kind):
+            return fun(*args, **kwargs)
+        if len(args) > place:
+            args = (*args[:place], dtypes.float32, *args[place + 1 :])
+        else:
+            kwargs["dtype"] = dtypes.float32
+        return ew.convert_element_type(fun(*args, **kwargs), kind)
+
+    wrapper: Any = frames.imitate(call, fun)
+    precise: F = wrapper
+    return precise
 
 
 def default_generator() -> generators.Generator:
@@ -277,6 +302,15 @@ def uniform_of(
     return uniform_between(floats, low, high)
 
 
+def positive_of(name: str, own: generators.Key, shape: tuple[int, ...], dtype: DType) -> Array:
+    """Draw as ``uniform_of``; in place of 0, half of the least of the other numbers.
+
+    A logarithm of 0, or of the least number there is, would be drawn far too often.
+    """
+    floats = uniform_of(name, own, shape, dtype, float(jnp.finfo(dtype).smallest_normal), 1.0)
+    return ew.max_(floats, sh.full_like(floats, float(jnp.finfo(dtype).eps) / 2))
+
+
 def _floats(own: generators.Key, shape: tuple[int, ...], dtype: DType) -> Array:
     """Draw floats that are uniform in [0, 1)."""
     if dtype == dtypes.float32:
@@ -439,6 +473,8 @@ def bernoulli(
     pm.check_option("bernoulli", "mode", mode, ("low", "high"))
     if not dtypes.is_float(probability.dtype):
         raise errors.DtypeError(f"bernoulli takes a float p, but got {probability.aval}.")
+    # in few digits a small probability lies between two uniform numbers
+    probability = pm.precise(probability)
     sizes, dtype = result_shape("bernoulli", shape, probability.shape), probability.dtype
     probability = pm.broadcast_to_shape(ew.convert_element_type(probability, dtype), sizes)
     if mode == "low":

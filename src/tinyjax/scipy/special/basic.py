@@ -122,15 +122,29 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     low = elementwise.pick(is_low, a, lower)
     middle = elementwise.pick(is_low | is_high, 0.0, a)
     high = elementwise.pick(is_high, a, 0.0)
-    square = low * low
-    inverse, series = 1 / square, sh.full_like(a, 0.0)
-    for order in range(10 if double else 6, 0, -1):
-        series = inverse * (1.0 - 2 * order) * (1 + series)
-    scale = ew.log(-low) + 0.5 * math.log(2 * math.pi)
-    tail = -0.5 * square - scale + ew.log1p(series)
+    tail = -0.5 * (low * low) - 0.5 * math.log(2 * math.pi) + log_mills_far(-low)
     # above 0 the complement is small and known to all its digits
     upper = ew.log1p(-ndtr(-high))
     return elementwise.pick(is_low, tail, elementwise.pick(is_high, upper, ew.log(ndtr(middle))))
+
+
+def log_mills_far(x: Array) -> Array:
+    """Return the logarithm of Mills' ratio ``ndtr(-x) / norm.pdf(x)``, for x of at least 10 or 20.
+
+    The series of ``log_ndtr``, which needs at least 20 for float64.
+    """
+    inverse, series = 1 / (x * x), sh.full_like(x, 0.0)
+    for order in range(10 if x.dtype == dtypes.float64 else 6, 0, -1):
+        series = inverse * (1.0 - 2 * order) * (1 + series)
+    return ew.log1p(series) - ew.log(x)
+
+
+def log_mills(x: Array) -> Array:
+    """Return the logarithm of Mills' ratio for positive x, to about an absolute 50 units of 1."""
+    end = 20.0 if x.dtype == dtypes.float64 else 10.0
+    near = elementwise.minimum(x, end)
+    close = ew.log(ndtr(-near)) + 0.5 * (near * near) + 0.5 * math.log(2 * math.pi)
+    return elementwise.pick(x > end, log_mills_far(elementwise.maximum(x, end)), close)
 
 
 # The gamma function
@@ -487,10 +501,8 @@ def logsumexp(
     absent = None if factors is None else factors == 0
     if absent is not None:
         real = elementwise.pick(absent, -math.inf, real)
-    # before the maximum, so that nothing is computed of a derivative that is dropped
-    greatest = reductions.max(
-        identities.stop_gradient(real), axes, keepdims=True, initial=-math.inf
-    )
+    # no constant to derivatives, as in ``shifted``
+    greatest = reductions.max(real, axes, keepdims=True, initial=-math.inf)
     shift = elementwise.pick(ew.is_finite(greatest), greatest, 0.0)
     exponents = values - ew.convert_element_type(shift, values.dtype)
     if absent is not None:
