@@ -25,6 +25,8 @@ lazy.HOOKS.update(
     explaining="tinyjax._extensions.explaining",
     # what computes NumPy's own functions of traced arrays
     numpy_protocols="tinyjax.numpy.protocols",
+    # what makes arrays of lists, which SciPy's functions take
+    lists="tinyjax.numpy.creation",
     # what applies primitives, for their own method
     bind="tinyjax.core.tracing.trace",
     # how a notebook shows arrays and programs

@@ -316,7 +316,7 @@ def slope(fun: Callable[..., Any], *points: HostArray) -> HostArray:
 
 
 #: The rows in whose derivatives we differ on purpose: the next test says how.
-DIFFERENT = ("abs", "acosh", "div", "logaddexp", "pow")
+DIFFERENT = ("abs", "abs_right", "acosh", "atan2", "div", "logaddexp", "pow", "root", "root_right")
 SMOOTH = [
     row
     for row in elementwise_rows.SPECS
@@ -356,6 +356,11 @@ def test_derivatives_where_ours_are_not_those_of_jax() -> None:
     x, y = np.array([1e-300, 0.0, np.inf]), np.array([1e-300, 1e-300, 1e300])
     quotient = slope(lambda y: elementwise.div(as_array(x), y), y)
     np.testing.assert_allclose(quotient, [-1e300, 0.0, -np.inf])
+    # arctan2 has slopes where the squares of its operands leave the range
+    first, second = np.meshgrid([0.5, -2.0, 1e-300, -1e300], [2.0, -1.0, 1e-300, 1e300])
+    wide = np.array([first, second], np.longdouble)
+    angles = (wide[1] - wide[0]) / np.sum(wide**2, 0)
+    np.testing.assert_allclose(slope(elementwise.atan2, first, second), angles, 1e-14)
     # the derivative of a complex sign is not zero, and acosh has one for Re z < 0 too
     check_grads(elementwise.sign, (np.array([-0.5 + 0.25j, 2.0 - 1.0j]),), 2)
     check_grads(elementwise.acosh, (np.array([-0.5 + 0.25j, -2.0 - 1.0j]),), 2)

@@ -28,7 +28,7 @@ def test_butter(kind: Any) -> None:
             signal.butter(order, edges, kind), scipy.signal.butter(order, edges, kind), strict=True
         ):
             close(actual, expected, 1e-7)
-        assert signal.butter(order, edges, kind, "zpk")[1].size == order * (
+        assert signal.butter(order, edges, kind, output="zpk")[1].size == order * (
             2 if "band" in kind else 1
         )
     with raises(ShapeError, match="for bands two"):

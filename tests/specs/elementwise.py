@@ -436,6 +436,14 @@ SPECS = [
     one(ew.neg, ew.neg, np.negative, jax.lax.neg, "iufce", linear=(0,), grad_dtypes=BOTH),
     one(ew.sign, ew.sign, complex_sign, jax.lax.sign, "iufc", grad_dtypes=BOTH, low=0.2),
     one(ew.abs_, ew.abs_, np.abs, jnp.abs, "iufc", grad_dtypes=BOTH, low=0.2),
+    # Parts of derivatives at kinks, which have no others in JAX
+    one(ew.abs_right, ew.abs_right, np.abs, jnp.abs, grad_dtypes=BOTH, low=0.2),
+    one(ew.abs_slope, ew.abs_slope, complex_sign, jax.lax.sign, grad_dtypes=BOTH, low=0.2),
+    one(ew.root, ew.root, np.sqrt, jax.lax.sqrt, "f", low=0.2),
+    one(ew.root_right, ew.root_right, np.sqrt, jax.lax.sqrt, "f", low=0.2),
+    pairs(ew.max_right, ew.max_right, np.maximum, jax.lax.max, "fc"),
+    pairs(ew.min_right, ew.min_right, np.minimum, jax.lax.min, "fc"),
+    comparison(ew.tie, ew.tie, np.equal, jax.lax.eq, "biufc"),
     one(ew.floor, ew.floor, np.floor, jax.lax.floor, "f", grad=0),
     one(ew.ceil, ew.ceil, np.ceil, jax.lax.ceil, "f", grad=0),
     one(

@@ -119,6 +119,16 @@ def is_ours(frame: FrameType) -> bool:
     return frame.f_code.co_filename.startswith(_PASSED_OVER)
 
 
+def is_called_in(package: str) -> bool:
+    """Return whether the user's line called a function of ours in a package of this name."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and is_ours(frame):
+        if frame.f_globals["__name__"].startswith(package):
+            return True
+        frame = frame.f_back
+    return False
+
+
 def run_text(folder: str, name: str, text: str, scope: dict[str, Any]) -> str:
     """Run the text of functions of ours, and keep it where debuggers and tracebacks look for it.
 

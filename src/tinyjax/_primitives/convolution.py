@@ -25,6 +25,7 @@ from tinyjax._primitives.precision import (
     operand_dtype,
 )
 from tinyjax._primitives.result_placement import placed
+from tinyjax.core.control_flow.scan import scan
 from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import elementwise as ew, families, rules, shape as sh
 from tinyjax.core.stablehlo import types as hlo
@@ -202,12 +203,18 @@ def _by_products(params: ConvParams, sizes: _Sizes) -> _Convolution:
     parts, whole = (groups, batch, *out_space, outputs), (batch, out_features, *out_space)
     order = (1, 0, len(parts) - 1, *range(2, len(parts) - 1))
     to_layout = _to_layout(params)
+    has_zeros = wide.kind in "fc" and (
+        max(map(max, params.padding), default=0) > 0 or max(params.lhs_dilation, default=1) > 1
+    )
 
     def convolve(x: dtypes.HostArray, w: dtypes.HostArray) -> dtypes.HostArray:
         x = x.transpose(numbers.lhs_spec).astype(wide, copy=False)
         w = w.transpose(numbers.rhs_spec).astype(wide, copy=False)
         if regrouped is not None:
             x = x.reshape(regrouped).swapaxes(0, 1).reshape(batch, features, *space)
+        if has_zeros and not np.isfinite(w.sum()):
+            out = _by_places(x, w, params, groups, out_space)
+            return out.astype(params.dtype, copy=False).transpose(to_layout)
         x = np.ascontiguousarray(spread(x))
         windows = np.ndarray(shape, wide, x, 0, steps)
         if is_large:
@@ -219,6 +226,32 @@ def _by_products(params: ConvParams, sizes: _Sizes) -> _Convolution:
         return out.astype(params.dtype, copy=False).transpose(to_layout)
 
     return convolve
+
+
+def _by_places(
+    x: dtypes.HostArray, w: dtypes.HostArray, params: ConvParams, groups: int, out_space: Axes
+) -> dtypes.HostArray:
+    """Add products for one place of the kernel at a time, without zeros around the elements.
+
+    A kernel with infinities or NaNs makes NaN of these zeros, of which the sums do not consist.
+    """
+    (batch, features, *space), (outputs, inputs, *window) = x.shape, w.shape
+    out = np.zeros((batch, outputs, *out_space), x.dtype)
+    kernels = w.reshape(groups, outputs // groups, inputs, *window)
+    for place in np.ndindex(*window):
+        read, written = [], []
+        for axis, k in enumerate(place):
+            dilation = params.lhs_dilation[axis]
+            at = np.arange(out_space[axis]) * params.strides[axis] - params.padding[axis][0]
+            at += k * params.rhs_dilation[axis]
+            inside = (at >= 0) & (at < dilated(space[axis], dilation)) & (at % dilation == 0)
+            read.append(at[inside] // dilation)
+            written.append(np.flatnonzero(inside))
+        part = x[(..., *np.ix_(*read))]
+        columns = part.reshape(batch, groups, features // groups, -1)
+        products = np.matmul(kernels[(..., *place)], columns)
+        out[(..., *np.ix_(*written))] += products.reshape(batch, outputs, *part.shape[2:])
+    return out
 
 
 #: Where the matrix of the elements under all windows has so many bytes, as many of its columns are
@@ -436,10 +469,43 @@ def _conv_on_cpu(b: Lowering, operands: hlo.Values, params: ConvParams) -> hlo.V
     XLA moves axes itself, but not in loops, conditionals and calls: there it takes 40 times as long
     (8 images of 32 x 32 with 32 features, kernels of 3 x 3).
     """
-    moved = None if b.module.is_divided else with_features_last(params)
-    if moved is None:
+    formula = _without_groups(params)
+    if formula is None and not b.module.is_divided:
+        formula = with_features_last(params)
+    if formula is None:
         return _conv_lowering(b, operands, params)
-    return families.lower_formula(b, moved, operands)
+    return families.lower_formula(b, formula, operands)
+
+
+def _without_groups(params: ConvParams) -> Callable[..., prim.Arrays] | None:
+    """Return a convolution group by group, where XLA would multiply with zeros for other groups.
+
+    They take time, and make NaN of infinities and NaNs of other groups. XLA has such a convolution
+    of groups of features for narrow floats and float32.
+    """
+    (lhs, rhs, out), groups = params.numbers, params.feature_groups
+    if params.batch_groups > 1:
+        grouped = attrs.evolve(params, feature_groups=params.batch_groups, batch_groups=1)
+
+        def by_features(x: Array, w: Array) -> prim.Arrays:
+            x = _merge(_split(x, lhs[0], params.batch_groups), lhs[0], lhs[1])
+            return [bind1(conv_general_dilated_p, (x, w), grouped)]
+
+        return by_features
+    wide = dtypes.is_inexact(params.dtype) and not dtypes.is_complex(params.dtype)
+    if groups == 1 or (wide and params.dtype != dtypes.float64):
+        return None
+    single = attrs.evolve(params, feature_groups=1)
+
+    def by_groups(x: Array, w: Array) -> prim.Arrays:
+        xs = sh.moveaxis(_split(x, lhs[1], groups), lhs[1], 0)
+        ws = sh.moveaxis(_split(w, rhs[0], groups), rhs[0], 0)
+        _, outs = scan(
+            lambda _, pair: (None, bind1(conv_general_dilated_p, pair, single)), None, (xs, ws)
+        )
+        return [_merge(outs, 0, out[1])]
+
+    return by_groups
 
 
 @conv_general_dilated_p.def_lowering(platform="cuda")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import accumulate
 from math import prod
-from typing import Final
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -45,12 +45,41 @@ def _check_axis(name: str, x: av.ShapedArray, axis: int) -> None:
         raise errors.ShapeError(f"{name} needs an axis of {x.shape}, but got {axis}.")
 
 
+def _carrier(dtype: dtypes.DType) -> dtypes.DType:
+    """Return the dtype in which a running result is kept: of 64 bits, or 1s end at ``2**24``."""
+    if not dtypes.is_inexact(dtype):
+        return dtype
+    return dtypes.complex128 if dtypes.is_complex(dtype) else dtypes.float64
+
+
+_BLOCK: Final = 1 << 16
+
+
+def _accumulated(
+    fun: np.ufunc, x: dtypes.HostArray, axis: int, wide: dtypes.DType
+) -> dtypes.HostArray:
+    """Accumulate in a wider dtype, by blocks that stay in the processor's cache."""
+    out = opd.memory(x.shape, x.dtype)
+    rows, outs = np.moveaxis(x, axis, 0), np.moveaxis(out, axis, 0)
+    step = max(1, _BLOCK * len(rows) // max(x.size, 1))
+    block = np.empty((min(step, len(rows)), *rows.shape[1:]), wide)
+    for start in range(0, len(rows), step):
+        part, last = block[: len(rows) - start], block[-1:].copy()
+        part[...] = rows[start : start + step]
+        if start:
+            fun(last, part[:1], part[:1])
+        fun.accumulate(part, 0, wide, part)
+        outs[start : start + step] = part
+    return out
+
+
 def _lower_loop(
     b: Lowering,
     operands: Values,
     params: CumulativeParams,
     start: builder.Scalar,
     combine: Callable[..., Value],
+    wide: dtypes.DType,
 ) -> Value:
     """Write a loop along the axis that carries the last result.
 
@@ -63,12 +92,15 @@ def _lower_loop(
         params: the axis, and the way along it.
         start: what is carried at first.
         combine: writes the next result: of the builder, the last one and an element of each array.
+        wide: the dtype that it carries.
     """
     x = operands[0]
     axis, n = params.axis, x.shape[params.axis]
     if not x.size:
         return x
-    part, wide = (*x.shape[:axis], 1, *x.shape[axis + 1 :]), accumulator(x.dtype)
+    part = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
+    # XLA converts whole arrays of bfloat16 in each iteration
+    stored = dtypes.float32 if dtypes.is_extended(x.dtype) else x.dtype
     counting = dtypes.int32 if n < 2**31 else dtypes.int64
 
     def count(value: int) -> Value:
@@ -80,11 +112,13 @@ def _lower_loop(
         starts = [place if i == axis else count(0) for i in range(x.ndim)]
         elements = [b.convert(b.dynamic_slice(a, starts, part), wide) for a in arrays]
         result = combine(b, last, *elements)
-        out = b.dynamic_update_slice(out, b.convert(result, x.dtype), starts)
+        out = b.dynamic_update_slice(out, b.convert(result, stored), starts)
         return [b.add(step, count(1)), result, out, *arrays]
 
-    initial = (count(0), b.full(start, hlo.tensor(part, wide)), b.full_like(x, 0), *operands)
-    return b.while_(initial, lambda args: [b.compare(args[0], count(n), "LT")], body)[2]
+    arrays = [b.convert(a, stored) for a in operands]
+    initial = (count(0), b.full(start, hlo.tensor(part, wide)), b.full_like(arrays[0], 0), *arrays)
+    out = b.while_(initial, lambda args: [b.compare(args[0], count(n), "LT")], body)[2]
+    return b.convert(out, x.dtype)
 
 
 def _def_batch(primitive: Primitive[CumulativeParams]) -> None:
@@ -130,7 +164,7 @@ def _recurrence_impl(operands: prim.Hosts, params: CumulativeParams) -> prim.Hos
             next(ys)
             flat[:, j] = np.array(list(ys), np.result_type(b.dtype, np.float64))
     else:
-        wide = np.float32 if dtypes.is_narrow_float(b.dtype) else b.dtype
+        wide = _carrier(b.dtype)
         y = np.zeros(shape[1:], wide)
         for i in range(shape[0]):
             y = a[i].astype(wide) * y + b[i].astype(wide)
@@ -152,7 +186,7 @@ def _recurrence_lowering(b: Lowering, operands: Values, params: CumulativeParams
     def combine(b: Lowering, last: Value, factor: Value, term: Value) -> Value:
         return b.add(b.mul(factor, last), term)
 
-    return (_lower_loop(b, operands, params, 0, combine),)
+    return (_lower_loop(b, operands, params, 0, combine, _carrier(b.results[0].dtype)),)
 
 
 @linear_recurrence_p.def_jvp
@@ -225,26 +259,26 @@ def cumulative(
     """
     primitive = Primitive(name, CumulativeParams, repeatable=True)
     prim.mark(prim.MATERIALIZES, False, primitive)
+    carrier = accumulator if compares else _carrier
+
+    def kernel(dtype: dtypes.DType, shape: tuple[int, ...], axis: int) -> Callable[..., Any]:
+        wide = carrier(dtype)
+        if prod(shape) < prim.MANY:
+            return lambda x: fun.accumulate(x, axis, wide).astype(dtype, copy=False)
+        if wide != dtype:
+            return lambda x: _accumulated(fun, x, axis, wide)
+        return lambda x: fun.accumulate(x, axis, dtype, opd.memory(shape, dtype))
 
     @primitive.def_impl
     def cumulative_impl(operands: prim.Hosts, params: CumulativeParams) -> prim.Hosts:
         (x,) = operands
-        wide = x.astype(np.float32) if dtypes.is_narrow_float(x.dtype) else x
-        if params.reverse:
-            turned = np.flip(wide, params.axis)
-            out = np.flip(fun.accumulate(turned, params.axis, turned.dtype), params.axis)
-        else:
-            out = fun.accumulate(wide, params.axis, wide.dtype)
-        return (out.astype(x.dtype, copy=False),)
+        ordered = np.flip(x, params.axis) if params.reverse else x
+        out = kernel(ordered.dtype, ordered.shape, params.axis)(ordered)
+        return (np.flip(out, params.axis) if params.reverse else out,)
 
     @primitive.def_host
     def cumulative_host(avals: prim.Avals, params: CumulativeParams) -> prim.Kernel | None:
-        axis = params.axis
-        if params.reverse or dtypes.is_narrow_float(avals[0].dtype):
-            return None
-        if avals[0].size < prim.MANY:
-            return lambda x: fun.accumulate(x, axis, x.dtype)
-        return lambda x: fun.accumulate(x, axis, x.dtype, opd.memory(x.shape, x.dtype))
+        return None if params.reverse else kernel(avals[0].dtype, avals[0].shape, params.axis)
 
     @primitive.def_abstract_eval
     def cumulative_type(avals: prim.Avals, params: CumulativeParams) -> prim.Avals:
@@ -255,7 +289,8 @@ def cumulative(
 
     @primitive.def_lowering
     def cumulative_lowering(b: Lowering, operands: Values, params: CumulativeParams) -> Values:
-        return (_lower_loop(b, operands, params, start(operands[0].dtype), combine),)
+        dtype = operands[0].dtype
+        return (_lower_loop(b, operands, params, start(dtype), combine, carrier(dtype)),)
 
     if derivative is None:
         rules.def_linear(primitive, repeats=True)
@@ -284,27 +319,27 @@ def _extremum_derivative(t: Array, out: Array, x: Array, params: CumulativeParam
     first = _is_first(x, params)
     stays = ew.and_(ew.eq(out, _shifted(out, params, 0)), ew.not_(first))
     takes_part = ew.or_(ew.eq(x, out), first)
-    wide = dtypes.float32 if dtypes.is_narrow_float(x.dtype) else x.dtype  # to count with
-    stay = ew.convert_element_type(stays, wide)
-    count = linear_recurrence(
-        stay, ew.convert_element_type(takes_part, wide), params.axis, params.reverse
-    )
+    wide = _carrier(x.dtype)  # what stays is 1 - 1 / n for n ties
+    stay, takes_part = [ew.convert_element_type(mask, wide) for mask in (stays, takes_part)]
+    count = linear_recurrence(stay, takes_part, params.axis, params.reverse)
     some = ew.max_(count, sh.full_like(count, 1))  # NaN equals nothing
     keeps = ew.div(ew.mul(stay, _shifted(count, params, 0)), some)
-    share = ew.div(ew.convert_element_type(takes_part, wide), some)
-    driven = ew.mul(t, ew.convert_element_type(share, x.dtype))
-    return linear_recurrence(
-        ew.convert_element_type(keeps, x.dtype), driven, params.axis, params.reverse
-    )
+    driven = ew.mul(ew.convert_element_type(t, wide), ew.div(takes_part, some))
+    mean = linear_recurrence(keeps, driven, params.axis, params.reverse)
+    return ew.convert_element_type(mean, x.dtype)
 
 
 def _cumlogsumexp_derivative(t: Array, out: Array, x: Array, params: CumulativeParams) -> Array:
     # the weights exp(y[i - 1] - y[i]) and exp(x[i] - y[i]); all zero where y is -inf
+    dtype = x.dtype
+    # of n equal terms the weights are 1 - 1 / n and 1 / n
+    t, out, x = [ew.convert_element_type(z, _carrier(dtype)) for z in (t, out, x)]
     before, zero = _shifted(out, params, -float("inf")), sh.zeros_like(out)
     nothing = ew.eq(out, sh.full_like(out, -float("inf")))
     keep = ew.select(nothing, zero, ew.exp_share(before, x))
     take = ew.select(nothing, zero, ew.exp_share(x, before))
-    return linear_recurrence(keep, ew.mul(t, take), params.axis, params.reverse)
+    mean = linear_recurrence(keep, ew.mul(t, take), params.axis, params.reverse)
+    return ew.convert_element_type(mean, dtype)
 
 
 cumsum_p: Primitive[CumulativeParams] = cumulative(

@@ -101,12 +101,31 @@ def _dynamic_slice_type(avals: prim.Avals, params: DynamicSliceParams) -> prim.A
     return (ShapedArray(params.sizes, x.dtype, x.weak_type),)
 
 
+def _lower_start(b: Lowering, start: hlo.Value, last: int) -> hlo.Value:
+    """Write a start in bounds: XLA adds the starts of a slice of a slice before it moves them."""
+    if not last:
+        return b.full_like(start, 0)
+    known = b.data_of(start)
+    if known is not None and 0 <= int(known) <= last:
+        return start
+    greatest = min(last, int(np.iinfo(start.dtype).max))
+    return b.op(
+        "stablehlo.clamp",
+        b.full_like(start, 0),
+        start,
+        b.full_like(start, greatest),
+        result=start.type,
+    )
+
+
 @dynamic_slice_p.def_lowering
 def _dynamic_slice_lowering(b: Lowering, operands: Values, params: DynamicSliceParams) -> Values:
     if not params.sizes:
         return operands
-    return b.emit(
-        "stablehlo.dynamic_slice", operands, b.results, {"slice_sizes": hlo.int_array(params.sizes)}
+    x, *starts = operands
+    bounds = zip(starts, x.shape, params.sizes, strict=True)
+    return (
+        b.dynamic_slice(x, [_lower_start(b, s, n - size) for s, n, size in bounds], params.sizes),
     )
 
 

@@ -210,6 +210,12 @@ def lower_last_starts(b: Lowering, windows: Windows, indices: hlo.Value) -> hlo.
     return b.broadcast_in_dim(b.constant(last), indices.shape, (indices.ndim - 1,))
 
 
+def lower_clipped(b: Lowering, indices: hlo.Value, windows: Windows) -> hlo.Value:
+    """Write index vectors whose windows lie within the array, moved where they do not."""
+    last = lower_last_starts(b, windows, indices)
+    return b.op("stablehlo.clamp", b.full_like(indices, 0), indices, last)
+
+
 def lower_in_bounds(b: Lowering, indices: hlo.Value, windows: Windows) -> hlo.Value:
     """Write whether the window of each index vector lies within the array."""
     above = b.compare(indices, b.full_like(indices, 0), "GE")

@@ -70,7 +70,7 @@ class SeriesTracer(tr.Tracer):
         return self.terms[0].aval
 
     def concrete(self, purpose: str) -> HostArray:
-        return self.terms[0].concrete(purpose)
+        return self.data_of(self.terms[0], purpose)
 
     def components(self) -> Sequence[Array]:
         return self.terms

@@ -479,7 +479,7 @@ def schur(
             two on its diagonal for each pair of conjugate eigenvalues.
         compute_schur_vectors: whether to return ``Z``, not just ``T``.
         sort_eig_vals: must be False.
-        select_callable: not used.
+        select_callable: must be None.
 
     Returns:
         ``(T, Z)``, or ``(T,)``, of the type of ``x``. They have no derivative.
@@ -496,8 +496,10 @@ def schur(
         Array([[1., 2.],
                [0., 3.]], dtype=float32)
     """
-    if sort_eig_vals:
-        raise ArgumentError("schur does not sort eigenvalues: leave sort_eig_vals out.")
+    if sort_eig_vals or select_callable is not None:
+        raise ArgumentError(
+            "schur does not sort eigenvalues: leave sort_eig_vals and select_callable out."
+        )
     form, vectors = spectral.schur(as_array(x))
     return (form, vectors) if compute_schur_vectors else (form,)
 

@@ -91,7 +91,7 @@ def array(
     object: Nested,
     dtype: DTypeLike = None,
     copy: bool = True,
-    order: None = None,
+    order: Literal["K", "A", "C", "F"] | None = None,
     ndmin: int = 0,
     *,
     device: devices.Placement = None,
@@ -107,7 +107,8 @@ def array(
             have the default dtype of their kind.
         copy: whether an array becomes another one, which stays when that is donated. Arrays are
             immutable, so both may share their data.
-        order: only None; the layout in memory is not part of an array.
+        order: None or one of NumPy's orders, without effect: the layout in memory is not part of an
+            array.
         ndmin: the least number of axes; missing ones are put in front.
         device: where the array is wanted: a device, a sharding, or a ``PartitionSpec`` of the mesh
             in force.
@@ -115,7 +116,8 @@ def array(
 
     Raises:
         ShapeError: lists in one place differ in length.
-        ArgumentError: an element is neither a number nor an array, or does not fit the dtype.
+        ArgumentError: an element is neither a number nor an array, or does not fit the dtype; or
+            ``order`` is none.
         DtypeError: ``dtype`` is not one that arrays can have.
 
     Example:
@@ -128,6 +130,8 @@ def array(
     """
     if type(object) is np.ndarray and devices.Default.moved and dtype is None and not ndmin:
         return put(object, _placement(device, out_sharding), "array")
+    if order is not None:
+        pm.check_option("array", "order", order, "KACF")
     kind = None if dtype is None else dtypes.check(dtype)
     result, ndmin = _make(object, kind), ints.integer(ndmin, "ndmin")
     if kind is not None:
@@ -147,7 +151,7 @@ def array(
 def asarray(
     a: Nested,
     dtype: DTypeLike = None,
-    order: None = None,
+    order: Literal["K", "A", "C", "F"] | None = None,
     *,
     copy: bool | None = None,
     device: devices.Placement = None,
@@ -160,7 +164,7 @@ def asarray(
     Args:
         a: an array, a number, or nested lists of them.
         dtype: of the result; that of ``a`` by default, and for Python's numbers int32 or float32.
-        order: has no effect.
+        order: as in ``array``, without effect.
         copy: whether an array that is already one is copied.
         device: where the result is to lie.
         out_sharding: the same.
@@ -173,17 +177,17 @@ def asarray(
         >>> jnp.asarray([1, 2.5]).dtype
         dtype('float32')
     """
-    return put(array(a, dtype, copy is True), _placement(device, out_sharding), "asarray")
+    return put(array(a, dtype, copy is True, order), _placement(device, out_sharding), "asarray")
 
 
-def copy(a: ArrayLike, order: None = None) -> Array:
+def copy(a: ArrayLike, order: Literal["K", "A", "C", "F"] | None = None) -> Array:
     """Return an array of the same data, which stays when ``a`` is donated: see ``array``.
 
     Arrays are immutable, so nothing else tells a copy from the original.
 
     Args:
         a: any array or number.
-        order: has no effect.
+        order: as in ``array``, without effect.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -191,7 +195,7 @@ def copy(a: ArrayLike, order: None = None) -> Array:
         >>> jnp.copy(x) is x
         False
     """
-    return array(a)
+    return array(a, order=order)
 
 
 def _make(x: Any, dtype: DType | None) -> Array:
@@ -208,6 +212,8 @@ def _make(x: Any, dtype: DType | None) -> Array:
     if _is_nested(x):
         if not _holds_elements(x):
             return _of_list(list(x), dtype)
+        x = np.asarray(x)
+    if isinstance(x, np.matrix):
         x = np.asarray(x)
     result = opd.as_array(x)
     if dtype is not None and isinstance(result, ConcreteArray):
@@ -707,7 +713,7 @@ def arange(
     first, last = (0, start) if stop is None else (start, stop)
     first, last, by = (
         _known_scalar(first),
-        _known_scalar(last),
+        _known_scalar(last, "stop"),
         1 if step is None else _known_scalar(step),
     )
     if by == 0:
@@ -752,7 +758,7 @@ def _wrap(value: int, dtype: DType) -> int:
 _GREATEST: Final = sys.float_info.max
 
 
-def _known_scalar(x: ArrayLike) -> Any:
+def _known_scalar(x: ArrayLike, name: str = "start or step") -> Any:
     """Return the value of a scalar argument, known while tracing, as a Python number."""
     if isinstance(x, (bool, int, float, ints.SymbolicSize)) and not isinstance(x, np.generic):
         return x
@@ -761,7 +767,7 @@ def _known_scalar(x: ArrayLike) -> Any:
         raise DtypeError(f"arange counts in real numbers, but got {a.aval}.")
     if a.shape:
         raise ShapeError(f"arange needs scalars, but got an array of shape {a.shape}.")
-    return a.concrete("the start, stop or step of arange").item()
+    return a.concrete(f"the {name} of arange").item()
 
 
 @overload

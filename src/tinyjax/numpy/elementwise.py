@@ -1018,17 +1018,17 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     a = ew.select(ew.and_(infinite_b, ew.not_(infinite_a)), zero, a)
     b = ew.select(ew.and_(infinite_a, ew.not_(infinite_b)), zero, b)
     size_a, size_b = ew.abs_(a), ew.abs_(b)
-    first = ew.ge(size_a, size_b)
-    large, small = ew.select(first, a, b), ew.select(first, b, a)
-    plain = ew.and_(ew.is_finite(large), ew.ne(large, zero))
+    # a constant: the result is the same for any scale
+    scale = stop_gradient(ew.max_(size_a, size_b))
     one = full_like(a, 1)
-    ratio = ew.div(ew.select(plain, small, one), ew.select(plain, large, one))
-    root = ew.sqrt(ew.add(one, ew.mul(ratio, ratio)))
+    scale = ew.select(ew.and_(ew.is_finite(scale), ew.ne(scale, zero)), scale, one)
+    u, v = ew.div(a, scale), ew.div(b, scale)
+    length = ew.mul(scale, ew.root(ew.add(ew.mul(u, u), ew.mul(v, v))))
     # the slopes of a root of infinities are NaN: between two of them there is no direction
     both = ew.and_(infinite_a, infinite_b)
     ends = ew.sqrt(ew.mul(ew.select(both, size_a, one), ew.select(both, size_b, one)))
-    other = ew.select(both, ends, ew.add(size_a, size_b))
-    return ew.select(plain, ew.mul(ew.abs_(large), root), other)
+    infinite = ew.select(both, ends, ew.add(size_a, size_b))
+    return ew.select(ew.or_(infinite_a, infinite_b), infinite, length)
 
 
 # Trigonometry

@@ -19,6 +19,7 @@ from tinyjax._extensions.host import replay
 from tinyjax._primitives import determinant, lu, matrices as ma, qr as _qr, spectral, triangular
 from tinyjax._primitives.precision import PrecisionLike
 from tinyjax.core import api, devices
+from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.primitives.identities import stop_gradient
 from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints
 from tinyjax.errors import ArgumentError, ShapeError, shortened
@@ -1032,9 +1033,10 @@ def vector_norm(
         return reductions.sum(sizes, axes, keepdims=keepdims)
     if ord > 0:
         total = reductions.sum(elementwise.power(pm.precise(sizes), ord), axes, keepdims=keepdims)
-        length = elementwise.pick(
-            total == 0, 0, elementwise.power(total, 1.0 / ord)
-        )  # no slope at 0, as others
+        # at 0 that of numbers of one size, which has no slope there, but a second derivative
+        count = max(a.size // max(total.size, 1), 1)
+        of_zeros = _euclidean(sizes, axes, keepdims) * count ** (1 / ord - 0.5)
+        length = elementwise.pick(total == 0, of_zeros, elementwise.power(total, 1.0 / ord))
         return pm.convert(length, sizes.dtype, sizes.weak_type)
     # of a negative order a norm is 0, without a slope, where any element is
     is_zero = sizes == 0
@@ -1066,7 +1068,7 @@ def _euclidean(a: Array, axes: ints.Axis, keepdims: bool) -> Array:
             if length is not None:
                 return length
     wide = pm.precise(a)  # its squares do not overflow
-    length = reductions.root(
+    length = ew.root(
         reductions.sum(elementwise.real(wide * elementwise.conj(wide)), axes, keepdims=keepdims)
     )
     return length if wide is a else pm.convert(length, a.dtype, a.weak_type)

@@ -505,6 +505,7 @@ def stack(
         Array([[1, 3],
                [2, 4]], dtype=int32)
     """
+    elementwise.no_out("stack", out)
     xs = _parts("stack", arrays, dtype)
     shape = xs[0].shape
     for x in xs:

@@ -394,11 +394,13 @@ def histogram(
     """
     x = pm.array_of("histogram", a)
     x, given = _with_weights("histogram", x, weights, x.shape)
-    each = pm.precise(creation.ones_like(x) if given is None else given)
+    dtype = pm.precise(x if given is None else given).dtype
+    each = full(x.shape, 1, dtypes.default_int()) if given is None else pm.precise(given)
     edges = _edges("histogram", x, bins, range, x.dtype)
     place = searchsorted(edges, x, side="right")
     place = elementwise.pick(elementwise.equal(x, edges[-1]), edges.size - 1, place)
     counts = creation.zeros(edges.size, each.dtype).at[place].add(each, mode="drop")[1:]
+    counts = pm.convert(counts, dtype)
     if density:
         counts = counts / manipulation.diff(edges) / reductions.sum(counts)
     return counts, edges

@@ -5,8 +5,9 @@ They are linear: derivatives and transposes are those of ``tinyjax.numpy.fft``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, ParamSpec, TypeAlias
 
 import numpy as np
 
@@ -18,16 +19,13 @@ from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy import promotion as pm
 
-fft, ifft, rfft, irfft = jnp.fft.fft, jnp.fft.ifft, jnp.fft.rfft, jnp.fft.irfft
-fft2, ifft2, fftn, ifftn = jnp.fft.fft2, jnp.fft.ifft2, jnp.fft.fftn, jnp.fft.ifftn
-rfftn, irfftn = jnp.fft.rfftn, jnp.fft.irfftn
-fftshift, ifftshift = jnp.fft.fftshift, jnp.fft.ifftshift
 lazy.answer_for(
     __name__,
     "fft fft2 fftfreq fftn fftshift ifft ifft2 ifftn ifftshift irfft irfftn rfft rfftfreq rfftn "
     "dct dctn dst idct idctn idst",
 )
 
+P = ParamSpec("P")
 Type = Literal[1, 2, 3, 4]
 Norm = Literal["backward", "ortho", "forward"] | None
 Sizes: TypeAlias = int | Sequence[int] | None
@@ -54,6 +52,71 @@ def rfftfreq(n: int, d: float = 1.0) -> Array:
         [0.  0.5 1. ]
     """
     return abs(fftfreq(n, d)[: n // 2 + 1])
+
+
+def _along_one(
+    x: ArrayLike,
+    n: int | None = None,
+    axis: int = -1,
+    norm: Norm = None,
+    overwrite_x: bool = False,
+    workers: int | None = None,
+    *,
+    plan: None = None,
+) -> tuple[Any, ...]:
+    return x, n, axis, norm
+
+
+def _along_two(
+    x: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: Norm = None,
+    overwrite_x: bool = False,
+    workers: int | None = None,
+    *,
+    plan: None = None,
+) -> tuple[Any, ...]:
+    return x, s, axes, norm
+
+
+def _along_many(
+    x: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: Norm = None,
+    overwrite_x: bool = False,
+    workers: int | None = None,
+    *,
+    plan: None = None,
+) -> tuple[Any, ...]:
+    return x, s, axes, norm
+
+
+def _shifted(x: ArrayLike, axes: int | Sequence[int] | None = None) -> tuple[Any, ...]:
+    return x, axes
+
+
+def _of_numpy(name: str, parameters: Callable[P, tuple[Any, ...]]) -> Callable[P, Array]:
+    """Give a transform of NumPy's the parameters of SciPy's; hints of speed have no effect."""
+    transform = getattr(jnp.fft, name)
+
+    def call(*args: P.args, **kwargs: P.kwargs) -> Array:
+        result: Array = transform(*parameters(*args, **kwargs))
+        return result
+
+    call = frames.imitate(call, transform)
+    call.__module__ = __name__
+    call.__doc__ = re.sub(r"\ba: ", "x: ", transform.__doc__)
+    return frames.like(parameters)(call)
+
+
+fft, ifft = _of_numpy("fft", _along_one), _of_numpy("ifft", _along_one)
+rfft, irfft = _of_numpy("rfft", _along_one), _of_numpy("irfft", _along_one)
+fft2, ifft2 = _of_numpy("fft2", _along_two), _of_numpy("ifft2", _along_two)
+fftn, ifftn = _of_numpy("fftn", _along_many), _of_numpy("ifftn", _along_many)
+rfftn, irfftn = _of_numpy("rfftn", _along_many), _of_numpy("irfftn", _along_many)
+fftshift, ifftshift = _of_numpy("fftshift", _shifted), _of_numpy("ifftshift", _shifted)
 
 
 def _turns(x: Array, angles: dtypes.HostArray) -> Array:

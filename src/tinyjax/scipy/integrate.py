@@ -22,14 +22,13 @@ from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.implicit import vectors
 from tinyjax.implicit.events import Occurrences, Rule, occurrences
 from tinyjax.implicit.runge_kutta import Steps
-from tinyjax.numpy import promotion as pm, trapezoid
+from tinyjax.numpy import promotion as pm
 from tinyjax.scipy.optimize import on_host
 
-__all__ = ["trapezoid"]
 answer_for(
     __name__,
     "OdeResult cumulative_simpson cumulative_trapezoid dblquad fixed_quad odeint quad simpson "
-    "solve_ivp",
+    "solve_ivp trapezoid",
 )
 
 #: Nodes above zero of Kronrod's formula of 21 points, and their weights; every other node is one of
@@ -312,6 +311,19 @@ def cumulative_simpson(
     return _running(_areas("cumulative_simpson", y, x, dx, axis, True), axis, initial)
 
 
+def trapezoid(
+    y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1
+) -> Array:
+    """Integrate samples by the trapezoidal rule, as ``tinyjax.numpy.trapezoid``.
+
+    Example:
+        >>> from tinyjax.scipy import integrate
+        >>> integrate.trapezoid([1.0, 2.0, 3.0])
+        Array(4., dtype=float32)
+    """
+    return jnp.trapezoid(y, x, dx, axis)
+
+
 @pm.in_double
 def cumulative_trapezoid(
     y: ArrayLike,
@@ -363,23 +375,45 @@ def fixed_quad(
 
 
 @pm.in_double
-def odeint(
+def odeint(  # noqa: PLR0913
     func: Callable[..., ArrayLike],
     y0: ArrayLike,
     t: ArrayLike,
     args: tuple[Any, ...] = (),
-    **options: Any,
+    *,
+    rtol: float = 1.4e-8,
+    atol: float = 1.4e-8,
+    hmax: float = math.inf,
+    mxstep: float = math.inf,
+    tfirst: bool = False,
+    gradient: Literal["adjoint", "checkpointed"] = "adjoint",
+    checkpoints: int = 32,
+    taylor_order: int | None = None,
 ) -> Array:
     """Solve ``dy/dt = func(y, t, *args)``; returns rows of states.
 
-    Options, derivatives and errors are those of ``tinyjax.implicit.odeint``.
+    With ``tfirst`` it is ``func(t, y, *args)``. Other options, derivatives and errors are those of
+    ``tinyjax.implicit.odeint``.
 
     Example:
         >>> import tinyjax.numpy as jnp, tinyjax.scipy.integrate as integrate
         >>> integrate.odeint(lambda y, t: -y, jnp.ones(1), jnp.array([0.0, 1.0]))[1].round(3)
         Array([0.368], dtype=float32)
     """
-    states: Array = implicit.odeint(func, y0, t, *args, **options)
+    slope = (lambda y, t, *args: func(t, y, *args)) if tfirst else func
+    states: Array = implicit.odeint(
+        slope,
+        jnp.asarray(y0),
+        jnp.asarray(t),
+        *args,
+        rtol=rtol,
+        atol=atol,
+        hmax=hmax,
+        mxstep=mxstep,
+        gradient=gradient,
+        checkpoints=checkpoints,
+        taylor_order=taylor_order,
+    )
     return states
 
 
@@ -549,7 +583,7 @@ def solve_ivp(  # noqa: PLR0913
     dense_output: bool = False,
     events: Callable[..., ArrayLike] | Sequence[Callable[..., ArrayLike]] | None = None,
     *,
-    args: tuple[Any, ...] = (),
+    args: tuple[Any, ...] | None = None,
     rtol: float = 1e-3,
     atol: float = 1e-6,
     max_step: float = math.inf,
@@ -605,6 +639,7 @@ def solve_ivp(  # noqa: PLR0913
         wide = dtypes.promote_types(begin.dtype, dtypes.real_part(start.dtype))
         begin, end = begin.astype(wide), end.astype(wide)
     steps = Steps(rtol, atol, math.inf, max_step)
+    args = args or ()
     problem = _Problem(lambda t, y: fun(t, y, *args), start, begin, end, steps)
     located = _Located(None, None, end, jnp.asarray(False))
     if events is not None:

@@ -423,6 +423,18 @@ def test_vmap_of_keyword_arguments(x64: None) -> None:
     agree(vmap(lambda x, *, y: x * y, in_axes=(None,))(2.0, y=y), 2 * y)
 
 
+@pytest.mark.parametrize("in_axes", [1, -1, (1,), [-1], None])
+def test_vmap_maps_keyword_arguments_along_axis_0(x64: None, in_axes: Any) -> None:
+    def f(x: Any, *, y: Any, z: Any = None) -> Any:
+        return 2 * x - y + (0 if z is None else z["u"])
+
+    x, y = normal(4) if in_axes is None else normal(4, 3), normal(3, 4)
+    for keywords in ({"y": y}, {"y": y, "z": {"u": y**2}}):
+        expected = jax.vmap(f, in_axes=in_axes)(x, **keywords)
+        agree(vmap(f, in_axes=in_axes)(x, **keywords), expected)
+        agree(jit(vmap(f, in_axes=in_axes))(x, **keywords), expected)
+
+
 def test_vmap_with_nothing_to_map_over() -> None:
     found = vmap(lambda x: x + 1, in_axes=None, axis_size=3)(1.0)
     np.testing.assert_array_equal(found, [2.0, 2.0, 2.0])

@@ -65,7 +65,7 @@ def _add_examples(
             if isinstance(trace, LaneTrace):
                 deeper.append(ExampleAxis(axis, trace.mapped.size, trace.mapped))
             shifted = tuple([example.shifted(axis) for example in examples])
-            _add_examples(value.value, shifted, tuple(deeper), since)
+            _add_examples(value.val, shifted, tuple(deeper), since)
         case JVPTracer():
             _add_examples(value.primal, examples, below, since)
             _add_examples(value.tangent, examples, below, since)
@@ -113,7 +113,7 @@ class LaneTrace(batching.BatchTrace):
                 own = ExampleAxis(out.axis, self.mapped.size, self.mapped)
                 shifted = [example.shifted(out.axis) for example in old]
                 examples = tuple(shifted) if self.mapped.of_basis else (own, *shifted)
-                _add_examples(out.value, examples, (), since)
+                _add_examples(out.val, examples, (), since)
             elif old:
                 _add_examples(out, old, (), since)
         return outs
@@ -154,7 +154,7 @@ def _grounds(value: Array) -> Iterator[Array]:
     """Yield the arrays, and the recorded values, that a value is made of."""
     match value:
         case batching.BatchTracer():
-            yield from _grounds(value.value)
+            yield from _grounds(value.val)
         case JVPTracer():
             yield from _grounds(value.primal)
             yield from _grounds(value.tangent)

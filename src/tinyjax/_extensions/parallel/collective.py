@@ -40,7 +40,7 @@ from tinyjax._extensions.parallel.mesh_rule import (
 from tinyjax._extensions.parallel.sharding import Entries
 from tinyjax._primitives.dynamic_slice import dynamic_index_in_dim
 from tinyjax.core.primitives import elementwise as ew, rules, shape as sh
-from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
+from tinyjax.core.primitives.broadcast import broadcast_in_dim, of_ordered, ordered, reduce_sum
 from tinyjax.core.primitives.reduce import reduce_max, reduce_min
 from tinyjax.core.primitives.slicing import concatenate, slice_in_dim
 from tinyjax.core.stablehlo import Lowering, Value, Values, types as hlo
@@ -295,6 +295,9 @@ def _reduction(
     def write(b: Lowering, line: _Line, x: Value, params: CollectiveParams) -> Value:
         if x.dtype == dtypes.bool_:
             return b.convert(write(b, line, b.convert(x, dtypes.int32), params), dtypes.bool_)
+        if combine != "add" and dtypes.is_float(x.dtype):
+            order = Lowering.max if combine == "maximum" else Lowering.min
+            return of_ordered(b, write(b, line, ordered(b, x, order), params), x.dtype)
         return _collective(b, "stablehlo.all_reduce", line, x, x.type, combine)
 
     _def_unbound(primitive, write, shared=True, division=same)

@@ -283,9 +283,9 @@ class _VaryingBatchTrace(batching.BatchTrace):
         return [
             batching.BatchTracer(
                 self,
-                out.value,
+                out.val,
                 out.axis,
-                with_varying(out.aval, parallel_types.across(out.value.aval)),
+                with_varying(out.aval, parallel_types.across(out.val.aval)),
             )
             if isinstance(out, batching.BatchTracer) and out._trace is self
             else out

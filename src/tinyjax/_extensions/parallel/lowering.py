@@ -126,7 +126,7 @@ class Part(Record):
     mesh: str
 
 
-def _divided_mesh(b: Lowering) -> str | None:
+def divided_mesh(b: Lowering) -> str | None:
     """Return the name of a mesh over which XLA divides the operations; None if it does not."""
     part: Part | None = b.part
     is_divided = part is None or part.partly
@@ -135,7 +135,7 @@ def _divided_mesh(b: Lowering) -> str | None:
 
 def undivided(b: Lowering, x: Value, axes: Iterable[int]) -> Value:
     """Return a value some of whose axes are not divided: XLA does it wrongly, or refuses."""
-    mesh = _divided_mesh(b)
+    mesh = divided_mesh(b)
     if mesh is None:
         return x
     entries = ", ".join(["{}" if i in axes else "{?}" for i in range(x.ndim)])
@@ -144,7 +144,7 @@ def undivided(b: Lowering, x: Value, axes: Iterable[int]) -> Value:
 
 def batched(b: Lowering, types: Sequence[TensorType], operands: int, batch: int) -> dict[str, str]:
     """Return the attributes by which XLA divides a call along the first axes of all its values."""
-    if _divided_mesh(b) is None:
+    if divided_mesh(b) is None:
         return {}
     return {
         "sdy.sharding_rule": _batched_rule(types, operands, batch),

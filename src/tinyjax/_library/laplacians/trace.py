@@ -60,7 +60,7 @@ class LaplacianTracer(tr.Tracer):
         return self.primal.aval
 
     def concrete(self, purpose: str) -> HostArray:
-        return self.primal.concrete(purpose)
+        return self.data_of(self.primal, purpose)
 
     def components(self) -> Sequence[Array]:
         return self.primal, self.rows.values

@@ -12,6 +12,7 @@ import tinyjax.numpy as jnp
 from tinyjax._library.special import declaring
 from tinyjax.core.primitives import elementwise as ew, families
 from tinyjax.core.values import Array, ArrayLike
+from tinyjax.custom_derivatives import custom_jvp
 from tinyjax.dtypes import HostArray
 from tinyjax.numpy import elementwise, promotion as pm, windows
 
@@ -59,7 +60,51 @@ def _asymptotic(order: int) -> list[float]:
 #: That of both orders starts with 1.
 _DIFFERENCE: Final = [a - b for a, b in zip(_asymptotic(0), _asymptotic(1), strict=True)]
 #: ``i1(x) / x`` by the square of ``x / 2``, DLMF 10.25.2; exact for x below 1.
-_RATIO: Final = [0.5 / (math.factorial(k) * math.factorial(k + 1)) for k in range(10)]
+FIRST: Final = [0.5 / (math.factorial(k) * math.factorial(k + 1)) for k in range(10)]
+#: ``i0(x)`` by the same.
+_ZEROTH: Final = [1 / math.factorial(k) ** 2 for k in range(10)]
+
+
+def first_over(value: Array, x: Array, sign: int = 1) -> Array:
+    """Return ``i1(x) / x``, or ``j1(x) / x`` for a sign of -1, by the value.
+
+    Near 0 it is a series, whose derivatives of all orders are right.
+    """
+    near = jnp.abs(x) < 1
+    small = jnp.where(near, x, 0.0)
+    series = declaring.polynomial(small * small / 4, [sign**k * c for k, c in enumerate(FIRST)])
+    return jnp.where(near, series, value / jnp.where(near, 1.0, x))
+
+
+@custom_jvp
+def decay(x: Array) -> Array:
+    """Return ``exp(-abs(x))``, whose derivatives at 0 are the means of those of both sides."""
+    return jnp.exp(-jnp.abs(x))
+
+
+@decay.defjvp
+def _decay_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    return decay(*primals), -tangents[0] * _signed_decay(*primals)
+
+
+@custom_jvp
+def _signed_decay(x: Array) -> Array:
+    return jnp.sign(x) * decay(x)
+
+
+@_signed_decay.defjvp
+def _signed_decay_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    return _signed_decay(*primals), -tangents[0] * decay(*primals)
+
+
+def _near_zero(
+    x: Array, beyond: Array, series: Callable[[Array, Array], tuple[Array, Array]]
+) -> Array:
+    """Return a slope: ``series`` says by x and its square near 0 what the two decays have."""
+    near = jnp.abs(x) < 1
+    small = jnp.where(near, x, 0.0)
+    even, odd = series(small, small * small / 4)
+    return jnp.where(near, decay(small) * even - _signed_decay(small) * odd, beyond)
 
 
 def _difference(x: Array, zeroth: Array, first: Array) -> Array:
@@ -72,15 +117,20 @@ def _difference(x: Array, zeroth: Array, first: Array) -> Array:
 
 
 def _slope_of_zeroth(t: Array, z: Array, x: Array) -> Array:
-    return -(t * (ew.sign(x) * _difference(x, z, bessel_i1e(x))))
+    def series(x: Array, q: Array) -> tuple[Array, Array]:
+        return x * declaring.polynomial(q, FIRST), declaring.polynomial(q, _ZEROTH)
+
+    beyond = -(ew.sign(x) * _difference(x, z, bessel_i1e(x)))
+    return t * _near_zero(x, beyond, series)
 
 
 def _slope_of_first(t: Array, z: Array, x: Array) -> Array:
-    near = jnp.abs(x) < 1
-    small = jnp.where(near, x, 0.0)
-    series = jnp.exp(-jnp.abs(small)) * declaring.polynomial(small * small / 4, _RATIO)
-    over_x = jnp.where(near, series, z / jnp.where(near, 1.0, x))
-    return t * (_difference(x, bessel_i0e(x), z) - over_x)
+    def series(x: Array, q: Array) -> tuple[Array, Array]:
+        first = declaring.polynomial(q, FIRST)
+        return declaring.polynomial(q, _ZEROTH) - first, x * first
+
+    beyond = _difference(x, bessel_i0e(x), z) - z / jnp.where(jnp.abs(x) < 1, 1.0, x)
+    return t * _near_zero(x, beyond, series)
 
 
 bessel_i0e: families.Elementwise = declaring.special(

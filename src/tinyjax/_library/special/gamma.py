@@ -14,6 +14,7 @@ from tinyjax._library.special import declaring
 from tinyjax._primitives import special
 from tinyjax.core.primitives import elementwise as ew, families, shape as sh
 from tinyjax.core.values import Array
+from tinyjax.custom_derivatives import custom_jvp
 
 # The incomplete gamma functions P and Q, and their derivatives in the parameter.
 #
@@ -390,8 +391,7 @@ def _slope(a: Array, x: Array, of_sample: bool) -> Array:
 # The primitives
 
 
-def gamma_density(a: Array, x: Array) -> Array:
-    """``x^(a - 1) exp(-x) / gamma(a)``, the derivative of ``P`` in x."""
+def _gamma_density(a: Array, x: Array) -> Array:
     large = a > 10
     small = jnp.where(large, 1.0, a)
     flat = (small == 1) & (x == 0)  # x^0
@@ -403,8 +403,22 @@ def gamma_density(a: Array, x: Array) -> Array:
     return jnp.where(large, far, near)
 
 
+def _gamma_density_by_powers(a: Array, x: Array) -> Array:
+    # a power has derivatives of all orders at 0
+    zero = x == 0
+    end = jnp.where(zero, x, 0.0)
+    at_zero = end ** (a - 1) * ew.exp(-end - special.lgamma(a))
+    return jnp.where(zero, at_zero, _gamma_density(a, jnp.where(zero, 1.0, x)))
+
+
+#: ``x^(a - 1) exp(-x) / gamma(a)``, the derivative of ``P`` in x.
+gamma_density: Final = declaring.with_slopes_of(_gamma_density_by_powers, _gamma_density)
+
+
 def _grad_a_in_x(t: Array, z: Array, a: Array, x: Array) -> Array:
-    return t * (gamma_density(a, x) * (ew.log(x) - special.digamma(a)))
+    density = gamma_density(a, x)
+    logarithm = ew.log(jnp.where(density == 0, 1.0, x))
+    return t * (density * (logarithm - special.digamma(a)))
 
 
 igamma_grad_a: families.Elementwise = declaring.special(
@@ -583,19 +597,50 @@ def betainc_slope(a: Array, b: Array, x: Array) -> Array:
         return jnp.where(swapped, -part, part) * rate
 
     slope = declaring.by_parts([(inside, formula, (1.0, 1.0, 0.5))], a, b, x)
-    return ew.convert_element_type(jnp.where(inside, slope, 0.0), dtype)
+    beyond = jnp.where((a > 0) & (b > 0), 0.0, math.nan * jnp.exp(a + b + x))
+    return ew.convert_element_type(jnp.where(inside, slope, beyond), dtype)
+
+
+@custom_jvp
+def _beta_density_inside(a: Array, b: Array, x: Array) -> Array:
+    return beta_power(a, b, x) / (x * (1 - x))
+
+
+@_beta_density_inside.defjvp
+def _beta_density_inside_jvp(
+    primals: tuple[Array, Array, Array], tangents: tuple[Array, Array, Array]
+) -> tuple[Array, Array]:
+    """The slope of ``beta_power`` would be a sum of large terms near the ends."""
+    (a, b, x), (ta, tb, tx) = primals, tangents
+    out, total = _beta_density_inside(a, b, x), special.digamma(a + b)
+    slope = tx * ((a - 1) / x - (b - 1) / (1 - x))
+    slope = slope + ta * (ew.log(x) + (total - special.digamma(a)))
+    return out, out * (slope + tb * (ew.log1p(-x) + (total - special.digamma(b))))
 
 
 def _beta_density(a: Array, b: Array, x: Array) -> Array:
-    log = (a - 1.0) * ew.log(x) + (b - 1.0) * ew.log1p(-x)
+    below, above = a - 1.0, b - 1.0
+    low = ew.log(jnp.where((below == 0) & (x == 0), 1.0, x))
+    log = below * low + above * ew.log1p(-jnp.where((above == 0) & (x == 1), 0.0, x))
     return ew.exp(log - (special.lgamma(a) + special.lgamma(b) - special.lgamma(a + b)))
 
 
+def beta_density(a: Array, b: Array, x: Array) -> Array:
+    """Return ``x^(a - 1) (1 - x)^(b - 1) / beta(a, b)``, the derivative of ``betainc`` in x."""
+    inside = (x > 0) & (x < 1)
+    y, end = jnp.where(inside, x, 0.5), jnp.where(inside, 0.0, x)
+    inverse = ew.exp(special.lgamma(a + b) - special.lgamma(a) - special.lgamma(b))
+    # powers have derivatives of all orders at the ends
+    ends = inverse * (end ** (a - 1) * (1 - end) ** (b - 1))
+    return jnp.where(inside, _beta_density_inside(a, b, y), ends)
+
+
+_first_slope: Final = declaring.with_slopes_of(beta_density, _beta_density)
 regularized_incomplete_beta: families.Elementwise = declaring.special(
     "regularized_incomplete_beta",
     declaring.by_scipy("betainc"),
     betainc,
     lambda t, z, a, b, x: t * betainc_slope(a, b, x),
     lambda t, z, a, b, x: -(t * betainc_slope(b, a, 1 - x)),
-    lambda t, z, a, b, x: t * _beta_density(a, b, x),
+    lambda t, z, a, b, x: t * _first_slope(a, b, x),
 )

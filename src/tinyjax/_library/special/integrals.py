@@ -61,7 +61,14 @@ def _wofz(z: Array) -> Array:
 
 
 def _wofz_slope(t: Array, w: Array, z: Array) -> Array:
-    return t * (2j / _ROOT_PI - 2.0 * (z * w))
+    near = 2j / _ROOT_PI - 2.0 * (z * w)
+    # that cancels far out, where it is -1j times the slope of erfcx(-1j z)
+    far = jnp.abs(z) > 8
+    inverse = 1 / jnp.where(far, z, 8.0)
+    square = -inverse * inverse
+    series = -1j * square * declaring.polynomial(square, _ERFCX_SLOPE_FAR)
+    below = jnp.where(far & (jnp.imag(z) < 0), z, 0j)
+    return t * jnp.where(far, series - 4 * below * jnp.exp(-below * below), near)
 
 
 wofz: families.Elementwise = declaring.special(

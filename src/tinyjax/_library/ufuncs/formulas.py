@@ -13,7 +13,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
-from tinyjax._library.special import declaring, gamma
+from tinyjax._library.special import bessel, declaring, gamma
 from tinyjax._library.ufuncs import host
 from tinyjax._library.ufuncs.table import TABLE, Row
 from tinyjax.core.control_flow.loops import fori_loop
@@ -22,6 +22,7 @@ from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.transforms.jvp import jvp_flat
 from tinyjax.core.transforms.linearize import LinearTrace
 from tinyjax.core.values import Array, ArrayLike
+from tinyjax.custom_derivatives import custom_jvp
 from tinyjax.dtypes import HostArray
 from tinyjax.numpy import promotion as pm
 from tinyjax.scipy import special
@@ -47,19 +48,68 @@ def call(name: str, *values: ArrayLike) -> Any:
 _F: Final[dict[str, Callable[..., Array]]] = {name: partial(call, name) for name in TABLE}
 
 
-# Quotients, and the kinds of rows that functions of one family share
+# Quotients that are series near 0, and the kinds of rows that functions of one family share
 
 
-def ratio(a: Array, x: Array, limit: complex = 0.0) -> Array:
-    """Return ``a / x``, and the limit where x is 0."""
-    zero = x == 0
-    return where(zero, limit, a / where(zero, 1.0, x))
+def kelvin_over(value: Array, x: Array) -> Array:
+    """Return ``(berp(x) + 1j beip(x)) / x``, or a part of it, of the value of that part."""
+    q = x * x / 4
+    real, imaginary = (
+        declaring.polynomial(
+            q, [c * (1j ** (k + 1) / part).real for k, c in enumerate(bessel.FIRST)]
+        )
+        for part in (1, 1j)
+    )
+    near = abs_(x) < 1
+    far = value / where(near, 1.0, x)
+    return where(near, real + 1j * imaginary, far)
 
 
-def recurred(v: Array, z: Array, below: Array, out: Array) -> Array:
-    """Return the derivative of a Bessel function, by the order below: DLMF 10.6.2."""
-    at_zero = where(jnp.isinf(out), -out, below / 2)
-    return where(z == 0, at_zero, below - v * ratio(out, z))
+def bessel0m1_over(value: Array, x: Array, sign: int) -> Array:
+    """Return ``(i0(x) - 1) / x``, or ``(j0(x) - 1) / x`` for a sign of -1, by the value."""
+    near = abs_(x) < 1.4
+    small = where(near, x, 0.0)
+    terms = [sign**k / (4 * math.factorial(k) ** 2) for k in range(1, 13)]
+    series = small * declaring.polynomial(small * small / 4, terms)
+    return where(near, series, (value - 1) / where(near, 1.0, x))
+
+
+def sinhc(z: Array) -> Array:
+    """Return ``sinh(z) / z``."""
+    near = abs_(z) < 1
+    small = where(near, z, 0.0)
+    series = declaring.polynomial(small * small, [1 / math.factorial(2 * k + 1) for k in range(11)])
+    return where(near, series, jnp.sinh(z) / where(near, 1.0, z))
+
+
+def ive_slope(v: Array, z: Array) -> Array:
+    """Return the derivative of ``ive``; at the kink in 0 the mean of those of both sides."""
+    ive = _F["ive"]
+    slope = (ive(v - 1, z) + ive(v + 1, z)) / 2 - _signed_ive(v, z)
+    return scaled(v, z, -1.0, ive(v, z), slope)
+
+
+@custom_jvp
+def _signed_ive(v: Array, z: Array) -> Array:
+    return jnp.sign(z) * _F["ive"](v, z)
+
+
+@_signed_ive.defjvp
+def _signed_ive_jvp(
+    primals: tuple[Array, Array], tangents: tuple[Array, Array]
+) -> tuple[Array, Array]:
+    v, z = primals
+    out = _signed_ive(v, z)
+    slope = (_signed_ive(v - 1, z) + _signed_ive(v + 1, z)) / 2 - _F["ive"](v, z)
+    return out, tangents[1] * scaled(v, z, -1.0, out, slope)
+
+
+def besselpoly_slope(a: Array, lmb: Array, nu: Array, out: Array) -> Array:
+    """Return the derivative of ``besselpoly`` in a by orders that SciPy has right."""
+    of, low = _F["besselpoly"], (nu < 0) & (nu != jnp.floor(nu))
+    above = of(a, lmb + 1, nu + 1)
+    regular = of(a, lmb + 1, where(low, nu, nu - 1)) - above
+    return where(low, nu / a * out - 2 * above, regular)
 
 
 def from_one(n: Array, slope: Array) -> Array:
@@ -111,7 +161,9 @@ def kv_order(v: Array, x: Array, scale: float) -> Array:
     middle, right = jnp.arcsinh(order / at), jnp.arccosh(1 + 37 / size)
     start = jnp.maximum(middle - right - 37 / size, 0.0)
     step = (middle + right - start) / _NODES
-    size = abs_(v)
+    # a sign at 0, where the derivative is odd
+    sign = where(v < 0, -1.0, 1.0)
+    size = sign * v
 
     def add(k: Array, total: Array) -> Array:
         t = start + step * k
@@ -120,21 +172,12 @@ def kv_order(v: Array, x: Array, scale: float) -> Array:
 
     # all nodes at once would take an array that does not fit into the cache
     total = fori_loop(0, _NODES + 1, add, jnp.zeros_like(x))
-    return jnp.sign(v) * total * step / 2
-
-
-def bessel0m1(q: Array, value: Array) -> Array:
-    """Return the Bessel function of order 0 less 1, by its power series in q where q is small."""
-    near = abs_(q) < 0.5
-    small, series = where(near, q, 0.0), jnp.zeros_like(q)
-    for k in range(10, 0, -1):
-        series = (series + 1) * small / k**2
-    return where(near, series, value - 1)
+    return sign * total * step / 2
 
 
 def airye_slopes(x: Array, out: Sequence[Array]) -> tuple[Array, ...]:
     """Return the derivatives of ``airye``, by those of ``airy`` and of the exponentials."""
-    root = sqrt(jnp.maximum(x, 0.0))
+    root = where(x < 0, 0.0, sqrt(where(x < 0, 1.0, x)))
     signs = (1, 1, -1, -1)
     plain = (out[1], x * out[0], out[3], x * out[2])
     return tuple([p + s * root * y for p, s, y in zip(plain, signs, out, strict=True)])
@@ -153,11 +196,24 @@ def _struve0_far(square: HostArray) -> HostArray:
 
 def struve0(x: Array) -> Array:
     """Return Struve's function of order 0, by Chebyshev series: DLMF 11.2.1 and 11.2.5."""
+    near, far = _struve0(x)
+    return where(abs_(x) > 8, jnp.sign(x) * far, near * x)
+
+
+def struve0_over(x: Array) -> Array:
+    """Return Struve's function of order 0 over x."""
+    near, far = _struve0(x)
     size = abs_(x)
-    near = declaring.chebyshev(jnp.minimum(size, 8.0) ** 2, _struve0_near, 0.0, 64.0, 16)
+    return where(size > 8, far / jnp.maximum(size, 8.0), near)
+
+
+def _struve0(x: Array) -> tuple[Array, Array]:
+    """Return the function over x up to 8, and the one of ``abs(x)`` beyond."""
+    size = abs_(x)
+    near = declaring.chebyshev(where(size > 8, 8.0, x) ** 2, _struve0_near, 0.0, 64.0, 16)
     beyond = jnp.maximum(size, 8.0)
     far = declaring.chebyshev((8 / beyond) ** 2, _struve0_far, 0.0, 1.0, 20) / beyond
-    return where(size > 8, jnp.sign(x) * (_F["y0"](beyond) + far), near * x)
+    return near, _F["y0"](beyond) + far
 
 
 def _modstruve0_near(square: HostArray) -> HostArray:
@@ -177,7 +233,7 @@ def _modstruve0_far(inverse: HostArray) -> HostArray:
 def modstruve0(x: Array) -> Array:
     """Return the modified Struve function of order 0, by Chebyshev series."""
     size = abs_(x)
-    near = declaring.chebyshev(jnp.minimum(size, 6.0) ** 2, _modstruve0_near, 0.0, 36.0, 13)
+    near = declaring.chebyshev(where(size > 6, 6.0, x) ** 2, _modstruve0_near, 0.0, 36.0, 13)
     beyond = jnp.maximum(size, 6.0)
     far = declaring.chebyshev(1 / beyond, _modstruve0_far, 0.0, 1 / 6, 34)
     far = exp(beyond) / sqrt(beyond) * far
@@ -187,6 +243,15 @@ def modstruve0(x: Array) -> Array:
 def struve_power(v: Array, x: Array) -> Array:
     """Return the power of x in DLMF 11.4.25 and 11.4.29."""
     return (x / 2) ** v * _F["rgamma"](v + 1.5) / sqrt(pi)
+
+
+def struve_slope(name: str, sign: int, v: Array, x: Array) -> Array:
+    """Apply DLMF 11.4.25 to 11.4.30, without orders below -1, for terms of these cancel near 0."""
+    of, lowest = _F[name], v == -1
+    order = where(lowest, 1.0, v)
+    power, above = struve_power(order, x), sign * of(order + 1, x)
+    slope = where(v == 0, power + above, (of(order - 1, x) + above + power) / 2)
+    return where(lowest, sign * slope, slope)
 
 
 def legendre_slope(m: Array, v: Array, x: Array, out: Array) -> Array:
@@ -469,17 +534,7 @@ gamma_density: Final = _of_pairs(gamma.gamma_density)
 gamma_a: Final = _of_pairs(gamma.igamma_grad_a)
 gamma_sample_a: Final = _of_pairs(gamma.random_gamma_grad)
 beta_a: Final = _of_pairs(gamma.betainc_slope)
-
-
-@_of_pairs
-def beta_density(a: Array, b: Array, x: Array) -> Array:
-    """Return the derivative of ``betainc`` in x, also at the ends."""
-    inside = (x > 0) & (x < 1)
-    y = where(inside, x, 0.5)
-    end = where(x == 1, b, a)
-    flat = where(x == 1, a, b)
-    ends = where(end < 1, math.inf, where(end == 1, flat, where(end > 1, 0.0, math.nan)))
-    return where(inside, gamma.beta_power(a, b, y) / (y * (1 - y)), ends)
+beta_density: Final = _of_pairs(gamma.beta_density)
 
 
 def beta_b(a: Array, b: Array, x: Array) -> Array:
@@ -532,10 +587,11 @@ def t_df(df: Array, t: Array) -> Array:
 
 def noncentral_chi(x: Array, df: Array, nc: Array) -> Array:
     """Return the density of the noncentral chi-square distribution, by Bessel functions."""
-    near = nc * x < 1e-8
-    z = nc * x / (2 * df)
-    first = 1 + z * (1 + z * df / (2 * df + 4))  # terms of hyp0f1(df / 2, nc x / 4)
-    low = gamma_density(df / 2, x / 2) / 2 * exp(-nc / 2) * first
+    near = nc * x < 1
+    q, series = where(near, nc * x / 4, 0.0), jnp.ones_like(x)
+    for k in range(11, -1, -1):  # hyp0f1(df / 2, nc x / 4)
+        series = 1 + series * q / ((k + 1) * (df / 2 + k))
+    low = gamma_density(df / 2, x / 2) / 2 * exp(-nc / 2) * series
     u, v = where(near, 1.0, x), where(near, 1.0, nc)
     power = (u / v) ** (df / 4 - 0.5) * _F["ive"](df / 2 - 1, sqrt(u * v))
     return where(near, low, exp(-((sqrt(u) - sqrt(v)) ** 2) / 2) * power / 2)
@@ -575,14 +631,15 @@ def kolmogorov_slope(x: Array) -> Array:
     return where(x <= 0, 0.0, where(low, -sqrt(2 * pi) * near, -8 * large * far))
 
 
-def tukey_density(lmbda: Array, p: Array) -> Array:
-    """Return one over the derivative of the quantile; 0 outside of the support."""
+def tukey_density(x: Array, lmbda: Array, p: Array) -> Array:
+    """Return one over the derivative of the quantile; 0 outside of the support, NaN at its ends."""
     inside = (p > 0) & (p < 1)
     q = where(inside, p, 0.5)
-    return where(inside, 1 / (q ** (lmbda - 1) + (1 - q) ** (lmbda - 1)), 0.0)
+    outside = where(abs_(x * lmbda) == 1, math.nan * exp(x), 0.0)
+    return where(inside, 1 / (q ** (lmbda - 1) + (1 - q) ** (lmbda - 1)), outside)
 
 
-def tukey_lmbda(lmbda: Array, p: Array) -> Array:
+def tukey_lmbda(x: Array, lmbda: Array, p: Array) -> Array:
     """Return the derivative of ``tklmbda`` in lmbda, by that of the quantile."""
     inside = (p > 0) & (p < 1)
     q = where(inside, p, 0.5)
@@ -597,7 +654,7 @@ def tukey_lmbda(lmbda: Array, p: Array) -> Array:
             series = series * small + (k + 1) / math.factorial(k + 2)
         return t * t * where(near, series, (other * exp(other) - jnp.expm1(other)) / other**2)
 
-    return where(inside, (part(jnp.log1p(-q)) - part(log(q))) * tukey_density(lmbda, q), 0.0)
+    return where(inside, part(jnp.log1p(-q)) - part(log(q)), 1.0) * tukey_density(x, lmbda, p)
 
 
 # The rule
@@ -615,6 +672,7 @@ _NUMPY: Final = (
     "sign",
     "floor",
     "real",
+    "imag",
     "where",
 )
 #: What formulas may name.
@@ -623,9 +681,18 @@ _NAMES: Final[dict[str, Any]] = {
     **{name: getattr(jnp, name) for name in _NUMPY},
     **{name: f for name, f in globals().items() if getattr(f, "__module__", "") == __name__},
     **_F,
+    "first_over": bessel.first_over,
     "jnp": jnp,
     "pi": pi,
 }
+
+
+#: Slopes of inverse functions where SciPy clips their results to tiny numbers.
+_CLIPPED: Final = {
+    **dict.fromkeys(["pdtrik", "bdtrik", "nbdtrik", "chndtrinc", "stdtridf", "fdtridfd"], 0.0),
+    **dict.fromkeys(("bdtrin", "nbdtrin"), math.nan),
+}
+_LEAST: Final = 1e-30
 
 
 @lru_cache(maxsize=1024)
@@ -658,6 +725,8 @@ def derivative(
     operands: dict[str, Any] = dict(zip(row.parameters, primals, strict=True))
     operands["out"] = outs[0] if len(outs) == 1 else tuple(outs)
     found = _evaluate(formula, operands)
+    if name in _CLIPPED:
+        found = where(outs[0] < _LEAST, _CLIPPED[name] * found, found)
     return found if isinstance(found, tuple) else (found,)
 
 

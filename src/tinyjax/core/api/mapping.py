@@ -307,7 +307,7 @@ def _argument_axes(
     kwargs: dict[str, Any],
     in_tree: tree.PyTreeDef,
 ) -> list[int | None]:
-    if type(in_axes) is int:
+    if type(in_axes) is int and (not kwargs or in_axes == 0):  # nearly always
         return [in_axes] * in_tree.num_leaves
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         raise errors.ArgumentError(

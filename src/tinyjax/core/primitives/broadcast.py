@@ -238,12 +238,44 @@ def lower_reduce(
 
     XLA keeps no wider sum on its own, so sums of 16-bit and smaller floats are kept in float32.
     """
+    if b.is_divided and combine in (Lowering.max, Lowering.min) and dtypes.is_float(x.dtype):
+        start = ordered(b, b.scalar(identity, x.dtype), combine)
+        keys = (ordered(b, x, combine),)
+        (out,) = b.reduce(keys, (start,), axes, lambda b, pair: (combine(b, *pair),))
+        return of_ordered(b, out, x.dtype)
     wide = b.convert(x, accumulator(x.dtype))
     if not _is_known_to_xla(combine, wide.dtype):  # which would refuse to divide it
         wide = b.undivided(wide, axes)
     initial = b.scalar(identity, wide.dtype)
     (out,) = b.reduce((wide,), (initial,), axes, lambda b, pair: (combine(b, *pair),))
     return b.convert(out, x.dtype)
+
+
+def ordered(b: Lowering, x: hlo.Value, combine: Combine) -> hlo.Value:
+    """Write floats as integers of the same order, of which NaN is the extremum.
+
+    Devices that combine their maxima or minima of floats drop NaNs.
+    """
+    wide = b.convert(x, accumulator(x.dtype))
+    bits = _without_sign(b, b.bitcast(wide, _bits_of(x.dtype)))
+    info = np.iinfo(bits.dtype)
+    extremum = b.full_like(bits, int(info.max if combine is Lowering.max else info.min))
+    return b.select(b.compare(wide, wide, "NE"), extremum, bits)
+
+
+def of_ordered(b: Lowering, keys: hlo.Value, dtype: dtypes.DType) -> hlo.Value:
+    """Write the floats that ``ordered`` made integers."""
+    return b.convert(b.bitcast(_without_sign(b, keys), accumulator(dtype)), dtype)
+
+
+def _bits_of(dtype: dtypes.DType) -> dtypes.DType:
+    return dtypes.int64 if accumulator(dtype) == dtypes.float64 else dtypes.int32
+
+
+def _without_sign(b: Lowering, bits: hlo.Value) -> hlo.Value:
+    """Turn the order of negative numbers around; this is its own inverse."""
+    turned = b.xor(bits, b.full_like(bits, int(np.iinfo(bits.dtype).max)))
+    return b.select(b.compare(bits, b.full_like(bits, 0), "LT"), turned, bits)
 
 
 def _is_known_to_xla(combine: Combine, dtype: dtypes.DType) -> bool:

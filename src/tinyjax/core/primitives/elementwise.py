@@ -6,6 +6,7 @@ ones; where a form is chosen for accuracy a comment says so.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from functools import lru_cache, partial
@@ -19,9 +20,9 @@ from tinyjax.core.primitives import families
 from tinyjax.core.primitives.families import Elementwise, declared, type_rule
 from tinyjax.core.primitives.identities import once
 from tinyjax.core.primitives.rules import (
+    add_tangents,
     check_kind,
     declare_addition,
-    def_derivatives,
     def_linear,
     def_transposes,
 )
@@ -433,14 +434,8 @@ population_count: Elementwise = declared(
 )
 
 
-def _abs_derivative(t: Array, z: Array, x: Array) -> Array:
-    if dtypes.is_complex(x.dtype):
-        return real(mul(t, conj(sign(x))))
-    return mul(t, sign(x))
-
-
-abs_: Elementwise = declared(
-    "abs", np.abs, _lower_abs, type_rule("abs", "iufc", dtypes.real_part), _abs_derivative
+abs_: Elementwise = families.without_derivatives(
+    "abs", np.abs, _lower_abs, type_rule("abs", "iufc", dtypes.real_part)
 )
 
 exp: Elementwise = declared("exp", np.exp, "stablehlo.exponential", "fc", lambda t, z, x: mul(t, z))
@@ -709,12 +704,35 @@ tanh: Elementwise = declared(
 _def_real_host(tanh, np.tanh)
 
 
+def _scale_of(size: Array, may_vanish: bool = False) -> Array:
+    """Return powers of two, times which sizes have squares that neither overflow nor vanish.
+
+    Args:
+        size: numbers that are not negative.
+        may_vanish: whether squares may vanish, beside 1.
+    """
+    exponent = dtypes.finfo(size.dtype).maxexp
+    edge, shift = 2.0 ** (exponent // 2 - 2), 2.0 ** (exponent * 5 // 8)
+    scale = _constant(size, 1.0)
+    if not may_vanish:
+        scale = select(lt(size, _constant(size, 1 / edge)), _constant(size, shift), scale)
+    return select(gt(size, _constant(size, edge)), _constant(size, 1 / shift), scale)
+
+
+def _asinh_slope(x: Array) -> Array:
+    if dtypes.is_complex(x.dtype):
+        return rsqrt(_one_plus_square(x))
+    scale = _scale_of(abs_(x), may_vanish=True)
+    part = mul(scale, x)
+    return mul(scale, rsqrt(add(mul(scale, scale), mul(part, part))))
+
+
 asinh: Elementwise = declared(
     "asinh",
     np.arcsinh,
     _on_its_side("chlo.asinh", "real"),
     "fc",
-    lambda t, z, x: mul(t, rsqrt(_one_plus_square(x))),
+    lambda t, z, x: mul(t, _asinh_slope(x)),
 )
 acosh: Elementwise = declared(
     "acosh",
@@ -733,8 +751,11 @@ atanh: Elementwise = declared(
 )
 
 
-def _atan2_denominator(x: Array, y: Array) -> Array:
-    return add(mul(x, x), mul(y, y))
+def _atan2_slope(t: Array, x: Array, y: Array) -> Array:
+    """Return ``t * y / (x**2 + y**2)``."""
+    scale = _scale_of(max_(abs_(x), abs_(y)))
+    u, v = mul(scale, x), mul(scale, y)
+    return mul(t, mul(scale, div(v, add(mul(u, u), mul(v, v)))))
 
 
 atan2: Elementwise = declared(
@@ -742,9 +763,105 @@ atan2: Elementwise = declared(
     np.arctan2,
     "stablehlo.atan2",
     "f",
-    lambda t, z, x, y: mul(t, div(y, _atan2_denominator(x, y))),
-    lambda t, z, x, y: neg(mul(t, div(x, _atan2_denominator(x, y)))),
+    lambda t, z, x, y: _atan2_slope(t, x, y),
+    lambda t, z, x, y: neg(_atan2_slope(t, y, x)),
 )
+
+
+# Kinks
+#
+# At a kink the first derivative is the mean of the slopes on both sides: 0 for ``|x|`` at 0. But in
+# the second derivative of ``|x|**2`` slopes are multiplied: on each side they are 1 * 1 or -1 * -1,
+# and their means 0 * 0. So the derivative is differentiated on one side. The rule of a kinked
+# function returns, and multiplies by, primitives of the same values, whose own rules take 0 for a
+# number a little above it. Complex numbers and roots, whose slope has no limit there, are smooth
+# beside it: their size is the tiny number of ``_lifted``.
+
+
+def _lifted(size: Array) -> Array:
+    """Return sizes, with a power of two in place of 0 whose inverse has a square, but no cube.
+
+    So third derivatives are right, and fourth ones, which divide by a cube, are not finite: the
+    functions of a size are rounded too early for them.
+    """
+    zero, tiny = _constant(size, 0.0), 2.0 ** (2 * dtypes.finfo(size.dtype).minexp // 5)
+    return add(size, select(eq(size, zero), _constant(size, tiny), zero))
+
+
+def _slope_along(t: Array, x: Array) -> Array:
+    if dtypes.is_complex(x.dtype):
+        return real(mul(t, conj(abs_slope(x))))
+    return mul(t, abs_slope(x))
+
+
+abs_slope: Elementwise = families.without_derivatives("abs_slope", _sign, _lower_sign, "fc")
+abs_right: Elementwise = families.without_derivatives(
+    "abs_right", np.abs, _lower_abs, type_rule("abs", "fc", dtypes.real_part)
+)
+
+
+@abs_.def_jvp
+def _abs_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: NoParams) -> prim.JvpResult:
+    (x,), (t,) = primals, tangents
+    assert t is not ZERO, "a rule is asked where there is a tangent"
+    return (abs_right(x),), (_slope_along(t, x),)
+
+
+def _right_slope(x: Array) -> Array:
+    return select(lt(x, _constant(x, 0.0)), _constant(x, -1.0), _constant(x, 1.0))
+
+
+@abs_right.def_jvp
+def _abs_right_jvp(
+    primals: prim.Arrays, tangents: prim.Tangents, params: NoParams
+) -> prim.JvpResult:
+    (x,), (t,) = primals, tangents
+    assert t is not ZERO, "a rule is asked where there is a tangent"
+    if dtypes.is_complex(x.dtype):
+        return (_lifted(abs_right(x)),), (_slope_along(t, x),)
+    return (abs_right(x),), (mul(t, _right_slope(x)),)
+
+
+@abs_slope.def_jvp
+def _abs_slope_jvp(
+    primals: prim.Arrays, tangents: prim.Tangents, params: NoParams
+) -> prim.JvpResult:
+    (x,), (t,) = primals, tangents
+    assert t is not ZERO, "a rule is asked where there is a tangent"
+    if not dtypes.is_complex(x.dtype):
+        return (_right_slope(x),), (ZERO,)
+    slope, size = abs_slope(x), _lifted(abs_right(x))
+    # slope = x / |x|, so its tangent is (t - slope * Re(conj(slope) t)) / |x|
+    across = sub(t, mul(slope, complex_(real(mul(conj(slope), t)), _constant(size, 0.0))))
+    return (slope,), (div(across, complex_(size, _constant(size, 0.0))),)
+
+
+root: Elementwise = families.without_derivatives("root", np.sqrt, "stablehlo.sqrt", "f")
+root_right: Elementwise = families.without_derivatives("root_right", np.sqrt, "stablehlo.sqrt", "f")
+
+
+def _root_slope(t: Array, size: Array) -> Array:
+    # where squares have left the range nothing is known of the slope
+    nan = _constant(size, math.nan)
+    return div(mul(t, _constant(t, 0.5)), select(is_finite(size), size, nan))
+
+
+@root.def_jvp
+def _root_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: NoParams) -> prim.JvpResult:
+    (x,), (t,) = primals, tangents
+    assert t is not ZERO, "a rule is asked where there is a tangent"
+    size = root_right(x)
+    return (size,), (_root_slope(t, _lifted(size)),)
+
+
+@root_right.def_jvp
+def _root_right_jvp(
+    primals: prim.Arrays, tangents: prim.Tangents, params: NoParams
+) -> prim.JvpResult:
+    (x,), (t,) = primals, tangents
+    assert t is not ZERO, "a rule is asked where there is a tangent"
+    size = _lifted(root_right(x))
+    return (size,), (_root_slope(t, size),)
 
 
 # Powers
@@ -1012,34 +1129,73 @@ def select(predicate: Array, on_true: Array, on_false: Array) -> Array:
     return bind1(select_p, (predicate, on_true, on_false), NO_PARAMS)
 
 
-def _share(beats: Elementwise, t: Array, z: Array, x: Array, y: Array) -> Array:
-    """Return the tangent of an extremum: all to the winner, half to each where they tie.
+tie: Elementwise = families.without_derivatives(
+    "tie", operator.eq, lambda b, x, y: b.compare(x, y, "EQ"), type_rule("tie", "biufc", _bool)
+)
 
-    The operands are compared with each other, not with the result. Compilers may compute a value
-    twice with different rounding, and then neither operand equals the result. Where both have
-    tangents, each is computed once, so that the shares add up. Complex numbers have no other order
-    than the result's.
-    """
-    half = mul(t, _constant(t, 0.5))
-    won = eq(z, x) if dtypes.is_complex(x.dtype) else beats(x, y)
-    return select(eq(x, y), half, select(won, t, _constant(t, 0.0)))
+
+@tie.def_jvp
+def _tie_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: NoParams) -> prim.JvpResult:
+    """Break the tie: the derivative of a mean of slopes is that of one of them."""
+    return (opd.splat(False, primals[0].aval.update(dtype=dtypes.bool_)),), (ZERO,)
 
 
 def _extremum(
-    name: str, impl: families.HostFunction, hlo: families.HloFormula, beats: Elementwise
-) -> Elementwise:
+    name: str,
+    impl: families.HostFunction,
+    hlo: families.HloFormula,
+    wins: Elementwise,
+    wins_second: Elementwise,
+) -> tuple[Elementwise, Elementwise]:
+    """Declare an extremum, and the same of which the derivative is differentiated.
+
+    The tangent is the winner's, or the mean of those of two that tie. On one side, the first of two
+    equal operands is a little above the second, and one that varies
+    above a constant. The operands are compared with each other, not with the result: compilers may
+    compute a value twice with different rounding, and then neither operand equals the result. Where
+    both have tangents, each is computed once, so that the shares add up. Complex numbers have no
+    other order than the result's.
+
+    Args:
+        name: the primitive's name.
+        impl: NumPy's function.
+        hlo: the lowering.
+        wins: whether an operand is chosen which is above one that it equals.
+        wins_second: whether one is chosen which is below one that it equals.
+    """
+    right = families.without_derivatives(f"{name}_right", impl, hlo, "fc")
     primitive = families.without_derivatives(name, impl, hlo, "biufc")
-    def_derivatives(
-        primitive,
-        lambda t, z, x, y: _share(beats, t, z, x, y),
-        lambda t, z, x, y: _share(beats, t, z, y, x),
-        prepare=once,
-    )
-    return primitive
+
+    def differentiate(
+        primals: prim.Arrays, tangents: prim.Tangents, shares_ties: bool
+    ) -> prim.JvpResult:
+        t, u = tangents
+        x, y = primals if t is ZERO or u is ZERO else [once(x) for x in primals]
+        out = right(x, y)
+
+        def part(tangent: prim.Tangent, won: Array) -> prim.Tangent:
+            if tangent is ZERO:
+                return ZERO
+            chosen = select(won, tangent, _constant(tangent, 0.0))
+            if not shares_ties:
+                return chosen
+            return select(tie(x, y), mul(tangent, _constant(tangent, 0.5)), chosen)
+
+        if dtypes.is_complex(x.dtype):
+            first = eq(out, x)
+            return (out,), (add_tangents(part(t, first), part(u, not_(first))),)
+        if u is ZERO:
+            return (out,), (part(t, wins(x, y)),)
+        of_second = part(u, (wins if t is ZERO else wins_second)(y, x))
+        return (out,), (of_second if t is ZERO else add_tangents(part(t, wins(x, y)), of_second),)
+
+    right.def_jvp(lambda primals, tangents, params: differentiate(primals, tangents, False))
+    primitive.def_jvp(lambda primals, tangents, params: differentiate(primals, tangents, True))
+    return primitive, right
 
 
-max_: Elementwise = _extremum("max", np.maximum, Lowering.max, gt)
-min_: Elementwise = _extremum("min", np.minimum, Lowering.min, lt)
+max_, max_right = _extremum("max", np.maximum, Lowering.max, ge, gt)
+min_, min_right = _extremum("min", np.minimum, Lowering.min, lt, le)
 
 
 def clamp(low: Array, x: Array, high: Array) -> Array:
@@ -1078,7 +1234,8 @@ for _operation, _operator in (
     _def_numbers(_operation, f"{{0}} {_operator} {{1}}")
 _def_numbers(not_, "not {0}", "b")
 _def_numbers(neg, "-{0}", "if")
-_def_numbers(abs_, "abs({0})", "if")
+for _size in (abs_, abs_right):
+    _def_numbers(_size, "abs({0})", "if")
 _def_numbers(max_, "{0} if {0} > {1} else {1}", "biu")
 _def_numbers(min_, "{0} if {0} < {1} else {1}", "biu")
 # of zeros with two signs NumPy takes the second, but in half precision

@@ -252,6 +252,12 @@ class Lowering(Builder):
         self.token = outs[0]
         return outs[1:]
 
+    @property
+    def is_divided(self) -> bool:
+        """Return whether XLA divides these operations over devices."""
+        divided = self.module.divided
+        return divided is not None and divided.divided_mesh(self) is not None
+
     def undivided(self, x: hlo.Value, axes: Iterable[int]) -> hlo.Value:
         """Return a value some of whose axes are not divided over devices.
 

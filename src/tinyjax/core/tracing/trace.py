@@ -25,7 +25,7 @@ from numpy import asarray, ndarray
 
 from tinyjax import tree
 from tinyjax._base import lazy
-from tinyjax._base.frames import Source, applied_by, describe_function
+from tinyjax._base.frames import Source, applied_by, describe_function, user_frame
 from tinyjax._base.tracebacks import shorten
 from tinyjax.config import Mixed, Settings, settings
 from tinyjax.core.devices import Default, default_elsewhere, may_be_elsewhere, ops
@@ -364,9 +364,39 @@ class Tracer(Array):
     def concrete(self, purpose: str) -> HostArray:
         if not self._trace.live:
             raise_leaked(self)
-        raise _CONVERSIONS.get(purpose, ConcretizationError)(
+        advise = _ADVICE.get(purpose, _compute_outside)
+        raise advised(
+            _CONVERSIONS.get(purpose, ConcretizationError),
             f"{purpose} needs the data of an array, but {self.aval} is traced by "
-            f"{self.describe_trace()}. {_ADVICE.get(purpose, _compute_outside)(self)}"
+            f"{self.describe_trace()}.",
+            lambda: advise(self),
+        )
+
+    def data_of(self, primal: Array, purpose: str) -> HostArray:
+        """Return the data of the primal value of a tracer with derivatives.
+
+        Raises:
+            ConcretizationError: what is computed from the data would have no derivative, and
+                nobody would notice: ``math.sin(x)``.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> _ = tinyjax.grad(lambda x: print(x.data_of(jnp.ones(2), "a test")) or x)(1.0)
+            [1. 1.]
+        """
+        conversion = _WITHOUT_DERIVATIVE.get(purpose)
+        if conversion is None:
+            return primal.concrete(purpose)
+        constant = conversion.format("tinyjax.lax.stop_gradient(x)")
+        raise advised(
+            ConcretizationError,
+            f"{purpose} has no derivative, but {self.aval} is differentiated by "
+            f"{self.describe_trace()}.",
+            lambda: (
+                "Use NumPy's function, or tinyjax.numpy's, instead of one of math. For a constant, "
+                f"write {constant}. tinyjax.source.grad takes programs that use math, or write "
+                "into NumPy's arrays."
+            ),
         )
 
     def origin_traces(self) -> Iterable[Trace]:
@@ -458,6 +488,19 @@ class Tracer(Array):
         return format(self.concrete("a formatted number")[()], spec) if spec else repr(self)
 
 
+def advised(
+    kind: type[ConcretizationError], problem: str, advise: Callable[[], str]
+) -> ConcretizationError:
+    """Make an error with advice: on SciPy's function, if that asks for data of a traced array."""
+    protocols = lazy.hook("numpy_protocols")
+    of_scipy = protocols and protocols.advise_of_scipy(user_frame())
+    if not of_scipy:
+        return kind(f"{problem} {advise()}")
+    advice, location = of_scipy
+    error: ConcretizationError = kind(f"{problem} {advice}").at(location)
+    return error
+
+
 def is_known(value: Array) -> bool:
     """Return whether some of a value's data is known: for a tracer, that of its parts."""
     return not isinstance(value, Tracer) or bool(value.named_data())
@@ -515,6 +558,18 @@ _ADVICE: Final[dict[str, Callable[[Tracer], str]]] = {
     "a formatted number": (
         lambda _: "Print it when there is data: tinyjax.debug.print('{x:.2f}', x=x)."
     ),
+}
+
+#: The purposes that make numbers or bytes of floats, and how they are written.
+_WITHOUT_DERIVATIVE: Final = {
+    "a Python float": "float({})",
+    "a Python complex": "complex({})",
+    "a Python scalar": "{}.item()",
+    "a list": "{}.tolist()",
+    "bytes": "{}.tobytes()",
+    "a buffer": "memoryview({})",
+    "unsafe_buffer_pointer": "{}.unsafe_buffer_pointer()",
+    "the start or step of arange": "jnp.arange({})",
 }
 
 _CONVERSIONS: Final = {

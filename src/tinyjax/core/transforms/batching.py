@@ -44,26 +44,21 @@ Batched = tuple[Staged, tuple[BatchAxis, ...]]
 class BatchTracer(Tracer):
     """An array, and which of its axes is the batch."""
 
-    __slots__ = ("_example", "axis", "value")
+    __slots__ = ("_example", "axis", "val")
 
     def __init__(
         self, trace: Trace, value: Array, axis: int, example: ShapedArray | None = None
     ) -> None:
         self._trace = trace
-        self.value: Array = value
+        self.val: Array = value
         self.axis: int = axis
         self._example = example
-
-    @property
-    def val(self) -> Array:
-        """The whole batch, by JAX's name."""
-        return self.value
 
     @property
     def aval(self) -> ShapedArray:
         example = self._example
         if example is None:
-            example = self._example = unbatched_aval(self.value.aval, self.axis)
+            example = self._example = unbatched_aval(self.val.aval, self.axis)
         return example
 
     # read at every operation, so computed without going through aval
@@ -75,22 +70,22 @@ class BatchTracer(Tracer):
     @property
     def dtype(self) -> DType:
         example = self._example
-        return self.value.dtype if example is None else example.dtype
+        return self.val.dtype if example is None else example.dtype
 
     @property
     def ndim(self) -> int:
-        return self.value.ndim - 1
+        return self.val.ndim - 1
 
     @property
     def weak_type(self) -> bool:
         example = self._example
-        return self.value.weak_type if example is None else example.weak_type
+        return self.val.weak_type if example is None else example.weak_type
 
     def components(self) -> Sequence[Array]:
-        return (self.value,)
+        return (self.val,)
 
     def named_data(self) -> dict[str, object]:
-        return {"batch": self.value, "axis": self.axis} if is_known(self.value) else {}
+        return {"batch": self.val, "axis": self.axis} if is_known(self.val) else {}
 
 
 def unbatched_aval(aval: ShapedArray, axis: int) -> ShapedArray:
@@ -132,7 +127,7 @@ class BatchTrace(Trace):
         for arg in args:
             if type(arg) is BatchTracer and arg._trace is self:
                 active = True
-                values.append(arg.value)
+                values.append(arg.val)
                 axes.append(arg.axis)
                 key.append(arg._example or arg.aval)
             else:
@@ -196,7 +191,7 @@ class BatchTrace(Trace):
     def split(self, value: Array) -> tuple[Array, BatchAxis]:
         """Return the array and batch axis of a value, which may be a constant to this trace."""
         if type(value) is BatchTracer and value._trace is self:
-            return value.value, value.axis
+            return value.val, value.axis
         return value, None
 
 

@@ -38,7 +38,7 @@ from tinyjax.core.transforms.batching import BatchTracer
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray, where_of
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import ConcretizationError, ShardingTypeError
+from tinyjax.errors import ShardingTypeError
 
 P = TypeVar("P")
 
@@ -57,7 +57,7 @@ class JVPTracer(Tracer):
         self.aval = primal._aval or primal.aval
 
     def concrete(self, purpose: str) -> HostArray:
-        return self.primal.concrete(purpose)
+        return self.data_of(self.primal, purpose)
 
     def components(self) -> Sequence[Array]:
         return self.primal, self.tangent
@@ -65,22 +65,6 @@ class JVPTracer(Tracer):
     def named_data(self) -> dict[str, object]:
         parts = {"primal": self.primal, "tangent": self.tangent}
         return {name: x for name, x in parts.items() if is_known(x)}
-
-    # What is computed from a number has no derivative, and nobody would notice: math.sin(x).
-
-    def __float__(self) -> float:
-        raise self._lost("float")
-
-    def __complex__(self) -> complex:
-        raise self._lost("complex")
-
-    def _lost(self, kind: str) -> ConcretizationError:
-        return ConcretizationError(
-            f"a Python {kind} has no derivative, but {self.aval} is differentiated by "
-            f"{self._trace.describe()}. Use NumPy's function, or tinyjax.numpy's, instead "
-            f"of one of math. For a constant, write {kind}(tinyjax.lax.stop_gradient(x)). "
-            "tinyjax.source.grad takes programs that use math, or write into NumPy's arrays."
-        )
 
 
 class JVPTrace(Trace):
@@ -167,7 +151,7 @@ def _is_recorded(tangent: Array) -> bool:
         case StagingTracer():
             return tangent._trace.transformation == "linearize"
         case BatchTracer():
-            return _is_recorded(tangent.value)
+            return _is_recorded(tangent.val)
         case JVPTracer():  # of a tangent's tangent the trace below takes care
             return _is_recorded(tangent.primal)
         case _:

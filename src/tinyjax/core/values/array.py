@@ -107,7 +107,7 @@ def _operator(name: str, other_name: str) -> Callable[[Any], Callable[..., Any]]
             try:
                 return function(self, other)
             except ArgumentError:
-                if _takes_over(other, other_name):
+                if _takes_over(self, other, other_name):
                     return NotImplemented
                 raise
 
@@ -451,7 +451,7 @@ class Array(_Methods):
         try:
             return _numpy.floor_divide(self, other), _numpy.remainder(self, other)
         except ArgumentError:
-            if _takes_over(other, "__rdivmod__"):
+            if _takes_over(self, other, "__rdivmod__"):
                 return NotImplemented
             raise
 
@@ -480,13 +480,21 @@ class Array(_Methods):
     # False would hide that, so it raises, as in JAX.
     def __eq__(self, other: Any) -> Array:
         if is_array_like(other) or type(other) in CONTAINERS:
-            return _numpy.equal(self, other)
+            try:
+                return _numpy.equal(self, other)
+            except ArgumentError:
+                if not _takes_over(self, other, "__eq__"):
+                    raise
         result: Array = _equality(_numpy.equal, self, other)
         return result
 
     def __ne__(self, other: Any) -> Array:
         if is_array_like(other) or type(other) in CONTAINERS:
-            return _numpy.not_equal(self, other)
+            try:
+                return _numpy.not_equal(self, other)
+            except ArgumentError:
+                if not _takes_over(self, other, "__ne__"):
+                    raise
         result: Array = _equality(_numpy.not_equal, self, other)
         return result
 
@@ -1042,9 +1050,46 @@ class DeviceBuffer(Protocol):
 followed: dict[int, object] = {}
 
 
-def _takes_over(other: object, method: str) -> bool:
-    """Return whether an operation that failed is for the other operand: no array, with a method."""
-    return not is_array_like(other) and hasattr(type(other), method)
+def has_own_semantics(kind: type) -> bool:
+    """Return whether a class of NumPy's arrays, or of numbers, is more than data.
+
+    It has protocols, operators or methods of its own: for units, masks, labels, matrix products.
+    """
+    if kind not in _semantics:
+        base = next((x for x in kind.__mro__ if x in _PLAIN_ARRAYS), None)
+        names = vars(np.ndarray).keys() - _OF_OBJECTS
+        _semantics[kind] = (
+            hasattr(kind, "__array_ufunc__") or hasattr(kind, "__array_function__")
+            if base is None  # a scalar
+            else any(getattr(kind, name) is not getattr(base, name) for name in names)
+        )
+    return _semantics[kind]
+
+
+_semantics: Final[dict[type, bool]] = {}
+_PLAIN_ARRAYS: Final = (np.memmap, np.recarray, np.ndarray)
+#: What a class of arrays may define without a change to what it computes.
+_OF_OBJECTS: Final = frozenset(
+    """
+    __array_finalize__ __array_priority__ __class_getitem__ __copy__ __deepcopy__ __doc__ __format__
+    __hash__ __new__ __reduce__ __reduce_ex__ __repr__ __setstate__ __sizeof__ __str__
+    """.split()  # noqa: SIM905 (names with blanks between them)
+)
+
+
+def _takes_over(x: Array, other: Any, method: str) -> bool:
+    """Return whether an operation that failed is for the other operand, which has a method."""
+    kind: Any = type(other)
+    if not is_array_like(other):
+        return hasattr(kind, method)
+    if not has_own_semantics(kind):
+        return False
+    if getattr(kind, method, None) is not getattr(np.ndarray, method):
+        return True
+    # NumPy's method passes it on to the protocol, unless the other class comes first
+    priority: float = getattr(kind, "__array_priority__", 0.0)
+    comes_first = hasattr(x, "__array_ufunc__") or priority > x.__array_priority__
+    return comes_first and kind.__array_ufunc__ is not np.ndarray.__array_ufunc__
 
 
 # What functions take. Here, where the classes are, so that an annotation can be read at run time,
@@ -1081,7 +1126,10 @@ _ARRAY_LIKE = (Array, np.ndarray, np.generic, bool, int, float, complex)
 
 def _equality(compare: Callable[[Any, Any], Array], x: Array, other: object) -> Any:
     """Compare with an object of another class, which may represent an array."""
-    if hasattr(type(other), "__jax_array__"):
+    kind = type(other)
+    if hasattr(kind, "__array__") and kind.__eq__ is object.__eq__:
+        return compare(x, other)  # which says how to convert it
+    if hasattr(kind, "__jax_array__"):
         try:
             return compare(x, other)
         except RefError:  # it is none, but has one

@@ -12,10 +12,11 @@ from typing import Any, Final, TypeGuard
 
 import numpy as np
 
-from tinyjax._base.frames import subject
+from tinyjax._base import lazy
+from tinyjax._base.frames import is_called_in, subject
 from tinyjax.config import settings
 from tinyjax.core.stablehlo.types import check_axes
-from tinyjax.core.values.array import Array
+from tinyjax.core.values.array import Array, has_own_semantics, is_array_like
 from tinyjax.core.values.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.values.concrete import ConcreteArray, too_wide
 from tinyjax.core.values.integers import SymbolicSize
@@ -228,6 +229,9 @@ of_type: Final[ContextVar[Callable[[ShapedArray], Array] | None]] = ContextVar(
 )
 
 
+_PLAIN: Final = frozenset((np.ndarray, bool, int, float, complex))
+
+
 def as_array(x: object, name: str = "") -> Array:
     """Return ``x`` as an array: arrays unchanged, Python numbers weakly typed, NumPy data copied.
 
@@ -247,13 +251,10 @@ def as_array(x: object, name: str = "") -> Array:
     """
     if isinstance(x, Array):
         return x
+    if type(x) not in _PLAIN and is_array_like(x) and has_own_semantics(type(x)):
+        raise _more_than_data(x, name)
     match x:
         case np.ndarray() | np.generic():
-            if type(x) is not np.ndarray and hasattr(x, "mask"):
-                raise ArgumentError(
-                    f"{subject(x, name)}numpy masked arrays are not supported, since the mask "
-                    "would be lost: fill the gaps, x.filled(value), or pass x.data and x.mask."
-                )
             if x.dtype not in _ALL and x.dtype != float0:
                 raise DtypeError(
                     f"{subject(x, name)}a NumPy array of dtype {x.dtype} cannot be an array: it "
@@ -273,6 +274,11 @@ def as_array(x: object, name: str = "") -> Array:
             return of_number(x, scalar_dtype(float))
         case complex():
             return of_number(x, scalar_dtype(complex))
+        case list() | tuple() | range() if is_called_in("tinyjax.scipy") and (
+            creation := lazy.hook("lists")
+        ):
+            result: Array = creation.asarray(x)
+            return result
         case _ if hasattr(x, "__jax_array__"):
             return as_array(x.__jax_array__(), name)
         case ShapeDtypeStruct() if make := of_type.get():
@@ -282,6 +288,20 @@ def as_array(x: object, name: str = "") -> Array:
                 f"{subject(x, name)}expected an array or a number, but got {type(x).__name__}: "
                 f"{shortened(x)}, which is not a valid JAX type. {_way_out(x)}"
             )
+
+
+def _more_than_data(x: object, name: str) -> ArgumentError:
+    if hasattr(x, "mask"):
+        return ArgumentError(
+            f"{subject(x, name)}numpy masked arrays are not supported, since the mask "
+            "would be lost: fill the gaps, x.filled(value), or pass x.data and x.mask."
+        )
+    kind = type(x).__name__
+    return ArgumentError(
+        f"{subject(x, name)}expected an array or a number, but got one of the class {kind}, whose "
+        f"own operators, methods or protocols would be lost. Pass its data, np.asarray(x), where a "
+        f"plain array is meant."
+    )
 
 
 def _way_out(x: object) -> str:

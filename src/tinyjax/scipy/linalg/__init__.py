@@ -13,6 +13,7 @@ from tinyjax._base.lazy import namespace
 __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
+        "decompositions": "eig eigvals eigvalsh lstsq norm pinv svdvals",
         "factors": (
             "block_diag cho_factor cho_solve cholesky det eigh inv lu lu_factor lu_solve qr "
             "qr_multiply solve solve_triangular svd"
@@ -23,6 +24,5 @@ __all__, __getattr__, __dir__ = namespace(
             "invpascal leslie logm null_space pascal polar rsf2csf schur solve_banded "
             "solve_continuous_lyapunov solve_sylvester sqrtm toeplitz"
         ),
-        "tinyjax.numpy.linalg": "eig eigvals eigvalsh lstsq norm pinv svdvals",
     },
 )

@@ -1,12 +1,12 @@
 # Written by `python -m tools.exports` in tests/, from the table of the module beside it.
 
-from tinyjax.numpy.linalg import eig as eig
-from tinyjax.numpy.linalg import eigvals as eigvals
-from tinyjax.numpy.linalg import eigvalsh as eigvalsh
-from tinyjax.numpy.linalg import lstsq as lstsq
-from tinyjax.numpy.linalg import norm as norm
-from tinyjax.numpy.linalg import pinv as pinv
-from tinyjax.numpy.linalg import svdvals as svdvals
+from tinyjax.scipy.linalg.decompositions import eig as eig
+from tinyjax.scipy.linalg.decompositions import eigvals as eigvals
+from tinyjax.scipy.linalg.decompositions import eigvalsh as eigvalsh
+from tinyjax.scipy.linalg.decompositions import lstsq as lstsq
+from tinyjax.scipy.linalg.decompositions import norm as norm
+from tinyjax.scipy.linalg.decompositions import pinv as pinv
+from tinyjax.scipy.linalg.decompositions import svdvals as svdvals
 from tinyjax.scipy.linalg.factors import block_diag as block_diag
 from tinyjax.scipy.linalg.factors import cho_factor as cho_factor
 from tinyjax.scipy.linalg.factors import cho_solve as cho_solve

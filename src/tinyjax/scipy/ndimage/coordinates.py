@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache, reduce
 from itertools import product
 from typing import Any, Final, Literal
@@ -19,6 +19,7 @@ from tinyjax.core.primitives.families import all_hold
 from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints
 from tinyjax.dtypes import DType, HostArray
+from tinyjax.errors import ArgumentError
 from tinyjax.numpy import creation, promotion as pm
 
 lazy.answer_for(__name__, "map_coordinates")
@@ -160,6 +161,23 @@ def _found_by_scipy(
     return replay.by_host(_by_scipy(order, mode), (a, outside, *places), aval)
 
 
+def check_options(
+    name: str, output: object, mode: str | Sequence[str], modes: Collection[str]
+) -> None:
+    """Raise where a function of this name is to write into an array, or knows no such mode.
+
+    Raises:
+        ArgumentError: ``output`` is not None, or a mode is none of ``modes``.
+    """
+    if output is not None:
+        raise ArgumentError(
+            f"output of {name} has to be None: tinyjax's arrays do not change. Use the result, or "
+            "its .astype(dtype) for another dtype."
+        )
+    for each in mode if isinstance(mode, (list, tuple)) else [mode]:
+        pm.check_option(name, "mode", each, modes)
+
+
 @replay.replayed
 @pm.in_double
 def map_coordinates(
@@ -168,6 +186,9 @@ def map_coordinates(
     order: int,
     mode: Mode = "constant",
     cval: ArrayLike = 0.0,
+    *,
+    output: None = None,
+    prefilter: bool = True,
 ) -> Array:
     """Interpolate an array at any places.
 
@@ -180,13 +201,16 @@ def map_coordinates(
             ``"wrap"`` for the array again, ``"mirror"`` and ``"reflect"`` for the array reversed,
             without and with the elements at the border repeated.
         cval: what is outside, for ``"constant"``.
+        output: None.
+        prefilter: whether splines of a higher order go through the elements; if not, these are
+            taken for the splines' coefficients.
 
     Returns:
         An array of the shape of the coordinates, of the dtype of ``input``; integers are rounded.
 
     Raises:
         ShapeError: there are not as many coordinates as axes.
-        ArgumentError: the order is none of 0 to 5, or there is no such mode.
+        ArgumentError: the order is none of 0 to 5, there is no such mode, or ``output`` is given.
 
     Example:
         >>> import tinyjax.numpy as jnp, tinyjax.scipy.ndimage as ndimage
@@ -194,6 +218,7 @@ def map_coordinates(
         >>> ndimage.map_coordinates(x, [jnp.array([0.5]), jnp.array([0.5])], order=1)
         Array([1.5], dtype=float32)
     """
+    check_options("map_coordinates", output, mode, _INSIDE)
     a = pm.array_of("map_coordinates", input)
     places = [
         pm.array_of("map_coordinates", jnp.asarray(c) if isinstance(c, Sequence) else c)
@@ -204,7 +229,6 @@ def map_coordinates(
             f"map_coordinates needs coordinates for each axis of shape {a.shape}, but got "
             f"{len(places)}."
         )
-    pm.check_option("map_coordinates", "mode", mode, _INSIDE)
     pm.check_option("map_coordinates", "order", order, range(6))
     outside = jnp.asarray(cval, a.dtype)
     result = None if order > 1 else _found_by_scipy(a, places, order, mode, outside)
@@ -212,7 +236,9 @@ def map_coordinates(
         return result
     is_whole, dtype_out = dtypes.kind(a.dtype) in "iu", a.dtype
     if order > 1:
-        a = _coefficients(pm.strong(a * 1.0) if is_whole else a, order, mode, outside)
+        a = pm.strong(a * 1.0) if is_whole else a
+    if order > 1 and prefilter:
+        a = _coefficients(a, order, mode, outside)
         if mode in ("constant", "nearest"):
             places = [place + _MARGIN for place in places]
     flat = jnp.ravel(a)

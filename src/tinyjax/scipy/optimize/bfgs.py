@@ -15,6 +15,7 @@ from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.values import Array, ArrayLike, operands as opd
 from tinyjax.implicit import vectors
 from tinyjax.implicit.minima import StepMemory
+from tinyjax.numpy import promotion as pm
 
 #: The options that each method knows.
 OPTIONS: Final = {
@@ -81,7 +82,7 @@ def minimize(
         raise errors.ArgumentError(
             f"minimize knows the options {', '.join(known)}, but got {', '.join(unknown)}."
         )
-    x = opd.as_array(x0)
+    x = pm.inexact(opd.as_array(x0))
     if x.ndim == 1 and dtypes.is_complex(x.dtype):
 
         def joined(parts: Array) -> Array:

@@ -239,7 +239,8 @@ def least_squares(  # noqa: PLR0913
     """
     x, dtype = on_host.first_guess("least_squares", x0)
     pm.check_option("least_squares", "loss", loss, _LOSSES)
-    residuals, consts = vectors.close(lambda x: fun(x, *args), x)
+    valued = on_host.array_valued(fun)
+    residuals, consts = vectors.close(lambda x: valued(x, *args), x)
     count = residuals.jaxpr.out_avals
     if x.ndim != 1 or len(count) != 1 or count[0].ndim != 1:
         raise ArgumentError(
@@ -418,7 +419,8 @@ def curve_fit(  # noqa: PLR0913
     start = _start(_ends(bounds), _parameters(f)) if p0 is None else jnp.atleast_1d(p0)
     x, _ = on_host.first_guess("curve_fit", start)
     types = [av.ShapedArray((), x.dtype)] * x.size
-    fitted, consts = vectors.close(lambda *ps: jnp.asarray(f(xdata, *ps)), *types)
+    at = jnp.asarray(xdata) if isinstance(xdata, (list, tuple)) else xdata
+    fitted, consts = vectors.close(lambda *ps: jnp.asarray(f(at, *ps)), *types)
     (value,) = fitted.jaxpr.out_avals
     if value.shape != y.shape or y.ndim != 1:
         raise ArgumentError(

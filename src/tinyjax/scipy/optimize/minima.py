@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import attrs
 import numpy as np
@@ -43,15 +43,18 @@ Bounds: TypeAlias = Any
 
 @pm.in_double
 @checking.explained
-def minimize(
+def minimize(  # noqa: PLR0913, PLR0917 (the signature of SciPy)
     fun: frames.Function[ArrayLike],
     x0: ArrayLike,
     args: tuple[Any, ...] = (),
-    *,
-    method: str,
+    method: str | None = None,
+    jac: None = None,
+    hess: None = None,
+    hessp: None = None,
     bounds: Bounds = None,
     constraints: Any = (),
     tol: float | None = None,
+    callback: None = None,
     options: Mapping[str, Any] | None = None,
 ) -> bfgs.OptimizeResults:
     """Find a local minimum of ``fun(x, *args)`` by BFGS, or by a method of SciPy's.
@@ -74,7 +77,11 @@ def minimize(
             or SciPy's ``"L-BFGS-B"``, ``"TNC"``, ``"SLSQP"``, ``"trust-constr"``, ``"COBYLA"``,
             ``"COBYQA"``, ``"Nelder-Mead"``, ``"Powell"``, ``"CG"``, ``"Newton-CG"``,
             ``"trust-ncg"``, ``"trust-krylov"``, ``"trust-exact"`` or ``"dogleg"``. The first eight
-            of these take bounds.
+            of these take bounds. None is SLSQP with constraints, L-BFGS-B with bounds, and else
+            BFGS.
+        jac: has to be None, as ``hess`` and ``hessp``: derivatives are computed.
+        hess: has to be None.
+        hessp: has to be None.
         bounds: a pair ``(low, high)`` for each unknown, where None is no bound; or SciPy's
             ``Bounds``.
         constraints: for SLSQP, trust-constr, COBYLA and COBYQA: one or several dictionaries. In
@@ -83,6 +90,7 @@ def minimize(
             ``NonlinearConstraint`` and ``LinearConstraint`` do, too.
         tol: how exact the result must be; of BFGS how long the gradient may be, as the option
             ``gtol``, 1e-5 by default.
+        callback: has to be None.
         options: those of SciPy's method. Traced methods have ``gtol``; ``norm``, the order of the
             gradient's norm (infinity by default; 2 for L-BFGS); ``maxiter`` (200 for each unknown);
             ``line_search_maxiter`` (10). L-BFGS has ``maxls`` (20) for the last one, ``maxcor``,
@@ -115,9 +123,12 @@ def minimize(
         Array([[ 0.5, -0.5],
                [-0.5,  0.5]], dtype=float32)
     """
+    on_host.refuse("minimize", jac=jac, hess=hess, hessp=hessp, callback=callback)
+    several = [constraints] if _is_constraint(constraints) else list(constraints)
+    if method is None:
+        method = "SLSQP" if several else "BFGS" if bounds is None else "L-BFGS-B"
     name = method.lower()
     pm.check_option("minimize", "method", name, (*bfgs.OPTIONS, *_METHODS))
-    several = [constraints] if _is_constraint(constraints) else list(constraints)
     takes = _METHODS.get(name, "")
     for what, given in (("bounds", bounds is not None), ("constraints", bool(several))):
         if given and what not in takes:
@@ -219,26 +230,51 @@ def minimize_scalar(
 
 @pm.in_double
 def fmin(
-    func: frames.Function[ArrayLike], x0: ArrayLike, args: tuple[Any, ...] = (), **options: Any
+    func: frames.Function[ArrayLike],
+    x0: ArrayLike,
+    args: tuple[Any, ...] = (),
+    xtol: float = 1e-4,
+    ftol: float = 1e-4,
+    maxiter: int | None = None,
+    maxfun: int | None = None,
+    *,
+    disp: bool = False,
 ) -> Array:
     """Return the ``x`` of ``minimize`` by Nelder and Mead's method; NaN where there is none.
 
-    ``xtol`` and ``ftol``, ``maxiter``, ``maxfun`` and ``disp`` are SciPy's; it prints nothing.
+    The options are SciPy's, which prints a report with ``disp``.
 
     Example:
         >>> import tinyjax.numpy as jnp, tinyjax.scipy.optimize as optimize
         >>> optimize.fmin(lambda x: jnp.sum((x - 2.0) ** 2), jnp.ones(1)).round(3)
         Array([2.], dtype=float32)
     """
-    names = {"xtol": "xatol", "ftol": "fatol", "maxfun": "maxfev"}
-    settings = {"disp": False} | {names.get(key, key): value for key, value in options.items()}
-    result = minimize(func, x0, args, method="Nelder-Mead", options=settings)
+    options = {"xatol": xtol, "fatol": ftol, "maxiter": maxiter, "maxfev": maxfun, "disp": disp}
+    result = minimize(func, x0, args, "Nelder-Mead", options=options)
     return jnp.where(result.success, result.x, jnp.nan)
 
 
 @pm.in_double
-def differential_evolution(
-    func: frames.Function[ArrayLike], bounds: Bounds, args: tuple[Any, ...] = (), **options: Any
+def differential_evolution(  # noqa: PLR0913, PLR0917 (the signature of SciPy)
+    func: frames.Function[ArrayLike],
+    bounds: Bounds,
+    args: tuple[Any, ...] = (),
+    strategy: str = "best1bin",
+    maxiter: int = 1000,
+    popsize: int = 15,
+    tol: float = 0.01,
+    mutation: float | tuple[float, float] = (0.5, 1.0),
+    recombination: float = 0.7,
+    rng: Any = None,
+    callback: None = None,
+    disp: bool = False,
+    polish: bool = True,
+    init: Any = "latinhypercube",
+    atol: float = 0.0,
+    updating: Literal["immediate", "deferred"] = "immediate",
+    *,
+    x0: Any = None,
+    seed: Any = None,
 ) -> bfgs.OptimizeResults:
     """Find the least minimum between bounds, by ``scipy.optimize.differential_evolution``.
 
@@ -246,7 +282,21 @@ def differential_evolution(
         func: takes a vector and ``args``; returns a real scalar.
         bounds: as ``minimize`` takes them.
         args: further arguments.
-        **options: SciPy's; a ``seed`` gives the same result each time.
+        strategy: one of SciPy's; so are all other options.
+        maxiter: the most generations.
+        popsize: the number of candidates, for each unknown.
+        tol: how exact the result must be, relative to the candidates' mean.
+        mutation: the weight of differences, or its ends.
+        recombination: the probability of crossing.
+        rng: what draws numbers, or a number of which the result is the same each time.
+        callback: has to be None.
+        disp: whether SciPy prints each generation.
+        polish: whether L-BFGS-B improves the last candidate.
+        init: how the first candidates are chosen, or these.
+        atol: how exact the result must be.
+        updating: when better candidates take part.
+        x0: one of the first candidates.
+        seed: another name of ``rng``.
 
     Returns:
         The minimum, differentiable as that of ``minimize`` is.
@@ -261,6 +311,22 @@ def differential_evolution(
         >>> optimize.differential_evolution(wave, [(-4.0, 5.0)], seed=0).x.round(3) + 0.0
         Array([0.], dtype=float64)
     """
+    on_host.refuse("differential_evolution", callback=callback)
+    options: dict[str, Any] = {
+        "strategy": strategy,
+        "maxiter": maxiter,
+        "popsize": popsize,
+        "tol": tol,
+        "mutation": mutation,
+        "recombination": recombination,
+        "disp": disp,
+        "polish": polish,
+        "init": init,
+        "atol": atol,
+        "updating": updating,
+        "x0": x0,
+        "rng" if seed is None else "seed": rng if seed is None else seed,
+    }
     size = np.size(bounds.lb) if hasattr(bounds, "lb") else len(bounds)
     name, lows = "differential_evolution", _bounds_of(bounds, size)[0]
     x, dtype = on_host.first_guess(name, jnp.zeros_like(lows))

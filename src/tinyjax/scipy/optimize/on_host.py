@@ -12,6 +12,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
+from tinyjax._base import frames
 from tinyjax._extensions.callbacks.pure import pure_callback
 from tinyjax._library.special.declaring import of_scipy
 from tinyjax.core.jit.decorator import jit
@@ -59,6 +60,28 @@ def first_guess(name: str, x0: Any) -> tuple[Array, dtypes.DType]:
         )
     dtype = x.dtype if dtypes.is_float(x.dtype) and not x.weak_type else wide
     return in_dtype(wide, x)[0], dtype
+
+
+def refuse(name: str, **arguments: object) -> None:
+    """Raise unless arguments of SciPy's that a function does without are None.
+
+    Raises:
+        ArgumentError: one is not.
+    """
+    for parameter, value in arguments.items():
+        if value is not None:
+            why = "is not supported" if parameter == "callback" else "is computed from the function"
+            raise errors.ArgumentError(f"{parameter} of {name} {why}: leave it out.")
+
+
+def array_valued(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function with arrays for the lists that it returns."""
+
+    def call(*args: Any) -> Any:
+        value = fun(*args)
+        return jnp.asarray(value) if isinstance(value, (list, tuple)) else value
+
+    return frames.imitate(call, fun)
 
 
 def in_dtype(dtype: dtypes.DType, *values: Array) -> list[Array]:

@@ -149,7 +149,7 @@ def root(
     """
     pm.check_option("root", "method", method, _METHODS)
     x, dtype = on_host.first_guess("root", x0)
-    problem = vectors.equation("root", fun, x, args)
+    problem = vectors.equation("root", on_host.array_valued(fun), x, args)
     program = _Equations(problem.fun, problem.space)
     values, slopes = program.compiled("values"), program.compiled("slopes")
 
@@ -250,19 +250,40 @@ def root_scalar(  # noqa: PLR0913
     return RootResults(number, report.success, report.nit, report.nfev)
 
 
-def fsolve(func: frames.Function[ArrayLike], x0: ArrayLike, args: tuple[Any, ...] = ()) -> Array:
+def fsolve(
+    func: frames.Function[ArrayLike],
+    x0: ArrayLike,
+    args: tuple[Any, ...] = (),
+    *,
+    fprime: None = None,
+    xtol: float = 1.49012e-8,
+    maxfev: int = 0,
+    factor: float = 100.0,
+) -> Array:
     """Return the ``x`` of ``root``; NaN where SciPy finds none.
+
+    ``fprime`` has to be None: it is computed.
 
     Example:
         >>> import tinyjax.numpy as jnp, tinyjax.scipy.optimize as optimize
         >>> optimize.fsolve(lambda x: x**2 - 4.0, jnp.ones(1)).round(3)
         Array([2.], dtype=float32)
     """
-    result = root(func, x0, args)
+    on_host.refuse("fsolve", fprime=fprime)
+    options = {"xtol": xtol, "maxfev": maxfev, "factor": factor}
+    result = root(func, x0, args, options=options)
     return jnp.where(result.success, result.x, jnp.nan)
 
 
-def brentq(f: frames.Function[ArrayLike], a: float, b: float, args: tuple[Any, ...] = ()) -> Array:
+def brentq(
+    f: frames.Function[ArrayLike],
+    a: float,
+    b: float,
+    args: tuple[Any, ...] = (),
+    xtol: float = 2e-12,
+    rtol: float = 8.881784197001252e-16,
+    maxiter: int = 100,
+) -> Array:
     """Return the root between ``a`` and ``b``, where ``f`` differs in sign; see ``root_scalar``.
 
     Example:
@@ -270,22 +291,38 @@ def brentq(f: frames.Function[ArrayLike], a: float, b: float, args: tuple[Any, .
         >>> round(float(brentq(lambda x: x**2 - 4.0, 0.0, 5.0)), 3)
         2.0
     """
-    return root_scalar(f, args, "brentq", (a, b)).root
+    return root_scalar(f, args, "brentq", (a, b), xtol=xtol, rtol=rtol, maxiter=maxiter).root
 
 
-def newton(func: frames.Function[ArrayLike], x0: float, args: tuple[Any, ...] = ()) -> Array:
+def newton(
+    func: frames.Function[ArrayLike],
+    x0: float,
+    fprime: None = None,
+    args: tuple[Any, ...] = (),
+    tol: float = 1.48e-8,
+    maxiter: int = 50,
+) -> Array:
     """Return a root near ``x0``; NaN where Newton's method finds none; see ``root_scalar``.
+
+    ``fprime`` has to be None: it is computed.
 
     Example:
         >>> from tinyjax.scipy.optimize import newton
         >>> round(float(newton(lambda x: x**2 - 4.0, 1.0)), 3)
         2.0
     """
-    result = root_scalar(func, args, "newton", x0=x0)
+    on_host.refuse("newton", fprime=fprime)
+    result = root_scalar(func, args, "newton", x0=x0, xtol=tol, maxiter=maxiter)
     return jnp.where(result.converged, result.root, jnp.nan)
 
 
-def fixed_point(func: Callable[[Array], Array], x0: ArrayLike) -> Array:
+def fixed_point(
+    func: Callable[..., ArrayLike],
+    x0: ArrayLike,
+    args: tuple[Any, ...] = (),
+    xtol: float = 1e-8,
+    maxiter: int = 500,
+) -> Array:
     """Return a point that ``func`` maps to itself, by ``fsolve``.
 
     Example:
@@ -293,4 +330,5 @@ def fixed_point(func: Callable[[Array], Array], x0: ArrayLike) -> Array:
         >>> optimize.fixed_point(jnp.cos, 1.0).round(3)
         Array(0.739, dtype=float64)
     """
-    return fsolve(lambda x: func(x) - x, x0)
+    fun = on_host.array_valued(func)
+    return fsolve(lambda x, *args: fun(x, *args) - x, x0, args, xtol=xtol, maxfev=maxiter)

@@ -5,7 +5,7 @@ Frequencies are in units of half the sampling rate, ``fs / 2``, and differentiab
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -24,7 +24,8 @@ lazy.answer_for(__name__, "butter firwin freqz resample_poly upfirdn")
 def butter(
     N: int,
     Wn: ArrayLike,
-    btype: Literal["lowpass", "highpass", "bandpass", "bandstop", "low", "high"] = "lowpass",
+    btype: str = "low",
+    analog: Literal[False] = False,
     output: Literal["ba", "zpk"] = "ba",
     fs: float = 2.0,
 ) -> tuple[Array, ...]:
@@ -33,7 +34,9 @@ def butter(
     Args:
         N: the order.
         Wn: the frequency where the gain is ``sqrt(0.5)``; a pair of them for bands.
-        btype: what the filter lets pass, or stops.
+        btype: what the filter lets pass, or stops, by any of SciPy's names, such as ``"high"``,
+            ``"bandpass"`` and ``"stop"``.
+        analog: False; designs are digital.
         output: ``"ba"`` for coefficients, ``"zpk"`` for zeros, poles and the gain.
         fs: the sampling rate.
 
@@ -46,8 +49,9 @@ def butter(
         >>> butter(1, 0.5)[0].round(3)
         Array([0.5, 0.5], dtype=float64)
     """
-    kinds = ("lowpass", "highpass", "bandpass", "bandstop")
-    pm.check_option("butter", "btype", btype, (*kinds, "low", "high"))
+    pm.check_option("butter", "btype", btype, _KINDS)
+    pm.check_option("butter", "analog", analog, (False,))
+    btype = _KINDS[btype]
     pm.check_option("butter", "output", output, ("ba", "zpk"))
     (ends,) = pm.floats("butter", Wn)
     if ends.shape != ((2,) if "band" in btype else ()):
@@ -70,6 +74,15 @@ def butter(
     k = gain * (jnp.prod(4 - z) / jnp.prod(4 - p)).real  # the bilinear transform
     z, p = (jnp.concatenate([(4 + x) / (4 - x), -jnp.ones(p.size - x.size, kind)]) for x in (z, p))
     return (k * _poly(z), _poly(p)) if output == "ba" else (z, p, k)
+
+
+#: The kinds of filters, by SciPy's names of them.
+_KINDS: Final = {
+    **dict.fromkeys(("low", "lowpass", "lp", "l"), "lowpass"),
+    **dict.fromkeys(("high", "highpass", "hp", "h"), "highpass"),
+    **dict.fromkeys(("band", "bandpass", "pass", "bp"), "bandpass"),
+    **dict.fromkeys(("bandstop", "bands", "stop", "bs"), "bandstop"),
+}
 
 
 def _poly(roots: Array) -> Array:

@@ -7,7 +7,7 @@ Decompositions are SuperLU's, on the host.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
@@ -31,13 +31,13 @@ class _Product(Protocol):
 
 
 #: A square matrix, also one that only multiplies, or a linear function of trees.
-Operator: TypeAlias = ArrayLike | _Product | Callable[[Any], Any]
+Operator: TypeAlias = ArrayLike | Sequence[Any] | _Product | Callable[[Any], Any]
 
 
 def _operator(A: Operator) -> ArrayLike | Callable[[Any], Any]:
-    if is_array_like(A) or callable(A) or not hasattr(A, "__matmul__"):
+    if callable(A) or is_array_like(A):
         return A
-    return partial(operator.matmul, A)
+    return partial(operator.matmul, A) if hasattr(A, "__matmul__") else opd.as_array(A)
 
 
 def _function(M: Operator | None) -> Callable[[Any], Any] | None:
@@ -58,6 +58,8 @@ def _solved(
     **options: Any,
 ) -> Any:
     near, matrix = _function(M), _operator(A)
+    if is_array_like(matrix):
+        b = opd.as_array(b)
     options |= {"tol": tol, "preconditioner": near, "x0": x0}
     return implicit.linear_solve(matrix, b, method=method, **options)
 
@@ -241,8 +243,9 @@ class SuperLU:
         """
         check_option("solve", "trans", trans, ("N", "T", "H"))
         matrix = self._matrix
-        dtype = jnp.result_type(matrix.data, rhs, float)
-        right = jnp.asarray(rhs, dtype)
+        right = opd.as_array(rhs)
+        dtype = jnp.result_type(matrix.data, right, float)
+        right = right.astype(dtype)
         if right.ndim not in (1, 2) or len(right) != self.shape[0]:
             raise errors.ShapeError.got(
                 f"a matrix of shape {self.shape} takes right sides of {self.shape[0]} rows", right

@@ -177,11 +177,16 @@ def factorial(n: ArrayLike, exact: Literal[False] = False) -> Array:
         n: real.
         exact: only False: exact integers soon have no array type.
 
+    Raises:
+        ArgumentError: ``exact`` is not False.
+
     Example:
         >>> from tinyjax.scipy import special
         >>> round(float(special.factorial(6.0)), 2)
         720.0
     """
+    if exact:
+        raise ArgumentError("factorial is computed in floats: exact of factorial must be False.")
     a = pm.inexact(n, "factorial")
     return elementwise.pick(a < 0, 0.0, ew.exp(special.lgamma(a + 1.0)))
 
@@ -373,7 +378,10 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     zero = sh.full_like(a, 0.0)
     positive = ew.gt(a, zero) & ew.gt(b, zero)
     safe_a, safe_b = elementwise.pick(positive, a, 1.0), elementwise.pick(positive, b, 1.0)
-    outside = elementwise.pick((a == 0) & (b >= 0), 0.0, sh.full_like(a, math.inf))
+    # the root is 0, and as steep
+    steep = -ew.sqrt(elementwise.pick((a == 0) & (b > 0), a, 1.0))
+    zero_slope = elementwise.pick(b > 0, steep, 0.0)
+    outside = elementwise.pick((a == 0) & (b >= 0), zero_slope, sh.full_like(a, math.inf))
     value = elementwise.pick(positive, safe_a * ew.log(safe_a / safe_b), outside)
     return elementwise.unless_nan(value, a, b)
 
@@ -523,7 +531,7 @@ def shifted(name: str, x: ArrayLike, axis: ints.Axis, where: ArrayLike | None = 
     return a - greatest
 
 
-def log_softmax(x: ArrayLike, /, *, axis: ints.Axis = None) -> Array:
+def log_softmax(x: ArrayLike, axis: ints.Axis = None) -> Array:
     """Return ``log(softmax(x))``, accurate where that is small.
 
     Args:
@@ -542,7 +550,7 @@ def log_softmax(x: ArrayLike, /, *, axis: ints.Axis = None) -> Array:
     return a - ew.log(reductions.sum(ew.exp(a), axis, keepdims=True))
 
 
-def softmax(x: ArrayLike, /, *, axis: ints.Axis = None) -> Array:
+def softmax(x: ArrayLike, axis: ints.Axis = None) -> Array:
     """Return ``exp(x) / sum(exp(x))``, without overflow.
 
     Args:

@@ -8,7 +8,7 @@ from typing import Final
 
 from tinyjax import custom_derivatives, dtypes
 from tinyjax._extensions.host.replay import replayed
-from tinyjax._library.special.bessel import bessel_i0e, bessel_i1e
+from tinyjax._library.special.bessel import bessel_i0e, bessel_i1e, first_over
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, DtypeError
@@ -122,9 +122,7 @@ def _modified_1(x: Array) -> Array:
 def _modified_1_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
     (x,), (tangent,) = primals, tangents
     value = _modified_1(x)
-    none = x == 0
-    slope = _modified_0(x) - elementwise.pick(none, 0.5, value / elementwise.pick(none, 1.0, x))
-    return value, tangent * slope
+    return value, tangent * (_modified_0(x) - first_over(value, x))
 
 
 @replayed

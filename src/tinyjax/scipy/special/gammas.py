@@ -260,7 +260,7 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
         4.0
     """
     a, power = pm.inexact_operands("boxcox", x, lmbda)
-    return _power_of(ew.log(a), power)
+    return _power(ew.log(a), power)
 
 
 def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
@@ -281,13 +281,25 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
         Array(True, dtype=bool)
     """
     a, power = pm.inexact_operands("boxcox1p", x, lmbda)
-    return _power_of(ew.log1p(a), power)
+    return _power(ew.log1p(a), power)
 
 
 def _power_of(log: Array, power: Array) -> Array:
     none = power == 0
     safe = elementwise.pick(none, 1.0, power)
-    return elementwise.pick(none, log, ew.expm1(safe * log) / safe)
+    return elementwise.pick(none, log * ew.exp(power), ew.expm1(safe * log) / safe)
+
+
+def _power_series_of(log: Array, power: Array) -> Array:
+    """Compute the same near 0 by a series, whose derivatives in the power exist at 0."""
+    near = ew.abs_(log * power) < 0.1
+    u = elementwise.pick(near, log, 0.0) * power
+    return elementwise.pick(near, log * declaring.polynomial(u, _EXPREL), _power_of(log, power))
+
+
+#: ``(exp(x) - 1) / x`` by powers of x, exact for x below 0.1.
+_EXPREL: Final = [1 / math.factorial(k + 1) for k in range(12)]
+_power: Final = declaring.with_slopes_of(_power_series_of, _power_of)
 
 
 def loggamma(x: ArrayLike) -> Array:

@@ -31,6 +31,11 @@ def _logpmf(k: Array, p: Array, loc: Array) -> Array:
     return elementwise.pick((n < 0) | (n > 1), -math.inf, value)
 
 
+def _powers(k: Array, p: Array, loc: Array) -> Array:
+    n = k - loc
+    return elementwise.pick(n == 1, p, elementwise.pick(n == 0, 1 - p, 0.0))
+
+
 def _cdf(k: Array, p: Array) -> Array:
     value = elementwise.pick(k < 0, 0.0, elementwise.pick(k < 1, 1 - p, 1.0))
     return elementwise.pick((p < 0) | (p > 1), math.nan, value)
@@ -42,6 +47,6 @@ def _ppf(q: Array, p: Array) -> Array:
 
 
 logpmf: Final = _law.define("logpmf", _logpmf, -1.204)
-pmf: Final = _law.exp("pmf", 0.3)
+pmf: Final = _law.exp("pmf", 0.3, powers=_powers)
 cdf: Final = _below.define("cdf", _cdf, 1.0)
 ppf: Final = _quantile.define("ppf", _ppf, 0.0)

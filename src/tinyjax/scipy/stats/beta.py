@@ -27,6 +27,12 @@ def _logpdf(x: Array, a: Array, b: Array, loc: Array, scale: Array) -> Array:
     return pick((a <= 0) | (b <= 0) | (scale <= 0), math.nan, value)
 
 
+def _powers(x: Array, a: Array, b: Array, loc: Array, scale: Array) -> Array:
+    outside, y = _unit(x, loc, scale)
+    value = y ** (a - 1) * (1 - y) ** (b - 1) * ew.exp(-betaln(a, b)) / scale
+    return pick(outside, 0.0, value)
+
+
 def _cdf(x: Array, a: Array, b: Array, loc: Array, scale: Array) -> Array:
     outside, y = _unit(x, loc, scale)
     return pick(outside, pick(x < loc, 0.0, 1.0), betainc(a, b, y))
@@ -38,7 +44,7 @@ def _sf(x: Array, a: Array, b: Array, loc: Array, scale: Array) -> Array:
 
 
 logpdf: Final = _law.define("logpdf", _logpdf, 0.5676)
-pdf: Final = _law.exp("pdf", 1.764)
+pdf: Final = _law.exp("pdf", 1.764, powers=_powers)
 cdf: Final = _law.define("cdf", _cdf, 0.3483)
 logcdf: Final = _law.log("logcdf", -1.0547)
 sf: Final = _law.define("sf", _sf, 0.6517)

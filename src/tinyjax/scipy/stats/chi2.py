@@ -25,7 +25,7 @@ def _isf(q: Array, df: Array, loc: Array, scale: Array) -> Array:
 
 
 logpdf: Final = _law.define("logpdf", _of_gamma(gamma.log_density), -1.4662)
-pdf: Final = _law.exp("pdf", 0.2308)
+pdf: Final = _law.exp("pdf", 0.2308, powers=_of_gamma(gamma.powers))
 cdf: Final = _law.define("cdf", _of_gamma(gamma.below), 0.3177)
 logcdf: Final = _law.log("logcdf", -1.1466)
 sf: Final = _law.define("sf", _of_gamma(gamma.above), 0.6823)

@@ -15,10 +15,11 @@ from typing import Final, Generic, ParamSpec, TypeAlias
 
 from tinyjax._base import frames, lazy
 from tinyjax._extensions.host.replay import replayed
+from tinyjax._library.special import declaring
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.numpy import promotion as pm
-from tinyjax.numpy.elementwise import pick, unless_nan
+from tinyjax.numpy.elementwise import minimum, pick, unless_nan
 from tinyjax.scipy.special.basic import log_minus_expm1
 
 #: What formulas are written with, for the files of distributions.
@@ -167,22 +168,50 @@ class Family(Generic[P]):
             value: what the function returns for the example, rounded.
             xs: the arguments for the example, if others than the family's.
         """
+        standardized = self._standardized(formula)
 
         def evaluate(*operands: Array) -> Array:
-            if self._standard:
-                x, *shapes, loc, scale = operands
-                result = formula(ew.div(ew.sub(x, loc), scale), *shapes, scale)
-            else:
-                result = formula(*operands)
+            result = standardized(*operands)
             return unless_nan(result, *operands) if self._keeps_nan else result
 
         self._formulas[name] = evaluate
         return self._public(name, evaluate, value, xs)
 
-    def exp(self, name: str, value: float, xs: str = "") -> Callable[P, Array]:
-        """Make the function of this name by the one of its logarithm."""
+    def _standardized(self, formula: Formula) -> Formula:
+        def evaluate(x: Array, *others: Array) -> Array:
+            if not self._standard:
+                return formula(x, *others)
+            *shapes, loc, scale = others
+            return formula(ew.div(ew.sub(x, loc), scale), *shapes, scale)
+
+        return evaluate
+
+    def exp(
+        self, name: str, value: float, xs: str = "", powers: Formula | None = None
+    ) -> Callable[P, Array]:
+        """Make the function of this name by the one of its logarithm.
+
+        Args:
+            name: the function's name.
+            value: what the function returns for the example, rounded.
+            xs: the arguments for the example, if others than the family's.
+            powers: a formula where the logarithm is -inf, if derivatives are not 0 at all of these.
+        """
         log = self._formulas[f"log{name}"]
-        return self._public(name, lambda *operands: ew.exp(log(*operands)), value, xs)
+
+        def evaluate(*operands: Array) -> Array:
+            return ew.exp(log(*operands))
+
+        def with_powers(*operands: Array) -> Array:
+            exponent = log(*operands)
+            none = exponent == -math.inf
+            value = ew.exp(pick(none, 0.0, exponent))
+            assert powers is not None, "a formula for where there is no logarithm"
+            return pick(none, self._standardized(powers)(*operands), value)
+
+        if powers is not None:
+            evaluate = declaring.with_slopes_of(with_powers, evaluate)
+        return self._public(name, evaluate, value, xs)
 
     def log(self, name: str, value: float, xs: str = "") -> Callable[P, Array]:
         """Make the logarithm of this name by the function whose it is."""
@@ -247,6 +276,11 @@ def supported(
         return pick(outside, below, pick(last, beyond, value))
 
     return evaluate
+
+
+def exp_of_ways(ways: Array) -> Array:
+    """The exponential, which is finite: where it is large, a power that is 0 follows."""
+    return ew.exp(minimum(ways, 80.0))
 
 
 def log_of(probability: Array) -> Array:

@@ -33,6 +33,12 @@ def _logpdf(z: Array, m: Array, n: Array, scale: Array) -> Array:
     return value - betaln(m / 2, n / 2) - ew.log(scale)
 
 
+def _powers(z: Array, m: Array, n: Array, scale: Array) -> Array:
+    ratio = m / n
+    value = z ** (m / 2 - 1) * ratio ** (m / 2) * (1 + ratio * z) ** (-(m + n) / 2)
+    return value * ew.exp(-betaln(m / 2, n / 2)) / scale
+
+
 def _below(z: Array, m: Array, n: Array, scale: Array) -> Array:
     return betainc(m / 2, n / 2, m * z / (m * z + n))
 
@@ -52,7 +58,7 @@ def _isf(q: Array, m: Array, n: Array, loc: Array, scale: Array) -> Array:
 
 
 logpdf: Final = _law.define("logpdf", supported(_logpdf, -math.inf, -math.inf), -1.5031)
-pdf: Final = _law.exp("pdf", 0.2224)
+pdf: Final = _law.exp("pdf", 0.2224, powers=supported(_powers, 0.0, 0.0))
 cdf: Final = _law.define("cdf", supported(_below, 0.0, 1.0), 0.6778)
 logcdf: Final = _law.log("logcdf", -0.3889)
 sf: Final = _law.define("sf", supported(_above, 1.0), 0.3222)

@@ -26,6 +26,11 @@ def _logpdf(z: Array, a: Array, scale: Array) -> Array:
     return xlogy(a - 1, z) - z - gammaln(a) - ew.log(scale)
 
 
+def _powers(z: Array, a: Array, scale: Array) -> Array:
+    return z ** (a - 1) * ew.exp(-z - gammaln(a)) / scale
+
+
+powers: Final = supported(_powers, 0.0, 0.0)
 log_density: Final = supported(_logpdf, -math.inf, -math.inf)
 below: Final = supported(lambda z, a, scale: gammainc(a, z), 0.0)
 above: Final = supported(lambda z, a, scale: gammaincc(a, z), 1.0)
@@ -42,7 +47,7 @@ def upper_quantile(q: Array, a: Array, loc: Array, scale: Array) -> Array:
 
 
 logpdf: Final = _law.define("logpdf", log_density, -1.0945)
-pdf: Final = _law.exp("pdf", 0.3347)
+pdf: Final = _law.exp("pdf", 0.3347, powers=powers)
 cdf: Final = _law.define("cdf", below, 0.4422)
 logcdf: Final = _law.log("logcdf", -0.8161)
 sf: Final = _law.define("sf", above, 0.5578)

@@ -18,5 +18,10 @@ def _logpmf(k: Array, p: Array, loc: Array) -> Array:
     return pick(n <= 0, -math.inf, xlog1py(n - 1, -p) + ew.log(p))
 
 
+def _powers(k: Array, p: Array, loc: Array) -> Array:
+    inside = k > loc
+    return pick(inside, p * (1 - p) ** pick(inside, k - loc - 1, 0.0), 0.0)
+
+
 logpmf: Final = _law.define("logpmf", _logpmf, -1.5606)
-pmf: Final = _law.exp("pmf", 0.21)
+pmf: Final = _law.exp("pmf", 0.21, powers=_powers)

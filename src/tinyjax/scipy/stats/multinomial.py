@@ -12,6 +12,7 @@ from tinyjax.core.values import Array, ArrayLike
 from tinyjax.errors import DtypeError
 from tinyjax.numpy import elementwise, promotion as pm, reductions
 from tinyjax.scipy.special import gammaln, xlogy
+from tinyjax.scipy.stats.distribution import exp_of_ways
 
 answer_for(__name__, "logpmf pmf")
 
@@ -61,7 +62,15 @@ def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
         >>> round(float(stats.multinomial.pmf(jnp.array([1, 2]), 3, jnp.array([0.4, 0.6]))), 4)
         0.432
     """
-    return ew.exp(logpmf(x, n, p))
+    log = logpmf(x, n, p)
+    none = log == -math.inf
+    # a power has the derivatives where a probability is 0
+    counts, share = pm.broadcast(pm.promote_inexact(*pm.arrays("multinomial.pmf", x, p)), "pmf")
+    matches = reductions.sum(counts, -1) == pm.array_of("multinomial.pmf", n)
+    first = gammaln(pm.inexact(n, "multinomial.pmf") + 1.0)
+    ways = exp_of_ways(first - reductions.sum(gammaln(counts + 1), -1))
+    powers = elementwise.pick(matches, ways * reductions.prod(share**counts, -1), 0.0)
+    return elementwise.pick(none, powers, ew.exp(elementwise.pick(none, 0.0, log)))
 
 
 replay.replay_functions(globals())

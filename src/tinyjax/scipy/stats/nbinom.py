@@ -6,7 +6,7 @@ import math
 from typing import Final
 
 from tinyjax.scipy.special import gammaln, xlogy
-from tinyjax.scipy.stats.distribution import Array, Family, k_n_p, pick
+from tinyjax.scipy.stats.distribution import Array, Family, exp_of_ways, k_n_p, pick
 
 _law: Final = Family(
     __name__,
@@ -20,9 +20,18 @@ _law: Final = Family(
 
 def _logpmf(k: Array, n: Array, p: Array, loc: Array) -> Array:
     y = k - loc
-    ways = gammaln(y + n) - gammaln(n) - gammaln(y + 1)
-    return pick(y < 0, -math.inf, ways + xlogy(n, p) + xlogy(y, 1 - p))
+    return pick(y < 0, -math.inf, _log_ways(y, n) + xlogy(n, p) + xlogy(y, 1 - p))
+
+
+def _log_ways(y: Array, n: Array) -> Array:
+    return gammaln(y + n) - gammaln(n) - gammaln(y + 1)
+
+
+def _powers(k: Array, n: Array, p: Array, loc: Array) -> Array:
+    inside = k >= loc
+    y = pick(inside, k - loc, 0.0)
+    return pick(inside, exp_of_ways(_log_ways(y, n)) * p**n * (1 - p) ** y, 0.0)
 
 
 logpmf: Final = _law.define("logpmf", _logpmf, -4.0252)
-pmf: Final = _law.exp("pmf", 0.0179)
+pmf: Final = _law.exp("pmf", 0.0179, powers=_powers)

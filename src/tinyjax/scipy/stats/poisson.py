@@ -29,6 +29,12 @@ def _logpmf(k: Array, mu: Array, loc: Array) -> Array:
     return elementwise.pick((n < 0) | (ew.round_(k) != k), -math.inf, value)
 
 
+def _powers(k: Array, mu: Array, loc: Array) -> Array:
+    inside = (k >= loc) & (ew.round_(k) == k)
+    n = elementwise.pick(inside, k - loc, 0.0)
+    return elementwise.pick(inside, mu**n * ew.exp(-mu - special.gammaln(n + 1)), 0.0)
+
+
 def _cdf(k: Array, mu: Array, loc: Array) -> Array:
     n = k - loc
     return elementwise.pick(
@@ -61,6 +67,6 @@ def _entropy(mu: Array, loc: Array) -> Array:
 
 
 logpmf: Final = _law.define("logpmf", _logpmf, -1.3822)
-pmf: Final = _law.exp("pmf", 0.251)
+pmf: Final = _law.exp("pmf", 0.251, powers=_powers)
 cdf: Final = _law.define("cdf", _cdf, 0.8088)
 entropy: Final = _whole.define("entropy", _entropy, 1.5394)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from tinyjax._library.special.declaring import polynomial
 from tinyjax.scipy.special import gammaln, stdtr, stdtrit
 from tinyjax.scipy.stats.distribution import Array, Family, ew, pick, q_df, x_df
 
@@ -14,12 +15,21 @@ _law: Final = Family(
 _quantile: Final = Family(__name__, q_df, "0.975, 3.0", df="real, above 0: the degrees of freedom")
 
 
+#: ``log(gamma(h + 1 / 2) / gamma(h) / sqrt(h))`` by odd powers of ``1 / h``: DLMF 5.11.8.
+_SERIES: Final = (-1 / 8, 1 / 192, -1 / 640, 17 / 14336, -31 / 18432, 691 / 180224)
+
+
 def _logpdf(z: Array, df: Array, scale: Array) -> Array:
     normal = df == math.inf  # the limit
     degrees = pick(normal, 1.0, df)
     half = degrees / 2
-    normaliser = gammaln(half + 0.5) - gammaln(half) - 0.5 * ew.log(math.pi * degrees)
-    value = normaliser - (half + 0.5) * ew.log1p(z * z / degrees)
+    many = half > 16
+    few = pick(many, 1.0, half)
+    normaliser = gammaln(few + 0.5) - gammaln(few) - 0.5 * ew.log(2 * math.pi * few)
+    # logarithms of large numbers' gamma functions cancel
+    inverse = 1 / pick(many, half, 16.0)
+    series = inverse * polynomial(inverse * inverse, _SERIES) - 0.5 * math.log(2 * math.pi)
+    value = pick(many, series, normaliser) - (half + 0.5) * ew.log1p(z * z / degrees)
     return pick(normal, -0.5 * (z * z + math.log(2 * math.pi)), value) - ew.log(scale)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tinyjax.scipy.special import i0e
+from tinyjax._library.special.declaring import with_slopes_of
+from tinyjax.scipy.special import i0, i0e
 from tinyjax.scipy.stats.distribution import Array, ArrayLike, Family, Operands, ew, pick
 
 
@@ -21,5 +22,12 @@ def _logpdf(x: Array, kappa: Array) -> Array:
     return pick(kappa >= 0, value, math.nan)
 
 
-logpdf: Final = _law.define("logpdf", _logpdf, -0.9067)
+def _smooth_logpdf(x: Array, kappa: Array) -> Array:
+    """Compute the same without a kink at 0."""
+    small = kappa < 1
+    low = kappa * ew.cos(x) - ew.log(2 * math.pi * i0(pick(small, kappa, 0.0)))
+    return pick(small & (kappa >= 0), low, _logpdf(x, kappa))
+
+
+logpdf: Final = _law.define("logpdf", with_slopes_of(_smooth_logpdf, _logpdf), -0.9067)
 pdf: Final = _law.exp("pdf", 0.4039)

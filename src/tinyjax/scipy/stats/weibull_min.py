@@ -35,13 +35,17 @@ def _logpdf(z: Array, c: Array, scale: Array) -> Array:
     return ew.log(c / scale) + xlogy(c - 1, z) - z**c
 
 
+def _powers(z: Array, c: Array, scale: Array) -> Array:
+    return c / scale * z ** (c - 1) * ew.exp(-(z**c))
+
+
 def _positive(formula: Formula, below: float) -> Formula:
     """Make a formula of the power one of all values."""
     return supported(lambda z, c, u: formula(z**c), below)
 
 
 logpdf: Final = _law.define("logpdf", supported(_logpdf, -math.inf, -math.inf), -1.1514)
-pdf: Final = _law.exp("pdf", 0.3162)
+pdf: Final = _law.exp("pdf", 0.3162, powers=supported(_powers, 0.0, 0.0))
 cdf: Final = _law.define("cdf", _positive(lambda y: -ew.expm1(-y), 0.0), 0.8946)
 logcdf: Final = _law.define("logcdf", _positive(log_minus_expm1, -math.inf), -0.1114)
 logsf: Final = _law.define("logsf", _positive(lambda y: -y, 0.0), -2.25)

@@ -18,7 +18,8 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
 from tinyjax._base import records
 from tinyjax.core.values import Array
-from tinyjax.source.ir import plain_classes
+from tinyjax.core.values.array import OPERATORS, has_own_semantics
+from tinyjax.source.ir import find, plain_classes
 
 
 class Entries(list[Any]):
@@ -71,12 +72,43 @@ def reduce_to(ct: Any, like: Any) -> Any:
         return ct
     if isinstance(like, int):
         return None
+    require_data(ct, like)
     shape = np.shape(like)
     if np.shape(ct) != shape:
         ct = _sum_to(ct, shape)
     if not is_complex(like) and is_complex(ct):
         return ct.real
     return ct
+
+
+def require_data(*values: Any) -> None:
+    """Raise for arrays of a class that computes in its own way.
+
+    Raises:
+        SourceError: there is one.
+    """
+    for x in values:
+        if has_own_operators(type(x)):
+            raise find.refusal(
+                f"an array or a number of the class {type(x).__name__} has operators, methods or "
+                "protocols of its own, whose derivatives are not known. Use its data, "
+                "np.asarray(x), where a plain array is meant."
+            )
+
+
+_OPERATORS: Final = (*OPERATORS, *[reflected for _, reflected in OPERATORS.values()])
+
+
+def has_own_operators(kind: type) -> bool:
+    """Return whether a class of arrays or numbers has operators, methods or protocols."""
+    if issubclass(kind, np.ndarray):
+        return has_own_semantics(kind)
+    if kind in _PLAIN or not issubclass(kind, float | complex):
+        return False
+    return any(isinstance(getattr(kind, name, None), FunctionType) for name in _OPERATORS)
+
+
+_PLAIN: Final = (float, complex, np.float64, np.complex128)
 
 
 def inner_product(x: Any, y: Any) -> Any:

@@ -19,7 +19,7 @@ import numpy as np
 
 from tinyjax.source.adjoint import cotangents
 from tinyjax.source.adjoint.rules import containers, registry
-from tinyjax.source.ir import runtime
+from tinyjax.source.ir import find, runtime
 
 
 class _State(threading.local):
@@ -166,6 +166,11 @@ def deposit(x: Any, ct: Any) -> Any:
         return ct
     ct = cotangents.freeze(ct)
     if isinstance(x, np.ndarray):
+        if not x.shape and type(x) is not np.ndarray:  # of NumPy's arrays it is a number
+            raise find.refusal(
+                f"an array of the class {type(x).__name__} without axes is not taken beside arrays "
+                "that change. Use its data, np.asarray(x)."
+            )
         if has_shadow(x):
             runtime.increased(shadow_of(x), ..., conjugated(ct))
         return None

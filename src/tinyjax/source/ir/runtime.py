@@ -15,6 +15,7 @@ import numpy as np
 
 from tinyjax import errors
 from tinyjax.core.values import Array
+from tinyjax.core.values.array import has_own_semantics
 from tinyjax.source.ir.find import refusal
 
 
@@ -377,6 +378,11 @@ def fitting(result: Any, array: Any) -> Any:
     Raises:
         SourceError: the array's dtype does not hold it.
     """
+    if isinstance(result, np.ndarray) and has_own_semantics(type(result)):
+        raise refusal(
+            f"an augmented assignment of {type(result).__name__} to an array is not taken: "
+            "its own operators, methods or protocols would be lost. Use its data, np.asarray(x)."
+        )
     if not isinstance(array, np.ndarray) or getattr(result, "dtype", None) is array.dtype:
         return result
     dtype = np.result_type(result)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tinyjax.core.values import Array
-from tinyjax.source.adjoint.cotangents import masked, reduce_to
+from tinyjax.source.adjoint.cotangents import masked, reduce_to, require_data
 from tinyjax.source.adjoint.rules import containers, registry
 from tinyjax.source.adjoint.rules.formulas import nested_like
 
@@ -58,6 +58,7 @@ def np_diff_adjoint(ct: Any, y: Any, a: Any) -> Any:
 @registry.adjoint_of(np.outer, definite=(0, 1))
 def np_outer_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
     """The derivative of np.outer."""
+    require_data(a, b)
     return reshaped_like(ct @ np.ravel(b), a), reshaped_like(np.ravel(a) @ ct, b)
 
 

@@ -16,7 +16,12 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax.core.values import Array
-from tinyjax.source.adjoint.cotangents import is_complex, reduce_to
+from tinyjax.source.adjoint.cotangents import (
+    has_own_operators,
+    is_complex,
+    reduce_to,
+    require_data,
+)
 from tinyjax.source.adjoint.rules import registry
 from tinyjax.source.ir import find, runtime
 
@@ -44,6 +49,8 @@ def formula(
             called = fun.__name__ if fun is abs else f"operator.{fun.__name__}"
             rule = f"registry.rule_adjoint(by_method)(ct, y, {called}, {operands})"
             text += f"    if is_overloaded({operands}):\n        return {rule}[1:]\n"
+        elif len(names) > 1:
+            text += f"    require_data({operands})\n"
         text += f"    return ({', '.join(parts)},)\n"
         _tables[fun] = text, names, formulas, scalar, overloaded, tuple(definite)
 
@@ -68,11 +75,15 @@ def is_overloaded(*operands: Any) -> bool:
 
 
 def is_foreign(x: Any) -> bool:
-    """Return whether an object is neither a number, nor an array, nor a container of Python's."""
-    return not isinstance(x, _OWN)
+    """Return whether an object is neither a number, nor an array, nor a container of Python's.
+
+    Nor is an array or a number of a class with operators of its own.
+    """
+    kind = type(x)
+    return kind not in _KNOWN and (not isinstance(x, _OWN) or has_own_operators(kind))
 
 
-registry.inert.update((is_overloaded, is_foreign))
+registry.inert.update((is_overloaded, is_foreign, require_data))
 
 # Helpers of the formulas, for numbers and arrays of all kinds
 
@@ -314,6 +325,7 @@ def matmul_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
     if isinstance(a, (list, tuple)) or isinstance(b, (list, tuple)):
         parts = matmul_adjoint(ct, y, np.array(a), np.array(b))
         return nested_like(parts[0], a), nested_like(parts[1], b)
+    require_data(a, b)
     if np.ndim(a) == 2 and np.ndim(b) == 2:
         return ct @ b.T, a.T @ ct
     if np.ndim(a) == 0 or np.ndim(b) == 0:
@@ -335,6 +347,7 @@ def np_dot_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
     if isinstance(a, (list, tuple)) or isinstance(b, (list, tuple)):
         parts = np_dot_adjoint(ct, y, np.array(a), np.array(b))
         return nested_like(parts[0], a), nested_like(parts[1], b)
+    require_data(a, b)
     if np.ndim(a) <= 2 and np.ndim(b) <= 2:
         return matmul_adjoint(ct, y, a, b)
     if np.ndim(a) == 0 or np.ndim(b) == 0:

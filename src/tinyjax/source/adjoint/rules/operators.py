@@ -103,6 +103,8 @@ def repeated_adjoint(ct: Any, items: Any) -> Any:
 @adjoint_of(runtime.updated)
 def updated_adjoint(ct: Any, y: Any, operation: Any, value: Any, operand: Any) -> Any:
     """Return the cotangents of the arguments of runtime.updated."""
+    if isinstance(value, np.ndarray):
+        cotangents.require_data(operand)
     return (None, *rule_adjoint(operation)(ct, y, value, operand))
 
 
