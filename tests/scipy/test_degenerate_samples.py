@@ -68,7 +68,7 @@ OTHERS: Final[dict[str, Callable[..., Any]]] = {
     "rankdata": lambda m, x, _: m.rankdata(x),
     "describe": lambda m, x, _: m.describe(x)[2:4],
 }
-CALLS: Final = {
+CALLS: Final[dict[str, Callable[..., Any]]] = {
     **{name: (lambda m, x, _, call=call: call(m, x)) for name, call in ONE.items()},
     **TWO,
     **{f"{name} (other results)": call for name, call in OTHERS.items()},

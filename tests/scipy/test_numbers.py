@@ -6,7 +6,7 @@ such function has one.
 
 import importlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -256,11 +256,12 @@ def test_floats_of_32_bits_stay_narrow(row: str) -> None:
 
 def test_transformed_numbers_have_64_bits() -> None:
     modules()
-    calls = {
+    solve_ivp: Any = tinyjax.scipy.integrate.solve_ivp  # which takes lists
+    calls: dict[str, Callable[[Any], Any]] = {
         "quad": lambda a: tinyjax.scipy.integrate.quad(lambda x: jnp.exp(-x * a), 0.0, 1.0)[0],
         "butter": lambda a: tinyjax.scipy.signal.butter(6, a / 100)[1],
         "solve_ivp": lambda a: (
-            tinyjax.scipy.integrate.solve_ivp(
+            solve_ivp(
                 lambda t, y: jnp.stack([y[1], -a * y[0]]),
                 (0, 1),
                 [1.0, 0.1],
@@ -290,5 +291,6 @@ def test_a_filter_designed_with_numbers_is_stable() -> None:
     signal = np.sin(np.arange(3000) / 200.0)
     for order, cut in ((4, 0.01), (6, 0.02), (8, 0.05)):
         want = scipy.signal.filtfilt(*scipy.signal.butter(order, cut), signal)
-        got = tinyjax.scipy.signal.filtfilt(*tinyjax.scipy.signal.butter(order, cut), signal)
+        b, a = tinyjax.scipy.signal.butter(order, cut)
+        got = tinyjax.scipy.signal.filtfilt(b, a, signal)
         np.testing.assert_allclose(got, want, atol=1e-4)
