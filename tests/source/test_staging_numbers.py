@@ -96,7 +96,7 @@ def masked(x: Any) -> Any:
     return np.sum(((x > 0.5) * 1.0 / 3 + (x > 0.5).astype(float) / 3) * x)
 
 
-def taken(x: Any) -> Any:
+def selected(x: Any) -> Any:
     return np.sum((np.where(x > 0.5, 1.0, 1 / 3) + np.where(x > 0.5, 1.0, 0.0) / 3) * x)
 
 
@@ -122,7 +122,7 @@ def carried(x: Any) -> Any:
 
 PROGRAMS: Final[tuple[Callable[[Any], Any], ...]] = (
     *(floored, truncated, counted, indexed, looped, chosen, flagged, divided, least, powers),
-    *(filled, of_lists, converted, of_kin, mean, masked, taken, summed, placed, signs, carried),
+    *(filled, of_lists, converted, of_kin, mean, masked, selected, summed, placed, signs, carried),
 )
 
 
