@@ -1,5 +1,6 @@
 """Interpolants, integrals, filters and programs beside SciPy's: their options, and their errors."""
 
+import math
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -365,3 +366,74 @@ def test_statistics_along_axes() -> None:
     close(stats.ks_2samp(IMAGE[0], IMAGE.ravel()).statistic, theirs.statistic)
     with raises(ShapeError, match="samples of one size"):
         stats.pearsonr(X, X[:2])
+
+
+# Integrands that are infinite at an end, or have long tails
+
+_INF: Final = math.inf
+#: The integrand, its limits, and the integral.
+SINGULAR: Final[dict[str, tuple[Callable[[Any], Any], float, float, float]]] = {
+    "a power at 0": (lambda x: x**-0.9, 0.0, 1.0, 10.0),
+    "a power from 1 to 0": (lambda x: x**-0.9, 1.0, 0.0, -10.0),
+    "a power at the other end": (lambda x: (1 - x) ** -0.5, 0.0, 1.0, 2.0),
+    "a steep one at the other end": (lambda x: (1 - x) ** -0.9, 0.0, 1.0, 10.0),
+    "a power away from 0": (lambda x: (x - 3) ** -0.7, 3.0, 4.0, 1 / 0.3),
+    "a root": (jnp.sqrt, 0.0, 1.0, 2 / 3),
+    "both ends": (lambda x: 1 / jnp.sqrt(1 - x * x), -1.0, 1.0, math.pi),
+    "the beta function": (
+        lambda x: x**-0.6 * (1 - x) ** -0.7,
+        0.0,
+        1.0,
+        math.gamma(0.4) * math.gamma(0.3) / math.gamma(0.7),
+    ),
+    "a logarithm": (jnp.log, 0.0, 1.0, -1.0),
+    "a logarithm over a root": (lambda x: jnp.log(x) / jnp.sqrt(x), 0.0, 1.0, -4.0),
+    "its square": (lambda x: jnp.log(x) ** 2 * x**-0.8, 0.0, 1.0, 250.0),
+    "a tail": (lambda x: x**-1.1, 1.0, _INF, 10.0),
+    "a tail to the left": (lambda x: (-x) ** -1.2, -_INF, -1.0, 5.0),
+    "the gamma function": (lambda x: x**-0.9 * jnp.exp(-x), 0.0, _INF, math.gamma(0.1)),
+    "the whole line": (
+        lambda x: jnp.abs(x) ** -0.5 / (1 + x * x),
+        -_INF,
+        _INF,
+        math.pi * math.sqrt(2.0),
+    ),
+    "a cancelled one": (lambda x: jnp.sin(x) / x, 0.0, 1.0, 0.946083070367183),
+    "a smooth one": (jnp.exp, 0.0, 1.0, math.e - 1),
+}
+
+
+@pytest.mark.parametrize("name", SINGULAR)
+def test_integrals_that_are_singular_at_an_end(name: str) -> None:
+    function, low, high, expected = SINGULAR[name]
+    value, error = integrate.quad(function, np.float64(low), np.float64(high))
+    difference = abs(float(value) - expected)
+    assert difference < 1e-8 * max(1.0, abs(expected))
+    assert difference < 2 * float(error) + 1e-13 * abs(expected)
+
+
+def test_integrals_that_diverge_have_an_infinite_error() -> None:
+    for function in (lambda x: 1 / x, lambda x: x**-1.5):
+        assert not np.isfinite(integrate.quad(function, np.float64(0.0), np.float64(1.0))[1])
+
+
+def test_derivatives_of_singular_integrals() -> None:
+    def power(p: Any) -> Any:
+        return integrate.quad(lambda x: x**p, np.float64(0.0), np.float64(1.0))[0]
+
+    def limit(b: Any) -> Any:
+        return integrate.quad(lambda x: x**-0.7 * jnp.exp(-x), np.float64(0.0), b)[0]
+
+    p = np.float64(-0.8)
+    first, second = tinyjax.grad(power), tinyjax.grad(tinyjax.grad(power))
+    for transform in (lambda f: f, tinyjax.jit):
+        np.testing.assert_allclose(transform(first)(p), -25.0, 1e-8)
+        np.testing.assert_allclose(transform(second)(p), 250.0, 1e-7)
+    np.testing.assert_allclose(
+        tinyjax.vmap(power)(np.array([-0.5, -0.8, 2.0])), [2.0, 5.0, 1 / 3], 1e-8
+    )
+    slope = tinyjax.grad(limit)(np.float64(1.5))
+    np.testing.assert_allclose(slope, 1.5**-0.7 * math.exp(-1.5), 1e-8)
+    ends = [lambda x, c=c: x * 0 + c for c in (0.0, 1.0)]
+    double = integrate.dblquad(lambda y, x: (x * y) ** -0.5, np.float64(0), np.float64(1), *ends)
+    np.testing.assert_allclose(double[0], 4.0, 1e-7)

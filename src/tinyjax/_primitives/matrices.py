@@ -251,10 +251,14 @@ def from_lower(x: Array) -> Array:
 _ULPS: Final = 16
 
 
-def reciprocals(x: Array, values: Array) -> Array:
-    """``1 / x``, and 0 where ``x`` is 0 to the accuracy of eigenvalues or singular values.
+def quotients(y: Array, x: Array, values: Array) -> Array:
+    """``y / x``, where ``x`` may be 0 to the accuracy of eigenvalues or singular values.
+
+    There a product that overflows makes all numbers infinite but 0, which stays. So the quotient is
+    linear, with an infinite slope, and what is not perturbed, or not used, has a derivative.
 
     Args:
+        y: what is divided.
         x: ``values``, or sums or differences of them, with more axes.
         values: the eigenvalues or singular values, along the last axis.
     """
@@ -264,8 +268,13 @@ def reciprocals(x: Array, values: Array) -> Array:
     least = ew.mul(greatest, sh.full_like(greatest, _ULPS * eps))
     least = broadcast_in_dim(least, x.shape, tuple(range(least.ndim)))
     nothing = ew.le(ew.abs_(x), least)
-    one = sh.full_like(x, 1)
-    return ew.select(nothing, sh.zeros_like(x), ew.div(one, ew.select(nothing, one, x)))
+    one, huge = sh.full_like(x, 1), sh.full_like(x, float(dtypes.finfo(sizes.dtype).max))
+    for factor in (
+        ew.select(nothing, huge, ew.div(one, ew.select(nothing, one, x))),
+        ew.select(nothing, huge, one),
+    ):
+        y = ew.mul(y, same_kind(factor, y))
+    return y
 
 
 def pairs(v: Array) -> tuple[Array, Array]:
@@ -275,10 +284,17 @@ def pairs(v: Array) -> tuple[Array, Array]:
     return rows, broadcast_in_dim(v, shape, (*range(n - 2), n - 1))
 
 
-def inverse_differences(v: Array) -> Array:
-    """``1 / (v_j - v_i)`` in row ``i`` and column ``j``, and 0 where the two are equal."""
+def over_differences(x: Array, v: Array) -> Array:
+    """``x_ij / (v_j - v_i)``, and 0 on the diagonal; NaN, also of 0, where two values are equal.
+
+    A function of equal values may be exactly 0, and its slope is not.
+    """
     rows, columns = pairs(v)
-    return reciprocals(ew.sub(columns, rows), v)
+    gaps = ew.sub(columns, rows)
+    gaps = on_diagonal(sh.full_like(gaps, 1), gaps)
+    equal = ew.eq(gaps, sh.zeros_like(gaps))
+    undefined = ew.select(equal, sh.full_like(gaps, np.nan), sh.full_like(gaps, 1))
+    return ew.mul(quotients(off_diagonal(x), gaps, v), same_kind(undefined, x))
 
 
 def off_diagonal(x: Array) -> Array:

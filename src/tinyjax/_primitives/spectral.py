@@ -24,8 +24,8 @@ from tinyjax.core.values import Array, avals as av
 # Eigenvalues and eigenvectors of matrices that need not be Hermitian, and Schur forms.
 #
 # Eigenvectors have length one, and their greatest component is real: derivatives are those of
-# vectors that keep to this. Where eigenvalues are equal, their vectors are not determined, and in
-# derivatives these do not turn into each other. Those of values are right while there is a basis of
+# vectors that keep to this. Where eigenvalues are equal, their vectors are not determined, and
+# their derivatives are infinite or NaN. Those of values are right while there is a basis of
 # eigenvectors; where there is none, derivatives are infinite or NaN.
 
 
@@ -134,7 +134,7 @@ def _eig_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: EigParams) -
 def _turned(values: Array, vectors: Array, inner: Array) -> Array:
     """Return the tangents of eigenvectors, given ``V^-1 A' V``."""
     axis = vectors.ndim - 2
-    change = ma.mm(vectors, ew.mul(inner, ma.inverse_differences(values)))
+    change = ma.mm(vectors, ma.over_differences(inner, values))
     size = ew.abs_(vectors)
     still = ew.imag(vectors)
     size = ew.select(ew.eq(still, sh.full_like(still, 0)), size, sh.full_like(size, -1))
@@ -243,11 +243,10 @@ def schur(x: Array) -> tuple[Array, Array]:
 #
 # Vectors are determined up to sign (complex ones: up to phase), which LAPACK chooses. Derivatives
 # are those that leave it as it is: what depends on the choice has no other. Vectors that belong to
-# equal values are not determined at all: any basis of the space that they span will do. In
-# derivatives these do not turn into each other. So what depends on the space alone is right, and
-# so are sums of functions of the values. What depends on single vectors has no derivative there;
-# a function of the matrix that is put together of values and vectors lacks what it has between
-# equal values, and so do second derivatives.
+# equal values are not determined at all: any basis of the space that they span will do. They turn
+# infinitely fast. So sums of functions of the values have derivatives, and vectors of other values.
+# A function of the matrix that is put together of values and vectors is NaN, since no rule could
+# give it, and so are second derivatives.
 
 
 # eigh
@@ -300,7 +299,7 @@ def _eigh_jvp(
     (a,), (ta,) = primals, instantiate_all(tangents, [x.aval for x in primals])
     vectors, values = tr.bind(eigh_p, (a,), params)
     inner = ma.mm(ma.mm(ma.mH(vectors), ma.from_lower(ta)), vectors)
-    turned = ma.mm(vectors, ew.mul(inner, ma.same_kind(ma.inverse_differences(values), inner)))
+    turned = ma.mm(vectors, ma.over_differences(inner, values))
     return (vectors, values), (turned, ma.real_part(ma.diagonal_of(inner)))
 
 
@@ -509,22 +508,19 @@ def _svd_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: SvdParams) -
     if not params.compute_uv:
         return (s,), (ts,)
     flipped, half = ma.mH(inner), sh.full_like(inner, 0.5)
-    inverse_sums = ma.same_kind(ma.reciprocals(ew.add(*ma.pairs(s)), s), inner)
-    turn = ew.mul(ew.mul(half, ew.sub(inner, flipped)), inverse_sums)
-    inverse_gaps = ma.same_kind(ma.inverse_differences(s), inner)
-    both = ew.mul(ew.mul(half, ew.add(inner, flipped)), inverse_gaps)
+    turn = ma.quotients(ew.mul(half, ew.sub(inner, flipped)), ew.add(*ma.pairs(s)), s)
+    both = ma.over_differences(ew.mul(half, ew.add(inner, flipped)), s)
     left, right = ew.add(both, turn), ma.off_diagonal(ew.sub(both, turn))
     if dtypes.is_complex(a.dtype):
         left = ma.on_diagonal(ew.add(left, turn), left)
-    inverse_s = ma.reciprocals(s, s)
     tu, tv = ma.mm(u, left), ma.mm(v, right)
     if m > n:
         beyond = ew.sub(along_v, ma.mm(u, inner))
-        tu = ew.add(tu, ew.mul(beyond, ma.along_rows(inverse_s, beyond)))
+        tu = ew.add(tu, ma.quotients(beyond, ma.along_rows(s, beyond), s))
     if n > m:
         along_u = ma.mm(ma.mH(ta), u)
         beyond = ew.sub(along_u, ma.mm(v, flipped))
-        tv = ew.add(tv, ew.mul(beyond, ma.along_rows(inverse_s, beyond)))
+        tv = ew.add(tv, ma.quotients(beyond, ma.along_rows(s, beyond), s))
     return (s, u, vh), (ts, tu, ma.mH(tv))
 
 

@@ -184,8 +184,7 @@ def eig(
         compute_right_eigenvectors: whether to return matrices whose columns ``v`` have
             ``x v = w v``.
         enable_eigvec_derivs: not used: eigenvectors have derivatives, those of vectors of length
-            one whose greatest component is real. Those of equal eigenvalues do not turn into each
-            other.
+            one whose greatest component is real; infinite or NaN for vectors of equal eigenvalues.
         implementation: ``EigImplementation.LAPACK``, or None.
         use_magma: not used.
 

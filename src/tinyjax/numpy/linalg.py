@@ -177,9 +177,8 @@ def eig(a: ArrayLike) -> EigResult:
     Returns:
         The eigenvalues, complex, shape ``(..., n)``, in the order that LAPACK finds them in; and
         matrices whose columns are eigenvectors of length one whose greatest component is real.
-        In derivatives vectors of equal eigenvalues do not turn into each other. Without a basis of
-        eigenvectors, derivatives are infinite or NaN. ``tinyjax.lax.linalg.eig`` has left vectors,
-        too.
+        Derivatives of vectors of equal eigenvalues are infinite or NaN, and all are without a
+        basis of eigenvectors. ``tinyjax.lax.linalg.eig`` has left vectors, too.
 
     Raises:
         ShapeError: ``a`` does not hold square matrices.
@@ -226,9 +225,9 @@ def eigh(
 
     Returns:
         The eigenvalues, real and ascending, shape ``(..., n)``; and matrices whose columns are the
-        eigenvectors. In derivatives those of equal eigenvalues do not turn into each other: right
-        for what depends on the space that they span alone, and on sums of functions of the values.
-        Functions of matrices, such as ``(v * f(w)) @ v.T``, need distinct eigenvalues.
+        eigenvectors. Derivatives of those of equal eigenvalues are infinite or NaN: functions of
+        matrices, such as ``(v * f(w)) @ v.T``, and second derivatives need distinct eigenvalues.
+        Sums of functions of equal ones have a derivative, as have vectors of other ones.
 
     Raises:
         ShapeError: ``a`` does not hold square matrices.
@@ -307,9 +306,9 @@ def svd(
             all. A part of them needs ``full_matrices=False``.
 
     Returns:
-        ``(U, S, Vh)``, or ``S``, which is real and descending. In derivatives vectors of
-        equal singular values do not turn into each other, as those of ``eigh``; ``U @ Vh`` has the
-        right ones.
+        ``(U, S, Vh)``, or ``S``, which is real and descending. Derivatives of vectors of equal
+        singular values are infinite or NaN, as those of ``eigh``. ``scipy.linalg.polar`` has those
+        of ``U @ Vh``.
 
     Raises:
         ShapeError: ``a`` does not hold matrices.

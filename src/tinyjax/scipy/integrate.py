@@ -51,11 +51,20 @@ _GAUSS: Final = np.zeros(21)
 _GAUSS[1::2] = np.polynomial.legendre.leggauss(10)[1]
 
 
+#: Pieces at the ends that are so short and still inaccurate are divided by logarithms.
+_END: Final = 2.0**-6
+
+
 class _Pieces(NamedTuple):
-    """The unit interval in pieces, of which the first ``used`` are in use."""
+    """The unit interval in pieces, of which the first ``used`` are in use.
+
+    A piece with a scale is of the logarithm of the distance from an end, in units of the scale: from
+    0, or from 1 if the scale is negative.
+    """
 
     low: Array
     high: Array
+    scale: Array
     value: Array
     error: Array
     size: Array
@@ -71,31 +80,56 @@ class _Integral(on_host.Program):
     epsrel: float
     limit: int
 
-    def on_unit(self, consts: Sequence[Array], low: Array, high: Array, u: Array) -> Array:
-        """The integrand between 0 and 1."""
+    def on_unit(
+        self, consts: Sequence[Array], low: Array, high: Array, u: Array, v: Array
+    ) -> Array:
+        """The integrand between 0 and 1, at the distance u from 0, and v from 1."""
 
         def plain(x: Array) -> Array:
             return self.fun.flat(consts, x)[0]
 
         if all(self.ends):
-            x = jnp.sign(high) * (1 - u) / u
+            x = jnp.sign(high) * v / u
             return (plain(x) + plain(-x)) * jnp.sign(high) / u**2
         if any(self.ends):
             end, sign = (low, jnp.sign(high)) if self.ends[1] else (high, -jnp.sign(low))
             direction = sign if self.ends[1] else -sign
-            return plain(end + direction * (1 - u) / u) * sign / u**2
-        return plain(low + (high - low) * u) * (high - low)
+            return plain(end + direction * v / u) * sign / u**2
+        width = high - low
+        return plain(jnp.where(v < _END, high - width * v, low + width * u)) * width
+
+    def cuts(self, low: Array, high: Array) -> tuple[Array, Array]:
+        """The distances from 0 and from 1 up to which the integrand has half of its digits."""
+        eps = float(np.finfo(low.dtype).eps)
+        # powers of less would underflow in some integrands
+        least = jnp.full((), eps**4 if eps < 1e-9 else eps**3, low.dtype)
+        if all(self.ends):
+            return least, least
+        width = 1 if any(self.ends) else high - low
+        first, last = (
+            least if is_infinite else jnp.maximum(math.sqrt(eps) * jnp.abs(end / width), least)
+            for end, is_infinite in zip((low, high), self.ends, strict=True)
+        )
+        # 0 stands for the infinite end
+        return (last, first) if self.ends[1] else (first, last)
 
     def integral(
         self, consts: Sequence[Array], low: Array, high: Array, edges: Array
     ) -> tuple[Array, Array]:
         """The integral, and the sum of the pieces' errors."""
 
-        def sums(start: Array, stop: Array) -> tuple[Array, Array, Array]:
+        def integrand(near: Array, scale: Array) -> Array:
+            u, v = (jnp.where(flip, 1 - near, near) for flip in (scale < 0, scale >= 0))
+            return self.on_unit(consts, low, high, u, v)
+
+        def sums(start: Array, stop: Array, scale: Array) -> tuple[Array, Array, Array]:
             """Return the integral over a piece, the estimate of its error, and that of its size."""
             half = (stop - start) / 2
             nodes = (start + stop) / 2 + half * _NODES.astype(half.dtype)
-            values = api.vmap(lambda u: self.on_unit(consts, low, high, u))(nodes)
+            distances = jnp.abs(scale) * jnp.exp(nodes)
+            near = jnp.where(scale == 0, nodes, distances)
+            values = api.vmap(integrand, (0, None))(near, scale)
+            values = values * jnp.where(scale == 0, 1, distances)
             value, gauss = (
                 half * jnp.dot(jnp.asarray(w, half.dtype), values) for w in (_WEIGHTS, _GAUSS)
             )
@@ -105,7 +139,8 @@ class _Integral(on_host.Program):
         edges = jnp.sort(lax.stop_gradient(jnp.where(jnp.isfinite(edges), edges, 1)))
         rest = jnp.full(limit - n, 0.5, low.dtype)
         starts = jnp.concatenate([edges[:-1], rest]), jnp.concatenate([edges[1:], rest])
-        measured = api.vmap(lambda i: sums(starts[0][i], starts[1][i]))(jnp.arange(n))
+        scale = jnp.zeros(limit, low.dtype)
+        measured = api.vmap(lambda i: sums(starts[0][i], starts[1][i], scale[i]))(jnp.arange(n))
         value, error, size = (jnp.zeros(limit, low.dtype).at[:n].set(m) for m in measured)
 
         def going(s: _Pieces) -> Array:
@@ -117,21 +152,50 @@ class _Integral(on_host.Program):
 
         def halve(s: _Pieces) -> _Pieces:
             i, n = jnp.argmax(s.error), s.used
-            middle = (s.low[i] + s.high[i]) / 2
-            left, right = lax.stop_gradient((sums(s.low[i], middle), sums(middle, s.high[i])))
+            start, stop, scale = s.low[i], s.high[i], s.scale[i]
+            # at an end a short piece becomes one of the logarithm
+            first = (scale == 0) & (start == 0) & (stop <= _END)
+            last = (scale == 0) & (stop == 1) & (start >= 1 - _END)
+            scale = jnp.where(first, stop, jnp.where(last, start - 1, scale))
+            depth = jnp.log(jnp.abs(scale) / jnp.where(first, *cuts))
+            is_new = (first | last) & (depth > 1)
+            scale = jnp.where(is_new | (s.scale[i] != 0), scale, 0)
+            start, stop = jnp.where(is_new, -depth, start), jnp.where(is_new, 0, stop)
+            middle = jnp.where(is_new, jnp.maximum(-12.0, -depth / 2), (start + stop) / 2)
+            left, right = lax.stop_gradient((sums(start, middle, scale), sums(middle, stop, scale)))
             value, error, size = (
-                x.at[i].set(p).at[n].set(q) for x, p, q in zip(s[2:5], left, right, strict=True)
+                x.at[i].set(p).at[n].set(q) for x, p, q in zip(s[3:6], left, right, strict=True)
             )
-            ends = s.low.at[n].set(middle), s.high.at[n].set(s.high[i]).at[i].set(middle)
-            return _Pieces(*ends, value, error, size, n + 1)
+            lows, highs = s.low.at[i].set(start).at[n].set(middle), s.high.at[i].set(middle)
+            scales = s.scale.at[i].set(scale).at[n].set(scale)
+            return _Pieces(lows, highs.at[n].set(stop), scales, value, error, size, n + 1)
 
-        state = _Pieces(*starts, value, error, size, jnp.asarray(n))
+        def beyond(cut: Array, side: float, total: Array, error: Array) -> tuple[Array, Array]:
+            """Add the integral of a power between an end and a cut, and the error."""
+            values = api.vmap(lambda k: integrand(k * cut, jnp.asarray(side)))(
+                jnp.array([1.0, 2, 4])
+            )
+            ratios = values[:-1] / jnp.where(values[1:] == 0, 1, values[1:])
+            powers = jnp.log2(jnp.where(ratios > 0, ratios, 1))
+            powers = jnp.where(values[0] == 0, 0, powers)
+            diverges = jnp.any(powers > 0.999)
+            both = cut * values[0] / (1 - jnp.where(diverges, 0, powers))
+            doubt = jnp.where(diverges, math.inf, 4 * jnp.abs(both[0] - both[1]))
+            return total + both[0], error + lax.stop_gradient(doubt)
+
+        cuts = lax.stop_gradient(self.cuts(low, high))
+        state = _Pieces(*starts, scale, value, error, size, jnp.asarray(n))
         last = while_loop(going, halve, lax.stop_gradient(state))
 
         def add(i: Array, total: Array) -> Array:
-            return total + sums(last.low[i], last.high[i])[0]
+            return total + sums(last.low[i], last.high[i], last.scale[i])[0]
 
-        return lax.fori_loop(0, last.used, add, jnp.zeros_like(low)), last.error.sum()
+        total, error = lax.fori_loop(0, last.used, add, jnp.zeros_like(low)), last.error.sum()
+        for cut, side in zip(cuts, (1.0, -1.0), strict=True):
+            is_used = jnp.any(last.scale * side > 0)
+            add_rest = partial(beyond, cut, side)
+            total, error = lax.cond(is_used, add_rest, lambda *sums: sums, total, error)
+        return total, error
 
 
 @pm.in_double
@@ -149,9 +213,10 @@ def quad(
 ) -> tuple[Array, Array]:
     """Integrate a function between two limits, by Gauss and Kronrod's formula of 21 points.
 
-    The piece of the largest error is halved until the sum of errors is small. The integral is
-    differentiable in the limits, ``args``, and all that ``func`` closes over, any number of times:
-    as the sum over the same points.
+    The piece of the largest error is halved until the sum of errors is small. At an end where the
+    integrand is steep or infinite the distance's logarithm is divided, and a power of it is
+    integrated where digits end. The integral is differentiable in the limits, ``args``, and all that
+    ``func`` closes over, any number of times: as the sum over the same points.
 
     Args:
         func: takes a real scalar and ``args``; returns a real scalar.
