@@ -392,7 +392,7 @@ class Expressions(functions.Functions):
 
 def overwriting(function: Atom, node: ast.Call) -> str | None:
     """Return the option of a call of NumPy's or SciPy's by which it may change an argument."""
-    value = function.value if isinstance(function, Constant) else None
+    value: Any = function.value if isinstance(function, Constant) else None
     options = runtime.overwriting_options(value)
     if not options:
         return None
