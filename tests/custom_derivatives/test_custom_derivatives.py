@@ -1482,3 +1482,27 @@ def test_cotangents_are_of_any_type_where_they_are_not_checked(rule: Fun) -> Non
     with jax._src.config.disable_bwd_checks(True), scoped(disable_bwd_checks=True):
         for found, expected in zip(gradients(tinyjax), gradients(jax), strict=True):
             np.testing.assert_array_equal(found, expected, strict=True)
+
+
+def with_rules(m: Any, fun: Fun) -> list[Fun]:
+    """Give a function rules of its own, of each kind."""
+    forward, reverse = m.custom_jvp(fun), m.custom_vjp(fun)
+    forward.defjvp(lambda primals, tangents: (fun(*primals), fun(*tangents)))
+    reverse.defvjp(lambda x: (fun(x), None), lambda _, cotangent: (cotangent,))
+    return [forward, reverse]
+
+
+@pytest.mark.parametrize("fun", [lambda x: x, lambda x: 2 * x, lambda x: 3.0, lambda x: (x, 1)])
+def test_outside_of_transformations_a_call_is_one_of_the_function(fun: Fun) -> None:
+    arguments: list[Any] = [2.0, 2, True, 1j, np.float32(2), np.ones(2, np.float32), [1.0, 2.0]]
+    for x in arguments:
+        calls = zip(with_rules(tinyjax, fun), with_rules(jax, fun), strict=True)
+        for ours, theirs in calls:
+            for actual, expected in zip(
+                jax.tree.leaves(ours(x)), jax.tree.leaves(theirs(x)), strict=True
+            ):
+                assert isinstance(expected, type(actual)) or isinstance(actual, np.ndarray | np.generic)
+                np.testing.assert_array_equal(actual, expected)
+            if not isinstance(x, (list, bool, int)):
+                assert isinstance(tinyjax.tree.leaves(tinyjax.jit(ours)(x))[0], tinyjax.Array)
+    assert type(with_rules(tinyjax, fun)[0](jnp.ones(2))) is type(fun(jnp.ones(2)))

@@ -7,6 +7,7 @@ and the table lacks fails.
 
 import linecache
 import math
+import random
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -173,7 +174,7 @@ meshgrid: np.meshgrid(x[0], x[1]); np.meshgrid(x[0], [1.0, 2.0], indexing="ij", 
 min: np.min(x); np.min(x, axis=1); np.min(x, 0, None, True); np.min(x, initial=0.2)
 min_scalar_type: !np.min_scalar_type(x)
 moveaxis: np.moveaxis(x, 0, 1); np.moveaxis(x, [0], [-1])
-nan_to_num: np.nan_to_num(x); np.nan_to_num(x / 0.0, posinf=1.0); np.nan_to_num(x, False, 0.0)
+nan_to_num: np.nan_to_num(x); np.nan_to_num(x / 0.0, posinf=1.0); np.nan_to_num(x, True, 0.0)
 nanargmax: np.nanargmax(x); np.nanargmax(x, axis=1)
 nanargmin: np.nanargmin(x); np.nanargmin(x, axis=1)
 nancumprod: np.nancumprod(x, axis=1)
@@ -665,6 +666,10 @@ def test_options_and_operators(call: str) -> None:
         ("np.add.at(np.zeros(3), [0], x[0])", r"np\.add\.at cannot write .*tinyjax\.source"),
         ("np.concatenate([x, x], casting='no')", r"np\.concatenate: casting='no'"),
         ("np.sort(x, order='a')", "order"),
+        ("np.median(x, overwrite_input=True)", "leave overwrite_input out"),
+        ("np.nanquantile(x, 0.5, overwrite_input=True)", "leave overwrite_input out"),
+        ("np.nan_to_num(x, copy=False)", r"np\.nan_to_num cannot write .*copy=False"),
+        ("np.nan_to_num(x, False)", r"np\.nan_to_num cannot write .*copy=False"),
         ("np.unravel_index(k, (5, 2), order='F')", r"np\.unravel_index: order='F'"),
         ("np.busday_count(x, x)", r"np\.busday_count does not take traced arrays\. There is none"),
         ("np.emath.sqrt(x)", r"np\.lib\.scimath\.sqrt .*astype\(complex\)"),
@@ -700,6 +705,43 @@ def test_writing_into_an_array_of_numpys_names_source() -> None:
         with pytest.raises(TinyjaxError, match=r"tinyjax\.source"):
             transform(added)(X[0])
     assert tinyjax.source.grad(mutating)(X[0]).tolist() == [1.0, 0.0, 0.0]
+
+
+#: Statements that change an array of NumPy's.
+IN_PLACE = """
+y.sort() | y.sort(axis=0) | y.sort(kind="stable") | y.partition(1) | y.fill(1.0) | y.put(0, 1.0)
+y.resize(2) | y.byteswap(True) | y.byteswap(inplace=True) | y.setfield(1, float) | y[0] = 1.0
+y.setflags(write=False) | np.put(y, 0, 1.0) | np.copyto(y, 1.0) | np.place(y, y > 2, 1.0)
+np.putmask(y, y > 2, 1.0) | np.random.default_rng(0).permuted(y, out=y) | random.shuffle(y)
+np.sin(y, out=y) | np.add.at(y, 0, 1.0) | np.fill_diagonal(y, 1.0) | y.clip(0, 1, out=y)
+np.put_along_axis(y, np.array([0]), 1.0, 0) | np.sum(y, out=y[0]) | y.sum(out=y[0])
+y.round(0, out=y) | y.cumsum(out=y) | np.clip(y, 0, 1, out=y) | np.take(y, [0, 1, 0], out=y)
+y.shape = 3, 1 | y.dtype = int | y.real = 1.0 | y.imag = 1.0 | y.flat = 1.0 | y.flat[0] = 1.0
+y.T[0] = 1.0 | y.real[0] = 1.0 | np.nan_to_num(y, copy=False) | np.ndarray.sort(y) | del y[0]
+np.median(y, overwrite_input=True) | np.einsum("i->i", y, out=y) | y.data[0] = 1.0
+"""
+
+
+@pytest.mark.parametrize("statement", [x for x in re.split(r" \| |\n", IN_PLACE) if x])
+def test_no_statement_fails_to_change_an_array_in_silence(statement: str) -> None:
+    scope: dict[str, Any] = {"np": np, "random": random}
+    exec(f"def f(x):\n    y = x * 1.0\n    {statement}\n    return y", scope)
+    x = np.array([3.0, 1.0, 2.0])
+    for transform in (tinyjax.jit, tinyjax.vmap, lambda f: lambda x: tinyjax.jvp(f, (x,), (x,))):
+        with pytest.raises((TinyjaxError, AttributeError, TypeError, ValueError)):
+            transform(scope["f"])(np.stack([x, x]) if transform is tinyjax.vmap else x)
+    with pytest.raises((TinyjaxError, AttributeError, TypeError, ValueError)):
+        scope["f"](jnp.asarray(x))
+
+
+def test_a_method_that_sorts_returns_another_array() -> None:
+    def f(x: Any) -> Any:
+        return x.sort().sort(descending=True) + next(map(jnp.ndarray.sort, [x[None]]))
+
+    x = np.array([3.0, 1.0, 2.0])
+    np.testing.assert_array_equal(tinyjax.jit(f)(x), [[4.0, 4.0, 4.0]])
+    with pytest.raises(TinyjaxError, match=r"write x = x\.sort\(\)"):
+        jnp.asarray(x).sort()
 
 
 def test_an_operator_in_place_rebinds_the_name() -> None:

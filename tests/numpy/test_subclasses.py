@@ -1,6 +1,7 @@
 """Arrays beside other classes of arrays: NumPy's result, the other class's own, or an error."""
 
 import copy
+import itertools
 import tempfile
 from collections.abc import Callable
 from typing import Any
@@ -69,7 +70,7 @@ class Equal(np.ndarray):
 
 
 class Alone(np.ndarray):
-    __array_ufunc__ = None
+    __array_ufunc__: Any = None
 
     def __radd__(self, other: Any) -> Any:
         return "added"
@@ -121,7 +122,7 @@ OWN: dict[str, Any] = {
         Quantity, Doubled, Functions, Product, Reflected, Equal, Alone, Total, Periodic, np.matrix
     )
 }  # fmt: skip
-OWN["masked"] = np.ma.array(X + 1, mask=[[0, 1], [1, 0]])
+OWN["masked"] = np.ma.array(X + 1, mask=X % 2 > 0)
 OWN["Metres"] = Metres(3.0)
 PLAIN: dict[str, Any] = {
     "Labelled": (X + 1).view(Labelled),
@@ -295,7 +296,7 @@ EXTRA = {
 
 
 def classes(kind: type) -> list[type]:
-    return [kind, *[x for below in kind.__subclasses__() for x in classes(below)]]
+    return [kind, *itertools.chain(*map(classes, kind.__subclasses__()))]
 
 
 def test_tracers_have_no_attributes_of_other_libraries() -> None:

@@ -5,7 +5,9 @@ A case is a function of a float with one construct that is not taken, on the lin
 
 import asyncio
 import collections
+import contextlib
 import functools
+import inspect
 import itertools
 import math
 import re
@@ -17,12 +19,17 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
+import scipy.fft
+import scipy.fftpack
+import scipy.linalg
+import scipy.signal
+import scipy.sparse.linalg
 from random_programs import compiled
 from unchecked import unchecked
 
 import tinyjax
 from tinyjax import source
-from tinyjax.errors import SourceError
+from tinyjax.errors import SourceError, TinyjaxError
 
 Function = Callable[[Any], Any]
 CASES: list[Any] = []
@@ -47,6 +54,39 @@ def test_message(fun: Function, message: str) -> None:
     assert caught.value.location is not None
     assert caught.value.location.filename == fun.__code__.co_filename
     assert str(caught.value).endswith("# here")
+
+
+def overwriting() -> Iterator[tuple[str, str]]:
+    """Name the options of NumPy's and SciPy's functions that may change an argument."""
+    for module in (np, scipy.linalg, scipy.fft, scipy.fftpack, scipy.signal, scipy.sparse.linalg):
+        for name, fun in vars(module).items():
+            if not name.startswith("_") and callable(fun):
+                with contextlib.suppress(ValueError, TypeError):
+                    for option in inspect.signature(fun).parameters:
+                        if option.startswith("overwrite"):
+                            yield f"{module.__name__}.{name}", option
+
+
+def test_no_option_lets_a_function_change_its_argument() -> None:
+    options = [*overwriting()]
+    assert len(options) > 70
+    modules = {"numpy": np, "np": np, "scipy": scipy}
+    for function, option in options:
+        fun = compiled(f"def program(x):\n    return {function}(x, {option}=True)\n", **modules)
+        with pytest.raises(SourceError, match=rf"^{option}= of .* is not taken"):
+            source.grad(fun)(np.eye(2))
+    for call in (
+        "np.median(x, None, None, True)", "np.nan_to_num(x, copy=False)", "np.nan_to_num(x, False)",
+        "scipy.linalg.solve(x, x, False, False, True)",
+        "np.median(x, **{'overwrite_input': True})", "np.quantile(x, 0.5, overwrite_input=x > 0)",
+        "[np.median][0](x, overwrite_input=True)",
+    ):  # fmt: skip
+        for transform in (source.grad, lambda f: tinyjax.grad(source.stage(f))):
+            with pytest.raises(TinyjaxError, match=r"overwr|copy"):
+                transform(compiled(f"def program(x):\n    return {call}\n", **modules))(np.eye(2))
+    for call in ("np.median(x, overwrite_input=False)", "np.sum(np.nan_to_num(x, copy=True))"):
+        fun = compiled(f"def program(x):\n    return {call}\n", **modules)
+        assert np.sum(source.grad(fun)(np.array([3.0, 1.0, 2.0]))) in (1.0, 3.0)
 
 
 def test_there_are_many() -> None:

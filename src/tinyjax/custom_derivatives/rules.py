@@ -350,6 +350,8 @@ class _Custom(Generic[P, R], PickledAsFunction):
     symbolic_zeros: bool = False
     #: Whether its calls take and return what is in the references that it uses.
     passes_state: ClassVar[bool] = False
+    #: Whether, outside of all transformations, a call is one of the function itself.
+    is_called_directly: ClassVar[bool] = True
     __name__: str
     __wrapped__: Callable[P, R]
 
@@ -401,6 +403,9 @@ class _Custom(Generic[P, R], PickledAsFunction):
                 f"nondiff_argnums of {describe_function(self.fun)} is {self.nondiff_argnums}, but "
                 f"it was called with {len(positional)} positional arguments."
             )
+        if self.is_called_directly and self.rule is not None and current_trace().evaluates:
+            call: Callable[..., R] = self.fun
+            return call(*positional)
         static = {i: x for i, x in enumerate(positional) if i in chosen}
         dynamic = tuple(x for i, x in enumerate(positional) if i not in chosen)
         leaves, in_tree = tree.flatten(dynamic)
@@ -1064,6 +1069,7 @@ class custom_batch(_Custom[P, R]):  # noqa: N801
     """
 
     kind = "custom_vmap"
+    is_called_directly = False
 
     def __init__(self, fun: Callable[P, R]) -> None:
         super().__init__(fun)

@@ -593,12 +593,19 @@ def _shown(a: Any, *args: Any, **options: Any) -> str:
     return repr(a)
 
 
+def _nan_to_num(x: Any, copy: bool = True, *args: Any, **options: Any) -> Any:
+    if not copy:
+        raise _unwritable("np.nan_to_num", "Leave copy=False out, and use the result.")
+    return jnp.nan_to_num(x, copy, *args, **options)
+
+
 #: What there is for functions that ``tinyjax.numpy`` lacks.
 _OWN: Final[dict[str, Callable[..., Any]]] = {
     "astype": _astype,
     "array_repr": _shown,
     "array_str": _shown,
     "common_type": _common_type,
+    "nan_to_num": _nan_to_num,
     "sliding_window_view": _sliding_window_view,
 }
 _FUNCTIONS: Final = _Functions()

@@ -431,7 +431,7 @@ def quantile(
         q: fractions from 0 to 1: a scalar or one axis.
         axis: the axis or axes to reduce; None for all.
         out: must be None.
-        overwrite_input: not used: arrays are immutable.
+        overwrite_input: must be False: arrays are immutable.
         method: how to choose between two elements: ``"linear"`` interpolates. ``"inverted_cdf"``
             is the least element that at least the fraction does not exceed.
         keepdims: whether the axes stay, with size one.
@@ -534,7 +534,7 @@ def median(
         a: real, any shape.
         axis: the axis or axes to reduce; None for all.
         out: must be None.
-        overwrite_input: not used: arrays are immutable.
+        overwrite_input: must be False: arrays are immutable.
         keepdims: whether the axes stay, with size one.
 
     Example:
@@ -579,6 +579,10 @@ def _quantile(  # noqa: PLR0913 (the signature of quantile)
 ) -> Array:
     """Return quantiles: of percents, and without NaN, if the name says so."""
     elementwise.no_out(name, out)
+    if overwrite_input:
+        raise errors.ArgumentError(
+            f"{name} overwrites nothing, since arrays are immutable: leave overwrite_input out."
+        )
     skip_nan, whole = name.startswith("nan"), 100 if name.endswith("percentile") else 1
     pm.check_option(name, "method", method, get_args(Method))
     x, fractions = pm.promote_inexact(*pm.inexact_first(name, a, q))

@@ -181,8 +181,8 @@ class Trace:
             >>> from tinyjax import extend
             >>> square = tinyjax.custom_jvp(lambda x: x * x)
             >>> _ = square.defjvp(lambda primals, tangents: (primals[0] ** 2, tangents[0]))
-            >>> square(3.0)  # which the current trace processes
-            Array(9., dtype=float32, weak_type=True)
+            >>> tinyjax.vmap(square)(tinyjax.numpy.array([3.0]))  # ``vmap``'s trace processes it
+            Array([9.], dtype=float32)
         """
         if call.touches(self, args):
             with use_trace(self):

@@ -11,7 +11,9 @@ package is built on this one, so it is passed in (``install_namespace``) rather 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
 from types import EllipsisType, MethodType, ModuleType
 from typing import (
     TYPE_CHECKING,
@@ -28,6 +30,7 @@ from typing import (
 
 import numpy as np
 
+from tinyjax._base.pycode import discards_result
 from tinyjax.core.devices import Default, Device, Placement, first_device, ops
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.integers import integer, one_or_more
@@ -135,6 +138,25 @@ def _as_method(function: Any, name: str) -> Callable[..., Any]:
     function.__code__ = function.__code__.replace(co_name=name, co_qualname=qualified)
     method: Callable[..., Any] = function
     return method
+
+
+def _in_place(name: str) -> Callable[[Any], Callable[..., Any]]:
+    """Return a maker of a method that changes NumPy's arrays and returns another array here."""
+
+    def make(function: Callable[..., Array]) -> Callable[..., Any]:
+        @wraps(function)
+        def method(self: Array, *args: Any, **kwargs: Any) -> Array:
+            result = function(self, *args, **kwargs)
+            if discards_result(sys._getframe(1), name):
+                raise ArgumentError(
+                    f"x.{name}() as a statement changes NumPy's arrays, but arrays are immutable: "
+                    f"write x = x.{name}()."
+                )
+            return result
+
+        return method
+
+    return make
 
 
 #: What to write in place of an attribute that arrays of NumPy or PyTorch have.
@@ -1020,6 +1042,8 @@ class IndexUpdate:
 
 for _name in METHODS:
     setattr(Array, _name, _Method(_name, _name))
+for _name in ("sort",):  # the methods that change NumPy's arrays
+    setattr(Array, _name, _Method(_name, _name, _in_place(_name)))
 for _name, (_function, _other) in OPERATORS.items():
     setattr(Array, _name, _Method(_name, _function, _operator(_name, _other)))
     if _other not in OPERATORS and _other not in vars(Array):

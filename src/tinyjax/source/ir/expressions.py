@@ -180,6 +180,12 @@ class Expressions(functions.Functions):
             return self.write_call(function, node)
         if isinstance(function, Constant) and runtime.is_in(function.value, syntax.REFUSED):
             self.fail(f"{name}()", syntax.REFUSED[function.value], node)
+        if (option := overwriting(function, node)) is not None:
+            self.fail(
+                f"{option}= of {name}(), by which it may change an argument,",
+                f"leave {option}= out",
+                node,
+            )
         if (written := with_out(function, node)) is not None:
             call, out = written
             result = self.call(call)
@@ -382,6 +388,21 @@ class Expressions(functions.Functions):
             self.generate(chain, element, generators[1:])
 
         self.enter(self.for_each(items, first.target, body))
+
+
+def overwriting(function: Atom, node: ast.Call) -> str | None:
+    """Return the option of a call of NumPy's or SciPy's by which it may change an argument."""
+    value: Any = function.value if isinstance(function, Constant) else None
+    options = runtime.overwriting_options(value)
+    if not options:
+        return None
+    arguments = dict(zip(inspect.signature(value).parameters, node.args, strict=False))
+    arguments.update({keyword.arg or "": keyword.value for keyword in node.keywords})
+    for name, neutral in options.items():
+        option = arguments.get(name, ast.Constant(neutral))
+        if not isinstance(option, ast.Constant) or bool(option.value) is not neutral:
+            return name
+    return None
 
 
 def with_out(function: Atom, node: ast.Call) -> tuple[ast.Call, ast.expr] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import inspect
 import itertools
 import math
 import threading
@@ -72,7 +73,27 @@ def merged(*parts: Mapping[Any, Any]) -> dict[Any, Any]:
 
 def apply(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``fun(*args, **kwargs)``."""
+    for name, neutral in overwriting_options(fun).items():
+        if bool(kwargs.get(name, neutral)) is not neutral:
+            raise refusal(f"{name}= may change an argument, which is not taken: leave it out.")
     return fun(*args, **kwargs)
+
+
+def overwriting_options(fun: Any) -> dict[str, bool]:
+    """Return the options by which a function of NumPy's or SciPy's may change an argument.
+
+    Returns:
+        Their names, with the values that change nothing.
+    """
+    if (getattr(fun, "__module__", None) or "").partition(".")[0] not in ("numpy", "scipy"):
+        return {}
+    if fun is np.nan_to_num:
+        return {"copy": True}
+    try:
+        parameters = inspect.signature(fun).parameters
+    except (TypeError, ValueError):  # written in C
+        return {}
+    return {name: False for name in parameters if name.startswith("overwrite_")}
 
 
 def by_rows(index: Any) -> Any:
