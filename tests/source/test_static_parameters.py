@@ -50,7 +50,7 @@ def ivp(x: Any) -> Any:
 
 
 def options_in_a_dict(x: Any) -> Any:
-    options = {"rtol": 1e-8, "atol": 1e-9}
+    options: Any = {"rtol": 1e-8, "atol": 1e-9}
     for _ in range(2):
         x = implicit.odeint(decay, x, TIMES, **options)[-1]
     return x.sum()
