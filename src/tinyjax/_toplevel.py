@@ -231,6 +231,7 @@ def default_backend() -> str:
     return default_platform().name
 
 
+@config.block
 @contextmanager
 def default_device(device: Placement | str) -> Iterator[None]:
     """Choose, for a block, the device of arrays that are put nowhere.
@@ -337,6 +338,7 @@ def typeof(x: Any) -> av.ShapedArray | references.AbstractRef:
     return x.aval if isinstance(x, av.ShapeDtypeStruct) else opd.as_array(x).aval
 
 
+@config.block
 @contextmanager
 def named_scope(name: str) -> Iterator[None]:
     """Name a part of a program: its equations have the names in ``eqn.source_info.name_stack``.

@@ -15,11 +15,21 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, Token
 from functools import lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, get_args, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Literal,
+    ParamSpec,
+    TypeAlias,
+    TypeVar,
+    get_args,
+    overload,
+)
 
 import attrs
 
-from tinyjax._base.frames import warn_user
+from tinyjax._base.frames import imitate, warn_user
 from tinyjax._base.jax_settings import (
     ABSENT,
     FIXED,
@@ -30,11 +40,13 @@ from tinyjax._base.jax_settings import (
     OneMeaning,
 )
 from tinyjax._base.lazy import did_you_mean
+from tinyjax._base.pycode import is_statement
 from tinyjax._base.records import Printed
 from tinyjax._base.tracebacks import shown_whole
 from tinyjax.errors import ArgumentError, shortened
 
 _T = TypeVar("_T")
+_P = ParamSpec("_P")
 DefaultDtypes = Literal["float32", "float64", "mixed"]
 Tracebacks = Literal["folded", "full"]
 Tier = Literal["compiled", "first", "host", "ready"]
@@ -604,6 +616,38 @@ def _heed(variable: str, name: str, text: str, warn: bool) -> bool:
     return True
 
 
+def block(fun: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Let a function that makes a context manager refuse to be a statement, without effect.
+
+    Raises:
+        ArgumentError: a call of the function is a whole statement.
+
+    Example:
+        >>> import tinyjax
+        >>> try:
+        ...     tinyjax.debug_nans(True)
+        ... except TypeError as error:
+        ...     print(error.message)
+        debug_nans takes effect in a block, and does nothing as a statement. Write 'with
+        debug_nans(...):' and the block, or for the whole program
+        tinyjax.config.update('debug_nans', ...).
+    """
+    name = fun.__qualname__.removesuffix(".__call__")
+    own = next((x for x in (name, f"jax_{name}") if x in _NAMES or x in RENAMED), None)
+    instead = f", or for the whole program tinyjax.config.update('{own}', ...)" if own else ""
+
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        if is_statement(sys._getframe(1)):
+            raise ArgumentError(
+                f"{name} takes effect in a block, and does nothing as a statement. Write 'with "
+                f"{name}(...):' and the block{instead}."
+            )
+        return fun(*args, **kwargs)
+
+    return imitate(call, fun)
+
+
+@block
 def scoped(**changes: object) -> AbstractContextManager[Settings]:
     """Change settings within a ``with`` block, in this thread or task only.
 
@@ -675,6 +719,7 @@ class Mixed:
             _local.reset(self._token)
 
 
+@block
 @contextmanager
 def default_dtypes(dtype: object) -> Iterator[Settings]:
     """Make ``float32`` or ``float64`` (and their int and complex kin) the default in a block.
@@ -704,6 +749,7 @@ def _named(name: str, value: object) -> Iterator[None]:
         yield
 
 
+@block
 def enable_x64(new_val: bool = True) -> AbstractContextManager[None]:
     """Make 64-bit types the default in a block; with ``False``, make them 32-bit types there.
 
@@ -725,6 +771,7 @@ def enable_x64(new_val: bool = True) -> AbstractContextManager[None]:
     return _named("jax_enable_x64", new_val)
 
 
+@block
 def debug_nans(new_val: bool = True) -> AbstractContextManager[None]:
     """Set ``debug_nans`` for a block: a NaN that an operation makes raises ``NanError``.
 
@@ -744,6 +791,7 @@ def debug_nans(new_val: bool = True) -> AbstractContextManager[None]:
     return _named("jax_debug_nans", new_val)
 
 
+@block
 def debug_infs(new_val: bool = True) -> AbstractContextManager[None]:
     """Set ``debug_infs`` for a block: an infinity that an operation makes raises ``NanError``.
 
@@ -762,6 +810,7 @@ def debug_infs(new_val: bool = True) -> AbstractContextManager[None]:
     return _named("jax_debug_infs", new_val)
 
 
+@block
 def debug_bounds(new_val: bool = True) -> AbstractContextManager[None]:
     """Set ``debug_bounds`` for a block: an index out of bounds raises ``OutOfBoundsError``.
 
@@ -786,6 +835,7 @@ def debug_bounds(new_val: bool = True) -> AbstractContextManager[None]:
     return _named("debug_bounds", new_val)
 
 
+@block
 def check_tracer_leaks(new_val: bool = True) -> AbstractContextManager[None]:
     """Set ``check_leaks`` for a block: a tracer that outlives its transformation is an error.
 
@@ -804,6 +854,7 @@ def check_tracer_leaks(new_val: bool = True) -> AbstractContextManager[None]:
     return _named("jax_check_tracer_leaks", new_val)
 
 
+@block
 def checking_leaks() -> AbstractContextManager[None]:
     """Look, in a block, for tracers that outlive their transformation.
 
@@ -818,6 +869,7 @@ def checking_leaks() -> AbstractContextManager[None]:
     return _named("jax_check_tracer_leaks", True)
 
 
+@block
 def enable_checks(new_val: bool = True) -> AbstractContextManager[None]:
     """Set ``check_jaxprs`` for a block: every jaxpr that is staged is typechecked.
 
@@ -832,6 +884,7 @@ def enable_checks(new_val: bool = True) -> AbstractContextManager[None]:
     return _named("jax_enable_checks", new_val)
 
 
+@block
 def log_compiles(new_val: bool = True) -> AbstractContextManager[None]:
     """Set ``explain`` for a block: the logger ``tinyjax`` reports why calls trace or compile.
 
@@ -849,6 +902,7 @@ def log_compiles(new_val: bool = True) -> AbstractContextManager[None]:
     return _named("jax_log_compiles", new_val)
 
 
+@block
 def explain_cache_misses(new_val: bool = True) -> AbstractContextManager[None]:
     """Set ``explain`` for a block: the logger ``tinyjax`` reports why calls trace or compile.
 
@@ -864,6 +918,7 @@ def explain_cache_misses(new_val: bool = True) -> AbstractContextManager[None]:
     return _named("jax_explain_cache_misses", new_val)
 
 
+@block
 def threefry_partitionable(new_val: bool = True) -> AbstractContextManager[None]:
     """Set ``threefry_partitionable`` for a block: which of JAX's two random streams is drawn.
 
@@ -882,6 +937,7 @@ def threefry_partitionable(new_val: bool = True) -> AbstractContextManager[None]
     return _named("jax_threefry_partitionable", new_val)
 
 
+@block
 def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
     """Run jitted functions operation by operation in a block.
 
@@ -901,6 +957,7 @@ def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
     return _named("jax_disable_jit", disable)
 
 
+@block
 def default_matmul_precision(new_val: str | None) -> AbstractContextManager[None]:
     """Set, in a block, the precision of products on GPUs and TPUs without a ``precision``.
 
@@ -921,6 +978,7 @@ def default_matmul_precision(new_val: str | None) -> AbstractContextManager[None
     return _named("jax_default_matmul_precision", new_val)
 
 
+@block
 def numpy_rank_promotion(new_val: RankPromotion) -> AbstractContextManager[None]:
     """Set what happens where an operand with fewer axes is broadcast.
 
@@ -939,6 +997,7 @@ def numpy_rank_promotion(new_val: RankPromotion) -> AbstractContextManager[None]
     return _named("jax_numpy_rank_promotion", new_val)
 
 
+@block
 def numpy_dtype_promotion(new_val: DtypePromotion) -> AbstractContextManager[None]:
     """Set whether operands of two dtypes are promoted to a common one.
 
@@ -954,6 +1013,7 @@ def numpy_dtype_promotion(new_val: DtypePromotion) -> AbstractContextManager[Non
     return _named("jax_numpy_dtype_promotion", new_val)
 
 
+@block
 def default_prng_impl(new_val: Generator) -> AbstractContextManager[None]:
     """Choose the generator of raw keys, and of keys that are made without naming one.
 
@@ -970,6 +1030,7 @@ def default_prng_impl(new_val: Generator) -> AbstractContextManager[None]:
     return _named("jax_default_prng_impl", new_val)
 
 
+@block
 def enable_custom_prng(new_val: bool = False) -> AbstractContextManager[None]:
     """Set whether ``PRNGKey`` makes typed keys: it never does, ``random.key`` does.
 
@@ -983,6 +1044,7 @@ def enable_custom_prng(new_val: bool = False) -> AbstractContextManager[None]:
     return _named("jax_enable_custom_prng", new_val)
 
 
+@block
 def legacy_prng_key(new_val: str = "allow") -> AbstractContextManager[None]:
     """Set the treatment of raw keys: "allow", the only value, accepts them.
 
@@ -996,6 +1058,7 @@ def legacy_prng_key(new_val: str = "allow") -> AbstractContextManager[None]:
     return _named("jax_legacy_prng_key", new_val)
 
 
+@block
 def debug_key_reuse(new_val: bool = True) -> AbstractContextManager[None]:
     """Set ``debug_key_reuse`` for a block: a typed key that is used twice is an error.
 
@@ -1018,6 +1081,7 @@ def debug_key_reuse(new_val: bool = True) -> AbstractContextManager[None]:
     return _named("jax_debug_key_reuse", new_val)
 
 
+@block
 def softmax_custom_jvp(new_val: bool = True) -> AbstractContextManager[None]:
     """Set whether the derivative of softmax is the stable one: it always is.
 
@@ -1031,6 +1095,7 @@ def softmax_custom_jvp(new_val: bool = True) -> AbstractContextManager[None]:
     return _named("jax_softmax_custom_jvp", new_val)
 
 
+@block
 def jax2tf_associative_scan_reductions(new_val: bool = False) -> AbstractContextManager[None]:
     """Set how a converter to TensorFlow writes reductions: there is none.
 
@@ -1068,6 +1133,7 @@ class UserContext:
         """The value that it has here."""
         return dict(settings().user_contexts).get(self._number, self._default)
 
+    @block
     def __call__(self, value: Hashable) -> AbstractContextManager[Settings]:
         """Set the value for a block.
 
@@ -1114,6 +1180,7 @@ def make_user_context(default_value: Hashable = None) -> UserContext:
     return UserContext(default_value)
 
 
+@block
 def allow_f16_reductions(new_val: bool = True) -> AbstractContextManager[None]:
     """Set whether sums of 16-bit floats are allowed: they are, and are kept in 32 bits.
 
@@ -1129,6 +1196,7 @@ def allow_f16_reductions(new_val: bool = True) -> AbstractContextManager[None]:
 _tracing_is_forbidden: Final = ContextVar("tinyjax_no_tracing", default=False)
 
 
+@block
 @contextmanager
 def no_tracing(new_val: bool = True) -> Iterator[None]:
     """Make it an error, for a block, that a jitted function is traced.
@@ -1171,6 +1239,7 @@ def is_tracing_forbidden() -> bool:
     return _tracing_is_forbidden.get()
 
 
+@block
 def no_execution(new_val: bool = False) -> AbstractContextManager[None]:
     """Set whether running a program is an error: False is the only value.
 
@@ -1183,6 +1252,7 @@ def no_execution(new_val: bool = False) -> AbstractContextManager[None]:
     return _named("jax_no_execution", new_val)
 
 
+@block
 def array_garbage_collection_guard(new_val: str | None = "allow") -> AbstractContextManager[None]:
     """Set the treatment of arrays in cycles: "allow" is the only value.
 
@@ -1195,6 +1265,7 @@ def array_garbage_collection_guard(new_val: str | None = "allow") -> AbstractCon
     return _named("jax_array_garbage_collection_guard", new_val)
 
 
+@block
 def thread_guard(new_val: bool = False) -> AbstractContextManager[None]:
     """Set whether one thread alone may use arrays: False is the only value.
 
@@ -1207,6 +1278,7 @@ def thread_guard(new_val: bool = False) -> AbstractContextManager[None]:
     return _named("jax_thread_guard", new_val)
 
 
+@block
 def transfer_guard(new_val: Transfers | None) -> AbstractContextManager[None]:
     """Set the treatment of transfers of data to devices and between them, in a block.
 
@@ -1237,6 +1309,7 @@ def transfer_guard(new_val: Transfers | None) -> AbstractContextManager[None]:
     return _named("jax_transfer_guard", new_val)
 
 
+@block
 def transfer_guard_host_to_device(new_val: Transfers | None) -> AbstractContextManager[None]:
     """Set the treatment of transfers to the device; see ``transfer_guard``.
 
@@ -1259,6 +1332,7 @@ def transfer_guard_host_to_device(new_val: Transfers | None) -> AbstractContextM
     return _named("jax_transfer_guard_host_to_device", new_val)
 
 
+@block
 def transfer_guard_device_to_device(new_val: Transfers | None) -> AbstractContextManager[None]:
     """Set the treatment of transfers between devices; see ``transfer_guard``.
 
@@ -1274,6 +1348,7 @@ def transfer_guard_device_to_device(new_val: Transfers | None) -> AbstractContex
     return _named("jax_transfer_guard_device_to_device", new_val)
 
 
+@block
 def transfer_guard_device_to_host(new_val: Transfers | None) -> AbstractContextManager[None]:
     """Set the treatment of transfers to the host: on the CPU reading an array is none.
 

@@ -425,6 +425,7 @@ def _draw(x: dtypes.HostArray) -> None:
 # Progress
 
 
+@config.block
 @contextmanager
 def progress(*, file: TextIO | None = None, after: float = runs.AFTER) -> Iterator[None]:
     """Show how far compiled loops have come, in a block or in a function that this decorates.

@@ -191,7 +191,7 @@ def test_settings_of_the_users_own() -> None:
     assert traced == [(1, "a"), (5, "a"), (5, "b"), (1, None)]
     unhashable: Any = []
     with raises(ArgumentError, match="must have a hash"):
-        width(unhashable)
+        _ = width(unhashable)
     with raises(ArgumentError, match="make_user_context"):
         config.update("user_contexts", "abc")
 

@@ -1501,7 +1501,9 @@ def test_outside_of_transformations_a_call_is_one_of_the_function(fun: Fun) -> N
             for actual, expected in zip(
                 jax.tree.leaves(ours(x)), jax.tree.leaves(theirs(x)), strict=True
             ):
-                assert isinstance(expected, type(actual)) or isinstance(actual, np.ndarray | np.generic)
+                assert isinstance(expected, type(actual)) or isinstance(
+                    actual, np.ndarray | np.generic
+                )
                 np.testing.assert_array_equal(actual, expected)
             if not isinstance(x, (list, bool, int)):
                 assert isinstance(tinyjax.tree.leaves(tinyjax.jit(ours)(x))[0], tinyjax.Array)

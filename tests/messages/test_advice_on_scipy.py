@@ -51,11 +51,12 @@ CALLS: Final[dict[str, Callable[[Any], Any]]] = {
 def test_functions_of_scipy_that_tinyjax_has(path: str) -> None:
     fun = CALLS[path]
     words = rf"Write tinyjax\.scipy\.{path} in place of scipy\.{path}\."
-    for run in (
+    runs: list[Callable[[], Any]] = [
         lambda: tinyjax.jit(fun)(1.5),
         lambda: tinyjax.grad(lambda x: fun(x).sum())(1.5),
         lambda: tinyjax.vmap(fun)(np.ones(2)),
-    ):
+    ]
+    for run in runs:
         with raises(ConcretizationError, match=words) as error:
             run()
         location = error.value.location

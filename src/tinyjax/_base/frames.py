@@ -119,6 +119,16 @@ def is_ours(frame: FrameType) -> bool:
     return frame.f_code.co_filename.startswith(_PASSED_OVER)
 
 
+def is_called_by_user() -> bool:
+    """Return whether the user calls what runs here; not a module of ours that is being loaded."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and is_ours(frame):
+        if frame.f_code.co_name == "<module>":
+            return False
+        frame = frame.f_back
+    return True
+
+
 def is_called_in(package: str) -> bool:
     """Return whether the user's line called a function of ours in a package of this name."""
     frame: FrameType | None = sys._getframe(1)

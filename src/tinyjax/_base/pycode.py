@@ -732,6 +732,31 @@ def discards_result(frame: FrameType, *names: str) -> bool:
     return None not in start and callee in names
 
 
+def is_statement(frame: FrameType) -> bool:
+    """Return whether a frame's current call is a whole statement.
+
+    Its result is dropped, or a prompt or a notebook shows it.
+
+    Example:
+        >>> import sys
+        >>> from tinyjax._base.pycode import is_statement
+        >>> look = lambda: print(is_statement(sys._getframe(1)))
+        >>> look()
+        True
+        >>> _ = look()
+        False
+    """
+    code, after = frame.f_code.co_code, frame.f_lasti + 2
+    while code[after] in _PASSED:
+        after += 2
+    return (code[after] in _SHOWS and (code[after] != _INTRINSIC or code[after + 1] == 1)) or (
+        discards_result(frame)
+    )
+
+
+#: The instruction, or the function of the interpreter, by which a prompt shows a result.
+_INTRINSIC: Final = dis.opmap.get("CALL_INTRINSIC_1", -1)
+_SHOWS: Final = (_INTRINSIC, dis.opmap.get("PRINT_EXPR", -1))
 _POP_TOP: Final = dis.opmap["POP_TOP"]
 #: What stands between a call and what becomes of its result.
 _PASSED: Final = (dis.opmap["CACHE"], dis.opmap["NOP"])

@@ -16,6 +16,7 @@ import attrs
 
 from tinyjax import errors
 from tinyjax._base import frames, tracebacks
+from tinyjax.config import block
 from tinyjax.profiler import xla
 from tinyjax.profiler.run_log import RunLog
 
@@ -166,6 +167,7 @@ def last_recorded() -> RecordedProfile:
     return _recorded[0]
 
 
+@block
 @contextmanager
 def trace(
     log_dir: os.PathLike[str] | str,

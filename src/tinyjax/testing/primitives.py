@@ -52,9 +52,15 @@ _CHECKS: Final[dict[str, tuple[str, Callable[..., str | None]]]] = {
     "derivatives": ("impl jvp", rules.check_derivatives),
     "jaxpr": ("impl abstract_eval", rules.check_jaxpr),
     "jit": ("impl abstract_eval lowering batch", rules.check_jit),
+    "types of tangents": ("impl jvp", partial(rules.check_derivative_types, rule="jvp")),
+    "types of cotangents": (
+        "impl jvp transpose",
+        partial(rules.check_derivative_types, rule="transpose"),
+    ),
 }
 _OF_DERIVATIVES: Final = (
     *("derivatives", "tangents by operands", "cotangents by operands", "complex step"),
+    *("types of tangents", "types of cotangents"),
 )
 
 
@@ -182,7 +188,7 @@ def _run(spec: Spec, missing: dict[str, str], depth: int, stacks: int | None) ->
     for name, (needs, check) in checks.items():
         lacking = [rule for rule in needs.split() if rule in missing]
         if lacking:
-            if name != "transpose":  # the missing rule says so
+            if name not in ("transpose", "types of cotangents"):  # the missing rule says so
                 left_out[name] = f"there is no {' or '.join(lacking)} rule"
         elif not spec.grad and name in _OF_DERIVATIVES:
             left_out[name] = "no operand has derivatives"

@@ -278,6 +278,28 @@ def check_derivatives(spec: specs.Spec) -> None:
             raise specs.CheckError(spec.name, "a rule for derivatives", on, detail) from error
 
 
+def check_derivative_types(spec: specs.Spec, rule: str) -> None:
+    """Hold tangents, or cotangents, to the types of results and operands, in every dtype.
+
+    Args:
+        spec: the primitive.
+        rule: ``"jvp"`` for tangents, ``"transpose"`` for cotangents.
+    """
+    for case, _, operands in spec.samples()[: len(spec.dtypes)]:  # the first case
+        places = inexact(operands)
+        xs = [operands[i] for i in places]
+        fun = of_some(spec.applied(case.params), operands, places)
+        if not places:
+            continue
+        on = specs.describe(case.params, operands)
+        with specs.blaming(spec.name, rule, on), np.errstate(all="ignore"):
+            outs = fun(*xs)
+            if rule == "jvp":
+                specs.assert_types(jvp(fun, xs, xs)[1], outs, "tangents against results")
+            else:
+                specs.assert_types(vjp(fun, *xs)[1](outs), xs, "cotangents against operands")
+
+
 def check_tangents(spec: specs.Spec) -> None:
     """Hold the derivative to finite differences whichever operands have tangents.
 
@@ -495,6 +517,15 @@ def check_batch(spec: specs.Spec, most: int = 12) -> None:
                 if all(axis in {None, x.ndim} for x, axis in zip(operands, axes, strict=True)):
                     got = _over_columns(fun, axes)(*mapped)
                     specs.compare(got, expected, spec.tol, "vmap with the axis last against a loop")
+    for case, _, operands in spec.samples()[: len(spec.dtypes)]:  # the types, in every dtype
+        fun, many = spec.applied(case.params), [specs.stacked(rng, x, 0, size) for x in operands]
+        on = f"{specs.describe(case.params, operands)} mapped over {[0] * len(operands)}"
+        if operands:
+            with specs.blaming(spec.name, "batch", on), np.errstate(all="ignore"):
+                mapped, single = vmap(fun)(*many), eval_shape(fun, *operands)
+                for x, aval in zip(tree.leaves(mapped), tree.leaves(single), strict=True):
+                    if (x.dtype, x.shape) != (aval.dtype, (size, *aval.shape)):
+                        raise AssertionError(f"vmap gives {x.aval} where one example is {aval}")
 
 
 def _over_columns(fun: Callable[..., Any], axes: Sequence[int | None]) -> Callable[..., Any]:

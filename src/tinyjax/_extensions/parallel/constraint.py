@@ -29,6 +29,7 @@ from tinyjax._extensions.parallel.types import (
     with_varying,
     without_sums,
 )
+from tinyjax.config import block
 from tinyjax.core.devices import first_device, is_place
 from tinyjax.core.primitives.rules import def_linear, def_transposes
 from tinyjax.core.stablehlo import Lowering, Values
@@ -425,6 +426,7 @@ def get_abstract_mesh() -> AbstractMesh:
     return get_mesh().abstract_mesh
 
 
+@block
 @contextmanager
 def use_abstract_mesh(mesh: AbstractMesh) -> Iterator[None]:
     """Arrange the devices of the mesh in force otherwise, within a block.

@@ -32,11 +32,12 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax._base import lazy, records
+from tinyjax._base import frames, lazy, records
 from tinyjax._base.pickling import PickledByName
 from tinyjax.core import devices
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.tracing import rule_checks
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
@@ -430,9 +431,9 @@ FUSES: Final[RuleKey[Callable[[], bool]]] = RuleKey("fuses")
 #: ends there.
 MATERIALIZES: Final[RuleKey[Callable[[], bool]]] = RuleKey("materializes")
 
-#: The rule of a primitive with a kink: a primitive of the same values, which is applied in its place
-#: where derivatives are differentiated. Its own derivative, and values that its derivative rule
-#: returns, are those of one side; its rule is itself.
+#: The rule of a primitive with a kink: a primitive of the same values, which is applied in its
+#: place where derivatives are differentiated. Its own derivative, and values that its derivative
+#: rule returns, are those of one side; its rule is itself.
 ONE_SIDED: Final[RuleKey[Callable[[], Any]]] = RuleKey("one_sided")
 
 #: Marks the primitive that adds two arrays.
@@ -459,6 +460,8 @@ class Rules(Generic[P]):
     #: Counts rules replaced and primitives of the same name before this one: a program compiled
     #: with other rules is another program. (Cells of a notebook are run again.)
     revision: int
+    #: Whether results of rules are held to their types, as those from outside of this package are.
+    are_checked: bool
     #: Types met before, by the parameters and the types of the operands: those of the results, and
     #: what evaluates operands of these types, if the ``host`` rule says it.
     types: dict[tuple[object, ...], tuple[tuple[ShapedArray, ...], Kernel | None]]
@@ -466,6 +469,7 @@ class Rules(Generic[P]):
     def __init__(self, primitive: str) -> None:
         self.registered = []
         self.revision = 0
+        self.are_checked = False
         self.extensions = {}
         self.lowerings = {}
         self.types = {}
@@ -558,6 +562,7 @@ class Primitive(PickledByName, Generic[P]):
 
     def __attrs_post_init__(self) -> None:
         self.rules.revision = _next_revision(self.name)
+        self.rules.are_checked = frames.is_called_by_user()
         registry[self.name] = self
 
     def __repr__(self) -> str:
@@ -683,7 +688,7 @@ class Primitive(PickledByName, Generic[P]):
         """
         if not self.has_rule("impl"):
             self.def_impl(self._impl_of_host)
-        self.rules.host = rule
+        self.rules.host = self._checked("host", rule)
         self.rules.types.clear()
         return rule
 
@@ -807,10 +812,10 @@ class Primitive(PickledByName, Generic[P]):
         def register(rule: LoweringRule[P]) -> LoweringRule[P]:
             if platform is None:
                 self._register("lowering", rule)
-                self.rules.lowering = rule
+                self.rules.lowering = self._checked("lowering", rule)
             else:
                 self._register(f"lowering for {platform}", rule)
-                self.rules.lowerings[platform] = rule
+                self.rules.lowerings[platform] = self._checked("lowering", rule)
             return rule
 
         return register if rule is None else register(rule)
@@ -830,7 +835,7 @@ class Primitive(PickledByName, Generic[P]):
             (Array(6., dtype=float32), Array(3., dtype=float32, weak_type=True))
         """
         self._register("jvp", rule)
-        self.rules.jvp = rule
+        self.rules.jvp = self._checked("jvp", rule)
         return rule
 
     def def_linearize(self, rule: LinearizeRule[P]) -> LinearizeRule[P]:
@@ -868,7 +873,7 @@ class Primitive(PickledByName, Generic[P]):
             Array(3., dtype=float32, weak_type=True)
         """
         self._register("transpose", rule)
-        self.rules.transpose = rule
+        self.rules.transpose = self._checked("transpose", rule)
         return rule
 
     def def_batch(self, rule: BatchRule[P]) -> BatchRule[P]:
@@ -886,7 +891,7 @@ class Primitive(PickledByName, Generic[P]):
             Array([0., 3., 6.], dtype=float32)
         """
         self._register("batch", rule)
-        self.rules.batch = rule
+        self.rules.batch = self._checked("batch", rule)
         return rule
 
     def def_collective(self, rule: BatchRule[P]) -> BatchRule[P]:
@@ -986,6 +991,10 @@ class Primitive(PickledByName, Generic[P]):
         except TypeError:  # parameters that have no hash
             return outs
         return outs
+
+    def _checked(self, name: str, rule: R) -> R:
+        checked: R = getattr(rule_checks, name)(self, rule) if self.rules.are_checked else rule
+        return checked
 
     def _register(self, name: str, rule: object) -> None:
         if not callable(rule):

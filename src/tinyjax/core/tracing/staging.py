@@ -30,7 +30,7 @@ from tinyjax._base.frames import (
     named_scopes,
     user_frame,
 )
-from tinyjax.config import settings
+from tinyjax.config import block, settings
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, typecheck_jaxpr
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.tracing.trace import (
@@ -710,6 +710,7 @@ class FoldingTrace(Trace):
         return call.fun(*args)
 
 
+@block
 @contextmanager
 def ensure_compile_time_eval() -> Iterator[None]:
     """Compute at once, while a function is staged, whatever depends on no traced value.

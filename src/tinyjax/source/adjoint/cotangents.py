@@ -12,6 +12,7 @@ import copy
 from types import FunctionType, MethodType
 from typing import Any, Final
 
+import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
@@ -41,6 +42,26 @@ def freeze(ct: Any) -> Any:
     if type(ct) is not Entries:
         return ct
     return tuple(ct) if ct.is_tuple else list(ct)
+
+
+@attrs.frozen(eq=False)
+class Undefined:
+    """The cotangent of a number that has no derivative, because a function has to know it.
+
+    What is computed of it is undefined, too. It is an error only where somebody asks for it: most
+    such numbers are literals.
+
+    Attributes:
+        error: the error of the function.
+    """
+
+    error: Exception
+
+    def _same(self, *_: Any, **__: Any) -> Undefined:
+        return self
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __neg__ = _same
+    __getitem__ = __array_ufunc__ = __array_function__ = _same
 
 
 def accumulate(x: Any, y: Any) -> Any:
@@ -221,6 +242,8 @@ def gradient_like(ct: Any, x: Any) -> Any:
     """Return a cotangent as the user gets it: of the structure and the type of the argument."""
     if type(ct) is type(x) is np.ndarray and ct.shape == x.shape and ct.dtype == x.dtype:
         return ct.copy()  # it may be a view, or the cotangent of something else too
+    if type(ct) is Undefined:
+        raise ct.error
     if isinstance(x, (np.ndarray, np.generic, Array)) and not dtypes.is_inexact(x.dtype):
         return None
     if isinstance(x, Array):

@@ -8,7 +8,7 @@ import gc
 import inspect
 import sys
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, SimpleNamespace
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar, cast, get_args
 
@@ -29,6 +29,7 @@ from tinyjax.source.adjoint import (
     standard_library,
 )
 from tinyjax.source.adjoint.cotangents import (
+    Undefined,
     accumulate,
     freeze,
     gradient_like,
@@ -83,22 +84,24 @@ _WORDS: Final = frozenset((int, float, bool, str, type(None)))
 
 
 @functools.lru_cache(maxsize=1024)
-def _modes_of(fun: Callable[..., Any]) -> frozenset[str]:
-    """Return the parameters, by position and by name, whose strings select a mode.
+def _words_of(fun: Callable[..., Any]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the parameters, by position and by name, that are no arrays.
 
-    A number passed for such a parameter, as the order of a norm, has no derivative and is not an
-    array.
+    Returns:
+        Those whose strings select a mode: a number passed for one, as the order of a norm, has no
+        derivative. And those that are numbers.
     """
-    try:
-        parameters = inspect.signature(fun, eval_str=True).parameters.values()
-    except (NameError, TypeError, ValueError):
-        return frozenset()
     modes: set[str] = set()
+    numbers: set[str] = set()
+    try:
+        parameters = [*inspect.signature(fun, eval_str=True).parameters.values()]
+    except (NameError, TypeError, ValueError):
+        parameters = []
     for i, parameter in enumerate(parameters):
-        kinds = get_args(parameter.annotation)
-        if str in kinds and all(isinstance(kind, type) and kind in _WORDS for kind in kinds):
-            modes |= {str(i), parameter.name}
-    return frozenset(modes)
+        kinds = get_args(parameter.annotation) or (parameter.annotation,)
+        if all(isinstance(kind, type) and kind in _WORDS for kind in kinds):
+            (modes if str in kinds and len(kinds) > 1 else numbers).update((str(i), parameter.name))
+    return frozenset(modes), frozenset(numbers)
 
 
 def value_and_pullback(
@@ -107,9 +110,14 @@ def value_and_pullback(
     """Return a call's value, and a map from its cotangent to those of ``args`` and ``kwargs``."""
     leaves, treedef = tree.flatten_arguments(args, kwargs)
     places = [i for i, leaf in enumerate(leaves) if is_differentiable(leaf)]
-    if isinstance(fun, Hashable) and not isinstance(fun, _OF_LIBRARY) and (modes := _modes_of(fun)):
+
+    def are_not(names: Iterable[str]) -> list[int]:
         paths = [path for path, _ in tree.leaves_with_path((args, kwargs))]
-        places = [i for i in places if tree.keystr(paths[i][1:2], simple=True) not in modes]
+        return [i for i in places if tree.keystr(paths[i][1:2], simple=True) not in names]
+
+    is_plain = isinstance(fun, Hashable) and not isinstance(fun, _OF_LIBRARY)
+    if is_plain and (modes := _words_of(fun)[0]):
+        places = are_not(modes)
 
     def filled(others: list[Any], values: tuple[Any, ...]) -> Any:
         merged = list(others)
@@ -121,9 +129,24 @@ def value_and_pullback(
         args, kwargs = filled(leaves, values)
         return fun(*args, **kwargs)
 
-    value, back = api.vjp(call, *[leaves[place] for place in places])
+    undefined: list[Any] = [None] * len(leaves)
+    try:
+        value, back = api.vjp(call, *[leaves[place] for place in places])
+    except errors.ConcretizationError as error:
+        # numbers of Python's that have to be known, such as tolerances, have no derivative
+        original = getattr(fun, "fun", fun)
+        numbers = _words_of(original)[1] if isinstance(original, Hashable) else ()
+        choices = [are_not(numbers), [i for i in places if not isinstance(leaves[i], float)]]
+        for places in [chosen for chosen in choices if len(chosen) < len(places)]:
+            with contextlib.suppress(errors.ConcretizationError):
+                value, back = api.vjp(call, *[leaves[place] for place in places])
+                break
+        else:
+            raise
+        for i in set(range(len(leaves))).difference(places):
+            undefined[i] = Undefined(error) if isinstance(leaves[i], float) else None
 
-    return value, lambda ct: filled([None] * len(leaves), back(_conforming(ct, value)))
+    return value, lambda ct: filled(undefined, back(_conforming(ct, value)))
 
 
 @attrs.frozen
@@ -133,7 +156,8 @@ class LibraryTranspose:
     fun: Callable[..., Any]
 
     def __call__(self, ct: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return value_and_pullback(self.fun, args, kwargs)[1](ct)
+        cotangents = value_and_pullback(self.fun, args, kwargs)[1](ct)
+        return tree.map(lambda x: None if type(x) is Undefined else x, cotangents)
 
 
 _OF_LIBRARY: Final = (LibraryTranspose, closures.Closing, closures.Transformed)
