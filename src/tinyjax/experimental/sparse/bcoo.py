@@ -371,8 +371,8 @@ class BCOO(JAXSparse):
         n = self.n_batch
         if n and tuple(sizes[:n]) != self.shape[:n]:
             raise ShapeError(
-                f"{self} is a batch of sparse arrays, which keeps the sizes {self.shape[:n]} of the "
-                f"batch in front, and cannot take the shape {tuple(sizes)}."
+                f"{self} is a batch of sparse arrays, which keeps the sizes {self.shape[:n]} of "
+                f"the batch in front, and cannot take the shape {tuple(sizes)}."
             )
         if n:
             return api.vmap(lambda each: each.reshape(sizes[1:]))(self)
