@@ -57,7 +57,6 @@ def test_jacobians_take_the_mode_that_there_is(name: str) -> None:
         return call(square, x)
 
     with tinyjax.enable_x64(True):
-        x = jnp.asarray(x)
         for jacobian in (
             tinyjax.jacrev(f),
             tinyjax.jacobian(f),

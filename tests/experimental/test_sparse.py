@@ -645,9 +645,9 @@ def test_batches_keep_their_axes_when_reshaped_and_summed() -> None:
     dense = np.asarray(x.todense())
     for shape in ((2, 20), (2, 2, 10), (2, -1), (2, 5, 2, 2)):
         np.testing.assert_array_equal(x.reshape(shape).todense(), dense.reshape(shape))
-    for shape in ((8, 5), (40,), (1, 2, 4, 5)):
+    for other in ((8, 5), (40,), (1, 2, 4, 5)):
         with pytest.raises(ShapeError, match="batch"):
-            x.reshape(shape)
+            x.reshape(other)
     for how, nse in (({}, 3), ({"nse": 4}, 4), ({"remove_zeros": False}, 3)):
         summed = x.sum_duplicates(**how)
         assert (summed.nse, summed.n_batch) == (nse, 1)

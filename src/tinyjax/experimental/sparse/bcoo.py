@@ -375,7 +375,8 @@ class BCOO(JAXSparse):
                 f"the batch in front, and cannot take the shape {tuple(sizes)}."
             )
         if n:
-            return api.vmap(lambda each: each.reshape(sizes[1:]))(self)
+            reshaped: BCOO = api.vmap(lambda each: each.reshape(sizes[1:]))(self)
+            return reshaped
         last = len(sizes) - self.n_dense
         if last < 0 or tuple(sizes[last:]) != self.data.shape[1:]:
             return self.with_dense().reshape(sizes)
