@@ -637,3 +637,24 @@ def test_rows_of_a_gradient() -> None:
     np.testing.assert_array_equal(m.T @ jnp.eye(5), expected.T)
     np.testing.assert_array_equal(m.sum(0).todense(), expected.sum(0))
     np.testing.assert_array_equal(jnp.ones((5, 3)) - m, 1 - expected)
+
+
+def test_batches_keep_their_axes_when_reshaped_and_summed() -> None:
+    places = [[[0, 0], [0, 0], [3, 1]], [[1, 0], [2, 4], [1, 2]]]
+    x = sparse.BCOO((jnp.arange(1.0, 7).reshape(2, 3), jnp.array(places)), shape=(2, 4, 5))
+    dense = np.asarray(x.todense())
+    for shape in ((2, 20), (2, 2, 10), (2, -1), (2, 5, 2, 2)):
+        np.testing.assert_array_equal(x.reshape(shape).todense(), dense.reshape(shape))
+    for other in ((8, 5), (40,), (1, 2, 4, 5)):
+        with pytest.raises(ShapeError, match="batch"):
+            x.reshape(other)
+    for how, nse in (({}, 3), ({"nse": 4}, 4), ({"remove_zeros": False}, 3)):
+        summed = x.sum_duplicates(**how)
+        assert (summed.nse, summed.n_batch) == (nse, 1)
+        np.testing.assert_array_equal(summed.todense(), dense)
+    zeros = x.with_data(x.data.at[1].set(0))
+    assert zeros.sum_duplicates().nse == 2
+    slopes = tinyjax.grad(lambda data: jnp.sum(x.with_data(data).sum_duplicates(nse=3).data ** 2))(
+        x.data
+    )
+    np.testing.assert_array_equal(slopes, [[6, 6, 6], [8, 10, 12]])

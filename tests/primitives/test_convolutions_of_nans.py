@@ -60,7 +60,8 @@ def test_where_infinities_and_nans_go(dtype: str, tier: Any) -> None:
     def program(operands: Any) -> Any:
         return [
             lax.conv_general_dilated(
-                *pair,
+                pair[0],
+                pair[1],
                 (stride,),
                 [(pad, pad)],
                 (spread,),

@@ -247,10 +247,12 @@ def _by_places(
             inside = (at >= 0) & (at < dilated(space[axis], dilation)) & (at % dilation == 0)
             read.append(at[inside] // dilation)
             written.append(np.flatnonzero(inside))
-        part = x[(..., *np.ix_(*read))]
+        places: Any = slice(None), slice(None), *np.ix_(*read)
+        part = x[places]
         columns = part.reshape(batch, groups, features // groups, -1)
-        products = np.matmul(kernels[(..., *place)], columns)
-        out[(..., *np.ix_(*written))] += products.reshape(batch, outputs, *part.shape[2:])
+        products = np.matmul(kernels[:, :, :, *place], columns)
+        places = slice(None), slice(None), *np.ix_(*written)
+        out[places] += products.reshape(batch, outputs, *part.shape[2:])
     return out
 
 

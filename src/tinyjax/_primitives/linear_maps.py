@@ -184,6 +184,12 @@ def def_linear_map(primitive: prim.Primitive[LinearMapParams], called: str, resi
         cotangents_out = rules.instantiate_all(
             cotangents, [a.cotangent() for a in params.forward.out_avals]
         )
+        if program_rules.contains_live_root(params.backward):
+            # a pull-back by a rule for reverse mode alone, whose transpose is its own derivative's
+            zeros = [opd.splat(0, var.aval) for var in params.forward.in_binders[n:]]
+            pull = linearize_flat(lambda *xs: eval_jaxpr(params.forward, [*known, *xs]), zeros)
+            pulled = pull.pull_back(cotangents_out)
+            return [*[None] * n, *prim.of_undefined(operands[n:], pulled)]
         turned = LinearMapParams(params.backward, params.forward, n)
         cotangents_in = tr.bind(primitive, (*known, *cotangents_out), turned)
         return [*[None] * n, *prim.of_undefined(operands[n:], cotangents_in)]

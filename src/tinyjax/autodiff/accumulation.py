@@ -20,7 +20,7 @@ from tinyjax import errors, numpy as jnp, tree
 from tinyjax._base import frames, tracebacks
 from tinyjax.autodiff import elimination
 from tinyjax.autodiff.elimination import Ends, Graph, Pattern
-from tinyjax.autodiff.local_jacobians import BACKWARD_ONLY, Block, Tangents, flat_size
+from tinyjax.autodiff.local_jacobians import Block, Tangents, flat_size, has_backward_only
 from tinyjax.core import jit
 from tinyjax.core.api import jacobians, mapping, typed
 from tinyjax.core.api.arguments import Choice, Chosen, without_tracers
@@ -356,8 +356,8 @@ class _Call:
         }
         if len(types) != 1 or is_complex(next(iter(types))[0]):
             return False  # its results have the types of the function's
-        return self.directions_in <= self.directions_out and not jx.some_eqn(
-            self.linearized.jaxpr, "backward only", lambda eqn: eqn.primitive in BACKWARD_ONLY
+        return self.directions_in <= self.directions_out and not has_backward_only(
+            self.linearized.jaxpr
         )
 
     @property

@@ -32,7 +32,16 @@ from tinyjax.custom_derivatives.custom_calls import custom_vjp_tangent_p
 from tinyjax.dtypes import HostArray, is_complex, is_inexact, real_part
 
 #: Equations that can be transposed and not applied.
-BACKWARD_ONLY: Final[frozenset[prim.Primitive[Any]]] = frozenset((custom_vjp_tangent_p,))
+_BACKWARD_ONLY: Final[frozenset[prim.Primitive[Any]]] = frozenset((custom_vjp_tangent_p,))
+
+
+def has_backward_only(jaxpr: jx.Jaxpr) -> bool:
+    """Return whether a program has tangents without forward mode, also in its inner programs."""
+    return jx.some_eqn(jaxpr, "backward only", lambda eqn: eqn.primitive in _BACKWARD_ONLY)
+
+
+def _is_backward_only(eqn: jx.JaxprEqn) -> bool:
+    return eqn.primitive in _BACKWARD_ONLY or any(map(has_backward_only, jx.subjaxprs(eqn.params)))
 
 
 @attrs.frozen(eq=False)
@@ -88,7 +97,7 @@ class Tangents:
         rows, columns = np.nonzero(pattern.nonzero)
         by_column, by_row = _groups(pattern.nonzero), _groups(pattern.nonzero.T)
         width, height = int(by_column.max(initial=-1)) + 1, int(by_row.max(initial=-1)) + 1
-        if self.eqn.primitive not in BACKWARD_ONLY and width <= height:
+        if width <= height and not _is_backward_only(self.eqn):
             derivatives = self._along(v, position, _directions(by_column, width, self._type(v)))
             return Block(pattern, derivatives[by_column[columns], rows])
         derivatives = self._against(v, position, _directions(by_row, height, out))
@@ -142,7 +151,7 @@ class Tangents:
         """Return the mask of possible nonzeros, and their value if it is one for all data."""
         aval, out = self._type(v), self.eqn.out_binders[position].aval
         shape = flat_size(out), flat_size(aval)
-        if self.eqn.primitive in BACKWARD_ONLY or jx.subjaxprs(self.eqn.params):
+        if self.eqn.primitive in _BACKWARD_ONLY or jx.subjaxprs(self.eqn.params):
             return self._detected(v, position), None
         rng = np.random.default_rng(0)
         operands: list[Array | int] = list(self.operands)

@@ -117,13 +117,16 @@ def unwrap(
     if x.shape[along] < 2:
         return pm.strong(x)
     half = period_ / 2 if dtypes.is_inexact(x.dtype) else period_ // 2
+    rest = period_ - half  # more than half an odd period of integers
     step = _slice(x, 1, 0, along) - _slice(x, 0, -1, along)
     wrapped = elementwise.remainder(step + half, period_) - half
     # a step of half a period keeps its sign
     wrapped = elementwise.pick(
-        elementwise.logical_and(elementwise.equal(wrapped, -half), step > 0), half, wrapped
+        (step > 0) & elementwise.equal(wrapped, -half) & elementwise.equal(half, rest),
+        half,
+        wrapped,
     )
-    least = half if discont is None else pm.array_of("unwrap", discont)
+    least = rest if discont is None else pm.array_of("unwrap", discont)
     correction = elementwise.pick(elementwise.abs(step) < least, 0, wrapped - step)
     later = _slice(x, 1, 0, along) + sorting.cumsum(correction, along)
     return pm.strong(manipulation.concatenate([_slice(x, 0, 1, along), later], along))

@@ -1336,10 +1336,11 @@ def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 def _complex_order(a: Array, b: Array, strict: bool) -> Array:
-    """Return whether ``a < b`` (or ``<=``): by real part, then imaginary part."""
+    """Return whether ``a < b`` (or ``<=``): by real part, then imaginary part; never at a NaN."""
     ra, rb, ia, ib = ew.real(a), ew.real(b), ew.imag(a), ew.imag(b)
     last = ew.lt(ia, ib) if strict else ew.le(ia, ib)
-    return ew.select(ew.eq(ra, rb), last, ew.lt(ra, rb))
+    are_numbers = ew.and_(ew.eq(ia, ia), ew.eq(ib, ib))
+    return ew.select(ew.eq(ra, rb), last, ew.and_(ew.lt(ra, rb), are_numbers))
 
 
 def less(x: ArrayLike, y: ArrayLike, /) -> Array:
@@ -1415,10 +1416,7 @@ def maximum(x: ArrayLike, y: ArrayLike, /) -> Array:
         >>> tinyjax.grad(jnp.maximum)(3.0, 3.0)
         Array(0.5, dtype=float32, weak_type=True)
     """
-    a, b = operands("maximum", x, y)
-    if a.dtype.kind == "c":
-        return ew.select(_complex_order(b, a, True), a, b)
-    return ew.max_(a, b)
+    return ew.max_(*operands("maximum", x, y))
 
 
 @universal(identity=None)
@@ -1435,10 +1433,7 @@ def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
         >>> tinyjax.grad(jnp.minimum)(3.0, 3.0)
         Array(0.5, dtype=float32, weak_type=True)
     """
-    a, b = operands("minimum", x, y)
-    if a.dtype.kind == "c":
-        return ew.select(_complex_order(a, b, True), a, b)
-    return ew.min_(a, b)
+    return ew.min_(*operands("minimum", x, y))
 
 
 @replayed

@@ -147,6 +147,7 @@ def cov(
         rowvar: whether rows are variables; else columns are.
         bias: whether to divide by the number of samples; by default by one less.
         ddof: how much to subtract from the number of samples, for the divisor; overrides ``bias``.
+            Where nothing is left, results are infinite or NaN.
         fweights: how often each sample counts: integers.
         aweights: how much each sample counts.
         dtype: in which to compute, a float or complex one.
@@ -193,6 +194,7 @@ def cov(
     scale: ArrayLike = n - free if weights is None else sums[0] - free
     if weights is not None and shares is not None and free:
         scale = sums[0] - free * reductions.sum(weights * shares) / sums[0]
+    scale = elementwise.maximum(scale, 0)  # a variance is not negative: infinite, or NaN
     x = x - means[:, None]
     weighted = x if weights is None else x * weights
     covariances = dot(x, elementwise.conjugate(manipulation.matrix_transpose(weighted))) / scale

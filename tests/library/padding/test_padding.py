@@ -681,3 +681,43 @@ def test_random_programs_are_padded_at_length(
 ) -> None:
     check(program)
     forget_sometimes()
+
+
+#: Functions that are infinite or NaN, or whose slopes are, at 0.
+AT_ZERO: dict[str, Callable[[Any], Any]] = {
+    "sqrt": jnp.sqrt,
+    "log": jnp.log,
+    "quotient": lambda x: 1 / x,
+    "power": lambda x: x**-1.5,
+    "ratio": lambda x: jnp.sin(x) / x,
+    "twice": lambda x: jnp.sqrt(jnp.sqrt(x)),
+    "selects": lambda x: jnp.where(x > 1, 2 / x, jnp.log(x)),
+}
+
+
+@pytest.mark.parametrize("name", AT_ZERO)
+def test_what_a_where_leaves_out_of_padded_calls_counts_for_nothing(name: str) -> None:
+    f = AT_ZERO[name]
+    padded, outer = tinyjax.jit(f, pad_to=4), tinyjax.jit(jnp.sin, pad_to=8)
+    x = np.array([0.0, 0.7, 1.8])
+    cases: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = [
+        (padded, f),
+        (lambda x: outer(padded(x)), lambda x: jnp.sin(f(x))),
+    ]
+    with tinyjax.enable_x64(True):
+        inside = jnp.asarray(x[1:])
+        for function, plain in cases:
+
+            def total(x: Any, function: Any = function) -> Any:
+                return jnp.sum(jnp.where(x > 0, function(x), 0.0) * x)
+
+            def right(x: Any, plain: Any = plain) -> Any:
+                return plain(x) * x
+
+            slopes = tinyjax.vmap(tinyjax.grad(right))(inside)
+            np.testing.assert_allclose(tinyjax.grad(total)(x), [0, *slopes], 1e-12)
+            mapped = tinyjax.vmap(tinyjax.grad(total))(jnp.stack([x, x]))
+            np.testing.assert_allclose(mapped[1], [0, *slopes], 1e-12)
+            second = tinyjax.vmap(tinyjax.grad(tinyjax.grad(right)))(inside)
+            hessian = tinyjax.jacrev(tinyjax.grad(total))(x)
+            np.testing.assert_allclose(hessian, np.diag([0, *second]), 1e-12, 1e-12)

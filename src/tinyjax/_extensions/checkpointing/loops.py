@@ -506,8 +506,9 @@ def _while_programs(params: primitives.WhileParams, nonzero: LoopOperands[bool])
     replay = _Replay.build(body, nonzero, tuple(nonzero.carry))
     fixed = params.condition.in_avals[: params.num_condition]
     operands, linear = [*fixed, *params.body.in_avals], replay.linear
-    may_stack, most = _may_stack(params), params.most
-    if may_stack and most is not None:
+    may_stack = _may_stack(params)
+    if may_stack and params.most is not None:
+        most = max(params.most, 1)  # stacks of no rows could not be written to
         plan = None if keeping.get() else restoring.restoration_of(replay.halves, body, most)
         if plan is not None and _bytes_kept(plan.halves, most) <= params.memory:
             return _restoring_programs(_WhileRecords(params, most, plan.halves), plan, replay)

@@ -26,7 +26,7 @@ from tinyjax.core import devices, xla
 from tinyjax.core.stablehlo.types import MOST_AXES, MOST_ELEMENTS
 from tinyjax.core.tracing import jaxpr as jx, trace as tr
 from tinyjax.core.values import Array, ConcreteArray, concrete, operands as opd
-from tinyjax.core.xla import compilation, threads
+from tinyjax.core.xla import compilation
 from tinyjax.core.xla.threads import in_background
 from tinyjax.dtypes import HostArray
 
@@ -268,7 +268,7 @@ def run(
     if tier != "compiled" and is_here and _depth.get() < _DEEPEST:
         progress = _progress_of(request)
         times, calls = progress.decision.evaluations, next(progress.calls)
-        if threads.lacks_threads():
+        if forks.lost_threads:
             progress.remaining = inf
             return _evaluate(request, args, progress), None
         if _stays_on_host(progress.decision, tier):

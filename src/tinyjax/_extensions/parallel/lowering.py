@@ -126,16 +126,21 @@ class Part(Record):
     mesh: str
 
 
-def divided_mesh(b: Lowering) -> str | None:
+def _divided_mesh(b: Lowering) -> str | None:
     """Return the name of a mesh over which XLA divides the operations; None if it does not."""
     part: Part | None = b.part
     is_divided = part is None or part.partly
     return next(iter(_declared(b.module).meshes.values()), None) if is_divided else None
 
 
+def is_divided(b: Lowering) -> bool:
+    """Return whether XLA divides the operations that are written."""
+    return _divided_mesh(b) is not None
+
+
 def undivided(b: Lowering, x: Value, axes: Iterable[int]) -> Value:
     """Return a value some of whose axes are not divided: XLA does it wrongly, or refuses."""
-    mesh = divided_mesh(b)
+    mesh = _divided_mesh(b)
     if mesh is None:
         return x
     entries = ", ".join(["{}" if i in axes else "{?}" for i in range(x.ndim)])
@@ -144,7 +149,7 @@ def undivided(b: Lowering, x: Value, axes: Iterable[int]) -> Value:
 
 def batched(b: Lowering, types: Sequence[TensorType], operands: int, batch: int) -> dict[str, str]:
     """Return the attributes by which XLA divides a call along the first axes of all its values."""
-    if divided_mesh(b) is None:
+    if _divided_mesh(b) is None:
         return {}
     return {
         "sdy.sharding_rule": _batched_rule(types, operands, batch),

@@ -61,7 +61,7 @@ class MaskedTransposer:
         self.matters: bool = selects_numbers and self._multiplies_numbers(transposer.eqns)
         for eqn in transposer.eqns:
             after = not self._multiplied.isdisjoint(eqn.inputs)
-            crossed = programs.may_be_crossed(eqn)
+            crossed = programs.may_be_crossed(programs.of_its_sizes(eqn))
             if eqn.primitive is ew.select_p:
                 self.matters = self.matters or after
             elif crossed or eqn.primitive.selects:
@@ -101,6 +101,8 @@ class MaskedTransposer:
     ) -> prim.Cotangents:
         """Apply the transpose rule of an equation, and find the masks of its operands."""
         masks = [self._masks.pop(var, None) for var in eqn.out_binders]
+        if any(masks):
+            eqn = programs.of_its_sizes(eqn)
         raw = not self._raw.isdisjoint(eqn.out_binders)
         if raw and not selections_masks.keeps_places(eqn):
             cotangents = [

@@ -16,6 +16,7 @@ import attrs
 from tinyjax import dtypes
 from tinyjax._extensions.selections.masks import Mask, as_mask, as_number, carries, is_divided
 from tinyjax._primitives import linear_maps
+from tinyjax.core import jit
 from tinyjax.core.control_flow.primitives import cond_p, scan_p
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.primitives.rules import instantiate_all
@@ -34,6 +35,16 @@ enter_p: Final[prim.Primitive[prim.NoParams]] = prim.Primitive(
 leave_p: Final[prim.Primitive[prim.NoParams]] = prim.Primitive(
     "leave_with_mask", prim.NoParams, selects=True
 )
+
+
+def of_its_sizes(eqn: jx.JaxprEqn) -> jx.JaxprEqn:
+    """Return a call of a program for all sizes as one for its own, which masks cross."""
+    if eqn.primitive.name != "padded":
+        return eqn
+    params = eqn.params
+    program: jx.Jaxpr = eqn.primitive.rule(program_rules.EVALUATED)(params)
+    call = jit.JitParams(program, params.name, (), params.tier, params.flags)
+    return attrs.evolve(eqn, primitive=jit.jit_p, params=call)
 
 
 def may_be_crossed(eqn: jx.JaxprEqn) -> bool:

@@ -214,8 +214,9 @@ def curved(
     flags = iter(bent)
     for i, r in enumerate(outs_rows):
         if r is not None and next(flags):
-            second, _ = next(seconds)
-            outs_rows[i] = with_term(r, reduce_sum(second, (0,)))
+            second, has_rows = next(seconds)
+            if has_rows:  # one for all rows is that along the first one: along zeros, so zero
+                outs_rows[i] = with_term(r, reduce_sum(second, (0,)))
     return outs, outs_rows
 
 

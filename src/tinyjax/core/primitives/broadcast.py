@@ -254,7 +254,7 @@ def lower_reduce(
 def ordered(b: Lowering, x: hlo.Value, combine: Combine) -> hlo.Value:
     """Write floats as integers of the same order, of which NaN is the extremum.
 
-    Devices that combine their maxima or minima of floats drop NaNs.
+    XLA drops NaN where it combines extrema of parts.
     """
     wide = b.convert(x, accumulator(x.dtype))
     bits = _without_sign(b, b.bitcast(wide, _bits_of(x.dtype)))

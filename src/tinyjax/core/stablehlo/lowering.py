@@ -256,7 +256,7 @@ class Lowering(Builder):
     def is_divided(self) -> bool:
         """Return whether XLA divides these operations over devices."""
         divided = self.module.divided
-        return divided is not None and divided.divided_mesh(self) is not None
+        return divided is not None and bool(divided.is_divided(self))
 
     def undivided(self, x: hlo.Value, axes: Iterable[int]) -> hlo.Value:
         """Return a value some of whose axes are not divided over devices.

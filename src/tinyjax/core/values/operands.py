@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MappingView, Sequence
 from contextvars import ContextVar
+from enum import Enum
 from functools import partial
 from math import copysign, prod
 from numbers import Number
@@ -321,11 +323,15 @@ def _way_out(x: object) -> str:
             )
         case dict():
             return "Use its values, or map a function over them with tinyjax.tree.map."
-        case set() | frozenset() | Sequence():
+        case Mapping():
+            return "Make a dict of it: dict(...)."
+        case Awaitable():
+            return "Give what it results in, once it is awaited."
+        case set() | frozenset() | Sequence() | MappingView():
             return "Make a list of its elements: jnp.array(list(...))."
         case ShapeDtypeStruct():
             return "It has no data: give an array, or compute the types alone by eval_shape."
-        case type() | FunctionType() | BuiltinFunctionType() | MethodType() | np.ufunc():
+        case type() | FunctionType() | BuiltinFunctionType() | MethodType() | np.ufunc() | Enum():
             return "Make it a static argument of jit (static_argnums, static_argnames)."
         case _ if hasattr(x, "__array__"):
             return "Convert it with jnp.asarray(...)."
@@ -340,6 +346,8 @@ def _way_out(x: object) -> str:
                 "Make it dense, x.toarray(), or convert it with "
                 "tinyjax.experimental.sparse.BCOO.from_scipy_sparse."
             )
+        case _ if type(x).__module__.partition(".")[0] in sys.stdlib_module_names:
+            return "Make it a static argument of jit (static_argnums, static_argnames)."
         case _:
             name = type(x).__name__
             return (

@@ -140,7 +140,8 @@ class DeviceExecutable(Executable):
         self.execute: Execute = execute
 
     def __call__(self, args: Sequence[Array]) -> list[Array]:
-        threads.check_threads(self.name)
+        if forks.lost_threads:
+            threads.check_threads(self.name)
         buffers: list[Any] = []
         for arg in args:
             buffer = arg._buffer
@@ -297,6 +298,7 @@ def compile_anew(request: Compilation, locate: Locate | None = None) -> Executab
         request: the program.
         locate: says where equations come from, in the metadata of the compiled program.
     """
+    threads.check_threads(request.name)
     with threads.announced(request):
         return _compile(request, _flags_for(request), locate)
 
@@ -370,7 +372,6 @@ def _key(request: Compilation) -> CompileKey:
 
 def _compile(request: Compilation, flags: Flags, locate: Locate | None) -> Executable:
     """Compile a program with these flags, whether or not this was done before."""
-    threads.check_threads(request.name)
     if request.placement is not None:
         executable: Executable = ops().compile(request, flags, locate)
         return executable

@@ -353,6 +353,9 @@ class BCOO(JAXSparse):
     def reshape(self, *shape: int | Sequence[int]) -> BCOO:
         """Return the array in another shape, given as one or as sizes, of which one may be -1.
 
+        Raises:
+            ShapeError: the shape has another size, or does not begin with that of the batch.
+
         Example:
             >>> from tinyjax.experimental import sparse
             >>> sparse.eye(2).reshape(-1).todense()
@@ -365,6 +368,15 @@ class BCOO(JAXSparse):
             sizes[sizes.index(-1)] = self.size // max(-math.prod(sizes), 1)
         if math.prod(sizes) != self.size or min(sizes, default=0) < 0:
             raise ShapeError(f"{self} has {self.size} elements, and cannot take the shape {shape}.")
+        n = self.n_batch
+        if n and tuple(sizes[:n]) != self.shape[:n]:
+            raise ShapeError(
+                f"{self} is a batch of sparse arrays, which keeps the sizes {self.shape[:n]} of "
+                f"the batch in front, and cannot take the shape {tuple(sizes)}."
+            )
+        if n:
+            reshaped: BCOO = api.vmap(lambda each: each.reshape(sizes[1:]))(self)
+            return reshaped
         last = len(sizes) - self.n_dense
         if last < 0 or tuple(sizes[last:]) != self.data.shape[1:]:
             return self.with_dense().reshape(sizes)
@@ -382,12 +394,12 @@ class BCOO(JAXSparse):
         order = jnp.argsort(self._flat())
         return self._with_data(self.data[order], self.indices[order], is_sorted=True)
 
-    @of_each
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
         """Return the array with one element for each place, in order.
 
         Args:
-            nse: the number of stored elements; needed where the array is traced.
+            nse: the number of stored elements; needed where the array is traced. By default as
+                many as are needed, in a batch by the array that needs most.
             remove_zeros: whether elements that are zero are left out, where ``nse`` is None.
 
         Raises:
@@ -398,13 +410,25 @@ class BCOO(JAXSparse):
             >>> BCOO(([1.0, 2.0, 5.0], [[1], [1], [0]]), shape=(2,)).sum_duplicates().data
             Array([5., 3.], dtype=float32)
         """
-        flat, size = self._flat(), math.prod(self._sparse_shape)
+        without_zeros = remove_zeros and nse is None
         if nse is None:
-            counted = flat < size
-            if remove_zeros:
-                counted &= (self.data != 0).any(tuple(range(1, self.data.ndim)))
-            nse = int(np.unique(np.asarray(flat)[np.asarray(counted)]).size)
-            flat = jnp.where(counted, flat, size)
+            numbers, size = self._numbers(without_zeros), math.prod(self._sparse_shape)
+            rows = np.asarray(numbers).reshape(-1, self.nse)
+            nse = max([np.unique(row[row < size]).size for row in rows], default=0)
+        return self._summed(nse, without_zeros)
+
+    @of_each
+    def _numbers(self, without_zeros: bool) -> Array:
+        """Return the number of each element's place; that after the last for what is left out."""
+        flat, size = self._flat(), math.prod(self._sparse_shape)
+        if without_zeros:
+            is_zero = (self.data == 0).all(tuple(range(1, self.data.ndim)))
+            flat = jnp.where(is_zero, size, flat)
+        return flat
+
+    @of_each
+    def _summed(self, nse: int, without_zeros: bool) -> BCOO:
+        flat, size = self._numbers(without_zeros), math.prod(self._sparse_shape)
         places, inverse = jnp.unique(flat, return_inverse=True, size=nse, fill_value=size)
         data = added_at(jnp.zeros((nse, *self.data.shape[1:]), self.dtype), inverse, self.data)
         result = self._at_flat(data, places, self.shape, unique=True, is_sorted=True)
