@@ -739,7 +739,8 @@ def _slope(name: str, steepness: int) -> Elementwise:
         return div(mul(decay, _constant(x, float(steepness**2))), mul(root, root))
 
     def derivative(t: Array, z: Array, x: Array) -> Array:
-        ratio = tanh(mul(x, _constant(x, half)))
+        # of x itself for tanh, whose Taylor series this is the recurrence of
+        ratio = tanh(x if half == 1 else mul(x, _constant(x, half)))
         return mul(t, mul(mul(z, _constant(z, float(-steepness))), ratio))
 
     return declared(name, impl, families.composed(lowered), "fc", derivative)
