@@ -741,7 +741,7 @@ def _slope(name: str, steepness: int) -> Elementwise:
     def derivative(t: Array, z: Array, x: Array) -> Array:
         # of x itself for tanh, whose Taylor series this is the recurrence of
         ratio = tanh(x if half == 1 else mul(x, _constant(x, half)))
-        return mul(t, mul(mul(z, _constant(z, float(-steepness))), ratio))
+        return mul(mul(t, z), mul(ratio, _constant(z, float(-steepness))))
 
     return declared(name, impl, families.composed(lowered), "fc", derivative)
 
