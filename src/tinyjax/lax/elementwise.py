@@ -414,7 +414,7 @@ def tanh(x: ArrayLike, *, accuracy: object = None) -> Array:
         >>> lax.tanh(jnp.array([-jnp.inf, 0.0, 1000.0]))
         Array([-1.,  0.,  1.], dtype=float32)
         >>> tinyjax.grad(lax.tanh)(20.0)
-        Array(1.6993417e-17, dtype=float32, weak_type=True)
+        Array(1.6993415e-17, dtype=float32, weak_type=True)
     """
     return _of_one(ew.tanh, x)
 

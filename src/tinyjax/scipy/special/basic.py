@@ -122,21 +122,22 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     low = elementwise.pick(is_low, a, lower)
     middle = elementwise.pick(is_low | is_high, 0.0, a)
     high = elementwise.pick(is_high, a, 0.0)
-    tail = -0.5 * (low * low) - 0.5 * math.log(2 * math.pi) + log_mills_far(-low)
+    scale = ew.log(-low) + 0.5 * math.log(2 * math.pi)
+    tail = -0.5 * (low * low) - scale + log_mills_series(low)
     # above 0 the complement is small and known to all its digits
     upper = ew.log1p(-ndtr(-high))
     return elementwise.pick(is_low, tail, elementwise.pick(is_high, upper, ew.log(ndtr(middle))))
 
 
-def log_mills_far(x: Array) -> Array:
-    """Return the logarithm of Mills' ratio ``ndtr(-x) / norm.pdf(x)``, for x of at least 10 or 20.
+def log_mills_series(x: Array) -> Array:
+    """Return the logarithm of x times Mills' ratio, ``ndtr(-x) / norm.pdf(x)``, for large x.
 
-    The series of ``log_ndtr``, which needs at least 20 for float64.
+    At least 10, or 20 for float64. The series is even.
     """
     inverse, series = 1 / (x * x), sh.full_like(x, 0.0)
     for order in range(10 if x.dtype == dtypes.float64 else 6, 0, -1):
         series = inverse * (1.0 - 2 * order) * (1 + series)
-    return ew.log1p(series) - ew.log(x)
+    return ew.log1p(series)
 
 
 def log_mills(x: Array) -> Array:
@@ -144,7 +145,8 @@ def log_mills(x: Array) -> Array:
     end = 20.0 if x.dtype == dtypes.float64 else 10.0
     near = elementwise.minimum(x, end)
     close = ew.log(ndtr(-near)) + 0.5 * (near * near) + 0.5 * math.log(2 * math.pi)
-    return elementwise.pick(x > end, log_mills_far(elementwise.maximum(x, end)), close)
+    far = elementwise.maximum(x, end)
+    return elementwise.pick(x > end, log_mills_series(far) - ew.log(far), close)
 
 
 # The gamma function
