@@ -331,7 +331,8 @@ LAYERS = [(jnp.ones((64, 64)), jnp.ones(64)) for _ in range(3)]
         pytest.param(jnp.exp, X, 40, id="exp: the result"),
         pytest.param(repeated(jnp.sin, 7), X, 7 * 40, id="chain: one an operation"),
         pytest.param(nn.relu, ROWS, 40, id="relu: bools"),
-        pytest.param(nn.log_softmax, ROWS, 160 + 16, id="log_softmax: terms and their sums"),
+        # and which terms are the greatest, as bools, and how many of each row
+        pytest.param(nn.log_softmax, ROWS, 160 + 16 + 40 + 16, id="log_softmax: terms, sums"),
         pytest.param(scanned, X, 50 * 40, id="scan: one an iteration"),
         # of each layer 1 - y^2 and, for the next one or the mean, y
         pytest.param(mlp_loss, LAYERS, 6 * ONE, id="MLP"),

@@ -80,6 +80,9 @@ def test_an_activation_and_its_derivative_are_those_of_jax(name: str) -> None:
         value, slope = activations_of_jax(dtype)[name]
         got, found = with_slope(tinyjax, fun, tinyjax.numpy.asarray(X.astype(dtype)))
         assert got.dtype == value.dtype
+        if name == "squareplus":  # jax's is 0 far to the left
+            right = X >= -100.0
+            got, value, found, slope = (np.asarray(v)[right] for v in (got, value, found, slope))
         np.testing.assert_allclose(got, value, 16 * eps, 16 * eps)
         np.testing.assert_allclose(found, slope, 64 * eps, 64 * eps)
         assert np.isnan(float(fun(dtype(np.nan))))
@@ -327,7 +330,8 @@ def test_an_initializer_is_differentiable_in_its_scale() -> None:
 
 
 def test_tanh_and_log1mexp() -> None:
-    x = np.r_[1e-30, 1e-8, 0.1, np.log(2.0), 1.0, 40.0]
+    # further out jax's slope of tanh has no digits: ``test_everywhere``
+    x = np.r_[1e-30, 1e-8, 0.1, np.log(2.0), 1.0, 3.0]
     with jax.enable_x64(True):
         for name in ("tanh", "log1mexp"):
             ours, theirs = getattr(nn, name), getattr(jax.nn, name)

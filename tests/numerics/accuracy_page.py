@@ -27,9 +27,6 @@ rounding allows, and 4,500 in float64 is a relative error of 1e-12.
 Functions of several operands are differentiated in the last one. An index says which of several
 results is meant; `bessel_jn` has order 3.
 
-The derivatives of `tanh` and `expit` are made of the values, as in JAX, so that gradients need not
-keep operands. They are right to the rounding of 1: small ones have fewer digits, or none.
-
 ![Greatest errors in float64 of functions and derivatives, either way](../../docs/accuracy.svg)
 """
 

@@ -73,7 +73,6 @@ class _Attention:
         if allowed is not None:
             greatest = min(float(jnp.finfo(wide).max), float(jnp.finfo(dtypes.float32).max))
             logits = jnp.where(allowed, logits, jnp.asarray(_MASKED * greatest, wide))
-        logits = logits.astype(dtypes.float32)
         shares = softmax(logits, -1).astype(self.key.dtype)
         out = jnp.einsum("bkgts,bskh->btkgh", shares, self.value)
         if self.query_lengths is not None:

@@ -12,7 +12,7 @@ from typing import Literal
 from tinyjax import dtypes, errors
 from tinyjax._extensions.host import replay
 from tinyjax._primitives.special import erfc
-from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
+from tinyjax.core.primitives import elementwise as ew, identities, shape as sh, slicing
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.dtypes import DTypeLike
@@ -203,8 +203,8 @@ def sparse_plus(x: ArrayLike) -> Array:
 def sigmoid(x: ArrayLike) -> Array:
     """Return ``1 / (1 + exp(-x))``.
 
-    It neither overflows nor underflows to NaN: 0 and 1 far out. The derivative is ``s (1 - s)``.
-    Integers become floats. It is ``scipy.special.expit``.
+    It neither overflows nor underflows to NaN: 0 and 1 far out. The derivative is ``sigmoid(x)
+    sigmoid(-x)``. Integers become floats. It is ``scipy.special.expit``.
 
     Args:
         x: real or complex.
@@ -319,14 +319,23 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
         Array([   0., 1000.], dtype=float32)
     """
     a, width = pm.floats("squareplus", x, b)
-    return (a + elementwise.sqrt(elementwise.square(a) + width)) / 2
+    # the root of squares that neither overflow nor vanish, whatever the scale
+    tiny = float(dtypes.finfo(a.dtype).tiny)
+    size = elementwise.maximum(ew.abs_(a), elementwise.sqrt(elementwise.abs(width)))
+    scale = identities.stop_gradient(elementwise.maximum(size, tiny))
+    root = scale * elementwise.sqrt(elementwise.square(a / scale) + width / scale / scale)
+    # half of it and |a| is the greater root of two whose product is b / 4: nothing cancels so
+    is_left = a < 0
+    greater = elementwise.pick(is_left, -a, a) / 2 + root / 2
+    lesser = width / 4 / elementwise.pick(greater == 0, 1.0, greater)
+    return elementwise.pick(is_left, 0.0, a) + lesser
 
 
 def soft_sign(x: ArrayLike) -> Array:
     """Return ``x / (|x| + 1)``.
 
-    It tends to -1 and 1, more slowly than ``tanh``; of infinity it is NaN. The derivative is ``1 /
-    (|x| + 1)^2``, at 0 it is 1. Integers become floats.
+    It tends to -1 and 1, more slowly than ``tanh``. The derivative is ``1 / (|x| + 1)^2``, at 0 it
+    is 1. Integers become floats.
 
     Args:
         x: real.
@@ -337,10 +346,14 @@ def soft_sign(x: ArrayLike) -> Array:
         >>> float(nn.soft_sign(1.0))
         0.5
         >>> nn.soft_sign(jnp.array([-3.0, 1e30, jnp.inf]))
-        Array([-0.75,  1.  ,   nan], dtype=float32)
+        Array([-0.75,  1.  ,  1.  ], dtype=float32)
     """
     a = pm.inexact(x, "soft_sign")
-    return a / (ew.abs_(a) + 1)
+    # far out the derivative of the quotient would cancel
+    size = ew.abs_(a)
+    is_near = size < 1
+    far = elementwise.pick(a < 0, -1.0, 1.0) * (1 - 1 / (size + 1))
+    return elementwise.pick(is_near, elementwise.pick(is_near, a, 0.0) / (size + 1), far)
 
 
 def log1mexp(x: ArrayLike) -> Array:
@@ -445,8 +458,10 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """
     a = pm.inexact(x, "gelu")
     if approximate:
-        inner = math.sqrt(2 / math.pi) * (a + 0.044715 * ew.integer_pow(a, 3))
-        return a * (0.5 * (1.0 + elementwise.tanh(inner)))
+        # 1 + tanh(x) is twice the sigmoid of 2 x; beyond 30 it is 0 or 2, and cubes may overflow
+        bound = sh.full_like(a, 30.0)
+        y = ew.clamp(ew.neg(bound), a, bound)
+        return a * ew.logistic(math.sqrt(8 / math.pi) * (y + 0.044715 * ew.integer_pow(y, 3)))
     return 0.5 * a * erfc(-a * math.sqrt(0.5))
 
 
@@ -496,10 +511,9 @@ def softmax(x: ArrayLike, axis: ints.Axis = -1, where: ArrayLike | None = None) 
         >>> nn.softmax(jnp.array([0.0, 0.0, 1000.0]))
         Array([0., 0., 1.], dtype=float32)
     """
-    below = shifted("softmax", x, axis, where)
-    unnormalised = pm.precise(ew.exp(below))
+    unnormalised = ew.exp(shifted("softmax", x, axis, where))
     out = unnormalised / reductions.sum(unnormalised, axis, keepdims=True, where=where)
-    out = pm.convert(out, below.dtype, below.weak_type)
+    out = pm.convert(out, pm.inexact(x).dtype)
     return out if where is None else elementwise.pick(where, out, 0.0)
 
 
@@ -521,8 +535,8 @@ def log_softmax(x: ArrayLike, axis: ints.Axis = -1, where: ArrayLike | None = No
         Array([-1000.,     0.], dtype=float32)
     """
     below = shifted("log_softmax", x, axis, where)
-    total = reductions.sum(pm.precise(ew.exp(below)), axis, keepdims=True, where=where)
-    out = below - pm.convert(ew.log(total), below.dtype, below.weak_type)
+    total = reductions.sum(ew.exp(below), axis, keepdims=True, where=where)
+    out = pm.convert(below - ew.log(total), pm.inexact(x).dtype)
     return out if where is None else elementwise.pick(where, out, -math.inf)
 
 
@@ -546,10 +560,11 @@ def logmeanexp(
         >>> float(nn.logmeanexp(jnp.array([1000.0, 1000.0])))
         1000.0
     """
-    a = pm.strong(pm.inexact(x, "logmeanexp"))
+    operand = pm.strong(pm.inexact(x, "logmeanexp"))
+    a = pm.precise(operand)
     summed = logsumexp(a, axis, keepdims=keepdims, where=where)
     count = reductions.sum(sh.full_like(a, 1.0), axis, keepdims=keepdims, where=where)
-    return summed - ew.log(count)
+    return pm.convert(summed - ew.log(count), operand.dtype)
 
 
 def standardize(
@@ -571,8 +586,9 @@ def standardize(
         variance: to be used instead of that of ``x``.
         epsilon: keeps the quotient finite.
         where: bools that say which elements mean and variance are taken of.
-        algorithm: ``"fast"`` takes the variance as the mean square less the squared mean, in one
-            pass; ``"stable"`` as the mean of squared differences.
+        algorithm: ``"fast"`` or ``"stable"``, as in JAX. Either takes the variance as the mean of
+            squared differences, except about a given ``mean``: ``"fast"`` takes the mean square
+            less the squared mean there.
 
     Raises:
         AxisError: there is no such axis, or it is given twice.
@@ -585,22 +601,22 @@ def standardize(
         Array([-1.,  1.], dtype=float32)
     """
     pm.check_option("standardize", "algorithm", algorithm, ("fast", "stable"))
-    a = pm.inexact(x, "standardize")
+    operand = pm.inexact(x, "standardize")
+    a = pm.precise(operand)
     if mean is None:
         centre = _mean(a, axis, where)
     else:
         centre = pm.promote_inexact(a, pm.array_of("standardize", mean))[1]
+    distance = elementwise.subtract(a, centre)
     if variance is None:
-        if algorithm == "stable":
-            variance = _mean(elementwise.square(elementwise.subtract(a, centre)), axis, where)
+        if mean is None or algorithm == "stable":
+            variance = _mean(elementwise.square(distance), axis, where)
         else:
-            # rounding can make the difference negative
-            variance = elementwise.maximum(
-                _mean(elementwise.square(a), axis, where) - elementwise.square(centre), 0
-            )
-    return elementwise.subtract(a, centre) * ew.rsqrt(
-        pm.inexact(elementwise.add(variance, epsilon), "standardize")
-    )
+            # a^2 - c^2, as a product; rounding can make the mean negative
+            products = elementwise.multiply(distance, elementwise.add(a, centre))
+            variance = elementwise.maximum(_mean(products, axis, where), 0)
+    out = distance * ew.rsqrt(pm.inexact(elementwise.add(variance, epsilon), "standardize"))
+    return pm.convert(out, operand.dtype) if a is not operand else out
 
 
 def _mean(x: Array, axis: ints.Axis, where: ArrayLike | None) -> Array:

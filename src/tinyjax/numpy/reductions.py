@@ -584,7 +584,9 @@ def _variance(  # noqa: PLR0913 (the arguments of var)
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
     correction: int | float | None = None,
+    is_root: bool = False,
 ) -> Array:
+    """Return the variance, or its root, computed in float32 at least and rounded once."""
     elementwise.no_out(name, out)
     if correction is not None and ddof:
         raise ArgumentError(f"{name}: ddof and correction mean the same. Give only one of them.")
@@ -609,6 +611,8 @@ def _variance(  # noqa: PLR0913 (the arguments of var)
     squares = _squared_distance(x, pm.convert(center, x.dtype))
     total = reduce_sum(_masked(name, squares, where, 0), axes)
     variance = _shared(name, total, x, axes, where, less)
+    if is_root:
+        variance = ew.root(variance)
     return pm.convert(_keep(variance, x, axes) if keepdims else variance, result)
 
 
@@ -642,7 +646,7 @@ def std(*args: Any, **kwargs: Any) -> Array:
         >>> jnp.std(jnp.array([1, 3, 5]), ddof=1)
         Array(2., dtype=float32)
     """
-    return ew.root(_variance("std", *args, **kwargs))
+    return _variance("std", *args, **kwargs, is_root=True)
 
 
 @overload
@@ -895,14 +899,15 @@ def nanvar(
     return _variance("nanvar", x, axis, dtype, out, ddof, keepdims, where=mask, mean=mean)
 
 
-@frames.like(nanvar)
 def nanstd(
     a: ArrayLike,
     axis: ints.Axis = None,
     dtype: dtypes.DTypeLike = None,
     out: None = None,
-    *args: Any,
-    **kwargs: Any,
+    ddof: int = 0,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
 ) -> Array:
     """Return the standard deviation over axes of the elements that are not NaN.
 
@@ -913,8 +918,9 @@ def nanstd(
         >>> jnp.nanstd(jnp.array([1.0, jnp.nan, 5.0]))
         Array(2., dtype=float32)
     """
-    elementwise.no_out("nanstd", out)
-    return ew.root(nanvar(a, axis, dtype, None, *args, **kwargs))
+    x, mask = _numbers("nanstd", a, where)
+    options: Any = {"where": mask, "mean": mean, "is_root": True}
+    return _variance("nanstd", x, axis, dtype, out, ddof, keepdims, **options)
 
 
 # Agreement of whole arrays

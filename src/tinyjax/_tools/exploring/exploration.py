@@ -360,7 +360,7 @@ def explore(
         ...     return jnp.tanh(x @ w).sum()
         >>> seen = tinyjax.explore(tinyjax.grad(loss), runs=0)(jnp.ones((4, 2)), jnp.ones((3, 4)))
         >>> seen.work.flops
-        114.0
+        102.0
         >>> [(value.type, value.nbytes) for value in seen.waiting]
         [('float32[3,2]', 24), ('float32[3,4]', 48)]
     """

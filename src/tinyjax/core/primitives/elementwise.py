@@ -566,6 +566,10 @@ cbrt: Elementwise = declared(
 
 
 def _logistic(x: HostArray) -> HostArray:
+    if dtypes.is_complex(x.dtype):  # of which an infinite exponential makes NaN
+        is_left = x.real < 0
+        decay = np.exp(np.where(is_left, x, -x))
+        return np.asarray(np.where(is_left, decay, _one(x.dtype)) / (1 + decay))
     # in float16 the exponential overflows where the result is still a number
     wide = x.astype(np.float32) if x.dtype == dtypes.float16 else x
     one = _one(wide.dtype)
@@ -577,6 +581,10 @@ def _logistic(x: HostArray) -> HostArray:
 
 
 def _lower_logistic(b: Lowering, x: Value) -> Value:
+    if dtypes.is_complex(x.dtype):
+        one, is_left = b.full_like(x, 1), b.compare(b.real(x), b.full_like(b.real(x), 0), "LT")
+        decay = b.exp(b.select(is_left, x, b.neg(x)))
+        return b.div(b.select(is_left, decay, one), b.add(one, decay))
     wide = b.convert(x, dtypes.float32) if x.dtype == dtypes.float16 else x
     return b.convert(b.op("stablehlo.logistic", wide), x.dtype)
 
@@ -586,7 +594,7 @@ logistic: Elementwise = declared(
     _logistic,
     _lower_logistic,
     "fc",
-    lambda t, z, x: mul(t, mul(z, sub(_constant(z, 1.0), z))),
+    lambda t, z, x: mul(t, logistic_slope(x)),
 )
 
 
@@ -694,11 +702,7 @@ def _tanh(x: HostArray) -> HostArray:
 
 
 tanh: Elementwise = declared(
-    "tanh",
-    _tanh,
-    "stablehlo.tanh",
-    "fc",
-    lambda t, z, x: mul(t, sub(_constant(z, 1.0), mul(z, z))),
+    "tanh", _tanh, "stablehlo.tanh", "fc", lambda t, z, x: mul(t, sech_squared(x))
 )
 
 
@@ -726,6 +730,43 @@ def _asinh_slope(x: Array) -> Array:
     scale = _scale_of(abs_(x), may_vanish=True)
     part = mul(scale, x)
     return mul(scale, rsqrt(add(mul(scale, scale), mul(part, part))))
+
+
+def _slope(name: str, steepness: int) -> Elementwise:
+    """Declare ``k^2 / 4 sech(k x / 2)^2``, the slope of tanh for k = 2, of logistic for k = 1.
+
+    It is a primitive: what the values make of it has no digits left where they round to 1, and
+    derivatives of other formulas are NaN far out.
+    """
+    half, height = steepness / 2, steepness**2 / 4
+
+    def impl(x: HostArray) -> HostArray:
+        if dtypes.is_complex(x.dtype):
+            decay = np.exp(steepness * np.where(x.real < 0, x, -x))
+            return np.asarray(steepness**2 * decay / (1 + decay) ** 2)
+        out = x.astype(np.float32) if x.dtype.itemsize < 4 else x
+        out = np.asarray(np.cosh(out if half == 1 else out * half))
+        np.multiply(out, out, out)
+        np.divide(out.dtype.type(height), out, out)
+        return out.astype(x.dtype, copy=False)
+
+    def lowered(x: Array) -> Array:
+        part = real(x) if dtypes.is_complex(x.dtype) else x
+        to_left = select(lt(part, _constant(part, 0.0)), x, neg(x))
+        decay = exp(mul(to_left, _constant(x, float(steepness))))
+        root = add(decay, _constant(x, 1.0))
+        return div(mul(decay, _constant(x, float(steepness**2))), mul(root, root))
+
+    def derivative(t: Array, z: Array, x: Array) -> Array:
+        # of x itself for tanh, whose Taylor series this is the recurrence of
+        ratio = tanh(x if half == 1 else mul(x, _constant(x, half)))
+        return mul(mul(t, z), mul(ratio, _constant(z, float(-steepness))))
+
+    return declared(name, impl, families.composed(lowered), "fc", derivative)
+
+
+sech_squared: Elementwise = _slope("sech_squared", 2)
+logistic_slope: Elementwise = _slope("logistic_slope", 1)
 
 
 asinh: Elementwise = declared(
@@ -959,7 +1000,7 @@ mark(
     TRANSCENDENTAL,
     100.0,
     *(exp, exp2, expm1, log, log1p, cbrt, logistic, logaddexp, sin, cos, tan, asin, acos, atan),
-    *(sinh, cosh, tanh, asinh, acosh, atanh, atan2, pow_),
+    *(sinh, cosh, tanh, sech_squared, logistic_slope, asinh, acosh, atanh, atan2, pow_),
 )
 mark(ONE_AT_A_TIME, True, cbrt, tan, pow_)
 

@@ -122,21 +122,22 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     low = elementwise.pick(is_low, a, lower)
     middle = elementwise.pick(is_low | is_high, 0.0, a)
     high = elementwise.pick(is_high, a, 0.0)
-    tail = -0.5 * (low * low) - 0.5 * math.log(2 * math.pi) + log_mills_far(-low)
+    scale = ew.log(-low) + 0.5 * math.log(2 * math.pi)
+    tail = -0.5 * (low * low) - scale + log_mills_series(low)
     # above 0 the complement is small and known to all its digits
     upper = ew.log1p(-ndtr(-high))
     return elementwise.pick(is_low, tail, elementwise.pick(is_high, upper, ew.log(ndtr(middle))))
 
 
-def log_mills_far(x: Array) -> Array:
-    """Return the logarithm of Mills' ratio ``ndtr(-x) / norm.pdf(x)``, for x of at least 10 or 20.
+def log_mills_series(x: Array) -> Array:
+    """Return the logarithm of x times Mills' ratio, ``ndtr(-x) / norm.pdf(x)``, for large x.
 
-    The series of ``log_ndtr``, which needs at least 20 for float64.
+    At least 10, or 20 for float64. The series is even.
     """
     inverse, series = 1 / (x * x), sh.full_like(x, 0.0)
     for order in range(10 if x.dtype == dtypes.float64 else 6, 0, -1):
         series = inverse * (1.0 - 2 * order) * (1 + series)
-    return ew.log1p(series) - ew.log(x)
+    return ew.log1p(series)
 
 
 def log_mills(x: Array) -> Array:
@@ -144,7 +145,8 @@ def log_mills(x: Array) -> Array:
     end = 20.0 if x.dtype == dtypes.float64 else 10.0
     near = elementwise.minimum(x, end)
     close = ew.log(ndtr(-near)) + 0.5 * (near * near) + 0.5 * math.log(2 * math.pi)
-    return elementwise.pick(x > end, log_mills_far(elementwise.maximum(x, end)), close)
+    far = elementwise.maximum(x, end)
+    return elementwise.pick(x > end, log_mills_series(far) - ew.log(far), close)
 
 
 # The gamma function
@@ -261,7 +263,7 @@ def expit(x: ArrayLike) -> Array:
     """Return the logistic function ``1 / (1 + exp(-x))``.
 
     It neither overflows nor gives NaN: 0 and 1 far out. ``logit`` is the inverse. The derivative is
-    ``s (1 - s)``. Integers become floats.
+    ``expit(x) expit(-x)``. Integers become floats.
 
     Args:
         x: real or complex.
@@ -491,6 +493,9 @@ def logsumexp(
         factors = None
     else:
         values, factors = map(pm.strong, pm.broadcast(pm.floats("logsumexp", a, b), "logsumexp"))
+    dtype = dtypes.real_part(values.dtype)
+    # a sum of exponentials overflows in float16
+    values, factors = pm.precise(values), None if factors is None else pm.precise(factors)
     if where is not None:
         values = elementwise.pick(where, values, -math.inf)
         factors = None if factors is None else elementwise.pick(where, factors, 0)
@@ -520,6 +525,8 @@ def logsumexp(
         out = ew.add(ew.log(total if positive else ew.abs_(total)), shift)
     else:
         out = ew.add(ew.log(total), ew.convert_element_type(shift, total.dtype))
+    if dtypes.is_narrow_float(dtype):
+        out, total = ew.convert_element_type(out, dtype), ew.convert_element_type(total, dtype)
     if not keepdims:
         out = sh.squeeze(out, axes)
     if not (return_sign or (factors is not None and not dtypes.is_complex(total.dtype))):
@@ -533,14 +540,16 @@ def logsumexp(
 
 
 def shifted(name: str, x: ArrayLike, axis: ints.Axis, where: ArrayLike | None = None) -> Array:
-    """Subtract the greatest element, which is a constant to derivatives; -inf where masked out."""
-    a = pm.strong(pm.inexact(x, name))
+    """Subtract the greatest element, in float32 at least; -inf where masked out.
+
+    It is no constant to derivatives, though results do not depend on it. So the slope of an element
+    whose share rounds to 1 is the sum of the other shares, rather than 1 less its own.
+    """
+    a = pm.precise(pm.strong(pm.inexact(x, name)))
     if where is not None:
         a = elementwise.pick(where, a, -math.inf)
-    # before the maximum, so that nothing is computed of a derivative that is dropped
     start = None if type(a.size) is int and a.size else -math.inf
-    greatest = reductions.max(identities.stop_gradient(a), axis, keepdims=True, initial=start)
-    return a - greatest
+    return a - reductions.max(a, axis, keepdims=True, initial=start)
 
 
 def log_softmax(x: ArrayLike, axis: ints.Axis = None) -> Array:
@@ -559,7 +568,8 @@ def log_softmax(x: ArrayLike, axis: ints.Axis = None) -> Array:
         Array([-1000.,     0.], dtype=float32)
     """
     a = shifted("log_softmax", x, axis)
-    return a - ew.log(reductions.sum(ew.exp(a), axis, keepdims=True))
+    out = a - ew.log(reductions.sum(ew.exp(a), axis, keepdims=True))
+    return pm.convert(out, pm.inexact(x).dtype)
 
 
 def softmax(x: ArrayLike, axis: ints.Axis = None) -> Array:
@@ -578,7 +588,8 @@ def softmax(x: ArrayLike, axis: ints.Axis = None) -> Array:
         Array([0., 0., 1.], dtype=float32)
     """
     exponentials = ew.exp(shifted("softmax", x, axis))
-    return exponentials / reductions.sum(exponentials, axis, keepdims=True)
+    out = exponentials / reductions.sum(exponentials, axis, keepdims=True)
+    return pm.convert(out, pm.inexact(x).dtype)
 
 
 replay.replay_functions(globals(), plain="erf erfc erfinv gammaln digamma shifted log_minus_expm1")
