@@ -313,11 +313,12 @@ def logm(A: ArrayLike) -> Array:
         root = elementwise.pick(far[..., None, None], schur_forms.sqrtm(root), root)
         return (root, count + far), None
 
-    far, state = is_far(root), (root, count)
-    if opd.is_constant(far):  # the others stay as they are
+    state = root, count
+    if opd.is_constant(is_far(root)):  # the others stay as they are
         replay.require_eager()
         for _ in range(_MOST_ROOTS):
-            if not opd.raw_host(is_far(state[0])).any():
+            far = is_far(state[0])
+            if opd.is_constant(far) and not opd.raw_host(far).any():
                 break
             state, _ = step(state, None)
     else:

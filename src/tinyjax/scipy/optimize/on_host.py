@@ -17,8 +17,9 @@ from tinyjax._library.special.declaring import of_scipy
 from tinyjax.core.jit.decorator import jit
 from tinyjax.core.jit.function import JitFunction
 from tinyjax.core.jit.signatures import HostCall, host_call
+from tinyjax.core.primitives import identities
 from tinyjax.core.tracing import trace as tr
-from tinyjax.core.values import Array, ConcreteArray, avals as av, operands as opd
+from tinyjax.core.values import Array, ArrayLike, ConcreteArray, avals as av, operands as opd
 from tinyjax.dtypes import HostArray
 from tinyjax.implicit import theorem, vectors
 
@@ -57,6 +58,24 @@ def first_guess(name: str, x0: Any) -> tuple[Array, dtypes.DType]:
         )
     dtype = x.dtype if dtypes.is_float(x.dtype) else wide
     return in_dtype(wide, x)[0], dtype
+
+
+def concrete(name: str, x: ArrayLike) -> float:
+    """Return a number that SciPy's search begins with, of which the result has no derivative.
+
+    Raises:
+        ArgumentError: it has no value, since it is computed inside ``jit`` or ``vmap``.
+    """
+    if not isinstance(x, Array):
+        return float(np.asarray(x))
+    value = x if opd.is_constant(x) else identities.stop_gradient(x)
+    if not opd.is_constant(value):
+        raise errors.ArgumentError(
+            f"{name} must be a number that is known when the search begins, but it is computed "
+            f"inside jit or vmap: {value.aval}. Give a number that does not depend on arguments, "
+            "or search from x0, which may depend on them."
+        )
+    return float(opd.raw_host(value))
 
 
 def in_dtype(dtype: dtypes.DType, *values: Array) -> list[Array]:
