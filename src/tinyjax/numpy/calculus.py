@@ -8,7 +8,7 @@ from typing import Literal
 
 from tinyjax import dtypes
 from tinyjax._extensions.host import replay
-from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
+from tinyjax.core.primitives import elementwise as ew, identities, shape as sh, slicing
 from tinyjax.core.primitives.broadcast import reduce_sum
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.custom_derivatives.slopes import with_mean_slopes
@@ -273,7 +273,7 @@ def _piecewise_linear(xs: Array, points: Array, values: Array, side: Side) -> Ar
     if n == 1:
         return pm.broadcast_to_shape(values, xs.shape) if xs.ndim else sh.reshape(values, ())
     # the piece each falls into; the first and last pieces also take what lies beyond
-    piece = searchsorted(points, xs, side=side) - 1
+    piece = searchsorted(*map(identities.stop_gradient, (points, xs)), side=side) - 1
     piece = ew.clamp(sh.full_like(piece, 0), piece, sh.full_like(piece, n - 2))
     low, value = points[piece], values[piece]
     width, rise = points[piece + 1] - low, values[piece + 1] - value

@@ -8,7 +8,7 @@ from itertools import product
 from typing import Final, Literal, get_args
 
 import tinyjax.numpy as jnp
-from tinyjax import errors
+from tinyjax import errors, lax
 from tinyjax._base import lazy
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike
@@ -163,7 +163,8 @@ def _cells(
     """Return the cells that places are in, and where within; an axis of one line has one."""
     cells, shares = [], []
     for x, line in zip(columns, grid, strict=True):
-        cell = jnp.clip(jnp.searchsorted(line, x, side) - 1, 0, max(line.size - 2, 0))
+        cell = jnp.searchsorted(*map(lax.stop_gradient, (line, x)), side) - 1
+        cell = jnp.clip(cell, 0, max(line.size - 2, 0))
         cells.append(cell)
         width = line[cell + 1] - line[cell] if line.size > 1 else 1
         shares.append((x - line[cell]) / width if line.size > 1 else jnp.zeros_like(x))

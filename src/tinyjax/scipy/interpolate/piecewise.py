@@ -26,7 +26,8 @@ Boundary = str | tuple[Any, Any]
 
 def _polynomials(side: Side, c: Array, ends: Array, places: Array) -> Array:
     """Evaluate the pieces that places are in, which end or begin at a place on an end."""
-    piece = jnp.clip(jnp.searchsorted(ends, places, side) - 1, 0, ends.size - 2)
+    piece = jnp.searchsorted(*map(lax.stop_gradient, (ends, places)), side) - 1
+    piece = jnp.clip(piece, 0, ends.size - 2)
     distance = (places - ends[piece]).reshape(*places.shape, *[1] * (c.ndim - 2))
     value = c[0][piece]
     for coefficients in c[1:]:

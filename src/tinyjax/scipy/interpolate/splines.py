@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 import tinyjax.numpy as jnp
+from tinyjax import lax
 from tinyjax._base import lazy
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.custom_derivatives.slopes import with_mean_slopes
@@ -19,7 +20,8 @@ lazy.answer_for(__name__, "BarycentricInterpolator BSpline make_interp_spline")
 
 
 def _de_boor(k: int, side: Side, c: Array, t: Array, places: Array) -> Array:
-    piece = jnp.clip(jnp.searchsorted(t, places, side) - 1, k, t.size - k - 2)
+    piece = jnp.searchsorted(*map(lax.stop_gradient, (t, places)), side) - 1
+    piece = jnp.clip(piece, k, t.size - k - 2)
     d = [c[piece - k + j] for j in range(k + 1)]
     for r in range(1, k + 1):
         for j in range(k, r - 1, -1):
