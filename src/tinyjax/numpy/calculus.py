@@ -273,7 +273,8 @@ def _piecewise_linear(xs: Array, points: Array, values: Array, side: Side) -> Ar
     if n == 1:
         return pm.broadcast_to_shape(values, xs.shape) if xs.ndim else sh.reshape(values, ())
     # the piece each falls into; the first and last pieces also take what lies beyond
-    piece = searchsorted(*map(identities.stop_gradient, (points, xs)), side=side) - 1
+    ends, places = identities.stop_gradient(points), identities.stop_gradient(xs)
+    piece = searchsorted(ends, places, side=side) - 1
     piece = ew.clamp(sh.full_like(piece, 0), piece, sh.full_like(piece, n - 2))
     low, value = points[piece], values[piece]
     width, rise = points[piece + 1] - low, values[piece + 1] - value

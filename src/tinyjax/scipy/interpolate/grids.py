@@ -163,7 +163,7 @@ def _cells(
     """Return the cells that places are in, and where within; an axis of one line has one."""
     cells, shares = [], []
     for x, line in zip(columns, grid, strict=True):
-        cell = jnp.searchsorted(*map(lax.stop_gradient, (line, x)), side) - 1
+        cell = jnp.searchsorted(lax.stop_gradient(line), lax.stop_gradient(x), side) - 1
         cell = jnp.clip(cell, 0, max(line.size - 2, 0))
         cells.append(cell)
         width = line[cell + 1] - line[cell] if line.size > 1 else 1

@@ -26,7 +26,7 @@ Boundary = str | tuple[Any, Any]
 
 def _polynomials(side: Side, c: Array, ends: Array, places: Array) -> Array:
     """Evaluate the pieces that places are in, which end or begin at a place on an end."""
-    piece = jnp.searchsorted(*map(lax.stop_gradient, (ends, places)), side) - 1
+    piece = jnp.searchsorted(lax.stop_gradient(ends), lax.stop_gradient(places), side) - 1
     piece = jnp.clip(piece, 0, ends.size - 2)
     distance = (places - ends[piece]).reshape(*places.shape, *[1] * (c.ndim - 2))
     value = c[0][piece]

@@ -20,7 +20,7 @@ lazy.answer_for(__name__, "BarycentricInterpolator BSpline make_interp_spline")
 
 
 def _de_boor(k: int, side: Side, c: Array, t: Array, places: Array) -> Array:
-    piece = jnp.searchsorted(*map(lax.stop_gradient, (t, places)), side) - 1
+    piece = jnp.searchsorted(lax.stop_gradient(t), lax.stop_gradient(places), side) - 1
     piece = jnp.clip(piece, k, t.size - k - 2)
     d = [c[piece - k + j] for j in range(k + 1)]
     for r in range(1, k + 1):
