@@ -434,6 +434,146 @@ def test_derivatives_of_singular_integrals() -> None:
     )
     slope = tinyjax.grad(limit)(np.float64(1.5))
     np.testing.assert_allclose(slope, 1.5**-0.7 * math.exp(-1.5), 1e-8)
-    ends = [lambda x, c=c: x * 0 + c for c in (0.0, 1.0)]
-    double = integrate.dblquad(lambda y, x: (x * y) ** -0.5, np.float64(0), np.float64(1), *ends)
+    zero, one = np.float64(0.0), np.float64(1.0)
+    double = integrate.dblquad(
+        lambda y, x: (x * y) ** -0.5, zero, one, lambda x: x * 0, lambda x: x * 0 + 1
+    )
     np.testing.assert_allclose(double[0], 4.0, 1e-7)
+
+
+# Kinks at knots, NaN, and axes of one line
+
+KNOTS: Final = np.arange(5.0)
+SQUARES: Final = KNOTS**2
+#: Functions of a place, of which 2 is a knot between the slopes 3 and 5.
+KINKED: Final[dict[str, Callable[[Any], Any]]] = {
+    "interp": lambda q: jnp.interp(q, KNOTS, SQUARES),
+    "interp with ends": lambda q: jnp.interp(q, KNOTS, SQUARES, left=-1.0, right="extrapolate"),
+    "interp with a period": lambda q: jnp.interp(q, KNOTS, SQUARES, period=5.0),
+    "interp1d": interpolate.interp1d(KNOTS, SQUARES),
+    "BSpline": interpolate.make_interp_spline(KNOTS, SQUARES, 1),
+    "grid": lambda q: interpolate.RegularGridInterpolator((KNOTS,), SQUARES)(q[None, None])[0],
+    "grid by splines": lambda q: interpolate.RegularGridInterpolator(
+        (KNOTS,), SQUARES, method="slinear"
+    )(q[None, None])[0],
+    "grid in the plane": lambda q: interpolate.RegularGridInterpolator(
+        (KNOTS, KNOTS), SQUARES[:, None] + 0 * KNOTS
+    )(jnp.stack([q, q]))[0],
+    **{
+        f"map_coordinates {mode}": partial(
+            lambda mode, q: ndimage.map_coordinates(SQUARES, [q[None]], order=1, mode=mode)[0], mode
+        )
+        for mode in ("constant", "nearest", "wrap", "mirror", "reflect")
+    },
+    "shift": lambda q: ndimage.shift(SQUARES, 2 - q, order=1)[2],
+    "affine_transform": lambda q: ndimage.affine_transform(
+        SQUARES, np.eye(1), offset=(q - 2)[None], order=1
+    )[2],
+    "zoom of the plane": lambda q: ndimage.map_coordinates(
+        np.add.outer(SQUARES, SQUARES), [q[None], q[None] * 0 + 2], order=1
+    )[0],
+}
+
+
+@pytest.mark.parametrize("name", KINKED)
+def test_slopes_at_knots_are_the_mean_of_both_sides(name: str) -> None:
+    function, q = KINKED[name], np.float64(2.0)
+    for transform in (lambda f: f, tinyjax.jit):
+        assert float(transform(tinyjax.grad(function))(q)) == pytest.approx(4.0)
+        tangent = transform(lambda q: tinyjax.jvp(function, (q,), (np.float64(1.0),))[1])(q)
+        assert float(tangent) == pytest.approx(4.0)
+        beside = transform(tinyjax.vmap(tinyjax.grad(function)))(np.array([1.75, 2.0, 2.25]))
+        np.testing.assert_allclose(beside, [3.0, 4.0, 5.0])
+
+
+def test_slopes_where_constants_begin() -> None:
+    def ends(q: Any) -> Any:
+        return jnp.interp(q, KNOTS, SQUARES)
+
+    np.testing.assert_allclose(
+        tinyjax.vmap(tinyjax.grad(ends))(np.array([-1.0, 0.0, 4.0, 5.0])), [0.0, 0.5, 3.5, 0.0]
+    )
+
+
+@pytest.mark.usefixtures("each_tier")
+def test_places_that_are_not_a_number_have_no_value() -> None:
+    q = np.array([np.nan, 1.0])
+    functions: list[Callable[[Any], Any]] = [
+        lambda q: jnp.interp(q, KNOTS, SQUARES),
+        *[
+            partial(lambda kind, q: interpolate.interp1d(KNOTS, SQUARES, kind)(q), kind)
+            for kind in ("linear", "cubic", "nearest", "previous")
+        ],
+        interpolate.interp1d(KNOTS, SQUARES, "nearest", fill_value="extrapolate"),
+        interpolate.BSpline(np.arange(7.0) - 1, np.arange(6.0), 0),
+        *[
+            partial(
+                lambda method, fill, q: interpolate.RegularGridInterpolator(
+                    (KNOTS,), SQUARES, method=method, fill_value=fill
+                )(q[:, None]),
+                method,
+                fill,
+            )
+            for method in ("linear", "nearest", "slinear", "cubic")
+            for fill in (None, 0.0)
+        ],
+        *[
+            partial(
+                lambda order, mode, q: ndimage.map_coordinates(SQUARES, [q], order, mode),
+                order,
+                mode,
+            )
+            for order in (0, 1)
+            for mode in ("constant", "nearest", "wrap", "mirror", "reflect")
+        ],
+    ]
+    for function in functions:
+        np.testing.assert_array_equal(np.isnan(tinyjax.jit(function)(q)), [True, False])
+        np.testing.assert_array_equal(np.isnan(function(q)), [True, False])
+
+
+@pytest.mark.parametrize("method", ["linear", "nearest"])
+def test_grids_with_an_axis_of_one_line(method: Any) -> None:
+    for line in (KNOTS, KNOTS[:1]):
+        values, at = np.sin(line)[:, None], np.array([[0.0, 0.0], [0.0, 7.0], [0.3, 0.0]])
+        for fill in (None, np.nan):
+            arguments = ((line, np.zeros(1)), values, method, False, fill)
+            ours = interpolate.RegularGridInterpolator(*arguments)(at)
+            close(ours, scipy.interpolate.RegularGridInterpolator(*arguments)(at))
+
+
+def test_polynomials_through_many_points() -> None:
+    nodes = np.cos(np.pi * np.arange(1000) / 999)
+    polynomial = interpolate.BarycentricInterpolator(nodes, np.sin(3 * nodes))
+    for x in (np.float64(0.3), nodes[7]):
+        assert float(polynomial(x)) == pytest.approx(math.sin(3 * x), abs=1e-12)
+        assert float(tinyjax.grad(polynomial)(x)) == pytest.approx(3 * math.cos(3 * x), abs=1e-9)
+
+
+# Searches that begin with what is differentiated
+
+
+@pytest.mark.parametrize("method", ["brentq", "brenth", "bisect", "ridder", "toms748", "secant"])
+def test_brackets_may_be_computed_of_what_is_differentiated(method: str) -> None:
+    def root(a: Any) -> Any:
+        start = {"x0": a, "x1": a + 1} if method == "secant" else {"bracket": (a - 2, a + 2)}
+        return optimize.root_scalar(lambda x: x**3 - a, method=method, **start).root
+
+    assert float(tinyjax.grad(root)(np.float64(1.0))) == pytest.approx(1 / 3)
+    with raises(ArgumentError, match="known when the search begins"):
+        tinyjax.jit(root)(1.0)
+
+
+def test_other_searches_that_begin_with_what_is_differentiated() -> None:
+    def least(options: Callable[[Any], dict[str, Any]], a: Any) -> Any:
+        return optimize.minimize_scalar(lambda x: (x - a) ** 2, **options(a)).x
+
+    functions: list[Callable[[Any], Any]] = [
+        partial(least, lambda a: {"bracket": (a - 1, a + 1)}),
+        partial(least, lambda a: {"bounds": (a - 1, a + 1), "method": "bounded"}),
+        lambda a: 3 * optimize.brentq(lambda x: x**3 - a, a - 2, a + 2),
+        lambda a: 3 * optimize.newton(lambda x: x**3 - a, a + 0.1),
+        tinyjax.jit(lambda a: 3 * optimize.newton(lambda x: x**3 - a, a + 0.1)),
+    ]
+    for function in functions:
+        assert float(tinyjax.grad(function)(np.float64(1.0))) == pytest.approx(1.0)

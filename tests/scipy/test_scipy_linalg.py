@@ -1,6 +1,7 @@
 """Forms, functions and special matrices of ``tinyjax.scipy.linalg``, against SciPy's."""
 
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -446,3 +447,68 @@ def test_axes_in_front_of_systems_broadcast(name: str) -> None:
     a, b = np.eye(3) * np.arange(1.0, 4.0)[:, None, None], np.arange(9.0).reshape(3, 3)
     assert linalg.solve(a, b).shape == (3, 3, 3)
     assert linalg.solve_triangular(a, b).shape == (3, 3)
+
+
+# Matrices without a basis of eigenvectors
+
+
+def jordan(n: int, value: float) -> HostArray:
+    return np.diag(np.full(n, value)) + np.diag(np.ones(n - 1), 1)
+
+
+def similar(x: HostArray, seed: int = 0) -> HostArray:
+    basis = np.random.default_rng(seed).standard_normal(x.shape)
+    return np.asarray(basis @ x @ np.linalg.inv(basis))
+
+
+DEFECTIVE: dict[str, HostArray] = {
+    "a shear": jordan(2, 1.0),
+    "three": jordan(3, 2.0),
+    "a hidden four": similar(jordan(4, 3.0)),
+    "two blocks": theirs.block_diag(jordan(2, 2.0), jordan(2, 2.0)),
+    "beside another": theirs.block_diag(jordan(2, 2.0), 5.0),
+    "a chain": np.array([[0.9, 0.1, 0.0], [0.0, 0.9, 0.1], [0.0, 0.0, 1.0]]),
+    "nearly one": np.array([[1.0, 1.0], [0.0, 1.0 + 1e-9]]),
+    "far": np.array([[1.0, 1e6], [0.0, 1.0]]),
+    "a rotation": np.array([[0.0, -1.0], [1.0, 0.0]]),
+    "the identity": np.eye(3),
+    "small numbers": 1e-8 * (np.eye(3) + 0.1 * np.arange(9.0).reshape(3, 3)),
+}
+
+
+@pytest.mark.parametrize("name", DEFECTIVE)
+def test_logarithms_of_defective_matrices(name: str) -> None:
+    x = DEFECTIVE[name]
+    n, step = len(x), np.random.default_rng(1).standard_normal(x.shape)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an estimate of the error is above 1e-12
+        both = theirs.logm(np.block([[x, step], [np.zeros_like(x), x]]))
+    for log in (linalg.logm, tinyjax.jit(linalg.logm)):
+        value, tangent = tinyjax.jvp(log, (x,), (step,))
+        np.testing.assert_allclose(value, both[:n, :n], 1e-11, 1e-11)
+        np.testing.assert_allclose(tangent, both[:n, n:], 1e-9, 1e-9)
+    weights = np.random.default_rng(2).standard_normal(x.shape)
+    gradient = tinyjax.grad(lambda x: jnp.sum(weights * linalg.logm(x)))(x)
+    np.testing.assert_allclose(np.sum(gradient * step), np.sum(weights * both[:n, n:]), 1e-8, 1e-8)
+
+
+def test_logarithms_that_are_not_real_numbers() -> None:
+    for x in (np.diag([-1.0, 2.0]), np.diag([0.0, 1.0]), np.ones((2, 2))):
+        assert np.isnan(linalg.logm(x)).all()
+        assert np.isnan(tinyjax.jvp(linalg.logm, (x,), (np.ones((2, 2)),))[1]).all()
+    value = linalg.logm(np.diag([-1.0 + 0j, 2.0]))
+    np.testing.assert_allclose(value, np.diag([np.pi * 1j, np.log(2)]), atol=1e-14)
+    single = linalg.logm(np.stack([np.float32(jordan(2, 1.0)), np.eye(2, dtype="float32")]))
+    assert single.dtype == "float32"
+    np.testing.assert_allclose(single[0], [[0, 1], [0, 0]], atol=1e-6)
+
+
+@pytest.mark.parametrize("name", DEFECTIVE)
+@pytest.mark.parametrize("kind", ["exp", "sin"])
+def test_functions_of_defective_matrices_are_right_or_not_a_number(name: str, kind: str) -> None:
+    x, expected = DEFECTIVE[name], getattr(theirs, f"{kind}m")(DEFECTIVE[name])
+    for function in (linalg.funm, tinyjax.jit(linalg.funm, static_argnums=1)):
+        value = np.asarray(function(x, getattr(jnp, kind)))
+        assert np.isnan(value).any() or np.allclose(value, expected, 1e-6, 1e-6)
+    if name in ("a rotation", "the identity"):  # orthogonal eigenvectors
+        np.testing.assert_allclose(linalg.funm(x, getattr(jnp, kind)), expected, 1e-12, 1e-12)

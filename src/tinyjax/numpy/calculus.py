@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Literal
 
 from tinyjax import dtypes
 from tinyjax._extensions.host import replay
-from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
+from tinyjax.core.primitives import elementwise as ew, identities, shape as sh, slicing
 from tinyjax.core.primitives.broadcast import reduce_sum
 from tinyjax.core.values import Array, ArrayLike, integers as ints
+from tinyjax.custom_derivatives.slopes import with_mean_slopes
 from tinyjax.errors import ArgumentError, ShapeError
-from tinyjax.numpy import elementwise, manipulation, promotion as pm, sorting
+from tinyjax.numpy import elementwise, manipulation, promotion as pm, reductions, sorting
 from tinyjax.numpy.taking import searchsorted
+
+Side = Literal["left", "right"]
 
 
 def _slice(x: Array, start: int, limit: int, axis: int) -> Array:
@@ -226,13 +230,26 @@ def interp(
         points, values = points[order], values[order]
         points = manipulation.concatenate([points[-1:] - width, points, points[:1] + width])
         values = manipulation.concatenate([values[-1:], values, values[:1]])
-    result = _piecewise_linear(at, points, values)
-    if not isinstance(left, str):
-        below = sh.full_like(result, 0) + (values[0] if left is None else left)
-        result = elementwise.pick(at < points[0], below, result)
-    if not isinstance(right, str):
-        above = sh.full_like(result, 0) + (values[-1] if right is None else right)
-        result = elementwise.pick(at > points[-1], above, result)
+
+    def evaluate(side: Side, places: Array, points: Array, values: Array) -> Array:
+        result = _piecewise_linear(places, points, values, side)
+        if left is None:
+            outside = places <= points[0] if side == "left" else places < points[0]
+            result = elementwise.pick(outside, sh.full_like(result, 0) + values[0], result)
+        if right is None:
+            outside = places >= points[-1] if side == "right" else places > points[-1]
+            result = elementwise.pick(outside, sh.full_like(result, 0) + values[-1], result)
+        return result
+
+    def has_kinks(places: Array, points: Array, values: Array) -> Array:
+        end = elementwise.minimum(searchsorted(points, places), points.size - 1)
+        return reductions.any(points[end] == places)
+
+    right_side, left_side = partial(evaluate, "right"), partial(evaluate, "left")
+    result = with_mean_slopes(right_side, left_side, has_kinks)(at, points, values)
+    for end, outside in ((left, at < points[0]), (right, at > points[-1])):
+        if end is not None and not isinstance(end, str):
+            result = elementwise.pick(outside, sh.full_like(result, 0) + end, result)
     return result
 
 
@@ -254,12 +271,13 @@ def _as_floats(xs: Array, points: Array, values: Array) -> list[Array]:
     return [pm.strong(a) for a in pm.promote_inexact(xs, points, values)]
 
 
-def _piecewise_linear(xs: Array, points: Array, values: Array) -> Array:
+def _piecewise_linear(xs: Array, points: Array, values: Array, side: Side) -> Array:
     n = points.size
     if n == 1:
         return pm.broadcast_to_shape(values, xs.shape) if xs.ndim else sh.reshape(values, ())
     # the piece each falls into; the first and last pieces also take what lies beyond
-    piece = searchsorted(points, xs, side="right") - 1
+    ends, places = identities.stop_gradient(points), identities.stop_gradient(xs)
+    piece = searchsorted(ends, places, side=side) - 1
     piece = ew.clamp(sh.full_like(piece, 0), piece, sh.full_like(piece, n - 2))
     low, value = points[piece], values[piece]
     width, rise = points[piece + 1] - low, values[piece + 1] - value

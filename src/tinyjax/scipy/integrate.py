@@ -58,8 +58,8 @@ _END: Final = 2.0**-6
 class _Pieces(NamedTuple):
     """The unit interval in pieces, of which the first ``used`` are in use.
 
-    A piece with a scale is of the logarithm of the distance from an end, in units of the scale: from
-    0, or from 1 if the scale is negative.
+    A piece with a scale is of the logarithm of the distance from an end, in units of the scale:
+    from 0, or from 1 if the scale is negative.
     """
 
     low: Array
@@ -215,8 +215,8 @@ def quad(
 
     The piece of the largest error is halved until the sum of errors is small. At an end where the
     integrand is steep or infinite the distance's logarithm is divided, and a power of it is
-    integrated where digits end. The integral is differentiable in the limits, ``args``, and all that
-    ``func`` closes over, any number of times: as the sum over the same points.
+    integrated where digits end. The integral is differentiable in the limits, ``args``, and all
+    that ``func`` closes over, any number of times: as the sum over the same points.
 
     Args:
         func: takes a real scalar and ``args``; returns a real scalar.

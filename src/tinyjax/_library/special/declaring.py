@@ -15,15 +15,13 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
 from tinyjax.core.control_flow.while_loop import while_loop
 from tinyjax.core.lowering import call_jaxpr
-from tinyjax.core.primitives import elementwise as ew, families, rules
+from tinyjax.core.primitives import elementwise as ew, families
 from tinyjax.core.primitives.reduce import reduce_or
 from tinyjax.core.primitives.rules import Derivative
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging, trace as tr
-from tinyjax.core.transforms.jvp import jvp_flat
 from tinyjax.core.values import Array, avals as av, concrete
-from tinyjax.custom_derivatives import SymbolicZero, custom_jvp
 from tinyjax.dtypes import DType, HostArray
 
 #: The distance from 1 to the next float64.
@@ -207,24 +205,6 @@ def iterate(
     return unpack(
         while_loop(lambda s: any_goes_on(unpack(s)), lambda s: pack(step(unpack(s))), pack(state))
     )
-
-
-def with_slopes_of(
-    formula: Callable[..., Array], value: Callable[..., Array]
-) -> Callable[..., Array]:
-    """Make a function of the values of one formula, with the derivatives of another.
-
-    Values cost nothing more where the other formula is right at more points.
-    """
-    function = custom_jvp(value)
-
-    def rule(primals: Sequence[Array], tangents: Sequence[Array | SymbolicZero]) -> Any:
-        flat = [prim.ZERO if isinstance(t, SymbolicZero) else t for t in tangents]
-        (out,), (tangent,) = jvp_flat(lambda *xs: [formula(*xs)], primals, flat)
-        return out, rules.instantiate(tangent, out)
-
-    function.defjvp(rule, symbolic_zeros=True)
-    return function
 
 
 #: A formula, where it holds, and values for which it can be evaluated elsewhere.

@@ -15,6 +15,7 @@ from tinyjax._primitives import special
 from tinyjax.core.primitives import elementwise as ew, families, shape as sh
 from tinyjax.core.values import Array
 from tinyjax.custom_derivatives import custom_jvp
+from tinyjax.custom_derivatives.slopes import with_slopes_of
 
 # The incomplete gamma functions P and Q, and their derivatives in the parameter.
 #
@@ -412,7 +413,7 @@ def _gamma_density_by_powers(a: Array, x: Array) -> Array:
 
 
 #: ``x^(a - 1) exp(-x) / gamma(a)``, the derivative of ``P`` in x.
-gamma_density: Final = declaring.with_slopes_of(_gamma_density_by_powers, _gamma_density)
+gamma_density: Final = with_slopes_of(_gamma_density_by_powers, _gamma_density)
 
 
 def _grad_a_in_x(t: Array, z: Array, a: Array, x: Array) -> Array:
@@ -635,7 +636,7 @@ def beta_density(a: Array, b: Array, x: Array) -> Array:
     return jnp.where(inside, _beta_density_inside(a, b, y), ends)
 
 
-_first_slope: Final = declaring.with_slopes_of(beta_density, _beta_density)
+_first_slope: Final = with_slopes_of(beta_density, _beta_density)
 regularized_incomplete_beta: families.Elementwise = declaring.special(
     "regularized_incomplete_beta",
     declaring.by_scipy("betainc"),

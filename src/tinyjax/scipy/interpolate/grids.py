@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import product
 from typing import Final, Literal, get_args
 
 import tinyjax.numpy as jnp
-from tinyjax import errors
+from tinyjax import errors, lax
 from tinyjax._base import lazy
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.core.values.integers import listed
+from tinyjax.custom_derivatives.slopes import with_mean_slopes
+from tinyjax.numpy.calculus import Side
 from tinyjax.numpy.promotion import array_of, check_option, inexact, strong
 from tinyjax.scipy.interpolate import splines
 
@@ -26,7 +29,8 @@ class RegularGridInterpolator:
     """Interpolate values on a grid whose lines need not be evenly spaced.
 
     Args:
-        points: for each axis the coordinates of the grid's lines, ascending, at least two.
+        points: for each axis the coordinates of the grid's lines, ascending. Along an axis of one
+            line, values are constant.
         values: at the grid's points; may have more axes, which results have too.
         method: ``"linear"``, in each axis, or ``"nearest"``; splines of degree 1, 3 or 5 by
             ``"slinear"``, ``"cubic"``, ``"quintic"``, which need more lines than that.
@@ -66,11 +70,11 @@ class RegularGridInterpolator:
         self.fill_value: Array | None = None if fill_value is None else array_of(name, fill_value)
         sizes = tuple(p.shape for p in self.grid)
         if sizes != tuple((n,) for n in self.values.shape[: len(sizes)]) or min(
-            sizes, default=(2,)
-        ) < (2,):
+            sizes, default=(1,)
+        ) < (1,):
             raise errors.ShapeError(
                 f"{name} needs for each of the first axes of values a vector of as many points, at "
-                f"least two, but got shapes {sizes} for values of shape {self.values.shape}."
+                f"least one, but got shapes {sizes} for values of shape {self.values.shape}."
             )
 
     def __call__(
@@ -100,31 +104,25 @@ class RegularGridInterpolator:
             )
         shape = at.shape[:-1]
         columns = [at[..., i] for i in range(len(self.grid))]
-        cells, shares = [], []
-        outside = jnp.zeros(shape, bool)
+        outside, lost = jnp.zeros(shape, bool), jnp.zeros(shape, bool)
         for x, line in zip(columns, self.grid, strict=True):
-            cell = jnp.clip(jnp.searchsorted(line, x) - 1, 0, line.size - 2)
-            cells.append(cell)
-            shares.append((x - line[cell]) / (line[cell + 1] - line[cell]))
-            outside = outside | (x < line[0]) | (x > line[-1])
+            outside, lost = outside | (x < line[0]) | (x > line[-1]), lost | jnp.isnan(x)
         further = (1,) * (self.values.ndim - len(self.grid))
         if kind in _DEGREES:
             values = self._smooth(kind, [x.ravel() for x in columns])
             values = values.reshape(*shape, *self.values.shape[len(self.grid) :])
         elif kind == "nearest":
+            cells, shares = _cells("left", self.grid, columns)
             nearest = [jnp.where(s <= 0.5, i, i + 1) for i, s in zip(cells, shares, strict=True)]
             values = self.values[tuple(nearest)]
         else:
-            values = jnp.zeros((), self.values.dtype)
-            for corner in product((0, 1), repeat=len(self.grid)):
-                weight = jnp.ones((), self.values.dtype)
-                for side, share in zip(corner, shares, strict=True):
-                    weight = weight * (share if side else 1 - share)
-                index = tuple(i + side for i, side in zip(cells, corner, strict=True))
-                values = values + self.values[index] * weight.reshape(*weight.shape, *further)
-        if self.fill_value is None:
-            return values
-        return jnp.where(outside.reshape(*shape, *further), self.fill_value, values)
+            first, second = (partial(_linear, side, len(self.grid)) for side in _SIDES)
+            has_kinks = partial(_has_kinks, len(self.grid))
+            operands = (self.values, *self.grid, *columns)
+            values = with_mean_slopes(first, second, has_kinks)(*operands)
+        if self.fill_value is not None:
+            values = jnp.where(outside.reshape(*shape, *further), self.fill_value, values)
+        return jnp.where(lost.reshape(*shape, *further), jnp.nan, values)
 
     def _smooth(self, kind: Method, columns: list[Array]) -> Array:
         """Interpolate along one axis after the other at each point."""
@@ -153,6 +151,46 @@ class RegularGridInterpolator:
             return jnp.stack(columns, -1)
         at = inexact(xi, name)
         return at.reshape(-1, len(self.grid)) if at.ndim == 1 else at
+
+
+#: Cells end at a line, from the left, or begin there.
+_SIDES: Final[tuple[Side, Side]] = ("left", "right")
+
+
+def _cells(
+    side: Side, grid: Sequence[Array], columns: Sequence[Array]
+) -> tuple[list[Array], list[Array]]:
+    """Return the cells that places are in, and where within; an axis of one line has one."""
+    cells, shares = [], []
+    for x, line in zip(columns, grid, strict=True):
+        cell = jnp.searchsorted(lax.stop_gradient(line), lax.stop_gradient(x), side) - 1
+        cell = jnp.clip(cell, 0, max(line.size - 2, 0))
+        cells.append(cell)
+        width = line[cell + 1] - line[cell] if line.size > 1 else 1
+        shares.append((x - line[cell]) / width if line.size > 1 else jnp.zeros_like(x))
+    return cells, shares
+
+
+def _linear(side: Side, count: int, values: Array, *lines: Array) -> Array:
+    cells, shares = _cells(side, lines[:count], lines[count:])
+    further = (1,) * (values.ndim - count)
+    total = jnp.zeros((), values.dtype)
+    ends = [(0, 1) if line.size > 1 else (0,) for line in lines[:count]]
+    for corner in product(*ends):
+        weight = jnp.ones((), values.dtype)
+        for end, share in zip(corner, shares, strict=True):
+            weight = weight * (share if end else 1 - share)
+        index = tuple(i + end for i, end in zip(cells, corner, strict=True))
+        total = total + values[index] * weight.reshape(*weight.shape, *further)
+    return total
+
+
+def _has_kinks(count: int, values: Array, *lines: Array) -> Array:
+    found = jnp.asarray(False)
+    for line, x in zip(lines[:count], lines[count:], strict=True):
+        at = jnp.minimum(jnp.searchsorted(line, x), line.size - 1)
+        found = found | jnp.any(line[at] == x)
+    return found
 
 
 def _checked(method: Method) -> Method:

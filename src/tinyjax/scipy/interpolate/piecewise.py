@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Final, Literal
 
 import tinyjax.numpy as jnp
 from tinyjax import lax
 from tinyjax._base import lazy
 from tinyjax.core.values import Array, ArrayLike, integers as ints
+from tinyjax.custom_derivatives.slopes import with_mean_slopes
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy import promotion as pm
+from tinyjax.numpy.calculus import Side
 
 lazy.answer_for(
     __name__,
@@ -19,6 +22,28 @@ lazy.answer_for(
 
 Extrapolate = bool | Literal["periodic"]
 Boundary = str | tuple[Any, Any]
+
+
+def _polynomials(side: Side, c: Array, ends: Array, places: Array) -> Array:
+    """Evaluate the pieces that places are in, which end or begin at a place on an end."""
+    piece = jnp.searchsorted(lax.stop_gradient(ends), lax.stop_gradient(places), side) - 1
+    piece = jnp.clip(piece, 0, ends.size - 2)
+    distance = (places - ends[piece]).reshape(*places.shape, *[1] * (c.ndim - 2))
+    value = c[0][piece]
+    for coefficients in c[1:]:
+        value = value * distance + coefficients[piece]
+    return value
+
+
+def has_knots(c: Array, knots: Array, places: Array) -> Array:
+    """Return whether any place is a knot."""
+    end = jnp.minimum(jnp.searchsorted(knots, places), knots.size - 1)
+    return jnp.any(knots[end] == places)
+
+
+_evaluate: Final = with_mean_slopes(
+    partial(_polynomials, "right"), partial(_polynomials, "left"), has_knots
+)
 
 
 class PPoly:
@@ -59,15 +84,11 @@ class PPoly:
         mode = self.extrapolate if extrapolate is None else extrapolate
         if mode == "periodic":
             at = self.x[0] + (at - self.x[0]) % (self.x[-1] - self.x[0])
-        piece = jnp.clip(jnp.searchsorted(self.x, at, "right") - 1, 0, self.x.size - 2)
-        further = (1,) * (self.c.ndim - 2)
-        distance = (at - self.x[piece]).reshape(*at.shape, *further)
-        value = self.c[0][piece]
-        for coefficients in self.c[1:]:
-            value = value * distance + coefficients[piece]
-        if not mode:
-            inside = (at >= self.x[0]) & (at <= self.x[-1])
-            value = jnp.where(inside.reshape(distance.shape), value, jnp.nan)
+        value = _evaluate(self.c, self.x, at)
+        inside = ~jnp.isnan(at) if mode else (at >= self.x[0]) & (at <= self.x[-1])
+        if not mode or len(self.c) == 1:
+            further = (1,) * (self.c.ndim - 2)
+            value = jnp.where(inside.reshape(*at.shape, *further), value, jnp.nan)
         return _moved(value, at.ndim, self.axis)
 
     def derivative(self, nu: int = 1) -> PPoly:

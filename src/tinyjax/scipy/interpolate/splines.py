@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+import numpy as np
+
 import tinyjax.numpy as jnp
+from tinyjax import lax
 from tinyjax._base import lazy
 from tinyjax.core.values import Array, ArrayLike, integers as ints
+from tinyjax.custom_derivatives.slopes import with_mean_slopes
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy import promotion as pm
-from tinyjax.scipy.interpolate.piecewise import samples
+from tinyjax.numpy.calculus import Side
+from tinyjax.scipy.interpolate.piecewise import has_knots, samples
 
 lazy.answer_for(__name__, "BarycentricInterpolator BSpline make_interp_spline")
+
+
+def _de_boor(k: int, side: Side, c: Array, t: Array, places: Array) -> Array:
+    piece = jnp.searchsorted(lax.stop_gradient(t), lax.stop_gradient(places), side) - 1
+    piece = jnp.clip(piece, k, t.size - k - 2)
+    d = [c[piece - k + j] for j in range(k + 1)]
+    for r in range(1, k + 1):
+        for j in range(k, r - 1, -1):
+            low, high = t[piece - k + j], t[piece + 1 + j - r]
+            share = ((places - low) / (high - low)).reshape(*places.shape, *[1] * (c.ndim - 1))
+            d[j] = d[j - 1] + share * (d[j] - d[j - 1])
+    return d[k]
 
 
 class BSpline:
@@ -52,18 +71,12 @@ class BSpline:
             return self.derivative(nu)(x)
         (at,) = pm.floats("BSpline", x)
         k, n = self.k, self.t.size - self.k - 1
-        piece = jnp.clip(jnp.searchsorted(self.t, at, "right") - 1, k, n - 1)
-        further = (1,) * (self.c.ndim - 1)
-        d = [self.c[piece - k + j] for j in range(k + 1)]
-        for r in range(1, k + 1):
-            for j in range(k, r - 1, -1):
-                low, high = self.t[piece - k + j], self.t[piece + 1 + j - r]
-                share = ((at - low) / (high - low)).reshape(*at.shape, *further)
-                d[j] = d[j - 1] + share * (d[j] - d[j - 1])
-        if self.extrapolate:
-            return d[k]
-        inside = (at >= self.t[k]) & (at <= self.t[n])
-        return jnp.where(inside.reshape(*at.shape, *further), d[k], jnp.nan)
+        sides = partial(_de_boor, k, "right"), partial(_de_boor, k, "left")
+        value = with_mean_slopes(*sides, has_knots)(self.c, self.t, at)
+        if self.extrapolate and k:
+            return value
+        inside = ~jnp.isnan(at) if self.extrapolate else (at >= self.t[k]) & (at <= self.t[n])
+        return jnp.where(inside.reshape(*at.shape, *[1] * (self.c.ndim - 1)), value, jnp.nan)
 
     def derivative(self, nu: int = 1) -> BSpline:
         """Return the derivative of this order, a spline of lower degree.
@@ -170,4 +183,6 @@ class BarycentricInterpolator:
         eye = jnp.eye(self.xi.size, dtype=bool)
         above = jnp.where(eye, 1, (at[..., None] - self.xi)[..., None, :])
         below = jnp.where(eye, 1, self.xi[:, None] - self.xi)
-        return jnp.tensordot(jnp.prod(above / below, -1), self.yi, 1)
+        # in no order, in which products of many do not overflow
+        order = np.random.default_rng(0).permutation(self.xi.size)
+        return jnp.tensordot(jnp.prod((above / below)[..., order], -1), self.yi, 1)

@@ -219,8 +219,8 @@ def funm(
         disp: False for an estimate of the relative error besides.
 
     Returns:
-        A complex matrix. It is accurate where eigenvalues are apart from each other, and so is the
-        derivative, which needs eigenvectors that are a basis.
+        A complex matrix; NaN where eigenvalues are too near to each other to compute it, unless
+        the eigenvectors are orthogonal. So is the derivative, which needs a basis of eigenvectors.
 
     Raises:
         ShapeError: ``A`` is not a square matrix.
@@ -245,9 +245,18 @@ def funm(
         form, vectors = spectral.schur(x)
         out, least = schur_forms.parlett(form, values(ma.diagonal_of(form)))
         size = reductions.max(reductions.sum(elementwise.abs(jnp.triu(form, 1)), -2), -1, initial=0)
-        error = jnp.clip(eps / jnp.maximum(least, eps) * size, eps, 1)
+        # errors grow with each eigenvalue that is near, and rounding hides equal ones
+        w = ma.diagonal_of(form)
+        sizes = jnp.max(jnp.abs(w), initial=0)
+        near = jnp.abs(w[:, None] - w) < sizes / 20
+        power = jnp.maximum(jnp.max(jnp.sum(near, 0), initial=0) - 1, 1)
+        error = jnp.clip(eps * (size / jnp.maximum(least, eps * size)) ** power, eps, 1)
         error = jnp.where(jnp.any(jnp.isinf(out)), math.inf, error)
+        out = jnp.where(is_lost(error), math.nan, out)
         return exact_matmul(exact_matmul(vectors, out), ma.mH(vectors)), error
+
+    def is_lost(error: Array) -> Array:
+        return (error > 10 * math.sqrt(eps)) & jnp.isfinite(error)
 
     @function.defjvp
     def derivative(primals: tuple[Array], tangents: tuple[Array]) -> Any:
@@ -262,6 +271,7 @@ def funm(
         inner = quotients * lu_.solve(v, exact_matmul(tx, v))
         change = ma.mT(lu_.solve(ma.mT(v), ma.mT(exact_matmul(v, inner))))
         out, error = function(x)
+        change = jnp.where(is_lost(error), math.nan, change)
         return (out, error), (change, sh.zeros_like(error))
 
     out, error = function(a)
@@ -269,7 +279,17 @@ def funm(
 
 
 def logm(A: ArrayLike) -> Array:
-    """Return the principal logarithm of a matrix, by ``funm``.
+    """Return the principal logarithms of matrices, by square roots (Kenney and Laub 1989).
+
+    Args:
+        A: shape ``(..., n, n)``.
+
+    Returns:
+        Matrices of the shape of ``A``, complex only if ``A`` is; NaN where there is none: for
+        singular matrices, and for real ones with negative eigenvalues, which are to be complex.
+
+    Raises:
+        ShapeError: ``A`` does not hold square matrices.
 
     Example:
         >>> import tinyjax.numpy as jnp, tinyjax.scipy.linalg as linalg
@@ -277,9 +297,48 @@ def logm(A: ArrayLike) -> Array:
         Array([[1., 0.],
                [0., 2.]], dtype=float32)
     """
-    value: Array = funm(A, jnp.log)
-    is_real = not dtypes.is_complex(pm.array_of("logm", A).dtype)
-    return value.real if is_real else value
+    x = jnp.linalg.matrices("logm", A, square=True)
+    if not x.size:
+        return x
+    root, identity = x.astype(dtypes.to_complex(x.dtype)), ma.identities(x.shape, x.dtype)
+    count = jnp.zeros(x.shape[:-2], dtypes.real_part(x.dtype))
+
+    def is_far(root: Array) -> Array:
+        rest = elementwise.abs(identities.stop_gradient(root - identity))
+        return reductions.max(reductions.sum(rest, -2), -1) > 0.25
+
+    def step(state: tuple[Array, Array], _: object) -> tuple[tuple[Array, Array], None]:
+        root, count = state
+        far = is_far(root)
+        root = elementwise.pick(far[..., None, None], schur_forms.sqrtm(root), root)
+        return (root, count + far), None
+
+    state = root, count
+    if opd.is_constant(is_far(root)):  # the others stay as they are
+        replay.require_eager()
+        for _ in range(_MOST_ROOTS):
+            far = is_far(state[0])
+            if opd.is_constant(far) and not opd.raw_host(far).any():
+                break
+            state, _ = step(state, None)
+    else:
+        state, _ = scan(step, state, None, length=_MOST_ROOTS)
+    root, count = state
+    rest, total = root - identity, sh.zeros_like(root)
+    # Gauss's formula for the integral of rest / (1 + t rest), which is Padé's approximant
+    for node, weight in zip(*np.polynomial.legendre.leggauss(8), strict=True):
+        system = identity + (1 + float(node)) / 2 * rest
+        total = total + float(weight) / 2 * lu_.solve(system, rest)
+    lost, value = is_far(root), total * elementwise.exp2(count)[..., None, None]
+    if not dtypes.is_complex(x.dtype):
+        # eigenvalues on the negative axis have imaginary logarithms
+        sizes = elementwise.abs(identities.stop_gradient(value.imag))
+        lost, value = lost | (reductions.max(sizes, (-2, -1)) > 1), value.real
+    return value * elementwise.pick(lost, math.nan, 1.0)[..., None, None].astype(value.dtype)
+
+
+#: So many square roots bring all matrices near the identity whose logarithms have digits.
+_MOST_ROOTS: Final = 30
 
 
 # Forms

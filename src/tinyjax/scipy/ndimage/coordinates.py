@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Collection, Sequence
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from itertools import product
 from typing import Any, Final, Literal
 
@@ -18,6 +18,7 @@ from tinyjax._extensions.host import NotHereError, replay
 from tinyjax.core.primitives.families import all_hold
 from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints
+from tinyjax.custom_derivatives.slopes import with_mean_slopes
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError
 from tinyjax.numpy import creation, promotion as pm
@@ -68,12 +69,14 @@ def _splines(share: Any, order: int) -> list[Any]:
     return weights
 
 
-def _neighbours(coordinate: Array, order: int, dtype: DType) -> list[tuple[Array, Array]]:
-    """The indices of the elements around, and their weights."""
+def _neighbours(
+    coordinate: Array, order: int, dtype: DType, below: bool
+) -> list[tuple[Array, Array]]:
+    """The indices of the elements around, and their weights; ``below`` counts a knot as an end."""
     if order == 0:
         return [(_rounded(coordinate).astype(dtype), jnp.ones_like(coordinate))]
     coordinate = coordinate if order % 2 else coordinate + 0.5
-    lower = jnp.floor(coordinate)
+    lower = jnp.ceil(coordinate) - 1 if below else jnp.floor(coordinate)
     index, weights = lower.astype(dtype) + (order + 1) // 2, _splines(coordinate - lower, order)
     return [(index - i, weights[i]) for i in range(order, -1, -1)]
 
@@ -234,19 +237,40 @@ def map_coordinates(
     result = None if order > 1 else _found_by_scipy(a, places, order, mode, outside)
     if result is not None:
         return result
+    if order == 1 and dtypes.is_inexact(a.dtype):
+        above, below = (
+            partial(_interpolate, order, mode, prefilter, flag) for flag in (False, True)
+        )
+        return with_mean_slopes(above, below, _are_any_whole)(a, outside, *places)
+    return _interpolate(order, mode, prefilter, False, a, outside, *places)
+
+
+def _are_any_whole(a: Array, outside: Array, *places: Array) -> Array:
+    return reduce(operator.or_, [jnp.any(jnp.floor(p) == p) for p in places], jnp.asarray(False))
+
+
+def _interpolate(
+    order: int,
+    mode: Mode,
+    prefilter: bool,
+    below: bool,
+    a: Array,
+    outside: Array,
+    *places: Array,
+) -> Array:
     is_whole, dtype_out = dtypes.kind(a.dtype) in "iu", a.dtype
     if order > 1:
         a = pm.strong(a * 1.0) if is_whole else a
     if order > 1 and prefilter:
         a = _coefficients(a, order, mode, outside)
         if mode in ("constant", "nearest"):
-            places = [place + _MARGIN for place in places]
+            places = tuple([place + _MARGIN for place in places])
     flat = jnp.ravel(a)
     dtype = dtypes.int32 if a.size <= np.iinfo(np.int32).max else dtypes.int64
     nodes: list[list[tuple[Array, Array, Array]]] = []
     for place, size, stride in zip(places, a.shape, _strides(a.shape), strict=True):
         nodes.append([])
-        for index, weight in _neighbours(place, order, dtype):
+        for index, weight in _neighbours(place, order, dtype, below):
             inside = _INSIDE[mode](index, size)
             nodes[-1].append((inside * stride, inside == index, weight))
     total: Array | None = None
@@ -259,4 +283,7 @@ def map_coordinates(
         value = reduce(operator.mul, weights, value)
         total = value if total is None else total + value
     assert total is not None, "there is a corner even without axes"
+    if order == 0 and not is_whole and places:
+        lost = reduce(operator.or_, [jnp.isnan(place) for place in places])
+        total = jnp.where(lost, jnp.nan, total)
     return (_rounded(total) if is_whole else total).astype(dtype_out)

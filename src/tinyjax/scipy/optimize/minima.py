@@ -174,7 +174,7 @@ def minimize(  # noqa: PLR0913, PLR0917 (the signature of SciPy)
 @checking.explained
 def minimize_scalar(
     fun: frames.Function[ArrayLike],
-    bracket: Sequence[float] | None = None,
+    bracket: Sequence[ArrayLike] | None = None,
     bounds: tuple[ArrayLike, ArrayLike] | None = None,
     args: tuple[Any, ...] = (),
     method: str | None = None,
@@ -187,7 +187,8 @@ def minimize_scalar(
 
     Args:
         fun: takes a scalar and ``args``; returns a real scalar.
-        bracket: two or three numbers, between or near which the search begins.
+        bracket: two or three numbers, between or near which the search begins; not computed inside
+            ``jit`` or ``vmap``.
         bounds: two numbers, between which the minimum must be.
         args: further arguments.
         method: ``"brent"``, ``"golden"``, or, which takes bounds, ``"bounded"``.
@@ -208,6 +209,7 @@ def minimize_scalar(
         >>> round(float(lowest(8.0)), 3), round(float(tinyjax.grad(lowest)(8.0)), 4)
         (2.0, 0.0833)
     """
+    near = None if bracket is None else [on_host.concrete("bracket", x) for x in bracket]
     x, dtype = on_host.first_guess("minimize_scalar", np.zeros(1))
     pairs = None if bounds is None else [bounds]
     problem, staged = program("minimize_scalar", lambda x, *args: fun(x[0], *args), x, args, pairs)
@@ -216,7 +218,7 @@ def minimize_scalar(
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
         found = on_host.scipy_optimize().minimize_scalar(
             on_host.number_for_scipy(call, consts),
-            bracket,
+            near,
             [float(end[0]) for end in consts[-2:]] if is_bounded else None,
             method=method,
             tol=tol,

@@ -18,8 +18,9 @@ from tinyjax._library.special.declaring import of_scipy
 from tinyjax.core.jit.decorator import jit
 from tinyjax.core.jit.function import JitFunction
 from tinyjax.core.jit.signatures import HostCall, host_call
+from tinyjax.core.primitives import identities
 from tinyjax.core.tracing import trace as tr
-from tinyjax.core.values import Array, ConcreteArray, avals as av, operands as opd
+from tinyjax.core.values import Array, ArrayLike, ConcreteArray, avals as av, operands as opd
 from tinyjax.dtypes import HostArray
 from tinyjax.implicit import theorem, vectors
 
@@ -82,6 +83,24 @@ def array_valued(fun: Callable[..., Any]) -> Callable[..., Any]:
         return jnp.asarray(value) if isinstance(value, (list, tuple)) else value
 
     return frames.imitate(call, fun)
+
+
+def concrete(name: str, x: ArrayLike) -> float:
+    """Return a number that SciPy's search begins with, of which the result has no derivative.
+
+    Raises:
+        ArgumentError: it has no value, since it is computed inside ``jit`` or ``vmap``.
+    """
+    if not isinstance(x, Array):
+        return float(np.asarray(x))
+    value = x if opd.is_constant(x) else identities.stop_gradient(x)
+    if not opd.is_constant(value):
+        raise errors.ArgumentError(
+            f"{name} must be a number that is known when the search begins, but it is computed "
+            f"inside jit or vmap: {value.aval}. Give a number that does not depend on arguments, "
+            "or search from x0, which may depend on them."
+        )
+    return float(opd.raw_host(value))
 
 
 def in_dtype(dtype: dtypes.DType, *values: Array) -> list[Array]:

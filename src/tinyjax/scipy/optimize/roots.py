@@ -179,10 +179,10 @@ def root_scalar(  # noqa: PLR0913
     f: frames.Function[ArrayLike],
     args: tuple[Any, ...] = (),
     method: str | None = None,
-    bracket: tuple[float, float] | None = None,
+    bracket: tuple[ArrayLike, ArrayLike] | None = None,
     *,
-    x0: float | None = None,
-    x1: float | None = None,
+    x0: ArrayLike | None = None,
+    x1: ArrayLike | None = None,
     xtol: float | None = None,
     rtol: float | None = None,
     maxiter: int | None = None,
@@ -197,7 +197,8 @@ def root_scalar(  # noqa: PLR0913
         method: ``"brentq"`` (the default with a bracket), ``"brenth"``, ``"bisect"``, ``"ridder"``
             or ``"toms748"``; or ``"newton"`` (the default without one), ``"halley"`` or
             ``"secant"``, which need ``x0``. Newton's and Halley's get compiled derivatives.
-        bracket: two numbers where ``f`` differs in sign.
+        bracket: two numbers where ``f`` differs in sign. As ``x1`` is, they must be known when the
+            search begins: not computed inside ``jit`` or ``vmap``.
         x0: the first guess.
         x1: the second one, for ``"secant"``.
         xtol: how exact the root must be.
@@ -220,7 +221,11 @@ def root_scalar(  # noqa: PLR0913
     pm.check_option("root_scalar", "method", chosen, _SCALAR_METHODS)
     if bracket is None and x0 is None:
         raise ArgumentError("root_scalar needs a bracket, or x0, a first guess.")
-    x, dtype = on_host.first_guess("root_scalar", np.zeros(1) if x0 is None else np.ones(1) * x0)
+    is_array, number = isinstance(x0, Array), 0.0 if x0 is None else x0
+    guess = jnp.reshape(number, 1) if is_array else np.ones(1) * np.asarray(number)
+    x, dtype = on_host.first_guess("root_scalar", guess)
+    ends = None if bracket is None else [on_host.concrete("bracket", end) for end in bracket]
+    second = None if x1 is None else on_host.concrete("x1", x1)
     problem = vectors.equation(
         "root_scalar", lambda x, *args: jnp.reshape(f(x[0], *args), 1), x, args
     )
@@ -233,11 +238,11 @@ def root_scalar(  # noqa: PLR0913
         found = on_host.scipy_optimize().root_scalar(
             scalars[0],
             method=chosen,
-            bracket=bracket,
+            bracket=ends,
             fprime=scalars[1] if scalars[1:] else None,
             fprime2=scalars[2] if scalars[2:] else None,
             x0=float(start[0]) if has_guess else None,
-            x1=x1,
+            x1=second,
             xtol=xtol,
             rtol=rtol,
             maxiter=maxiter,
@@ -277,8 +282,8 @@ def fsolve(
 
 def brentq(
     f: frames.Function[ArrayLike],
-    a: float,
-    b: float,
+    a: ArrayLike,
+    b: ArrayLike,
     args: tuple[Any, ...] = (),
     xtol: float = 2e-12,
     rtol: float = 8.881784197001252e-16,
@@ -296,7 +301,7 @@ def brentq(
 
 def newton(
     func: frames.Function[ArrayLike],
-    x0: float,
+    x0: ArrayLike,
     fprime: None = None,
     args: tuple[Any, ...] = (),
     tol: float = 1.48e-8,

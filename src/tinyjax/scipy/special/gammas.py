@@ -20,6 +20,7 @@ from tinyjax._primitives import special
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import Array, ArrayLike, integers as ints
+from tinyjax.custom_derivatives.slopes import with_slopes_of
 from tinyjax.errors import ArgumentError, shortened
 from tinyjax.numpy import creation, elementwise, promotion as pm
 from tinyjax.scipy.special import basic
@@ -299,7 +300,7 @@ def _power_series_of(log: Array, power: Array) -> Array:
 
 #: ``(exp(x) - 1) / x`` by powers of x, exact for x below 0.1.
 _EXPREL: Final = [1 / math.factorial(k + 1) for k in range(12)]
-_power: Final = declaring.with_slopes_of(_power_series_of, _power_of)
+_power: Final = with_slopes_of(_power_series_of, _power_of)
 
 
 def loggamma(x: ArrayLike) -> Array:

@@ -15,9 +15,9 @@ from typing import Final, Generic, ParamSpec, TypeAlias
 
 from tinyjax._base import frames, lazy
 from tinyjax._extensions.host.replay import replayed
-from tinyjax._library.special import declaring
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.values import Array, ArrayLike
+from tinyjax.custom_derivatives.slopes import with_slopes_of
 from tinyjax.numpy import promotion as pm
 from tinyjax.numpy.elementwise import minimum, pick, unless_nan
 from tinyjax.scipy.special.basic import log_minus_expm1
@@ -210,7 +210,7 @@ class Family(Generic[P]):
             return pick(none, self._standardized(powers)(*operands), value)
 
         if powers is not None:
-            evaluate = declaring.with_slopes_of(with_powers, evaluate)
+            evaluate = with_slopes_of(with_powers, evaluate)
         return self._public(name, evaluate, value, xs)
 
     def log(self, name: str, value: float, xs: str = "") -> Callable[P, Array]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tinyjax._library.special.declaring import with_slopes_of
+from tinyjax.custom_derivatives.slopes import with_slopes_of
 from tinyjax.scipy.special import i0, i0e
 from tinyjax.scipy.stats.distribution import Array, ArrayLike, Family, Operands, ew, pick
 
