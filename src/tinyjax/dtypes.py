@@ -944,7 +944,9 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
     """
     # the argument may be a dtype of NumPy's that arrays cannot have
     known = isinstance(arg1, np.dtype) or (isinstance(arg1, type) and issubclass(arg1, np.generic))
-    first = arg1 if known else dtype_in_numpy(arg1)
+    first: Any = arg1 if known else dtype_in_numpy(arg1)
+    if isinstance(first, type):
+        first = next((dtype for dtype in (*_EXTENDED, *STORED) if dtype.type is first), first)
     abstract = isinstance(arg2, type) and issubclass(arg2, np.generic)
     second = arg2 if abstract else dtype_in_numpy(arg2)
     if abstract and isinstance(first, np.dtype) and is_narrow_float(first):

@@ -537,3 +537,10 @@ def test_listeners_hear_what_they_hear_in_jax() -> None:
         return calls
 
     assert heard(tinyjax) == heard(jax)
+
+
+def test_a_scalar_is_an_instance_of_bfloat16_of_dtypes() -> None:
+    ours = JaxModule("jax.dtypes").bfloat16
+    assert ours is jax.dtypes.bfloat16
+    assert isinstance(np.ones((), ours)[()], ours)
+    assert jnp.ones(2, ours).dtype == ours

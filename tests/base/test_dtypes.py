@@ -638,3 +638,12 @@ def test_updates_of_integers_are_those_of_the_common_dtype(kind: str) -> None:
         for place in (np.s_[:], np.arange(len(x))):
             changed = getattr(jnp.asarray(x).at[place], kind)(values)
             np.testing.assert_array_equal(changed, expected)
+
+
+def test_subtypes_of_classes_of_scalars() -> None:
+    kinds = "generic number inexact floating integer signedinteger unsignedinteger bool"
+    above = [*[getattr(np, name) for name in kinds.split()], ml_dtypes.bfloat16, ml_dtypes.int4]
+    for dtype in (*dtypes.ALL, *dtypes.STORED):
+        for kind in above:
+            expected = jax.numpy.issubdtype(dtype.type, kind)
+            assert jnp.issubdtype(dtype.type, kind) == expected, (dtype, kind)

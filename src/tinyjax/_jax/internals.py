@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Any, Final, Protocol, TypeVar
 
 import attrs
+import ml_dtypes
 import numpy as np
 
 import tinyjax
@@ -27,6 +28,8 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
+#: The class of scalars, which JAX has in place of the dtype.
+bfloat16: Final = ml_dtypes.bfloat16
 #: The version of jaxlib: ``jax.lib.__version__``.
 __version__: Final = version("jaxlib")
 

@@ -82,6 +82,7 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
 _HOMES: Final[Mapping[str, Mapping[str, str]]] = {
     "jax": {"_jax.callbacks": "pure_callback"},
     "jax.debug": {"_jax.callbacks": "callback"},
+    "jax.dtypes": {"_jax.internals": "bfloat16"},
     "jax.experimental": {"_jax.callbacks": "io_callback", "_jax.hijax": "cur_qdd"},
     "jax.experimental.hijax": {"_jax.ad": "is_undefined_primal"},
     "jax.custom_derivatives": {"_jax.internals": "custom_jvp_call_p"},

@@ -20,7 +20,7 @@ from tinyjax.core.primitives.rules import instantiate_all
 from tinyjax.core.stablehlo import Lowering, Values
 from tinyjax.core.tracing import checking, jaxpr as jx, primitive as prim, trace as tr
 from tinyjax.core.tracing.program_rules import INLINING, LIVE_ROOT, def_evaluated, depends
-from tinyjax.core.tracing.staging import stage
+from tinyjax.core.tracing.staging import Staged, stage
 from tinyjax.core.transforms import batching
 from tinyjax.core.transforms.jvp import JVPTrace, jvp_flat
 from tinyjax.core.transforms.linearize import linearize_flat
@@ -521,7 +521,8 @@ def _record(trace: tr.Trace, call: Call, args: Sequence[Array]) -> Sequence[Arra
         if not args and call.batch is None:  # there is nothing that a rule could differentiate in
             return jx.eval_jaxpr(jaxpr, consts)
         name, reverse = call.name, call.reverse
-        own = attrs.evolve(call, fun=frames.bare(call.fun))  # what was staged stands in its place
+        # what was staged stands in its place
+        own = attrs.evolve(call, fun=frames.bare(call.fun), jvp=call.jvp and _once(call.jvp))
         rule = StagedRule(
             lambda fun, consts: attrs.evolve(own, fun=fun, consts=consts),
             call.jvp is not None,
@@ -568,6 +569,33 @@ def flat_jvp(
         return [*outs, *prim.present(tangents)]
 
     return run, nonzero_out
+
+
+def _once(jvp: tr.DerivativeRule) -> tr.DerivativeRule:
+    """Return a derivative rule that is staged once for all programs that it becomes a part of.
+
+    A loop stages the derivative of its body until it is known which values have tangents.
+    """
+    programs: dict[object, tuple[Staged, list[bool]]] = {}
+
+    def rule(primals: prim.Arrays, tangents: prim.Tangents) -> prim.JvpResult:
+        if any(map(tr.is_known, primals)):  # Python may choose by their data
+            return jvp(primals, tangents)
+        nonzero = tuple(prim.nonzeros(tangents))
+        values = [*primals, *prim.present(tangents)]
+        avals = [x.aval for x in values]
+        key = nonzero, tuple(avals)
+        if key not in programs:
+            run, nonzero_out = flat_jvp(jvp, len(primals), nonzero)
+            programs[key] = stage(run, avals), nonzero_out
+        staged, nonzero_out = programs[key]
+        if any(isinstance(x, tr.Tracer) for x in staged.consts):  # of a trace that may be gone
+            return jvp(primals, tangents)
+        outs = jx.eval_jaxpr(staged.jaxpr, [*staged.consts, *values])
+        n = len(nonzero_out)
+        return outs[:n], prim.with_zeros(nonzero_out, outs[n:])
+
+    return rule
 
 
 def _closed_rule(
