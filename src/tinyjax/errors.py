@@ -1018,7 +1018,9 @@ class OutOfMemoryError(JaxRuntimeError, MemoryError):
         ...     x[:, None] * x
         ... except tinyjax.errors.OutOfMemoryError as error:
         ...     print(error.message)
-        broadcast_in_dim of float32[8388608] gives ...
+        mul of float32[8388608,8388608], ... gives float32[8388608,8388608], 262,144.0 GiB, for
+        which there is not enough memory. Compute less at a time ..., or have gradients keep less
+        (grad's memory_budget).
 
         Compute less at a time:
 

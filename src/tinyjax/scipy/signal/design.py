@@ -136,7 +136,7 @@ def firwin(
 
 
 def freqz(
-    b: ArrayLike, a: ArrayLike = 1.0, worN: int | ArrayLike = 512, fs: float = 2 * np.pi
+    b: ArrayLike, a: ArrayLike = 1.0, worN: int | ArrayLike = 512, *, fs: float = 2 * np.pi
 ) -> tuple[Array, Array]:
     """Return frequencies, and a filter's complex response there.
 
