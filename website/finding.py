@@ -31,6 +31,7 @@ WEIGHTS: Final[Mapping[str, float]] = {
     "docs/index": 0.5,
     "docs/inside": 0.5,
     "docs/jax_api": 0.3,
+    "docs/scipy_api": 0.3,
     "docs/jaxlib": 0.5,
     "docs/performance": 1.2,
     "docs/performance-tables": 0.5,

@@ -50,6 +50,7 @@ NAVIGATION: Final[dict[str, tuple[str, ...]]] = {
         "The same, and what differs <docs/from-jax>",
         "All differences <docs/differences>",
         "docs/jax_api",
+        "docs/scipy_api",
         "Libraries <docs/libraries>",
     ),
     "Guides": (

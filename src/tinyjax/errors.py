@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Protocol, Self
+from typing import ClassVar, Protocol, Self
 
 from tinyjax._base import frames, tracebacks
 
@@ -1006,6 +1006,33 @@ class JaxRuntimeError(TinyjaxError, RuntimeError):
         >>> tinyjax.jit(lambda x: 2 * x)(jnp.ones(3))
         Array([2., 2., 2.], dtype=float32)
     """
+
+
+class OutOfMemoryError(JaxRuntimeError, MemoryError):
+    """An operation on the host needs more memory than there is.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> x = jnp.ones(2**23)
+        >>> try:
+        ...     x[:, None] * x
+        ... except tinyjax.errors.OutOfMemoryError as error:
+        ...     print(error.message)
+        mul of float32[8388608,8388608], ... gives float32[8388608,8388608], 262,144.0 GiB, for
+        which there is not enough memory. Compute less at a time ..., or have gradients keep less
+        (grad's memory_budget).
+
+        Compute less at a time:
+
+        >>> tinyjax.lax.map(lambda row: (row * x).sum(), x[:3]).shape
+        (3,)
+    """
+
+    #: What a program can do to need less.
+    ADVICE: ClassVar[str] = (
+        "Compute less at a time (vmap's chunk_size, lax.map's batch_size), within jit, which keeps "
+        "fewer results between operations, or have gradients keep less (grad's memory_budget)."
+    )
 
 
 class ProfilerError(TinyjaxError, RuntimeError):

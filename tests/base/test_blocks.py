@@ -2,8 +2,9 @@
 
 import inspect
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pytest
 
@@ -16,6 +17,8 @@ from tinyjax import config
 from tinyjax.errors import ArgumentError
 from website import reference
 
+F = TypeVar("F")
+UNTYPED: Any = tinyjax
 #: The arguments of those that need some.
 ARGUMENTS: Final[dict[str, str]] = {
     "default_device": "None",
@@ -100,7 +103,7 @@ def advice(function: Any) -> str:
 
 
 def test_blocks_and_decorators() -> None:
-    block: Any = tinyjax.debug_nans(True)
+    block: Callable[[F], F] = UNTYPED.debug_nans(True)
 
     @block
     def decorated() -> bool:

@@ -95,10 +95,7 @@ IN_COMMON = {
         "tinyjax.implicit tinyjax.lax",
         "tinyjax.tree tinyjax.tree_util",
     ),
-    "SciPy has them, too": (
-        "tinyjax.numpy.fft tinyjax.scipy.fft",
-        "tinyjax.numpy.linalg tinyjax.scipy.linalg",
-    ),
+    "SciPy has them, too": ("tinyjax.numpy.fft tinyjax.scipy.fft",),
     "annotations name them": (
         "tinyjax tinyjax.extend tinyjax.typing",
         "tinyjax.tree tinyjax.typing",

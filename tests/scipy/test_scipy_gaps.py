@@ -313,7 +313,7 @@ def test_filters_of_signals() -> None:
         close(signal.sosfilt(sos, IMAGE), scipy.signal.sosfilt(sos, IMAGE))
         close(signal.sosfiltfilt(sos, long), scipy.signal.sosfiltfilt(sos, long))
     for num in (3, 4, 6, 7, 12, 13):
-        close(signal.resample(IMAGE, num), scipy.signal.resample(IMAGE, num, axis=-1))
+        close(signal.resample(IMAGE, num, axis=-1), scipy.signal.resample(IMAGE, num, axis=-1))
     for deriv in (0, 1, 2):
         theirs = scipy.signal.savgol_filter(IMAGE, 5, 3, deriv, 0.5)
         close(signal.savgol_filter(IMAGE, 5, 3, deriv, 0.5), theirs)

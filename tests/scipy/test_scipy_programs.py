@@ -89,6 +89,7 @@ S.signal.detrend([1,2,4])
 S.signal.freqz([1,2],[1], 4)[1]
 S.signal.medfilt([1,5,2,8,3])
 S.signal.resample([1,2,3,4], 8)
+S.signal.resample([[1,2],[3,4],[0,1]], 4)
 S.signal.firwin(5, [0.2, 0.5])
 S.signal.butter(2, [0.2, 0.5], 'band')[0]
 S.stats.norm.pdf([0,1,2])

@@ -1131,8 +1131,8 @@ def result_of_minimize_has_no_such_part() -> None:
     jsp.optimize.minimize(square, x, method="BFGS").minimum  # wrong
 
 
-def minimize_without_a_method() -> None:
-    jsp.optimize.minimize(square, x)  # wrong
+def minimize_with_a_derivative() -> None:
+    jsp.optimize.minimize(square, x, jac=square)  # wrong
 
 
 def bernoulli_without_a_key() -> None:

@@ -253,6 +253,8 @@ def _evaluate_broadcast(
     token = set_errors(IGNORE)
     try:
         (out,) = primitive.rules.impl(hosts, params)
+    except MemoryError:
+        return None  # the usual way, where the error says of which types
     finally:
         reset_errors(token)
     return ConcreteArray(out if type(out) is np.ndarray else np.asarray(out))

@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, Token, copy_context
+from math import prod
 from types import FrameType, MethodType
 from typing import Any, ClassVar, Final, NoReturn, Self, TypeAlias, TypeVar
 from weakref import ref
@@ -41,6 +42,7 @@ from tinyjax.errors import (
     ConcretizationError,
     JaxprTypeError,
     LeakedTracerError,
+    OutOfMemoryError,
     ShapeError,
     TracerArrayConversionError,
     TracerBoolConversionError,
@@ -617,7 +619,12 @@ class EvalTrace(Trace):
         rules = primitive.rules
         if rules.evaluate is not None:
             check_concrete(args)
-            return rules.evaluate(args, params)
+            try:
+                return rules.evaluate(args, params)
+            except MemoryError as error:
+                if isinstance(error, OutOfMemoryError):
+                    raise
+                raise _out_of_memory(primitive, [x.aval for x in args], params) from error
         # What the operands' types give is looked up: the type rule takes longer than NumPy does.
         # One or two operands, which nearly all have, cost a third of what a loop over them does.
         try:
@@ -656,7 +663,7 @@ class EvalTrace(Trace):
                 else:
                     outs = rules.impl(hosts, params)
             except (ValueError, MemoryError) as error:
-                if not _TOO_LARGE.search(str(error)):
+                if isinstance(error, ValueError) and not _TOO_LARGE.search(str(error)):
                     raise
                 rules.types.clear()  # staging has typed it: say in our words what is too large
             else:
@@ -700,6 +707,19 @@ class PlacedTrace(EvalTrace):
 _TOO_LARGE: Final = re.compile("array is too big|Maximum allowed dimension|negative dimensions")
 
 
+def _out_of_memory(
+    primitive: Primitive[P], avals: Sequence[ShapedArray], params: P
+) -> OutOfMemoryError:
+    """Say which operation had not enough memory, for which results."""
+    outs = primitive.check_types(avals, params) or ()
+    size = sum(prod(aval.shape) * aval.dtype.itemsize for aval in outs)
+    return OutOfMemoryError(
+        f"{primitive} of {', '.join(map(str, avals)) or 'nothing'} gives "
+        f"{', '.join(map(str, outs)) or 'a result'}, {size / 2**30:,.1f} GiB, for which there is "
+        f"not enough memory. {OutOfMemoryError.ADVICE}"
+    )
+
+
 def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
     """Evaluate a primitive on operands of types that it has not met, and check the results'.
 
@@ -707,6 +727,7 @@ def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -
         ShapeError: a result has more elements than memory has addresses, or more axes than arrays
             of NumPy's can have.
         JaxprTypeError: the ``impl`` rule gives other types than the ``abstract_eval`` rule says.
+        OutOfMemoryError: there is not enough memory.
     """
     hosts: list[HostArray] = []
     avals: list[ShapedArray] = []
@@ -737,12 +758,14 @@ def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -
             outs = (outs,)
     except (ValueError, MemoryError) as error:
         primitive.rules.types.clear()
-        if not _TOO_LARGE.search(str(error)):
+        if _TOO_LARGE.search(str(error)):
+            raise ShapeError(
+                f"{primitive} of {', '.join(map(str, avals)) or 'nothing'} needs an array that is "
+                "larger than memory has addresses."
+            ) from None
+        if isinstance(error, ValueError):
             raise
-        raise ShapeError(
-            f"{primitive} of {', '.join(map(str, avals)) or 'nothing'} needs an array that is "
-            "larger than memory has addresses."
-        ) from None
+        raise _out_of_memory(primitive, avals, params) from error
     finally:
         reset_errors(token)
     if said is None:

@@ -43,6 +43,7 @@ from tinyjax.errors import (
     DtypeError,
     InconclusiveDimensionOperation,
     NumberRangeError,
+    OutOfMemoryError,
     ShapeError,
     described,
     shortened,
@@ -207,9 +208,16 @@ def memory_like(shape: Sequence[int], dtype: DType, zeros: bool = False) -> Call
 
 def copied(host: HostArray | np.generic, dtype: DType) -> HostArray:
     """Copy data; large data goes in C order, aligned so that a transfer does not copy it again."""
-    if host.nbytes < _LEAST_ALIGNED or not host.flags.c_contiguous:
-        return np.array(host, dtype)
-    buffer = aligned(host.shape, dtype)
+    try:
+        if host.nbytes < _LEAST_ALIGNED or not host.flags.c_contiguous:
+            return np.array(host, dtype)
+        buffer = aligned(host.shape, dtype)
+    except MemoryError as error:
+        raise OutOfMemoryError(
+            f"a copy of data of NumPy's, {ShapedArray(host.shape, dtype)}, needs "
+            f"{host.size * dtype.itemsize / 2**30:,.1f} GiB, for which there is not enough memory. "
+            f"{OutOfMemoryError.ADVICE}"
+        ) from error
     buffer[...] = host
     return buffer
 

@@ -141,7 +141,7 @@ def firwin(
 
 @pm.in_double
 def freqz(
-    b: ArrayLike, a: ArrayLike = 1.0, worN: int | ArrayLike = 512, fs: float = 2 * np.pi
+    b: ArrayLike, a: ArrayLike = 1.0, worN: int | ArrayLike = 512, *, fs: float = 2 * np.pi
 ) -> tuple[Array, Array]:
     """Return frequencies, and a filter's complex response there.
 

@@ -173,14 +173,19 @@ def hilbert(x: ArrayLike, N: int | None = None, axis: int = -1) -> Array:
     return jnp.moveaxis(jnp.fft.ifft(spectrum * weights.astype(signal.dtype)), -1, axis)
 
 
-def resample(x: ArrayLike, num: int, axis: int = -1) -> Array:
+def resample(x: ArrayLike, num: int, t: None = None, axis: int = 0) -> Array:
     """Return a periodic real signal at ``num`` points, by its Fourier series.
+
+    Raises:
+        ArgumentError: ``t`` is given, the times of the signal.
 
     Example:
         >>> import tinyjax.numpy as jnp, tinyjax.scipy.signal as signal
         >>> signal.resample(jnp.array([1.0, -1.0, 1.0, -1.0]), 2)
         Array([0., 0.], dtype=float32)
     """
+    if t is not None:
+        raise ArgumentError("resample returns no times: t has to be None.")
     (signal,) = pm.floats("resample", x)
     axis = ints.canonical_axis(axis, signal.ndim)
     n, least = signal.shape[axis], min(num, signal.shape[axis])
