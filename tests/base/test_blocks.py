@@ -59,7 +59,7 @@ def run(text: str, function: Any, mode: str = "exec") -> None:
     exec(compile(text, "<prompt>", mode), {"f": function})
 
 
-@pytest.mark.parametrize("name", [*FUNCTIONS.keys() - FOR_INTERPRETERS])
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in FOR_INTERPRETERS])
 def test_statements(name: str) -> None:
     function, arguments = FUNCTIONS[name], ARGUMENTS.get(name, "")
     before = config.settings()

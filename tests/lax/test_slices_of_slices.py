@@ -89,6 +89,25 @@ def test_chains_of_slices_are_the_same_compiled(seed: int) -> None:
             np.testing.assert_array_equal(out, right, f"{chain} {starts.tolist()}")
 
 
+@pytest.mark.parametrize("start", [-3, 0, 5, 9])
+def test_slices_of_slices_of_what_a_loop_updates(start: int) -> None:
+    def step(k: Any, state: Any) -> Any:
+        x, total = state
+        part = lax.dynamic_slice(x, (start - k, 0), (6, 3))
+        for offsets in ((k - 4, 0), (k + 4, 1)):
+            total += lax.dynamic_slice(part.reshape(6, 3), offsets, (2, 2))
+        return lax.dynamic_update_slice(x, part[:1] / 2 + total[0, 0], (k, start)), total
+
+    def program(x: Any, start: Any) -> Any:
+        return lax.fori_loop(start, 8, step, (x, jnp.zeros((2, 2))))
+
+    x = jnp.linspace(0.0, 1.0, 80).reshape(10, 8)
+    for right, out in zip(
+        program(x, 0), tinyjax.jit(program, tier="compiled")(x, jnp.int32(0)), strict=True
+    ):
+        np.testing.assert_allclose(out, right, 1e-5)
+
+
 def test_starts_that_are_known_cost_nothing() -> None:
     text = (
         tinyjax.jit(lambda x: lax.dynamic_slice(x, (2, 0), (3, 8)))

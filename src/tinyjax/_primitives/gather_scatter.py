@@ -209,7 +209,8 @@ def _gather_lowering(b: Lowering, operands: hlo.Values, params: GatherParams) ->
     numbers = params.dimension_numbers
     windows = gather_windows(x.shape, params)
     indices = primitives_windows.lower_wide_indices(b, indices)
-    if params.mode is modes.GatherScatterMode.CLIP and prod(indices.shape[:-1]) == 1:
+    is_slice = prod(indices.shape[:-1]) == 1 and not b.is_apart
+    if params.mode is modes.GatherScatterMode.CLIP and is_slice:
         # XLA makes it a dynamic slice, whose start it adds to that of a slice that it reads
         indices = primitives_windows.lower_clipped(b, indices, windows)
     text = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from typing import Any, Final, TypeAlias
 
 from tinyjax._base import frames
@@ -131,9 +131,11 @@ def lower_jaxpr(
     eqns: Sequence[jx.JaxprEqn] = jaxpr.eqns
     reads: Mapping[jx.Var, jx.Var] = {}
     updated: Collection[jx.Var] = ()
+    apart: Set[jx.Var] = frozenset()
     if repeated and divided is None and b.platform == "cpu":
         scheduled = schedule(jaxpr)
         eqns, reads, updated = scheduled.eqns, scheduled.reads, scheduled.arrays
+        apart = scheduled.apart
     located = b if isinstance(b, LocatedLowering) else None
     outer_location = "" if located is None else located.location
     with frames.LEVEL:
@@ -143,6 +145,7 @@ def lower_jaxpr(
             rules = eqn.primitive.rules
             values = read(eqn.inputs)
             b.results = [_tensors[var.aval] for var in eqn.out_binders]
+            b.is_apart = not apart.isdisjoint(eqn.out_binders)
             if divided is None:
                 outs = rules.lowerings.get(b.platform, rules.lowering)(b, values, eqn.params)
             else:

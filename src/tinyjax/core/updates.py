@@ -15,7 +15,7 @@ it sees one such array alone, so the term is lowered as an update of the sum (``
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from itertools import chain
 from typing import Final
 
@@ -86,11 +86,13 @@ class Schedule(Record):
         reads: the values read from an updated array, with the array. An array is left out if only
             its next update uses the values, since they are read there.
         arrays: the updated arrays that the iteration computes, read or not.
+        apart: the results of reads and updates of updated arrays which XLA joins to no other slice.
     """
 
     eqns: Sequence[jx.JaxprEqn]
     reads: Mapping[jx.Var, jx.Var]
     arrays: Collection[jx.Var]
+    apart: Set[jx.Var]
 
 
 def schedule(body: jx.Jaxpr) -> Schedule:
@@ -102,7 +104,8 @@ def _schedule(body: jx.Jaxpr) -> Schedule:
     body = _with_sums_in_place(_with_sums_in_loops(body))
     arrays = _updated_arrays(body)
     if not arrays:
-        return Schedule(body.eqns, {}, ())
+        return Schedule(body.eqns, {}, (), frozenset())
+    apart = _apart(body, {*arrays, *arrays.values()})
     reads = {} if jx.effects(body).any else _early_reads(body, arrays)
     by_array = defaultdict[jx.Var, set[jx.Atom]](set)
     for read, array in reads.items():
@@ -123,9 +126,32 @@ def _schedule(body: jx.Jaxpr) -> Schedule:
             else:
                 postponed.append(eqn)
         if len(postponed) == len(waiting):  # what is read depends on updates of what it is read of
-            return Schedule(body.eqns, {}, computed)
+            return Schedule(body.eqns, {}, computed, apart)
         waiting = postponed
-    return Schedule(order if reads else body.eqns, reads, {*reads.values(), *computed})
+    return Schedule(order if reads else body.eqns, reads, {*reads.values(), *computed}, apart)
+
+
+def _apart(body: jx.Jaxpr, arrays: Collection[jx.Atom]) -> set[jx.Var]:
+    """Return what is read from arrays, or updates them, unless a slice is taken of it."""
+    apart = set[jx.Var]()
+    views: dict[jx.Atom, jx.Var] = {}
+    for eqn in body.eqns:
+        if not eqn.inputs or len(eqn.out_binders) != 1:
+            continue
+        (out,), operand = eqn.out_binders, eqn.inputs[0]
+        marks, is_slice = eqn.primitive.rules.extensions, eqn.primitive.name in _SLICES
+        if is_slice:
+            apart.discard(views.get(operand, out))
+        if operand in arrays:
+            apart.add(out)
+        if is_slice:
+            views[out] = out
+        elif operand in views and (prim.MOVES in marks or prim.VIEW in marks):
+            views[out] = views[operand]
+    return apart
+
+
+_SLICES: Final = frozenset(("dynamic_slice", "gather"))
 
 
 def is_zero(atom: jx.Atom) -> bool:

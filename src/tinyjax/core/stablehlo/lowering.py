@@ -122,6 +122,7 @@ class Lowering(Builder):
         platform: the platform that the program runs on, such as ``"cpu"``.
         part: an extension's record of the function, where each device runs it on values of its own.
         results: the types of the current equation's results.
+        is_apart: whether a barrier follows the current equation, so that XLA joins it to no other.
         counter: the number of the iteration, in the body of a loop that counts.
         is_entry: whether it is the function that is called from outside.
         parameters: the parameters of the function.
@@ -146,6 +147,7 @@ class Lowering(Builder):
         self.platform = platform
         self.part: Any = part
         self.results: Sequence[hlo.TensorType] = ()
+        self.is_apart = False
         self.counter: hlo.Value | None = None
         self.is_entry = False
         self.parameters: Sequence[hlo.Value] = ()
