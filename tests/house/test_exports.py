@@ -95,7 +95,6 @@ IN_COMMON = {
         "tinyjax.implicit tinyjax.lax",
         "tinyjax.tree tinyjax.tree_util",
     ),
-    "SciPy has them, too": ("tinyjax.numpy.fft tinyjax.scipy.fft",),
     "annotations name them": (
         "tinyjax tinyjax.extend tinyjax.typing",
         "tinyjax.tree tinyjax.typing",

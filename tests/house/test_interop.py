@@ -183,7 +183,7 @@ def test_settings_come_from_the_environment() -> None:
     assert succeeds(program) == "float32 int32\n"
     done = run("import tinyjax", TINYJAX_DEFAULT_DTYPES="float16")
     assert done.returncode != 0
-    assert "default_dtypes takes float32 or float64, but got 'float16'" in done.stderr
+    assert "default_dtypes takes float32, float64 or mixed, but got 'float16'" in done.stderr
 
 
 # NumPy and other libraries, here

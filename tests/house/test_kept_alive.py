@@ -559,6 +559,7 @@ LEFT_OUT: Final = {
         "tinyjax.source.staging.StagedFunction tinyjax.testing.Spec tinyjax.extend.MeshRule "
         "tinyjax.extend.Machine tinyjax.scipy.integrate.OdeResult"
     ),
+    "decorators of this package's functions": "tinyjax.config.block",
     "registries, which keep what they are given for good": (
         "tinyjax.export.register_pytree_node_serialization tinyjax.extend.composed "
         "tinyjax.extend.def_derivatives tinyjax.extend.def_simple_batch tinyjax.extend.elementwise "
@@ -661,7 +662,7 @@ def _takes_function(value: Any) -> bool:
 
 
 #: How a parameter that is a function is annotated.
-_FUNCTION: Final = re.compile(r"Callable|Function|\bOperator\b|\bF\b")
+_FUNCTION: Final = re.compile(r"Callable|Function|\bOperator\b|(?<!')\bF\b")
 
 
 def test_every_public_function_that_takes_one_is_asked() -> None:

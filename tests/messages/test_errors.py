@@ -1152,7 +1152,7 @@ def unknown_setting() -> object:
     return None
 
 
-@case(ArgumentError, "default_dtypes takes float32 or float64, but got 'int8'.")
+@case(ArgumentError, "default_dtypes takes float32, float64 or mixed, but got 'int8'.")
 def unknown_default_dtype() -> object:
     with tinyjax.default_dtypes("int8") as settings:  # here
         return settings

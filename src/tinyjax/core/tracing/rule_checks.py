@@ -8,7 +8,7 @@ their types by its tests, and are not checked at each call.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -18,13 +18,12 @@ from tinyjax._base import frames
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 
-if TYPE_CHECKING:
-    from tinyjax.core.tracing.primitive import Primitive, UndefinedPrimal
-
 Rule = Callable[..., Any]
+#: A primitive, which is declared in a module that imports this one.
+Primitive = Any
 
 
-def _refuse(primitive: Primitive[Any], rule: str, types: Iterable[object], says: str) -> None:
+def _refuse(primitive: Primitive, rule: str, types: Iterable[object], says: str) -> None:
     shown = ", ".join(map(str, types)) or "nothing"
     raise errors.JaxprTypeError(
         f"the {rule} rule of '{primitive}' gives {shown}, but {says}: they must agree."
@@ -39,7 +38,7 @@ def _differ(aval: object, other: object) -> bool:
 
 
 def _check(
-    primitive: Primitive[Any],
+    primitive: Primitive,
     rule: str,
     outs: Sequence[Any],
     avals: Sequence[ShapedArray] | None,
@@ -62,14 +61,15 @@ _TYPES: Final = "its abstract_eval rule says"
 
 
 def _types(
-    primitive: Primitive[Any], avals: Sequence[ShapedArray], params: Any
+    primitive: Primitive, avals: Sequence[ShapedArray], params: Any
 ) -> Sequence[ShapedArray] | None:
     """Return the types of results; None where the primitive has no rule for them."""
     known = primitive.rules.types.get((params, *avals))
-    return known[0] if known is not None else primitive.check_types(avals, params)
+    types: Sequence[ShapedArray] | None = known[0] if known else primitive.check_types(avals, params)
+    return types
 
 
-def lowering(primitive: Primitive[Any], rule: Rule) -> Rule:
+def lowering(primitive: Primitive, rule: Rule) -> Rule:
     """Return a lowering rule that raises where its values are not of the equation's types."""
 
     def call(b: Any, values: Any, params: Any) -> Any:
@@ -87,7 +87,7 @@ def lowering(primitive: Primitive[Any], rule: Rule) -> Rule:
     return call
 
 
-def host(primitive: Primitive[Any], rule: Rule) -> Rule:
+def host(primitive: Primitive, rule: Rule) -> Rule:
     """Return a host rule whose functions raise where their results are of other types.
 
     Ufuncs stay ufuncs: the dtype of their results is checked at once, with empty arrays.
@@ -127,7 +127,7 @@ def host(primitive: Primitive[Any], rule: Rule) -> Rule:
     return call
 
 
-def jvp(primitive: Primitive[Any], rule: Rule) -> Rule:
+def jvp(primitive: Primitive, rule: Rule) -> Rule:
     """Return a jvp rule that raises where results, or their tangents, are of other types."""
 
     def call(primals: Sequence[Array], tangents: Sequence[Any], params: Any) -> Any:
@@ -141,10 +141,10 @@ def jvp(primitive: Primitive[Any], rule: Rule) -> Rule:
     return call
 
 
-def transpose(primitive: Primitive[Any], rule: Rule) -> Rule:
+def transpose(primitive: Primitive, rule: Rule) -> Rule:
     """Return a transpose rule that raises where cotangents are not of the operands' types."""
 
-    def call(cotangents: Any, operands: Sequence[Array | UndefinedPrimal], params: Any) -> Any:
+    def call(cotangents: Any, operands: Sequence[Any], params: Any) -> Any:
         outs = rule(cotangents, operands, params)
         avals = [x.aval for x in operands]
         _check(primitive, "transpose", outs, avals, "its operands are of types")
@@ -153,7 +153,7 @@ def transpose(primitive: Primitive[Any], rule: Rule) -> Rule:
     return call
 
 
-def batch(primitive: Primitive[Any], rule: Rule) -> Rule:
+def batch(primitive: Primitive, rule: Rule) -> Rule:
     """Return a batch rule that raises where results without their batch axis are of other types."""
 
     def call(

@@ -622,11 +622,8 @@ class EvalTrace(Trace):
             try:
                 return rules.evaluate(args, params)
             except MemoryError as error:
-                if isinstance(error, OutOfMemoryError):
-                    raise
-                raise _out_of_memory(primitive, [x.aval for x in args], params) from error
-        # What the operands' types give is looked up: the type rule takes longer than NumPy does.
-        # One or two operands, which nearly all have, cost a third of what a loop over them does.
+                raise_out_of_memory(error, primitive, [x.aval for x in args], params)
+        # Types are looked up: their rule takes longer than NumPy, and a loop over two operands too.
         try:
             if len(args) == 2:
                 x, y = args
@@ -707,17 +704,19 @@ class PlacedTrace(EvalTrace):
 _TOO_LARGE: Final = re.compile("array is too big|Maximum allowed dimension|negative dimensions")
 
 
-def _out_of_memory(
-    primitive: Primitive[P], avals: Sequence[ShapedArray], params: P
-) -> OutOfMemoryError:
-    """Say which operation had not enough memory, for which results."""
+def raise_out_of_memory(
+    error: MemoryError, primitive: Primitive[P], avals: Sequence[ShapedArray], params: P
+) -> NoReturn:
+    """Raise the error that says which operation had not enough memory, for which results."""
+    if isinstance(error, OutOfMemoryError):
+        raise error
     outs = primitive.check_types(avals, params) or ()
     size = sum(prod(aval.shape) * aval.dtype.itemsize for aval in outs)
-    return OutOfMemoryError(
+    raise OutOfMemoryError(
         f"{primitive} of {', '.join(map(str, avals)) or 'nothing'} gives "
         f"{', '.join(map(str, outs)) or 'a result'}, {size / 2**30:,.1f} GiB, for which there is "
         f"not enough memory. {OutOfMemoryError.ADVICE}"
-    )
+    ) from error
 
 
 def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
@@ -765,7 +764,7 @@ def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -
             ) from None
         if isinstance(error, ValueError):
             raise
-        raise _out_of_memory(primitive, avals, params) from error
+        raise_out_of_memory(error, primitive, avals, params)
     finally:
         reset_errors(token)
     if said is None:
