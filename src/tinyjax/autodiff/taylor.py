@@ -322,7 +322,7 @@ def _run(
 ) -> list[Series]:
     """Apply a function of arrays to series."""
     trace = SeriesTrace(tr.current_trace(), order, user_fun)
-    with tr.Running(trace):
+    with tr.Running(trace, [series[0] for series in args]):
         outs = fun(*[trace.traced(series) for series in args])
         return [trace.series(out) for out in outs]
 
@@ -422,7 +422,7 @@ def solution(
     state = SeriesTracer(trace, [y], later)
     clock = SeriesTracer(trace, [time, one], lambda *_: zero)
     try:
-        with tr.Running(trace):
+        with tr.Running(trace, [y]):
             slopes.append(field(state, clock))
             with tr.use_trace(trace.parent):
                 state.term(order)

@@ -52,7 +52,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     flat = calling.FlatFunction(fun, in_tree)
     # no staging: what does not depend on the arguments is computed now, programs in it included
     linear = linear_trace(frames.Applied("linear_transpose", fun))
-    with tr.Running(linear):
+    with tr.Running(linear, in_avals):
         staged = linear.build(flat(*linear.new_inputs(in_avals)))
     jaxpr, out_tree = staged.jaxpr, flat.out_tree
     for i, aval in enumerate(in_avals):

@@ -354,6 +354,6 @@ def _record(
     """
     flat = calling.FlatFunction(matvec, in_tree)
     linear = linear_trace(frames.Applied("custom_linear_solve", matvec))
-    with Running(linear):
+    with Running(linear, avals):
         staged = linear.build(flat(*linear.new_inputs(avals)))
     return staged, flat.out_tree

@@ -245,7 +245,7 @@ def run(
     Returns:
         The results, which may be tracers.
     """
-    with tr.Running(trace):
+    with tr.Running(trace, args):
         tracers = [
             x if r is None else LaplacianTracer(trace, x, r)
             for x, r in zip(args, rows, strict=True)

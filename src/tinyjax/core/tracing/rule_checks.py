@@ -65,7 +65,9 @@ def _types(
 ) -> Sequence[ShapedArray] | None:
     """Return the types of results; None where the primitive has no rule for them."""
     known = primitive.rules.types.get((params, *avals))
-    types: Sequence[ShapedArray] | None = known[0] if known else primitive.check_types(avals, params)
+    types: Sequence[ShapedArray] | None = (
+        known[0] if known else primitive.check_types(avals, params)
+    )
     return types
 
 

@@ -1106,7 +1106,7 @@ def _takes_over(x: Array, other: Any, method: str) -> bool:
     """Return whether an operation that failed is for the other operand, which has a method."""
     kind: Any = type(other)
     if not is_array_like(other):
-        return hasattr(kind, method)
+        return kind not in CONTAINERS and hasattr(kind, method)
     if not has_own_semantics(kind):
         return False
     if getattr(kind, method, None) is not getattr(np.ndarray, method):
