@@ -286,7 +286,7 @@ def test_source_loses_nothing_in_silence(other: str) -> None:
 #: What tracers have beside the attributes of NumPy's and JAX's arrays. Another library takes an
 #: object with a ``value``, ``unit``, ``mask``, ``data``, ``name`` and the like for one of its own.
 EXTRA = {
-    "Tracer": "advise components describe_origin describe_trace named_data origin_traces",
+    "Tracer": "advise components data_of describe_origin describe_trace named_data origin_traces",
     "StagingTracer": "binder line origins",
     "BatchTracer": "axis val",
     "JVPTracer": "primal tangent",

@@ -379,7 +379,7 @@ def leaky(x: Any) -> Any:
 FUNCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
     "a derivative that is left out": (leaky, "jvp"),
     "a wider result": (lambda x: x.astype("float64"), "the type of a result"),
-    "a weak result": (lambda x: jnp.asarray(1.0), "the type of a result"),
+    "a weak result": (lambda x: jnp.asarray(1.0), "impl or abstract_eval"),
     "a result by a value": (lambda x: x * float(x[0, 0]), "abstract_eval"),
 }
 

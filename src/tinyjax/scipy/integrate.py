@@ -172,9 +172,8 @@ class _Integral(on_host.Program):
 
         def beyond(cut: Array, side: float, total: Array, error: Array) -> tuple[Array, Array]:
             """Add the integral of a power between an end and a cut, and the error."""
-            values = api.vmap(lambda k: integrand(k * cut, jnp.asarray(side)))(
-                jnp.array([1.0, 2, 4])
-            )
+            distances = cut * jnp.array([1.0, 2, 4], cut.dtype)
+            values = api.vmap(integrand, (0, None))(distances, jnp.asarray(side, cut.dtype))
             ratios = values[:-1] / jnp.where(values[1:] == 0, 1, values[1:])
             powers = jnp.log2(jnp.where(ratios > 0, ratios, 1))
             powers = jnp.where(values[0] == 0, 0, powers)
@@ -290,7 +289,7 @@ def dblquad(
     Example:
         >>> from tinyjax.scipy.integrate import dblquad
         >>> dblquad(lambda y, x: x * y**2, 0.0, 2.0, 0.0, 1.0)[0].round(3)
-        Array(0.667, dtype=float64)
+        Array(0.667, dtype=float64, weak_type=True)
     """
 
     def inner(x: Array) -> Array:

@@ -193,6 +193,8 @@ def test_no_more_is_computed_again_than_with_checkpoints_placed_by_hand(name: st
         bytes_by_hand, work = work_by_hand(program, group)
         if name == "convolutions":  # of which XLA moves axes, less where layers are together
             bytes_by_hand += bytes_by_hand // 8
+        elif name == "transformer":  # of which XLA computes softmax's maxima again by itself
+            bytes_by_hand += bytes_by_hand // 32
         plan = autodiff.memory_plan(program.loss, bytes_by_hand)(*program.args)
         assert plan.peak <= bytes_by_hand
         assert plan.work <= work + 0.02

@@ -481,7 +481,7 @@ def refused(outer: Ref) -> list[tuple[Callable[[], Any], type[Exception], str]]:
         (late, RefError, "outside of it"),
         (lambda: tinyjax.jit(lambda a, b: None)(outer, outer), RefError, "twice"),
         (lambda: takes(outer), RefError, "twice"),
-        (lambda: twice(outer, outer), RefError, "twice"),
+        (lambda: tinyjax.jvp(lambda x: x * twice(outer, outer), (1.0,), (1.0,)), RefError, "twice"),
         (tinyjax.jit(lambda: tinyjax.freeze(outer)), RefError, "Call it where"),
         (tinyjax.jit(lambda: tinyjax.new_ref(1.0)), RefError, "no array"),
         (lambda: jnp.sin(wrong), RefError, "read it, ref"),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache, reduce
 from typing import TypeAlias
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.primitives.reduce import reduce_or
@@ -72,8 +72,13 @@ def keeps_places(eqn: jx.JaxprEqn) -> bool:
     """
     if is_elementwise(eqn):
         return True
+    if _repeats(eqn) is not False:
+        return False
     sizes = [var.aval.size for var in eqn.out_binders]
-    return _repeats(eqn) is False and all(x.aval.size <= max(sizes) for x in eqn.inputs)
+    try:
+        return all(x.aval.size <= max(sizes) for x in eqn.inputs)
+    except errors.InconclusiveDimensionOperation:  # of symbolic sizes
+        return False
 
 
 def _repeats(eqn: jx.JaxprEqn) -> bool | None:

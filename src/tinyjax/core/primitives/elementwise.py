@@ -6,7 +6,6 @@ ones; where a form is chosen for accuracy a comment says so.
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable
 from functools import lru_cache, partial
@@ -889,18 +888,12 @@ root_right: Elementwise = families.without_derivatives("root_right", np.sqrt, "s
 mark(ONE_SIDED, root_right, root, root_right)
 
 
-def _root_slope(t: Array, size: Array) -> Array:
-    # where squares have left the range nothing is known of the slope
-    nan = _constant(size, math.nan)
-    return div(mul(t, _constant(t, 0.5)), select(is_finite(size), size, nan))
-
-
 @root.def_jvp
 def _root_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: NoParams) -> prim.JvpResult:
     (x,), (t,) = primals, tangents
     assert t is not ZERO, "a rule is asked where there is a tangent"
     size = root_right(x)
-    return (size,), (_root_slope(t, _lifted(size)),)
+    return (size,), (div(mul(t, _constant(t, 0.5)), _lifted(size)),)
 
 
 @root_right.def_jvp
@@ -910,7 +903,7 @@ def _root_right_jvp(
     (x,), (t,) = primals, tangents
     assert t is not ZERO, "a rule is asked where there is a tangent"
     size = _lifted(root_right(x))
-    return (size,), (_root_slope(t, size),)
+    return (size,), (div(mul(t, _constant(t, 0.5)), size),)
 
 
 # Powers
@@ -1247,6 +1240,10 @@ def _extremum(
     return primitive, right
 
 
+max_: Elementwise
+max_right: Elementwise
+min_: Elementwise
+min_right: Elementwise
 max_, max_right = _extremum("max", np.maximum, Lowering.max, ge, gt)
 min_, min_right = _extremum("min", np.minimum, Lowering.min, lt, le)
 

@@ -1107,7 +1107,7 @@ def _takes_over(x: Array, other: Any, method: str) -> bool:
     kind: Any = type(other)
     if not is_array_like(other):
         return kind not in CONTAINERS and hasattr(kind, method)
-    if not has_own_semantics(kind):
+    if isinstance(other, Array) or not has_own_semantics(kind):
         return False
     if getattr(kind, method, None) is not getattr(np.ndarray, method):
         return True
