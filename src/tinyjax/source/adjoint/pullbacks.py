@@ -577,6 +577,7 @@ def generated(fun: FunctionType, values: tuple[Any, ...]) -> Callable[..., Any]:
 
 def apply_forward(fun: Any, called: Any, args: Any, kwargs: Any) -> Any:
     """Call a function with arguments in a tuple and a dict."""
+    runtime.check_overwrites_nothing(called, kwargs)
     y, back = pull(called, *args, **kwargs)
     return y, lambda ct: (None, *of_call(back(ct), args, kwargs))
 

@@ -73,10 +73,15 @@ def merged(*parts: Mapping[Any, Any]) -> dict[Any, Any]:
 
 def apply(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``fun(*args, **kwargs)``."""
+    check_overwrites_nothing(fun, kwargs)
+    return fun(*args, **kwargs)
+
+
+def check_overwrites_nothing(fun: Callable[..., Any], kwargs: dict[str, Any]) -> None:
+    """Raise where an option is given by which a function may change an argument."""
     for name, neutral in overwriting_options(fun).items():
         if bool(kwargs.get(name, neutral)) is not neutral:
             raise refusal(f"{name}= may change an argument, which is not taken: leave it out.")
-    return fun(*args, **kwargs)
 
 
 def overwriting_options(fun: Any) -> dict[str, bool]:
