@@ -471,6 +471,7 @@ def is_cautious() -> bool:
 
 
 registry.inert.update((runtime.log_writes, written_count, may_have_written, is_cautious))
+registry.inert.add(runtime.check_overwrites_nothing)
 standard_library.WRITTEN[evaluated] = evaluated_within
 
 
