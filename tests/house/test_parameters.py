@@ -182,6 +182,7 @@ def test_keywords_that_are_not_known() -> None:
     assert not left
 
 
+@pytest.mark.counts
 def test_parameters_that_are_not_read() -> None:
     reasons = {name for names in UNREAD.values() for name in names.split()}
     used, unread = set(), []

@@ -194,6 +194,7 @@ TRACED: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.wrong_types
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("traced", TRACED)
 @pytest.mark.parametrize("other", [*OWN, *PLAIN, *OTHERS])

@@ -24,6 +24,9 @@ from tinyjax.errors import ArgumentError
 from website import reference
 
 #: Type checkers want arrays.
+pytestmark = pytest.mark.wrong_types  # lists are not among the types of annotations
+
+
 S: Any = tinyjax.scipy
 PROGRAMS: Final = """
 S.integrate.odeint(lambda y,t: [y[1], -y[0]], [1.0, 0.0], [0.0, 0.5, 1.0])

@@ -381,8 +381,9 @@ def trapezoid(
     """Integrate samples by the trapezoidal rule, as ``tinyjax.numpy.trapezoid``.
 
     Example:
+        >>> import tinyjax.numpy as jnp
         >>> from tinyjax.scipy import integrate
-        >>> integrate.trapezoid([1.0, 2.0, 3.0])
+        >>> integrate.trapezoid(jnp.array([1.0, 2.0, 3.0]))
         Array(4., dtype=float32)
     """
     return jnp.trapezoid(y, x, dx, axis)

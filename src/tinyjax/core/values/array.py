@@ -1112,7 +1112,7 @@ def _takes_over(x: Array, other: Any, method: str) -> bool:
     if getattr(kind, method, None) is not getattr(np.ndarray, method):
         return True
     # NumPy's method passes it on to the protocol, unless the other class comes first
-    priority: float = getattr(kind, "__array_priority__", 0.0)
+    priority: float = getattr(other, "__array_priority__", 0.0)
     comes_first = hasattr(x, "__array_ufunc__") or priority > x.__array_priority__
     return comes_first and kind.__array_ufunc__ is not np.ndarray.__array_ufunc__
 
