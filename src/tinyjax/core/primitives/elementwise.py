@@ -1195,11 +1195,11 @@ def _extremum(
     """Declare an extremum, and the same of which the derivative is differentiated.
 
     The tangent is the winner's, or the mean of those of two that tie. On one side, the first of two
-    equal operands is a little above the second, and one that varies
-    above a constant. The operands are compared with each other, not with the result: compilers may
-    compute a value twice with different rounding, and then neither operand equals the result. Where
-    both have tangents, each is computed once, so that the shares add up. Complex numbers have no
-    other order than the result's.
+    equal operands is a little above the second, and one that varies above a constant. The operands
+    are compared with each other, not with the result: compilers may compute a value twice with
+    different rounding, and then neither operand equals the result. Where both have tangents, each
+    is computed once, so that the shares add up. Complex numbers have no other order than the
+    result's.
 
     Args:
         name: the primitive's name.
