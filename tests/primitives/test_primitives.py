@@ -3,8 +3,6 @@
 The checks are those of ``tinyjax.testing``; jax's own functions are one more oracle here.
 """
 
-import importlib
-import pkgutil
 from collections.abc import Callable
 from itertools import product
 from typing import Any
@@ -32,6 +30,7 @@ from tinyjax.test_util import check_grads
 from tinyjax.testing import compare, rules
 from tinyjax.testing.specs import axes_to_map, describe, hosts
 from tinyjax.testing.stacks import check_stacks
+from tools.rule_coverage import primitives
 
 #: Rows of primitives whose lowerings no other test of a plain run writes.
 COMPILED_HERE_ONLY = (
@@ -386,25 +385,9 @@ def test_a_padding_does_not_see_what_it_pads() -> None:
 # Completeness
 
 
-def belongs_to_tinyjax(primitive: Primitive[Any]) -> bool:
-    """Return whether the package defines it, rather than a test or an example of the docs."""
-    rules = primitive.rules
-    found = (rules.impl, rules.evaluate, rules.abstract_eval, rules.lowering)
-    modules = {rule.__module__ for rule in found if rule is not None}
-    registered = primitive.rule_names
-    return bool(registered) and all(module.startswith("tinyjax.") for module in modules)
-
-
 def test_every_primitive_has_a_row() -> None:
-    for module in pkgutil.walk_packages(tinyjax.__path__, "tinyjax."):
-        if module.name != "tinyjax.as_jax":  # which is for processes without jax
-            importlib.import_module(module.name)
     covered = {id(row.primitive) for row in all_specs()}
-    missing = sorted(
-        name
-        for name, primitive in registry.items()
-        if belongs_to_tinyjax(primitive) and id(primitive) not in covered
-    )
+    missing = [name for name, primitive in primitives().items() if id(primitive) not in covered]
     assert not missing, (
         f"these primitives have no row in tests/specs: {', '.join(missing)}. A row is a Spec in "
         "the SPECS of their family's module."

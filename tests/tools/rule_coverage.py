@@ -58,10 +58,8 @@ def belongs_to_tinyjax(primitive: Primitive[Any]) -> bool:
     rules = primitive.rules
     own = (rules.impl, rules.evaluate, rules.abstract_eval, rules.lowering)
     functions = [rule.func if isinstance(rule, partial) else rule for rule in own if rule]
-    modules = {function.__module__ for function in functions}
-    if any(name.startswith("tinyjax._jax.") for name in modules):  # which wraps others' rules
-        return False
-    return bool(primitive.rule_names) and all(name.startswith("tinyjax.") for name in modules)
+    wraps = any(function.__module__.startswith("tinyjax._jax.") for function in functions)
+    return bool(primitive.rule_names) and not rules.are_checked and not wraps
 
 
 def primitives() -> dict[str, Primitive[Any]]:
