@@ -611,6 +611,25 @@ class TracerArrayConversionError(ConcretizationError):
     """
 
 
+class CaptureError(TracerArrayConversionError):
+    """A captured program handed a traced value to code that takes only data.
+
+    ``source.capture`` follows a program through all Python code that has a source. Code in C sees
+    no traced value: it needs a rule, by ``source.rule``, or a counterpart in tinyjax.
+
+    Example:
+        >>> import pickle
+        >>> import tinyjax
+        >>> from tinyjax import source
+        >>> try:
+        ...     tinyjax.grad(source.capture(lambda x: len(pickle.dumps(x)) * x))(2.0)
+        ... except tinyjax.errors.CaptureError as error:
+        ...     print(error.message)
+        _pickle.dumps needs data, but its value is traced. Give the function that needs it a rule:
+        tinyjax.source.rule.
+    """
+
+
 class TracerBoolConversionError(ConcretizationError):
     """A traced value was to be a Python bool, as ``if`` and ``while`` ask for.
 

@@ -1,0 +1,1 @@
+"""Capture: Python programs run on traced arrays, as they are."""

@@ -1,0 +1,101 @@
+"""The public functions of capture."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Final, Generic, ParamSpec, TypeVar
+
+import tinyjax
+from tinyjax import errors, tree
+from tinyjax._base.frames import imitate
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.values import Array
+from tinyjax.source.capture import arrays as arr, calls, functions, libraries, runs
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: Modules of handlers: loaded here, and so registered.
+_HANDLERS: Final = (functions, libraries)
+
+
+class CapturedFunction(Generic[P, R]):
+    """The result of ``capture``."""
+
+    def __init__(self, fun: Callable[P, R]) -> None:
+        self.fun: Callable[P, R] = fun
+        imitate(self, fun)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        if runs.current.get() is not None:
+            return _captured(self.fun, args, kwargs)
+        if tr.current_trace() is tr.EVAL and not _is_traced((args, kwargs)):
+            return self.fun(*args, **kwargs)
+        run = runs.Run()
+        token = runs.current.set(run)
+        try:
+            with tinyjax.default_dtypes("float64"):
+                result = _captured(self.fun, args, kwargs)
+        except Exception as error:
+            raise error.with_traceback(_of_user(error.__traceback__))
+        finally:
+            runs.current.reset(token)
+        if run.refusals:
+            raise run.refusals[0]
+        return result
+
+
+def _captured(fun: Any, args: Any, kwargs: Any) -> Any:
+    wrapped = tree.map(arr.wrap, (args, kwargs))
+    result = calls.call(fun, *wrapped[0], **wrapped[1])
+    return tree.map(arr.unwrap, result, is_leaf=arr.is_captured)
+
+
+def _is_traced(values: Any) -> bool:
+    return any(isinstance(leaf, Array) for leaf in tree.leaves(values))
+
+
+def _of_user(traceback: TracebackType | None) -> TracebackType | None:
+    """Return a traceback without the frames of dispatchers."""
+    if traceback is None:
+        return None
+    rest = _of_user(traceback.tb_next)
+    if traceback.tb_frame.f_globals.get("__name__", "").startswith("tinyjax.source.capture"):
+        return rest
+    return TracebackType(rest, traceback.tb_frame, traceback.tb_lasti, traceback.tb_lineno)
+
+
+def capture(fun: Callable[P, R]) -> CapturedFunction[P, R]:
+    """Return a function that runs as Python runs it, on traced arrays.
+
+    All that it calls is captured: functions with a Python source are called in a rewritten form, in
+    which calls and operations are dispatch points. To the program a traced array is an array of
+    NumPy's.
+
+    Args:
+        fun: a Python function of arrays.
+
+    Returns:
+        A function of the same arguments, to which ``grad``, ``jit``, ``vmap`` and all other
+        transformations apply.
+
+    Raises:
+        CaptureError: when called, if a traced value gets to code that takes only data.
+
+    Example:
+        >>> import math
+        >>> import numpy as np
+        >>> import tinyjax
+        >>> from tinyjax import source
+        >>> def running(x):
+        ...     total = np.zeros(3)
+        ...     for i in range(1, 3):
+        ...         total[i] = total[i - 1] + math.sin(x[i])
+        ...     return total[2]
+        >>> tinyjax.grad(source.capture(running))(np.array([0.0, 0.0, 1.0]))
+        Array([0.        , 1.        , 0.54030231], dtype=float64)
+    """
+    errors.check_function("capture", fun)
+    return CapturedFunction(fun)

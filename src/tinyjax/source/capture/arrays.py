@@ -1,0 +1,1080 @@
+"""Arrays under capture: arrays of NumPy's to the program, traced beneath.
+
+Their class is ``numpy.ndarray`` to ``isinstance`` and ``match``; they are written in place and have
+views. A number of NumPy's or Python's is immutable: a ``CapturedScalar``, or ``CapturedFloat``.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, NoReturn
+
+import numpy as np
+
+from tinyjax import numpy as jnp
+from tinyjax.core.tracing.trace import Tracer
+from tinyjax.core.values import Array
+from tinyjax.dtypes import DType, HostArray
+from tinyjax.errors import TinyjaxError
+from tinyjax.source.capture import memory as mem, runs
+
+#: Functions of NumPy's, and others, that have a meaning of their own under capture.
+HANDLERS: Final[dict[Any, Callable[..., Any]]] = {}
+#: NumPy's functions that may give a view of the first argument, or a list of them.
+VIEWS: Final[set[Any]] = {
+    *(np.reshape, np.ravel, np.transpose, np.swapaxes, np.squeeze, np.expand_dims, np.moveaxis),
+    *(np.rollaxis, np.broadcast_to, np.diagonal, np.flip, np.fliplr, np.flipud, np.rot90),
+    *(np.permute_dims, np.matrix_transpose, np.linalg.matrix_transpose, np.linalg.diagonal),
+    *(np.lib.stride_tricks.sliding_window_view, np.split, np.array_split, np.hsplit, np.vsplit),
+    *(np.dsplit, np.unstack, np.real, np.imag, np.atleast_1d, np.atleast_2d, np.atleast_3d),
+    *(np.lib.stride_tricks.as_strided, np.trim_zeros),
+}
+
+
+class Captured:
+    """A value under capture."""
+
+    __slots__ = ("__weakref__",)
+
+    __array_priority__ = 100.0
+
+    @property
+    def value(self) -> Any:
+        """The traced value, or the data of an array without anything traced in it."""
+        raise NotImplementedError
+
+    # NumPy's protocols
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
+        value = self.value
+        if isinstance(value, Array):
+            raise runs.refusal("a conversion to an array of NumPy's")
+        return np.array(value, dtype=dtype, copy=copy)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        return apply_ufunc(ufunc, method, inputs, options)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return apply_function(func, args, kwargs)
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        return array[()] if return_scalar and not np.ndim(array) else array
+
+    # attributes
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.value.shape)
+
+    @property
+    def dtype(self) -> DType:
+        return np.dtype(self.value.dtype)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.value.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.value.shape)
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.itemsize
+
+    @property
+    def T(self) -> Any:
+        return apply_function(np.transpose, (self,), {})
+
+    @property
+    def mT(self) -> Any:
+        return apply_function(np.matrix_transpose, (self,), {})
+
+    # what Python asks for
+
+    def __bool__(self) -> bool:
+        return bool(runs.decide(self.value, "a Python bool"))
+
+    def __int__(self) -> int:
+        return int(runs.decide(_truncated(self.value), "a decision"))
+
+    def __index__(self) -> int:
+        return operator.index(runs.decide(self.value, "a decision")[()])
+
+    def __float__(self) -> float:
+        return float(self._data("float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._data("complex"))
+
+    def _data(self, purpose: str) -> HostArray:
+        value = self.value
+        if isinstance(value, Array):
+            raise runs.refusal(purpose)
+        return np.asarray(value)
+
+    def __repr__(self) -> str:
+        return repr(self._data("repr"))
+
+    def __str__(self) -> str:
+        return str(self._data("str"))
+
+    def __format__(self, spec: str) -> str:
+        return format(self._data("format")[()], spec)
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise runs.refusal("pickle")
+
+    def __copy__(self) -> Any:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.copy()
+
+    def __contains__(self, item: Any) -> bool:
+        return bool(np.any(self == item))
+
+    def __trunc__(self) -> int:
+        return int(self)
+
+    def __floor__(self) -> int:
+        return int(np.floor(self))  # type: ignore
+
+    def __ceil__(self) -> int:
+        return int(np.ceil(self))
+
+    def __round__(self, digits: int | None = None) -> Any:
+        rounded = apply_function(np.round, (self, digits or 0), {})
+        return int(rounded) if digits is None else rounded
+
+    def __pow__(self, exponent: Any, modulus: Any = None) -> Any:
+        return apply_ufunc(np.power, "__call__", (self, exponent), {})
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def is_integer(self) -> bool:
+        """Return whether a number is a whole one."""
+        return bool(self % 1 == 0)
+
+    def copy(self, order: str = "C") -> Any:
+        """Return a copy that shares no memory."""
+        raise NotImplementedError
+
+    def item(self, *index: Any) -> Any:
+        """Return one element as a number of Python's, which stays traced."""
+        raise NotImplementedError
+
+    def __getitem__(self, key: Any) -> Any:
+        raise NotImplementedError
+
+    def astype(self, dtype: Any, order: str = "K", *_: Any, copy: bool = True, **__: Any) -> Any:
+        """Return the elements as another dtype."""
+        if not copy and np.dtype(dtype) == self.dtype:
+            return self
+        value = self.value
+        cast = cast_to(value, dtype) if isinstance(value, Array) else value.astype(dtype, order)
+        return wrap(cast) if isinstance(self, CapturedScalar) else array_of(cast)
+
+
+class CapturedScalar(Captured):
+    """A traced number of NumPy's: ``numpy.float64`` and its kin."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Array) -> None:
+        self._value = value
+
+    @property
+    def value(self) -> Any:
+        return self._value
+
+    @property
+    def __class__(self) -> type[Any]:
+        return self.dtype.type
+
+    def __hash__(self) -> int:
+        raise runs.refusal("hash")
+
+    @property
+    def real(self) -> Any:
+        return wrap(jnp.real(self._value)) if self.dtype.kind == "c" else self
+
+    @property
+    def imag(self) -> Any:
+        return wrap(jnp.imag(self._value)) if self.dtype.kind == "c" else 0.0
+
+    def copy(self, order: str = "C") -> Any:
+        return self
+
+    def item(self, *index: Any) -> Any:
+        return number(self)
+
+    def tolist(self) -> Any:
+        """Return the number as one of Python's."""
+        return number(self)
+
+    def __getitem__(self, key: Any) -> Any:
+        if key == () or key is Ellipsis:
+            return self
+        return wrap(self._value[key_of(key)])
+
+
+class CapturedFloat(CapturedScalar):
+    """A traced number of Python's: a ``float`` or ``complex``, which divides by zero as they do."""
+
+    __slots__ = ()
+
+    @property
+    def __class__(self) -> type[Any]:
+        return complex if self.dtype.kind == "c" else float
+
+    def __format__(self, spec: str) -> str:
+        raise runs.refusal("format")
+
+
+class CapturedArray(Captured):
+    """An array under capture, or a view of one.
+
+    Args:
+        memory: its memory.
+        view: the array of NumPy's that says which elements it has; None for all.
+        parent: what it is a view of.
+        step: the operation on the parent that gives it.
+    """
+
+    __slots__ = ("_cache", "_parent", "_step", "_version", "_view", "memory")
+
+    __hash__ = None  # type: ignore
+
+    def __init__(
+        self,
+        memory: mem.Memory,
+        view: HostArray | None = None,
+        parent: CapturedArray | None = None,
+        step: mem.Step | None = None,
+    ) -> None:
+        self.memory: mem.Memory = memory
+        self._view: HostArray | None = view
+        self._parent: CapturedArray | None = parent
+        self._step: mem.Step | None = step
+        self._cache: Array | None = None
+        self._version: int = -1
+
+    @property
+    def __class__(self) -> type[Any]:
+        return np.ndarray
+
+    @property
+    def view_of_memory(self) -> HostArray:
+        """The array of NumPy's that says which elements of the memory it has."""
+        return self.memory.layout if self._view is None else self._view
+
+    @property
+    def value(self) -> Any:
+        memory = self.memory
+        if memory.value is None:
+            return self.view_of_memory
+        if self._parent is None and self._view is None:
+            return memory.value
+        if self._version != memory.version:
+            self._cache, self._version = self._traced_view(), memory.version
+        return self._cache
+
+    def _traced_view(self) -> Array:
+        view = self.view_of_memory
+        if self._step is not None and self._parent is not None:
+            try:
+                value = self._step(self._parent.value)
+            except (TinyjaxError, TypeError, ValueError, NotImplementedError):
+                pass
+            else:
+                if isinstance(value, Array) and value.shape == view.shape:
+                    return value
+        if view.dtype != self.memory.layout.dtype and self.memory.layout.dtype.kind == "c":
+            raise runs.refusal(f"a view of a traced {self.memory.layout.dtype} array")
+        return self.memory.read(view)
+
+    @property
+    def flags(self) -> Any:
+        return self.view_of_memory.flags
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return self.view_of_memory.strides
+
+    @property
+    def base(self) -> Any:
+        return self._parent
+
+    @property
+    def ctypes(self) -> Any:
+        return self._data("ctypes").ctypes
+
+    @property
+    def data(self) -> memoryview:
+        return self._data("a buffer").data
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        value = self.memory.value
+        return self.view_of_memory.shape if value is None or self._view is not None else value.shape
+
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        old = CapturedArray(self.memory, self._view, self._parent, self._step)
+        new = view_by(old, lambda a: a.reshape(shape))
+        if not isinstance(new, CapturedArray) or new.memory is not self.memory:
+            raise AttributeError("incompatible shape for in-place modification")
+        self._view, self._parent, self._step, self._version = new._view, old, new._step, -1
+
+    @property
+    def real(self) -> Any:
+        return view_by(self, lambda a: a.real) if self.dtype.kind == "c" else self
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        target = self.real
+        write(target, ..., value)
+
+    @property
+    def imag(self) -> Any:
+        if self.dtype.kind == "c":
+            return view_by(self, lambda a: a.imag)
+        return np.zeros(self.shape, self.dtype)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        write(self, ..., self.real + 1j * value)
+
+    @property
+    def flat(self) -> Any:
+        return Flat(self)
+
+    @flat.setter
+    def flat(self, value: Any) -> None:
+        write(self, ..., np.reshape(np.resize(value, self.size), self.shape))
+
+    def __len__(self) -> int:
+        return len(self.view_of_memory)
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.ndim:
+            raise TypeError("iteration over a 0-d array")
+        return (self[i] for i in range(self.shape[0]))
+
+    def __getitem__(self, key: Any) -> Any:
+        key = key_of(key)
+        if is_traced(key):
+            return wrap(_whole(self.value)[unwrap(key)])
+        view = self.view_of_memory
+        part = view[key]
+        if mem.is_view_of(part, view) and part.ndim + part.size:
+            return like(self, CapturedArray(self.memory, part, self, lambda a: a[key]))
+        if self.memory.value is None:
+            return follow(part)
+        return wrap(_whole(self.value)[key])
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        write(self, key, value)
+
+    def copy(self, order: str = "C") -> Any:
+        value = self.value
+        return like(self, array_of(value if isinstance(value, Array) else value.copy(order)))
+
+    def flatten(self, order: str = "C") -> Any:
+        """Return a copy with one axis."""
+        return np.ravel(self, order).copy()  # type: ignore
+
+    def item(self, *index: Any) -> Any:
+        if index:
+            key = index[0] if len(index) == 1 else index
+            element = self[key] if isinstance(key, tuple) else np.ravel(self)[key]  # type: ignore
+        else:
+            element = np.reshape(self, ())[()]  # type: ignore
+        return number(element) if isinstance(element, CapturedScalar) else element.item()
+
+    def tolist(self) -> Any:
+        """Return nested lists of numbers, which stay traced."""
+        if not self.ndim:
+            return self.item()
+        return [row.tolist() for row in self]
+
+    def view(self, dtype: Any = None, type: Any = None) -> Any:  # noqa: A002 (NumPy's name)
+        """Return a view of another class or dtype."""
+        kind = type if type is not None else dtype
+        if isinstance(kind, builtin_type) and issubclass(kind, np.ndarray):
+            return HANDLERS[np.ndarray.view](self, kind) if kind is not np.ndarray else plain(self)
+        if dtype is None or np.dtype(dtype) == self.dtype:
+            return view_by(self, lambda a: a[...])
+        if self.memory.value is None:
+            return CapturedArray(self.memory, self.view_of_memory.view(dtype))
+        raise runs.refusal(f"a view of a {self.dtype} array as {np.dtype(dtype)}")
+
+    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
+        """Return the elements with another shape."""
+        sizes = key_of(shape[0] if len(shape) == 1 else shape)
+        return apply_function(np.reshape, (self, sizes), {"order": order})
+
+    def transpose(self, *axes: Any) -> Any:
+        """Return the array with its axes permuted."""
+        order = axes[0] if len(axes) == 1 else axes
+        return apply_function(np.transpose, (self, order or None), {})
+
+    def fill(self, value: Any) -> None:
+        """Write one value into all elements."""
+        write(self, ..., value)
+
+    def sort(self, axis: int = -1, **options: Any) -> None:
+        """Sort in place."""
+        write(self, ..., apply_function(np.sort, (self,), {"axis": axis}))
+
+    def partition(self, kth: Any, axis: int = -1, **options: Any) -> None:
+        """Partition in place."""
+        write(self, ..., apply_function(np.partition, (self, kth), {"axis": axis}))
+
+    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
+        """Write at positions of the flat array."""
+        HANDLERS[np.put](self, indices, values, mode)
+
+    def resize(self, *shape: Any, refcheck: bool = True) -> None:
+        """Refuse: the memory of the array would move."""
+        raise runs.refusal("ndarray.resize")
+
+    def setflags(self, write: bool | None = None, **options: Any) -> None:
+        """Set whether the array may be written to."""
+        self._view = self.view_of_memory.view()
+        self._view.setflags(write=write)
+
+    def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Any:  # noqa: A002
+        """Limit the elements."""
+        return apply_function(np.clip, (self, min, max), {} if out is None else {"out": out})
+
+    def conj(self) -> Any:
+        """Return the complex conjugate."""
+        return np.conjugate(self)
+
+    conjugate = conj
+
+    def byteswap(self, inplace: bool = False) -> Any:
+        """Refuse: bytes have no derivative."""
+        return follow(self._data("byteswap").byteswap(inplace))
+
+    def tobytes(self, order: Any = "C") -> bytes:
+        """Return the bytes of an array without anything traced."""
+        return self._data("tobytes").tobytes(order)
+
+
+builtin_type: Final = type
+
+
+class Flat:
+    """The flat iterator of an array."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: CapturedArray) -> None:
+        self.array = array
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(np.ravel(self.array))  # type: ignore
+
+    def __len__(self) -> int:
+        return self.array.size
+
+    def __getitem__(self, key: Any) -> Any:
+        item = np.ravel(self.array)[key]  # type: ignore
+        return item.copy() if is_array(item) else item
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        numbers = np.arange(self.array.size)[key_of(key)]
+        where = np.unravel_index(numbers, self.array.shape)
+        write(self.array, where, value)
+
+    def copy(self) -> Any:
+        """Return the elements as an array with one axis."""
+        return self.array.flatten()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
+        return np.asarray(np.ravel(self.array), dtype)  # type: ignore
+
+
+# Conversions
+
+
+def is_array(x: object) -> bool:
+    """Return whether a value is an array under capture."""
+    return issubclass(type(x), CapturedArray)
+
+
+def is_captured(x: object) -> bool:
+    """Return whether a value is one under capture."""
+    return issubclass(type(x), Captured)
+
+
+_CONTAINERS: Final = (list, tuple, dict)
+_DEPTH: Final = 6
+
+
+def holds_captured(x: Any, depth: int = _DEPTH) -> bool:
+    """Return whether a value, or a container of Python's, has a value under capture."""
+    kind = type(x)
+    if issubclass(kind, Captured):
+        return True
+    if kind not in _CONTAINERS or not depth:
+        return False
+    for item in x.values() if kind is dict else x:
+        kind = type(item)
+        if issubclass(kind, Captured) or (kind in _CONTAINERS and holds_captured(item, depth - 1)):
+            return True
+    return False
+
+
+def is_traced(x: Any, depth: int = _DEPTH) -> bool:
+    """Return whether a value, or a container of Python's, has a traced value."""
+    kind = type(x)
+    if issubclass(kind, Captured):
+        return isinstance(x.value, Array)
+    if kind in _CONTAINERS and depth:
+        return any(is_traced(item, depth - 1) for item in (x.values() if kind is dict else x))
+    if kind is slice:
+        return is_traced((x.start, x.stop, x.step))
+    return isinstance(x, Array)
+
+
+#: Makes a function of the program one of traced values; set by the module that calls functions.
+functions: Final[list[Callable[[Any], Any]]] = []
+
+
+def unwrap(x: Any) -> Any:
+    """Return what tinyjax's functions take: traced values, and NumPy's arrays of data."""
+    kind = type(x)
+    if issubclass(kind, Captured):
+        return x.value
+    if kind is list or kind is tuple:
+        return kind([unwrap(item) for item in x])
+    if kind is dict:
+        return {name: unwrap(item) for name, item in x.items()}
+    if kind is slice:
+        return slice(unwrap(x.start), unwrap(x.stop), unwrap(x.step))
+    return x
+
+
+def plain(x: Any) -> Any:
+    """Return what code that takes only data is called with: arrays without anything traced."""
+    kind = type(x)
+    if issubclass(kind, Captured):
+        value = x.value
+        return x if isinstance(value, Array) else value
+    if kind is list or kind is tuple:
+        return kind([plain(item) for item in x]) if holds_captured(x) else x
+    if kind is dict and holds_captured(x):
+        return {name: plain(item) for name, item in x.items()}
+    return x
+
+
+def wrap(x: Any) -> Any:
+    """Return a result of tinyjax's functions as the program sees it."""
+    if isinstance(x, Tracer):
+        return CapturedArray(mem.Memory(None, x)) if x.ndim else CapturedScalar(x)
+    if isinstance(x, Array):
+        data = np.asarray(x)
+        return follow(data.copy()) if data.ndim else data[()]
+    if isinstance(x, tuple):
+        items = [wrap(item) for item in x]
+        return type(x)(*items) if hasattr(x, "_fields") else tuple(items)
+    if type(x) is list:
+        return [wrap(item) for item in x]
+    return x
+
+
+def array_of(value: Any) -> CapturedArray:
+    """Make an array, of no axes if need be, of a value that nothing else holds."""
+    if isinstance(value, Tracer):
+        return CapturedArray(mem.Memory(None, value))
+    return CapturedArray(mem.Memory(np.array(value) if isinstance(value, Array) else value))
+
+
+def follow(x: Any) -> Any:
+    """Return new arrays of NumPy's as arrays under capture, if traced values may be written."""
+    kind = type(x)
+    if kind is np.ndarray:
+        if x.dtype.kind in mem.FOLLOWED and x.base is None:
+            return CapturedArray(mem.Memory(x))
+    elif kind is tuple or kind is list:
+        return kind([follow(item) for item in x])
+    return x
+
+
+def number(x: Any) -> Any:
+    """Return a scalar as a number of Python's."""
+    if not isinstance_of(x, CapturedScalar):
+        return x
+    kind = x.dtype.kind
+    if kind not in "fc":
+        return runs.decide(x.value).item()
+    return CapturedFloat(x.value)
+
+
+def isinstance_of(x: object, kind: type) -> bool:
+    """Return whether the true class of a value is a class of this module."""
+    return issubclass(type(x), kind)
+
+
+def like(model: CapturedArray, array: CapturedArray) -> Any:
+    """Return an array as one of the class of another: of a subclass of ``numpy.ndarray``."""
+    kind = type(model)
+    if kind is CapturedArray or kind is type(array):
+        return array
+    return HANDLERS[np.ndarray.view](array, kind.subclass, model)  # type: ignore
+
+
+def key_of(key: Any) -> Any:
+    """Return an index without arrays under capture, except where only the trace knows them.
+
+    Traced integers index traced arrays as they are, where they are in bounds. A traced mask decides
+    on a shape, and so is a decision.
+    """
+    kind = type(key)
+    if kind is tuple:
+        return tuple([key_of(item) for item in key])
+    if kind is slice:
+        parts = (key.start, key.stop, key.step)
+        return slice(*(part if part is None else operator.index(part) for part in parts))
+    if kind is list:
+        return np.asarray([key_of(item) for item in key]) if holds_captured(key) else key
+    if issubclass(kind, Captured):
+        value = key.value
+        if not isinstance(value, Array):
+            return value
+        known = runs.data(value)
+        if known is None and value.dtype.kind != "b":
+            return key
+        return runs.decide(value, "an index")
+    return key
+
+
+def _whole(value: Any) -> Any:
+    return value if isinstance(value, Array) else jnp.asarray(value)
+
+
+def _truncated(value: Any) -> Any:
+    return np.trunc(value) if value.dtype.kind == "f" else value
+
+
+def cast_to(value: Array, dtype: Any) -> Array:
+    """Return a traced value as another dtype, as NumPy's assignments and ``astype`` do."""
+    dtype = np.dtype(dtype)
+    if value.dtype == dtype:
+        return value
+    if value.dtype.kind == "c" and dtype.kind in "fiu":
+        value = jnp.real(value)
+    return value.astype(dtype)
+
+
+# Views and writes
+
+
+def view_by(array: CapturedArray, step: mem.Step) -> Any:
+    """Apply an operation that NumPy may answer with a view: of the array, or of its copy."""
+    view = array.view_of_memory
+    result = step(view)
+    if type(result) in (list, tuple):
+        parts = range(len(result))
+        return type(result)([view_by(array, lambda a, i=i: step(a)[i]) for i in parts])
+    if result is view:
+        return array
+    if mem.is_view_of(result, view):
+        return like(array, CapturedArray(array.memory, result, array, step))
+    if array.memory.value is None:
+        return follow(result)
+    value = wrap(step(array.value))
+    return value if is_array(value) or result.ndim else array_of(value.value)
+
+
+def write(target: Any, key: Any, value: Any, how: str = "set") -> None:
+    """Write into an array, as ``target[key] = value`` does.
+
+    Raises:
+        CaptureError: a traced value would be written into an array from outside.
+    """
+    if not isinstance_of(target, CapturedArray):
+        _write_outside(target, key, value, how)
+        return
+    key, value = key_of(key), unwrap(to_array(value) if type(value) in (list, tuple) else value)
+    memory, view = target.memory, target.view_of_memory
+    if not view.flags.writeable:
+        raise ValueError("assignment destination is read-only")
+    traced_key = is_traced(key)
+    if memory.value is None and not traced_key and not isinstance(value, Array):
+        if how == "add":
+            np.add.at(view, key, value)
+        else:
+            view[key] = value
+        return
+    whole = memory.trace()
+    if isinstance(value, Array):
+        value = cast_to(value, view.dtype)
+    else:
+        value = jnp.asarray(np.asarray(value).astype(view.dtype))
+    if target._view is None and (traced_key or is_basic(key)):
+        if not traced_key:
+            shape = view[key].shape
+            while value.ndim > len(shape) and value.shape[0] == 1:
+                value = value[0]
+        memory.write(getattr(whole.at[unwrap(key)], how)(value))
+    elif traced_key:
+        raise runs.refusal("a write at a traced index into a view")
+    elif view.dtype != memory.layout.dtype:
+        raise runs.refusal(f"a write into a part of a {memory.layout.dtype} array")
+    else:
+        memory.scatter(view, key, value, how)
+
+
+def is_basic(key: Any) -> bool:
+    """Return whether an index has integers, slices and such only."""
+    if type(key) is tuple:
+        return all(is_basic(item) for item in key)
+    return key is None or key is Ellipsis or isinstance(key, (int, slice, np.integer))
+
+
+def _write_outside(target: Any, key: Any, value: Any, how: str) -> None:
+    key = key_of(key)
+    if isinstance(target, np.ndarray) and target.dtype != object:
+        traced = is_traced(value)
+        if traced and target.dtype.kind in "biu":
+            value = runs.decide(cast_to(to_array(value).value, target.dtype))
+        elif traced:
+            raise runs.refusal(
+                f"an array from outside of the captured program ({target.dtype}{list(target.shape)})"
+                ", to be written to,",
+                "Make the array in the program, or pass it as an argument.",
+            )
+    value = plain(value)
+    if how == "add":
+        np.add.at(target, key, value)
+    else:
+        target[key] = value
+
+
+def to_array(x: Any) -> Any:
+    """Return nested lists and numbers as an array, which is under capture where they are."""
+    if isinstance_of(x, CapturedArray) or isinstance(x, np.ndarray):
+        return x
+    if isinstance_of(x, Captured):
+        return array_of(x.value)
+    if type(x) in (list, tuple) and is_traced(x):
+        return array_of(_nested(x))
+    return np.asarray(plain(x))
+
+
+def _nested(x: Any) -> Any:
+    if isinstance_of(x, Captured):
+        return x.value
+    if type(x) in (list, tuple):
+        if not is_traced(x):
+            return np.asarray(plain(x))
+        return jnp.stack([jnp.asarray(_nested(item)) for item in x])
+    if isinstance(x, np.ndarray) and x.dtype == object:
+        return _nested(x.tolist())
+    return np.asarray(x)
+
+
+# NumPy's functions
+
+
+def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Any) -> Any:
+    """Apply a universal function, or one of its methods, to values of which some are captured."""
+    if method == "__call__" and not options:
+        handler = HANDLERS.get(ufunc)
+        if handler is not None:
+            return handler(*inputs)
+        for x in inputs:
+            if type(x) in _FOREIGN_FREE:
+                continue
+            if is_foreign(x):
+                return NotImplemented
+            if issubclass(type(x), CapturedArray) and type(x) is not CapturedArray:
+                return HANDLERS[np.ndarray.__array_ufunc__](ufunc, method, inputs, {})
+        return wrap_ufunc(ufunc, inputs)
+    return _ufunc_with_options(ufunc, method, inputs, dict(options))
+
+
+def wrap_ufunc(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
+    """Apply a universal function to values without foreign classes among them."""
+    values = [x.value if issubclass(type(x), Captured) else x for x in inputs]
+    if ufunc is np.power and _is_small_integer(values[1]):
+        return wrap(values[0] ** int(values[1]))
+    if any(type(x) in _CONTAINERS for x in values):
+        values = [unwrap(to_array(x)) if type(x) in _CONTAINERS else x for x in values]
+    result = ufunc(*values)
+    if isinstance(result, Array):
+        return wrap(result)
+    return wrap(result) if type(result) is tuple and is_traced(result) else follow(result)
+
+
+_FOREIGN_FREE: Final = {CapturedArray, CapturedScalar, CapturedFloat, float, int, np.ndarray}
+
+
+def _is_small_integer(x: Any) -> bool:
+    if isinstance(x, Array) or np.ndim(x) or np.iscomplexobj(x):
+        return False
+    return isinstance(x, (int, float, np.number)) and abs(x) < 9 and x == int(x)
+
+
+def is_foreign(x: Any) -> bool:
+    """Return whether another library's class has operators or protocols of its own."""
+    kind = type(x)
+    if issubclass(kind, (Captured, np.generic, int, float, complex, list, tuple, Array)):
+        return False
+    if issubclass(kind, np.ndarray):
+        return kind.__array_ufunc__ is not np.ndarray.__array_ufunc__
+    protocol = getattr(kind, "__array_ufunc__", np)
+    priority: float = getattr(kind, "__array_priority__", 0.0)
+    return protocol is None or protocol is not np or priority > Captured.__array_priority__
+
+
+def _ufunc_with_options(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Any) -> Any:
+    outs = options.pop("out", None)
+    outs = outs if isinstance(outs, tuple) or outs is None else (outs,)
+    where = options.pop("where", True)
+    if any(is_foreign(x) for x in (*inputs, *(outs or ()))):
+        return NotImplemented
+    for x in (*inputs, *(outs or ())):
+        if is_array(x) and type(x) is not CapturedArray:
+            options.update({} if outs is None else {"out": outs})
+            options.update({} if where is True else {"where": where})
+            return HANDLERS[np.ndarray.__array_ufunc__](ufunc, method, inputs, options)
+    if is_captured(where):
+        where = runs.decide(where.value, "where")
+    if method == "at":
+        return _apply_at(ufunc, inputs)
+    if not is_traced(list(inputs)):
+        return _plain_ufunc(ufunc, method, inputs, outs, where, options)
+    values = [unwrap(x) for x in inputs]
+    if where is not True and method == "__call__":
+        return _apply_where(ufunc, values, outs, np.asarray(where), options)
+    if where is not True:
+        options["where"] = where
+    result = wrap(getattr(ufunc, method)(*values, **options))
+    if outs is None or all(out is None for out in outs):
+        return result
+    if len(outs) == 1:
+        return put_out(outs[0], result)
+    pairs = zip(outs, result, strict=True)
+    return tuple([r if out is None else put_out(out, r) for out, r in pairs])
+
+
+def _plain_ufunc(
+    ufunc: np.ufunc, method: str, inputs: Sequence[Any], outs: Any, where: Any, options: Any
+) -> Any:
+    """Apply a universal function to data, and write it where the result is to be."""
+    if where is not True:
+        options["where"] = where
+    function = getattr(ufunc, method)
+    values = [plain(x) for x in inputs]
+    if outs is None:
+        return follow(function(*values, **options))
+    if is_traced(list(outs)):
+        result = function(*values, **options)
+        if where is True:
+            return put_out(outs[0], result)
+        mask = np.broadcast_to(where, outs[0].shape)
+        return put_out(outs[0], np.broadcast_to(result, mask.shape)[mask], mask)
+    function(*values, out=tuple([plain(out) for out in outs]), **options)
+    return outs[0] if len(outs) == 1 else outs
+
+
+def _apply_at(ufunc: np.ufunc, inputs: Sequence[Any]) -> None:
+    target, key, *values = inputs
+    if not is_traced(list(inputs)):
+        ufunc.at(plain(target), plain(key), *[plain(x) for x in values])
+        return
+    names = {np.add: "add", np.multiply: "multiply", np.maximum: "max", np.minimum: "min"}
+    if ufunc is np.subtract:
+        write(target, key, -to_array(values[0]), "add")
+    elif ufunc in names:
+        write(target, key, values[0], names[ufunc])
+    else:
+        raise runs.refusal(f"np.{ufunc.__name__}.at")
+
+
+def _apply_where(
+    ufunc: np.ufunc, values: Sequence[Any], outs: Any, where: HostArray, options: Any
+) -> Any:
+    """Compute under the mask only, so that no NaN comes from the other elements."""
+    arrays = [x if isinstance(x, Array) else np.asarray(x) for x in values]
+    shape = np.broadcast_shapes(*[x.shape for x in arrays], where.shape)
+    mask = np.broadcast_to(where, shape)
+    result = wrap(ufunc(*[jnp.broadcast_to(x, shape)[mask] for x in arrays], **options))
+    out = outs[0] if outs is not None else array_of(np.zeros(shape, result.dtype))
+    return put_out(out, result, mask)
+
+
+def put_out(out: Any, result: Any, mask: HostArray | None = None) -> Any:
+    """Write a result where ``out=`` says, and return that."""
+    dtype = getattr(result, "dtype", None)
+    if dtype is not None and not np.can_cast(dtype, out.dtype, "same_kind"):
+        raise TypeError(
+            f"Cannot cast ufunc output from {dtype!r} to {out.dtype!r} with casting rule 'same_kind'"
+        )
+    write(out, ... if mask is None else mask, result)
+    return out
+
+
+def apply_function(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    """Apply a function of NumPy's to arguments of which some are under capture."""
+    handler = HANDLERS.get(func)
+    if handler is not None:
+        return handler(*args, **kwargs)
+    if func in VIEWS and args and is_array(args[0]):
+        rest = [_known(x) for x in args[1:]]
+        options = {name: _known(x) for name, x in kwargs.items()}
+        return view_by(args[0], lambda a: func(a, *rest, **options))
+    if not is_traced(list(args)) and not is_traced(kwargs):
+        out = kwargs.get("out")
+        result = func(*[plain(x) for x in args], **{name: plain(x) for name, x in kwargs.items()})
+        return follow(result) if out is None else out
+    return apply_to_traced(func, args, kwargs)
+
+
+def _known(x: Any) -> Any:
+    return key_of(x) if isinstance_of(x, Captured) or type(x) in (list, tuple) else x
+
+
+#: Runs the Python source of a function of NumPy's that tinyjax has not; set by ``calls``.
+from_source: Final[list[Callable[[Any, Sequence[Any], Any], Any]]] = []
+
+_REFUSED: Final = (TinyjaxError, TypeError, ValueError, NotImplementedError)
+
+
+def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    """Apply tinyjax's function of the name, or NumPy's own Python source, to traced arguments."""
+    kwargs = dict(kwargs)
+    out = kwargs.pop("out", None)
+    try:
+        options = {name: _valued(x) for name, x in kwargs.items()}
+        result = wrap(func(*[_valued(x) for x in args], **options))
+    except _REFUSED as error:
+        arrays = [to_array(x) if type(x) in (list, tuple) and is_traced(x) else x for x in args]
+        if any(x is not y for x, y in zip(args, arrays, strict=True)) and func not in _SEQUENCES:
+            result = apply_to_traced(func, arrays, kwargs)
+        elif isinstance(error, runs.DivergenceError) or not from_source:
+            raise
+        else:
+            result = from_source[0](func, args, kwargs)
+            if result is NotImplemented:
+                raise
+    return result if out is None else put_out(out, result)
+
+
+_SEQUENCES: Final = {np.concatenate, np.stack, np.hstack, np.vstack, np.column_stack, np.dstack}
+
+
+def _valued(x: Any) -> Any:
+    if callable(x) and not isinstance_of(x, Captured) and functions:
+        return functions[0](x)
+    return unwrap(x)
+
+
+# Operators and methods
+
+
+def _divides_by_zero(x: Any) -> bool:
+    value = x.value if isinstance_of(x, Captured) else x
+    if not isinstance(value, Array):
+        return bool(value == 0)
+    return runs.data(value) is not None and bool(runs.decide(value == 0))
+
+
+_PYTHON: Final = {int, float, complex, bool, CapturedFloat}
+_DIVISIONS: Final = {np.true_divide, np.floor_divide, np.remainder}
+
+
+def _binary(ufunc: np.ufunc, name: str) -> None:
+    divides = ufunc in _DIVISIONS
+
+    def numbers(x: Any, y: Any) -> Any:
+        if divides and _divides_by_zero(y):
+            raise ZeroDivisionError("float division by zero")
+        return number(wrap_ufunc(ufunc, (x, y)))
+
+    def forward(self: Any, other: Any) -> Any:
+        if type(self) is CapturedFloat and type(other) in _PYTHON:
+            return numbers(self, other)
+        return apply_ufunc(ufunc, "__call__", (self, other), {})
+
+    def reflected(self: Any, other: Any) -> Any:
+        if type(self) is CapturedFloat and type(other) in _PYTHON:
+            return numbers(other, self)
+        return apply_ufunc(ufunc, "__call__", (other, self), {})
+
+    def in_place(self: Any, other: Any) -> Any:
+        return apply_ufunc(ufunc, "__call__", (self, other), {"out": (self,)})
+
+    setattr(Captured, f"__{name}__", forward)
+    if name not in _COMPARISONS:
+        setattr(Captured, f"__r{name}__", reflected)
+        setattr(CapturedArray, f"__i{name}__", in_place)
+
+
+_COMPARISONS: Final = {
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "eq": np.equal,
+    "ne": np.not_equal,
+}
+_ARITHMETIC: Final = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "truediv": np.true_divide,
+    "floordiv": np.floor_divide,
+    "mod": np.remainder,
+    "pow": np.power,
+    "matmul": np.matmul,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "lshift": np.left_shift,
+    "rshift": np.right_shift,
+}
+for _name, _ufunc in {**_ARITHMETIC, **_COMPARISONS}.items():
+    _binary(_ufunc, _name)
+for _name, _ufunc in {
+    "abs": np.absolute,
+    "neg": np.negative,
+    "pos": np.positive,
+    "invert": np.invert,
+}.items():
+    setattr(Captured, f"__{_name}__", lambda self, _ufunc=_ufunc: _unary(_ufunc, self))
+
+
+def _unary(ufunc: np.ufunc, x: Any) -> Any:
+    result = apply_ufunc(ufunc, "__call__", (x,), {})
+    return number(result) if type(x) is CapturedFloat else result
+
+
+def _method(func: Any) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return apply_function(func, (self, *args), kwargs)
+
+    return method
+
+
+for _name in (
+    "sum prod mean std var min max argmin argmax argsort cumsum cumprod dot round any all trace "
+    "take repeat searchsorted nonzero compress ravel squeeze swapaxes diagonal argpartition choose"
+).split():
+    setattr(Captured, _name, _method(getattr(np, _name)))

@@ -1,0 +1,607 @@
+"""What calls and operations of captured code do: the dispatchers.
+
+A function of Python's is called in its rewritten form, all the way down. NumPy's functions, those
+of ``math`` and others with a handler go to it; code in C is called with data. Where it meets a
+traced value it raises, since it gets an object that it does not know.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from types import (
+    BuiltinFunctionType,
+    FunctionType,
+    MethodDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+    WrapperDescriptorType,
+)
+from typing import Any, Final
+
+import numpy as np
+
+from tinyjax.core.values import Array
+from tinyjax.errors import TinyjaxError
+from tinyjax.source.capture import arrays as arr, rewriting, runs
+from tinyjax.source.capture.arrays import HANDLERS, Captured, CapturedArray, follow, plain
+
+#: Packages whose Python functions are called as they are.
+_AS_THEY_ARE: Final = {
+    *("numpy", "tinyjax", "jax", "jaxlib", "pandas", "matplotlib", "numba", "llvmlite"),
+    *(sys.stdlib_module_names - {"contextlib", "statistics", "functools", "numbers", "dataclasses"}),
+}
+#: Functions of NumPy's that call functions of the user's, in Python.
+_CAPTURED_OF_NUMPY: Final = ("numpy.polynomial", "numpy.ma")
+_Dispatched: Final = type(np.sum)
+_Cached: Final = type(functools.lru_cache(len))
+#: Classes whose operators and attributes are as Python has them.
+_PLAIN: Final = {
+    *(int, float, complex, bool, str, bytes, list, tuple, dict, set, slice, range, type(None)),
+    *(np.ndarray, np.float64, np.int64, np.bool_, np.complex128, ModuleType, FunctionType),
+    *(MethodType, BuiltinFunctionType, arr.CapturedScalar, arr.CapturedFloat, CapturedArray),
+}
+#: Looks for the counterpart of a function in tinyjax; set by the module of libraries.
+counterparts: Final[list[Callable[[Any, Sequence[Any], Any], Any]]] = []
+
+
+def call(g: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Call what captured code calls."""
+    kind = type(g)
+    if kind is FunctionType:
+        return _call_function(g, args, kwargs)
+    if kind is MethodType:
+        owner = g.__self__
+        if issubclass(type(owner), Captured) and type(owner).__module__ == arr.__name__:
+            return g(*args, **kwargs)
+        return _call_method_of(g, owner, args, kwargs)
+    if kind is np.ufunc:
+        return _call_ufunc(g, args, kwargs)
+    if kind is _Dispatched:
+        return _call_dispatched(g, args, kwargs)
+    try:
+        handler = HANDLERS.get(g)
+    except TypeError:  # it cannot be hashed
+        handler = None
+    if handler is not None:
+        return handler(*args, **kwargs)
+    if issubclass(kind, type) and not issubclass(kind, Captured):
+        return construct(g, args, kwargs)
+    return _call_other(g, kind, args, kwargs)
+
+
+def call_method(owner: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
+    """Call a method, or a function of a module."""
+    kind = type(owner)
+    if kind is CapturedArray or kind is arr.CapturedScalar or kind is arr.CapturedFloat:
+        return getattr(owner, name)(*args, **kwargs)
+    return call(attribute(owner, name), *args, **kwargs)
+
+
+def _call_function(g: FunctionType, args: Any, kwargs: Any) -> Any:
+    code = g.__code__
+    if rewriting.is_rewritten(code):
+        return g(*args, **kwargs)
+    handler = HANDLERS.get(g)
+    if handler is not None:
+        return handler(*args, **kwargs)
+    module = g.__globals__.get("__name__") or ""
+    package = module.partition(".")[0]
+    if package == "scipy" or module.startswith("array_api_compat"):
+        result = counterparts[0](g, args, kwargs) if counterparts else NotImplemented
+        if result is not NotImplemented:
+            return result
+        if not _concerns(args) and not _concerns(tuple(kwargs.values())):
+            return follow(g(*args, **kwargs))
+    if package in _AS_THEY_ARE and not module.startswith(_CAPTURED_OF_NUMPY):
+        return native(g, args, kwargs)
+    fun = rewriting.rewritten(g)
+    return native(g, args, kwargs) if fun is None else fun(*args, **kwargs)
+
+
+def _call_method_of(g: MethodType, owner: Any, args: Any, kwargs: Any) -> Any:
+    if counterparts and type(owner).__module__.startswith("scipy."):
+        result = counterparts[0](g, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    return call(g.__func__, owner, *args, **kwargs)
+
+
+def _concerns(values: tuple[Any, ...]) -> bool:
+    """Return whether traced values may be reached from arguments: arrays, functions, objects."""
+    for x in values:
+        if type(x) in (int, float, str, bool, np.ndarray, np.float64):
+            continue
+        if arr.holds_captured(x) or callable(x) or isinstance(x, ModuleType):
+            return True
+        if arr.holds_captured(getattr(x, "__dict__", None)):
+            return True
+        if type(x) in (list, tuple) and any(callable(item) for item in x):
+            return True
+    return False
+
+
+def from_source(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    """Run the Python source of a function of NumPy's on traced arguments."""
+    source = getattr(func, "_implementation", func)
+    if type(source) is not FunctionType or (fun := rewriting.rewritten(source)) is None:
+        return NotImplemented
+    try:
+        return fun(*args, **kwargs)
+    except (AttributeError, TypeError, TinyjaxError):
+        return NotImplemented
+
+
+arr.from_source.append(from_source)
+
+
+def _call_ufunc(g: np.ufunc, args: Any, kwargs: Any) -> Any:
+    if not (arr.holds_captured(args) or arr.holds_captured(kwargs)):
+        return follow(g(*args, **kwargs))
+    if len(args) > g.nin:
+        kwargs = {**kwargs, "out": args[g.nin :]}
+        args = args[: g.nin]
+    result = arr.apply_ufunc(g, "__call__", args, kwargs)
+    return g(*args, **kwargs) if result is NotImplemented else result
+
+
+def _call_dispatched(g: Any, args: Any, kwargs: Any) -> Any:
+    for x in args:
+        protocol = getattr(type(x), "__array_function__", None)
+        if type(protocol) is FunctionType and not isinstance(x, (np.ndarray, Array)):
+            if not arr.is_captured(x) and arr.is_foreign(x):
+                return call(protocol, x, g, (type(x),), args, kwargs)
+    if g in HANDLERS:
+        return HANDLERS[g](*args, **kwargs)
+    if arr.holds_captured(args) or arr.holds_captured(kwargs):
+        return arr.apply_function(g, args, kwargs)
+    return follow(g(*args, **kwargs))
+
+
+def _call_other(g: Any, kind: type, args: Any, kwargs: Any) -> Any:
+    if kind is functools.partial:
+        return call(g.func, *g.args, *args, **{**g.keywords, **kwargs})
+    if kind is _Cached:
+        if arr.holds_captured(args) or arr.holds_captured(kwargs):
+            return call(g.__wrapped__, *args, **kwargs)
+        return g(*args, **kwargs)
+    if kind in _BUILTIN:
+        return _call_builtin(g, args, kwargs)
+    if kind.__module__.startswith("numba") and hasattr(g, "py_func"):
+        if arr.holds_captured(args) or arr.holds_captured(kwargs):
+            return call(g.py_func, *args, **kwargs)
+        return native(g, args, kwargs)
+    if not issubclass(kind, (np.vectorize, Captured)):
+        method = getattr(kind, "__call__", None)
+        if type(method) is FunctionType:
+            return call(method, g, *args, **kwargs)
+    return native(g, args, kwargs)
+
+
+_BUILTIN: Final = (
+    BuiltinFunctionType,
+    MethodDescriptorType,
+    WrapperDescriptorType,
+    MethodWrapperType,
+)
+#: Functions in C that call functions of the user's.
+_HIGHER: Final = (map, filter, functools.reduce, sorted, min, max)
+_OF_PYTHON: Final = (
+    *("builtins", "_functools", "itertools", "_operator", "_bisect", "_heapq", "time"),
+    "_warnings",
+)
+
+
+def _call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
+    owner = getattr(g, "__self__", None)
+    if issubclass(type(owner), Captured):
+        return g(*args, **kwargs)
+    if isinstance(owner, np.ndarray):
+        if arr.holds_captured(args) and (func := getattr(np, g.__name__, None)) is not None:
+            return arr.apply_function(func, (owner, *args), kwargs)
+        return follow(g(*map(plain, args), **{name: plain(x) for name, x in kwargs.items()}))
+    if type(owner) is np.ufunc:
+        if arr.holds_captured(args) or arr.holds_captured(kwargs):
+            return arr.apply_ufunc(owner, g.__name__, args, kwargs)
+        return follow(g(*args, **kwargs))
+    if owner is not None and not isinstance(owner, ModuleType):
+        return g(*[captured_function(x) for x in args], **kwargs)
+    if g in _HIGHER:
+        return _call_higher(g, args, kwargs)
+    module = getattr(g, "__module__", None) or ""
+    if module in _OF_PYTHON:
+        return g(*[captured_function(x) for x in args], **kwargs)
+    if module.startswith("numpy") and (arr.is_traced(args) or arr.is_traced(kwargs)):
+        return arr.apply_function(g, args, kwargs)
+    return native(g, args, kwargs)
+
+
+def _call_higher(g: Any, args: Any, kwargs: Any) -> Any:
+    made = [dispatched(x) if callable(x) and not arr.is_captured(x) else x for x in args]
+    if kwargs.get("key") is not None:
+        kwargs = {**kwargs, "key": dispatched(kwargs["key"])}
+    return g(*made, **kwargs)
+
+
+def dispatched(x: Any) -> Any:
+    """Return a callable as a dispatch point, for code that calls it."""
+    return functools.partial(call, x)
+
+
+def captured_function(x: Any) -> Any:
+    """Return a function of Python's in its rewritten form; other values as they are."""
+    kind = type(x)
+    if kind is FunctionType:
+        package = (x.__globals__.get("__name__") or "").partition(".")[0]
+        return x if package in _AS_THEY_ARE else rewriting.rewritten(x) or x
+    if kind is MethodType and type(x.__func__) is FunctionType:
+        return MethodType(captured_function(x.__func__), x.__self__)
+    return x
+
+
+def of_traced_values(x: Any) -> Any:
+    """Return a function for tinyjax's functions to call: it takes and returns traced values."""
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        wrapped = {name: arr.wrap(value) for name, value in kwargs.items()}
+        return arr.unwrap(call(x, *[arr.wrap(value) for value in args], **wrapped))
+
+    return function
+
+
+arr.functions.append(of_traced_values)
+
+
+def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Call code that runs unwatched, with data.
+
+    Raises:
+        CaptureError: an argument is traced, and the code needs data.
+    """
+    if counterparts and (arr.is_traced(list(args)) or arr.is_traced(kwargs)):
+        result = counterparts[0](g, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    passed = [captured_function(plain(x)) for x in args]
+    options = {name: captured_function(plain(x)) for name, x in kwargs.items()}
+    held = [
+        (x.memory, view, sys.getrefcount(view))
+        for x, view in zip(args, passed, strict=True)
+        if type(x) is CapturedArray and type(view) is np.ndarray
+    ]
+    try:
+        result = g(*passed, **options)
+    except (TypeError, ValueError, AttributeError, RuntimeError) as error:
+        if isinstance(error, TinyjaxError) or not (arr.is_traced(list(args)) or arr.is_traced(kwargs)):
+            raise
+        raise runs.refusal(_name(g)) from error
+    for memory, view, count in held:
+        if sys.getrefcount(view) > count and result is not view:
+            memory.is_shared = True
+    if type(result) is np.ndarray and sys.getrefcount(result) > 2:
+        return result
+    return follow(result)
+
+
+def _name(g: Any) -> str:
+    module = getattr(g, "__module__", None)
+    name = getattr(g, "__qualname__", None) or type(g).__name__
+    return f"{module}.{name}" if isinstance(module, str) else name
+
+
+def construct(cls: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Make an object, by the rewritten forms of what its class does."""
+    meta = type(cls)
+    if meta is not type:
+        method = getattr(meta, "__call__", None)
+        if type(method) is FunctionType:
+            return call(method, cls, *args, **kwargs)
+    package = (cls.__module__ or "").partition(".")[0]
+    new, init = cls.__new__, cls.__init__
+    is_python = type(new) is FunctionType or type(init) is FunctionType
+    if not is_python or (package in _AS_THEY_ARE and package != "numpy"):
+        return _construct_native(cls, package, args, kwargs)
+    if new is object.__new__:
+        made = object.__new__(cls)
+    elif type(new) is FunctionType:
+        made = call(new, cls, *args, **kwargs)
+    else:
+        made = new(cls, *map(plain, args), **kwargs)
+    if issubclass(type(made), cls):
+        init = type(made).__init__
+        if type(init) is FunctionType:
+            call(init, made, *args, **kwargs)
+        elif init is not object.__init__:
+            init(made, *args, **kwargs)
+    return made
+
+
+def _construct_native(cls: Any, package: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    if cls in _HIGHER or package == "itertools":
+        return _call_higher(cls, args, kwargs)
+    if package in ("numpy", "pandas", "scipy") or issubclass(cls, np.ndarray):
+        return native(cls, args, kwargs)
+    if cls in (bytes, bytearray, memoryview) and arr.is_traced(list(args)):
+        raise runs.refusal(cls.__name__)
+    return cls(*[captured_function(x) for x in args], **kwargs)
+
+
+# Attributes and items
+
+
+@functools.cache
+def _descriptor(cls: type, name: str) -> tuple[str, Any] | None:
+    """Return the property, or the descriptor of the user's, that an attribute goes to."""
+    for base in cls.__mro__:
+        if name in vars(base):
+            found = vars(base)[name]
+            if type(found) is property:
+                return "property", found
+            getter = getattr(type(found), "__get__", None)
+            if type(found) is not FunctionType and type(getter) is FunctionType:
+                return "descriptor", found
+            return None
+    return None
+
+
+def _is_captured_function(fun: Any) -> bool:
+    if type(fun) is not FunctionType:
+        return False
+    module = fun.__globals__.get("__name__") or ""
+    return module.partition(".")[0] not in _AS_THEY_ARE or module.startswith(_CAPTURED_OF_NUMPY)
+
+
+def attribute(owner: Any, name: str) -> Any:
+    """Return an attribute, by the rewritten form of its property."""
+    kind = type(owner)
+    if kind in _PLAIN:
+        return getattr(owner, name)
+    if kind is super and issubclass(type(owner.__self__), Captured):
+        return HANDLERS[super](owner, name)
+    if kind is super or isinstance(owner, type):
+        return getattr(owner, name)
+    found = _descriptor(kind, name)
+    if found is None:
+        return _attribute_of_object(owner, kind, name)
+    what, descriptor = found
+    if what == "property":
+        if _is_captured_function(descriptor.fget):
+            try:
+                return call(descriptor.fget, owner)
+            except AttributeError:
+                fallback = getattr(kind, "__getattr__", None)
+                if type(fallback) is FunctionType:
+                    return call(fallback, owner, name)
+                raise
+        return getattr(owner, name)
+    getter = type(descriptor).__get__
+    is_data = hasattr(type(descriptor), "__set__")
+    if _is_captured_function(getter) and (is_data or name not in getattr(owner, "__dict__", ())):
+        return call(getter, descriptor, owner, kind)
+    return getattr(owner, name)
+
+
+def _attribute_of_object(owner: Any, kind: type, name: str) -> Any:
+    fallback = getattr(kind, "__getattr__", None)
+    if not _is_captured_function(fallback):
+        return getattr(owner, name)
+    try:
+        return object.__getattribute__(owner, name)
+    except AttributeError:
+        return call(fallback, owner, name)
+
+
+def set_attribute(value: Any, owner: Any, name: str) -> None:
+    """Set an attribute, by the rewritten form of its property."""
+    kind = type(owner)
+    if kind is np.ndarray and name in ("flat", "real", "imag"):
+        arr.write(getattr(owner, name), ..., value)
+        return
+    method = kind.__setattr__
+    if _is_captured_function(method):
+        call(method, owner, name, value)
+        return
+    found = _descriptor(kind, name)
+    if found is not None and found[0] == "property" and _is_captured_function(found[1].fset):
+        call(found[1].fset, owner, value)
+        return
+    setattr(owner, name, value)
+
+
+def item(owner: Any, key: Any) -> Any:
+    """Return an item."""
+    kind = type(owner)
+    if kind is np.ndarray:
+        if arr.holds_captured(key) or type(key) in (tuple, slice):
+            key = arr.key_of(key)
+            if arr.is_traced(key):
+                return arr.wrap(arr._whole(owner)[arr.unwrap(key)])
+        return owner[key]
+    if kind in _PLAIN:
+        return owner[arr.key_of(key)] if kind is list or kind is tuple else owner[key]
+    method = getattr(kind, "__getitem__", None)
+    if type(method) is FunctionType and not isinstance(owner, type) and not arr.is_captured(owner):
+        return call(method, owner, key)
+    return owner[key]
+
+
+def set_item(value: Any, owner: Any, key: Any) -> None:
+    """Set an item."""
+    kind = type(owner)
+    if kind is np.ndarray:
+        arr.write(owner, key, value)
+    elif kind in _PLAIN:
+        owner[key] = value
+    else:
+        method = getattr(kind, "__setitem__", None)
+        if type(method) is FunctionType and not arr.is_captured(owner):
+            call(method, owner, key, value)
+        else:
+            owner[key] = value
+
+
+def item_of(owner: Any, key: Any) -> tuple[Any, Any, Any]:
+    """Return an item that is about to be changed, and where it is."""
+    return item(owner, key), owner, key
+
+
+def attribute_of(owner: Any, name: str) -> tuple[Any, Any, str]:
+    """Return an attribute that is about to be changed, and where it is."""
+    return attribute(owner, name), owner, name
+
+
+def change_item(place: tuple[Any, Any, Any], value: Any, change: Callable[..., Any]) -> None:
+    """Change an item, as ``owner[key] += value`` does."""
+    old, owner, key = place
+    set_item(change(old, value), owner, key)
+
+
+def change_attribute(place: tuple[Any, Any, str], value: Any, change: Callable[..., Any]) -> None:
+    """Change an attribute, as ``owner.name += value`` does."""
+    old, owner, name = place
+    set_attribute(change(old, value), owner, name)
+
+
+# Operators
+
+
+def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) -> Any:
+    """Make the dispatcher of an operator: methods of the user's classes are captured."""
+    method, reflected = f"__{name}__", f"__{reflected_name}__"
+
+    def dispatch(x: Any, y: Any) -> Any:
+        first, second = type(x), type(y)
+        if first in _PLAIN and second in _PLAIN:
+            result = apply(x, y)
+            return follow(result) if type(result) is np.ndarray else result
+        own, other = getattr(first, method, None), getattr(second, reflected, None)
+        overrides = second is not first and issubclass(second, first)
+        overrides = overrides and other is not getattr(first, reflected, None)
+        if _is_captured_function(own) and not overrides:
+            result = call(own, x, y)
+            if result is not NotImplemented:
+                return result
+            if _is_captured_function(other):
+                result = call(other, y, x)
+            return apply(x, y) if result is NotImplemented else result
+        if _is_captured_function(other) and (own is None or overrides or not _takes(first)):
+            result = call(other, y, x)
+            return apply(x, y) if result is NotImplemented else result
+        return apply(x, y)
+
+    return dispatch
+
+
+def _takes(kind: type) -> bool:
+    """Return whether operators of a class may take objects of other classes."""
+    return kind not in (int, float, complex, bool, str, arr.CapturedFloat)
+
+
+def _in_place(apply: Callable[[Any, Any], Any], name: str, binary: Any) -> Any:
+    method = f"__i{name}__"
+
+    def dispatch(x: Any, y: Any) -> Any:
+        first = type(x)
+        if first in _PLAIN and type(y) in _PLAIN:
+            return apply(x, y)
+        own = getattr(first, method, None)
+        if _is_captured_function(own):
+            result = call(own, x, y)
+            if result is not NotImplemented:
+                return result
+        if own is None:
+            return binary(x, y)
+        return apply(x, y)
+
+    return dispatch
+
+
+def _unary(apply: Callable[[Any], Any], name: str) -> Any:
+    method = f"__{name}__"
+
+    def dispatch(x: Any) -> Any:
+        kind = type(x)
+        if kind in _PLAIN:
+            return follow(apply(x)) if kind is np.ndarray else apply(x)
+        own = getattr(kind, method, None)
+        return call(own, x) if _is_captured_function(own) else apply(x)
+
+    return dispatch
+
+
+# Statements
+
+
+def iterate(x: Any) -> Any:
+    """Return what a loop iterates over: by the rewritten forms of the methods of an iterator."""
+    if type(x) in _PLAIN:
+        return x
+    method = getattr(type(x), "__iter__", None)
+    if _is_captured_function(method):
+        x = call(method, x)
+    step = getattr(type(x), "__next__", None)
+    return _steps(x, step) if _is_captured_function(step) else x
+
+
+def _steps(iterator: Any, step: Any) -> Iterator[Any]:
+    while True:
+        try:
+            value = call(step, iterator)
+        except StopIteration:
+            return
+        yield value
+
+
+class _Entered:
+    """A context manager whose methods are captured."""
+
+    __slots__ = ("manager",)
+
+    def __init__(self, manager: Any) -> None:
+        self.manager = manager
+
+    def __enter__(self) -> Any:
+        return call(type(self.manager).__enter__, self.manager)
+
+    def __exit__(self, *error: Any) -> Any:
+        return call(type(self.manager).__exit__, self.manager, *error)
+
+
+def enter(manager: Any) -> Any:
+    """Return a context manager whose methods, where they are the user's, are captured."""
+    method = getattr(type(manager), "__enter__", None)
+    return _Entered(manager) if _is_captured_function(method) else manager
+
+
+_SYMBOLS: Final = {"and": "and_", "or": "or_"}
+for _name in "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split():
+    _apply = getattr(operator, _SYMBOLS.get(_name, _name))
+    _dispatch = _binary(_apply, _name, f"r{_name}")
+    rewriting.DISPATCHERS[_name] = _dispatch
+    rewriting.DISPATCHERS[f"i{_name}"] = _in_place(
+        getattr(operator, f"i{_name}"), _name, _dispatch
+    )
+for _name, _other in {
+    "lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne",
+}.items():
+    rewriting.DISPATCHERS[_name] = _binary(getattr(operator, _name), _name, _other)
+for _name in ("neg", "pos", "invert"):
+    rewriting.DISPATCHERS[_name] = _unary(getattr(operator, _name), _name)
+rewriting.DISPATCHERS.update(
+    call=call,
+    call_method=call_method,
+    attribute=attribute,
+    set_attribute=set_attribute,
+    item=item,
+    set_item=set_item,
+    item_of=item_of,
+    attribute_of=attribute_of,
+    change_item=change_item,
+    change_attribute=change_attribute,
+    slice=slice,
+    iterate=iterate,
+    enter=enter,
+)

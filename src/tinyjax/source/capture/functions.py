@@ -1,0 +1,666 @@
+"""Functions that have a meaning of their own under capture: they make, write or look at arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from tinyjax import numpy as jnp
+from tinyjax.core.values import Array
+from tinyjax.source.capture import arrays as arr, memory as mem, runs
+from tinyjax.source.capture.arrays import (
+    HANDLERS,
+    CapturedArray,
+    apply_to_traced,
+    array_of,
+    follow,
+    is_array,
+    is_captured,
+    is_traced,
+    plain,
+    to_array,
+    view_by,
+    wrap,
+    write,
+)
+from tinyjax.source.capture.calls import call
+
+
+def handles(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register what functions do under capture."""
+
+    def register(handler: Callable[..., Any]) -> Callable[..., Any]:
+        for function in functions:
+            HANDLERS[function] = handler
+        return handler
+
+    return register
+
+
+# Making arrays
+
+
+def as_array(
+    x: Any, dtype: Any = None, order: Any = None, *, copy: Any = None, subok: bool = False, ndmin: int = 0
+) -> Any:
+    """Return an array as ``np.asarray`` and its kin do: the same one where they do."""
+    protocol = getattr(type(x), "__array__", None)
+    if not is_captured(x) and type(protocol) is type(as_array) and arr.is_foreign(x) is False:
+        x = call(protocol, x)
+    if is_array(x) and type(x) is not CapturedArray and not subok:
+        x = x.plain()
+    if not (is_captured(x) or is_traced(x)):
+        return _of_data(x, dtype, order, copy, subok, ndmin)
+    if is_array(x):
+        made = x if dtype is None or np.dtype(dtype) == x.dtype else x.astype(dtype)
+        made = made.copy(order or "K") if copy and made is x else made
+    else:
+        made = to_array(x)
+        if dtype is not None and np.dtype(dtype) != made.dtype:
+            made = made.astype(dtype)
+    if ndmin > made.ndim:
+        shape = (1,) * (ndmin - made.ndim) + made.shape
+        made = view_by(made, lambda a: a.reshape(shape))
+    return made
+
+
+def _of_data(x: Any, dtype: Any, order: Any, copy: Any, subok: bool, ndmin: int) -> Any:
+    made = np.array(plain(x), dtype, copy=copy, order=order or "K", subok=subok, ndmin=ndmin)
+    return made if made is x else follow(made)
+
+
+@handles(np.array)
+def _array(
+    x: Any,
+    dtype: Any = None,
+    *,
+    copy: Any = True,
+    order: Any = "K",
+    subok: bool = False,
+    ndmin: int = 0,
+    like: Any = None,
+    ndmax: int = 0,
+) -> Any:
+    return as_array(x, dtype, order, copy=copy, subok=subok, ndmin=ndmin)
+
+
+@handles(np.asarray)
+def _asarray(
+    a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None, like: Any = None
+) -> Any:
+    return as_array(a, dtype, order, copy=copy)
+
+
+@handles(np.asanyarray)
+def _asanyarray(
+    a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None, like: Any = None
+) -> Any:
+    return as_array(a, dtype, order, copy=copy, subok=True)
+
+
+@handles(np.ascontiguousarray, np.asfortranarray)
+def _contiguous(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    made = as_array(a, dtype, ndmin=1)
+    if is_array(made) and not made.flags.c_contiguous:
+        made = made.copy()
+    return made
+
+
+@handles(np.asarray_chkfinite)
+def _asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
+    made = as_array(a, dtype, order)
+    if is_traced(made) and not runs.decide(np.all(np.isfinite(made.value))):
+        raise ValueError("array must not contain infs or NaNs")
+    return made if is_traced(made) else follow(np.asarray_chkfinite(plain(made)))
+
+
+@handles(np.require)
+def _require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = None) -> Any:
+    return as_array(a, dtype) if is_captured(a) else np.require(a, dtype, requirements)
+
+
+@handles(np.copy)
+def _copy(a: Any, order: str = "K", subok: bool = False) -> Any:
+    return as_array(a, order=order, copy=True, subok=subok)
+
+
+def _like(function: Any) -> None:
+    def handler(a: Any, *args: Any, **kwargs: Any) -> Any:
+        fill = args[0] if args else kwargs.get("fill_value")
+        model = np.empty(np.shape(a), a.dtype) if is_captured(a) else a
+        if function is np.full_like and is_traced(fill):
+            rest = {name: x for name, x in kwargs.items() if name != "fill_value"}
+            made = follow(np.empty_like(model, *args[1:], **rest))
+            write(made, ..., fill)
+            return made
+        options = {name: plain(x) for name, x in kwargs.items()}
+        return follow(function(model, *map(plain, args), **options))
+
+    HANDLERS[function] = handler
+
+
+for _function in (np.zeros_like, np.ones_like, np.empty_like, np.full_like):
+    _like(_function)
+
+
+@handles(np.full)
+def _full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **options: Any) -> Any:
+    if not is_traced(fill_value):
+        return follow(np.full(plain(shape), plain(fill_value), dtype, order, **options))
+    value = to_array(fill_value)
+    made = follow(np.empty(arr.key_of(shape), dtype or value.dtype, order))
+    write(made, ..., fill_value)
+    return made
+
+
+@handles(np.atleast_1d)
+def _atleast_1d(*arrays: Any) -> Any:
+    return _atleast(np.atleast_1d, arrays)
+
+
+@handles(np.atleast_2d)
+def _atleast_2d(*arrays: Any) -> Any:
+    return _atleast(np.atleast_2d, arrays)
+
+
+@handles(np.atleast_3d)
+def _atleast_3d(*arrays: Any) -> Any:
+    return _atleast(np.atleast_3d, arrays)
+
+
+def _atleast(function: Any, arrays: Any) -> Any:
+    made = [as_array(x, subok=True) for x in arrays]
+    views = [view_by(x, function) if is_array(x) else function(x) for x in made]
+    return views[0] if len(views) == 1 else tuple(views)
+
+
+@handles(np.broadcast_arrays)
+def _broadcast_arrays(*arrays: Any, subok: bool = False) -> Any:
+    shape = np.broadcast_shapes(*[np.shape(x) for x in arrays])
+    return tuple([arr.apply_function(np.broadcast_to, (to_array(x), shape), {}) for x in arrays])
+
+
+@handles(np.einsum)
+def _einsum(*operands: Any, **options: Any) -> Any:
+    if len(operands) == 2 and is_array(operands[1]) and not options:
+        return view_by(operands[1], lambda a: np.einsum(operands[0], a))
+    return _applied(np.einsum, operands, options)
+
+
+def _applied(function: Any, args: Any, kwargs: Any) -> Any:
+    if is_traced(list(args)) or is_traced(kwargs):
+        return apply_to_traced(function, args, kwargs)
+    options = {name: plain(x) for name, x in kwargs.items()}
+    result = function(*map(plain, args), **options)
+    return follow(result) if kwargs.get("out") is None else kwargs["out"]
+
+
+# Writing
+
+
+@handles(np.copyto)
+def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    if where is True:
+        write(dst, ..., src)
+        return
+    mask = np.broadcast_to(arr.key_of(where), np.shape(dst))
+    source = arr.apply_function(np.broadcast_to, (to_array(src), np.shape(dst)), {})
+    write(dst, mask, source[mask])
+
+
+def _mask(mask: Any, array: Any) -> Any:
+    return np.asarray(arr.key_of(mask)).astype(bool).reshape(np.shape(array))
+
+
+@handles(np.place)
+def _place(arr_: Any, mask: Any, vals: Any) -> None:
+    where = _mask(mask, arr_)
+    count = int(where.sum())
+    if count:
+        values = arr.apply_function(np.ravel, (to_array(vals),), {})
+        write(arr_, where, values[np.arange(count) % len(values)])
+
+
+@handles(np.putmask)
+def _putmask(a: Any, mask: Any, values: Any) -> None:
+    where = _mask(mask, a)
+    repeated = arr.apply_function(np.resize, (to_array(values), np.shape(a)), {})
+    write(a, where, repeated[where])
+
+
+@handles(np.put)
+def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    numbers, size = np.ravel(np.asarray(arr.key_of(ind))), np.size(plain(a))
+    if mode == "raise" and len(numbers) and not (-size <= numbers.min() <= numbers.max() < size):
+        raise IndexError(f"index {numbers} is out of bounds for axis 0 with size {size}")
+    numbers = np.clip(numbers, 0, size - 1) if mode == "clip" else numbers % max(size, 1)
+    values = arr.apply_function(np.ravel, (to_array(v),), {})
+    if len(numbers):
+        chosen = values[np.arange(len(numbers)) % len(values)]
+        write(a, np.unravel_index(numbers, np.shape(a)), chosen)
+
+
+@handles(np.put_along_axis)
+def _put_along_axis(arr_: Any, indices: Any, values: Any, axis: Any = -1) -> None:
+    if axis is None:
+        _put(arr_, indices, values)
+        return
+    places, shape = np.asarray(arr.key_of(indices)), np.shape(arr_)
+    axis %= len(shape)
+    sizes = [n if i != axis else places.shape[axis] for i, n in enumerate(shape)]
+    key = [np.arange(n).reshape([-1 if i == j else 1 for j in range(len(shape))])
+           for i, n in enumerate(shape)]
+    key[axis] = np.broadcast_to(places, sizes)
+    write(arr_, tuple(key), values)
+
+
+@handles(np.fill_diagonal)
+def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+    shape = np.shape(a)
+    if len(shape) == 2 and wrap:
+        numbers = np.arange(0, shape[0] * shape[1], shape[1] + 1)
+    else:
+        step = 1 + int(np.cumprod(shape[:-1]).sum()) if len(shape) != 2 else shape[1] + 1
+        end = shape[1] * shape[1] if len(shape) == 2 else math.prod(shape)
+        numbers = np.arange(0, min(end, math.prod(shape)), step)
+    values = arr.apply_function(np.ravel, (to_array(val),), {})
+    write(a, np.unravel_index(numbers, shape), values[np.arange(len(numbers)) % len(values)])
+
+
+@handles(np.nan_to_num)
+def _nan_to_num(x: Any, copy: bool = True, **options: Any) -> Any:
+    result = _applied(np.nan_to_num, (x,), options)
+    if copy or not is_array(x):
+        return result
+    write(x, ..., result)
+    return x
+
+
+def _without(name: str, function: Any) -> None:
+    """Ignore an option that lets NumPy leave an argument in any order."""
+
+    def handler(*args: Any, **kwargs: Any) -> Any:
+        kwargs.pop(name, None)
+        return _applied(function, args, kwargs)
+
+    HANDLERS[function] = handler
+
+
+for _function in (
+    *(np.median, np.percentile, np.quantile, np.nanmedian, np.nanpercentile, np.nanquantile),
+):
+    _without("overwrite_input", _function)
+
+
+@handles(np.random.shuffle)
+def _shuffle(x: Any) -> None:
+    if not is_array(x):
+        np.random.shuffle(x)
+        return
+    order = np.arange(len(x))
+    np.random.shuffle(order)
+    write(x, ..., x[order])
+
+
+# Looking at arrays
+
+
+@handles(np.shape)
+def _shape(a: Any) -> Any:
+    return to_array(a).shape if arr.holds_captured(a) else np.shape(a)
+
+
+@handles(np.ndim)
+def _ndim(a: Any) -> int:
+    return len(_shape(a))
+
+
+@handles(np.size)
+def _size(a: Any, axis: Any = None) -> int:
+    shape = _shape(a)
+    if axis is None:
+        return math.prod(shape)
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    return math.prod([shape[i] for i in axes])
+
+
+@handles(np.iscomplexobj)
+def _iscomplexobj(x: Any) -> bool:
+    return x.dtype.kind == "c" if is_captured(x) else bool(np.iscomplexobj(to_array(x)))
+
+
+@handles(np.isrealobj)
+def _isrealobj(x: Any) -> bool:
+    return not _iscomplexobj(x)
+
+
+@handles(np.isscalar)
+def _isscalar(element: Any) -> bool:
+    return not is_array(element) if is_captured(element) else bool(np.isscalar(element))
+
+
+def _type_of(x: Any) -> Any:
+    if isinstance(x, CapturedArray) and is_array(x):
+        return x.dtype if not x.ndim else np.empty(0, x.dtype)
+    return x.dtype if is_captured(x) else x
+
+
+@handles(np.result_type)
+def _result_type(*arrays_and_dtypes: Any) -> Any:
+    return np.result_type(*map(_type_of, arrays_and_dtypes))
+
+
+@handles(np.can_cast)
+def _can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
+    return np.can_cast(from_.dtype if is_captured(from_) else from_, to, casting)
+
+
+@handles(np.common_type)
+def _common_type(*arrays: Any) -> Any:
+    return np.common_type(*[np.empty(0, x.dtype) if is_captured(x) else x for x in arrays])
+
+
+@handles(np.shares_memory, np.may_share_memory)
+def _shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
+    views = [x.view_of_memory if is_array(x) else x for x in (a, b)]
+    if any(is_captured(x) for x in views):
+        return False
+    return bool(np.shares_memory(*views))
+
+
+@handles(np.ndenumerate)
+def _ndenumerate(a: Any) -> Any:
+    if not is_captured(a):
+        return np.ndenumerate(a)
+    return zip(np.ndindex(*a.shape), arr.Flat(a), strict=True)
+
+
+@handles(np.nditer)
+def _nditer(op: Any, *args: Any, **kwargs: Any) -> Any:
+    if not is_traced(op):
+        return np.nditer(plain(op), *args, **kwargs)
+    if not is_array(op) or any("write" in str(option) for option in (*args, *kwargs.values())):
+        raise runs.refusal("np.nditer")
+    return iter(arr.Flat(op))
+
+
+@handles(np.array_equal)
+def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
+    if not (is_traced(a1) or is_traced(a2)):
+        return bool(np.array_equal(plain(a1), plain(a2), equal_nan))
+    first, second = to_array(a1), to_array(a2)
+    if first.shape != second.shape:
+        return False
+    same = first == second
+    if equal_nan:
+        same = same | ((first != first) & (second != second))  # noqa: PLR0124 (NaN)
+    return bool(np.all(same))
+
+
+@handles(np.allclose)
+def _allclose(
+    a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
+) -> bool:
+    close = _applied(np.isclose, (a, b), {"rtol": rtol, "atol": atol, "equal_nan": equal_nan})
+    return bool(np.all(close))
+
+
+# Functions that call functions
+
+
+@handles(np.apply_along_axis)
+def _apply_along_axis(func1d: Any, axis: int, arr_: Any, *args: Any, **kwargs: Any) -> Any:
+    array = np.moveaxis(as_array(arr_), axis, -1)
+    ahead = array.shape[:-1]
+    rows = [to_array(call(func1d, array[i], *args, **kwargs)) for i in np.ndindex(*ahead)]
+    result = np.reshape(np.stack(rows), (*ahead, *rows[0].shape))
+    ends = range(len(ahead), result.ndim)
+    first = axis % array.ndim
+    return np.moveaxis(result, list(ends), list(range(first, first + len(ends))))
+
+
+@handles(np.apply_over_axes)
+def _apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
+    value = as_array(a)
+    for axis in np.ravel(axes):
+        result = call(func, value, int(axis % value.ndim))
+        if result.ndim != value.ndim:
+            result = np.expand_dims(result, int(axis % value.ndim))
+        value = result
+    return value
+
+
+@handles(np.vectorize.__call__)
+def _vectorized(self: Any, *args: Any, **kwargs: Any) -> Any:
+    if not is_traced(list(args)) or self.signature is not None or kwargs or self.excluded:
+        return np.vectorize.__call__(self, *args, **kwargs)
+    arrays = np.broadcast_arrays(*[as_array(x) for x in args])
+    flats = [np.ravel(x) for x in map(_fresh, arrays)]
+    results = [call(self.pyfunc, *row) for row in zip(*flats, strict=True)]
+    shape = arrays[0].shape
+    if isinstance(results[0], tuple):
+        columns = zip(*results, strict=True)
+        return tuple([np.reshape(to_array(list(column)), shape) for column in columns])
+    result = np.reshape(to_array(results), shape)
+    return result if shape else result[()]
+
+
+def _fresh(x: Any) -> Any:
+    return x if is_array(x) else np.asarray(x)
+
+
+@handles(np.piecewise)
+def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kwargs: Any) -> Any:
+    array = as_array(x)
+    if np.ndim(condlist) <= array.ndim and not isinstance(condlist, (list, tuple)):
+        condlist = [condlist]
+    masks = [np.asarray(arr.key_of(mask)).reshape(array.shape) for mask in condlist]
+    if len(funclist) == len(masks) + 1:
+        masks.append(~np.any(masks, axis=0))
+    made = follow(np.zeros(array.shape, array.dtype))
+    for mask, function in zip(masks, funclist, strict=True):
+        chosen = array[mask]
+        value = call(function, chosen, *args, **kwargs) if callable(function) else function
+        write(made, mask, value)
+    return made if made.ndim else made[()]
+
+
+@handles(np.fromiter)
+def _fromiter(iter: Any, dtype: Any, count: int = -1, **options: Any) -> Any:  # noqa: A002
+    items = list(iter)[: count if count >= 0 else None]
+    return as_array(items, dtype) if is_traced(items) else follow(np.fromiter(items, dtype))
+
+
+@handles(np.interp)
+def _interp(x: Any, xp: Any, fp: Any, *args: Any, **kwargs: Any) -> Any:
+    return _applied(np.interp, (_listed(x), _listed(xp), _listed(fp), *args), kwargs)
+
+
+def _listed(x: Any) -> Any:
+    return to_array(x) if type(x) in (list, tuple) else x
+
+
+# Python's functions
+
+
+def _conversion(kind: Any, dtype: Any) -> None:
+    def handler(*args: Any, **kwargs: Any) -> Any:
+        if not args or not is_traced(args[0]):
+            return kind(*[plain(x) for x in args], **kwargs)
+        x = args[0]
+        if arr.is_captured(x):
+            if x.dtype.kind == "c" and dtype.kind == "f" and kind is float:
+                raise TypeError("float() argument must be a real number, not 'complex'")
+            cast = arr.cast_to(x.value, dtype)
+            if kind in (float, complex):
+                if x.size != 1:
+                    raise TypeError("only length-1 arrays can be converted to Python scalars")
+                value = cast.reshape(())
+                if len(args) == 2:
+                    value = value + 1j * to_array(args[1]).value
+                return arr.number(wrap(value))
+            return wrap(cast) if x.ndim == 0 else array_of(cast)
+        return as_array(x, dtype)
+
+    HANDLERS[kind] = handler
+
+
+_conversion(float, np.dtype(np.float64))
+_conversion(complex, np.dtype(np.complex128))
+for _kind in (np.float64, np.float32, np.complex128, np.complex64, np.int64, np.int32, np.bool_):
+    _conversion(_kind, np.dtype(_kind))
+
+
+@handles(type)
+def _type(*args: Any, **kwargs: Any) -> Any:
+    if len(args) == 1:
+        return args[0].__class__ if is_captured(args[0]) else type(args[0])
+    made = type(*args, **kwargs)
+    return made
+
+
+@handles(int)
+def _int(*args: Any) -> Any:
+    return int(*args)
+
+
+@handles(isinstance)
+def _isinstance(x: Any, kinds: Any) -> bool:
+    return isinstance(x, kinds)
+
+
+# The module math
+
+
+def _scalar(x: Any) -> Any:
+    """Return a number or an array of one element as a value of 64 bits."""
+    if not is_captured(x):
+        return float(x) if isinstance(x, (int, np.generic, np.ndarray)) else x
+    value = x.value
+    return arr.cast_to(value.reshape(()), np.float64) if isinstance(value, Array) else float(value)
+
+
+def _data(x: Any) -> Any:
+    """Return the data of an argument; None where it is not known."""
+    if type(x) in (list, tuple):
+        items = [_data(item) for item in x]
+        return None if any(item is None for item in items) else items
+    if not is_captured(x):
+        return x
+    known = runs.data(x.value)
+    return None if known is None else known.item()
+
+
+def _mathematical(function: Any, ours: Callable[..., Any], module: Any = math) -> None:
+    """Register the counterpart of a function of numbers, which raises what the function raises."""
+
+    def handler(*args: Any, **kwargs: Any) -> Any:
+        if not is_traced(list(args)):
+            return function(*[plain(x) for x in args], **kwargs)
+        known = [_data(x) for x in args]
+        if all(x is not None for x in known):
+            _check_domain(function, known, kwargs, args)
+        values = [[_scalar(y) for y in x] if type(x) in (list, tuple) else _scalar(x) for x in args]
+        return arr.number(wrap(ours(*values, **kwargs)))
+
+    HANDLERS[function] = handler
+
+
+def _check_domain(function: Any, known: Any, kwargs: Any, args: Any) -> None:
+    """Raise the error of a function outside of its domain, which is a decision."""
+    try:
+        function(*known, **kwargs)
+    except (ValueError, OverflowError, ZeroDivisionError):
+        for x in args:
+            if is_traced(x) and is_captured(x):
+                runs.decide(x.value)
+        raise
+
+
+_SAME: Final = (
+    "sin cos tan sinh cosh tanh exp exp2 expm1 log1p log2 log10 sqrt cbrt fabs degrees radians "
+    "copysign fmod"
+)
+for _name in _SAME.split():
+    _mathematical(getattr(math, _name), getattr(jnp, _name))
+for _name, _other in {
+    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2",
+    "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh", "pow": "power",
+}.items():
+    _mathematical(getattr(math, _name), getattr(jnp, _other))
+
+
+def _special(name: str) -> Callable[..., Any]:
+    def ours(x: Any) -> Any:
+        from tinyjax.scipy import special  # noqa: PLC0415 (it is seldom used)
+
+        return getattr(special, name)(x)
+
+    return ours
+
+
+for _name, _other in {"erf": "erf", "erfc": "erfc", "gamma": "gamma", "lgamma": "gammaln"}.items():
+    _mathematical(getattr(math, _name), _special(_other))
+_mathematical(math.log, lambda x, base=None: jnp.log(x) if base is None else jnp.log(x) / jnp.log(base))
+_mathematical(math.remainder, lambda x, y: x - jnp.round(x / y) * y)
+_mathematical(math.hypot, lambda *xs: jnp.sqrt(sum(jnp.square(x) for x in xs)) if len(xs) != 2 else jnp.hypot(*xs))
+_mathematical(math.fsum, lambda xs: jnp.sum(jnp.stack([jnp.asarray(x) for x in xs])))
+_mathematical(math.prod, lambda xs, start=1: jnp.prod(jnp.stack([jnp.asarray(x) for x in xs])) * start)
+_mathematical(
+    math.dist, lambda p, q: jnp.linalg.norm(jnp.stack([jnp.asarray(x - y) for x, y in zip(p, q, strict=True)]))
+)
+_mathematical(math.ldexp, lambda x, i: x * 2.0 ** int(i))
+
+
+@handles(math.modf)
+def _modf(x: Any) -> Any:
+    if not is_traced(x):
+        return math.modf(plain(x))
+    whole = float(math.trunc(x))
+    return x - whole, whole
+
+
+def _decided(function: Any) -> None:
+    """Register a function whose result has no derivative: a decision."""
+
+    def handler(*args: Any, **kwargs: Any) -> Any:
+        numbers = [
+            runs.decide(x.value).item() if is_captured(x) and is_traced(x) else plain(x) for x in args
+        ]
+        return function(*numbers, **kwargs)
+
+    HANDLERS[function] = handler
+
+
+@handles(math.floor)
+def _floor(x: Any) -> Any:
+    return int(np.floor(x)) if is_traced(x) else math.floor(plain(x))
+
+
+@handles(math.ceil)
+def _ceil(x: Any) -> Any:
+    return int(np.ceil(x)) if is_traced(x) else math.ceil(plain(x))
+
+
+def _tested(function: Any, ours: Any) -> None:
+    def handler(x: Any) -> bool:
+        return bool(ours(x)) if is_traced(x) else function(plain(x))
+
+    HANDLERS[function] = handler
+
+
+_tested(math.isnan, np.isnan)
+_tested(math.isinf, np.isinf)
+_tested(math.isfinite, np.isfinite)
+
+
+@handles(math.isclose)
+def _isclose(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> bool:
+    if not (is_traced(a) or is_traced(b)):
+        return math.isclose(plain(a), plain(b), rel_tol=rel_tol, abs_tol=abs_tol)
+    if a == b:
+        return True
+    return bool(abs(a - b) <= max(rel_tol * max(abs(a), abs(b)), abs_tol))

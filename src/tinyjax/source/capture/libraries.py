@@ -1,0 +1,156 @@
+"""SciPy's functions under capture: tinyjax's of the name, otherwise their own Python source."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from collections.abc import Sequence
+from types import FunctionType, MethodType
+from typing import Any, Final
+
+import numpy as np
+
+import tinyjax.scipy
+from tinyjax.errors import TinyjaxError
+from tinyjax.source.capture import arrays as arr, calls, runs
+
+_HOMES: Final = (
+    *("special", "linalg", "stats", "integrate", "interpolate", "optimize", "signal", "ndimage"),
+    *("fft", "spatial.distance", "sparse.linalg"),
+)
+_REFUSED: Final = (TinyjaxError, TypeError, ValueError, NotImplementedError)
+#: The functions whose counterparts gave their values, by the kinds of arguments.
+_verified: Final[set[Any]] = set()
+
+
+@functools.cache
+def _counterpart(g: Any) -> Any:
+    """Return the function of ``tinyjax.scipy`` for one of SciPy's; None where there is none."""
+    name = getattr(g, "__name__", "")
+    module = (getattr(g, "__module__", "") or "").split(".")
+    if module[0] == "numpy":
+        return None
+    for home in dict.fromkeys([*module[1:2], *_HOMES]):
+        theirs = sys.modules.get(f"scipy.{home}")
+        if theirs is not None and getattr(theirs, name, None) is g:
+            try:
+                return getattr(importlib.import_module(f"tinyjax.scipy.{home}"), name, None)
+            except ImportError:
+                return None
+    return None
+
+
+def _of_distribution(g: MethodType) -> Any:
+    kind = type(g.__self__).__name__
+    if not kind.endswith("_gen"):
+        return None
+    ours = getattr(tinyjax.scipy.stats, getattr(g.__self__, "name", kind[:-4]), None)
+    return getattr(ours, g.__name__, None)
+
+
+def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Apply the counterpart of a function of SciPy's, where it gives the value of the function.
+
+    Returns:
+        The result; NotImplemented where there is no counterpart, nothing is traced, or the values
+        differ.
+    """
+    if not (arr.is_traced(list(args)) or arr.is_traced(kwargs)):
+        return NotImplemented
+    ours = _of_distribution(g) if type(g) is MethodType else _counterpart(g)
+    if ours is None:
+        return NotImplemented
+    passed = [arr._valued(x) for x in args]
+    options = {name: arr._valued(x) for name, x in kwargs.items()}
+    try:
+        result = ours(*passed, **options)
+    except _REFUSED as error:
+        if isinstance(error, runs.DivergenceError):
+            raise
+        return NotImplemented
+    key = (ours, len(args), *map(_kind, args), *[(n, _kind(x)) for n, x in kwargs.items()])
+    if key not in _verified:
+        if not _agrees(g, args, kwargs, result):
+            return NotImplemented
+        _verified.add(key)
+    return arr.wrap(result)
+
+
+def _kind(x: Any) -> Any:
+    return (type(x).__name__, np.ndim(x) if arr.is_captured(x) else None)
+
+
+def _agrees(g: Any, args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> bool:
+    """Compare with the value of the function itself, where the data is known."""
+    known = [_example(x) for x in args]
+    options = {name: _example(x) for name, x in kwargs.items()}
+    value = _example(result)
+    if any(x is _UNKNOWN for x in (*known, *options.values(), value)):
+        return True
+    if any(callable(x) for x in known):
+        return True
+    try:
+        theirs = g(*known, **options)
+    except Exception:  # noqa: BLE001 (what the function raises is raised by its own source)
+        return False
+    return _close(theirs, value)
+
+
+_UNKNOWN: Final = object()
+
+
+def _example(x: Any) -> Any:
+    """Return the data of a value, or of its first example."""
+    if type(x) in (list, tuple):
+        items = [_example(item) for item in x]
+        return _UNKNOWN if any(item is _UNKNOWN for item in items) else type(x)(items)
+    value = arr.unwrap(x)
+    if isinstance(value, arr.Array):
+        known = runs.data(value)
+        return _UNKNOWN if known is None else known[()]
+    return value
+
+
+def _close(theirs: Any, ours: Any) -> bool:
+    if isinstance(theirs, tuple):
+        return isinstance(ours, tuple) and all(map(_close, theirs, ours))
+    try:
+        first, second = np.asarray(theirs), np.asarray(ours)
+        return first.shape == second.shape and bool(
+            np.allclose(first, second, rtol=1e-7, atol=1e-10, equal_nan=True)
+        )
+    except TypeError:
+        return True
+
+
+calls.counterparts.append(counterpart_of)
+
+
+def rule(function: Any, ours: Any) -> None:
+    """Say which function of arrays of tinyjax's computes what a function does, under capture.
+
+    It is for functions in C, whose program cannot be captured.
+
+    Args:
+        function: a function that captured programs call.
+        ours: a function of the same arguments, made of functions of tinyjax or NumPy; it may have
+            rules of its own (``custom_jvp``), or call the function by ``pure_callback``.
+
+    Example:
+        >>> import bisect
+        >>> import tinyjax
+        >>> from tinyjax import source
+        >>> import _operator
+        >>> source.rule(_operator.length_hint, lambda x: 0)
+    """
+    if isinstance(ours, FunctionType):
+        arr.HANDLERS[function] = functools.partial(_ruled, function, ours)
+    else:
+        arr.HANDLERS[function] = functools.partial(_ruled, function, ours)
+
+
+def _ruled(function: Any, ours: Any, *args: Any, **kwargs: Any) -> Any:
+    if not (arr.is_traced(list(args)) or arr.is_traced(kwargs)):
+        return calls.follow(function(*map(arr.plain, args), **{n: arr.plain(x) for n, x in kwargs.items()}))
+    return arr.wrap(ours(*map(arr._valued, args), **{n: arr._valued(x) for n, x in kwargs.items()}))

@@ -1,0 +1,131 @@
+"""The memory of arrays under capture, and what is traced of it.
+
+NumPy says what shares memory. An array under capture has an array of NumPy's beside it, its view:
+operations that give views are applied to it, and its address and strides say which elements of the
+memory it has. While nothing traced has been written the view holds the data, too. From the first
+traced write on, the memory has a value, and the view is a layout only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from tinyjax import numpy as jnp
+from tinyjax.core.tracing.trace import Tracer
+from tinyjax.core.values import Array
+from tinyjax.dtypes import HostArray
+from tinyjax.source.capture import runs
+
+#: A map from an array to a view of it, for arrays of NumPy's and traced ones.
+Step = Callable[[Any], Any]
+
+
+class Memory:
+    """The memory that arrays under capture share.
+
+    Attributes:
+        value: the traced array that has been written, of the shape of the layout; None before.
+        version: the number of traced writes.
+        is_shared: whether something outside of the captured code may hold the data.
+    """
+
+    __slots__ = ("_layout", "_numbers", "is_shared", "value", "version")
+
+    def __init__(self, layout: HostArray | None, value: Array | None = None) -> None:
+        self._layout: HostArray | None = layout
+        self._numbers: HostArray | None = None
+        self.value: Array | None = value
+        self.version: int = 0
+        self.is_shared: bool = False
+
+    @property
+    def layout(self) -> HostArray:
+        """The array of NumPy's that owns the memory."""
+        if self._layout is None:
+            value = self.value
+            assert value is not None
+            self._layout = np.empty(value.shape, value.dtype)
+        return self._layout
+
+    def positions(self, view: HostArray) -> HostArray:
+        """Return where the elements of a view are in the memory, in the order of its elements.
+
+        Raises:
+            CaptureError: the view has elements of another size.
+        """
+        layout = self.layout
+        size = layout.itemsize
+        if view.itemsize != size or any(stride % size for stride in view.strides):
+            raise runs.refusal(f"a view of a traced {layout.dtype} array as {view.dtype}")
+        if self._numbers is None:
+            numbers = np.empty_like(layout, dtype=np.intp, subok=False)
+            numbers[...] = np.arange(layout.size).reshape(layout.shape)
+            self._numbers = numbers.ravel("K")
+        offset = (_address(view) - _address(layout)) // size
+        strides = [stride // size * np.dtype(np.intp).itemsize for stride in view.strides]
+        return np.lib.stride_tricks.as_strided(
+            self._numbers[offset:], view.shape, strides, writeable=False
+        )
+
+    def read(self, view: HostArray) -> Array:
+        """Return the traced elements of a view."""
+        assert self.value is not None
+        return self.value.reshape(-1)[self.positions(view)]
+
+    def trace(self) -> Array:
+        """Return the value, made of the data before the first traced write.
+
+        Raises:
+            CaptureError: something outside of the captured code may hold the data, and would not
+                see what is written.
+        """
+        if self.value is None:
+            if self.is_shared:
+                raise runs.refusal(
+                    "an array that code outside of the captured program may hold, to be written to,"
+                )
+            self.value = jnp.asarray(self.layout.copy())
+        return self.value
+
+    def write(self, value: Array) -> None:
+        """Replace the value; the memory is data again where nothing in it is traced."""
+        self.version += 1
+        if isinstance(value, Tracer):
+            self.value = value
+        else:
+            self.layout[...] = np.asarray(value)
+            self.value = None
+
+    def scatter(self, view: HostArray, key: Any, value: Array, how: str) -> None:
+        """Write a traced value into elements of a view.
+
+        Args:
+            view: the view.
+            key: an index of NumPy's for it, without traced parts.
+            value: the value, of the dtype of the memory.
+            how: the method of ``.at``.
+        """
+        whole = self.trace()
+        positions = np.asarray(self.positions(view)[key])
+        while value.ndim > positions.ndim and value.shape[0] == 1:
+            value = value[0]
+        flat = jnp.broadcast_to(value, positions.shape).reshape(-1)
+        at = getattr(whole.reshape(-1).at[positions.reshape(-1)], how)
+        self.write(at(flat).reshape(whole.shape))
+
+
+def _address(array: HostArray) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+def is_view_of(result: object, view: HostArray) -> bool:
+    """Return whether an array of NumPy's shares memory with another."""
+    return isinstance(result, np.ndarray) and np.may_share_memory(result, view)
+
+
+#: Kinds of dtypes whose arrays are followed from the beginning: a traced value may be written.
+FOLLOWED: Final = "fc"

@@ -1,0 +1,370 @@
+"""Functions rewritten so that their calls and operations are dispatch points.
+
+The statement of a module that has a function is parsed, rewritten and compiled as a whole. The code
+objects of both versions are paired in their order. So lambdas, methods, closures and comprehensions
+are found without a search, and cells, defaults and decorators stay as they are. Dispatchers are
+constants of the code: no name is added to the module.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import warnings
+from collections.abc import Callable, Sequence
+from types import CodeType, FunctionType
+from typing import Any, Final
+
+import attrs
+
+#: The dispatchers by name; set by the module that has them.
+DISPATCHERS: Final[dict[str, Callable[..., Any]]] = {}
+#: Rewritten code by the code of the user's function; None where there is no source.
+_rewritten: Final[dict[CodeType, CodeType | None]] = {}
+#: Code that was rewritten.
+_ours: Final[set[CodeType]] = set()
+_MARK: Final = "\0capture "
+
+
+@attrs.frozen(eq=False)
+class _Module:
+    """A parsed file: its statements, what it imports, and the flags of its ``__future__`` imports.
+
+    Methods of names that a module imports are compiled otherwise than those of other names.
+    """
+
+    text: str
+    statements: Sequence[ast.stmt]
+    imports: Sequence[ast.stmt]
+    flags: int
+
+    def statement_at(self, line: int) -> ast.stmt | None:
+        """Return the statement of the module that has a line."""
+        for statement in self.statements:
+            if _first_line(statement) <= line <= (statement.end_lineno or statement.lineno):
+                return statement
+        return None
+
+
+_modules: Final[dict[str, _Module | None]] = {}
+_FUTURE: Final = {"annotations": 0x1000000}
+
+
+def is_rewritten(code: CodeType) -> bool:
+    """Return whether code has been rewritten."""
+    return code in _ours
+
+
+def rewritten_code(code: CodeType, scope: dict[str, Any]) -> CodeType | None:
+    """Return the rewritten form of code; None where its source is not there."""
+    try:
+        return _rewritten[code]
+    except KeyError:
+        pass
+    module = _module_of(code.co_filename, scope)
+    statement = module.statement_at(code.co_firstlineno) if module is not None else None
+    if module is not None and statement is not None:
+        _rewrite(module, statement, code.co_filename)
+    return _rewritten.setdefault(code, None)
+
+
+def rewritten(fun: FunctionType) -> FunctionType | None:
+    """Return a function with rewritten code and the same cells and defaults; None without source.
+
+    Example:
+        >>> from tinyjax.source.capture import rewriting
+        >>> rewriting.rewritten(eval("lambda x: x")) is None
+        True
+    """
+    code = fun.__code__
+    if code in _ours:
+        return fun
+    new = rewritten_code(code, fun.__globals__)
+    if new is None or new.co_freevars != code.co_freevars:
+        return None
+    made = FunctionType(new, fun.__globals__, fun.__name__, fun.__defaults__, fun.__closure__)
+    made.__kwdefaults__ = fun.__kwdefaults__
+    made.__module__, made.__qualname__ = fun.__module__, fun.__qualname__
+    if fun.__dict__:
+        made.__dict__.update(fun.__dict__)
+    return made
+
+
+def _module_of(filename: str, scope: dict[str, Any]) -> _Module | None:
+    text = "".join(linecache.getlines(filename, scope))
+    known = _modules.get(filename)
+    if known is not None and known.text == text:
+        return known
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text, filename)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    module = _modules[filename] = _Module(text, tree.body, _imports(tree.body), _flags(tree.body))
+    return module
+
+
+def _imports(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """Return the imports at the level of the module, within ``if`` and ``try`` too."""
+    imports: list[ast.stmt] = []
+    for statement in statements:
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            if getattr(statement, "module", "") != "__future__":
+                imports.append(statement)
+        elif not isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
+            blocks = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
+            handlers = [handler.body for handler in getattr(statement, "handlers", [])]
+            for block in (*blocks, *handlers):
+                imports += _imports(block) if isinstance(block, list) else []
+    return imports
+
+
+def _flags(statements: Sequence[ast.stmt]) -> int:
+    flags = 0
+    for statement in statements:
+        if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
+            for alias in statement.names:
+                flags |= _FUTURE.get(alias.name, 0)
+    return flags
+
+
+def _first_line(statement: ast.stmt) -> int:
+    decorators = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *[decorator.lineno for decorator in decorators]])
+
+
+def _rewrite(module: _Module, statement: ast.stmt, filename: str) -> None:
+    """Compile a statement of a module as it is and rewritten, and pair the code objects."""
+
+    def compiled(body: ast.stmt) -> CodeType:
+        tree = ast.fix_missing_locations(ast.Module([*module.imports, body], []))
+        code: CodeType = compile(tree, filename, "exec", module.flags, dont_inherit=True)
+        return code
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            old = compiled(statement)
+            index = list(module.statements).index(statement)
+            (copy,) = _statement_again(module, index)
+            new = _with_dispatchers(compiled(Rewriter().visit(copy)))
+    except (SyntaxError, ValueError, RecursionError):
+        return
+    _pair(old, new)
+
+
+def _statement_again(module: _Module, index: int) -> list[ast.stmt]:
+    """Parse the lines of a statement again, since rewriting changes the tree."""
+    statement = module.statements[index]
+    first = _first_line(statement)
+    lines = module.text.splitlines(keepends=True)[first - 1 : statement.end_lineno]
+    tree = ast.parse("".join(lines))
+    ast.increment_lineno(tree, first - 1)
+    return tree.body[:1] if len(tree.body) == 1 else [_same(tree.body, statement)]
+
+
+def _same(statements: Sequence[ast.stmt], model: ast.stmt) -> ast.stmt:
+    return next(s for s in statements if (s.lineno, s.col_offset) == (model.lineno, model.col_offset))
+
+
+def _pair(old: CodeType, new: CodeType) -> None:
+    _ours.add(new)
+    _rewritten[old] = new
+    olds, news = _inner(old), _inner(new)
+    if [code.co_name for code in olds] == [code.co_name for code in news]:
+        for first, second in zip(olds, news, strict=True):
+            _pair(first, second)
+
+
+def _inner(code: CodeType) -> list[CodeType]:
+    return [const for const in code.co_consts if isinstance(const, CodeType)]
+
+
+def _with_dispatchers(code: CodeType) -> CodeType:
+    """Put the dispatchers where their names are, among the constants of code."""
+    consts = tuple([_constant(const) for const in code.co_consts])
+    return code.replace(co_consts=consts)
+
+
+def _constant(const: Any) -> Any:
+    if isinstance(const, CodeType):
+        return _with_dispatchers(const)
+    if isinstance(const, str) and const.startswith(_MARK):
+        return DISPATCHERS[const.removeprefix(_MARK)]
+    return const
+
+
+_OPERATORS: Final[dict[type[ast.operator], str]] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "truediv",
+    ast.FloorDiv: "floordiv",
+    ast.Mod: "mod",
+    ast.Pow: "pow",
+    ast.MatMult: "matmul",
+    ast.BitAnd: "and",
+    ast.BitOr: "or",
+    ast.BitXor: "xor",
+    ast.LShift: "lshift",
+    ast.RShift: "rshift",
+}
+_COMPARISONS: Final[dict[type[ast.cmpop], str]] = {
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+}
+_UNARY: Final[dict[type[ast.unaryop], str]] = {
+    ast.USub: "neg",
+    ast.UAdd: "pos",
+    ast.Invert: "invert",
+}
+#: Functions that look at the frame of their caller.
+_OF_FRAMES: Final = {"super", "locals", "globals", "vars", "dir", "__import__"}
+
+
+class Rewriter(ast.NodeTransformer):
+    """Replaces calls and operations by calls of dispatchers."""
+
+    def _to(
+        self,
+        node: ast.AST,
+        dispatcher: str,
+        args: Sequence[ast.expr],
+        keywords: Sequence[ast.keyword] = (),
+    ) -> ast.expr:
+        name = ast.copy_location(ast.Constant(_MARK + dispatcher), node)
+        return ast.copy_location(ast.Call(name, list(args), list(keywords)), node)
+
+    def _text(self, node: ast.AST, text: str) -> ast.expr:
+        return ast.copy_location(ast.Constant(text), node)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        function = node.func
+        if isinstance(function, ast.Name) and function.id in _OF_FRAMES:
+            self.generic_visit(node)
+            return node
+        if isinstance(function, ast.Attribute) and not _is_mangled(function.attr):
+            owner: ast.expr = self.visit(function.value)
+            args = [self.visit(arg) for arg in node.args]
+            keywords = [self.visit(keyword) for keyword in node.keywords]
+            name = self._text(function, function.attr)
+            return self._to(node, "call_method", [owner, name, *args], keywords)
+        self.generic_visit(node)
+        return self._to(node, "call", [node.func, *node.args], node.keywords)
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        return self._to(node, _OPERATORS[type(node.op)], [node.left, node.right])
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        if isinstance(node.operand, ast.Constant):
+            return node
+        self.generic_visit(node)
+        name = _UNARY.get(type(node.op))
+        return node if name is None else self._to(node, name, [node.operand])
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        self.generic_visit(node)
+        name = _COMPARISONS.get(type(node.ops[0])) if len(node.ops) == 1 else None
+        return node if name is None else self._to(node, name, [node.left, node.comparators[0]])
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load) or _is_mangled(node.attr):
+            return node
+        return self._to(node, "attribute", [node.value, self._text(node, node.attr)])
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load):
+            return node
+        return self._to(node, "item", [node.value, self._key(node.slice)])
+
+    def _key(self, key: ast.expr) -> ast.expr:
+        """Write a slice as a call: a slice is no expression of its own."""
+        if isinstance(key, ast.Slice):
+            parts = [part or self._none(key) for part in (key.lower, key.upper, key.step)]
+            return self._to(key, "slice", parts)
+        if isinstance(key, ast.Tuple):
+            return ast.copy_location(ast.Tuple([self._key(k) for k in key.elts], ast.Load()), key)
+        return key
+
+    def _none(self, node: ast.AST) -> ast.expr:
+        return ast.copy_location(ast.Constant(None), node)
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        self.generic_visit(node)
+        (target, *others) = node.targets
+        if others:
+            return node
+        if isinstance(target, ast.Subscript):
+            args = [node.value, target.value, self._key(target.slice)]  # in Python's order
+            return self._statement(node, "set_item", args)
+        if isinstance(target, ast.Attribute) and not _is_mangled(target.attr):
+            args = [node.value, target.value, self._text(target, target.attr)]
+            return self._statement(node, "set_attribute", args)
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        self.generic_visit(node)
+        target, name = node.target, f"i{_OPERATORS[type(node.op)]}"
+        if isinstance(target, ast.Name):
+            loaded = ast.copy_location(ast.Name(target.id, ast.Load()), target)
+            value = self._to(node, name, [loaded, node.value])
+            return ast.copy_location(ast.Assign([target], value), node)
+        operator = ast.copy_location(ast.Constant(_MARK + name), node)
+        if isinstance(target, ast.Subscript):
+            place = self._to(target, "item_of", [target.value, self._key(target.slice)])
+            return self._statement(node, "change_item", [place, node.value, operator])
+        if not _is_mangled(target.attr):
+            name_of = self._text(target, target.attr)
+            place = self._to(target, "attribute_of", [target.value, name_of])
+            return self._statement(node, "change_attribute", [place, node.value, operator])
+        return node
+
+    def _statement(self, node: ast.stmt, dispatcher: str, args: Sequence[ast.expr]) -> ast.stmt:
+        return ast.copy_location(ast.Expr(self._to(node, dispatcher, args)), node)
+
+    def visit_For(self, node: ast.For) -> ast.stmt:
+        self.generic_visit(node)
+        node.iter = self._to(node.iter, "iterate", [node.iter])
+        return node
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
+        self.generic_visit(node)
+        if not node.is_async:
+            node.iter = self._to(node.iter, "iterate", [node.iter])
+        return node
+
+    def visit_With(self, node: ast.With) -> ast.stmt:
+        self.generic_visit(node)
+        for item in node.items:
+            item.context_expr = self._to(item.context_expr, "enter", [item.context_expr])
+        return node
+
+    def visit_match_case(self, node: ast.match_case) -> ast.match_case:
+        node.guard = node.guard and self.visit(node.guard)
+        node.body = [self.visit(statement) for statement in node.body]
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
+        node.value = node.value and self.visit(node.value)
+        return node
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
+        returns, node.returns = node.returns, None
+        self.generic_visit(node)
+        node.returns = returns
+        return node
+
+
+def _is_mangled(name: str) -> bool:
+    return name.startswith("__") and not name.endswith("__")
