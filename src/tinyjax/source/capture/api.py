@@ -12,13 +12,13 @@ from tinyjax import errors, tree
 from tinyjax._base.frames import imitate
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array
-from tinyjax.source.capture import arrays as arr, calls, functions, libraries, runs
+from tinyjax.source.capture import arrays as arr, calls, functions, libraries, runs, subclasses
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 #: Modules of handlers: loaded here, and so registered.
-_HANDLERS: Final = (functions, libraries)
+_HANDLERS: Final = (functions, libraries, subclasses)
 
 
 class CapturedFunction(Generic[P, R]):

@@ -6,9 +6,11 @@ views. A number of NumPy's or Python's is immutable: a ``CapturedScalar``, or ``
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from types import FunctionType, MethodType
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -41,14 +43,14 @@ class Captured:
     __array_priority__ = 100.0
 
     @property
-    def value(self) -> Any:
+    def _captured_value(self) -> Any:
         """The traced value, or the data of an array without anything traced in it."""
         raise NotImplementedError
 
     # NumPy's protocols
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
-        value = self.value
+        value = self._captured_value
         if isinstance(value, Array):
             raise runs.refusal("a conversion to an array of NumPy's")
         return np.array(value, dtype=dtype, copy=copy)
@@ -66,19 +68,19 @@ class Captured:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return tuple(self.value.shape)
+        return tuple(self._captured_value.shape)
 
     @property
     def dtype(self) -> DType:
-        return np.dtype(self.value.dtype)
+        return np.dtype(self._captured_value.dtype)
 
     @property
     def ndim(self) -> int:
-        return len(self.value.shape)
+        return len(self._captured_value.shape)
 
     @property
     def size(self) -> int:
-        return math.prod(self.value.shape)
+        return math.prod(self._captured_value.shape)
 
     @property
     def itemsize(self) -> int:
@@ -99,34 +101,43 @@ class Captured:
     # what Python asks for
 
     def __bool__(self) -> bool:
-        return bool(runs.decide(self.value, "a Python bool"))
+        return bool(runs.decide(self._captured_value, "a Python bool"))
 
     def __int__(self) -> int:
-        return int(runs.decide(_truncated(self.value), "a decision"))
+        return int(runs.decide(_truncated(self._captured_value), "a decision"))
 
     def __index__(self) -> int:
-        return operator.index(runs.decide(self.value, "a decision")[()])
+        return operator.index(runs.decide(self._captured_value, "a decision")[()])
 
     def __float__(self) -> float:
-        return float(self._data("float"))
+        return float(self._captured_data("float"))
 
     def __complex__(self) -> complex:
-        return complex(self._data("complex"))
+        return complex(self._captured_data("complex"))
 
-    def _data(self, purpose: str) -> HostArray:
-        value = self.value
+    def _captured_data(self, purpose: str) -> HostArray:
+        value = self._captured_value
         if isinstance(value, Array):
             raise runs.refusal(purpose)
         return np.asarray(value)
 
     def __repr__(self) -> str:
-        return repr(self._data("repr"))
+        return repr(self._captured_text())
 
     def __str__(self) -> str:
-        return str(self._data("str"))
+        return str(self._captured_text())
 
     def __format__(self, spec: str) -> str:
-        return format(self._data("format")[()], spec)
+        return format(self._captured_text()[()], spec)
+
+    def _captured_text(self) -> HostArray:
+        """Return the data for text, which is not to be read as a number again."""
+        run = runs.current.get()
+        value = self._captured_value
+        if run is not None and isinstance(value, Array):
+            run.has_text = True
+        known = runs.data(value)
+        return self._captured_data("text") if known is None else known
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise runs.refusal("pickle")
@@ -181,7 +192,7 @@ class Captured:
         """Return the elements as another dtype."""
         if not copy and np.dtype(dtype) == self.dtype:
             return self
-        value = self.value
+        value = self._captured_value
         cast = cast_to(value, dtype) if isinstance(value, Array) else value.astype(dtype, order)
         return wrap(cast) if isinstance(self, CapturedScalar) else array_of(cast)
 
@@ -195,7 +206,7 @@ class CapturedScalar(Captured):
         self._value = value
 
     @property
-    def value(self) -> Any:
+    def _captured_value(self) -> Any:
         return self._value
 
     @property
@@ -238,8 +249,10 @@ class CapturedFloat(CapturedScalar):
     def __class__(self) -> type[Any]:
         return complex if self.dtype.kind == "c" else float
 
-    def __format__(self, spec: str) -> str:
-        raise runs.refusal("format")
+    def __repr__(self) -> str:
+        return repr(self._captured_text().item())
+
+    __str__ = __repr__
 
 
 class CapturedArray(Captured):
@@ -252,7 +265,7 @@ class CapturedArray(Captured):
         step: the operation on the parent that gives it.
     """
 
-    __slots__ = ("_cache", "_parent", "_step", "_version", "_view", "memory")
+    __slots__ = ("_captured_cache", "_captured_parent", "_captured_step", "_captured_version", "_captured_memory", "_captured_layout")
 
     __hash__ = None  # type: ignore
 
@@ -263,79 +276,83 @@ class CapturedArray(Captured):
         parent: CapturedArray | None = None,
         step: mem.Step | None = None,
     ) -> None:
-        self.memory: mem.Memory = memory
-        self._view: HostArray | None = view
-        self._parent: CapturedArray | None = parent
-        self._step: mem.Step | None = step
-        self._cache: Array | None = None
-        self._version: int = -1
+        self._captured_memory: mem.Memory = memory
+        self._captured_layout: HostArray | None = view
+        self._captured_parent: CapturedArray | None = parent
+        self._captured_step: mem.Step | None = step
+        self._captured_cache: Array | None = None
+        self._captured_version: int = -1
 
     @property
     def __class__(self) -> type[Any]:
         return np.ndarray
 
     @property
-    def view_of_memory(self) -> HostArray:
+    def _captured_view(self) -> HostArray:
         """The array of NumPy's that says which elements of the memory it has."""
-        return self.memory.layout if self._view is None else self._view
+        return self._captured_memory.layout if self._captured_layout is None else self._captured_layout
 
     @property
-    def value(self) -> Any:
-        memory = self.memory
+    def _captured_value(self) -> Any:
+        memory = self._captured_memory
         if memory.value is None:
-            return self.view_of_memory
-        if self._parent is None and self._view is None:
+            return self._captured_view
+        if self._captured_parent is None and self._captured_layout is None:
             return memory.value
-        if self._version != memory.version:
-            self._cache, self._version = self._traced_view(), memory.version
-        return self._cache
+        if self._captured_version != memory.version:
+            self._captured_cache, self._captured_version = self._traced_view(), memory.version
+        return self._captured_cache
 
     def _traced_view(self) -> Array:
-        view = self.view_of_memory
-        if self._step is not None and self._parent is not None:
+        view = self._captured_view
+        if self._captured_step is not None and self._captured_parent is not None:
             try:
-                value = self._step(self._parent.value)
+                value = self._captured_step(self._captured_parent._captured_value)
             except (TinyjaxError, TypeError, ValueError, NotImplementedError):
                 pass
             else:
                 if isinstance(value, Array) and value.shape == view.shape:
                     return value
-        if view.dtype != self.memory.layout.dtype and self.memory.layout.dtype.kind == "c":
-            raise runs.refusal(f"a view of a traced {self.memory.layout.dtype} array")
-        return self.memory.read(view)
+        if view.dtype != self._captured_memory.layout.dtype and self._captured_memory.layout.dtype.kind == "c":
+            raise runs.refusal(f"a view of a traced {self._captured_memory.layout.dtype} array")
+        return self._captured_memory.read(view)
+
+    def _captured_plain(self) -> CapturedArray:
+        """Return the array as one of ``numpy.ndarray``."""
+        return self
 
     @property
     def flags(self) -> Any:
-        return self.view_of_memory.flags
+        return self._captured_view.flags
 
     @property
     def strides(self) -> tuple[int, ...]:
-        return self.view_of_memory.strides
+        return self._captured_view.strides
 
     @property
     def base(self) -> Any:
-        return self._parent
+        return self._captured_parent
 
     @property
     def ctypes(self) -> Any:
-        return self._data("ctypes").ctypes
+        return self._captured_data("ctypes").ctypes
 
     @property
     def data(self) -> memoryview:
-        return self._data("a buffer").data
+        return self._captured_data("a buffer").data
 
     @property
     def shape(self) -> tuple[int, ...]:
-        value = self.memory.value
-        return self.view_of_memory.shape if value is None or self._view is not None else value.shape
+        value = self._captured_memory.value
+        return self._captured_view.shape if value is None or self._captured_layout is not None else value.shape
 
     @shape.setter
     def shape(self, shape: Any) -> None:
-        old = CapturedArray(self.memory, self._view, self._parent, self._step)
+        old = CapturedArray(self._captured_memory, self._captured_layout, self._captured_parent, self._captured_step)
         new = view_by(old, lambda a: a.reshape(shape))
-        if not isinstance(new, CapturedArray) or new.memory is not self.memory:
+        if not isinstance(new, CapturedArray) or new._captured_memory is not self._captured_memory:
             raise AttributeError("incompatible shape for in-place modification")
-        self._view, self._parent, self._step, self._version = new._view, old, new._step, -1
+        self._captured_layout, self._captured_parent, self._captured_step, self._captured_version = new._captured_layout, old, new._captured_step, -1
 
     @property
     def real(self) -> Any:
@@ -365,7 +382,7 @@ class CapturedArray(Captured):
         write(self, ..., np.reshape(np.resize(value, self.size), self.shape))
 
     def __len__(self) -> int:
-        return len(self.view_of_memory)
+        return len(self._captured_view)
 
     def __iter__(self) -> Iterator[Any]:
         if not self.ndim:
@@ -375,20 +392,20 @@ class CapturedArray(Captured):
     def __getitem__(self, key: Any) -> Any:
         key = key_of(key)
         if is_traced(key):
-            return wrap(_whole(self.value)[unwrap(key)])
-        view = self.view_of_memory
+            return wrap(_whole(self._captured_value)[unwrap(key)])
+        view = self._captured_view
         part = view[key]
         if mem.is_view_of(part, view) and part.ndim + part.size:
-            return like(self, CapturedArray(self.memory, part, self, lambda a: a[key]))
-        if self.memory.value is None:
+            return like(self, CapturedArray(self._captured_memory, part, self, lambda a: a[key]))
+        if self._captured_memory.value is None:
             return follow(part)
-        return wrap(_whole(self.value)[key])
+        return wrap(_whole(self._captured_value)[key])
 
     def __setitem__(self, key: Any, value: Any) -> None:
         write(self, key, value)
 
     def copy(self, order: str = "C") -> Any:
-        value = self.value
+        value = self._captured_value
         return like(self, array_of(value if isinstance(value, Array) else value.copy(order)))
 
     def flatten(self, order: str = "C") -> Any:
@@ -413,11 +430,11 @@ class CapturedArray(Captured):
         """Return a view of another class or dtype."""
         kind = type if type is not None else dtype
         if isinstance(kind, builtin_type) and issubclass(kind, np.ndarray):
-            return HANDLERS[np.ndarray.view](self, kind) if kind is not np.ndarray else plain(self)
+            return HANDLERS[np.ndarray.view](self, kind) if kind is not np.ndarray else self._captured_plain()
         if dtype is None or np.dtype(dtype) == self.dtype:
             return view_by(self, lambda a: a[...])
-        if self.memory.value is None:
-            return CapturedArray(self.memory, self.view_of_memory.view(dtype))
+        if self._captured_memory.value is None:
+            return CapturedArray(self._captured_memory, self._captured_view.view(dtype))
         raise runs.refusal(f"a view of a {self.dtype} array as {np.dtype(dtype)}")
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
@@ -452,8 +469,8 @@ class CapturedArray(Captured):
 
     def setflags(self, write: bool | None = None, **options: Any) -> None:
         """Set whether the array may be written to."""
-        self._view = self.view_of_memory.view()
-        self._view.setflags(write=write)
+        self._captured_layout = self._captured_view.view()
+        self._captured_layout.setflags(write=write)
 
     def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Any:  # noqa: A002
         """Limit the elements."""
@@ -467,11 +484,11 @@ class CapturedArray(Captured):
 
     def byteswap(self, inplace: bool = False) -> Any:
         """Refuse: bytes have no derivative."""
-        return follow(self._data("byteswap").byteswap(inplace))
+        return follow(self._captured_data("byteswap").byteswap(inplace))
 
     def tobytes(self, order: Any = "C") -> bytes:
         """Return the bytes of an array without anything traced."""
-        return self._data("tobytes").tobytes(order)
+        return self._captured_data("tobytes").tobytes(order)
 
 
 builtin_type: Final = type
@@ -543,7 +560,7 @@ def is_traced(x: Any, depth: int = _DEPTH) -> bool:
     """Return whether a value, or a container of Python's, has a traced value."""
     kind = type(x)
     if issubclass(kind, Captured):
-        return isinstance(x.value, Array)
+        return isinstance(x._captured_value, Array)
     if kind in _CONTAINERS and depth:
         return any(is_traced(item, depth - 1) for item in (x.values() if kind is dict else x))
     if kind is slice:
@@ -559,7 +576,7 @@ def unwrap(x: Any) -> Any:
     """Return what tinyjax's functions take: traced values, and NumPy's arrays of data."""
     kind = type(x)
     if issubclass(kind, Captured):
-        return x.value
+        return x._captured_value
     if kind is list or kind is tuple:
         return kind([unwrap(item) for item in x])
     if kind is dict:
@@ -573,7 +590,7 @@ def plain(x: Any) -> Any:
     """Return what code that takes only data is called with: arrays without anything traced."""
     kind = type(x)
     if issubclass(kind, Captured):
-        value = x.value
+        value = x._captured_value
         return x if isinstance(value, Array) else value
     if kind is list or kind is tuple:
         return kind([plain(item) for item in x]) if holds_captured(x) else x
@@ -621,8 +638,8 @@ def number(x: Any) -> Any:
         return x
     kind = x.dtype.kind
     if kind not in "fc":
-        return runs.decide(x.value).item()
-    return CapturedFloat(x.value)
+        return runs.decide(x._captured_value).item()
+    return CapturedFloat(x._captured_value)
 
 
 def isinstance_of(x: object, kind: type) -> bool:
@@ -653,7 +670,7 @@ def key_of(key: Any) -> Any:
     if kind is list:
         return np.asarray([key_of(item) for item in key]) if holds_captured(key) else key
     if issubclass(kind, Captured):
-        value = key.value
+        value = key._captured_value
         if not isinstance(value, Array):
             return value
         known = runs.data(value)
@@ -686,7 +703,7 @@ def cast_to(value: Array, dtype: Any) -> Array:
 
 def view_by(array: CapturedArray, step: mem.Step) -> Any:
     """Apply an operation that NumPy may answer with a view: of the array, or of its copy."""
-    view = array.view_of_memory
+    view = array._captured_view
     result = step(view)
     if type(result) in (list, tuple):
         parts = range(len(result))
@@ -694,11 +711,11 @@ def view_by(array: CapturedArray, step: mem.Step) -> Any:
     if result is view:
         return array
     if mem.is_view_of(result, view):
-        return like(array, CapturedArray(array.memory, result, array, step))
-    if array.memory.value is None:
+        return like(array, CapturedArray(array._captured_memory, result, array, step))
+    if array._captured_memory.value is None:
         return follow(result)
-    value = wrap(step(array.value))
-    return value if is_array(value) or result.ndim else array_of(value.value)
+    value = wrap(step(array._captured_value))
+    return value if is_array(value) or result.ndim else array_of(value._captured_value)
 
 
 def write(target: Any, key: Any, value: Any, how: str = "set") -> None:
@@ -711,7 +728,7 @@ def write(target: Any, key: Any, value: Any, how: str = "set") -> None:
         _write_outside(target, key, value, how)
         return
     key, value = key_of(key), unwrap(to_array(value) if type(value) in (list, tuple) else value)
-    memory, view = target.memory, target.view_of_memory
+    memory, view = target._captured_memory, target._captured_view
     if not view.flags.writeable:
         raise ValueError("assignment destination is read-only")
     traced_key = is_traced(key)
@@ -726,7 +743,7 @@ def write(target: Any, key: Any, value: Any, how: str = "set") -> None:
         value = cast_to(value, view.dtype)
     else:
         value = jnp.asarray(np.asarray(value).astype(view.dtype))
-    if target._view is None and (traced_key or is_basic(key)):
+    if target._captured_layout is None and (traced_key or is_basic(key)):
         if not traced_key:
             shape = view[key].shape
             while value.ndim > len(shape) and value.shape[0] == 1:
@@ -752,7 +769,7 @@ def _write_outside(target: Any, key: Any, value: Any, how: str) -> None:
     if isinstance(target, np.ndarray) and target.dtype != object:
         traced = is_traced(value)
         if traced and target.dtype.kind in "biu":
-            value = runs.decide(cast_to(to_array(value).value, target.dtype))
+            value = runs.decide(cast_to(to_array(value)._captured_value, target.dtype))
         elif traced:
             raise runs.refusal(
                 f"an array from outside of the captured program ({target.dtype}{list(target.shape)})"
@@ -771,7 +788,7 @@ def to_array(x: Any) -> Any:
     if isinstance_of(x, CapturedArray) or isinstance(x, np.ndarray):
         return x
     if isinstance_of(x, Captured):
-        return array_of(x.value)
+        return array_of(x._captured_value)
     if type(x) in (list, tuple) and is_traced(x):
         return array_of(_nested(x))
     return np.asarray(plain(x))
@@ -779,7 +796,7 @@ def to_array(x: Any) -> Any:
 
 def _nested(x: Any) -> Any:
     if isinstance_of(x, Captured):
-        return x.value
+        return x._captured_value
     if type(x) in (list, tuple):
         if not is_traced(x):
             return np.asarray(plain(x))
@@ -811,7 +828,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: An
 
 def wrap_ufunc(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     """Apply a universal function to values without foreign classes among them."""
-    values = [x.value if issubclass(type(x), Captured) else x for x in inputs]
+    values = [x._captured_value if issubclass(type(x), Captured) else x for x in inputs]
     if ufunc is np.power and _is_small_integer(values[1]):
         return wrap(values[0] ** int(values[1]))
     if any(type(x) in _CONTAINERS for x in values):
@@ -855,7 +872,7 @@ def _ufunc_with_options(ufunc: np.ufunc, method: str, inputs: Sequence[Any], opt
             options.update({} if where is True else {"where": where})
             return HANDLERS[np.ndarray.__array_ufunc__](ufunc, method, inputs, options)
     if is_captured(where):
-        where = runs.decide(where.value, "where")
+        where = runs.decide(where._captured_value, "where")
     if method == "at":
         return _apply_at(ufunc, inputs)
     if not is_traced(list(inputs)):
@@ -980,8 +997,11 @@ def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
 _SEQUENCES: Final = {np.concatenate, np.stack, np.hstack, np.vstack, np.column_stack, np.dstack}
 
 
+_FUNCTIONS: Final = (FunctionType, MethodType, functools.partial)
+
+
 def _valued(x: Any) -> Any:
-    if callable(x) and not isinstance_of(x, Captured) and functions:
+    if type(x) in _FUNCTIONS and functions:
         return functions[0](x)
     return unwrap(x)
 
@@ -990,7 +1010,7 @@ def _valued(x: Any) -> Any:
 
 
 def _divides_by_zero(x: Any) -> bool:
-    value = x.value if isinstance_of(x, Captured) else x
+    value = x._captured_value if isinstance_of(x, Captured) else x
     if not isinstance(value, Array):
         return bool(value == 0)
     return runs.data(value) is not None and bool(runs.decide(value == 0))

@@ -55,8 +55,6 @@ def call(g: Any, /, *args: Any, **kwargs: Any) -> Any:
         return _call_function(g, args, kwargs)
     if kind is MethodType:
         owner = g.__self__
-        if issubclass(type(owner), Captured) and type(owner).__module__ == arr.__name__:
-            return g(*args, **kwargs)
         return _call_method_of(g, owner, args, kwargs)
     if kind is np.ufunc:
         return _call_ufunc(g, args, kwargs)
@@ -96,10 +94,25 @@ def _call_function(g: FunctionType, args: Any, kwargs: Any) -> Any:
             return result
         if not _concerns(args) and not _concerns(tuple(kwargs.values())):
             return follow(g(*args, **kwargs))
-    if package in _AS_THEY_ARE and not module.startswith(_CAPTURED_OF_NUMPY):
+    if package == "tinyjax":
+        if module.startswith("tinyjax.source.capture"):
+            return g(*args, **kwargs)
+        return _call_tinyjax(g, args, kwargs)
+    if package == "numpy" and (arr.holds_captured(args) or arr.holds_captured(kwargs)):
+        if g in arr.VIEWS:
+            return arr.apply_function(g, args, kwargs)
+        if not (arr.is_traced(args) or arr.is_traced(kwargs)):
+            return native(g, args, kwargs)
+    elif package in _AS_THEY_ARE and not module.startswith(_CAPTURED_OF_NUMPY):
         return native(g, args, kwargs)
     fun = rewriting.rewritten(g)
     return native(g, args, kwargs) if fun is None else fun(*args, **kwargs)
+
+
+def _call_tinyjax(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Call a function of tinyjax's, which takes and gives traced values."""
+    options = {name: arr._valued(x) for name, x in kwargs.items()}
+    return arr.wrap(g(*[arr._valued(x) for x in args], **options))
 
 
 def _call_method_of(g: MethodType, owner: Any, args: Any, kwargs: Any) -> Any:
@@ -268,7 +281,7 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     passed = [captured_function(plain(x)) for x in args]
     options = {name: captured_function(plain(x)) for name, x in kwargs.items()}
     held = [
-        (x.memory, view, sys.getrefcount(view))
+        (x._captured_memory, view, sys.getrefcount(view))
         for x, view in zip(args, passed, strict=True)
         if type(x) is CapturedArray and type(view) is np.ndarray
     ]
@@ -277,7 +290,7 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     except (TypeError, ValueError, AttributeError, RuntimeError) as error:
         if isinstance(error, TinyjaxError) or not (arr.is_traced(list(args)) or arr.is_traced(kwargs)):
             raise
-        raise runs.refusal(_name(g)) from error
+        raise runs.refusal(_qualified_name(g)) from error
     for memory, view, count in held:
         if sys.getrefcount(view) > count and result is not view:
             memory.is_shared = True
@@ -286,7 +299,7 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     return follow(result)
 
 
-def _name(g: Any) -> str:
+def _qualified_name(g: Any) -> str:
     module = getattr(g, "__module__", None)
     name = getattr(g, "__qualname__", None) or type(g).__name__
     return f"{module}.{name}" if isinstance(module, str) else name
@@ -363,6 +376,8 @@ def attribute(owner: Any, name: str) -> Any:
         return HANDLERS[super](owner, name)
     if kind is super or isinstance(owner, type):
         return getattr(owner, name)
+    if name == "__array_finalize__" and issubclass(kind, CapturedArray):
+        return functools.partial(call, owner.subclass.__array_finalize__, owner)
     found = _descriptor(kind, name)
     if found is None:
         return _attribute_of_object(owner, kind, name)
@@ -423,7 +438,7 @@ def item(owner: Any, key: Any) -> Any:
     if kind in _PLAIN:
         return owner[arr.key_of(key)] if kind is list or kind is tuple else owner[key]
     method = getattr(kind, "__getitem__", None)
-    if type(method) is FunctionType and not isinstance(owner, type) and not arr.is_captured(owner):
+    if _is_captured_function(method) and not isinstance(owner, type):
         return call(method, owner, key)
     return owner[key]
 
@@ -437,7 +452,7 @@ def set_item(value: Any, owner: Any, key: Any) -> None:
         owner[key] = value
     else:
         method = getattr(kind, "__setitem__", None)
-        if type(method) is FunctionType and not arr.is_captured(owner):
+        if _is_captured_function(method):
             call(method, owner, key, value)
         else:
             owner[key] = value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -51,9 +52,10 @@ def as_array(
     if not is_captured(x) and type(protocol) is type(as_array) and arr.is_foreign(x) is False:
         x = call(protocol, x)
     if is_array(x) and type(x) is not CapturedArray and not subok:
-        x = x.plain()
+        x = x._captured_plain()
     if not (is_captured(x) or is_traced(x)):
         return _of_data(x, dtype, order, copy, subok, ndmin)
+    copy = False if copy is np._CopyMode.IF_NEEDED else copy
     if is_array(x):
         made = x if dtype is None or np.dtype(dtype) == x.dtype else x.astype(dtype)
         made = made.copy(order or "K") if copy and made is x else made
@@ -69,7 +71,7 @@ def as_array(
 
 def _of_data(x: Any, dtype: Any, order: Any, copy: Any, subok: bool, ndmin: int) -> Any:
     made = np.array(plain(x), dtype, copy=copy, order=order or "K", subok=subok, ndmin=ndmin)
-    return made if made is x else follow(made)
+    return x if made is plain(x) else follow(made)
 
 
 @handles(np.array)
@@ -112,7 +114,7 @@ def _contiguous(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
 @handles(np.asarray_chkfinite)
 def _asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
     made = as_array(a, dtype, order)
-    if is_traced(made) and not runs.decide(np.all(np.isfinite(made.value))):
+    if is_traced(made) and not runs.decide(np.all(np.isfinite(made._captured_value))):
         raise ValueError("array must not contain infs or NaNs")
     return made if is_traced(made) else follow(np.asarray_chkfinite(plain(made)))
 
@@ -365,7 +367,7 @@ def _common_type(*arrays: Any) -> Any:
 
 @handles(np.shares_memory, np.may_share_memory)
 def _shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
-    views = [x.view_of_memory if is_array(x) else x for x in (a, b)]
+    views = [x._captured_view if is_array(x) else x for x in (a, b)]
     if any(is_captured(x) for x in views):
         return False
     return bool(np.shares_memory(*views))
@@ -489,18 +491,21 @@ def _listed(x: Any) -> Any:
 def _conversion(kind: Any, dtype: Any) -> None:
     def handler(*args: Any, **kwargs: Any) -> Any:
         if not args or not is_traced(args[0]):
+            run = runs.current.get()
+            if args and type(args[0]) is str and run is not None and run.has_text:
+                raise runs.refusal("a number read from text")
             return kind(*[plain(x) for x in args], **kwargs)
         x = args[0]
         if arr.is_captured(x):
             if x.dtype.kind == "c" and dtype.kind == "f" and kind is float:
                 raise TypeError("float() argument must be a real number, not 'complex'")
-            cast = arr.cast_to(x.value, dtype)
+            cast = arr.cast_to(x._captured_value, dtype)
             if kind in (float, complex):
                 if x.size != 1:
                     raise TypeError("only length-1 arrays can be converted to Python scalars")
                 value = cast.reshape(())
                 if len(args) == 2:
-                    value = value + 1j * to_array(args[1]).value
+                    value = value + 1j * to_array(args[1])._captured_value
                 return arr.number(wrap(value))
             return wrap(cast) if x.ndim == 0 else array_of(cast)
         return as_array(x, dtype)
@@ -539,7 +544,7 @@ def _scalar(x: Any) -> Any:
     """Return a number or an array of one element as a value of 64 bits."""
     if not is_captured(x):
         return float(x) if isinstance(x, (int, np.generic, np.ndarray)) else x
-    value = x.value
+    value = x._captured_value
     return arr.cast_to(value.reshape(()), np.float64) if isinstance(value, Array) else float(value)
 
 
@@ -550,7 +555,7 @@ def _data(x: Any) -> Any:
         return None if any(item is None for item in items) else items
     if not is_captured(x):
         return x
-    known = runs.data(x.value)
+    known = runs.data(x._captured_value)
     return None if known is None else known.item()
 
 
@@ -576,7 +581,7 @@ def _check_domain(function: Any, known: Any, kwargs: Any, args: Any) -> None:
     except (ValueError, OverflowError, ZeroDivisionError):
         for x in args:
             if is_traced(x) and is_captured(x):
-                runs.decide(x.value)
+                runs.decide(x._captured_value)
         raise
 
 
@@ -615,6 +620,32 @@ _mathematical(
 _mathematical(math.ldexp, lambda x, i: x * 2.0 ** int(i))
 
 
+def _complex(function: Any, ours: Callable[..., Any]) -> None:
+    """Register the counterpart of a function of complex numbers."""
+
+    def handler(*args: Any) -> Any:
+        if not is_traced(list(args)):
+            return function(*[plain(x) for x in args])
+        known = [_data(x) for x in args]
+        if all(x is not None for x in known):
+            _check_domain(function, known, {}, args)
+        values = [jnp.asarray(arr.unwrap(x)).astype(np.complex128).reshape(()) for x in args]
+        result = ours(values[0]) / jnp.log(values[1]) if len(args) == 2 else ours(values[0])
+        return arr.number(wrap(result))
+
+    HANDLERS[function] = handler
+
+
+@handles(cmath.polar)
+def _polar(x: Any) -> Any:
+    return abs(x), call(cmath.phase, x)
+
+
+@handles(cmath.rect)
+def _rect(r: Any, phi: Any) -> Any:
+    return call(complex, r * call(math.cos, phi), r * call(math.sin, phi))
+
+
 @handles(math.modf)
 def _modf(x: Any) -> Any:
     if not is_traced(x):
@@ -628,7 +659,7 @@ def _decided(function: Any) -> None:
 
     def handler(*args: Any, **kwargs: Any) -> Any:
         numbers = [
-            runs.decide(x.value).item() if is_captured(x) and is_traced(x) else plain(x) for x in args
+            runs.decide(x._captured_value).item() if is_captured(x) and is_traced(x) else plain(x) for x in args
         ]
         return function(*numbers, **kwargs)
 
@@ -664,3 +695,11 @@ def _isclose(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> 
     if a == b:
         return True
     return bool(abs(a - b) <= max(rel_tol * max(abs(a), abs(b)), abs_tol))
+
+
+for _name, _other in {
+    "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan",
+    "atanh": "arctanh", "cos": "cos", "cosh": "cosh", "exp": "exp", "log": "log", "log10": "log10",
+    "phase": "angle", "sin": "sin", "sinh": "sinh", "sqrt": "sqrt", "tan": "tan", "tanh": "tanh",
+}.items():
+    _complex(getattr(cmath, _name), getattr(jnp, _other))

@@ -24,6 +24,33 @@ _REFUSED: Final = (TinyjaxError, TypeError, ValueError, NotImplementedError)
 _verified: Final[set[Any]] = set()
 
 
+def _squareform(g: Any, x: Any, force: str = "no", checks: bool = True) -> Any:
+    if np.ndim(x) == 1:
+        numbers = g(np.arange(1, len(x) + 1))
+        return np.where(numbers == 0, 0.0, x[np.maximum(numbers - 1, 0)])
+    return x[np.triu_indices(x.shape[0], 1)]
+
+
+def _matrix_balance(g: Any, A: Any, *args: Any, **kwargs: Any) -> Any:
+    """Balance a matrix by powers of two, which have no derivative: they are a decision."""
+    data = runs.decide(A._captured_value)
+    _, transform = g(data, *args, **kwargs)
+    if isinstance(transform, tuple):
+        scale, permutation = transform
+        full = np.diag(scale)[:, permutation] if False else None  # noqa
+        order = np.argsort(permutation)
+        matrix = np.diag(scale)[order]
+        return np.linalg.inv(matrix) @ A @ matrix, transform
+    return np.linalg.inv(transform) @ A @ transform, transform
+
+
+#: Functions of SciPy's with a counterpart made here.
+_OWN: Final = {
+    "scipy.spatial.distance.squareform": _squareform,
+    "scipy.linalg._basic.matrix_balance": _matrix_balance,
+}
+
+
 @functools.cache
 def _counterpart(g: Any) -> Any:
     """Return the function of ``tinyjax.scipy`` for one of SciPy's; None where there is none."""
@@ -58,6 +85,9 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """
     if not (arr.is_traced(list(args)) or arr.is_traced(kwargs)):
         return NotImplemented
+    own = _OWN.get(f"{getattr(g, '__module__', '')}.{getattr(g, '__name__', '')}")
+    if own is not None:
+        return own(g, *args, **kwargs)
     ours = _of_distribution(g) if type(g) is MethodType else _counterpart(g)
     if ours is None:
         return NotImplemented

@@ -23,9 +23,11 @@ class Run:
 
     Attributes:
         refusals: what was refused. An error that the program catches refuses its result.
+        has_text: whether a traced value has been written as text.
     """
 
     refusals: list[CaptureError] = attrs.field(factory=list)
+    has_text: bool = False
 
 
 current: Final[ContextVar[Run | None]] = ContextVar("run of a captured program", default=None)

@@ -1,0 +1,176 @@
+"""Subclasses of ``numpy.ndarray`` under capture: their Python methods, on arrays that are traced."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from types import FunctionType
+from typing import Any, Final
+
+import numpy as np
+
+from tinyjax.source.capture import arrays as arr, runs
+from tinyjax.source.capture.arrays import HANDLERS, CapturedArray
+from tinyjax.source.capture.calls import call
+
+#: What a class has for reasons of Python's.
+_NOT_METHODS: Final = frozenset(
+    (
+        *("__new__", "__init__", "__dict__", "__weakref__", "__class__", "__slots__", "__reduce__"),
+        *("__array_ufunc__", "__array_function__", "__array_finalize__", "__array_wrap__"),
+        *("__init_subclass__", "__setstate__", "__array__", "__class_getitem__", "__module__"),
+        *("__doc__", "__hash__", "__array_priority__"),
+    )
+)
+
+
+class CapturedSubclass(CapturedArray):
+    """An array under capture of a subclass of ``numpy.ndarray``."""
+
+    subclass: type[Any] = np.ndarray
+
+    def _captured_plain(self) -> CapturedArray:
+        """Return the array as one of ``numpy.ndarray``."""
+        return CapturedArray(self._captured_memory, self._captured_view, self, _same)
+
+
+def _same(array: Any) -> Any:
+    return array
+
+
+@functools.cache
+def captured_class(subclass: type[Any]) -> type[CapturedSubclass]:
+    """Return the class of arrays under capture with the methods of a subclass."""
+    if issubclass(subclass, np.ma.MaskedArray):
+        raise runs.refusal(f"{subclass.__name__} of traced values, whose gaps would be lost,")
+    names: dict[str, Any] = {}
+    for base in reversed(subclass.__mro__):
+        if not issubclass(np.ndarray, base):
+            names.update({n: x for n, x in vars(base).items() if n not in _NOT_METHODS})
+    names["subclass"] = subclass
+    names["__class__"] = property(lambda self: subclass)
+    return type(f"Captured{subclass.__name__}", (CapturedSubclass,), names)
+
+
+def as_subclass(array: Any, subclass: type[Any], model: Any = None) -> Any:
+    """Return a view of an array as one of a subclass, as ``array.view(subclass)`` does."""
+    if issubclass(type(array), arr.CapturedScalar):
+        array = arr.array_of(array._captured_value)
+    if type(array) is np.ndarray:
+        array = CapturedArray(_shared(array), array)
+    kind = captured_class(subclass)
+    made = kind(array._captured_memory, array._captured_view, array, _same)
+    finalize = subclass.__array_finalize__
+    if type(finalize) is FunctionType:
+        call(finalize, made, array if model is None else model)
+    return made
+
+
+def _shared(array: Any) -> Any:
+    memory = arr.mem.Memory(array)
+    memory.is_shared = True
+    return memory
+
+
+def _ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
+    """Apply a universal function to arrays of a subclass, by its ``__array_ufunc__``."""
+    outs = options.get("out") or ()
+    for x in (*inputs, *(outs if isinstance(outs, tuple) else (outs,))):
+        kind = type(x)
+        subclass = getattr(kind, "subclass", kind)
+        own = getattr(subclass, "__array_ufunc__", None)
+        if type(own) is FunctionType and not arr.is_captured(subclass) and own is not _INHERITED:
+            return call(own, x, ufunc, method, *inputs, **options)
+    model = next(x for x in inputs if isinstance_of_subclass(x))
+    result = base_ufunc(ufunc, method, inputs, options)
+    if options.get("out") is not None or not arr.is_captured(result):
+        return result
+    return as_subclass(result, type(model).subclass, model) if result.ndim else result
+
+
+_INHERITED: Final = arr.Captured.__array_ufunc__
+
+
+def isinstance_of_subclass(x: Any) -> bool:
+    """Return whether a value is an array under capture of a subclass."""
+    return issubclass(type(x), CapturedSubclass)
+
+
+def base_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
+    """Apply a universal function to arrays of subclasses as ``numpy.ndarray`` does."""
+    options = dict(options)
+    if options.get("out") is not None:
+        outs = options["out"] if isinstance(options["out"], tuple) else (options["out"],)
+        options["out"] = tuple([_base(out) for out in outs])
+    return arr.apply_ufunc(ufunc, method, [_base(x) for x in inputs], options)
+
+
+def _base(x: Any) -> Any:
+    return x._captured_plain() if isinstance_of_subclass(x) else x
+
+
+def attribute_of_super(owner: Any, name: str) -> Any:
+    """Return an attribute of ``super()`` in a method of a subclass of ``numpy.ndarray``."""
+    me = owner.__self__
+    order = owner.__self_class__.__mro__
+    for base in order[order.index(owner.__thisclass__) + 1 :]:
+        if name not in vars(base):
+            continue
+        if issubclass(np.ndarray, base):
+            return _attribute_of_array(me, name)
+        value = vars(base)[name]
+        return value.__get__(me, owner.__self_class__) if hasattr(value, "__get__") else value
+    raise AttributeError(name)
+
+
+def _attribute_of_array(me: Any, name: str) -> Any:
+    if name == "__array_ufunc__":
+        return lambda ufunc, method, *inputs, **options: base_ufunc(ufunc, method, inputs, options)
+    if name == "__array_function__":
+        return lambda func, types, args, kwargs: arr.apply_function(
+            func, [_base(x) for x in args], {n: _base(x) for n, x in kwargs.items()}
+        )
+    if name in ("__array_finalize__", "__init__"):
+        return lambda *args, **kwargs: None
+    if name in ("__setattr__", "__getattribute__"):
+        return functools.partial(getattr(object, name), me)
+    value = getattr(CapturedArray, name)
+    if isinstance(value, property):
+        return value.fget(me) if value.fget else None
+    return value.__get__(me)
+
+
+def new_array(
+    cls: Any,
+    shape: Any,
+    dtype: Any = float,
+    buffer: Any = None,
+    offset: int = 0,
+    strides: Any = None,
+    order: Any = None,
+) -> Any:
+    """Make an array as ``numpy.ndarray.__new__`` does, on the memory of a traced one."""
+    if not arr.is_captured(buffer):
+        made = np.ndarray(shape, dtype, buffer, offset, strides, order)
+        if cls is np.ndarray:
+            return made
+        fresh = CapturedArray(arr.mem.Memory(made)) if buffer is None else made
+        return as_subclass(fresh, cls)
+    if offset or strides is not None or np.dtype(dtype) != buffer.dtype:
+        raise runs.refusal("numpy.ndarray of a buffer")
+    sizes = shape if isinstance(shape, tuple) else (shape,)
+    count = int(np.prod(sizes))
+    made = np.reshape(np.ravel(buffer)[:count], sizes)
+    return made if cls is np.ndarray else as_subclass(made, cls)
+
+
+def _view(array: Any, subclass: type[Any], model: Any = None) -> Any:
+    if type(array) is np.ndarray or isinstance(array, np.ndarray) and not arr.is_captured(array):
+        return array.view(subclass)
+    return as_subclass(array, subclass, model)
+
+
+HANDLERS[np.ndarray.view] = _view
+HANDLERS[np.ndarray.__array_ufunc__] = _ufunc
+HANDLERS[super] = attribute_of_super
+HANDLERS[np.ndarray.__new__] = new_array
